@@ -1,0 +1,21 @@
+"""tfviz: train the Transformer family on text and look inside it.
+
+Data flows one way: `text` -> `models` (built of `layers`) -> `learn`, `generate` -> `look` -> `view`.
+The rooms load when they are first named, so that `import tfviz` costs little more than `import torch`.
+"""
+
+from importlib import import_module
+from types import ModuleType
+
+__version__ = "0.1.0"
+__all__ = ["generate", "layers", "learn", "look", "models", "suite", "text", "view"]
+
+
+def __getattr__(name: str) -> ModuleType:
+    if name in __all__:
+        return import_module(f"tfviz.{name}")
+    raise AttributeError(f"module 'tfviz' has no attribute {name!r}; it has: {', '.join(__all__)}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

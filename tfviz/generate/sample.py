@@ -1,0 +1,166 @@
+"""Text from a language model, token by token."""
+
+import codecs
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.generate.fast import FastRows
+from tfviz.shapes import Float, Int
+
+
+class Vocabulary(Protocol):
+    """What `text.Characters` and `text.Bytes` have in common."""
+
+    def encode(self, text: str) -> Tensor: ...
+
+    def decode(self, ids: Tensor) -> str: ...
+
+
+@dataclass(frozen=True)
+class Sampler:
+    """How the next token is chosen from the logits.
+
+    Args:
+        temperature: divides the logits; below 1 the likely becomes likelier, 0 takes the likeliest always.
+        top_k: only the `top_k` likeliest tokens (Fan et al. 2018).
+        top_p: only the likeliest tokens that together hold `top_p` of the probability (Holtzman et al. 2020).
+
+    >>> Sampler(top_k=2).probabilities(torch.tensor([0.0, 1.0, 1.0])).tolist()
+    [0.0, 0.5, 0.5]
+    """
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.temperature >= 0:
+            raise ValueError(f"temperature is {self.temperature}; it must be 0 or more")
+        if self.top_k is not None and self.top_k < 1:
+            raise ValueError(f"top_k is {self.top_k}; it must be at least 1")
+        if self.top_p is not None and not 0 < self.top_p <= 1:
+            raise ValueError(f"top_p is {self.top_p}; it must be above 0 and at most 1")
+
+    def probabilities(self, logits: Float[Tensor, "vocab"]) -> Float[Tensor, "vocab"]:
+        """The distribution that is drawn from."""
+        if self.temperature == 0:
+            return torch.zeros_like(logits).scatter(-1, logits.argmax(-1, keepdim=True), 1.0)
+        logits = logits.float() / self.temperature
+        if self.top_k is not None and self.top_k < len(logits):
+            logits = logits.masked_fill(logits < logits.topk(self.top_k).values[-1], -torch.inf)
+        probabilities = logits.softmax(-1)
+        if self.top_p is not None:
+            ordered, order = probabilities.sort(descending=True)
+            before = ordered.cumsum(-1) - ordered
+            probabilities = probabilities.index_fill(-1, order[before >= self.top_p], 0.0)
+        return probabilities / probabilities.sum()
+
+    def choose(self, logits: Float[Tensor, "vocab"], draw: torch.Generator | None = None) -> int:
+        """One token id."""
+        if self.temperature == 0:
+            return int(logits.argmax())
+        probabilities = self.probabilities(logits).cpu()
+        if not probabilities.isfinite().all():
+            raise FloatingPointError("the model's logits are not finite; it cannot generate")
+        return int(torch.multinomial(probabilities, 1, generator=draw))
+
+
+GREEDY = Sampler(temperature=0)
+
+
+def ids(
+    model: nn.Module,
+    prompt: Int[Tensor, "position"],
+    count: int,
+    sampler: Sampler = Sampler(),  # noqa: B008 (frozen)
+    *,
+    seed: int = 0,
+    cache: bool = True,
+) -> Iterator[int]:
+    """Continue `prompt` by `count` tokens, yielding each as soon as it is chosen.
+
+    The model is called as `model(ids, cache)` and has `context` and `new_cache()`. When its context is full, the
+    older half of the text is forgotten and the rest is read again.
+
+    Args:
+        cache: keep keys and values, so that a step computes one position and not the whole text again. The text is
+            the same either way.
+
+    Raises:
+        ValueError: the prompt is empty or longer than the context.
+    """
+    if not 0 < len(prompt) <= model.context:
+        what = (
+            "is empty"
+            if len(prompt) == 0
+            else f"has {len(prompt)} tokens, the model's context is {model.context}"
+        )
+        raise ValueError(
+            f"the prompt {what}; give 1 to {model.context} tokens, such as prompt[-{model.context}:]"
+        )
+    return _ids(model, prompt, count, sampler, seed, cache)
+
+
+def _ids(
+    model: nn.Module, prompt: Tensor, count: int, sampler: Sampler, seed: int, cache: bool
+) -> Iterator[int]:
+    draw = torch.Generator().manual_seed(seed)
+    was_training, fast = model.training, _fast_rows(model)
+    model.eval()
+    try:
+        seen = prompt.to(next(model.parameters()).device)[None]
+        fresh, kept = seen, model.new_cache()
+        for _ in range(count):
+            if seen.shape[1] > model.context:
+                fresh = seen = seen[:, -max(1, model.context // 2) :]
+                kept = model.new_cache()
+            with torch.inference_mode(), fast:
+                logits = model(fresh, kept) if cache else model(seen)
+                chosen = sampler.choose(logits[0, -1], draw)
+                fresh = seen.new_tensor([[chosen]])
+                seen = torch.cat((seen, fresh), dim=1)
+            yield chosen
+    finally:
+        model.train(was_training)
+
+
+def stream(
+    model: nn.Module,
+    vocab: Vocabulary,
+    prompt: str,
+    count: int,
+    sampler: Sampler = Sampler(),  # noqa: B008 (frozen)
+    *,
+    seed: int = 0,
+) -> Iterator[str]:
+    """The continuation of `prompt`, piece by piece; characters of several bytes come when they are whole."""
+    tokens = ids(model, vocab.encode(prompt), count, sampler, seed=seed)
+    if not hasattr(vocab, "characters"):
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        yield from (piece for token in tokens if (piece := decoder.decode(bytes([token]))))
+        yield from filter(None, [decoder.decode(b"", final=True)])
+    else:
+        yield from (vocab.decode(torch.tensor([token])) for token in tokens)
+
+
+def text(
+    model: nn.Module,
+    vocab: Vocabulary,
+    prompt: str,
+    count: int,
+    sampler: Sampler = Sampler(),  # noqa: B008 (frozen)
+    *,
+    seed: int = 0,
+) -> str:
+    """`prompt` and its continuation by `count` tokens."""
+    return prompt + "".join(stream(model, vocab, prompt, count, sampler, seed=seed))
+
+
+def _fast_rows(model: nn.Module) -> AbstractContextManager:
+    weights = sum(p.numel() * p.element_size() for p in model.parameters())
+    return FastRows() if FastRows.helps(weights, next(model.parameters()).device) else nullcontext()

@@ -1,0 +1,126 @@
+"""Where a word stands: positions that are added to the embeddings, or that turn queries and keys.
+
+Every kind is built from `(context, dim, heads)` and offers the same two places to act, so that a model takes any
+of them as a part: calling it acts on embeddings, `turn` acts on queries and keys. Each does nothing in the place
+it has no use for.
+"""
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.shapes import Float, Int
+
+
+def sinusoids(
+    positions: Int[Tensor, "position"], dim: int, base: float = 10_000.0
+) -> Float[Tensor, "position dim"]:
+    """Sines in the even columns, cosines in the odd; wavelengths from 2 pi to `base` 2 pi (Vaswani et al. 2017, 3.5).
+
+    >>> sinusoids(torch.arange(2), 4).round(decimals=2).tolist()
+    [[0.0, 1.0, 0.0, 1.0], [0.84, 0.54, 0.01, 1.0]]
+    """
+    columns = torch.arange(dim, device=positions.device)
+    angles = positions[:, None] / base ** (columns.div(2, rounding_mode="floor") * 2 / dim)
+    return torch.where(columns % 2 == 0, angles.sin(), angles.cos())
+
+
+class Positions(nn.Module):
+    """No positions at all, and the base of those that follow: a set, not a sequence."""
+
+    def __init__(self, context: int = 0, dim: int = 0, heads: int = 1):
+        super().__init__()
+
+    def forward(
+        self, x: Float[Tensor, "batch position dim"], start: int = 0
+    ) -> Float[Tensor, "batch position dim"]:
+        """Add positions `start`, `start + 1`, ... to embeddings."""
+        return x
+
+    def turn(self, heads: Float[Tensor, "batch head position dim"], start: int = 0) -> Tensor:
+        """Turn the queries or keys that stand at positions `start`, `start + 1`, ..."""
+        return heads
+
+
+class Learned(Positions):
+    """A trained vector for each of `context` positions (Radford et al. 2018)."""
+
+    def __init__(self, context: int, dim: int, heads: int = 1):
+        super().__init__()
+        self.vectors = nn.Embedding(context, dim)
+        nn.init.normal_(self.vectors.weight, std=0.02)
+
+    def forward(
+        self, x: Float[Tensor, "batch position dim"], start: int = 0
+    ) -> Float[Tensor, "batch position dim"]:
+        return x + self.table(start + x.shape[1])[start:]
+
+    def table(self, length: int) -> Float[Tensor, "position dim"]:
+        """The first `length` vectors."""
+        if length > len(self.vectors.weight):
+            raise ValueError(
+                f"{length} positions asked for, {len(self.vectors.weight)} were learned; "
+                "shorten the text or build the model with a longer context"
+            )
+        return self.vectors.weight[:length]
+
+
+class Sinusoidal(Positions):
+    """Fixed sines and cosines, defined at any position (Vaswani et al. 2017, section 3.5)."""
+
+    kept: Tensor
+
+    def __init__(self, context: int, dim: int, heads: int = 1):
+        super().__init__()
+        self.register_buffer("kept", sinusoids(torch.arange(context), dim), persistent=False)
+
+    def forward(
+        self, x: Float[Tensor, "batch position dim"], start: int = 0
+    ) -> Float[Tensor, "batch position dim"]:
+        return x + self.table(start + x.shape[1])[start:]
+
+    def table(self, length: int) -> Float[Tensor, "position dim"]:
+        """The first `length` rows; beyond the context they are computed when first asked for."""
+        if length > len(self.kept):
+            self.kept = sinusoids(torch.arange(length, device=self.kept.device), self.kept.shape[1])
+        return self.kept[:length]
+
+
+class Rotary(Positions):
+    """Each query and key turned by an angle that grows with its position (Su et al. 2021, equation 34).
+
+    Column `i` of a head is paired with column `i + width / 2`, as in LLaMA; the paper pairs neighbours, which is the
+    same up to the order of the columns. A score then depends on how far apart two words are, not on where they are.
+    """
+
+    cos: Tensor
+    sin: Tensor
+
+    def __init__(self, context: int, dim: int, heads: int = 1, base: float = 10_000.0):
+        super().__init__()
+        if dim % (2 * heads):
+            raise ValueError(
+                f"rotary positions pair columns: the width of a head, {dim} / {heads}, must be even"
+            )
+        self.width, self.base = dim // heads, base
+        self._keep(context, None)
+
+    def _keep(self, context: int, device: torch.device | None) -> None:
+        angles = self.table(context, device)
+        self.register_buffer("cos", angles.cos().repeat(1, 2), persistent=False)
+        self.register_buffer("sin", angles.sin().repeat(1, 2), persistent=False)
+
+    def table(self, length: int, device: torch.device | None = None) -> Float[Tensor, "position pair"]:
+        """The angles in radians, one column for each pair of a head's columns."""
+        pairs = torch.arange(self.width // 2, device=device)
+        return torch.arange(length, device=device)[:, None] / self.base ** (2 * pairs / self.width)
+
+    def turn(self, heads: Float[Tensor, "batch head position dim"], start: int = 0) -> Tensor:
+        stop = start + heads.shape[2]
+        if stop > len(self.cos):
+            self._keep(stop, self.cos.device)
+        first, second = heads.chunk(2, dim=-1)
+        turned = torch.cat((-second, first), dim=-1)
+        return heads * self.cos[start:stop].to(heads.dtype) + turned * self.sin[start:stop].to(heads.dtype)
+
+
+KINDS = {"none": Positions, "learned": Learned, "sinusoidal": Sinusoidal, "rotary": Rotary}

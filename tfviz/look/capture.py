@@ -1,0 +1,110 @@
+"""Watch a forward pass: attention weights, scores, queries, keys, values and the output of any module.
+
+A model knows nothing of this. While the `with` lasts, hooks tell which module is running, and a
+`TorchFunctionMode` sees the attention calls it makes (`look.watch`). A fused kernel still computes the output; its
+weights are recomputed beside it, only for the sites asked for. Afterwards nothing is left behind.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from difflib import get_close_matches
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.look.watch import Edit, Watch, matches
+
+LISTED = 40  # sites in an error message
+
+
+class Seen(Mapping[str, Tensor]):
+    """What was captured: site -> tensor, in the order of the computation.
+
+    Where a site fired several times, as it does during generation, `seen[site]` is the last firing and
+    `over_time(site)` has all of them.
+    """
+
+    def __init__(self, watch: Watch, model: str) -> None:
+        self._watch, self.model = watch, model
+
+    def __getitem__(self, site: str) -> Tensor:
+        return self.over_time(site)[-1]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._watch.kept)
+
+    def __len__(self) -> int:
+        return len(self._watch.kept)
+
+    def __repr__(self) -> str:
+        shapes = (f"  {site}: {' x '.join(map(str, tensor.shape))}" for site, tensor in self.items())
+        return "\n".join([f"{len(self)} sites of {self.model}", *shapes])
+
+    def over_time(self, site: str) -> list[Tensor]:
+        """Every firing of a site, first to last."""
+        if site not in self._watch.kept:
+            raise KeyError(_missing(site, list(self)))
+        return [tensor for tensor, _ in self._watch.kept[site]]
+
+    def allowed(self, site: str) -> Tensor | None:
+        """For a pattern: True where the last firing's queries might look; None where they might look everywhere."""
+        self.over_time(site)
+        return self._watch.kept[site][-1][1]
+
+
+@contextmanager
+def capture(
+    model: nn.Module,
+    sites: str | Sequence[str] = "*.pattern",
+    dtype: torch.dtype = torch.float32,
+    edit: Mapping[str, Edit] | None = None,
+) -> Iterator[Seen]:
+    """Capture what `model` computes inside the `with`.
+
+    A site is a module's dotted path and stands for its output. Below a module that computes attention stand
+    `.pattern` (the weights, before dropout), `.scores` (after scale and mask), `.query`, `.key` and `.value`; the
+    last three only where the attention is fused, since only then do they meet in one call.
+
+    Args:
+        sites: globs, such as `"*.pattern"` or `["decoder.*.cross.pattern", "decoder.0"]`.
+        dtype: how patterns are kept: float32, float16, or uint8 (255 times the square root; `unpack` reverses it).
+        edit: site or glob -> function; what it returns flows on in place of the tensor it is given.
+
+    Raises:
+        LookupError: at the end, if a glob matched nothing; lists the sites there are.
+
+    >>> layer = nn.MultiheadAttention(6, 2, batch_first=True)
+    >>> x = torch.randn(3, 5, 6)
+    >>> with capture(layer) as seen:
+    ...     _ = layer(x, x, x)
+    >>> seen["pattern"].shape
+    torch.Size([3, 2, 5, 5])
+    """
+    if dtype not in (torch.float32, torch.float16, torch.uint8):
+        raise ValueError(
+            f"dtype is {dtype}; patterns can be kept as torch.float32, torch.float16 or torch.uint8"
+        )
+    watch = Watch([sites] if isinstance(sites, str) else list(sites), dtype, dict(edit or {}))
+    with ExitStack() as stack:
+        if "torch._dynamo" in sys.modules:  # a compiled model shows nothing: run it eagerly
+            stack.enter_context(torch.compiler.set_stance("force_eager"))
+        stack.enter_context(watch.hooks(getattr(model, "_orig_mod", model)))
+        stack.enter_context(watch)
+        yield Seen(watch, type(model).__name__)
+    for glob in [*watch.globs, *watch.edit]:
+        if not any(matches(site, glob) for site in watch.fired):
+            raise LookupError(_missing(glob, list(watch.fired)))
+
+
+def _missing(glob: str, sites: list[str]) -> str:
+    """A message that says which sites there are, those of the kind that was probably meant first."""
+    if not sites:
+        return f"nothing to match {glob!r}: the model was not called inside the with"
+    kinds = {site.rpartition(".")[2] for site in sites}
+    near = get_close_matches(glob.rpartition(".")[2], kinds, n=1) or (
+        ["pattern"] if "pattern" in kinds else kinds
+    )
+    listed = [site for site in sites if site.rpartition(".")[2] in near]
+    more = f", and {len(listed) - LISTED} more" if len(listed) > LISTED else ""
+    return f"no site matches {glob!r}; this model has {len(listed)}: {', '.join(listed[:LISTED])}{more}"

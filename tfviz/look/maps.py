@@ -1,0 +1,184 @@
+"""`AttentionMaps`: what the half that computes gives to the half that draws."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from tfviz.files import atomic
+from tfviz.look.capture import Seen
+from tfviz.look.recompute import unpack
+from tfviz.shapes import Bool, Float
+
+FORMAT = "tfviz.AttentionMaps/1"
+
+
+class AttentionMaps:
+    """Attention weights with the words of both axes; knows no model.
+
+    Args:
+        weights: layer head query key, or a list with a tensor (head query key) for each layer; float, or uint8 as
+            `capture` keeps it.
+        rows: a word for each query.
+        cols: a word for each key; default: `rows`, where the map is square.
+        mask: True where a query might look; broadcastable to the weights.
+        sites: a name for each layer.
+        provenance: where this comes from: anything JSON can hold.
+
+    >>> maps = AttentionMaps(torch.eye(3).expand(2, 4, 3, 3), rows=["the", "cat", "sat"])
+    >>> maps
+    AttentionMaps: 2 layers x 4 heads x 3 queries x 3 keys
+    >>> maps[1, 0].diagonal()
+    tensor([1., 1., 1.])
+    """
+
+    def __init__(
+        self,
+        weights: Tensor | Sequence[Tensor],
+        rows: Sequence[str] | None = None,
+        cols: Sequence[str] | None = None,
+        mask: Tensor | None = None,
+        sites: Sequence[str] | None = None,
+        provenance: Mapping[str, Any] | None = None,
+    ):
+        self.layers = [layer.detach().cpu() for layer in weights]
+        shapes = {tuple(layer.shape) for layer in self.layers}
+        if len(shapes) != 1 or len(next(iter(shapes))) != 3:
+            raise ValueError(
+                f"weights must be layer head query key, with the same head query key in all layers; got {sorted(shapes)}"
+                ": choose sites whose maps are alike"
+            )
+        _, queries, keys = self.layers[0].shape
+        self.rows = _words(rows, queries, "rows", "queries")
+        self.cols = (
+            list(self.rows) if cols is None and queries == keys else _words(cols, keys, "cols", "keys")
+        )
+        self.mask = None if mask is None else torch.broadcast_to(mask.cpu(), self.shape)
+        self.sites = [f"layer {i}" for i in range(len(self.layers))] if sites is None else list(sites)
+        self.provenance = dict(provenance or {})
+
+    @classmethod
+    def of(
+        cls,
+        seen: Seen,
+        rows: Sequence[str] | None = None,
+        cols: Sequence[str] | None = None,
+        *,
+        batch: int = 0,
+        **provenance: Any,
+    ) -> AttentionMaps:
+        """The patterns in a capture, a layer each, of one row of the batch.
+
+        Raises:
+            LookupError: no pattern was captured.
+            ValueError: the words do not fit, or the patterns have different shapes.
+        """
+        sites = [site for site in seen if site.rpartition(".")[2] == "pattern"]
+        if not sites:
+            raise LookupError(f"no pattern was captured, only: {', '.join(seen) or 'nothing'}")
+        size = seen[sites[0]].shape[0]
+        if not -size <= batch < size:
+            raise ValueError(f"batch is {batch}; the capture holds a batch of {size}")
+        weights = [seen[site][batch] for site in sites]
+        allowed = [seen.allowed(site) for site in sites]
+        mask = None
+        if any(a is not None for a in allowed) and len({w.shape for w in weights}) == 1:
+            per_layer = [_row(a, batch, w) for a, w in zip(allowed, weights)]
+            same = all(torch.equal(mask, per_layer[0]) for mask in per_layer)
+            mask = (
+                per_layer[0][None]
+                if same
+                else torch.stack([m.expand_as(w) for m, w in zip(per_layer, weights)])
+            )
+        return cls(weights, rows, cols, mask, sites, {"model": seen.model, **provenance})
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """layer head query key"""
+        heads, queries, keys = self.layers[0].shape
+        return len(self.layers), heads, queries, keys
+
+    @property
+    def weights(self) -> Float[Tensor, "layer head query key"]:
+        """All weights in float32; `maps[layer, head]` decodes one head only."""
+        return torch.stack([unpack(layer) for layer in self.layers])
+
+    def __getitem__(self, where: int | tuple[int, int]) -> Tensor:
+        """`maps[layer]`: head query key. `maps[layer, head]`: query key. In float32."""
+        if isinstance(where, tuple):
+            layer, head = where
+            return unpack(self.layers[layer][head])
+        return unpack(self.layers[where])
+
+    def allowed(self, layer: int, head: int) -> Bool[Tensor, "query key"] | None:
+        """True where this head's queries might look; None if nothing was forbidden."""
+        return None if self.mask is None else self.mask[layer, head]
+
+    def __repr__(self) -> str:
+        layers, heads, queries, keys = self.shape
+        return f"AttentionMaps: {layers} layers x {heads} heads x {queries} queries x {keys} keys"
+
+    def save(self, path: str | Path) -> Path:
+        """Write one safetensors file, whole or not at all."""
+        tensors = {f"layer.{i}": layer.contiguous() for i, layer in enumerate(self.layers)}
+        if self.mask is not None:
+            tensors["mask"] = _narrow(self.mask).contiguous()
+        words = {"rows": self.rows, "cols": self.cols, "sites": self.sites, "provenance": self.provenance}
+        metadata = {"format": FORMAT, **{name: json.dumps(value) for name, value in words.items()}}
+        with atomic(path) as draft:
+            save_file(tensors, draft, metadata)
+        return Path(path)
+
+    @classmethod
+    def load(cls, path: str | Path) -> AttentionMaps:
+        """Read what `save` wrote. Needs no model, GPU or network, and never unpickles.
+
+        Raises:
+            FileNotFoundError: no such file.
+            ValueError: the file is damaged, or something else.
+        """
+        if not Path(path).is_file():
+            raise FileNotFoundError(f"no capture file at {path}")
+        try:
+            with safe_open(path, framework="pt") as file:
+                metadata = file.metadata() or {}
+                if metadata.get("format") != FORMAT:
+                    raise ValueError(
+                        f"{path} is a safetensors file, but no capture; AttentionMaps.save writes those"
+                    )
+                names = file.keys()
+                layers = [
+                    file.get_tensor(f"layer.{i}") for i in range(sum(n.startswith("layer.") for n in names))
+                ]
+                mask = file.get_tensor("mask") if "mask" in names else None
+            words = {name: json.loads(metadata[name]) for name in ("rows", "cols", "sites", "provenance")}
+        except (SafetensorError, KeyError, json.JSONDecodeError) as error:
+            raise ValueError(f"{path} is no capture file, or is damaged: {error}") from error
+        return cls(layers, mask=mask, **words)
+
+
+def _words(words: Sequence[str] | None, count: int, name: str, what: str) -> list[str]:
+    if words is None:
+        return [str(i) for i in range(count)]
+    if len(words) != count:
+        raise ValueError(f"{name} has {len(words)} words, the maps have {count} {what}")
+    return list(words)
+
+
+def _row(allowed: Tensor | None, batch: int, weights: Tensor) -> Tensor:
+    """One batch row's mask (head query key), its head axis possibly 1."""
+    if allowed is None:
+        return weights.new_ones(1, *weights.shape[1:], dtype=torch.bool)
+    return allowed[batch if len(allowed) > 1 else 0].cpu()
+
+
+def _narrow(mask: Tensor) -> Tensor:
+    """Without the axes that an expansion made."""
+    return mask[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in mask.stride())]

@@ -1,0 +1,92 @@
+"""What a head does, in numbers: measured, so that nothing need be claimed by eye."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from tfviz.look.maps import AttentionMaps
+from tfviz.shapes import Float
+
+
+def entropy(weights: Float[Tensor, "*lead query key"]) -> Float[Tensor, "*lead query"]:
+    """Of each query's weights, in nats: 0 looks at one key, log(n) at n keys alike.
+
+    >>> entropy(torch.tensor([[1.0, 0.0], [0.5, 0.5]]))
+    tensor([0.0000, 0.6931])
+    """
+    return torch.special.entr(weights).sum(-1)
+
+
+def distance(weights: Float[Tensor, "*lead query key"]) -> Float[Tensor, "*lead query"]:
+    """How far away each query looks on average, in positions."""
+    queries, keys = weights.shape[-2:]
+    gaps = torch.arange(queries)[:, None] - torch.arange(keys)
+    return (weights * gaps.abs()).sum(-1)
+
+
+def _offset(back: int) -> Callable[[Tensor, list[str]], Tensor]:
+    return lambda weights, words: weights.diagonal(-back, -2, -1).mean(-1)
+
+
+def _first(weights: Tensor, words: list[str]) -> Tensor:
+    return weights[..., 1:, 0].mean(-1)
+
+
+def _where(weights: Tensor, cells: Tensor) -> Tensor:
+    """Mean weight that queries put on the marked cells, over the queries that have one."""
+    queries = cells.any(-1)
+    return (
+        (weights * cells).sum(-1)[..., queries].mean(-1)
+        if queries.any()
+        else weights.new_zeros(weights.shape[:-2])
+    )
+
+
+def _same(weights: Tensor, words: list[str]) -> Tensor:
+    return _where(weights, _equal(words).tril(-1))
+
+
+def _after_same(weights: Tensor, words: list[str]) -> Tensor:
+    """The key one after an earlier occurrence of the query's word: what an induction head looks at."""
+    shifted = torch.zeros(len(words), len(words), dtype=torch.bool)
+    shifted[:, 1:] = _equal(words).tril(-1)[:, :-1]
+    return _where(weights, shifted.tril(-1))
+
+
+def _equal(words: list[str]) -> Tensor:
+    codes = torch.tensor([sorted(set(words)).index(word) for word in words])
+    return codes[:, None] == codes
+
+
+# name -> share of the attention, 0 to 1, that goes where the name says
+TYPES: dict[str, Callable[[Tensor, list[str]], Tensor]] = {
+    "itself": _offset(0),
+    "previous": _offset(1),
+    "two back": _offset(2),
+    "first": _first,
+    "same word": _same,
+    "after same word": _after_same,
+}
+
+
+def types(maps: AttentionMaps) -> dict[str, Float[Tensor, "layer head"]]:
+    """How much of each head's attention goes to one kind of place: see `TYPES`. For square maps.
+
+    >>> maps = AttentionMaps(torch.eye(3).roll(-1, 1)[None, None], rows=["a", "b", "c"])
+    >>> round(types(maps)["previous"].item(), 2), types(maps)["itself"].item()
+    (0.0, 0.0)
+    """
+    if maps.shape[2] != maps.shape[3] or maps.shape[2] < 3:
+        raise ValueError(f"head types are defined for square maps of at least 3 words, not {maps.shape[2:]}")
+    return {
+        name: torch.stack([of(maps[i], maps.rows) for i in range(maps.shape[0])])
+        for name, of in TYPES.items()
+    }
+
+
+def strongest(maps: AttentionMaps, kind: str) -> tuple[int, int]:
+    """Layer and head that give most attention to this kind of place."""
+    shares = types(maps)[kind]
+    layer, head = divmod(int(shares.argmax()), shares.shape[1])
+    return layer, head

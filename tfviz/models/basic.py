@@ -1,0 +1,25 @@
+"""Self-attention with no parameters at all: the operation itself."""
+
+from torch import Tensor, nn
+
+from tfviz.layers import attend
+from tfviz.shapes import Float
+
+
+class SelfAttention(nn.Module):
+    """Each output is the average of all inputs, weighted by the softmax of their dot products with this one.
+
+    There is nothing to learn here: the inputs are queries, keys and values at once.
+
+    Args:
+        scaled: divide the dot products by the square root of the width.
+    """
+
+    def __init__(self, scaled: bool = False):
+        super().__init__()
+        self.scaled = scaled
+
+    def forward(self, x: Float[Tensor, "batch position dim"]) -> Float[Tensor, "batch position dim"]:
+        query = x if self.scaled else x * x.shape[-1] ** 0.5
+        one_head = (part.unsqueeze(1) for part in (query, x, x))
+        return attend(*one_head).squeeze(1)

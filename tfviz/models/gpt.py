@@ -1,0 +1,76 @@
+"""GPT: a stack of blocks that sees only the past and predicts the next token (Radford et al. 2018, 2019)."""
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tfviz.layers import Block, KeyValues, masks, positions, pre_norm
+from tfviz.layers.blocks import Residual
+from tfviz.shapes import Float, Int
+
+
+class GPT(nn.Module):
+    """A language model: decoder blocks without cross-attention, input and output embeddings tied.
+
+    Args:
+        vocab: number of tokens.
+        context: the longest text it is trained on, in tokens.
+        dim: width of the residual stream.
+        mask: which keys a query may see; `masks.strided(8)` here makes the sparse Transformer.
+        positions: a kind from `layers.positions`.
+        residual: `pre_norm`, or `post_norm` (which then has no last norm).
+    """
+
+    def __init__(
+        self,
+        vocab: int,
+        *,
+        context: int = 256,
+        layers: int = 4,
+        heads: int = 4,
+        dim: int = 128,
+        dropout: float = 0.0,
+        mask: masks.Mask = masks.causal,
+        positions: type[positions.Positions] = positions.Learned,
+        residual: Residual = pre_norm,
+    ):
+        super().__init__()
+        self.context, self.mask = context, mask
+        self.tokens = nn.Embedding(vocab, dim)
+        self.positions = positions(context, dim, heads)
+        self.dropout = nn.Dropout(dropout)
+        self.blocks = nn.ModuleList(
+            Block(dim, heads, dropout=dropout, residual=residual) for _ in range(layers)
+        )
+        self.norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
+        self.apply(_initialise)
+        for block in self.blocks:  # the residual stream sums 2 `layers` branches: keep its variance at 1
+            nn.init.normal_(block.attention.out_proj.weight, std=0.02 / (2 * layers) ** 0.5)
+            nn.init.normal_(block.feed_forward[-1].weight, std=0.02 / (2 * layers) ** 0.5)
+
+    def forward(
+        self, ids: Int[Tensor, "batch position"], cache: Sequence[KeyValues] = ()
+    ) -> Float[Tensor, "batch position vocab"]:
+        """Logits of the token that follows each position.
+
+        Args:
+            cache: from `new_cache()`; then `ids` continue the text seen before, and only they are computed.
+        """
+        start, length = (cache[0].length if cache else 0), ids.shape[1]
+        mask = self.mask.dense(length, start + length, start=start, device=ids.device)
+        x = self.dropout(self.positions(self.tokens(ids), start))
+        for block, kept in zip(self.blocks, cache or [None] * len(self.blocks), strict=True):
+            x = block(x, mask=mask, positions=self.positions, cache=kept)
+        return functional.linear(self.norm(x), self.tokens.weight)
+
+    def new_cache(self) -> list[KeyValues]:
+        """An empty cache, one for each block, with room for `context` positions."""
+        return [KeyValues(self.context) for _ in self.blocks]
+
+
+def _initialise(module: nn.Module) -> None:
+    if isinstance(module, nn.Linear | nn.Embedding):
+        nn.init.normal_(module.weight, std=0.02)
+    if isinstance(module, nn.Linear) and module.bias is not None:
+        nn.init.zeros_(module.bias)

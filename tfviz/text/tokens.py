@@ -1,0 +1,102 @@
+"""Text to ids and back: characters and bytes."""
+
+from __future__ import annotations
+
+import numpy
+import torch
+from torch import Tensor
+
+from tfviz.shapes import Int
+
+# What cannot be seen in a picture gets a sign that can.
+SIGNS = {" ": "␣", "\n": "⏎", "\t": "⇥", "\r": "␍", "\0": "␀"}
+
+
+class Characters:
+    """A vocabulary of single characters; a character's id is its place in `characters`.
+
+    >>> vocab = Characters.of("the cat")
+    >>> vocab.encode("cat").tolist(), len(vocab)
+    ([2, 1, 5], 6)
+    >>> vocab.decode(vocab.encode("the cat"))
+    'the cat'
+    """
+
+    def __init__(self, characters: str):
+        if len(set(characters)) != len(characters):
+            raise ValueError(
+                "the characters of a vocabulary must all differ; build one of a text with Characters.of"
+            )
+        self.characters = characters
+        self._points = _code_points(characters)
+        self._order = numpy.argsort(self._points)
+
+    @classmethod
+    def of(cls, text: str) -> Characters:
+        """The vocabulary of all characters in `text`, in code-point order."""
+        if not text:
+            raise ValueError("the text is empty; a vocabulary needs at least one character")
+        return cls("".join(sorted(set(text))))
+
+    def __len__(self) -> int:
+        return len(self.characters)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.characters!r})"
+
+    def encode(self, text: str) -> Int[Tensor, "position"]:
+        """The id of each character.
+
+        Raises:
+            ValueError: at the first character that the vocabulary lacks.
+        """
+        points = _code_points(text)
+        slots = numpy.searchsorted(self._points, points, sorter=self._order)
+        ids = self._order[numpy.minimum(slots, len(self) - 1)]
+        unknown = numpy.flatnonzero(self._points[ids] != points)
+        if len(unknown):
+            place, character = int(unknown[0]), text[unknown[0]]
+            raise ValueError(
+                f"character {character!r} (U+{ord(character):04X}) at place {place} is not among the {len(self)} of "
+                "this vocabulary; build it from a text that has it, or use Bytes, which has everything"
+            )
+        return torch.from_numpy(ids)
+
+    def decode(self, ids: Int[Tensor, "position"]) -> str:
+        """The text of these ids."""
+        return "".join(self.characters[index] for index in ids)
+
+    def words(self, ids: Int[Tensor, "position"]) -> list[str]:
+        """One visible sign for each id, for the axes of a picture."""
+        return [SIGNS.get(character, character) for character in self.decode(ids)]
+
+
+class Bytes:
+    """The 256 byte values of UTF-8: any text, in any script, without a vocabulary to build.
+
+    >>> Bytes().encode("né").tolist(), Bytes().words(Bytes().encode("né!"))
+    ([110, 195, 169], ['n', 'c3', 'a9', '!'])
+    """
+
+    def __len__(self) -> int:
+        return 256
+
+    def __repr__(self) -> str:
+        return "Bytes()"
+
+    def encode(self, text: str) -> Int[Tensor, "position"]:
+        """The bytes of `text` in UTF-8."""
+        raw = bytearray(text.encode("utf-8", "surrogateescape"))
+        return torch.frombuffer(raw, dtype=torch.uint8).long() if raw else torch.empty(0, dtype=torch.long)
+
+    def decode(self, ids: Int[Tensor, "position"]) -> str:
+        """The text of these bytes; what is not UTF-8 becomes U+FFFD."""
+        return bytes(int(index) for index in ids).decode("utf-8", "replace")
+
+    def words(self, ids: Int[Tensor, "position"]) -> list[str]:
+        """One visible sign for each byte: the ASCII character, or two hexadecimal digits."""
+        return [SIGNS.get(chr(i), chr(i) if 32 < i < 127 else f"{i:02x}") for i in map(int, ids)]
+
+
+def _code_points(text: str) -> numpy.ndarray:
+    return numpy.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=numpy.uint32)
