@@ -23,9 +23,7 @@ class FastRows(TorchFunctionMode):
         there = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")
         return there and device.type == "cpu" and weights > CACHED
 
-    def __torch_function__(
-        self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None
-    ) -> Any:
+    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         if func is functional.linear and not kwargs and _is_row(*args):
             x, weight, bias = (*args, None)[:3]
             return torch.ops.mkldnn._linear_pointwise(x, weight, bias, "none", [], "")

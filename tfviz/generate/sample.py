@@ -77,7 +77,7 @@ def ids(
     model: nn.Module,
     prompt: Int[Tensor, "position"],
     count: int,
-    sampler: Sampler = Sampler(),  # noqa: B008 (frozen)
+    sampler: Sampler = Sampler(),
     *,
     seed: int = 0,
     cache: bool = True,
@@ -95,20 +95,12 @@ def ids(
         ValueError: the prompt is empty or longer than the context.
     """
     if not 0 < len(prompt) <= model.context:
-        what = (
-            "is empty"
-            if len(prompt) == 0
-            else f"has {len(prompt)} tokens, the model's context is {model.context}"
-        )
-        raise ValueError(
-            f"the prompt {what}; give 1 to {model.context} tokens, such as prompt[-{model.context}:]"
-        )
+        what = "is empty" if len(prompt) == 0 else f"has {len(prompt)} tokens, the model's context is {model.context}"
+        raise ValueError(f"the prompt {what}; give 1 to {model.context} tokens, such as prompt[-{model.context}:]")
     return _ids(model, prompt, count, sampler, seed, cache)
 
 
-def _ids(
-    model: nn.Module, prompt: Tensor, count: int, sampler: Sampler, seed: int, cache: bool
-) -> Iterator[int]:
+def _ids(model: nn.Module, prompt: Tensor, count: int, sampler: Sampler, seed: int, cache: bool) -> Iterator[int]:
     draw = torch.Generator().manual_seed(seed)
     was_training, fast = model.training, _fast_rows(model)
     model.eval()
@@ -134,7 +126,7 @@ def stream(
     vocab: Vocabulary,
     prompt: str,
     count: int,
-    sampler: Sampler = Sampler(),  # noqa: B008 (frozen)
+    sampler: Sampler = Sampler(),
     *,
     seed: int = 0,
 ) -> Iterator[str]:
@@ -153,7 +145,7 @@ def text(
     vocab: Vocabulary,
     prompt: str,
     count: int,
-    sampler: Sampler = Sampler(),  # noqa: B008 (frozen)
+    sampler: Sampler = Sampler(),
     *,
     seed: int = 0,
 ) -> str:

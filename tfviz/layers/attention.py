@@ -43,9 +43,7 @@ class MultiHead(nn.Module):
     def __init__(self, dim: int, heads: int, dropout: float = 0.0, bias: bool = True):
         super().__init__()
         if dim % heads:
-            raise ValueError(
-                f"width {dim} is not divisible by {heads} heads; take dim={dim // heads * heads or heads}"
-            )
+            raise ValueError(f"width {dim} is not divisible by {heads} heads; take dim={dim // heads * heads or heads}")
         self.heads, self.dropout = heads, dropout
         self.in_proj = nn.Linear(dim, 3 * dim, bias=bias)
         self.out_proj = nn.Linear(dim, dim, bias=bias)

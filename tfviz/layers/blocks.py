@@ -11,7 +11,7 @@ Residual = Callable[[Tensor, nn.Module, Callable[[Tensor], Tensor]], Tensor]
 
 
 def pre_norm(x: Tensor, norm: nn.Module, branch: Callable[[Tensor], Tensor]) -> Tensor:
-    """x + branch(norm(x)): the stream itself is never normalised, so gradients flow at any depth (Xiong et al. 2020)."""
+    """x + branch(norm(x)): the stream is never normalised, so gradients flow at any depth (Xiong et al. 2020)."""
     return x + branch(norm(x))
 
 
@@ -52,9 +52,7 @@ class Block(nn.Module):
         self.feed_forward = FeedForward(dim, inner)
         self.dropout = nn.Dropout(dropout)
 
-    def forward(
-        self, x: Float[Tensor, "batch position dim"], **attention
-    ) -> Float[Tensor, "batch position dim"]:
+    def forward(self, x: Float[Tensor, "batch position dim"], **attention) -> Float[Tensor, "batch position dim"]:
         """`attention` (mask, positions, cache) goes to `MultiHead` as it is."""
         x = self.residual(x, self.attention_norm, lambda x: self.dropout(self.attention(x, **attention)))
         return self.residual(x, self.feed_forward_norm, lambda x: self.dropout(self.feed_forward(x)))

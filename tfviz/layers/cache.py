@@ -38,9 +38,7 @@ class KeyValues:
         """Memory that the kept positions fill, in bytes."""
         if self.keys is None or self.values is None:
             return 0
-        return sum(
-            kept[:, :, : self.length].numel() * kept.element_size() for kept in (self.keys, self.values)
-        )
+        return sum(kept[:, :, : self.length].numel() * kept.element_size() for kept in (self.keys, self.values))
 
 
 class NoCache(KeyValues):

@@ -11,9 +11,7 @@ from torch import Tensor, nn
 from tfviz.shapes import Float, Int
 
 
-def sinusoids(
-    positions: Int[Tensor, "position"], dim: int, base: float = 10_000.0
-) -> Float[Tensor, "position dim"]:
+def sinusoids(positions: Int[Tensor, "position"], dim: int, base: float = 10_000.0) -> Float[Tensor, "position dim"]:
     """Sines in the even columns, cosines in the odd; wavelengths from 2 pi to `base` 2 pi (Vaswani et al. 2017, 3.5).
 
     >>> sinusoids(torch.arange(2), 4).round(decimals=2).tolist()
@@ -30,9 +28,7 @@ class Positions(nn.Module):
     def __init__(self, context: int = 0, dim: int = 0, heads: int = 1):
         super().__init__()
 
-    def forward(
-        self, x: Float[Tensor, "batch position dim"], start: int = 0
-    ) -> Float[Tensor, "batch position dim"]:
+    def forward(self, x: Float[Tensor, "batch position dim"], start: int = 0) -> Float[Tensor, "batch position dim"]:
         """Add positions `start`, `start + 1`, ... to embeddings."""
         return x
 
@@ -49,9 +45,7 @@ class Learned(Positions):
         self.vectors = nn.Embedding(context, dim)
         nn.init.normal_(self.vectors.weight, std=0.02)
 
-    def forward(
-        self, x: Float[Tensor, "batch position dim"], start: int = 0
-    ) -> Float[Tensor, "batch position dim"]:
+    def forward(self, x: Float[Tensor, "batch position dim"], start: int = 0) -> Float[Tensor, "batch position dim"]:
         return x + self.table(start + x.shape[1])[start:]
 
     def table(self, length: int) -> Float[Tensor, "position dim"]:
@@ -73,9 +67,7 @@ class Sinusoidal(Positions):
         super().__init__()
         self.register_buffer("kept", sinusoids(torch.arange(context), dim), persistent=False)
 
-    def forward(
-        self, x: Float[Tensor, "batch position dim"], start: int = 0
-    ) -> Float[Tensor, "batch position dim"]:
+    def forward(self, x: Float[Tensor, "batch position dim"], start: int = 0) -> Float[Tensor, "batch position dim"]:
         return x + self.table(start + x.shape[1])[start:]
 
     def table(self, length: int) -> Float[Tensor, "position dim"]:
@@ -98,9 +90,7 @@ class Rotary(Positions):
     def __init__(self, context: int, dim: int, heads: int = 1, base: float = 10_000.0):
         super().__init__()
         if dim % (2 * heads):
-            raise ValueError(
-                f"rotary positions pair columns: the width of a head, {dim} / {heads}, must be even"
-            )
+            raise ValueError(f"rotary positions pair columns: the width of a head, {dim} / {heads}, must be even")
         self.width, self.base = dim // heads, base
         self._keep(context, None)
 

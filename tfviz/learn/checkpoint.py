@@ -41,9 +41,7 @@ def save(
             save_file(tensors, draft / "optimizer.safetensors")
             (draft / "state.json").write_text(json.dumps({"step": step, "optimizer": rest, **state}))
     except (OSError, SafetensorError) as error:
-        raise OSError(
-            f"could not write the checkpoint {target}: {error}; earlier ones are untouched"
-        ) from error
+        raise OSError(f"could not write the checkpoint {target}: {error}; earlier ones are untouched") from error
     for old in saved(folder)[:-keep]:
         shutil.rmtree(old)
     return target
@@ -54,9 +52,7 @@ def saved(folder: str | Path) -> list[Path]:
     return sorted(Path(folder).glob("step-" + "[0-9]" * 9))
 
 
-def load(
-    path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | None = None
-) -> dict[str, Any]:
+def load(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | None = None) -> dict[str, Any]:
     """Fill `model` (and `optimizer`) from a checkpoint, or from the newest in a folder of them; returns its state.
 
     Raises:
@@ -109,9 +105,7 @@ def _flatten(optimizer: torch.optim.Optimizer | None) -> tuple[dict[str, torch.T
     return tensors, rest
 
 
-def _restore(
-    optimizer: torch.optim.Optimizer, tensors: dict[str, torch.Tensor], rest: dict[str, Any]
-) -> None:
+def _restore(optimizer: torch.optim.Optimizer, tensors: dict[str, torch.Tensor], rest: dict[str, Any]) -> None:
     content: dict[int, dict[str, Any]] = {}
     for where, value in {**tensors, **rest}.items():
         index, name = where.split(".", 1)

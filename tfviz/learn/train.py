@@ -130,9 +130,7 @@ def _run(
                 value, tokens = trainer.step(batches[step], now)
             except FloatingPointError as error:
                 last = (
-                    f"the last good checkpoint is {checkpoint.saved(folder)[-1:]}"
-                    if folder
-                    else "no folder was given"
+                    f"the last good checkpoint is {checkpoint.saved(folder)[-1:]}" if folder else "no folder was given"
                 )
                 raise FloatingPointError(
                     f"{error} at step {step}, learning rate {now:.2g}: the step was not taken, {last}; "

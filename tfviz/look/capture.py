@@ -82,9 +82,7 @@ def capture(
     torch.Size([3, 2, 5, 5])
     """
     if dtype not in (torch.float32, torch.float16, torch.uint8):
-        raise ValueError(
-            f"dtype is {dtype}; patterns can be kept as torch.float32, torch.float16 or torch.uint8"
-        )
+        raise ValueError(f"dtype is {dtype}; patterns can be kept as torch.float32, torch.float16 or torch.uint8")
     watch = Watch([sites] if isinstance(sites, str) else list(sites), dtype, dict(edit or {}))
     with ExitStack() as stack:
         if "torch._dynamo" in sys.modules:  # a compiled model shows nothing: run it eagerly
@@ -102,9 +100,7 @@ def _missing(glob: str, sites: list[str]) -> str:
     if not sites:
         return f"nothing to match {glob!r}: the model was not called inside the with"
     kinds = {site.rpartition(".")[2] for site in sites}
-    near = get_close_matches(glob.rpartition(".")[2], kinds, n=1) or (
-        ["pattern"] if "pattern" in kinds else kinds
-    )
+    near = get_close_matches(glob.rpartition(".")[2], kinds, n=1) or (["pattern"] if "pattern" in kinds else kinds)
     listed = [site for site in sites if site.rpartition(".")[2] in near]
     more = f", and {len(listed) - LISTED} more" if len(listed) > LISTED else ""
     return f"no site matches {glob!r}; this model has {len(listed)}: {', '.join(listed[:LISTED])}{more}"

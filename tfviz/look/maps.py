@@ -52,14 +52,12 @@ class AttentionMaps:
         shapes = {tuple(layer.shape) for layer in self.layers}
         if len(shapes) != 1 or len(next(iter(shapes))) != 3:
             raise ValueError(
-                f"weights must be layer head query key, with the same head query key in all layers; got {sorted(shapes)}"
-                ": choose sites whose maps are alike"
+                f"weights must be layer head query key, the last three the same in all layers; got {sorted(shapes)}: "
+                "choose sites whose maps are alike"
             )
         _, queries, keys = self.layers[0].shape
         self.rows = _words(rows, queries, "rows", "queries")
-        self.cols = (
-            list(self.rows) if cols is None and queries == keys else _words(cols, keys, "cols", "keys")
-        )
+        self.cols = list(self.rows) if cols is None and queries == keys else _words(cols, keys, "cols", "keys")
         self.mask = None if mask is None else torch.broadcast_to(mask.cpu(), self.shape)
         self.sites = [f"layer {i}" for i in range(len(self.layers))] if sites is None else list(sites)
         self.provenance = dict(provenance or {})
@@ -92,11 +90,7 @@ class AttentionMaps:
         if any(a is not None for a in allowed) and len({w.shape for w in weights}) == 1:
             per_layer = [_row(a, batch, w) for a, w in zip(allowed, weights)]
             same = all(torch.equal(mask, per_layer[0]) for mask in per_layer)
-            mask = (
-                per_layer[0][None]
-                if same
-                else torch.stack([m.expand_as(w) for m, w in zip(per_layer, weights)])
-            )
+            mask = per_layer[0][None] if same else torch.stack([m.expand_as(w) for m, w in zip(per_layer, weights)])
         return cls(weights, rows, cols, mask, sites, {"model": seen.model, **provenance})
 
     @property
@@ -150,13 +144,9 @@ class AttentionMaps:
             with safe_open(path, framework="pt") as file:
                 metadata = file.metadata() or {}
                 if metadata.get("format") != FORMAT:
-                    raise ValueError(
-                        f"{path} is a safetensors file, but no capture; AttentionMaps.save writes those"
-                    )
+                    raise ValueError(f"{path} is a safetensors file, but no capture; AttentionMaps.save writes those")
                 names = file.keys()
-                layers = [
-                    file.get_tensor(f"layer.{i}") for i in range(sum(n.startswith("layer.") for n in names))
-                ]
+                layers = [file.get_tensor(f"layer.{i}") for i in range(sum(n.startswith("layer.") for n in names))]
                 mask = file.get_tensor("mask") if "mask" in names else None
             words = {name: json.loads(metadata[name]) for name in ("rows", "cols", "sites", "provenance")}
         except (SafetensorError, KeyError, json.JSONDecodeError) as error:

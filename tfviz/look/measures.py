@@ -36,11 +36,7 @@ def _first(weights: Tensor, words: list[str]) -> Tensor:
 def _where(weights: Tensor, cells: Tensor) -> Tensor:
     """Mean weight that queries put on the marked cells, over the queries that have one."""
     queries = cells.any(-1)
-    return (
-        (weights * cells).sum(-1)[..., queries].mean(-1)
-        if queries.any()
-        else weights.new_zeros(weights.shape[:-2])
-    )
+    return (weights * cells).sum(-1)[..., queries].mean(-1) if queries.any() else weights.new_zeros(weights.shape[:-2])
 
 
 def _same(weights: Tensor, words: list[str]) -> Tensor:
@@ -79,10 +75,7 @@ def types(maps: AttentionMaps) -> dict[str, Float[Tensor, "layer head"]]:
     """
     if maps.shape[2] != maps.shape[3] or maps.shape[2] < 3:
         raise ValueError(f"head types are defined for square maps of at least 3 words, not {maps.shape[2:]}")
-    return {
-        name: torch.stack([of(maps[i], maps.rows) for i in range(maps.shape[0])])
-        for name, of in TYPES.items()
-    }
+    return {name: torch.stack([of(maps[i], maps.rows) for i in range(maps.shape[0])]) for name, of in TYPES.items()}
 
 
 def strongest(maps: AttentionMaps, kind: str) -> tuple[int, int]:

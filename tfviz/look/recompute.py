@@ -4,14 +4,14 @@ A fused kernel never holds the whole map. Its weights are made here from the sam
 few rows at a time and only over keys that those rows may see, and go straight into the form they are kept in.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
 
 from tfviz.shapes import Bool, Float, UInt8
 
-CHUNK = 4 * 2**20  # bytes of float32 scores at a time: small enough to stay in the processor's cache
+CHUNK = 2 * 2**20  # bytes of float32 scores at a time: small enough to stay in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -38,13 +38,9 @@ class Call:
         """From the arguments as a model gives them: axes may be missing, a key's head may serve several queries'."""
         query, key, value = four(query), four(key), four(value)
         if key.shape[1] != query.shape[1]:
-            key, value = (
-                part.repeat_interleave(query.shape[1] // part.shape[1], dim=1) for part in (key, value)
-            )
+            key, value = (part.repeat_interleave(query.shape[1] // part.shape[1], dim=1) for part in (key, value))
         width = query.shape[-1] ** -0.5
-        return cls(
-            query, key, value, None if mask is None else four(mask), width if scale is None else scale, causal
-        )
+        return cls(query, key, value, None if mask is None else four(mask), width if scale is None else scale, causal)
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -62,9 +58,7 @@ class Call:
         allowed = self.mask if self.mask.dtype == torch.bool else is_open(self.mask)
         return allowed.expand(*allowed.shape[:2], queries, keys)
 
-    def scores(
-        self, rows: slice = slice(None), keys: slice = slice(None)
-    ) -> Float[Tensor, "batch head row key"]:
+    def scores(self, rows: slice = slice(None), keys: slice = slice(None)) -> Float[Tensor, "batch head row key"]:
         """Scaled dot products of some rows with some keys, -inf (or less, by a float mask) where forbidden."""
         query, key = self.query[:, :, rows].float(), self.key[:, :, keys].float()
         scores = (query * self.scale) @ key.transpose(-1, -2)
@@ -95,6 +89,7 @@ def weights(scores: Float[Tensor, "*lead key"]) -> Float[Tensor, "*lead key"]:
 def pattern(call: Call, dtype: torch.dtype) -> Tensor:
     """The attention weights, batch head query key, as `dtype`: float32, float16, or uint8 (see `pack`)."""
     batch, heads, queries, keys = call.shape
+    call = replace(call, query=call.query.float(), key=call.key.float().contiguous())  # once, not for each chunk
     kept = torch.zeros(call.shape, dtype=dtype, device=call.query.device)
     allowed = call.allowed() if not call.causal else None
     height = max(1, CHUNK // max(1, 4 * batch * heads * keys))

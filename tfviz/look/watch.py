@@ -56,9 +56,7 @@ class Watch(TorchFunctionMode):
         handles = []
         for path, module in model.named_modules():
             handles.append(module.register_forward_pre_hook(lambda *_, path=path: self._running.append(path)))
-            handles.append(
-                module.register_forward_hook(lambda _m, _a, out, path=path: self._leave(path, out))
-            )
+            handles.append(module.register_forward_hook(lambda _m, _a, out, path=path: self._leave(path, out)))
         try:
             yield
         finally:
@@ -74,9 +72,7 @@ class Watch(TorchFunctionMode):
             return (self._pass(path, output[0]), *output[1:])
         return None
 
-    def __torch_function__(
-        self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None
-    ) -> Any:
+    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         if func is functional.scaled_dot_product_attention:
             return self._fused(*args, **kwargs)
@@ -110,9 +106,7 @@ class Watch(TorchFunctionMode):
             query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
         )
 
-    def _explicit(
-        self, softmax: Callable, scores: Tensor, dim: int | None = None, *args: Any, **kwargs: Any
-    ) -> Tensor:
+    def _explicit(self, softmax: Callable, scores: Tensor, dim: int | None = None, *args: Any, **kwargs: Any) -> Tensor:
         """A softmax over the last of three axes or more is attention that a model writes out."""
         if scores.dim() < 3 or dim not in (-1, scores.dim() - 1):
             return softmax(scores, dim, *args, **kwargs)
@@ -167,9 +161,7 @@ def _edited(site: str, tensor: Tensor, function: Edit) -> Tensor:
     edited = function(tensor)
     if not isinstance(edited, Tensor) or edited.shape != tensor.shape:
         what = f"shape {list(edited.shape)}" if isinstance(edited, Tensor) else type(edited).__name__
-        raise ValueError(
-            f"the edit of {site} returned {what}; it must return a tensor of shape {list(tensor.shape)}"
-        )
+        raise ValueError(f"the edit of {site} returned {what}; it must return a tensor of shape {list(tensor.shape)}")
     return edited
 
 

@@ -40,9 +40,7 @@ class GPT(nn.Module):
         self.tokens = nn.Embedding(vocab, dim)
         self.positions = positions(context, dim, heads)
         self.dropout = nn.Dropout(dropout)
-        self.blocks = nn.ModuleList(
-            Block(dim, heads, dropout=dropout, residual=residual) for _ in range(layers)
-        )
+        self.blocks = nn.ModuleList(Block(dim, heads, dropout=dropout, residual=residual) for _ in range(layers))
         self.norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
         self.apply(_initialise)
         for block in self.blocks:  # the residual stream sums 2 `layers` branches: keep its variance at 1

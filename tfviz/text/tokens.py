@@ -24,9 +24,7 @@ class Characters:
 
     def __init__(self, characters: str):
         if len(set(characters)) != len(characters):
-            raise ValueError(
-                "the characters of a vocabulary must all differ; build one of a text with Characters.of"
-            )
+            raise ValueError("the characters of a vocabulary must all differ; build one of a text with Characters.of")
         self.characters = characters
         self._points = _code_points(characters)
         self._order = numpy.argsort(self._points)
