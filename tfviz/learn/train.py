@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from tfviz.learn import checkpoint, evaluate
 from tfviz.learn.schedule import Schedule, cosine
+from tfviz.text.batches import chance
 
 Loss = Callable[[nn.Module, Any], Tensor]
 
@@ -47,7 +48,7 @@ def adamw(model: nn.Module, rate: float, decay: float = 0.1) -> torch.optim.Opti
     matrices = [p for p in model.parameters() if p.dim() > 1]
     vectors = [p for p in model.parameters() if p.dim() <= 1]
     groups = [{"params": matrices, "weight_decay": decay}, {"params": vectors, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.99), fused=True)
+    return torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.95), fused=True)
 
 
 def fit(
@@ -124,7 +125,7 @@ def _run(
     try:
         for step in range(len(history), steps):
             started = time.perf_counter()
-            torch.manual_seed((seed << 32) + step)
+            torch.manual_seed(chance(seed, step))
             now = rate * schedule(step, steps)
             try:
                 value, tokens = trainer.step(batches[step], now)

@@ -42,10 +42,7 @@ class GPT(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.blocks = nn.ModuleList(Block(dim, heads, dropout=dropout, residual=residual) for _ in range(layers))
         self.norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
-        self.apply(_initialise)
-        for block in self.blocks:  # the residual stream sums 2 `layers` branches: keep its variance at 1
-            nn.init.normal_(block.attention.out_proj.weight, std=0.02 / (2 * layers) ** 0.5)
-            nn.init.normal_(block.feed_forward[-1].weight, std=0.02 / (2 * layers) ** 0.5)
+        self._initialise()
 
     def forward(
         self, ids: Int[Tensor, "batch position"], cache: Sequence[KeyValues] = ()
@@ -66,9 +63,10 @@ class GPT(nn.Module):
         """An empty cache, one for each block, with room for `context` positions."""
         return [KeyValues(self.context) for _ in self.blocks]
 
-
-def _initialise(module: nn.Module) -> None:
-    if isinstance(module, nn.Linear | nn.Embedding):
-        nn.init.normal_(module.weight, std=0.02)
-    if isinstance(module, nn.Linear) and module.bias is not None:
-        nn.init.zeros_(module.bias)
+    def _initialise(self) -> None:
+        """Embeddings small, since they are also the output weights; matrices keep the variance of their input."""
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                nn.init.normal_(module.weight, std=module.in_features**-0.5)
+                nn.init.zeros_(module.bias)
+        nn.init.normal_(self.tokens.weight, std=0.02)

@@ -2,12 +2,18 @@
 
 from collections.abc import Iterator
 
+import numpy
 import torch
 from torch import Tensor
 
 from tfviz.shapes import Int
 
 Batch = tuple[Int[Tensor, "batch position"], Int[Tensor, "batch position"]]
+
+
+def chance(seed: int, step: int) -> int:
+    """A seed for one step of a run: neighbouring seeds and steps share nothing."""
+    return int(numpy.random.SeedSequence((seed, step)).generate_state(1)[0])
 
 
 class Windows:
@@ -30,7 +36,7 @@ class Windows:
         self.ids, self.length, self.batch, self.seed = ids, length, batch, seed
 
     def __getitem__(self, step: int) -> Batch:
-        draw = torch.Generator().manual_seed((self.seed << 32) + step)
+        draw = torch.Generator().manual_seed(chance(self.seed, step))
         starts = torch.randint(len(self.ids) - self.length, (self.batch, 1), generator=draw)
         rows = self.ids[starts + torch.arange(self.length + 1)]
         return rows[:, :-1], rows[:, 1:]

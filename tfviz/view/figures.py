@@ -1,0 +1,210 @@
+"""Drawings of attention: all heads on a sheet, one head with its words, masks, positions, shares.
+
+Queries are rows, from the top; keys are columns, their words along the top edge. All heads share one scale from 0
+(the page) to 1 (the strongest ink), with the square root between, since most weights are small. What a mask forbids
+is hatched, which is not the same as zero.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import matplotlib
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.colors import PowerNorm
+from matplotlib.figure import Figure
+from torch import Tensor
+from torch.nn import functional
+
+from tfviz.look.maps import AttentionMaps
+from tfviz.shapes import Bool, Float
+from tfviz.view.palette import diverging, printable, ramp
+from tfviz.view.picture import Picture, headline
+
+LABELS = 96  # words an axis can name one by one
+TICKS = (0, 0.01, 0.1, 0.25, 0.5, 1)
+
+
+def heads(maps: AttentionMaps, title: str = "Every head") -> Picture:
+    """The sheet of all layers (rows) and heads (columns), on one scale."""
+    layers, heads, queries, keys = maps.shape
+
+    def draw() -> Figure:
+        side = min(1.5, max(0.55, 8.4 / heads))
+        tall = side * min(2.0, max(0.5, queries / keys))
+        figure = Figure(figsize=(side * heads * 1.06 + 1.1, tall * layers * 1.06 + 0.75), layout="constrained")
+        axes = figure.subplots(layers, heads, squeeze=False)
+        figure.get_layout_engine().set(w_pad=0.02, h_pad=0.02, wspace=0.02, hspace=0.02)
+        for layer in range(layers):
+            for head in range(heads):
+                cells = axes[layer, head]
+                image = _cells(cells, maps[layer, head], maps.allowed(layer, head), pixels=int(side * 200))
+                cells.set_xticks([])
+                cells.set_yticks([])
+                if layer == 0:
+                    cells.set_title(f"head {head}" if heads <= 8 else str(head), loc="center", color=_soft())
+            axes[layer, 0].set_ylabel(f"layer {layer}" if layers <= 8 else str(layer), color=_soft())
+        _scale(figure, image, axes)
+        headline(figure, f"{title}: {layers} layers × {heads} heads, {_size(maps)}")
+        return figure
+
+    return Picture(draw, f"{title}\n{maps!r}; weights from 0 to 1, square-root scale")
+
+
+def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None) -> Picture:
+    """One head with its words."""
+    weights, allowed = maps[layer, head], maps.allowed(layer, head)
+    queries, keys = weights.shape
+    title = title or f"Layer {layer}, head {head}"
+
+    def draw() -> Figure:
+        cell = min(0.3, max(0.125, 6.0 / max(queries, keys)))
+        wide, tall = (min(12.0, max(1.6, cell * n)) for n in (keys, queries))
+        figure = Figure(figsize=(wide + 1.6, tall + 1.1), layout="constrained")
+        axes = figure.subplots()
+        image = _cells(axes, weights, allowed, pixels=1600)
+        _words(axes, maps.rows, maps.cols)
+        _scale(figure, image, [axes])
+        headline(figure, title)
+        return figure
+
+    strongest = divmod(int(weights.argmax()), keys)
+    says = f"{maps.rows[strongest[0]]!r} looks most sharply, at {maps.cols[strongest[1]]!r}: {weights.max():.2g}"
+    return Picture(draw, f"{title}\n{queries} queries x {keys} keys; {says}")
+
+
+def mask(
+    allowed: Bool[Tensor, "... query key"],
+    rows: Sequence[str] | None = None,
+    cols: Sequence[str] | None = None,
+    title: str = "Mask",
+) -> Picture:
+    """Which key each query may look at: filled where it may, hatched where not. The first of a batch and its heads."""
+    while allowed.dim() > 2:
+        allowed = allowed[0]
+    maps = AttentionMaps(allowed[None, None].float(), rows, cols, mask=allowed)
+
+    def draw() -> Figure:
+        size = tuple(min(6.0, max(1.4, 0.27 * n)) + 0.9 for n in reversed(allowed.shape))
+        figure = Figure(figsize=size, layout="constrained")
+        axes = figure.subplots()
+        _cells(axes, maps[0, 0] * 0.25, allowed, pixels=1200)
+        _words(axes, maps.rows, maps.cols)
+        headline(figure, title)
+        return figure
+
+    return Picture(draw, f"{title}\n{int(allowed.sum())} of {allowed.numel()} cells allowed")
+
+
+def positions(table: Float[Tensor, "position dim"], title: str = "Positions") -> Picture:
+    """A position table, and how alike its rows are (cosine)."""
+    table = table.detach().cpu().float()
+    unit = functional.normalize(table, dim=-1)
+
+    def draw() -> Figure:
+        figure = Figure(figsize=(8.6, 3.6), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=[1.25, 1])
+        top = float(table.abs().max()) or 1.0
+        for axes, values, limit, x in (
+            (left, table.numpy(), top, "dimension"),
+            (right, (unit @ unit.T).numpy(), 1.0, "position"),
+        ):
+            image = axes.imshow(
+                values, cmap=diverging(), vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest"
+            )
+            axes.grid(False)
+            axes.set(xlabel=x, ylabel="position")
+            figure.colorbar(image, ax=axes, fraction=0.05, pad=0.02).outline.set_visible(False)
+        left.set_title("the table")
+        right.set_title("cosine of two positions")
+        headline(figure, title)
+        return figure
+
+    return Picture(draw, f"{title}\n{table.shape[0]} positions x {table.shape[1]} dimensions")
+
+
+def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "What each head looks at") -> Picture:
+    """A table of numbers from 0 to 1, a row for each head: for `look.measures.types`, or any share of your own."""
+    values = numpy.stack([column.flatten().numpy() for column in columns.values()], axis=1)
+    layers, heads = next(iter(columns.values())).shape
+    names = [f"{layer}.{head}" for layer in range(layers) for head in range(heads)]
+
+    def draw() -> Figure:
+        figure = Figure(figsize=(0.95 * len(columns) + 1.2, 0.235 * len(names) + 0.9), layout="constrained")
+        axes = figure.subplots()
+        axes.imshow(values, cmap=ramp(), vmin=0, vmax=1, aspect="auto", norm=None)
+        for (row, column), value in numpy.ndenumerate(values):
+            colour = "figure.facecolor" if value > 0.45 else "text.color"
+            axes.text(column, row, _two(value), ha="center", va="center", color=matplotlib.rcParams[colour], fontsize=8)
+        _bare(axes)
+        axes.set_xticks(range(len(columns)), list(columns))
+        axes.set_yticks(range(len(names)), names)
+        axes.set_ylabel("layer.head")
+        axes.xaxis.tick_top()
+        for edge in range(heads, len(names), heads):
+            axes.axhline(edge - 0.5, color=matplotlib.rcParams["axes.edgecolor"], linewidth=0.8)
+        headline(figure, title)
+        return figure
+
+    best = (
+        f"{name}: {names[int(values[:, i].argmax())]} ({_two(values[:, i].max())})" for i, name in enumerate(columns)
+    )
+    return Picture(draw, f"{title}\nstrongest head by kind, as layer.head: " + ", ".join(best))
+
+
+def _cells(axes: Axes, weights: Tensor, allowed: Tensor | None, pixels: int) -> matplotlib.image.AxesImage:
+    """The heatmap itself. Where there are more cells than pixels, each pixel shows the largest weight of its block."""
+    block = max(1, -(-max(weights.shape) // pixels))
+    values = _largest(weights, block)
+    open_cells = numpy.ones(values.shape, bool) if allowed is None else _largest(allowed.float(), block) > 0
+    axes.patch.set(hatch="//////", edgecolor=matplotlib.rcParams["hatch.color"], linewidth=0)
+    image = axes.imshow(
+        numpy.ma.masked_array(values, ~open_cells), cmap=ramp(), norm=PowerNorm(0.5, 0, 1), interpolation="nearest",
+        extent=(-0.5, weights.shape[1] - 0.5, weights.shape[0] - 0.5, -0.5), aspect="auto",
+    )  # fmt: skip
+    _bare(axes)
+    return image
+
+
+def _largest(values: Tensor, block: int) -> numpy.ndarray:
+    return (
+        functional.max_pool2d(values[None].float(), block, ceil_mode=True)[0].numpy() if block > 1 else values.numpy()
+    )
+
+
+def _bare(axes: Axes) -> None:
+    axes.grid(False)
+    axes.spines[:].set_visible(True)
+    axes.spines[:].set_color(matplotlib.rcParams["axes.edgecolor"])
+
+
+def _words(axes: Axes, rows: Sequence[str], cols: Sequence[str]) -> None:
+    for axis, words, rotation in ((axes.yaxis, rows, 0), (axes.xaxis, cols, 90)):
+        step = -(-len(words) // LABELS)
+        shown = printable(words[::step])
+        turned = 0 if rotation == 0 or max(map(len, shown), default=0) <= 1 else rotation
+        axis.set_ticks(range(0, len(words), step), shown, rotation=turned, parse_math=False)
+    axes.xaxis.tick_top()
+    axes.xaxis.set_label_position("top")
+    axes.set(xlabel="key", ylabel="query")
+    axes.xaxis.label.set_color(_soft())
+    axes.yaxis.label.set_color(_soft())
+
+
+def _scale(figure: Figure, image: matplotlib.image.AxesImage, axes: Sequence[Axes] | numpy.ndarray) -> None:
+    bar = figure.colorbar(image, ax=axes, fraction=0.035, pad=0.02, ticks=TICKS, aspect=28, shrink=0.9)
+    bar.ax.set_yticklabels([f"{tick:g}" for tick in TICKS])
+    bar.outline.set_visible(False)
+
+
+def _soft() -> str:
+    return matplotlib.rcParams["xtick.labelcolor"]
+
+
+def _size(maps: AttentionMaps) -> str:
+    _, _, queries, keys = maps.shape
+    return f"{queries} words" if queries == keys else f"{queries} queries × {keys} keys"
+
+
+def _two(value: float) -> str:
+    """Two significant digits, without the zeros of a small number."""
+    return "·" if value < 0.005 else f"{value:.2f}".lstrip("0") if value < 0.995 else "1"

@@ -1,0 +1,121 @@
+"""Colours and fonts: one manner for every picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+
+import matplotlib
+import numpy
+from matplotlib import font_manager
+from matplotlib.colors import ListedColormap, to_rgb
+from matplotlib.ft2font import FT2Font
+
+THEMES = ("light", "dark")
+STATIC = Path(__file__).parent / "static"
+LONGEST = 18  # characters of a word on an axis
+
+# Faces that together draw most of the world's writing; those installed are used, in this order.
+FAMILIES = (
+    "DejaVu Sans",
+    "Noto Sans",
+    "Noto Sans CJK JP",
+    "Noto Sans CJK SC",
+    "Noto Sans Arabic",
+    "Noto Sans Hebrew",
+    "Noto Sans Devanagari",
+    "Noto Sans Symbols",
+    "Noto Sans Symbols2",
+    "Noto Sans Math",
+    "Noto Emoji",
+    "Symbola",
+)
+
+
+@contextmanager
+def theme(name: str = "light") -> Iterator[None]:
+    """tfviz's matplotlib style, `light` or `dark`, while the context lasts."""
+    if name not in THEMES:
+        raise ValueError(f"theme is {name!r}; it can be 'light' or 'dark'")
+    style = matplotlib.rc_params_from_file(STATIC / f"{name}.mplstyle", use_default_template=False)
+    with matplotlib.rc_context({**style, "font.family": list(families())}):
+        yield
+
+
+def ramp() -> ListedColormap:
+    """From the page's own background (weight 0) to the strongest ink (1), even in lightness, blue in hue."""
+    return _between(matplotlib.rcParams["figure.facecolor"], _ink("0b2a6f", "9fd0ff"))
+
+
+def diverging() -> ListedColormap:
+    """From blue (negative) through the background (0) to orange."""
+    page = matplotlib.rcParams["figure.facecolor"]
+    low = _between(page, _ink("0b4f8f", "6db9f5")).colors[::-1]
+    high = _between(page, _ink("b04a00", "ffae5c")).colors
+    return ListedColormap([*low, *high[1:]])
+
+
+@lru_cache
+def families() -> tuple[str, ...]:
+    """The faces of `FAMILIES` that this machine has."""
+    there = {font.name for font in font_manager.fontManager.ttflist}
+    return tuple(family for family in FAMILIES if family in there)
+
+
+@lru_cache
+def _drawable() -> frozenset[int]:
+    """Every code point that one of the faces can draw."""
+    paths = {font_manager.findfont(family) for family in families()}
+    return frozenset(point for path in paths for point in FT2Font(path).get_charmap())
+
+
+def printable(words: Sequence[str]) -> list[str]:
+    """Words as an axis can show them: a sign for what is invisible, a code for what no font has, no word too long."""
+    return [_printable(str(word)) for word in words]
+
+
+def _printable(word: str) -> str:
+    shown = "".join(map(_sign, word)) or "∅"
+    return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
+
+
+def _sign(character: str) -> str:
+    point = ord(character)
+    if point == 32:
+        return "␣"
+    if point < 32:
+        return chr(0x2400 + point)
+    return character if point in _drawable() else f"⟨{point:X}⟩"
+
+
+def _ink(light: str, dark: str) -> str:
+    return f"#{light}" if sum(to_rgb(matplotlib.rcParams["figure.facecolor"])) > 1.5 else f"#{dark}"
+
+
+def _between(start: str, stop: str, steps: int = 256) -> ListedColormap:
+    """A ramp that is even to the eye: straight in OKLab (Ottosson 2020)."""
+    share = numpy.linspace(0, 1, steps)[:, None]
+    lab = (1 - share) * _to_lab(numpy.array(to_rgb(start))) + share * _to_lab(numpy.array(to_rgb(stop)))
+    return ListedColormap(_to_rgb(lab))
+
+
+_RGB_TO_LMS = numpy.array(
+    [[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566],
+     [0.0883024619, 0.2817188376, 0.6299787005]]
+)  # fmt: skip
+_LMS_TO_LAB = numpy.array(
+    [[0.2104542553, 0.7936177850, -0.0040720468], [1.9779984951, -2.4285922050, 0.4505937099],
+     [0.0259040371, 0.7827717662, -0.8086757660]]
+)  # fmt: skip
+
+
+def _to_lab(rgb: numpy.ndarray) -> numpy.ndarray:
+    linear = numpy.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return numpy.cbrt(linear @ _RGB_TO_LMS.T) @ _LMS_TO_LAB.T
+
+
+def _to_rgb(lab: numpy.ndarray) -> numpy.ndarray:
+    linear = ((lab @ numpy.linalg.inv(_LMS_TO_LAB).T) ** 3 @ numpy.linalg.inv(_RGB_TO_LMS).T).clip(0, 1)
+    return numpy.where(linear <= 0.0031308, linear * 12.92, 1.055 * linear ** (1 / 2.4) - 0.055)
