@@ -4,7 +4,7 @@ import codecs
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +13,7 @@ from tfviz.generate.fast import FastRows
 from tfviz.shapes import Float, Int
 
 
+@runtime_checkable
 class Vocabulary(Protocol):
     """What `text.Characters` and `text.Bytes` have in common."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +20,7 @@ from tfviz.text.batches import chance
 Loss = Callable[[nn.Module, Any], Tensor]
 
 
+@runtime_checkable
 class Batches(Protocol):
     """Batches by number: tuples of tensors whose first axis is the batch."""
 

@@ -71,7 +71,7 @@ def types(maps: AttentionMaps) -> dict[str, Float[Tensor, "layer head"]]:
 
     >>> maps = AttentionMaps(torch.eye(3).roll(-1, 1)[None, None], rows=["a", "b", "c"])
     >>> round(types(maps)["previous"].item(), 2), types(maps)["itself"].item()
-    (0.0, 0.0)
+    (1.0, 0.0)
     """
     if maps.shape[2] != maps.shape[3] or maps.shape[2] < 3:
         raise ValueError(f"head types are defined for square maps of at least 3 words, not {maps.shape[2:]}")

@@ -1,7 +1,7 @@
 """Drawings of numbers: curves over steps, bars over words."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import matplotlib
 import numpy
@@ -12,6 +12,7 @@ from tfviz.view.palette import printable
 from tfviz.view.picture import Picture, headline
 
 
+@runtime_checkable
 class Step(Protocol):
     """What `learn.fit` yields."""
 
@@ -19,7 +20,7 @@ class Step(Protocol):
     loss: float
 
 
-def curves(history: Sequence[Step], title: str = "Learning", **measured: Sequence[tuple[float, float]]) -> Picture:
+def curves(history: Sequence[Step], title: str = "Learning", **measured: Sequence[tuple[int, float]]) -> Picture:
     """The loss over the steps: each step faint, their running mean strong.
 
     Args:
