@@ -71,7 +71,7 @@ class Sampler:
         return int(torch.multinomial(probabilities, 1, generator=draw))
 
 
-GREEDY = Sampler(temperature=0)
+GREEDY = Sampler(temperature=0.0)
 
 
 def ids(

@@ -134,7 +134,9 @@ def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "Wha
         axes.imshow(values, cmap=ramp(), vmin=0, vmax=1, aspect="auto", norm=None)
         for (row, column), value in numpy.ndenumerate(values):
             colour = "figure.facecolor" if value > 0.45 else "text.color"
-            axes.text(column, row, _two(float(value)), ha="center", va="center", color=matplotlib.rcParams[colour], fontsize=8)
+            axes.text(
+                column, row, _two(float(value)), ha="center", va="center", color=matplotlib.rcParams[colour], fontsize=8
+            )
         _bare(axes)
         axes.set_xticks(range(len(columns)), list(columns))
         axes.set_yticks(range(len(names)), names)
@@ -146,7 +148,8 @@ def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "Wha
         return figure
 
     best = (
-        f"{name}: {names[int(values[:, i].argmax())]} ({_two(float(values[:, i].max()))})" for i, name in enumerate(columns)
+        f"{name}: {names[int(values[:, i].argmax())]} ({_two(float(values[:, i].max()))})"
+        for i, name in enumerate(columns)
     )
     return Picture(draw, f"{title}\nstrongest head by kind, as layer.head: " + ", ".join(best))
 

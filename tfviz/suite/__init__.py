@@ -1,0 +1,1 @@
+"""The suite of notebooks: run, test, show."""

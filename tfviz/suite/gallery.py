@@ -1,0 +1,97 @@
+"""One page that shows what ran: a picture, the parameters, the time and the result of each notebook."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import nbformat
+
+from tfviz.files import atomic
+from tfviz.suite import notebooks
+
+if TYPE_CHECKING:
+    from tfviz.suite.run import Result
+
+STYLE = """
+:root { color-scheme: light dark; --line: #d9dde2; --soft: #59636e; --card: #fff }
+@media (prefers-color-scheme: dark) { :root { --line: #30363d; --soft: #9aa4af; --card: #1b1f24 } }
+body { font: 15px/1.5 system-ui, sans-serif; margin: 2.5rem auto; max-width: 1120px; padding: 0 1.25rem;
+  background: Canvas; color: CanvasText }
+h1 { font-size: 1.5rem; margin: 0 } header p { color: var(--soft); margin: .25rem 0 2rem }
+main { display: grid; grid-template-columns: repeat(auto-fill, minmax(320px, 1fr)); gap: 1.25rem }
+article { border: 1px solid var(--line); border-radius: 8px; overflow: hidden; background: var(--card);
+  display: flex; flex-direction: column }
+.thumb { aspect-ratio: 16 / 10; background: #fff; display: flex; border-bottom: 1px solid var(--line) }
+.thumb img { width: 100%; height: 100%; object-fit: contain; padding: 8px; box-sizing: border-box }
+.thumb span { margin: auto; color: #59636e }
+.text { padding: .9rem 1rem 1rem } h2 { font-size: 1.05rem; margin: 0 0 .25rem } h2 a { color: inherit }
+.text p { margin: .35rem 0 } .soft { color: var(--soft); font-size: 13px } a { color: LinkText }
+.failed { color: #c62f2f } @media (prefers-color-scheme: dark) { .failed { color: #ff8a80 } }
+code { font: 12px ui-monospace, monospace; overflow-wrap: anywhere }
+"""
+
+
+def write(results: Sequence[Result], out: Path) -> Path:
+    """`out/index.html`, whole; while notebooks are still to come it renews itself every few seconds."""
+    ended = sum(result.status in ("ok", "unchanged", "failed") for result in results)
+    renew = "" if ended == len(results) else '<meta http-equiv="refresh" content="5">'
+    failed = sum(result.status == "failed" for result in results)
+    state = f"{ended} of {len(results)} notebooks have run" + (f", {failed} failed" if failed else "")
+    page = (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8">{renew}<title>tfviz gallery</title>'
+        f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body>'
+        f"<header><h1>tfviz</h1><p>{state}</p></header><main>{''.join(_card(result, out) for result in results)}</main>"
+        "</body></html>\n"
+    )
+    with atomic(out / "index.html") as draft:
+        draft.write_text(page, encoding="utf-8")
+    return out / "index.html"
+
+
+def _card(result: Result, out: Path) -> str:
+    there = (out / f"{result.name}.ipynb").is_file() and result.status not in ("waiting", "running")
+    notebook = nbformat.read(out / f"{result.name}.ipynb" if there else result.source, as_version=4)
+    title, promise = _heading(notebook)
+    picture = _thumbnail(notebook) if there else None
+    shown = f'<img alt="a picture from {html.escape(title)}" src="data:image/png;base64,{picture}">' if picture else ""
+    page = f"{result.name}.html" if (out / f"{result.name}.html").is_file() else f"{result.name}.ipynb"
+    heading = f'<a href="{page}">{html.escape(title)}</a>' if there else html.escape(title)
+    values = ", ".join(f"{name}={value!r}" for name, value in result.parameters.items())
+    time = f", {result.seconds:.0f} s" if there else ""
+    said = html.escape(result.result).replace("\n", "<br>")
+    return (
+        f'<article><div class="thumb">{shown or f"<span>{result.status}</span>"}</div><div class="text">'
+        f"<h2>{heading}</h2><p>{html.escape(promise)}</p>{f'<p><b>{said}</b></p>' if said else ''}"
+        + (f'<p class="failed">{html.escape(result.error)}</p>' if result.error else "")
+        + f'<p class="soft">{result.status}{time} · <a href="{result.name}.ipynb">notebook</a></p>'
+        f'<p class="soft"><code>{html.escape(values)}</code></p></div></article>'
+    )
+
+
+def _heading(notebook: nbformat.NotebookNode) -> tuple[str, str]:
+    """Title and promise: the first line and the first paragraph of the first cell."""
+    parts = notebook.cells[0].source.strip().split("\n\n")
+    return parts[0].lstrip("# "), parts[1].replace("\n", " ") if len(parts) > 1 else ""
+
+
+def _thumbnail(notebook: nbformat.NotebookNode) -> str | None:
+    """The picture of the cell tagged `thumbnail`, or else the last one."""
+    pictures = [
+        output.data["image/png"].replace("\n", "")
+        for cell in notebooks.tagged(notebook, "thumbnail") or notebook.cells
+        for output in cell.get("outputs", [])
+        if "image/png" in output.get("data", {})
+    ]
+    return pictures[-1] if pictures else None
+
+
+def page(notebook: nbformat.NotebookNode, path: Path) -> None:
+    """The notebook as a page that asks nothing of the network."""
+    from nbconvert import HTMLExporter
+
+    exporter = HTMLExporter(embed_images=True, mathjax_url="", require_js_url="", jquery_url="", mermaid_js_url="")
+    with atomic(path) as draft:
+        draft.write_text(exporter.from_notebook_node(notebook)[0], encoding="utf-8")
