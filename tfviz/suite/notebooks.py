@@ -101,7 +101,7 @@ def clean(notebook: NotebookNode) -> NotebookNode:
         if ran := cell.execution_count is not None:
             count += 1
         cell.execution_count = count if ran else None
-        cell.outputs = [_cleaned(output, cell.execution_count) for output in cell.outputs if _stays(output)]
+        cell.outputs = _joined([_cleaned(output, cell.execution_count) for output in cell.outputs if _stays(output)])
     if injected:
         said = SHOWN_WITH + ", ".join(line for line in injected[0].source.splitlines() if not line.startswith("#"))
         for cell in tagged(notebook, "parameters"):
@@ -113,6 +113,17 @@ def _stays(output: NotebookNode) -> bool:
     if output.output_type == "stream":
         return output.name != "stderr"
     return "application/vnd.jupyter.widget-view+json" not in output.get("data", {})
+
+
+def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """What was printed piece by piece as one piece."""
+    joined: list[NotebookNode] = []
+    for output in outputs:
+        if output.output_type == "stream" and joined and joined[-1].get("name") == output.name:
+            joined[-1].text += output.text
+        else:
+            joined.append(output)
+    return joined
 
 
 def _cleaned(output: NotebookNode, count: int | None) -> NotebookNode:

@@ -122,17 +122,19 @@ def _execute(result: Result, out: Path, jobs: int) -> None:
     result.status = "running"
     target, started = out / f"{result.name}.ipynb", time.perf_counter()
     threads = str(max(1, (os.cpu_count() or 1) // jobs))
+    watched = jobs == 1 and sys.stderr.isatty()  # then papermill's progress bar goes to the terminal
     environment = {"JUPYTER_PREFER_ENV_PATH": "1", **({"OMP_NUM_THREADS": threads} if jobs > 1 else {})}
     try:
         with atomic(target) as draft:
             command = [sys.executable, "-m", "papermill", str(result.source), str(draft), "--cwd", str(out), "--kernel",
-                       "python3", "--no-progress-bar", "-y", yaml.safe_dump(result.parameters)]  # fmt: skip
-            ended = subprocess.run(command, env={**os.environ, **environment}, stdin=subprocess.DEVNULL,
-                                   capture_output=True, text=True)  # fmt: skip
+                       "python3", "--progress-bar" if watched else "--no-progress-bar",
+                       "-y", yaml.safe_dump(result.parameters)]  # fmt: skip
+            ended = subprocess.run(command, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, text=True,
+                                   stdout=subprocess.PIPE, stderr=None if watched else subprocess.PIPE)  # fmt: skip
             if not draft.is_file():
-                raise OSError(ended.stderr.strip()[-2000:])
+                raise OSError((ended.stderr or "papermill ended early").strip()[-2000:])
             notebook = nbformat.read(draft, as_version=4)
-            result.error = _error(notebook) or (ended.stderr.strip()[-500:] if ended.returncode else "")
+            result.error = _error(notebook) or ("papermill ended with an error" if ended.returncode else "")
             result.result = _said(notebook)
             NotebookNotary().sign(notebook)
         gallery.page(notebook, out / f"{result.name}.html")

@@ -21,30 +21,37 @@ from tfviz.view.palette import diverging, printable, ramp
 from tfviz.view.picture import Picture, headline
 
 LABELS = 96  # words an axis can name one by one
+FEW = 12  # words that a sheet of heads can name
 TICKS = (0, 0.01, 0.1, 0.25, 0.5, 1)
 
 
-def heads(maps: AttentionMaps, title: str = "Every head") -> Picture:
-    """The sheet of all layers (rows) and heads (columns), on one scale."""
+def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = ()) -> Picture:
+    """The sheet of all layers (rows) and heads (columns), on one scale; with their words where there are few.
+
+    Args:
+        names: what to call the heads, where a number says too little.
+    """
     layers, heads, queries, keys = maps.shape
+    title = title or f"Every head: {layers} layers × {heads} heads, {_size(maps)}"
+    named = names or [f"head {head}" if heads <= 8 else str(head) for head in range(heads)]
+    few = max(queries, keys) <= FEW and heads <= 4
 
     def draw() -> Figure:
-        side = min(1.5, max(0.55, 8.4 / heads))
+        side = max(0.2 * max(queries, keys), 1.6) if few else min(1.5, max(0.55, 8.4 / heads))
         tall = side * min(2.0, max(0.5, queries / keys))
-        figure = Figure(figsize=(side * heads * 1.06 + 1.1, tall * layers * 1.06 + 0.75), layout="constrained")
+        figure = Figure(figsize=(side * heads * 1.06 + 1.1 + few * 0.5, tall * layers * 1.06 + 0.75 + few * 0.5))
+        figure.set_layout_engine("constrained", w_pad=0.02, h_pad=0.02, wspace=0.02, hspace=0.02)
         axes = figure.subplots(layers, heads, squeeze=False)
-        figure.get_layout_engine().set(w_pad=0.02, h_pad=0.02, wspace=0.02, hspace=0.02)
-        for layer in range(layers):
-            for head in range(heads):
-                cells = axes[layer, head]
-                image = _cells(cells, maps[layer, head], maps.allowed(layer, head), pixels=int(side * 200))
-                cells.set_xticks([])
-                cells.set_yticks([])
-                if layer == 0:
-                    cells.set_title(f"head {head}" if heads <= 8 else str(head), loc="center", color=_soft())
-            axes[layer, 0].set_ylabel(f"layer {layer}" if layers <= 8 else str(layer), color=_soft())
+        for (layer, head), cells in numpy.ndenumerate(axes):
+            image = _cells(cells, maps[layer, head], maps.allowed(layer, head), pixels=int(side * 200))
+            _words(cells, maps.rows if few and head == 0 else (), maps.cols if few and layer == 0 else ())
+            cells.set(xlabel="", ylabel="")
+            if layer == 0:
+                cells.set_title(named[head], loc="center", color=_soft())
+            if head == 0 and layers > 1:
+                cells.set_ylabel(f"layer {layer}" if layers <= 8 else str(layer), color=_soft())
         _scale(figure, image, axes)
-        headline(figure, f"{title}: {layers} layers × {heads} heads, {_size(maps)}")
+        headline(figure, title)
         return figure
 
     return Picture(draw, f"{title}\n{maps!r}; weights from 0 to 1, square-root scale")
@@ -182,7 +189,7 @@ def _bare(axes: Axes) -> None:
 
 def _words(axes: Axes, rows: Sequence[str], cols: Sequence[str]) -> None:
     for axis, words, rotation in ((axes.yaxis, rows, 0), (axes.xaxis, cols, 90)):
-        step = -(-len(words) // LABELS)
+        step = max(1, -(-len(words) // LABELS))
         shown = printable(words[::step])
         turned = 0 if rotation == 0 or max(map(len, shown), default=0) <= 1 else rotation
         axis.set_ticks(range(0, len(words), step), shown, rotation=turned, parse_math=False)

@@ -11,6 +11,8 @@ from torch import Tensor
 from tfviz.view.palette import printable
 from tfviz.view.picture import Picture, headline
 
+LINES = (0, 6, 5, 3, 7, 1, 2, 4)  # of the eight colours, those that make good lines first
+
 
 @runtime_checkable
 class Step(Protocol):
@@ -63,14 +65,8 @@ def lines(
         figure = Figure(figsize=(6.4, 3.0), layout="constrained")
         axes = figure.subplots()
         for index, (name, (xs, ys)) in enumerate(series.items()):
-            axes.plot(
-                xs,
-                ys,
-                marker="os^D"[index % 4],
-                markersize=4,
-                color=f"C{(0, 6, 5, 3, 7, 1, 2, 4)[index % 8]}",
-                label=name,
-            )
+            marker = "os^D"[index % 4] if len(xs) <= 30 else ""
+            axes.plot(xs, ys, marker=marker, markersize=4, color=f"C{LINES[index % 8]}", label=name)
         axes.set(xlabel=x, ylabel=y, **axes_settings)
         if len(series) > 1:
             axes.legend()

@@ -1,0 +1,130 @@
+"""Capture, training and generation on a GPU, in one table; without a GPU it says so and ends.
+
+Ceiling: a product of two 8,192 x 8,192 bfloat16 matrices. Capture: all 144 maps of a GPT-2 small of random weights,
+1,024 tokens, batch 1, kept as uint8, against the plain fused forward, in turns; memory is the allocator's peak above
+that of the plain forward. Training: a GPT of 24 layers, 16 heads, width 1,024 on random tokens, 16 x 1,024 a step, in
+bfloat16 by `learn.fit`, after 10 steps to warm up; utilisation counts 6 FLOPs for each weight and token and
+12 x layers x width x context for the attention (causal not halved), against the ceiling. Generation: greedy, one
+sequence, 8 tokens continued by 128. Rows of Hugging Face come with `transformers`.
+
+    python benchmarks/gpu.py [--quick] [--rounds N]
+"""
+
+import sys
+import time
+from collections.abc import Iterator
+from importlib.util import find_spec
+from statistics import median
+
+import torch
+from common import MB, Run, parser, race, ratio, report, settle
+from generate import PROMPT, SMALL, gpt, hugging, peer
+
+from tfviz import generate, layers, learn, look, models, text
+
+SEED, WARMUP = 0, 10
+DTYPES = (torch.bfloat16, torch.float32)
+LARGE = {"layers": 24, "heads": 16, "dim": 1024, "context": 1024}
+Rows = Iterator[list[str]]
+
+
+def used(run: Run) -> float:
+    """The allocator's peak during a call, in MB above what was there before."""
+    before = torch.cuda.memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    kept = run()
+    settle()
+    del kept
+    return (torch.cuda.max_memory_allocated() - before) / MB
+
+
+def ceiling(side: int, device: str) -> float:
+    """FLOPs in a second that a large product of bfloat16 matrices reaches."""
+    a, b = (torch.randn(side, side, device=device, dtype=torch.bfloat16) for _ in range(2))
+    seconds = race({"product": lambda: [a @ b for _ in range(10)][-1]}, 10)["product"]
+    return 10 * 2 * side**3 / median(seconds)
+
+
+def twins(shape: dict[str, int], dtype: torch.dtype, device: str) -> dict[str, torch.nn.Module]:
+    """tfviz's GPT and, if it is installed, Hugging Face's with the same weights."""
+    model = gpt(**shape)
+    both = {"tfviz GPT": model} | ({"Hugging Face": hugging(model, **shape)} if find_spec("transformers") else {})
+    return {name: one.to(device, dtype) for name, one in both.items()}
+
+
+@torch.inference_mode()
+def capture(shape: dict[str, int], dtype: torch.dtype, device: str, rounds: int) -> Rows:
+    x = torch.randint(shape["vocab"], (1, shape["context"]), device=device)
+    for name, model in twins(shape, dtype, device).items():
+
+        def plain(model=model) -> object:
+            return model(x)
+
+        def seeing(model=model) -> tuple:
+            with look.capture(model, "*.pattern", dtype=torch.uint8) as seen:
+                return model(x), seen
+
+        times = race({"plain": plain, "seeing": seeing}, rounds)
+        what, extra = f"{name}, {str(dtype)[6:]}", used(seeing) - used(plain)
+        yield [f"{what}: plain forward", f"{1000 * median(times['plain']):.2f} ms", "–", f"{used(plain):,.0f}"]
+        slower = f"{ratio(times, 'seeing', 'plain'):.2f} x plain"
+        yield [f"{what}: capture", f"{1000 * median(times['seeing']):.2f} ms", slower, f"+{extra:,.0f}"]
+
+
+def train(vocab: int, batch: int, steps: int, compile: bool, peak: float, **shape: int) -> Rows:
+    torch.manual_seed(SEED)
+    model = models.GPT(vocab, positions=layers.positions.Rotary, **shape)
+    context, started = shape["context"], 0.0
+    batches = text.Windows(torch.randint(vocab, (1_000_000,)), context, batch, seed=SEED)
+
+    def run() -> None:
+        nonlocal started
+        plan = {"rate": 3e-4, "seed": SEED, "precision": "bfloat16", "compile": compile, "progress": False}
+        for step in learn.fit(model, batches, WARMUP + steps, **plan):
+            if step.step == WARMUP - 1:
+                started = time.perf_counter()
+
+    memory = used(run)
+    speed = batch * context * steps / (time.perf_counter() - started)
+    weights = sum(p.numel() for p in model.parameters())
+    flops = 6 * weights + 12 * shape["layers"] * shape["dim"] * context
+    what = f"training, {weights / 1e6:.0f} million weights, {'compiled' if compile else 'eager'}"
+    yield [what, f"{speed:,.0f} tokens/s", f"{speed * flops / peak:.0%} of the ceiling", f"{memory:,.0f}"]
+
+
+def write(shape: dict[str, int], dtype: torch.dtype, device: str, count: int, rounds: int) -> Rows:
+    prompt = torch.randint(shape["vocab"], (PROMPT,), device=device)
+    pair = twins(shape, dtype, device)
+    ours = pair["tfviz GPT"]
+    runs: dict[str, Run] = {"tfviz GPT": lambda: list(generate.ids(ours, prompt, count, generate.GREEDY))}
+    if "Hugging Face" in pair:
+        runs["Hugging Face"] = peer(pair["Hugging Face"], prompt, count)
+    times = race(runs, rounds)
+    for name, run in runs.items():
+        speed, faster = count / median(times[name]), 1 / ratio(times, name, list(runs)[-1])
+        against = f"{faster:.2f} x as fast as {list(runs)[-1]}" if len(runs) > 1 else "–"
+        yield [f"{name}, {str(dtype)[6:]}: generation", f"{speed:.0f} tokens/s", against, f"{used(run):,.0f}"]
+
+
+def main(device: str = "cuda") -> None:
+    options = parser(__doc__)
+    options.add_argument("--rounds", type=int, default=10)
+    given = options.parse_args()
+    if device == "cuda" and not torch.cuda.is_available():
+        sys.exit("gpu.py measures a GPU, and PyTorch sees none on this machine")
+    small = {**SMALL, "layers": 2, "vocab": 500, "context": 128} if given.quick else SMALL
+    large = {"layers": 2, "heads": 2, "dim": 128, "context": 64} if given.quick else LARGE
+    peak = ceiling(256 if given.quick else 8192, device)
+    rows = [["ceiling: bfloat16 product", f"{peak / 1e12:.0f} TFLOP/s", "–", "–"]]
+    for dtype in DTYPES:
+        rows += capture(small, dtype, device, given.rounds)
+    for compile in (False, True):
+        rows += train(50304 if not given.quick else 500, 16, 3 if given.quick else 40, compile, peak, **large)
+    for dtype in DTYPES:
+        rows += write(small, dtype, device, 8 if given.quick else 128, max(3, given.rounds // 2))
+    header = ["", "speed", "compared", "peak memory above the weights, MB"]
+    report("gpu", "On a GPU", header, rows, seeds=[SEED], quick=given.quick)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+"""Training a character model on a CPU: tfviz against a plain PyTorch loop in nanoGPT's CPU configuration.
+
+Tiny Shakespeare, the first 90 % of its characters to train on. Both models: 4 layers, 4 heads, width 128, context 64,
+batches of 12. The reference is written here from the public description of that configuration: learned positions,
+pre-norm, tied embeddings, no biases, no dropout, N(0, 0.02) with residual projections divided by sqrt(2 layers),
+2,000 steps of AdamW, 1e-3 falling to 1e-4 by a cosine after 100 steps of warm-up, betas (0.9, 0.99), decay 0.1 on
+matrices, gradient norm clipped at 1. tfviz: `models.GPT` with rotary positions, `learn.fit` at a rate of 3e-3, fewer
+steps. The losses are those on the last 10 %, in windows of 64 that do not overlap, by one function for both; seconds
+are those of training alone. The two take turns over the seeds, in one process, each first in every other pair.
+AdamW runs as PyTorch chooses on a CPU, which is not fused; `--fused` gives the reference the fused one that `fit` uses.
+
+    TFVIZ_DATA=... python benchmarks/train.py [--quick] [--steps 800] [--seeds 1 2 3] [--fused]
+"""
+
+import math
+import time
+from collections.abc import Callable
+from functools import partial
+from statistics import median
+
+import torch
+from common import parser, report
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tfviz import layers, learn, models, text
+
+LAYERS, HEADS, DIM, CONTEXT, BATCH = 4, 4, 128, 64, 12
+STEPS, WARMUP, TOP, LOW = 2000, 100, 1e-3, 1e-4
+
+
+class ReferenceBlock(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.norm_1, self.norm_2 = nn.LayerNorm(DIM, bias=False), nn.LayerNorm(DIM, bias=False)
+        self.qkv, self.out = nn.Linear(DIM, 3 * DIM, bias=False), nn.Linear(DIM, DIM, bias=False)
+        self.up, self.down = nn.Linear(DIM, 4 * DIM, bias=False), nn.Linear(4 * DIM, DIM, bias=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        batch, length, _ = x.shape
+        heads = self.qkv(self.norm_1(x)).view(batch, length, 3, HEADS, DIM // HEADS).permute(2, 0, 3, 1, 4)
+        mixed = functional.scaled_dot_product_attention(*heads, is_causal=True)
+        x = x + self.out(mixed.transpose(1, 2).reshape(batch, length, DIM))
+        return x + self.down(functional.gelu(self.up(self.norm_2(x))))
+
+
+class Reference(nn.Module):
+    def __init__(self, vocab: int) -> None:
+        super().__init__()
+        self.tokens, self.positions = nn.Embedding(vocab, DIM), nn.Embedding(CONTEXT, DIM)
+        self.blocks = nn.ModuleList(ReferenceBlock() for _ in range(LAYERS))
+        self.norm = nn.LayerNorm(DIM, bias=False)
+        for name, weight in self.named_parameters():
+            if weight.dim() == 2:
+                into_stream = name.endswith(("out.weight", "down.weight"))
+                nn.init.normal_(weight, std=0.02 / math.sqrt(2 * LAYERS) if into_stream else 0.02)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        x = self.tokens(ids) + self.positions.weight[: ids.shape[1]]
+        for block in self.blocks:
+            x = block(x)
+        return functional.linear(self.norm(x), self.tokens.weight)
+
+
+def reference_rate(step: int, steps: int) -> float:
+    if step < WARMUP:
+        return TOP * (step + 1) / (WARMUP + 1)
+    through = (step - WARMUP) / max(1, steps - WARMUP)
+    return LOW + (TOP - LOW) * (1 + math.cos(math.pi * through)) / 2
+
+
+def train_reference(ids: Tensor, vocab: int, steps: int, seed: int, fused: bool | None) -> nn.Module:
+    torch.manual_seed(seed)
+    model = Reference(vocab)
+    matrices, vectors = ([p for p in model.parameters() if (p.dim() > 1) == wide] for wide in (True, False))
+    groups = [{"params": matrices, "weight_decay": 0.1}, {"params": vectors, "weight_decay": 0.0}]
+    optimizer = torch.optim.AdamW(groups, lr=TOP, betas=(0.9, 0.99), fused=fused)
+    for step in range(steps):
+        for group in optimizer.param_groups:
+            group["lr"] = reference_rate(step, steps)
+        starts = torch.randint(len(ids) - CONTEXT, (BATCH,)).tolist()
+        inputs = torch.stack([ids[start : start + CONTEXT] for start in starts])
+        targets = torch.stack([ids[start + 1 : start + 1 + CONTEXT] for start in starts])
+        loss = functional.cross_entropy(model(inputs).flatten(0, 1), targets.flatten())
+        optimizer.zero_grad(set_to_none=True)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+    return model
+
+
+def train_tfviz(ids: Tensor, vocab: int, steps: int, seed: int) -> nn.Module:
+    torch.manual_seed(seed)
+    rotary = layers.positions.Rotary
+    model = models.GPT(vocab, context=CONTEXT, layers=LAYERS, heads=HEADS, dim=DIM, positions=rotary)
+    batches = text.Windows(ids, CONTEXT, BATCH, seed=seed)
+    for _ in learn.fit(model, batches, steps, rate=3e-3, seed=seed, progress=False, device="cpu"):
+        pass
+    return model
+
+
+def measure(train: Callable[..., nn.Module], steps: int, seed: int, held: Tensor) -> tuple[float, float, float]:
+    """Seconds, milliseconds a step, validation loss in nats."""
+    started = time.perf_counter()
+    model = train(steps=steps, seed=seed)
+    seconds = time.perf_counter() - started
+    return seconds, 1000 * seconds / steps, learn.evaluate.loss(model, text.in_order(held, CONTEXT, 64))
+
+
+def compare(steps: dict[str, int], seeds: list[int], fused: bool | None) -> list[list[float]]:
+    """For each seed: the three numbers of the reference, those of tfviz, and the ratio of their seconds."""
+    corpus = text.corpora.load("shakespeare")
+    vocab = text.Characters.of(corpus)
+    ids, held = (vocab.encode(part) for part in text.corpora.split(corpus))
+    trains = {
+        "reference": partial(train_reference, ids, len(vocab), fused=fused),
+        "tfviz": partial(train_tfviz, ids, len(vocab)),
+    }
+    for train in trains.values():
+        train(steps=2, seed=0)  # to warm up
+    rows = []
+    for turn, seed in enumerate(seeds):
+        order = list(trains) if turn % 2 == 0 else list(reversed(trains))
+        found = {name: measure(trains[name], steps[name], seed, held) for name in order}
+        rows.append([*found["reference"], *found["tfviz"], found["tfviz"][0] / found["reference"][0]])
+    return rows
+
+
+def main() -> None:
+    options = parser(__doc__)
+    options.add_argument("--steps", type=int, default=800, help="of tfviz")
+    options.add_argument("--seeds", type=int, nargs="+", default=[1, 2, 3])
+    options.add_argument("--fused", action="store_true", help="fused AdamW for the reference too")
+    given = options.parse_args()
+    steps = {"reference": 40, "tfviz": 16} if given.quick else {"reference": STEPS, "tfviz": given.steps}
+    seeds = given.seeds[:1] if given.quick else given.seeds
+    found = compare(steps, seeds, given.fused or None)
+    names = [*(f"seed {seed}" for seed in seeds), "median"]
+    rows = [[name, *(f"{x:.4g}" for x in row)] for name, row in zip(names, [*found, map(median, zip(*found))])]
+    columns = ("seconds", "ms a step", "loss, nats")
+    header = [
+        "",
+        *(f"{name} ({steps[name]:,} steps): {what}" for name in steps for what in columns),
+        "ratio of seconds",
+    ]
+    report("train", "Training on a CPU", header, rows, seeds=seeds, quick=given.quick)
+
+
+if __name__ == "__main__":
+    main()

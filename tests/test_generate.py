@@ -1,0 +1,230 @@
+"""Text from models: choosing, caching, streaming."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn import functional
+
+from tfviz import generate
+from tfviz.generate import GREEDY, Sampler
+from tfviz.generate.fast import CACHED, FastRows
+from tfviz.layers import masks, positions
+from tfviz.models import GPT
+from tfviz.text import Bytes, Characters
+
+LOGITS = torch.tensor([0.5, 0.25, 0.125, 0.0625, 0.0625]).log()
+PROMPT = torch.tensor([3, 1, 2])
+
+
+def gpt(vocab=11, context=7, **parts):
+    torch.manual_seed(29)
+    model = GPT(vocab, context=context, layers=2, heads=3, dim=6, **parts)
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.6)
+    nn.init.constant_(model.norm.weight, -1.0)  # against the tied embeddings: a token does not repeat itself
+    nn.init.zeros_(model.norm.bias)
+    return model.eval()
+
+
+def by_hand(model, prompt, count):
+    seen, new = prompt.tolist(), []
+    for _ in range(count):
+        if len(seen) > model.context:
+            seen = seen[-max(1, model.context // 2) :]
+        new.append(int(model(torch.tensor([seen]))[0, -1].argmax()))
+        seen.append(new[-1])
+    return new
+
+
+@pytest.mark.parametrize("kind", positions.KINDS.values())
+@pytest.mark.parametrize("cache", [True, False])
+def test_greedy_takes_the_likeliest_also_past_the_context(kind, cache):
+    model = gpt(positions=kind)
+    expected = by_hand(model, PROMPT, 20)
+    assert len(set(expected)) > 2
+    assert list(generate.ids(model, PROMPT, 20, GREEDY, cache=cache)) == expected
+
+
+@pytest.mark.parametrize("context", [1, 2, 7])
+@pytest.mark.parametrize("sampler", [Sampler(), Sampler(0.7, top_k=5), Sampler(1.3, top_p=0.8)])
+def test_the_cache_changes_no_token(context, sampler):
+    model = gpt(context=context, mask=masks.strided(3))
+    texts = [list(generate.ids(model, PROMPT[:context], 20, sampler, seed=4, cache=on)) for on in (True, False)]
+    assert texts[0] == texts[1]
+    assert len(texts[0]) == 20
+
+
+def test_the_seed_fixes_the_text():
+    model = gpt()
+    first = list(generate.ids(model, PROMPT, 20, seed=5))
+    torch.manual_seed(0)
+    assert list(generate.ids(model, PROMPT, 20, seed=5)) == first
+    assert list(generate.ids(model, PROMPT, 20, seed=6)) != first
+
+
+@pytest.mark.parametrize(
+    ("sampler", "expected"),
+    [
+        (Sampler(), [8, 4, 2, 1, 1]),
+        (Sampler(temperature=0.5), [64, 16, 4, 1, 1]),
+        (Sampler(temperature=0.0), [1, 0, 0, 0, 0]),
+        (Sampler(temperature=torch.inf), [1, 1, 1, 1, 1]),
+        (Sampler(top_k=1), [1, 0, 0, 0, 0]),
+        (Sampler(top_k=2), [2, 1, 0, 0, 0]),
+        (Sampler(top_k=99), [8, 4, 2, 1, 1]),
+        (Sampler(top_p=0.4), [1, 0, 0, 0, 0]),
+        (Sampler(top_p=0.7), [2, 1, 0, 0, 0]),
+        (Sampler(top_p=0.8), [4, 2, 1, 0, 0]),
+        (Sampler(top_p=1.0), [8, 4, 2, 1, 1]),
+        (Sampler(temperature=0.5, top_k=3, top_p=0.9), [16, 4, 0, 0, 0]),
+    ],
+    ids=str,
+)
+def test_probabilities_by_hand(sampler, expected):
+    order = torch.tensor([2, 0, 4, 1, 3])
+    share = torch.tensor(expected) / sum(expected)
+    torch.testing.assert_close(sampler.probabilities(LOGITS[order]), share[order])
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(st.floats(-20, 20, width=32), min_size=1, max_size=9),
+    st.sampled_from([0.0, 0.1, 1.0, 3.0]),
+    st.none() | st.integers(1, 12),
+    st.none() | st.floats(0.01, 1.0),
+)
+def test_probabilities_sum_to_one_and_keep_the_likeliest(logits, temperature, top_k, top_p):
+    logits = torch.tensor(logits)
+    sampler = Sampler(temperature, top_k, top_p)
+    probabilities = sampler.probabilities(logits)
+    assert probabilities.sum().item() == pytest.approx(1, abs=1e-5)
+    assert probabilities[logits.argmax()] == probabilities.max()
+    assert probabilities[sampler.choose(logits, torch.Generator().manual_seed(1))] > 0
+
+
+def test_tokens_are_drawn_as_often_as_probable():
+    draw, sampler = torch.Generator().manual_seed(0), Sampler(top_k=3)
+    drawn = torch.tensor([sampler.choose(LOGITS, draw) for _ in range(2000)])
+    torch.testing.assert_close(drawn.bincount(minlength=5) / 2000, sampler.probabilities(LOGITS), atol=0.03, rtol=0)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"temperature": -0.1},
+        {"temperature": torch.nan},
+        {"top_k": 0},
+        {"top_p": 0.0},
+        {"top_p": 1.1},
+        {"top_p": torch.nan},
+    ],
+    ids=str,
+)
+def test_a_sampler_that_makes_no_sense_is_refused(wrong):
+    with pytest.raises(ValueError, match=f"^{next(iter(wrong))} is "):
+        Sampler(**wrong)
+
+
+@pytest.mark.parametrize(("length", "says"), [(0, "is empty"), (8, r"8 tokens.*context is 7.*prompt\[-7:\]")])
+def test_a_prompt_of_the_wrong_length_is_refused_at_once(length, says):
+    with pytest.raises(ValueError, match=says):
+        generate.ids(gpt(), torch.zeros(length, dtype=torch.long), 5)
+
+
+def test_logits_that_are_not_finite_are_an_error():
+    model = gpt()
+    nn.init.constant_(model.norm.weight, torch.nan)
+    with pytest.raises(FloatingPointError, match="not finite"):
+        list(generate.ids(model, PROMPT, 2))
+    assert not model.training
+
+
+def test_streamed_pieces_join_to_the_text():
+    model, vocab = gpt(vocab=11), Characters("abcdefg h\n漢")
+    pieces = list(generate.stream(model, vocab, "bad", 20, seed=3))
+    assert len(pieces) == 20
+    assert generate.text(model, vocab, "bad", 20, seed=3) == "bad" + "".join(pieces)
+    expected = generate.ids(model, vocab.encode("bad"), 20, seed=3)
+    assert "".join(pieces) == "".join(vocab.characters[i] for i in expected)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "pieces"),
+    [
+        ("né!".encode(), ["n", "é", "!"]),
+        ("漢👩".encode(), ["漢", "👩"]),
+        ("a漢".encode()[:-1], ["a", "�"]),
+        (b"\xffa", ["�", "a"]),
+    ],
+)
+def test_a_character_of_several_bytes_comes_whole(monkeypatch, tokens, pieces):
+    monkeypatch.setattr("tfviz.generate.sample.ids", lambda *_, **__: iter(tokens))
+    assert list(generate.stream(gpt(256), Bytes(), "x", len(tokens))) == pieces
+    assert generate.text(gpt(256), Bytes(), "x", len(tokens)) == "x" + tokens.decode("utf-8", "replace")
+
+
+def test_bytes_generate():
+    model = gpt(256)
+    expected = bytes(generate.ids(model, Bytes().encode("né"), 12, seed=1)).decode("utf-8", "replace")
+    assert generate.text(model, Bytes(), "né", 12, seed=1) == "né" + expected
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("taken", [0, 1, 3])
+def test_the_model_comes_back_as_it_was(training, taken):
+    model = gpt(dropout=0.5).train(training)
+    tokens = generate.ids(model, PROMPT, 3)
+    for _ in range(taken):
+        next(tokens)
+        assert not model.training
+    tokens.close()
+    assert all(module.training == training for module in model.modules())
+
+
+def test_dropout_is_off_while_generating():
+    first, second = (list(generate.ids(gpt(dropout=0.5).train(on), PROMPT, 9)) for on in (True, False))
+    assert first == second
+
+
+def test_fast_rows_are_plain_rows():
+    if not FastRows.helps(CACHED + 1, torch.device("cpu")):
+        pytest.skip("this PyTorch has no oneDNN linear")
+    assert not FastRows.helps(CACHED, torch.device("cpu"))
+    assert not FastRows.helps(CACHED + 1, torch.device("cuda"))
+    for bias in (torch.randn(70), None):
+        x, weight = torch.randn(1, 1, 50), torch.randn(70, 50)
+        with torch.inference_mode(), FastRows():
+            fast = functional.linear(x, weight, bias)
+        torch.testing.assert_close(fast, functional.linear(x, weight, bias), rtol=1e-4, atol=1e-4)
+        assert fast.shape == (1, 1, 70)
+
+
+@pytest.mark.parametrize(
+    ("x", "weight", "used"),
+    [
+        (torch.randn(1, 1, 5), torch.randn(7, 5), True),
+        (torch.randn(5), torch.randn(7, 5), True),
+        (torch.randn(1, 2, 5), torch.randn(7, 5), False),
+        (torch.randn(3, 1, 5), torch.randn(7, 5), False),
+        (torch.randn(1, 5), torch.randn(5, 7).T, False),
+        (torch.randn(1, 5).double(), torch.randn(7, 5).double(), False),
+        (torch.randn(1, 5).bfloat16(), torch.randn(7, 5).bfloat16(), False),
+    ],
+)
+def test_fast_rows_take_single_float32_rows_only(monkeypatch, x, weight, used):
+    calls = []
+    fake = lambda *arguments: calls.append(arguments) or functional.linear(*arguments[:3])  # noqa: E731
+    monkeypatch.setattr(torch.ops.mkldnn, "_linear_pointwise", fake, raising=False)
+    with torch.inference_mode(), FastRows():
+        given = functional.linear(x, weight)
+    torch.testing.assert_close(given, x @ weight.T)
+    assert bool(calls) == used
+
+
+def test_generation_is_the_same_on_fast_rows(monkeypatch):
+    model = gpt()
+    plain = list(generate.ids(model, PROMPT, 20, seed=1))
+    monkeypatch.setattr("tfviz.generate.fast.CACHED", 0)
+    assert list(generate.ids(model, PROMPT, 20, seed=1)) == plain

@@ -1,0 +1,201 @@
+"""Masks, positions, attention, cache, blocks."""
+
+import math
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn.attention.flex_attention import create_block_mask, create_mask
+
+from tfviz.layers import Block, FeedForward, KeyValues, MultiHead, attend, masks, positions, post_norm, pre_norm
+
+LENGTHS = [4, 6]
+DOCUMENTS = [[0, 0, 0, 1, 1, 2, 2], [3, 3, 4, 4, 4, 4, 3]]
+FORMS = {
+    "everything": (masks.everything, lambda b, h, q, k: True),
+    "causal": (masks.causal, lambda b, h, q, k: k <= q),
+    "window": (masks.window(3), lambda b, h, q, k: -3 < q - k < 3),
+    "every": (masks.every(3), lambda b, h, q, k: k in range(q % 3, 99, 3)),
+    "strided": (masks.strided(3), lambda b, h, q, k: k in (q, q - 1, q - 2, q - 3, q - 6)),
+    "fixed": (masks.fixed(3, 2), lambda b, h, q, k: k <= q and (q // 3 == k // 3 or k % 3 in (1, 2))),
+    "padding": (masks.padding(torch.tensor(LENGTHS)), lambda b, h, q, k: k < LENGTHS[b]),
+    "prefix": (masks.prefix(torch.tensor(LENGTHS)), lambda b, h, q, k: k <= q or k < LENGTHS[b]),
+    "documents": (masks.documents(torch.tensor(DOCUMENTS)), lambda b, h, q, k: DOCUMENTS[b][q] == DOCUMENTS[b][k]),
+    "not": (~masks.causal, lambda b, h, q, k: k > q),
+    "and": (masks.causal & masks.window(2), lambda b, h, q, k: k in (q, q - 1)),
+    "or": (masks.causal | masks.every(2), lambda b, h, q, k: k <= q or (k - q) % 2 == 0),
+    "heads": (masks.Mask(lambda b, h, q, k: (q - k) >= h, "by head"), lambda b, h, q, k: q - k >= h),
+}
+named = pytest.mark.parametrize("name", FORMS)
+
+
+def by_hand(form, batch, heads, queries, keys, start=0):
+    cells = [
+        [[[form(b, h, q, k) for k in range(keys)] for q in range(start, start + queries)] for h in range(heads)]
+        for b in range(batch)
+    ]
+    return torch.tensor(cells)
+
+
+def random(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+@named
+@pytest.mark.parametrize("start", [0, 2])
+def test_a_mask_is_its_closed_form(name, start):
+    mask, form = FORMS[name]
+    dense = mask.dense(5, 7, batch=2, heads=3, start=start)
+    assert dense.dtype == torch.bool
+    assert torch.equal(dense.expand(2, 3, 5, 7), by_hand(form, 2, 3, 5, 7, start))
+
+
+@named
+def test_why_is_empty_where_the_mask_allows(name):
+    mask, form = FORMS[name]
+    for cell in ((b, h, q, k) for b in range(2) for h in range(3) for q in range(5) for k in range(7)):
+        batch, head, query, key = cell
+        assert (mask.why(query, key, batch=batch, head=head) == []) == form(*cell)
+
+
+def test_why_names_what_forbids():
+    mask = masks.causal & (masks.window(2) | masks.every(3)) & ~masks.fixed(2)
+    assert mask.why(4, 2) == ["window(2)", "every(3)"]
+    assert mask.why(2, 4) == ["causal", "window(2)", "every(3)"]
+    assert mask.why(3, 3) == [f"~{masks.fixed(2)}"]
+    assert repr(masks.causal | masks.window(2)) == "(causal | window(2))"
+
+
+@named
+def test_flex_attention_takes_masks_as_they_are(name):
+    mask, form = FORMS[name]
+    expected = by_hand(form, 2, 3, 7, 7)
+    assert torch.equal(create_mask(mask, 2, 3, 7, 7, device="cpu"), expected)
+    blocks = create_block_mask(mask, 2, 3, 7, 7, device="cpu", BLOCK_SIZE=(2, 4)).to_dense()
+    padded = nn.functional.pad(expected, (0, 1, 0, 1)).unflatten(2, (4, 2)).unflatten(4, (2, 4))
+    assert torch.equal(blocks.bool(), padded.any(5).any(3))
+
+
+@pytest.mark.parametrize("make", [masks.window, masks.every, masks.strided, masks.fixed])
+def test_a_mask_of_size_zero_is_refused(make):
+    with pytest.raises(ValueError, match="must be at least 1"):
+        make(0)
+
+
+@pytest.mark.parametrize("memory", [None, random(2, 7, 6)])
+@pytest.mark.parametrize("masked", [False, True])
+@pytest.mark.parametrize("bias", [False, True])
+def test_multi_head_is_torchs_own(memory, masked, bias):
+    ours, theirs = MultiHead(6, 3, bias=bias), nn.MultiheadAttention(6, 3, bias=bias, batch_first=True)
+    x = random(2, 5, 6)
+    source = x if memory is None else memory
+    allowed = (random(5, source.shape[1]) > 0) | (torch.arange(source.shape[1]) == 0) if masked else None
+    with torch.no_grad():
+        theirs.in_proj_weight.copy_(ours.in_proj.weight)
+        theirs.out_proj.weight.copy_(ours.out_proj.weight)
+        if bias:
+            theirs.in_proj_bias.copy_(ours.in_proj.bias.normal_())
+            theirs.out_proj.bias.copy_(ours.out_proj.bias.normal_())
+        expected, _ = theirs(x, source, source, attn_mask=None if allowed is None else ~allowed)
+        given = ours(x, memory, mask=None if allowed is None else allowed[None, None])
+    torch.testing.assert_close(given, expected)
+    assert sum(p.numel() for p in ours.parameters()) == 4 * 36 + bias * 24
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_attend_is_softmax_of_scaled_scores(masked):
+    query, key, value = random(2, 3, 5, 4), random(2, 3, 7, 4), random(2, 3, 7, 6)
+    mask = masks.causal.dense(5, 7, start=2) if masked else None
+    scores = torch.einsum("bhqd,bhkd->bhqk", query, key) / 2
+    weights = (scores if mask is None else scores.masked_fill(~mask, -torch.inf)).softmax(-1)
+    torch.testing.assert_close(attend(query, key, value, mask), torch.einsum("bhqk,bhkd->bhqd", weights, value))
+
+
+def test_a_query_that_may_look_nowhere_gets_zeros():
+    query, key, value = (random(2, 3, n, 7).requires_grad_() for n in (5, 2, 2))
+    mask = torch.ones(1, 1, 5, 2, dtype=torch.bool).index_fill(2, torch.tensor([3]), False)
+    mixed = attend(query, key, value, mask)
+    mixed.sum().backward()
+    assert torch.equal(mixed[:, :, 3], torch.zeros(2, 3, 7))
+    assert all(part.grad.isfinite().all() for part in (query, key, value))
+
+
+@pytest.mark.parametrize("dim", [1, 2, 5, 6])
+def test_sinusoids_are_their_formula(dim):
+    given = positions.Sinusoidal(context=3, dim=dim).table(7)
+    for place in range(7):
+        for column in range(dim):
+            wave = math.cos if column % 2 else math.sin
+            expected = wave(place / 10_000 ** (column // 2 * 2 / dim))
+            assert given[place, column].item() == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", [positions.Sinusoidal, positions.Learned])
+def test_added_positions_begin_at_start(kind):
+    added, x = kind(7, 3), random(2, 5, 3)
+    torch.testing.assert_close(added(x, 2), x + added.table(7)[2:7])
+    torch.testing.assert_close(added(x)[:, 2:], x[:, 2:] + added.table(7)[2:5])
+    assert added.turn(x[None]) is not None
+    assert torch.equal(added.turn(x[None], 2), x[None])
+
+
+@pytest.mark.parametrize(("length", "start"), [(6, 0), (2, 4)])
+def test_learned_positions_end_at_the_context(length, start):
+    with pytest.raises(ValueError, match="6 positions asked for, 5 were learned"):
+        positions.Learned(5, 3)(random(2, length, 3), start)
+
+
+def test_rotary_is_a_product_of_complex_numbers():
+    x = random(2, 3, 5, 6)
+    angles = torch.arange(4, 9)[:, None] * 10_000.0 ** -(torch.arange(3) * 2 / 6)
+    turned = torch.complex(*x.chunk(2, -1)) * torch.polar(torch.ones(5, 3), angles)
+    expected = torch.cat((turned.real, turned.imag), -1)
+    for context in (3, 20):
+        torch.testing.assert_close(positions.Rotary(context, 18, 3).turn(x, start=4), expected)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 50), st.integers(0, 50), st.integers(0, 50))
+def test_a_rotary_score_depends_on_distance_only(query_at, key_at, shift):
+    rotary = positions.Rotary(101, 6)
+    query, key = random(1, 1, 1, 6), random(1, 1, 1, 6) + 1
+
+    def score(moved):
+        return (rotary.turn(query, query_at + moved) * rotary.turn(key, key_at + moved)).sum().item()
+
+    assert score(shift) == pytest.approx(score(0), abs=1e-4)
+    assert rotary.turn(query, shift).norm().item() == pytest.approx(query.norm().item(), rel=1e-5)
+
+
+def test_rotary_needs_pairs():
+    with pytest.raises(ValueError, match="must be even"):
+        positions.Rotary(5, 6, heads=2)
+
+
+def test_the_cache_gives_back_all_it_was_given():
+    cache, keys, values = KeyValues(7), random(2, 3, 7, 5), random(2, 3, 7, 5) + 1
+    assert cache.bytes == 0
+    for start, stop in ((0, 2), (2, 3), (3, 7)):
+        kept = cache.extend(keys[:, :, start:stop], values[:, :, start:stop])
+        assert torch.equal(kept[0], keys[:, :, :stop])
+        assert torch.equal(kept[1], values[:, :, :stop])
+        assert cache.bytes == 2 * 3 * stop * (5 + 5) * 4
+    with pytest.raises(ValueError, match="room for 7 positions, 8 are needed"):
+        cache.extend(keys[:, :, :1], values[:, :, :1])
+
+
+def test_norms_by_hand():
+    x, norm = torch.tensor([1.0, 3.0]), nn.LayerNorm(2, eps=0)
+    torch.testing.assert_close(pre_norm(x, norm, lambda x: 2 * x), torch.tensor([-1.0, 5.0]))
+    torch.testing.assert_close(post_norm(x, norm, lambda x: 2 * x), torch.tensor([-1.0, 1.0]))
+
+
+@pytest.mark.parametrize("residual", [pre_norm, post_norm])
+def test_a_block_is_attention_then_a_network(residual):
+    block, x = Block(6, 3, inner=5, residual=residual), random(2, 7, 6)
+    mask = masks.causal.dense(7, 7)
+    half = residual(x, block.attention_norm, lambda x: block.attention(x, mask=mask))
+    torch.testing.assert_close(block(x, mask=mask), residual(half, block.feed_forward_norm, block.feed_forward))
+    assert [tuple(p.shape) for p in FeedForward(3).parameters()] == [(12, 3), (12,), (3, 12), (3,)]

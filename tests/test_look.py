@@ -1,0 +1,372 @@
+"""Capture on the package's own models and on raw attention; maps; measures."""
+
+import math
+import pickle
+
+import pytest
+import torch
+from safetensors.torch import save_file
+from torch import nn
+from torch.nn import functional
+from torch.overrides import _get_current_function_mode_stack
+
+from tfviz import generate
+from tfviz.look import AttentionMaps, capture, measures, pack, unpack
+from tfviz.models import GPT, SelfAttention
+
+PATTERNS = ["blocks.0.attention.pattern", "blocks.1.attention.pattern"]
+IDS = torch.tensor([[1, 2, 3, 1, 2], [4, 4, 0, 10, 9]])
+
+
+def gpt(**parts):
+    torch.manual_seed(1)
+    model = GPT(11, **{"context": 7, "layers": 2, "heads": 3, "dim": 6, **parts}).eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.6)
+    return model
+
+
+def random(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+class Calls(nn.Module):
+    """A model that makes the one call it is given."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.forward = function
+
+
+def explicit(scores, allowed=None):
+    """Softmax by hand, zeros in a row that may look nowhere."""
+    strength = scores.double().exp() if allowed is None else scores.double().exp() * allowed
+    return (strength / strength.sum(-1, keepdim=True)).nan_to_num(0).float()
+
+
+def test_the_pattern_is_made_of_the_captured_queries_and_keys():
+    model = gpt()
+    with capture(model, ["*.pattern", "*.scores", "*.query", "*.key", "*.value", "*.attention.out_proj"]) as seen:
+        model(IDS)
+    for block in ("blocks.0.attention", "blocks.1.attention"):
+        query, key, value = (seen[f"{block}.{part}"] for part in ("query", "key", "value"))
+        assert query.shape == (2, 3, 5, 2)
+        scores, past = query @ key.mT / math.sqrt(2), torch.ones(5, 5).tril()
+        torch.testing.assert_close(seen[f"{block}.scores"], scores.masked_fill(past == 0, -torch.inf))
+        torch.testing.assert_close(seen[f"{block}.pattern"], explicit(scores, past))
+        torch.testing.assert_close(seen[f"{block}.pattern"].sum(-1), torch.ones(2, 3, 5))
+        assert torch.equal(seen.allowed(f"{block}.pattern").squeeze(), past.bool())
+        mixed = (seen[f"{block}.pattern"] @ value).transpose(1, 2).flatten(2)
+        out = model.get_submodule(f"{block}.out_proj")(mixed)
+        torch.testing.assert_close(seen[f"{block}.out_proj"], out, rtol=1e-4, atol=1e-5)
+
+
+def test_sites_come_in_the_order_of_the_computation():
+    model = gpt()
+    with capture(model, "*") as seen:
+        logits = model(IDS)
+    order = list(seen)
+    assert order.index(PATTERNS[0]) < order.index("blocks.0.attention") < order.index(PATTERNS[1])
+    assert torch.equal(seen["norm"] @ model.tokens.weight.T, logits)
+    assert "blocks.1.attention.pattern: 2 x 3 x 5 x 5" in repr(seen)
+    with pytest.raises(KeyError, match="no site matches 'patern'"):
+        seen["patern"]
+
+
+@pytest.mark.parametrize(("dtype", "error"), [(torch.float32, 1e-6), (torch.float16, 1e-3), (torch.uint8, 0.004)])
+def test_patterns_are_kept_as_asked(dtype, error):
+    model = gpt()
+    with capture(model) as exact:
+        model(IDS)
+    with capture(model, ["*.pattern", "norm"], dtype=dtype) as seen:
+        model(IDS)
+    for site in PATTERNS:
+        assert seen[site].dtype == dtype
+        assert (unpack(seen[site]) - exact[site]).abs().max() <= error
+        assert not unpack(seen[site]).triu(1).any()
+    torch.testing.assert_close(unpack(pack(torch.tensor([0.0, 1.0, 0.25]))), torch.tensor([0, 1, (128 / 255) ** 2]))
+
+
+@pytest.mark.parametrize(
+    "site", [*PATTERNS, "blocks.0.attention.scores", "blocks.1.attention.query", "blocks.0", "*.value"]
+)
+def test_edits_flow_on_and_identities_change_nothing(site):
+    model, changed = gpt(), lambda tensor: tensor.roll(1, 1)
+    plain = model(IDS)
+    with capture(model, site) as untouched:
+        torch.testing.assert_close(model(IDS), plain)
+    with capture(model, site, edit={site: lambda tensor: tensor}) as same:
+        torch.testing.assert_close(model(IDS), plain, rtol=1e-4, atol=1e-5)
+    with capture(model, site, edit={site: changed}) as edited:
+        moved = model(IDS)
+    first = next(iter(edited))
+    torch.testing.assert_close(same[first], untouched[first])
+    torch.testing.assert_close(edited[first], changed(untouched[first]))
+    assert (moved - plain).abs().max() > 1e-2
+
+
+def test_a_head_set_to_zero_adds_nothing():
+    model = gpt(layers=1)
+    with capture(model, edit={"*.pattern": torch.zeros_like}):
+        silent = model(IDS)
+    nn.init.zeros_(model.blocks[0].attention.in_proj.weight[12:])
+    nn.init.zeros_(model.blocks[0].attention.in_proj.bias[12:])
+    torch.testing.assert_close(silent, model(IDS), rtol=1e-4, atol=1e-5)
+
+
+def test_a_pattern_can_be_pasted():
+    model, other = gpt(), IDS.flip(0)
+    with capture(model) as theirs:
+        model(other)
+    with capture(model, edit={site: lambda _, site=site: theirs[site] for site in PATTERNS}) as seen:
+        model(IDS)
+    assert torch.equal(seen[PATTERNS[1]], theirs[PATTERNS[1]])
+
+
+@pytest.mark.parametrize(("edit", "says"), [(lambda t: t[:1], r"shape \[1, 3, 5, 5\]"), (lambda t: None, "NoneType")])
+def test_an_edit_of_another_shape_is_an_error(edit, says):
+    model = gpt()
+    with pytest.raises(ValueError, match=rf"{PATTERNS[0]} returned {says}; .* \[2, 3, 5, 5\]"):
+        captured(model, edit={PATTERNS[0]: edit})
+    clean(model)
+
+
+def captured(model, *sites, inputs=IDS, **given):
+    with capture(model, *sites, **given) as seen:
+        model(inputs)
+    return seen
+
+
+def clean(model):
+    """Nothing is left behind: no hook, no mode, no compiler stance."""
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+    assert _get_current_function_mode_stack() == []
+    assert torch._dynamo.eval_frame._stance.stance == "default"
+
+
+def test_generation_is_seen_step_by_step():
+    model = gpt()
+    with capture(model) as seen:
+        tokens = list(generate.ids(model, IDS[0, :3], 4))
+    clean(model)
+    assert tokens == list(generate.ids(model, IDS[0, :3], 4))
+    firings = seen.over_time(PATTERNS[1])
+    assert [tuple(f.shape) for f in firings] == [(1, 3, 3, 3), (1, 3, 1, 4), (1, 3, 1, 5), (1, 3, 1, 6)]
+    assert torch.equal(seen[PATTERNS[1]], firings[-1])
+    whole = captured(model, inputs=torch.tensor([[*IDS[0, :3].tolist(), *tokens[:-1]]]))[PATTERNS[1]]
+    torch.testing.assert_close(firings[-1], whole[:, :, -1:], rtol=1e-4, atol=1e-5)
+
+
+def test_nothing_is_left_behind():
+    model = gpt()
+    captured(model)
+    clean(model)
+    with pytest.raises(RuntimeError, match="mine"), capture(model):
+        model(IDS)
+        raise RuntimeError("mine")
+    clean(model)
+    with pytest.raises(IndexError), capture(model):
+        model(IDS + 99)
+    clean(model)
+
+
+def test_a_failed_call_does_not_shift_the_next():
+    model = gpt()
+    with capture(model, "*") as seen:
+        with pytest.raises(ValueError, match="positions asked for"):
+            model(IDS.repeat(1, 3))
+        model(IDS)
+    assert set(PATTERNS) <= set(seen)
+    assert not any(site.startswith("positions.") and site.endswith("pattern") for site in seen)
+
+
+def test_what_was_not_seen_is_an_error():
+    with pytest.raises(LookupError, match=r"no site matches '\*\.patern'; this model has 2: " + ", ".join(PATTERNS)):
+        captured(gpt(), "*.patern")
+    with pytest.raises(LookupError, match=r"no site matches 'blocks\.9\*'"):
+        captured(gpt(), edit={"blocks.9*": torch.zeros_like})
+    with pytest.raises(LookupError, match="not called inside the with"), capture(gpt()):
+        pass
+    with pytest.raises(ValueError, match="can be kept as"), capture(gpt(), dtype=torch.float64):
+        pass
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning:torch._dynamo")
+def test_a_compiled_model_is_seen():
+    plain = nn.TransformerEncoderLayer(6, 3, 5, batch_first=True, dropout=0.0)
+    model, x = torch.compile(plain, backend="eager"), random(2, 5, 6)
+    model(x)
+    seen = captured(model, inputs=x)
+    torch.testing.assert_close(seen["self_attn.pattern"], captured(plain, inputs=x)["self_attn.pattern"])
+    clean(plain)
+    torch.testing.assert_close(model(x), plain(x))
+
+
+def test_a_module_called_twice_fires_twice():
+    model = nn.Sequential(layer := SelfAttention(), layer)
+    x = random(2, 5, 3)
+    first, second = captured(model, inputs=x).over_time("0.pattern")
+    torch.testing.assert_close(first[:, 0], (x @ x.mT).softmax(-1))
+    y = layer(x)
+    torch.testing.assert_close(second[:, 0], (y @ y.mT).softmax(-1))
+
+
+DEAD = (random(5, 7) > -0.5).index_fill(0, torch.tensor([3]), False)
+RAW = {
+    "plain": {},
+    "scale": {"scale": 0.3},
+    "causal": {"is_causal": True},
+    "bool": {"attn_mask": random(2, 3, 5, 7) > -0.5},
+    "one mask": {"attn_mask": random(5, 7) > -0.5},
+    "a mask a head": {"attn_mask": random(3, 5, 7) > -0.5},
+    "padding": {"attn_mask": (torch.arange(7) < torch.tensor([[4], [6]]))[:, None, None]},
+    "float": {"attn_mask": random(2, 1, 5, 7)},
+    "dead row": {"attn_mask": DEAD},
+    "minus infinity": {"attn_mask": torch.zeros(5, 7).masked_fill(~DEAD, -torch.inf)},
+    "dropout": {"dropout_p": 0.5},
+}
+
+
+@pytest.mark.parametrize("name", RAW)
+@pytest.mark.parametrize("chunk", [None, 1, 200])
+@pytest.mark.parametrize("queries", [5, 1])
+def test_raw_attention(monkeypatch, name, chunk, queries):
+    if chunk:
+        monkeypatch.setattr("tfviz.look.recompute.CHUNK", chunk)
+    given = dict(RAW[name])
+    query, key, value = random(2, 3, 5, 4)[:, :, :queries], random(2, 3, 7, 4), random(2, 3, 7, 6)
+    mask = given.get("attn_mask")
+    if mask is not None and mask.shape[-2] == 5:
+        mask = given["attn_mask"] = mask[..., -queries:, :]
+    scores, allowed = query @ key.mT * given.get("scale", 0.5), torch.ones(queries, 7, dtype=torch.bool)
+    if mask is not None:
+        scores, allowed = (scores, mask) if mask.dtype == torch.bool else (scores + mask, mask > -torch.inf)
+    allowed = allowed.tril() if name == "causal" else allowed
+    model = Calls(lambda _: functional.scaled_dot_product_attention(query, key, value, **given))
+    seen = captured(model, ["pattern", "scores"])
+    expected = explicit(scores, allowed.expand(2, 3, queries, 7))
+    torch.testing.assert_close(seen["pattern"], expected)
+    torch.testing.assert_close(seen["scores"], scores.masked_fill(~allowed, -torch.inf))
+    if seen.allowed("pattern") is not None:
+        assert torch.equal(seen.allowed("pattern").expand(2, 3, queries, 7), allowed.expand(2, 3, queries, 7))
+    if name != "dropout":
+        torch.testing.assert_close(model(IDS), expected @ value, rtol=1e-4, atol=1e-5)
+        with capture(model, edit={"pattern": lambda pattern: pattern.clone()}):
+            torch.testing.assert_close(model(IDS), expected @ value, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("dtype", "error"), [(torch.bfloat16, 2e-2), (torch.float16, 2e-3)])
+def test_half_precision(dtype, error):
+    query, key = random(2, 3, 5, 4).to(dtype), random(2, 3, 7, 4).to(dtype)
+    model = Calls(lambda _: functional.scaled_dot_product_attention(query, key, key))
+    expected = (query.float() @ key.float().mT / 2).softmax(-1)
+    seen = captured(model)
+    assert seen["pattern"].dtype == torch.float32
+    torch.testing.assert_close(seen["pattern"], expected, rtol=0, atol=error)
+    with capture(model, edit={"pattern": torch.zeros_like}):
+        assert model(IDS).dtype == dtype
+
+
+@pytest.mark.parametrize("shape", [(5, 4), (2, 5, 4)])
+def test_axes_may_be_missing(shape):
+    query, key = random(*shape), random(*shape[:-2], 7, 4)
+    model = Calls(lambda _: functional.scaled_dot_product_attention(query, key, key))
+    expected = (query @ key.mT / 2).softmax(-1)
+    torch.testing.assert_close(captured(model)["pattern"][:, 0].view_as(expected), expected)
+    with capture(model, edit={"pattern": lambda pattern: pattern * 2}):
+        torch.testing.assert_close(model(IDS), 2 * expected @ key)
+
+
+def test_grouped_queries_share_keys():
+    query, key, value = random(2, 6, 5, 4), random(2, 3, 7, 4), random(2, 3, 7, 4) + 1
+    model = Calls(lambda _: functional.scaled_dot_product_attention(query, key, value, enable_gqa=True))
+    seen = captured(model)["pattern"]
+    for head in range(6):
+        expected = (query[:, head] @ key[:, head // 2].mT / 2).softmax(-1)
+        torch.testing.assert_close(seen[:, head], expected)
+        torch.testing.assert_close(model(IDS)[:, head], expected @ value[:, head // 2])
+
+
+def maps(weights=None, **given):
+    return AttentionMaps(random(2, 3, 5, 7).softmax(-1) if weights is None else weights, **given)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.uint8])
+def test_maps_come_back_from_a_file(tmp_path, dtype):
+    rows, cols = ["a", "\ud800", "</script>", "漢", ""], [*"bcdef", "\n", "👩‍👧"]
+    weights = pack(random(2, 3, 5, 7).softmax(-1)) if dtype == torch.uint8 else random(2, 3, 5, 7).softmax(-1).to(dtype)
+    given = {"mask": random(3, 1, 7) > 0, "sites": ["x", "y"], "provenance": {"step": 7, "of": [1.5, None]}}
+    one = maps(weights, rows=rows, cols=cols, **given)
+    one.save(tmp_path / "new" / "maps.safetensors")
+    other = AttentionMaps.load(tmp_path / "new" / "maps.safetensors")
+    assert (other.rows, other.cols, other.sites, other.provenance) == (rows, cols, ["x", "y"], given["provenance"])
+    assert all(map(torch.equal, other.layers, one.layers))
+    assert other.layers[0].dtype == dtype
+    assert torch.equal(other.mask, one.mask)
+    assert torch.equal(other.weights, one.weights)
+    assert (tmp_path / "new" / "maps.safetensors").stat().st_size < 4000
+
+
+@pytest.mark.parametrize("content", ["half", "empty", "pickle", "foreign", "unlike"])
+def test_a_file_that_is_no_capture_is_an_error(tmp_path, content):
+    path = maps().save(tmp_path / "maps")
+    whole = path.read_bytes()
+    path.write_bytes({"half": whole[:-99], "pickle": pickle.dumps(whole), "empty": b""}.get(content, b""))
+    if content in ("foreign", "unlike"):
+        metadata = {"format": "tfviz.AttentionMaps/1"} if content == "unlike" else None
+        save_file({"layer.0": torch.zeros(1, 2, 2)}, path, metadata)
+    with pytest.raises(ValueError, match="maps"):
+        AttentionMaps.load(path)
+    with pytest.raises(FileNotFoundError, match="no capture file"):
+        AttentionMaps.load(tmp_path / "none")
+
+
+def test_maps_of_a_capture():
+    model = gpt()
+    seen = captured(model)
+    one = AttentionMaps.of(seen, rows="abcde", batch=1, step=3)
+    assert (one.shape, one.rows, one.cols, one.sites) == ((2, 3, 5, 5), [*"abcde"], [*"abcde"], PATTERNS)
+    assert torch.equal(one[1, 2], seen[PATTERNS[1]][1, 2])
+    assert torch.equal(one.allowed(1, 2), torch.ones(5, 5).tril().bool())
+    assert one.provenance == {"model": "GPT", "step": 3}
+    with pytest.raises(ValueError, match="batch is 2; the capture holds a batch of 2"):
+        AttentionMaps.of(seen, batch=2)
+    with pytest.raises(ValueError, match="rows has 4 words, the maps have 5 queries"):
+        AttentionMaps.of(seen, rows="abcd")
+    with pytest.raises(LookupError, match="no pattern was captured, only: norm"):
+        AttentionMaps.of(captured(model, "norm"))
+    with pytest.raises(ValueError, match="choose sites whose maps are alike"):
+        maps([torch.zeros(3, 5, 7), torch.zeros(2, 5, 7)])
+    with pytest.raises(ValueError, match="cols has 5 words, the maps have 7 keys"):
+        maps(cols="abcde")
+
+
+def test_entropy_and_distance_by_hand():
+    weights = torch.tensor([[1.0, 0, 0], [0.5, 0, 0.5], [0.25, 0.5, 0.25]])
+    torch.testing.assert_close(measures.entropy(weights), torch.tensor([0, 1, 1.5]) * math.log(2))
+    torch.testing.assert_close(measures.distance(weights), torch.tensor([0, 1, 1.0]))
+
+
+CAT = "a cat a dog a cat sat".split()
+TARGETS = {  # a key for each query, None where the kind has none
+    "itself": [0, 1, 2, 3, 4, 5, 6],
+    "previous": [None, 0, 1, 2, 3, 4, 5],
+    "two back": [None, None, 0, 1, 2, 3, 4],
+    "first": [None, 0, 0, 0, 0, 0, 0],
+    "same word": [None, None, 0, None, 2, 1, None],
+    "after same word": [None, None, 1, None, 3, 2, None],
+}
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_head_types_by_hand(kind):
+    weights = torch.zeros(2, 3, 7, 7)
+    for query, key in enumerate(TARGETS[kind]):
+        if key is not None:
+            weights[1, 2, query, key] = 0.75
+    one = maps(weights, rows=CAT)
+    shares = measures.types(one)
+    torch.testing.assert_close(shares[kind], torch.tensor([[0, 0, 0], [0, 0, 0.75]]))
+    assert measures.strongest(one, kind) == (1, 2)
+    with pytest.raises(ValueError, match="square maps of at least 3 words"):
+        measures.types(maps())

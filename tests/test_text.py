@@ -1,0 +1,220 @@
+"""Vocabularies, windows, corpora."""
+
+import gc
+import hashlib
+import http.server
+import socket
+import threading
+from functools import partial
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tfviz.text import Bytes, Characters, Windows, corpora, in_order
+
+# requests leaves the socket of a refused download to the garbage collector
+pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
+quick = settings(max_examples=30, deadline=None)
+WRITINGS = "né 漢字 👩‍👧 שלום\n\t\0🏳️‍🌈"
+
+
+@quick
+@given(st.text(min_size=1))
+def test_characters_come_back(text):
+    vocab = Characters.of(text)
+    ids = vocab.encode(text)
+    assert vocab.decode(ids) == text
+    assert len(ids) == len(text)
+    assert len(vocab) == len(set(text))
+    assert vocab.characters == "".join(sorted(set(text)))
+
+
+@quick
+@given(st.text())
+def test_bytes_come_back(text):
+    ids = Bytes().encode(text)
+    assert bytes(ids.tolist()) == text.encode()
+    assert Bytes().decode(ids) == text
+    assert len(Bytes().words(ids)) == len(ids)
+
+
+@pytest.mark.parametrize("vocab", [Characters.of(WRITINGS), Bytes()], ids=repr)
+def test_every_script_comes_back_and_every_word_can_be_seen(vocab):
+    ids = vocab.encode(WRITINGS)
+    assert vocab.decode(ids) == WRITINGS
+    assert ids.dtype == torch.long
+    assert not set(" \n\t\0") & set("".join(vocab.words(ids)))
+
+
+def test_the_order_of_a_vocabulary_is_its_own():
+    vocab = Characters("cab")
+    assert vocab.encode("abcab").tolist() == [1, 2, 0, 1, 2]
+    assert vocab.decode(torch.tensor([2, 0])) == "bc"
+    assert vocab.words(torch.tensor([0])) == ["c"]
+
+
+@pytest.mark.parametrize(
+    ("text", "character", "place"), [("abcxa", "'x'", 3), ("ab漢", "'漢'", 2), ("\0a", "'\\x00'", 0)]
+)
+def test_an_unknown_character_is_named_with_its_place(text, character, place):
+    with pytest.raises(ValueError, match="is not among") as error:
+        Characters("cab").encode(text)
+    assert f"{character} (U+{ord(text[place]):04X}) at place {place} " in str(error.value)
+
+
+def test_characters_must_differ_and_be_there():
+    with pytest.raises(ValueError, match="must all differ"):
+        Characters("aba")
+    with pytest.raises(ValueError, match="empty"):
+        Characters.of("")
+
+
+def test_bytes_that_are_not_utf8_become_a_sign():
+    assert Bytes().decode(torch.tensor([97, 195, 98])) == "a�b"
+
+
+@quick
+@given(st.integers(4, 40), st.integers(1, 3), st.integers(1, 5), st.integers(0, 2**32), st.integers(0, 10**9))
+def test_windows_are_stretches_and_their_targets_come_one_later(size, length, batch, seed, step):
+    ids = torch.arange(100, 100 + size)
+    inputs, targets = Windows(ids, length, batch, seed)[step]
+    assert inputs.shape == targets.shape == (batch, length)
+    assert torch.equal(targets, inputs + 1)
+    assert torch.equal(inputs, inputs[:, :1] + torch.arange(length))
+    assert inputs.min() >= 100
+    assert targets.max() < 100 + size
+
+
+def test_windows_depend_on_seed_and_step_only():
+    ids = torch.arange(1000)
+    first = Windows(ids, 7, 5, seed=3)[11][0]
+    torch.manual_seed(99)
+    again = Windows(ids, 7, 5, seed=3)
+    assert not torch.equal(again[10][0], first)
+    assert torch.equal(again[11][0], first)
+    assert not torch.equal(Windows(ids, 7, 5, seed=4)[11][0], first)
+    assert not torch.equal(Windows(ids, 7, 5, seed=4)[10][0], first)
+
+
+def test_windows_reach_both_ends():
+    drawn = Windows(torch.arange(5), length=3, batch=64)[0][0]
+    assert set(drawn[:, 0].tolist()) == {0, 1}
+
+
+@quick
+@given(st.integers(2, 60), st.integers(1, 7), st.integers(1, 4))
+def test_in_order_covers_the_text_once(size, length, batch):
+    if size <= length:
+        with pytest.raises(ValueError, match="shorter window"):
+            list(in_order(torch.arange(size), length, batch))
+        return
+    inputs, targets = map(torch.cat, zip(*in_order(torch.arange(size), length, batch)))
+    count = (size - 1) // length * length
+    assert inputs.flatten().tolist() == list(range(count))
+    assert targets.flatten().tolist() == list(range(1, count + 1))
+    assert size - 1 - count < length
+
+
+@pytest.fixture
+def folders(tmp_path, monkeypatch):
+    monkeypatch.setenv("TFVIZ_DATA", str(tmp_path / "data"))
+    monkeypatch.setenv("TFVIZ_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    return tmp_path
+
+
+@pytest.fixture
+def server(folders):
+    class Silent(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+    (folders / "www").mkdir()
+    (folders / "www" / "tiny.txt").write_text(WRITINGS, encoding="utf-8")
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Silent, directory=folders / "www")) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/tiny.txt"
+        server.shutdown()
+        thread.join()
+    gc.collect()
+
+
+def enter(monkeypatch, url, content=WRITINGS):
+    sha256 = hashlib.sha256(content.encode()).hexdigest()
+    entry = corpora.Corpus("tiny", "a test", "none", "here", file="tiny/input.txt", url=url, sha256=sha256)
+    monkeypatch.setitem(corpora.CORPORA, "tiny", entry)
+
+
+def files(folder):
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_pydoc_needs_no_network():
+    text = corpora.load("pydoc")
+    assert len(text) > 400_000
+    assert corpora.verify("pydoc") == "embedded"
+    with pytest.raises(LookupError, match="has no file"):
+        corpora.path("pydoc")
+
+
+def test_a_download_lands_in_the_cache_and_is_not_repeated(server, folders, monkeypatch):
+    enter(monkeypatch, server)
+    assert corpora.verify("tiny") == "absent"
+    assert corpora.load("tiny") == WRITINGS
+    assert files(folders / "cache") == [folders / "cache" / "tiny" / "input.txt"] == [corpora.path("tiny")]
+    assert corpora.verify("tiny") == "ok"
+    (folders / "www" / "tiny.txt").unlink()
+    assert corpora.load("tiny") == WRITINGS
+
+
+def test_a_local_folder_wins(server, folders, monkeypatch):
+    enter(monkeypatch, server)
+    corpora.fetch("tiny")
+    own = folders / "data" / "tiny" / "input.txt"
+    own.parent.mkdir(parents=True)
+    own.write_text("mine")
+    assert corpora.load("tiny") == "mine"
+    assert corpora.path("tiny") == own
+    assert corpora.verify("tiny") == "differs"
+
+
+def test_a_wrong_hash_leaves_nothing_in_place(server, folders, monkeypatch):
+    enter(monkeypatch, server, content="something else")
+    with pytest.raises(ValueError, match="is not tiny") as error:
+        corpora.load("tiny")
+    assert str(folders / "cache" / "tiny" / "input.txt") in str(error.value)
+    assert files(folders / "cache") == []
+
+
+@pytest.mark.parametrize("broken", ["closed port", "not found"])
+def test_no_network_says_where_to_put_the_file(server, folders, monkeypatch, broken):
+    with socket.socket() as unused:
+        unused.bind(("127.0.0.1", 0))
+        closed = f"http://127.0.0.1:{unused.getsockname()[1]}/tiny.txt"
+    enter(monkeypatch, closed if broken == "closed port" else server.replace("tiny", "absent"))
+    with pytest.raises(ConnectionError, match="could not fetch tiny") as error:
+        corpora.load("tiny")
+    assert str(folders / "cache" / "tiny" / "input.txt") in str(error.value)
+    assert files(folders) == [folders / "www" / "tiny.txt"]
+
+
+def test_an_unknown_name_lists_those_there_are(folders):
+    with pytest.raises(LookupError, match=r"'shakespear'.*pydoc, shakespeare"):
+        corpora.load("shakespear")
+
+
+def test_a_file_of_your_own(tmp_path):
+    (tmp_path / "own.txt").write_text(WRITINGS, encoding="utf-8", newline="")
+    assert corpora.load(str(tmp_path / "own.txt")) == WRITINGS
+    (tmp_path / "latin.txt").write_bytes("né".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"latin\.txt is not UTF-8"):
+        corpora.load(str(tmp_path / "latin.txt"))
+
+
+def test_split_by_hand():
+    assert corpora.split("abcdefghij", 0.7) == ("abcdefg", "hij")
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        corpora.split("abc", 1.0)
