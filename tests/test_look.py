@@ -102,7 +102,7 @@ def test_edits_flow_on_and_identities_change_nothing(site):
     first = next(iter(edited))
     torch.testing.assert_close(same[first], untouched[first])
     torch.testing.assert_close(edited[first], changed(untouched[first]))
-    assert (moved - plain).abs().max() > 1e-2
+    assert (moved - plain).abs().max() > 1e-3
 
 
 def test_a_head_set_to_zero_adds_nothing():
@@ -157,13 +157,16 @@ def test_generation_is_seen_step_by_step():
     torch.testing.assert_close(firings[-1], whole[:, :, -1:], rtol=1e-4, atol=1e-5)
 
 
+def fail(_):
+    raise RuntimeError("mine")
+
+
 def test_nothing_is_left_behind():
     model = gpt()
     captured(model)
     clean(model)
-    with pytest.raises(RuntimeError, match="mine"), capture(model):
+    with pytest.raises(RuntimeError, match="mine"), capture(model, edit={"blocks.1": fail}):
         model(IDS)
-        raise RuntimeError("mine")
     clean(model)
     with pytest.raises(IndexError), capture(model):
         model(IDS + 99)
@@ -347,7 +350,7 @@ def test_entropy_and_distance_by_hand():
     torch.testing.assert_close(measures.distance(weights), torch.tensor([0, 1, 1.0]))
 
 
-CAT = "a cat a dog a cat sat".split()
+CAT = ["a", "cat", "a", "dog", "a", "cat", "sat"]
 TARGETS = {  # a key for each query, None where the kind has none
     "itself": [0, 1, 2, 3, 4, 5, 6],
     "previous": [None, 0, 1, 2, 3, 4, 5],

@@ -4,10 +4,10 @@ import codecs
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from tfviz.generate.fast import FastRows
 from tfviz.shapes import Float, Int
@@ -20,6 +20,22 @@ class Vocabulary(Protocol):
     def encode(self, text: str) -> Tensor: ...
 
     def decode(self, ids: Tensor) -> str: ...
+
+
+@runtime_checkable
+class LanguageModel(Protocol):
+    """What generation asks of a model; `models.GPT` has it."""
+
+    context: int
+    training: bool
+
+    def __call__(self, ids: Tensor, cache: Any = ()) -> Tensor: ...
+
+    def new_cache(self) -> Any: ...
+
+    def parameters(self) -> Iterator[Tensor]: ...
+
+    def train(self, mode: bool = True) -> Any: ...
 
 
 @dataclass(frozen=True)
@@ -75,7 +91,7 @@ GREEDY = Sampler(temperature=0.0)
 
 
 def ids(
-    model: nn.Module,
+    model: LanguageModel,
     prompt: Int[Tensor, "position"],
     count: int,
     sampler: Sampler = Sampler(),
@@ -101,10 +117,10 @@ def ids(
     return _ids(model, prompt, count, sampler, seed, cache)
 
 
-def _ids(model: nn.Module, prompt: Tensor, count: int, sampler: Sampler, seed: int, cache: bool) -> Iterator[int]:
+def _ids(model: LanguageModel, prompt: Tensor, count: int, sampler: Sampler, seed: int, cache: bool) -> Iterator[int]:
     draw = torch.Generator().manual_seed(seed)
     was_training, fast = model.training, _fast_rows(model)
-    model.eval()
+    model.train(False)
     try:
         seen = prompt.to(next(model.parameters()).device)[None]
         fresh, kept = seen, model.new_cache()
@@ -123,7 +139,7 @@ def _ids(model: nn.Module, prompt: Tensor, count: int, sampler: Sampler, seed: i
 
 
 def stream(
-    model: nn.Module,
+    model: LanguageModel,
     vocab: Vocabulary,
     prompt: str,
     count: int,
@@ -142,7 +158,7 @@ def stream(
 
 
 def text(
-    model: nn.Module,
+    model: LanguageModel,
     vocab: Vocabulary,
     prompt: str,
     count: int,
@@ -154,6 +170,6 @@ def text(
     return prompt + "".join(stream(model, vocab, prompt, count, sampler, seed=seed))
 
 
-def _fast_rows(model: nn.Module) -> AbstractContextManager:
+def _fast_rows(model: LanguageModel) -> AbstractContextManager:
     weights = sum(p.numel() * p.element_size() for p in model.parameters())
     return FastRows() if FastRows.helps(weights, next(model.parameters()).device) else nullcontext()

@@ -98,7 +98,8 @@ def _compare(file: Path, model: nn.Module) -> None:
 
 def _flatten(optimizer: torch.optim.Optimizer | None) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
     """An optimizer's state as named tensors, and the plain numbers among it."""
-    tensors, rest = {}, {}
+    tensors: dict[str, torch.Tensor] = {}
+    rest: dict[str, Any] = {}
     for index, entries in (optimizer.state_dict()["state"] if optimizer else {}).items():
         for name, value in entries.items():
             (tensors if isinstance(value, torch.Tensor) else rest)[f"{index}.{name}"] = value

@@ -98,7 +98,7 @@ def fit(
         raise ValueError(f"precision is {precision!r}; it can be 'float32' or 'bfloat16'")
     trainer = _Trainer(model, optimizer or adamw(model, rate), loss, clip, device, precision, compile)
     plan = {"steps": steps, "rate": rate, "seed": seed}
-    return _run(trainer, batches, schedule or cosine(), plan, folder and Path(folder), every, progress)
+    return _run(trainer, batches, schedule or cosine(), plan, Path(folder) if folder else None, every, progress)
 
 
 def _run(
@@ -173,7 +173,7 @@ class _Trainer:
         half = precision == "bfloat16" or (precision is None and _has_bfloat16(self.device))
         self.autocast = torch.autocast(self.device.type, torch.bfloat16) if half else nullcontext()
         self.wrapped, self.optimizer = self.accelerator.prepare(model, optimizer)
-        self.called = torch.compile(self.wrapped) if compile else self.wrapped
+        self.called: nn.Module = torch.compile(self.wrapped) if compile else self.wrapped  # type: ignore[assignment]
 
     def step(self, batch: tuple[Tensor, ...], rate: float) -> tuple[float, int]:
         """One step; returns the loss in nats and the number of tokens in the joint batch."""

@@ -21,5 +21,5 @@ class SelfAttention(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch position dim"]) -> Float[Tensor, "batch position dim"]:
         query = x if self.scaled else x * x.shape[-1] ** 0.5
-        one_head = (part.unsqueeze(1) for part in (query, x, x))
-        return attend(*one_head).squeeze(1)
+        query, key = query.unsqueeze(1), x.unsqueeze(1)  # a head axis, for one head
+        return attend(query, key, value=key).squeeze(1)

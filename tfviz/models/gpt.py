@@ -1,6 +1,7 @@
 """GPT: a stack of blocks that sees only the past and predicts the next token (Radford et al. 2018, 2019)."""
 
 from collections.abc import Sequence
+from itertools import repeat
 
 from torch import Tensor, nn
 from torch.nn import functional
@@ -55,7 +56,7 @@ class GPT(nn.Module):
         start, length = (cache[0].length if cache else 0), ids.shape[1]
         mask = self.mask.dense(length, start + length, start=start, device=ids.device)
         x = self.dropout(self.positions(self.tokens(ids), start))
-        for block, kept in zip(self.blocks, cache or [None] * len(self.blocks), strict=True):
+        for block, kept in zip(self.blocks, cache or repeat(None)):
             x = block(x, mask=mask, positions=self.positions, cache=kept)
         return functional.linear(self.norm(x), self.tokens.weight)
 

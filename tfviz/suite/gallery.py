@@ -53,9 +53,8 @@ def write(results: Sequence[Result], out: Path) -> Path:
 
 def _card(result: Result, out: Path) -> str:
     there = (out / f"{result.name}.ipynb").is_file() and result.status not in ("waiting", "running")
-    notebook = nbformat.read(out / f"{result.name}.ipynb" if there else result.source, as_version=4)
-    title, promise = _heading(notebook)
-    picture = _thumbnail(notebook) if there else None
+    title, promise = _heading(nbformat.read(result.source, as_version=4))
+    picture = _thumbnail(nbformat.read(out / f"{result.name}.ipynb", as_version=4)) if there else None
     shown = f'<img alt="a picture from {html.escape(title)}" src="data:image/png;base64,{picture}">' if picture else ""
     page = f"{result.name}.html" if (out / f"{result.name}.html").is_file() else f"{result.name}.ipynb"
     heading = f'<a href="{page}">{html.escape(title)}</a>' if there else html.escape(title)

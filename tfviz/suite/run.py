@@ -146,11 +146,11 @@ def _execute(result: Result, out: Path, jobs: int) -> None:
 
 
 def _error(notebook: nbformat.NotebookNode) -> str:
-    for number, cell in enumerate(notebook.cells):
+    for cell in notebook.cells:
         for output in cell.get("outputs", []):
             if output.output_type == "error":
                 first = cell.source.strip().splitlines()[0]
-                return f"cell {number} ({first}): {output.ename}: {output.evalue}"
+                return f"cell In [{cell.execution_count}] ({first}): {output.ename}: {output.evalue}"
     return ""
 
 

@@ -91,8 +91,8 @@ def mask(
     maps = AttentionMaps(allowed[None, None].float(), rows, cols, mask=allowed)
 
     def draw() -> Figure:
-        size = tuple(min(6.0, max(1.4, 0.27 * n)) + 0.9 for n in reversed(allowed.shape))
-        figure = Figure(figsize=size, layout="constrained")
+        tall, wide = (min(6.0, max(1.4, 0.27 * n)) + 0.9 for n in allowed.shape)
+        figure = Figure(figsize=(wide, tall), layout="constrained")
         axes = figure.subplots()
         _cells(axes, maps[0, 0] * 0.25, allowed, pixels=1200)
         _words(axes, maps.rows, maps.cols)
@@ -138,12 +138,11 @@ def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "Wha
     def draw() -> Figure:
         figure = Figure(figsize=(0.95 * len(columns) + 1.2, 0.235 * len(names) + 0.9), layout="constrained")
         axes = figure.subplots()
-        axes.imshow(values, cmap=ramp(), vmin=0, vmax=1, aspect="auto", norm=None)
+        axes.imshow(values, cmap=ramp(), vmin=0, vmax=1, aspect="auto")
+        ink, paper = matplotlib.rcParams["text.color"], matplotlib.rcParams["figure.facecolor"]
         for (row, column), value in numpy.ndenumerate(values):
-            colour = "figure.facecolor" if value > 0.45 else "text.color"
-            axes.text(
-                column, row, _two(float(value)), ha="center", va="center", color=matplotlib.rcParams[colour], fontsize=8
-            )
+            colour = paper if value > 0.45 else ink
+            axes.text(column, row, _two(float(value)), ha="center", va="center", color=colour, fontsize=8)
         _bare(axes)
         axes.set_xticks(range(len(columns)), list(columns))
         axes.set_yticks(range(len(names)), names)

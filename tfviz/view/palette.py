@@ -46,15 +46,13 @@ def theme(name: str = "light") -> Iterator[None]:
 
 def ramp() -> ListedColormap:
     """From the page's own background (weight 0) to the strongest ink (1), even in lightness, blue in hue."""
-    return _between(matplotlib.rcParams["figure.facecolor"], _ink("0b2a6f", "9fd0ff"))
+    return ListedColormap(_between(_page(), _ink("0b2a6f", "9fd0ff")))
 
 
 def diverging() -> ListedColormap:
     """From blue (negative) through the background (0) to orange."""
-    page = matplotlib.rcParams["figure.facecolor"]
-    low = _between(page, _ink("0b4f8f", "6db9f5")).colors[::-1]
-    high = _between(page, _ink("b04a00", "ffae5c")).colors
-    return ListedColormap([*low, *high[1:]])
+    low, high = _between(_page(), _ink("0b4f8f", "6db9f5")), _between(_page(), _ink("b04a00", "ffae5c"))
+    return ListedColormap(numpy.concatenate([low[::-1], high[1:]]))
 
 
 @lru_cache
@@ -90,15 +88,19 @@ def _sign(character: str) -> str:
     return character if point in _drawable() else f"⟨{point:X}⟩"
 
 
+def _page() -> str:
+    return matplotlib.rcParams["figure.facecolor"]
+
+
 def _ink(light: str, dark: str) -> str:
-    return f"#{light}" if sum(to_rgb(matplotlib.rcParams["figure.facecolor"])) > 1.5 else f"#{dark}"
+    return f"#{light}" if sum(to_rgb(_page())) > 1.5 else f"#{dark}"
 
 
-def _between(start: str, stop: str, steps: int = 256) -> ListedColormap:
+def _between(start: str, stop: str, steps: int = 256) -> numpy.ndarray:
     """A ramp that is even to the eye: straight in OKLab (Ottosson 2020)."""
     share = numpy.linspace(0, 1, steps)[:, None]
     lab = (1 - share) * _to_lab(numpy.array(to_rgb(start))) + share * _to_lab(numpy.array(to_rgb(stop)))
-    return ListedColormap(_to_rgb(lab))
+    return _to_rgb(lab)
 
 
 _RGB_TO_LMS = numpy.array(

@@ -1,0 +1,131 @@
+"""Which room may import which, and what `import tfviz` costs."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tfviz
+
+HOUSE = Path(tfviz.__file__).parent
+SHARED = {"tfviz.files", "tfviz.shapes"}
+MAY = {  # room -> what it may import beside itself and the shared files
+    "text": set(),
+    "layers": set(),
+    "models": {"layers"},
+    "learn": {"text"},
+    "generate": {"text"},
+    "look": set(),
+    "view": {"look.maps"},
+    "suite": {"text", "layers", "models", "learn", "generate", "look", "view"},
+}
+HEAVY = [
+    "matplotlib",
+    "IPython",
+    "ipywidgets",
+    "jupyter",
+    "jupyterlab",
+    "notebook",
+    "transformers",
+    "accelerate",
+    "anywidget",
+]
+ABSENT = [
+    "jupyter",
+    "jupyterlab",
+    "jupyter_client",
+    "anywidget",
+    "ipywidgets",
+    "bertviz",
+    "papermill",
+    "pooch",
+    "babel",
+]
+
+
+def imported(path, package):
+    """Dotted names of all modules that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join(package.split(".")[: len(package.split(".")) + 1 - node.level]) if node.level else ""
+            module = ".".join(filter(None, (base, node.module)))
+            names = [f"{module}.{alias.name}" for alias in node.names]
+            yield from ([name if is_module(name) else module for name in names] if module else names)
+
+
+def is_module(name):
+    path = HOUSE.parent.joinpath(*name.split("."))
+    return name.startswith("tfviz") and (path.is_dir() or path.with_suffix(".py").is_file())
+
+
+def edges():
+    for path in sorted(HOUSE.rglob("*.py")):
+        room = path.relative_to(HOUSE).parts[0] if path.parent != HOUSE else ""
+        package = ".".join(path.relative_to(HOUSE.parent).parent.parts)
+        for name in imported(path, package):
+            if name.partition(".")[0] == "tfviz":
+                yield path.relative_to(HOUSE).as_posix(), room, name
+
+
+def within(name, allowed):
+    return any(name == f"tfviz.{room}" or name.startswith(f"tfviz.{room}.") for room in allowed)
+
+
+def test_no_import_runs_back():
+    wrong = [
+        f"{path} imports {name}"
+        for path, room, name in edges()
+        if name not in SHARED and not (room and within(name, {room, *MAY[room]})) and (room, name) != ("suite", "tfviz")
+    ]
+    assert wrong == []
+
+
+def test_the_edges_there_are_were_found():
+    found = {(room, name) for _, room, name in edges()}
+    assert {("models", "tfviz.layers"), ("view", "tfviz.look.maps"), ("learn", "tfviz.text.batches")} <= found
+    assert {room for room, _ in found} >= {"text", "layers", "models", "learn", "generate", "look", "view"}
+
+
+@pytest.mark.parametrize("room", ["look", "layers", "models"])
+def test_the_half_that_computes_needs_little(room):
+    outside = {
+        name.partition(".")[0] for path in HOUSE.glob(f"{room}/*.py") for name in imported(path, f"tfviz.{room}")
+    }
+    assert outside - set(sys.stdlib_module_names) <= {"torch", "safetensors", "tfviz"}
+
+
+def python(*arguments):
+    done = subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def test_import_tfviz_is_light():
+    python("-c", f"import tfviz, sys; assert not {{m.partition('.')[0] for m in sys.modules}} & set({HEAVY})")
+
+
+def test_import_tfviz_costs_little_more_than_torch():
+    own = []
+    for _ in range(3):
+        lines = python("-X", "importtime", "-c", "import tfviz").stderr.splitlines()
+        total = {name: int(time) / 1e6 for time, name in re.findall(r"\|\s+(\d+) \| +(\S+)$", "\n".join(lines), re.M)}
+        own.append(total["tfviz"] - total.get("torch", 0))
+    assert min(own) < 0.2
+
+
+def test_rooms_load_when_named():
+    code = "import tfviz, sys; assert 'torch' not in sys.modules; tfviz.layers; assert 'torch' in sys.modules"
+    python("-c", f"{code}; assert set(tfviz.__all__) < set(dir(tfviz)); assert 'tfviz.view' not in sys.modules")
+    with pytest.raises(AttributeError, match=r"no attribute 'modles'; it has: .*models"):
+        _ = tfviz.modles
+
+
+def test_most_rooms_need_none_of_the_notebooks_packages():
+    rooms = ", ".join(f"tfviz.{room}" for room in MAY if room not in ("suite", "view"))
+    blocked = f"import sys; sys.modules.update(dict.fromkeys({ABSENT}))"
+    python("-c", f"{blocked}; import {rooms}; assert tfviz.text.corpora.load('pydoc')")

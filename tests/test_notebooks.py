@@ -1,0 +1,125 @@
+"""Every notebook: its skeleton, papermill at smoke size, nbval on what is committed."""
+
+import json
+import re
+import subprocess
+import sys
+
+import nbformat
+import papermill
+import pytest
+
+from tfviz.suite import notebooks
+from tfviz.suite.run import run
+
+BOOKS = notebooks.find()
+NAMES = [book.stem for book in BOOKS]
+
+# The concepts of the field that the lessons must show, and the notebook that does.
+CONCEPTS = {
+    "01_attention_from_nothing": ["C01", "C02", "C06", "C07", "C08", "C09", "C11", "C12"],
+    "10_gpt": ["C15", "C45", "C47", "C48"],
+}
+
+
+def read(book):
+    return nbformat.read(book, as_version=4)
+
+
+def code(book):
+    return [cell for cell in read(book).cells if cell.cell_type == "code"]
+
+
+def tags(cell):
+    return cell.metadata.get("tags", [])
+
+
+def nbval(*paths):
+    command = [sys.executable, "-m", "pytest", "-q", "--nbval-lax", "-p", "no:cacheprovider", "-c", "/dev/null"]
+    return subprocess.run([*command, *map(str, paths)], capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def smoke(tmp_path_factory):
+    """Copies with smoke parameters put in and the committed outputs kept."""
+    folder = tmp_path_factory.mktemp("smoke")
+    for book in BOOKS:
+        values = notebooks.values(book, "smoke", {})
+        papermill.execute_notebook(book, folder / book.name, values, prepare_only=True, progress_bar=False)
+    return folder
+
+
+def test_papermill_runs_every_notebook_at_smoke_size_and_makes_a_gallery(tmp_path):
+    results = run([], "smoke", {"seed": 3}, tmp_path, tell=lambda line: None)
+    assert {result.name: result.error for result in results} == dict.fromkeys(NAMES, "")
+    assert all(result.seconds < 60 for result in results)
+    assert all(result.result for result in results)
+    page = (tmp_path / "index.html").read_text()
+    assert page.count("data:image/png;base64,") == len(BOOKS)
+
+
+def test_nbval_finds_the_committed_outputs_again(smoke):
+    ended = nbval(*sorted(smoke.glob("*.ipynb")))
+    assert ended.returncode == 0, ended.stdout[-3000:]
+
+
+def test_nbval_fails_when_a_number_is_wrong(smoke, tmp_path):
+    broken = read(smoke / "01_attention_from_nothing.ipynb")
+    cell = next(cell for cell in broken.cells if "0.6000" in json.dumps(cell.get("outputs", "")))
+    cell.outputs[0].data["text/plain"] = cell.outputs[0].data["text/plain"].replace("0.6000", "0.6001")
+    broken.cells = broken.cells[: broken.cells.index(cell) + 1]
+    nbformat.write(broken, tmp_path / "broken.ipynb")
+    assert nbval(tmp_path / "broken.ipynb").returncode == 1
+
+
+@pytest.mark.parametrize("book", BOOKS, ids=NAMES)
+def test_the_committed_copy_is_executed_light_and_clean(book):
+    assert all(cell.execution_count for cell in code(book))
+    outputs = [output for cell in code(book) for output in cell.outputs]
+    assert not any(output.output_type == "error" for output in outputs)
+    assert sum("image/png" in output.get("data", {}) for output in outputs) >= 3
+    assert book.stat().st_size < 500_000
+    assert nbformat.writes(notebooks.clean(read(book))) + "\n" == book.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("book", BOOKS, ids=NAMES)
+def test_the_skeleton(book):
+    cells = read(book).cells
+    assert cells[0].source.startswith("# ")
+    parameters = [cell for cell in cells if "parameters" in tags(cell)]
+    assert cells.index(parameters[0]) == 1
+    assert 1 <= len(notebooks.parameters(book)) <= 10
+    assert all("#" in line for line in parameters[0].source.splitlines())
+    assert len(cells[2].source.splitlines()) <= 5
+    assert "## Exercises" in "\n".join(cell.source for cell in cells)
+    assert "## References" in cells[-1].source
+    answers = [cell for cell in cells if "answer" in tags(cell)]
+    assert len(answers) == 3
+    assert all(answer.metadata.jupyter.source_hidden for answer in answers)
+    assert sum("NBVAL_CHECK_OUTPUT" in tags(cell) for cell in cells) >= 6
+
+
+@pytest.mark.parametrize("book", BOOKS, ids=NAMES)
+def test_more_words_than_code_and_no_plumbing(book):
+    prose = sum(len(cell.source.split()) for cell in read(book).cells if cell.cell_type == "markdown")
+    lines = [
+        line for cell in code(book) if "answer" not in tags(cell) for line in cell.source.splitlines() if line.strip()
+    ]
+    assert prose / len(lines) >= 6
+    for cell in code(book):
+        for body in re.findall(r"^def .*\n((?:[ \t]+.*\n?|\n)*)", cell.source, flags=re.M):
+            assert len(body.strip().splitlines()) <= 10
+
+
+def test_every_concept_has_a_cell_that_computes_it():
+    shown = {name: {tag for cell in code(book) for tag in tags(cell)} for name, book in zip(NAMES, BOOKS)}
+    missing = [
+        (name, concept) for name, concepts in CONCEPTS.items() for concept in concepts if concept not in shown[name]
+    ]
+    assert not missing
+
+
+@pytest.mark.parametrize("book", BOOKS, ids=NAMES)
+def test_presets_name_only_parameters_there_are(book):
+    for preset in notebooks.presets().values():
+        assert preset.get(book.stem, {}).keys() <= notebooks.parameters(book).keys()

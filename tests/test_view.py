@@ -1,0 +1,230 @@
+"""Pictures: what they answer with, what they can draw, their colours."""
+
+import base64
+import logging
+import re
+
+import matplotlib
+import numpy
+import pytest
+import torch
+
+from tfviz import view
+from tfviz.layers import masks, positions
+from tfviz.learn import Step
+from tfviz.look import AttentionMaps, pack
+from tfviz.view import palette
+
+NASTY = [
+    "漢字",
+    "👩‍👧",
+    "שלום",
+    "$x_$ $",
+    "a\nb\tc",
+    "",
+    " ",
+    "\ud800",
+    "</script>",
+    "x" * 99,
+    "नमस्ते",
+    "\\frac{",
+    "%s{0}",
+    "\x7f",
+    "\u200b",
+]
+
+
+def maps(layers=2, heads=3, queries=5, keys=7, **given):
+    draw = torch.Generator().manual_seed(1)
+    weights = torch.rand(layers, heads, queries, keys, generator=draw)
+    return AttentionMaps(weights / weights.sum(-1, keepdim=True).clamp(min=1e-9), **given)
+
+
+def nasty():
+    return maps(1, 2, len(NASTY), len(NASTY), rows=NASTY)
+
+
+HISTORY = [Step(step, 3 / (step + 1), 0.1, 9.0) for step in range(7)]
+VIEWS = {
+    "heads": lambda: view.heads(maps()),
+    "head": lambda: view.head(maps(), 1, 2),
+    "mask": lambda: view.mask(masks.strided(3).dense(5, 7)),
+    "positions": lambda: view.positions(positions.Sinusoidal(7, 6).table(7)),
+    "shares": lambda: view.shares({"one": torch.rand(2, 3), "two": torch.zeros(2, 3)}),
+    "curves": lambda: view.curves(HISTORY, validation=[(3, 1.2), (6, 1.1)]),
+    "lines": lambda: view.lines(
+        {"a": ([1.0, 2.0], [3.0, 1.0]), "b": ([1.0, 3.0], [2.0, 2.0])}, x="x", y="y", title="t"
+    ),
+    "bars": lambda: view.bars(["a", "b", "c"], {"one": torch.rand(3), "two": [0.0, 1.0, 0.5]}, "t"),
+}
+every = pytest.mark.parametrize("name", VIEWS)
+
+
+def png(picture):
+    data, metadata = picture._repr_mimebundle_()
+    assert data["text/plain"] == repr(picture) == picture.summary
+    raw = base64.b64decode(data["image/png"])
+    assert raw.startswith(b"\x89PNG\r\n")
+    assert metadata["image/png"]["width"] == int.from_bytes(raw[16:20]) // 2
+    return raw
+
+
+def draws(picture, caplog, most=10_000):
+    """Draws without a word in the log; no side is absurd."""
+    caplog.clear()
+    raw = png(picture)
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
+    assert 50 < int.from_bytes(raw[16:20]) < most
+    assert 50 < int.from_bytes(raw[20:24]) < most
+    return raw
+
+
+@every
+def test_a_view_is_a_png_and_a_text(name, caplog):
+    torch.manual_seed(0)
+    picture = VIEWS[name]()
+    assert len(repr(picture).splitlines()) == 2
+    draws(picture, caplog)
+
+
+@every
+def test_the_same_input_gives_the_same_bytes(name, tmp_path):
+    both = []
+    for turn in ("one", "two"):
+        torch.manual_seed(0)
+        picture = VIEWS[name]()
+        files = [picture.save(tmp_path / f"{turn}.{ending}") for ending in ("svg", "html", "png")]
+        both.append([png(picture), *(file.read_bytes() for file in files)])
+    assert both[0] == both[1]
+    assert both[0][0] == both[0][3]
+    assert both[0][1].startswith(b"<?xml")
+
+
+def test_dark_is_another_picture(tmp_path):
+    picture = view.heads(maps())
+    light, dark = (picture.save(tmp_path / f"{style}.png", style).read_bytes() for style in palette.THEMES)
+    assert light != dark
+    assert light[16:24] == dark[16:24]
+
+
+@pytest.mark.parametrize("name", ["x.gif", "x", "x.PNG.bak"])
+def test_another_ending_is_an_error(tmp_path, name):
+    with pytest.raises(ValueError, match=r"as \.png, \.svg or \.html"):
+        view.heads(maps()).save(tmp_path / name)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_needs_nothing_else(tmp_path):
+    picture = view.head(maps(rows=["</script><b>", *"abcd"], cols="abcdefg"), 0, 0, title='</title> "&" {x}')
+    page = picture.save(tmp_path / "x.html").read_text(encoding="utf-8")
+    assert not re.search(r"https?://|<link|@import|url\(", page)
+    sources = re.findall(r'(?:src|srcset|href)="([^"]*)"', page)
+    assert len(sources) == 2
+    assert all(source.startswith("data:image/png;base64,") for source in sources)
+    assert len(set(sources)) == 2
+    assert "<script" not in page
+    assert "</script" not in page
+    assert "<title>&lt;/title&gt; &quot;&amp;&quot; {x}</title>" in page
+    assert '<meta charset="utf-8">' in page
+
+
+@pytest.mark.parametrize("words", [nasty(), *(maps(1, 1, 3, 3, rows=[word, "b", "c"]) for word in NASTY)], ids=ascii)
+def test_any_word_can_be_drawn(words, caplog, tmp_path):
+    draws(view.head(words, 0, 0), caplog)
+    view.head(words, 0, 0).save(tmp_path / "x.html")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: view.bars(NASTY, {"漢 $x$": torch.rand(len(NASTY))}, "bars"),
+        lambda: view.mask(masks.causal.dense(len(NASTY), len(NASTY)), rows=NASTY),
+        lambda: view.head(nasty(), 0, 0, title="漢字"),
+        lambda: view.heads(nasty(), title="שלום 👩"),
+        lambda: view.shares({"$x_$ 漢": torch.rand(2, 3)}),
+        lambda: view.lines({"漢 $_$": ([1.0, 2.0], [1.0, 2.0]), "b": ([1.0], [1.0])}, x="漢", y="漢", title="t"),
+        lambda: view.curves(HISTORY, title="漢", **{"$x_$": [(1, 2.0)]}),
+    ],
+)
+def test_any_text_can_stand_anywhere(make, caplog, tmp_path):
+    draws(make(), caplog)
+    make().save(tmp_path / "x.svg")
+
+
+def test_words_show_themselves_and_are_not_cut_without_a_sign():
+    shown = dict(zip(NASTY, palette.printable(NASTY)))
+    assert shown["a\nb\tc"] == "a␊b␉c"
+    assert shown[" "] == "␣"
+    assert shown[""] == "∅"
+    assert shown["\ud800"] == "⟨D800⟩"
+    assert shown["$x_$ $"] == "$x_$␣$"
+    assert shown["x" * 99] == "x" * 17 + "…"
+    assert palette.printable(["x" * 18]) == ["x" * 18]
+    ticks = view.head(nasty(), 0, 0).figure().axes[0].get_yticklabels()
+    assert [tick.get_text() for tick in ticks] == list(shown.values())
+
+
+SHAPES = [(1, 1, 1, 1), (1, 1, 1, 7), (3, 2, 40, 2), (12, 12, 8, 8), (1, 1, 2000, 2000)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_any_shape_can_be_drawn(shape, caplog):
+    some = maps(*shape)
+    raw = draws(view.heads(some), caplog)
+    assert len(raw) < 2_000_000
+    draws(view.head(some, 0, 0), caplog)
+
+
+def test_no_words_are_drawn_or_refused(caplog):
+    with pytest.raises(ValueError, match=r"\b0\b"):
+        draws(view.heads(maps(1, 1, 0, 0)), caplog)
+
+
+def test_a_single_weight_is_not_lost_among_many():
+    weights = torch.zeros(1, 1, 2000, 2000)
+    weights[0, 0, 1999, 3] = 1
+    image = view.head(AttentionMaps(weights), 0, 0).figure().axes[0].images[0].get_array()
+    assert max(image.shape) <= 1600
+    assert image.max() == 1
+    assert image[-1].max() == 1
+
+
+def test_what_is_forbidden_is_not_zero(caplog):
+    mask = masks.causal.dense(5, 7)[0, 0].index_fill(0, torch.tensor([3]), False)
+    some = AttentionMaps(pack(torch.rand(1, 2, 5, 7) * mask), mask=mask)
+    for picture in (view.heads(some), view.head(some, 0, 1)):
+        draws(picture, caplog)
+        axes = picture.figure().axes[0]
+        assert axes.patch.get_hatch()
+        assert (numpy.ma.getmaskarray(axes.images[0].get_array()) == ~mask.numpy()).all()
+    draws(view.mask(torch.zeros(2, 3, dtype=torch.bool)), caplog)
+
+
+def test_all_heads_share_one_scale():
+    figure = view.heads(maps()).figure()
+    norms = [axes.images[0].norm for axes in figure.axes[:6]]
+    assert {(norm.vmin, norm.vmax) for norm in norms} == {(0, 1)}
+    shown = [axes.images[0].get_array().data for axes in figure.axes[:6]]
+    numpy.testing.assert_array_equal(numpy.stack(shown), maps().weights.flatten(0, 1).numpy())
+
+
+@pytest.mark.parametrize("style", palette.THEMES)
+def test_the_ramp_is_even_and_begins_at_the_page(style):
+    with view.theme(style):
+        page = numpy.array(matplotlib.colors.to_rgb(matplotlib.rcParams["figure.facecolor"]))
+        ramp, both = numpy.array(palette.ramp().colors), numpy.array(palette.diverging().colors)
+    linear = numpy.where(ramp <= 0.04045, ramp / 12.92, ((ramp + 0.055) / 1.055) ** 2.4)
+    light = 116 * numpy.cbrt(linear @ [0.2126, 0.7152, 0.0722]) - 16
+    steps = numpy.diff(light) * (-1 if style == "light" else 1)
+    numpy.testing.assert_allclose(ramp[0], page, atol=1e-3)
+    numpy.testing.assert_allclose(both[len(both) // 2], page, atol=1e-3)
+    assert steps.min() > 0
+    assert abs(light[-1] - light[0]) > 60
+    assert steps.max() < 2.5 * steps.min()
+
+
+def test_a_theme_leaves_matplotlib_as_it_was():
+    before = dict(matplotlib.rcParams)
+    png(view.heads(maps()))
+    view.heads(maps()).figure("dark")
+    assert dict(matplotlib.rcParams) == before
