@@ -13,6 +13,7 @@ from tfviz.suite import notebooks
 from tfviz.suite.run import run
 
 BOOKS = notebooks.find()
+DOCS = notebooks.folder().parent / "docs"
 NAMES = [book.stem for book in BOOKS]
 
 # The concepts of the field that the lessons must show, and the notebook that does.
@@ -109,6 +110,12 @@ def test_more_words_than_code_and_no_plumbing(book):
     for cell in code(book):
         for body in re.findall(r"^def .*\n((?:[ \t]+.*\n?|\n)*)", cell.source, flags=re.M):
             assert len(body.strip().splitlines()) <= 10
+
+
+def test_the_pictures_of_the_readme_are_those_of_the_notebooks():
+    drawn = {f"{name}.png": png for book in BOOKS for name, png in notebooks.pictures(read(book)).items()}
+    assert {file.name: file.read_bytes() for file in DOCS.glob("*.png")} == drawn
+    assert set(re.findall(r'src="docs/([^"]+)"', (DOCS.parent / "README.md").read_text())) == drawn.keys()
 
 
 def test_every_concept_has_a_cell_that_computes_it():

@@ -147,9 +147,10 @@ def doctor() -> None:
 @main.command()
 @click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--to", type=click.Path(file_okay=False, path_type=Path), help="write there and leave FILES as they are")
+@click.option("--pictures", type=click.Path(file_okay=False, path_type=Path), help="also write tagged pictures there")
 @click.option("--check", is_flag=True, help="change nothing; exit with 1 if something would change")
 @_explained
-def clean(files: tuple[Path, ...], to: Path | None, check: bool) -> None:
+def clean(files: tuple[Path, ...], to: Path | None, pictures: Path | None, check: bool) -> None:
     """Reduce notebooks to what a commit keeps."""
     import nbformat
 
@@ -159,7 +160,10 @@ def clean(files: tuple[Path, ...], to: Path | None, check: bool) -> None:
     changed = False
     for file in files:
         before = file.read_text(encoding="utf-8")
-        after = nbformat.writes(notebooks.clean(nbformat.reads(before, as_version=4))) + "\n"
+        notebook = notebooks.clean(nbformat.reads(before, as_version=4))
+        after = nbformat.writes(notebook) + "\n"
+        if pictures:
+            _write(notebooks.pictures(notebook), pictures)
         if after != before or to:
             changed = True
             click.echo(f"{'would change' if check else 'cleaned'} {file}")
@@ -167,3 +171,11 @@ def clean(files: tuple[Path, ...], to: Path | None, check: bool) -> None:
                 with atomic((to or file.parent) / file.name) as draft:
                     draft.write_text(after, encoding="utf-8")
     sys.exit(check and changed)
+
+
+def _write(pictures: dict[str, bytes], folder: Path) -> None:
+    from tfviz.files import atomic
+
+    for name, png in pictures.items():
+        with atomic(folder / f"{name}.png") as draft:
+            draft.write_bytes(png)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+import re
 from collections.abc import Sequence
+from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +34,8 @@ article { border: 1px solid var(--line); border-radius: 8px; overflow: hidden; b
 .failed { color: #c62f2f } @media (prefers-color-scheme: dark) { .failed { color: #ff8a80 } }
 code { font: 12px ui-monospace, monospace; overflow-wrap: anywhere }
 """
+FORMULA = re.compile(r"\$\$(?P<block>.+?)\$\$|\$(?P<inline>[^$\n]+?)\$", re.DOTALL)
+PLACE = "\uf8fe"  # a private character stands for a formula while markdown becomes HTML
 
 
 def write(results: Sequence[Result], out: Path) -> Path:
@@ -60,14 +64,22 @@ def _card(result: Result, out: Path) -> str:
     heading = f'<a href="{page}">{html.escape(title)}</a>' if there else html.escape(title)
     values = ", ".join(f"{name}={value!r}" for name, value in result.parameters.items())
     time = f", {result.seconds:.0f} s" if there else ""
+    link = f' · <a href="{result.name}.ipynb">notebook</a>' if there else ""
     said = html.escape(result.result).replace("\n", "<br>")
     return (
         f'<article><div class="thumb">{shown or f"<span>{result.status}</span>"}</div><div class="text">'
         f"<h2>{heading}</h2><p>{html.escape(promise)}</p>{f'<p><b>{said}</b></p>' if said else ''}"
         + (f'<p class="failed">{html.escape(result.error)}</p>' if result.error else "")
-        + f'<p class="soft">{result.status}{time} · <a href="{result.name}.ipynb">notebook</a></p>'
+        + f'<p class="soft">{result.status}{time} {link}</p>'
         f'<p class="soft"><code>{html.escape(values)}</code></p></div></article>'
     )
+
+
+def _mathml(formula: re.Match[str]) -> str:
+    from latex2mathml.converter import convert
+
+    display = "block" if formula["block"] else "inline"
+    return convert((formula["block"] or formula["inline"]).strip(), display=display).replace("\n", " ")
 
 
 def _heading(notebook: nbformat.NotebookNode) -> tuple[str, str]:
@@ -88,9 +100,18 @@ def _thumbnail(notebook: nbformat.NotebookNode) -> str | None:
 
 
 def page(notebook: nbformat.NotebookNode, path: Path) -> None:
-    """The notebook as a page that asks nothing of the network."""
+    """The notebook as a page that asks nothing of the network: formulas become MathML, which browsers draw."""
     from nbconvert import HTMLExporter
 
+    notebook = deepcopy(notebook)
+    formulas: list[re.Match[str]] = []
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown":
+            formulas += FORMULA.finditer(cell.source)
+            cell.source = FORMULA.sub(PLACE, cell.source)
     exporter = HTMLExporter(embed_images=True, mathjax_url="", require_js_url="", jquery_url="", mermaid_js_url="")
+    body = exporter.from_notebook_node(notebook)[0]
+    for formula in formulas:
+        body = body.replace(PLACE, _mathml(formula), 1)
     with atomic(path) as draft:
-        draft.write_text(exporter.from_notebook_node(notebook)[0], encoding="utf-8")
+        draft.write_text(body, encoding="utf-8")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import base64
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -107,6 +108,19 @@ def clean(notebook: NotebookNode) -> NotebookNode:
         for cell in tagged(notebook, "parameters"):
             cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text=said + "\n")]
     return notebook
+
+
+def pictures(notebook: NotebookNode) -> dict[str, bytes]:
+    """The PNGs of cells tagged `picture:NAME`, by name: the README shows them."""
+    named = [
+        (tag.partition(":")[2], cell) for cell in notebook.cells for tag in cell.metadata.get("tags", []) if ":" in tag
+    ]
+    return {
+        name: base64.b64decode(output.data["image/png"])
+        for name, cell in named
+        for output in cell.get("outputs", [])
+        if "image/png" in output.get("data", {})
+    }
 
 
 def _stays(output: NotebookNode) -> bool:
