@@ -7,7 +7,8 @@ have the same weights, and their maps are compared once before anything is timed
 
 Time: the rows of a group take turns in one process; medians, and medians of the ratios in each round. A group is a
 fresh process, since a peer may patch PyTorch, and each has the plain fused forward of Hugging Face in it. Memory: each
-row in a fresh process, its peak resident memory less that of the plain forward. Peers that are absent are left out.
+row in a fresh process, its peak resident memory less that of the plain fused forward (TransformerLens too: its own
+plain forward is eager and holds all maps already). Peers that are absent are left out.
 
     python benchmarks/capture.py [--quick] [--rounds N]
 """
@@ -21,7 +22,7 @@ from statistics import median
 
 import torch
 import ways
-from common import MB, Run, extra_memory, fresh, parser, race, ratio, report
+from common import EXACT, MB, Run, extra_memory, fresh, parser, race, ratio, report
 from torch import Tensor
 from ways import SEED, Size
 
@@ -82,9 +83,9 @@ def _wraps() -> bool:
 
 def memory(group: str, name: str, quick: bool) -> float:
     warnings.simplefilter("ignore")
-    build, base = GROUPS[group][name]
-    size = Size.of(quick)
-    usual, run = GROUPS[group][base][0](size), build(size)
+    size, members = Size.of(quick), GROUPS[group]
+    build, base = members[name]
+    usual, run = members[GPT if base == GPT else PLAIN][0](size), build(size)
     with torch.inference_mode():
         return extra_memory(usual, run)
 
@@ -110,7 +111,7 @@ def table(quick: bool, rounds: int) -> list[list[str]]:
             continue
         times = fresh(timed, group, quick, rounds)
         for name, (_, base) in members.items():
-            extra = "–" if name == base else f"{fresh(memory, group, name, quick) / MB:,.0f}"
+            extra = "–" if name in (PLAIN, GPT) else f"{fresh(memory, group, name, quick, env=EXACT) / MB:,.0f}"
             ratios = (f"{ratio(times, name, against):.2f}" for against in (base, PLAIN))
             shown = f"{name} (beside {group})" if name == PLAIN else name
             rows.append([shown, f"{median(times[name]):.4g}", *ratios, extra])

@@ -1,7 +1,6 @@
 """What the benchmarks share: timing in turns, memory in fresh processes, the machine, Markdown tables."""
 
 import argparse
-import ctypes
 import gc
 import json
 import os
@@ -18,6 +17,7 @@ import torch
 
 RESULTS = Path(__file__).parent / "results"
 MB = 1e6
+EXACT = {"MALLOC_MMAP_THRESHOLD_": "65536"}  # glibc gives freed tensors back at once
 CHILD = """
 import importlib, json, sys
 folder, script, function, args = sys.argv[1:]
@@ -76,24 +76,24 @@ def ratio(times: Times, name: str, base: str) -> float:
     return median(a / b for a, b in zip(times[name], times[base], strict=True))
 
 
-def fresh(function: Callable, *args: Any) -> Any:
+def fresh(function: Callable, *args: Any, env: dict[str, str] | None = None) -> Any:
     """What a function of the running script returns in a new process, which nothing before it can have touched.
 
     Arguments and result are what JSON can hold. It is no child of `multiprocessing`: TorchLens refuses those.
     """
     script = Path(sys.argv[0]).resolve()
     command = [sys.executable, "-c", CHILD, str(script.parent), script.stem, function.__name__, json.dumps(args)]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=os.environ | (env or {}))
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def extra_memory(plain: Run, run: Run) -> float:
-    """How many more bytes of resident memory `run` needs at its peak than `plain` does; call it in a fresh process.
+    """How many more bytes of resident memory `run` needs at its peak than `plain` does.
 
-    Both run once before, so that what is loaded at the first use counts for neither; what the C library keeps of
-    freed memory is given back in between.
+    Call it in a process that is `fresh` and `EXACT`. `run` runs for the first time, since a peer may keep its maps in
+    the model, where a second run would find them.
     """
-    plain(), run()
+    plain()
     usual = peak(plain)
     return peak(run) - usual
 
@@ -101,7 +101,6 @@ def extra_memory(plain: Run, run: Run) -> float:
 def peak(run: Run) -> int:
     """The highest resident memory during a call, in bytes, by Linux's own high-water mark."""
     gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)
     Path("/proc/self/clear_refs").write_text("5")  # sets the mark back to what is resident now
     kept = run()
     status = Path("/proc/self/status").read_text()

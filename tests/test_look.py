@@ -205,6 +205,14 @@ def test_a_compiled_model_is_seen():
     torch.testing.assert_close(model(x), plain(x))
 
 
+def test_later_steps_do_not_change_what_was_captured():
+    model, x = nn.Sequential(nn.Linear(3, 5), nn.ReLU(inplace=True)), random(2, 3)
+    expected = model[0](x)
+    seen = captured(model, "0", inputs=x)
+    assert (expected < 0).any()
+    assert torch.equal(seen["0"], expected)
+
+
 def test_a_module_called_twice_fires_twice():
     model = nn.Sequential(layer := SelfAttention(), layer)
     x = random(2, 5, 3)

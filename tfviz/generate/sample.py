@@ -67,7 +67,7 @@ class Sampler:
         """The distribution that is drawn from."""
         if self.temperature == 0:
             return torch.zeros_like(logits).scatter(-1, logits.argmax(-1, keepdim=True), 1.0)
-        logits = logits.float() / self.temperature
+        logits = (logits.float() - logits.max()) / self.temperature
         if self.top_k is not None and self.top_k < len(logits):
             logits = logits.masked_fill(logits < logits.topk(self.top_k).values[-1], -torch.inf)
         probabilities = logits.softmax(-1)
@@ -79,12 +79,12 @@ class Sampler:
 
     def choose(self, logits: Float[Tensor, "vocab"], draw: torch.Generator | None = None) -> int:
         """One token id."""
-        if self.temperature == 0:
-            return int(logits.argmax())
-        probabilities = self.probabilities(logits).cpu()
-        if not probabilities.isfinite().all():
+        top, likeliest = logits.max(dim=-1)
+        if not top.isfinite():
             raise FloatingPointError("the model's logits are not finite; it cannot generate")
-        return int(torch.multinomial(probabilities, 1, generator=draw))
+        if self.temperature == 0:
+            return int(likeliest)
+        return int(torch.multinomial(self.probabilities(logits).cpu(), 1, generator=draw))
 
 
 GREEDY = Sampler(temperature=0.0)

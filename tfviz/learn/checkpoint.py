@@ -70,30 +70,32 @@ def load(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | 
         load_model(model, str(path / "model.safetensors"))
         if optimizer is not None:
             _restore(optimizer, load_file(path / "optimizer.safetensors"), state["optimizer"])
-    except (
-        SafetensorError,
-        json.JSONDecodeError,
-        UnicodeDecodeError,
-        KeyError,
-        FileNotFoundError,
-        RuntimeError,
-    ) as error:
+        state.pop("optimizer")
+    except (SafetensorError, ValueError, LookupError, TypeError, AttributeError, OSError, RuntimeError) as error:
+        if isinstance(error, _Differs):
+            raise
         raise ValueError(
             f"{path} is not a whole checkpoint: {error!r}; delete it to go on from an earlier one"
         ) from error
-    state.pop("optimizer")
     return state
+
+
+class _Differs(ValueError):
+    """The file is whole, but of another model."""
 
 
 def _compare(file: Path, model: nn.Module) -> None:
     shapes = {name: list(tensor.shape) for name, tensor in model.state_dict().items()}
     with safe_open(file, framework="pt") as stored:
-        for name in stored.keys():  # noqa: SIM118 (not a dictionary)
-            there = stored.get_slice(name).get_shape()
-            if name not in shapes:
-                raise ValueError(f"{file} holds {name} {there}, which the model does not have")
-            if there != shapes[name]:
-                raise ValueError(f"{name} has shape {shapes[name]} in the model and {there} in {file}")
+        there = {name: stored.get_slice(name).get_shape() for name in stored.keys()}  # noqa: SIM118 (not a dictionary)
+        shared = stored.metadata() or {}  # names of tensors that are another one's, and were not stored twice
+    for name in {**there, **shapes}:
+        if name not in shapes:
+            raise _Differs(f"{file} holds {name} {there[name]}, which the model does not have")
+        if name not in there and name not in shared:
+            raise _Differs(f"the model has {name} {shapes[name]}, which {file} does not hold")
+        if name in there and there[name] != shapes[name]:
+            raise _Differs(f"{name} has shape {shapes[name]} in the model and {there[name]} in {file}")
 
 
 def _flatten(optimizer: torch.optim.Optimizer | None) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:

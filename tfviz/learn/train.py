@@ -72,9 +72,9 @@ def fit(
 ) -> Iterator[Step]:
     """Train `model`; yields a `Step` after each step.
 
-    Run as it is, it uses the GPU if there is one; under `accelerate launch` it uses all processes, each of which
-    takes its share of every batch. All chance (dropout) at a step depends on `seed` and the step alone: with a
-    `folder`, a run that was stopped goes on where it was, yields its past steps first, and has the same losses as
+    Run as it is, it uses the GPU if there is one; under `accelerate launch` or `torchrun` it uses all processes, each
+    of which takes its share of every batch. All chance (dropout) at a step depends on `seed` and the step alone: with
+    a `folder`, a run that was stopped goes on where it was, yields its past steps first, and has the same losses as
     one that was not stopped.
 
     Args:
@@ -115,13 +115,8 @@ def _run(
     steps, rate, seed = plan["steps"], plan["rate"], plan["seed"]
     history = trainer.resume(folder, plan) if folder else []
     yield from history
-    bar = tqdm(
-        total=steps,
-        initial=len(history),
-        unit="step",
-        disable=not (progress and trainer.is_main),
-        mininterval=0.5,
-    )
+    shown = progress and trainer.is_main
+    bar = tqdm(total=steps, initial=len(history), unit="step", disable=not shown, mininterval=0.5)
     kept = len(history)
     try:
         for step in range(len(history), steps):
@@ -131,11 +126,10 @@ def _run(
             try:
                 value, tokens = trainer.step(batches[step], now)
             except FloatingPointError as error:
-                last = (
-                    f"the last good checkpoint is {checkpoint.saved(folder)[-1:]}" if folder else "no folder was given"
-                )
+                last = checkpoint.saved(folder)[-1:] if folder else []
+                kept_at = f"the last good checkpoint is {last[0]}" if last else "no checkpoint had been written"
                 raise FloatingPointError(
-                    f"{error} at step {step}, learning rate {now:.2g}: the step was not taken, {last}; "
+                    f"{error} at step {step}, learning rate {now:.2g}: the step was not taken, {kept_at}; "
                     "take a lower rate, more warm-up or a smaller clip"
                 ) from None
             history.append(Step(step, value, now, tokens / (time.perf_counter() - started)))
@@ -208,9 +202,9 @@ class _Trainer:
         if not checkpoint.saved(folder):
             return []
         state = checkpoint.load(folder, self.model, self.optimizer.optimizer)
-        if state["plan"] != plan:
+        if state.get("plan") != plan:
             raise ValueError(
-                f"{folder} holds a run with {state['plan']}, this one asks for {plan}; "
+                f"{folder} holds a run with {state.get('plan')}, this one asks for {plan}; "
                 "give it another folder, or delete that one"
             )
         return [Step(step, *columns) for step, columns in enumerate(zip(*state["history"]))]

@@ -58,8 +58,10 @@ class AttentionMaps:
         _, queries, keys = self.layers[0].shape
         self.rows = _words(rows, queries, "rows", "queries")
         self.cols = list(self.rows) if cols is None and queries == keys else _words(cols, keys, "cols", "keys")
-        self.mask = None if mask is None else torch.broadcast_to(mask.cpu(), self.shape)
-        self.sites = [f"layer {i}" for i in range(len(self.layers))] if sites is None else list(sites)
+        self.mask = None if mask is None else _mask(mask.cpu(), self.shape)
+        self.sites = _words(
+            sites or [f"layer {i}" for i in range(len(self.layers))], len(self.layers), "sites", "layers"
+        )
         self.provenance = dict(provenance or {})
 
     @classmethod
@@ -160,6 +162,13 @@ def _words(words: Sequence[str] | None, count: int, name: str, what: str) -> lis
     if len(words) != count:
         raise ValueError(f"{name} has {len(words)} words, the maps have {count} {what}")
     return list(words)
+
+
+def _mask(mask: Tensor, shape: tuple[int, ...]) -> Tensor:
+    try:
+        return torch.broadcast_to(mask, shape)
+    except RuntimeError as error:
+        raise ValueError(f"a mask of shape {list(mask.shape)} does not fit maps of shape {list(shape)}") from error
 
 
 def _row(allowed: Tensor | None, batch: int, weights: Tensor) -> Tensor:

@@ -36,11 +36,13 @@ class Call:
         cls, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float | None, causal: bool
     ) -> "Call":
         """From the arguments as a model gives them: axes may be missing, a key's head may serve several queries'."""
+        if mask is not None:  # PyTorch lines its axes up with the scores' from the right
+            mask = four(mask[(None,) * (query.dim() - mask.dim())])
         query, key, value = four(query), four(key), four(value)
         if key.shape[1] != query.shape[1]:
             key, value = (part.repeat_interleave(query.shape[1] // part.shape[1], dim=1) for part in (key, value))
         width = query.shape[-1] ** -0.5
-        return cls(query, key, value, None if mask is None else four(mask), width if scale is None else scale, causal)
+        return cls(query, key, value, mask, width if scale is None else scale, causal)
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -131,4 +133,6 @@ def _span(allowed: Tensor | None, rows: slice, keys: int) -> slice:
 
 def four(tensor: Tensor) -> Tensor:
     """Explicit batch and head axes: position dim -> 1 1 position dim, batch position dim -> batch 1 position dim."""
+    if tensor.dim() > 4:
+        return tensor.flatten(0, -4)
     return tensor.unsqueeze(1) if tensor.dim() == 3 else tensor[(None,) * (4 - tensor.dim())]

@@ -23,6 +23,8 @@ class Characters:
     """
 
     def __init__(self, characters: str):
+        if not characters:
+            raise ValueError("the text is empty; a vocabulary needs at least one character")
         if len(set(characters)) != len(characters):
             raise ValueError("the characters of a vocabulary must all differ; build one of a text with Characters.of")
         self.characters = characters
@@ -32,8 +34,6 @@ class Characters:
     @classmethod
     def of(cls, text: str) -> Characters:
         """The vocabulary of all characters in `text`, in code-point order."""
-        if not text:
-            raise ValueError("the text is empty; a vocabulary needs at least one character")
         return cls("".join(sorted(set(text))))
 
     def __len__(self) -> int:

@@ -17,7 +17,7 @@ from torch.nn import functional
 
 from tfviz.look.maps import AttentionMaps
 from tfviz.shapes import Bool, Float
-from tfviz.view.palette import diverging, printable, ramp
+from tfviz.view.palette import diverging, plain, printable, ramp
 from tfviz.view.picture import Picture, headline
 
 LABELS = 96  # words an axis can name one by one
@@ -31,7 +31,7 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
     Args:
         names: what to call the heads, where a number says too little.
     """
-    layers, heads, queries, keys = maps.shape
+    layers, heads, queries, keys = _some(maps)
     title = title or f"Every head: {layers} layers × {heads} heads, {_size(maps)}"
     named = names or [f"head {head}" if heads <= 8 else str(head) for head in range(heads)]
     few = max(queries, keys) <= FEW and heads <= 4
@@ -47,7 +47,7 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
             _words(cells, maps.rows if few and head == 0 else (), maps.cols if few and layer == 0 else ())
             cells.set(xlabel="", ylabel="")
             if layer == 0:
-                cells.set_title(named[head], loc="center", color=_soft())
+                cells.set_title(plain(named[head]), loc="center", color=_soft())
             if head == 0 and layers > 1:
                 cells.set_ylabel(f"layer {layer}" if layers <= 8 else str(layer), color=_soft())
         _scale(figure, image, axes)
@@ -59,8 +59,8 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
 
 def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None) -> Picture:
     """One head with its words."""
+    *_, queries, keys = _some(maps)
     weights, allowed = maps[layer, head], maps.allowed(layer, head)
-    queries, keys = weights.shape
     title = title or f"Layer {layer}, head {head}"
 
     def draw() -> Figure:
@@ -144,7 +144,7 @@ def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "Wha
             colour = paper if value > 0.45 else ink
             axes.text(column, row, _two(float(value)), ha="center", va="center", color=colour, fontsize=8)
         _bare(axes)
-        axes.set_xticks(range(len(columns)), list(columns))
+        axes.set_xticks(range(len(columns)), list(map(plain, columns)))
         axes.set_yticks(range(len(names)), names)
         axes.set_ylabel("layer.head")
         axes.xaxis.tick_top()
@@ -158,6 +158,12 @@ def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "Wha
         for i, name in enumerate(columns)
     )
     return Picture(draw, f"{title}\nstrongest head by kind, as layer.head: " + ", ".join(best))
+
+
+def _some(maps: AttentionMaps) -> tuple[int, int, int, int]:
+    if 0 in maps.shape:
+        raise ValueError(f"there is nothing to draw: {maps!r}")
+    return maps.shape
 
 
 def _cells(axes: Axes, weights: Tensor, allowed: Tensor | None, pixels: int) -> matplotlib.image.AxesImage:
@@ -191,7 +197,7 @@ def _words(axes: Axes, rows: Sequence[str], cols: Sequence[str]) -> None:
         step = max(1, -(-len(words) // LABELS))
         shown = printable(words[::step])
         turned = 0 if rotation == 0 or max(map(len, shown), default=0) <= 1 else rotation
-        axis.set_ticks(range(0, len(words), step), shown, rotation=turned, parse_math=False)
+        axis.set_ticks(range(0, len(words), step), shown, rotation=turned)
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
     axes.set(xlabel="key", ylabel="query")

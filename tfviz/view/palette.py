@@ -15,6 +15,7 @@ from matplotlib.ft2font import FT2Font
 
 THEMES = ("light", "dark")
 STATIC = Path(__file__).parent / "static"
+BOLD = "DejaVu Sans"
 LONGEST = 18  # characters of a word on an axis
 
 # Faces that together draw most of the world's writing; those installed are used, in this order.
@@ -63,20 +64,28 @@ def families() -> tuple[str, ...]:
 
 
 @lru_cache
-def _drawable() -> frozenset[int]:
-    """Every code point that one of the faces can draw."""
-    paths = {font_manager.findfont(family) for family in families()}
-    return frozenset(point for path in paths for point in FT2Font(path).get_charmap())
+def _points(family: str) -> frozenset[int]:
+    """The code points that a face can draw."""
+    return frozenset(FT2Font(font_manager.findfont(family)).get_charmap())
+
+
+def draws(family: str, text: str) -> bool:
+    """Whether a face has every character of `text`."""
+    return all(ord(character) in _points(family) for character in text)
+
+
+def plain(text: str) -> str:
+    """Text as the machine's faces can draw it: a sign for a control character, a code for what none of them has."""
+    return "".join(character if character == " " else _sign(character) for character in str(text))
 
 
 def printable(words: Sequence[str]) -> list[str]:
-    """Words as an axis can show them: a sign for what is invisible, a code for what no font has, no word too long."""
-    return [_printable(str(word)) for word in words]
+    """Words as an axis can show them: `plain`, with a sign for a space too, and none too long."""
+    return [_printable("".join(map(_sign, str(word))) or "∅") for word in words]
 
 
 def _printable(word: str) -> str:
-    shown = "".join(map(_sign, word)) or "∅"
-    return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
+    return word if len(word) <= LONGEST else word[: LONGEST - 1] + "…"
 
 
 def _sign(character: str) -> str:
@@ -85,7 +94,7 @@ def _sign(character: str) -> str:
         return "␣"
     if point < 32:
         return chr(0x2400 + point)
-    return character if point in _drawable() else f"⟨{point:X}⟩"
+    return character if any(point in _points(family) for family in families()) else f"⟨{point:X}⟩"
 
 
 def _page() -> str:

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from PIL import Image
 
 from tfviz.files import atomic
-from tfviz.view.palette import theme
+from tfviz.view.palette import BOLD, draws, plain, theme
 
 PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>{title}</title>
@@ -94,8 +94,9 @@ def _small(png: io.BytesIO) -> bytes:
 
 
 def headline(figure: Figure, title: str) -> None:
-    """The title, flush left. Its face has a bold cut; those that draw far scripts may not."""
-    figure.suptitle(title, x=0.01, ha="left", family="DejaVu Sans")
+    """The title, flush left; bold in the one face that is sure to have a bold cut, where that can draw it."""
+    face = {"family": BOLD} if draws(BOLD, title) else {"weight": "normal"}
+    figure.suptitle(plain(title), x=0.01, ha="left", **face)
 
 
 def _width(png: bytes) -> int:

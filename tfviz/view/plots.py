@@ -8,7 +8,7 @@ import numpy
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from tfviz.view.palette import printable
+from tfviz.view.palette import plain, printable
 from tfviz.view.picture import Picture, headline
 
 LINES = (0, 6, 5, 3, 7, 1, 2, 4)  # of the eight colours, those that make good lines first
@@ -40,7 +40,7 @@ def curves(history: Sequence[Step], title: str = "Learning", **measured: Sequenc
         axes.plot(steps, losses, color=ink, alpha=0.18, linewidth=0.8)
         axes.plot(steps[width - 1 :], smooth, color=ink, label=f"training, mean of {width} steps")
         for (name, points), colour in zip(measured.items(), ("C6", "C5", "C3", "C7")):
-            axes.plot(*zip(*points), color=colour, marker="o", markersize=3.5, label=name)
+            axes.plot(*zip(*points), color=colour, marker="o", markersize=3.5, label=plain(name))
         axes.set(xlabel="step", ylabel="loss (nats a token)")
         axes.legend()
         headline(figure, title)
@@ -66,7 +66,7 @@ def lines(
         axes = figure.subplots()
         for index, (name, (xs, ys)) in enumerate(series.items()):
             marker = "os^D"[index % 4] if len(xs) <= 30 else ""
-            axes.plot(xs, ys, marker=marker, markersize=4, color=f"C{LINES[index % 8]}", label=name)
+            axes.plot(xs, ys, marker=marker, markersize=4, color=f"C{LINES[index % 8]}", label=plain(name))
         axes.set(xlabel=x, ylabel=y, **axes_settings)
         if len(series) > 1:
             axes.legend()
@@ -90,9 +90,9 @@ def bars(
         panels = figure.subplots(1, len(values), sharey=True, squeeze=False)[0]
         for axes, (name, series) in zip(panels, values.items()):
             axes.bar(range(len(words)), series, color="C5", width=0.75)
-            axes.set_xticks(range(len(words)), printable(words), parse_math=False)
+            axes.set_xticks(range(len(words)), printable(words))
             axes.grid(axis="x", visible=False)
-            axes.set_title(name)
+            axes.set_title(plain(name))
         panels[0].set_ylabel(y)
         headline(figure, title)
         return figure
