@@ -1,13 +1,16 @@
 """How good a model is, in units that can be compared."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz.text.batches import Batch
+
+Loss = Callable[[nn.Module, Any], Tensor]
 
 
 def next_token(model: nn.Module, batch: Batch) -> Tensor:

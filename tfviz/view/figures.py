@@ -1,11 +1,11 @@
-"""Drawings of attention: all heads on a sheet, one head with its words, masks, positions, shares.
+"""Drawings of attention: all heads on a sheet, one head with its words, masks.
 
 Queries are rows, from the top; keys are columns, their words along the top edge. All heads share one scale from 0
 (the page) to 1 (the strongest ink), with the square root between, since most weights are small. What a mask forbids
 is hatched, which is not the same as zero.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import matplotlib
 import numpy
@@ -16,9 +16,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from tfviz.look.maps import AttentionMaps
-from tfviz.shapes import Bool, Float
-from tfviz.view.palette import diverging, plain, printable, ramp
-from tfviz.view.picture import Picture, headline
+from tfviz.shapes import Bool
+from tfviz.view.palette import plain, printable, ramp
+from tfviz.view.picture import Picture, bare, headline
 
 LABELS = 96  # words an axis can name one by one
 FEW = 12  # words that a sheet of heads can name
@@ -102,64 +102,6 @@ def mask(
     return Picture(draw, f"{title}\n{int(allowed.sum())} of {allowed.numel()} cells allowed")
 
 
-def positions(table: Float[Tensor, "position dim"], title: str = "Positions") -> Picture:
-    """A position table, and how alike its rows are (cosine)."""
-    table = table.detach().cpu().float()
-    unit = functional.normalize(table, dim=-1)
-
-    def draw() -> Figure:
-        figure = Figure(figsize=(8.6, 3.6), layout="constrained")
-        left, right = figure.subplots(1, 2, width_ratios=[1.25, 1])
-        top = float(table.abs().max()) or 1.0
-        for axes, values, limit, x in (
-            (left, table.numpy(), top, "dimension"),
-            (right, (unit @ unit.T).numpy(), 1.0, "position"),
-        ):
-            image = axes.imshow(
-                values, cmap=diverging(), vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest"
-            )
-            axes.grid(False)
-            axes.set(xlabel=x, ylabel="position")
-            figure.colorbar(image, ax=axes, fraction=0.05, pad=0.02).outline.set_visible(False)
-        left.set_title("the table")
-        right.set_title("cosine of two positions")
-        headline(figure, title)
-        return figure
-
-    return Picture(draw, f"{title}\n{table.shape[0]} positions x {table.shape[1]} dimensions")
-
-
-def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "What each head looks at") -> Picture:
-    """A table of numbers from 0 to 1, a row for each head: for `look.measures.types`, or any share of your own."""
-    values = numpy.stack([column.flatten().numpy() for column in columns.values()], axis=1)
-    layers, heads = next(iter(columns.values())).shape
-    names = [f"{layer}.{head}" for layer in range(layers) for head in range(heads)]
-
-    def draw() -> Figure:
-        figure = Figure(figsize=(0.95 * len(columns) + 1.2, 0.235 * len(names) + 0.9), layout="constrained")
-        axes = figure.subplots()
-        axes.imshow(values, cmap=ramp(), vmin=0, vmax=1, aspect="auto")
-        ink, paper = matplotlib.rcParams["text.color"], matplotlib.rcParams["figure.facecolor"]
-        for (row, column), value in numpy.ndenumerate(values):
-            colour = paper if value > 0.45 else ink
-            axes.text(column, row, _two(float(value)), ha="center", va="center", color=colour, fontsize=8)
-        _bare(axes)
-        axes.set_xticks(range(len(columns)), list(map(plain, columns)))
-        axes.set_yticks(range(len(names)), names)
-        axes.set_ylabel("layer.head")
-        axes.xaxis.tick_top()
-        for edge in range(heads, len(names), heads):
-            axes.axhline(edge - 0.5, color=matplotlib.rcParams["axes.edgecolor"], linewidth=0.8)
-        headline(figure, title)
-        return figure
-
-    best = (
-        f"{name}: {names[int(values[:, i].argmax())]} ({_two(float(values[:, i].max()))})"
-        for i, name in enumerate(columns)
-    )
-    return Picture(draw, f"{title}\nstrongest head by kind, as layer.head: " + ", ".join(best))
-
-
 def _some(maps: AttentionMaps) -> tuple[int, int, int, int]:
     if 0 in maps.shape:
         raise ValueError(f"there is nothing to draw: {maps!r}")
@@ -176,7 +118,7 @@ def _cells(axes: Axes, weights: Tensor, allowed: Tensor | None, pixels: int) -> 
         numpy.ma.masked_array(values, ~open_cells), cmap=ramp(), norm=PowerNorm(0.5, 0, 1), interpolation="nearest",
         extent=(-0.5, weights.shape[1] - 0.5, weights.shape[0] - 0.5, -0.5), aspect="auto",
     )  # fmt: skip
-    _bare(axes)
+    bare(axes)
     return image
 
 
@@ -184,12 +126,6 @@ def _largest(values: Tensor, block: int) -> numpy.ndarray:
     return (
         functional.max_pool2d(values[None].float(), block, ceil_mode=True)[0].numpy() if block > 1 else values.numpy()
     )
-
-
-def _bare(axes: Axes) -> None:
-    axes.grid(False)
-    axes.spines[:].set_visible(True)
-    axes.spines[:].set_color(matplotlib.rcParams["axes.edgecolor"])
 
 
 def _words(axes: Axes, rows: Sequence[str], cols: Sequence[str]) -> None:
@@ -218,8 +154,3 @@ def _soft() -> str:
 def _size(maps: AttentionMaps) -> str:
     _, _, queries, keys = maps.shape
     return f"{queries} words" if queries == keys else f"{queries} queries × {keys} keys"
-
-
-def _two(value: float) -> str:
-    """Two significant digits, without the zeros of a small number."""
-    return "·" if value < 0.005 else f"{value:.2f}".lstrip("0") if value < 0.995 else "1"

@@ -8,6 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+import matplotlib
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from PIL import Image
 
@@ -97,6 +99,13 @@ def headline(figure: Figure, title: str) -> None:
     """The title, flush left; bold in the one face that is sure to have a bold cut, where that can draw it."""
     face = {"family": BOLD} if draws(BOLD, title) else {"weight": "normal"}
     figure.suptitle(plain(title), x=0.01, ha="left", **face)
+
+
+def bare(axes: Axes) -> None:
+    """A heatmap's frame: thin, on all sides, and no grid."""
+    axes.grid(False)
+    axes.spines[:].set_visible(True)
+    axes.spines[:].set_color(matplotlib.rcParams["axes.edgecolor"])
 
 
 def _width(png: bytes) -> int:

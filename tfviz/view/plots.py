@@ -1,4 +1,4 @@
-"""Drawings of numbers: curves over steps, bars over words."""
+"""Drawings of numbers: curves over steps, bars over words, position tables, shares of heads."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
@@ -7,9 +7,11 @@ import matplotlib
 import numpy
 from matplotlib.figure import Figure
 from torch import Tensor
+from torch.nn import functional
 
-from tfviz.view.palette import plain, printable
-from tfviz.view.picture import Picture, headline
+from tfviz.shapes import Float
+from tfviz.view.palette import diverging, plain, printable, ramp
+from tfviz.view.picture import Picture, bare, headline
 
 LINES = (0, 6, 5, 3, 7, 1, 2, 4)  # of the eight colours, those that make good lines first
 
@@ -99,3 +101,66 @@ def bars(
 
     tops = ", ".join(f"{name}: {words[int(series.argmax())]!r} {series.max():.2g}" for name, series in values.items())
     return Picture(draw, f"{title}\nhighest {y}: {tops}")
+
+
+def positions(table: Float[Tensor, "position dim"], title: str = "Positions") -> Picture:
+    """A position table, and how alike its rows are (cosine)."""
+    table = table.detach().cpu().float()
+    unit = functional.normalize(table, dim=-1)
+
+    def draw() -> Figure:
+        figure = Figure(figsize=(8.6, 3.6), layout="constrained")
+        left, right = figure.subplots(1, 2, width_ratios=[1.25, 1])
+        top = float(table.abs().max()) or 1.0
+        for axes, values, limit, x in (
+            (left, table.numpy(), top, "dimension"),
+            (right, (unit @ unit.T).numpy(), 1.0, "position"),
+        ):
+            image = axes.imshow(
+                values, cmap=diverging(), vmin=-limit, vmax=limit, aspect="auto", interpolation="nearest"
+            )
+            axes.grid(False)
+            axes.set(xlabel=x, ylabel="position")
+            figure.colorbar(image, ax=axes, fraction=0.05, pad=0.02).outline.set_visible(False)
+        left.set_title("the table")
+        right.set_title("cosine of two positions")
+        headline(figure, title)
+        return figure
+
+    return Picture(draw, f"{title}\n{table.shape[0]} positions x {table.shape[1]} dimensions")
+
+
+def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "What each head looks at") -> Picture:
+    """A table of numbers from 0 to 1, a row for each head: for `look.measures.types`, or any share of your own."""
+    values = numpy.stack([column.flatten().numpy() for column in columns.values()], axis=1)
+    layers, heads = next(iter(columns.values())).shape
+    names = [f"{layer}.{head}" for layer in range(layers) for head in range(heads)]
+
+    def draw() -> Figure:
+        figure = Figure(figsize=(0.95 * len(columns) + 1.2, 0.235 * len(names) + 0.9), layout="constrained")
+        axes = figure.subplots()
+        axes.imshow(values, cmap=ramp(), vmin=0, vmax=1, aspect="auto")
+        ink, paper = matplotlib.rcParams["text.color"], matplotlib.rcParams["figure.facecolor"]
+        for (row, column), value in numpy.ndenumerate(values):
+            colour = paper if value > 0.45 else ink
+            axes.text(column, row, _two(float(value)), ha="center", va="center", color=colour, fontsize=8)
+        bare(axes)
+        axes.set_xticks(range(len(columns)), list(map(plain, columns)))
+        axes.set_yticks(range(len(names)), names)
+        axes.set_ylabel("layer.head")
+        axes.xaxis.tick_top()
+        for edge in range(heads, len(names), heads):
+            axes.axhline(edge - 0.5, color=matplotlib.rcParams["axes.edgecolor"], linewidth=0.8)
+        headline(figure, title)
+        return figure
+
+    best = (
+        f"{name}: {names[int(values[:, i].argmax())]} ({_two(float(values[:, i].max()))})"
+        for i, name in enumerate(columns)
+    )
+    return Picture(draw, f"{title}\nstrongest head by kind, as layer.head: " + ", ".join(best))
+
+
+def _two(value: float) -> str:
+    """Two significant digits, without the zeros of a small number."""
+    return "·" if value < 0.005 else f"{value:.2f}".lstrip("0") if value < 0.995 else "1"
