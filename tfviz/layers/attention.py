@@ -1,5 +1,7 @@
 """Attention: every query takes the average of the values, weighted by how well their keys answer it."""
 
+from collections.abc import Iterable
+
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -8,6 +10,7 @@ from tfviz.layers.positions import Positions
 from tfviz.shapes import Bool, Float
 
 NOWHERE = Positions()
+NOTHING = NoCache()
 
 
 def attend(
@@ -55,24 +58,25 @@ class MultiHead(nn.Module):
         *,
         mask: Bool[Tensor, "#batch #head query all"] | None = None,
         positions: Positions = NOWHERE,
-        cache: KeyValues | None = None,
+        cache: KeyValues = NOTHING,
     ) -> Float[Tensor, "batch query dim"]:
         """Queries come from `x`; keys and values from `memory`, or from `x` itself (self-attention)."""
-        cache = cache or NoCache()
-        query, key, value = (self._split(part) for part in self._project(x, memory))
+        query, key, value = self._project(x, x if memory is None else memory)
         start = cache.length
         query, key = positions.turn(query, start), positions.turn(key, start)
         key, value = cache.extend(key, value)
         mixed = attend(query, key, value, mask, self.dropout if self.training else 0.0)
         return self.out_proj(mixed.transpose(1, 2).flatten(2))
 
-    def _project(self, x: Tensor, memory: Tensor | None) -> tuple[Tensor, ...]:
-        if memory is None:
-            return self.in_proj(x).chunk(3, dim=-1)
+    def _project(self, x: Tensor, memory: Tensor) -> Iterable[Float[Tensor, "batch head position width"]]:
+        """Queries, keys and values: in one product where they come from the same words."""
+        if memory is x:
+            return self._split(self.in_proj(x), parts=3)
         dim, weight, bias = x.shape[-1], self.in_proj.weight, self.in_proj.bias
         of_x, of_memory = (None, None) if bias is None else (bias[:dim], bias[dim:])
         query = functional.linear(x, weight[:dim], of_x)
-        return query, *functional.linear(memory, weight[dim:], of_memory).chunk(2, dim=-1)
+        return *self._split(query, parts=1), *self._split(functional.linear(memory, weight[dim:], of_memory), parts=2)
 
-    def _split(self, x: Float[Tensor, "batch position dim"]) -> Float[Tensor, "batch head position width"]:
-        return x.unflatten(-1, (self.heads, -1)).transpose(1, 2)
+    def _split(self, x: Tensor, parts: int) -> Tensor:
+        """batch position (part head width) -> part batch head position width"""
+        return x.unflatten(-1, (parts, self.heads, -1)).permute(2, 0, 3, 1, 4)

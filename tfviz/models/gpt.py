@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz.layers import Block, KeyValues, masks, positions, pre_norm
+from tfviz.layers.attention import NOTHING
 from tfviz.layers.blocks import Residual
 from tfviz.shapes import Float, Int
 
@@ -54,9 +55,11 @@ class GPT(nn.Module):
             cache: from `new_cache()`; then `ids` continue the text seen before, and only they are computed.
         """
         start, length = (cache[0].length if cache else 0), ids.shape[1]
-        mask = self.mask.dense(length, start + length, start=start, device=ids.device)
+        # a single new token may look at all that is kept: there a causal mask forbids nothing
+        everything = length == 1 and self.mask is masks.causal
+        mask = None if everything else self.mask.dense(length, start + length, start=start, device=ids.device)
         x = self.dropout(self.positions(self.tokens(ids), start))
-        for block, kept in zip(self.blocks, cache or repeat(None)):
+        for block, kept in zip(self.blocks, cache or repeat(NOTHING)):
             x = block(x, mask=mask, positions=self.positions, cache=kept)
         return functional.linear(self.norm(x), self.tokens.weight)
 
