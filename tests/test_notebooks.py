@@ -53,7 +53,6 @@ def smoke(tmp_path_factory):
 def test_papermill_runs_every_notebook_at_smoke_size_and_makes_a_gallery(tmp_path):
     results = run([], "smoke", {"seed": 3}, tmp_path, tell=lambda line: None)
     assert {result.name: result.error for result in results} == dict.fromkeys(NAMES, "")
-    assert all(result.seconds < 60 for result in results)
     assert all(result.result for result in results)
     page = (tmp_path / "index.html").read_text()
     assert page.count("data:image/png;base64,") == len(BOOKS)
