@@ -130,7 +130,7 @@ def fixed(stride: int, summary: int = 1) -> Mask:
 
 
 def prefix(lengths: Int[Tensor, "batch"]) -> Mask:
-    """The first `lengths[batch]` keys are open to all, the rest causally (Raffel et al. 2020, figure 4)."""
+    """The first `lengths[batch]` keys are open to all, the rest causally (Raffel et al. 2020, figure 3)."""
     start = Mask(lambda batch, head, query, key: key < lengths[batch], "prefix")
     return causal | start
 
