@@ -228,3 +228,14 @@ def test_a_theme_leaves_matplotlib_as_it_was():
     png(view.heads(maps()))
     view.heads(maps()).figure("dark")
     assert dict(matplotlib.rcParams) == before
+
+
+def test_the_labels_of_a_log_axis_are_numbers():
+    figure = view.lines(
+        {"a": ([1, 10, 100], [0.01, 1, 3])}, x="x", y="y", title="t", xscale="log", yscale="log"
+    ).figure()
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    labels = [label.get_text() for axis in (axes.xaxis, axes.yaxis) for label in axis.get_ticklabels()]
+    assert {"1", "10", "100", "0.01"} <= set(labels)
+    assert not any("$" in label for label in labels)

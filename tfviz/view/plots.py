@@ -1,11 +1,13 @@
 """Drawings of numbers: curves over steps, bars over words, position tables, shares of heads."""
 
 from collections.abc import Mapping, Sequence
+from textwrap import fill
 from typing import Any, Protocol, runtime_checkable
 
 import matplotlib
 import numpy
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullFormatter
 from torch import Tensor
 from torch.nn import functional
 
@@ -13,6 +15,7 @@ from tfviz.shapes import Float
 from tfviz.view.palette import diverging, plain, printable, ramp
 from tfviz.view.picture import Picture, bare, headline
 
+WRAPPED = 16  # characters of a column's name in a line
 LINES = (0, 6, 5, 3, 7, 1, 2, 4)  # of the eight colours, those that make good lines first
 
 
@@ -70,6 +73,10 @@ def lines(
             marker = "os^D"[index % 4] if len(xs) <= 30 else ""
             axes.plot(xs, ys, marker=marker, markersize=4, color=f"C{LINES[index % 8]}", label=plain(name))
         axes.set(xlabel=x, ylabel=y, **axes_settings)
+        for axis in (axes.xaxis, axes.yaxis):
+            if axis.get_scale() == "log":  # 0.01 and 100, not powers of ten, which would be formulas
+                axis.set_major_formatter("{x:g}")
+                axis.set_minor_formatter(NullFormatter())
         if len(series) > 1:
             axes.legend()
         headline(figure, title)
@@ -145,7 +152,7 @@ def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "Wha
             colour = paper if value > 0.45 else ink
             axes.text(column, row, _two(float(value)), ha="center", va="center", color=colour, fontsize=8)
         bare(axes)
-        axes.set_xticks(range(len(columns)), list(map(plain, columns)))
+        axes.set_xticks(range(len(columns)), [fill(plain(name), WRAPPED) for name in columns])
         axes.set_yticks(range(len(names)), names)
         axes.set_ylabel("layer.head")
         axes.xaxis.tick_top()
