@@ -96,7 +96,7 @@ def test_the_skeleton(book):
     answers = [cell for cell in cells if "answer" in tags(cell)]
     assert len(answers) == 3
     assert all(answer.metadata.jupyter.source_hidden for answer in answers)
-    assert sum("NBVAL_CHECK_OUTPUT" in tags(cell) for cell in cells) >= 6
+    assert sum("nbval-check-output" in tags(cell) for cell in cells) >= 6
 
 
 @pytest.mark.parametrize("book", BOOKS, ids=NAMES)
