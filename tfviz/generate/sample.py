@@ -1,7 +1,6 @@
 """Text from a language model, token by token."""
 
-import codecs
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -19,7 +18,7 @@ class Vocabulary(Protocol):
 
     def encode(self, text: str) -> Tensor: ...
 
-    def decode(self, ids: Tensor) -> str: ...
+    def pieces(self, ids: Iterable[int]) -> Iterator[str]: ...
 
 
 @runtime_checkable
@@ -148,13 +147,7 @@ def stream(
     seed: int = 0,
 ) -> Iterator[str]:
     """The continuation of `prompt`, piece by piece; characters of several bytes come when they are whole."""
-    tokens = ids(model, vocab.encode(prompt), count, sampler, seed=seed)
-    if not hasattr(vocab, "characters"):
-        decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        yield from (piece for token in tokens if (piece := decoder.decode(bytes([token]))))
-        yield from filter(None, [decoder.decode(b"", final=True)])
-    else:
-        yield from (vocab.decode(torch.tensor([token])) for token in tokens)
+    return vocab.pieces(ids(model, vocab.encode(prompt), count, sampler, seed=seed))
 
 
 def text(

@@ -6,6 +6,7 @@ downloaded, checked by its SHA-256 and put into the cache in one step. `pydoc` c
 
 import hashlib
 import os
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -108,7 +109,7 @@ def fetch(name: str) -> Path:
             f"sha256:{corpus.sha256}",
             fname=target.name,
             path=target.parent,
-            progressbar=_progress(),
+            progressbar=sys.stderr.isatty(),
         )
     except ValueError as error:  # pooch's word for a wrong hash
         raise ValueError(f"what {corpus.url} sent is not {name}: {error}; {by_hand}") from error
@@ -138,9 +139,3 @@ def _pydoc() -> str:
     from pydoc_data.topics import topics
 
     return "\n".join(topics[topic] for topic in sorted(topics))
-
-
-def _progress() -> bool:
-    import sys
-
-    return sys.stderr.isatty()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
+from collections.abc import Iterable, Iterator
+
 import numpy
 import torch
 from torch import Tensor
@@ -64,6 +67,10 @@ class Characters:
         """The text of these ids."""
         return "".join(self.characters[index] for index in ids)
 
+    def pieces(self, ids: Iterable[int]) -> Iterator[str]:
+        """The text of ids that come one by one, as soon as it is known."""
+        return (self.characters[index] for index in ids)
+
     def words(self, ids: Int[Tensor, "position"]) -> list[str]:
         """One visible sign for each id, for the axes of a picture."""
         return [SIGNS.get(character, character) for character in self.decode(ids)]
@@ -90,6 +97,12 @@ class Bytes:
     def decode(self, ids: Int[Tensor, "position"]) -> str:
         """The text of these bytes; what is not UTF-8 becomes U+FFFD."""
         return bytes(int(index) for index in ids).decode("utf-8", "replace")
+
+    def pieces(self, ids: Iterable[int]) -> Iterator[str]:
+        """The text of ids that come one by one; a character of several bytes comes when it is whole."""
+        decoder = codecs.getincrementaldecoder("utf-8")("replace")
+        yield from (piece for index in ids if (piece := decoder.decode(bytes([index]))))
+        yield from filter(None, [decoder.decode(b"", final=True)])
 
     def words(self, ids: Int[Tensor, "position"]) -> list[str]:
         """One visible sign for each byte: the ASCII character, or two hexadecimal digits."""
