@@ -26,8 +26,9 @@ h1 { font-size: 1.5rem; margin: 0 } header p { color: var(--soft); margin: .25re
 main { display: grid; grid-template-columns: repeat(auto-fill, minmax(320px, 1fr)); gap: 1.25rem }
 article { border: 1px solid var(--line); border-radius: 8px; overflow: hidden; background: var(--card);
   display: flex; flex-direction: column }
-.thumb { aspect-ratio: 16 / 10; background: #fff; display: flex; border-bottom: 1px solid var(--line) }
-.thumb img { width: 100%; height: 100%; object-fit: contain; padding: 8px; box-sizing: border-box }
+.thumb { aspect-ratio: 16 / 10; position: relative; background: #fff; display: flex;
+  border-bottom: 1px solid var(--line) }
+.thumb img { position: absolute; width: 100%; height: 100%; object-fit: contain; padding: 8px; box-sizing: border-box }
 .thumb span { margin: auto; color: #59636e }
 .text { padding: .9rem 1rem 1rem } h2 { font-size: 1.05rem; margin: 0 0 .25rem } h2 a { color: inherit }
 .text p { margin: .35rem 0 } .soft { color: var(--soft); font-size: 13px } a { color: LinkText }
