@@ -114,16 +114,30 @@ def test_another_ending_is_an_error(tmp_path, name):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_page_needs_nothing_else(tmp_path):
-    picture = view.head(maps(rows=["</script><b>", *"abcd"], cols="abcdefg"), 0, 0, title='</title> "&" {x}')
+NASTY_TITLE = '</title> "&" {x}'
+LINKS = r"https?://(?!www\.w3\.org/2000/svg)|<link|@import|url\("
+
+
+def test_a_still_page_needs_nothing_else(tmp_path):
+    picture = view.mask(masks.causal.dense(5, 7), ["</script><b>", *"abcd"], "abcdefg", title=NASTY_TITLE)
     page = picture.save(tmp_path / "x.html").read_text(encoding="utf-8")
-    assert not re.search(r"https?://|<link|@import|url\(", page)
+    assert not re.search(LINKS, page)
     sources = re.findall(r'(?:src|srcset|href)="([^"]*)"', page)
     assert len(sources) == 2
     assert all(source.startswith("data:image/png;base64,") for source in sources)
     assert len(set(sources)) == 2
     assert "<script" not in page
     assert "</script" not in page
+    assert "<title>&lt;/title&gt; &quot;&amp;&quot; {x}</title>" in page
+    assert '<meta charset="utf-8">' in page
+
+
+def test_a_page_that_is_alive_needs_nothing_else(tmp_path):
+    picture = view.head(maps(rows=["</script><b>", *"abcd"], cols="abcdefg"), 0, 0, title=NASTY_TITLE)
+    page = picture.save(tmp_path / "x.html").read_text(encoding="utf-8")
+    assert not re.search(LINKS, page)
+    assert page.count("</script>") == page.count("<script ") == 3
+    assert "<b>" not in page
     assert "<title>&lt;/title&gt; &quot;&amp;&quot; {x}</title>" in page
     assert '<meta charset="utf-8">' in page
 

@@ -14,6 +14,7 @@ from nbformat import NotebookNode
 
 PRESETS = "presets.yaml"
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+WIDGET = "application/vnd.jupyter.widget-view+json"
 SHOWN_WITH = "The outputs below were made with: "
 
 
@@ -89,7 +90,7 @@ def check(paths: Sequence[Path], given: dict[str, Any]) -> None:
 def clean(notebook: NotebookNode) -> NotebookNode:
     """What a commit keeps: text and PNG outputs in order, and which parameters they were made with.
 
-    Progress bars, widget state, timestamps and papermill's marks go; HTML goes where a PNG stands beside it.
+    Progress bars, widget state, timestamps and papermill's marks go; HTML and widgets go where a PNG stands beside them.
     """
     injected = tagged(notebook, "injected-parameters")
     notebook.cells = [cell for cell in notebook.cells if cell not in injected]
@@ -126,7 +127,8 @@ def pictures(notebook: NotebookNode) -> dict[str, bytes]:
 def _stays(output: NotebookNode) -> bool:
     if output.output_type == "stream":
         return output.name != "stderr"
-    return "application/vnd.jupyter.widget-view+json" not in output.get("data", {})
+    data = output.get("data", {})
+    return WIDGET not in data or "image/png" in data
 
 
 def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
@@ -144,6 +146,7 @@ def _cleaned(output: NotebookNode, count: int | None) -> NotebookNode:
     if output.output_type == "execute_result":
         output.execution_count = count
     if "image/png" in output.get("data", {}):
-        output.data.pop("text/html", None)
+        for alive in ("text/html", WIDGET):
+            output.data.pop(alive, None)
     output.pop("transient", None)
     return output

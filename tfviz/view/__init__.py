@@ -1,8 +1,15 @@
-"""Pictures: `AttentionMaps` or numbers in, a picture out."""
+"""Views: `AttentionMaps` or numbers in; a picture out that is alive where it can be."""
 
-from tfviz.view.figures import head, heads, mask
+from tfviz.view.bertviz import bertviz
+from tfviz.view.explore import alignment, compare, head, heads, links, live, sources, steps, words
+from tfviz.view.figures import mask
+from tfviz.view.labs import gates, masks, positions, similarity
+from tfviz.view.page import View
 from tfviz.view.palette import theme
 from tfviz.view.picture import Picture
-from tfviz.view.plots import bars, curves, lines, positions, shares
+from tfviz.view.plots import bars, curves, lines, shares
 
-__all__ = ["Picture", "bars", "curves", "head", "heads", "lines", "mask", "positions", "shares", "theme"]
+__all__ = [
+    "Picture", "View", "alignment", "bars", "bertviz", "compare", "curves", "gates", "head", "heads", "lines", "links",
+    "live", "mask", "masks", "positions", "shares", "similarity", "sources", "steps", "theme", "words",
+]  # fmt: skip

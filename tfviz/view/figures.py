@@ -9,14 +9,16 @@ from collections.abc import Sequence
 
 import matplotlib
 import numpy
+import torch
 from matplotlib.axes import Axes
-from matplotlib.colors import PowerNorm
+from matplotlib.colors import Colormap, Normalize, PowerNorm
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from torch import Tensor
 from torch.nn import functional
 
 from tfviz.look.maps import AttentionMaps
-from tfviz.shapes import Bool
+from tfviz.shapes import Bool, Float
 from tfviz.view.palette import plain, printable, ramp
 from tfviz.view.picture import Picture, bare, headline
 
@@ -31,7 +33,7 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
     Args:
         names: what to call the heads, where a number says too little.
     """
-    layers, heads, queries, keys = _some(maps)
+    layers, heads, queries, keys = some(maps)
     title = title or f"Every head: {layers} layers × {heads} heads, {_size(maps)}"
     named = names or [f"head {head}" if heads <= 8 else str(head) for head in range(heads)]
     few = max(queries, keys) <= FEW and heads <= 4
@@ -43,14 +45,14 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
         figure.set_layout_engine("constrained", w_pad=0.02, h_pad=0.02, wspace=0.02, hspace=0.02)
         axes = figure.subplots(layers, heads, squeeze=False)
         for (layer, head), cells in numpy.ndenumerate(axes):
-            image = _cells(cells, maps[layer, head], maps.allowed(layer, head), pixels=int(side * 200))
-            _words(cells, maps.rows if few and head == 0 else (), maps.cols if few and layer == 0 else ())
+            image = heatmap(cells, maps[layer, head], maps.allowed(layer, head), pixels=int(side * 200))
+            label(cells, maps.rows if few and head == 0 else (), maps.cols if few and layer == 0 else ())
             cells.set(xlabel="", ylabel="")
             if layer == 0:
-                cells.set_title(plain(named[head]), loc="center", color=_soft())
+                cells.set_title(plain(named[head]), loc="center", color=soft())
             if head == 0 and layers > 1:
-                cells.set_ylabel(f"layer {layer}" if layers <= 8 else str(layer), color=_soft())
-        _scale(figure, image, axes)
+                cells.set_ylabel(f"layer {layer}" if layers <= 8 else str(layer), color=soft())
+        scale(figure, image, axes)
         headline(figure, title)
         return figure
 
@@ -59,7 +61,7 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
 
 def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None) -> Picture:
     """One head with its words."""
-    *_, queries, keys = _some(maps)
+    *_, queries, keys = some(maps)
     weights, allowed = maps[layer, head], maps.allowed(layer, head)
     title = title or f"Layer {layer}, head {head}"
 
@@ -68,14 +70,14 @@ def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None) -
         wide, tall = (min(12.0, max(1.6, cell * n)) for n in (keys, queries))
         figure = Figure(figsize=(wide + 1.6, tall + 1.1), layout="constrained")
         axes = figure.subplots()
-        image = _cells(axes, weights, allowed, pixels=1600)
-        _words(axes, maps.rows, maps.cols)
-        _scale(figure, image, [axes])
+        image = heatmap(axes, weights, allowed, pixels=1600)
+        label(axes, maps.rows, maps.cols)
+        scale(figure, image, [axes])
         headline(figure, title)
         return figure
 
-    strongest = divmod(int(weights.argmax()), keys)
-    says = f"{maps.rows[strongest[0]]!r} looks most sharply, at {maps.cols[strongest[1]]!r}: {weights.max():.2g}"
+    row, col = divmod(int(weights.argmax()), keys)
+    says = f"{maps.rows[row]!r} looks most sharply, at {maps.cols[col]!r}: {weights.max():.2g}"
     return Picture(draw, f"{title}\n{queries} queries x {keys} keys; {says}")
 
 
@@ -94,60 +96,97 @@ def mask(
         tall, wide = (min(6.0, max(1.4, 0.27 * n)) + 0.9 for n in allowed.shape)
         figure = Figure(figsize=(wide, tall), layout="constrained")
         axes = figure.subplots()
-        _cells(axes, maps[0, 0] * 0.25, allowed, pixels=1200)
-        _words(axes, maps.rows, maps.cols)
+        heatmap(axes, maps[0, 0] * 0.25, allowed, pixels=1200)
+        label(axes, maps.rows, maps.cols)
         headline(figure, title)
         return figure
 
     return Picture(draw, f"{title}\n{int(allowed.sum())} of {allowed.numel()} cells allowed")
 
 
-def _some(maps: AttentionMaps) -> tuple[int, int, int, int]:
+def some(maps: AttentionMaps) -> tuple[int, int, int, int]:
+    """The shape of maps that can be drawn.
+
+    Raises:
+        ValueError: there is no word, head or layer.
+    """
     if 0 in maps.shape:
         raise ValueError(f"there is nothing to draw: {maps!r}")
     return maps.shape
 
 
-def _cells(axes: Axes, weights: Tensor, allowed: Tensor | None, pixels: int) -> matplotlib.image.AxesImage:
-    """The heatmap itself. Where there are more cells than pixels, each pixel shows the largest weight of its block."""
-    block = max(1, -(-max(weights.shape) // pixels))
-    values = _largest(weights, block)
-    open_cells = numpy.ones(values.shape, bool) if allowed is None else _largest(allowed.float(), block) > 0
+def one(
+    maps: AttentionMaps, layer: int, head: int
+) -> tuple[Float[Tensor, "query key"], Bool[Tensor, "query key"] | None]:
+    """One head's weights, and where it might look.
+
+    Raises:
+        IndexError: there is no such layer or head.
+        ValueError: there is no word.
+    """
+    layers, heads, *_ = some(maps)
+    within("layer", layer, layers, "layers")
+    within("head", head, heads, "heads")
+    return maps[layer, head], maps.allowed(layer, head)
+
+
+def within(name: str, number: int, count: int, many: str) -> None:
+    if not 0 <= number < count:
+        raise IndexError(f"{name} is {number}; the maps have {count} {many}, from 0 to {count - 1}")
+
+
+def heatmap(
+    axes: Axes,
+    values: Float[Tensor, "query key"],
+    allowed: Bool[Tensor, "query key"] | None,
+    pixels: int,
+    cmap: Colormap | None = None,
+    norm: Normalize | None = None,
+) -> AxesImage:
+    """The heatmap itself. Where there are more cells than pixels, each pixel shows the strongest value of its block."""
+    block = max(1, -(-max(values.shape) // pixels))
+    shown = strongest(values, block)
+    open_cells = numpy.ones(shown.shape, bool) if allowed is None else strongest(allowed.float(), block) > 0
     axes.patch.set(hatch="//////", edgecolor=matplotlib.rcParams["hatch.color"], linewidth=0)
     image = axes.imshow(
-        numpy.ma.masked_array(values, ~open_cells), cmap=ramp(), norm=PowerNorm(0.5, 0, 1), interpolation="nearest",
-        extent=(-0.5, weights.shape[1] - 0.5, weights.shape[0] - 0.5, -0.5), aspect="auto",
+        numpy.ma.masked_array(shown, ~open_cells), cmap=cmap or ramp(), norm=norm or PowerNorm(0.5, 0, 1),
+        interpolation="nearest", extent=(-0.5, values.shape[1] - 0.5, values.shape[0] - 0.5, -0.5), aspect="auto",
     )  # fmt: skip
     bare(axes)
     return image
 
 
-def _largest(values: Tensor, block: int) -> numpy.ndarray:
-    return (
-        functional.max_pool2d(values[None].float(), block, ceil_mode=True)[0].numpy() if block > 1 else values.numpy()
-    )
+def strongest(values: Tensor, block: int) -> numpy.ndarray:
+    """The value of each block of cells that is furthest from zero."""
+    if block == 1:
+        return values.numpy()
+    high, low = (functional.max_pool2d(signed[None].float(), block, ceil_mode=True)[0] for signed in (values, -values))
+    return torch.where(low > high, -low, high).numpy()
 
 
-def _words(axes: Axes, rows: Sequence[str], cols: Sequence[str]) -> None:
-    for axis, words, rotation in ((axes.yaxis, rows, 0), (axes.xaxis, cols, 90)):
-        step = max(1, -(-len(words) // LABELS))
+def label(axes: Axes, rows: Sequence[str], cols: Sequence[str], most: tuple[int, int] = (LABELS, LABELS)) -> None:
+    """The words of both axes, at most so many of each: every second or third word where there are more."""
+    for axis, words, most_words, rotation in ((axes.yaxis, rows, most[0], 0), (axes.xaxis, cols, most[1], 90)):
+        step = max(1, -(-len(words) // most_words))
         shown = printable(words[::step])
         turned = 0 if rotation == 0 or max(map(len, shown), default=0) <= 1 else rotation
         axis.set_ticks(range(0, len(words), step), shown, rotation=turned)
     axes.xaxis.tick_top()
     axes.xaxis.set_label_position("top")
     axes.set(xlabel="key", ylabel="query")
-    axes.xaxis.label.set_color(_soft())
-    axes.yaxis.label.set_color(_soft())
+    axes.xaxis.label.set_color(soft())
+    axes.yaxis.label.set_color(soft())
 
 
-def _scale(figure: Figure, image: matplotlib.image.AxesImage, axes: Sequence[Axes] | numpy.ndarray) -> None:
+def scale(figure: Figure, image: AxesImage, axes: Sequence[Axes] | numpy.ndarray) -> None:
+    """The colours' meaning, beside the panels that share it."""
     bar = figure.colorbar(image, ax=axes, fraction=0.035, pad=0.02, ticks=TICKS, aspect=28, shrink=0.9)
     bar.ax.set_yticklabels([f"{tick:g}" for tick in TICKS])
     bar.outline.set_visible(False)
 
 
-def _soft() -> str:
+def soft() -> str:
+    """The colour of what is read second."""
     return matplotlib.rcParams["xtick.labelcolor"]
 
 

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import numpy
 from matplotlib import font_manager
-from matplotlib.colors import ListedColormap, to_rgb
+from matplotlib.colors import ListedColormap, to_hex, to_rgb
 from matplotlib.ft2font import FT2Font
 
 THEMES = ("light", "dark")
@@ -45,14 +46,35 @@ def theme(name: str = "light") -> Iterator[None]:
         yield
 
 
+# The strongest ink, and the ends of the diverging scale, on a light and on a dark page.
+RAMP = ("#0b2a6f", "#9fd0ff")
+LOW, HIGH = ("#0b4f8f", "#6db9f5"), ("#b04a00", "#ffae5c")
+FOCUS, MARK = ("#0969da", "#58a6ff"), ("#b35900", "#e69f00")
+
+
+def inks() -> dict[str, dict[str, Any]]:
+    """The colours of both themes by what they are for, as the interactive views take them."""
+    return {name: _inks(name, THEMES.index(name)) for name in THEMES}
+
+
+def _inks(name: str, index: int) -> dict[str, Any]:
+    with theme(name):
+        settings = matplotlib.rcParams
+        own = {"ink": "text.color", "soft": "xtick.labelcolor", "line": "axes.edgecolor", "hatch": "hatch.color"}
+        made = {ink: to_hex(settings[setting]) for ink, setting in own.items()}
+        heads = [to_hex(colour) for colour in settings["axes.prop_cycle"].by_key()["color"]]
+    ends = {"ramp": RAMP, "low": LOW, "high": HIGH, "focus": FOCUS, "mark": MARK, "faint": ("#9aa2ab", "#6e7681")}
+    return {**made, "heads": heads, **{end: pair[index] for end, pair in ends.items()}}
+
+
 def ramp() -> ListedColormap:
     """From the page's own background (weight 0) to the strongest ink (1), even in lightness, blue in hue."""
-    return ListedColormap(_between(_page(), _ink("0b2a6f", "9fd0ff")))
+    return ListedColormap(_between(_page(), _ink(RAMP)))
 
 
 def diverging() -> ListedColormap:
     """From blue (negative) through the background (0) to orange."""
-    low, high = _between(_page(), _ink("0b4f8f", "6db9f5")), _between(_page(), _ink("b04a00", "ffae5c"))
+    low, high = _between(_page(), _ink(LOW)), _between(_page(), _ink(HIGH))
     return ListedColormap(numpy.concatenate([low[::-1], high[1:]]))
 
 
@@ -101,8 +123,8 @@ def _page() -> str:
     return matplotlib.rcParams["figure.facecolor"]
 
 
-def _ink(light: str, dark: str) -> str:
-    return f"#{light}" if sum(to_rgb(_page())) > 1.5 else f"#{dark}"
+def _ink(pair: tuple[str, str]) -> str:
+    return pair[sum(to_rgb(_page())) <= 1.5]
 
 
 def _between(start: str, stop: str, steps: int = 256) -> numpy.ndarray:

@@ -63,7 +63,7 @@ class Picture:
         writers: dict[str, Callable[[], bytes]] = {
             ".png": lambda: self._png(style),
             ".svg": lambda: self._render(style, "svg"),
-            ".html": lambda: self._page().encode(),
+            ".html": lambda: self.page().encode(),
         }
         if path.suffix not in writers:
             raise ValueError(f"cannot write {path.name}: a picture is saved as .png, .svg or .html")
@@ -78,7 +78,8 @@ class Picture:
             self._draw().savefig(stream, format=kind, metadata=metadata, bbox_inches="tight", pad_inches=0.08)
         return _small(stream) if kind == "png" else stream.getvalue()
 
-    def _page(self) -> str:
+    def page(self) -> str:
+        """The picture as a page of its own, light or dark with the reader's."""
         light, dark = (
             "data:image/png;base64," + base64.b64encode(self._png(style)).decode() for style in ("light", "dark")
         )

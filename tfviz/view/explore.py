@@ -1,0 +1,184 @@
+"""Views of heads: all of them, one, its lines, its words; two captures compared; many steps; several sources.
+
+Each answers to mouse and keyboard without a kernel, and is a still picture where no script may run. All are one view that
+opens at another place: a reader goes from any to any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tfviz.look.maps import AttentionMaps
+from tfviz.view import figures, sentences, sides
+from tfviz.view.packed import pack
+from tfviz.view.page import View
+from tfviz.view.picture import Picture
+
+if TYPE_CHECKING:
+    from tfviz.view.widgets import Live
+
+BUDGET = 32e6  # bytes of one view's data in a page, as base64
+STATE: dict[str, Any] = {
+    "mode": "sheet", "part": 0, "layer": 0, "head": 0, "marked": [], "how": "mean", "hide": "nothing", "hidden": [],
+    "merged": False, "rows": [], "cols": [], "least": 0.02, "most": 5, "direction": "at",
+}  # fmt: skip
+
+
+def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = (), *, budget: float = BUDGET) -> View:
+    """The sheet of all layers (rows) and heads (columns), on one scale; Enter or a click opens a head.
+
+    Args:
+        names: what to call the heads, where a number says too little.
+        budget: bytes that the data may take in the page; where all heads would take more, the page says what it left out.
+    """
+    picture = figures.heads(maps, title, names)
+    return view(picture, {"": maps}, title, mode="sheet", names=list(names), budget=budget)
+
+
+def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None, *, budget: float = BUDGET) -> View:
+    """One head with its words: the weight under the cursor, rows and columns that can be locked, zoom."""
+    return view(
+        figures.head(maps, layer, head, title), {"": maps}, title, mode="head", **_at(maps, layer, head), budget=budget
+    )
+
+
+def links(
+    maps: AttentionMaps,
+    layer: int = 0,
+    heads: Iterable[int] = (0,),
+    title: str | None = None,
+    *,
+    least: float = 0.02,
+    budget: float = BUDGET,
+) -> View:
+    """Two columns of words, queries left and keys right, and a line for each weight; a colour for each head.
+
+    Args:
+        least: weights under this have no line; a slider changes it.
+    """
+    shown = list(heads)
+    picture = sentences.links(maps, layer, shown, title)
+    at = _at(maps, layer, shown[0])
+    marked = [[at["layer"], head % maps.shape[1]] for head in shown] if len(shown) > 1 else []
+    return view(picture, {"": maps}, title, mode="lines", **at, marked=marked, least=least, budget=budget)
+
+
+def words(
+    maps: AttentionMaps,
+    layer: int = 0,
+    head: int = 0,
+    row: int | None = None,
+    title: str | None = None,
+    *,
+    budget: float = BUDGET,
+) -> View:
+    """The sentence itself, shaded by what one of its words looks at; by default its last."""
+    picture = sentences.words(maps, layer, head, row, title)
+    locked = [] if row is None else [row % maps.shape[2]]
+    return view(picture, {"": maps}, title, mode="words", **_at(maps, layer, head), rows=locked, budget=budget)
+
+
+def compare(
+    first: AttentionMaps,
+    second: AttentionMaps,
+    layer: int = 0,
+    head: int = 0,
+    names: tuple[str, str] = ("first", "second"),
+    title: str | None = None,
+    *,
+    budget: float = BUDGET,
+) -> View:
+    """Two captures side by side, with one cursor, and their difference: second minus first."""
+    picture = sides.compare(first, second, layer, head, names, title)
+    parts = dict(zip(names, (first, second), strict=True))
+    if len(parts) < 2:
+        raise ValueError(f"both captures are called {names[0]!r}; give them two names")
+    return view(picture, parts, title, arrange="compare", mode="head", **_at(first, layer, head), budget=budget)
+
+
+def steps(
+    parts: Mapping[str, AttentionMaps],
+    layer: int = 0,
+    head: int = 0,
+    title: str | None = None,
+    *,
+    budget: float = BUDGET,
+) -> View:
+    """A slider over steps of training or generation, by name; what a step does not have yet is blank, not zero."""
+    picture = sides.steps(parts, layer, head, title)
+    first = next(iter(parts.values()))
+    last = len(parts) - 1
+    return view(
+        picture, parts, title, arrange="steps", mode="head", part=last, **_at(first, layer, head), budget=budget
+    )
+
+
+def sources(title: str | None = None, *, budget: float = BUDGET, **parts: AttentionMaps) -> View:
+    """Several captures of one model in one view, such as `encoder=`, `decoder=`, `cross=`; of any depth each."""
+    if not parts:
+        raise ValueError("no captures: name each, as in view.sources(encoder=maps, cross=other)")
+    picture = figures.heads(
+        next(iter(parts.values())), title or f"Every head of {', '.join(parts)}; here {next(iter(parts))}"
+    )
+    picture.summary = "\n".join(
+        [picture.summary.splitlines()[0], *(f"{name}: {maps!r}" for name, maps in parts.items())]
+    )
+    return view(picture, parts, title, mode="sheet", budget=budget)
+
+
+def alignment(
+    maps: AttentionMaps,
+    gold: Iterable[tuple[int, int]] = (),
+    title: str | None = None,
+    *,
+    axes: tuple[str, str] = ("target", "source"),
+    budget: float = BUDGET,
+) -> View:
+    """One sentence against another: which words of the source each word of the target looks at.
+
+    Args:
+        gold: pairs (row, column) that a person or a rule aligned; outlined.
+    """
+    pairs = [(int(row), int(col)) for row, col in gold]
+    picture = sentences.alignment(maps, pairs, title)
+    return view(picture, {"": maps}, title or "Alignment", mode="head", axes=list(axes), gold=pairs, budget=budget)
+
+
+def live(maps: AttentionMaps | Mapping[str, AttentionMaps], **chosen: Any) -> Live:
+    """A view with the kernel behind it: `view.live(maps, layer=2)`; see `widgets.Live`. Needs anywidget."""
+    from tfviz.view.widgets import Live
+
+    return Live(maps, **chosen)
+
+
+def view(
+    picture: Picture,
+    parts: Mapping[str, AttentionMaps],
+    title: str | None = None,
+    *,
+    arrange: str = "choose",
+    axes: Sequence[str] = ("query", "key"),
+    gold: Sequence[tuple[int, int]] = (),
+    names: Sequence[str] = (),
+    budget: float = BUDGET,
+    **state: Any,
+) -> View:
+    """A still picture brought to life by the maps it shows."""
+    described, data = describe(parts, budget, {**STATE, **state})
+    described |= {"title": title or "", "arrange": arrange, "axes": list(axes), "names": list(names)}
+    described["gold"] = [list(pair) for pair in gold]
+    return View(picture, described, data)
+
+
+def describe(
+    parts: Mapping[str, AttentionMaps], budget: float, state: Mapping[str, Any]
+) -> tuple[dict[str, Any], bytes]:
+    """What the page is told of the maps, and their bytes."""
+    shown, packed, note = pack(parts, budget, (state["layer"], state["head"]))
+    return {"kind": "heads", "parts": shown, "masks": packed.masks, "note": note, "state": dict(state)}, packed.data
+
+
+def _at(maps: AttentionMaps, layer: int, head: int) -> dict[str, int]:
+    """Layer and head counted from the front."""
+    return {"layer": layer % maps.shape[0], "head": head % maps.shape[1]}

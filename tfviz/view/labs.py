@@ -1,0 +1,190 @@
+"""Beside attention: masks to compose, positions to compare, the gates of a cell over a sentence.
+
+Python computes every table; the page only shows and combines them, so that what it says is what the code says.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from tfviz.shapes import Bool, Float
+from tfviz.view import plots, sides
+from tfviz.view.packed import Packed
+from tfviz.view.page import View
+
+Rule = Tensor | Mapping[Any, Tensor]
+
+
+def masks(
+    rules: Mapping[str, Rule],
+    words: Sequence[str] | None = None,
+    title: str = "Masks",
+    *,
+    cols: Sequence[str] | None = None,
+    use: Mapping[str, str] | None = None,
+) -> View:
+    """A laboratory of masks: predicates to combine, with a slider where one has a size; each cell says what forbids it.
+
+    Args:
+        rules: a table (query key), True where a query may look, for each predicate; or such a table for each value of its
+            size: `{"causal": causal.dense(9, 9), "window": {n: window(n).dense(9, 9) for n in range(1, 9)}}`. Leading axes
+            of size 1 are dropped.
+        words: a word for each query, and each key unless `cols` says otherwise.
+        use: what is on at first, `all` (must hold), `any` (one of these is enough) or `not`; by default the first rule.
+
+    Raises:
+        ValueError: no rules, tables of different shapes, or words that do not fit them.
+        LookupError: `use` names no rule, or no use.
+    """
+    tables = {name: _values(name, rule) for name, rule in rules.items()}
+    queries, keys = _one_shape([table for values in tables.values() for table in values.values()])
+    rows = _named(words, queries, "words", "queries")
+    columns = _named(cols, keys, "cols", "keys") if cols is not None or queries != keys else rows
+    roles = dict(use if use is not None else {next(iter(rules)): "all"})
+    for name, role in roles.items():
+        if name not in tables or role not in ("all", "any", "not", "off"):
+            raise LookupError(f"use {name!r}: {role!r}? rules are {', '.join(tables)}; uses are all, any, not, off")
+    packed = Packed()
+    described = [
+        {"name": name, "values": [str(value) for value in values], "masks": [packed.mask(t) for t in values.values()]}
+        for name, values in tables.items()
+    ]
+    state = {"roles": roles, "at": {name: len(values) // 3 for name, values in tables.items()}, "rows": [], "cols": []}
+    return View(
+        sides.mask_lab({n: v if len(v) > 1 else next(iter(v.values())) for n, v in tables.items()}, title),
+        {"kind": "masks", "title": title, "parts": [], "rules": described, "masks": packed.masks, "rows": rows,
+         "cols": columns, "note": "", "state": state},
+        packed.data,
+    )  # fmt: skip
+
+
+def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *, trained: int | None = None) -> View:
+    """A laboratory of positions: each kind's table, and how alike two of its positions are.
+
+    Args:
+        tables: position dim, one or several by name. Vectors that are added (sinusoidal, learned) are compared by their
+            cosine. A square table by the name of a kind that has no vectors (a bias, as ALiBi's, or the score of a rotated
+            query with a rotated key) is shown as it is: give it as position position, wrapped in `similarity`.
+        trained: the number of positions seen in training; what lies beyond is marked.
+    """
+    kinds = {"positions": tables} if isinstance(tables, Tensor) else dict(tables)
+    if not kinds:
+        raise ValueError("no tables: give one, or several by name")
+    packed, sheets = Packed(), []
+    for name, table in kinds.items():
+        if table.dim() != 2 or 0 in table.shape:
+            raise ValueError(f"{name} has the shape {list(table.shape)}; a table is position dim")
+        panels = _panels(table.detach().cpu().float(), isinstance(table, Similarity), packed, trained)
+        beyond = (
+            f"trained up to position {trained - 1}; what follows it has not seen"
+            if trained and trained < len(table)
+            else ""
+        )
+        sheets.append({"name": name, "panels": panels, "says": beyond})
+    still = plots.positions(next(iter(kinds.values())).as_subclass(Tensor), title)
+    return View(still, _tables(title, sheets), packed.data)
+
+
+class Similarity(Tensor):
+    """A table that already compares positions with positions."""
+
+
+def similarity(table: Float[Tensor, "position position"]) -> Tensor:
+    """Mark a table as one that compares positions: a bias for each query and key, or scores of turned vectors."""
+    return table.detach().cpu().float().as_subclass(Similarity)
+
+
+def _panels(table: Tensor, compares: bool, packed: Packed, trained: int | None) -> list[dict[str, Any]]:
+    table = table.as_subclass(Tensor)
+    numbers = [str(i) for i in range(len(table))]
+    down = [["rows", trained]] if trained and trained < len(table) else []
+    both = [*down, *(["cols", row] for _, row in down)]
+    if compares:
+        return [_panel("query and key", table, numbers, numbers, ["query", "key"], packed) | {"borders": both}]
+    unit = functional.normalize(table, dim=-1)
+    dims = [str(i) for i in range(table.shape[1])]
+    alike = _panel(
+        "cosine of two positions", unit @ unit.T, numbers, numbers, ["position", "position"], packed, limit=1.0
+    )
+    return [
+        _panel("the table", table, numbers, dims, ["position", "dimension"], packed) | {"borders": down},
+        alike | {"borders": both},
+    ]
+
+
+def gates(
+    tables: Mapping[str, Float[Tensor, "step unit"]], words: Sequence[str] | None = None, title: str = "Gates"
+) -> View:
+    """What the gates of a recurrent cell do over a sentence: a table for each, one column a word, one row a unit.
+
+    Args:
+        tables: by name, such as input, forget, output, cell; step unit.
+        words: a word for each step.
+
+    Raises:
+        ValueError: no tables, not all of one shape, or words that do not fit.
+    """
+    steps, units = _one_shape(list(tables.values()))
+    columns = _named(words, steps, "words", "steps")
+    packed, numbers = Packed(), [str(unit) for unit in range(units)]
+    turned = {name: table.detach().cpu().float().T.contiguous() for name, table in tables.items()}
+    panels = [_panel(name, table, numbers, columns, ["unit", "word"], packed) for name, table in turned.items()]
+    sheets = [{"name": "all gates", "panels": panels, "tall": 240}]
+    sheets += [{"name": panel["name"], "panels": [panel], "tall": 520} for panel in panels]
+    return View(sides.tables(turned, None, columns, title, "word", "unit"), _tables(title, sheets), packed.data)
+
+
+def _panel(
+    name: str,
+    table: Tensor,
+    rows: list[str],
+    cols: list[str],
+    axes: list[str],
+    packed: Packed,
+    limit: float | None = None,
+) -> dict[str, Any]:
+    """One heatmap of float32 numbers; on a scale with a sign where any number has one."""
+    if not table.isfinite().all():
+        raise ValueError(f"{name} holds numbers that are not finite")
+    top = float(table.abs().max())
+    scale = "signed" if float(table.min()) < 0 else "share"
+    data = packed.add(table.contiguous().numpy().tobytes())
+    return {"name": name, "rows": rows, "cols": cols, "axes": axes, "data": data, "scale": scale,
+            "limit": limit or (1.0 if top <= 1 else top)}  # fmt: skip
+
+
+def _tables(title: str, sheets: list[dict[str, Any]]) -> dict[str, Any]:
+    state = {"sheet": 0, "rows": [], "cols": []}
+    return {"kind": "tables", "title": title, "parts": [], "masks": [], "sheets": sheets, "note": "", "state": state}
+
+
+def _values(name: str, rule: Rule) -> dict[Any, Bool[Tensor, "query key"]]:
+    """A table for each value of a rule's size; one only where it has none."""
+    values = {"": rule} if isinstance(rule, Tensor) else dict(rule)
+    if not values:
+        raise ValueError(f"the rule {name!r} has no tables")
+    flat = {value: table.reshape(table.shape[-2:]) if table.dim() > 2 and table.numel() == table.shape[-1] * table.shape[-2] else table
+            for value, table in values.items()}  # fmt: skip
+    for table in flat.values():
+        if table.dim() != 2:
+            raise ValueError(f"the rule {name!r} has a table of shape {list(table.shape)}; it must be query key")
+    return {value: table.bool().cpu() for value, table in flat.items()}
+
+
+def _one_shape(tables: Sequence[Tensor]) -> tuple[int, int]:
+    shapes = sorted({tuple(table.shape) for table in tables})
+    if len(shapes) != 1 or len(shapes[0]) != 2 or 0 in shapes[0]:
+        raise ValueError(f"tables must be of one shape with two axes, neither of size 0; got {shapes or 'none'}")
+    return shapes[0][0], shapes[0][1]
+
+
+def _named(words: Sequence[str] | None, count: int, name: str, what: str) -> list[str]:
+    if words is not None and len(words) != count:
+        raise ValueError(f"{name} has {len(words)} words, the tables have {count} {what}")
+    return [str(i) for i in range(count)] if words is None else list(words)

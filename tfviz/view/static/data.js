@@ -1,0 +1,88 @@
+// Heads out of the page's data: base64 -> zlib -> the cells that the mask allows -> a grid.
+
+import { FORBIDDEN, Grid, OPEN } from "./grid.js";
+
+const KEPT = 64e6; // cells of heads from the kernel that are kept at hand
+
+export class Source {
+  // document: what `tfviz.view.packed` describes; data: base64 text or bytes;
+  // ask: where there is a kernel, (part, layer, head) -> promise of the bytes of the whole head
+  constructor(document, data, ask = null) {
+    Object.assign(this, { document, data, ask, heads: new Map(), wholes: new Map(), masks: new Map() });
+  }
+
+  get parts() { return this.document.parts; }
+
+  // A head as it is in the page, possibly in blocks.
+  head(part, layer, head) {
+    const { blobs, heads } = this.parts[part], at = layer * heads + head, key = `${part}.${at}`;
+    if (!this.heads.has(key)) this.heads.set(key, this.decoded(part, at, this.slice(blobs[at]), blobs[at][2]));
+    return this.heads.get(key);
+  }
+
+  // Whether the kernel has more of a head than the page.
+  partly(part, layer, head) { return Boolean(this.ask) && this.parts[part].blobs[layer * this.parts[part].heads + head][2] > 1; }
+
+  // A head in full, from the kernel where the page has it in blocks only; the last few are kept.
+  whole(part, layer, head) {
+    if (!this.partly(part, layer, head)) return this.head(part, layer, head);
+    const { rows, cols, heads } = this.parts[part], at = layer * heads + head, key = `${part}.${at}`;
+    const made = this.wholes.get(key) ?? this.ask(part, layer, head).then((bytes) => this.decoded(part, at, bytes, 1));
+    this.wholes.delete(key); // to the end: the first is the one longest unused
+    this.wholes.set(key, made);
+    made.catch(() => this.wholes.delete(key));
+    const most = Math.max(2, Math.floor(KEPT / (rows.length * cols.length)));
+    while (this.wholes.size > most) this.wholes.delete(this.wholes.keys().next().value);
+    return made;
+  }
+
+  async decoded(part, at, bytes, block) {
+    const { rows, cols, masks } = this.parts[part];
+    const packed = await inflated(bytes);
+    if (block > 1) return this.blocks(part, packed, block, masks ? masks[at] : null);
+    const state = await this.mask(masks ? masks[at] : null, rows.length * cols.length);
+    const codes = new Uint8Array(rows.length * cols.length);
+    for (let i = 0, next = 0; i < codes.length; i++) if (state[i] === OPEN) codes[i] = packed[next++];
+    return new Grid(rows, cols, codes, state);
+  }
+
+  async blocks(part, codes, block, mask) {
+    const { rows, cols } = this.parts[part];
+    const [tall, wide] = [Math.ceil(rows.length / block), Math.ceil(cols.length / block)];
+    const named = (words, count) => Array.from({ length: count }, (_, i) => `${words[i * block]}…${words[Math.min((i + 1) * block, words.length) - 1]}`);
+    const fine = await this.mask(mask, rows.length * cols.length);
+    const state = new Uint8Array(tall * wide).fill(FORBIDDEN);
+    for (let i = 0; i < fine.length; i++) {
+      if (fine[i] === OPEN) state[Math.floor(Math.floor(i / cols.length) / block) * wide + Math.floor((i % cols.length) / block)] = OPEN;
+    }
+    return new Grid(named(rows, tall), named(cols, wide), codes, state, { block });
+  }
+
+  mask(index, cells) {
+    const key = `${index} ${cells}`;
+    if (!this.masks.has(key)) this.masks.set(key, this.states(index, cells));
+    return this.masks.get(key);
+  }
+
+  async states(index, cells) {
+    const state = new Uint8Array(cells); // OPEN, where nothing is forbidden
+    if (index === null) return state;
+    const bits = await inflated(this.slice(this.document.masks[index]));
+    for (let i = 0; i < cells; i++) if (!(bits[i >> 3] & (128 >> (i & 7)))) state[i] = FORBIDDEN;
+    return state;
+  }
+
+  slice([start, length]) {
+    if (typeof this.data !== "string") return this.data.subarray(start, start + length);
+    // every piece begins at a multiple of three bytes, which is a multiple of four letters of base64
+    const text = atob(this.data.slice((start / 3) * 4, Math.ceil((start + length) / 3) * 4));
+    const bytes = new Uint8Array(length);
+    for (let i = 0; i < length; i++) bytes[i] = text.charCodeAt(i);
+    return bytes;
+  }
+}
+
+async function inflated(bytes) {
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}

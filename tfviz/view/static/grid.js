@@ -1,0 +1,152 @@
+// A grid: the numbers of one heatmap with the words of both axes, and what can be made of several.
+
+export const OPEN = 0, FORBIDDEN = 1, ABSENT = 2; // may look; may not; does not exist at this step
+
+// Where a value stands on its colour scale: 0 to 1, or -1 to 1 where it has a sign.
+export const SCALES = {
+  weight: { place: (v) => Math.sqrt(Math.max(v, 0)), ticks: [0, 0.01, 0.1, 0.25, 0.5, 1] },
+  share: { place: (v) => v, ticks: [0, 0.25, 0.5, 0.75, 1] },
+  difference: { place: (v) => Math.sign(v) * Math.sqrt(Math.abs(v)), ticks: [-1, -0.25, -0.04, 0, 0.04, 0.25, 1], signed: true },
+  signed: { place: (v) => v, ticks: [-1, -0.5, 0, 0.5, 1], signed: true },
+};
+
+export class Grid {
+  // codes: colour indices (0 to 255; with a sign, 128 is zero); state: OPEN, FORBIDDEN or ABSENT for each cell;
+  // values: the numbers themselves, where the codes are not exact enough to stand for them.
+  constructor(rows, cols, codes, state, { values = null, scale = "weight", limit = 1, block = 1 } = {}) {
+    Object.assign(this, { rows, cols, codes, state, values, scale, limit, block, halves: null });
+  }
+
+  static of(rows, cols, values, state, { scale = "weight", limit = 1 } = {}) {
+    const { place, signed } = SCALES[scale];
+    const codes = new Uint8Array(values.length);
+    for (let i = 0; i < values.length; i++) {
+      const at = Math.max(signed ? -1 : 0, Math.min(1, place(values[i] / limit)));
+      codes[i] = Math.round(signed ? 128 + 127 * at : 255 * at);
+    }
+    return new Grid(rows, cols, codes, state, { values, scale, limit });
+  }
+
+  get signed() { return Boolean(SCALES[this.scale].signed); }
+
+  at(row, col) {
+    const i = row * this.cols.length + col;
+    if (this.values) return this.values[i];
+    return (this.codes[i] / 255) ** 2;
+  }
+
+  is(row, col, state) { return this.state[row * this.cols.length + col] === state; }
+
+  dead(row) { // nothing that exists is allowed
+    for (let col = 0; col < this.cols.length; col++) if (this.is(row, col, OPEN)) return false;
+    return true;
+  }
+
+  // The keys a query looks at, or the queries that look at a key, strongest first: [index, value]
+  strongest(index, along, most) {
+    const count = along === "row" ? this.cols.length : this.rows.length;
+    const found = [];
+    for (let i = 0; i < count; i++) {
+      const [row, col] = along === "row" ? [index, i] : [i, index];
+      if (this.is(row, col, OPEN)) found.push([i, this.at(row, col)]);
+    }
+    return found.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]) || a[0] - b[0]).slice(0, most);
+  }
+
+  // The same grid at half the size, each cell the strongest of four: what a small picture shows, nothing lost.
+  half() {
+    if (this.halves) return this.halves;
+    const [n, m] = [this.rows.length, this.cols.length], [tall, wide] = [(n + 1) >> 1, (m + 1) >> 1];
+    const codes = new Uint8Array(tall * wide), state = new Uint8Array(tall * wide), zero = this.signed ? 128 : 0;
+    for (let row = 0; row < tall; row++) {
+      for (let col = 0; col < wide; col++) {
+        let best = zero, kind = 3;
+        for (let r = 2 * row; r < Math.min(2 * row + 2, n); r++) {
+          for (let c = 2 * col; c < Math.min(2 * col + 2, m); c++) {
+            const i = r * m + c;
+            if (this.state[i] < kind) kind = this.state[i];
+            if (Math.abs(this.codes[i] - zero) > Math.abs(best - zero)) best = this.codes[i];
+          }
+        }
+        codes[row * wide + col] = best;
+        state[row * wide + col] = kind;
+      }
+    }
+    const every = (words) => words.filter((_, i) => i % 2 === 0);
+    this.halves = new Grid(every(this.rows), every(this.cols), codes, state, { scale: this.scale, limit: this.limit });
+    return this.halves;
+  }
+}
+
+// Several heads as one: the mean or the maximum of each cell.
+export function combine(grids, how) {
+  const [first] = grids;
+  if (grids.length === 1) return first;
+  const values = new Float32Array(first.codes.length), state = new Uint8Array(first.codes.length).fill(ABSENT);
+  for (const grid of grids) {
+    for (let i = 0; i < values.length; i++) {
+      const value = grid.values ? grid.values[i] : (grid.codes[i] / 255) ** 2;
+      values[i] = how === "max" ? Math.max(values[i], value) : values[i] + value / grids.length;
+      state[i] = Math.min(state[i], grid.state[i]);
+    }
+  }
+  return Grid.of(first.rows, first.cols, values, state);
+}
+
+// Without some keys, each row divided by what is left of it: what a head does beside them.
+export function without(grid, hidden) {
+  if (!hidden.size) return grid;
+  const keys = grid.cols.length, kept = [...grid.cols.keys()].filter((col) => !hidden.has(col));
+  const values = new Float32Array(grid.rows.length * kept.length), state = new Uint8Array(values.length);
+  for (let row = 0; row < grid.rows.length; row++) {
+    const left = kept.reduce((sum, col) => sum + grid.at(row, col), 0);
+    kept.forEach((col, i) => {
+      values[row * kept.length + i] = left > 0 ? grid.at(row, col) / left : 0;
+      state[row * kept.length + i] = grid.state[row * keys + col];
+    });
+  }
+  const made = Grid.of(grid.rows, kept.map((col) => grid.cols[col]), values, state);
+  return Object.assign(made, { kept });
+}
+
+// Pieces as words: weights summed over the keys of a word, averaged over its queries.
+export function merge(grid, rowGroups, colGroups) {
+  const rows = joined(grid.rows, rowGroups), cols = joined(grid.cols, colGroups);
+  const values = new Float32Array(rows.length * cols.length), state = new Uint8Array(values.length).fill(ABSENT);
+  const sizes = rows.map((_, group) => rowGroups.filter((g) => g === group).length);
+  for (let row = 0; row < grid.rows.length; row++) {
+    for (let col = 0; col < grid.cols.length; col++) {
+      const i = rowGroups[row] * cols.length + colGroups[col];
+      values[i] += grid.at(row, col) / sizes[rowGroups[row]];
+      state[i] = Math.min(state[i], grid.state[row * grid.cols.length + col]);
+    }
+  }
+  return Grid.of(rows, cols, values, state);
+}
+
+function joined(words, groups) {
+  const made = [];
+  words.forEach((word, i) => { made[groups[i]] = (made[groups[i]] ?? "") + (groups[i] === groups[i - 1] ? word.replace(/^##/, "") : word); });
+  return made;
+}
+
+// Second minus first, cell by cell.
+export function difference(first, second) {
+  const values = Float32Array.from(first.codes, (_, i) => {
+    const [row, col] = [Math.floor(i / first.cols.length), i % first.cols.length];
+    return second.at(row, col) - first.at(row, col);
+  });
+  const state = first.state.map((kind, i) => Math.min(kind, second.state[i]));
+  return Grid.of(first.rows, first.cols, values, state, { scale: "difference" });
+}
+
+// Keys that draw much of the weight of the queries that may see them, whatever they say (Xiao et al. 2023).
+export function sinks(grid, least = 0.3) {
+  const found = new Set();
+  for (let col = 0; col < grid.cols.length; col++) {
+    let [sum, seen] = [0, 0];
+    for (let row = 0; row < grid.rows.length; row++) if (grid.is(row, col, OPEN)) [sum, seen] = [sum + grid.at(row, col), seen + 1];
+    if (seen > 1 && sum / seen >= least) found.add(col);
+  }
+  return found;
+}

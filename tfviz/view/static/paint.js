@@ -1,0 +1,40 @@
+// Cells to pixels: a part of a grid at any size, each pixel the strongest of the cells under it.
+
+import { ABSENT, OPEN } from "./grid.js";
+
+// window: {x, y, wide, tall} in cells; width, height: in pixels of the device.
+export function paint(grid, window, width, height, theme, ratio = 1) {
+  const image = new ImageData(width, height), pixels = new Uint32Array(image.data.buffer);
+  let [fine, shrink] = [grid, 1];
+  const most = Math.min(window.wide / width, window.tall / height);
+  while (most / shrink >= 2) [fine, shrink] = [fine.half(), shrink * 2];
+  const across = spans(window.x / shrink, window.wide / shrink, width, fine.cols.length);
+  const down = spans(window.y / shrink, window.tall / shrink, height, fine.rows.length);
+  const lut = theme.lut(grid), zero = grid.signed ? 128 : 0, period = Math.round(6 * ratio), thick = Math.max(1, Math.round(ratio));
+  for (let y = 0; y < height; y++) {
+    for (let x = 0; x < width; x++) {
+      let best = zero, kind = 3;
+      for (let row = down[2 * y]; row <= down[2 * y + 1]; row++) {
+        for (let col = across[2 * x]; col <= across[2 * x + 1]; col++) {
+          const i = row * fine.cols.length + col;
+          if (fine.state[i] < kind) kind = fine.state[i];
+          if (Math.abs(fine.codes[i] - zero) > Math.abs(best - zero)) best = fine.codes[i];
+        }
+      }
+      const hatch = kind !== OPEN && kind !== ABSENT && (x + y) % period < thick;
+      pixels[y * width + x] = kind === OPEN ? lut[best] : hatch ? theme.hatched : theme.blank;
+    }
+  }
+  return image;
+}
+
+// First and last cell under each pixel; the one at its middle where cells are larger than pixels.
+function spans(start, length, pixels, cells) {
+  const made = new Int32Array(2 * pixels), step = length / pixels, last = cells - 1;
+  for (let i = 0; i < pixels; i++) {
+    const middle = Math.floor(start + (i + 0.5) * step);
+    made[2 * i] = Math.min(last, Math.max(0, step > 1 ? Math.floor(start + i * step) : middle));
+    made[2 * i + 1] = Math.min(last, Math.max(0, step > 1 ? Math.ceil(start + (i + 1) * step) - 1 : middle));
+  }
+  return made;
+}

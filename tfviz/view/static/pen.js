@@ -1,0 +1,121 @@
+// One way to draw, on a canvas or as SVG: what is taken away is what is shown.
+
+export const FONT = "system-ui, sans-serif";
+
+// Words as an axis can show them: a sign for what cannot be seen, never cut without a sign.
+export function label(word, longest = 18) {
+  const points = [...word];
+  if (!points.length) return "∅";
+  const shown = points.slice(0, points.length > longest ? longest - 1 : longest).map(sign).join("");
+  return points.length > longest ? shown + "…" : shown;
+}
+
+export function sign(character) {
+  const point = character.codePointAt(0);
+  if (point === 32) return "␣";
+  if (point < 32) return String.fromCodePoint(0x2400 + point);
+  const unseen = (point >= 0x7f && point < 0xa0) || (point >= 0x200b && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e)
+    || (point >= 0x2066 && point <= 0x2069) || (point >= 0xd800 && point <= 0xdfff) || point === 0xfeff;
+  return unseen ? `⟨${point.toString(16).toUpperCase()}⟩` : character;
+}
+
+// Two significant digits.
+export function two(value) {
+  const size = Math.abs(value);
+  if (size === 0) return "0";
+  if (size < 0.0001) return value.toExponential(0);
+  return String(Number(value.toPrecision(2)));
+}
+
+export class CanvasPen {
+  constructor(canvas, width, height) {
+    this.ratio = globalThis.devicePixelRatio || 1;
+    [canvas.width, canvas.height] = [Math.max(1, Math.round(width * this.ratio)), Math.max(1, Math.round(height * this.ratio))];
+    Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
+    this.pen = canvas.getContext("2d");
+    this.from(0, 0);
+  }
+
+  // All that follows is drawn from here.
+  from(x, y) {
+    [this.x, this.y] = [x, y];
+    this.pen.setTransform(this.ratio, 0, 0, this.ratio, x * this.ratio, y * this.ratio);
+  }
+
+  rect(x, y, width, height, { fill = null, stroke = null, thick = 1, alpha = 1 } = {}) {
+    this.pen.globalAlpha = alpha;
+    if (fill) { this.pen.fillStyle = fill; this.pen.fillRect(x, y, width, height); }
+    if (stroke) { this.pen.strokeStyle = stroke; this.pen.lineWidth = thick; this.pen.strokeRect(x, y, width, height); }
+    this.pen.globalAlpha = 1;
+  }
+
+  text(x, y, string, { fill, size = 11, align = "left", bold = false, up = false } = {}) {
+    Object.assign(this.pen, { fillStyle: fill, textAlign: align, textBaseline: "middle", font: `${bold ? "600 " : ""}${size}px ${FONT}` });
+    if (!up) return this.pen.fillText(string, x, y);
+    this.pen.save();
+    this.pen.translate(x, y);
+    this.pen.rotate(-Math.PI / 2);
+    this.pen.fillText(string, 0, 0);
+    return this.pen.restore();
+  }
+
+  // A curve between two points that leaves and arrives level; straight where they are one above the other.
+  line(x1, y1, x2, y2, { stroke, thick = 1, alpha = 1, bend = 0 }) {
+    Object.assign(this.pen, { strokeStyle: stroke, lineWidth: thick, globalAlpha: alpha });
+    this.pen.beginPath();
+    this.pen.moveTo(x1, y1);
+    this.pen.bezierCurveTo(x1 + bend * (x2 - x1), y1, x2 - bend * (x2 - x1), y2, x2, y2);
+    this.pen.stroke();
+    this.pen.globalAlpha = 1;
+  }
+
+  // Pixels of the device, with their upper left corner at a point of the page.
+  image(data, x, y) {
+    this.pen.putImageData(data, Math.round((this.x + x) * this.ratio), Math.round((this.y + y) * this.ratio));
+  }
+}
+
+export class SvgPen {
+  constructor(width, height, ratio = globalThis.devicePixelRatio || 1) {
+    Object.assign(this, { width, height, ratio, parts: ["<g>"] });
+  }
+
+  from(x, y) { this.parts.push(`</g><g transform="translate(${n(x)} ${n(y)})">`); }
+
+  rect(x, y, width, height, { fill = "none", stroke = "none", thick = 1, alpha = 1 } = {}) {
+    this.parts.push(`<rect x="${n(x)}" y="${n(y)}" width="${n(width)}" height="${n(height)}" fill="${fill ?? "none"}" stroke="${stroke ?? "none"}" stroke-width="${thick}" opacity="${n(alpha)}"/>`);
+  }
+
+  text(x, y, string, { fill, size = 11, align = "left", bold = false, up = false } = {}) {
+    const anchor = { left: "start", center: "middle", right: "end" }[align], turn = up ? ` transform="rotate(-90 ${n(x)} ${n(y)})"` : "";
+    this.parts.push(`<text x="${n(x)}" y="${n(y)}" fill="${fill}" font-size="${size}" text-anchor="${anchor}" dominant-baseline="central"${bold ? ' font-weight="600"' : ""}${turn}>${escaped(string)}</text>`);
+  }
+
+  line(x1, y1, x2, y2, { stroke, thick = 1, alpha = 1, bend = 0 }) {
+    const path = `M${n(x1)} ${n(y1)}C${n(x1 + bend * (x2 - x1))} ${n(y1)} ${n(x2 - bend * (x2 - x1))} ${n(y2)} ${n(x2)} ${n(y2)}`;
+    this.parts.push(`<path d="${path}" fill="none" stroke="${stroke}" stroke-width="${n(thick)}" opacity="${n(alpha)}"/>`);
+  }
+
+  image(data, x, y) {
+    const canvas = Object.assign(document.createElement("canvas"), { width: data.width, height: data.height });
+    canvas.getContext("2d").putImageData(data, 0, 0);
+    const size = `width="${n(data.width / this.ratio)}" height="${n(data.height / this.ratio)}"`;
+    this.parts.push(`<image x="${n(x)}" y="${n(y)}" ${size} preserveAspectRatio="none" style="image-rendering:pixelated" href="${canvas.toDataURL()}"/>`);
+  }
+
+  toString() {
+    const size = `width="${n(this.width)}" height="${n(this.height)}" viewBox="0 0 ${n(this.width)} ${n(this.height)}"`;
+    return `<svg xmlns="http://www.w3.org/2000/svg" ${size} font-family="${FONT}">${this.parts.join("\n")}</g></svg>\n`;
+  }
+}
+
+const n = (number) => Number(number.toFixed(2));
+const escaped = (string) => string.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
+
+// How wide a text will be, in pixels.
+let ruler = null;
+export function measure(string, size = 11, bold = false) {
+  ruler ??= document.createElement("canvas").getContext("2d");
+  ruler.font = `${bold ? "600 " : ""}${size}px ${FONT}`;
+  return ruler.measureText(string).width;
+}

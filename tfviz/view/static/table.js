@@ -1,0 +1,50 @@
+// The table twin of a picture, for whoever would rather read than look; and its numbers as CSV.
+
+import { h } from "./elements.js";
+import { ABSENT, OPEN } from "./grid.js";
+import { label, two } from "./pen.js";
+
+const CELLS = 1600, ROWS = 100, KEYS = 5;
+
+const heading = (scope, text) => h("th", { scope }, text);
+
+// All of a small grid; of a large one the strongest keys of each query.
+export function table(grid, axes = ["query", "key"]) {
+  if (grid.rows.length * grid.cols.length > CELLS) return strongest(grid, axes);
+  const head = h("tr", {}, heading("col", `${axes[0]} ↓ ${axes[1]} →`), ...grid.cols.map((word) => heading("col", label(word))));
+  const rows = grid.rows.map((word, row) => h("tr", {}, heading("row", label(word)), ...grid.cols.map((_, col) => h("td", {}, shown(grid, row, col)))));
+  return h("table", {}, h("caption", {}, "– may not look"), h("thead", {}, head), h("tbody", {}, ...rows));
+}
+
+function strongest(grid, axes) {
+  const rows = grid.rows.slice(0, ROWS).map((word, row) => {
+    const pairs = grid.strongest(row, "row", KEYS).map(([col, value]) => `${label(grid.cols[col])} ${two(value)}`);
+    return h("tr", {}, heading("row", `${row} ${label(word)}`), h("td", { class: "text" }, pairs.join(", ") || "–"));
+  });
+  const said = grid.rows.length > ROWS ? `the first ${ROWS} of ${grid.rows.length} rows; CSV has them all` : `the ${KEYS} strongest of each row; CSV has them all`;
+  return h("table", {}, h("caption", {}, said), h("thead", {}, h("tr", {}, heading("col", axes[0]), heading("col", `${axes[1]} with weight`))), h("tbody", {}, ...rows));
+}
+
+// How sharply each head looks.
+export function headTable(part, value) {
+  const head = h("tr", {}, heading("col", "layer ↓ head →"), ...Array.from({ length: part.heads }, (_, i) => heading("col", String(i))));
+  const rows = Array.from({ length: part.layers }, (_, layer) => h("tr", {}, heading("row", String(layer)),
+    ...Array.from({ length: part.heads }, (__, i) => h("td", {}, value(layer, i)))));
+  return h("table", {}, h("caption", {}, "weight of the strongest key, mean over the queries"), h("thead", {}, head), h("tbody", {}, ...rows));
+}
+
+function shown(grid, row, col) {
+  const kind = grid.state[row * grid.cols.length + col];
+  return kind === OPEN ? two(grid.at(row, col)) : kind === ABSENT ? "" : "–";
+}
+
+// A line for each query; cells that may not be looked at stay empty.
+export function csv(grid, corner = "query/key") {
+  const quoted = (text) => `"${text.replace(/"/g, '""')}"`;
+  const lines = [[corner, ...grid.cols].map(quoted).join(",")];
+  grid.rows.forEach((word, row) => {
+    const cells = grid.cols.map((_, col) => (grid.is(row, col, OPEN) ? String(Number(grid.at(row, col).toPrecision(4))) : ""));
+    lines.push([quoted(word), ...cells].join(","));
+  });
+  return lines.join("\r\n") + "\r\n";
+}

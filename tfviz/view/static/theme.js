@@ -1,0 +1,71 @@
+// Colours from the page itself: light or dark by what stands behind the view, with no listener on the page.
+
+export class Theme {
+  // palette: the inks of `tfviz.view.palette`, by "light" and "dark"
+  constructor(host, palette) {
+    Object.assign(this, { host, palette, key: "" });
+  }
+
+  // True if the page's colours have changed since the last call.
+  renew() {
+    const page = background(this.host), dark = luminance(page) < 0.35;
+    const key = `${page} ${dark}`;
+    if (key === this.key) return false;
+    const inks = this.palette[dark ? "dark" : "light"];
+    Object.assign(this, inks, { key, page: `rgb(${page.join(" ")})`, dark });
+    this.weight = ramp([this.page, inks.ramp], 256);
+    this.signed = ramp([inks.low, this.page, inks.high], 256);
+    this.blank = pixel(page);
+    this.hatched = pixel(rgb(inks.hatch));
+    return true;
+  }
+
+  lut(grid) { return grid.signed ? this.signed : this.weight; }
+
+  colour(grid, code) { return css(this.lut(grid)[code]); }
+
+  head(index) { return this.heads[index % this.heads.length]; }
+}
+
+export const css = (value) => `rgb(${value & 255} ${(value >> 8) & 255} ${(value >> 16) & 255})`;
+
+function background(element) {
+  for (let node = element; node; node = node.parentElement ?? node.getRootNode().host) {
+    const colour = getComputedStyle(node).backgroundColor;
+    if (colour && !/^transparent$|, 0\)$|\/ 0\)$/.test(colour)) return rgb(colour);
+  }
+  const dark = getComputedStyle(document.documentElement).colorScheme.includes("dark") && matchMedia("(prefers-color-scheme: dark)").matches;
+  return dark ? [18, 18, 18] : [255, 255, 255];
+}
+
+function luminance([r, g, b]) {
+  const [x, y, z] = [r, g, b].map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+}
+
+function paper(width) {
+  const canvas = Object.assign(document.createElement("canvas"), { width, height: 1 });
+  return canvas.getContext("2d", { willReadFrequently: true });
+}
+
+function rgb(colour) {
+  const pen = paper(1);
+  pen.fillStyle = colour;
+  pen.fillRect(0, 0, 1, 1);
+  return [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3);
+}
+
+const pixel = ([r, g, b]) => (255 << 24 | b << 16 | g << 8 | r) >>> 0;
+
+// Even to the eye: straight in OKLab, which the browser mixes itself.
+function ramp(stops, steps) {
+  const pen = paper(steps);
+  for (let i = 0; i < steps; i++) {
+    // 128 is the middle of a scale with a sign, so that zero is the page and nothing else
+    const at = stops.length === 2 ? i / (steps - 1) : i <= 128 ? i / 128 : 1 + (i - 128) / 127;
+    const from = Math.min(Math.floor(at), stops.length - 2);
+    pen.fillStyle = `color-mix(in oklab, ${stops[from + 1]} ${((at - from) * 100).toFixed(3)}%, ${stops[from]})`;
+    pen.fillRect(i, 0, 1, 1);
+  }
+  return new Uint32Array(pen.getImageData(0, 0, steps, 1).data.buffer);
+}

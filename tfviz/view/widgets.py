@@ -1,0 +1,116 @@
+"""The same views with a kernel behind them: Python reads and sets what is chosen, and sends heads as they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import anywidget
+import traitlets
+
+from tfviz.look.maps import AttentionMaps
+from tfviz.view import explore, figures
+from tfviz.view.packed import deflated
+from tfviz.view.page import View, script
+
+BUDGET = 4e6  # bytes of weights that are sent at once; what is left out comes when it is looked at
+
+
+class Live(anywidget.AnyWidget):
+    """Attention maps in a notebook, two-way.
+
+    Each choice is a trait: `live.layer = 2` moves the view, and `live.observe(function, "rows")` is told what the reader
+    locks. Maps of any size: those past the budget are sent in full one head at a time.
+
+    Args:
+        maps: one capture, or several by name.
+        mode: `sheet`, `head`, `lines` or `words`.
+        arrange: how several captures stand to each other: `choose` one, `compare` two, `steps` of a slider.
+        title: what stands above; by default what is shown.
+        budget: bytes that are sent at once.
+        chosen: any of the traits, such as `layer=2`, `rows=[3]`.
+
+    Raises:
+        TypeError: `chosen` names no trait of the view.
+    """
+
+    _esm = script("widget")
+    described = traitlets.Dict().tag(sync=True)
+    data = traitlets.Bytes().tag(sync=True)
+
+    mode = traitlets.Enum(("sheet", "head", "lines", "words"), "sheet", help="the way to look").tag(sync=True)
+    part = traitlets.Int(0, min=0, help="which of several captures").tag(sync=True)
+    layer = traitlets.Int(0, min=0).tag(sync=True)
+    head = traitlets.Int(0, min=0).tag(sync=True)
+    marked = traitlets.List(help="pairs [layer, head] that are shown together").tag(sync=True)
+    how = traitlets.Enum(("mean", "max"), "mean", help="how several heads become one").tag(sync=True)
+    hide = traitlets.Enum(("nothing", "first", "separators", "sinks", "chosen"), "nothing").tag(sync=True)
+    hidden = traitlets.List(traitlets.Int(), help="keys left out where hide is `chosen`").tag(sync=True)
+    merged = traitlets.Bool(False, help="pieces of words as whole words").tag(sync=True)
+    rows = traitlets.List(traitlets.Int(), help="locked queries").tag(sync=True)
+    cols = traitlets.List(traitlets.Int(), help="locked keys").tag(sync=True)
+    least = traitlets.Float(0.02, help="weights under this have no line").tag(sync=True)
+    most = traitlets.Int(5, help="lines of a word").tag(sync=True)
+    direction = traitlets.Enum(("at", "by"), "at", help="what a word looks at, or what looks at it").tag(sync=True)
+
+    def __init__(
+        self,
+        maps: AttentionMaps | Mapping[str, AttentionMaps],
+        *,
+        title: str | None = None,
+        arrange: str = "choose",
+        budget: float = BUDGET,
+        **chosen: Any,
+    ):
+        unknown = set(chosen) - set(explore.STATE)
+        if unknown:
+            raise TypeError(f"no such choice: {', '.join(sorted(unknown))}; there are: {', '.join(explore.STATE)}")
+        self._parts = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
+        self._given, self._arrange = title, arrange
+        state = {**explore.STATE, **chosen}
+        described, data = explore.describe(self._parts, budget, state)
+        described |= {"title": title or "", "arrange": arrange, "axes": ["query", "key"], "gold": [], "names": []}
+        described["note"] = (
+            described["note"] and "Heads are sent in full as you open them; the sheet shows them in blocks."
+        )
+        super().__init__(described=described, data=data, **chosen)
+        self.on_msg(self._asked)
+
+    @traitlets.validate("layer", "head", "part")
+    def _within(self, proposal: Any) -> int:
+        """Refuse a layer, head or part that is not there, by Python or by a page."""
+        name, value = proposal["trait"].name, proposal["value"]
+        first = list(self._parts.values())
+        counts = {"part": len(first), "layer": max(m.shape[0] for m in first), "head": max(m.shape[1] for m in first)}
+        if value >= counts[name]:
+            raise traitlets.TraitError(f"{name} is {value}; there are {counts[name]}, counted from 0")
+        return value
+
+    def _asked(self, _: Any, question: dict[str, Any], buffers: Any) -> None:
+        """Answer a view: a head in full, or the whole as a page."""
+        answer: dict[str, Any] = {"id": question.get("id")}
+        try:
+            piece = self.view().page().encode() if question.get("page") else self._head(question)
+        except (LookupError, ValueError, TypeError) as error:
+            self.send({**answer, "error": str(error)})
+        else:
+            self.send(answer, [piece])
+
+    def _head(self, question: Mapping[str, Any]) -> bytes:
+        maps = list(self._parts.values())[question["part"]]
+        layer, head = question["layer"], question["head"]
+        return deflated(maps.packed(layer, head), maps.allowed(layer, head), level=1)
+
+    def view(self) -> View:
+        """What is shown now, without a kernel: to save, or to leave in a page."""
+        first = list(self._parts.values())[self.part]
+        picture = figures.head(first, self.layer, self.head) if self.mode == "head" else figures.heads(first)
+        state = {name: getattr(self, name) for name in explore.STATE}
+        return explore.view(picture, self._parts, self._given, arrange=self._arrange, **state)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
+        if self.described["note"]:  # too much to draw at once
+            return data, metadata
+        still, sizes = self.view().still()
+        return {**data, **still}, {**metadata, **sizes}
