@@ -90,7 +90,8 @@ def check(paths: Sequence[Path], given: dict[str, Any]) -> None:
 def clean(notebook: NotebookNode) -> NotebookNode:
     """What a commit keeps: text and PNG outputs in order, and which parameters they were made with.
 
-    Progress bars, widget state, timestamps and papermill's marks go; HTML and widgets go where a PNG stands beside them.
+    Progress bars, widget state, timestamps and papermill's marks go; HTML and widgets go where a PNG
+    stands beside them.
     """
     injected = tagged(notebook, "injected-parameters")
     notebook.cells = [cell for cell in notebook.cells if cell not in injected]

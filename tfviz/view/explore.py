@@ -1,7 +1,7 @@
 """Views of heads: all of them, one, its lines, its words; two captures compared; many steps; several sources.
 
-Each answers to mouse and keyboard without a kernel, and is a still picture where no script may run. All are one view that
-opens at another place: a reader goes from any to any.
+Each answers to mouse and keyboard without a kernel, and is a still picture where no script may run. All are one view
+that opens at another place: a reader goes from any to any.
 """
 
 from __future__ import annotations
@@ -30,17 +30,16 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
 
     Args:
         names: what to call the heads, where a number says too little.
-        budget: bytes that the data may take in the page; where all heads would take more, the page says what it left out.
+        budget: bytes that the data may take in the page; past it, heads come in blocks, and the page says so.
     """
     picture = figures.heads(maps, title, names)
-    return view(picture, {"": maps}, title, mode="sheet", names=list(names), budget=budget)
+    return view(picture, {"": maps}, {"mode": "sheet"}, title, budget=budget, names=list(names))
 
 
 def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None, *, budget: float = BUDGET) -> View:
     """One head with its words: the weight under the cursor, rows and columns that can be locked, zoom."""
-    return view(
-        figures.head(maps, layer, head, title), {"": maps}, title, mode="head", **_at(maps, layer, head), budget=budget
-    )
+    picture = figures.head(maps, layer, head, title)
+    return view(picture, {"": maps}, {"mode": "head", **_at(maps, layer, head)}, title, budget=budget)
 
 
 def links(
@@ -61,7 +60,8 @@ def links(
     picture = sentences.links(maps, layer, shown, title)
     at = _at(maps, layer, shown[0])
     marked = [[at["layer"], head % maps.shape[1]] for head in shown] if len(shown) > 1 else []
-    return view(picture, {"": maps}, title, mode="lines", **at, marked=marked, least=least, budget=budget)
+    state = {"mode": "lines", **at, "marked": marked, "least": least}
+    return view(picture, {"": maps}, state, title, budget=budget)
 
 
 def words(
@@ -76,7 +76,8 @@ def words(
     """The sentence itself, shaded by what one of its words looks at; by default its last."""
     picture = sentences.words(maps, layer, head, row, title)
     locked = [] if row is None else [row % maps.shape[2]]
-    return view(picture, {"": maps}, title, mode="words", **_at(maps, layer, head), rows=locked, budget=budget)
+    state = {"mode": "words", **_at(maps, layer, head), "rows": locked}
+    return view(picture, {"": maps}, state, title, budget=budget)
 
 
 def compare(
@@ -94,7 +95,8 @@ def compare(
     parts = dict(zip(names, (first, second), strict=True))
     if len(parts) < 2:
         raise ValueError(f"both captures are called {names[0]!r}; give them two names")
-    return view(picture, parts, title, arrange="compare", mode="head", **_at(first, layer, head), budget=budget)
+    state = {"mode": "head", **_at(first, layer, head)}
+    return view(picture, parts, state, title, budget=budget, arrange="compare")
 
 
 def steps(
@@ -108,23 +110,18 @@ def steps(
     """A slider over steps of training or generation, by name; what a step does not have yet is blank, not zero."""
     picture = sides.steps(parts, layer, head, title)
     first = next(iter(parts.values()))
-    last = len(parts) - 1
-    return view(
-        picture, parts, title, arrange="steps", mode="head", part=last, **_at(first, layer, head), budget=budget
-    )
+    state = {"mode": "head", "part": len(parts) - 1, **_at(first, layer, head)}
+    return view(picture, parts, state, title, budget=budget, arrange="steps")
 
 
 def sources(title: str | None = None, *, budget: float = BUDGET, **parts: AttentionMaps) -> View:
     """Several captures of one model in one view, such as `encoder=`, `decoder=`, `cross=`; of any depth each."""
     if not parts:
         raise ValueError("no captures: name each, as in view.sources(encoder=maps, cross=other)")
-    picture = figures.heads(
-        next(iter(parts.values())), title or f"Every head of {', '.join(parts)}; here {next(iter(parts))}"
-    )
-    picture.summary = "\n".join(
-        [picture.summary.splitlines()[0], *(f"{name}: {maps!r}" for name, maps in parts.items())]
-    )
-    return view(picture, parts, title, mode="sheet", budget=budget)
+    (name, first), *others = parts.items()
+    said = title or f"Every head of the {name}" + "".join(f"; beside it, the {other}" for other, _ in others)
+    picture = figures.heads(first, said)
+    return view(picture, parts, {"mode": "sheet"}, title, budget=budget)
 
 
 def alignment(
@@ -142,7 +139,8 @@ def alignment(
     """
     pairs = [(int(row), int(col)) for row, col in gold]
     picture = sentences.alignment(maps, pairs, title)
-    return view(picture, {"": maps}, title or "Alignment", mode="head", axes=list(axes), gold=pairs, budget=budget)
+    more = {"axes": list(axes), "gold": [list(pair) for pair in pairs]}
+    return view(picture, {"": maps}, {"mode": "head"}, title or "Alignment", budget=budget, **more)
 
 
 def live(maps: AttentionMaps | Mapping[str, AttentionMaps], **chosen: Any) -> Live:
@@ -155,28 +153,45 @@ def live(maps: AttentionMaps | Mapping[str, AttentionMaps], **chosen: Any) -> Li
 def view(
     picture: Picture,
     parts: Mapping[str, AttentionMaps],
+    state: Mapping[str, Any],
     title: str | None = None,
     *,
-    arrange: str = "choose",
-    axes: Sequence[str] = ("query", "key"),
-    gold: Sequence[tuple[int, int]] = (),
-    names: Sequence[str] = (),
     budget: float = BUDGET,
-    **state: Any,
+    **more: Any,
 ) -> View:
-    """A still picture brought to life by the maps it shows."""
-    described, data = describe(parts, budget, {**STATE, **state})
-    described |= {"title": title or "", "arrange": arrange, "axes": list(axes), "names": list(names)}
-    described["gold"] = [list(pair) for pair in gold]
-    return View(picture, described, data)
+    """A still picture brought to life by the maps it shows; `more` as in `describe`."""
+    return View(picture, *describe(parts, {**STATE, **state}, title, budget, **more))
 
 
 def describe(
-    parts: Mapping[str, AttentionMaps], budget: float, state: Mapping[str, Any]
+    parts: Mapping[str, AttentionMaps],
+    state: Mapping[str, Any],
+    title: str | None,
+    budget: float,
+    *,
+    arrange: str = "choose",
+    axes: Sequence[str] = ("query", "key"),
+    gold: Sequence[Sequence[int]] = (),
+    names: Sequence[str] = (),
 ) -> tuple[dict[str, Any], bytes]:
-    """What the page is told of the maps, and their bytes."""
+    """What the page is told of the maps, and their bytes.
+
+    Args:
+        arrange: how several parts stand to each other: `choose` one, `compare` two, `steps` of a slider.
+        axes: what rows and columns are.
+        gold: cells to outline.
+        names: of the heads.
+    """
     shown, packed, note = pack(parts, budget, (state["layer"], state["head"]))
-    return {"kind": "heads", "parts": shown, "masks": packed.masks, "note": note, "state": dict(state)}, packed.data
+    described = {"kind": "heads", "parts": shown, "masks": packed.masks, "note": note, "state": dict(state)}
+    described |= {
+        "title": title or "",
+        "arrange": arrange,
+        "axes": list(axes),
+        "gold": list(gold),
+        "names": list(names),
+    }
+    return described, packed.data
 
 
 def _at(maps: AttentionMaps, layer: int, head: int) -> dict[str, int]:

@@ -5,11 +5,9 @@ Python computes every table; the page only shows and combines them, so that what
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 from torch.nn import functional
 
@@ -32,9 +30,9 @@ def masks(
     """A laboratory of masks: predicates to combine, with a slider where one has a size; each cell says what forbids it.
 
     Args:
-        rules: a table (query key), True where a query may look, for each predicate; or such a table for each value of its
-            size: `{"causal": causal.dense(9, 9), "window": {n: window(n).dense(9, 9) for n in range(1, 9)}}`. Leading axes
-            of size 1 are dropped.
+        rules: a table (query key), True where a query may look, for each predicate; or such a table for each
+            value of its size: `{"causal": causal.dense(9, 9), "window": {n: window(n).dense(9, 9) for n in (2, 4)}}`.
+            Leading axes of size 1 are dropped.
         words: a word for each query, and each key unless `cols` says otherwise.
         use: what is on at first, `all` (must hold), `any` (one of these is enough) or `not`; by default the first rule.
 
@@ -69,8 +67,8 @@ def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *
 
     Args:
         tables: position dim, one or several by name. Vectors that are added (sinusoidal, learned) are compared by their
-            cosine. A square table by the name of a kind that has no vectors (a bias, as ALiBi's, or the score of a rotated
-            query with a rotated key) is shown as it is: give it as position position, wrapped in `similarity`.
+            cosine. A kind that has no vectors (a bias, as ALiBi's, or the score of a rotated query with a rotated key)
+            is given as a table position position, wrapped in `similarity`, and shown as it is.
         trained: the number of positions seen in training; what lies beyond is marked.
     """
     kinds = {"positions": tables} if isinstance(tables, Tensor) else dict(tables)
@@ -169,12 +167,16 @@ def _values(name: str, rule: Rule) -> dict[Any, Bool[Tensor, "query key"]]:
     values = {"": rule} if isinstance(rule, Tensor) else dict(rule)
     if not values:
         raise ValueError(f"the rule {name!r} has no tables")
-    flat = {value: table.reshape(table.shape[-2:]) if table.dim() > 2 and table.numel() == table.shape[-1] * table.shape[-2] else table
-            for value, table in values.items()}  # fmt: skip
+    flat = {value: _flat(table) for value, table in values.items()}
     for table in flat.values():
         if table.dim() != 2:
             raise ValueError(f"the rule {name!r} has a table of shape {list(table.shape)}; it must be query key")
     return {value: table.bool().cpu() for value, table in flat.items()}
+
+
+def _flat(table: Tensor) -> Tensor:
+    """Without leading axes of size 1."""
+    return table.reshape(table.shape[-2:]) if table.dim() > 2 and set(table.shape[:-2]) == {1} else table
 
 
 def _one_shape(tables: Sequence[Tensor]) -> tuple[int, int]:

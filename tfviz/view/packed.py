@@ -1,7 +1,7 @@
 """Attention maps as the page takes them: a description in plain values and one run of bytes.
 
-Weights travel as bytes of their square roots (`AttentionMaps.packed`), only the cells that the mask allows, deflated head
-by head, so that the page unpacks no more than it shows. Where that is more than the budget, heads travel as blocks: the
+Weights travel as bytes of their square roots (`AttentionMaps.packed`), only the cells that the mask allows, deflated
+head by head, so that the page unpacks no more than it shows. Past the budget, heads travel as blocks: the
 largest weight of each `block` x `block` cells.
 """
 
@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch
+import numpy
 from torch import Tensor
 from torch.nn import functional
 
@@ -55,8 +55,6 @@ class Packed:
 
 def packbits(allowed: Tensor) -> bytes:
     """A bit for each cell, the first of eight the highest."""
-    import numpy
-
     return numpy.packbits(allowed.numpy().astype(bool)).tobytes()
 
 
@@ -120,7 +118,7 @@ def _part(
     """One part, or None as soon as all that is packed is more than the budget."""
     layers, heads, *_ = maps.shape
     blobs: list[list[int]] = []
-    masks = None if maps.mask is None else []
+    masks: list[int] | None = None if maps.mask is None else []
     known: dict[tuple[int, ...], int] = {}
     for layer in range(layers):
         for head in range(heads):

@@ -34,8 +34,8 @@ PAGE = """<!doctype html>
 def script(entry: str = "page") -> str:
     """The modules as one: a page has no second file to import, and a widget takes a single module.
 
-    Names at the top of a module are unique over all of them, so that what is imported is what is there. Imports, comments
-    and indentation go.
+    Names at the top of a module are unique over all of them, so that what is imported is what is there. Imports,
+    comments and indentation go.
     """
     names = MODULES if entry == "page" else (*MODULES, entry)
     sources = [(STATIC / f"{name}.js").read_text(encoding="utf-8") for name in names]
@@ -67,7 +67,7 @@ class View(Picture):
         """The view as a piece of HTML. The same view has the same name, and the same bytes.
 
         Args:
-            still: put the picture in as well, for where a page may not run scripts, as in a notebook that is not trusted.
+            still: put the picture in as well, for where scripts may not run: a notebook that is not trusted.
         """
         described, data = _json(self.described), base64.b64encode(self.data).decode()
         name = hashlib.sha256(f"{described}{data}".encode()).hexdigest()[:16]

@@ -59,7 +59,7 @@ def inks() -> dict[str, dict[str, Any]]:
 
 def _inks(name: str, index: int) -> dict[str, Any]:
     with theme(name):
-        settings = matplotlib.rcParams
+        settings: Any = matplotlib.rcParams
         own = {"ink": "text.color", "soft": "xtick.labelcolor", "line": "axes.edgecolor", "hatch": "hatch.color"}
         made = {ink: to_hex(settings[setting]) for ink, setting in own.items()}
         heads = [to_hex(colour) for colour in settings["axes.prop_cycle"].by_key()["color"]]

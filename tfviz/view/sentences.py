@@ -97,8 +97,7 @@ def words(
         ValueError: there is no word.
     """
     weights, allowed = one(maps, layer, head)
-    row = len(weights) - 1 if row is None else row
-    within("row", row, len(weights), "queries")
+    within("row", row := len(weights) - 1 if row is None else row, len(weights), "queries")
     looks, may = weights[row].numpy(), None if allowed is None else allowed[row].numpy()
     title = title or f"Layer {layer}, head {head}: what “{_cut(maps.rows[row].strip(' '))}” looks at"
     same = maps.rows == maps.cols
@@ -120,10 +119,11 @@ def words(
         figure.texts[-1].set(x=0.07 / wide, y=1 - 0.05 / tall)
         return figure
 
-    order = [int(key) for key in numpy.argsort(-looks, kind="stable")[:3] if looks[key] > 0]
-    best = ", ".join(f"{maps.cols[key]!r} {looks[key]:.2g}" for key in order)
-    says = f"looks most at: {best}" if best else "looks at nothing"
-    return Picture(draw, f"{title}\n{maps.rows[row]!r}, query {row} of {len(weights)}, {says}")
+    top = numpy.argsort(-looks, kind="stable")[:3]
+    best = ", ".join(f"{maps.cols[key]!r} {looks[key]:.2g}" for key in top if looks[key] > 0)
+    return Picture(
+        draw, f"{title}\n{maps.rows[row]!r}, query {row} of {len(weights)}, looks most at: {best or 'nothing'}"
+    )
 
 
 def alignment(maps: AttentionMaps, gold: Sequence[tuple[int, int]] = (), title: str | None = None) -> Picture:

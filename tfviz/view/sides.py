@@ -137,21 +137,20 @@ def tables(
     title, count = title or ", ".join(values), next(iter(values.values())).shape[1]
 
     def draw() -> Figure:
-        wide = _inches(count, 7.0, 0.2)
+        wide, ink = _inches(count, 7.0, 0.2), matplotlib.rcParams["axes.titlecolor"]
         talls = [_inches(len(table), 2.4, 0.02 if rows is None else WORD, 0.7) for table in values.values()]
         figure = Figure(figsize=(wide + 2.0, sum(talls) + 0.12 * len(talls) + 1.0), layout="constrained")
         panels = figure.subplots(len(values), 1, squeeze=False, height_ratios=talls)[:, 0]
         for axes, (name, table), tall in zip(panels, values.items(), talls):
-            first = axes is panels[0]
             _table(figure, axes, table, signed or bool((table < 0).any()))
-            _label(axes, rows or (), cols or () if first else (), wide, tall, x if first else "")
+            _label(
+                axes, rows or (), (cols or ()) if axes is panels[0] else (), wide, tall, x if axes is panels[0] else ""
+            )
             axes.xaxis.label.set_color(soft())
             if rows is None:
                 _numbers(axes.yaxis, 3)
-            axes.set_ylabel(_short(name) if name != title else "", rotation=0, ha="right", va="center")
-            axes.yaxis.label.set_color(axes.title.get_color())
-        if y:
-            figure.supylabel(plain(y), fontsize=9, color=soft())
+            axes.set_ylabel("" if name == title else _short(name), rotation=0, ha="right", va="center", color=ink)
+        figure.supylabel(plain(y), fontsize=9, color=soft())
         headline(figure, title)
         return figure
 

@@ -1,4 +1,4 @@
-"""The same views with a kernel behind them: Python reads and sets what is chosen, and sends heads as they are asked for."""
+"""The same views with a kernel behind them: Python reads and sets what is chosen, and sends heads as needed."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from tfviz.view.packed import deflated
 from tfviz.view.page import View, script
 
 BUDGET = 4e6  # bytes of weights that are sent at once; what is left out comes when it is looked at
+ON_DEMAND = "Heads come in full as you open them; the sheet shows them in blocks."
 
 
 class Live(anywidget.AnyWidget):
     """Attention maps in a notebook, two-way.
 
-    Each choice is a trait: `live.layer = 2` moves the view, and `live.observe(function, "rows")` is told what the reader
-    locks. Maps of any size: those past the budget are sent in full one head at a time.
+    Each choice is a trait: `live.layer = 2` moves the view, and `live.observe(function, "rows")` is told what the
+    reader locks. Maps of any size: those past the budget are sent in full one head at a time.
 
     Args:
         maps: one capture, or several by name.
@@ -42,7 +43,7 @@ class Live(anywidget.AnyWidget):
     part = traitlets.Int(0, min=0, help="which of several captures").tag(sync=True)
     layer = traitlets.Int(0, min=0).tag(sync=True)
     head = traitlets.Int(0, min=0).tag(sync=True)
-    marked = traitlets.List(help="pairs [layer, head] that are shown together").tag(sync=True)
+    marked: traitlets.List = traitlets.List(help="pairs [layer, head] that are shown together").tag(sync=True)
     how = traitlets.Enum(("mean", "max"), "mean", help="how several heads become one").tag(sync=True)
     hide = traitlets.Enum(("nothing", "first", "separators", "sinks", "chosen"), "nothing").tag(sync=True)
     hidden = traitlets.List(traitlets.Int(), help="keys left out where hide is `chosen`").tag(sync=True)
@@ -68,11 +69,8 @@ class Live(anywidget.AnyWidget):
         self._parts = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
         self._given, self._arrange = title, arrange
         state = {**explore.STATE, **chosen}
-        described, data = explore.describe(self._parts, budget, state)
-        described |= {"title": title or "", "arrange": arrange, "axes": ["query", "key"], "gold": [], "names": []}
-        described["note"] = (
-            described["note"] and "Heads are sent in full as you open them; the sheet shows them in blocks."
-        )
+        described, data = explore.describe(self._parts, state, title, budget, arrange=arrange)
+        described["note"] = described["note"] and ON_DEMAND
         super().__init__(described=described, data=data, **chosen)
         self.on_msg(self._asked)
 
@@ -106,7 +104,7 @@ class Live(anywidget.AnyWidget):
         first = list(self._parts.values())[self.part]
         picture = figures.head(first, self.layer, self.head) if self.mode == "head" else figures.heads(first)
         state = {name: getattr(self, name) for name in explore.STATE}
-        return explore.view(picture, self._parts, self._given, arrange=self._arrange, **state)
+        return explore.view(picture, self._parts, state, self._given, arrange=self._arrange)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})

@@ -1,0 +1,94 @@
+"""The widget, as Python sees it: its traits, its answers, what it leaves behind."""
+
+import zlib
+
+import numpy
+import pytest
+import torch
+import traitlets
+
+from tfviz import view
+from tfviz.layers import masks
+from tfviz.look import AttentionMaps
+from tfviz.view import explore
+from tfviz.view.widgets import Live
+
+
+def maps(layers=2, heads=3, size=6):
+    mask = masks.causal.dense(size, size)[0, 0]
+    scores = torch.randn(layers, heads, size, size, generator=torch.Generator().manual_seed(3))
+    return AttentionMaps(scores.masked_fill(~mask, -torch.inf).softmax(-1), mask=mask)
+
+
+def asked(live, **question):
+    """What the widget sends back to a view that asks."""
+    sent = []
+    live.send = lambda content, buffers=None: sent.append((content, buffers))
+    live._asked(live, {"id": "7", **question}, [])
+    ((content, buffers),) = sent
+    assert content["id"] == "7"
+    return content, buffers
+
+
+def test_every_choice_is_a_trait_of_the_same_default():
+    live = view.live(maps())
+    assert isinstance(live, Live)
+    synced = {name for name in live.trait_names(sync=True) if not name.startswith("_")}
+    assert synced - {"described", "data", "layout", "tabbable", "tooltip"} == set(explore.STATE)
+    assert {name: getattr(live, name) for name in explore.STATE} == explore.STATE
+
+
+def test_python_reads_sets_and_is_told():
+    live = view.live(maps(), mode="head", layer=1, rows=[2])
+    assert (live.mode, live.layer, live.rows) == ("head", 1, [2])
+    told = []
+    live.observe(lambda change: told.append((change["name"], change["new"])), ["layer", "rows"])
+    live.layer, live.rows = 0, [1, 4]
+    assert told == [("layer", 0), ("rows", [1, 4])]
+
+
+@pytest.mark.parametrize(("name", "value"), [("layer", 2), ("head", 3), ("part", 1), ("layer", -1), ("mode", "circle")])
+def test_what_is_not_there_cannot_be_chosen(name, value):
+    live = view.live(maps())
+    with pytest.raises(traitlets.TraitError):
+        setattr(live, name, value)
+    with pytest.raises(traitlets.TraitError):
+        view.live(maps(), **{name: value})
+
+
+def test_an_unknown_choice_is_an_error():
+    with pytest.raises(TypeError, match=r"no such choice: layers; there are: mode, part, layer"):
+        view.live(maps(), layers=2)
+
+
+def test_heads_past_the_budget_come_when_asked_for():
+    some = maps(3, 4, 48)
+    live = view.live(some, budget=9_000)
+    assert {blob[2] for blob in live.described["parts"][0]["blobs"]} > {1}
+    assert "as you open them" in live.described["note"]
+    _, (piece,) = asked(live, part=0, layer=2, head=3)
+    codes = numpy.frombuffer(zlib.decompress(piece), numpy.uint8)
+    allowed = some.allowed(2, 3)
+    assert abs((codes / 255.0) ** 2 - some[2, 3][allowed].numpy()).max() <= 0.004
+
+
+@pytest.mark.parametrize("question", [{"part": 0, "layer": 9, "head": 0}, {"part": 3, "layer": 0, "head": 0}, {"x": 1}])
+def test_a_question_without_sense_gets_an_error_not_silence(question):
+    content, buffers = asked(view.live(maps()), **question)
+    assert content["error"]
+    assert buffers is None
+
+
+def test_a_view_leaves_its_state_in_a_page(tmp_path):
+    live = view.live({"one": maps(), "two": maps(1, 1, 4)}, mode="lines", layer=1, title="mine")
+    live.rows = [3]
+    content, (page,) = asked(live, page=True)
+    assert "error" not in content
+    assert b'"rows":[3]' in page
+    assert page.decode() == live.view().page()
+    assert live.view().described["state"]["mode"] == "lines"
+
+
+def test_a_small_widget_stands_beside_its_picture():
+    data, _ = view.live(maps())._repr_mimebundle_()
+    assert {"application/vnd.jupyter.widget-view+json", "image/png", "text/plain"} <= set(data)

@@ -1,0 +1,122 @@
+"""What a page is sent: unpacked again here, by other means than the page's own."""
+
+import zlib
+
+import numpy
+import pytest
+import torch
+
+from tfviz import view
+from tfviz.layers import masks
+from tfviz.look import AttentionMaps
+from tfviz.view import explore, packed
+
+
+def maps(layers=2, heads=3, queries=5, keys=7, seed=1, mask=None, **given):
+    scores = torch.randn(layers, heads, queries, keys, generator=torch.Generator().manual_seed(seed)) * 3
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return AttentionMaps(scores.softmax(-1).nan_to_num(), mask=mask, **given)
+
+
+def unpacked(part, described, data, layer, head):
+    """Weights and mask of a head, from the bytes."""
+    shape = len(part["rows"]), len(part["cols"])
+    start, length, block = part["blobs"][layer * part["heads"] + head]
+    assert start % 3 == 0
+    codes = numpy.frombuffer(zlib.decompress(data[start : start + length]), numpy.uint8)
+    if block > 1:
+        return codes.reshape(-(-shape[0] // block), -(-shape[1] // block)), None
+    allowed = numpy.ones(shape, bool)
+    if part["masks"] is not None:
+        at, size = described["masks"][part["masks"][layer * part["heads"] + head]]
+        bits = numpy.frombuffer(zlib.decompress(data[at : at + size]), numpy.uint8)
+        allowed = numpy.unpackbits(bits)[: shape[0] * shape[1]].reshape(shape).astype(bool)
+    whole = numpy.zeros(shape, numpy.uint8)
+    whole[allowed] = codes
+    return (whole / 255.0) ** 2, allowed
+
+
+DEAD_ROW = torch.tensor([[1, 0, 0, 0], [0, 0, 0, 0], [1, 1, 1, 0], [1, 1, 1, 1]]).bool()
+A_MASK_A_HEAD = torch.rand(2, 3, 5, 7, generator=torch.Generator().manual_seed(2)) > 0.4
+CASES = {
+    "rectangular": lambda: maps(),
+    "causal": lambda: maps(2, 3, 6, 6, mask=masks.causal.dense(6, 6)[0, 0]),
+    "a dead row": lambda: maps(1, 2, 4, 4, mask=DEAD_ROW),
+    "a mask a head": lambda: maps(2, 3, 5, 7, mask=A_MASK_A_HEAD),
+    "one cell": lambda: maps(1, 1, 1, 1),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_page_has_every_weight(name):
+    some = CASES[name]()
+    described, data = explore.describe({"": some}, explore.STATE, None, 1e6)
+    (part,) = described["parts"]
+    for layer in range(some.shape[0]):
+        for head in range(some.shape[1]):
+            weights, allowed = unpacked(part, described, data, layer, head)
+            assert abs(weights - some[layer, head].numpy()).max() <= 0.004
+            if some.mask is not None:
+                assert (allowed == some.allowed(layer, head).numpy()).all()
+    assert part["rows"] == some.rows
+    assert part["cols"] == some.cols
+    assert described["note"] == ""
+
+
+def test_a_mask_is_stored_once_however_many_heads_share_it():
+    some = maps(4, 5, 6, 6, mask=masks.causal.dense(6, 6)[0, 0])
+    described, _ = explore.describe({"one": some, "two": some}, explore.STATE, None, 1e6)
+    assert len(described["masks"]) == 1
+    assert described["parts"][1]["masks"] == [0] * 20
+
+
+def test_past_the_budget_heads_come_in_blocks_that_lose_no_strong_weight():
+    some = maps(3, 4, 64, 64, seed=5)
+    described, data = explore.describe({"": some}, {**explore.STATE, "layer": 1, "head": 2}, None, 12_000)
+    (part,) = described["parts"]
+    sizes = {blob[2] for blob in part["blobs"]}
+    assert part["blobs"][1 * 4 + 2][2] == 1
+    (block,) = sizes - {1}
+    assert len(data) * 4 / 3 <= 12_000
+    assert described["note"].startswith("1 of 12 heads is here in full, the others as the largest weight of each")
+    assert f"{block} × {block} cells" in described["note"]
+    codes, _ = unpacked(part, described, data, 0, 0)
+    weights = some[0, 0].numpy()
+    for (row, col), code in numpy.ndenumerate(codes):
+        largest = weights[row * block : (row + 1) * block, col * block : (col + 1) * block].max()
+        assert abs((code / 255) ** 2 - largest) <= 0.004
+
+
+def test_a_budget_too_small_for_anything_is_an_error():
+    with pytest.raises(ValueError, match="not even blocks"):
+        explore.describe({"": maps(8, 8, 50, 50)}, explore.STATE, None, 100)
+
+
+@pytest.mark.parametrize("bad", [torch.nan, -0.5, 1.5, torch.inf])
+def test_what_is_no_weight_is_refused(bad):
+    weights = torch.rand(2, 3, 5, 7)
+    weights[1, 2, 3, 4] = bad
+    with pytest.raises(ValueError, match=r"layer 1, head 2.*softmax"):
+        view.heads(AttentionMaps(weights))
+
+
+GROUPS = [
+    (["un", "##believ", "##able", "!", "[SEP]"], [0, 0, 0, 1, 2]),
+    (["Hello", "Ġwor", "ld", "<|end|>", "x"], [0, 1, 1, 2, 3]),
+    (["▁the", "▁c", "at"], [0, 1, 1]),
+    (list("to be\nor"), [0, 0, 1, 1, 1, 2, 3, 3]),
+    (["the", "cat"], [0, 1]),
+    ([], []),
+    (["##x"], [0]),
+]
+
+
+@pytest.mark.parametrize(("pieces", "numbers"), GROUPS)
+def test_pieces_belong_to_words(pieces, numbers):
+    assert packed.groups(pieces) == numbers
+
+
+def test_blocks_are_the_largest_of_their_cells():
+    codes = torch.arange(15, dtype=torch.uint8).view(3, 5)
+    assert packed.blocks(codes, 2).tolist() == [[6, 8, 9], [11, 13, 14]]

@@ -1,0 +1,423 @@
+"""Pictures of sentences and of things side by side: what they draw, exactly, and what they refuse."""
+
+import base64
+import itertools
+import logging
+
+import numpy
+import pytest
+import torch
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_hex
+from matplotlib.patches import Rectangle
+
+from tfviz.look import AttentionMaps
+from tfviz.view import palette, sentences, sides
+
+NASTY = [
+    "漢字",
+    "👩‍👧",
+    "שלום",
+    "$x_$ $",
+    "a\nb\tc",
+    "",
+    " ",
+    "\ud800",
+    "</script>",
+    "x" * 99,
+    "\n",
+    "\\frac{",
+    "%s{0}",
+    "\x7f",
+    "\u200b",
+]
+SENTENCE = ["The", "animal", "did", "not", "cross", "the", "street", "because", "it", "was", "tired"]
+
+
+def maps(layers=2, heads=3, queries=5, keys=7, seed=1, causal=False, **given):
+    scores = torch.randn(layers, heads, queries, keys, generator=torch.Generator().manual_seed(seed)) * 2
+    mask = torch.ones(queries, keys, dtype=torch.bool).tril() if causal else None
+    scores = scores if mask is None else scores.masked_fill(~mask, -torch.inf)
+    return AttentionMaps(scores.softmax(-1), mask=mask, **given)
+
+
+def sentence(words=SENTENCE, **given):
+    return maps(queries=len(words), keys=len(words), rows=words, causal=True, **given)
+
+
+def growing(count=9):
+    return {f"step {n}": sentence(SENTENCE[: n + 2]) for n in range(count)}
+
+
+def gates(names=("input", "forget"), rows=6, cols=5):
+    draw = torch.Generator().manual_seed(3)
+    return {name: torch.rand(rows, cols, generator=draw) for name in names}
+
+
+def rules(size=6):
+    causal = torch.ones(size, size, dtype=torch.bool).tril()
+    return {"causal": causal, "window": {2: causal.triu(-1), 4: causal}, "not itself": ~torch.eye(size).bool()}
+
+
+VIEWS = {
+    "links": lambda: sentences.links(sentence(), 1, (0, 2)),
+    "links of one head": lambda: sentences.links(maps(causal=True), 0, (1,)),
+    "words": lambda: sentences.words(sentence(), 0, 1),
+    "words of two sentences": lambda: sentences.words(maps(), 1, 2, row=3),
+    "alignment": lambda: sentences.alignment(maps(), [(0, 0), (1, 4), (4, 6)]),
+    "compare": lambda: sides.compare(sentence(), sentence(seed=2), 0, 1),
+    "compare two sizes": lambda: sides.compare(maps(), maps(1, 1, 3, 3)),
+    "steps": lambda: sides.steps(growing()),
+    "tables": lambda: sides.tables({**gates(), "cell": torch.randn(6, 5)}, cols="abcde", title="t", x="time", y="unit"),
+    "mask_lab": lambda: sides.mask_lab(rules()),
+}
+every = pytest.mark.parametrize("name", VIEWS)
+
+
+def png(picture):
+    data, _ = picture._repr_mimebundle_()
+    assert data["text/plain"] == repr(picture) == picture.summary
+    return base64.b64decode(data["image/png"])
+
+
+def draws(picture, caplog, most=10_000):
+    """Draws without a word in the log; no side is absurd."""
+    caplog.clear()
+    raw = png(picture)
+    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
+    assert 50 < int.from_bytes(raw[16:20]) < most
+    assert 50 < int.from_bytes(raw[20:24]) < most
+    return raw
+
+
+def panels(figure):
+    """The axes with a heatmap, without the colourbars."""
+    return [axes for axes in figure.axes if axes.images]
+
+
+def lines(picture, style="light"):
+    axes = picture.figure(style).axes[0]
+    return [collection for collection in axes.collections if isinstance(collection, LineCollection)]
+
+
+def boxes(axes, colour=None):
+    found = [patch for patch in axes.patches if isinstance(patch, Rectangle)]
+    return [box for box in found if colour is None or to_hex(box.get_edgecolor()) == colour]
+
+
+VERMILLION = "#d55e00"
+
+
+@every
+def test_a_view_is_a_png_and_a_text(name, caplog):
+    torch.manual_seed(0)
+    picture = VIEWS[name]()
+    assert len(repr(picture).splitlines()) == 2
+    draws(picture, caplog)
+
+
+@every
+def test_the_same_input_gives_the_same_bytes(name, tmp_path):
+    both = []
+    for turn in ("one", "two"):
+        torch.manual_seed(0)
+        picture = VIEWS[name]()
+        both.append([picture.save(tmp_path / f"{turn}.{end}").read_bytes() for end in ("svg", "png")])
+    assert both[0] == both[1]
+
+
+@every
+def test_dark_is_another_picture_of_the_same_size(name):
+    torch.manual_seed(0)
+    picture = VIEWS[name]()
+    light, dark = (picture._png(style) for style in palette.THEMES)
+    assert light != dark
+    assert light[16:24] == dark[16:24]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda words: sentences.links(words, heads=(0, 1), title="漢 $x$ 👩"),
+        lambda words: sentences.words(words),
+        *(lambda words, row=row: sentences.words(words, row=row) for row in (1, 4, 5, 7, 9)),
+        lambda words: sentences.words(maps(queries=len(NASTY), keys=2, rows=NASTY, cols=["\n", "\ud800"]), row=7),
+        lambda words: sentences.alignment(words, [(0, 0)], title="\n"),
+        lambda words: sides.compare(words, sentence(NASTY[::-1]), names=("漢 $_$", "\ud800\n")),
+        lambda words: sides.steps(dict.fromkeys(NASTY, words)),
+        lambda words: sides.tables(
+            {word: torch.rand(2, len(NASTY)) for word in NASTY}, rows=["$_$", "\ud800"], cols=NASTY, x="漢", y="$x_$"
+        ),
+        lambda words: sides.mask_lab({word: {"\ud800": torch.eye(3).bool()} for word in NASTY}, title="שלום"),
+    ],
+)
+def test_any_text_can_stand_anywhere(make, caplog, tmp_path):
+    picture = make(sentence(NASTY))
+    draws(picture, caplog)
+    picture.save(tmp_path / "x.svg")
+
+
+SHAPES = [(1, 1, 1, 1), (1, 1, 1, 7), (2, 2, 40, 2), (1, 12, 8, 8), (1, 1, 450, 450)]
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_any_shape_can_be_drawn(shape, caplog):
+    some = maps(*shape)
+    draws(sentences.links(some, heads=range(shape[1])), caplog)
+    draws(sentences.words(some), caplog)
+    draws(sentences.alignment(some, [(0, 0)]), caplog)
+    draws(sides.compare(some, maps(*shape, seed=2)), caplog)
+    draws(sides.steps({"one": some, "two": maps(1, 1, 2, 3)}), caplog)
+    draws(sides.tables({"t": some[0, 0]}), caplog)
+    draws(sides.mask_lab({"t": some[0, 0] > 0.5}), caplog)
+
+
+def test_a_line_for_each_weight_that_is_not_too_small():
+    weights = torch.tensor([[0.5, 0.3, 0.19, 0.01], [0.02, 0.98, 0.0, 0.0]])
+    mask = torch.tensor([[True, True, False, True], [True, True, True, True]])
+    some = AttentionMaps(weights[None, None], mask=mask)
+    (drawn,) = lines(sentences.links(some))
+    ends = [tuple(map(tuple, segment)) for segment in drawn.get_segments()]
+    by_weight = {0.02: (1, 0), 0.3: (0, 1), 0.5: (0, 0), 0.98: (1, 1)}
+    assert ends == [((0, row), (1, col)) for row, col in by_weight.values()]
+    assert list(drawn.get_linewidths()) == sorted(drawn.get_linewidths())
+    alphas = drawn.get_colors()[:, 3]
+    numpy.testing.assert_allclose(alphas / alphas[-1], numpy.sqrt([w / 0.98 for w in by_weight]), rtol=1e-5)
+    assert "4 weights" in sentences.links(some).summary
+
+
+def test_a_head_has_one_colour_everywhere():
+    some = maps(1, 12, 4, 4)
+    alone = to_hex(lines(sentences.links(some, heads=(3,)))[0].get_colors()[0])
+    together = lines(sentences.links(some, heads=(11, 3, 0, 3)))
+    assert [to_hex(drawn.get_colors()[0]) for drawn in together] == ["#000000", alone, alone]
+    assert together[1].get_linestyle() != together[2].get_linestyle()
+    assert to_hex(lines(sentences.links(some, heads=(0,)), "dark")[0].get_colors()[0]) == "#ffffff"
+    picture = sentences.links(some, heads=(11, 3, 0))
+    legend = picture.figure().legends[0]
+    assert [text.get_text() for text in legend.get_texts()] == ["head 0", "head 3", "head 11"]
+    assert not sentences.links(some, heads=(3,)).figure().legends
+
+
+def test_links_say_how_many_words_they_leave_out():
+    long = maps(1, 1, 200, 3)
+    left, right = sentences.links(long).figure().axes
+    words = [tick.get_text() for tick in left.get_yticklabels()]
+    assert words == [*map(str, range(96)), "… 104 more"]
+    assert [tick.get_text() for tick in right.get_yticklabels()] == ["0", "1", "2"]
+    (drawn,) = lines(sentences.links(long))
+    assert len(drawn.get_segments()) == int((long[0, 0][:96] >= 0.02).sum())
+    assert left.get_ylim() == right.get_ylim()
+
+
+def test_words_are_shaded_by_what_the_row_looks_at():
+    some = sentence()
+    picture = sentences.words(some, 1, 2, row=6)
+    for style in palette.THEMES:
+        axes = picture.figure(style).axes[0]
+        (marked,) = boxes(axes, VERMILLION)
+        filled = [box for box in boxes(axes) if box is not marked]
+        texts = [text for text in axes.texts if text.get_text() in SENTENCE]
+        assert [text.get_text() for text in texts] == SENTENCE
+        assert marked.get_xy() == filled[6].get_xy()
+        with palette.theme(style):
+            shades = [to_hex(palette.ramp()(float(weight) ** 0.5)) for weight in some[1, 2][6, :7]]
+        assert [to_hex(box.get_facecolor()) for box in filled[:7]] == shades
+        assert [bool(box.get_hatch()) for box in filled] == [False] * 7 + [True] * 4
+
+
+@pytest.mark.parametrize("style", palette.THEMES)
+def test_shaded_words_can_be_read(style):
+    weights = torch.linspace(0, 1, 40).expand(40, 40)
+    axes = sentences.words(AttentionMaps(weights[None, None])).figure(style).axes[0]
+
+    def light(colour):
+        rgb = numpy.array([int(to_hex(colour)[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+        return numpy.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
+
+    filled = [box for box in boxes(axes) if to_hex(box.get_edgecolor()) != VERMILLION]
+    for box, text in zip(filled, axes.texts, strict=True):
+        low, high = sorted((light(box.get_facecolor()), light(text.get_color())))
+        assert (high + 0.05) / (low + 0.05) > 3.8
+
+
+def test_running_text_is_inside_its_shade_and_nothing_overlaps():
+    words = [*SENTENCE, " of", "\n", "a", "b", "c", "W" * 30] * 9
+    figure = sentences.words(sentence(words)).figure()
+    figure.set_dpi(200)  # as it is saved: glyphs are rounded to pixels
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    shades = [box for box in boxes(axes) if to_hex(box.get_edgecolor()) != VERMILLION]
+    frames = [box.get_window_extent() for box in shades]
+    for frame, text in zip(frames, axes.texts, strict=True):
+        inside = text.get_window_extent()
+        assert frame.x0 - 1 <= inside.x0
+        assert inside.x1 <= frame.x1 + 1
+    for before, after in itertools.pairwise(frames):
+        assert before.x1 <= after.x0 or before.y0 >= after.y1
+    assert max(frame.x1 for frame in frames) <= figure.bbox.x1
+
+
+def test_running_text_breaks_at_a_newline_and_says_what_it_leaves_out():
+    laid = list(sentences._layout(["a", "\n", " b", "c\nd", "", "x" * 99], 0))
+    assert [(index, line, text) for index, _, line, _, text in laid] == [
+        (0, 0, "a"), (1, 0, "␊"), (2, 1, "b"), (3, 1, "c␊"), (3, 2, "d"), (4, 2, "∅"), (5, 2, "x" * 39 + "…"),
+    ]  # fmt: skip
+    shown = [text.get_text() for text in sentences.words(maps(1, 1, 900, 900), row=500).figure().axes[0].texts]
+    assert (shown[0], shown[-1]) == ("… 101 before", "… 399 more")
+    assert shown[1:-1] == [str(word) for word in range(101, 501)]
+
+
+def test_two_sentences_stand_one_above_the_other():
+    some = maps(1, 1, 2, 3, rows=["un", "chat"], cols=["a", "small", "cat"])
+    axes = sentences.words(some, row=1).figure().axes[0]
+    assert [text.get_text() for text in axes.texts] == ["query", "un", "chat", "key", "a", "small", "cat"]
+    (marked,) = boxes(axes, VERMILLION)
+    chat = axes.texts[2].get_position()
+    assert marked.get_x() < chat[0] < marked.get_x() + marked.get_width()
+    assert marked.get_y() < chat[1] < marked.get_y() + marked.get_height()
+
+
+def test_gold_cells_are_outlined_and_counted():
+    weights = torch.tensor([[0.7, 0.2, 0.1], [0.5, 0.3, 0.2], [0.0, 0.0, 0.0]])
+    picture = sentences.alignment(AttentionMaps(weights[None, None]), [(0, 0), (1, 1), (2, 2), (0, 0)])
+    assert "1 of 3 gold cells are the strongest of their row" in picture.summary
+    marked = boxes(picture.figure().axes[0], VERMILLION)
+    centres = {(box.get_y() + box.get_height() / 2, box.get_x() + box.get_width() / 2) for box in marked}
+    assert {(round(row), round(col)) for row, col in centres} == {(0, 0), (1, 1), (2, 2)}
+    assert not boxes(sentences.alignment(maps()).figure().axes[0])
+
+
+def test_a_difference_is_the_second_minus_the_first():
+    first, second = sentence(), sentence(seed=2)
+    shown = panels(sides.compare(first, second, 1, 2, ("before", "after")).figure())
+    assert [axes.get_xlabel() for axes in shown] == ["before", "after", "difference"]
+    a, b, difference = (axes.images[0].get_array() for axes in shown)
+    numpy.testing.assert_array_equal(difference.filled(0), (second[1, 2] - first[1, 2]).numpy())
+    assert (numpy.ma.getmaskarray(difference) == ~first.allowed(1, 2).numpy()).all()
+    assert all(axes.patch.get_hatch() for axes in shown)
+    assert {(image.norm.vmin, image.norm.vmax) for image in (shown[0].images[0], shown[1].images[0])} == {(0, 1)}
+    numpy.testing.assert_array_equal(a.filled(0), first[1, 2].numpy())
+    numpy.testing.assert_array_equal(b.filled(0), second[1, 2].numpy())
+
+
+def test_no_difference_is_the_page_and_small_ones_show():
+    norm = sides.signed_root()
+    numpy.testing.assert_allclose(norm([-1, -0.25, 0, 0.01, 1]), [0, 0.25, 0.5, 0.55, 1])
+    numpy.testing.assert_allclose(norm.inverse(norm([-0.3, 0.7])), [-0.3, 0.7])
+
+
+@pytest.mark.parametrize("size", [5, 900])
+def test_a_single_difference_is_not_lost(size):
+    weights = torch.zeros(1, 1, size, size)
+    weights[0, 0, 3, 2] = 0.5
+    shown = panels(sides.compare(AttentionMaps(weights), AttentionMaps(weights * 0)).figure())
+    assert shown[2].images[0].get_array().min() == -0.5
+
+
+def test_words_that_differ_are_both_named():
+    shown = panels(sides.compare(sentence(["a", "b"]), sentence(["a", "c"])).figure())
+    assert [tick.get_text() for tick in shown[2].get_yticklabels()] == ["a", "b/c"]
+
+
+def test_maps_of_two_sizes_have_no_difference():
+    picture = sides.compare(maps(), maps(1, 1, 3, 3))
+    assert len(panels(picture.figure())) == 2
+    assert "5 queries x 7 keys and 3 queries x 3 keys" in picture.summary
+
+
+def test_what_is_not_there_yet_is_blank_and_not_hatched():
+    parts = {"one": sentence(SENTENCE[:2]), "two": sentence(SENTENCE[:4])}
+    for name, axes in zip(parts, panels(sides.steps(parts, 1, 1).figure())):
+        size = len(parts[name].rows)
+        image = axes.images[0].get_array()
+        shown = torch.zeros(4, 4, dtype=torch.bool)
+        shown[:size, :size] = torch.ones(size, size).tril().bool()
+        assert (numpy.ma.getmaskarray(image) == ~shown.numpy()).all()
+        assert not axes.patch.get_hatch()
+        (hatched,) = [patch for patch in axes.patches if patch.get_hatch()]
+        assert hatched.get_bbox().bounds == (-0.5, -0.5, size, size)
+        assert hatched.get_zorder() < axes.images[0].get_zorder()
+        assert axes.get_xlim() == (-0.5, 3.5)
+        assert axes.get_ylim() == (3.5, -0.5)
+        assert [tick.get_text() for tick in axes.get_xticklabels()] == SENTENCE[:size]
+    free = panels(sides.steps({"a": maps(1, 1, 2, 2), "b": maps(1, 1, 3, 3)}).figure())
+    assert not any(patch.get_hatch() for axes in free for patch in (axes.patch, *axes.patches))
+
+
+@pytest.mark.parametrize("count", [1, 2, 6, 7, 10])
+def test_at_most_six_steps_with_the_first_and_the_last(count):
+    picture = sides.steps(growing(count))
+    names = [axes.get_xlabel() for axes in panels(picture.figure())]
+    assert len(names) == min(6, count)
+    assert (names[0], names[-1]) == ("step 0", f"step {count - 1}")
+    left_out = f": {', '.join(names)} of {count} steps"
+    assert picture.summary.partition("\n")[0].endswith(left_out) == (count > 6)
+
+
+def test_each_table_has_its_own_scale():
+    tables = {
+        "gate": torch.tensor([[0.0, 0.5]]),
+        "cell": torch.tensor([[-4.0, 2.0]]),
+        "tanh": torch.tensor([[-0.1, 0.2]]),
+    }
+    shown = panels(sides.tables(tables, cols=["a", "b"]).figure())
+    norms = [axes.images[0].norm for axes in shown]
+    assert [(norm.vmin, norm.vmax) for norm in norms] == [(0, 1), (-4, 4), (-1, 1)]
+    assert [float(norm(0)) for norm in norms] == [0, 0.5, 0.5]
+    assert float(norms[0](0.5)) == 0.5
+    assert [[tick.get_text() for tick in axes.get_xticklabels()] for axes in shown] == [["a", "b"], [], []]
+    assert [axes.get_ylabel() for axes in shown] == list(tables)
+    (signed,) = panels(sides.tables({"gate": tables["gate"]}, signed=True).figure())
+    assert (signed.images[0].norm.vmin, signed.images[0].norm.vmax) == (-1, 1)
+
+
+def test_a_table_may_hold_what_is_no_number(caplog):
+    draws(sides.tables({"t": torch.tensor([[0.5, torch.nan, torch.inf]]), "u": torch.full((2, 3), torch.nan)}), caplog)
+
+
+def test_all_masks_together_are_their_intersection():
+    picture = sides.mask_lab(rules())
+    shown = panels(picture.figure())
+    assert [axes.get_xlabel() for axes in shown] == ["causal", "window = 2", "not itself", "all together"]
+    masked = [numpy.ma.getmaskarray(axes.images[0].get_array()) for axes in shown]
+    assert all(axes.patch.get_hatch() for axes in shown)
+    numpy.testing.assert_array_equal(masked[3], masked[0] | masked[1] | masked[2])
+    assert (masked[1] == ~rules()["window"][2].numpy()).all()
+    assert "1 of 6 rows have no key left" in picture.summary
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "says"),
+    [
+        (lambda: sentences.links(maps(1, 1, 0, 0)), ValueError, r"nothing to draw.*\b0\b"),
+        (lambda: sentences.words(maps(1, 1, 0, 0)), ValueError, r"nothing to draw"),
+        (lambda: sentences.alignment(maps(1, 1, 0, 3)), ValueError, r"nothing to draw"),
+        (lambda: sides.compare(maps(), maps(1, 1, 0, 0)), ValueError, r"nothing to draw"),
+        (lambda: sides.steps({"a": maps(1, 1, 0, 0)}), ValueError, r"nothing to draw"),
+        (lambda: sentences.links(maps(), heads=()), ValueError, r"at least one"),
+        (lambda: sentences.links(maps(), layer=2), IndexError, r"layer is 2; the maps have 2 layers, from 0 to 1"),
+        (lambda: sentences.links(maps(), heads=(0, 3)), IndexError, r"head is 3; the maps have 3 heads"),
+        (lambda: sentences.words(maps(), head=-1), IndexError, r"head is -1; the maps have 3 heads"),
+        (lambda: sentences.words(maps(), row=5), IndexError, r"row is 5; the maps have 5 queries"),
+        (lambda: sentences.words(maps(), row=-1), IndexError, r"row is -1"),
+        (lambda: sentences.alignment(maps(), [(5, 0)]), IndexError, r"\(5, 0\).*5 queries x 7 keys"),
+        (lambda: sentences.alignment(maps(), [(0, -1)]), IndexError, r"\(0, -1\)"),
+        (lambda: sides.compare(maps(), maps(1, 1), head=1), IndexError, r"the maps have 1 heads"),
+        (lambda: sides.steps({"a": maps()}, layer=9), IndexError, r"layer is 9"),
+        (lambda: sides.steps({}), ValueError, r"no step"),
+        (lambda: sides.tables({}), ValueError, r"none"),
+        (lambda: sides.tables({"a": torch.zeros(3)}), ValueError, r"\[3\]"),
+        (lambda: sides.tables({"a": torch.zeros(0, 3)}), ValueError, r"\[0, 3\]"),
+        (lambda: sides.tables({"a": torch.zeros(2, 3), "b": torch.zeros(2, 4)}), ValueError, r"\[2, 3\].*\[2, 4\]"),
+        (lambda: sides.tables(gates(), cols=["a"]), ValueError, r"cols has 1 words.*\[6, 5\]"),
+        (lambda: sides.tables(gates(), rows=["a"]), ValueError, r"rows has 1 words.*\[6, 5\]"),
+        (lambda: sides.mask_lab({}), ValueError, r"none"),
+        (lambda: sides.mask_lab({"a": {}}), ValueError, r"'a' has no settings"),
+        (lambda: sides.mask_lab({"a": torch.eye(2).bool()[0]}), ValueError, r"\[2\]"),
+        (lambda: sides.mask_lab({"a": torch.eye(2).bool(), "b": torch.eye(3).bool()}), ValueError, r"\[3, 3\]"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(make, error, says):
+    with pytest.raises(error, match=says):
+        make()
