@@ -4,7 +4,6 @@ import base64
 import importlib
 import json
 import re
-import shutil
 import subprocess
 import sys
 from importlib.metadata import PackageNotFoundError, distribution
@@ -18,8 +17,7 @@ from tfviz.look import AttentionMaps
 
 module = importlib.import_module("tfviz.view.bertviz")
 bertviz = module.bertviz
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+pytest_plugins = ["browser"]
 WORDS = ["the", "cat", "sat", "on", "mats"]
 SHOWN = {  # a word -> what the page shows
     "</script><script>alert(1)</script>": "</script><sc…",
@@ -186,42 +184,6 @@ def test_a_missing_package_says_how_to_get_it(monkeypatch, package, how):
     monkeypatch.setattr(module, "distribution", lacking)
     with pytest.raises(ImportError, match=f"pip install {package}"):
         bertviz(maps())
-
-
-@pytest.fixture(scope="module")
-def chromium():
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if CHROMIUM is None:
-        pytest.skip("there is no Chromium")
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def page(chromium, tmp_path):
-    """A page without a network, and `page.shows(html)`; in the end nothing was asked for and nothing went wrong."""
-    context = chromium.new_context()
-    context.set_offline(True)
-    page, wrong = context.new_page(), []
-
-    def shows(text):
-        (tmp_path / "x.html").write_text(text, encoding="utf-8")
-        page.goto((tmp_path / "x.html").as_uri())
-
-    def asked(request):
-        if not request.url.startswith(("file:", "data:")):
-            wrong.append(request.url)
-
-    page.on("request", asked)
-    page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
-    page.on("pageerror", lambda error: wrong.append(str(error)))
-    page.on("console", lambda line: wrong.append(line.text) if line.type in ("error", "warning") else None)
-    page.shows = shows
-    yield page
-    context.close()
-    assert wrong == []
 
 
 def opacities(page):

@@ -49,7 +49,7 @@ def theme(name: str = "light") -> Iterator[None]:
 # The strongest ink, and the ends of the diverging scale, on a light and on a dark page.
 RAMP = ("#0b2a6f", "#9fd0ff")
 LOW, HIGH = ("#0b4f8f", "#6db9f5"), ("#b04a00", "#ffae5c")
-FOCUS, MARK = ("#0969da", "#58a6ff"), ("#b35900", "#e69f00")
+FOCUS, MARK = ("#0969da", "#58a6ff"), ("#d55e00", "#d55e00")
 
 
 def inks() -> dict[str, dict[str, Any]]:

@@ -94,7 +94,7 @@ export class Words {
         for (const { left, top, width, height } of span.getClientRects()) {
           const shaded = span.style.background, [x, y] = [left - box.left, top - box.top];
           if (shaded) pen.rect(x, y, width, height, { fill: shaded });
-          if (span.classList.contains("picked")) pen.rect(x, y, width, height, { stroke: this.theme.focus, thick: 2 });
+          if (span.classList.contains("picked")) pen.rect(x, y, width, height, { stroke: this.theme.mark, thick: 2 });
         }
         const [first] = span.getClientRects();
         if (first) pen.text(first.left - box.left + 2, first.top - box.top + first.height / 2, span.textContent, { size: 15, fill: span.style.color || this.theme.ink });

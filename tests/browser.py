@@ -1,0 +1,167 @@
+"""Chromium for tests of pages: no network, and in the end nothing was asked for and nothing went wrong.
+
+PYTEST_DONT_REWRITE: test modules name this as their plugin, and import from it.
+"""
+
+import re
+import shutil
+
+import pytest
+import torch
+
+from tfviz.look import AttentionMaps, pack
+
+CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
+ARGUMENTS += ["--disable-component-update", "--disable-sync"]
+ALIVE = """() => [...document.querySelectorAll('.tfviz')].every(view => view.dataset.alive && view.shadowRoot
+    && view.shadowRoot.querySelector('.status') && view.shadowRoot.querySelector('.stage :is(canvas, .word)'))"""
+COUNTS = """const wait = Response.prototype.arrayBuffer; window.unpacking = 0; Response.prototype.arrayBuffer =
+    function () { window.unpacking++; return wait.call(this).finally(() => { window.unpacking--; }); }"""
+SETTLED = """async () => { let calm = 0; while (calm < 2) {
+    await new Promise(done => requestAnimationFrame(() => setTimeout(done, 0))); calm = window.unpacking ? 0 : calm + 1; } }"""
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    if CHROMIUM is None:
+        pytest.skip("there is no Chromium")
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opens(chromium):
+    """`opens(scheme="dark", width=400)`: a fresh page without a network, each in a context of its own."""
+    contexts, wrong = [], []
+
+    def asked(request):
+        if not request.url.startswith(("file:", "data:", "blob:")):
+            wrong.append(request.url)
+
+    def opened(scheme="light", width=1000, **given):
+        context = chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 900}, **given)
+        context.set_offline(True)
+        context.set_default_timeout(5000)
+        contexts.append(context)
+        context.add_init_script(COUNTS)
+        page = context.new_page()
+        page.on("request", asked)
+        page.on("dialog", lambda dialog: (wrong.append(dialog.message), dialog.dismiss()))
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda line: wrong.append(line.text) if line.type in ("error", "warning") else None)
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+@pytest.fixture
+def page(opens, tmp_path):
+    """A page, and `page.shows(html)`."""
+    page = opens()
+
+    def shows(text):
+        (tmp_path / "x.html").write_text(text, encoding="utf-8")
+        page.goto((tmp_path / "x.html").as_uri())
+
+    page.shows = shows
+    return page
+
+
+@pytest.fixture
+def open_view(opens, tmp_path):
+    """`open_view(view, scheme="dark", width=400)`: the page that the view is saved as, once it is alive."""
+
+    def opened(view, scheme="light", width=1000):
+        page = opens(scheme, width)
+        alive(page, view.save(tmp_path / "x.html"))
+        return page
+
+    return opened
+
+
+def alive(page, path):
+    page.goto(path.as_uri())
+    page.wait_for_function(ALIVE)
+    settled(page)
+
+
+def settled(page):
+    """Until what was chosen is drawn."""
+    page.evaluate(SETTLED)
+
+
+def press(page, *keys):
+    for key in keys:
+        page.keyboard.press(key)
+    settled(page)
+
+
+def control(page, name):
+    """The list, slider or box of this name."""
+    return page.locator(f"label:visible:has(> span:text-is('{name}')) :is(select, input)")
+
+
+def choose(page, name, option):
+    control(page, name).select_option(option)
+    settled(page)
+
+
+def named(page):
+    """What the title says is shown."""
+    return page.locator(".subject").text_content() or page.locator("h3").text_content()
+
+
+def says(page):
+    """The line that reads the cursor, without the signs that keep right-to-left words in their place."""
+    return re.sub("[\u2066-\u2069]", "", page.locator(".status").text_content())
+
+
+def read(page):
+    """The words and the number under the cursor: (query, key, number)."""
+    found = re.fullmatch("(?s)“(.*)” → “(.*)”  (.*)", says(page))
+    return found and found.groups()
+
+
+def table(page):
+    """The table twin: its column heads, its row heads, and its cells as text."""
+    twin = page.locator("details", has_text="Table").first
+    if twin.get_attribute("open") is None:
+        twin.locator("summary").click()
+    settled(page)
+    heads, *rows = twin.locator("tr").evaluate_all("rows => rows.map(row => [...row.cells].map(c => c.innerText))")
+    return heads[1:], [row[0] for row in rows], [row[1:] for row in rows]
+
+
+def numbers(page):
+    """The numbers of the table twin; NaN for a cell that may not be looked at."""
+    return torch.tensor([[float("nan" if cell == "–" else cell) for cell in row] for row in table(page)[2]], dtype=torch.double)
+
+
+def shown(weights, mask=None):
+    """Weights as pages show them: two significant digits; NaN where the mask forbids."""
+    rounded = torch.tensor([[float(f"{value:.2g}") for value in row] for row in weights.tolist()], dtype=torch.double)
+    return rounded if mask is None else rounded.where(mask, torch.nan)
+
+
+def exactly(page, weights, mask=None):
+    torch.testing.assert_close(numbers(page), shown(weights, mask), rtol=1e-9, atol=0, equal_nan=True)
+
+
+def maps(layers=2, heads=3, queries=5, keys=7, seed=1, causal=False, even=False, **given):
+    """Random maps in the bytes that a page holds, so that what it says can be compared exactly."""
+    draw, mask = torch.Generator().manual_seed(seed), torch.ones(queries, keys).tril().bool() if causal else None
+    size = (layers, heads, queries, keys)
+    scores = torch.rand(size, generator=draw) if even else 2 * torch.randn(size, generator=draw)
+    scores = scores.masked_fill(~mask, -torch.inf) if causal else scores
+    return AttentionMaps(pack(scores.softmax(-1)), mask=mask, **given)
+
+
+def weights(some, layer=0, head=0):
+    return (some.layers[layer][head].double() / 255) ** 2

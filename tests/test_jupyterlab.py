@@ -1,0 +1,220 @@
+"""The views where they live: JupyterLab in a Chromium, run by its own buttons; after papermill; in nbconvert's page."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import nbformat
+import pytest
+from browser import press, settled
+from nbformat.sign import NotebookNotary
+from nbformat.v4 import new_code_cell, new_notebook
+
+from tfviz.suite import gallery
+
+pytest_plugins = ["browser"]
+KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+MAPS = """import torch
+from tfviz import look, view
+scores = torch.randn(3, 4, 6, 6, generator=torch.Generator().manual_seed(1)) * 2
+allowed = torch.ones(6, 6).tril().bool()
+weights = scores.masked_fill(~allowed, -torch.inf).softmax(-1)
+maps = look.AttentionMaps(weights, ["the", "cat", "sat", "on", "a", "mat"], mask=allowed)"""
+LIVE = """live = view.live(maps, mode="head", layer=1, budget=900)
+live.observe(lambda change: open("told.txt", "a").write(f"{change['name']} {change['new']}\\n"), ["head", "rows"])
+live"""
+NOTEBOOKS = {
+    "views": [MAPS, "view.heads(maps)", LIVE, "live.head = 2\nlive.cols = [1]"],
+    "live": [MAPS, "import time", LIVE, "live.head = 2\nlive.cols = [1]"],
+    "fixed": [MAPS, "view.heads(maps)", "view.head(maps, 1, 2)", "view.links(maps, 0, [1, 2])"],
+}
+LOOPBACK = "127.0.0.1"
+
+
+def space():
+    """What `MAPS` makes."""
+    made = {}
+    exec(MAPS, made)
+    return made["maps"]
+
+
+def write(folder, name):
+    path = folder / f"{name}.ipynb"
+    nbformat.write(new_notebook(cells=[new_code_cell(source) for source in NOTEBOOKS[name]], metadata=KERNEL), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory):
+    """A folder of notebooks: one not run yet, one that papermill ran, signed and not."""
+    folder = tmp_path_factory.mktemp("house")
+    write(folder, "views")
+    write(folder, "live")
+    (folder / ".data").mkdir()
+    environment = {**os.environ, "JUPYTER_DATA_DIR": str(folder / ".data"), "OMP_NUM_THREADS": "1"}
+    papermill = [sys.executable, "-m", "papermill", "--no-progress-bar", "--cwd", folder]
+    subprocess.run(
+        [*papermill, write(folder, "fixed"), folder / "unsigned.ipynb"], check=True, env=environment, timeout=120
+    )
+    ran = nbformat.read(folder / "unsigned.ipynb", as_version=4)
+    ran.metadata["signed"] = True  # another text, or the signature would hold for both
+    nbformat.write(ran, folder / "signed.ipynb")
+    notary = NotebookNotary(data_dir=str(folder / ".data"))
+    notary.sign(nbformat.read(folder / "signed.ipynb", as_version=4))
+    notary.store.close()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def lab(house):
+    """The address of a JupyterLab that has the house open."""
+    with socket.socket() as free:
+        free.bind((LOOPBACK, 0))
+        port = free.getsockname()[1]
+    folders = {f"JUPYTER_{kind}_DIR": str(house / f".{kind.lower()}") for kind in ("DATA", "CONFIG", "RUNTIME")}
+    settings = ["--ServerApp.ip=127.0.0.1", f"--port={port}", f"--ServerApp.root_dir={house}", "--LabApp.news_url="]
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--IdentityProvider.token=t"]
+    with open(house / "lab.log", "w") as log:
+        server = subprocess.Popen(
+            [*command, *settings], stdout=log, stderr=log, env={**os.environ, **folders, "OMP_NUM_THREADS": "1"}
+        )
+    address = f"http://{LOOPBACK}:{port}"
+    for _ in range(120):
+        try:
+            urllib.request.urlopen(f"{address}/api?token=t", timeout=5).close()
+            break
+        except OSError:
+            time.sleep(0.5)
+    yield address
+    server.terminate()
+    server.wait(20)
+
+
+@pytest.fixture
+def notebook(chromium, lab):
+    """`notebook("views")`: that notebook, open in JupyterLab; nothing but the loopback is asked for anything."""
+    context = chromium.new_context(viewport={"width": 1300, "height": 1600})
+    wrong = []
+
+    def route(asked):
+        if asked.request.url.startswith((lab, "data:", "blob:")):
+            return asked.continue_()
+        wrong.append(asked.request.url)
+        return asked.abort()
+
+    def opened(name):
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda line: wrong.append(line.text) if line.type in ("error", "warning") else None)
+        context.route("**/*", route)
+        page.goto(f"{lab}/lab/workspaces/{name}/tree/{name}.ipynb?token=t&reset")
+        page.locator(".jp-Notebook .jp-Cell").nth(len(NOTEBOOKS.get(name, NOTEBOOKS["fixed"])) - 1).wait_for(
+            timeout=60_000
+        )
+        return page
+
+    yield opened
+    context.close()
+    assert wrong == []
+
+
+def run_all(page):
+    """By the menu, as a reader does."""
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").wait_for(timeout=60_000)
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+    count = page.locator(".jp-CodeCell").count()
+    page.locator(f"text=/^\\[{count}\\]:$/").first.wait_for(timeout=60_000)
+    page.locator(".tfviz canvas").first.wait_for()
+    settled(page)
+
+
+def look_inside(page, view, maps, layer, head):
+    """A view of one head answers to keys: its values are the tensor's, and another head is another picture."""
+    canvas = view.locator("canvas")
+    canvas.focus()
+    press(page, "0", *["ArrowUp"] * 6, *["ArrowLeft"] * 6)
+    for row in range(4):
+        said = view.locator(".status").text_content()
+        weight = float(maps[layer, head][row, 0])
+        assert float(said.split()[-1]) == pytest.approx(weight, abs=0.004 + 0.005), said  # stored to 0.004, two digits
+        press(page, "ArrowDown")
+    press(page, *["ArrowUp"] * 6, "ArrowRight")
+    assert "may not look" in view.locator(".status").text_content()
+    before = canvas.screenshot()
+    press(page, "]")
+    page.wait_for_timeout(300)
+    assert canvas.screenshot() != before
+    press(page, "[")
+    page.wait_for_timeout(300)
+    assert canvas.screenshot() == before
+
+
+def test_run_by_its_own_buttons(notebook, house):
+    page, maps = notebook("views"), space()
+    run_all(page)
+    views = page.locator(".tfviz")
+    assert views.locator("h3").all_text_contents() == ["3 layers × 4 heads", "Layer 1, head 2"]
+    views.nth(0).locator("canvas").focus()
+    press(page, "ArrowRight", "ArrowDown", "Enter")
+    page.wait_for_timeout(300)
+    assert views.nth(0).locator("h3").text_content() == "Layer 1, head 1"
+    look_inside(page, views.nth(0), maps, 1, 1)
+    press(page, "m", "a", "d", "d", "c", "Escape", "Escape")  # in JupyterLab's command mode these would change cells
+    assert page.locator(".jp-Cell").count() == len(NOTEBOOKS["views"])
+    assert page.locator(".jp-MarkdownCell").count() == 0
+
+
+def test_the_kernel_and_the_view_tell_each_other(notebook, house):
+    page, maps = notebook("live"), space()
+    (house / "told.txt").unlink(missing_ok=True)
+    run_all(page)
+    live = page.locator(".tfviz").first
+    assert live.locator("h3").text_content() == "Layer 1, head 2"  # the cell after it said so
+    page.wait_for_timeout(500)  # the head in full is on its way
+    look_inside(page, live, maps, 1, 2)
+    press(page, "]")
+    live.locator("canvas").focus()
+    press(page, "ArrowDown", "ArrowDown", "Enter")
+    for _ in range(50):
+        told = (house / "told.txt").read_text().splitlines()
+        if told[-1].startswith("rows [") and told[-1] != "rows []":
+            break
+        time.sleep(0.1)
+    assert told[0] == "head 2"
+    assert told[-2] == "head 3"
+    assert told[-1] == "rows [2]"
+
+
+@pytest.mark.parametrize("signed", [True, False])
+def test_after_papermill(notebook, signed):
+    page, maps = notebook("signed" if signed else "unsigned"), space()
+    page.wait_for_timeout(1500)
+    if signed:
+        views = page.locator(".tfviz[data-alive]")
+        assert views.locator("h3").all_text_contents() == ["3 layers × 4 heads", "Layer 1, head 2", "Heads 0.1, 0.2"]
+        look_inside(page, views.nth(1), maps, 1, 2)
+    else:
+        assert page.locator(".tfviz[data-alive]").count() == 0
+        pictures = page.locator(".jp-OutputArea-output img")
+        assert pictures.count() == 3
+        assert all(width > 100 for width in pictures.evaluate_all("all => all.map(image => image.naturalWidth)"))
+
+
+def test_in_the_page_of_nbconvert(house, opens):
+    gallery.page(nbformat.read(house / "unsigned.ipynb", as_version=4), house / "page.html")
+    page, maps = opens(width=1300), space()
+    page.goto((house / "page.html").as_uri())
+    page.locator(".tfviz[data-alive] canvas").nth(2).wait_for()
+    settled(page)
+    look_inside(page, page.locator(".tfviz").nth(1), maps, 1, 2)
+
+
+def test_views_of_fixed_maps_pass_strict_nbval(house):
+    command = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "unsigned.ipynb"]
+    done = subprocess.run(command, cwd=house, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout
+    assert f"{len(NOTEBOOKS['fixed'])} passed" in done.stdout
