@@ -3,11 +3,13 @@
 PYTEST_DONT_REWRITE: test modules name this as their plugin, and import from it.
 """
 
+import io
 import re
 import shutil
 
 import pytest
 import torch
+from PIL import Image
 
 from tfviz.look import AttentionMaps, pack
 
@@ -19,7 +21,14 @@ ALIVE = """() => [...document.querySelectorAll('.tfviz')].every(view => view.dat
 COUNTS = """const wait = Response.prototype.arrayBuffer; window.unpacking = 0; Response.prototype.arrayBuffer =
     function () { window.unpacking++; return wait.call(this).finally(() => { window.unpacking--; }); }"""
 SETTLED = """async () => { let calm = 0; while (calm < 2) {
-    await new Promise(done => requestAnimationFrame(() => setTimeout(done, 0))); calm = window.unpacking ? 0 : calm + 1; } }"""
+    await new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)));
+    calm = window.unpacking ? 0 : calm + 1; } }"""
+SCAN = """canvas => { const { left, top, width, height } = canvas.getBoundingClientRect(), found = [];
+    const status = canvas.getRootNode().querySelector('.status'), go = (kind, x, y) => canvas.dispatchEvent(
+        new PointerEvent(kind, { clientX: left + x, clientY: top + y }));
+    for (let y = 2; y < height; y += 6) for (let x = 2; x < Math.min(width, 400); x += 6) {
+        go('pointermove', x, y); if (status.textContent) found.push([x, y, status.textContent]); }
+    go('pointerleave', 0, 0); return found; }"""
 
 
 @pytest.fixture(scope="session")
@@ -141,7 +150,8 @@ def table(page):
 
 def numbers(page):
     """The numbers of the table twin; NaN for a cell that may not be looked at."""
-    return torch.tensor([[float("nan" if cell == "–" else cell) for cell in row] for row in table(page)[2]], dtype=torch.double)
+    cells = [[float("nan" if cell == "–" else cell) for cell in row] for row in table(page)[2]]
+    return torch.tensor(cells, dtype=torch.double)
 
 
 def shown(weights, mask=None):
@@ -165,3 +175,30 @@ def maps(layers=2, heads=3, queries=5, keys=7, seed=1, causal=False, even=False,
 
 def weights(some, layer=0, head=0):
     return (some.layers[layer][head].double() / 255) ** 2
+
+
+def spots(page, rows, cols):
+    """Points over each cell, found by going over the canvas: {(row, col): [(x, y), ...]}."""
+    found = {}
+    for x, y, text in page.locator("canvas").first.evaluate(SCAN):
+        query, key = re.fullmatch("[^\\w.<]*(\\S+?)\\W* → [^\\w.<]*(\\S+?)”.*", text).groups()
+        found.setdefault((rows.index(query), cols.index(key)), []).append((x, y))
+    return found
+
+
+def middle(points):
+    return tuple(sum(part) // len(points) for part in zip(*points))
+
+
+def colours(page, places):
+    """The colour in the middle of each cell, as it is seen."""
+    picture = Image.open(io.BytesIO(page.locator("canvas").first.screenshot())).convert("RGB")
+    return {cell: picture.getpixel(middle(points)) for cell, points in places.items()}
+
+
+def focused(page, attribute):
+    return page.evaluate("name => document.activeElement.shadowRoot?.activeElement.getAttribute(name)", attribute)
+
+
+def pixels(page):
+    return page.locator("canvas").first.evaluate("canvas => canvas.toDataURL()")

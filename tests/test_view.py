@@ -119,7 +119,7 @@ LINKS = r"https?://(?!www\.w3\.org/2000/svg)|<link|@import|url\("
 
 
 def test_a_still_page_needs_nothing_else(tmp_path):
-    picture = view.mask(masks.causal.dense(5, 7), ["</script><b>", *"abcd"], "abcdefg", title=NASTY_TITLE)
+    picture = view.bars(["</script><b>", "b"], {"one": [0.25, 0.5]}, NASTY_TITLE)
     page = picture.save(tmp_path / "x.html").read_text(encoding="utf-8")
     assert not re.search(LINKS, page)
     sources = re.findall(r'(?:src|srcset|href)="([^"]*)"', page)

@@ -105,6 +105,11 @@ class Rotary(Positions):
         pairs = torch.arange(self.width // 2, device=device)
         return torch.arange(length, device=device)[:, None] / self.base ** (2 * pairs / self.width)
 
+    def agreement(self, length: int) -> Float[Tensor, "position position"]:
+        """The cosine of a vector turned at one position and itself turned at another, mean over all vectors."""
+        angles = self.table(length)
+        return (angles[:, None] - angles[None]).cos().mean(-1)
+
     def turn(self, heads: Float[Tensor, "batch head position dim"], start: int = 0) -> Tensor:
         stop = start + heads.shape[2]
         if stop > len(self.cos):
@@ -112,6 +117,29 @@ class Rotary(Positions):
         first, second = heads.chunk(2, dim=-1)
         turned = torch.cat((-second, first), dim=-1)
         return heads * self.cos[start:stop].to(heads.dtype) + turned * self.sin[start:stop].to(heads.dtype)
+
+
+def alibi(length: int, heads: int) -> Float[Tensor, "head query key"]:
+    """What attention with linear biases adds to the scores: minus the distance back, times a slope for each head.
+
+    The slopes fall geometrically from 2^(-8 / heads) to 2^-8 (Press et al. 2022, section 3). Keys ahead of the query,
+    which a causal mask forbids, have the bias 0.
+
+    >>> alibi(3, heads=2)[0]
+    tensor([[-0.0000, -0.0000, -0.0000],
+            [-0.0625, -0.0000, -0.0000],
+            [-0.1250, -0.0625, -0.0000]])
+    """
+    slopes = 2.0 ** (-8 * torch.arange(1, heads + 1) / heads)
+    places = torch.arange(length)
+    return -slopes[:, None, None] * (places[:, None] - places).clamp(min=0)
+
+
+def relative(length: int, dim: int) -> Float[Tensor, "query key"]:
+    """The cosine of each distance with distance 0, where distances stand as sinusoids (Dai et al. 2019, 3.3)."""
+    places = torch.arange(length)
+    vectors = sinusoids((places[:, None] - places).flatten(), dim)
+    return nn.functional.cosine_similarity(vectors, sinusoids(torch.arange(1), dim)).view(length, length)
 
 
 KINDS = {"none": Positions, "learned": Learned, "sinusoidal": Sinusoidal, "rotary": Rotary}

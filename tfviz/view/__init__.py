@@ -2,8 +2,7 @@
 
 from tfviz.view.bertviz import bertviz
 from tfviz.view.explore import alignment, compare, head, heads, links, live, sources, steps, words
-from tfviz.view.figures import mask
-from tfviz.view.labs import gates, masks, positions, similarity
+from tfviz.view.labs import gates, mask, masks, positions, similarity
 from tfviz.view.page import View
 from tfviz.view.palette import theme
 from tfviz.view.picture import Picture

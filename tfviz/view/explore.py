@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tfviz.look.maps import AttentionMaps
-from tfviz.view import figures, sentences, sides
+from tfviz.view import figures, prose, sentences, sides
 from tfviz.view.packed import pack
 from tfviz.view.page import View
 from tfviz.view.picture import Picture
@@ -74,7 +74,7 @@ def words(
     budget: float = BUDGET,
 ) -> View:
     """The sentence itself, shaded by what one of its words looks at; by default its last."""
-    picture = sentences.words(maps, layer, head, row, title)
+    picture = prose.words(maps, layer, head, row, title)
     locked = [] if row is None else [row % maps.shape[2]]
     state = {"mode": "words", **_at(maps, layer, head), "rows": locked}
     return view(picture, {"": maps}, state, title, budget=budget)

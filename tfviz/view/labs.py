@@ -12,7 +12,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from tfviz.shapes import Bool, Float
-from tfviz.view import plots, sides
+from tfviz.view import figures, plots
+from tfviz.view import panels as stills
 from tfviz.view.packed import Packed
 from tfviz.view.page import View
 
@@ -55,11 +56,23 @@ def masks(
     ]
     state = {"roles": roles, "at": {name: len(values) // 3 for name, values in tables.items()}, "rows": [], "cols": []}
     return View(
-        sides.mask_lab({n: v if len(v) > 1 else next(iter(v.values())) for n, v in tables.items()}, title),
+        stills.mask_lab({n: v if len(v) > 1 else next(iter(v.values())) for n, v in tables.items()}, title),
         {"kind": "masks", "title": title, "parts": [], "rules": described, "masks": packed.masks, "rows": rows,
          "cols": columns, "note": "", "state": state},
         packed.data,
     )  # fmt: skip
+
+
+def mask(
+    allowed: Bool[Tensor, "... query key"],
+    rows: Sequence[str] | None = None,
+    cols: Sequence[str] | None = None,
+    title: str = "Mask",
+) -> View:
+    """Which key each query may look at: filled where it may, hatched where not. The first of a batch and its heads."""
+    picture = figures.mask(allowed, rows, cols, title)
+    lab = masks({"the mask": allowed.reshape(-1, *allowed.shape[-2:])[0]}, rows, title, cols=cols)
+    return View(picture, lab.described, lab.data)
 
 
 def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *, trained: int | None = None) -> View:
@@ -80,7 +93,7 @@ def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *
             raise ValueError(f"{name} has the shape {list(table.shape)}; a table is position dim")
         panels = _panels(table.detach().cpu().float(), isinstance(table, Similarity), packed, trained)
         beyond = (
-            f"trained up to position {trained - 1}; what follows it has not seen"
+            f"trained on positions 0 to {trained - 1}; what lies past the line it has not seen"
             if trained and trained < len(table)
             else ""
         )
@@ -93,8 +106,10 @@ class Similarity(Tensor):
     """A table that already compares positions with positions."""
 
 
-def similarity(table: Float[Tensor, "position position"]) -> Tensor:
+def similarity(table: Tensor) -> Float[Tensor, "position position"]:
     """Mark a table as one that compares positions: a bias for each query and key, or scores of turned vectors."""
+    if table.dim() != 2 or table.shape[0] != table.shape[1]:
+        raise ValueError(f"a comparison is a table position position; this one has the shape {list(table.shape)}")
     return table.detach().cpu().float().as_subclass(Similarity)
 
 
@@ -135,7 +150,7 @@ def gates(
     panels = [_panel(name, table, numbers, columns, ["unit", "word"], packed) for name, table in turned.items()]
     sheets = [{"name": "all gates", "panels": panels, "tall": 240}]
     sheets += [{"name": panel["name"], "panels": [panel], "tall": 520} for panel in panels]
-    return View(sides.tables(turned, None, columns, title, "word", "unit"), _tables(title, sheets), packed.data)
+    return View(stills.tables(turned, None, columns, title, "word", "unit"), _tables(title, sheets), packed.data)
 
 
 def _panel(

@@ -1,45 +1,31 @@
-"""Drawings of attention on the sentence itself: lines between two columns of words, shaded text, gold alignments.
+"""Drawings of one set of words against another: lines between two columns, alignments with their gold cells.
 
 Weights keep the scale of the heatmaps: the square root, from the page (0) to the strongest ink (1). Vermillion marks
-what is not a weight: the word that was chosen, the cells that are gold.
+what is not a weight: here the cells that are gold, in running text (`prose`) the word that was chosen.
 """
 
-import re
-from collections.abc import Iterator, Sequence
-from functools import lru_cache
+from collections.abc import Sequence
 from typing import Any
 
-import matplotlib
 import numpy
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import RendererAgg
-from matplotlib.cm import ScalarMappable
 from matplotlib.collections import LineCollection
-from matplotlib.colors import PowerNorm, to_rgb, to_rgba
+from matplotlib.colors import to_rgba
 from matplotlib.figure import Figure
-from matplotlib.font_manager import FontProperties
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from tfviz.look.maps import AttentionMaps
 from tfviz.shapes import Float
-from tfviz.view.figures import LABELS, TICKS, heatmap, label, one, scale, soft, within
-from tfviz.view.palette import families, plain, printable, ramp
+from tfviz.view.figures import LABELS, heatmap, label, one, scale, soft
+from tfviz.view.palette import printable
 from tfviz.view.picture import Picture, headline
 
 LEAST = 0.02  # a weaker weight is no line
-STROKES: tuple[Any, ...] = (
-    "solid",
-    "dashed",
-    "dashdot",
-    "dotted",
-)  # heads 0-7, 8-15, ...: the eight colours come round again
+# heads 0-7, 8-15, ...: the eight colours come round again
+STROKES: tuple[Any, ...] = ("solid", "dashed", "dashdot", "dotted")
 MARK = "C6"  # vermillion: of the eight, the one that reads on both pages and on any shade
-MOST = 400  # words of running text
-LONGEST = 40  # characters of a word in it
-TOP, LINE, WIDE, SIZE = 0.36, 0.27, 6.8, 10  # running text: inches above it, between lines, inches of a line, points
-PAD = 0.02  # inches between a word and the edge of its shade
 
 
 def links(maps: AttentionMaps, layer: int = 0, heads: Sequence[int] = (0,), title: str | None = None) -> Picture:
@@ -80,50 +66,6 @@ def links(maps: AttentionMaps, layer: int = 0, heads: Sequence[int] = (0,), titl
     if max(len(maps.rows), len(maps.cols)) > LABELS:
         says += f", among the first {LABELS} words"
     return Picture(draw, f"{title}\n{len(maps.rows)} queries x {len(maps.cols)} keys; {says}")
-
-
-def words(
-    maps: AttentionMaps, layer: int = 0, head: int = 0, row: int | None = None, title: str | None = None
-) -> Picture:
-    """The sentence as running text, each word shaded by how much one of the queries looks at it.
-
-    Where keys are another sentence than queries, the queries' sentence stands above, unshaded.
-
-    Args:
-        row: which query, outlined in the picture; default: the last.
-
-    Raises:
-        IndexError: there is no such layer, head or row.
-        ValueError: there is no word.
-    """
-    weights, allowed = one(maps, layer, head)
-    within("row", row := len(weights) - 1 if row is None else row, len(weights), "queries")
-    looks, may = weights[row].numpy(), None if allowed is None else allowed[row].numpy()
-    title = title or f"Layer {layer}, head {head}: what “{_cut(maps.rows[row].strip(' '))}” looks at"
-    same = maps.rows == maps.cols
-    first = max(0, row - MOST + 1)  # of more words than a picture holds, the last ones up to the chosen one
-
-    def draw() -> Figure:
-        figure = Figure()
-        axes, down = figure.add_axes((0, 0, 1, 1)), TOP
-        if not same:
-            down = _text(axes, down, maps.rows, first, row, name="query")
-        start, marked, name = (first, row, "") if same else (0, None, "key")
-        tall = _text(axes, down, maps.cols, start, marked, looks, may, name) + 0.45
-        wide = max(2.8, axes.dataLim.x1) + 0.1
-        axes.set(xlim=(-0.05, wide - 0.05), ylim=(tall, 0))
-        axes.axis("off")
-        figure.set_size_inches(wide, tall)
-        _below(figure, (0.07 / wide, 0.22 / tall, 2.6 / wide, 0.1 / tall))
-        headline(figure, title)
-        figure.texts[-1].set(x=0.07 / wide, y=1 - 0.05 / tall)
-        return figure
-
-    top = numpy.argsort(-looks, kind="stable")[:3]
-    best = ", ".join(f"{maps.cols[key]!r} {looks[key]:.2g}" for key in top if looks[key] > 0)
-    return Picture(
-        draw, f"{title}\n{maps.rows[row]!r}, query {row} of {len(weights)}, looks most at: {best or 'nothing'}"
-    )
 
 
 def alignment(maps: AttentionMaps, gold: Sequence[tuple[int, int]] = (), title: str | None = None) -> Picture:
@@ -201,89 +143,3 @@ def _columns(axes: Axes, rows: Sequence[str], cols: Sequence[str], tall: int) ->
         side.spines[:].set_visible(False)
         offset = (-4 if align == "right" else 4, 2)
         side.annotate(name, where, offset, "axes fraction", "offset points", color=soft(), ha=align)
-
-
-def _below(figure: Figure, place: tuple[float, float, float, float]) -> None:
-    """The shades' meaning, under the text."""
-    shades = ScalarMappable(PowerNorm(0.5, 0, 1), ramp())
-    bar = figure.colorbar(shades, figure.add_axes(place), orientation="horizontal")
-    bar.set_ticks(TICKS, labels=[f"{tick:g}" for tick in TICKS])
-    bar.outline.set_color(matplotlib.rcParams["axes.edgecolor"])
-
-
-def _text(
-    axes: Axes,
-    down: float,
-    words: Sequence[str],
-    first: int,
-    marked: int | None,
-    looks: numpy.ndarray | None = None,
-    allowed: numpy.ndarray | None = None,
-    name: str = "",
-) -> float:
-    """Draws running text from `down`, in inches, and says where it ends."""
-    ink, page = (matplotlib.rcParams[key] for key in ("text.color", "figure.facecolor"))
-    shades, norm, line = ramp(), PowerNorm(0.5, 0, 1), 0
-    if name:
-        axes.text(PAD, down + 0.14, name, color=soft())
-        down += 0.22
-    for index, x, line, wide, text in _layout(words, first):
-        box = Rectangle((x + 0.005, down + line * LINE), wide - 0.01, LINE - 0.05, facecolor="none", linewidth=0)
-        colour = soft() if index is None else ink
-        if index is not None and allowed is not None and not allowed[index]:
-            box.set(hatch="//////", edgecolor=matplotlib.rcParams["hatch.color"])
-        elif index is not None and looks is not None:
-            shade = shades(float(norm(looks[index])))
-            colour = max((ink, page), key=lambda colour: abs(numpy.log(_light(colour) / _light(shade))))
-            box.set_facecolor(shade)
-        axes.add_patch(box)
-        if index is not None and index == marked:
-            axes.add_patch(Rectangle(box.get_xy(), wide - 0.01, LINE - 0.05, fill=False, edgecolor=MARK, linewidth=1.6))
-        axes.text(x + wide / 2, down + line * LINE + 0.155, text, color=colour, fontsize=SIZE, ha="center")
-    return down + (line + 1) * LINE + 0.12
-
-
-def _layout(words: Sequence[str], first: int) -> Iterator[tuple[int | None, float, int, float, str]]:
-    """For each piece of text: which word (None: a sign), inches from the left, line, inches of width, letters."""
-    apart = 0.0 if any(" " in word for word in words) else 0.05  # words may bring their own spaces
-    space, x, line = _inches("n n") - _inches("nn"), 0.0, 0
-    for index, text, ends in _pieces(words, first):
-        letters = text.strip(" ") or text
-        before, after = text.split(letters, 1)
-        wide = max(0.05, _inches(letters) if letters.strip() else space * len(letters)) + 2 * PAD
-        x += space * len(before) + apart * (x > 0)
-        if x > 0 and x + wide > WIDE and letters != "␊":
-            x, line = 0.0, line + 1
-        yield index, x, line, wide, letters
-        x += wide + space * len(after)
-        if ends:
-            x, line = 0.0, line + 1
-
-
-def _pieces(words: Sequence[str], first: int) -> Iterator[tuple[int | None, str, bool]]:
-    """The words from the first one on, each in two where a line ends within, and signs for those left out."""
-    last = min(first + MOST, len(words))
-    if first:
-        yield None, f"… {first} before ", False
-    for index in range(first, last):
-        for part in re.findall(r"[^\n]*\n|[^\n]+", words[index]) or [""]:
-            yield index, _cut(part), part.endswith("\n")
-    if last < len(words):
-        yield None, f" … {len(words) - last} more", False
-
-
-def _cut(word: str) -> str:
-    shown = plain(word) or "∅"
-    return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
-
-
-def _light(colour: Any) -> float:
-    """Such that the ratio of two is their contrast, as WCAG measures it."""
-    return float(numpy.dot(numpy.array(to_rgb(colour)) ** 2.2, (0.2126, 0.7152, 0.0722))) + 0.05
-
-
-@lru_cache(4096)
-def _inches(text: str) -> float:
-    """How wide running text is where it is saved as PNG; hinted letters are wider than drawn ones, as in SVG."""
-    face = FontProperties(family=list(families()), size=SIZE)
-    return RendererAgg(1, 1, 200).get_text_width_height_descent(text, face, False)[0] / 200

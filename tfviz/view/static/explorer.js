@@ -132,12 +132,20 @@ export class Explorer {
     if (mode === "head") this.stage.show(panels, { ...look(), ...within }, width);
     else if (mode === "lines") this.stage.show(separate.map((grid, i) => ({ grid, head: this.heads[i][1], name: `${this.heads[i].join(".")}` })), { ...within, least: store.get("least"), most: store.get("most") }, width);
     else this.words(within);
+    if (mode === "head" && (within.rows.length || within.cols.length)) frame.says(this.locked(within));
     return undefined;
   }
 
   words({ rows, cols }) {
     const by = this.store.get("direction") === "by", [last] = (by ? cols : rows).slice(-1);
     this.stage.show(this.shown, last ?? (by ? 0 : this.shown.rows.length - 1), by);
+  }
+
+  // What the locked words look at most, and what looks most at the locked keys.
+  locked({ rows, cols }) {
+    const { shown } = this, name = (side, i) => `“${label(shown[side][i], 40)}”`;
+    const top = (side, other, along) => (i) => `${name(side, i)} ${along === "row" ? "→" : "←"} ${shown.strongest(i, along, 3).map(([j, value]) => `${name(other, j)} ${two(value)}`).join(", ") || "nothing"}`;
+    return [...rows.map(top("rows", "cols", "row")), ...cols.map(top("cols", "rows", "col"))].slice(0, 8).join("\n");
   }
 
   async panels(first, whole) {

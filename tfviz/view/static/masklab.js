@@ -19,7 +19,7 @@ export class MaskLab {
     this.formula = h("span", { class: "formula", role: "status" });
     this.warning = h("span", { class: "warning", role: "status" });
     this.controls = rules.map((rule) => this.rule(rule));
-    frame.body.append(h("div", { class: "controls" }, h("div", { class: "rules" }, ...this.controls.map(({ element }) => element)), this.formula, this.warning));
+    frame.body.append(h("div", { class: "controls", hidden: rules.length === 1 && rules[0].values.length === 1 }, h("div", { class: "rules" }, ...this.controls.map(({ element }) => element)), this.formula), this.warning);
     frame.zoom((factor) => this.stage.zoom(factor));
     this.close = frame.open();
   }

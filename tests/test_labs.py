@@ -1,0 +1,111 @@
+"""The laboratories beside attention, as Python makes them: what they are given, refuse and send."""
+
+import zlib
+
+import numpy
+import pytest
+import torch
+
+from tfviz import view
+from tfviz.layers import masks, positions
+from tfviz.view.labs import Similarity
+
+WORDS = ["one", "two", "three", "four", "five"]
+
+
+def floats(lab, panel):
+    start, length = panel["data"]
+    numbers = numpy.frombuffer(lab.data[start : start + length], "<f4")
+    return numbers.reshape(len(panel["rows"]), len(panel["cols"]))
+
+
+def bits(lab, number):
+    start, length = lab.described["masks"][number]
+    cells = numpy.unpackbits(numpy.frombuffer(zlib.decompress(lab.data[start : start + length]), numpy.uint8))
+    shape = len(lab.described["rows"]), len(lab.described["cols"])
+    return cells[: shape[0] * shape[1]].reshape(shape).astype(bool)
+
+
+def test_a_mask_lab_holds_every_predicate_at_every_size():
+    sizes = {size: masks.window(size).dense(5, 7) for size in (1, 2, 6)}
+    lab = view.masks({"causal": masks.causal.dense(5, 7), "window": sizes}, WORDS, cols=list("abcdefg"))
+    causal, window = lab.described["rules"]
+    assert (causal["values"], window["values"]) == ([""], ["1", "2", "6"])
+    assert (bits(lab, causal["masks"][0]) == masks.causal.dense(5, 7)[0, 0].numpy()).all()
+    for size, number in zip(sizes, window["masks"]):
+        assert (bits(lab, number) == sizes[size][0, 0].numpy()).all()
+    assert lab.described["state"]["roles"] == {"causal": "all"}
+
+
+TABLE = torch.ones(5, 5, dtype=torch.bool)
+WRONG_MASKS = [
+    (lambda: view.masks({}), ValueError, "one shape"),
+    (lambda: view.masks({"a": TABLE, "b": TABLE[:3]}), ValueError, r"\(3, 5\), \(5, 5\)"),
+    (lambda: view.masks({"a": {}}), ValueError, "'a' has no tables"),
+    (lambda: view.masks({"a": torch.ones(2, 3, 5, 5)}), ValueError, r"\[2, 3, 5, 5\]"),
+    (lambda: view.masks({"a": TABLE}, ["one"]), ValueError, "1 words, the tables have 5 queries"),
+    (lambda: view.masks({"a": TABLE}, use={"b": "all"}), LookupError, "rules are a"),
+    (lambda: view.masks({"a": TABLE}, use={"a": "some"}), LookupError, "uses are all, any, not, off"),
+    (lambda: view.positions({}), ValueError, "no tables"),
+    (lambda: view.positions(torch.rand(3)), ValueError, r"\[3\]"),
+    (lambda: view.positions(torch.full((3, 4), torch.nan)), ValueError, "not finite"),
+    (lambda: view.similarity(torch.rand(3)), ValueError, "position position"),
+    (lambda: view.gates({}), ValueError, "one shape"),
+    (lambda: view.gates({"a": torch.rand(3, 4)}, ["one"]), ValueError, "1 words, the tables have 3 steps"),
+    (lambda: view.gates({"a": torch.rand(0, 4)}), ValueError, "size 0"),
+]
+
+
+@pytest.mark.parametrize(("make", "error", "says"), WRONG_MASKS)
+def test_what_makes_no_sense_is_refused(make, error, says):
+    with pytest.raises(error, match=says):
+        make()
+
+
+def test_positions_are_shown_with_how_alike_they_are():
+    table = positions.sinusoids(torch.arange(9), 6)
+    lab = view.positions({"sinusoidal": table, "ALiBi": view.similarity(positions.alibi(9, 4)[1])}, trained=5)
+    first, second = lab.described["sheets"]
+    shown, alike = first["panels"]
+    numpy.testing.assert_array_equal(floats(lab, shown), table.numpy())
+    cosine = torch.nn.functional.cosine_similarity(table[:, None], table[None], dim=-1)
+    numpy.testing.assert_allclose(floats(lab, alike), cosine.numpy(), atol=1e-6)
+    assert (shown["borders"], alike["borders"]) == ([["rows", 5]], [["rows", 5], ["cols", 5]])
+    (bias,) = second["panels"]
+    numpy.testing.assert_array_equal(floats(lab, bias), positions.alibi(9, 4)[1].numpy())
+    assert bias["scale"] == "signed"
+    assert isinstance(view.similarity(table[:6]), Similarity)
+
+
+def test_gates_stand_word_by_word():
+    gates = {"input": torch.rand(5, 3), "cell": torch.randn(5, 3) * 2}
+    lab = view.gates(gates, WORDS)
+    everything, *single = lab.described["sheets"]
+    assert [panel["name"] for panel in everything["panels"]] == [sheet["name"] for sheet in single] == list(gates)
+    for panel in everything["panels"]:
+        numpy.testing.assert_array_equal(floats(lab, panel), gates[panel["name"]].T.numpy())
+        assert panel["cols"] == WORDS
+    assert [panel["scale"] for panel in everything["panels"]] == ["share", "signed"]
+
+
+def test_linear_biases_are_the_papers():
+    slopes = -positions.alibi(3, 8)[:, 2, 1]
+    assert slopes.tolist() == [2.0**-n for n in range(1, 9)]  # Press et al. 2022, section 3, for 8 heads
+    bias = positions.alibi(5, 4)
+    for head, query, key in torch.cartesian_prod(torch.arange(4), torch.arange(5), torch.arange(5)).tolist():
+        assert bias[head, query, key] == -(2.0 ** (-2 * (head + 1))) * max(0, query - key)
+
+
+def test_rotary_agreement_is_the_score_of_a_vector_with_itself():
+    kind = positions.Rotary(7, 10, 1)
+    vectors = torch.nn.functional.normalize(torch.randn(4000, 10, generator=torch.Generator().manual_seed(0)), dim=-1)
+    turned = kind.turn(vectors[:, None, None].expand(-1, 1, 7, -1))[:, 0]
+    scores = torch.einsum("nid,njd->ij", turned, turned) / len(vectors)
+    torch.testing.assert_close(kind.agreement(7), scores, atol=0.02, rtol=0)
+
+
+def test_relative_positions_depend_on_the_distance_alone():
+    table = positions.relative(6, 8)
+    for distance in range(6):
+        assert table.diagonal(distance).unique().numel() == 1 or table.diagonal(distance).std() < 1e-6
+    torch.testing.assert_close(table.diagonal(), torch.ones(6))

@@ -1,0 +1,98 @@
+"""Pictures of tables and masks in panels: what they draw, exactly, and what they refuse."""
+
+import numpy
+import pytest
+import torch
+from test_view_sides import NASTY, SHAPES, draws, maps, sound
+from test_view_sides import panels as drawn
+
+from tfviz.view import panels
+
+
+def gates(names=("input", "forget"), rows=6, cols=5):
+    draw = torch.Generator().manual_seed(3)
+    return {name: torch.rand(rows, cols, generator=draw) for name in names}
+
+
+def rules(size=6):
+    causal = torch.ones(size, size, dtype=torch.bool).tril()
+    return {"causal": causal, "window": {2: causal.triu(-1), 4: causal}, "not itself": ~torch.eye(size).bool()}
+
+
+VIEWS = {
+    "tables": lambda: panels.tables(
+        {**gates(), "cell": gates()["input"] - 0.5}, cols="abcde", title="t", x="time", y="unit"
+    ),
+    "mask_lab": lambda: panels.mask_lab(rules()),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_is_a_picture_and_always_the_same(name, caplog, tmp_path):
+    sound(VIEWS[name], caplog, tmp_path)
+
+
+def test_any_text_can_stand_anywhere(caplog):
+    tables = {word: torch.rand(2, len(NASTY)) for word in NASTY}
+    draws(panels.tables(tables, rows=["$_$", "\ud800"], cols=NASTY, x="漢", y="$x_$"), caplog, "svg")
+    masks = {word: {"\ud800": torch.eye(3).bool()} for word in ("$x_$ $", "\ud800", "\n")}
+    draws(panels.mask_lab(masks, title="שלום"), caplog, "svg")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_any_shape_can_be_drawn(shape, caplog):
+    table = maps(*shape)[0, 0]
+    draws(panels.tables({"t": table}), caplog)
+    draws(panels.mask_lab({"t": table > 0.5}), caplog)
+
+
+def test_each_table_has_its_own_scale():
+    tables = {
+        "gate": torch.tensor([[0.0, 0.5]]),
+        "cell": torch.tensor([[-4.0, 2.0]]),
+        "tanh": torch.tensor([[-0.1, 0.2]]),
+    }
+    shown = drawn(panels.tables(tables, cols=["a", "b"]).figure())
+    norms = [axes.images[0].norm for axes in shown]
+    assert [(norm.vmin, norm.vmax) for norm in norms] == [(0, 1), (-4, 4), (-1, 1)]
+    assert [float(norm(0)) for norm in norms] == [0, 0.5, 0.5]
+    assert float(norms[0](0.5)) == 0.5
+    assert [[tick.get_text() for tick in axes.get_xticklabels()] for axes in shown] == [["a", "b"], [], []]
+    assert [axes.get_ylabel() for axes in shown] == list(tables)
+    (signed,) = drawn(panels.tables({"gate": tables["gate"]}, signed=True).figure())
+    assert (signed.images[0].norm.vmin, signed.images[0].norm.vmax) == (-1, 1)
+
+
+def test_a_table_may_hold_what_is_no_number(caplog):
+    draws(panels.tables({"t": torch.tensor([[0.5, torch.nan, torch.inf]]), "u": torch.full((2, 3), torch.nan)}), caplog)
+
+
+def test_all_masks_together_are_their_intersection():
+    picture = panels.mask_lab(rules())
+    shown = drawn(picture.figure())
+    assert [axes.get_xlabel() for axes in shown] == ["causal", "window = 2", "not itself", "all together"]
+    masked = [numpy.ma.getmaskarray(axes.images[0].get_array()) for axes in shown]
+    assert all(axes.patch.get_hatch() for axes in shown)
+    numpy.testing.assert_array_equal(masked[3], masked[0] | masked[1] | masked[2])
+    assert (masked[1] == ~rules()["window"][2].numpy()).all()
+    assert "1 of 6 rows have no key left" in picture.summary
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: panels.tables({}), r"none"),
+        (lambda: panels.tables({"a": torch.zeros(3)}), r"\[3\]"),
+        (lambda: panels.tables({"a": torch.zeros(0, 3)}), r"\[0, 3\]"),
+        (lambda: panels.tables({"a": torch.zeros(2, 3), "b": torch.zeros(2, 4)}), r"\[2, 3\].*\[2, 4\]"),
+        (lambda: panels.tables(gates(), cols=["a"]), r"cols has 1 words.*\[6, 5\]"),
+        (lambda: panels.tables(gates(), rows=["a"]), r"rows has 1 words.*\[6, 5\]"),
+        (lambda: panels.mask_lab({}), r"none"),
+        (lambda: panels.mask_lab({"a": {}}), r"'a' has no settings"),
+        (lambda: panels.mask_lab({"a": torch.eye(2).bool()[0]}), r"\[2\]"),
+        (lambda: panels.mask_lab({"a": torch.eye(2).bool(), "b": torch.eye(3).bool()}), r"\[3, 3\]"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(make, says):
+    with pytest.raises(ValueError, match=says):
+        make()
