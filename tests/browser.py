@@ -23,6 +23,7 @@ COUNTS = """const wait = Response.prototype.arrayBuffer; window.unpacking = 0; R
 SETTLED = """async () => { let calm = 0; while (calm < 2) {
     await new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)));
     calm = window.unpacking ? 0 : calm + 1; } }"""
+READING = re.compile("(?s)“(.*)” → “(.*)”  (.*)")
 SCAN = """canvas => { const { left, top, width, height } = canvas.getBoundingClientRect(), found = [];
     const status = canvas.getRootNode().querySelector('.status'), go = (kind, x, y) => canvas.dispatchEvent(
         new PointerEvent(kind, { clientX: left + x, clientY: top + y }));
@@ -129,12 +130,16 @@ def named(page):
 
 def says(page):
     """The line that reads the cursor, without the signs that keep right-to-left words in their place."""
-    return re.sub("[\u2066-\u2069]", "", page.locator(".status").text_content())
+    return plain(page.locator(".status").text_content())
+
+
+def plain(text):
+    return re.sub("[\u2066-\u2069]", "", text)
 
 
 def read(page):
     """The words and the number under the cursor: (query, key, number)."""
-    found = re.fullmatch("(?s)“(.*)” → “(.*)”  (.*)", says(page))
+    found = READING.fullmatch(says(page))
     return found and found.groups()
 
 
@@ -181,7 +186,7 @@ def spots(page, rows, cols):
     """Points over each cell, found by going over the canvas: {(row, col): [(x, y), ...]}."""
     found = {}
     for x, y, text in page.locator("canvas").first.evaluate(SCAN):
-        query, key = re.fullmatch("[^\\w.<]*(\\S+?)\\W* → [^\\w.<]*(\\S+?)”.*", text).groups()
+        query, key, _ = READING.fullmatch(plain(text)).groups()
         found.setdefault((rows.index(query), cols.index(key)), []).append((x, y))
     return found
 

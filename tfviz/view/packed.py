@@ -8,6 +8,7 @@ largest weight of each `block` x `block` cells.
 from __future__ import annotations
 
 import hashlib
+import math
 import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -21,6 +22,7 @@ from tfviz.shapes import UInt8
 
 CELLS = 64_000_000  # what a page unpacks at most, in cells of all heads
 LEVEL = 6  # of zlib
+LARGE = 4_000_000  # cells of a head
 
 
 class Packed:
@@ -59,8 +61,9 @@ def packbits(allowed: Tensor) -> bytes:
 
 
 def deflated(codes: UInt8[Tensor, "query key"], allowed: Tensor | None, level: int = LEVEL) -> bytes:
-    """The cells of a head that may be looked at, row by row."""
-    return zlib.compress((codes if allowed is None else codes[allowed]).numpy().tobytes(), level)
+    """The cells of a head that may be looked at, row by row; a large head is packed fast rather than tight."""
+    cells = codes if allowed is None else codes[allowed]
+    return zlib.compress(cells.numpy().tobytes(), 1 if cells.numel() > LARGE else level)
 
 
 def blocks(codes: UInt8[Tensor, "query key"], size: int) -> UInt8[Tensor, "down across"]:
@@ -78,42 +81,50 @@ def pack(
     Args:
         budget: bytes that all of it may take, as base64.
         first: the layer and head that is shown first, which is kept whole as long as anything is.
+
+    Raises:
+        ValueError: the budget is too small for anything.
     """
-    cells = sum(maps.shape[0] * maps.shape[1] * maps.shape[2] * maps.shape[3] for maps in parts.values())
-    if cells <= CELLS:
-        packed = Packed()
-        made = [_part(name, maps, packed, 1, (), budget) for name, maps in parts.items()]
-        if all(made):
-            return [part for part in made if part], packed, ""
-    return _coarse(parts, budget, first, cells)
-
-
-def _coarse(
-    parts: Mapping[str, AttentionMaps], budget: float, first: tuple[int, int], cells: int
-) -> tuple[list[dict[str, Any]], Packed, str]:
+    cells = sum(math.prod(maps.shape) for maps in parts.values())
     longest = max(max(maps.shape[2:]) for maps in parts.values())
     start = 2
-    while cells / start**2 > min(CELLS, budget):
+    while cells / start**2 > min(CELLS, 0.6 * budget):
         start *= 2
     sizes = [start << i for i in range(16) if start << i <= max(start, longest // 16)]
-    for full, block in ((full, block) for full in ([first], []) for block in sizes):
+    kept: dict[tuple[str, int, int], bytes] = {}  # heads in full are deflated once, however many sizes are tried
+    tries = [(1, True)] * (cells <= CELLS) + [(size, True) for size in sizes] + [(size, False) for size in sizes]
+    for block, whole in tries:
+        if whole and block > 1 and sum(map(len, kept.values())) * 4 / 3 > budget:
+            continue
         packed = Packed()
-        made = [_part(name, maps, packed, block, full, budget) for name, maps in parts.items()]
+        made = [
+            _part(name, maps, packed, block, first if whole else None, budget, kept) for name, maps in parts.items()
+        ]
         if all(made):
-            break
-    else:
-        raise ValueError(f"not even blocks of {sizes[-1]} x {sizes[-1]} cells fit into a budget of {budget:,} bytes")
-    whole = sum(blob[2] == 1 for part in made if part for blob in part["blobs"])
-    total = sum(len(part["blobs"]) for part in made if part)
-    note = (
+            described = [part for part in made if part]
+            return described, packed, "" if block == 1 else _left(described, block, budget)
+        kept = {key: piece for key, piece in kept.items() if key[1:] == first}
+    raise ValueError(f"not even blocks of {sizes[-1]} x {sizes[-1]} cells fit into a budget of {budget:,.0f} bytes")
+
+
+def _left(parts: Sequence[dict[str, Any]], block: int, budget: float) -> str:
+    """What was left out, in a sentence."""
+    whole = sum(blob[2] == 1 for part in parts for blob in part["blobs"])
+    total = sum(len(part["blobs"]) for part in parts)
+    return (
         f"{whole} of {total} heads {'is' if whole == 1 else 'are'} here in full, the others as the largest weight of "
         f"each {block} × {block} cells: all would take more than the view's budget of {budget / 1e6:.3g} MB."
     )
-    return [part for part in made if part], packed, note
 
 
 def _part(
-    name: str, maps: AttentionMaps, packed: Packed, block: int, whole: Sequence[tuple[int, int]], budget: float
+    name: str,
+    maps: AttentionMaps,
+    packed: Packed,
+    block: int,
+    whole: tuple[int, int] | None,
+    budget: float,
+    kept: dict[tuple[str, int, int], bytes],
 ) -> dict[str, Any] | None:
     """One part, or None as soon as all that is packed is more than the budget."""
     layers, heads, *_ = maps.shape
@@ -125,14 +136,15 @@ def _part(
             allowed = maps.allowed(layer, head)
             if masks is not None and allowed is not None:
                 where = (allowed.data_ptr(), *allowed.stride())
-                known.setdefault(where, -1)
-                if known[where] < 0:
+                if where not in known:
                     known[where] = packed.mask(allowed)
                 masks.append(known[where])
-            codes = maps.packed(layer, head)
-            full = block == 1 or (layer, head) in whole
-            piece = deflated(codes, allowed) if full else deflated(blocks(codes, block), None)
-            blobs.append([*packed.add(piece), 1 if full else block])
+            if block > 1 and (layer, head) != whole:
+                blobs.append([*packed.add(deflated(blocks(maps.packed(layer, head), block), None)), block])
+            else:
+                at = (name, layer, head)
+                kept[at] = kept.get(at) or deflated(maps.packed(layer, head), allowed)
+                blobs.append([*packed.add(kept[at]), 1])
             if packed.size * 4 / 3 > budget:
                 return None
     return {

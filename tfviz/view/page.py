@@ -19,7 +19,7 @@ MODULES = (
     "table", "takeaway", "frame", "controls", "stages", "explorer", "masklab", "tables", "page",
 )  # fmt: skip
 IMPORT = re.compile(r"^import .*;\n", re.MULTILINE)
-SPACE = re.compile(r"^ +|^ *//.*\n", re.MULTILINE)
+SPACE = re.compile(r"^ +|^ *//.*\n| +// .*$", re.MULTILINE)
 EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 PAGE_STYLE = """body { font: 15px/1.5 system-ui, sans-serif; margin: 1.5rem auto; max-width: 1400px; padding: 0 1rem;
 background: Canvas; color: CanvasText } img { max-width: 100% }"""

@@ -24,7 +24,11 @@ export class Frame {
 
   // Puts the parts together and begins to follow width, colours and choices; returns what ends it.
   open() {
-    const { body, takes, store } = this, redraw = () => { this.asked ??= requestAnimationFrame(() => { this.asked = null; this.restyle(); takes.redraw(); }); };
+    const { body, takes, store } = this, redraw = () => {
+      if (this.asked) return;
+      this.asked = true; // all that one event changes is drawn once, and before the next frame
+      queueMicrotask(() => { this.asked = false; if (!this.closed) { this.restyle(); takes.redraw(); } });
+    };
     this.buttons.hidden = !this.zooms;
     body.append(this.place, h("div", { class: "below" }, this.buttons, this.status), this.foot);
     this.restyle();
@@ -34,7 +38,7 @@ export class Frame {
     body.ontransitionrun = (event) => { if (event.target === body) redraw(); };
     body.ontransitionend = body.ontransitionrun;
     const off = store.on(redraw);
-    return () => { sized.disconnect(); off(); cancelAnimationFrame(this.asked); this.host.shadowRoot.replaceChildren(); };
+    return () => { sized.disconnect(); off(); this.closed = true; this.host.shadowRoot.replaceChildren(); };
   }
 
   restyle() {

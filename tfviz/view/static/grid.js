@@ -57,19 +57,14 @@ export class Grid {
   half() {
     if (this.halves) return this.halves;
     const [n, m] = [this.rows.length, this.cols.length], [tall, wide] = [(n + 1) >> 1, (m + 1) >> 1];
-    const codes = new Uint8Array(tall * wide), state = new Uint8Array(tall * wide), zero = this.signed ? 128 : 0;
-    for (let row = 0; row < tall; row++) {
-      for (let col = 0; col < wide; col++) {
-        let best = zero, kind = 3;
-        for (let r = 2 * row; r < Math.min(2 * row + 2, n); r++) {
-          for (let c = 2 * col; c < Math.min(2 * col + 2, m); c++) {
-            const i = r * m + c;
-            if (this.state[i] < kind) kind = this.state[i];
-            if (Math.abs(this.codes[i] - zero) > Math.abs(best - zero)) best = this.codes[i];
-          }
-        }
-        codes[row * wide + col] = best;
-        state[row * wide + col] = kind;
+    const codes = new Uint8Array(tall * wide), state = new Uint8Array(tall * wide);
+    const stronger = this.signed ? (a, b) => (Math.abs(a - 128) > Math.abs(b - 128) ? a : b) : Math.max;
+    for (let row = 0, i = 0; row < tall; row++) {
+      const below = 2 * row + 1 < n ? m : 0; // at an odd edge a cell stands for the one that is not there
+      for (let col = 0, at = 2 * row * m; col < wide; col++, at += 2, i++) {
+        const right = 2 * col + 1 < m ? 1 : 0;
+        codes[i] = stronger(stronger(this.codes[at], this.codes[at + right]), stronger(this.codes[at + below], this.codes[at + below + right]));
+        state[i] = Math.min(this.state[at], this.state[at + right], this.state[at + below], this.state[at + below + right]);
       }
     }
     const every = (words) => words.filter((_, i) => i % 2 === 0);

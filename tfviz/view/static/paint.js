@@ -11,19 +11,24 @@ export function paint(grid, window, width, height, theme, ratio = 1) {
   const across = spans(window.x / shrink, window.wide / shrink, width, fine.cols.length);
   const down = spans(window.y / shrink, window.tall / shrink, height, fine.rows.length);
   const lut = theme.lut(grid), zero = grid.signed ? 128 : 0, period = Math.round(6 * ratio), thick = Math.max(1, Math.round(ratio));
+  const line = new Uint32Array(width), kinds = new Uint8Array(width); // of the row of cells that is being painted
   for (let y = 0; y < height; y++) {
-    for (let x = 0; x < width; x++) {
-      let best = zero, kind = 3;
-      for (let row = down[2 * y]; row <= down[2 * y + 1]; row++) {
-        for (let col = across[2 * x]; col <= across[2 * x + 1]; col++) {
-          const i = row * fine.cols.length + col;
-          if (fine.state[i] < kind) kind = fine.state[i];
-          if (Math.abs(fine.codes[i] - zero) > Math.abs(best - zero)) best = fine.codes[i];
+    const [from, to] = [down[2 * y], down[2 * y + 1]];
+    if (!y || from !== down[2 * y - 2] || to !== down[2 * y - 1]) {
+      for (let x = 0; x < width; x++) {
+        let best = zero, kind = 3;
+        for (let row = from; row <= to; row++) {
+          for (let col = across[2 * x]; col <= across[2 * x + 1]; col++) {
+            const i = row * fine.cols.length + col;
+            if (fine.state[i] < kind) kind = fine.state[i];
+            if (Math.abs(fine.codes[i] - zero) > Math.abs(best - zero)) best = fine.codes[i];
+          }
         }
+        [kinds[x], line[x]] = [kind, kind === OPEN ? lut[best] : theme.blank];
       }
-      const hatch = kind !== OPEN && kind !== ABSENT && (x + y) % period < thick;
-      pixels[y * width + x] = kind === OPEN ? lut[best] : hatch ? theme.hatched : theme.blank;
     }
+    pixels.set(line, y * width);
+    for (let x = 0; x < width; x++) if (kinds[x] !== OPEN && kinds[x] !== ABSENT && (x + y) % period < thick) pixels[y * width + x] = theme.hatched;
   }
   return image;
 }
