@@ -143,13 +143,18 @@ def read(page):
     return found and found.groups()
 
 
-def table(page):
-    """The table twin: its column heads, its row heads, and its cells as text."""
+def table(page, which=0):
+    """One table of the twin: its column heads, its row heads, and its cells as text."""
     twin = page.locator("details", has_text="Table").first
     if twin.get_attribute("open") is None:
         twin.locator("summary").click()
     settled(page)
-    heads, *rows = twin.locator("tr").evaluate_all("rows => rows.map(row => [...row.cells].map(c => c.innerText))")
+    heads, *rows = (
+        twin.locator("table")
+        .nth(which)
+        .locator("tr")
+        .evaluate_all("rows => rows.map(row => [...row.cells].map(c => c.innerText))")
+    )
     return heads[1:], [row[0] for row in rows], [row[1:] for row in rows]
 
 
@@ -207,3 +212,16 @@ def focused(page, attribute):
 
 def pixels(page):
     return page.locator("canvas").first.evaluate("canvas => canvas.toDataURL()")
+
+
+def takes(page, kind, tmp_path):
+    with page.expect_download(timeout=20_000) as download:
+        page.get_by_role("button", name=kind, exact=True).click()
+    assert download.value.suggested_filename.endswith("." + kind.lower())
+    path = tmp_path / f"taken.{kind.lower()}"
+    download.value.save_as(path)
+    return path
+
+
+def page_picture(page, where="html"):
+    return io.BytesIO(page.locator(where).first.screenshot())

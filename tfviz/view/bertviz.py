@@ -96,7 +96,7 @@ class _Page(Picture):
         body = BODY.format(id=self._name, png=data["image/png"], alt=html.escape(self.summary), script=self._script)
         return {"text/html": body, **data}, metadata
 
-    def _page(self) -> str:
+    def page(self) -> str:
         title = html.escape(self.summary.partition("\n")[0])
         return PAGE.format(title=title, body=self._repr_mimebundle_()[0]["text/html"])
 

@@ -74,11 +74,12 @@ class View(Picture):
         said = html.escape(_said(self.summary))
         light = base64.b64encode(self._png("light")).decode() if still else ""
         shown = f'<img src="data:image/png;base64,{light}" alt="{said}">' if still else f"<p>{said}</p>"
+        # a plain script: those of type module stay in a browser's memory after their view is gone
         return (
             f'<div class="tfviz" data-view="{name}">{shown}'
             f'<script type="application/json" class="tfviz-document">{described}</script>'
             f'<script type="text/plain" class="tfviz-data">{data}</script></div>'
-            f'<script type="module" data-view="{name}">{script()}wake("{name}");</script>'
+            f'<script data-view="{name}">(() => {{"use strict";\n{script()}wake("{name}");}})();</script>'
         )
 
     def still(self) -> tuple[dict[str, str], dict[str, Any]]:

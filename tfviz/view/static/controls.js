@@ -27,7 +27,10 @@ export class Controls {
     this.element = h("div", { class: "controls" }, this.mode.element, this.part.element, this.layer, this.chips, ...order.slice(1).map((name) => this[name].element));
   }
 
-  get shape() { return this.source.parts[this.store.get("part")]; }
+  get shape() {
+    const { parts, arrange } = this.source.document, part = parts[this.store.get("part")], both = arrange === "compare" ? parts : [part];
+    return { ...part, layers: Math.min(...both.map(({ layers }) => layers)), heads: Math.min(...both.map(({ heads }) => heads)) };
+  }
 
   show() {
     const { store } = this, mode = store.get("mode"), { layers, heads, groups } = this.shape, marked = store.get("marked");
@@ -51,11 +54,11 @@ export class Controls {
       this.layer.replaceChildren(this.layerList.element);
       this.layer.count = count;
     }
-    this.layerList.show(this.store.get("layer"));
+    this.layerList.show(Math.min(this.store.get("layer"), count - 1));
   }
 
   heads(count) {
-    const { store, theme } = this, layer = store.get("layer"), marked = store.get("marked");
+    const { store, theme } = this, layer = Math.min(store.get("layer"), this.shape.layers - 1), marked = store.get("marked");
     if (this.chips.childElementCount !== count) {
       this.chips.replaceChildren(...Array.from({ length: count }, (_, head) => h("button", {
         type: "button", class: "chip", title: "Shift or Ctrl: together with others", "aria-label": `head ${head}`,
@@ -63,7 +66,7 @@ export class Controls {
       }, String(head))));
     }
     [...this.chips.children].forEach((chip, head) => {
-      const on = marked.length ? marked.some(([l, other]) => l === layer && other === head) : head === store.get("head");
+      const on = marked.length ? marked.some(([l, other]) => l === layer && other === head) : head === Math.min(store.get("head"), count - 1);
       chip.setAttribute("aria-pressed", String(on));
       chip.style.setProperty("--head", theme.head(head));
     });

@@ -39,11 +39,11 @@ export function tabs(name, options, value, choose) {
     button.tabIndex = options[i][0] === now ? 0 : -1;
   });
   const element = h("div", { class: "tabs", role: "tablist", "aria-label": name, onkeydown: (event) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key], at = buttons.indexOf(event.target);
+    const open = buttons.filter((button) => !button.hidden), step = { ArrowRight: 1, ArrowLeft: -1 }[event.key], at = open.indexOf(event.target);
     if (!step || at < 0) return;
-    const next = (at + step + buttons.length) % buttons.length;
-    choose(options[next][0]);
-    buttons[next].focus();
+    const next = open[(at + step + open.length) % open.length];
+    choose(options[buttons.indexOf(next)][0]);
+    next.focus();
     event.preventDefault();
   } }, ...buttons);
   show(value);

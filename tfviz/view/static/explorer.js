@@ -3,7 +3,7 @@
 import { Controls, MODES } from "./controls.js";
 import { Frame } from "./frame.js";
 import { ABSENT, Grid, combine, difference, merge, sinks, without } from "./grid.js";
-import { label, two } from "./pen.js";
+import { quoted, two } from "./pen.js";
 import { sharpness } from "./sheet.js";
 import { HeadStage, LinesStage, SheetStage, WordsStage } from "./stages.js";
 import { headTable, table } from "./table.js";
@@ -13,7 +13,7 @@ const SEPARATORS = /^(\[SEP\]|\[CLS\]|\[PAD\]|<\/?s>|<pad>|<bos>|<eos>|<\|.*\|>|
 export class Explorer {
   constructor(host, source, store, takes) {
     Object.assign(this, { source, store, grids: new Map(), turn: 0 });
-    this.frame = new Frame(host, source.document, store, { ...takes, keys: HEAD_KEYS, shown: () => this.shown, drawing: () => this.stage.drawing, table: () => this.table(), redraw: () => this.refresh() });
+    this.frame = new Frame(host, source.document, store, { ...takes, keys: HEAD_KEYS, shown: () => this.panelsShown, drawing: () => this.stage.drawing, tables: () => this.tables(), redraw: () => this.refresh() });
     const { theme } = this.frame, { axes } = source.document;
     const does = { lock: (side, index) => this.lock(side, index), leave: () => this.leave(), says: (text) => this.frame.says(text), reading: (...cell) => this.reading(...cell) };
     this.stages = {
@@ -59,7 +59,12 @@ export class Explorer {
     if (event.target.matches("input, select")) return;
     if (step) this.store.set({ head: turn(this.store.get("head"), step, heads), marked: [] });
     else if (jump) this.store.set({ layer: turn(this.store.get("layer"), jump, layers), marked: [] });
-    else if (/^[1-4]$/.test(event.key)) [this.wanted] = [MODES[event.key - 1][0], this.store.set({ mode: MODES[event.key - 1][0] })];
+    else if (/^[1-4]$/.test(event.key)) {
+      const [mode] = MODES[event.key - 1];
+      if (mode === this.mode || (mode === "sheet" && layers * heads === 1)) return;
+      this.wanted = mode;
+      this.store.set({ mode });
+    }
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -68,7 +73,7 @@ export class Explorer {
   reading(grid, [row, col], name = "") {
     const { rows, cols } = grid, kind = grid.state[row * cols.length + col], before = name ? `${name}: ` : "";
     const value = kind === 0 ? (grid.block > 1 ? `at most ${two(grid.at(row, col))}` : two(grid.at(row, col))) : kind === ABSENT ? "not there yet" : "may not look";
-    return `${before}“${label(rows[row], 200)}” → “${label(cols[col], 200)}”  ${value}`;
+    return `${before}${quoted(rows[row], 200)} → ${quoted(cols[col], 200)}  ${value}`;
   }
 
   // Which heads are shown together.
@@ -126,6 +131,7 @@ export class Explorer {
     const separate = mode === "lines" ? await this.made(this.part, false, whole) : null;
     if (turn !== this.turn) return undefined;
     [this.shown] = together;
+    this.panelsShown = mode === "head" ? panels : [{ name: "", grid: this.shown, axes: this.axes }];
     const { rows, cols } = look(), within = { rows: rows.filter((i) => i < this.shown.rows.length), cols: cols.filter((i) => i < this.shown.cols.length) };
     frame.stage(this.stage.element, this.named());
     frame.buttons.hidden = mode !== "head";
@@ -143,17 +149,17 @@ export class Explorer {
 
   // What the locked words look at most, and what looks most at the locked keys.
   locked({ rows, cols }) {
-    const { shown } = this, name = (side, i) => `“${label(shown[side][i], 40)}”`;
+    const { shown } = this, name = (side, i) => quoted(shown[side][i], 40);
     const top = (side, other, along) => (i) => `${name(side, i)} ${along === "row" ? "→" : "←"} ${shown.strongest(i, along, 3).map(([j, value]) => `${name(other, j)} ${two(value)}`).join(", ") || "nothing"}`;
     return [...rows.map(top("rows", "cols", "row")), ...cols.map(top("cols", "rows", "col"))].slice(0, 8).join("\n");
   }
 
   async panels(first, whole) {
     const { arrange, parts } = this.source.document;
-    if (arrange !== "compare") return [{ name: "", grid: first }];
+    if (arrange !== "compare") return [{ name: "", grid: first, axes: this.axes }];
     const grids = await Promise.all(parts.map(async (_, i) => (await this.made(i, true, whole))[0]));
     const panels = grids.map((grid, i) => ({ name: parts[i].name, grid })), [a, b] = grids;
-    const alike = a.rows.length === b.rows.length && a.cols.length === b.cols.length;
+    const alike = a.rows.length === b.rows.length && a.cols.length === b.cols.length && String(a.kept) === String(b.kept);
     return alike ? [...panels, { name: `${parts[1].name} − ${parts[0].name}`, grid: difference(a, b) }] : panels;
   }
 
@@ -172,7 +178,7 @@ export class Explorer {
       if (performance.now() - drawn > 120) { show(); drawn = performance.now(); }
     }
     show();
-    this.shown = null;
+    this.shown = this.panelsShown = null;
   }
 
   named() {
@@ -184,10 +190,10 @@ export class Explorer {
     return `${part}layer ${this.heads[0][0]}, head ${this.heads[0][1]}`;
   }
 
-  table() {
+  tables() {
     const grids = this.grids.get(this.part);
-    if (this.mode === "sheet") return headTable(this.source.parts[this.part], (layer, head) => { const grid = grids?.get(`${layer}.${head}`); return grid ? two(sharpness(grid)) : "…"; });
-    return this.shown ? table(this.shown, this.axes) : null;
+    if (this.mode === "sheet") return [headTable(this.source.parts[this.part], (layer, head) => { const grid = grids?.get(`${layer}.${head}`); return grid ? two(sharpness(grid)) : "…"; })];
+    return (this.panelsShown ?? []).map(table);
   }
 }
 

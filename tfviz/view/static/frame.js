@@ -2,11 +2,11 @@
 
 import { h } from "./elements.js";
 import { download, png, svg } from "./takeaway.js";
-import { csv } from "./table.js";
+import { csvs } from "./table.js";
 import { Theme } from "./theme.js";
 
 export class Frame {
-  // takes: { page() -> Blob, keys, shown() -> Grid, drawing(), table(), redraw() }
+  // takes: { page() -> Blob, keys, shown() -> [{ name, grid, axes }], drawing(), tables(), redraw() }
   constructor(host, document, store, takes) {
     const shadow = host.shadowRoot ?? host.attachShadow({ mode: "open" });
     Object.assign(this, { host, document, store, takes, theme: new Theme(host, PALETTE) });
@@ -64,8 +64,7 @@ export class Frame {
 
   renewTable() {
     if (!this.twin.open) return;
-    const table = this.takes.table();
-    this.twin.lastChild.replaceChildren(table ?? "");
+    this.twin.lastChild.replaceChildren(...this.takes.tables());
   }
 
   zoom(change) {
@@ -83,7 +82,7 @@ export class Frame {
     const kinds = {
       PNG: async () => download(await png(this.titled(), this.theme.page), named("png")),
       SVG: () => download(svg(this.titled(), this.theme.page), named("svg")),
-      CSV: () => { const grid = this.takes.shown(); if (grid) download(new Blob([csv(grid)], { type: "text/csv" }), named("csv")); else this.says("open one head first: CSV holds the numbers of one"); },
+      CSV: () => { const panels = this.takes.shown(); if (panels) download(new Blob([csvs(panels)], { type: "text/csv" }), named("csv")); else this.says("open one head first: CSV holds the numbers of one"); },
       HTML: async () => download(await this.takes.page(), named("html")),
     };
     return h("div", { class: "away", role: "group", "aria-label": "Take away" }, h("span", {}, "Take away"),

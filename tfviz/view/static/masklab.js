@@ -3,7 +3,7 @@
 import { h, select, slider } from "./elements.js";
 import { Frame } from "./frame.js";
 import { Grid } from "./grid.js";
-import { label } from "./pen.js";
+import { quoted } from "./pen.js";
 import { HeadStage } from "./stages.js";
 import { table } from "./table.js";
 
@@ -13,7 +13,7 @@ export class MaskLab {
   constructor(host, source, store, takes) {
     const { rules, rows, cols, data } = source.document;
     Object.assign(this, { source, store, rules, rows, cols, data, tables: new Map() });
-    this.frame = new Frame(host, source.document, store, { ...takes, keys: MASK_KEYS, shown: () => this.shown, drawing: () => this.stage.drawing, table: () => table(this.shown, ["query", "key"]), redraw: () => this.refresh() });
+    this.frame = new Frame(host, source.document, store, { ...takes, keys: MASK_KEYS, shown: () => [{ name: "", grid: this.shown }], drawing: () => this.stage.drawing, tables: () => [table({ grid: this.shown })], redraw: () => this.refresh() });
     const { frame } = this;
     this.stage = new HeadStage(frame.theme, { says: (text) => frame.says(text), reading: (_, cell) => this.reading(cell), lock: (side, index) => this.lock(side, index), leave: () => store.set({ rows: [], cols: [] }) }, { legend: false });
     this.formula = h("span", { class: "formula", role: "status" });
@@ -62,7 +62,7 @@ export class MaskLab {
   }
 
   reading([row, col]) {
-    const why = this.why(row * this.cols.length + col), words = `“${label(this.rows[row], 60)}” → “${label(this.cols[col], 60)}”`;
+    const why = this.why(row * this.cols.length + col), words = `${quoted(this.rows[row])} → ${quoted(this.cols[col])}`;
     return `${words}  ${why.length ? `forbidden by ${why.join(" and ")}` : "may look"}`;
   }
 
@@ -71,14 +71,15 @@ export class MaskLab {
     const cells = this.rows.length * this.cols.length, state = new Uint8Array(cells), values = new Float32Array(cells);
     for (let cell = 0; cell < cells; cell++) {
       const open = this.why(cell).length === 0;
-      [state[cell], values[cell]] = [open ? 0 : 1, open ? 0.25 : 0];
+      [state[cell], values[cell]] = [open ? 0 : 1, open ? 1 : 0];
     }
     this.shown = Grid.of(this.rows, this.cols, values, state);
+    this.shown.codes = this.shown.codes.map((code) => code >> 1); // pale: allowed is not much
     this.controls.forEach(({ show }) => show());
     const either = this.used("any").map((rule) => this.named(rule)).join(" | "), all = [...this.used("all").map((rule) => this.named(rule)), ...this.used("not").map((rule) => `~${this.named(rule)}`)];
-    this.formula.textContent = [...all, ...(either ? [all.length ? `(${either})` : either] : [])].join(" & ") || "everything";
+    this.formula.textContent = [...all, ...(either ? [all.length && this.used("any").length > 1 ? `(${either})` : either] : [])].join(" & ") || "everything";
     const dead = this.rows.map((_, row) => row).filter((row) => this.shown.dead(row));
-    this.warning.textContent = dead.length ? `${dead.length === 1 ? "One query" : `${dead.length} queries`} may look at nothing: ${dead.slice(0, 5).map((row) => `“${label(this.rows[row])}”`).join(", ")}${dead.length > 5 ? " …" : ""}. A softmax over nothing is not a number.` : "";
+    this.warning.textContent = dead.length ? `${dead.length === 1 ? "One query" : `${dead.length} queries`} may look at nothing: ${dead.slice(0, 5).map((row) => quoted(this.rows[row], 18)).join(", ")}${dead.length > 5 ? " …" : ""}. A softmax over nothing is not a number.` : "";
     this.frame.stage(this.stage.element, `${state.reduce((sum, kind) => sum + (kind === 0), 0)} of ${cells} cells allowed`);
     this.stage.show([{ name: "", grid: this.shown }], { rows: this.store.get("rows"), cols: this.store.get("cols"), outlined: [] }, this.frame.width);
     this.frame.renewTable();

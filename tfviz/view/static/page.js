@@ -27,7 +27,7 @@ function saved(root, store, described, script) {
   clone.querySelector(".tfviz-document").textContent = JSON.stringify(state).replace(/</g, "\\u003c");
   page.head.prepend(h("meta", { charset: "utf-8" }), h("meta", { name: "viewport", content: "width=device-width" }), h("meta", { name: "color-scheme", content: "light dark" }));
   page.head.append(h("style", {}, PAGE_STYLE));
-  page.body.append(clone, h("script", { type: "module", "data-view": root.dataset.view }, script));
+  page.body.append(clone, h("script", { "data-view": root.dataset.view }, script));
   page.documentElement.lang = "en";
   return new Blob([`<!doctype html>\n${page.documentElement.outerHTML}\n`], { type: "text/html" });
 }

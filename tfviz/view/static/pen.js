@@ -10,20 +10,24 @@ export function label(word, longest = 18) {
   return points.length > longest ? shown + "…" : shown;
 }
 
+// A word in quotation marks, as part of a line: whatever way it is written, the line goes on from left to right.
+export const quoted = (word, longest = 60) => `“\u2068${label(word, longest)}\u2069”`;
+
 export function sign(character) {
   const point = character.codePointAt(0);
   if (point === 32) return "␣";
   if (point < 32) return String.fromCodePoint(0x2400 + point);
-  const unseen = (point >= 0x7f && point < 0xa0) || (point >= 0x200b && point <= 0x200f) || (point >= 0x2028 && point <= 0x202e)
-    || (point >= 0x2066 && point <= 0x2069) || (point >= 0xd800 && point <= 0xdfff) || point === 0xfeff;
-  return unseen ? `⟨${point.toString(16).toUpperCase()}⟩` : character;
+  return UNSEEN.test(character) || (point & 0xfffe) === 0xfffe ? `⟨${point.toString(16).toUpperCase()}⟩` : character;
 }
+
+// Controls, marks of direction, halves of characters; but not the joiners that make one emoji of several.
+const UNSEEN = /[\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]/u;
 
 // Two significant digits.
 export function two(value) {
   const size = Math.abs(value);
   if (size === 0) return "0";
-  if (size < 0.0001) return value.toExponential(0);
+  if (size < 0.0001) return value.toExponential(1).replace(".0e", "e");
   return String(Number(value.toPrecision(2)));
 }
 
@@ -110,7 +114,7 @@ export class SvgPen {
 }
 
 const n = (number) => Number(number.toFixed(2));
-const escaped = (string) => string.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
+const escaped = (string) => string.toWellFormed().replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd").replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 
 // How wide a text will be, in pixels.
 let ruler = null;

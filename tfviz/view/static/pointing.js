@@ -63,8 +63,8 @@ export function pointing(canvas, map, does) {
       cursor = [at()[0], event.key === "Home" ? 0 : m - 1];
       map.reveal(cursor);
       does.point(cursor);
-    } else if (keys[event.key]) {
-      keys[event.key](event);
+    } else if (keys[event.key] ?? keys[event.key.toLowerCase()]) {
+      (keys[event.key] ?? keys[event.key.toLowerCase()])(event);
       does.changed();
     } else return;
     event.preventDefault();

@@ -10,12 +10,11 @@ export class Sheet {
 
   place(part, width) {
     const { layers, heads, rows, cols } = part, left = 58, top = 26, gap = 4, right = width > 560 ? 56 : 0;
-    const wide = Math.min(150, (width - left - right - gap * heads) / heads), shape = Math.min(2, Math.max(0.5, rows.length / cols.length));
+    const wide = Math.max(6, Math.min(150, (width - left - right - gap * heads) / heads)), shape = Math.min(2, Math.max(0.5, rows.length / cols.length));
     const tall = Math.max(8, wide * shape);
-    Object.assign(this, { part, left, top, gap, wide, tall, width });
-    this.height = Math.max(top + layers * (tall + gap), right ? 110 : 0);
-    this.ends = left + heads * (wide + gap);
-    this.across = this.ends + right;
+    const ends = left + heads * (wide + gap), across = ends + right; // of the thumbnails; of all that is drawn
+    const height = Math.max(top + layers * (tall + gap), right ? 110 : 0);
+    Object.assign(this, { part, left, top, gap, wide, tall, ends, across, height, width: Math.max(width, across) });
     this.at = [Math.min(this.at[0], layers - 1), Math.min(this.at[1], heads - 1)];
     return this.height;
   }

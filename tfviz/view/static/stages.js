@@ -3,7 +3,7 @@
 import { h } from "./elements.js";
 import { Heatmap } from "./heatmap.js";
 import { Lines } from "./lines.js";
-import { CanvasPen } from "./pen.js";
+import { CanvasPen, quoted, two } from "./pen.js";
 import { pointing } from "./pointing.js";
 import { Sheet } from "./sheet.js";
 import { Words } from "./words.js";
@@ -60,7 +60,9 @@ export class HeadStage {
       this.panels[i].map.place(grid, (width - 16 * (beside - 1)) / beside);
       if (this.window && i) this.panels[i].map.window = this.panels[0].map.window;
     });
-    if (this.cursor && (this.cursor[0] >= panels[0].grid.rows.length || this.cursor[1] >= panels[0].grid.cols.length)) this.cursor = null;
+    const pointed = this.cursor;
+    if (pointed && !panels.some(({ grid }) => pointed[0] < grid.rows.length && pointed[1] < grid.cols.length)) this.cursor = null;
+    if (pointed) this.does.says(this.cursor ? this.reading(this.cursor) : "");
     this.draw();
   }
 
@@ -77,8 +79,8 @@ export class HeadStage {
   }
 
   reading(cell) {
-    return this.panels.filter(({ map }) => cell[0] < map.grid.rows.length && cell[1] < map.grid.cols.length)
-      .map(({ map }, i) => this.does.reading(map.grid, cell, this.names[i])).join("   ");
+    return this.panels.map(({ map }, i) => (cell[0] < map.grid.rows.length && cell[1] < map.grid.cols.length ? this.does.reading(map.grid, cell, this.names[i]) : ""))
+      .filter(Boolean).join("   ");
   }
 
   draw() {
@@ -96,7 +98,7 @@ export class HeadStage {
   }
 
   get drawing() {
-    const place = this.panels.map(({ canvas }) => [canvas.offsetLeft - this.element.offsetLeft, canvas.offsetTop - this.element.offsetTop]);
+    const from = this.element.getBoundingClientRect(), place = this.panels.map(({ canvas }) => { const { left, top } = canvas.getBoundingClientRect(); return [left - from.left, top - from.top]; });
     const far = (axis, size) => Math.max(...this.panels.map(({ map }, i) => place[i][axis] + map[size]));
     return { width: far(0, "width"), height: far(1, "height"), draw: (pen) => this.panels.forEach(({ map }, i) => { pen.from(...place[i]); this.paint(pen, map, i); pen.from(0, 0); }) };
   }
@@ -129,12 +131,10 @@ export class LinesStage {
   }
 
   reading(side, index) {
-    const { shown, labels } = this.lines, axis = side === "rows" ? 0 : 1, along = axis ? "col" : "row";
-    const pairs = shown.map(({ grid, name }) => `${name}: ` + grid.strongest(index, along, 3).map(([i, value]) => `“${labels[1 - axis][i]}” ${this.two(value)}`).join(", "));
-    return `“${labels[axis][index]}” ${axis ? "←" : "→"} ${pairs.join("; ")}`;
+    const { shown } = this.lines, axis = side === "rows" ? 0 : 1, along = axis ? "col" : "row";
+    const pairs = shown.map(({ grid, name }) => `${name}: ` + grid.strongest(index, along, 3).map(([i, value]) => `${quoted(shown[0].grid[side === "rows" ? "cols" : "rows"][i])} ${two(value)}`).join(", "));
+    return `${quoted(shown[0].grid[side][index])} ${axis ? "←" : "→"} ${pairs.join("; ")}`;
   }
-
-  two(value) { return value < 0.005 ? "0" : String(Number(value.toPrecision(2))); }
 
   draw() {
     if (!this.look) return;

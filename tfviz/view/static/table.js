@@ -6,23 +6,24 @@ import { label, two } from "./pen.js";
 
 const CELLS = 1600, ROWS = 100, KEYS = 5;
 
+const named = (name, said) => (name ? `${name}: ${said}` : said);
 const heading = (scope, text) => h("th", { scope }, text);
 
 // All of a small grid; of a large one the strongest keys of each query.
-export function table(grid, axes = ["query", "key"]) {
-  if (grid.rows.length * grid.cols.length > CELLS) return strongest(grid, axes);
+export function table({ name, grid, axes = ["query", "key"] }) {
+  if (grid.rows.length * grid.cols.length > CELLS) return strongest(grid, axes, name);
   const head = h("tr", {}, heading("col", `${axes[0]} ↓ ${axes[1]} →`), ...grid.cols.map((word) => heading("col", label(word))));
   const rows = grid.rows.map((word, row) => h("tr", {}, heading("row", label(word)), ...grid.cols.map((_, col) => h("td", {}, shown(grid, row, col)))));
-  return h("table", {}, h("caption", {}, "– may not look"), h("thead", {}, head), h("tbody", {}, ...rows));
+  return h("table", {}, h("caption", {}, named(name, "– may not look")), h("thead", {}, head), h("tbody", {}, ...rows));
 }
 
-function strongest(grid, axes) {
+function strongest(grid, axes, name) {
   const rows = grid.rows.slice(0, ROWS).map((word, row) => {
     const pairs = grid.strongest(row, "row", KEYS).map(([col, value]) => `${label(grid.cols[col])} ${two(value)}`);
     return h("tr", {}, heading("row", `${row} ${label(word)}`), h("td", { class: "text" }, pairs.join(", ") || "–"));
   });
   const said = grid.rows.length > ROWS ? `the first ${ROWS} of ${grid.rows.length} rows; CSV has them all` : `the ${KEYS} strongest of each row; CSV has them all`;
-  return h("table", {}, h("caption", {}, said), h("thead", {}, h("tr", {}, heading("col", axes[0]), heading("col", `${axes[1]} with weight`))), h("tbody", {}, ...rows));
+  return h("table", {}, h("caption", {}, named(name, said)), h("thead", {}, h("tr", {}, heading("col", axes[0]), heading("col", `${axes[1]} with weight`))), h("tbody", {}, ...rows));
 }
 
 // How sharply each head looks.
@@ -38,13 +39,16 @@ function shown(grid, row, col) {
   return kind === OPEN ? two(grid.at(row, col)) : kind === ABSENT ? "" : "–";
 }
 
+// One grid behind another, under their names where they have any.
+export const csvs = (panels) => panels.map(({ name, grid }) => (name ? `${name}\r\n` : "") + csv(grid)).join("\r\n");
+
 // A line for each query; cells that may not be looked at stay empty.
 export function csv(grid, corner = "query/key") {
-  const quoted = (text) => `"${text.replace(/"/g, '""')}"`;
-  const lines = [[corner, ...grid.cols].map(quoted).join(",")];
+  const cell = (text) => `"${text.replace(/"/g, '""')}"`;
+  const lines = [[corner, ...grid.cols].map(cell).join(",")];
   grid.rows.forEach((word, row) => {
     const cells = grid.cols.map((_, col) => (grid.is(row, col, OPEN) ? String(Number(grid.at(row, col).toPrecision(4))) : ""));
-    lines.push([quoted(word), ...cells].join(","));
+    lines.push([cell(word), ...cells].join(","));
   });
   return lines.join("\r\n") + "\r\n";
 }

@@ -10,7 +10,7 @@ import { table } from "./table.js";
 export class Tables {
   constructor(host, source, store, takes) {
     Object.assign(this, { source, store, sheets: source.document.sheets });
-    this.frame = new Frame(host, source.document, store, { ...takes, keys: TABLE_KEYS, shown: () => this.shown, drawing: () => this.stage.drawing, table: () => table(this.shown, this.axes), redraw: () => this.refresh() });
+    this.frame = new Frame(host, source.document, store, { ...takes, keys: TABLE_KEYS, shown: () => this.shown, drawing: () => this.stage.drawing, tables: () => this.shown.map(table), redraw: () => this.refresh() });
     const { frame } = this;
     this.does = { says: (text) => frame.says(text), reading: (grid, cell, name) => this.reading(grid, cell, name), lock: (side, index) => this.lock(side, index), leave: () => store.set({ rows: [], cols: [] }) };
     this.pick = this.sheets.length > 1 ? tabs("Which", this.sheets.map(({ name }, i) => [i, name]), store.get("sheet"), (sheet) => store.set({ sheet, rows: [], cols: [] })) : null;
@@ -30,7 +30,7 @@ export class Tables {
 
   reading(grid, [row, col], name) {
     const [down, across] = this.sheet.panels.find((panel) => panel.name === name)?.axes ?? this.axes;
-    return `${name}: ${down} ${label(grid.rows[row], 60)}, ${across} ${label(grid.cols[col], 60)}  ${two(grid.at(row, col)).replace("-", "−")}`;
+    return `${name}: ${down} ${label(grid.rows[row], 60)}, ${across} ${label(grid.cols[col], 60)}  ${two(grid.at(row, col))}`;
   }
 
   grid({ rows, cols, data, scale, limit }) {
@@ -46,7 +46,7 @@ export class Tables {
       this.stages.set(at, { panels, stage: new HeadStage(this.frame.theme, this.does, { axes: this.axes, largest: 22, tallest: this.sheet.tall ?? 460 }) });
     }
     const { panels, stage } = this.stages.get(at);
-    Object.assign(this, { stage, shown: panels[0].grid });
+    Object.assign(this, { stage, shown: panels });
     this.pick?.show(at);
     this.frame.stage(stage.element, this.sheet.says ?? "");
     stage.show(panels, { rows: this.store.get("rows"), cols: this.store.get("cols"), outlined: [], borders: this.sheet.panels.map((panel) => panel.borders ?? []) }, this.frame.width);

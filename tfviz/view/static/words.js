@@ -2,7 +2,7 @@
 
 import { h } from "./elements.js";
 import { FORBIDDEN, SCALES } from "./grid.js";
-import { label, sign, two } from "./pen.js";
+import { quoted, sign, two } from "./pen.js";
 
 const MOST = 1200; // words on the page at once
 
@@ -15,7 +15,7 @@ export class Words {
   // by: false, what the chosen query looks at; true, which queries look at the chosen key.
   show(grid, chosen, by) {
     const one = grid.rows.length === grid.cols.length && grid.rows.every((word, i) => word === grid.cols[i]);
-    const key = [grid.rows, grid.cols, one, by];
+    const key = [JSON.stringify([grid.rows, grid.cols]), one, by];
     if (!this.key || key.some((part, i) => part !== this.key[i])) this.build(grid, one, by, chosen);
     this.key = key;
     const side = by ? "cols" : "rows", count = grid[side].length, at = Math.min(chosen, count - 1);
@@ -40,7 +40,7 @@ export class Words {
   }
 
   reading() {
-    const { grid, at, by } = this, name = (words, i) => `“${label(words[i], 60)}”`, [own, other] = by ? [grid.cols, grid.rows] : [grid.rows, grid.cols];
+    const { grid, at, by } = this, name = (words, i) => quoted(words[i]), [own, other] = by ? [grid.cols, grid.rows] : [grid.rows, grid.cols];
     const top = grid.strongest(at, by ? "col" : "row", 3).map(([i, value]) => `${name(other, i)} ${two(value)}`);
     return `${name(own, at)} ${by ? "←" : "→"} ${top.join(", ") || "nothing"}`;
   }
@@ -78,6 +78,7 @@ export class Words {
       else if (!step) return;
       else {
         const next = Math.max(0, Math.min(this.grid[side].length - 1, this.at + step));
+        this.at = next;
         this.does.lock(side, next);
         this.picks[next - this.start[side]]?.focus();
       }
@@ -93,7 +94,8 @@ export class Words {
       for (const span of sentence.querySelectorAll(".word")) {
         for (const { left, top, width, height } of span.getClientRects()) {
           const shaded = span.style.background, [x, y] = [left - box.left, top - box.top];
-          if (shaded) pen.rect(x, y, width, height, { fill: shaded });
+          if (span.classList.contains("hidden")) pen.rect(x, y, width, height, { fill: this.theme.line, alpha: 0.4 });
+          else if (shaded) pen.rect(x, y, width, height, { fill: shaded });
           if (span.classList.contains("picked")) pen.rect(x, y, width, height, { stroke: this.theme.mark, thick: 2 });
         }
         const [first] = span.getClientRects();

@@ -1,0 +1,61 @@
+"""Views of all kinds, and words that bite, for the tests of pages."""
+
+import hashlib
+
+import pytest
+import torch
+from browser import (
+    maps,
+)
+
+from tfviz import view
+from tfviz.layers import masks, positions
+from tfviz.look import AttentionMaps
+
+ROWS, COLS, NINE = list("abcde"), list("tuvwxyz"), list("ABCDEFGHI")
+BITE = [
+    "</script>", "<img src=x onerror=alert(1)>", "<!--", "'\"`${1}\\", "a\nb", "\0", "\ud800", "שלום", "עולם",
+    "👩‍👩‍👧", "漢字", "x" * 1000, "", " ", "\uffff", "=1+1",
+]  # fmt: skip
+
+
+def wide(layers=2, heads=3, **given):
+    return maps(layers, heads, rows=ROWS, cols=COLS, **given)
+
+
+def growing():
+    full = maps(2, 3, 9, 9, causal=True, rows=NINE)
+    cut = lambda n: AttentionMaps([one[:, :n, :n] for one in full.layers], NINE[:n], mask=full.mask[..., :n, :n])  # noqa: E731
+    return {f"step {n}": cut(n) for n in (2, 5, 9)}
+
+
+def rules(queries=7, keys=9):
+    sized = lambda rule: {n: rule(n).dense(queries, keys) for n in range(1, 8)}  # noqa: E731
+    return {"causal": masks.causal.dense(queries, keys), "window": sized(masks.window), "every": sized(masks.every)}
+
+
+def lab():
+    use = {"causal": "all", "window": "any", "every": "any"}
+    return view.masks(rules(), NINE[:7], cols=list("abcdefghi"), use=use)
+
+
+def gates():
+    draw = torch.Generator().manual_seed(2)
+    tables = {name: torch.rand(5, 4, generator=draw) for name in ("input", "forget")}
+    return {**tables, "cell": torch.randn(5, 4, generator=draw).tanh()}
+
+
+KINDS = {
+    "heads": lambda: view.heads(maps(2, 3, 6, 6, causal=True)),
+    "masks": lab,
+    "positions": lambda: view.positions({"sine": positions.sinusoids(torch.arange(9), 6), "other": torch.eye(5, 8)}),
+    "gates": lambda: view.gates(gates(), ROWS),
+    "compare": lambda: view.compare(wide(), wide(seed=3), names=("before", "after")),
+    "steps": lambda: view.steps(growing()),
+}
+every = pytest.mark.parametrize("kind", KINDS)
+
+
+def several():
+    """The bytes of a view of each kind, for another process to agree with."""
+    return [hashlib.sha256(make().html().encode()).hexdigest() for make in KINDS.values()]

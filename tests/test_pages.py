@@ -1,0 +1,372 @@
+"""Pages of heads in Chromium: what the cursor reads is what the tensor holds, whatever is chosen, with no network."""
+
+import re
+
+import pytest
+import torch
+from browser import (
+    choose,
+    colours,
+    control,
+    exactly,
+    focused,
+    maps,
+    middle,
+    named,
+    numbers,
+    pixels,
+    press,
+    read,
+    says,
+    settled,
+    shown,
+    spots,
+    table,
+    weights,
+)
+
+from tfviz import view
+
+pytest_plugins = ["browser"]
+QUERIES = ["die", "Katze", "sitzt", "dort", "."]
+KEYS = ["the", "cat", "sits", "over", "there", ".", "</s>"]
+SIX = ["a", "b", "c", "d", "e", "f"]
+
+
+def wide(layers=2, heads=3, **given):
+    return maps(layers, heads, rows=QUERIES, cols=KEYS, **given)
+
+
+def walk(page, rows, cols):
+    """What is read at each cell, going there by arrows: left to right, then right to left."""
+    page.locator("canvas").first.focus()
+    found = []
+    for row in range(rows):
+        for col in range(cols):
+            found.append(read(page))
+            if col + 1 < cols:
+                page.keyboard.press("ArrowLeft" if row % 2 else "ArrowRight")
+        page.keyboard.press("ArrowDown")
+    return found
+
+
+def changed(before, after):
+    return {cell for cell in before if before[cell] != after[cell]}
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_arrows_read_every_cell(open_view, causal):
+    some = maps(queries=6, keys=6, causal=True, rows=SIX) if causal else wide()
+    page = open_view(view.head(some, 1, 2))
+    rows, cols, expected = some.rows, some.cols, shown(weights(some, 1, 2)).tolist()
+    found = walk(page, len(rows), len(cols))
+    assert {cell[:2] for cell in found} == {(row, col) for row in rows for col in cols}
+    for query, key, number in found:
+        row, col = rows.index(query), cols.index(key)
+        if causal and col > row:
+            assert number == "may not look"
+        else:
+            assert float(number) == expected[row][col]
+    exactly(page, weights(some, 1, 2), some.mask[1, 2] if causal else None)
+    assert table(page)[:2] == (cols, rows)
+
+
+def test_the_mouse_reads_what_is_drawn(open_view):
+    some = wide()
+    page = open_view(view.head(some, 1, 2))
+    places, expected = spots(page, QUERIES, KEYS), shown(weights(some, 1, 2)).tolist()
+    assert set(places) == {(row, col) for row in range(5) for col in range(7)}
+    box = page.locator("canvas").bounding_box()
+    for (row, col), points in places.items():
+        for x, y in (points[0], points[-1]):
+            page.mouse.move(box["x"] + x, box["y"] + y)
+            assert read(page)[:2] == (QUERIES[row], KEYS[col])
+            assert float(read(page)[2]) == expected[row][col]
+    page.mouse.move(0, 0)
+    assert says(page) == ""
+    light = {cell: sum(colour) for cell, colour in colours(page, places).items()}
+    codes = some.layers[1][2]
+    strongest = sorted(light, key=lambda cell: -codes[cell])
+    assert [light[cell] for cell in strongest] == sorted(light.values())
+
+
+def test_each_head_has_its_picture_and_keeps_it(open_view):
+    some = wide()
+    page = open_view(view.head(some, 0, 0))
+    canvas, seen = page.locator("canvas"), {}
+    canvas.focus()
+    for turn in range(2):
+        for layer in range(2):
+            for head in range(3):
+                assert named(page) == f"Layer {layer}, head {head}"
+                picture = canvas.screenshot()
+                assert seen.setdefault((layer, head), picture) == picture
+                assert turn or len(set(seen.values())) == len(seen)
+                press(page, "]")
+            press(page, "PageDown")
+    press(page, "[", "PageUp")
+    assert named(page) == "Layer 1, head 2"
+
+
+def test_the_number_under_a_resting_cursor_follows_the_head(open_view):
+    some = wide()
+    page = open_view(view.head(some, 0, 0))
+    page.locator("canvas").focus()
+    press(page, "ArrowDown", "]")
+    assert read(page) == ("Katze", "the", f"{shown(weights(some, 0, 1))[1, 0]:.2g}")
+    press(page, "PageDown")
+    assert read(page) == ("Katze", "the", f"{shown(weights(some, 1, 1))[1, 0]:.2g}")
+
+
+def test_the_sheet_opens_and_marks_heads(open_view):
+    some = wide()
+    page = open_view(view.heads(some))
+    page.locator("canvas").focus()
+    press(page, "ArrowDown", "ArrowRight", "ArrowRight", "ArrowRight", "ArrowDown")
+    best = weights(some, 1, 2).amax(-1).mean()
+    assert says(page) == f"layer 1, head 2: the strongest key of a query has {best:.2g} on average"
+    assert numbers(page)[1, 2] == float(f"{best:.2g}")
+    page.locator("canvas").focus()
+    before = pixels(page)
+    press(page, "Enter")
+    assert named(page) == "Layer 1, head 2"
+    assert focused(page, "aria-label").startswith("Heatmap")
+    exactly(page, weights(some, 1, 2))
+    page.locator("canvas").focus()
+    press(page, "Escape")
+    assert named(page) == "2 layers × 3 heads"
+    press(page, "Home", "Space", "ArrowUp", "End", "Space")
+    assert named(page) == "2 layers × 3 heads, 2 marked"
+    assert pixels(page) != before
+    press(page, "2")
+    assert named(page) == "Mean of heads 1.0, 0.2"
+    both = torch.stack([weights(some, 1, 0), weights(some, 0, 2)])
+    exactly(page, both.mean(0))
+    choose(page, "Together", "maximum")
+    assert named(page) == "Max of heads 1.0, 0.2"
+    exactly(page, both.amax(0))
+    page.get_by_role("button", name="head 1", exact=True).click(modifiers=["Shift"])
+    settled(page)
+    assert named(page) == "Max of heads 1.0, 0.2, 1.1"
+    page.get_by_role("button", name="head 1", exact=True).click()
+    settled(page)
+    assert named(page) == "Layer 1, head 1"
+    exactly(page, weights(some, 1, 1))
+
+
+def test_a_click_opens_and_shift_marks(open_view):
+    page = open_view(view.heads(wide()))
+    box = page.locator("canvas").bounding_box()
+    for x in range(60, 700, 20):
+        page.mouse.move(box["x"] + x, box["y"] + 50)
+        if says(page).startswith("layer 0, head 1"):
+            break
+    page.keyboard.down("Shift")
+    page.mouse.click(box["x"] + x, box["y"] + 50)
+    page.keyboard.up("Shift")
+    settled(page)
+    assert named(page) == "2 layers × 3 heads, 1 marked"
+    page.mouse.click(box["x"] + x, box["y"] + 50)
+    settled(page)
+    assert named(page) == "Layer 0, head 1"
+
+
+def test_number_keys_change_the_way_to_look(open_view):
+    page = open_view(view.heads(maps(queries=6, keys=6, causal=True, rows=SIX)))
+    page.locator("canvas").focus()
+    ways = {"1": "All heads", "2": "One head", "3": "Lines", "4": "Words"}
+    for key in "2341421":
+        press(page, key)
+        assert page.get_by_role("tab", selected=True).inner_text() == ways[key]
+    press(page, "2")
+    page.get_by_role("tab", name="One head").focus()
+    press(page, "ArrowRight")
+    assert page.get_by_role("tab", selected=True).inner_text() == "Lines"
+
+
+def test_a_key_that_changes_nothing_does_not_draw_the_focus_later(open_view):
+    page = open_view(view.head(wide(), 0, 0))
+    page.locator("canvas").focus()
+    press(page, "2")
+    control(page, "Layer").focus()
+    choose(page, "Layer", "1")
+    assert page.evaluate("document.activeElement.shadowRoot.activeElement.tagName") == "SELECT"
+
+
+def test_locks_fade_the_rest(open_view):
+    some = wide(1, 2, even=True)
+    page = open_view(view.head(some, 0, 1))
+    places = spots(page, QUERIES, KEYS)
+    free, plain, box = colours(page, places), pixels(page), page.locator("canvas").bounding_box()
+    kept = lambda rows=range(5), cols=range(7): {cell for cell in places if not (cell[0] in rows and cell[1] in cols)}  # noqa: E731
+
+    def click(cell, *modifiers):
+        x, y = middle(places[cell])
+        page.locator("canvas").click(position={"x": x, "y": y}, modifiers=modifiers)
+        page.mouse.move(box["x"] + box["width"] + 50, box["y"] + 20)
+        settled(page)
+        return changed(free, colours(page, places))
+
+    assert click((2, 3)) == kept([2])
+    assert click((4, 0)) == kept([2, 4])
+    assert click((1, 5), "Shift") == kept([2, 4], [5])
+    assert click((2, 5)) == kept([4], [5])
+    press(page, "Escape")
+    page.mouse.move(0, 0)
+    page.locator("canvas").blur()
+    assert pixels(page) == plain
+    page.locator("canvas").focus()
+    press(page, "Home", *["ArrowUp"] * 5, "ArrowDown", "Space", "ArrowRight", "ArrowRight", "c", "ArrowDown", "Enter")
+    assert changed(free, colours(page, places)) == kept([1, 2], [2])
+    press(page, "Space", "C")
+    assert changed(free, colours(page, places)) == kept([1])
+    press(page, "Escape")
+    assert changed(free, colours(page, places)) == set()
+    assert named(page) == "Layer 0, head 1"
+
+
+def without(weights, *hidden):
+    left = weights[:, [col for col in range(weights.shape[1]) if col not in hidden]]
+    return left / left.sum(-1, keepdim=True)
+
+
+def test_keys_can_be_left_out(open_view):
+    some = wide()
+    some.layers[0][1][:, 2] = 170  # 0.44 of each query: a sink
+    page = open_view(view.head(some, 0, 1))
+    own = weights(some, 0, 1)
+    for option, hidden in {"the first key": [0], "separators": [5, 6], "sinks": [2], "nothing": []}.items():
+        choose(page, "Hide", option)
+        assert table(page)[0] == [word for i, word in enumerate(KEYS) if i not in hidden]
+        exactly(page, without(own, *hidden) if hidden else own)
+    page.locator("canvas").focus()
+    press(page, "ArrowRight", "c", "End", "ArrowLeft", "ArrowLeft", "c")
+    choose(page, "Hide", "locked keys")
+    assert table(page)[0] == ["the", "sits", "over", ".", "</s>"]
+    exactly(page, without(own, 1, 4))
+
+
+def test_whole_words_sum_keys_and_average_queries(open_view):
+    rows, cols = ["un", "##like", "##ly", "cats", "!"], ["ab", "##c", "d", "ef", "##g", "##h", "."]
+    some = maps(rows=rows, cols=cols)
+    page = open_view(view.head(some, 1, 0))
+    control(page, "whole words").check()
+    settled(page)
+    assert table(page)[:2] == (["abc", "d", "efgh", "."], ["unlikely", "cats", "!"])
+    summed = torch.stack([part.sum(-1) for part in weights(some, 1, 0).split([2, 1, 3, 1], -1)], -1)
+    merged = torch.stack([part.mean(0) for part in summed.split([3, 1, 1])])
+    exactly(page, merged)
+    choose(page, "Hide", "the first key")
+    assert table(page)[0][1:] == ["d", "efgh", "."]
+    rest = torch.stack([part.sum(-1) for part in without(weights(some, 1, 0), 0).split([1, 1, 3, 1], -1)], -1)
+    exactly(page, torch.stack([part.mean(0) for part in rest.split([3, 1, 1])]))
+
+
+def test_sources_may_have_unequal_depths(open_view):
+    parts = {
+        "encoder": maps(3, 2, 4, 4, rows=list("pqrs")),
+        "decoder": maps(2, 4, 6, 6, causal=True, rows=SIX),
+        "cross": maps(1, 3, 6, 4, rows=SIX, cols=list("pqrs")),
+    }
+    page = open_view(view.sources(**parts))
+    assert named(page) == "Encoder, 3 layers × 2 heads"
+    page.locator("canvas").focus()
+    press(page, "ArrowDown", "ArrowDown", "ArrowRight", "Enter")
+    exactly(page, weights(parts["encoder"], 2, 1))
+    for name, (layer, head) in {"decoder": (1, 1), "cross": (0, 1), "encoder": (2, 1)}.items():
+        choose(page, "Of", name)
+        assert named(page).lower() == f"{name}, layer {layer}, head {head}"
+        some = parts[name]
+        exactly(page, weights(some, layer, head), None if some.mask is None else some.mask[layer, head])
+        if some.shape[0] > 1:
+            assert control(page, "Layer").evaluate("list => list.value") == str(layer)
+
+
+def test_lines_follow_their_sliders_and_heads(open_view):
+    some = maps(2, 3, 6, 6, causal=True, rows=SIX)
+    page = open_view(view.links(some, 1, [0, 2]))
+    assert named(page) == "Heads 1.0, 1.2"
+    seen = [pixels(page)]
+    for name, value in (("At least", "0.6"), ("At least", "0"), ("Strongest", "1"), ("Strongest", "2")):
+        control(page, name).fill(value)
+        settled(page)
+        seen.append(pixels(page))
+    page.get_by_role("button", name="head 1", exact=True).click(modifiers=["Shift"])
+    settled(page)
+    assert named(page) == "Heads 1.0, 1.2, 1.1"
+    seen.append(pixels(page))
+    assert len(set(seen)) == 6
+    page.locator("canvas").focus()
+    press(page, *["ArrowDown"] * 5)
+    assert says(page).startswith("“f” → 1.0: ")
+    for head, part in zip((0, 2, 1), says(page).removeprefix("“f” → ").split("; ")):
+        best, found = weights(some, 1, head)[5].sort(descending=True), re.findall(r"“(\w)” ([\d.e-]+)", part)
+        assert part.startswith(f"1.{head}: ")
+        assert [(word, float(number)) for word, number in found] == [
+            (SIX[i], float(f"{value:.2g}")) for value, i in zip(best.values[:3].tolist(), best.indices[:3].tolist())
+        ]
+    locked = pixels(page)
+    press(page, "Space")
+    assert pixels(page) != locked
+
+
+def test_words_are_shaded_as_the_tensor_says(open_view):
+    some = maps(2, 3, 6, 6, causal=True, rows=SIX)
+    page = open_view(view.words(some, 1, 2))
+    own = weights(some, 1, 2)
+
+    def shaded():
+        found = page.locator(".word").evaluate_all("words => words.map(word => [word.title, word.style.background])")
+        return [title for title, _ in found], [sum(map(int, re.findall(r"\d+", back))) for _, back in found]
+
+    def agrees(expected, allowed):
+        titles, light = shaded()
+        numbers = [f"{float(f'{value:.2g}'):g}" for value in expected.tolist()]
+        assert titles == [number if ok else "may not look" for number, ok in zip(numbers, allowed)]
+        open_ = [i for i in range(6) if allowed[i]]
+        assert sorted(open_, key=lambda i: light[i]) == sorted(open_, key=lambda i: -expected[i])
+
+    agrees(own[5], [True] * 6)
+    page.locator(".word[tabindex='0']").focus()
+    for key in ("Home", "ArrowRight", "ArrowRight", "ArrowRight"):
+        press(page, key)
+    agrees(own[3], [True] * 4 + [False] * 2)
+    choose(page, "Show", "what looks at it")
+    page.locator(".word").nth(2).click()
+    settled(page)
+    agrees(own[:, 2], [False] * 2 + [True] * 4)
+
+
+def test_quick_keys_are_not_lost_among_the_words(open_view):
+    page = open_view(view.words(maps(1, 2, 6, 6, rows=SIX), 0, 1))
+    page.locator(".word[tabindex='0']").focus()
+    press(page, "Home", "ArrowRight", "ArrowRight")
+    assert page.locator(".word[aria-selected=true]").inner_text() == "c"
+
+
+@pytest.mark.parametrize(("name", "option"), [("Hide", "the first key"), ("whole words", None)])
+def test_arrows_go_on_in_the_words_of_a_changed_head(open_view, name, option):
+    rows = ["un", "##like", "##ly", "cats", "!", "so"]
+    page = open_view(view.words(maps(1, 2, 6, 6, rows=rows), 0, 1))
+    if option:
+        choose(page, name, option)
+    else:
+        control(page, name).check()
+        settled(page)
+    page.locator(".word[tabindex='0']").focus()
+    press(page, "Home")
+    press(page, "ArrowRight")
+    press(page, "ArrowRight")
+    assert page.locator(".word[aria-selected=true]").inner_text() == ("ly" if option else "!")
+    assert focused(page, "role") == "option"
+
+
+def test_one_head_alone_has_no_sheet(open_view):
+    page = open_view(view.head(maps(1, 1, 1, 1, rows=["one"]), 0, 0))
+    page.locator("canvas").focus()
+    assert read(page) == ("one", "one", "1")
+    press(page, "Escape", "1")
+    assert page.get_by_role("tab", selected=True).inner_text() == "One head"
+    page.get_by_role("tab", selected=True).focus()
+    press(page, "ArrowLeft")
+    assert page.get_by_role("tab", selected=True).inner_text() == "Words"

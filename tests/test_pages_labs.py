@@ -1,0 +1,291 @@
+"""Pages beside the heads: comparisons, steps, masks, positions, gates; what can be taken away; who can use them."""
+
+import csv
+import io
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+import torch
+from browser import (
+    alive,
+    choose,
+    colours,
+    control,
+    maps,
+    named,
+    page_picture,
+    pixels,
+    plain,
+    press,
+    says,
+    settled,
+    shown,
+    spots,
+    table,
+    takes,
+    weights,
+)
+from examples import BITE, NINE, ROWS, gates, growing, lab, wide
+from PIL import Image
+
+from tfviz import view
+from tfviz.layers import masks, positions
+from tfviz.view.palette import printable
+
+pytest_plugins = ["browser"]
+
+
+def readings(page):
+    """What the cursor reads on each panel: {name: number}."""
+    found = [part.replace("−", "-").split(": ", 1) for part in says(page).replace(" − ", " less ").split("   ")]
+    return {name: rest.rpartition("  ")[2] for name, rest in found}
+
+
+def test_two_captures_share_a_cursor_and_their_difference_is_exact(open_view):
+    one, two = wide(), wide(seed=3)
+    page = open_view(view.compare(one, two, 1, 2, names=("before", "after")))
+    a, b = weights(one, 1, 2), weights(two, 1, 2)
+    expected = torch.stack([shown(a), shown(b), shown(b - a)])
+    assert page.locator("canvas").count() == 3
+    page.locator("canvas").nth(1).focus()
+    for row in range(5):
+        for col in range(7):
+            values = readings(page)
+            assert list(values) == ["before", "after", "after less before"]
+            assert list(map(float, values.values())) == expected[:, row, col].tolist()
+            page.keyboard.press("ArrowRight")
+        page.keyboard.press("Home")
+        page.keyboard.press("ArrowDown")
+    page.keyboard.press("Escape")
+
+
+def test_captures_of_unlike_shapes_are_two_panels(open_view):
+    one, two = wide(), maps(2, 3, 6, 8, rows=list("abcdef"), cols=list("stuvwxyz"))
+    page = open_view(view.compare(one, two, 0, 1, names=("before", "after")))
+    assert page.locator("canvas").count() == 2
+    page.locator("canvas").nth(1).focus()
+    assert {k: float(v) for k, v in readings(page).items()} == {
+        "before": shown(weights(one, 0, 1))[0, 0], "after": shown(weights(two, 0, 1))[0, 0]
+    }  # fmt: skip
+    press(page, "End", *["ArrowDown"] * 5)
+    assert {k: float(v) for k, v in readings(page).items()} == {"after": shown(weights(two, 0, 1))[5, 7]}
+
+
+def test_captures_are_compared_key_by_key_whatever_is_hidden(open_view):
+    one, two = wide(1, 1), wide(1, 1, seed=3)
+    one.layers[0][0][:, 1], two.layers[0][0][:, 4] = 180, 180  # each has a sink of its own
+    page = open_view(view.compare(one, two, names=("before", "after")))
+    choose(page, "Hide", "sinks")
+    page.locator("canvas").first.focus()
+    for _ in range(5):
+        parts = says(page).split("   ")
+        keys = {part.rpartition("→ “")[2].partition("”")[0] for part in parts}
+        assert len(keys) == 1 or len(parts) == 2
+        page.keyboard.press("ArrowRight")
+
+
+def test_only_heads_that_both_have_are_compared(open_view):
+    page = open_view(view.compare(wide(2, 3), wide(1, 2, seed=3)))
+    assert page.get_by_role("button", name="head ").count() == 2
+    assert control(page, "Layer").count() == 0
+
+
+def test_what_a_step_does_not_have_yet_is_blank(open_view):
+    parts = growing()
+    page = open_view(view.steps(parts, 1, 2))
+    places = spots(page, NINE, NINE)
+    blank = Image.open(page_picture(page)).getpixel((3, 3))
+    for at, (name, some) in enumerate(parts.items()):
+        control(page, "Step").fill(str(at))
+        settled(page)
+        assert named(page) == f"{name.capitalize()}, layer 1, head 2"
+        n = len(some.rows)
+        texts = page.locator("canvas").evaluate(READ, [list(places[cell][0]) for cell in places])
+        own, seen = shown(weights(parts["step 9"], 1, 2)).tolist(), colours(page, places)
+        for (row, col), text in zip(places, texts):
+            beyond, number = row >= n or col >= n, text.rpartition("  ")[2]
+            assert (number == "not there yet") == beyond
+            assert beyond or (number == "may not look") == (col > row)
+            assert beyond or col > row or float(number) == own[row][col]
+            assert not beyond or seen[row, col] == blank
+    control(page, "Step").fill("0")
+    settled(page)
+    picture = Image.open(page_picture(page, "canvas")).convert("RGB")
+    (left, top), (right, bottom) = places[3, 3][0], places[7, 7][-1]
+    assert picture.crop((left, top, right, bottom)).getcolors() == [((right - left) * (bottom - top), blank[:3])]
+
+
+READ = """(canvas, spots) => spots.map(([x, y]) => { const { left, top } = canvas.getBoundingClientRect();
+    canvas.dispatchEvent(new PointerEvent('pointermove', { clientX: left + x, clientY: top + y }));
+    const text = canvas.getRootNode().querySelector('.status').textContent;
+    canvas.dispatchEvent(new PointerEvent('pointerleave')); return text; })"""
+
+
+def test_the_mask_laboratory_agrees_with_the_masks(open_view):
+    page = open_view(lab())
+    page.get_by_label("window, size").fill("2")
+    page.get_by_label("every, size").fill("3")
+    settled(page)
+    either = masks.window(3) | masks.every(4)
+    rule = masks.causal & either
+    assert page.locator(".formula").inner_text() == "causal & (window(3) | every(4))"
+    allowed = rule.dense(7, 9)[0, 0]
+    cells = table(page)[2]
+    assert torch.equal(torch.tensor([[cell != "–" for cell in row] for row in cells]), allowed)
+    assert named(page).endswith(f"{int(allowed.sum())} of 63 cells allowed")
+    page.locator("canvas").focus()
+    for row in range(7):
+        for col in range(9):
+            why = rule.why(row, col)
+            reasons = ["causal"] * ("causal" in why) + ["window(3) | every(4)"] * ("window(3)" in why)
+            said = f"forbidden by {' and '.join(reasons)}" if why else "may look"
+            assert says(page) == f"“{NINE[row]}” → “{'abcdefghi'[col]}”  {said}"
+            page.keyboard.press("ArrowRight")
+        page.keyboard.press("Home")
+        page.keyboard.press("ArrowDown")
+    assert page.locator(".warning").inner_text() == ""
+    page.get_by_label("causal", exact=True).select_option("must not hold")
+    page.get_by_label("window, size").fill("0")
+    page.get_by_label("every", exact=True).select_option("not used")
+    settled(page)
+    assert page.locator(".formula").inner_text().replace("(window(1))", "window(1)") == "~causal & window(1)"
+    assert plain(page.locator(".warning").inner_text()).startswith("7 queries may look at nothing: “A”, “B”")
+
+
+def test_what_is_allowed_is_not_a_quarter(open_view, tmp_path):
+    page = open_view(lab())
+    assert {cell for row in table(page)[2] for cell in row} <= {"–", "1", "yes", "may look"}
+    assert "0.25" not in takes(page, "CSV", tmp_path).read_text()
+
+
+def test_positions_are_read_by_their_own_axes(open_view):
+    tables = {"sine": positions.sinusoids(torch.arange(9), 6), "other": torch.eye(5, 8) - 0.5}
+    page = open_view(view.positions(tables))
+    unit = lambda some: torch.nn.functional.normalize(some, dim=-1)  # noqa: E731
+    for turn, (name, some) in enumerate(tables.items()):
+        if turn:
+            page.get_by_role("tab", name=name).click()
+            settled(page)
+        both = {"the table": some, "cosine of two positions": unit(some) @ unit(some).T}
+        torch.testing.assert_close(numbers_with_sign(page), shown(some), rtol=1e-6, atol=0)
+        page.locator("canvas").nth(1).focus()
+        for row in range(len(some)):
+            for col in range(len(some)):
+                expected = {key: shown(part)[row, col] for key, part in both.items() if col < part.shape[1]}
+                values = {key: float(value) for key, value in readings(page).items()}
+                assert values.keys() == expected.keys()
+                assert all(abs(values[key] - expected[key]) <= 2e-7 + 1e-6 * abs(expected[key]) for key in values)
+                page.keyboard.press("ArrowRight")
+            page.keyboard.press("Home")
+            page.keyboard.press("ArrowDown")
+
+
+def numbers_with_sign(page):
+    cells = [[float(cell.replace("−", "-")) for cell in row] for row in table(page)[2]]
+    return torch.tensor(cells, dtype=torch.double)
+
+
+def test_gates_are_read_over_the_words(open_view):
+    tables = gates()
+    page = open_view(view.gates(tables, ROWS))
+    page.locator("canvas").first.focus()
+    for unit in range(4):
+        for step in range(5):
+            expected = {name: shown(some)[step, unit].item() for name, some in tables.items()}
+            assert {name: float(value) for name, value in readings(page).items()} == expected
+            assert f"input: unit {unit}, word {ROWS[step]}" in says(page)
+            page.keyboard.press("ArrowRight")
+        page.keyboard.press("Home")
+        page.keyboard.press("ArrowDown")
+    for name, some in tables.items():
+        page.get_by_role("tab", name=name, exact=True).click()
+        settled(page)
+        assert table(page)[:2] == (ROWS, list("0123"))
+        torch.testing.assert_close(numbers_with_sign(page), shown(some.T), rtol=1e-9, atol=0)
+
+
+def test_what_is_taken_away_is_what_is_shown(open_view, opens, tmp_path):
+    some = maps(2, 3, 6, 6, causal=True, rows=["<a>", "b&", '"c"', "d'", "e", "f"])
+    page = open_view(view.head(some, 1, 2))
+    page.locator("canvas").focus()
+    press(page, "ArrowDown", "Space", "ArrowRight", "c")
+    page.locator("canvas").blur()
+    box = page.locator("canvas").bounding_box()
+    picture = Image.open(takes(page, "PNG", tmp_path))
+    picture.load()
+    assert picture.size == (round(box["width"]) + 24, round(box["height"]) + 46)
+    root = ElementTree.parse(takes(page, "SVG", tmp_path)).getroot()
+    words = [text.text for text in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"<a>", "b&", '"c"', "d'", "e", "f"} <= {word.removesuffix("●").strip() for word in words}
+    assert words[0].startswith("Layer 1, head 2")
+    head, *lines = csv.reader(takes(page, "CSV", tmp_path).read_text("utf-8").splitlines())
+    assert (head[1:], [line[0] for line in lines]) == (some.cols, some.rows)
+    found = torch.tensor([[float(cell or "nan") for cell in line[1:]] for line in lines], dtype=torch.double)
+    expected = weights(some, 1, 2).where(some.mask[1, 2], torch.nan)
+    torch.testing.assert_close(found, expected, rtol=5.1e-4, atol=0, equal_nan=True)
+    own = opens()
+    alive(own, takes(page, "HTML", tmp_path))
+    assert own.title() != ""
+    assert (named(own), pixels(own)) == (named(page), pixels(page))
+    choose(own, "Hide", "locked keys")
+    assert table(own)[0] == ["<a>", '"c"', "d'", "e", "f"]
+    assert own.evaluate("document.querySelectorAll('script').length") == 3
+
+
+def readable():
+    """The words as all pictures show them, but for those that no face of matplotlib's has, and browsers do."""
+    return [word if word == BITE[9] else text for word, text in zip(BITE, printable(BITE))]
+
+
+def test_tokens_that_bite_are_text(open_view, opens, tmp_path):
+    some = maps(1, 2, len(BITE), len(BITE), rows=BITE)
+    page = open_view(view.heads(some, title='</script>"\0\ud800<img src=x onerror=alert(2)>'))
+    for mode in range(1, 5):
+        page.get_by_role("tab").nth(mode - 1).click()
+        settled(page)
+        ElementTree.parse(takes(page, "SVG", tmp_path))
+        Image.open(takes(page, "PNG", tmp_path)).load()
+    assert [text.split("⟨")[0] for text in page.locator(".word").all_inner_texts()][7] == "שלום"
+    press(page, "2")
+    page.locator("canvas").focus()
+    for i, text in enumerate(readable()):
+        assert says(page).startswith(f"“{text[:16]}")
+        press(page, "ArrowDown", "ArrowRight") if i + 1 < len(BITE) else None
+    lines = csv.reader(io.StringIO(takes(page, "CSV", tmp_path).read_bytes().decode(), newline=""))
+    plain = [word.replace("\ud800", "\ufffd") for word in BITE]
+    assert next(lines)[1:] == plain
+    assert [line[0] for line in lines] == plain
+    own = opens()
+    alive(own, takes(page, "HTML", tmp_path))
+    assert table(own)[:2] == table(page)[:2]
+    assert own.locator("img").count() == page.locator("img").count() == 0
+
+
+def test_words_look_the_same_as_in_the_still_picture(open_view):
+    some = maps(1, 1, len(BITE), len(BITE), rows=BITE)
+    page = open_view(view.head(some, 0, 0))
+    texts = page.locator("details", has_text="Table").first
+    texts.locator("summary").click()
+    settled(page)
+    heads = texts.locator("thead th").evaluate_all("cells => cells.map(cell => cell.textContent)")[1:]
+    assert heads == readable()
+
+
+def test_right_to_left_words_are_read_from_query_to_key(open_view):
+    page = open_view(view.head(maps(1, 1, 2, 2, rows=["שלום", "עולם"]), 0, 0))
+    page.locator("canvas").focus()
+    press(page, "ArrowRight")
+    where = page.locator(".status").evaluate("""status => { const text = status.textContent, node = status.firstChild;
+        return ['של', 'עו', '0.'].map(part => { const range = document.createRange(), at = text.indexOf(part);
+        range.setStart(node, at); range.setEnd(node, at + 2); return range.getBoundingClientRect().left; }); }""")
+    assert where == sorted(where)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [view.heads, lambda some: view.head(some, 0, 0), view.links, view.words, view.alignment,
+     lambda some: view.compare(some, some), lambda some: view.steps({"a": some}), lambda some: view.sources(a=some)],
+)  # fmt: skip
+def test_no_words_are_an_error_in_python(make):
+    with pytest.raises(ValueError, match=r"nothing to draw.*\b0\b"):
+        make(maps(1, 1, 0, 0))

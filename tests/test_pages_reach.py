@@ -1,0 +1,204 @@
+"""Pages for everyone: by keyboard, by screen reader, at any width, in light and dark, and nothing left behind."""
+
+import importlib.util
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from browser import (
+    alive,
+    colours,
+    exactly,
+    maps,
+    page_picture,
+    pixels,
+    press,
+    settled,
+    spots,
+    table,
+    takes,
+    weights,
+)
+from examples import KINDS, ROWS, every, several, wide
+from PIL import Image, ImageChops
+
+from tfviz import view
+from tfviz.look import AttentionMaps
+
+pytest_plugins = ["browser"]
+
+
+REACHED = """() => { const at = document.activeElement?.shadowRoot?.activeElement; if (!at) return null;
+    const { outlineStyle, outlineWidth } = getComputedStyle(at), all = [...at.getRootNode().querySelectorAll('*')];
+    return [all.indexOf(at), outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2]; }"""
+REACHABLE = """() => { const all = [...document.querySelector('.tfviz').shadowRoot.querySelectorAll('*')];
+    return all.filter(one => one.matches('button:not([tabindex="-1"]), select, input, summary, [tabindex="0"]')
+        && one.checkVisibility()).map(one => all.indexOf(one)); }"""
+
+
+@every
+def test_tab_reaches_everything_and_shows_where_it_is(open_view, kind):
+    page = open_view(KINDS[kind]())
+    for mode in range(4 if kind == "heads" else 1):
+        if kind == "heads":
+            page.get_by_role("tab").nth(mode).click()
+            settled(page)
+        page.evaluate("document.activeElement.blur()")
+        expected, reached = set(page.evaluate(REACHABLE)), {}
+        for _ in range(len(expected) + 3):
+            page.keyboard.press("Tab")
+            if found := page.evaluate(REACHED):
+                reached[found[0]] = found[1]
+        assert set(reached) >= expected
+        assert all(reached.values())
+
+
+@pytest.mark.parametrize("mode", range(3))
+def test_the_outline_of_a_drawing_is_not_cut_off(open_view, mode):
+    page = open_view(KINDS["heads"]())
+    page.get_by_role("tab").nth(mode).click()
+    settled(page)
+    canvas, before = page.locator("canvas").bounding_box(), Image.open(page_picture(page)).convert("RGB")
+    page.keyboard.press("Escape")
+    while page.evaluate("document.activeElement.shadowRoot?.activeElement?.tagName") != "CANVAS":
+        page.keyboard.press("Tab")
+    settled(page)
+    left, top, right, bottom = ImageChops.difference(before, Image.open(page_picture(page)).convert("RGB")).getbbox()
+    assert right - left >= canvas["width"] - 8
+    assert bottom - top >= canvas["height"] - 8
+
+
+def test_the_keyboard_alone_does_it_all(open_view, tmp_path):
+    """From the sheet to two heads together without their first key, to a file, by keys only."""
+    some = wide()
+    page = open_view(view.heads(some))
+    for name, keys in {
+        "canvas": ["Space", "ArrowRight", "ArrowDown", "Space"], "tab": ["ArrowRight"], "Together": ["ArrowDown"],
+        "Hide": ["ArrowDown"], "Table": ["Enter"],
+    }.items():  # fmt: skip
+        for _ in range(25):
+            page.keyboard.press("Tab")
+            here = "document.activeElement?.shadowRoot?.activeElement"
+            text = page.evaluate(f"{here} && [{here}.tagName, {here}.role, ({here}.parentNode.innerText)].join(' ')")
+            if text and (name.lower() in text.split("\n")[0].lower().split()):
+                break
+        press(page, *keys)
+    both = torch.stack([weights(some, 0, 0), weights(some, 1, 1)]).amax(0)[:, 1:]
+    exactly(page, both / both.sum(-1, keepdim=True))
+
+
+def axe(page):
+    spec = importlib.util.find_spec("axe_playwright_python")
+    if spec is None:
+        pytest.skip("axe-playwright-python is not installed")
+    page.evaluate((Path(spec.origin).parent / "axe.min.js").read_text("utf-8"))
+
+
+def serious(page):
+    """What axe-core finds that is serious or critical."""
+    found = page.evaluate("() => axe.run()")
+    assert "button-name" in {rule["id"] for rule in found["passes"]}  # it has looked into the view
+    bad = [rule for rule in found["violations"] if rule["impact"] in ("serious", "critical")]
+    return [(rule["id"], node["target"], node["any"][:1]) for rule in bad for node in rule["nodes"]]
+
+
+@every
+def test_axe_finds_nothing_serious(open_view, kind):
+    page = open_view(KINDS[kind]())
+    axe(page)
+    page.get_by_text("Table", exact=True).click()
+    found = {}
+    for mode in range(4 if kind == "heads" else 1):
+        if kind == "heads":
+            page.get_by_role("tab").nth(mode).click()
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            page.wait_for_timeout(60)
+            settled(page)
+            found[mode, scheme] = serious(page)
+    assert {where: rules for where, rules in found.items() if rules} == {}
+
+
+def test_a_page_taken_away_is_as_accessible(open_view, opens, tmp_path):
+    page, own = open_view(KINDS["heads"]()), opens()
+    alive(own, takes(page, "HTML", tmp_path))
+    axe(own)
+    assert serious(own) == []
+
+
+@every
+@pytest.mark.parametrize("width", [400, 2000])
+def test_a_page_does_not_scroll_sideways(open_view, kind, width):
+    page = open_view(KINDS[kind](), width=width)
+    for mode in range(4 if kind == "heads" else 1):
+        if kind == "heads":
+            page.get_by_role("tab").nth(mode).click()
+            settled(page)
+        table(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_page_is_light_or_dark_with_its_reader(open_view):
+    eye = AttentionMaps(torch.eye(5, 5).expand(1, 1, 5, 5), rows=ROWS)
+    page = open_view(view.head(eye, 0, 0), scheme="dark")
+    places, seen = spots(page, ROWS, ROWS), {}
+    for scheme in ("dark", "light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_timeout(60)
+        settled(page)
+        blank, cells = Image.open(page_picture(page)).convert("RGB").getpixel((3, 3)), colours(page, places)
+        assert (sum(blank) > 600) == (scheme == "light")
+        assert {cell for cell, colour in cells.items() if colour == blank} == {c for c in cells if c[0] != c[1]}
+        assert abs(sum(cells[2, 2]) - sum(blank)) > 250
+        assert seen.setdefault(scheme, pixels(page)) == pixels(page)
+    assert len(set(seen.values())) == 2
+
+
+AGAIN = """async ([html, times]) => { for (let i = 0; i < times; i++) {
+    const place = document.body.appendChild(document.createElement('div'));
+    place.innerHTML = html;
+    for (const old of place.querySelectorAll('script')) { const script = document.createElement('script');
+        for (const { name, value } of old.attributes) script.setAttribute(name, value);
+        script.textContent = old.textContent; old.replaceWith(script); }
+    const alive = () => place.querySelector('.tfviz')?.shadowRoot?.querySelector('.stage canvas');
+    while (!alive()) await new Promise(done => setTimeout(done, 5));
+    await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+    place.remove(); } }"""
+
+
+def test_fifty_views_leave_nothing_behind(page):
+    page.shows("<!doctype html><title>x</title><body></body>")
+    client, html = page.context.new_cdp_session(page), view.heads(maps(2, 3, 9, 9)).html(still=False)
+    client.send("Performance.enable")
+
+    def counts(times):
+        page.evaluate(AGAIN, [html, times])
+        for _ in range(3):
+            client.send("HeapProfiler.collectGarbage")
+        dom = client.send("Memory.getDOMCounters")
+        heap = {one["name"]: one["value"] for one in client.send("Performance.getMetrics")["metrics"]}
+        return dom["nodes"], dom["jsEventListeners"], dom["documents"], heap["JSHeapUsedSize"]
+
+    tenth, last = counts(10), counts(40)
+    assert last[0] <= tenth[0] + 20
+    assert last[1] <= tenth[1] + 5
+    assert last[2] == tenth[2]
+    assert last[3] <= tenth[3] + 1_000_000
+
+
+def test_a_large_view_has_few_nodes(open_view):
+    page = open_view(view.heads(maps(12, 12, 128, 128, causal=True)))
+    for mode in range(4):
+        page.get_by_role("tab").nth(mode).click()
+        settled(page)
+        assert page.evaluate("document.querySelector('.tfviz').shadowRoot.querySelectorAll('*').length") <= 500
+
+
+def test_another_process_writes_the_same_bytes():
+    code = "import examples; print('\\n'.join(examples.several()))"
+    given = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONWARNINGS": "ignore"}
+    done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, env=given, capture_output=True)
+    assert done.stdout.decode().split() == several()
