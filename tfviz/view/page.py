@@ -16,7 +16,7 @@ from tfviz.view.picture import Picture
 # In the order of their imports: each module needs only those before it.
 MODULES = (
     "grid", "theme", "pen", "paint", "data", "store", "elements", "heatmap", "pointing", "sheet", "lines", "words",
-    "table", "takeaway", "frame", "controls", "stages", "explorer", "masklab", "tables", "page",
+    "table", "takeaway", "frame", "choice", "controls", "headstage", "stages", "explorer", "masklab", "tables", "page",
 )  # fmt: skip
 IMPORT = re.compile(r"^import .*;\n", re.MULTILINE)
 SPACE = re.compile(r"^ +|^ *//.*\n| +// .*$", re.MULTILINE)

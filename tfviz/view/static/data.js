@@ -11,22 +11,30 @@ export class Source {
     Object.assign(this, { document, data, ask, heads: new Map(), wholes: new Map(), masks: new Map() });
   }
 
-  get parts() { return this.document.parts; }
+  get parts() {
+    return this.document.parts;
+  }
 
   // A head as it is in the page, possibly in blocks.
   head(part, layer, head) {
-    const { blobs, heads } = this.parts[part], at = layer * heads + head, key = `${part}.${at}`;
+    const { blobs, heads } = this.parts[part];
+    const at = layer * heads + head;
+    const key = `${part}.${at}`;
     if (!this.heads.has(key)) this.heads.set(key, this.decoded(part, at, this.slice(blobs[at]), blobs[at][2]));
     return this.heads.get(key);
   }
 
   // Whether the kernel has more of a head than the page.
-  partly(part, layer, head) { return Boolean(this.ask) && this.parts[part].blobs[layer * this.parts[part].heads + head][2] > 1; }
+  partly(part, layer, head) {
+    return Boolean(this.ask) && this.parts[part].blobs[layer * this.parts[part].heads + head][2] > 1;
+  }
 
   // A head in full, from the kernel where the page has it in blocks only; the last few are kept.
   whole(part, layer, head) {
     if (!this.partly(part, layer, head)) return this.head(part, layer, head);
-    const { rows, cols, heads } = this.parts[part], at = layer * heads + head, key = `${part}.${at}`;
+    const { rows, cols, heads } = this.parts[part];
+    const at = layer * heads + head;
+    const key = `${part}.${at}`;
     const made = this.wholes.get(key) ?? this.ask(part, layer, head).then((bytes) => this.decoded(part, at, bytes, 1));
     this.wholes.delete(key); // to the end: the first is the one longest unused
     this.wholes.set(key, made);
@@ -49,11 +57,13 @@ export class Source {
   async blocks(part, codes, block, mask) {
     const { rows, cols } = this.parts[part];
     const [tall, wide] = [Math.ceil(rows.length / block), Math.ceil(cols.length / block)];
-    const named = (words, count) => Array.from({ length: count }, (_, i) => `${words[i * block]}…${words[Math.min((i + 1) * block, words.length) - 1]}`);
+    const named = (words, count) =>
+      Array.from({ length: count }, (_, i) => `${words[i * block]}…${words[Math.min((i + 1) * block, words.length) - 1]}`);
     const fine = await this.mask(mask, rows.length * cols.length);
     const state = new Uint8Array(tall * wide).fill(FORBIDDEN);
     for (let i = 0; i < fine.length; i++) {
-      if (fine[i] === OPEN) state[Math.floor(Math.floor(i / cols.length) / block) * wide + Math.floor((i % cols.length) / block)] = OPEN;
+      if (fine[i] === OPEN)
+        state[Math.floor(Math.floor(i / cols.length) / block) * wide + Math.floor((i % cols.length) / block)] = OPEN;
     }
     return new Grid(named(rows, tall), named(cols, wide), codes, state, { block });
   }
@@ -84,12 +94,20 @@ export class Source {
 
 // Written and read by hand, which takes a seventh of the time of a stream piped through.
 async function inflated(bytes) {
-  const { writable, readable } = new DecompressionStream("deflate"), writer = writable.getWriter(), reader = readable.getReader();
-  writer.write(bytes).then(() => writer.close()).catch(() => {}); // bad bytes are an error where they are read
+  const { writable, readable } = new DecompressionStream("deflate");
+  const writer = writable.getWriter();
+  const reader = readable.getReader();
+  writer
+    .write(bytes)
+    .then(() => writer.close())
+    .catch(() => {}); // bad bytes are an error where they are read
   const pieces = [];
   for (let piece = await reader.read(); !piece.done; piece = await reader.read()) pieces.push(piece.value);
   if (pieces.length === 1) return pieces[0];
   const whole = new Uint8Array(pieces.reduce((size, piece) => size + piece.length, 0));
-  pieces.reduce((at, piece) => { whole.set(piece, at); return at + piece.length; }, 0);
+  pieces.reduce((at, piece) => {
+    whole.set(piece, at);
+    return at + piece.length;
+  }, 0);
   return whole;
 }

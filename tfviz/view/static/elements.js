@@ -4,7 +4,7 @@
 export function h(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
-    if (name.startsWith("on") || name in element && !name.includes("-")) element[name] = value;
+    if (name.startsWith("on") || (name in element && !name.includes("-"))) element[name] = value;
     else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
   }
   element.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
@@ -13,39 +13,82 @@ export function h(tag, properties = {}, ...children) {
 
 // A list to choose one from: [[value, text], ...]
 export function select(name, options, value, choose) {
-  const list = h("select", { onchange: () => choose(options[list.selectedIndex][0]) }, ...options.map(([key, text]) => h("option", { selected: key === value }, text)));
+  const list = h(
+    "select",
+    { onchange: () => choose(options[list.selectedIndex][0]) },
+    ...options.map(([key, text]) => h("option", { selected: key === value }, text)),
+  );
   const element = h("label", {}, h("span", {}, name), list);
-  return { element, show: (now) => { list.selectedIndex = options.findIndex(([key]) => key === now); } };
+  return {
+    element,
+    show: (now) => {
+      list.selectedIndex = options.findIndex(([key]) => key === now);
+    },
+  };
 }
 
 export function slider(name, { min, max, step = 1, value, text = String, choose }) {
   const says = h("output", {}, text(value));
-  const input = h("input", { type: "range", min, max, step, value, oninput: () => { says.value = text(Number(input.value)); choose(Number(input.value)); } });
+  const input = h("input", {
+    type: "range",
+    min,
+    max,
+    step,
+    value,
+    oninput: () => {
+      says.value = text(Number(input.value));
+      choose(Number(input.value));
+    },
+  });
   input.setAttribute("aria-valuetext", text(value));
   const element = h("label", { class: "slider" }, h("span", {}, name), input, says);
-  return { element, show: (now) => { input.value = now; says.value = text(now); input.setAttribute("aria-valuetext", text(now)); } };
+  return {
+    element,
+    show: (now) => {
+      input.value = now;
+      says.value = text(now);
+      input.setAttribute("aria-valuetext", text(now));
+    },
+  };
 }
 
 export function check(name, value, choose) {
   const box = h("input", { type: "checkbox", checked: value, onchange: () => choose(box.checked) });
-  return { element: h("label", { class: "check" }, box, h("span", {}, name)), show: (now) => { box.checked = now; } };
+  return {
+    element: h("label", { class: "check" }, box, h("span", {}, name)),
+    show: (now) => {
+      box.checked = now;
+    },
+  };
 }
 
 // Buttons of which one is pressed; arrows move between them, so that they are one stop for the tab key.
 export function tabs(name, options, value, choose) {
   const buttons = options.map(([key, text]) => h("button", { type: "button", role: "tab", onclick: () => choose(key) }, text));
-  const show = (now) => buttons.forEach((button, i) => {
-    button.setAttribute("aria-selected", String(options[i][0] === now));
-    button.tabIndex = options[i][0] === now ? 0 : -1;
-  });
-  const element = h("div", { class: "tabs", role: "tablist", "aria-label": name, onkeydown: (event) => {
-    const open = buttons.filter((button) => !button.hidden), step = { ArrowRight: 1, ArrowLeft: -1 }[event.key], at = open.indexOf(event.target);
-    if (!step || at < 0) return;
-    const next = open[(at + step + open.length) % open.length];
-    choose(options[buttons.indexOf(next)][0]);
-    next.focus();
-    event.preventDefault();
-  } }, ...buttons);
+  const show = (now) =>
+    buttons.forEach((button, i) => {
+      button.setAttribute("aria-selected", String(options[i][0] === now));
+      button.tabIndex = options[i][0] === now ? 0 : -1;
+    });
+  const element = h(
+    "div",
+    {
+      class: "tabs",
+      role: "tablist",
+      "aria-label": name,
+      onkeydown: (event) => {
+        const open = buttons.filter((button) => !button.hidden);
+        const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+        const at = open.indexOf(event.target);
+        if (!step || at < 0) return;
+        const next = open[(at + step + open.length) % open.length];
+        choose(options[buttons.indexOf(next)][0]);
+        next.focus();
+        event.preventDefault();
+      },
+    },
+    ...buttons,
+  );
   show(value);
   return { element, show };
 }

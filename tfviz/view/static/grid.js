@@ -1,6 +1,8 @@
 // A grid: the numbers of one heatmap with the words of both axes, and what can be made of several.
 
-export const OPEN = 0, FORBIDDEN = 1, ABSENT = 2; // may look; may not; does not exist at this step
+export const OPEN = 0;
+export const FORBIDDEN = 1;
+export const ABSENT = 2; // may look; may not; does not exist at this step
 
 // Where a value stands on its colour scale: 0 to 1, or -1 to 1 where it has a sign.
 export const SCALES = {
@@ -27,7 +29,9 @@ export class Grid {
     return new Grid(rows, cols, codes, state, { values, scale, limit });
   }
 
-  get signed() { return Boolean(SCALES[this.scale].signed); }
+  get signed() {
+    return Boolean(SCALES[this.scale].signed);
+  }
 
   at(row, col) {
     const i = row * this.cols.length + col;
@@ -35,9 +39,12 @@ export class Grid {
     return (this.codes[i] / 255) ** 2;
   }
 
-  is(row, col, state) { return this.state[row * this.cols.length + col] === state; }
+  is(row, col, state) {
+    return this.state[row * this.cols.length + col] === state;
+  }
 
-  dead(row) { // nothing that exists is allowed
+  dead(row) {
+    // nothing that exists is allowed
     for (let col = 0; col < this.cols.length; col++) if (this.is(row, col, OPEN)) return false;
     return true;
   }
@@ -56,14 +63,19 @@ export class Grid {
   // The same grid at half the size, each cell the strongest of four: what a small picture shows, nothing lost.
   half() {
     if (this.halves) return this.halves;
-    const [n, m] = [this.rows.length, this.cols.length], [tall, wide] = [(n + 1) >> 1, (m + 1) >> 1];
-    const codes = new Uint8Array(tall * wide), state = new Uint8Array(tall * wide);
+    const [n, m] = [this.rows.length, this.cols.length];
+    const [tall, wide] = [(n + 1) >> 1, (m + 1) >> 1];
+    const codes = new Uint8Array(tall * wide);
+    const state = new Uint8Array(tall * wide);
     const stronger = this.signed ? (a, b) => (Math.abs(a - 128) > Math.abs(b - 128) ? a : b) : Math.max;
     for (let row = 0, i = 0; row < tall; row++) {
       const below = 2 * row + 1 < n ? m : 0; // at an odd edge a cell stands for the one that is not there
       for (let col = 0, at = 2 * row * m; col < wide; col++, at += 2, i++) {
         const right = 2 * col + 1 < m ? 1 : 0;
-        codes[i] = stronger(stronger(this.codes[at], this.codes[at + right]), stronger(this.codes[at + below], this.codes[at + below + right]));
+        codes[i] = stronger(
+          stronger(this.codes[at], this.codes[at + right]),
+          stronger(this.codes[at + below], this.codes[at + below + right]),
+        );
         state[i] = Math.min(this.state[at], this.state[at + right], this.state[at + below], this.state[at + below + right]);
       }
     }
@@ -77,7 +89,8 @@ export class Grid {
 export function combine(grids, how) {
   const [first] = grids;
   if (grids.length === 1) return first;
-  const values = new Float32Array(first.codes.length), state = new Uint8Array(first.codes.length).fill(ABSENT);
+  const values = new Float32Array(first.codes.length);
+  const state = new Uint8Array(first.codes.length).fill(ABSENT);
   for (const grid of grids) {
     for (let i = 0; i < values.length; i++) {
       const value = grid.values ? grid.values[i] : (grid.codes[i] / 255) ** 2;
@@ -91,8 +104,10 @@ export function combine(grids, how) {
 // Without some keys, each row divided by what is left of it: what a head does beside them.
 export function without(grid, hidden) {
   if (!hidden.size) return grid;
-  const keys = grid.cols.length, kept = [...grid.cols.keys()].filter((col) => !hidden.has(col));
-  const values = new Float32Array(grid.rows.length * kept.length), state = new Uint8Array(values.length);
+  const keys = grid.cols.length;
+  const kept = [...grid.cols.keys()].filter((col) => !hidden.has(col));
+  const values = new Float32Array(grid.rows.length * kept.length);
+  const state = new Uint8Array(values.length);
   for (let row = 0; row < grid.rows.length; row++) {
     const left = kept.reduce((sum, col) => sum + grid.at(row, col), 0);
     kept.forEach((col, i) => {
@@ -100,14 +115,21 @@ export function without(grid, hidden) {
       state[row * kept.length + i] = grid.state[row * keys + col];
     });
   }
-  const made = Grid.of(grid.rows, kept.map((col) => grid.cols[col]), values, state);
+  const made = Grid.of(
+    grid.rows,
+    kept.map((col) => grid.cols[col]),
+    values,
+    state,
+  );
   return Object.assign(made, { kept });
 }
 
 // Pieces as words: weights summed over the keys of a word, averaged over its queries.
 export function merge(grid, rowGroups, colGroups) {
-  const rows = joined(grid.rows, rowGroups), cols = joined(grid.cols, colGroups);
-  const values = new Float32Array(rows.length * cols.length), state = new Uint8Array(values.length).fill(ABSENT);
+  const rows = joined(grid.rows, rowGroups);
+  const cols = joined(grid.cols, colGroups);
+  const values = new Float32Array(rows.length * cols.length);
+  const state = new Uint8Array(values.length).fill(ABSENT);
   const sizes = rows.map((_, group) => rowGroups.filter((g) => g === group).length);
   for (let row = 0; row < grid.rows.length; row++) {
     for (let col = 0; col < grid.cols.length; col++) {
@@ -121,7 +143,9 @@ export function merge(grid, rowGroups, colGroups) {
 
 function joined(words, groups) {
   const made = [];
-  words.forEach((word, i) => { made[groups[i]] = (made[groups[i]] ?? "") + (groups[i] === groups[i - 1] ? word.replace(/^##/, "") : word); });
+  words.forEach((word, i) => {
+    made[groups[i]] = (made[groups[i]] ?? "") + (groups[i] === groups[i - 1] ? word.replace(/^##/, "") : word);
+  });
   return made;
 }
 
@@ -140,7 +164,8 @@ export function sinks(grid, least = 0.3) {
   const found = new Set();
   for (let col = 0; col < grid.cols.length; col++) {
     let [sum, seen] = [0, 0];
-    for (let row = 0; row < grid.rows.length; row++) if (grid.is(row, col, OPEN)) [sum, seen] = [sum + grid.at(row, col), seen + 1];
+    for (let row = 0; row < grid.rows.length; row++)
+      if (grid.is(row, col, OPEN)) [sum, seen] = [sum + grid.at(row, col), seen + 1];
     if (seen > 1 && sum / seen >= least) found.add(col);
   }
   return found;

@@ -5,7 +5,10 @@ import { paint } from "./paint.js";
 import { label, measure, two } from "./pen.js";
 import { css } from "./theme.js";
 
-const SIZE = 11, GAP = 13, LEGEND = 58, EDGE = 3;
+const SIZE = 11;
+const GAP = 13;
+const LEGEND = 58;
+const EDGE = 3;
 
 export class Heatmap {
   // axes: names of rows and columns; legend: whether the colour scale stands beside it
@@ -16,25 +19,36 @@ export class Heatmap {
   // The place of everything, in pixels, for a width; and its height.
   place(grid, width) {
     const [n, m] = [grid.rows.length, grid.cols.length];
-    if (grid !== this.grid) { this.labels = [grid.rows, grid.cols].map((words) => words.map((word) => label(word))); this.painted = null; }
+    if (grid !== this.grid) {
+      this.labels = [grid.rows, grid.cols].map((words) => words.map((word) => label(word)));
+      this.painted = null;
+    }
     this.upright = longest(this.labels[1]) > 16;
-    const left = Math.min(0.4 * width, Math.max(measure(`${this.axes[0]} ↓`) + 12, longest(this.labels[0]) + 10)), top = this.upright ? Math.max(42, longest(this.labels[1]) + 22) : 34;
-    let wide = Math.min(this.largest, (width - left - (this.legend ? LEGEND : EDGE)) / m), tall = Math.min(this.largest, this.tallest / n);
+    const left = Math.min(0.4 * width, Math.max(measure(`${this.axes[0]} ↓`) + 12, longest(this.labels[0]) + 10));
+    const top = this.upright ? Math.max(42, longest(this.labels[1]) + 22) : 34;
+    let wide = Math.min(this.largest, (width - left - (this.legend ? LEGEND : EDGE)) / m);
+    let tall = Math.min(this.largest, this.tallest / n);
     if (n === m) wide = tall = Math.min(wide, tall);
     else [wide, tall] = [Math.min(wide, 4 * tall), Math.min(tall, 4 * wide)];
-    if (!this.window || grid.rows.length !== this.grid?.rows.length || grid.cols.length !== this.grid?.cols.length) this.fit(grid);
+    if (!this.window || grid.rows.length !== this.grid?.rows.length || grid.cols.length !== this.grid?.cols.length)
+      this.fit(grid);
     Object.assign(this, { grid, left, top, wide: Math.max(1, wide * m), tall: Math.max(1, tall * n), width });
     this.height = top + this.tall + EDGE;
     return this.height;
   }
 
-  fit(grid = this.grid) { this.window = { x: 0, y: 0, wide: grid.cols.length, tall: grid.rows.length }; }
+  fit(grid = this.grid) {
+    this.window = { x: 0, y: 0, wide: grid.cols.length, tall: grid.rows.length };
+  }
 
-  get zoomed() { return this.window.wide < this.grid.cols.length || this.window.tall < this.grid.rows.length; }
+  get zoomed() {
+    return this.window.wide < this.grid.cols.length || this.window.tall < this.grid.rows.length;
+  }
 
   // Closer by a factor, about a point between 0 and 1 of the part that is shown.
   zoom(factor, across = 0.5, down = 0.5) {
-    const { x, y, wide, tall } = this.window, [n, m] = [this.grid.rows.length, this.grid.cols.length];
+    const { x, y, wide, tall } = this.window;
+    const [n, m] = [this.grid.rows.length, this.grid.cols.length];
     const scale = Math.max(1 / factor, Math.min(1, 4 / Math.max(wide, tall)));
     const [w, t] = [Math.min(m, wide * scale), Math.min(n, tall * scale)];
     this.window = { x: x + (wide - w) * across, y: y + (tall - t) * down, wide: w, tall: t };
@@ -43,20 +57,31 @@ export class Heatmap {
 
   // By a number of cells, as far as there are cells.
   pan(cols, rows) {
-    const { x, y, wide, tall } = this.window, limit = (v, most) => Math.min(Math.max(v, 0), most);
-    this.window = { x: limit(x + cols, this.grid.cols.length - wide), y: limit(y + rows, this.grid.rows.length - tall), wide, tall };
+    const { x, y, wide, tall } = this.window;
+    const limit = (v, most) => Math.min(Math.max(v, 0), most);
+    this.window = {
+      x: limit(x + cols, this.grid.cols.length - wide),
+      y: limit(y + rows, this.grid.rows.length - tall),
+      wide,
+      tall,
+    };
   }
 
   reveal([row, col]) {
-    const { x, y, wide, tall } = this.window, beyond = (at, from, size) => (at < from ? at - from : at + 1 > from + size ? at + 1 - from - size : 0);
+    const { x, y, wide, tall } = this.window;
+    const beyond = (at, from, size) => (at < from ? at - from : at + 1 > from + size ? at + 1 - from - size : 0);
     this.pan(beyond(col, x, wide), beyond(row, y, tall));
   }
 
   // The cell under a point: [row, col], null for a coordinate that lies on the other axis's words.
   cell(x, y) {
-    const col = this.window.x + (x - this.left) / this.wide * this.window.wide, row = this.window.y + (y - this.top) / this.tall * this.window.tall;
+    const col = this.window.x + ((x - this.left) / this.wide) * this.window.wide;
+    const row = this.window.y + ((y - this.top) / this.tall) * this.window.tall;
     const inside = (at, from, size, most) => (at >= from && at < from + size ? Math.min(Math.floor(at), most - 1) : null);
-    return [inside(row, this.window.y, this.window.tall, this.grid.rows.length), inside(col, this.window.x, this.window.wide, this.grid.cols.length)];
+    return [
+      inside(row, this.window.y, this.window.tall, this.grid.rows.length),
+      inside(col, this.window.x, this.window.wide, this.grid.cols.length),
+    ];
   }
 
   // Upper left corner and size of a cell.
@@ -83,7 +108,10 @@ export class Heatmap {
     this.words(pen, 0, new Set(rows), cursor?.[0]);
     this.words(pen, 1, new Set(cols), cursor?.[1]);
     pen.text(left - 8, 9, this.axes[0] && `${this.axes[0]} ↓`, { fill: theme.soft, align: "right" });
-    pen.text(left, 9, title || (this.axes[1] && `${this.axes[1]} →`), { fill: title ? theme.ink : theme.soft, bold: Boolean(title) });
+    pen.text(left, 9, title || (this.axes[1] && `${this.axes[1]} →`), {
+      fill: title ? theme.ink : theme.soft,
+      bold: Boolean(title),
+    });
     if (this.legend) legend(pen, theme, this.grid, left + wide + 14, top, Math.min(tall, 180));
   }
 
@@ -93,13 +121,20 @@ export class Heatmap {
   }
 
   outline(pen, row, col, stroke, thick) {
-    const [x, y, w, t] = this.box(row, col), [x1, y1] = [Math.max(x, this.left), Math.max(y, this.top)];
-    const [x2, y2] = [Math.min(Math.max(x + w, x + 3), this.left + this.wide), Math.min(Math.max(y + t, y + 3), this.top + this.tall)];
+    const [x, y, w, t] = this.box(row, col);
+    const [x1, y1] = [Math.max(x, this.left), Math.max(y, this.top)];
+    const [x2, y2] = [
+      Math.min(Math.max(x + w, x + 3), this.left + this.wide),
+      Math.min(Math.max(y + t, y + 3), this.top + this.tall),
+    ];
     if (x2 > x1 && y2 > y1) pen.rect(x1, y1, x2 - x1, y2 - y1, { stroke, thick });
   }
 
   border(pen, axis, index) {
-    const [x, y] = this.box(index, index), down = axis === "rows", at = down ? y : x, from = down ? this.top : this.left;
+    const [x, y] = this.box(index, index);
+    const down = axis === "rows";
+    const at = down ? y : x;
+    const from = down ? this.top : this.left;
     if (at <= from || at >= from + (down ? this.tall : this.wide)) return;
     if (down) pen.line(this.left, at, this.left + this.wide, at, { stroke: this.theme.mark, thick: 1.5 });
     else pen.line(at, this.top, at, this.top + this.tall, { stroke: this.theme.mark, thick: 1.5 });
@@ -117,7 +152,8 @@ export class Heatmap {
       }
     };
     const clipped = (x, y, w, t) => {
-      const [x1, y1] = [Math.max(x, this.left), Math.max(y, this.top)], [x2, y2] = [Math.min(x + w, this.left + this.wide), Math.min(y + t, this.top + this.tall)];
+      const [x1, y1] = [Math.max(x, this.left), Math.max(y, this.top)];
+      const [x2, y2] = [Math.min(x + w, this.left + this.wide), Math.min(y + t, this.top + this.tall)];
       if (x2 > x1 && y2 > y1) pen.rect(x1, y1, x2 - x1, y2 - y1, { fill: this.theme.page, alpha: 0.72 });
     };
     const [, , w, t] = this.box(0, 0);
@@ -127,8 +163,12 @@ export class Heatmap {
 
   // The words of an axis, as many as have room; those locked or under the cursor always.
   words(pen, axis, locked, pointed) {
-    const { theme } = this, words = this.labels[axis], [, , w, t] = this.box(0, 0), cell = axis ? w : t;
-    const room = axis && !this.upright ? longest(words) + 3 : GAP, step = Math.max(1, Math.ceil(room / cell));
+    const { theme } = this;
+    const words = this.labels[axis];
+    const [, , w, t] = this.box(0, 0);
+    const cell = axis ? w : t;
+    const room = axis && !this.upright ? longest(words) + 3 : GAP;
+    const step = Math.max(1, Math.ceil(room / cell));
     const [from, size] = axis ? [this.window.x, this.window.wide] : [this.window.y, this.window.tall];
     const near = [...locked, pointed].filter((i) => i !== undefined && i !== null);
     const put = (i, strong) => {
@@ -150,9 +190,15 @@ export class Heatmap {
 
 // The colour scale with its ticks, upright.
 export function legend(pen, theme, { scale, limit = 1 }, x, y, height) {
-  const { place, ticks, signed } = SCALES[scale], lut = signed ? theme.signed : theme.weight, steps = 64;
-  const low = signed ? -1 : 0, at = (value) => y + height * (1 - (place(value) - low) / (1 - low));
-  for (let i = 0; i < steps; i++) pen.rect(x, y + height * (1 - (i + 1) / steps), 10, height / steps + 0.5, { fill: css(lut[Math.round((i + 0.5) / steps * 255)]) });
+  const { place, ticks, signed } = SCALES[scale];
+  const lut = signed ? theme.signed : theme.weight;
+  const steps = 64;
+  const low = signed ? -1 : 0;
+  const at = (value) => y + height * (1 - (place(value) - low) / (1 - low));
+  for (let i = 0; i < steps; i++)
+    pen.rect(x, y + height * (1 - (i + 1) / steps), 10, height / steps + 0.5, {
+      fill: css(lut[Math.round(((i + 0.5) / steps) * 255)]),
+    });
   pen.rect(x, y, 10, height, { stroke: theme.line, thick: 0.5 });
   let last = Infinity;
   for (const tick of ticks) {
@@ -164,6 +210,11 @@ export function legend(pen, theme, { scale, limit = 1 }, x, y, height) {
 
 const widths = new WeakMap();
 function longest(labels) {
-  if (!widths.has(labels)) widths.set(labels, labels.reduce((most, text) => (text.length > 2 || most < 16 ? Math.max(most, measure(text, SIZE, true)) : most), 0) + (labels.some((text) => [...text].length > 1) ? 10 : 0));
+  if (!widths.has(labels))
+    widths.set(
+      labels,
+      labels.reduce((most, text) => (text.length > 2 || most < 16 ? Math.max(most, measure(text, SIZE, true)) : most), 0) +
+        (labels.some((text) => [...text].length > 1) ? 10 : 0),
+    );
   return widths.get(labels);
 }

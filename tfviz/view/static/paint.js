@@ -4,19 +4,25 @@ import { ABSENT, OPEN } from "./grid.js";
 
 // window: {x, y, wide, tall} in cells; width, height: in pixels of the device.
 export function paint(grid, window, width, height, theme, ratio = 1) {
-  const image = new ImageData(width, height), pixels = new Uint32Array(image.data.buffer);
+  const image = new ImageData(width, height);
+  const pixels = new Uint32Array(image.data.buffer);
   let [fine, shrink] = [grid, 1];
   const most = Math.min(window.wide / width, window.tall / height);
   while (most / shrink >= 2) [fine, shrink] = [fine.half(), shrink * 2];
   const across = spans(window.x / shrink, window.wide / shrink, width, fine.cols.length);
   const down = spans(window.y / shrink, window.tall / shrink, height, fine.rows.length);
-  const lut = theme.lut(grid), zero = grid.signed ? 128 : 0, period = Math.round(6 * ratio), thick = Math.max(1, Math.round(ratio));
-  const line = new Uint32Array(width), kinds = new Uint8Array(width); // of the row of cells that is being painted
+  const lut = theme.lut(grid);
+  const zero = grid.signed ? 128 : 0;
+  const period = Math.round(6 * ratio);
+  const thick = Math.max(1, Math.round(ratio));
+  const line = new Uint32Array(width);
+  const kinds = new Uint8Array(width); // of the row of cells that is being painted
   for (let y = 0; y < height; y++) {
     const [from, to] = [down[2 * y], down[2 * y + 1]];
     if (!y || from !== down[2 * y - 2] || to !== down[2 * y - 1]) {
       for (let x = 0; x < width; x++) {
-        let best = zero, kind = 3;
+        let best = zero;
+        let kind = 3;
         for (let row = from; row <= to; row++) {
           for (let col = across[2 * x]; col <= across[2 * x + 1]; col++) {
             const i = row * fine.cols.length + col;
@@ -28,14 +34,17 @@ export function paint(grid, window, width, height, theme, ratio = 1) {
       }
     }
     pixels.set(line, y * width);
-    for (let x = 0; x < width; x++) if (kinds[x] !== OPEN && kinds[x] !== ABSENT && (x + y) % period < thick) pixels[y * width + x] = theme.hatched;
+    for (let x = 0; x < width; x++)
+      if (kinds[x] !== OPEN && kinds[x] !== ABSENT && (x + y) % period < thick) pixels[y * width + x] = theme.hatched;
   }
   return image;
 }
 
 // First and last cell under each pixel; the one at its middle where cells are larger than pixels.
 function spans(start, length, pixels, cells) {
-  const made = new Int32Array(2 * pixels), step = length / pixels, last = cells - 1;
+  const made = new Int32Array(2 * pixels);
+  const step = length / pixels;
+  const last = cells - 1;
   for (let i = 0; i < pixels; i++) {
     const middle = Math.floor(start + (i + 0.5) * step);
     made[2 * i] = Math.min(last, Math.max(0, step > 1 ? Math.floor(start + i * step) : middle));

@@ -6,7 +6,10 @@ export const FONT = "system-ui, sans-serif";
 export function label(word, longest = 18) {
   const points = [...word];
   if (!points.length) return "∅";
-  const shown = points.slice(0, points.length > longest ? longest - 1 : longest).map(sign).join("");
+  const shown = points
+    .slice(0, points.length > longest ? longest - 1 : longest)
+    .map(sign)
+    .join("");
   return points.length > longest ? shown + "…" : shown;
 }
 
@@ -48,13 +51,25 @@ export class CanvasPen {
 
   rect(x, y, width, height, { fill = null, stroke = null, thick = 1, alpha = 1 } = {}) {
     this.pen.globalAlpha = alpha;
-    if (fill) { this.pen.fillStyle = fill; this.pen.fillRect(x, y, width, height); }
-    if (stroke) { this.pen.strokeStyle = stroke; this.pen.lineWidth = thick; this.pen.strokeRect(x, y, width, height); }
+    if (fill) {
+      this.pen.fillStyle = fill;
+      this.pen.fillRect(x, y, width, height);
+    }
+    if (stroke) {
+      this.pen.strokeStyle = stroke;
+      this.pen.lineWidth = thick;
+      this.pen.strokeRect(x, y, width, height);
+    }
     this.pen.globalAlpha = 1;
   }
 
   text(x, y, string, { fill, size = 11, align = "left", bold = false, up = false } = {}) {
-    Object.assign(this.pen, { fillStyle: fill, textAlign: align, textBaseline: "middle", font: `${bold ? "600 " : ""}${size}px ${FONT}` });
+    Object.assign(this.pen, {
+      fillStyle: fill,
+      textAlign: align,
+      textBaseline: "middle",
+      font: `${bold ? "600 " : ""}${size}px ${FONT}`,
+    });
     if (!up) return this.pen.fillText(string, x, y);
     this.pen.save();
     this.pen.translate(x, y);
@@ -84,15 +99,22 @@ export class SvgPen {
     Object.assign(this, { width, height, ratio, parts: ["<g>"] });
   }
 
-  from(x, y) { this.parts.push(`</g><g transform="translate(${n(x)} ${n(y)})">`); }
+  from(x, y) {
+    this.parts.push(`</g><g transform="translate(${n(x)} ${n(y)})">`);
+  }
 
   rect(x, y, width, height, { fill = "none", stroke = "none", thick = 1, alpha = 1 } = {}) {
-    this.parts.push(`<rect x="${n(x)}" y="${n(y)}" width="${n(width)}" height="${n(height)}" fill="${fill ?? "none"}" stroke="${stroke ?? "none"}" stroke-width="${thick}" opacity="${n(alpha)}"/>`);
+    this.parts.push(
+      `<rect x="${n(x)}" y="${n(y)}" width="${n(width)}" height="${n(height)}" fill="${fill ?? "none"}" stroke="${stroke ?? "none"}" stroke-width="${thick}" opacity="${n(alpha)}"/>`,
+    );
   }
 
   text(x, y, string, { fill, size = 11, align = "left", bold = false, up = false } = {}) {
-    const anchor = { left: "start", center: "middle", right: "end" }[align], turn = up ? ` transform="rotate(-90 ${n(x)} ${n(y)})"` : "";
-    this.parts.push(`<text x="${n(x)}" y="${n(y)}" fill="${fill}" font-size="${size}" text-anchor="${anchor}" dominant-baseline="central"${bold ? ' font-weight="600"' : ""}${turn}>${escaped(string)}</text>`);
+    const anchor = { left: "start", center: "middle", right: "end" }[align];
+    const turn = up ? ` transform="rotate(-90 ${n(x)} ${n(y)})"` : "";
+    this.parts.push(
+      `<text x="${n(x)}" y="${n(y)}" fill="${fill}" font-size="${size}" text-anchor="${anchor}" dominant-baseline="central"${bold ? ' font-weight="600"' : ""}${turn}>${escaped(string)}</text>`,
+    );
   }
 
   line(x1, y1, x2, y2, { stroke, thick = 1, alpha = 1, bend = 0 }) {
@@ -104,7 +126,9 @@ export class SvgPen {
     const canvas = Object.assign(document.createElement("canvas"), { width: data.width, height: data.height });
     canvas.getContext("2d").putImageData(data, 0, 0);
     const size = `width="${n(data.width / this.ratio)}" height="${n(data.height / this.ratio)}"`;
-    this.parts.push(`<image x="${n(x)}" y="${n(y)}" ${size} preserveAspectRatio="none" style="image-rendering:pixelated" href="${canvas.toDataURL()}"/>`);
+    this.parts.push(
+      `<image x="${n(x)}" y="${n(y)}" ${size} preserveAspectRatio="none" style="image-rendering:pixelated" href="${canvas.toDataURL()}"/>`,
+    );
   }
 
   toString() {
@@ -114,7 +138,11 @@ export class SvgPen {
 }
 
 const n = (number) => Number(number.toFixed(2));
-const escaped = (string) => string.toWellFormed().replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd").replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
+const escaped = (string) =>
+  string
+    .toWellFormed()
+    .replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd")
+    .replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 
 // How wide a text will be, in pixels.
 let ruler = null;

@@ -4,9 +4,13 @@ export const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0],
 
 // does: { point(cell), lock(axis, index), changed(), leave() }
 export function pointing(canvas, map, does) {
-  let held = null, cursor = null;
+  let held = null;
+  let cursor = null;
 
-  const place = (event) => { const box = canvas.getBoundingClientRect(); return [event.clientX - box.left, event.clientY - box.top]; };
+  const place = (event) => {
+    const box = canvas.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  };
   const share = ([x, y]) => [(x - map.left) / map.wide, (y - map.top) / map.tall];
 
   canvas.onpointerdown = (event) => {
@@ -18,7 +22,7 @@ export function pointing(canvas, map, does) {
     if (held && map.zoomed && event.buttons) {
       const [dx, dy] = [held.at[0] - x, held.at[1] - y];
       if (held.moved || Math.abs(dx) + Math.abs(dy) > 4) {
-        map.pan(dx / map.wide * map.window.wide, dy / map.tall * map.window.tall);
+        map.pan((dx / map.wide) * map.window.wide, (dy / map.tall) * map.window.tall);
         held = { at: [x, y], moved: true };
         return does.changed();
       }
@@ -44,19 +48,32 @@ export function pointing(canvas, map, does) {
   };
 
   const keys = {
-    "+": () => map.zoom(1.5, ...middle()), "=": () => map.zoom(1.5, ...middle()), "-": () => map.zoom(1 / 1.5, ...middle()), 0: () => map.fit(),
-    Enter: () => does.lock("rows", at()[0]), " ": (event) => (event.shiftKey ? does.lock("cols", at()[1]) : does.lock("rows", at()[0])),
-    c: () => does.lock("cols", at()[1]), Escape: () => does.leave(),
+    "+": () => map.zoom(1.5, ...middle()),
+    "=": () => map.zoom(1.5, ...middle()),
+    "-": () => map.zoom(1 / 1.5, ...middle()),
+    0: () => map.fit(),
+    Enter: () => does.lock("rows", at()[0]),
+    " ": (event) => (event.shiftKey ? does.lock("cols", at()[1]) : does.lock("rows", at()[0])),
+    c: () => does.lock("cols", at()[1]),
+    Escape: () => does.leave(),
   };
-  const at = () => (cursor = [Math.min(cursor?.[0] ?? 0, map.grid.rows.length - 1), Math.min(cursor?.[1] ?? 0, map.grid.cols.length - 1)]);
-  const middle = () => { const [x, y] = map.box(at()[0] + 0.5, at()[1] + 0.5); return share([x, y]).map((v) => Math.min(1, Math.max(0, v))); };
+  const at = () =>
+    (cursor = [Math.min(cursor?.[0] ?? 0, map.grid.rows.length - 1), Math.min(cursor?.[1] ?? 0, map.grid.cols.length - 1)]);
+  const middle = () => {
+    const [x, y] = map.box(at()[0] + 0.5, at()[1] + 0.5);
+    return share([x, y]).map((v) => Math.min(1, Math.max(0, v)));
+  };
 
   canvas.onkeydown = (event) => {
     if (event.metaKey || event.altKey || (event.ctrlKey && !STEPS[event.key])) return;
     const [n, m] = [map.grid.rows.length, map.grid.cols.length];
     if (STEPS[event.key]) {
-      const by = event.shiftKey || event.ctrlKey ? 10 : 1, [row, col] = cursor ? at() : [at()[0] - STEPS[event.key][0] * by, at()[1] - STEPS[event.key][1] * by];
-      cursor = [Math.min(n - 1, Math.max(0, row + STEPS[event.key][0] * by)), Math.min(m - 1, Math.max(0, col + STEPS[event.key][1] * by))];
+      const by = event.shiftKey || event.ctrlKey ? 10 : 1;
+      const [row, col] = cursor ? at() : [at()[0] - STEPS[event.key][0] * by, at()[1] - STEPS[event.key][1] * by];
+      cursor = [
+        Math.min(n - 1, Math.max(0, row + STEPS[event.key][0] * by)),
+        Math.min(m - 1, Math.max(0, col + STEPS[event.key][1] * by)),
+      ];
       map.reveal(cursor);
       does.point(cursor);
     } else if (event.key === "Home" || event.key === "End") {

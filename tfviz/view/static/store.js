@@ -6,10 +6,14 @@ export class Store {
     this.listeners = new Set();
   }
 
-  get(name) { return this.values[name]; }
+  get(name) {
+    return this.values[name];
+  }
 
   set(changes) {
-    const changed = Object.entries(changes).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(this.values[name]));
+    const changed = Object.entries(changes).filter(
+      ([name, value]) => JSON.stringify(value) !== JSON.stringify(this.values[name]),
+    );
     if (!changed.length) return;
     Object.assign(this.values, Object.fromEntries(changed));
     for (const listener of [...this.listeners]) listener();

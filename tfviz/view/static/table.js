@@ -4,7 +4,9 @@ import { h } from "./elements.js";
 import { ABSENT, OPEN } from "./grid.js";
 import { label, two } from "./pen.js";
 
-const CELLS = 1600, ROWS = 100, KEYS = 5;
+const CELLS = 1600;
+const ROWS = 100;
+const KEYS = 5;
 
 const named = (name, said) => (name ? `${name}: ${said}` : said);
 const heading = (scope, text) => h("th", { scope }, text);
@@ -13,7 +15,9 @@ const heading = (scope, text) => h("th", { scope }, text);
 export function table({ name, grid, axes = ["query", "key"] }) {
   if (grid.rows.length * grid.cols.length > CELLS) return strongest(grid, axes, name);
   const head = h("tr", {}, heading("col", `${axes[0]} ↓ ${axes[1]} →`), ...grid.cols.map((word) => heading("col", label(word))));
-  const rows = grid.rows.map((word, row) => h("tr", {}, heading("row", label(word)), ...grid.cols.map((_, col) => h("td", {}, shown(grid, row, col)))));
+  const rows = grid.rows.map((word, row) =>
+    h("tr", {}, heading("row", label(word)), ...grid.cols.map((_, col) => h("td", {}, shown(grid, row, col)))),
+  );
   return h("table", {}, h("caption", {}, named(name, "– may not look")), h("thead", {}, head), h("tbody", {}, ...rows));
 }
 
@@ -22,16 +26,37 @@ function strongest(grid, axes, name) {
     const pairs = grid.strongest(row, "row", KEYS).map(([col, value]) => `${label(grid.cols[col])} ${two(value)}`);
     return h("tr", {}, heading("row", `${row} ${label(word)}`), h("td", { class: "text" }, pairs.join(", ") || "–"));
   });
-  const said = grid.rows.length > ROWS ? `the first ${ROWS} of ${grid.rows.length} rows; CSV has them all` : `the ${KEYS} strongest of each row; CSV has them all`;
-  return h("table", {}, h("caption", {}, named(name, said)), h("thead", {}, h("tr", {}, heading("col", axes[0]), heading("col", `${axes[1]} with weight`))), h("tbody", {}, ...rows));
+  const said =
+    grid.rows.length > ROWS
+      ? `the first ${ROWS} of ${grid.rows.length} rows; CSV has them all`
+      : `the ${KEYS} strongest of each row; CSV has them all`;
+  return h(
+    "table",
+    {},
+    h("caption", {}, named(name, said)),
+    h("thead", {}, h("tr", {}, heading("col", axes[0]), heading("col", `${axes[1]} with weight`))),
+    h("tbody", {}, ...rows),
+  );
 }
 
 // How sharply each head looks.
 export function headTable(part, value) {
-  const head = h("tr", {}, heading("col", "layer ↓ head →"), ...Array.from({ length: part.heads }, (_, i) => heading("col", String(i))));
-  const rows = Array.from({ length: part.layers }, (_, layer) => h("tr", {}, heading("row", String(layer)),
-    ...Array.from({ length: part.heads }, (__, i) => h("td", {}, value(layer, i)))));
-  return h("table", {}, h("caption", {}, "weight of the strongest key, mean over the queries"), h("thead", {}, head), h("tbody", {}, ...rows));
+  const head = h(
+    "tr",
+    {},
+    heading("col", "layer ↓ head →"),
+    ...Array.from({ length: part.heads }, (_, i) => heading("col", String(i))),
+  );
+  const rows = Array.from({ length: part.layers }, (_, layer) =>
+    h("tr", {}, heading("row", String(layer)), ...Array.from({ length: part.heads }, (__, i) => h("td", {}, value(layer, i)))),
+  );
+  return h(
+    "table",
+    {},
+    h("caption", {}, "weight of the strongest key, mean over the queries"),
+    h("thead", {}, head),
+    h("tbody", {}, ...rows),
+  );
 }
 
 function shown(grid, row, col) {

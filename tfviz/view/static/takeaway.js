@@ -4,10 +4,13 @@ import { CanvasPen, SvgPen } from "./pen.js";
 
 // drawing: { width, height, draw(pen) }
 export async function png({ width, height, draw }, page) {
-  const canvas = document.createElement("canvas"), pen = new CanvasPen(canvas, width, height);
+  const canvas = document.createElement("canvas");
+  const pen = new CanvasPen(canvas, width, height);
   pen.rect(0, 0, width, height, { fill: page });
   draw(pen);
-  return new Promise((done) => { canvas.toBlob(done, "image/png"); });
+  return new Promise((done) => {
+    canvas.toBlob(done, "image/png");
+  });
 }
 
 export function svg({ width, height, draw }, page) {

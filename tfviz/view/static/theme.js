@@ -8,7 +8,8 @@ export class Theme {
 
   // True if the page's colours have changed since the last call.
   renew() {
-    const page = background(this.host), dark = luminance(page) < 0.35;
+    const page = background(this.host);
+    const dark = luminance(page) < 0.35;
     const key = `${page} ${dark}`;
     if (key === this.key) return false;
     const inks = this.palette[dark ? "dark" : "light"];
@@ -20,11 +21,17 @@ export class Theme {
     return true;
   }
 
-  lut(grid) { return grid.signed ? this.signed : this.weight; }
+  lut(grid) {
+    return grid.signed ? this.signed : this.weight;
+  }
 
-  colour(grid, code) { return css(this.lut(grid)[code]); }
+  colour(grid, code) {
+    return css(this.lut(grid)[code]);
+  }
 
-  head(index) { return this.heads[index % this.heads.length]; }
+  head(index) {
+    return this.heads[index % this.heads.length];
+  }
 }
 
 export const css = (value) => `rgb(${value & 255} ${(value >> 8) & 255} ${(value >> 16) & 255})`;
@@ -34,7 +41,8 @@ function background(element) {
     const colour = getComputedStyle(node).backgroundColor;
     if (colour && !/^transparent$|, 0\)$|\/ 0\)$/.test(colour)) return rgb(colour);
   }
-  const dark = getComputedStyle(document.documentElement).colorScheme.includes("dark") && matchMedia("(prefers-color-scheme: dark)").matches;
+  const dark =
+    getComputedStyle(document.documentElement).colorScheme.includes("dark") && matchMedia("(prefers-color-scheme: dark)").matches;
   return dark ? [18, 18, 18] : [255, 255, 255];
 }
 
@@ -55,7 +63,7 @@ function rgb(colour) {
   return [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3);
 }
 
-const pixel = ([r, g, b]) => (255 << 24 | b << 16 | g << 8 | r) >>> 0;
+const pixel = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 
 // Even to the eye: straight in OKLab, which the browser mixes itself.
 function ramp(stops, steps) {

@@ -4,9 +4,13 @@ import { Source } from "./data.js";
 import { KINDS } from "./page.js";
 
 class Model {
-  constructor(model) { this.model = model; }
+  constructor(model) {
+    this.model = model;
+  }
 
-  get(name) { return this.model.get(name); }
+  get(name) {
+    return this.model.get(name);
+  }
 
   set(changes) {
     let changed = false;
@@ -47,16 +51,29 @@ class Questions {
     else resolve(new Uint8Array(buffer.buffer ?? buffer, buffer.byteOffset ?? 0, buffer.byteLength));
   }
 
-  close() { this.model.off("msg:custom", this.hear); }
+  close() {
+    this.model.off("msg:custom", this.hear);
+  }
 }
 
 function render({ model, el }) {
-  const host = document.createElement("div"), questions = new Questions(model), described = model.get("described"), data = model.get("data");
+  const host = document.createElement("div");
+  const questions = new Questions(model);
+  const described = model.get("described");
+  const data = model.get("data");
   host.className = "tfviz";
   el.append(host);
-  const source = new Source(described, new Uint8Array(data.buffer, data.byteOffset, data.byteLength), (part, layer, head) => questions.ask({ part, layer, head }));
-  const view = new KINDS[described.kind](host, source, new Model(model), { page: async () => new Blob([await questions.ask({ page: true })], { type: "text/html" }) });
-  return () => { view.close(); questions.close(); host.remove(); };
+  const source = new Source(described, new Uint8Array(data.buffer, data.byteOffset, data.byteLength), (part, layer, head) =>
+    questions.ask({ part, layer, head }),
+  );
+  const view = new KINDS[described.kind](host, source, new Model(model), {
+    page: async () => new Blob([await questions.ask({ page: true })], { type: "text/html" }),
+  });
+  return () => {
+    view.close();
+    questions.close();
+    host.remove();
+  };
 }
 
 export default { render };

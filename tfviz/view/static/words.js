@@ -18,12 +18,16 @@ export class Words {
     const key = [JSON.stringify([grid.rows, grid.cols]), one, by];
     if (!this.key || key.some((part, i) => part !== this.key[i])) this.build(grid, one, by, chosen);
     this.key = key;
-    const side = by ? "cols" : "rows", count = grid[side].length, at = Math.min(chosen, count - 1);
-    if (at < this.start[side] || at >= this.start[side] + MOST) return void (this.key = null, this.show(grid, at, by));
+    const side = by ? "cols" : "rows";
+    const count = grid[side].length;
+    const at = Math.min(chosen, count - 1);
+    if (at < this.start[side] || at >= this.start[side] + MOST) return void ((this.key = null), this.show(grid, at, by));
     Object.assign(this, { grid, at, by });
     const { place } = SCALES[grid.scale];
     this.shaded.forEach((span, i) => {
-      const j = i + this.start[by ? "rows" : "cols"], [row, col] = by ? [j, at] : [at, j], value = grid.at(row, col);
+      const j = i + this.start[by ? "rows" : "cols"];
+      const [row, col] = by ? [j, at] : [at, j];
+      const value = grid.at(row, col);
       const code = Math.round(255 * Math.max(0, Math.min(1, place(value))));
       span.style.background = this.theme.colour(grid, code);
       span.style.color = code > 140 ? this.theme.page : this.theme.ink;
@@ -40,7 +44,9 @@ export class Words {
   }
 
   reading() {
-    const { grid, at, by } = this, name = (words, i) => quoted(words[i]), [own, other] = by ? [grid.cols, grid.rows] : [grid.rows, grid.cols];
+    const { grid, at, by } = this;
+    const name = (words, i) => quoted(words[i]);
+    const [own, other] = by ? [grid.cols, grid.rows] : [grid.rows, grid.cols];
     const top = grid.strongest(at, by ? "col" : "row", 3).map(([i, value]) => `${name(other, i)} ${two(value)}`);
     return `${name(own, at)} ${by ? "←" : "→"} ${top.join(", ") || "nothing"}`;
   }
@@ -58,20 +64,27 @@ export class Words {
   }
 
   sentence(grid, side, name) {
-    const start = this.start[side], words = grid[side].slice(start, start + MOST), left = grid[side].length - start - words.length;
+    const start = this.start[side];
+    const words = grid[side].slice(start, start + MOST);
+    const left = grid[side].length - start - words.length;
     // running text, where the pieces carry their own spaces; apart, where they do not
     const loose = !grid[side].some((word) => /^[\s▁Ġ]/.test(word)) && grid[side].some((word) => [...word].length > 1);
     const spans = words.map((word) => h("span", { role: "option", class: "word" }, running(word)));
     const element = h("p", { class: loose ? "sentence loose" : "sentence", role: "listbox", "aria-label": name, dir: "auto" });
     if (start) element.append(`… ${start} words before … `);
-    words.forEach((word, i) => { element.append(spans[i], /\n$/.test(word) ? h("br") : loose ? " " : h("wbr")); });
+    words.forEach((word, i) => {
+      element.append(spans[i], /\n$/.test(word) ? h("br") : loose ? " " : h("wbr"));
+    });
     if (left) element.append(` … ${left} words more`);
     return Object.assign(spans, { element });
   }
 
   listen(side) {
-    const { element } = this.picks, index = (node) => this.picks.indexOf(node) + this.start[side];
-    element.onclick = (event) => { if (this.picks.includes(event.target)) this.does.lock(side, index(event.target)); };
+    const { element } = this.picks;
+    const index = (node) => this.picks.indexOf(node) + this.start[side];
+    element.onclick = (event) => {
+      if (this.picks.includes(event.target)) this.does.lock(side, index(event.target));
+    };
     element.onkeydown = (event) => {
       const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -Infinity, End: Infinity }[event.key];
       if (event.key === "Escape") this.does.leave();
@@ -93,13 +106,18 @@ export class Words {
     for (const sentence of this.element.children) {
       for (const span of sentence.querySelectorAll(".word")) {
         for (const { left, top, width, height } of span.getClientRects()) {
-          const shaded = span.style.background, [x, y] = [left - box.left, top - box.top];
+          const shaded = span.style.background;
+          const [x, y] = [left - box.left, top - box.top];
           if (span.classList.contains("hidden")) pen.rect(x, y, width, height, { fill: this.theme.line, alpha: 0.4 });
           else if (shaded) pen.rect(x, y, width, height, { fill: shaded });
           if (span.classList.contains("picked")) pen.rect(x, y, width, height, { stroke: this.theme.mark, thick: 2 });
         }
         const [first] = span.getClientRects();
-        if (first) pen.text(first.left - box.left + 2, first.top - box.top + first.height / 2, span.textContent, { size: 15, fill: span.style.color || this.theme.ink });
+        if (first)
+          pen.text(first.left - box.left + 2, first.top - box.top + first.height / 2, span.textContent, {
+            size: 15,
+            fill: span.style.color || this.theme.ink,
+          });
       }
     }
   }
