@@ -118,5 +118,6 @@ def test_pieces_belong_to_words(pieces, numbers):
 
 
 def test_blocks_are_the_largest_of_their_cells():
-    codes = torch.arange(15, dtype=torch.uint8).view(3, 5)
-    assert packed.blocks(codes, 2).tolist() == [[6, 8, 9], [11, 13, 14]]
+    codes = torch.arange(15, dtype=torch.uint8).view(1, 1, 3, 5)
+    assert AttentionMaps(codes).packed(0, 0, 2).tolist() == [[6, 8, 9], [11, 13, 14]]
+    assert AttentionMaps((codes / 255) ** 2).packed(0, 0, 2).tolist() == [[6, 8, 9], [11, 13, 14]]

@@ -11,6 +11,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
+from torch.nn import functional
 
 from tfviz.files import atomic
 from tfviz.look.capture import Seen
@@ -113,22 +114,26 @@ class AttentionMaps:
             return unpack(self.layers[layer][head])
         return unpack(self.layers[where])
 
-    def packed(self, layer: int, head: int) -> UInt8[Tensor, "query key"]:
+    def packed(self, layer: int, head: int, block: int = 1) -> UInt8[Tensor, "down across"]:
         """A head as `capture(dtype=torch.uint8)` keeps it: 255 times the square root; errs by at most 0.004.
+
+        Args:
+            block: the largest weight of each `block` x `block` cells stands for them.
 
         Raises:
             ValueError: a weight is not between 0 and 1.
         """
         stored = self.layers[layer][head]
+        largest = _blocks(stored, block) if block > 1 else stored
         if stored.dtype == torch.uint8:
-            return stored
-        low, high = (float(end) for end in stored.aminmax()) if stored.numel() else (0.0, 0.0)
+            return largest
+        low, high = (float(stored.amin()), float(largest.amax())) if stored.numel() else (0.0, 0.0)
         if not (low >= -1e-6 and high <= 1 + 1e-3):  # a NaN is neither
             raise ValueError(
                 f"attention weights lie between 0 and 1; in layer {layer}, head {head} they go from {low:.3g} to "
                 f"{high:.3g}: are these scores, before their softmax?"
             )
-        return pack(stored.float().clamp(0, 1))
+        return pack(largest.float().clamp(0, 1))
 
     def allowed(self, layer: int, head: int) -> Bool[Tensor, "query key"] | None:
         """True where this head's queries might look; None if nothing was forbidden."""
@@ -186,6 +191,13 @@ def _mask(mask: Tensor, shape: tuple[int, ...]) -> Tensor:
         return torch.broadcast_to(mask, shape)
     except RuntimeError as error:
         raise ValueError(f"a mask of shape {list(mask.shape)} does not fit maps of shape {list(shape)}") from error
+
+
+def _blocks(weights: Tensor, size: int) -> Tensor:
+    """The largest of each `size` x `size` cells; at the edges, of those there are."""
+    down, across = -weights.shape[0] % size, -weights.shape[1] % size
+    padded = functional.pad(weights, (0, across, 0, down)) if down or across else weights
+    return padded.unflatten(1, (-1, size)).amax(2).unflatten(0, (-1, size)).amax(1)
 
 
 def _row(allowed: Tensor | None, batch: int, weights: Tensor) -> Tensor:

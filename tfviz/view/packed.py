@@ -15,7 +15,6 @@ from typing import Any
 
 import numpy
 from torch import Tensor
-from torch.nn import functional
 
 from tfviz.look.maps import AttentionMaps
 from tfviz.shapes import UInt8
@@ -23,6 +22,7 @@ from tfviz.shapes import UInt8
 CELLS = 64_000_000  # what a page unpacks at most, in cells of all heads
 LEVEL = 6  # of zlib
 LARGE = 4_000_000  # cells of a head
+FEW = 8  # heads that tell what all may take
 
 
 class Packed:
@@ -63,14 +63,9 @@ def packbits(allowed: Tensor) -> bytes:
 def deflated(codes: UInt8[Tensor, "query key"], allowed: Tensor | None, level: int = LEVEL) -> bytes:
     """The cells of a head that may be looked at, row by row; a large head is packed fast rather than tight."""
     cells = codes if allowed is None else codes[allowed]
-    return zlib.compress(cells.numpy().tobytes(), 1 if cells.numel() > LARGE else level)
-
-
-def blocks(codes: UInt8[Tensor, "query key"], size: int) -> UInt8[Tensor, "down across"]:
-    """The largest of each `size` x `size` cells."""
-    down, across = -codes.shape[0] % size, -codes.shape[1] % size
-    padded = functional.pad(codes, (0, across, 0, down))
-    return padded.unflatten(0, (-1, size)).amax(1).unflatten(1, (-1, size)).amax(2)
+    level = 1 if cells.numel() > LARGE else level
+    squeeze = zlib.compressobj(level, strategy=zlib.Z_FILTERED)  # weights are noise with zeros in it, not repeated text
+    return squeeze.compress(cells.numpy().tobytes()) + squeeze.flush()
 
 
 def pack(
@@ -140,12 +135,14 @@ def _part(
                     known[where] = packed.mask(allowed)
                 masks.append(known[where])
             if block > 1 and (layer, head) != whole:
-                blobs.append([*packed.add(deflated(blocks(maps.packed(layer, head), block), None)), block])
+                blobs.append([*packed.add(deflated(maps.packed(layer, head, block), None)), block])
             else:
                 at = (name, layer, head)
                 kept[at] = kept.get(at) or deflated(maps.packed(layer, head), allowed)
                 blobs.append([*packed.add(kept[at]), 1])
-            if packed.size * 4 / 3 > budget:
+            seen = len(blobs) / (layers * heads)
+            likely = packed.size / seen if block == 1 and len(blobs) >= FEW else 0  # no need to pack all to see it
+            if packed.size * 4 / 3 > budget or likely * 4 / 3 > 2 * budget:
                 return None
     return {
         "name": name, "rows": maps.rows, "cols": maps.cols, "sites": maps.sites, "layers": layers, "heads": heads,

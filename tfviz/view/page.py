@@ -20,6 +20,7 @@ MODULES = (
 )  # fmt: skip
 IMPORT = re.compile(r"^import .*;\n", re.MULTILINE)
 SPACE = re.compile(r"^ +|^ *//.*\n| +// .*$", re.MULTILINE)
+BREAK = re.compile(r"(?<=[{(\[,;])\n|,?\n(?=[})\]])")  # where nothing depends on the end of the line
 EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 PAGE_STYLE = """body { font: 15px/1.5 system-ui, sans-serif; margin: 1.5rem auto; max-width: 1400px; padding: 0 1rem;
 background: Canvas; color: CanvasText } img { max-width: 100% }"""
@@ -35,14 +36,14 @@ def script(entry: str = "page") -> str:
     """The modules as one: a page has no second file to import, and a widget takes a single module.
 
     Names at the top of a module are unique over all of them, so that what is imported is what is there. Imports,
-    comments and indentation go.
+    comments, indentation and line breaks that mean nothing go.
     """
     names = MODULES if entry == "page" else (*MODULES, entry)
     sources = [(STATIC / f"{name}.js").read_text(encoding="utf-8") for name in names]
     css = (STATIC / "view.css").read_text(encoding="utf-8")
     given = {"PALETTE": inks(), "CSS": css, "PAGE_STYLE": PAGE_STYLE}
     constants = "".join(f"const {name} = {_json(value)};\n" for name, value in given.items())
-    return constants + "".join(SPACE.sub("", EXPORT.sub("", IMPORT.sub("", source))) for source in sources)
+    return constants + "".join(BREAK.sub("", SPACE.sub("", EXPORT.sub("", IMPORT.sub("", text)))) for text in sources)
 
 
 def _json(value: Any) -> str:

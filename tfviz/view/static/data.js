@@ -56,21 +56,33 @@ export class Source {
 
   async blocks(part, codes, block, mask) {
     const { rows, cols } = this.parts[part];
-    const [tall, wide] = [Math.ceil(rows.length / block), Math.ceil(cols.length / block)];
-    const named = (words, count) =>
-      Array.from({ length: count }, (_, i) => `${words[i * block]}…${words[Math.min((i + 1) * block, words.length) - 1]}`);
+    const named = (words) => {
+      const last = (i) => words[Math.min(i + block, words.length) - 1];
+      return words.flatMap((word, i) => (i % block ? [] : [`${word}…${last(i)}`]));
+    };
+    const state = await this.remembered(`${mask} ${rows.length} ${cols.length} ${block}`, () => this.coarse(part, block, mask));
+    return new Grid(named(rows), named(cols), codes, state, { block });
+  }
+
+  // A block is open where any of its cells is.
+  async coarse(part, block, mask) {
+    const { rows, cols } = this.parts[part];
+    const wide = Math.ceil(cols.length / block);
     const fine = await this.mask(mask, rows.length * cols.length);
-    const state = new Uint8Array(tall * wide).fill(FORBIDDEN);
-    for (let i = 0; i < fine.length; i++) {
-      if (fine[i] === OPEN)
-        state[Math.floor(Math.floor(i / cols.length) / block) * wide + Math.floor((i % cols.length) / block)] = OPEN;
+    const state = new Uint8Array(Math.ceil(rows.length / block) * wide).fill(FORBIDDEN);
+    for (let row = 0, i = 0; row < rows.length; row++) {
+      const start = Math.floor(row / block) * wide;
+      for (let col = 0; col < cols.length; col++, i++) if (fine[i] === OPEN) state[start + Math.floor(col / block)] = OPEN;
     }
-    return new Grid(named(rows, tall), named(cols, wide), codes, state, { block });
+    return state;
   }
 
   mask(index, cells) {
-    const key = `${index} ${cells}`;
-    if (!this.masks.has(key)) this.masks.set(key, this.states(index, cells));
+    return this.remembered(`${index} ${cells}`, () => this.states(index, cells));
+  }
+
+  remembered(key, make) {
+    if (!this.masks.has(key)) this.masks.set(key, make());
     return this.masks.get(key);
   }
 
