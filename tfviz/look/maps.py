@@ -127,7 +127,7 @@ class AttentionMaps:
         largest = _blocks(stored, block) if block > 1 else stored
         if stored.dtype == torch.uint8:
             return largest
-        low, high = (float(stored.amin()), float(largest.amax())) if stored.numel() else (0.0, 0.0)
+        low, high = (float(end) for end in largest.aminmax()) if stored.numel() else (0.0, 0.0)
         if not (low >= -1e-6 and high <= 1 + 1e-3):  # a NaN is neither
             raise ValueError(
                 f"attention weights lie between 0 and 1; in layer {layer}, head {head} they go from {low:.3g} to "
