@@ -157,6 +157,20 @@ def test_a_page_is_light_or_dark_with_its_reader(open_view):
     assert len(set(seen.values())) == 2
 
 
+# For less than a frame, as when JupyterLab takes its style sheets away to change its theme.
+BLINK = """async () => { const view = document.querySelector('.tfviz').shadowRoot.querySelector('.view');
+    document.body.style.display = 'none'; view.dispatchEvent(new Event('transitionrun'));
+    await Promise.resolve(); document.body.style.display = ''; }"""
+
+
+def test_a_view_that_was_hidden_is_drawn_at_its_width(open_view):
+    page = open_view(view.head(wide(1, 1), 0, 0))
+    before = page.locator("canvas").screenshot()
+    page.evaluate(BLINK)
+    settled(page)
+    assert page.locator("canvas").screenshot() == before
+
+
 AGAIN = """async ([html, times]) => { for (let i = 0; i < times; i++) {
     const place = document.body.appendChild(document.createElement('div'));
     place.innerHTML = html;

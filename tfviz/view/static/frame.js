@@ -47,20 +47,17 @@ export class Frame {
       this.asked = true; // all that one event changes is drawn once, and before the next frame
       queueMicrotask(() => {
         this.asked = false;
-        if (!this.closed) {
-          this.restyle();
-          takes.redraw();
-        }
+        this.drawn = this.place.clientWidth; // 0 where it is not laid out; it will be told when it is
+        if (this.closed || !this.drawn) return;
+        this.restyle();
+        takes.redraw();
       });
     };
     this.buttons.hidden = !this.zooms;
     body.append(this.place, h("div", { class: "below" }, this.buttons, this.status), this.foot);
     this.restyle();
-    const sized = new ResizeObserver(([{ contentRect }]) => {
-      if (Math.abs(contentRect.width - (this.seen ?? -1)) >= 1) {
-        this.seen = contentRect.width;
-        redraw();
-      }
+    const sized = new ResizeObserver(() => {
+      if (this.place.clientWidth !== this.drawn) redraw();
     });
     sized.observe(body);
     // Text colour comes from the page: when its theme changes, so does the colour, and a transition begins.
