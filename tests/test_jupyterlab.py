@@ -213,6 +213,21 @@ def test_in_the_page_of_nbconvert(house, opens):
     look_inside(page, page.locator(".tfviz").nth(1), maps, 1, 2)
 
 
+def test_in_the_page_that_nbconvert_makes_by_itself(house, chromium):
+    command = [sys.executable, "-m", "nbconvert", "--to", "html", "unsigned.ipynb", "--output", "plain.html"]
+    subprocess.run(command, cwd=house, check=True, capture_output=True, timeout=120)
+    with chromium.new_context(offline=True, viewport={"width": 1300, "height": 900}) as context:
+        page, wrong = context.new_page(), []
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.goto(
+            (house / "plain.html").as_uri(), wait_until="domcontentloaded"
+        )  # its formulas ask the network, in vain
+        page.locator(".tfviz[data-alive] canvas").nth(2).wait_for()
+        settled(page)
+        look_inside(page, page.locator(".tfviz").nth(1), space(), 1, 2)
+        assert wrong == []
+
+
 def test_views_of_fixed_maps_pass_strict_nbval(house):
     command = [sys.executable, "-m", "pytest", "--nbval", "-q", "-p", "no:cacheprovider", "unsigned.ipynb"]
     done = subprocess.run(command, cwd=house, capture_output=True, text=True, timeout=120)
