@@ -1,5 +1,8 @@
 """Input that makes no sense: refused at once, in words that help."""
 
+import subprocess
+import sys
+
 import pytest
 import torch
 from torch import nn
@@ -90,8 +93,49 @@ def test_words_that_do_not_fit():
         AttentionMaps(weights, rows="abcde")
     with pytest.raises(ValueError, match="layer head query key"):
         AttentionMaps(weights[0])
-    with pytest.raises(ValueError, match="layer head query key"):
+    with pytest.raises(ValueError, match=r"no weights.*look\.capture"):
         AttentionMaps([])
+
+
+# In tests a wrong type is refused by beartype, before the views can say what to do; so these run without it.
+WRONG_KINDS = {
+    "view.heads(torch.rand(2, 3, 5, 5))": "this is a Tensor: give AttentionMaps.of(seen, rows=words)",
+    "view.steps([maps])": "parts is a list; name each step",
+    "view.alignment(maps, [('cat', 'Katze')])": "pairs of numbers (row, column)",
+    "view.masks(torch.ones(3, 3))": "rules is a Tensor: give {'a name': table}, or use view.mask",
+    "view.gates(torch.nn.LSTM(3, 4))": "tables is a LSTM: give",
+}
+
+
+def test_views_say_what_they_take():
+    lines = ["import torch; from tfviz import view; from tfviz.look import AttentionMaps"]
+    lines += ["maps = AttentionMaps(torch.rand(1, 1, 3, 3))"]
+    for call in WRONG_KINDS:
+        lines += [f"try: {call}", "except TypeError as error: print(error)", "else: print('taken')"]
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, timeout=60)
+    said = done.stdout.splitlines()
+    assert len(said) == len(WRONG_KINDS), done.stderr
+    assert [expected for expected, line in zip(WRONG_KINDS.values(), said) if expected not in line] == []
+
+
+MAPS = AttentionMaps(torch.rand(2, 3, 5, 5))
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "says"),
+    [
+        (lambda: view.head(MAPS, 2, 0), IndexError, "layer is 2; the maps have 2 layers, from 0 to 1"),
+        (lambda: view.head(MAPS, 0, -1), IndexError, "head is -1; the maps have 3 heads"),
+        (lambda: view.words(MAPS, 0, 3), IndexError, "head is 3"),
+        (lambda: view.links(MAPS, 0, []), ValueError, "name at least one"),
+        (lambda: view.sources(), ValueError, "no captures"),
+        (lambda: view.compare(MAPS, MAPS, names=("a", "a")), ValueError, "give them two names"),
+        (lambda: view.alignment(MAPS, [(0, 5)]), IndexError, r"\(0, 5\) lies outside"),
+    ],
+)
+def test_views_say_what_they_can_show(make, error, says):
+    with pytest.raises(error, match=says):
+        make()
 
 
 def test_maps_of_attention_of_two_sizes():
@@ -99,8 +143,11 @@ def test_maps_of_attention_of_two_sizes():
     x = torch.randn(2, 5, 6)
     with capture(model) as seen:
         [layer(x, x, x) for layer in model]
-    with pytest.raises(ValueError, match=r"got \[\(2, 5, 5\), \(3, 5, 5\)\].*alike"):
+    with pytest.raises(ValueError, match=r"alike, with sites=: 0\.pattern \(2, 5, 5\), 1\.pattern \(3, 5, 5\)"):
         AttentionMaps.of(seen)
+    assert AttentionMaps.of(seen, sites="1.*").shape == (1, 3, 5, 5)
+    with pytest.raises(LookupError, match=r"no pattern of '2\.\*' was captured"):
+        AttentionMaps.of(seen, sites="2.*")
 
 
 def test_a_file_of_maps_that_cannot_be_written(tmp_path):

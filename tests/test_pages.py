@@ -274,7 +274,8 @@ def test_sources_may_have_unequal_depths(open_view):
     press(page, "ArrowDown", "ArrowDown", "ArrowRight", "Enter")
     exactly(page, weights(parts["encoder"], 2, 1))
     for name, (layer, head) in {"decoder": (1, 1), "cross": (0, 1), "encoder": (2, 1)}.items():
-        choose(page, "Of", name)
+        page.get_by_role("tab", name=name, exact=True).click()
+        settled(page)
         assert named(page).lower() == f"{name}, layer {layer}, head {head}"
         some = parts[name]
         exactly(page, weights(some, layer, head), None if some.mask is None else some.mask[layer, head])

@@ -256,7 +256,7 @@ def test_gold_cells_are_outlined_and_counted():
 def test_a_difference_is_the_second_minus_the_first():
     first, second = sentence(), sentence(seed=2)
     shown = panels(sides.compare(first, second, 1, 2, ("before", "after")).figure())
-    assert [axes.get_xlabel() for axes in shown] == ["before", "after", "difference"]
+    assert [axes.get_xlabel() for axes in shown] == ["before", "after", "after − before"]
     a, b, difference = (axes.images[0].get_array() for axes in shown)
     numpy.testing.assert_array_equal(difference.filled(0), (second[1, 2] - first[1, 2]).numpy())
     assert (numpy.ma.getmaskarray(difference) == ~first.allowed(1, 2).numpy()).all()

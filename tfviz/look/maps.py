@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,8 @@ class AttentionMaps:
         provenance: Mapping[str, Any] | None = None,
     ):
         self.layers = [layer.detach().cpu() for layer in weights]
+        if not self.layers:
+            raise ValueError("there are no weights; a Hugging Face model gives none under sdpa: use look.capture")
         shapes = {tuple(layer.shape) for layer in self.layers}
         if len(shapes) != 1 or len(next(iter(shapes))) != 3:
             raise ValueError(
@@ -72,29 +75,40 @@ class AttentionMaps:
         rows: Sequence[str] | None = None,
         cols: Sequence[str] | None = None,
         *,
+        sites: str = "*",
         batch: int = 0,
         **provenance: Any,
     ) -> AttentionMaps:
         """The patterns in a capture, a layer each, of one row of the batch.
 
+        Args:
+            sites: a glob, where only some are meant, such as `decoder.*.cross.*`.
+
         Raises:
             LookupError: no pattern was captured.
             ValueError: the words do not fit, or the patterns have different shapes.
         """
-        sites = [site for site in seen if site.rpartition(".")[2] == "pattern"]
-        if not sites:
-            raise LookupError(f"no pattern was captured, only: {', '.join(seen) or 'nothing'}")
-        size = seen[sites[0]].shape[0]
+        chosen = [site for site in seen if site.rpartition(".")[2] == "pattern" and fnmatchcase(site, sites)]
+        if not chosen:
+            meant = "" if sites == "*" else f" of {sites!r}"
+            raise LookupError(f"no pattern{meant} was captured, only: {', '.join(seen) or 'nothing'}")
+        size = seen[chosen[0]].shape[0]
         if not -size <= batch < size:
             raise ValueError(f"batch is {batch}; the capture holds a batch of {size}")
-        weights = [seen[site][batch] for site in sites]
-        allowed = [seen.allowed(site) for site in sites]
+        weights = [seen[site][batch] for site in chosen]
+        shapes = {tuple(layer.shape): site for site, layer in zip(chosen, weights)}
+        if len(shapes) > 1:
+            raise ValueError(
+                "the patterns have several shapes (head query key): choose sites whose maps are alike, with sites=: "
+                + ", ".join(f"{site} {shape}" for shape, site in shapes.items())
+            )
+        allowed = [seen.allowed(site) for site in chosen]
         mask = None
-        if any(a is not None for a in allowed) and len({w.shape for w in weights}) == 1:
+        if any(a is not None for a in allowed):
             per_layer = [_row(a, batch, w) for a, w in zip(allowed, weights)]
             same = all(torch.equal(mask, per_layer[0]) for mask in per_layer)
             mask = per_layer[0][None] if same else torch.stack([m.expand_as(w) for m, w in zip(per_layer, weights)])
-        return cls(weights, rows, cols, mask, sites, {"model": seen.model, **provenance})
+        return cls(weights, rows, cols, mask, chosen, {"model": seen.model, **provenance})
 
     @property
     def shape(self) -> tuple[int, int, int, int]:

@@ -54,7 +54,8 @@ const require = Object.assign((names, run) => run(...names.map((name) => librari
 def bertviz(maps: AttentionMaps | Mapping[str, AttentionMaps], kind: str = "head") -> Picture:
     """bertviz's interactive view; as PNG the sheet of all heads (of the first maps, where there are several).
 
-    Weights have four decimals; spaces and control characters are shown by a sign, long words are cut with one.
+    Weights have four decimals; spaces and control characters are shown by a sign, long words are cut with one. The
+    drawing is always on white.
 
     Args:
         maps: one `AttentionMaps`, or several to choose from in the page: any of "encoder", "decoder" and "cross".

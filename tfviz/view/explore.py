@@ -39,13 +39,13 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
 def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None, *, budget: float = BUDGET) -> View:
     """One head with its words: the weight under the cursor, rows and columns that can be locked, zoom."""
     picture = figures.head(maps, layer, head, title)
-    return view(picture, {"": maps}, {"mode": "head", **_at(maps, layer, head)}, title, budget=budget)
+    return view(picture, {"": maps}, {"mode": "head", "layer": layer, "head": head}, title, budget=budget)
 
 
 def links(
     maps: AttentionMaps,
     layer: int = 0,
-    heads: Iterable[int] = (0,),
+    heads: int | Iterable[int] = (0,),
     title: str | None = None,
     *,
     least: float = 0.02,
@@ -56,11 +56,10 @@ def links(
     Args:
         least: weights under this have no line; a slider changes it.
     """
-    shown = list(heads)
+    shown = [heads] if isinstance(heads, int) else list(heads)
     picture = sentences.links(maps, layer, shown, title)
-    at = _at(maps, layer, shown[0])
-    marked = [[at["layer"], head % maps.shape[1]] for head in shown] if len(shown) > 1 else []
-    state = {"mode": "lines", **at, "marked": marked, "least": least}
+    marked = [[layer, head] for head in shown] if len(shown) > 1 else []
+    state = {"mode": "lines", "layer": layer, "head": shown[0], "marked": marked, "least": least}
     return view(picture, {"": maps}, state, title, budget=budget)
 
 
@@ -75,8 +74,8 @@ def words(
 ) -> View:
     """The sentence itself, shaded by what one of its words looks at; by default its last."""
     picture = prose.words(maps, layer, head, row, title)
-    locked = [] if row is None else [row % maps.shape[2]]
-    state = {"mode": "words", **_at(maps, layer, head), "rows": locked}
+    locked = [] if row is None else [row]
+    state = {"mode": "words", "layer": layer, "head": head, "rows": locked}
     return view(picture, {"": maps}, state, title, budget=budget)
 
 
@@ -95,7 +94,7 @@ def compare(
     parts = dict(zip(names, (first, second), strict=True))
     if len(parts) < 2:
         raise ValueError(f"both captures are called {names[0]!r}; give them two names")
-    state = {"mode": "head", **_at(first, layer, head)}
+    state = {"mode": "head", "layer": layer, "head": head}
     return view(picture, parts, state, title, budget=budget, arrange="compare")
 
 
@@ -107,20 +106,35 @@ def steps(
     *,
     budget: float = BUDGET,
 ) -> View:
-    """A slider over steps of training or generation, by name; what a step does not have yet is blank, not zero."""
+    """A slider over steps of training or generation, by name, from the last back to the first.
+
+    What a step does not have yet is blank, not zero.
+    """
+    if not isinstance(parts, Mapping):
+        raise TypeError(f"parts is a {type(parts).__name__}; name each step: {{'step 1': maps, 'step 2': maps}}")
     picture = sides.steps(parts, layer, head, title)
-    first = next(iter(parts.values()))
-    state = {"mode": "head", "part": len(parts) - 1, **_at(first, layer, head)}
+    state = {"mode": "head", "part": len(parts) - 1, "layer": layer, "head": head}
     return view(picture, parts, state, title, budget=budget, arrange="steps")
 
 
 def sources(title: str | None = None, *, budget: float = BUDGET, **parts: AttentionMaps) -> View:
-    """Several captures of one model in one view, such as `encoder=`, `decoder=`, `cross=`; of any depth each."""
+    """Several captures of one model in one view, one shown at a time, of any depth each.
+
+    An encoder-decoder, captured once:
+
+        maps = {
+            "encoder": AttentionMaps.of(seen, source, sites="encoder.*"),
+            "decoder": AttentionMaps.of(seen, target, sites="decoder.*self_attn*"),
+            "cross": AttentionMaps.of(seen, target, source, sites="decoder.*multihead_attn*"),
+        }
+        view.sources(**maps)
+    """
     if not parts:
         raise ValueError("no captures: name each, as in view.sources(encoder=maps, cross=other)")
     (name, first), *others = parts.items()
-    said = title or f"Every head of the {name}" + "".join(f"; beside it, the {other}" for other, _ in others)
-    picture = figures.heads(first, said)
+    layers, heads, *_ = first.shape
+    beside = f" (also here: {', '.join(other for other, _ in others)})" if others else ""
+    picture = figures.heads(first, title or f"{name.capitalize()}: {layers} layers × {heads} heads{beside}")
     return view(picture, parts, {"mode": "sheet"}, title, budget=budget)
 
 
@@ -135,12 +149,21 @@ def alignment(
     """One sentence against another: which words of the source each word of the target looks at.
 
     Args:
-        gold: pairs (row, column) that a person or a rule aligned; outlined.
+        gold: pairs (row, column), counted from 0, that a person or a rule aligned; outlined.
+
+    Raises:
+        TypeError: `gold` holds something else.
     """
-    pairs = [(int(row), int(col)) for row, col in gold]
-    picture = sentences.alignment(maps, pairs, title)
+    try:
+        pairs = [(int(row), int(col)) for row, col in gold]
+    except (TypeError, ValueError) as error:
+        raise TypeError("gold holds pairs of numbers (row, column), counted from 0, such as (0, 2)") from error
+    picture = sentences.alignment(maps, pairs, title, axes)
     more = {"axes": list(axes), "gold": [list(pair) for pair in pairs]}
-    return view(picture, {"": maps}, {"mode": "head"}, title or "Alignment", budget=budget, **more)
+    made = view(picture, {"": maps}, {"mode": "head"}, title or "Alignment", budget=budget, **more)
+    if pairs:
+        made.described["note"] = f"Outlined: {picture.summary.rpartition('; ')[2]}. {made.described['note']}".strip()
+    return made
 
 
 def live(maps: AttentionMaps | Mapping[str, AttentionMaps], **chosen: Any) -> Live:
@@ -192,8 +215,3 @@ def describe(
         "names": list(names),
     }
     return described, packed.data
-
-
-def _at(maps: AttentionMaps, layer: int, head: int) -> dict[str, int]:
-    """Layer and head counted from the front."""
-    return {"layer": layer % maps.shape[0], "head": head % maps.shape[1]}

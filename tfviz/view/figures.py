@@ -61,8 +61,8 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
 
 def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None) -> Picture:
     """One head with its words."""
-    *_, queries, keys = some(maps)
-    weights, allowed = maps[layer, head], maps.allowed(layer, head)
+    weights, allowed = one(maps, layer, head)
+    queries, keys = weights.shape
     title = title or f"Layer {layer}, head {head}"
 
     def draw() -> Figure:
@@ -108,8 +108,14 @@ def some(maps: AttentionMaps) -> tuple[int, int, int, int]:
     """The shape of maps that can be drawn.
 
     Raises:
+        TypeError: these are no maps.
         ValueError: there is no word, head or layer.
     """
+    if not isinstance(maps, AttentionMaps):
+        kind = type(maps).__name__
+        raise TypeError(
+            f"this is a {kind}: give AttentionMaps.of(seen, rows=words), or AttentionMaps(weights, rows=words)"
+        )
     if 0 in maps.shape:
         raise ValueError(f"there is nothing to draw: {maps!r}")
     return maps.shape

@@ -16,6 +16,7 @@ from tfviz.view import figures, plots
 from tfviz.view import panels as stills
 from tfviz.view.packed import Packed
 from tfviz.view.page import View
+from tfviz.view.picture import Picture
 
 Rule = Tensor | Mapping[Any, Tensor]
 
@@ -32,8 +33,8 @@ def masks(
 
     Args:
         rules: a table (query key), True where a query may look, for each predicate; or such a table for each
-            value of its size: `{"causal": causal.dense(9, 9), "window": {n: window(n).dense(9, 9) for n in (2, 4)}}`.
-            Leading axes of size 1 are dropped.
+            value of its size: `{"causal": causal.dense(9, 9), "window": {n: window(n).dense(9, 9) for n in (2, 4)}}`
+            with the predicates of `tfviz.layers.masks`. Leading axes of size 1 are dropped.
         words: a word for each query, and each key unless `cols` says otherwise.
         use: what is on at first, `all` (must hold), `any` (one of these is enough) or `not`; by default the first rule.
 
@@ -41,6 +42,8 @@ def masks(
         ValueError: no rules, tables of different shapes, or words that do not fit them.
         LookupError: `use` names no rule, or no use.
     """
+    if not isinstance(rules, Mapping):
+        raise TypeError(f"rules is a {type(rules).__name__}: give {{'a name': table}}, or use view.mask for one table")
     tables = {name: _values(name, rule) for name, rule in rules.items()}
     queries, keys = _one_shape([table for values in tables.values() for table in values.values()])
     rows = _named(words, queries, "words", "queries")
@@ -56,7 +59,12 @@ def masks(
     ]
     state = {"roles": roles, "at": {name: len(values) // 3 for name, values in tables.items()}, "rows": [], "cols": []}
     return View(
-        stills.mask_lab({n: v if len(v) > 1 else next(iter(v.values())) for n, v in tables.items()}, title),
+        stills.mask_lab(
+            {name: values if len(values) > 1 else next(iter(values.values())) for name, values in tables.items()},
+            title,
+            rows if words is not None else (),
+            columns if words is not None or cols is not None else (),
+        ),
         {"kind": "masks", "title": title, "parts": [], "rules": described, "masks": packed.masks, "rows": rows,
          "cols": columns, "note": "", "state": state},
         packed.data,
@@ -98,8 +106,16 @@ def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *
             else ""
         )
         sheets.append({"name": name, "panels": panels, "says": beyond})
-    still = plots.positions(next(iter(kinds.values())).as_subclass(Tensor), title)
-    return View(still, _tables(title, sheets), packed.data)
+    return View(_still(kinds, title), _tables(title, sheets), packed.data)
+
+
+def _still(kinds: Mapping[str, Tensor], title: str) -> Picture:
+    """The first of the kinds; its name says so where there are more."""
+    name, table = next(iter(kinds.items()))
+    title = f"{title}: {name}, 1 of {len(kinds)}" if len(kinds) > 1 else title
+    if isinstance(table, Similarity):
+        return stills.tables({name: table.as_subclass(Tensor)}, None, None, title, "key", "query")
+    return plots.positions(table, title)
 
 
 class Similarity(Tensor):
@@ -122,11 +138,12 @@ def _panels(table: Tensor, compares: bool, packed: Packed, trained: int | None) 
         return [_panel("query and key", table, numbers, numbers, ["query", "key"], packed) | {"borders": both}]
     unit = functional.normalize(table, dim=-1)
     dims = [str(i) for i in range(table.shape[1])]
+    top = float(table.abs().max()) or 1.0
     alike = _panel(
         "cosine of two positions", unit @ unit.T, numbers, numbers, ["position", "position"], packed, limit=1.0
     )
     return [
-        _panel("the table", table, numbers, dims, ["position", "dimension"], packed) | {"borders": down},
+        _panel("the table", table, numbers, dims, ["position", "dimension"], packed, top) | {"borders": down},
         alike | {"borders": both},
     ]
 
@@ -143,6 +160,11 @@ def gates(
     Raises:
         ValueError: no tables, not all of one shape, or words that do not fit.
     """
+    if not isinstance(tables, Mapping):
+        kind = type(tables).__name__
+        raise TypeError(
+            f"tables is a {kind}: give {{'forget': step_by_unit, ...}}, as captured or computed over a sentence"
+        )
     steps, units = _one_shape(list(tables.values()))
     columns = _named(words, steps, "words", "steps")
     packed, numbers = Packed(), [str(unit) for unit in range(units)]

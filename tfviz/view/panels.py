@@ -61,11 +61,17 @@ def tables(
     return Picture(draw, f"{title}\n{count} columns; {says}")
 
 
-def mask_lab(tables: Mapping[str, Tensor | Mapping[Any, Tensor]], title: str = "Masks") -> Picture:
+def mask_lab(
+    tables: Mapping[str, Tensor | Mapping[Any, Tensor]],
+    title: str = "Masks",
+    rows: Sequence[str] = (),
+    cols: Sequence[str] = (),
+) -> Picture:
     """Which key each query may look at, under each rule alone and under all of them together; forbidden is hatched.
 
     Args:
         tables: name -> allowed (query key), or name -> {setting: allowed}, of which the first setting is drawn.
+        rows, cols: a word for each query and key; numbers where there are none.
 
     Raises:
         ValueError: there is no mask, or their sizes differ.
@@ -83,9 +89,10 @@ def mask_lab(tables: Mapping[str, Tensor | Mapping[Any, Tensor]], title: str = "
         grid = figure.subplots(down, across, squeeze=False)
         for axes, (name, allowed) in zip(grid.flat, panels):
             heatmap(axes, allowed * 0.25, allowed, pixels=1600)
-            caption(axes, (), (), wide, tall, name)
-            _numbers(axes.xaxis, 5)
-            _numbers(axes.yaxis, 5)
+            caption(axes, rows, cols, wide, tall, name)
+            if not rows:
+                _numbers(axes.xaxis, 5)
+                _numbers(axes.yaxis, 5)
         figure.align_xlabels(grid.flat[: len(panels)])
         for axes in grid.flat[len(panels) :]:
             axes.remove()

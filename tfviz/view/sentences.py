@@ -19,7 +19,7 @@ from torch import Tensor
 from tfviz.look.maps import AttentionMaps
 from tfviz.shapes import Float
 from tfviz.view.figures import LABELS, heatmap, label, one, scale, soft
-from tfviz.view.palette import printable
+from tfviz.view.palette import plain, printable
 from tfviz.view.picture import Picture, headline
 
 LEAST = 0.02  # a weaker weight is no line
@@ -68,7 +68,12 @@ def links(maps: AttentionMaps, layer: int = 0, heads: Sequence[int] = (0,), titl
     return Picture(draw, f"{title}\n{len(maps.rows)} queries x {len(maps.cols)} keys; {says}")
 
 
-def alignment(maps: AttentionMaps, gold: Sequence[tuple[int, int]] = (), title: str | None = None) -> Picture:
+def alignment(
+    maps: AttentionMaps,
+    gold: Sequence[tuple[int, int]] = (),
+    title: str | None = None,
+    axes: Sequence[str] = ("target", "source"),
+) -> Picture:
     """Layer 0, head 0 of two sentences, with the cells outlined that should be strong.
 
     Args:
@@ -91,14 +96,15 @@ def alignment(maps: AttentionMaps, gold: Sequence[tuple[int, int]] = (), title: 
         cell = min(0.3, max(0.125, 6.0 / max(queries, keys)))
         wide, tall = (min(12.0, max(1.6, cell * n)) for n in (keys, queries))
         figure = Figure(figsize=(wide + 1.6, tall + 1.1 + 0.25 * bool(cells)), layout="constrained")
-        axes = figure.subplots()
-        image = heatmap(axes, weights, allowed, pixels=1600)
-        label(axes, maps.rows, maps.cols)
+        cells_of = figure.subplots()
+        image = heatmap(cells_of, weights, allowed, pixels=1600)
+        label(cells_of, maps.rows, maps.cols)
+        cells_of.set(ylabel=plain(axes[0]), xlabel=plain(axes[1]))
         inset = 0.06 if cell > 0.2 else 0.0
         for row, col in cells:
             corner, side = (col - 0.5 + inset, row - 0.5 + inset), 1 - 2 * inset
-            axes.add_patch(Rectangle(corner, side, side, fill=False, edgecolor=MARK, linewidth=1.5))
-        scale(figure, image, [axes])
+            cells_of.add_patch(Rectangle(corner, side, side, fill=False, edgecolor=MARK, linewidth=1.5))
+        scale(figure, image, [cells_of])
         if cells:
             handle = Rectangle((0, 0), 1, 1, fill=False, edgecolor=MARK, linewidth=1.5)
             figure.legend([handle], ["gold"], loc="outside lower left", handlelength=1, handleheight=1)

@@ -55,7 +55,14 @@ def compare(
         if same:
             open_cells = None if where_a is None or where_b is None else where_a | where_b
             image = heatmap(axes[2], b - a, open_cells, int(wide * 200), diverging(), signed_root())
-            caption(axes[2], _both(first.rows, second.rows), _both(first.cols, second.cols), wide, tall, "difference")
+            caption(
+                axes[2],
+                _both(first.rows, second.rows),
+                _both(first.cols, second.cols),
+                wide,
+                tall,
+                f"{names[1]} − {names[0]}",
+            )
             colourbar(figure, image, axes[2], SIGNED_TICKS)
         figure.align_xlabels(axes)
         headline(figure, title)

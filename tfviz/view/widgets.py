@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import anywidget
@@ -105,6 +106,13 @@ class Live(anywidget.AnyWidget):
         picture = figures.head(first, self.layer, self.head) if self.mode == "head" else figures.heads(first)
         state = {name: getattr(self, name) for name in explore.STATE}
         return explore.view(picture, self._parts, state, self._given, arrange=self._arrange)
+
+    def save(self, path: str | Path) -> Path:
+        """What is shown now as `x.html`, `x.png` or `x.svg`; see `view`."""
+        return self.view().save(path)
+
+    def __repr__(self) -> str:
+        return f"Live view of {', '.join(f'{name} {maps!r}'.strip() for name, maps in self._parts.items())}"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})

@@ -25,6 +25,8 @@ const DIRECTIONS = [
   ["by", "what looks at it"],
 ];
 
+const FEW = 6; // parts that have a button each
+
 export class Controls {
   constructor(choice, store, theme) {
     Object.assign(this, { choice, store, theme });
@@ -48,17 +50,12 @@ export class Controls {
     this.element = h("div", { class: "controls" }, mode, part, this.layer, this.chips, ...others);
   }
 
-  // Steps have an order, so they have a slider; other parts a list.
+  // Steps have an order, so they have a slider; other parts buttons, or a list where there are many.
   parts(parts) {
     const value = this.store.get("part");
     const start = (part) => this.store.set({ part, marked: [], rows: [], cols: [], hidden: [] });
-    if (this.choice.arrange !== "steps")
-      return select(
-        "Of",
-        [...parts.entries()].map(([i, { name }]) => [i, name]),
-        value,
-        start,
-      );
+    const names = [...parts.entries()].map(([i, { name }]) => [i, name]);
+    if (this.choice.arrange !== "steps") return (parts.length <= FEW ? tabs : select)("Of", names, value, start);
     const choose = (part) => this.store.set({ part });
     return slider("Step", { min: 0, max: parts.length - 1, value, text: (i) => parts[i].name, choose });
   }

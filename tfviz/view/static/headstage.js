@@ -39,7 +39,7 @@ export class HeadStage {
     const canvas = drawn("Heatmap");
     pointing(canvas, map, {
       point: (cell) => {
-        this.cursor = cell;
+        [this.cursor, this.pointed] = [cell, index];
         this.does.says(cell ? this.reading(cell) : "");
         this.draw();
       },
@@ -56,13 +56,16 @@ export class HeadStage {
     return { map, canvas, index };
   }
 
+  // Whether a panel has the cell under the cursor: a cursor is shared by panels whose rows and columns are the same.
+  has(cell, i) {
+    const { grid, axes } = this.panels[i].map;
+    const { axes: pointed } = (this.panels[this.pointed] ?? this.panels[0]).map;
+    return Boolean(cell) && cell[0] < grid.rows.length && cell[1] < grid.cols.length && String(axes) === String(pointed);
+  }
+
   reading(cell) {
-    return this.panels
-      .map(({ map }, i) =>
-        cell[0] < map.grid.rows.length && cell[1] < map.grid.cols.length ? this.does.reading(map.grid, cell, this.names[i]) : "",
-      )
-      .filter(Boolean)
-      .join("   ");
+    const read = ({ map }, i) => (this.has(cell, i) ? this.does.reading(map.grid, cell, this.names[i]) : "");
+    return this.panels.map(read).filter(Boolean).join("   ");
   }
 
   draw() {
@@ -70,11 +73,10 @@ export class HeadStage {
   }
 
   paint(pen, map, index) {
-    const fits = this.cursor && this.cursor[0] < map.grid.rows.length && this.cursor[1] < map.grid.cols.length;
     map.draw(pen, {
       ...this.look,
       borders: this.look.borders?.[index],
-      cursor: fits ? this.cursor : null,
+      cursor: this.has(this.cursor, index) ? this.cursor : null,
       title: this.names[index],
     });
   }

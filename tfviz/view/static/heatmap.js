@@ -5,14 +5,14 @@ import { paint } from "./paint.js";
 import { label, measure, two } from "./pen.js";
 import { css } from "./theme.js";
 
-const SIZE = 11;
-const GAP = 13;
+const SIZE = 12;
+const GAP = 14;
 const LEGEND = 58;
 const EDGE = 3;
 
 export class Heatmap {
   // axes: names of rows and columns; legend: whether the colour scale stands beside it
-  constructor(theme, { axes = ["query", "key"], legend = true, tallest = 620, largest = 28 } = {}) {
+  constructor(theme, { axes = ["query", "key"], legend = true, tallest = 660, largest = 34 } = {}) {
     Object.assign(this, { theme, axes, legend, tallest, largest, painted: null, grid: null, window: null });
   }
 

@@ -18,7 +18,7 @@ export class Lines {
     const [one, two] = this.labels.map((words) =>
       Math.min(0.34 * width, Math.max(30, ...words.slice(0, 2000).map((word) => measure(word, 12, true))) + 14),
     );
-    const between = Math.min(width - one - two, 440);
+    const between = Math.min(width - one - two, 560);
     Object.assign(this, { shown, width, left: one, right: one + between, across: one + between + two });
     this.height = TOP + PITCH * Math.max(grid.rows.length, grid.cols.length) + 6;
     return this.height;
