@@ -3,8 +3,10 @@
 import subprocess
 import sys
 
+import numpy
 import pytest
 import torch
+import traitlets
 from torch import nn
 
 from tfviz import view
@@ -128,6 +130,16 @@ MAPS = AttentionMaps(torch.rand(2, 3, 5, 5))
         (lambda: view.head(MAPS, 0, -1), IndexError, "head is -1; the maps have 3 heads"),
         (lambda: view.words(MAPS, 0, 3), IndexError, "head is 3"),
         (lambda: view.links(MAPS, 0, []), ValueError, "name at least one"),
+        (lambda: view.heads(MAPS, names=["a"]), ValueError, "names has 1 names, the maps have 3 heads"),
+        (lambda: view.heads(MAPS, budget=-1), ValueError, "budget is -1"),
+        (lambda: view.links(MAPS, least=float("nan")), ValueError, "least is nan"),
+        (lambda: view.positions(torch.rand(4, 6), trained=-3), ValueError, "trained is -3"),
+        (lambda: view.live({}), ValueError, "0 captures to choose"),
+        (lambda: view.live(MAPS, arrange="compare"), ValueError, "1 captures to compare"),
+        (lambda: view.live(MAPS, marked=[1, 2]), traitlets.TraitError, "marked"),
+        (lambda: view.live(MAPS, rows=[-1]), traitlets.TraitError, "rows"),
+        (lambda: AttentionMaps(MAPS.weights, mask=torch.full((5, 5), -torch.inf)), ValueError, "give mask == 0"),
+        (lambda: view.masks({"a": torch.full((5, 5), -torch.inf)}), ValueError, "give mask == 0"),
         (lambda: view.sources(), ValueError, "no captures"),
         (lambda: view.compare(MAPS, MAPS, names=("a", "a")), ValueError, "give them two names"),
         (lambda: view.alignment(MAPS, [(0, 5)]), IndexError, r"\(0, 5\) lies outside"),
@@ -136,6 +148,21 @@ MAPS = AttentionMaps(torch.rand(2, 3, 5, 5))
 def test_views_say_what_they_can_show(make, error, says):
     with pytest.raises(error, match=says):
         make()
+
+
+def test_zeros_and_ones_are_a_mask_and_numbers_are_words():
+    allowed = masks.causal.dense(5, 5)[0, 0]
+    whole = AttentionMaps(MAPS.weights, rows=[1, numpy.int64(2), torch.tensor(3), "d", "e"], mask=allowed.long())
+    assert whole.rows == ["1", "2", "3", "d", "e"]
+    same = AttentionMaps(MAPS.weights, whole.rows, mask=allowed)
+    assert view.head(whole, 0, 1).data == view.head(same, 0, 1).data
+
+
+def test_a_view_of_captures_of_unequal_depth_can_be_left_anywhere():
+    parts = {"shallow": AttentionMaps(torch.rand(1, 2, 4, 4)), "deep": MAPS}
+    live = view.live(parts, mode="head", part=1, layer=1, head=2)
+    live.part = 0
+    assert live.view().described["state"]["layer"] == 0
 
 
 def test_maps_of_attention_of_two_sizes():

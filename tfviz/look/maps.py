@@ -28,7 +28,7 @@ class AttentionMaps:
     Args:
         weights: layer head query key, or a list with a tensor (head query key) for each layer; float, or uint8 as
             `capture` keeps it.
-        rows: a word for each query.
+        rows: a word for each query; a number becomes its digits.
         cols: a word for each key; default: `rows`, where the map is square.
         mask: True where a query might look; broadcastable to the weights.
         sites: a name for each layer.
@@ -44,8 +44,8 @@ class AttentionMaps:
     def __init__(
         self,
         weights: Tensor | Sequence[Tensor],
-        rows: Sequence[str] | None = None,
-        cols: Sequence[str] | None = None,
+        rows: Sequence[Any] | None = None,
+        cols: Sequence[Any] | None = None,
         mask: Tensor | None = None,
         sites: Sequence[str] | None = None,
         provenance: Mapping[str, Any] | None = None,
@@ -63,9 +63,8 @@ class AttentionMaps:
         self.rows = _words(rows, queries, "rows", "queries")
         self.cols = list(self.rows) if cols is None and queries == keys else _words(cols, keys, "cols", "keys")
         self.mask = None if mask is None else _mask(mask.cpu(), self.shape)
-        self.sites = _words(
-            sites or [f"layer {i}" for i in range(len(self.layers))], len(self.layers), "sites", "layers"
-        )
+        named = [f"layer {i}" for i in range(len(self.layers))] if sites is None else sites
+        self.sites = _words(named, len(self.layers), "sites", "layers")
         self.provenance = dict(provenance or {})
 
     @classmethod
@@ -142,7 +141,11 @@ class AttentionMaps:
         if stored.dtype == torch.uint8:
             return largest
         low, high = (float(end) for end in largest.aminmax()) if stored.numel() else (0.0, 0.0)
-        if not (low >= -1e-6 and high <= 1 + 1e-3):  # a NaN is neither
+        if low != low:
+            raise ValueError(
+                f"layer {layer}, head {head} holds NaN: a softmax over nothing, where a query may see no key?"
+            )
+        if not (low >= -1e-6 and high <= 1 + 1e-3):
             raise ValueError(
                 f"attention weights lie between 0 and 1; in layer {layer}, head {head} they go from {low:.3g} to "
                 f"{high:.3g}: are these scores, before their softmax?"
@@ -192,17 +195,33 @@ class AttentionMaps:
         return cls(layers, mask=mask, **words)
 
 
-def _words(words: Sequence[str] | None, count: int, name: str, what: str) -> list[str]:
+def _words(words: Sequence[Any] | None, count: int, name: str, what: str) -> list[str]:
     if words is None:
         return [str(i) for i in range(count)]
     if len(words) != count:
         raise ValueError(f"{name} has {len(words)} words, the maps have {count} {what}")
-    return list(words)
+    return strings(words)
+
+
+def strings(words: Sequence[Any]) -> list[str]:
+    """Words as strings: token ids and other numbers become their digits."""
+    return [str(word.item() if hasattr(word, "item") else word) for word in words]
+
+
+def as_mask(mask: Tensor) -> Bool[Tensor, "*any"]:
+    """A mask of booleans, also from zeros and ones.
+
+    Raises:
+        ValueError: it holds other numbers, as an additive mask does.
+    """
+    if mask.dtype != torch.bool and not ((mask == 0) | (mask == 1)).all():
+        raise ValueError("a mask is True where a query may look; of one that is added to the scores, give mask == 0")
+    return mask.bool()
 
 
 def _mask(mask: Tensor, shape: tuple[int, ...]) -> Tensor:
     try:
-        return torch.broadcast_to(mask, shape)
+        return torch.broadcast_to(as_mask(mask), shape)
     except RuntimeError as error:
         raise ValueError(f"a mask of shape {list(mask.shape)} does not fit maps of shape {list(shape)}") from error
 

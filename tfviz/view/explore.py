@@ -7,6 +7,7 @@ that opens at another place: a reader goes from any to any.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 from tfviz.look.maps import AttentionMaps
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from tfviz.view.widgets import Live
 
 BUDGET = 32e6  # bytes of one view's data in a page, as base64
+ARRANGE = ("choose", "compare", "steps")
 STATE: dict[str, Any] = {
     "mode": "sheet", "part": 0, "layer": 0, "head": 0, "marked": [], "how": "mean", "hide": "nothing", "hidden": [],
     "merged": False, "rows": [], "cols": [], "least": 0.02, "most": 5, "direction": "at",
@@ -56,7 +58,9 @@ def links(
     Args:
         least: weights under this have no line; a slider changes it.
     """
-    shown = [heads] if isinstance(heads, int) else list(heads)
+    shown = [index(head) for head in ([heads] if isinstance(heads, int) else heads)]
+    if not 0 <= least <= 1:
+        raise ValueError(f"least is {least}; weights lie between 0 and 1")
     picture = sentences.links(maps, layer, shown, title)
     marked = [[layer, head] for head in shown] if len(shown) > 1 else []
     state = {"mode": "lines", "layer": layer, "head": shown[0], "marked": marked, "least": least}
@@ -74,7 +78,7 @@ def words(
 ) -> View:
     """The sentence itself, shaded by what one of its words looks at; by default its last."""
     picture = prose.words(maps, layer, head, row, title)
-    locked = [] if row is None else [row]
+    locked = [] if row is None else [index(row)]
     state = {"mode": "words", "layer": layer, "head": head, "rows": locked}
     return view(picture, {"": maps}, state, title, budget=budget)
 
@@ -183,7 +187,8 @@ def view(
     **more: Any,
 ) -> View:
     """A still picture brought to life by the maps it shows; `more` as in `describe`."""
-    return View(picture, *describe(parts, {**STATE, **state}, title, budget, **more))
+    at = {"layer": index(state.get("layer", 0)), "head": index(state.get("head", 0))}  # also a tensor's argmax
+    return View(picture, *describe(parts, {**STATE, **state, **at}, title, budget, **more))
 
 
 def describe(
@@ -204,7 +209,14 @@ def describe(
         axes: what rows and columns are.
         gold: cells to outline.
         names: of the heads.
+
+    Raises:
+        ValueError: nothing to show, another arrangement, or not two parts to compare.
     """
+    if not parts or arrange not in ARRANGE or (arrange == "compare" and len(parts) != 2):
+        raise ValueError(
+            f"{len(parts)} captures to {arrange}: one or more to `choose` or for `steps`, two to `compare`"
+        )
     shown, packed, note = pack(parts, budget, (state["layer"], state["head"]))
     described = {"kind": "heads", "parts": shown, "masks": packed.masks, "note": note, "state": dict(state)}
     described |= {

@@ -17,13 +17,14 @@ from matplotlib.image import AxesImage
 from torch import Tensor
 from torch.nn import functional
 
-from tfviz.look.maps import AttentionMaps
+from tfviz.look.maps import AttentionMaps, as_mask
 from tfviz.shapes import Bool, Float
 from tfviz.view.palette import plain, printable, ramp
 from tfviz.view.picture import Picture, bare, headline
 
 LABELS = 96  # words an axis can name one by one
 FEW = 12  # words that a sheet of heads can name
+MANY = 64  # heads that a layout engine can place in less than a second or two
 TICKS = (0, 0.01, 0.1, 0.25, 0.5, 1)
 
 
@@ -34,15 +35,19 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
         names: what to call the heads, where a number says too little.
     """
     layers, heads, queries, keys = some(maps)
+    if len(names) not in (0, heads):
+        raise ValueError(f"names has {len(names)} names, the maps have {heads} heads")
     title = title or f"Every head: {layers} layers × {heads} heads, {_size(maps)}"
-    named = names or [f"head {head}" if heads <= 8 else str(head) for head in range(heads)]
+    named = list(names) or [f"head {head}" if heads <= 8 else str(head) for head in range(heads)]
     few = max(queries, keys) <= FEW and heads <= 4
 
     def draw() -> Figure:
         side = max(0.2 * max(queries, keys), 1.6) if few else min(1.5, max(0.55, 8.4 / heads))
         tall = side * min(2.0, max(0.5, queries / keys))
         figure = Figure(figsize=(side * heads * 1.06 + 1.1 + few * 0.5, tall * layers * 1.06 + 0.75 + few * 0.5))
-        figure.set_layout_engine("constrained", w_pad=0.02, h_pad=0.02, wspace=0.02, hspace=0.02)
+        many = layers * heads > MANY
+        if not many:
+            figure.set_layout_engine("constrained", w_pad=0.02, h_pad=0.02, wspace=0.02, hspace=0.02)
         axes = figure.subplots(layers, heads, squeeze=False)
         for (layer, head), cells in numpy.ndenumerate(axes):
             image = heatmap(cells, maps[layer, head], maps.allowed(layer, head), pixels=int(side * 200))
@@ -52,6 +57,9 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
                 cells.set_title(plain(named[head]), loc="center", color=soft())
             if head == 0 and layers > 1:
                 cells.set_ylabel(f"layer {layer}" if layers <= 8 else str(layer), color=soft())
+        if many:  # laid out by hand: a layout engine takes seconds for so many
+            wide, high = figure.get_size_inches()
+            figure.subplots_adjust(0.6 / wide, 0.1 / high, 1 - 0.75 / wide, 1 - 0.6 / high, 0.06, 0.06)
         scale(figure, image, axes)
         headline(figure, title)
         return figure
@@ -88,6 +96,7 @@ def mask(
     title: str = "Mask",
 ) -> Picture:
     """Which key each query may look at: filled where it may, hatched where not. The first of a batch and its heads."""
+    allowed = as_mask(allowed)
     while allowed.dim() > 2:
         allowed = allowed[0]
     maps = AttentionMaps(allowed[None, None].float(), rows, cols, mask=allowed)

@@ -6,11 +6,13 @@ Python computes every table; the page only shows and combines them, so that what
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from operator import index
 from typing import Any
 
 from torch import Tensor
 from torch.nn import functional
 
+from tfviz.look.maps import as_mask, strings
 from tfviz.shapes import Bool, Float
 from tfviz.view import figures, plots
 from tfviz.view import panels as stills
@@ -95,6 +97,8 @@ def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *
     kinds = {"positions": tables} if isinstance(tables, Tensor) else dict(tables)
     if not kinds:
         raise ValueError("no tables: give one, or several by name")
+    if trained is not None and index(trained) < 1:
+        raise ValueError(f"trained is {trained}; it is a number of positions, at least 1")
     packed, sheets = Packed(), []
     for name, table in kinds.items():
         if table.dim() != 2 or 0 in table.shape:
@@ -132,7 +136,7 @@ def similarity(table: Tensor) -> Float[Tensor, "position position"]:
 def _panels(table: Tensor, compares: bool, packed: Packed, trained: int | None) -> list[dict[str, Any]]:
     table = table.as_subclass(Tensor)
     numbers = [str(i) for i in range(len(table))]
-    down = [["rows", trained]] if trained and trained < len(table) else []
+    down = [["rows", index(trained)]] if trained and trained < len(table) else []
     both = [*down, *(["cols", row] for _, row in down)]
     if compares:
         return [_panel("query and key", table, numbers, numbers, ["query", "key"], packed) | {"borders": both}]
@@ -208,7 +212,7 @@ def _values(name: str, rule: Rule) -> dict[Any, Bool[Tensor, "query key"]]:
     for table in flat.values():
         if table.dim() != 2:
             raise ValueError(f"the rule {name!r} has a table of shape {list(table.shape)}; it must be query key")
-    return {value: table.bool().cpu() for value, table in flat.items()}
+    return {value: as_mask(table.cpu()) for value, table in flat.items()}
 
 
 def _flat(table: Tensor) -> Tensor:
@@ -226,4 +230,4 @@ def _one_shape(tables: Sequence[Tensor]) -> tuple[int, int]:
 def _named(words: Sequence[str] | None, count: int, name: str, what: str) -> list[str]:
     if words is not None and len(words) != count:
         raise ValueError(f"{name} has {len(words)} words, the tables have {count} {what}")
-    return [str(i) for i in range(count)] if words is None else list(words)
+    return [str(i) for i in range(count)] if words is None else strings(words)

@@ -80,10 +80,12 @@ def pack(
     Raises:
         ValueError: the budget is too small for anything.
     """
+    if not budget > 0:
+        raise ValueError(f"budget is {budget}; it is a number of bytes above 0")
     cells = sum(math.prod(maps.shape) for maps in parts.values())
     longest = max(max(maps.shape[2:]) for maps in parts.values())
     start = 2
-    while cells / start**2 > min(CELLS, 0.6 * budget):
+    while cells / start**2 > min(CELLS, 0.6 * budget) and start < longest:
         start *= 2
     sizes = [start << i for i in range(16) if start << i <= max(start, longest // 16)]
     kept: dict[tuple[str, int, int], bytes] = {}  # heads in full are deflated once, however many sizes are tried
@@ -145,7 +147,7 @@ def _part(
             if packed.size * 4 / 3 > budget or likely * 4 / 3 > 2 * budget:
                 return None
     return {
-        "name": name, "rows": maps.rows, "cols": maps.cols, "sites": maps.sites, "layers": layers, "heads": heads,
+        "name": str(name), "rows": maps.rows, "cols": maps.cols, "sites": maps.sites, "layers": layers, "heads": heads,
         "blobs": blobs, "masks": masks, "groups": _groups(maps),
     }  # fmt: skip
 

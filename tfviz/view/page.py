@@ -48,7 +48,7 @@ def script(entry: str = "page") -> str:
 
 def _json(value: Any) -> str:
     """JSON that can stand in a script: pure ASCII, and no `<` that could end it."""
-    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
+    return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
 class View(Picture):

@@ -15,6 +15,7 @@ from tfviz.view.packed import deflated
 from tfviz.view.page import View, script
 
 BUDGET = 4e6  # bytes of weights that are sent at once; what is left out comes when it is looked at
+NUMBER = traitlets.Int(min=0)
 ON_DEMAND = "Heads come in full as you open them; the sheet shows them in blocks."
 
 
@@ -44,15 +45,17 @@ class Live(anywidget.AnyWidget):
     part = traitlets.Int(0, min=0, help="which of several captures").tag(sync=True)
     layer = traitlets.Int(0, min=0).tag(sync=True)
     head = traitlets.Int(0, min=0).tag(sync=True)
-    marked: traitlets.List = traitlets.List(help="pairs [layer, head] that are shown together").tag(sync=True)
+    marked: traitlets.List = traitlets.List(
+        traitlets.Tuple(NUMBER, NUMBER), help="pairs [layer, head] that are shown together"
+    ).tag(sync=True)
     how = traitlets.Enum(("mean", "max"), "mean", help="how several heads become one").tag(sync=True)
     hide = traitlets.Enum(("nothing", "first", "separators", "sinks", "chosen"), "nothing").tag(sync=True)
-    hidden = traitlets.List(traitlets.Int(), help="keys left out where hide is `chosen`").tag(sync=True)
+    hidden = traitlets.List(NUMBER, help="keys left out where hide is `chosen`").tag(sync=True)
     merged = traitlets.Bool(False, help="pieces of words as whole words").tag(sync=True)
-    rows = traitlets.List(traitlets.Int(), help="locked queries").tag(sync=True)
-    cols = traitlets.List(traitlets.Int(), help="locked keys").tag(sync=True)
-    least = traitlets.Float(0.02, help="weights under this have no line").tag(sync=True)
-    most = traitlets.Int(5, help="lines of a word").tag(sync=True)
+    rows = traitlets.List(NUMBER, help="locked queries").tag(sync=True)
+    cols = traitlets.List(NUMBER, help="locked keys").tag(sync=True)
+    least = traitlets.Float(0.02, min=0, max=1, help="weights under this have no line").tag(sync=True)
+    most = traitlets.Int(5, min=1, help="lines of a word").tag(sync=True)
     direction = traitlets.Enum(("at", "by"), "at", help="what a word looks at, or what looks at it").tag(sync=True)
 
     def __init__(
@@ -103,8 +106,9 @@ class Live(anywidget.AnyWidget):
     def view(self) -> View:
         """What is shown now, without a kernel: to save, or to leave in a page."""
         first = list(self._parts.values())[self.part]
-        picture = figures.head(first, self.layer, self.head) if self.mode == "head" else figures.heads(first)
-        state = {name: getattr(self, name) for name in explore.STATE}
+        layer, head = min(self.layer, first.shape[0] - 1), min(self.head, first.shape[1] - 1)
+        picture = figures.head(first, layer, head) if self.mode == "head" else figures.heads(first)
+        state = {name: getattr(self, name) for name in explore.STATE} | {"layer": layer, "head": head}
         return explore.view(picture, self._parts, state, self._given, arrange=self._arrange)
 
     def save(self, path: str | Path) -> Path:

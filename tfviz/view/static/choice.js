@@ -45,7 +45,7 @@ export class Choice {
 
   // The rows and columns that are locked and there.
   within(grid) {
-    const there = (side) => this.store.get(side).filter((i) => i < grid[side].length);
+    const there = (side) => this.store.get(side).filter((i) => i >= 0 && i < grid[side].length);
     return { rows: there("rows"), cols: there("cols") };
   }
 
