@@ -34,7 +34,7 @@ export class Explorer {
   build({ axes, names }) {
     const { theme } = this.frame;
     const does = {
-      lock: (side, index) => this.lock(side, index),
+      lock: (side, index) => this.frame.lock(side, index),
       leave: () => this.leave(),
       says: (text) => this.frame.says(text),
       reading: (...cell) => this.reading(...cell),
@@ -68,11 +68,6 @@ export class Explorer {
     const marked = this.store.get("marked");
     const among = marked.length > 1 && marked.some(([l, h]) => l === layer && h === head);
     this.go("head", { layer, head, marked: among ? marked : [] });
-  }
-
-  lock(side, index) {
-    const locked = this.store.get(side);
-    this.store.set({ [side]: locked.includes(index) ? locked.filter((other) => other !== index) : [...locked, index] });
   }
 
   leave() {

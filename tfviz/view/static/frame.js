@@ -74,6 +74,12 @@ export class Frame {
     };
   }
 
+  // Lock a row or column, or let it go.
+  lock(side, index) {
+    const locked = this.store.get(side);
+    this.store.set({ [side]: locked.includes(index) ? locked.filter((other) => other !== index) : [...locked, index] });
+  }
+
   restyle() {
     this.theme.renew();
     const { theme } = this;

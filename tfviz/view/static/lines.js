@@ -1,6 +1,5 @@
 // Two columns of words, queries left and keys right, and a line for each weight; a colour for each head.
 
-import { OPEN } from "./grid.js";
 import { label, measure } from "./pen.js";
 
 const PITCH = 18;
@@ -145,12 +144,4 @@ export class Lines {
       event.stopPropagation();
     };
   }
-}
-
-// How many weights a grid has that are at least so strong: what a threshold leaves out.
-export function countOver(grid, least) {
-  let count = 0;
-  for (let i = 0; i < grid.codes.length; i++)
-    if (grid.state[i] === OPEN && (grid.values ? grid.values[i] : (grid.codes[i] / 255) ** 2) >= least) count++;
-  return count;
 }

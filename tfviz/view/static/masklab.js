@@ -16,8 +16,8 @@ const ROLES = [
 
 export class MaskLab {
   constructor(host, source, store, takes) {
-    const { rules, rows, cols, data } = source.document;
-    Object.assign(this, { source, store, rules, rows, cols, data, tables: new Map() });
+    const { rules, rows, cols } = source.document;
+    Object.assign(this, { source, store, rules, rows, cols, tables: new Map() });
     this.frame = new Frame(host, source.document, store, {
       ...takes,
       keys: MASK_KEYS,
@@ -32,7 +32,7 @@ export class MaskLab {
       {
         says: (text) => frame.says(text),
         reading: (_, cell) => this.reading(cell),
-        lock: (side, index) => this.lock(side, index),
+        lock: (side, index) => this.frame.lock(side, index),
         leave: () => store.set({ rows: [], cols: [] }),
       },
       { legend: false },
@@ -88,11 +88,6 @@ export class MaskLab {
   }
   used(role) {
     return this.rules.filter(({ name }) => this.role(name) === role);
-  }
-
-  lock(side, index) {
-    const locked = this.store.get(side);
-    this.store.set({ [side]: locked.includes(index) ? locked.filter((other) => other !== index) : [...locked, index] });
   }
 
   // The cells of a predicate at the size its slider stands at: 0 where it allows.

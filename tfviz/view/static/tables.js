@@ -22,7 +22,7 @@ export class Tables {
     this.does = {
       says: (text) => frame.says(text),
       reading: (grid, cell, name) => this.reading(grid, cell, name),
-      lock: (side, index) => this.lock(side, index),
+      lock: (side, index) => this.frame.lock(side, index),
       leave: () => store.set({ rows: [], cols: [] }),
     };
     this.pick =
@@ -45,11 +45,6 @@ export class Tables {
   }
   get axes() {
     return this.sheet.panels[0].axes;
-  }
-
-  lock(side, index) {
-    const locked = this.store.get(side);
-    this.store.set({ [side]: locked.includes(index) ? locked.filter((other) => other !== index) : [...locked, index] });
   }
 
   reading(grid, [row, col], name) {
