@@ -7,7 +7,6 @@ d3 and jQuery look for. None of them becomes global or is asked for by name, wha
 
 import hashlib
 import html
-import json
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, distribution
 from itertools import accumulate
@@ -17,6 +16,7 @@ from unicodedata import east_asian_width
 
 from tfviz.look.maps import AttentionMaps
 from tfviz.view.figures import heads
+from tfviz.view.page import script_json
 from tfviz.view.picture import Picture
 
 PARTS = ("encoder", "decoder", "cross")
@@ -73,10 +73,11 @@ def bertviz(maps: AttentionMaps | Mapping[str, AttentionMaps], kind: str = "head
     _afford(max(weights) // (first.shape[0] or 1 if kind == "head" else 1), LINES, "lines")
     _afford(4 * sum(weights), BUDGET, "bytes")  # "0.0," is the least that a weight takes
     sheet = heads(first)
-    params = _json(_params(parts))
+    params = script_json(_params(parts))
     name = f"bertviz-{hashlib.sha256((kind + params).encode()).hexdigest()[:16]}"
     script = SCRIPT.format(
-        id=name, controls=_json(_controls(parts, kind)), params=params, view=_carried("bertviz", f"{kind}_view.js"),
+        id=name, controls=script_json(_controls(parts, kind)), params=params,
+        view=_carried("bertviz", f"{kind}_view.js"),
         d3=_carried("mpld3", "d3.v5.min.js"),  # its listeners take (datum, index), as bertviz's do; d3 6's do not
         jquery=_carried("XStatic-jQuery", "jquery.min.js"),
     )  # fmt: skip
@@ -157,11 +158,6 @@ def _cut(word: str) -> str:
     columns = accumulate(2 if east_asian_width(character) in "FW" else 1 for character in word)
     fits = sum(column <= LONGEST for column in columns)
     return word if fits == len(word) else word[: fits - 1] + "…"
-
-
-def _json(value: Any) -> str:
-    """ASCII, and without what could end a script."""
-    return json.dumps(value, separators=(",", ":")).replace("<", "\\u003c")
 
 
 def _afford(amount: int, most: int, unit: str) -> None:

@@ -42,11 +42,11 @@ def script(entry: str = "page") -> str:
     sources = [(STATIC / f"{name}.js").read_text(encoding="utf-8") for name in names]
     css = (STATIC / "view.css").read_text(encoding="utf-8")
     given = {"PALETTE": inks(), "CSS": css, "PAGE_STYLE": PAGE_STYLE}
-    constants = "".join(f"const {name} = {_json(value)};\n" for name, value in given.items())
+    constants = "".join(f"const {name} = {script_json(value)};\n" for name, value in given.items())
     return constants + "".join(BREAK.sub("", SPACE.sub("", EXPORT.sub("", IMPORT.sub("", text)))) for text in sources)
 
 
-def _json(value: Any) -> str:
+def script_json(value: Any) -> str:
     """JSON that can stand in a script: pure ASCII, and no `<` that could end it."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
@@ -70,7 +70,7 @@ class View(Picture):
         Args:
             still: put the picture in as well, for where scripts may not run: a notebook that is not trusted.
         """
-        described, data = _json(self.described), base64.b64encode(self.data).decode()
+        described, data = script_json(self.described), base64.b64encode(self.data).decode()
         name = hashlib.sha256(f"{described}{data}".encode()).hexdigest()[:16]
         said = html.escape(_said(self.summary))
         light = base64.b64encode(self._png("light")).decode() if still else ""
