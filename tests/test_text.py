@@ -144,7 +144,7 @@ def server(folders):
 
 def enter(monkeypatch, url, content=WRITINGS):
     sha256 = hashlib.sha256(content.encode()).hexdigest()
-    entry = corpora.Corpus("tiny", "a test", "none", "here", file="tiny/input.txt", url=url, sha256=sha256)
+    entry = corpora.Corpus("tiny", "a test", "none", "here", (corpora.File("tiny/input.txt", url, sha256),))
     monkeypatch.setitem(corpora.CORPORA, "tiny", entry)
 
 
@@ -157,14 +157,14 @@ def test_pydoc_needs_no_network():
     assert len(text) > 400_000
     assert corpora.verify("pydoc") == "embedded"
     with pytest.raises(LookupError, match="has no file"):
-        corpora.path("pydoc")
+        corpora.paths("pydoc")
 
 
 def test_a_download_lands_in_the_cache_and_is_not_repeated(server, folders, monkeypatch):
     enter(monkeypatch, server)
     assert corpora.verify("tiny") == "absent"
     assert corpora.load("tiny") == WRITINGS
-    assert files(folders / "cache") == [folders / "cache" / "tiny" / "input.txt"] == [corpora.path("tiny")]
+    assert files(folders / "cache") == [folders / "cache" / "tiny" / "input.txt"] == corpora.paths("tiny")
     assert corpora.verify("tiny") == "ok"
     (folders / "www" / "tiny.txt").unlink()
     assert corpora.load("tiny") == WRITINGS
@@ -177,7 +177,7 @@ def test_a_local_folder_wins(server, folders, monkeypatch):
     own.parent.mkdir(parents=True)
     own.write_text("mine")
     assert corpora.load("tiny") == "mine"
-    assert corpora.path("tiny") == own
+    assert corpora.paths("tiny") == [own]
     assert corpora.verify("tiny") == "differs"
 
 

@@ -106,7 +106,7 @@ def fetch(names: tuple[str, ...]) -> None:
     from tfviz.text import corpora
 
     for name in names:
-        click.echo(corpora.fetch(name))
+        click.echo("\n".join(map(str, corpora.fetch(name))))
 
 
 @data.command()
@@ -126,10 +126,11 @@ def verify(names: tuple[str, ...]) -> None:
 @click.argument("name", required=False)
 @_explained
 def path(name: str | None) -> None:
-    """Where a corpus stands, or where all downloads go."""
+    """Where the files of a corpus stand, a line each, or where all downloads go."""
     from tfviz.text import corpora
 
-    click.echo(corpora.path(name) if name else os.environ.get("TFVIZ_DATA") or corpora.cache())
+    places = corpora.paths(name) if name else [os.environ.get("TFVIZ_DATA") or corpora.cache()]
+    click.echo("\n".join(map(str, places)))
 
 
 @main.command()

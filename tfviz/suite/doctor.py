@@ -49,7 +49,8 @@ def _data() -> Iterator[Row]:
     yield True, "data folder", os.environ.get("TFVIZ_DATA") or f"{corpora.cache()} (TFVIZ_DATA is not set)"
     for name in corpora.CORPORA:
         state = corpora.verify(name)
-        yield state != "differs", f"corpus {name}", state + ("; tfviz data fetch " + name if state == "absent" else "")
+        how = f"; tfviz data fetch {name}" if state in ("absent", "partly") else ""
+        yield state != "differs", f"corpus {name}", state + how
 
 
 def _fonts() -> Iterator[Row]:

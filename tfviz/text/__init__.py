@@ -1,7 +1,31 @@
 """Text and ids: vocabularies, corpora, batches."""
 
-from tfviz.text import batches, corpora
-from tfviz.text.batches import Windows, in_order
+from tfviz.text import batches, buckets, corpora, datasets, subwords, tasks
+from tfviz.text.batches import Streams, Windows, in_order
+from tfviz.text.buckets import Buckets, Masked, framed, pad, sentence_pairs
+from tfviz.text.subwords import Subwords, bpe, letters, whole_words, wordpiece
 from tfviz.text.tokens import Bytes, Characters
 
-__all__ = ["Bytes", "Characters", "Windows", "batches", "corpora", "in_order"]
+__all__ = [
+    "Buckets",
+    "Bytes",
+    "Characters",
+    "Masked",
+    "Streams",
+    "Subwords",
+    "Windows",
+    "batches",
+    "bpe",
+    "buckets",
+    "corpora",
+    "datasets",
+    "framed",
+    "in_order",
+    "letters",
+    "pad",
+    "sentence_pairs",
+    "subwords",
+    "tasks",
+    "whole_words",
+    "wordpiece",
+]

@@ -42,6 +42,40 @@ class Windows:
         return rows[:, :-1], rows[:, 1:]
 
 
+class Streams:
+    """Several places of a text read on from segment to segment, for models that remember the last one.
+
+    `streams[step]` is (inputs, targets, numbers of the streams): row `b` goes on where row `b` of the step before
+    ended. After `len(streams)` steps each stream begins again.
+
+    Args:
+        ids: the text, cut into `batch` streams of equal length; what is over is left out at its end.
+        length: tokens in a segment.
+
+    >>> streams = Streams(torch.arange(14), length=3, batch=2)
+    >>> [streams[step][0].tolist() for step in range(len(streams))]
+    [[[0, 1, 2], [6, 7, 8]], [[3, 4, 5], [9, 10, 11]]]
+    """
+
+    def __init__(self, ids: Int[Tensor, "position"], length: int, batch: int):
+        self.segments = (len(ids) - 1) // (length * batch)
+        if not self.segments:
+            raise ValueError(
+                f"the text has {len(ids)} tokens; {batch} streams of {length} and their next tokens need "
+                f"{length * batch + 1}: take a longer text, fewer streams or shorter segments"
+            )
+        self.length, rows = length, self.segments * length
+        self.inputs, self.targets = (ids[start:][: batch * rows].view(batch, rows) for start in (0, 1))
+
+    def __len__(self) -> int:
+        """Segments in a stream."""
+        return self.segments
+
+    def __getitem__(self, step: int) -> tuple[Tensor, Tensor, Tensor]:
+        here = slice(step % self.segments * self.length, (step % self.segments + 1) * self.length)
+        return self.inputs[:, here], self.targets[:, here], torch.arange(len(self.inputs))
+
+
 def in_order(ids: Int[Tensor, "position"], length: int, batch: int) -> Iterator[Batch]:
     """The whole text once, in windows that do not overlap; the last, incomplete window is left out."""
     _check(ids, length)

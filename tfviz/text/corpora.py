@@ -1,49 +1,24 @@
 """Real text by name.
 
 A corpus is looked for in the folder that the environment variable `TFVIZ_DATA` names, then in the cache; then it is
-downloaded, checked by its SHA-256 and put into the cache in one step. `pydoc` comes with every Python.
+downloaded, checked by its SHA-256 and put into the cache, a file at a time. `pydoc` comes with every Python.
+What an archive holds may also stand unpacked where the archive would stand.
 """
 
+import gzip
 import hashlib
 import os
 import sys
-from dataclasses import dataclass
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from tfviz.text.catalogue import CORPORA, Corpus, File
 
-@dataclass(frozen=True)
-class Corpus:
-    """Where a text comes from and what may be done with it."""
-
-    name: str
-    about: str
-    licence: str
-    source: str
-    file: str = ""  # below the data folder; empty for what is embedded
-    url: str = ""
-    sha256: str = ""
-
-
-CORPORA = {
-    corpus.name: corpus
-    for corpus in (
-        Corpus(
-            name="pydoc",
-            about="the Python manual's topics, as every Python carries them; 465,000 characters of English",
-            licence="PSF License Agreement",
-            source="the module pydoc_data.topics",
-        ),
-        Corpus(
-            name="shakespeare",
-            about="tiny Shakespeare; 1,115,394 characters",
-            licence="public domain text",
-            source="https://github.com/karpathy/char-rnn",
-            file="shakespeare/input.txt",
-            url="https://raw.githubusercontent.com/karpathy/char-rnn/master/data/tinyshakespeare/input.txt",
-            sha256="86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
-        ),
-    )
-}
+Part = Path | zipfile.Path  # a file, or a member of a zip archive: both can be read
 
 
 def load(name: str) -> str:
@@ -54,16 +29,18 @@ def load(name: str) -> str:
 
     Raises:
         LookupError: no corpus and no file has this name.
+        ValueError: it is not UTF-8, or not one text; says what reads it.
         ConnectionError: it is not on this machine and could not be fetched; says where to put it by hand.
     """
     if name == "pydoc":
         return _pydoc()
     own = Path(name).expanduser()
-    path = own if name not in CORPORA and own.is_file() else fetch(name)
+    part = own if name not in CORPORA and own.is_file() else _text(name)
     try:
-        return path.read_text(encoding="utf-8")
+        with intact(part):
+            return part.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise ValueError(f"{path} is not UTF-8 text: {error}") from error
+        raise ValueError(f"{part} is not UTF-8 text: {error}") from error
 
 
 def split(text: str, share: float = 0.9) -> tuple[str, str]:
@@ -74,15 +51,9 @@ def split(text: str, share: float = 0.9) -> tuple[str, str]:
     return text[:cut], text[cut:]
 
 
-def path(name: str) -> Path:
-    """Where the file of a corpus stands, or where it would be put."""
-    corpus = _find(name)
-    if not corpus.file:
-        raise LookupError(f"{name} is part of Python and has no file; read it with load({name!r})")
-    local = os.environ.get("TFVIZ_DATA")
-    if local and (here := Path(local).expanduser() / corpus.file).is_file():
-        return here
-    return cache() / corpus.file
+def paths(name: str, *only: str) -> list[Path]:
+    """Where the files of a corpus stand, or where they would be put; `only` names some of them."""
+    return [path for file in _files(name, only) for path in _places(file)]
 
 
 def cache() -> Path:
@@ -94,45 +65,120 @@ def cache() -> Path:
     return Path(pooch.os_cache("tfviz"))
 
 
-def fetch(name: str) -> Path:
-    """Bring the file of a corpus to this machine unless it is here; returns its path."""
-    target = path(name)
-    if target.is_file():
-        return target
-    import pooch
+def fetch(name: str, *only: str) -> list[Path]:
+    """Bring the files of a corpus to this machine unless they are here; returns their paths."""
+    return [path for file in _files(name, only) for path in _fetched(name, file)]
 
-    corpus = _find(name)
-    by_hand = f"to go without it, get the file elsewhere and put it at {target}"
+
+def parts(name: str) -> list[Part]:
+    """What there is to read of a corpus, fetched: its files, and for a zip archive the members in question."""
+    found: list[Part] = []
+    for file in _files(name):
+        for path in _fetched(name, file):
+            found += [_member(path, member) for member in file.members] if path.suffix == ".zip" else [path]
+    return found
+
+
+@contextmanager
+def intact(path: Part) -> Iterator[None]:
+    """What the readers of archives say of a damaged one becomes a ValueError with the file's name."""
     try:
-        pooch.retrieve(
-            corpus.url,
-            f"sha256:{corpus.sha256}",
-            fname=target.name,
-            path=target.parent,
-            progressbar=sys.stderr.isatty(),
-        )
-    except ValueError as error:  # pooch's word for a wrong hash
-        raise ValueError(f"what {corpus.url} sent is not {name}: {error}; {by_hand}") from error
-    except OSError as error:  # requests' errors are OSErrors, a full disk is one too
-        raise ConnectionError(f"could not fetch {name} from {corpus.url}: {error}; {by_hand}") from error
-    return target
+        yield
+    except (zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError) as error:
+        raise ValueError(f"{path} is damaged: {error}; delete it and get it again") from error
 
 
 def verify(name: str) -> str:
-    """`ok`, `embedded`, `absent`, or `differs` (its SHA-256 is not the published one; a local folder still wins)."""
-    corpus = _find(name)
-    if not corpus.file:
-        return "embedded"
-    if not (file := path(name)).is_file():
+    """One word on the files of a corpus, by their published SHA-256.
+
+    Returns:
+        `ok`, `embedded` (no file), `absent`, `partly` (some files are absent), `differs` (a local folder still wins) or
+        `unpacked` (only archives have a published sum).
+    """
+    states = {_state(file) for file in _find(name).files} or {"embedded"}
+    if "absent" in states and len(states) > 1:
+        states = states - {"absent"} | {"partly"}
+    return next(state for state in ("differs", "partly", "unpacked", *states) if state in states)
+
+
+def _state(file: File) -> str:
+    path = _places(file)[0]
+    if not path.exists():
         return "absent"
-    with file.open("rb") as stream:
-        return "ok" if hashlib.file_digest(stream, "sha256").hexdigest() == corpus.sha256 else "differs"
+    if path.name != Path(file.path).name:
+        return "unpacked"
+    with path.open("rb") as stream:
+        return "ok" if hashlib.file_digest(stream, "sha256").hexdigest() == file.sha256 else "differs"
 
 
 def _find(name: str) -> Corpus:
     if name not in CORPORA:
         raise LookupError(f"no corpus and no file is called {name!r}; there are: {', '.join(CORPORA)}")
     return CORPORA[name]
+
+
+def _files(name: str, only: tuple[str, ...] = ()) -> list[File]:
+    files = {Path(file.path).name: file for file in _find(name).files}
+    if not files:
+        raise LookupError(f"{name} is part of Python and has no file; read it with load({name!r})")
+    if unknown := set(only) - set(files):
+        raise LookupError(f"{name} has no file {', '.join(sorted(unknown))}; it has: {', '.join(files)}")
+    return [files[file] for file in only or files]
+
+
+def _roots() -> Iterator[Path]:
+    if local := os.environ.get("TFVIZ_DATA"):
+        yield Path(local).expanduser()
+    yield cache()
+
+
+def _places(file: File) -> list[Path]:
+    """The file, or what is unpacked of it; if there is neither, the place where a download goes."""
+    for root in _roots():
+        path = root / file.path
+        for names in (file.members, [Path(member).name for member in file.members]):
+            unpacked = [path.parent / name for name in names]
+            if unpacked and all(place.exists() for place in unpacked):
+                return unpacked
+        if path.is_file():
+            return [path]
+    return [cache() / file.path]
+
+
+def _fetched(name: str, file: File) -> list[Path]:
+    target = _places(file)[0]
+    if not target.exists():
+        _download(name, file, target)
+    return _places(file)
+
+
+def _download(name: str, file: File, target: Path) -> None:
+    import pooch
+
+    by_hand = f"to go without it, get the file elsewhere and put it at {target}"
+    progress = sys.stderr.isatty()
+    try:
+        pooch.retrieve(file.url, f"sha256:{file.sha256}", target.name, target.parent, progressbar=progress)
+    except ValueError as error:  # pooch's word for a wrong hash
+        raise ValueError(f"what {file.url} sent is not {name}: {error}; {by_hand}") from error
+    except OSError as error:  # requests' errors are OSErrors, a full disk is one too
+        raise ConnectionError(f"could not fetch {name} from {file.url}: {error}; {by_hand}") from error
+
+
+def _member(archive: Path, name: str) -> zipfile.Path:
+    with intact(archive):
+        member = zipfile.Path(archive, name)
+        if member.is_file():
+            return member
+        held = ", ".join(member.root.namelist()) or "nothing"
+    raise ValueError(f"{archive} has no member {name}; it holds: {held}")
+
+
+def _text(name: str) -> Part:
+    corpus = _find(name)
+    if corpus.reader != Corpus.reader:
+        raise ValueError(f"{name} is not one text; read it with tfviz.text.{corpus.reader}")
+    return parts(name)[0]
 
 
 def _pydoc() -> str:

@@ -1,0 +1,401 @@
+"""Made tasks: their answers and their gold alignments."""
+
+import re
+from datetime import date
+from itertools import pairwise
+
+import pytest
+from babel import Locale
+from babel.dates import format_date, format_skeleton
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tfviz.text import grammar, tasks
+from tfviz.text.tasks import copy, dates, numbers, reverse, reviews, sort
+
+quick = settings(max_examples=15, deadline=None)
+seeds = st.integers(0, 2**32)
+ORDER = {"en": "Mdy", "de": "dMy", "fr": "dMy", "zh": "yMd"}
+MADE = {
+    **{f"dates {source}-{target}": (dates, source, target) for source in ORDER for target in ("iso", "de", "zh")},
+    **{f"numbers {language}": (numbers, language) for language in ("en", "de", "fr", "ja")},
+    **{task.__name__: (task,) for task in (copy, reverse, sort, reviews)},
+}
+made = pytest.mark.parametrize("name", MADE)
+LOW = {
+    "en": "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+    "seventeen eighteen nineteen",
+    "de": "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn "
+    "siebzehn achtzehn neunzehn",
+}
+TENS = {
+    "en": "twenty thirty forty fifty sixty seventy eighty ninety",
+    "de": "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
+}
+FILLERS = {"hundred", "thousand", "and", "hundert", "tausend", "und"}
+
+
+def make(name, count, seed):
+    task, *arguments = MADE[name]
+    return task(count, *arguments, seed=seed)
+
+
+def links(example):
+    """The words that each target word belongs to."""
+    return [
+        [example.source[s] for s in range(len(example.source)) if (t, s) in example.gold]
+        for t in range(len(example.target))
+    ]
+
+
+def in_words(number, language):
+    return tasks._number(number, tasks._speaker(language))
+
+
+def months(language):
+    """Number of the month by any of its names, without dots."""
+    names = Locale.parse(language).months["format"]
+    return {name.rstrip("."): month for form in ("wide", "abbreviated") for month, name in names[form].items()}
+
+
+def written(day, language):
+    """All that Babel writes for this day with a four-digit year, without white space."""
+    locale = Locale.parse(language)
+    texts = [format_date(day, form, language) for form in ("full", "long", "medium", "short")]
+    texts += [format_skeleton(skeleton, day, locale=language) for skeleton in locale.datetime_skeletons]
+    return {"".join(text.split()) for text in texts if str(day.year) in text}
+
+
+@made
+def test_lists_depend_on_the_seed_alone(name):
+    first = make(name, 20, seed=3)
+    make(name, 7, seed=5)
+    assert make(name, 20, seed=3) == first
+    assert make(name, 11, seed=3) == first[:11]
+    other = make(name, 20, seed=4)
+    assert sum(a == b for a, b in zip(first, other)) < 5
+
+
+@made
+def test_a_list_holds_at_least_one(name):
+    with pytest.raises(ValueError, match="count is 0; it must be at least 1"):
+        make(name, 0, seed=0)
+
+
+@made
+@quick
+@given(seed=seeds)
+def test_links_lie_within_and_words_hold_no_white_space(name, seed):
+    for example in make(name, 3, seed):
+        words = example.words if name == "reviews" else example.source + example.target
+        assert all(word == "".join(word.split()) != "" for word in words)
+        if name != "reviews":
+            places = {(t, s) for t in range(len(example.target)) for s in range(len(example.source))}
+            assert example.gold <= places
+
+
+@pytest.mark.parametrize("language", ORDER)
+@quick
+@given(seed=seeds)
+def test_the_source_is_the_target_date_as_babel_writes_it(language, seed):
+    for example in dates(3, language, seed=seed):
+        day = date.fromisoformat("".join(example.target))
+        assert 1950 <= day.year <= 2049
+        assert "".join(example.source) in written(day, language)
+
+
+@pytest.mark.parametrize("language", ORDER)
+@quick
+@given(seed=seeds)
+def test_gold_links_find_the_fields_of_an_iso_date(language, seed):
+    names = months(language)
+    for example in dates(3, language, seed=seed):
+        (year,), dash, (month, *dot), other_dash, (day,) = links(example)
+        assert dash == other_dash == []
+        assert year == example.target[0]
+        assert int(names.get(month, month)) == int(example.target[2])
+        assert dot in ([], ["."])
+        assert int(day) == int(example.target[4])
+        place = {field: min(s for t, s in example.gold if t == row) for row, field in ((0, "y"), (2, "M"), (4, "d"))}
+        assert "".join(sorted(place, key=place.get)) == ORDER[language]
+
+
+@pytest.mark.parametrize("language", ORDER)
+def test_every_date_of_the_calendar_and_every_format_come_up(language):
+    drawn = dates(1200, language)
+    days = [date.fromisoformat("".join(example.target)) for example in drawn]
+    assert {day.month for day in days} == set(range(1, 13))
+    assert {day.day for day in days} == set(range(1, 32))
+    assert {day.year for day in days} == set(range(1950, 2050))
+    shapes = {re.sub(r"\w+", "x", " ".join(example.source)) for example in drawn}
+    assert len(shapes) >= 4
+    assert any(set(example.source) & set(months(language)) for example in drawn) == (language != "zh")
+    weekdays = {name.rstrip(".") for form in Locale.parse(language).days["format"].values() for name in form.values()}
+    assert any(set(example.source) & weekdays for example in drawn)
+
+
+DAY = date(2021, 3, 5)
+BY_HAND = [
+    ("en", "EEEE, MMMM d, y", "Friday , March 5 , 2021", {(0, 5), (2, 2), (4, 3)}),
+    ("en", "M/d/y", "3 / 5 / 2021", {(0, 4), (2, 0), (4, 2)}),
+    ("de", "d. MMMM y", "5 . März 2021", {(0, 3), (2, 2), (4, 0)}),
+    ("de", "dd.MM.y", "05 . 03 . 2021", {(0, 4), (2, 2), (4, 0)}),
+    ("fr", "EEEE d MMMM y", "vendredi 5 mars 2021", {(0, 3), (2, 2), (4, 1)}),
+    ("zh", "y年M月d日EEEE", "2021 年 3 月 5 日 星期五", {(0, 0), (2, 2), (4, 4)}),
+]
+
+
+@pytest.mark.parametrize(("language", "pattern", "source", "gold"), BY_HAND)
+def test_dates_by_hand(language, pattern, source, gold):
+    example = tasks._linked(tasks._fields(DAY, pattern, language), tasks._fields(DAY, tasks.ISO, "en"))
+    assert " ".join(example.source) == source
+    assert example.target == ("2021", "-", "03", "-", "05")
+    assert example.gold == gold
+
+
+def test_the_dot_of_an_abbreviation_belongs_to_its_month():
+    read = tasks._fields(date(2021, 1, 5), "d MMM y", "fr")
+    assert read == [("d", "5"), ("M", "janv"), ("M", "."), ("y", "2021")]
+    example = tasks._linked(read, tasks._fields(date(2021, 1, 5), "d. MMM y", "de"))
+    assert example.target == ("5", ".", "Jan", ".", "2021")
+    assert example.gold == {(0, 0), (2, 1), (2, 2), (3, 1), (3, 2), (4, 3)}
+
+
+@pytest.mark.parametrize(("target", "separators"), [("en", {","}), ("de", {"."}), ("fr", set()), ("zh", set("年月日"))])
+@pytest.mark.parametrize("source", ORDER)
+def test_another_language_writes_the_same_day(source, target, separators):
+    iso = {example.source: date.fromisoformat("".join(example.target)) for example in dates(50, source)}
+    for example in dates(50, source, target):
+        expected = format_date(iso[example.source], "long", target)
+        assert "".join(example.target) == "".join(expected.split())
+        assert {word for word, linked in zip(example.target, links(example)) if not linked} == separators
+
+
+def test_two_digit_years_are_left_out():
+    for language in ORDER:
+        patterns = [dict(tasks._parts(pattern)) for pattern in tasks._patterns(language)]
+        assert len(patterns) >= 5
+        assert all(parts["y"] in ("y", "yyyy") for parts in patterns)
+
+
+def test_an_unknown_language_lists_those_there_are():
+    with pytest.raises(LookupError, match="no source is called 'es'; there are: en, de, fr, zh"):
+        dates(1, "es")
+    with pytest.raises(LookupError, match="no target is called 'ISO'; there are: iso, en, de, fr, zh"):
+        dates(1, "en", "ISO")
+    with pytest.raises(LookupError, match="no language is called 'zh'; there are: en, de, fr, ja"):
+        numbers(1, "zh")
+
+
+SPOKEN = [
+    ("en", 0, "zero", [""]),
+    ("en", 13, "thirteen", ["thirteen", "thirteen"]),
+    ("en", 342, "three hundred and forty two", ["three hundred and", "forty", "two"]),
+    ("en", 1005, "one thousand and five", ["one thousand and", "", "", "and five"]),
+    ("en", 303, "three hundred and three", ["three hundred and", "", "and three"]),
+    ("en", 12000, "twelve thousand", ["twelve", "twelve", "", "", ""]),
+    ("en", 42312, "forty two thousand three hundred and twelve", ["forty", "two", "three hundred", "twelve", "twelve"]),
+    ("de", 1, "eins", ["eins"]),
+    ("de", 17, "siebzehn", ["siebzehn", "siebzehn"]),
+    ("de", 21, "ein und zwanzig", ["und zwanzig", "ein und"]),
+    ("de", 942, "neun hundert zwei und vierzig", ["neun hundert", "und vierzig", "zwei und"]),
+    ("de", 1005, "ein tausend fünf", ["ein tausend", "", "", "fünf"]),
+    ("fr", 21, "vingt et un", ["vingt et", "et un"]),
+    ("fr", 70, "soixante dix", ["soixante dix", ""]),
+    ("fr", 71, "soixante et onze", ["soixante et onze", "et onze"]),
+    ("fr", 84, "quatre vingt quatre", ["quatre vingt", "quatre"]),
+    ("fr", 97, "quatre vingt dix sept", ["quatre vingt dix", "sept"]),
+    ("fr", 280, "deux cent quatre vingts", ["deux cent", "quatre vingts", ""]),
+    ("fr", 1005, "mille cinq", ["mille", "", "", "cinq"]),
+    ("ja", 342, "三 百 四 十 二", ["三 百", "四 十", "二"]),
+    ("ja", 12005, "一 万 二 千 五", ["一 万", "二 千", "", "", "五"]),
+]
+
+
+@pytest.mark.parametrize(("language", "number", "source", "expected"), SPOKEN)
+def test_numbers_by_hand(language, number, source, expected):
+    example = in_words(number, language)
+    assert " ".join(example.source) == source
+    assert "".join(example.target) == str(number)
+    assert [" ".join(words) for words in links(example)] == expected
+
+
+def test_equal_words_are_told_apart_by_their_places():
+    assert in_words(303, "en").gold == {(0, 0), (0, 1), (0, 2), (2, 2), (2, 3)}
+    assert in_words(84, "fr").gold == {(0, 0), (0, 1), (1, 2)}
+    assert in_words(1505, "de").gold == {(0, 0), (0, 1), (1, 2), (1, 3), (3, 4)}
+
+
+def named(number, language):
+    """The words that name digits, in the order they are said, with the digits they name: built from the digits."""
+    low, tens = LOW[language].split(), ["", "", *TENS[language].split()]
+    said = []
+    for shift in (3, 0):
+        hundred, ten, one = (number // 10 ** (shift + place) % 10 for place in (2, 1, 0))
+        said += [(low[hundred], {shift + 2})] if hundred else []
+        if ten == 1:
+            said.append((low[10 + one], {shift + 1, shift} if one else {shift + 1}))
+        else:
+            pair = [(tens[ten], {shift + 1})] if ten else []
+            pair += [(low[one], {shift})] if one else []
+            said += pair[::-1] if language == "de" else pair
+    last = len(str(number)) - 1
+    return [(word, {last - power for power in powers}) for word, powers in said]
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@settings(max_examples=200, deadline=None)
+@given(st.integers(1, 999_999) | st.integers(0, 998).map(lambda half: 1001 * half + 1))
+def test_words_for_digits_belong_to_the_digits_they_name(language, number):
+    example = in_words(number, language)
+    found = [
+        (word.replace("eins", "ein"), {t for t, place in example.gold if place == s})
+        for s, word in enumerate(example.source)
+        if word not in FILLERS
+    ]
+    assert found == named(number, language)
+
+
+@pytest.mark.parametrize("language", ["en", "de", "fr", "ja"])
+@quick
+@given(seed=seeds)
+def test_digits_but_zeros_have_words(language, seed):
+    for example in numbers(5, language, seed=seed):
+        assert [bool(words) for words in links(example)] == [digit != "0" for digit in example.target]
+
+
+def test_german_compounds_come_back():
+    from num2words import num2words
+
+    for example in numbers(300, "de"):
+        assert "".join(example.source) == num2words(int("".join(example.target)), lang="de")
+
+
+def test_short_and_long_numbers_are_equally_frequent():
+    lengths = [len(example.target) for example in numbers(1200)]
+    assert {length: 150 < lengths.count(length) < 250 for length in lengths} == dict.fromkeys(range(1, 7), True)
+    small = {"".join(example.target) for example in numbers(400, below=12)}
+    assert small == {str(number) for number in range(12)}
+    assert {example.target for example in numbers(5, below=1)} == {("0",)}
+
+
+@pytest.mark.parametrize("below", [0, -3, 1_000_001])
+def test_numbers_end_at_a_million(below):
+    with pytest.raises(ValueError, match=f"below is {below}; it must lie between 1 and 1000000"):
+        numbers(1, below=below)
+
+
+@pytest.mark.parametrize("task", [copy, reverse, sort])
+@quick
+@given(seeds, st.integers(1, 4), st.integers(0, 5), st.integers(1, 26))
+def test_letters_are_moved_and_never_changed(task, seed, low, more, vocab):
+    for example in task(4, (low, low + more), vocab, seed=seed):
+        size = len(example.source)
+        assert low <= size <= low + more
+        assert set(example.source) <= set("abcdefghijklmnopqrstuvwxyz"[:vocab])
+        source_of = dict(example.gold)
+        assert len(example.gold) == size
+        assert sorted(source_of) == sorted(source_of.values()) == list(range(size))
+        assert example.target == tuple(example.source[source_of[t]] for t in range(size))
+        if task is copy:
+            assert example.target == example.source
+        elif task is reverse:
+            assert all(t + s == size - 1 for t, s in example.gold)
+        else:
+            assert list(example.target) == sorted(example.source)
+            equal = [(t, u) for t, u in pairwise(range(size)) if example.target[t] == example.target[u]]
+            assert all(source_of[t] < source_of[u] for t, u in equal)
+
+
+def test_all_lengths_and_letters_come_up():
+    drawn = copy(300, (2, 5), vocab=7)
+    assert {len(example.source) for example in drawn} == {2, 3, 4, 5}
+    assert {letter for example in drawn for letter in example.source} == set("abcdefg")
+
+
+@pytest.mark.parametrize("task", [copy, reverse, sort])
+def test_lengths_and_letters_that_cannot_be(task):
+    for length in ((0, 3), (4, 3)):
+        with pytest.raises(ValueError, match=re.escape(f"length is {length}; give the shortest")):
+            task(1, length)
+    for vocab in (0, 27):
+        with pytest.raises(ValueError, match=f"vocab is {vocab}; it must lie between 1 and 26"):
+            task(1, vocab=vocab)
+
+
+def strength(clause):
+    """From the right: the adjective, then what turns or scales it."""
+    *before, adjective = clause
+    value = grammar.ADJECTIVES[adjective]
+    for word in reversed(before):
+        value *= {"very": 2, "slightly": 1 / 2, "not": -1 / 2, "never": -1}[word]
+    return value
+
+
+def clauses(review):
+    """The words after "was" of each clause, and the conjunctions between them."""
+    parts = re.split(r" ?\b(and|but|although)\b ?", " ".join(review.words))
+    return [part.split("was ")[1].split() for part in parts[::2]], parts[1::2]
+
+
+@quick
+@given(seeds)
+def test_a_grade_is_the_sum_of_its_clauses(seed):
+    for review in reviews(5, seed=seed):
+        said, joints = clauses(review)
+        strengths = [strength(clause) for clause in said]
+        assert 1 <= len(said) <= 4
+        assert review.grade == sum(strengths) == sum(review.cues) != 0
+        assert review.label == (review.grade > 0)
+        agree = [left * right > 0 for left, right in pairwise(strengths)]
+        assert [joint == "and" for joint in joints] == agree
+
+
+@quick
+@given(seeds)
+def test_cues_stand_on_the_words_that_have_them(seed):
+    telling = {*grammar.ADJECTIVES, *grammar.INTENSIFIERS, *grammar.NEGATIONS}
+    for review in reviews(5, seed=seed):
+        assert len(review.cues) == len(review.words)
+        assert [cue != 0 for cue in review.cues] == [word in telling for word in review.words]
+        for word, cue in zip(review.words, review.cues):
+            assert word not in grammar.ADJECTIVES or cue == grammar.ADJECTIVES[word]
+
+
+PHRASES = {
+    "bad": (-1,),
+    "not bad": (1.5, -1),
+    "not good": (-1.5, 1),
+    "never dull": (2, -1),
+    "very great": (2, 2),
+    "slightly awful": (1, -2),
+    "not very bad": (3, -1, -1),
+    "never very good": (-4, 1, 1),
+}
+
+
+def test_phrases_by_hand():
+    found = {}
+    for review in reviews(4000):
+        cues = " ".join(f"{word}:{cue}" for word, cue in zip(review.words, review.cues))
+        for clause in re.split(r" (?:and|but|although):0.0 ", cues):
+            words, values = zip(*(pair.split(":") for pair in clause.split()[3:]))
+            found[" ".join(words)] = tuple(map(float, values))
+    assert {phrase: found[phrase] for phrase in PHRASES} == PHRASES
+    assert not any(re.match("(not|never) slightly", phrase) for phrase in found)
+
+
+def test_a_bag_of_words_is_often_wrong_and_only_where_words_turn_or_scale():
+    drawn = reviews(2000)
+    wrong = []
+    for review in drawn:
+        total = sum(grammar.ADJECTIVES.get(word, 0) for word in review.words)
+        if (total > 0) != review.label:
+            wrong.append(review)
+    assert 0.1 < len(wrong) / len(drawn) < 0.5
+    assert all({*grammar.INTENSIFIERS, *grammar.NEGATIONS} & set(review.words) for review in wrong)
+    assert 0.4 < sum(review.label for review in drawn) / len(drawn) < 0.6
+
+
+def test_reviews_are_long_and_short():
+    assert {len(clauses(review)[0]) for review in reviews(200)} == {1, 2, 3, 4}

@@ -1,0 +1,178 @@
+"""Ragged rows in batches of similar length, and what BERT's two tasks make of them."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from tfviz.shapes import Int
+from tfviz.text.batches import chance
+from tfviz.text.subwords import CLS, EOS, MASK, PAD, SEP, SPECIALS
+
+Rows = Sequence[Tensor] | Tensor  # ragged ids, or one number a row
+
+
+@runtime_checkable
+class Batches(Protocol):
+    """Batches by number: tuples of tensors whose first axis is the batch."""
+
+    def __getitem__(self, step: int, /) -> tuple[Tensor, ...]: ...
+
+
+def pad(rows: Sequence[Int[Tensor, "_"]], value: int = PAD) -> Int[Tensor, "batch position"]:
+    """Rows of different length as one tensor, filled up at their ends.
+
+    >>> pad([torch.tensor([5, 6]), torch.tensor([7])]).tolist()
+    [[5, 6], [7, 0]]
+    """
+    return torch.nn.utils.rnn.pad_sequence(list(rows), batch_first=True, padding_value=value)
+
+
+def framed(rows: Sequence[Tensor], before: int | None = None, after: int | None = EOS) -> list[Tensor]:
+    """Each row with a token before it, after it, or both."""
+    front = [] if before is None else [torch.tensor([before])]
+    back = [] if after is None else [torch.tensor([after])]
+    return [torch.cat([*front, row, *back]) for row in rows]
+
+
+class Buckets:
+    """Batches of rows that are about equally long; `buckets[step]` depends on the seed and the step alone.
+
+    Every row comes once in an epoch of `len(buckets)` steps; rows of the same length meet others in each epoch.
+
+    Args:
+        columns: what belongs together, row by row: lists of ids, which are padded, or a tensor with one number a row.
+        tokens: the most tokens in a batch, padding included, counted in its longest column.
+
+    Raises:
+        ValueError: columns of unequal length; an empty row; a row longer than `tokens`.
+
+    >>> rows = [torch.arange(1, n) for n in (3, 6, 3, 7)]
+    >>> [batch[0].shape for batch in Buckets(rows, tokens=12, seed=1).in_order()]
+    [torch.Size([2, 2]), torch.Size([2, 6])]
+    """
+
+    def __init__(self, *columns: Rows, tokens: int = 4096, seed: int = 0):
+        if len({len(column) for column in columns}) != 1:
+            raise ValueError(
+                f"the columns have {[len(column) for column in columns]} rows; they must have equally many"
+            )
+        self.columns, self.seed = columns, seed
+        ragged = [column for column in columns if not isinstance(column, Tensor)]
+        self.lengths = torch.tensor([max(map(len, row)) for row in zip(*ragged)])
+        for column in ragged:
+            empty = next((place for place, row in enumerate(column) if len(row) == 0), None)
+            if empty is not None:
+                raise ValueError(f"row {empty} is empty; leave it out, or frame rows with an end token first")
+        if self.lengths.max() > tokens:
+            longest = int(self.lengths.argmax())
+            raise ValueError(f"row {longest} has {self.lengths[longest]} tokens, more than a batch's {tokens}")
+        self.cuts = _cuts(self.lengths.sort().values.tolist(), tokens)
+
+    def __len__(self) -> int:
+        """Batches in an epoch."""
+        return len(self.cuts)
+
+    def __getitem__(self, step: int) -> tuple[Tensor, ...]:
+        epoch, place = divmod(step, len(self))
+        if getattr(self, "_epoch", None) != epoch:
+            draw = torch.Generator().manual_seed(chance(self.seed, epoch))
+            ties = torch.randperm(len(self.lengths), generator=draw)
+            self._rows = ties[self.lengths[ties].argsort(stable=True)]
+            self._order = torch.randperm(len(self), generator=draw).tolist()
+            self._epoch = epoch
+        return self._batch(self._rows[slice(*self.cuts[self._order[place]])])
+
+    def in_order(self) -> Iterator[tuple[Tensor, ...]]:
+        """Every row once, from short to long: row `k` of what comes is row `order[k]`."""
+        yield from (self._batch(self.order[start:stop]) for start, stop in self.cuts)
+
+    @property
+    def order(self) -> Int[Tensor, "row"]:
+        """The rows from short to long."""
+        return self.lengths.argsort(stable=True)
+
+    def _batch(self, rows: Tensor) -> tuple[Tensor, ...]:
+        def take(column: Rows) -> Tensor:
+            return column[rows] if isinstance(column, Tensor) else pad([column[row] for row in rows])
+
+        return tuple(take(column) for column in self.columns)
+
+
+def _cuts(lengths: list[int], tokens: int) -> list[tuple[int, int]]:
+    """Where to cut rows that go from short to long, so that no batch has more than `tokens`."""
+    cuts, start = [], 0
+    for stop, length in enumerate(lengths):
+        if (stop + 1 - start) * length > tokens:
+            cuts.append((start, stop))
+            start = stop
+    return [*cuts, (start, len(lengths))]
+
+
+class Masked:
+    """The masked-language-model task: batches with hidden tokens, and the tokens that were hidden.
+
+    Of the tokens, 15 % are to be guessed; of these 80 % are replaced by `[MASK]`, 10 % by another token, and 10 % stay
+    (Devlin et al. 2019, section 3.1). `masked[step]` is (ids, targets, ...): targets are 0, `[PAD]`, where nothing is
+    to be guessed, and what else is in a batch, such as segments, follows as it is. Special tokens are never hidden.
+
+    Args:
+        batches: `batches[step][0]` are ids of a vocabulary whose first tokens are the special ones.
+        vocab: number of tokens.
+        share: of the tokens to be guessed.
+    """
+
+    def __init__(self, batches: Batches, vocab: int, *, share: float = 0.15, seed: int = 0):
+        if not 0 < share < 1:
+            raise ValueError(f"share is {share}; it must lie between 0 and 1")
+        self.batches, self.vocab, self.share, self.seed = batches, vocab, share, seed
+
+    def __getitem__(self, step: int) -> tuple[Tensor, ...]:
+        ids, *rest = self.batches[step]
+        draw = torch.Generator().manual_seed(chance(self.seed, step))
+        chosen = (torch.rand(ids.shape, generator=draw) < self.share) & (ids >= len(SPECIALS))
+        how = torch.rand(ids.shape, generator=draw)
+        others = torch.randint(len(SPECIALS), self.vocab, ids.shape, generator=draw)
+        shown = torch.where(chosen & (how < 0.8), MASK, ids)
+        shown = torch.where(chosen & (how >= 0.9), others, shown)
+        return shown, torch.where(chosen, ids, PAD), *rest
+
+
+def sentence_pairs(
+    documents: Sequence[Sequence[Tensor]], length: int = 128, *, seed: int = 0
+) -> tuple[list[Tensor], list[Tensor], Int[Tensor, "pair"]]:
+    """Rows `[CLS] first [SEP] second [SEP]`, their segments (0 or 1), and whether the second follows the first.
+
+    Half of the second sentences are those that follow in the document, half come from another one (Devlin et al.
+    2019, section 3.1). Pairs longer than `length` tokens lose the end of the longer sentence.
+
+    Args:
+        documents: the ids of their sentences; at least two documents, and two sentences in one of them.
+    """
+    if len(documents) < 2:
+        raise ValueError(f"there are {len(documents)} documents; a sentence that does not follow needs a second one")
+    draw = random.Random(seed)
+    rows, segments, follows = [], [], []
+    for place, document in enumerate(documents):
+        for first, second in pairwise(document):
+            true = draw.random() < 0.5
+            if not true:
+                other = (place + draw.randrange(1, len(documents))) % len(documents)
+                second = draw.choice(documents[other])
+            first, second = _cut(first, second, length - 3)
+            rows.append(torch.cat([torch.tensor([CLS]), first, torch.tensor([SEP]), second, torch.tensor([SEP])]))
+            segments.append((torch.arange(len(rows[-1])) >= len(first) + 2).long())
+            follows.append(true)
+    if not rows:
+        raise ValueError("no document has two sentences")
+    return rows, segments, torch.tensor(follows).long()
+
+
+def _cut(first: Tensor, second: Tensor, length: int) -> tuple[Tensor, Tensor]:
+    room = max(length - min(len(first), len(second)), length // 2)
+    return first[: max(room, length - len(second))], second[: max(room, length - len(first))]

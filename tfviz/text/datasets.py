@@ -1,0 +1,220 @@
+"""Real data sets as a model needs them: labelled reviews, sentence pairs, ratings, bytes; found as `corpora` says."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import re
+import tarfile
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tfviz.shapes import Float, Int, UInt8
+from tfviz.text import corpora
+
+LANGUAGES = ("en", "de", "fr")
+PAIR_SPLITS = ("train", "val", "test_2016_flickr")
+
+
+@dataclass(frozen=True)
+class Reviews:
+    """Texts and what they say: 1 positive, 0 negative."""
+
+    texts: list[str]
+    labels: Int[Tensor, "review"]
+
+
+@dataclass(frozen=True)
+class Ratings:
+    """Who gave which film how many stars.
+
+    Attributes:
+        users: consecutive ids from 0.
+        movies: consecutive ids from 0, of the movies that somebody rated; `titles` are in their order.
+        values: stars, 0.5 to 5 in halves.
+    """
+
+    users: Int[Tensor, "rating"]
+    movies: Int[Tensor, "rating"]
+    values: Float[Tensor, "rating"]
+    titles: list[str]
+
+    def split(self, share: float = 0.9, seed: int = 0) -> tuple[Ratings, Ratings]:
+        """A random `share` of the ratings, to train on, and the rest, to measure on; ids and titles stay."""
+        total = len(self.users)
+        cut = int(share * total) if 0 < share < 1 else 0
+        if not 0 < cut < total:
+            raise ValueError(f"share is {share} of {total} ratings; it must leave at least one on each side")
+        order = torch.randperm(total, generator=torch.Generator().manual_seed(seed))
+        first, rest = (
+            Ratings(self.users[rows], self.movies[rows], self.values[rows], self.titles)
+            for rows in (order[:cut], order[cut:])
+        )
+        return first, rest
+
+
+def reviews(split: str = "train") -> Reviews:
+    """The Large Movie Review Dataset: 25,000 reviews to train on, 25,000 to test on, half of them positive.
+
+    They come in the order of their numbers, and of one number the positive before the negative: in the original,
+    positive and negative alternate. `<br />` is a newline. Maas et al. 2011, https://aclanthology.org/P11-1015.
+
+    Raises:
+        LookupError: there is no such split.
+        ValueError: the archive or folder is not in the original's layout `aclImdb/SPLIT/{pos,neg}/ID_STARS.txt`.
+    """
+    _among("split", split, ("train", "test"))
+    place = corpora.fetch("imdb")[0]
+    wanted = re.compile(rf"(?:\./)?aclImdb/{split}/(pos|neg)/(\d+)_\d+\.txt")
+    rows, held = [], set()
+    with corpora.intact(place):
+        for name, read in _files(place):
+            held.add(name.rpartition("/")[0])
+            if found := wanted.fullmatch(name):
+                rows.append((int(found[2]), found[1] == "neg", name, _decoded(read(), f"{place}: {name}")))
+    rows.sort()
+    kinds = Counter("neg" if negative else "pos" for _, negative, _, _ in rows)
+    if len(kinds) < 2:
+        raise ValueError(
+            f"{place}: looked for aclImdb/{split}/{{pos,neg}}/ID_STARS.txt and found {kinds['pos']} of pos and "
+            f"{kinds['neg']} of neg; the folders with files in them are: {', '.join(sorted(held)[:8]) or 'none'}; "
+            "put the original archive, or what it unpacks to, in its place"
+        )
+    labels = torch.tensor([int(not negative) for _, negative, _, _ in rows])
+    return Reviews([text.replace("<br />", "\n") for *_, text in rows], labels)
+
+
+def pairs(source: str, target: str, split: str = "train") -> tuple[list[str], list[str]]:
+    """Captions of Multi30k in two languages, line by line translations of each other.
+
+    29,000 pairs to train on, 1,014 of `val`, 1,000 of `test_2016_flickr`, of en, de and fr.
+    Elliott et al. 2016, https://aclanthology.org/W16-3210, and 2017 (French), https://aclanthology.org/W17-4718.
+
+    Raises:
+        LookupError: there is no such language or split.
+        ValueError: the files do not fit; see `parallel`.
+    """
+    _among("language", source, LANGUAGES)
+    _among("language", target, LANGUAGES)
+    _among("split", split, PAIR_SPLITS)
+    return parallel(*(corpora.fetch("multi30k", f"{split}.{language}.gz")[0] for language in (source, target)))
+
+
+def parallel(source_file: str | Path, target_file: str | Path) -> tuple[list[str], list[str]]:
+    """Your own sentence pairs: two UTF-8 files, plain or .gz, whose lines translate each other.
+
+    Raises:
+        ValueError: a line is empty, or one file has more lines than the other. Nothing is left out silently.
+    """
+    source, target = _lines(Path(source_file)), _lines(Path(target_file))
+    if len(source) != len(target):
+        raise ValueError(
+            f"{source_file} has {len(source)} lines and {target_file} has {len(target)}; "
+            "line n of one must translate line n of the other"
+        )
+    return source, target
+
+
+def ratings() -> Ratings:
+    """MovieLens, its latest small edition: about 100,000 ratings of films.
+
+    Harper & Konstan 2015, https://doi.org/10.1145/2827872.
+
+    Raises:
+        ValueError: a row is damaged; names the file and the line.
+    """
+    movies_file, ratings_file = corpora.parts("movielens")
+    titles = dict(_table(movies_file, movieId=int, title=str))
+
+    def listed(cell: str) -> int:
+        if int(cell) not in titles:
+            raise ValueError(f"movie {cell} is not in {movies_file}")
+        return int(cell)
+
+    users, movies, values = map(torch.tensor, zip(*_table(ratings_file, userId=int, movieId=listed, rating=_stars)))
+    users = torch.unique(users, return_inverse=True)[1]
+    numbers, movies = torch.unique(movies, return_inverse=True)
+    return Ratings(users, movies, values, [titles[number] for number in numbers.tolist()])
+
+
+def enwik8() -> tuple[UInt8[Tensor, "train"], UInt8[Tensor, "valid"], UInt8[Tensor, "test"]]:
+    """Bytes of Wikipedia to train, validate and test on: 90, 5 and 5 of its 100 million.
+
+    The usual split (Al-Rfou et al. 2019; Dai et al. 2019). Of a file of another length it is the same shares, in order.
+
+    Raises:
+        ValueError: the file is damaged or has fewer than 20 bytes.
+    """
+    part = corpora.parts("enwik8")[0]
+    with corpora.intact(part):
+        content = bytearray(part.read_bytes())
+    if len(content) < 20:
+        raise ValueError(f"{part} has {len(content)} bytes; shares of 90, 5 and 5 % need at least 20")
+    train, rest, end = (len(content) * percent // 100 for percent in (90, 95, 100))
+    return torch.frombuffer(content, dtype=torch.uint8).split([train, rest - train, end - rest])
+
+
+def _among(what: str, name: str, known: tuple[str, ...]) -> None:
+    if name not in known:
+        raise LookupError(f"there is no {what} {name!r}; there are: {', '.join(known)}")
+
+
+def _files(place: Path) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    """Names in an archive or folder, and what reads each of them; of an archive in one pass, nothing is unpacked."""
+    if place.is_dir():
+        for path in filter(Path.is_file, place.rglob("*")):
+            yield path.relative_to(place.parent).as_posix(), path.read_bytes
+        return
+    with gzip.open(place) as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
+        for member in tar:
+            if member.isfile():
+                yield member.name, tar.extractfile(member).read  # type: ignore[union-attr]
+
+
+def _lines(path: Path) -> list[str]:
+    with corpora.intact(path):
+        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    # only \n ends a line: str.splitlines would also cut at U+2028 and the like, and shift all that follows
+    lines = [line.removesuffix("\r") for line in _decoded(content, str(path)).removesuffix("\n").split("\n")]
+    if empty := [number for number, line in enumerate(lines, 1) if not line.strip()]:
+        raise ValueError(f"{path}, line {empty[0]}, is empty; take this line out of both files")
+    return lines
+
+
+def _table(part: corpora.Part, **columns: Callable[[str], Any]) -> list[list[Any]]:
+    """The first columns of a CSV file, each as its function reads it; more columns are left alone."""
+    with corpora.intact(part):
+        text = _decoded(part.read_bytes(), str(part))
+    reader, rows = csv.reader(io.StringIO(text, newline=""), strict=True), []
+    try:
+        if (head := next(reader, []))[: len(columns)] != list(columns):
+            raise ValueError(f"the first columns must be {', '.join(columns)}, not {', '.join(head) or 'nothing'}")
+        for row in reader:
+            if len(row) < len(columns):
+                raise ValueError(f"{len(row)} cells where {', '.join(columns)} are needed")
+            rows.append([read(cell) for read, cell in zip(columns.values(), row)])
+        if not rows:
+            raise ValueError("there is no row below the head")
+    except (ValueError, csv.Error) as error:
+        raise ValueError(f"{part}, line {reader.line_num}: {error}; mend the file or fetch it again") from error
+    return rows
+
+
+def _stars(cell: str) -> float:
+    if float(cell) * 2 not in range(1, 11):
+        raise ValueError(f"a rating is 0.5 to 5 stars in halves, not {cell}")
+    return float(cell)
+
+
+def _decoded(content: bytes, where: str) -> str:
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{where} is not UTF-8 text: {error}") from error

@@ -1,0 +1,90 @@
+"""A small grammar of graded film reviews, in which negation keeps a bag of words from being right."""
+
+from dataclasses import dataclass
+
+import numpy
+
+NOUNS = ("plot", "acting", "music", "ending", "dialogue", "pacing", "cast", "photography")
+ADJECTIVES = {
+    **dict.fromkeys(("awful", "terrible", "dreadful"), -2),
+    **dict.fromkeys(("bad", "dull", "weak", "slow"), -1),
+    **dict.fromkeys(("good", "fine", "clever", "fresh"), 1),
+    **dict.fromkeys(("great", "brilliant", "superb"), 2),
+}
+INTENSIFIERS = {"very": 2.0, "slightly": 0.5}
+NEGATIONS = {"not": -0.5, "never": -1.0}  # not bad is less than good; never dull is all that dull is not
+AGREEING, OPPOSED = ("and",), ("but", "although")
+
+
+@dataclass(frozen=True)
+class Review:
+    """A review and what each of its words is worth.
+
+    Attributes:
+        words: tokens, without white space.
+        grade: the sum of the clauses' strengths, never 0.
+        label: 1 where the grade is positive, 0 where it is negative.
+        cues: what each word adds to the grade; they sum to it.
+    """
+
+    words: tuple[str, ...]
+    grade: float
+    label: int
+    cues: tuple[float, ...]
+
+
+def reviews(count: int, *, seed: int = 0) -> list[Review]:
+    """Reviews of 1 to 4 clauses such as "the plot was not very good but the music was great".
+
+    An adjective has a strength of -2, -1, 1 or 2. From the adjective outwards, "very" doubles it and "slightly" halves
+    it, then "not" turns it round and halves it and "never" turns it round: bad -1, not bad 0.5, not very bad 1. A
+    word's cue is the difference it makes at its turn, so "not very bad" has the cues 3, -1, -1. The grade is the sum
+    over the clauses; a grade of 0 is drawn again. "and" stands between clauses of the same sign, "but" and "although"
+    between others.
+
+    >>> review = reviews(1, seed=72)[0]
+    >>> " ".join(review.words), review.grade, review.label
+    ('the cast was not very slow', 1.0, 1)
+    >>> review.cues
+    (0.0, 0.0, 0.0, 3.0, -1.0, -1.0)
+    """
+    if count < 1:
+        raise ValueError(f"count is {count}; it must be at least 1")
+    draw = numpy.random.default_rng(seed)
+    drawn: list[Review] = []
+    while len(drawn) < count:
+        review = _review(draw)
+        drawn += [review] if review.grade else []
+    return drawn
+
+
+def _review(draw: numpy.random.Generator) -> Review:
+    nouns = draw.permutation(NOUNS)[: draw.integers(1, 5)]
+    cued: list[tuple[str, float]] = []
+    before = 0.0
+    for noun in nouns:
+        clause = _clause(str(noun), draw)
+        strength = sum(cue for _, cue in clause)
+        if cued:
+            joints = AGREEING if before * strength > 0 else OPPOSED
+            cued.append((joints[draw.integers(len(joints))], 0.0))
+        cued += clause
+        before = strength
+    words, cues = zip(*cued)
+    grade = sum(cues)
+    return Review(words, grade, int(grade > 0), cues)
+
+
+def _clause(noun: str, draw: numpy.random.Generator) -> list[tuple[str, float]]:
+    """Its words, each with its cue."""
+    adjective = list(ADJECTIVES)[draw.integers(len(ADJECTIVES))]
+    negation = ["", "", "", "", *NEGATIONS][draw.integers(6)]
+    # nobody says "not slightly bad"
+    intensifier = ["", "very", "" if negation else "slightly"][draw.integers(3)]
+    strength = float(ADJECTIVES[adjective])
+    cued = [(adjective, strength)]
+    for word, factor in ((intensifier, INTENSIFIERS.get(intensifier)), (negation, NEGATIONS.get(negation))):
+        if factor:
+            cued.insert(0, (word, strength * factor - strength))
+            strength *= factor
+    return [("the", 0.0), (noun, 0.0), ("was", 0.0), *cued]

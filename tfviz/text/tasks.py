@@ -1,0 +1,215 @@
+"""Made tasks with known answers, whose gold word alignments tell where attention ought to look.
+
+Words are tokens already: none holds white space, and joining them with spaces loses nothing.
+"""
+
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from itertools import product, takewhile
+
+import numpy
+
+from tfviz.text.grammar import Review, reviews
+
+__all__ = ["Example", "Review", "copy", "dates", "numbers", "reverse", "reviews", "sort"]
+
+DATES = ("en", "de", "fr", "zh")
+NUMBERS = ("en", "de", "fr", "ja")
+ISO = "yyyy-MM-dd"
+FIRST, DAYS = date(1950, 1, 1), 36525  # up to 2049-12-31
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+LARGEST = 1_000_000
+WORD = re.compile(r"\d+|[^\W\d_]+|[^\w\s]|_")
+
+Order = Callable[[Sequence[str]], list[int]]
+
+
+@dataclass(frozen=True)
+class Example:
+    """One pair of a task.
+
+    Attributes:
+        source: the words read.
+        target: the words to be written.
+        gold: pairs (target place, source place) of words that belong together.
+    """
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    gold: frozenset[tuple[int, int]]
+
+
+def dates(count: int, source: str = "en", target: str = "iso", *, seed: int = 0) -> list[Example]:
+    """Dates from 1950 to 2049 as people write them, to be written in one fixed way.
+
+    The source takes any of the formats that the Unicode locale data (CLDR, read by Babel) have for its language, but
+    for those with two digits for a year. Within a language the order of the fields is one, so 3 / 5 is never in doubt.
+    Every word of a year, month or day belongs to every word of the same field, the dot of "janv ." too; a weekday, and
+    what stands between the fields, belongs to nothing.
+
+    Args:
+        source: en, de, fr or zh; any other is a LookupError.
+        target: `iso` (2021-03-05), or one of these four in its format `long`.
+
+    >>> example = dates(1, "en", seed=2)[0]
+    >>> " ".join(example.source), " ".join(example.target)
+    ('October 4 , 2033', '2033 - 10 - 04')
+    >>> sorted(example.gold)
+    [(0, 3), (2, 0), (4, 1)]
+    """
+    draw = _draw(count, seed)
+    patterns, pattern = _patterns(source), _target(target)
+    examples = []
+    for _ in range(count):
+        day = FIRST + timedelta(days=int(draw.integers(DAYS)))
+        read = _fields(day, patterns[draw.integers(len(patterns))], source)
+        examples.append(_linked(read, _fields(day, pattern, "en" if target == "iso" else target)))
+    return examples
+
+
+def numbers(count: int, language: str = "en", *, seed: int = 0, below: int = LARGEST) -> list[Example]:
+    """Numbers in words (num2words), to be written in decimal digits; each number of digits is equally frequent.
+
+    Hyphens and commas fall away, German compounds stand in their parts, each Japanese sign is a word. Gold is found by
+    an experiment, the same in every language: the words of a digit are those that go when this digit alone becomes 0
+    (between the words that stay at the end and those that stay at the beginning; a final s, as in eins or cents, makes
+    no other word). So thirteen belongs to both of its digits, hundred to one, thousand in twelve thousand to neither,
+    "and" to every digit without which it would not stand; a 0 has no words.
+
+    Args:
+        language: en, de, fr or ja; any other is a LookupError.
+        below: the numbers are smaller than this, which is 1,000,000 at most.
+
+    >>> example = numbers(1, "de", seed=26, below=1000)[0]
+    >>> " ".join(example.source), " ".join(example.target)
+    ('fünf hundert zwei und vierzig', '5 4 2')
+    >>> sorted(example.gold)
+    [(0, 0), (0, 1), (1, 3), (1, 4), (2, 2), (2, 3)]
+    """
+    draw, spoken = _draw(count, seed), _speaker(language)
+    if not 1 <= below <= LARGEST:
+        raise ValueError(f"below is {below}; it must lie between 1 and {LARGEST}")
+    examples = []
+    for _ in range(count):
+        length = int(draw.integers(1, len(str(below - 1)) + 1))
+        low = 10 ** (length - 1) if length > 1 else 0
+        examples.append(_number(int(draw.integers(low, min(10**length, below))), spoken))
+    return examples
+
+
+def copy(count: int, length: tuple[int, int] = (3, 9), vocab: int = 26, *, seed: int = 0) -> list[Example]:
+    """Letters, to be written again; from `length[0]` to `length[1]` of them, out of the first `vocab` of the alphabet.
+
+    >>> example = copy(1, (2, 3), vocab=3)[0]
+    >>> example.source == example.target, sorted(example.gold)
+    (True, [(0, 0), (1, 1), (2, 2)])
+    """
+    return _letters(count, length, vocab, seed, lambda letters: list(range(len(letters))))
+
+
+def reverse(count: int, length: tuple[int, int] = (3, 9), vocab: int = 26, *, seed: int = 0) -> list[Example]:
+    """Letters, to be written from the last to the first; see `copy`."""
+    return _letters(count, length, vocab, seed, lambda letters: list(range(len(letters)))[::-1])
+
+
+def sort(count: int, length: tuple[int, int] = (3, 9), vocab: int = 26, *, seed: int = 0) -> list[Example]:
+    """Letters, to be written in the order of the alphabet, equal ones in the order they stand; see `copy`."""
+    return _letters(count, length, vocab, seed, lambda letters: sorted(range(len(letters)), key=letters.__getitem__))
+
+
+def _patterns(language: str) -> list[str]:
+    """All formats of the language for year, month and day, with or without a weekday."""
+    from babel import Locale
+
+    _find(language, DATES, "source")
+    locale = Locale.parse(language)
+    formats = [*locale.date_formats.values(), *locale.datetime_skeletons.values()]
+    parts = {form.pattern: dict(_parts(form.pattern)) for form in formats}
+    whole = [pattern for pattern in parts if {"y", "M", "d"} <= parts[pattern].keys() <= {"", "y", "M", "d", "E"}]
+    return [pattern for pattern in whole if parts[pattern]["y"] != "yy"]
+
+
+def _target(language: str) -> str:
+    from babel import Locale
+
+    _find(language, ("iso", *DATES), "target")
+    return ISO if language == "iso" else Locale.parse(language).date_formats["long"].pattern
+
+
+def _parts(pattern: str) -> list[tuple[str, str]]:
+    """The pattern in parts, each with the letter of its field: y, M, d, E, or none for what stands between them."""
+    from babel.dates import tokenize_pattern, untokenize_pattern
+
+    parts = tokenize_pattern(pattern)
+    return [(part[0] if kind == "field" else "", untokenize_pattern([(kind, part)])) for kind, part in parts]
+
+
+def _fields(day: date, pattern: str, language: str) -> list[tuple[str, str]]:
+    """The words of a date, each with the letter of its field."""
+    from babel.dates import format_date
+
+    texts = [(field, format_date(day, part, language)) for field, part in _parts(pattern)]
+    return [(field, word) for field, text in texts for word in WORD.findall(text)]
+
+
+def _linked(read: list[tuple[str, str]], written: list[tuple[str, str]]) -> Example:
+    pairs = product(enumerate(written), enumerate(read))
+    gold = frozenset((t, s) for (t, (goal, _)), (s, (field, _)) in pairs if field and field == goal)
+    return Example(tuple(word for _, word in read), tuple(word for _, word in written), gold)
+
+
+def _speaker(language: str) -> Callable[[int], list[str]]:
+    from num2words import CONVERTER_CLASSES, num2words
+
+    _find(language, NUMBERS, "language")
+    atoms = {*(word for value, word in CONVERTER_CLASSES["de"].cards.items() if value <= 1000), "ein", "und"}
+    longest_first = "|".join(sorted(atoms, key=len, reverse=True))  # neunzehn is not neun and zehn
+    word = re.compile({"de": longest_first, "ja": r"\w"}.get(language, r"\w+"))
+    return lambda number: word.findall(num2words(number, lang=language))
+
+
+def _number(number: int, spoken: Callable[[int], list[str]]) -> Example:
+    source, digits = spoken(number), str(number)
+    gold = set()
+    for place, digit in enumerate(digits):
+        without = spoken(number - int(digit) * 10 ** (len(digits) - 1 - place))
+        gold |= {(place, word) for word in _gone(source, without)} if digit != "0" else set()
+    return Example(tuple(source), tuple(digits), frozenset(gold))
+
+
+def _gone(words: list[str], others: list[str]) -> range:
+    """Places of the words between those with which both begin and those with which both end."""
+    a, b = ([word.removesuffix("s") for word in side] for side in (words, others))
+    # The end first: three hundred and three without its hundreds keeps its last three, not its first.
+    end = _shared(a[::-1], b[::-1])
+    return range(_shared(a[: len(a) - end], b[: len(b) - end]), len(a) - end)
+
+
+def _shared(a: list[str], b: list[str]) -> int:
+    """How many words both begin with."""
+    return len([*takewhile(lambda pair: pair[0] == pair[1], zip(a, b))])
+
+
+def _letters(count: int, length: tuple[int, int], vocab: int, seed: int, order: Order) -> list[Example]:
+    draw = _draw(count, seed)
+    if not 1 <= length[0] <= length[1]:
+        raise ValueError(f"length is {length}; give the shortest, at least 1, and the longest, as in (3, 9)")
+    if not 1 <= vocab <= len(LETTERS):
+        raise ValueError(f"vocab is {vocab}; it must lie between 1 and {len(LETTERS)}, the letters there are")
+    drawn = (draw.integers(vocab, size=draw.integers(length[0], length[1] + 1)) for _ in range(count))
+    sources = [tuple(LETTERS[letter] for letter in letters) for letters in drawn]
+    ordered = [(source, order(source)) for source in sources]
+    return [Example(s, tuple(s[place] for place in places), frozenset(enumerate(places))) for s, places in ordered]
+
+
+def _draw(count: int, seed: int) -> numpy.random.Generator:
+    if count < 1:
+        raise ValueError(f"count is {count}; it must be at least 1")
+    return numpy.random.default_rng(seed)
+
+
+def _find(name: str, names: Collection[str], what: str) -> None:
+    if name not in names:
+        raise LookupError(f"no {what} is called {name!r}; there are: {', '.join(names)}")
