@@ -1,4 +1,4 @@
-"""Masks, positions, attention, cache, blocks."""
+"""Positions, attention, cache, blocks."""
 
 import math
 
@@ -7,81 +7,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
-from torch.nn.attention.flex_attention import create_block_mask, create_mask
 
 from tfviz.layers import Block, FeedForward, KeyValues, MultiHead, attend, masks, positions, post_norm, pre_norm
-
-LENGTHS = [4, 6]
-DOCUMENTS = [[0, 0, 0, 1, 1, 2, 2], [3, 3, 4, 4, 4, 4, 3]]
-FORMS = {
-    "everything": (masks.everything, lambda b, h, q, k: True),
-    "causal": (masks.causal, lambda b, h, q, k: k <= q),
-    "window": (masks.window(3), lambda b, h, q, k: -3 < q - k < 3),
-    "every": (masks.every(3), lambda b, h, q, k: k in range(q % 3, 99, 3)),
-    "strided": (masks.strided(3), lambda b, h, q, k: k in (q, q - 1, q - 2, q - 3, q - 6)),
-    "fixed": (masks.fixed(3, 2), lambda b, h, q, k: k <= q and (q // 3 == k // 3 or k % 3 in (1, 2))),
-    "padding": (masks.padding(torch.tensor(LENGTHS)), lambda b, h, q, k: k < LENGTHS[b]),
-    "prefix": (masks.prefix(torch.tensor(LENGTHS)), lambda b, h, q, k: k <= q or k < LENGTHS[b]),
-    "documents": (masks.documents(torch.tensor(DOCUMENTS)), lambda b, h, q, k: DOCUMENTS[b][q] == DOCUMENTS[b][k]),
-    "not": (~masks.causal, lambda b, h, q, k: k > q),
-    "and": (masks.causal & masks.window(2), lambda b, h, q, k: k in (q, q - 1)),
-    "or": (masks.causal | masks.every(2), lambda b, h, q, k: k <= q or (k - q) % 2 == 0),
-    "heads": (masks.Mask(lambda b, h, q, k: (q - k) >= h, "by head"), lambda b, h, q, k: q - k >= h),
-}
-named = pytest.mark.parametrize("name", FORMS)
-
-
-def by_hand(form, batch, heads, queries, keys, start=0):
-    cells = [
-        [[[form(b, h, q, k) for k in range(keys)] for q in range(start, start + queries)] for h in range(heads)]
-        for b in range(batch)
-    ]
-    return torch.tensor(cells)
 
 
 def random(*shape):
     return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
-
-
-@named
-@pytest.mark.parametrize("start", [0, 2])
-def test_a_mask_is_its_closed_form(name, start):
-    mask, form = FORMS[name]
-    dense = mask.dense(5, 7, batch=2, heads=3, start=start)
-    assert dense.dtype == torch.bool
-    assert torch.equal(dense.expand(2, 3, 5, 7), by_hand(form, 2, 3, 5, 7, start))
-
-
-@named
-def test_why_is_empty_where_the_mask_allows(name):
-    mask, form = FORMS[name]
-    for cell in ((b, h, q, k) for b in range(2) for h in range(3) for q in range(5) for k in range(7)):
-        batch, head, query, key = cell
-        assert (mask.why(query, key, batch=batch, head=head) == []) == form(*cell)
-
-
-def test_why_names_what_forbids():
-    mask = masks.causal & (masks.window(2) | masks.every(3)) & ~masks.fixed(2)
-    assert mask.why(4, 2) == ["window(2)", "every(3)"]
-    assert mask.why(2, 4) == ["causal", "window(2)", "every(3)"]
-    assert mask.why(3, 3) == [f"~{masks.fixed(2)}"]
-    assert repr(masks.causal | masks.window(2)) == "(causal | window(2))"
-
-
-@named
-def test_flex_attention_takes_masks_as_they_are(name):
-    mask, form = FORMS[name]
-    expected = by_hand(form, 2, 3, 7, 7)
-    assert torch.equal(create_mask(mask, 2, 3, 7, 7, device="cpu"), expected)
-    blocks = create_block_mask(mask, 2, 3, 7, 7, device="cpu", BLOCK_SIZE=(2, 4)).to_dense()
-    padded = nn.functional.pad(expected, (0, 1, 0, 1)).unflatten(2, (4, 2)).unflatten(4, (2, 4))
-    assert torch.equal(blocks.bool(), padded.any(5).any(3))
-
-
-@pytest.mark.parametrize("make", [masks.window, masks.every, masks.strided, masks.fixed])
-def test_a_mask_of_size_zero_is_refused(make):
-    with pytest.raises(ValueError, match="must be at least 1"):
-        make(0)
 
 
 @pytest.mark.parametrize("memory", [None, random(2, 7, 6)])

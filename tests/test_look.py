@@ -2,12 +2,15 @@
 
 import math
 import pickle
+import subprocess
+import sys
 
 import pytest
 import torch
 from safetensors.torch import save_file
 from torch import nn
 from torch.nn import functional
+from torch.nn.attention.flex_attention import AuxRequest, create_block_mask, flex_attention
 from torch.overrides import _get_current_function_mode_stack
 
 from tfviz import generate
@@ -296,6 +299,150 @@ def test_grouped_queries_share_keys():
         expected = (query[:, head] @ key[:, head // 2].mT / 2).softmax(-1)
         torch.testing.assert_close(seen[:, head], expected)
         torch.testing.assert_close(model(IDS)[:, head], expected @ value[:, head // 2])
+
+
+BIAS = random(3, 7)
+SEEN = [3, 6]
+FLEX = {  # arguments of flex_attention, then by hand: the score and whether the key may be seen
+    "plain": ({}, lambda s, b, h, q, k: s, lambda b, h, q, k: True),
+    "scale": ({"scale": 1.0}, lambda s, b, h, q, k: 2 * s, lambda b, h, q, k: True),
+    "mask": ({"block_mask": lambda b, h, q, k: k <= q}, lambda s, b, h, q, k: s, lambda b, h, q, k: k <= q),
+    "score": (
+        {"score_mod": lambda s, b, h, q, k: torch.tanh(s) + BIAS.cos()[h, k] - 0.1 * (q - k).abs()},
+        lambda s, b, h, q, k: math.tanh(s) + math.cos(BIAS[h, k]) - 0.1 * abs(q - k),
+        lambda b, h, q, k: True,
+    ),
+    "both": (
+        {
+            "score_mod": lambda s, b, h, q, k: s * (h + 1) - b,
+            "block_mask": lambda b, h, q, k: (k < torch.tensor(SEEN)[b]) & (q != 2) & (k >= h),
+        },
+        lambda s, b, h, q, k: s * (h + 1) - b,
+        lambda b, h, q, k: k < SEEN[b] and q != 2 and k >= h,
+    ),
+    "a score that forbids": (
+        {"score_mod": lambda s, b, h, q, k: torch.where(k <= q + h, s, -torch.inf)},
+        lambda s, b, h, q, k: s,
+        lambda b, h, q, k: k <= q + h,
+    ),
+}
+
+
+def flexing(name, **more):
+    """A model that calls FlexAttention, its query, key and value, and by hand its scores and where it may look."""
+    given, score, allowed = FLEX[name]
+    query, key, value = random(2, 3, 5, 4), random(2, 3, 7, 4), random(2, 3, 7, 6)
+    given = {**given, **more}
+    if "block_mask" in given:
+        given["block_mask"] = create_block_mask(given["block_mask"], 2, 3, 5, 7, device="cpu", BLOCK_SIZE=2)
+    plain, scores, mask = query @ key.mT / 2, torch.zeros(2, 3, 5, 7), torch.zeros(2, 3, 5, 7, dtype=torch.bool)
+    for cell in torch.cartesian_prod(*map(torch.arange, scores.shape)).tolist():
+        scores[tuple(cell)] = score(plain[tuple(cell)].item(), *cell)
+        mask[tuple(cell)] = allowed(*cell)
+    return Calls(lambda _: flex_attention(query, key, value, **given)), (query, key, value), scores, mask
+
+
+flexed = pytest.mark.parametrize("name", FLEX)
+unfused = pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+
+
+@flexed
+@pytest.mark.parametrize("chunk", [None, 1])
+@unfused
+def test_flex_attention_is_seen(monkeypatch, name, chunk):
+    if chunk:
+        monkeypatch.setattr("tfviz.look.recompute.CHUNK", chunk)
+    model, (query, key, value), scores, mask = flexing(name)
+    with capture(model, "*") as seen:
+        inside = model(IDS)
+    clean(model)
+    expected = explicit(scores, mask)
+    assert list(seen) == ["query", "key", "value", "scores", "pattern"]
+    for site, tensor in (("query", query), ("key", key), ("value", value), ("pattern", expected)):
+        torch.testing.assert_close(seen[site], tensor)
+    torch.testing.assert_close(seen["scores"], scores.masked_fill(~mask, -torch.inf))
+    torch.testing.assert_close(inside, expected @ value)
+    allowed = seen.allowed("pattern")
+    assert mask.all() if allowed is None else torch.equal(allowed.expand(2, 3, 5, 7), mask)
+    torch.testing.assert_close(model(IDS), inside)
+    assert (unpack(captured(model, dtype=torch.uint8)["pattern"]) - expected).abs().max() <= 0.004
+
+
+@flexed
+def test_edits_of_flex_attention_flow_on(name):
+    model, (*_, value), scores, mask = flexing(name)
+    scores, plain = scores.masked_fill(~mask, -torch.inf), explicit(scores, mask)
+
+    def edited(site, function):
+        with capture(model, "*", edit={site: function}) as seen:
+            return model(IDS), seen
+
+    torch.testing.assert_close(edited("pattern", lambda p: p)[0], plain @ value)
+    torch.testing.assert_close(edited("value", lambda v: v - 1)[0], plain @ (value - 1))
+    torch.testing.assert_close(edited("pattern", lambda p: p.roll(1, 1))[0], plain.roll(1, 1) @ value)
+    moved, seen = edited("scores", lambda s: s.roll(1, 1))
+    torch.testing.assert_close(moved, explicit(scores.roll(1, 1), mask.roll(1, 1)) @ value)
+    torch.testing.assert_close(seen["pattern"], plain.roll(1, 1))
+    swapped, seen = edited("query", lambda q: q.flip(2))
+    torch.testing.assert_close(swapped, seen["pattern"] @ value)
+    assert (swapped - plain @ value).abs().max() > 1e-3
+
+
+@unfused
+def test_what_flex_attention_tells_of_a_row_stays():
+    model, _, scores, mask = flexing("both", return_aux=AuxRequest(lse=True))
+    expected = scores.masked_fill(~mask, -torch.inf).logsumexp(-1)
+    with capture(model) as seen:
+        torch.testing.assert_close(model(IDS)[1].lse, expected)
+    assert seen["pattern"].shape == (2, 3, 5, 7)
+    with capture(model, edit={"pattern": torch.zeros_like}):
+        output, aux = model(IDS)
+    assert not output.any()
+    torch.testing.assert_close(aux.lse, expected)
+
+
+def test_flex_attention_with_grouped_queries():
+    query, key, value = random(2, 6, 5, 4), random(2, 3, 7, 4), random(2, 3, 7, 4) + 1
+    model = Calls(lambda _: flex_attention(query, key, value, enable_gqa=True))
+    with capture(model, ["pattern", "key"]) as seen:
+        output = model(IDS)
+    assert seen["key"].shape == key.shape
+    for head in range(6):
+        expected = (query[:, head] @ key[:, head // 2].mT / 2).softmax(-1)
+        torch.testing.assert_close(seen["pattern"][:, head], expected)
+        torch.testing.assert_close(output[:, head], expected @ value[:, head // 2])
+
+
+FIRST = """
+import sys
+import torch
+from torch import nn
+from tfviz.look import capture
+
+class Late(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.project = nn.Linear(6, 6)
+
+    def forward(self, x):
+        from torch.nn.attention.flex_attention import flex_attention
+        query = self.project(x).unsqueeze(1)
+        return torch.compile(flex_attention)(query, query, query)
+
+model, x = nn.Sequential(Late()), torch.randn(2, 5, 6)
+assert "torch._dynamo" not in sys.modules
+with torch.no_grad(), capture(model) as seen:
+    model(x)
+    query = model[0].project(x)
+torch.testing.assert_close(seen["0.pattern"][:, 0], (query @ query.mT / 6**0.5).softmax(-1))
+assert torch._dynamo.eval_frame._stance.stance == "default"
+"""
+
+
+def test_a_compiler_that_loads_inside_the_with_hides_nothing():
+    strict = ["-W", "error", "-W", "ignore::DeprecationWarning"]
+    done = subprocess.run([sys.executable, *strict, "-c", FIRST], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def maps(weights=None, **given):

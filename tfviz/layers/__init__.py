@@ -1,15 +1,22 @@
 """The parts models are built of."""
 
 from tfviz.layers import masks, positions
-from tfviz.layers.attention import MultiHead, attend
-from tfviz.layers.blocks import Block, FeedForward, post_norm, pre_norm
+from tfviz.layers.attention import Additive, Dot, MultiHead, attend
+from tfviz.layers.blocks import Block, DecoderBlock, FeedForward, post_norm, pre_norm
 from tfviz.layers.cache import KeyValues
+from tfviz.layers.recurrent import LSTM, RNN, Recurrent
 
 __all__ = [
+    "LSTM",
+    "RNN",
+    "Additive",
     "Block",
+    "DecoderBlock",
+    "Dot",
     "FeedForward",
     "KeyValues",
     "MultiHead",
+    "Recurrent",
     "attend",
     "masks",
     "positions",

@@ -1,7 +1,10 @@
 """Attention: every query takes the average of the values, weighted by how well their keys answer it."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -11,24 +14,48 @@ from tfviz.shapes import Bool, Float
 
 NOWHERE = Positions()
 NOTHING = NoCache()
+Allowed = (
+    Any  # Bool[Tensor, "#batch #head query key"], True where a query may look; or FlexAttention's BlockMask; or None
+)
 
 
 def attend(
     query: Float[Tensor, "batch head query dim"],
     key: Float[Tensor, "batch head key dim"],
     value: Float[Tensor, "batch head key out"],
-    mask: Bool[Tensor, "#batch #head query key"] | None = None,
+    mask: Allowed = None,
     dropout: float = 0.0,
+    bias: Float[Tensor, "#batch #head query key"] | None = None,
 ) -> Float[Tensor, "batch head query out"]:
-    """Scaled dot-product attention, softmax(Q K^T / sqrt(d)) V (Vaswani et al. 2017, equation 1), fused.
+    """Scaled dot-product attention, softmax(Q K^T / sqrt(d) + bias) V (Vaswani et al. 2017, equation 1), fused.
 
     The scores are divided by the square root of the width of a *head*. A query that may look nowhere gets zeros.
 
     Args:
-        mask: True where a query may look.
+        mask: True where a query may look. A `BlockMask` (see `Mask.blocks`) goes to FlexAttention, which skips the
+            blocks it forbids; that kernel has neither dropout nor a dense bias.
         dropout: share of the weights set to zero.
     """
+    if mask is not None and not isinstance(mask, Tensor):
+        return _flex(query, key, value, mask, dropout, bias)
+    if bias is not None:
+        bias = bias.to(query.dtype)
+        mask = bias if mask is None else bias.masked_fill(~mask, -torch.inf)
     return functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
+
+
+def _flex(query: Tensor, key: Tensor, value: Tensor, mask: Allowed, dropout: float, bias: Tensor | None) -> Tensor:
+    if dropout or bias is not None:
+        raise ValueError("a block mask allows neither dropout of weights nor a bias; give a dense one, mask.dense()")
+    return _kernel(query.is_cuda and not torch.compiler.is_compiling())(query, key, value, block_mask=mask)
+
+
+@cache
+def _kernel(compiled: bool) -> Callable[..., Tensor]:
+    """FlexAttention; uncompiled it makes the whole map, so that a GPU needs it compiled."""
+    from torch.nn.attention.flex_attention import flex_attention
+
+    return torch.compile(flex_attention) if compiled else flex_attention  # type: ignore[return-value]
 
 
 class MultiHead(nn.Module):
@@ -56,7 +83,7 @@ class MultiHead(nn.Module):
         x: Float[Tensor, "batch query dim"],
         memory: Float[Tensor, "batch key dim"] | None = None,
         *,
-        mask: Bool[Tensor, "#batch #head query all"] | None = None,
+        mask: Allowed = None,
         positions: Positions = NOWHERE,
         cache: KeyValues = NOTHING,
     ) -> Float[Tensor, "batch query dim"]:
@@ -65,7 +92,8 @@ class MultiHead(nn.Module):
         start = cache.length
         query, key = positions.turn(query, start), positions.turn(key, start)
         key, value = cache.extend(key, value)
-        mixed = attend(query, key, value, mask, self.dropout if self.training else 0.0)
+        dropout = self.dropout if self.training else 0.0
+        mixed = attend(query, key, value, mask, dropout, positions.bias(query, key))
         return self.out_proj(mixed.transpose(1, 2).flatten(2))
 
     def _project(self, x: Tensor, memory: Tensor) -> Iterable[Float[Tensor, "batch head position width"]]:
@@ -80,3 +108,65 @@ class MultiHead(nn.Module):
     def _split(self, x: Tensor, parts: int) -> Tensor:
         """batch position (part head width) -> part batch head position width"""
         return x.unflatten(-1, (parts, self.heads, -1)).permute(2, 0, 3, 1, 4)
+
+
+class Additive(nn.Module):
+    """Attention whose scores are a small network's: v tanh(W q + U k) (Bahdanau, Cho & Bengio 2015, appendix A.1.2).
+
+    A decoder asks again at each step, so its keys are made once, by `of_key`, and given to each call.
+
+    Args:
+        query: width of the queries.
+        key: width of what keys are made of.
+        hidden: width inside the network.
+    """
+
+    def __init__(self, query: int, key: int, hidden: int):
+        super().__init__()
+        self.of_query = nn.Linear(query, hidden)
+        self.of_key = nn.Linear(key, hidden, bias=False)
+        self.to_score = nn.Linear(hidden, 1, bias=False)
+
+    def forward(
+        self,
+        query: Float[Tensor, "batch query dim"],
+        key: Float[Tensor, "batch key hidden"],
+        value: Float[Tensor, "batch key out"],
+        mask: Bool[Tensor, "batch #query key"] | None = None,
+    ) -> Float[Tensor, "batch query out"]:
+        """The average of the values for each query; zeros for a query that may look nowhere."""
+        together = self.of_query(query).unsqueeze(2) + key.unsqueeze(1)
+        return mix(self.to_score(together.tanh()).squeeze(-1), value, mask)
+
+
+class Dot(nn.Module):
+    """Attention whose scores are dot products of projected queries and keys (Luong et al. 2015, "general"), scaled.
+
+    To be used as `Additive`.
+    """
+
+    def __init__(self, query: int, key: int, hidden: int):
+        super().__init__()
+        self.of_query = nn.Linear(query, hidden)
+        self.of_key = nn.Linear(key, hidden, bias=False)
+
+    def forward(
+        self,
+        query: Float[Tensor, "batch query dim"],
+        key: Float[Tensor, "batch key hidden"],
+        value: Float[Tensor, "batch key out"],
+        mask: Bool[Tensor, "batch #query key"] | None = None,
+    ) -> Float[Tensor, "batch query out"]:
+        """The average of the values for each query; zeros for a query that may look nowhere."""
+        return mix(self.of_query(query) @ key.mT * key.shape[-1] ** -0.5, value, mask)
+
+
+def mix(
+    scores: Float[Tensor, "batch query key"],
+    value: Float[Tensor, "batch key out"],
+    mask: Bool[Tensor, "batch #query key"] | None = None,
+) -> Float[Tensor, "batch query out"]:
+    """The values weighted by the softmax of the scores; zeros for a query that may look nowhere."""
+    if mask is not None:
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return scores.softmax(dim=-1).nan_to_num(0.0) @ value

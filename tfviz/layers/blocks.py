@@ -5,8 +5,9 @@ from collections.abc import Callable
 from torch import Tensor, nn
 
 from tfviz.layers.attention import MultiHead
-from tfviz.shapes import Float
+from tfviz.shapes import Bool, Float
 
+Activation = Callable[[], nn.Module]
 Residual = Callable[[Tensor, nn.Module, Callable[[Tensor], Tensor]], Tensor]
 
 
@@ -23,7 +24,7 @@ def post_norm(x: Tensor, norm: nn.Module, branch: Callable[[Tensor], Tensor]) ->
 class FeedForward(nn.Sequential):
     """The same two-layer network at every position (Vaswani et al. 2017, equation 2), `inner` wide inside."""
 
-    def __init__(self, dim: int, inner: int | None = None, activation: type[nn.Module] = nn.GELU):
+    def __init__(self, dim: int, inner: int | None = None, activation: Activation = nn.GELU):
         inner = inner or 4 * dim
         super().__init__(nn.Linear(dim, inner), activation(), nn.Linear(inner, dim))
 
@@ -32,8 +33,10 @@ class Block(nn.Module):
     """Self-attention, which moves information between positions, then a network that works at each.
 
     Args:
+        inner: width inside the feed-forward network; default 4 `dim`.
+        dropout: share of each branch's output set to zero in training (Vaswani et al. 2017, section 5.4).
         residual: `pre_norm` or `post_norm`: where the norm stands.
-        dropout: share of each branch's output, and of the attention weights, set to zero in training.
+        norm: from a width to a norm.
     """
 
     def __init__(
@@ -43,16 +46,46 @@ class Block(nn.Module):
         inner: int | None = None,
         dropout: float = 0.0,
         residual: Residual = pre_norm,
+        activation: Activation = nn.GELU,
+        norm: Callable[[int], nn.Module] = nn.LayerNorm,
     ):
         super().__init__()
         self.residual = residual
-        self.attention_norm = nn.LayerNorm(dim)
-        self.attention = MultiHead(dim, heads, dropout)
-        self.feed_forward_norm = nn.LayerNorm(dim)
-        self.feed_forward = FeedForward(dim, inner)
+        self.attention_norm = norm(dim)
+        self.attention = MultiHead(dim, heads)
+        self.feed_forward_norm = norm(dim)
+        self.feed_forward = FeedForward(dim, inner, activation)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "batch position dim"], **attention) -> Float[Tensor, "batch position dim"]:
         """`attention` (mask, positions, cache) goes to `MultiHead` as it is."""
         x = self.residual(x, self.attention_norm, lambda x: self.dropout(self.attention(x, **attention)))
+        return self.residual(x, self.feed_forward_norm, lambda x: self.dropout(self.feed_forward(x)))
+
+
+class DecoderBlock(Block):
+    """A block that looks at another text between the two: queries from this one, keys and values from the other.
+
+    The arguments are those of `Block` (Vaswani et al. 2017, section 3.1, decoder).
+    """
+
+    def __init__(self, dim: int, heads: int, inner: int | None = None, dropout: float = 0.0, **parts):
+        super().__init__(dim, heads, inner, dropout, **parts)
+        self.cross_norm = parts.get("norm", nn.LayerNorm)(dim)
+        self.cross = MultiHead(dim, heads)
+
+    def forward(  # type: ignore[override]
+        self,
+        x: Float[Tensor, "batch position dim"],
+        memory: Float[Tensor, "batch source dim"],
+        memory_mask: Bool[Tensor, "#batch 1 1 source"] | None = None,
+        **attention,
+    ) -> Float[Tensor, "batch position dim"]:
+        """`attention` goes to the self-attention as it is."""
+
+        def cross(x: Tensor) -> Tensor:
+            return self.dropout(self.cross(x, memory, mask=memory_mask))
+
+        x = self.residual(x, self.attention_norm, lambda x: self.dropout(self.attention(x, **attention)))
+        x = self.residual(x, self.cross_norm, cross)
         return self.residual(x, self.feed_forward_norm, lambda x: self.dropout(self.feed_forward(x)))

@@ -1,8 +1,8 @@
-"""Where a word stands: positions that are added to the embeddings, or that turn queries and keys.
+"""Where a word stands: positions that are added to the embeddings, that turn queries and keys, or that bias scores.
 
-Every kind is built from `(context, dim, heads)` and offers the same two places to act, so that a model takes any
-of them as a part: calling it acts on embeddings, `turn` acts on queries and keys. Each does nothing in the place
-it has no use for.
+Every kind is built from `(context, dim, heads)` and offers the same three places to act, so that a model takes any
+of them as a part: calling it acts on embeddings, `turn` on queries and keys, `bias` on scores. Each does nothing in
+the places it has no use for.
 """
 
 import torch
@@ -36,6 +36,12 @@ class Positions(nn.Module):
     def turn(self, heads: Float[Tensor, "batch head position dim"], start: int = 0) -> Tensor:
         """Turn the queries or keys that stand at positions `start`, `start + 1`, ..."""
         return heads
+
+    def bias(
+        self, query: Float[Tensor, "batch head query dim"], key: Float[Tensor, "batch head key dim"]
+    ) -> Float[Tensor, "#batch #head query key"] | None:
+        """What is added to the scores. The queries are the last of the positions that the keys stand at."""
+        return None
 
 
 class Learned(Positions):
@@ -135,6 +141,23 @@ def alibi(length: int, heads: int) -> Float[Tensor, "head query key"]:
     return -slopes[:, None, None] * (places[:, None] - places).clamp(min=0)
 
 
+class ALiBi(Positions):
+    """Scores that fall with the distance, at a slope for each head; nothing is learned (Press et al. 2022)."""
+
+    kept: Tensor
+
+    def __init__(self, context: int, dim: int, heads: int = 1):
+        super().__init__()
+        self.heads = heads
+        self.register_buffer("kept", alibi(context, heads), persistent=False)
+
+    def bias(self, query: Tensor, key: Tensor) -> Float[Tensor, "1 head query key"]:
+        length = key.shape[2]
+        if length > self.kept.shape[1]:
+            self.kept = alibi(length, self.heads).to(self.kept)
+        return self.kept[None, :, length - query.shape[2] : length, :length]
+
+
 def relative(length: int, dim: int) -> Float[Tensor, "query key"]:
     """The cosine of each distance with distance 0, where distances stand as sinusoids (Dai et al. 2019, 3.3)."""
     places = torch.arange(length)
@@ -142,4 +165,47 @@ def relative(length: int, dim: int) -> Float[Tensor, "query key"]:
     return nn.functional.cosine_similarity(vectors, sinusoids(torch.arange(1), dim)).view(length, length)
 
 
-KINDS = {"none": Positions, "learned": Learned, "sinusoidal": Sinusoidal, "rotary": Rotary}
+class Relative(Positions):
+    """Distances as sinusoids that queries look for, and two learned biases (Dai et al. 2019, section 3.3).
+
+    The score of query i and key j has four terms, (a) q_i k_j + (b) q_i r_(i-j) + (c) u k_j + (d) v r_(i-j), with
+    r the projected sinusoid of the distance. Attention itself computes (a); the others are the bias.
+    """
+
+    def __init__(self, context: int, dim: int, heads: int = 1):
+        super().__init__()
+        self.project = nn.Linear(dim, dim, bias=False)
+        self.content = nn.Parameter(torch.zeros(heads, 1, dim // heads))  # u
+        self.distance = nn.Parameter(torch.zeros(heads, 1, dim // heads))  # v
+
+    def bias(self, query: Tensor, key: Tensor) -> Float[Tensor, "batch head query key"]:
+        queries, keys, (heads, _, width) = query.shape[2], key.shape[2], self.content.shape
+        distances = torch.arange(keys - 1, -queries, -1, device=query.device)
+        vectors = self.project(sinusoids(distances, heads * width).to(query.dtype))
+        vectors = vectors.unflatten(-1, (heads, width)).permute(1, 2, 0)  # head dim distance
+        by_distance = shift((query + self.distance.to(query.dtype)) @ vectors, keys)
+        return (by_distance + self.content.to(key.dtype) @ key.mT) * width**-0.5
+
+
+def shift(scores: Float[Tensor, "batch head query distance"], keys: int) -> Float[Tensor, "batch head query key"]:
+    """From distances to keys: row i moves i columns to the right (Dai et al. 2019, appendix B).
+
+    The columns are distances from `keys - 1` down to `1 - queries`. Read as one line with a cell more in each row,
+    every row begins one cell later than the one above it, which is the move; nothing is computed.
+
+    >>> shift(torch.tensor([[[[2, 1, 0, -1], [2, 1, 0, -1]]]]).float(), keys=3)[0, 0].int().tolist()
+    [[1, 0, -1], [2, 1, 0]]
+    """
+    queries, distances = scores.shape[-2:]
+    line = nn.functional.pad(scores, (0, 1)).flatten(-2)[..., queries - 1 : queries - 1 + queries * distances]
+    return line.unflatten(-1, (queries, distances))[..., :keys]
+
+
+KINDS = {
+    "none": Positions,
+    "learned": Learned,
+    "sinusoidal": Sinusoidal,
+    "rotary": Rotary,
+    "alibi": ALiBi,
+    "relative": Relative,
+}

@@ -5,7 +5,6 @@ A model knows nothing of this. While the `with` lasts, hooks tell which module i
 weights are recomputed beside it, only for the sites asked for. Afterwards nothing is left behind.
 """
 
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from difflib import get_close_matches
@@ -85,8 +84,6 @@ def capture(
         raise ValueError(f"dtype is {dtype}; patterns can be kept as torch.float32, torch.float16 or torch.uint8")
     watch = Watch([sites] if isinstance(sites, str) else list(sites), dtype, dict(edit or {}))
     with ExitStack() as stack:
-        if "torch._dynamo" in sys.modules:  # a compiled model shows nothing: run it eagerly
-            stack.enter_context(torch.compiler.set_stance("force_eager"))
         stack.enter_context(watch.hooks(getattr(model, "_orig_mod", model)))
         stack.enter_context(watch)
         yield Seen(watch, type(model).__name__)

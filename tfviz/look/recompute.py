@@ -4,6 +4,7 @@ A fused kernel never holds the whole map. Its weights are made here from the sam
 few rows at a time and only over keys that those rows may see, and go straight into the form they are kept in.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
@@ -16,12 +17,13 @@ CHUNK = 2 * 2**20  # bytes of float32 scores at a time: small enough to stay in 
 
 @dataclass(frozen=True)
 class Call:
-    """The arguments of one call of `scaled_dot_product_attention`, with batch and head axes made explicit.
+    """The arguments of one fused call, with batch and head axes made explicit.
 
     Attributes:
         query, key, value: batch head position dim, all with the same number of heads.
         mask: boolean (True: may look) or float (added to the scores), broadcastable to the map.
         causal: aligned to the upper left, as PyTorch's `is_causal` is.
+        change: from a score and its batch, head, query and key, each a number, to another score, or -inf.
     """
 
     query: Tensor
@@ -30,12 +32,13 @@ class Call:
     mask: Tensor | None
     scale: float
     causal: bool
+    change: Callable[..., Tensor] | None = None
 
     @classmethod
     def of(
         cls, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float | None, causal: bool
     ) -> "Call":
-        """From the arguments as a model gives them: axes may be missing, a key's head may serve several queries'."""
+        """From the arguments of `scaled_dot_product_attention`: axes may be missing, a key's head may serve several."""
         if mask is not None:  # PyTorch lines its axes up with the scores' from the right
             mask = four(mask[(None,) * (query.dim() - mask.dim())])
         query, key, value = four(query), four(key), four(value)
@@ -43,6 +46,23 @@ class Call:
             key, value = (part.repeat_interleave(query.shape[1] // part.shape[1], dim=1) for part in (key, value))
         width = query.shape[-1] ** -0.5
         return cls(query, key, value, mask, width if scale is None else scale, causal)
+
+    @classmethod
+    def flex(
+        cls,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        score_mod: Callable[..., Tensor],
+        mask_mod: Callable[..., Tensor],
+        scale: float,
+    ) -> "Call":
+        """From the arguments of `flex_attention`, whose rules say of each cell what its score is and if it is seen."""
+
+        def change(score: Tensor, *cell: Tensor) -> Tensor:
+            return torch.where(mask_mod(*cell), score_mod(score, *cell), -torch.inf)
+
+        return replace(cls.of(query, key, value, None, scale, causal=False), change=change)
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -53,6 +73,9 @@ class Call:
     def allowed(self) -> Bool[Tensor, "#batch #head query key"] | None:
         """True where a query may look; None where all may look everywhere."""
         *_, queries, keys = self.shape
+        if self.change is not None:
+            allowed = _narrow(is_open(self.scores()))
+            return None if allowed.all() else allowed
         if self.causal:
             return torch.ones(1, 1, queries, keys, dtype=torch.bool, device=self.query.device).tril()
         if self.mask is None:
@@ -64,6 +87,8 @@ class Call:
         """Scaled dot products of some rows with some keys, -inf (or less, by a float mask) where forbidden."""
         query, key = self.query[:, :, rows].float(), self.key[:, :, keys].float()
         scores = (query * self.scale) @ key.transpose(-1, -2)
+        if self.change is not None:
+            scores = _changed(scores, self.change, rows, keys)
         if self.causal:
             first = rows.indices(self.shape[2])[0] - keys.indices(self.shape[3])[0]
             future = torch.ones(scores.shape[2:], dtype=torch.bool, device=scores.device).triu(first + 1)
@@ -93,7 +118,7 @@ def pattern(call: Call, dtype: torch.dtype) -> Tensor:
     batch, heads, queries, keys = call.shape
     call = replace(call, query=call.query.float(), key=call.key.float().contiguous())  # once, not for each chunk
     kept = torch.zeros(call.shape, dtype=dtype, device=call.query.device)
-    allowed = call.allowed() if not call.causal else None
+    allowed = None if call.causal or call.change else call.allowed()
     height = max(1, CHUNK // max(1, 4 * batch * heads * keys))
     for start in range(0, queries, height):
         rows = slice(start, min(start + height, queries))
@@ -129,6 +154,27 @@ def _span(allowed: Tensor | None, rows: slice, keys: int) -> slice:
         return slice(0, keys)
     seen = allowed[:, :, rows].flatten(0, 2).any(0).nonzero()
     return slice(int(seen[0]), int(seen[-1]) + 1) if len(seen) else slice(0, 0)
+
+
+def _changed(scores: Tensor, change: Callable[..., Tensor], rows: slice, keys: slice) -> Tensor:
+    """A rule for one score with four indices, applied to all, as FlexAttention's eager form does."""
+    from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
+
+    first = (0, 0, rows.start or 0, keys.start or 0)
+    cells = [torch.arange(at, at + size, device=scores.device) for at, size in zip(first, scores.shape)]
+    for axis in (3, 2, 1, 0):
+        over = [0 if axis == index else None for index in range(4)]
+        change = torch.vmap(change, in_dims=(0, *over))
+    with TransformGetItemToIndex():  # a rule may index its own tensors, `bias[head]`, which vmap alone cannot
+        return change(scores, *cells)
+
+
+def _narrow(mask: Bool[Tensor, "batch head query key"]) -> Bool[Tensor, "#batch #head query key"]:
+    """One of batch or head where all are the same."""
+    for axis in (0, 1):
+        first = mask.narrow(axis, 0, 1)
+        mask = first.clone() if (mask == first).all() else mask
+    return mask
 
 
 def four(tensor: Tensor) -> Tensor:

@@ -1,7 +1,9 @@
 """The eyes of `capture`: hooks that know which module is running, a mode that sees what it calls."""
 
+import sys
+import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from types import FunctionType
@@ -17,6 +19,8 @@ from tfviz.look.recompute import Call, four, is_open, pack, pattern, weights
 Edit = Callable[[Tensor], Tensor]
 Allowed = Callable[[], Tensor | None]
 
+FLEX_MODULE = "torch.nn.attention.flex_attention"
+FLEX = torch.ops.higher_order.flex_attention  # what `flex_attention` calls, and the first call of it a mode sees
 SOFTMAX = (functional.softmax, torch.softmax, Tensor.softmax)
 
 # `multi_head_attention_forward` hands itself to a mode before it does anything; this is its body without that
@@ -48,20 +52,32 @@ class Watch(TorchFunctionMode):
         self.fired: dict[str, None] = {}
         self.kept: dict[str, list[tuple[Tensor, Tensor | None]]] = {}
         self._running: list[str] = [""]  # paths of the modules whose forward is under way
+        self._eager = False  # whether compiled parts are made to run eagerly
         self._heads: int | None = None  # of the `multi_head_attention_forward` under way
 
     @contextmanager
     def hooks(self, model: nn.Module) -> Iterator[None]:
         """See modules start and end while the context lasts."""
-        handles = []
-        for path, module in model.named_modules():
-            handles.append(module.register_forward_pre_hook(lambda *_, path=path: self._running.append(path)))
-            handles.append(module.register_forward_hook(lambda _m, _a, out, path=path: self._leave(path, out)))
-        try:
+        with ExitStack() as stack:
+            stack.enter_context(warnings.catch_warnings())  # it is run eagerly here, and on purpose
+            warnings.filterwarnings("ignore", "flex_attention called without torch.compile")
+            self._uncompile(stack)
+            for path, module in model.named_modules():
+                starts = module.register_forward_pre_hook(lambda *_, path=path: self._enter(path, stack))
+                ends = module.register_forward_hook(lambda _m, _a, out, path=path: self._leave(path, out))
+                stack.callback(starts.remove)
+                stack.callback(ends.remove)
             yield
-        finally:
-            for handle in handles:
-                handle.remove()
+
+    def _uncompile(self, stack: ExitStack) -> None:
+        """Run compiled parts eagerly, since a kernel shows nothing: once there may be any, for dynamo loads slowly."""
+        if not self._eager and ("torch._dynamo" in sys.modules or FLEX_MODULE in sys.modules):
+            self._eager = True
+            stack.enter_context(torch.compiler.set_stance("force_eager"))
+
+    def _enter(self, path: str, stack: ExitStack) -> None:
+        self._uncompile(stack)
+        self._running.append(path)
 
     def _leave(self, path: str, output: Any) -> Any:
         while len(self._running) > 1 and self._running.pop() != path:
@@ -76,6 +92,8 @@ class Watch(TorchFunctionMode):
         kwargs = kwargs or {}
         if func is functional.scaled_dot_product_attention:
             return self._fused(*args, **kwargs)
+        if func is FLEX:
+            return self._flex(*args, **kwargs)
         if func in SOFTMAX:
             return self._explicit(func, *args, **kwargs)
         if func is functional.multi_head_attention_forward:
@@ -93,18 +111,44 @@ class Watch(TorchFunctionMode):
         scale: float | None = None,
         enable_gqa: bool = False,
     ) -> Tensor:
-        names = zip(("query", "key", "value"), (query, key, value))
-        query, key, value = (self._pass(self._site(name), tensor) for name, tensor in names)
-        call = Call.of(query, key, value, attn_mask, scale, is_causal)
-        scores, maps = self._site("scores"), self._site("pattern")
-        if self._means(self.edit, scores) or self._means(self.edit, maps):
-            soft = self._pass(maps, weights(self._pass(scores, call.scores())), call.allowed)
-            return call.mix(functional.dropout(soft, dropout_p)).reshape(*query.shape[:-1], value.shape[-1])
-        self._note(scores, call.scores)
-        self._note(maps, lambda: pattern(call, self.dtype), call.allowed)
+        query, key, value = self._ingredients(query, key, value)
+        edited = self._weigh(Call.of(query, key, value, attn_mask, scale, is_causal), dropout_p)
+        if edited is not None:
+            return edited.reshape(*query.shape[:-1], value.shape[-1])
         return functional.scaled_dot_product_attention(
             query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
         )
+
+    def _flex(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        score_mod: Callable[..., Tensor],
+        block_mask: tuple,
+        scale: float,
+        *args: Any,
+        **kwargs: Any,
+    ) -> tuple[Tensor, ...]:
+        """The output of FlexAttention, and with it what it tells of each row, which edits of weights leave alone."""
+        query, key, value = self._ingredients(query, key, value)
+        edited = self._weigh(Call.flex(query, key, value, score_mod, block_mask[-1], scale))
+        output, *rows = FLEX(query, key, value, score_mod, block_mask, scale, *args, **kwargs)
+        return (output if edited is None else edited, *rows)
+
+    def _ingredients(self, *tensors: Tensor) -> Iterator[Tensor]:
+        """Query, key and value go by."""
+        return (self._pass(self._site(name), tensor) for name, tensor in zip(("query", "key", "value"), tensors))
+
+    def _weigh(self, call: Call, dropout: float = 0.0) -> Tensor | None:
+        """Scores and weights go by: returns the output that they make if they are edited."""
+        scores, maps = self._site("scores"), self._site("pattern")
+        if self._means(self.edit, scores) or self._means(self.edit, maps):
+            soft = self._pass(maps, weights(self._pass(scores, call.scores())), call.allowed)
+            return call.mix(functional.dropout(soft, dropout))
+        self._note(scores, call.scores)
+        self._note(maps, lambda: pattern(call, self.dtype), call.allowed)
+        return None
 
     def _explicit(self, softmax: Callable, scores: Tensor, dim: int | None = None, *args: Any, **kwargs: Any) -> Tensor:
         """A softmax over the last of three axes or more is attention that a model writes out."""

@@ -1,0 +1,204 @@
+"""Masks: closed forms, composition, explanations, and FlexAttention's view of them."""
+
+import subprocess
+import sys
+
+import pytest
+import torch
+from torch.nn import functional
+from torch.nn.attention.flex_attention import create_mask, flex_attention
+
+from tfviz.layers import attend, masks
+
+LENGTHS = [4, 6]
+DOCUMENTS = [[0, 0, 0, 1, 1, 2, 2], [3, 3, 4, 4, 4, 4, 3]]
+LINKS = [{(0, 1), (1, 0), (2, 2), (3, 6), (4, 0)}, {(0, 0), (1, 5), (2, 4), (5, 1), (6, 3)}]
+HALVES = masks.per_head(masks.window(2), masks.every(3))
+AHEAD = masks.Mask(lambda b, h, q, k: (q - k) >= h, "by head")
+
+
+def half(h, q, k):
+    return (q - k) % 3 == 0 if h == 1 else k in (q - 1, q, q + 1)
+
+
+def edges():
+    cells = [[[(q, k) in links for k in range(7)] for q in range(7)] for links in LINKS]
+    return torch.tensor(cells)
+
+
+FORMS = {
+    "everything": (masks.everything, lambda b, h, q, k: True),
+    "nothing": (~masks.everything, lambda b, h, q, k: False),
+    "causal": (masks.causal, lambda b, h, q, k: k <= q),
+    "window": (masks.window(3), lambda b, h, q, k: -3 < q - k < 3),
+    "every": (masks.every(3), lambda b, h, q, k: k in range(q % 3, 99, 3)),
+    "strided": (masks.strided(3), lambda b, h, q, k: k in (q, q - 1, q - 2, q - 3, q - 6)),
+    "fixed": (masks.fixed(3, 2), lambda b, h, q, k: k <= q and (q // 3 == k // 3 or k % 3 in (1, 2))),
+    "padding": (masks.padding(torch.tensor(LENGTHS)), lambda b, h, q, k: k < LENGTHS[b]),
+    "prefix": (masks.prefix(torch.tensor(LENGTHS)), lambda b, h, q, k: k <= q or k < LENGTHS[b]),
+    "documents": (masks.documents(torch.tensor(DOCUMENTS)), lambda b, h, q, k: DOCUMENTS[b][q] == DOCUMENTS[b][k]),
+    "graph": (masks.graph(edges()), lambda b, h, q, k: (q, k) in LINKS[b]),
+    "heads": (AHEAD, lambda b, h, q, k: q - k >= h),
+    "per head": (HALVES, lambda b, h, q, k: half(h, q, k)),
+    "not": (~masks.causal, lambda b, h, q, k: k > q),
+    "and": (masks.causal & masks.window(2), lambda b, h, q, k: k in (q, q - 1)),
+    "or": (masks.causal | masks.every(2), lambda b, h, q, k: k <= q or (k - q) % 2 == 0),
+    "strictly": (masks.causal & ~masks.window(1), lambda b, h, q, k: k < q),
+    "composed": (
+        masks.causal & HALVES & masks.padding(torch.tensor(LENGTHS)) | masks.documents(torch.tensor(DOCUMENTS)),
+        lambda b, h, q, k: (k <= q and half(h, q, k) and k < LENGTHS[b]) or DOCUMENTS[b][q] == DOCUMENTS[b][k],
+    ),
+    "shared out": (
+        masks.per_head(masks.padding(torch.tensor(LENGTHS)), masks.causal, ~masks.causal),
+        lambda b, h, q, k: (k < LENGTHS[b], k <= q, k > q)[h],
+    ),
+}
+named = pytest.mark.parametrize("name", FORMS)
+from_start = pytest.mark.parametrize("start", [0, 2])
+
+
+def by_hand(form, batch, heads, queries, keys, start=0):
+    cells = [
+        [[[form(b, h, q, k) for k in range(keys)] for q in range(start, start + queries)] for h in range(heads)]
+        for b in range(batch)
+    ]
+    return torch.tensor(cells)
+
+
+def random(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+@named
+@from_start
+def test_a_mask_is_its_closed_form(name, start):
+    mask, form = FORMS[name]
+    dense = mask.dense(5, 7, batch=2, heads=3, start=start)
+    assert dense.dtype == torch.bool
+    assert torch.equal(dense.expand(2, 3, 5, 7), by_hand(form, 2, 3, 5, 7, start))
+
+
+@named
+def test_why_is_empty_where_the_mask_allows(name):
+    mask, form = FORMS[name]
+    for cell in ((b, h, q, k) for b in range(2) for h in range(3) for q in range(5) for k in range(7)):
+        batch, head, query, key = cell
+        assert (mask.why(query, key, batch=batch, head=head) == []) == form(*cell)
+
+
+def test_why_names_what_forbids():
+    mask = masks.causal & (masks.window(2) | masks.every(3)) & ~masks.fixed(2)
+    assert mask.why(4, 2) == ["window(2)", "every(3)"]
+    assert mask.why(2, 4) == ["causal", "window(2)", "every(3)"]
+    assert mask.why(3, 3) == [f"~{masks.fixed(2)}"]
+    assert repr(masks.causal | masks.window(2)) == "(causal | window(2))"
+
+
+def test_what_is_joined_twice_is_named_once():
+    mask = masks.causal & masks.strided(3)
+    assert repr(mask) == repr(masks.strided(3)) == "(causal & (window(3) | every(3)))"
+    assert mask.why(0, 4) == ["causal", "window(3)", "every(3)"]
+
+
+def test_why_asks_the_mask_of_the_head():
+    mask = masks.causal & HALVES
+    assert repr(mask) == "(causal & per_head(window(2), every(3)))"
+    assert mask.why(4, 1, head=0) == ["window(2)"]
+    assert mask.why(4, 1, head=1) == []
+    assert mask.why(4, 2, head=3) == ["every(3)"]
+    assert mask.why(1, 3, head=2) == ["causal", "window(2)"]
+
+
+def test_heads_take_turns():
+    mask = masks.per_head(masks.window(1), masks.causal, masks.everything)
+    dense = mask.dense(5, 7, heads=7)[0]
+    for head in range(7):
+        alone = (masks.window(1), masks.causal, masks.everything)[head % 3]
+        assert torch.equal(dense[head], alone.dense(5, 7)[0, 0])
+    with pytest.raises(ValueError, match="at least one mask"):
+        masks.per_head()
+
+
+@named
+def test_the_count_is_the_number_of_cells(name):
+    mask, form = FORMS[name]
+    assert mask.count(5, batch=2, heads=3) == int(by_hand(form, 2, 3, 5, 5).sum())
+
+
+@pytest.mark.parametrize("make", [masks.window, masks.every, masks.strided, masks.fixed])
+def test_a_mask_of_size_zero_is_refused(make):
+    with pytest.raises(ValueError, match="must be at least 1"):
+        make(0)
+
+
+@named
+def test_flex_attention_takes_masks_as_they_are(name):
+    mask, form = FORMS[name]
+    assert torch.equal(create_mask(mask, 2, 3, 7, 7, device="cpu"), by_hand(form, 2, 3, 7, 7))
+
+
+@named
+@from_start
+def test_blocks_hold_what_is_allowed(name, start):
+    mask, form = FORMS[name]
+    blocks = mask.blocks(5, 7, batch=2, heads=3, start=start, device="cpu", size=2)
+    padded = functional.pad(by_hand(form, 2, 3, 5, 7, start), (0, 1, 0, 1)).unflatten(2, (3, 2)).unflatten(4, (4, 2))
+    assert torch.equal(blocks.to_dense().bool(), padded.any(5).any(3))
+    assert blocks.shape == (2, 3, 5, 7)
+
+
+def attention(query, key, value, allowed):
+    """Softmax cell by cell, zeros for a query that may look nowhere."""
+    out = torch.zeros(*query.shape[:-1], value.shape[-1])
+    for b, h, q in torch.cartesian_prod(*map(torch.arange, query.shape[:3])).tolist():
+        keys = [k for k in range(key.shape[2]) if allowed[b, h, q, k]]
+        strength = [(query[b, h, q] @ key[b, h, k] / query.shape[-1] ** 0.5).exp() for k in keys]
+        for k, weight in zip(keys, strength):
+            out[b, h, q] += weight / sum(strength) * value[b, h, k]
+    return out
+
+
+@named
+@from_start
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+def test_flex_dense_and_loops_agree(name, start):
+    mask, form = FORMS[name]
+    query, key, value = random(2, 3, 5, 4), random(2, 3, 7, 4), random(2, 3, 7, 6)
+    expected = attention(query, key, value, by_hand(form, 2, 3, 5, 7, start))
+    blocks = mask.blocks(5, 7, batch=2, heads=3, start=start)
+    with torch.compiler.set_stance("force_eager"):
+        flexed = flex_attention(query, key, value, block_mask=blocks)
+    torch.testing.assert_close(flexed, expected)
+    torch.testing.assert_close(attend(query, key, value, mask.dense(5, 7, batch=2, heads=3, start=start)), expected)
+
+
+def test_one_block_structure_serves_all_where_batch_and_heads_are_alike():
+    blocks = masks.strided(3).blocks(300, 300)
+    assert blocks.shape == (1, 1, 300, 300)
+    assert blocks.BLOCK_SIZE == (128, 128)
+    assert torch.equal(blocks.to_dense()[0, 0].bool(), torch.ones(3, 3).tril().bool())
+    far = masks.causal & masks.window(7)
+    assert far.blocks(300, 300).to_dense()[0, 0].tolist() == [[1, 0, 0], [1, 1, 0], [0, 1, 1]]
+
+
+UNCHECKED = """
+import sys
+from tfviz.layers import masks
+assert not {"torch._dynamo", "torch.nn.attention.flex_attention"} & set(sys.modules)
+import torch
+from torch.nn.attention.flex_attention import flex_attention
+query = torch.randn(2, 3, 7, 4)
+lengths = torch.tensor([4, 6])
+for mask in masks.causal & ~masks.window(1), masks.per_head(masks.strided(3), masks.padding(lengths)):
+    flexed = flex_attention(query, query, query, block_mask=mask.blocks(7, 7, batch=2, heads=3))
+    dense = mask.dense(7, 7, batch=2, heads=3)
+    expected = torch.nn.functional.scaled_dot_product_attention(query, query, query, dense)
+    torch.testing.assert_close(flexed, expected)
+"""
+
+
+def test_importing_the_layers_loads_no_compiler_which_can_trace_every_rule():
+    # a fresh process: shapes are not checked there, and the compiler cannot trace the checks
+    ignored = "ignore:flex_attention called without:UserWarning"
+    done = subprocess.run([sys.executable, "-W", ignored, "-c", UNCHECKED], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
