@@ -102,7 +102,8 @@ def test_parameters_by_hand(kind):
     attention = (6 * 18 + 18) + (6 * 6 + 6)
     network = (6 * 24 + 24) + (24 * 6 + 6)
     block = 2 * (6 + 6) + attention + network
-    expected = 11 * 6 + 2 * block + 12 + (7 * 6 if kind is positions.Learned else 0)
+    own = {positions.Learned: 7 * 6, positions.Relative: 6 * 6 + 2 * 6}
+    expected = 11 * 6 + 2 * block + 12 + own.get(kind, 0)
     assert sum(p.numel() for p in gpt(positions=kind).parameters()) == expected
 
 

@@ -1,6 +1,34 @@
 """The systems, one file each; each reads as its paper's figure."""
 
+from tfviz.models import classifier
 from tfviz.models.basic import SelfAttention
+from tfviz.models.bert import BERT, BERTClassifier
+from tfviz.models.classifier import Classifier
+from tfviz.models.convolution import Convolution
 from tfviz.models.gpt import GPT
+from tfviz.models.graph import GraphAttention
+from tfviz.models.lstmn import LSTMN
+from tfviz.models.recommender import Recommender
+from tfviz.models.recurrent import RecurrentLM
+from tfviz.models.seq2seq import Seq2Seq
+from tfviz.models.sparse import SparseTransformer
+from tfviz.models.transformer import Transformer
+from tfviz.models.transformer_xl import TransformerXL
 
-__all__ = ["GPT", "SelfAttention"]
+__all__ = [
+    "BERT",
+    "GPT",
+    "LSTMN",
+    "BERTClassifier",
+    "Classifier",
+    "Convolution",
+    "GraphAttention",
+    "Recommender",
+    "RecurrentLM",
+    "SelfAttention",
+    "Seq2Seq",
+    "SparseTransformer",
+    "Transformer",
+    "TransformerXL",
+    "classifier",
+]

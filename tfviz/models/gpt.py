@@ -2,13 +2,15 @@
 
 from collections.abc import Sequence
 from itertools import repeat
+from typing import Any
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz.layers import Block, KeyValues, masks, positions, pre_norm
-from tfviz.layers.attention import NOTHING
-from tfviz.layers.blocks import Residual
+from tfviz.layers.attention import NOTHING, Allowed
+from tfviz.layers.blocks import Activation, Residual
 from tfviz.shapes import Float, Int
 
 
@@ -22,6 +24,7 @@ class GPT(nn.Module):
         mask: which keys a query may see; `masks.strided(8)` here makes the sparse Transformer.
         positions: a kind from `layers.positions`.
         residual: `pre_norm`, or `post_norm` (which then has no last norm).
+        activation: of the feed-forward networks.
     """
 
     def __init__(
@@ -36,13 +39,15 @@ class GPT(nn.Module):
         mask: masks.Mask = masks.causal,
         positions: type[positions.Positions] = positions.Learned,
         residual: Residual = pre_norm,
+        activation: Activation = nn.GELU,
     ):
         super().__init__()
-        self.context, self.mask = context, mask
+        self.context, self.mask, self.heads = context, mask, heads
+        parts: dict[str, Any] = {"dropout": dropout, "residual": residual, "activation": activation}
         self.tokens = nn.Embedding(vocab, dim)
         self.positions = positions(context, dim, heads)
         self.dropout = nn.Dropout(dropout)
-        self.blocks = nn.ModuleList(Block(dim, heads, dropout=dropout, residual=residual) for _ in range(layers))
+        self.blocks = nn.ModuleList(Block(dim, heads, **parts) for _ in range(layers))
         self.norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
         self._initialise()
 
@@ -55,13 +60,17 @@ class GPT(nn.Module):
             cache: from `new_cache()`; then `ids` continue the text seen before, and only they are computed.
         """
         start, length = (cache[0].length if cache else 0), ids.shape[1]
-        # a single new token may look at all that is kept: there a causal mask forbids nothing
-        everything = length == 1 and self.mask is masks.causal
-        mask = None if everything else self.mask.dense(length, start + length, start=start, device=ids.device)
+        mask = self.allowed(length, start, ids.device)
         x = self.dropout(self.positions(self.tokens(ids), start))
         for block, kept in zip(self.blocks, cache or repeat(NOTHING)):
             x = block(x, mask=mask, positions=self.positions, cache=kept)
         return functional.linear(self.norm(x), self.tokens.weight)
+
+    def allowed(self, length: int, start: int, device: torch.device) -> Allowed:
+        """Where the `length` positions from `start` on may look; None for everywhere."""
+        if length == 1 and self.mask is masks.causal:  # a single new token may look at all that is kept
+            return None
+        return self.mask.dense(length, start + length, heads=self.heads, start=start, device=device)
 
     def new_cache(self) -> list[KeyValues]:
         """An empty cache, one for each block, with room for `context` positions."""
@@ -72,5 +81,6 @@ class GPT(nn.Module):
         for module in self.modules():
             if isinstance(module, nn.Linear):
                 nn.init.normal_(module.weight, std=module.in_features**-0.5)
-                nn.init.zeros_(module.bias)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
         nn.init.normal_(self.tokens.weight, std=0.02)

@@ -1,0 +1,125 @@
+"""The recommender: its equation, planted factors, its map."""
+
+import pytest
+import torch
+from torch import nn
+
+from tfviz.models.recommender import Recommender
+
+
+def random(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+def recommender(users=5, movies=7, dim=3, mean=0.0):
+    model = Recommender(users, movies, dim, mean)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            parameter.copy_(random(*parameter.shape))
+    return model
+
+
+def every_rating(model, users=5, movies=7):
+    cells = torch.cartesian_prod(torch.arange(users), torch.arange(movies))
+    return model(*cells.T).view(users, movies)
+
+
+def test_a_rating_by_hand():
+    model = Recommender(users=2, movies=3, dim=2, mean=3.5)
+    with torch.no_grad():
+        model.user_biases.weight[1] = 0.25
+        model.movie_biases.weight[2] = -0.5
+        model.user_factors.weight[1] = torch.tensor([1.0, 2.0])
+        model.movie_factors.weight[2] = torch.tensor([0.5, -0.25])
+        model.movie_factors.weight[0] = torch.tensor([2.0, 1.0])
+    given = model(torch.tensor([1, 1]), torch.tensor([2, 0]))
+    torch.testing.assert_close(given, torch.tensor([3.5 + 0.25 - 0.5 + 0.0, 3.5 + 0.25 + 4.0]))
+
+
+def test_ratings_are_the_product_of_all_factors():
+    model = recommender(mean=2.0)
+    biases = model.user_biases.weight + model.movie_biases.weight.T
+    expected = 2.0 + biases + model.user_factors.weight @ model.movie_factors.weight.T
+    torch.testing.assert_close(every_rating(model), expected)
+
+
+def test_it_starts_at_the_mean_which_is_kept_and_not_trained():
+    model = Recommender(users=5, movies=7, dim=3, mean=3.5)
+    assert {name: tuple(p.shape) for name, p in model.named_parameters()} == {
+        "user_biases.weight": (5, 1),
+        "movie_biases.weight": (7, 1),
+        "user_factors.weight": (5, 3),
+        "movie_factors.weight": (7, 3),
+    }
+    assert model.state_dict()["mean"] == 3.5
+    assert (every_rating(model) - 3.5).abs().max() < 0.5
+    assert all(factors.weight.abs().min() > 0 for factors in (model.user_factors, model.movie_factors))
+
+
+def test_planted_factors_are_found_again():
+    torch.manual_seed(13)
+    planted = recommender(users=60, movies=50, dim=2, mean=3.0)
+    truth = every_rating(planted, 60, 50).detach()
+    told = torch.rand(60, 50) < 0.5
+    users, movies = told.nonzero().T
+    ratings = truth[told] + 0.1 * torch.randn(len(users))
+    model = Recommender(60, 50, dim=2, mean=ratings.mean().item())
+    before = (every_rating(model, 60, 50) - truth)[~told].square().mean().sqrt()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.05)
+    for _ in range(300):
+        loss = (model(users, movies) - ratings).square().mean()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    after = (every_rating(model, 60, 50) - truth)[~told].square().mean().sqrt()
+    assert before > 1
+    assert after < 0.1  # stars: less than the noise of a single rating
+    assert model.mean == ratings.mean()
+
+
+def test_the_map_does_not_depend_on_what_no_rating_shows():
+    model, turned = recommender(), recommender()
+    turn, shift = torch.linalg.qr(random(3, 3)).Q, torch.tensor([0.3, -2.0, 1.0])
+    with torch.no_grad():
+        turned.user_biases.weight -= (model.user_factors.weight @ shift)[:, None]
+        turned.user_factors.weight.copy_(model.user_factors.weight @ turn)
+        turned.movie_factors.weight.copy_((model.movie_factors.weight + shift) @ turn)
+    torch.testing.assert_close(every_rating(turned), every_rating(model), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(turned.map(), model.map(), rtol=1e-4, atol=1e-5)
+
+
+def test_the_axes_of_the_map_are_the_principal_ones():
+    model = recommender()
+    places, factors = model.map(), model.movie_factors.weight.detach()
+    spreads = torch.linalg.eigvalsh(torch.cov(factors.T)).flip(0)
+    torch.testing.assert_close(torch.cov(places.T), torch.diag(spreads[:2]), rtol=1e-4, atol=1e-5)
+    assert places.gather(0, places.abs().argmax(0, keepdim=True)).min() > 0
+    assert not places.requires_grad
+
+
+def test_the_map_of_two_factors_keeps_all_distances():
+    model = recommender(dim=2)
+    torch.testing.assert_close(
+        torch.pdist(model.map()), torch.pdist(model.movie_factors.weight.detach()), rtol=1e-4, atol=1e-5
+    )
+
+
+def test_a_map_by_hand():
+    model = Recommender(users=2, movies=4, dim=3)
+    with torch.no_grad():
+        nn.init.constant_(model.movie_factors.weight, 5.0)
+        model.movie_factors.weight[:, 0] = torch.tensor([-0.2, 0.2, 0.2, 0.2])
+        model.movie_factors.weight[:, 2] = torch.tensor([2.0, 5.0, -2.0, 3.0])
+    expected = torch.tensor([[0.0, 0.3], [-3.0, -0.1], [4.0, -0.1], [-1.0, -0.1]])
+    torch.testing.assert_close(model.map(), expected, rtol=0, atol=1e-5)
+
+
+@pytest.mark.parametrize(("movies", "dim"), [(7, 1), (1, 3)])
+def test_a_map_needs_two_axes(movies, dim):
+    with pytest.raises(ValueError, match=f"there are {movies} movies with {dim} factors"):
+        Recommender(5, movies, dim).map()
+
+
+def test_an_unknown_movie_is_an_error():
+    with pytest.raises(IndexError):
+        recommender()(torch.tensor([0]), torch.tensor([7]))

@@ -1,0 +1,337 @@
+"""Recurrence: cells, layers, directions, padding; the recurrent language model and the LSTMN."""
+
+from functools import partial
+from math import exp, tanh
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from tfviz import generate, learn, look, text
+from tfviz.generate.sample import LanguageModel
+from tfviz.layers.recurrent import LSTM, RNN, Recurrent
+from tfviz.models.lstmn import LSTMN, TapeLSTM
+from tfviz.models.recurrent import RecurrentLM
+
+THEIRS = {RNN: nn.RNN, LSTM: nn.LSTM}
+MODELS = {
+    "rnn": partial(RecurrentLM, cell=RNN, layers=2),
+    "lstm": partial(RecurrentLM, cell=LSTM),
+    "two lstms": partial(RecurrentLM, layers=2),
+    "lstmn": LSTMN,
+}
+cells = pytest.mark.parametrize("cell", [RNN, LSTM])
+depths = pytest.mark.parametrize("layers", [1, 3])
+directions = pytest.mark.parametrize("bidirectional", [False, True])
+models = pytest.mark.parametrize("name", MODELS)
+
+
+def random(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+def sigmoid(x):
+    return 1 / (1 + exp(-x))
+
+
+def dot(row, vector):
+    return sum(a * b for a, b in zip(row.tolist(), vector, strict=True))
+
+
+def pair(cell, layers, bidirectional, dim=3, hidden=5):
+    """Ours and PyTorch's, with the same weights: of its two biases, ours is the sum."""
+    torch.manual_seed(7)
+    theirs = THEIRS[cell](dim, hidden, layers, batch_first=True, bidirectional=bidirectional)
+    ours = Recurrent(cell, dim, hidden, layers, bidirectional=bidirectional)
+    names = [f"_l{layer}{way}" for layer in range(layers) for way in ("", "_reverse")[: ours.directions]]
+    with torch.no_grad():
+        for mine, name in zip(ours.cells, names, strict=True):
+            mine.of_input.weight.copy_(getattr(theirs, f"weight_ih{name}"))
+            mine.of_state.weight.copy_(getattr(theirs, f"weight_hh{name}"))
+            mine.of_input.bias.copy_(getattr(theirs, f"bias_ih{name}") + getattr(theirs, f"bias_hh{name}"))
+    return ours, theirs
+
+
+def stacked(states):
+    """As PyTorch has them: one tensor for hidden states, one for memories; layer by layer."""
+    parts = tuple(torch.stack(part) for part in zip(*states, strict=True))
+    return parts if len(parts) == 2 else parts[0]
+
+
+def close(given, expected, atol=1e-6):
+    torch.testing.assert_close(given, expected, rtol=0, atol=atol)
+
+
+def model_of(name, **parts):
+    torch.manual_seed(5)
+    model = MODELS[name](11, **{"dim": 3, "hidden": 5, **parts}).eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.7)
+    return model
+
+
+def some_ids(batch=2, length=7):
+    return torch.randint(11, (batch, length), generator=torch.Generator().manual_seed(3))
+
+
+def test_a_simple_cell_by_hand():
+    cell = RNN(dim=2, hidden=1)
+    with torch.no_grad():
+        cell.of_input.weight.copy_(torch.tensor([[0.5, -1.0]]))
+        cell.of_input.bias.fill_(0.25)
+        cell.of_state.weight.fill_(2.0)
+    (state,) = cell(torch.tensor([[1.0, 2.0], [3.0, 0.5]]), (torch.tensor([[0.0], [0.5]]),))
+    close(state, torch.tensor([[tanh(0.5 - 2.0 + 0.25)], [tanh(1.5 - 0.5 + 0.25 + 1.0)]]))
+
+
+def test_an_lstm_cell_by_hand():
+    cell = LSTM(dim=1, hidden=1)
+    with torch.no_grad():
+        cell.of_input.weight.copy_(torch.tensor([[0.5], [-0.5], [1.0], [2.0]]))
+        cell.of_input.bias.copy_(torch.tensor([0.1, 0.2, 0.3, 0.4]))
+        cell.of_state.weight.copy_(torch.tensor([[1.0], [-1.0], [0.5], [-2.0]]))
+    x, h, c = 0.7, -0.3, 0.9
+    write, keep = sigmoid(0.5 * x + 0.1 + h), sigmoid(-0.5 * x + 0.2 - h)
+    content, show = tanh(x + 0.3 + 0.5 * h), sigmoid(2 * x + 0.4 - 2 * h)
+    memory = keep * c + write * content
+    state = cell(torch.tensor([[x]]), (torch.tensor([[h]]), torch.tensor([[c]])))
+    close(state, (torch.tensor([[show * tanh(memory)]]), torch.tensor([[memory]])))
+
+
+def test_the_forget_gate_starts_open():
+    cell = LSTM(dim=3, hidden=5)
+    assert cell.of_input.bias.detach()[5:10].tolist() == [1.0] * 5
+    assert (cell.of_input.bias.detach()[[0, 1, 2, 3, 4, *range(10, 20)]].abs() < 1).all()
+    assert sum(p.numel() for p in cell.parameters()) == 4 * (3 * 5 + 5 * 5 + 5)
+
+
+@cells
+def test_a_state_starts_at_zero_in_the_type_of_the_input(cell):
+    state = cell(3, 5).start(torch.ones(2, 7, 3, dtype=torch.float64))
+    assert [(tuple(part.shape), part.dtype) for part in state] == [((2, 5), torch.float64)] * (1 + (cell is LSTM))
+    assert not any(part.any() for part in state)
+
+
+@cells
+@depths
+@directions
+def test_layers_and_directions_are_torchs_own(cell, layers, bidirectional):
+    ours, theirs = pair(cell, layers, bidirectional)
+    x = random(2, 7, 3)
+    expected, ends = theirs(x)
+    given, states = ours(x)
+    close(given, expected)
+    close(stacked(states), ends)
+    started, ends = theirs(x, tuple(2 * end for end in ends) if cell is LSTM else 2 * ends)
+    given, states = ours(x, [tuple(2 * part for part in state) for state in states])
+    close(given, started)
+    close(stacked(states), ends)
+    assert (started - expected).abs().max() > 0.01
+
+
+@cells
+@depths
+@directions
+def test_ragged_rows_are_torchs_packed_ones(cell, layers, bidirectional):
+    ours, theirs = pair(cell, layers, bidirectional)
+    x, lengths = random(4, 7, 3), torch.tensor([4, 7, 1, 6])
+    packed, ends = theirs(pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False))
+    expected, _ = pad_packed_sequence(packed, batch_first=True)
+    mask = torch.arange(7) < lengths[:, None]
+    given, states = ours(x, mask=mask)
+    close(given[mask], expected[mask])
+    close(stacked(states), ends)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.booleans(), min_size=7, max_size=7), st.booleans())
+def test_padding_anywhere_changes_nothing(words, bidirectional):
+    both, x, mask = Recurrent(LSTM, 3, 5, 2, bidirectional=bidirectional), random(1, 7, 3), torch.tensor([words])
+    given, states = both(x.masked_fill(~mask[..., None], 1e6), mask=mask)
+    if not any(words):
+        assert not given.any()
+        assert not stacked(states)[0].any()
+        return
+    expected, ends = both(x[mask][None])
+    close(given[mask], expected[0])
+    close(stacked(states), stacked(ends))
+
+
+def test_at_padding_the_output_repeats_the_state_before_it():
+    both, mask = Recurrent(RNN, 3, 5, bidirectional=True), torch.tensor([[True, True, False, True, False]])
+    outputs, _ = both(random(1, 5, 3), mask=mask)
+    ahead, back = outputs[0].chunk(2, dim=-1)
+    assert torch.equal(ahead[2], ahead[1])
+    assert torch.equal(ahead[4], ahead[3])
+    assert torch.equal(back[2], back[3])
+    assert torch.equal(back[4], torch.zeros(5))
+
+
+@cells
+def test_a_text_in_pieces_is_the_text(cell):
+    layers, x = Recurrent(cell, 3, 5, layers=2), random(2, 7, 3)
+    first, states = layers(x[:, :3])
+    rest, ends = layers(x[:, 3:], states)
+    expected, whole = layers(x)
+    close(torch.cat((first, rest), dim=1), expected)
+    close(stacked(ends), stacked(whole))
+
+
+def test_dropout_stands_between_layers_only():
+    x = random(2, 7, 3)
+    one, two = Recurrent(LSTM, 3, 5, dropout=0.9), Recurrent(LSTM, 3, 5, layers=2, dropout=0.9)
+    assert torch.equal(one.train()(x)[0], one.eval()(x)[0])
+    (dropped, dropped_states), (plain, plain_states) = two.train()(x), two.eval()(x)
+    assert torch.equal(dropped_states[0][0], plain_states[0][0])
+    assert (dropped - plain).abs().max() > 1e-3
+    assert torch.equal(dropped[:, -1], dropped_states[1][0])
+
+
+def test_what_makes_no_sense_is_refused():
+    both, x = Recurrent(RNN, 3, 5, bidirectional=True), random(2, 7, 3)
+    with pytest.raises(ValueError, match="layers is 0"):
+        Recurrent(RNN, 3, 5, layers=0)
+    with pytest.raises(ValueError, match="the text is empty"):
+        both(x[:, :0])
+    with pytest.raises(ValueError, match="1 states were given for 2 cells"):
+        both(x, both(x)[1][:1])
+    with pytest.raises(ValueError, match=r"the mask is \[2, 5\]; it must be \[2, 7\]"):
+        both._check(
+            x, [], torch.ones(2, 5, dtype=torch.bool)
+        )  # in tests, the shapes in the signature are checked first
+
+
+@models
+def test_the_future_leaves_the_past_alone(name):
+    model, ids = model_of(name), some_ids()
+    changed = ids.clone()
+    changed[:, 4] = (ids[:, 4] + 1) % 11
+    before, after = model(ids), model(changed)
+    assert before.shape == (2, 7, 11)
+    assert torch.equal(after[:, :4], before[:, :4])
+    assert (after[:, 4:] - before[:, 4:]).abs().amax((0, 2)).min() > 1e-4
+
+
+@models
+@pytest.mark.parametrize("splits", [[1, 1, 1, 1, 1, 1, 1], [3, 4], [6, 1], [2, 3, 2], [7]])
+def test_cached_logits_are_the_uncached(name, splits):
+    model, ids = model_of(name), some_ids()
+    cache = model.new_cache()
+    pieces = [model(piece, cache) for piece in ids.split(splits, dim=1)]
+    close(torch.cat(pieces, dim=1), model(ids), atol=1e-5)
+
+
+@models
+def test_it_generates(name):
+    vocab = text.Characters("abcdefg h\n漢")
+    model = model_of(name, dropout=0.5)
+    assert isinstance(model, LanguageModel)
+    written = generate.text(model, vocab, "bad", 20, seed=3)
+    assert written.startswith("bad")
+    assert len(written) == 23
+    cached, uncached = (list(generate.ids(model, vocab.encode("bad"), 20, seed=3, cache=on)) for on in (True, False))
+    assert cached == uncached == vocab.encode(written)[3:].tolist()
+
+
+@models
+def test_it_learns(name):
+    torch.manual_seed(1)
+    model = MODELS[name](11, dim=6, hidden=12)
+    windows = text.Windows(torch.arange(300) ** 2 % 11, length=7, batch=8)
+    steps = list(learn.fit(model, windows, 60, rate=0.05, device="cpu", progress=False))
+    assert steps[-1].loss < 0.5 * steps[0].loss
+
+
+def test_dropout_stands_before_and_after_the_layers():
+    model = model_of("lstm", dropout=0.5).train()
+    with look.capture(model, ["tokens", "dropout", "recurrent", "to_logits"]) as seen:
+        logits = model(some_ids())
+    for whole, dropped in zip((seen["tokens"], seen["recurrent"]), seen.over_time("dropout"), strict=True):
+        zeros = dropped == 0
+        assert 0.2 < zeros.float().mean() < 0.8
+        assert torch.equal(dropped[~zeros], 2 * whole[~zeros])
+    close(logits, model.to_logits(seen["dropout"]))
+
+
+def test_gates_are_seen_at_every_step():
+    model, ids = model_of("two lstms"), some_ids()
+    gates = ("input_gate", "forget_gate", "candidate", "output_gate")
+    with look.capture(model, ["*_gate", "*.candidate", "*.cells.1", "recurrent"]) as seen:
+        model(ids)
+    steps = {gate: seen.over_time(f"recurrent.cells.1.{gate}") for gate in gates}
+    memory = torch.zeros(2, 5)
+    for write, keep, content, show, hidden in zip(*steps.values(), seen.over_time("recurrent.cells.1"), strict=True):
+        assert keep.shape == (2, 5)
+        memory = keep * memory + write * content
+        close(hidden, show * memory.tanh())
+    assert len(seen.over_time("recurrent.cells.0.forget_gate")) == 7
+    assert seen["recurrent"].shape == (2, 7, 5)
+
+
+def test_a_memory_that_forgets_at_once_knows_one_word():
+    model, ids = model_of("lstm"), some_ids()
+    with torch.no_grad():
+        model.recurrent.cells[0].of_state.weight.zero_()
+    with look.capture(model, "*.forget_gate", edit={"*.forget_gate": torch.zeros_like}):
+        forgetful = model(ids)
+    close(forgetful, model(ids.reshape(-1, 1)).view(2, 7, 11), atol=1e-5)
+    assert (forgetful - model(ids))[:, 1:].abs().max() > 0.01
+
+
+def test_a_memory_network_is_its_sums():
+    """Section 3 of the paper, word by word, in Python's numbers."""
+    torch.manual_seed(11)
+    cell, words, width = TapeLSTM(dim=3, hidden=2), random(3, 3).tolist(), 2
+    attention, state, patterns = cell.attention, cell.start(torch.zeros(1, 3)), []
+    tape_h, tape_c, summary = [], [], [0.0, 0.0]
+    for x in words:
+        inner = [
+            [tanh(dot(w, x + summary) + dot(v, h)) for w, v in zip(attention.of_query.weight, attention.of_key.weight)]
+            for h in tape_h
+        ]
+        powers = [exp(dot(attention.to_score.weight[0], row)) for row in inner]
+        weights = [power / sum(powers) for power in powers]
+        summary = [sum(s * h[j] for s, h in zip(weights, tape_h)) for j in range(width)]
+        memory = [sum(s * c[j] for s, c in zip(weights, tape_c)) for j in range(width)]
+        rows = zip(cell.of_input.weight, cell.of_input.bias, cell.of_state.weight)
+        write0, write1, keep0, keep1, new0, new1, show0, show1 = (
+            dot(w, x) + b.item() + dot(u, summary) for w, b, u in rows
+        )
+        c0 = sigmoid(keep0) * memory[0] + sigmoid(write0) * tanh(new0)
+        c1 = sigmoid(keep1) * memory[1] + sigmoid(write1) * tanh(new1)
+        tape_h.append([sigmoid(show0) * tanh(c0), sigmoid(show1) * tanh(c1)])
+        tape_c.append([c0, c1])
+        patterns.append(weights)
+    expected = [[h + c for h, c in zip(tape_h, tape_c)]]
+    with look.capture(cell, "*.pattern") as seen:
+        for x in words:
+            state = cell(torch.tensor([x]), state)
+    hidden, last, _, tape = state
+    close(tape, torch.tensor(expected))
+    close(hidden, torch.tensor([tape_h[-1]]))
+    close(last, torch.tensor([summary]))
+    close([weights[0, 0, 0] for weights in seen.over_time("attention.pattern")], [*map(torch.tensor, patterns[1:])])
+
+
+def test_every_word_but_the_first_attends_to_all_before_it():
+    model = model_of("lstmn")
+    with look.capture(model) as seen:
+        model(some_ids())
+    maps = seen.over_time("recurrent.cells.0.attention.pattern")
+    assert [tuple(map.shape) for map in maps] == [(2, 1, 1, past) for past in range(1, 7)]
+    assert all(torch.allclose(map.sum(-1), torch.ones(2, 1, 1)) for map in maps)
+    assert maps[-1].std() > 0.01
+
+
+def test_an_edited_pattern_moves_what_follows():
+    model, ids = model_of("lstmn"), some_ids()
+    nearest = lambda weights: torch.zeros_like(weights).index_fill(-1, torch.tensor(weights.shape[-1] - 1), 1.0)  # noqa: E731
+    with look.capture(model, edit={"*.pattern": nearest}):
+        given = model(ids)
+    plain = RecurrentLM(11, dim=3, hidden=5)
+    plain.load_state_dict({name: model.state_dict()[name] for name in plain.state_dict()})
+    close(given, plain(ids), atol=1e-5)
+    assert (given - model(ids)).abs().max() > 0.01

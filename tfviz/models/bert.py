@@ -1,0 +1,114 @@
+"""BERT: an encoder that learns by guessing hidden words, and whether two sentences follow (Devlin et al. 2019)."""
+
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tfviz.layers import Block, positions, post_norm
+from tfviz.shapes import Bool, Float, Int
+
+
+class Guess(NamedTuple):
+    """The logits of both of BERT's tasks."""
+
+    tokens: Float[Tensor, "*guessed vocab"]  # of the word at each position, or at those asked for
+    follows: Float[Tensor, "batch 2"]  # of whether the second sentence follows the first: no, yes
+
+
+class BERT(nn.Module):
+    """Embeddings of tokens, positions and segments; post-norm blocks that look both ways; two heads. Id 0 is padding.
+
+    Args:
+        vocab: number of tokens.
+        context: the longest text it can take, in tokens.
+        dropout: share of the embeddings and of each branch set to zero in training.
+        epsilon: added to the variance in norms.
+    """
+
+    def __init__(
+        self,
+        vocab: int,
+        *,
+        context: int = 512,
+        layers: int = 4,
+        heads: int = 4,
+        dim: int = 128,
+        inner: int | None = None,
+        dropout: float = 0.1,
+        epsilon: float = 1e-12,
+    ):
+        super().__init__()
+        norm = partial(nn.LayerNorm, eps=epsilon)
+        self.tokens, self.segments = nn.Embedding(vocab, dim), nn.Embedding(2, dim)
+        self.positions = positions.Learned(context, dim)
+        self.norm, self.dropout = norm(dim), nn.Dropout(dropout)
+        self.blocks = nn.ModuleList(Block(dim, heads, inner, dropout, post_norm, norm=norm) for _ in range(layers))
+        self.pooler = nn.Linear(dim, dim)
+        self.to_word, self.word_norm = nn.Linear(dim, dim), norm(dim)
+        self.word_bias = nn.Parameter(torch.zeros(vocab))
+        self.to_follows = nn.Linear(dim, 2)
+        self._initialise()
+
+    def forward(
+        self,
+        ids: Int[Tensor, "batch position"],
+        segments: Int[Tensor, "batch position"] | None = None,
+        where: Bool[Tensor, "batch position"] | None = None,
+    ) -> Guess:
+        """Guess the word at each position, and whether the second sentence follows the first.
+
+        Args:
+            segments: 0 in the first sentence, 1 in the second; None for one sentence.
+            where: the positions to guess at, which saves the others' logits; None for all.
+        """
+        x = self.encode(ids, segments)
+        guessed = x if where is None else x[where]
+        words = self.word_norm(functional.gelu(self.to_word(guessed)))
+        logits = functional.linear(words, self.tokens.weight, self.word_bias)
+        return Guess(logits, self.to_follows(self.pool(x)))
+
+    def encode(
+        self, ids: Int[Tensor, "batch position"], segments: Int[Tensor, "batch position"] | None = None
+    ) -> Float[Tensor, "batch position dim"]:
+        """What the last block makes of each word."""
+        segments = torch.zeros_like(ids) if segments is None else segments
+        x = self.dropout(self.norm(self.positions(self.tokens(ids) + self.segments(segments))))
+        for block in self.blocks:
+            x = block(x, mask=(ids != 0)[:, None, None])
+        return x
+
+    def pool(self, x: Float[Tensor, "batch position dim"]) -> Float[Tensor, "batch dim"]:
+        """The text in one vector: the first position, `[CLS]`, through a layer of its own."""
+        return torch.tanh(self.pooler(x[:, 0]))
+
+    def _initialise(self) -> None:
+        """N(0, 0.02) everywhere, as in the paper's code; biases 0."""
+        for module in self.modules():
+            if isinstance(module, nn.Linear | nn.Embedding):
+                nn.init.normal_(module.weight, std=0.02)
+            if isinstance(module, nn.Linear):
+                nn.init.zeros_(module.bias)
+
+
+class BERTClassifier(nn.Module):
+    """A BERT and a new layer on its `[CLS]`, to be trained together on labels (section 3.2, fine-tuning).
+
+    Args:
+        bert: trained or not; it is used, not copied.
+        classes: number of labels.
+        dropout: share of the pooled vector set to zero in training.
+    """
+
+    def __init__(self, bert: BERT, classes: int = 2, dropout: float = 0.1):
+        super().__init__()
+        self.bert, self.dropout = bert, nn.Dropout(dropout)
+        self.to_logits = nn.Linear(bert.pooler.out_features, classes)
+        nn.init.normal_(self.to_logits.weight, std=0.02)
+        nn.init.zeros_(self.to_logits.bias)
+
+    def forward(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch label"]:
+        """Logits of the labels; the text begins with `[CLS]`."""
+        return self.to_logits(self.dropout(self.bert.pool(self.bert.encode(ids))))

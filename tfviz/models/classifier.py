@@ -1,0 +1,78 @@
+"""A classifier: an encoder reads a text both ways, and what it made of the words is pooled into one vector."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.layers import Block, masks, positions, pre_norm
+from tfviz.layers.blocks import Residual
+from tfviz.shapes import Bool, Float, Int
+
+States = Float[Tensor, "batch position dim"]
+Words = Bool[Tensor, "batch position"]  # False at padding
+Pooled = Float[Tensor, "batch dim"]
+Pooling = Callable[[Tensor, Tensor], Tensor]  # from states and words to what is pooled
+
+
+def mean(x: States, words: Words) -> Pooled:
+    """The average over the words; padding does not count."""
+    words = words.unsqueeze(-1)
+    return (x * words).sum(1) / words.sum(1).clamp(min=1)
+
+
+def maximum(x: States, words: Words) -> Pooled:
+    """The largest value of each column over the words."""
+    return x.masked_fill(~words.unsqueeze(-1), -torch.inf).amax(1)
+
+
+def first(x: States, words: Words) -> Pooled:
+    """What stands at the first position: the text must begin with a token for it, `[CLS]` (Devlin et al. 2019)."""
+    return x[:, 0]
+
+
+class Classifier(nn.Module):
+    """Token embeddings, positions, blocks that look everywhere but at padding, pooling, logits. Id 0 is padding.
+
+    Args:
+        vocab: number of tokens.
+        classes: number of labels.
+        context: the longest text it is trained on, in tokens.
+        pooling: `mean`, `maximum` or `first`.
+        dropout: share set to zero in training, of the embeddings, of each branch, and of the pooled vector.
+        mask: where words may look beside the padding; `masks.window(8)` reads locally.
+    """
+
+    def __init__(
+        self,
+        vocab: int,
+        classes: int = 2,
+        *,
+        context: int = 512,
+        layers: int = 2,
+        heads: int = 4,
+        dim: int = 128,
+        inner: int | None = None,
+        dropout: float = 0.1,
+        pooling: Pooling = mean,
+        mask: masks.Mask = masks.everything,
+        positions: type[positions.Positions] = positions.Learned,
+        residual: Residual = pre_norm,
+    ):
+        super().__init__()
+        self.pooling, self.mask = pooling, mask
+        self.tokens = nn.Embedding(vocab, dim, padding_idx=0)
+        self.positions = positions(context, dim, heads)
+        self.dropout = nn.Dropout(dropout)
+        self.blocks = nn.ModuleList(Block(dim, heads, inner, dropout, residual) for _ in range(layers))
+        self.norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
+        self.to_logits = nn.Linear(dim, classes)
+
+    def forward(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch label"]:
+        """Logits of the labels."""
+        words = ids != 0
+        mask = self.mask.dense(ids.shape[1], ids.shape[1], device=ids.device) & words[:, None, None]
+        x = self.dropout(self.positions(self.tokens(ids)))
+        for block in self.blocks:
+            x = block(x, mask=mask, positions=self.positions)
+        return self.to_logits(self.dropout(self.pooling(self.norm(x), words)))

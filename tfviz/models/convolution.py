@@ -1,0 +1,100 @@
+"""A convolutional language model: every token sees a fixed stretch of the past, through dilated convolutions."""
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tfviz.shapes import Float, Int
+
+
+class CausalBlock(nn.Module):
+    """x + P (tanh(f) sigmoid(g)), where f and g are dilated convolutions of the norm of x (van den Oord et al. 2016,
+    equation 2 and figure 4, without the skip connections; the norm is ByteNet's, Kalchbrenner et al. 2016, figure 3).
+
+    Args:
+        kernel: number of positions a convolution sees: its own, and `kernel - 1` before it.
+        dilation: how far apart they are.
+        dropout: share of the branch set to zero in training.
+    """
+
+    def __init__(self, dim: int, kernel: int, dilation: int, dropout: float = 0.0):
+        super().__init__()
+        self.back = (kernel - 1) * dilation
+        self.norm = nn.LayerNorm(dim)
+        self.convolution = nn.Conv1d(dim, 2 * dim, kernel, dilation=dilation)
+        self.filter, self.gate = nn.Tanh(), nn.Sigmoid()
+        self.out_proj = nn.Linear(dim, dim)
+        self.dropout = nn.Dropout(dropout)
+
+    def forward(self, x: Float[Tensor, "batch position dim"]) -> Float[Tensor, "batch position dim"]:
+        before = functional.pad(self.norm(x).mT, (self.back, 0))  # zeros on the left only: no position sees the future
+        content, gate = self.convolution(before).mT.chunk(2, dim=-1)
+        return x + self.dropout(self.out_proj(self.filter(content) * self.gate(gate)))
+
+
+class Convolution(nn.Module):
+    """Causal convolutions whose dilation grows from layer to layer, so that the reach grows exponentially with depth
+    (van den Oord et al. 2016, figure 3).
+
+    Args:
+        vocab: number of tokens.
+        dim: width of the residual stream.
+        kernel: positions that each convolution sees.
+        dilation: by how much the distance between them grows a layer: 1, `dilation`, `dilation`^2, ...
+        dropout: share of each branch set to zero in training.
+
+    >>> model = Convolution(11, dim=6, layers=4)
+    >>> model.reach
+    16
+    """
+
+    context = 10**9  # tokens; there is no limit: what lies beyond the reach is not seen
+
+    def __init__(
+        self,
+        vocab: int,
+        *,
+        dim: int = 128,
+        layers: int = 6,
+        kernel: int = 2,
+        dilation: int = 2,
+        dropout: float = 0.0,
+    ):
+        super().__init__()
+        if layers < 1 or kernel < 1 or dilation < 1:
+            raise ValueError(f"layers is {layers}, kernel {kernel}, dilation {dilation}; each must be at least 1")
+        self.kernel, self.dilation = kernel, dilation
+        self.tokens = nn.Embedding(vocab, dim)
+        self.dropout = nn.Dropout(dropout)
+        self.blocks = nn.ModuleList(CausalBlock(dim, kernel, dilation**layer, dropout) for layer in range(layers))
+        self.norm = nn.LayerNorm(dim)
+        self.to_logits = nn.Linear(dim, vocab)
+
+    @property
+    def reach(self) -> int:
+        """How many tokens a prediction reaches back, its own included: 1 + (kernel - 1) (1 + dilation + ...).
+
+        It sees all of them unless the dilation exceeds the kernel, which leaves gaps.
+        """
+        return 1 + sum((self.kernel - 1) * self.dilation**layer for layer in range(len(self.blocks)))
+
+    def forward(
+        self, ids: Int[Tensor, "batch position"], cache: list[Tensor] | tuple[()] = ()
+    ) -> Float[Tensor, "batch position vocab"]:
+        """Logits of the token that follows each position.
+
+        Args:
+            cache: from `new_cache()`; then `ids` continue the text seen before.
+        """
+        new = ids.shape[1]
+        if isinstance(cache, list):
+            ids = torch.cat([*cache, ids], dim=1)
+            cache[:] = [ids[:, max(0, ids.shape[1] - self.reach + 1) :]]
+        x = self.dropout(self.tokens(ids))
+        for block in self.blocks:
+            x = block(x)
+        return self.to_logits(self.norm(x[:, x.shape[1] - new :]))
+
+    def new_cache(self) -> list[Tensor]:
+        """An empty cache; a call of the model leaves in it the last `reach - 1` ids, which the next token needs."""
+        return []

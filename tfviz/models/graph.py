@@ -1,0 +1,49 @@
+"""Attention on a graph: who may look at whom is the graph, given as a mask (Velickovic et al. 2018)."""
+
+from torch import Tensor, nn
+
+from tfviz.layers import Block, masks, pre_norm
+from tfviz.layers.blocks import Residual
+from tfviz.shapes import Bool, Float
+
+
+class GraphAttention(nn.Module):
+    """A classifier of nodes: Transformer blocks in which a node looks at its neighbours only.
+
+    There are no positions: nodes in another order give the same answers in that order. Scores are the scaled dot
+    products of the Transformer (Dwivedi & Bresson 2021, section 2.2), not the one-layer network of the first paper.
+    After n layers a node knows of what is n edges away.
+
+    Args:
+        features: numbers that describe a node.
+        classes: number of labels.
+        dim: width of the residual stream.
+    """
+
+    def __init__(
+        self,
+        features: int,
+        classes: int,
+        *,
+        layers: int = 2,
+        heads: int = 4,
+        dim: int = 32,
+        dropout: float = 0.0,
+        residual: Residual = pre_norm,
+    ):
+        super().__init__()
+        self.input = nn.Linear(features, dim)
+        self.blocks = nn.ModuleList(Block(dim, heads, dropout=dropout, residual=residual) for _ in range(layers))
+        self.norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
+        self.output = nn.Linear(dim, classes)
+
+    def forward(
+        self, features: Float[Tensor, "batch node features"], edges: Bool[Tensor, "batch node node"]
+    ) -> Float[Tensor, "batch node classes"]:
+        """Logits of each node's label. Where `edges[batch, i, j]`, node i looks at node j; at itself too if i = j."""
+        batch, nodes, _ = features.shape
+        mask = masks.graph(edges).dense(nodes, nodes, batch=batch, device=edges.device)
+        x = self.input(features)
+        for block in self.blocks:
+            x = block(x, mask=mask)
+        return self.output(self.norm(x))

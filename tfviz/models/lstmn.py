@@ -1,0 +1,87 @@
+"""The Long Short-Term Memory-Network: an LSTM that attends to all its past states (Cheng, Dong & Lapata 2016)."""
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.layers.attention import mix
+from tfviz.layers.recurrent import LSTM, State
+from tfviz.models.recurrent import RecurrentLM
+from tfviz.shapes import Float
+
+
+class TapeAttention(nn.Module):
+    """Additive attention over the past: scores v tanh(W x + U s + V h_i), weights their softmax over i.
+
+    `s` is what the attention one step earlier took from the hidden states.
+    """
+
+    def __init__(self, dim: int, hidden: int):
+        super().__init__()
+        self.of_query = nn.Linear(dim + hidden, hidden, bias=False)
+        self.of_key = nn.Linear(hidden, hidden, bias=False)
+        self.to_score = nn.Linear(hidden, 1, bias=False)
+
+    def forward(
+        self,
+        query: Float[Tensor, "batch query"],
+        keys: Float[Tensor, "batch past hidden"],
+        tape: Float[Tensor, "batch past both"],
+    ) -> Float[Tensor, "batch both"]:
+        """The average of the tape.
+
+        Args:
+            query: the word and the earlier summary, side by side.
+            keys: V h_i, computed once, when h_i is written.
+        """
+        scores = self.to_score(torch.tanh(self.of_query(query).unsqueeze(1) + keys))
+        return mix(scores.transpose(1, 2), tape).squeeze(1)
+
+
+class TapeLSTM(LSTM):
+    """One step of an LSTMN (section 3): an LSTM cell that starts each step from an average over its whole past.
+
+    Every hidden state and memory is kept, on a tape. Where an LSTM has the last of each, the LSTMN has the sum of
+    all, weighted by attention. At the first word there is no past, and both are zeros.
+
+    The state is the hidden state, the summary (the weighted hidden states), the keys (batch past hidden) and the
+    tape (batch past 2 hidden: hidden states and memories side by side). It grows by a row a step, so rows of a batch
+    are of one length: there is no mask for padding.
+    """
+
+    def __init__(self, dim: int, hidden: int):
+        super().__init__(dim, hidden)
+        self.attention = TapeAttention(dim, hidden)
+
+    def start(self, x: Float[Tensor, "batch ..."]) -> State:
+        """Zeros, and tapes of length 0."""
+        nothing, batch = x.new_zeros(len(x), self.hidden), len(x)
+        return nothing, nothing, x.new_zeros(batch, 0, self.hidden), x.new_zeros(batch, 0, 2 * self.hidden)
+
+    def forward(self, x: Float[Tensor, "batch dim"], state: State) -> State:
+        """The state after the word `x`, its tapes one row longer."""
+        _, summary, keys, tape = state
+        if tape.shape[1]:
+            summary, memory = self.attention(torch.cat((x, summary), dim=-1), keys, tape).chunk(2, dim=-1)
+        else:
+            memory = torch.zeros_like(summary)
+        hidden, memory = super().forward(x, (summary, memory))
+        key, row = self.attention.of_key(hidden), torch.cat((hidden, memory), dim=-1)
+        return hidden, summary, torch.cat((keys, key[:, None]), dim=1), torch.cat((tape, row[:, None]), dim=1)
+
+
+class LSTMN(RecurrentLM):
+    """A recurrent language model whose cell is a `TapeLSTM`: every word attends to the words before it.
+
+    Its pattern is computed word by word: the one over `n` past states is that of word `n`, counted from 0. It costs
+    time and memory that grow with the square of the text's length, as a Transformer's does, but one step after the
+    other.
+
+    Args:
+        vocab: number of tokens.
+        dim: width of the embeddings.
+        hidden: width of the state, and of the network inside the attention.
+        dropout: as in `RecurrentLM`.
+    """
+
+    def __init__(self, vocab: int, *, dim: int = 128, hidden: int = 128, dropout: float = 0.0):
+        super().__init__(vocab, cell=TapeLSTM, dim=dim, hidden=hidden, dropout=dropout)

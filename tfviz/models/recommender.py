@@ -1,0 +1,65 @@
+"""A recommender: ratings are dot products of users and movies, as attention's scores are of queries and keys."""
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.shapes import Float, Int
+
+
+class Recommender(nn.Module):
+    """Matrix factorisation with biases, r = mean + b_user + b_movie + p_user . q_movie (Koren et al. 2009, equation 4).
+
+    Nobody says what a factor means: ratings alone decide it. The paper adds the squares of all parameters to the
+    loss (equation 5); here that is left to the optimizer's weight decay.
+
+    Args:
+        users: number of users.
+        movies: number of movies.
+        dim: number of factors.
+        mean: the mean of all ratings, in stars; it is kept and not trained.
+
+    >>> model = Recommender(users=5, movies=7, dim=2, mean=3.5)
+    >>> model(torch.tensor([0, 0, 4]), torch.tensor([1, 6, 6])).shape
+    torch.Size([3])
+    """
+
+    mean: Tensor
+
+    def __init__(self, users: int, movies: int, dim: int = 8, mean: float = 0.0):
+        super().__init__()
+        self.register_buffer("mean", torch.tensor(float(mean)))
+        self.user_biases, self.movie_biases = nn.Embedding(users, 1), nn.Embedding(movies, 1)
+        self.user_factors, self.movie_factors = nn.Embedding(users, dim), nn.Embedding(movies, dim)
+        for biases in (self.user_biases, self.movie_biases):
+            nn.init.zeros_(biases.weight)
+        for factors in (self.user_factors, self.movie_factors):  # not zeros: from there no factor could ever move
+            nn.init.normal_(factors.weight, std=0.1)
+
+    def forward(self, users: Int[Tensor, "rating"], movies: Int[Tensor, "rating"]) -> Float[Tensor, "rating"]:
+        """The rating that each of these users would give the movie beside them, in stars."""
+        biases = self.user_biases(users) + self.movie_biases(movies)
+        return self.mean + biases.squeeze(-1) + (self.user_factors(users) * self.movie_factors(movies)).sum(-1)
+
+    @torch.no_grad()
+    def map(self) -> Float[Tensor, "movie 2"]:
+        """Where each movie stands on the two axes along which the movies differ most, the first the more.
+
+        Turning users and movies together changes no rating, so single factors mean nothing. The principal axes of the
+        movies do not depend on the turn: they come from a singular value decomposition of the factors, less their
+        mean (which a user's bias could hold as well). An axis has no sign of its own: on each, the movie farthest
+        from 0 is put on the positive side.
+
+        Raises:
+            ValueError: fewer than two factors or movies.
+        """
+        factors = self.movie_factors.weight
+        if min(factors.shape) < 2:
+            raise ValueError(
+                f"a map has two axes, and there are {len(factors)} movies with {factors.shape[1]} factors; "
+                "build the recommender with at least 2 of each"
+            )
+        centred = factors - factors.mean(0)
+        _, _, axes = torch.linalg.svd(centred, full_matrices=False)
+        places = centred @ axes[:2].T
+        farthest = places.gather(0, places.abs().argmax(0, keepdim=True))
+        return places * farthest.sign()

@@ -1,0 +1,49 @@
+"""The sparse Transformer: a GPT whose queries look at about sqrt(n) keys instead of n (Child et al. 2019)."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from tfviz.layers import masks
+from tfviz.layers.attention import Allowed
+from tfviz.layers.positions import Positions
+from tfviz.models.gpt import GPT
+
+Pattern = Callable[[int], masks.Mask]
+
+
+class SparseTransformer(GPT):
+    """`GPT(vocab, mask=masks.strided(stride))`, computed by FlexAttention on a GPU, which skips what is forbidden.
+
+    With a stride near the square root of the length a layer computes about n sqrt(n) cells, and two layers carry a
+    word to every position after it.
+
+    Args:
+        stride: how far the pattern looks back word by word; beyond that it looks back in steps.
+        pattern: `masks.strided`, which suits what repeats at a known distance, or `masks.fixed`, which suits text;
+            or a list, which the heads share out, such as `[masks.window, masks.every]` (section 5.1).
+        parts: as for `GPT`. With positions that bias scores all is computed densely.
+
+    >>> SparseTransformer(11, stride=3, context=9).mask
+    (causal & (window(3) | every(3)))
+    """
+
+    def __init__(self, vocab: int, *, stride: int, pattern: Pattern | Sequence[Pattern] = masks.strided, **parts: Any):
+        patterns = [pattern] if callable(pattern) else pattern
+        super().__init__(vocab, mask=masks.causal & masks.per_head(*(of(stride) for of in patterns)), **parts)
+        self.heads_differ = len(patterns) > 1
+        self.kept: dict[tuple[int, torch.device], Any] = {}  # one block mask: making it costs more than using it
+
+    def allowed(self, length: int, start: int, device: torch.device) -> Allowed:
+        unbiased = type(self.positions).bias is Positions.bias
+        if start == 0 and unbiased and device.type == "cuda":
+            return self.blocks_of(length, device)
+        return super().allowed(length, start, device)
+
+    def blocks_of(self, length: int, device: torch.device) -> Any:
+        """The `BlockMask` for texts of this length, made when the length changes."""
+        if (length, device) not in self.kept:
+            heads = self.heads if self.heads_differ else None
+            self.kept = {(length, device): self.mask.blocks(length, length, heads=heads, device=device)}
+        return self.kept[length, device]

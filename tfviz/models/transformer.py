@@ -1,0 +1,97 @@
+"""The encoder-decoder Transformer (Vaswani et al. 2017, figure 1)."""
+
+from typing import Any, NamedTuple
+
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tfviz.layers import Block, DecoderBlock, masks, positions, pre_norm
+from tfviz.layers.blocks import Activation, Residual
+from tfviz.shapes import Bool, Float, Int
+
+
+class Memory(NamedTuple):
+    """What the encoder made of a source, which the decoder looks at in every step."""
+
+    states: Float[Tensor, "batch source dim"]
+    words: Bool[Tensor, "batch source"]  # False at padding
+
+
+class Transformer(nn.Module):
+    """A text in, another out: an encoder that reads both ways, a decoder that sees its past and the whole source.
+
+    Input embeddings are scaled by the square root of the width, and those of the target are the output weights too
+    (section 3.4). Id 0 is padding, which nobody looks at.
+
+    Args:
+        source_vocab: number of source tokens.
+        target_vocab: number of target tokens; None for one vocabulary, and one table, for both languages.
+        context: the longest text it is trained on, in tokens.
+        inner: width inside the feed-forward networks; default 4 `dim`.
+        positions: a kind from `layers.positions`, used by the self-attention of both halves.
+        residual: `pre_norm` (with a last norm on each half), or `post_norm` as in the paper.
+    """
+
+    def __init__(
+        self,
+        source_vocab: int,
+        target_vocab: int | None = None,
+        *,
+        context: int = 256,
+        layers: int = 4,
+        heads: int = 4,
+        dim: int = 128,
+        inner: int | None = None,
+        dropout: float = 0.1,
+        positions: type[positions.Positions] = positions.Sinusoidal,
+        residual: Residual = pre_norm,
+        activation: Activation = nn.ReLU,
+    ):
+        super().__init__()
+        parts: dict[str, Any] = {"residual": residual, "activation": activation}
+        self.source = nn.Embedding(source_vocab, dim)
+        self.target = self.source if target_vocab is None else nn.Embedding(target_vocab, dim)
+        self.positions = positions(context, dim, heads)
+        self.dropout = nn.Dropout(dropout)
+        self.encoder = nn.ModuleList(Block(dim, heads, inner, dropout, **parts) for _ in range(layers))
+        self.decoder = nn.ModuleList(DecoderBlock(dim, heads, inner, dropout, **parts) for _ in range(layers))
+        self.encoder_norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
+        self.decoder_norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
+        self._initialise()
+
+    def forward(
+        self, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
+    ) -> Float[Tensor, "batch target vocab"]:
+        """Logits of the token that follows each target position, the target so far being given (teacher forcing)."""
+        return self.decode(target, self.encode(source))
+
+    def encode(self, source: Int[Tensor, "batch source"]) -> Memory:
+        """Read the source, once."""
+        words = source != 0
+        x = self._embed(self.source, source)
+        for block in self.encoder:
+            x = block(x, mask=words[:, None, None], positions=self.positions)
+        return Memory(self.encoder_norm(x), words)
+
+    def decode(self, target: Int[Tensor, "batch target"], memory: Memory) -> Float[Tensor, "batch target vocab"]:
+        """Logits after each target position; queries come from the target, keys and values from the memory."""
+        mask = masks.causal.dense(target.shape[1], target.shape[1], device=target.device)
+        x = self._embed(self.target, target)
+        for block in self.decoder:
+            x = block(x, memory.states, memory.words[:, None, None], mask=mask, positions=self.positions)
+        return functional.linear(self.decoder_norm(x), self.target.weight)
+
+    def _embed(self, table: nn.Embedding, ids: Tensor) -> Tensor:
+        return self.dropout(self.positions(table(ids) * table.embedding_dim**0.5))
+
+    def _initialise(self) -> None:
+        """Xavier uniform (Glorot & Bengio 2010), the packed queries, keys and values being one matrix each."""
+        for module in self.modules():
+            if isinstance(module, nn.Linear):
+                parts = 3 if module.out_features == 3 * module.in_features else 1
+                for matrix in module.weight.chunk(parts):
+                    nn.init.xavier_uniform_(matrix)
+                if module.bias is not None:
+                    nn.init.zeros_(module.bias)
+        for table in (self.source, self.target):
+            nn.init.normal_(table.weight, std=table.embedding_dim**-0.5)
