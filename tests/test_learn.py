@@ -17,7 +17,7 @@ import torch
 from torch import nn
 
 from tfviz import learn
-from tfviz.learn import checkpoint, evaluate, fit, schedule
+from tfviz.learn import checkpoint, evaluate, fit, losses, schedule
 from tfviz.models import GPT
 from tfviz.text import Windows, in_order
 
@@ -61,7 +61,8 @@ def test_fit_learns():
 def test_a_step_by_hand(clip):
     model, other = gpt(dropout=0.0), gpt(dropout=0.0)
     (step,) = train(model, windows(), 1, rate=0.5, optimizer=torch.optim.SGD(model.parameters()), clip=clip)
-    loss = evaluate.next_token(other, windows()[0])
+    total, count = losses.next_token(other, windows()[0])
+    loss = total / count
     loss.backward()
     length = torch.cat([p.grad.flatten() for p in other.parameters()]).norm()
     for mine, by_hand in zip(model.parameters(), other.parameters(), strict=True):
@@ -135,7 +136,8 @@ def test_a_loss_that_is_not_a_number_takes_no_step(tmp_path):
     model, numbers, past = gpt(), itertools.count(), []
 
     def broken(model, batch):
-        return evaluate.next_token(model, batch) * (math.nan if next(numbers) == 3 else 1)
+        total, count = losses.next_token(model, batch)
+        return total * (math.nan if next(numbers) == 3 else 1), count
 
     steps = train(model, windows(), 6, loss=broken, folder=tmp_path, every=2)
     with pytest.raises(FloatingPointError, match=r"at step 3, .*step-000000002"):

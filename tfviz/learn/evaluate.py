@@ -1,37 +1,53 @@
 """How good a model is, in units that can be compared."""
 
 import math
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
-from tfviz.text.batches import Batch
+from tfviz.learn.losses import Loss, next_token
 
-Loss = Callable[[nn.Module, Any], Tensor]
-
-
-def next_token(model: nn.Module, batch: Batch) -> Tensor:
-    """Mean cross-entropy of the next token, in nats."""
-    inputs, targets = batch
-    return functional.cross_entropy(model(inputs).flatten(0, 1).float(), targets.flatten())
+Link = tuple[int, int]  # place in the target, place in the source
 
 
-@torch.no_grad()
-def loss(model: nn.Module, batches: Iterable[Batch]) -> float:
-    """Mean cross-entropy over all tokens of `batches`, in nats a token, without dropout."""
-    was_training, device = model.training, next(model.parameters()).device
+@contextmanager
+def judged(model: nn.Module) -> Iterator[torch.device]:
+    """The model without dropout and gradients while the context lasts; gives its device."""
+    was_training = model.training
     model.eval()
-    total, tokens = 0.0, 0
-    for inputs, targets in batches:
-        total += next_token(model, (inputs.to(device), targets.to(device))).item() * targets.numel()
-        tokens += targets.numel()
-    model.train(was_training)
-    if not tokens:
+    try:
+        with torch.no_grad():
+            yield next(model.parameters()).device
+    finally:
+        model.train(was_training)
+
+
+def loss(model: nn.Module, batches: Iterable[Sequence[Tensor]], loss: Loss = next_token) -> float:
+    """Mean loss over all that is predicted in `batches`, in nats a token, without dropout."""
+    total, count = 0.0, 0
+    with judged(model) as device:
+        for batch in batches:
+            value, number = loss(model, tuple(part.to(device) for part in batch))
+            total, count = total + value.item(), count + number
+    if not count:
         raise ValueError("no batch to measure on")
-    return total / tokens
+    return total / count
+
+
+def accuracy(model: nn.Module, batches: Iterable[Sequence[Tensor]]) -> float:
+    """Share of rows whose likeliest label is theirs; a batch is (what the model takes ..., labels [batch])."""
+    right, count = 0, 0
+    with judged(model) as device:
+        for batch in batches:
+            *inputs, labels = (part.to(device) for part in batch)
+            right += int((model(*inputs).argmax(-1) == labels).sum())
+            count += len(labels)
+    if not count:
+        raise ValueError("no batch to measure on")
+    return right / count
 
 
 def perplexity(nats: float) -> float:
@@ -46,3 +62,65 @@ def bits_per_byte(nats: float, tokens: int, bytes: int) -> float:
     0.5
     """
     return nats / math.log(2) * tokens / bytes
+
+
+def exact(hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    """Share of texts that are the reference, to the letter."""
+    _as_many(hypotheses, references)
+    return sum(one == other for one, other in zip(hypotheses, references)) / len(references)
+
+
+def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> float:
+    """BLEU from 0 to 100 (Papineni et al. 2002) as sacreBLEU counts it: lower-cased, tokenised by 13a (Post 2018).
+
+    >>> round(bleu(["The cat sat on the mat ."], ["the cat sat on the mat."]))
+    100
+    """
+    from sacrebleu.metrics import BLEU
+
+    _as_many(hypotheses, references)
+    return BLEU(lowercase=True, tokenize="13a").corpus_score(list(hypotheses), [list(references)]).score
+
+
+def bleu_by_length(
+    sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str], edges: Sequence[int]
+) -> dict[str, tuple[float, int]]:
+    """BLEU of the sentences whose sources have fewer words than each edge, and how many they are.
+
+    >>> bleu_by_length(["a b c d", "a"], ["w x y z", "q"], ["w x y z", "q r"], edges=[3])
+    {'1-2': (0.0, 1), '3+': (100.0, 1)}
+    """
+    _as_many(hypotheses, references)
+    _as_many(sources, references)
+    found, bounds = {}, [1, *edges, 10**9]
+    for low, high in pairwise(bounds):
+        rows = [row for row, source in enumerate(sources) if low <= len(source.split()) < high]
+        if rows:
+            score = bleu([hypotheses[row] for row in rows], [references[row] for row in rows])
+            found[f"{low}-{high - 1}" if high < 10**9 else f"{low}+"] = (round(score, 1), len(rows))
+    return found
+
+
+def alignment_error_rate(found: Iterable[Link], sure: Iterable[Link], possible: Iterable[Link] = ()) -> float:
+    """1 - (|A and S| + |A and P|) / (|A| + |S|), from 0 to 1 (Och & Ney 2003, section 6.1); what is sure is possible.
+
+    >>> alignment_error_rate([(0, 0), (1, 2)], sure=[(0, 0), (1, 1)])
+    0.5
+    """
+    found, sure = set(found), set(sure)
+    possible = sure | set(possible)
+    if not found and not sure:
+        raise ValueError("there is no link to measure on")
+    return 1 - (len(found & sure) + len(found & possible)) / (len(found) + len(sure))
+
+
+def links(pattern: Tensor, gold: Iterable[Link]) -> set[Link]:
+    """For each target word that gold aligns, the source word a pattern [target source] gives most weight."""
+    return {(row, int(pattern[row].argmax())) for row in {row for row, _ in gold}}
+
+
+def _as_many(hypotheses: Sequence[str], references: Sequence[str]) -> None:
+    if len(hypotheses) != len(references) or not references:
+        raise ValueError(
+            f"there are {len(hypotheses)} texts and {len(references)} references; give as many, at least 1"
+        )

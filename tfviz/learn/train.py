@@ -6,23 +6,17 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
-from tfviz.learn import checkpoint, evaluate
-from tfviz.learn.evaluate import Loss
+from tfviz.learn import checkpoint
+from tfviz.learn.losses import Loss, next_token
 from tfviz.learn.schedule import Schedule, cosine
 from tfviz.learn.trainer import Trainer
 from tfviz.text.batches import chance
-
-
-@runtime_checkable
-class Batches(Protocol):
-    """Batches by number: tuples of tensors whose first axis is the batch."""
-
-    def __getitem__(self, step: int, /) -> tuple[Tensor, ...]: ...
+from tfviz.text.buckets import Batches
 
 
 @dataclass(frozen=True)
@@ -58,11 +52,13 @@ def fit(
     rate: float = 3e-3,
     schedule: Schedule | None = None,
     optimizer: torch.optim.Optimizer | None = None,
-    loss: Loss = evaluate.next_token,
+    loss: Loss = next_token,
     clip: float = 1.0,
     device: str | None = None,
     precision: str | None = None,
     compile: bool = False,
+    accumulate: int = 1,
+    recompute: bool = False,
     folder: str | Path | None = None,
     every: int = 500,
     seed: int = 0,
@@ -76,25 +72,31 @@ def fit(
     one that was not stopped.
 
     Args:
-        batches: `batches[step]` is the batch of that step; see `text.Windows`.
+        batches: `batches[step]` is the batch of that step; see `text.Windows` and `text.Buckets`.
         rate: the top learning rate; `schedule` moves it (default: `cosine()`).
         optimizer: default `adamw(model, rate)`.
-        loss: from model and batch to a scalar.
+        loss: from model and batch to a sum and how much it is a sum of; see `learn.losses`.
         clip: the largest norm of the gradient.
         device: `"cpu"` to stay off the GPU.
         precision: `"float32"` or `"bfloat16"` (weights stay in float32); default: bfloat16 on a GPU that has it.
         compile: let `torch.compile` fuse the training step; the model itself stays as it is.
+        accumulate: take the batch in so many parts, one after the other, and add up their gradients: the memory of
+            a small batch, the step of the large one.
+        recompute: keep only the input of each block and compute the rest again in the backward pass: less memory,
+            about a third more time.
         folder: for checkpoints, every `every` steps, at the end and when the loop is left.
 
     Raises:
         FloatingPointError: the loss or a gradient is not finite. The step is not taken.
         ValueError: `folder` holds a run with other arguments.
     """
-    if steps < 1 or every < 1:
-        raise ValueError(f"steps is {steps} and every is {every}; both must be at least 1")
+    for name, count in {"steps": steps, "every": every, "accumulate": accumulate}.items():
+        if count < 1:
+            raise ValueError(f"{name} is {count}; it must be at least 1")
     if precision not in (None, "float32", "bfloat16"):
         raise ValueError(f"precision is {precision!r}; it can be 'float32' or 'bfloat16'")
-    trainer = Trainer(model, optimizer or adamw(model, rate), loss, clip, device, precision, compile)
+    optimizer = optimizer or adamw(model, rate)
+    trainer = Trainer(model, optimizer, loss, clip, device, precision, compile, accumulate, recompute)
     plan = {"steps": steps, "rate": rate, "seed": seed}
     return _run(trainer, batches, schedule or cosine(), plan, Path(folder) if folder else None, every, progress)
 

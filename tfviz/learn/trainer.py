@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from contextlib import nullcontext
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
 
-from tfviz.learn.evaluate import Loss
+from tfviz.learn.losses import Loss
 
 
 class Trainer:
@@ -24,11 +27,14 @@ class Trainer:
         device: str | None,
         precision: str | None,
         compile: bool,
+        accumulate: int,
+        recompute: bool,
     ):
         self.accelerator = _accelerator(device)
         self.device = self.accelerator.device
         self.is_main = self.accelerator.is_main_process
         self.model, self.plain_optimizer, self.loss, self.clip = model, optimizer, loss, clip
+        self.accumulate, self.recompute = accumulate, recompute
         half = precision == "bfloat16" or (precision is None and _has_bfloat16(self.device))
         self.autocast = torch.autocast(self.device.type, torch.bfloat16) if half else nullcontext()
         self.wrapped, self.optimizer = self.accelerator.prepare(model, optimizer)
@@ -37,24 +43,58 @@ class Trainer:
     def step(self, batch: tuple[Tensor, ...], rate: float) -> tuple[float, int]:
         """One step; returns the loss in nats and the number of tokens in the joint batch."""
         rank, world = self.accelerator.process_index, self.accelerator.num_processes
-        if len(batch[0]) % world:
-            raise ValueError(f"a batch of {len(batch[0])} rows cannot be shared evenly by {world} processes")
-        share = tuple(part[rank::world].to(self.device, non_blocking=True) for part in batch)
+        if len(batch[0]) < world * self.accumulate:
+            parts = f"{world} processes, {self.accumulate} parts each"
+            raise ValueError(f"a batch of {len(batch[0])} rows cannot be shared by {parts}")
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.wrapped.train()
-        with self.autocast:
-            loss = self.loss(self.called, share)
-        self.accelerator.backward(loss)
+        total, count = self._gradients(tuple(part[rank::world] for part in batch))
+        total, count = self.accelerator.reduce(torch.stack([total, total.new_tensor(count)]), "sum")
+        for parameter in self.wrapped.parameters():  # from the sum over predictions to their mean
+            if parameter.grad is not None:
+                parameter.grad.mul_(world / count)
         norm = self.accelerator.clip_grad_norm_(self.wrapped.parameters(), self.clip)
-        mean = self.accelerator.reduce(loss.detach(), "mean")
-        value, length = torch.stack([mean, norm.to(mean)]).tolist()  # both at once: one wait for the GPU
+        value, length = torch.stack([total / count, norm.to(total)]).tolist()  # both at once: one wait for the GPU
         if not (math.isfinite(value) and math.isfinite(length)):
             self.optimizer.zero_grad()
             raise FloatingPointError(f"the loss is {value}, the gradient's norm {length}")
         self.optimizer.step()
         self.optimizer.zero_grad()
         return value, batch[0].numel()
+
+    def _gradients(self, share: tuple[Tensor, ...]) -> tuple[Tensor, int]:
+        """Add up the gradients of the parts of a batch; returns the sum of its loss and how much it predicts."""
+        total, count = torch.zeros((), device=self.device), 0
+        parts = list(zip(*(part.chunk(self.accumulate) for part in share)))
+        for place, part in enumerate(parts):
+            last = place + 1 == len(parts)
+            alone = nullcontext() if last else self.accelerator.no_sync(self.wrapped)
+            with alone, recomputing(self.model) if self.recompute else nullcontext():
+                with self.autocast:
+                    value, number = self.loss(self.called, tuple(x.to(self.device, non_blocking=True) for x in part))
+                self.accelerator.backward(value)
+            total, count = total + value.detach(), count + number
+        return total, count
+
+
+@contextmanager
+def recomputing(model: nn.Module) -> Iterator[None]:
+    """While this lasts, blocks keep only their input and compute the rest again in the backward pass.
+
+    Blocks are the members of a `ModuleList` (Chen et al. 2016, "Training deep nets with sublinear memory cost").
+    """
+    lists = [module for module in model.modules() if isinstance(module, nn.ModuleList)]
+    blocks = [block for blocks in lists for block in blocks]
+    if not blocks:
+        raise ValueError(f"{type(model).__name__} has no nn.ModuleList; there is no block to compute again")
+    for block in blocks:
+        block.forward = partial(checkpoint, block.forward, use_reentrant=False)
+    try:
+        yield
+    finally:
+        for block in blocks:
+            del block.forward
 
 
 def _accelerator(device: str | None) -> Any:

@@ -1,0 +1,149 @@
+"""Text from an encoder-decoder: the likeliest token at each step, or a beam of the likeliest texts."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from tfviz.shapes import Bool, Float, Int
+
+
+@runtime_checkable
+class EncoderDecoder(Protocol):
+    """What the search asks of a model; `models.Transformer` and `models.Seq2Seq` have it.
+
+    The memory is a named tuple of tensors whose first axis is the batch.
+    """
+
+    training: bool
+
+    def encode(self, source: Tensor) -> Any: ...
+
+    def decode(self, target: Tensor, memory: Any) -> Tensor: ...
+
+    def parameters(self) -> Iterator[Tensor]: ...
+
+    def train(self, mode: bool = True) -> Any: ...
+
+
+@dataclass(frozen=True)
+class Beam:
+    """The texts of a search after some steps, best first.
+
+    Attributes:
+        texts: their ids so far, from the token for the beginning on; 0 after an end.
+        sums: logarithms of their probabilities, in nats.
+        ended: whether the end token has come.
+        lengths: tokens after the beginning, the end token included.
+        parents: the place each text's beginning had in the beam one step before.
+        alpha: exponent of the length penalty.
+    """
+
+    texts: Int[Tensor, "batch width position"]
+    sums: Float[Tensor, "batch width"]
+    ended: Bool[Tensor, "batch width"]
+    lengths: Int[Tensor, "batch width"]
+    parents: Int[Tensor, "batch width"]
+    alpha: float = 0.0
+
+    @property
+    def scores(self) -> Float[Tensor, "batch width"]:
+        """What texts are ranked by: the sums over the length penalty."""
+        return self.sums / penalty(self.lengths, self.alpha)
+
+    def ids(self, row: int, rank: int = 0) -> Int[Tensor, "_"]:
+        """One text without the tokens for beginning and end."""
+        length = int(self.lengths[row, rank]) - int(self.ended[row, rank])
+        return self.texts[row, rank, 1 : length + 1]
+
+
+def penalty(length: Int[Tensor, "*any"], alpha: float) -> Float[Tensor, "*any"]:
+    """((5 + length) / 6)^alpha: what logarithms are divided by, so that long texts stand a chance (Wu et al. 2016, 7).
+
+    >>> penalty(torch.tensor([1, 7]), alpha=1.0)
+    tensor([1., 2.])
+    """
+    return ((5 + length) / 6) ** alpha
+
+
+def steps(
+    model: EncoderDecoder,
+    source: Int[Tensor, "batch source"],
+    *,
+    bos: int,
+    eos: int,
+    width: int = 5,
+    alpha: float = 1.0,
+    length: int = 100,
+) -> Iterator[Beam]:
+    """Search for the best texts of each row of `source`; yields the beam after each step, until all texts have ended.
+
+    In each step every text goes on with every token, and the best `width` of all remain (Sutskever et al. 2014,
+    section 3.2); a text that has ended stays as it is, and what others score must beat it.
+
+    Args:
+        source: padded with 0.
+        width: how many texts are kept; 1 is greedy search.
+        alpha: exponent of the length penalty; with 0 there is none, and short texts win.
+        length: the most tokens of a text, its end token included.
+    """
+    if width < 1 or length < 1:
+        raise ValueError(f"width is {width} and length is {length}; both must be at least 1")
+    was_training = model.training
+    model.train(False)
+    try:
+        source = source.to(next(model.parameters()).device)
+        with torch.inference_mode():
+            memory = model.encode(source)
+            memory = type(memory)(*(part.repeat_interleave(width, dim=0) for part in memory))
+        beam = _start(source, bos, width, alpha)
+        for _ in range(length):
+            with torch.inference_mode():
+                logits = model.decode(beam.texts.flatten(0, 1), memory)[:, -1]
+                beam = _step(beam, logits.float().log_softmax(-1).unflatten(0, beam.sums.shape), eos)
+            yield beam
+            if beam.ended.all():
+                break
+    finally:
+        model.train(was_training)
+
+
+def search(model: EncoderDecoder, source: Int[Tensor, "batch source"], **how) -> Beam:
+    """The best texts for each row of `source`; `how` goes to `steps`."""
+    for beam in steps(model, source, **how):
+        found = beam
+    return found
+
+
+def greedy(model: EncoderDecoder, source: Int[Tensor, "batch source"], **how) -> Beam:
+    """The text that takes the likeliest token at each step, for each row of `source`; `how` goes to `steps`."""
+    return search(model, source, width=1, alpha=0.0, **how)
+
+
+def _start(source: Tensor, bos: int, width: int, alpha: float) -> Beam:
+    none = torch.zeros(len(source), width, dtype=torch.long, device=source.device)
+    sums = torch.full(none.shape, -torch.inf, device=source.device)
+    sums[:, 0] = 0.0  # all texts are the same at first: only one may count
+    return Beam(none.unsqueeze(-1) + bos, sums, none.bool(), none, none, alpha)
+
+
+def _step(beam: Beam, logs: Float[Tensor, "batch width vocab"], eos: int) -> Beam:
+    """The best of all continuations, given the logarithms of the probabilities of the next token."""
+    width, vocab = logs.shape[1:]
+    stays = torch.full_like(logs[0, 0], -torch.inf)
+    stays[0] = 0.0  # what has ended goes on with padding, for nothing
+    sums = beam.sums.unsqueeze(-1) + torch.where(beam.ended.unsqueeze(-1), stays, logs)
+    lengths = beam.lengths + ~beam.ended
+    best = (sums / penalty(lengths, beam.alpha).unsqueeze(-1)).flatten(1).topk(width).indices
+    parents, tokens = best // vocab, best % vocab
+    texts = beam.texts.gather(1, parents.unsqueeze(-1).expand(-1, -1, beam.texts.shape[-1]))
+    return replace(
+        beam,
+        texts=torch.cat((texts, tokens.unsqueeze(-1)), dim=-1),
+        sums=sums.flatten(1).gather(1, best),
+        ended=beam.ended.gather(1, parents) | (tokens == eos),
+        lengths=lengths.gather(1, parents),
+        parents=parents,
+    )

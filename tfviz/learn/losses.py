@@ -1,0 +1,116 @@
+"""What training makes small: from a model and a batch to a sum over what is predicted, and how much that is.
+
+The sum and the count, rather than their quotient, so that ragged batches, accumulated gradients and several
+processes weigh every prediction alike.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+Loss = Callable[[nn.Module, Any], tuple[Tensor, int]]
+PAD = 0  # nothing is predicted where the target is padding
+
+
+def next_token(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
+    """Cross-entropy of the next token, in nats; the batch is (inputs, targets), both [batch position]."""
+    inputs, targets = batch
+    return _everywhere(model(inputs), targets)
+
+
+def translation(smoothing: float = 0.0) -> Loss:
+    """Cross-entropy of each target token after those before it (teacher forcing), in nats.
+
+    The batch is (source, target), padded with 0; the target has a token for the beginning and one for the end.
+
+    Args:
+        smoothing: share of the probability that is asked for all tokens alike (Szegedy et al. 2016, section 7).
+    """
+
+    def loss(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
+        source, target = batch
+        logits, wanted = model(source, target[:, :-1]), target[:, 1:]
+        return _where_given(logits, wanted, smoothing)
+
+    return loss
+
+
+def label(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
+    """Cross-entropy of one label a row, in nats; the batch is (what the model takes ..., labels [batch])."""
+    *inputs, labels = batch
+    return functional.cross_entropy(model(*inputs).float(), labels, reduction="sum"), len(labels)
+
+
+def masked(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
+    """Cross-entropy of the hidden tokens, in nats, and, where the batch has it, of whether sentences follow.
+
+    The batch is (ids, targets) or (ids, targets, segments, follows). Of two losses the count is that of the tokens;
+    the mean of the second is added to the mean of the first (Devlin et al. 2019, appendix A.2).
+    """
+    ids, targets, *pairs = batch
+    hidden = targets != PAD
+    guess = model(ids, pairs[0] if pairs else None, hidden)
+    total, count = functional.cross_entropy(guess.tokens.float(), targets[hidden], reduction="sum"), int(hidden.sum())
+    if pairs:
+        total = total + count * functional.cross_entropy(guess.follows.float(), pairs[1])
+    return total, count
+
+
+class Carried:
+    """`next_token` for models with a memory: each stream of text goes on with what the segment before left behind.
+
+    The batch is (inputs, targets, streams), from `text.Streams`. The memory lives here and not in a checkpoint: a run
+    that was stopped goes on with an empty one.
+    """
+
+    def __init__(self) -> None:
+        self.memories: dict[tuple[int, ...], list[Tensor]] = {}
+
+    def __call__(self, model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
+        inputs, targets, streams = batch
+        logits = model(inputs, self.memories.setdefault(tuple(streams.tolist()), []))
+        return functional.cross_entropy(
+            logits.flatten(0, 1).float(), targets.flatten(), reduction="sum"
+        ), targets.numel()
+
+
+def scheduled(share: float, smoothing: float = 0.0) -> Loss:
+    """`translation`, but some of the target tokens that are fed back are the model's own guesses (exposure bias).
+
+    A first pass, without gradients, guesses each token from the true ones before it; then each fed-back token is
+    replaced by its guess with probability `share` (Bengio et al. 2015, in the two passes of Mihaylova & Martins 2019,
+    which need no loop over steps).
+    """
+    if not 0 <= share <= 1:
+        raise ValueError(f"share is {share}; it must lie between 0 and 1")
+
+    def loss(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
+        source, target = batch
+        given, wanted = target[:, :-1].clone(), target[:, 1:]
+        with torch.no_grad():
+            guesses = model(source, given).argmax(-1)[:, :-1]
+        own = (torch.rand(guesses.shape, device=given.device) < share) & (given[:, 1:] != PAD)
+        given[:, 1:] = torch.where(own, guesses, given[:, 1:])
+        return _where_given(model(source, given), wanted, smoothing)
+
+    return loss
+
+
+def squared(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
+    """Squared error; the batch is (what the model takes ..., values [batch])."""
+    *inputs, values = batch
+    return (model(*inputs).float() - values).square().sum(), len(values)
+
+
+def _everywhere(logits: Tensor, targets: Tensor) -> tuple[Tensor, int]:
+    return functional.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), reduction="sum"), targets.numel()
+
+
+def _where_given(logits: Tensor, targets: Tensor, smoothing: float = 0.0) -> tuple[Tensor, int]:
+    total = functional.cross_entropy(
+        logits.flatten(0, 1), targets.flatten(), ignore_index=PAD, reduction="sum", label_smoothing=smoothing
+    )
+    return total, int((targets != PAD).sum())
