@@ -2,5 +2,6 @@
 
 from tfviz.generate import beam
 from tfviz.generate.sample import GREEDY, Sampler, ids, stream, text
+from tfviz.generate.translate import translate
 
-__all__ = ["GREEDY", "Sampler", "beam", "ids", "stream", "text"]
+__all__ = ["GREEDY", "Sampler", "beam", "ids", "stream", "text", "translate"]

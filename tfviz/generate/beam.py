@@ -95,12 +95,12 @@ def steps(
     model.train(False)
     try:
         source = source.to(next(model.parameters()).device)
-        with torch.inference_mode():
+        with torch.no_grad():  # not inference_mode: what comes out, and what positions keep, may meet gradients later
             memory = model.encode(source)
             memory = type(memory)(*(part.repeat_interleave(width, dim=0) for part in memory))
         beam = _start(source, bos, width, alpha)
         for _ in range(length):
-            with torch.inference_mode():
+            with torch.no_grad():
                 logits = model.decode(beam.texts.flatten(0, 1), memory)[:, -1]
                 beam = _step(beam, logits.float().log_softmax(-1).unflatten(0, beam.sums.shape), eos)
             yield beam

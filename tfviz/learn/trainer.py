@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
+from tfviz.learn import memory
 from tfviz.learn.losses import Loss
 
 
@@ -33,6 +34,8 @@ class Trainer:
         self.accelerator = _accelerator(device)
         self.device = self.accelerator.device
         self.is_main = self.accelerator.is_main_process
+        if self.device.type == "cpu":
+            memory.keep()
         self.model, self.plain_optimizer, self.loss, self.clip = model, optimizer, loss, clip
         self.accumulate, self.recompute = accumulate, recompute
         half = precision == "bfloat16" or (precision is None and _has_bfloat16(self.device))
@@ -42,20 +45,21 @@ class Trainer:
 
     def step(self, batch: tuple[Tensor, ...], rate: float) -> tuple[float, int]:
         """One step; returns the loss in nats and the number of tokens in the joint batch."""
-        rank, world = self.accelerator.process_index, self.accelerator.num_processes
-        if len(batch[0]) < world * self.accumulate:
-            parts = f"{world} processes, {self.accumulate} parts each"
-            raise ValueError(f"a batch of {len(batch[0])} rows cannot be shared by {parts}")
         for group in self.optimizer.param_groups:
             group["lr"] = rate
         self.wrapped.train()
-        total, count = self._gradients(tuple(part[rank::world] for part in batch))
+        total, count = self._gradients(batch)
+        world = self.accelerator.num_processes
         total, count = self.accelerator.reduce(torch.stack([total, total.new_tensor(count)]), "sum")
         for parameter in self.wrapped.parameters():  # from the sum over predictions to their mean
             if parameter.grad is not None:
                 parameter.grad.mul_(world / count)
         norm = self.accelerator.clip_grad_norm_(self.wrapped.parameters(), self.clip)
-        value, length = torch.stack([total / count, norm.to(total)]).tolist()  # both at once: one wait for the GPU
+        norm = norm.full_tensor() if hasattr(norm, "full_tensor") else norm
+        value, length, predicted = torch.stack([total / count, norm.to(total), count]).tolist()  # one wait for the GPU
+        if not predicted:
+            self.optimizer.zero_grad()
+            raise ValueError("the batch asks for nothing: all its targets are padding")
         if not (math.isfinite(value) and math.isfinite(length)):
             self.optimizer.zero_grad()
             raise FloatingPointError(f"the loss is {value}, the gradient's norm {length}")
@@ -63,18 +67,22 @@ class Trainer:
         self.optimizer.zero_grad()
         return value, batch[0].numel()
 
-    def _gradients(self, share: tuple[Tensor, ...]) -> tuple[Tensor, int]:
-        """Add up the gradients of the parts of a batch; returns the sum of its loss and how much it predicts."""
+    def _gradients(self, batch: tuple[Tensor, ...]) -> tuple[Tensor, int]:
+        """Add up the gradients of this process's rows, part by part; returns the sum of the loss and its count."""
+        rank, world, rows = self.accelerator.process_index, self.accelerator.num_processes, len(batch[0])
+        number = max(1, min(self.accumulate, rows // world))  # the same in all processes, which wait for each other
+        share = (part[rank % rows :: world].tensor_split(number) for part in batch)
+        weight = float(rank < rows)  # a process without a row repeats one, for nothing
         total, count = torch.zeros((), device=self.device), 0
-        parts = list(zip(*(part.chunk(self.accumulate) for part in share)))
+        parts = list(zip(*share))
         for place, part in enumerate(parts):
-            last = place + 1 == len(parts)
+            last = place + 1 == number
             alone = nullcontext() if last else self.accelerator.no_sync(self.wrapped)
             with alone, recomputing(self.model) if self.recompute else nullcontext():
                 with self.autocast:
-                    value, number = self.loss(self.called, tuple(x.to(self.device, non_blocking=True) for x in part))
-                self.accelerator.backward(value)
-            total, count = total + value.detach(), count + number
+                    value, found = self.loss(self.called, tuple(x.to(self.device, non_blocking=True) for x in part))
+                self.accelerator.backward(value * weight)
+            total, count = total + value.detach() * weight, count + found * (rank < rows)
         return total, count
 
 

@@ -1,6 +1,6 @@
 """The systems, one file each; each reads as its paper's figure."""
 
-from tfviz.models import classifier
+from tfviz.models import classifier, pretrained
 from tfviz.models.basic import SelfAttention
 from tfviz.models.bert import BERT, BERTClassifier
 from tfviz.models.classifier import Classifier
@@ -31,4 +31,5 @@ __all__ = [
     "Transformer",
     "TransformerXL",
     "classifier",
+    "pretrained",
 ]

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tfviz.layers import Block, DecoderBlock, masks, positions, pre_norm
+from tfviz.layers import Block, DecoderBlock, MultiHead, masks, positions, pre_norm
 from tfviz.layers.blocks import Activation, Residual
 from tfviz.shapes import Bool, Float, Int
 
@@ -86,10 +86,10 @@ class Transformer(nn.Module):
 
     def _initialise(self) -> None:
         """Xavier uniform (Glorot & Bengio 2010), the packed queries, keys and values being one matrix each."""
+        packed = {module.in_proj for module in self.modules() if isinstance(module, MultiHead)}
         for module in self.modules():
             if isinstance(module, nn.Linear):
-                parts = 3 if module.out_features == 3 * module.in_features else 1
-                for matrix in module.weight.chunk(parts):
+                for matrix in module.weight.chunk(3 if module in packed else 1):
                     nn.init.xavier_uniform_(matrix)
                 if module.bias is not None:
                     nn.init.zeros_(module.bias)

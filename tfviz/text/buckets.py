@@ -50,7 +50,7 @@ class Buckets:
         tokens: the most tokens in a batch, padding included, counted in its longest column.
 
     Raises:
-        ValueError: columns of unequal length; an empty row; a row longer than `tokens`.
+        ValueError: columns of unequal length or with no row; no column of ids; an empty row; one longer than `tokens`.
 
     >>> rows = [torch.arange(1, n) for n in (3, 6, 3, 7)]
     >>> [batch[0].shape for batch in Buckets(rows, tokens=12, seed=1).in_order()]
@@ -64,6 +64,8 @@ class Buckets:
             )
         self.columns, self.seed = columns, seed
         ragged = [column for column in columns if not isinstance(column, Tensor)]
+        if not ragged or not len(ragged[0]):
+            raise ValueError("there is nothing to sort by length: one column must be a list of rows of ids, not empty")
         self.lengths = torch.tensor([max(map(len, row)) for row in zip(*ragged)])
         for column in ragged:
             empty = next((place for place, row in enumerate(column) if len(row) == 0), None)
@@ -119,7 +121,8 @@ class Masked:
 
     Of the tokens, 15 % are to be guessed; of these 80 % are replaced by `[MASK]`, 10 % by another token, and 10 % stay
     (Devlin et al. 2019, section 3.1). `masked[step]` is (ids, targets, ...): targets are 0, `[PAD]`, where nothing is
-    to be guessed, and what else is in a batch, such as segments, follows as it is. Special tokens are never hidden.
+    to be guessed, and what else is in a batch, such as segments, follows as it is. Special tokens are never hidden;
+    in a batch of other tokens at least one is to be guessed.
 
     Args:
         batches: `batches[step][0]` are ids of a vocabulary whose first tokens are the special ones.
@@ -130,12 +133,15 @@ class Masked:
     def __init__(self, batches: Batches, vocab: int, *, share: float = 0.15, seed: int = 0):
         if not 0 < share < 1:
             raise ValueError(f"share is {share}; it must lie between 0 and 1")
+        if vocab <= len(SPECIALS):
+            raise ValueError(f"vocab is {vocab}; it counts {len(SPECIALS)} special tokens, and there must be others")
         self.batches, self.vocab, self.share, self.seed = batches, vocab, share, seed
 
     def __getitem__(self, step: int) -> tuple[Tensor, ...]:
         ids, *rest = self.batches[step]
         draw = torch.Generator().manual_seed(chance(self.seed, step))
-        chosen = (torch.rand(ids.shape, generator=draw) < self.share) & (ids >= len(SPECIALS))
+        lots = torch.rand(ids.shape, generator=draw).masked_fill(ids < len(SPECIALS), 2)  # 2: never chosen
+        chosen = lots <= lots.min().clamp(self.share, 1)
         how = torch.rand(ids.shape, generator=draw)
         others = torch.randint(len(SPECIALS), self.vocab, ids.shape, generator=draw)
         shown = torch.where(chosen & (how < 0.8), MASK, ids)
@@ -149,11 +155,14 @@ def sentence_pairs(
     """Rows `[CLS] first [SEP] second [SEP]`, their segments (0 or 1), and whether the second follows the first.
 
     Half of the second sentences are those that follow in the document, half come from another one (Devlin et al.
-    2019, section 3.1). Pairs longer than `length` tokens lose the end of the longer sentence.
+    2019, section 3.1). Pairs longer than `length` tokens lose the end of the longer sentence, then of both.
 
     Args:
         documents: the ids of their sentences; at least two documents, and two sentences in one of them.
     """
+    if length < 5:
+        raise ValueError(f"length is {length}; three special tokens and one of each sentence need 5")
+    documents = [document for document in documents if len(document)]
     if len(documents) < 2:
         raise ValueError(f"there are {len(documents)} documents; a sentence that does not follow needs a second one")
     draw = random.Random(seed)
@@ -174,5 +183,5 @@ def sentence_pairs(
 
 
 def _cut(first: Tensor, second: Tensor, length: int) -> tuple[Tensor, Tensor]:
-    room = max(length - min(len(first), len(second)), length // 2)
-    return first[: max(room, length - len(second))], second[: max(room, length - len(first))]
+    second = second[: max(length - len(first), length // 2)]
+    return first[: length - len(second)], second

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,17 +16,20 @@ from tfviz.text.tokens import SIGNS
 
 SPECIALS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[CLS]", "[SEP]", "[MASK]")
 PAD, UNK, BOS, EOS, CLS, SEP, MASK = range(len(SPECIALS))  # their ids, in every vocabulary built here
+Ids = Iterable[int] | Tensor
 
 
 class Subwords:
     """Text to ids and back through a `tokenizers.Tokenizer`.
 
     Build one with `bpe`, `wordpiece`, `whole_words` or `letters`, or `load` one from a `tokenizer.json`. Encoding
-    adds no special token; `vocab["[MASK]"]` is the id of one.
+    adds no special token, and "[MASK]" in a text is six characters; `vocab["[MASK]"]` is the id of the special token.
     """
 
     def __init__(self, tokenizer: Any):
         self.tokenizer = tokenizer
+        tokenizer.encode_special_tokens = True  # as text; a file does not keep this
+        self._on_bytes = tokenizer.decoder is not None and tokenizer.decoder.decode(["Ġ"]) == " "
 
     def __len__(self) -> int:
         return self.tokenizer.get_vocab_size()
@@ -48,32 +53,51 @@ class Subwords:
         rows = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
         return [torch.tensor(row.ids, dtype=torch.long) for row in rows]
 
-    def decode(self, ids: Iterable[int]) -> str:
+    def decode(self, ids: Ids) -> str:
         """The text of these ids, without special tokens."""
         return self.tokenizer.decode([int(index) for index in ids], skip_special_tokens=True)
 
-    def pieces(self, ids: Iterable[int]) -> Iterator[str]:
+    def pieces(self, ids: Ids) -> Iterator[str]:
         """The text of ids that come one by one, as soon as it is known."""
         from tokenizers.decoders import DecodeStream
 
-        stream = DecodeStream(skip_special_tokens=True)
-        yield from (piece for index in ids if (piece := stream.step(self.tokenizer, int(index))))
+        stream, seen, given = DecodeStream(skip_special_tokens=True), list[int](), 0
+        for index in map(int, ids):
+            seen.append(index)
+            if piece := stream.step(self.tokenizer, index):
+                given += len(piece)
+                yield piece
+        yield from filter(None, [self.decode(seen)[given:]])  # bytes of a character that never became whole
 
-    def words(self, ids: Iterable[int]) -> list[str]:
+    def words(self, ids: Ids) -> list[str]:
         """One visible sign for each id, for the axes of a picture; a space is `␣`, and `##` goes on with a word."""
-        return [_visible(self.tokenizer.id_to_token(int(index))) for index in ids]
+        return [self._visible(self.tokenizer.id_to_token(int(index))) for index in ids]
 
     def spans(self, text: str) -> list[int]:
-        """The number of the word that each token of `text` is a piece of, words being set apart by white space."""
+        """The number of the word that each token of `text` is a piece of, words being set apart by white space.
+
+        A token of white space counts to the word before it, or to the first.
+        """
+        starts = [word.start() for word in re.finditer(r"\S+", text)]
         offsets = self.tokenizer.encode(text, add_special_tokens=False).offsets
-        return [len(text[: max(start, stop - 1) + 1].split()) - 1 for start, stop in offsets]
+        return [max(0, bisect(starts, max(start, stop - 1)) - 1) for start, stop in offsets]
 
     def merges(self) -> list[tuple[str, str]]:
         """The pairs that byte-pair encoding joined, in the order it learned them; readable as `words` are."""
         import json
 
         pairs = json.loads(self.tokenizer.to_str())["model"].get("merges", [])
-        return [(_visible(left), _visible(right)) for left, right in pairs]
+        return [(self._visible(left), self._visible(right)) for left, right in pairs]
+
+    def _visible(self, token: str) -> str:
+        """A token as text where that can be seen, else its bytes in hexadecimal digits."""
+        on_bytes = self._on_bytes and all(sign in _BYTES for sign in token)
+        raw = bytes(_BYTES[sign] for sign in token) if on_bytes else token.encode()
+        try:
+            shown = "".join(SIGNS.get(sign, sign) for sign in raw.decode())
+        except UnicodeDecodeError:
+            return raw.hex(" ")
+        return shown if any(map(str.isprintable, shown)) else raw.hex(" ")
 
     def save(self, path: str | Path) -> None:
         """Write `tokenizer.json`, which any other library on `tokenizers` reads."""
@@ -84,8 +108,7 @@ class Subwords:
         """A vocabulary from a `tokenizer.json`, or from a folder that has one."""
         from tokenizers import Tokenizer
 
-        path = Path(path)
-        file = path / "tokenizer.json" if path.is_dir() else path
+        file = Path(path, "tokenizer.json") if Path(path).is_dir() else Path(path)
         if not file.is_file():
             raise FileNotFoundError(f"there is no tokenizer at {file}; it is a file tokenizer.json")
         return cls(Tokenizer.from_file(str(file)))
@@ -110,14 +133,21 @@ def bpe(texts: Iterable[str], size: int = 8000, *, lower: bool = False) -> Subwo
 
 
 def wordpiece(texts: Iterable[str], size: int = 8000, *, lower: bool = True) -> Subwords:
-    """WordPiece as in BERT (Devlin et al. 2019): words and signs, in pieces that begin with `##` inside a word."""
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+    """WordPiece as in BERT (Devlin et al. 2019): words and signs, in pieces that begin with `##` inside a word.
 
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))  # type: ignore[call-arg]
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lower)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.decoder = decoders.WordPiece()
-    return _train(tokenizer, trainers.WordPieceTrainer(**_asked(size)), texts)
+    `size` counts the special tokens and every letter, alone and inside a word; `lower` takes accents away, too.
+    """
+    from tokenizers import models, trainers
+
+    texts, rules = _given(texts), _bert(models.WordPiece(), lower)
+    alone, inside = _alphabet(rules, texts)
+    asked = _asked(size, len(alone) + len(inside))
+    # The trainer numbers letters inside words as its hash table has them, another way each time, unless "special"
+    asked["special_tokens"] += [f"##{letter}" for letter in inside]
+    rules.train_from_iterator(texts, trainers.WordPieceTrainer(**asked))
+    tokenizer = _bert(models.WordPiece(rules.get_vocab(), unk_token="[UNK]"), lower)
+    tokenizer.add_special_tokens(list(SPECIALS))
+    return Subwords(tokenizer)
 
 
 def whole_words(texts: Iterable[str], size: int = 30_000, *, lower: bool = False) -> Subwords:
@@ -135,7 +165,7 @@ def letters(texts: Iterable[str], size: int = 1000) -> Subwords:
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex("(?s)."), "isolated")
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
     tokenizer.decoder = decoders.Fuse()
     return _train(tokenizer, trainers.WordLevelTrainer(**_asked(size)), texts)
 
@@ -147,23 +177,37 @@ def _asked(size: int, needed: int = 0) -> dict[str, Any]:
     return {"vocab_size": size, "special_tokens": list(SPECIALS), "show_progress": False}
 
 
-def _train(tokenizer: Any, trainer: Any, texts: Iterable[str]) -> Subwords:
+def _given(texts: Iterable[str]) -> list[str]:
     texts = [texts] if isinstance(texts, str) else list(texts)
     if not any(text.strip() for text in texts):
         raise ValueError("there is no text to build a vocabulary of")
-    tokenizer.train_from_iterator(texts, trainer)
+    return texts
+
+
+def _train(tokenizer: Any, trainer: Any, texts: Iterable[str]) -> Subwords:
+    tokenizer.train_from_iterator(_given(texts), trainer)
     return Subwords(tokenizer)
 
 
-def _visible(token: str) -> str:
-    """A byte-level token as its text where that is UTF-8, else as hexadecimal digits."""
-    if token in SPECIALS or token.startswith("##") or not all(sign in _BYTES for sign in token):
-        return "".join(SIGNS.get(sign, sign) for sign in token)
-    raw = bytes(_BYTES[sign] for sign in token)
-    try:
-        return "".join(SIGNS.get(sign, sign) for sign in raw.decode())
-    except UnicodeDecodeError:
-        return raw.hex(" ")
+def _bert(model: Any, lower: bool) -> Any:
+    """A tokenizer that cleans and splits text as BERT does."""
+    from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers
+
+    tokenizer = Tokenizer(model)
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lower)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.decoder = decoders.WordPiece()
+    return tokenizer
+
+
+def _alphabet(rules: Any, texts: Iterable[str]) -> tuple[list[str], list[str]]:
+    """The letters of which words are made, and those among them that can stand inside one."""
+
+    def words(text: str) -> list[tuple]:
+        return rules.pre_tokenizer.pre_tokenize_str(rules.normalizer.normalize_str(text))
+
+    letters = sorted({letter for given in set().union(*texts) for word, _ in words(given) for letter in word})
+    return letters, [letter for letter in letters if len(words("a" + letter)) == 1]
 
 
 def _byte_signs() -> dict[str, int]:

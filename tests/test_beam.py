@@ -1,0 +1,369 @@
+"""Beam search: what is found, what it scores, and what is left as it was."""
+
+from copy import deepcopy
+from functools import cache, partial
+from itertools import pairwise
+from math import inf, log
+from typing import NamedTuple
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from tfviz.generate import beam
+from tfviz.layers import Additive, Dot, positions
+from tfviz.learn import losses
+from tfviz.models import Seq2Seq, Transformer
+
+BOS, EOS = 1, 2
+MODELS = {
+    "transformer": partial(Transformer, context=12, layers=2, heads=3, dim=12, inner=10),
+    "rotary": partial(Transformer, context=4, layers=1, heads=3, dim=12, positions=positions.Rotary),
+    "seq2seq": partial(Seq2Seq, dim=6, hidden=14),
+    "additive": partial(Seq2Seq, attention=Additive, dim=6, hidden=14),
+    "dot": partial(Seq2Seq, attention=Dot, dim=6, hidden=14),
+}
+models = pytest.mark.parametrize("name", MODELS)
+alphas = pytest.mark.parametrize("alpha", [0.0, 1.0])
+
+
+@cache
+def half_taught(name):
+    """A model that has begun to learn to say which remainder modulo 4 each token of the source has."""
+    torch.manual_seed(11)
+    model = MODELS[name](11, 7, dropout=0.5).eval()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.02)
+    for step in range(50):
+        source = some_sources(12, 6, seed=100 + step)
+        said = torch.where(source == 0, 0, source % 4 + 3)
+        target = functional.pad(said, (1, 1)).scatter(1, (source != 0).sum(1, keepdim=True) + 1, EOS)
+        target[:, 0] = BOS
+        total, count = losses.translation(0.2)(model, (source, target))
+        optimizer.zero_grad()
+        (total / count).backward()
+        optimizer.step()
+    return model
+
+
+def model_of(name):
+    return deepcopy(half_taught(name))
+
+
+def some_sources(batch=5, length=6, seed=3):
+    """Texts of `length` tokens, one less, and so on."""
+    ids = torch.randint(3, 11, (batch, length), generator=torch.Generator().manual_seed(seed))
+    return ids * (torch.arange(length) < length - torch.arange(batch)[:, None] % length)
+
+
+def search(model, source, **how):
+    return beam.search(model, source, **{"bos": BOS, "eos": EOS, **how})
+
+
+def log_chance(model, row, text):
+    """What the model gives a text of ids, token by token, with nothing but `forward`."""
+    total = 0.0
+    for place in range(1, len(text)):
+        logits = model(row[None], torch.tensor([text[:place]]))[0, -1]
+        total += logits.double().log_softmax(-1)[text[place]].item()
+    return total
+
+
+def whole(found, row, rank):
+    """A text from its beginning to its end, both tokens included."""
+    return found.texts[row, rank, : found.lengths[row, rank] + 1].tolist()
+
+
+class Row(NamedTuple):
+    first: Tensor
+
+
+class Known(nn.Module):
+    """P(next | source, text) from a function, and the number of calls of either half."""
+
+    def __init__(self, chances, vocab):
+        super().__init__()
+        self.chances, self.vocab, self.calls = chances, vocab, [0, 0]
+        self.register_parameter("any", nn.Parameter(torch.zeros(())))
+
+    def encode(self, source):
+        self.calls[0] += 1
+        return Row(source[:, 0])
+
+    def decode(self, target, memory):
+        self.calls[1] += 1
+        rows = zip(target.tolist(), memory.first.tolist(), strict=True)
+        given = [[self.chances(source, tuple(text[: end + 1])) for end in range(len(text))] for text, source in rows]
+        return torch.tensor(given).log()
+
+
+def tabled(table, vocab):
+    """The chances of the tokens that follow a text; after texts that are not in the table, the end."""
+
+    def chances(source, text):
+        following = table.get(text[1:], {EOS: 1.0})
+        return [following.get(token, 0.0) for token in range(vocab)]
+
+    return Known(chances, vocab)
+
+
+def drawn(vocab):
+    """Chances drawn once for each source and text; the end grows likelier with the length."""
+
+    def chances(source, text):
+        draw = torch.Generator().manual_seed(hash((source, text)) % 2**31)
+        logits = 2 * torch.randn(vocab, generator=draw)
+        logits[EOS] += len(text) - 3
+        return logits.softmax(-1).tolist()
+
+    return Known(chances, vocab)
+
+
+def every_text(model, source, length):
+    """All texts up to `length` tokens, ended or cut, and the logarithms of their probabilities."""
+    open_texts, texts = {(BOS,): 0.0}, {}
+    for _ in range(length):
+        longer = {
+            (*text, token): total + log(chance)
+            for text, total in open_texts.items()
+            for token, chance in enumerate(model.chances(source, text))
+        }
+        texts |= {text: total for text, total in longer.items() if text[-1] == EOS}
+        open_texts = {text: total for text, total in longer.items() if text[-1] != EOS}
+    return texts | open_texts
+
+
+def scored(total, text, alpha):
+    return total / ((5 + len(text) - 1) / 6) ** alpha
+
+
+@alphas
+@pytest.mark.parametrize("more", [0, 9])
+def test_a_beam_as_wide_as_all_texts_ranks_them_all(alpha, more):
+    model, source = drawn(vocab=4), torch.tensor([[5], [3], [9]])
+    expected = [every_text(model, row, length=4) for row in (5, 3, 9)]
+    count = 1 + 3 + 9 + 27 + 81
+    found = search(model, source, width=count + more, alpha=alpha, length=4)
+    for row, texts in enumerate(expected):
+        ranked = sorted(texts, key=lambda text: -scored(texts[text], text, alpha))
+        assert len(ranked) == count
+        assert [tuple(whole(found, row, rank)) for rank in range(count)] == ranked
+        sums = torch.tensor([texts[text] for text in ranked])
+        torch.testing.assert_close(found.sums[row, :count], sums, rtol=1e-5, atol=1e-5)
+        scores = torch.tensor([scored(texts[text], text, alpha) for text in ranked])
+        torch.testing.assert_close(found.scores[row, :count], scores, rtol=1e-5, atol=1e-5)
+    assert (found.sums[:, count:] == -inf).all()
+    assert found.ended[:, :count].sum().item() == 3 * (1 + 3 + 9 + 27)
+    assert model.calls == [1, 4]
+
+
+def test_the_length_penalty_changes_what_is_best():
+    model = tabled({(): {EOS: 0.3, 3: 0.7}, (3,): {EOS: 0.1, 3: 0.5, 4: 0.4}, (3, 3): {4: 0.8, EOS: 0.2}}, vocab=5)
+    source = torch.tensor([[7]])
+    best = {alpha: search(model, source, width=5, alpha=alpha) for alpha in (0.0, 1.0)}
+    assert best[0.0].ids(0).tolist() == []  # 0.3
+    assert best[1.0].ids(0).tolist() == [3, 3, 4]  # 0.7 x 0.5 x 0.8 = 0.28
+    assert best[1.0].scores[0, 0].item() == pytest.approx(log(0.28) / 1.5)
+    assert best[0.0].scores[0, 0].item() == pytest.approx(log(0.3))
+
+
+GARDEN = {  # the likelier beginning leads to the less likely text
+    (): {3: 0.6, 4: 0.4},
+    (3,): {3: 0.3, 4: 0.4, EOS: 0.3},
+    (4,): {5: 0.9, EOS: 0.1},
+}
+
+
+def test_greedy_is_led_astray_where_a_beam_is_not():
+    model, source = tabled(GARDEN, vocab=6), torch.tensor([[7], [8]])
+    greedy, wide = beam.greedy(model, source, bos=BOS, eos=EOS), search(model, source, width=2, alpha=0.0)
+    for row in range(2):
+        assert greedy.ids(row).tolist() == [3, 4]
+        assert [wide.ids(row, rank).tolist() for rank in range(2)] == [[4, 5], [3, 4]]
+    assert greedy.sums.exp().flatten().tolist() == pytest.approx([0.24] * 2)
+    assert wide.sums.exp().flatten().tolist() == pytest.approx([0.36, 0.24] * 2)
+
+
+def test_a_wider_beam_may_lose_what_greedy_finds():
+    """Greedy's beginning is crowded out by two that come to nothing: a beam promises no more than it keeps."""
+    table = {
+        (): {3: 0.5, 4: 0.5 - 1e-3, 5: 1e-3},
+        (3,): dict.fromkeys(range(3, 13), 0.1),
+        (4,): {3: 0.49, 4: 0.51},
+    }
+    table |= {(4, token): dict.fromkeys(range(3, 23), 0.05) for token in (3, 4)}
+    model, source = tabled(table, vocab=23), torch.tensor([[7]])
+    greedy, wide = beam.greedy(model, source, bos=BOS, eos=EOS), search(model, source, width=2, alpha=0.0)
+    assert greedy.sums.exp().item() == pytest.approx(0.05)
+    assert wide.sums.exp()[0, 0].item() == pytest.approx(0.499 * 0.51 * 0.05)
+
+
+@models
+def test_greedy_takes_the_likeliest(name):
+    model, source = model_of(name), some_sources()
+    expected = []
+    for row in source:
+        text = [BOS]
+        while len(text) < 10 and text[1:][-1:] != [EOS]:
+            text.append(int(model(row[row != 0][None], torch.tensor([text]))[0, -1].argmax()))
+        expected.append(text)
+    assert len({tuple(text) for text in expected}) > 1
+    for found in (
+        beam.greedy(model, source, bos=BOS, eos=EOS, length=9),
+        search(model, source, width=1, alpha=0.7, length=9),
+    ):
+        assert [whole(found, row, 0) for row in range(5)] == expected
+        assert found.ended[:, 0].tolist() == [text[-1] == EOS for text in expected]
+
+
+@models
+@alphas
+def test_sums_are_the_models_own(name, alpha):
+    model, source = model_of(name), some_sources()
+    found = search(model, source, width=3, alpha=alpha, length=5)
+    assert found.texts.shape == (5, 3, found.lengths.max() + 1)
+    for row in range(5):
+        for rank in range(3):
+            text = whole(found, row, rank)
+            total = log_chance(model, source[row][source[row] != 0], text)
+            assert found.sums[row, rank].item() == pytest.approx(total, abs=1e-4)
+            assert found.scores[row, rank].item() == pytest.approx(scored(total, text, alpha), abs=1e-4)
+            assert EOS not in text[:-1]
+            assert found.ended[row, rank] == (text[-1] == EOS)
+            assert not found.texts[row, rank, len(text) :].any()
+            assert found.ids(row, rank).tolist() == text[1 : -1 if text[-1] == EOS else None]
+        assert len({tuple(whole(found, row, rank)) for rank in range(3)}) == 3
+    assert 0 < found.ended.sum() < found.ended.numel()
+
+
+@models
+@alphas
+def test_a_row_is_searched_as_if_alone(name, alpha):
+    model, source = model_of(name), some_sources()
+    together = search(model, source, width=4, alpha=alpha, length=9)
+    for row in range(5):
+        alone = search(model, source[row : row + 1, : (source[row] != 0).sum()], width=4, alpha=alpha, length=9)
+        assert [whole(alone, 0, rank) for rank in range(4)] == [whole(together, row, rank) for rank in range(4)]
+        torch.testing.assert_close(alone.sums[0], together.sums[row], rtol=1e-4, atol=1e-4)
+        assert torch.equal(alone.lengths[0], together.lengths[row])
+
+
+@alphas
+def test_a_beam_that_keeps_greedys_text_is_no_worse(alpha):
+    """Among the texts of the last beam is greedy's, unless it was crowded out on the way."""
+    model, sources, kept = model_of("transformer"), some_sources(50, 7), 0
+    plain = list(beam.steps(model, sources, bos=BOS, eos=EOS, width=1, alpha=alpha, length=8))[-1]
+    found = search(model, sources, width=4, alpha=alpha, length=8)
+    for row in range(50):
+        texts = [whole(found, row, rank) for rank in range(4)]
+        if whole(plain, row, 0) in texts:
+            kept += 1
+            assert found.scores[row, 0] >= plain.scores[row, 0] - 1e-4
+    assert kept >= 25
+    two = [search(model, sources, width=width, alpha=alpha, length=2).scores[:, 0] for width in (1, 4)]
+    assert (two[1] >= two[0] - 1e-4).all()  # greedy's first token is in every beam, so its second was weighed
+
+
+@models
+@alphas
+def test_steps_are_a_search_in_the_making(name, alpha):
+    model, source = model_of(name), some_sources()
+    beams = list(beam.steps(model, source, bos=BOS, eos=EOS, width=4, alpha=alpha, length=9))
+    last = search(model, source, width=4, alpha=alpha, length=9)
+    for part in ("texts", "sums", "ended", "lengths", "parents"):
+        assert torch.equal(getattr(beams[-1], part), getattr(last, part))
+    assert [found.texts.shape for found in beams] == [(5, 4, step + 2) for step in range(len(beams))]
+    for found in beams:
+        assert (found.scores.diff(dim=1) <= 0).all()
+        assert torch.equal(found.texts[:, :, 0], torch.full((5, 4), BOS))
+    for row in range(5):
+        for rank in range(4):
+            place, tokens = rank, []
+            for found in reversed(beams):
+                tokens.append(int(found.texts[row, place, -1]))
+                place = int(found.parents[row, place])
+            assert [BOS, *reversed(tokens)] == last.texts[row, rank].tolist()
+
+
+def test_what_has_ended_stays_as_it_is():
+    model, source = model_of("transformer"), some_sources()
+    beams, kept = list(beam.steps(model, source, bos=BOS, eos=EOS, width=4, length=9)), 0
+    for before, after in pairwise(beams):
+        for row, rank in after.ended.nonzero().tolist():
+            parent = after.parents[row, rank]
+            if before.ended[row, parent]:
+                kept += 1
+                assert after.texts[row, rank].tolist() == [*before.texts[row, parent].tolist(), 0]
+                assert after.sums[row, rank] == before.sums[row, parent]
+                assert after.lengths[row, rank] == before.lengths[row, parent]
+    assert kept > 10
+
+
+def test_the_search_ends_with_its_texts():
+    model = tabled(GARDEN, vocab=6)
+    assert len(list(beam.steps(model, torch.tensor([[7]]), bos=BOS, eos=EOS, width=2))) == 3
+    endless = Known(lambda source, text: [0.0, 0.0, 0.0, 0.75, 0.25], vocab=5)
+    beams = list(beam.steps(endless, torch.tensor([[7], [8]]), bos=BOS, eos=EOS, width=3, alpha=0.0, length=6))
+    assert len(beams) == 6
+    assert not beams[-1].ended.any()
+    assert beams[-1].lengths.tolist() == [[6, 6, 6]] * 2
+    assert beams[-1].ids(1).tolist() == [3] * 6
+    assert beams[-1].sums[:, 0].tolist() == pytest.approx([6 * log(0.75)] * 2)
+    assert len(search(endless, torch.tensor([[7]]), width=3, length=1).texts[0, 0]) == 2
+
+
+def test_a_beam_may_be_wider_than_the_vocabulary():
+    model, source = model_of("additive"), some_sources()
+    beams = list(beam.steps(model, source, bos=BOS, eos=EOS, width=20, length=3))
+    assert ((beams[0].sums > -inf).sum(1) == 7).all()
+    assert sorted(beams[0].texts[0, :7, 1].tolist()) == list(range(7))
+    assert (beams[1].sums > -inf).all()
+    for row in range(5):
+        assert len({tuple(whole(beams[1], row, rank)) for rank in range(20)}) == 20
+
+
+def test_a_text_goes_on_before_its_logits_are_asked_again():
+    model, source = model_of("seq2seq"), some_sources()
+    calls = []
+    model.encode, encode = lambda ids: calls.append(len(ids)) or encode(ids), model.encode
+    model.decode, decode = lambda ids, memory: calls.append(tuple(ids.shape)) or decode(ids, memory), model.decode
+    search(model, source, width=4, length=3)
+    assert calls == [5, (20, 1), (20, 2), (20, 3)]
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("taken", [1, 2, 99])
+def test_the_model_comes_back_as_it_was(training, taken):
+    model = model_of("transformer").train(training)
+    steps = beam.steps(model, some_sources(), bos=BOS, eos=EOS, length=4)
+    for _, found in zip(range(taken), steps):
+        assert not model.training
+        assert found.texts.shape[1] == 5
+    steps.close()
+    assert all(module.training == training for module in model.modules())
+    with pytest.raises(IndexError):
+        search(model, torch.tensor([[99]]))
+    assert all(module.training == training for module in model.modules())
+
+
+def test_dropout_is_off_while_searching():
+    first, second = (search(model_of("dot").train(on), some_sources(), length=6) for on in (True, False))
+    assert torch.equal(first.texts, second.texts)
+    assert torch.equal(first.sums, second.sums)
+
+
+@models
+def test_what_was_found_can_be_learnt_from(name):
+    model, source = MODELS[name](11, 7), some_sources()
+    found = search(model, source, eos=99, length=9)  # past what rotary positions were made for: they compute more
+    model(source, found.texts[:, 0]).sum().backward()
+    assert all(parameter.grad is not None for parameter in model.parameters())
+    assert not found.sums.requires_grad
+
+
+@pytest.mark.parametrize("wrong", [{"width": 0}, {"width": -1}, {"length": 0}])
+def test_a_search_for_nothing_is_refused(wrong):
+    with pytest.raises(ValueError, match="both must be at least 1"):
+        search(model_of("transformer"), some_sources(), **wrong)
+    with pytest.raises(ValueError, match="both must be at least 1"):
+        beam.greedy(model_of("transformer"), some_sources(), bos=BOS, eos=EOS, length=0)

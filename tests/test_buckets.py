@@ -1,0 +1,318 @@
+"""Ragged batches, hidden tokens, pairs of sentences, streams of text."""
+
+import math
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tfviz.text import Buckets, Masked, Streams, buckets, framed, pad, sentence_pairs
+from tfviz.text.subwords import CLS, EOS, MASK, PAD, SEP, SPECIALS
+
+quick = settings(max_examples=30, deadline=None)
+FIRST = len(SPECIALS)
+LENGTHS = [3, 1, 7, 3, 2, 3, 5, 3, 7, 3, 2]
+
+
+def rows_of(lengths, seed=0):
+    """Rows of ids that tell which row they are: the first id is 100 + its number."""
+    draw = torch.Generator().manual_seed(seed)
+    return [
+        torch.cat([torch.tensor([100 + place]), torch.randint(FIRST, 50, (length - 1,), generator=draw)])
+        for place, length in enumerate(lengths)
+    ]
+
+
+def unpadded(batch):
+    return [row[row != PAD].tolist() for row in batch]
+
+
+def epoch(made, number=0):
+    return [made[number * len(made) + step] for step in range(len(made))]
+
+
+def same(some, others):
+    return all(
+        torch.equal(one, other)
+        for batch, other_batch in zip(some, others, strict=True)
+        for one, other in zip(batch, other_batch, strict=True)
+    )
+
+
+@quick
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=25), st.integers(9, 40), st.integers(0, 2**32))
+def test_every_row_comes_once_in_an_epoch_and_no_batch_is_too_large(lengths, tokens, seed):
+    rows = rows_of(lengths)
+    made = Buckets(rows, tokens=tokens, seed=seed)
+    for number in (0, 3):
+        batches = [ids for (ids,) in epoch(made, number)]
+        assert sorted(row for ids in batches for row in unpadded(ids)) == sorted(row.tolist() for row in rows)
+        assert all(ids.numel() <= tokens for ids in batches)
+        assert all((ids[:, 1:] == PAD)[ids[:, :-1] == PAD].all() for ids in batches)
+        assert all((ids != PAD).sum(1).max() == ids.shape[1] for ids in batches)
+
+
+def test_batches_differ_between_epochs():
+    made = Buckets(rows_of([3] * 12 + [5] * 6), tokens=15, seed=4)
+    first, second = ([unpadded(ids) for (ids,) in epoch(made, number)] for number in (0, 1))
+    assert [len(batch[0]) for batch in first] != [len(batch[0]) for batch in second]
+    assert {frozenset(row[0] for row in batch) for batch in first} != {
+        frozenset(row[0] for row in batch) for batch in second
+    }
+
+
+def test_a_batch_depends_on_the_seed_and_its_number_alone():
+    rows, labels = rows_of(LENGTHS), torch.arange(len(LENGTHS))
+    made, again = (Buckets(rows, labels, tokens=14, seed=5) for _ in range(2))
+    steps = range(3 * len(made))
+    in_turn = [made[step] for step in steps]
+    mixed = {step: again[step] for step in reversed(steps)} | {step: again[step] for step in (7, 0, 11, 7)}
+    assert same(in_turn, [mixed[step] for step in steps])
+    other = Buckets(rows, labels, tokens=14, seed=6)
+    assert Counter(map(len, epoch(other))) == Counter(map(len, epoch(made)))
+    assert any(
+        one[0].shape != two[0].shape or not torch.equal(one[0], two[0]) for one, two in zip(epoch(made), epoch(other))
+    )
+
+
+def test_columns_stay_side_by_side():
+    source = rows_of(LENGTHS)
+    target = [torch.cat([row[:1], torch.full((place % 4,), 9)]) for place, row in enumerate(source)]
+    labels, scores = torch.arange(11), torch.arange(11) / 7
+    made = Buckets(source, labels, target, scores, tokens=21)
+    for ids, numbers, others, values in epoch(made):
+        assert torch.equal(ids[:, 0], numbers + 100)
+        assert torch.equal(others[:, 0], numbers + 100)
+        assert torch.equal(values, numbers / 7)
+        assert ((others == 9).sum(1) == numbers % 4).all()
+        assert max(ids.numel(), others.numel()) <= 21
+
+
+def test_the_longest_column_counts():
+    short, long = [torch.full((2,), 8)] * 6, [torch.full((5,), 9)] * 6
+    assert [len(ids) for ids, _ in Buckets(short, long, tokens=10).in_order()] == [2, 2, 2]
+    assert [len(ids) for (ids,) in Buckets(short, tokens=10).in_order()] == [5, 1]
+
+
+@quick
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=25), st.integers(9, 40))
+def test_in_order_gives_the_rows_back(lengths, tokens):
+    rows = rows_of(lengths)
+    made = Buckets(rows, tokens=tokens, seed=3)
+    batches = list(made.in_order())
+    assert len(batches) == len(made)
+    there = [row for (ids,) in batches for row in unpadded(ids)]
+    assert there == [rows[place].tolist() for place in made.order]
+    assert [len(row) for row in there] == sorted(lengths)
+    back = [there[place] for place in made.order.argsort()]
+    assert back == [row.tolist() for row in rows]
+
+
+def test_a_row_may_fill_a_batch():
+    made = Buckets(rows_of([5, 2, 2]), tokens=5)
+    assert [tuple(ids.shape) for (ids,) in made.in_order()] == [(2, 2), (1, 5)]
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        (([torch.arange(2)] * 3, torch.arange(2)), r"the columns have \[3, 2\] rows; they must have equally many"),
+        (([torch.arange(2), torch.arange(0)],), "row 1 is empty; leave it out"),
+        (([torch.arange(2)] * 2, [torch.arange(2), torch.arange(0)]), "row 1 is empty"),
+        (([torch.arange(4), torch.arange(10)],), "row 1 has 10 tokens, more than a batch's 9"),
+        (([],), "nothing to sort by length"),
+        ((torch.arange(3),), "nothing to sort by length"),
+        ((), "the columns have"),
+    ],
+)
+def test_rows_that_make_no_batch_are_refused(columns, says):
+    with pytest.raises(ValueError, match=says):
+        Buckets(*columns, tokens=9)
+
+
+def test_pad_and_frame_by_hand():
+    rows = [torch.tensor([7, 8, 9]), torch.tensor([7])]
+    assert pad(rows).tolist() == [[7, 8, 9], [7, 0, 0]]
+    assert pad(rows, -1).tolist() == [[7, 8, 9], [7, -1, -1]]
+    assert [row.tolist() for row in framed(rows)] == [[7, 8, 9, EOS], [7, EOS]]
+    assert [row.tolist() for row in framed(rows, CLS, None)] == [[CLS, 7, 8, 9], [CLS, 7]]
+    assert [row.tolist() for row in framed([torch.arange(0)], 2, 3)] == [[2, 3]]
+    assert isinstance(Buckets(rows), buckets.Batches)
+
+
+class Fixed:
+    """The same batch at every step."""
+
+    def __init__(self, *parts):
+        self.parts = parts
+
+    def __getitem__(self, step):
+        return self.parts
+
+
+def test_shares_of_hidden_tokens():
+    vocab, count = 1007, 400 * 500
+    ids = torch.randint(FIRST, vocab, (400, 500), generator=torch.Generator().manual_seed(1))
+    shown, targets = Masked(Fixed(ids), vocab, seed=2)[3]
+    chosen = targets != PAD
+
+    def close(times, of, share):
+        return abs(times - of * share) <= 3 * math.sqrt(of * share * (1 - share))
+
+    number = int(chosen.sum())
+    assert close(number, count, 0.15)
+    assert close(int((shown == MASK).sum()), number, 0.8)
+    assert close(int((shown == ids)[chosen].sum()), number, 0.1 + 0.1 / (vocab - FIRST))
+    replaced = shown[chosen & (shown != MASK) & (shown != ids)]
+    assert close(len(replaced), number, 0.1 * (1 - 1 / (vocab - FIRST)))
+    assert replaced.min() >= FIRST
+    assert replaced.max() == vocab - 1
+    assert torch.equal(targets[chosen], ids[chosen])
+    assert torch.equal(shown[~chosen], ids[~chosen])
+    few = Masked(Fixed(ids), vocab, share=0.4)[0][1]
+    assert close(int((few != PAD).sum()), count, 0.4)
+
+
+def test_special_tokens_are_never_hidden():
+    ids = torch.arange(12).repeat(300, 1)
+    shown, targets, segments, follows = Masked(Fixed(ids, ids + 1, ids[:, 0]), 12, share=0.99)[0]
+    assert torch.equal(shown[:, :FIRST], ids[:, :FIRST])
+    assert not targets[:, :FIRST].any()
+    assert (targets[:, FIRST:] != PAD).float().mean() > 0.95
+    assert (torch.equal(segments, ids + 1), torch.equal(follows, ids[:, 0])) == (True, True)
+
+
+def test_what_is_hidden_depends_on_the_seed_and_the_step_alone():
+    rows = rows_of(LENGTHS)
+    made, again, other = (Masked(Buckets(rows, tokens=14), 200, seed=seed) for seed in (1, 1, 2))
+    steps = range(9)
+    assert same([made[step] for step in steps], [again[step] for step in reversed(steps)][::-1])
+    assert not same([made[step] for step in steps], [other[step] for step in steps])
+    fixed = Masked(Fixed(torch.arange(FIRST, 99)[None]), 99)
+    assert not torch.equal(fixed[0][1], fixed[1][1])
+
+
+def test_at_least_one_token_is_hidden():
+    few = Masked(Fixed(torch.tensor([[CLS, 9, SEP], [CLS, 8, SEP]])), 12)
+    assert all(1 <= (few[step][1] != PAD).sum() <= 2 for step in range(40))
+    shown, targets = Masked(Fixed(torch.tensor([[CLS, SEP]])), 12)[0]
+    assert (shown.tolist(), targets.tolist()) == ([[CLS, SEP]], [[0, 0]])
+
+
+@pytest.mark.parametrize("share", [0.0, 1.0, -1.0, math.nan])
+def test_a_share_that_is_none_is_refused(share):
+    with pytest.raises(ValueError, match="between 0 and 1"):
+        Masked(Fixed(torch.arange(9)[None]), 12, share=share)
+
+
+def test_a_vocabulary_of_special_tokens_is_refused():
+    with pytest.raises(ValueError, match="vocab is 7; it counts 7 special tokens"):
+        Masked(Fixed(torch.arange(9)[None]), FIRST)
+
+
+def sentences(*documents):
+    """Documents of sentences of so many tokens; a token tells document, sentence and place."""
+    return [
+        [torch.tensor([1000 * d + 100 * s + place for place in range(n)]) for s, n in enumerate(document)]
+        for d, document in enumerate(documents, 1)
+    ]
+
+
+def test_pairs_by_hand():
+    documents = sentences((2, 3), (1,))
+    rows, segments, follows = sentence_pairs(documents, 16, seed=0)
+    second = [1100, 1101, 1102] if follows[0] else [2000]
+    assert [row.tolist() for row in rows] == [[CLS, 1000, 1001, SEP, *second, SEP]]
+    assert [row.tolist() for row in segments] == [[0, 0, 0, 0] + [1] * (len(second) + 1)]
+    seen = {int(sentence_pairs(documents, 16, seed=seed)[2]) for seed in range(20)}
+    assert seen == {0, 1}
+
+
+def test_half_of_the_seconds_follow_and_the_others_come_from_elsewhere():
+    documents = sentences(*[(1,) * 9] * 90)
+    rows, segments, follows = sentence_pairs(documents, 16, seed=3)
+    assert len(rows) == len(segments) == len(follows) == 90 * 8
+    assert abs(int(follows.sum()) - 360) <= 3 * math.sqrt(180)
+    for row, true in zip(rows, follows):
+        first, second = int(row[1]), int(row[3])
+        assert (second == first + 100) == bool(true)
+        assert (second // 1000 == first // 1000) == bool(true)
+    assert len({int(row[3]) // 1000 for row, true in zip(rows, follows) if not true}) > 60
+    again = sentence_pairs(documents, 16, seed=3)
+    assert same([rows, segments, [follows]], [*again[:2], [again[2]]])
+    assert not torch.equal(sentence_pairs(documents, 16, seed=4)[2], follows)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "length", "kept"),
+    [
+        (4, 3, 10, (4, 3)),
+        (4, 3, 9, (3, 3)),
+        (9, 2, 10, (5, 2)),
+        (2, 9, 10, (2, 5)),
+        (9, 9, 10, (4, 3)),
+        (6, 5, 12, (5, 4)),
+        (8, 1, 5, (1, 1)),
+        (1, 8, 5, (1, 1)),
+        (8, 8, 5, (1, 1)),
+    ],
+)
+def test_long_pairs_lose_the_end_of_the_longer(first, second, length, kept):
+    documents = sentences((first, second), (second, first))
+    for seed in range(9):
+        rows, segments, follows = sentence_pairs(documents, length, seed=seed)
+        if follows[0]:
+            one, other = kept
+            assert rows[0].tolist() == [CLS, *documents[0][0][:one], SEP, *documents[0][1][:other], SEP]
+            assert segments[0].tolist() == [0] * (one + 2) + [1] * (other + 1)
+    assert all(len(row) <= length for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("documents", "length", "says"),
+    [
+        (sentences((2, 2)), 16, "there are 1 documents"),
+        (sentences((2, 2), ()), 16, "there are 1 documents"),
+        ([], 16, "there are 0 documents"),
+        (sentences((2,), (3,)), 16, "no document has two sentences"),
+        (sentences((2, 2), (3,)), 4, "length is 4; .* need 5"),
+    ],
+)
+def test_documents_that_make_no_pairs_are_refused(documents, length, says):
+    with pytest.raises(ValueError, match=says):
+        sentence_pairs(documents, length)
+
+
+def test_pairs_go_through_buckets_and_masks():
+    rows, segments, follows = sentence_pairs(sentences((3, 2, 4, 2), (5, 3, 2)), 12)
+    made = Masked(Buckets(rows, segments, follows, tokens=40), 3000)
+    shown, targets, kinds, after = made[0]
+    assert shown.shape == targets.shape == kinds.shape
+    assert after.shape == shown.shape[:1]
+    assert (shown[:, 0] == CLS).all()
+    assert ((shown == SEP).sum(1) == 2).all()
+    assert (kinds.sum(1) > 0).all()
+
+
+@quick
+@given(st.integers(1, 4), st.integers(1, 5), st.integers(0, 40))
+def test_streams_go_on_where_they_ended(batch, length, more):
+    ids = torch.arange(batch * length + 1 + more)
+    streams = Streams(ids, length, batch)
+    inputs, targets, numbers = zip(*(streams[step] for step in range(len(streams))))
+    assert all(part.shape == (batch, length) for part in (*inputs, *targets))
+    assert all(torch.equal(after, before + 1) for before, after in zip(inputs, targets))
+    assert all(torch.equal(after[:, 0], before[:, -1] + 1) for before, after in pairwise(inputs))
+    assert all(torch.equal(each, torch.arange(batch)) for each in numbers)
+    assert torch.cat(inputs, 1).flatten().tolist() == list(range(batch * len(streams) * length))
+    assert len(ids) - 1 - batch * len(streams) * length < batch * length
+    assert same([streams[2 * len(streams)]], [streams[0]])
+
+
+def test_a_text_too_short_for_streams_is_refused():
+    with pytest.raises(ValueError, match="has 12 tokens; 4 streams of 3 and their next tokens need 13"):
+        Streams(torch.arange(12), 3, 4)
+    assert len(Streams(torch.arange(13), 3, 4)) == 1

@@ -1,0 +1,275 @@
+"""Vocabularies of pieces of words: what they learn, write, read back and show."""
+
+from collections import Counter
+from itertools import pairwise
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tfviz import generate, text
+from tfviz.models import GPT
+from tfviz.text import Subwords, bpe, letters, subwords, whole_words, wordpiece
+
+quick = settings(max_examples=50, deadline=None)
+WRITINGS = "né 漢字 👩‍👧 שלום\r\n\t\0\x1b [MASK]🏳️‍🌈"
+TEXTS = ["The cat sat on the mat.", "The dog sat on the cats' mats, for years.", f"für die Straße: {WRITINGS}"] * 2
+BUILT = {
+    "bpe": bpe(TEXTS, 300),
+    "lower bpe": bpe(TEXTS, 300, lower=True),
+    "wordpiece": wordpiece(TEXTS, 120),
+    "cased wordpiece": wordpiece(TEXTS, 120, lower=False),
+    "whole words": whole_words(TEXTS),
+    "letters": letters(TEXTS),
+}
+every = pytest.mark.parametrize("vocab", BUILT.values(), ids=BUILT)
+UNKNOWN = subwords.UNK
+
+
+def ids_of(vocab):
+    return st.lists(st.integers(0, len(vocab) - 1), max_size=9)
+
+
+@quick
+@given(st.text())
+def test_bytes_in_pairs_give_back_any_text(written):
+    vocab = BUILT["bpe"]
+    ids = vocab.encode(written)
+    assert vocab.decode(ids) == "".join(vocab.pieces(ids)) == written
+    assert len(vocab.words(ids)) == len(vocab.spans(written)) == len(ids)
+
+
+@pytest.mark.parametrize("name", ["bpe", "letters"])
+def test_every_script_comes_back_and_every_word_can_be_seen(name):
+    vocab = BUILT[name]
+    ids = vocab.encode(WRITINGS)
+    assert vocab.decode(ids) == WRITINGS
+    assert ids.dtype == torch.long
+    assert all(word.strip() == word != "" and word.isprintable() for word in vocab.words(ids))
+
+
+def test_words_come_back_with_a_space_between():
+    vocab = BUILT["whole words"]
+    assert (
+        vocab.decode(vocab.encode("The dog sat on the mats , for years .")) == "The dog sat on the mats , for years ."
+    )
+    assert vocab.encode("sat zebra").tolist() == [vocab["sat"], UNKNOWN]
+
+
+def test_lower_case_is_all_that_is_lost():
+    vocab = BUILT["lower bpe"]
+    assert vocab.decode(vocab.encode("The\nCat  SÄT İ")) == "the\ncat  sät i̇"
+    assert BUILT["wordpiece"].words(BUILT["wordpiece"].encode("Fur DIE")) == ["fur", "die"]
+    assert "fur" not in BUILT["cased wordpiece"].words(BUILT["cased wordpiece"].encode("Fur"))
+
+
+@every
+def test_special_tokens_are_the_first(vocab):
+    assert [vocab[special] for special in subwords.SPECIALS] == list(range(7))
+    assert [subwords.PAD, subwords.BOS, subwords.EOS, subwords.CLS, subwords.SEP, subwords.MASK] == [0, 2, 3, 4, 5, 6]
+    assert tuple(vocab.words(range(7))) == subwords.SPECIALS
+    assert vocab.decode(range(7)) == ""
+    assert vocab[vocab.tokenizer.id_to_token(len(vocab) - 1)] == len(vocab) - 1
+
+
+@every
+def test_a_text_that_names_special_tokens_has_none(vocab, tmp_path):
+    vocab.save(tmp_path / "tokenizer.json")
+    for there in (vocab, Subwords.load(tmp_path)):
+        ids = there.encode("The [MASK] [PAD] sat[SEP][UNK] [CLS]")
+        assert set(ids.tolist()) & set(range(7)) <= {UNKNOWN}
+        assert there.encode("[EOS]").tolist() != [subwords.EOS]
+        assert len(there.spans("[MASK]")) == len(there.encode("[MASK]")) > 1
+
+
+@every
+def test_saved_and_loaded_it_is_the_same(vocab, tmp_path):
+    vocab.save(tmp_path / "tokenizer.json")
+    for path in (tmp_path, str(tmp_path / "tokenizer.json")):
+        again = Subwords.load(path)
+        ids = [*range(len(vocab))]
+        assert [row.tolist() for row in again.encode_all(TEXTS)] == [row.tolist() for row in vocab.encode_all(TEXTS)]
+        assert (again.words(ids), again.decode(ids), again.merges()) == (
+            vocab.words(ids),
+            vocab.decode(ids),
+            vocab.merges(),
+        )
+        assert repr(again) == repr(vocab)
+
+
+@pytest.mark.parametrize("build", [bpe, wordpiece, whole_words, letters])
+def test_the_same_text_makes_the_same_vocabulary(build):
+    first = build(TEXTS).tokenizer.to_str()
+    assert all(build(iter(TEXTS)).tokenizer.to_str() == first for _ in range(5))
+
+
+@every
+@quick
+@given(st.data())
+def test_pieces_are_the_decoded_text(vocab, data):
+    ids = data.draw(ids_of(vocab))
+    assert "".join(vocab.pieces(iter(ids))) == vocab.decode(ids)
+
+
+def test_a_character_of_several_tokens_comes_when_it_is_whole():
+    vocab = bpe("a", 264)
+    ids = vocab.encode("a漢é")
+    assert len(ids) == 6
+    assert list(vocab.pieces(ids)) == ["a", "漢", "é"]
+    assert list(vocab.pieces(ids[:3])) == ["a", "�"] == [*vocab.decode(ids[:3])]
+
+
+def test_words_of_bytes():
+    vocab = bpe("né né né\n\n\n\n", 269)
+    words = vocab.words(vocab.encode("né né\n\n x漢\x07"))
+    assert words == ["né", "␣né", "⏎⏎", "␣", "x", "e6", "bc", "a2", "07"]
+    assert bpe("a##b", 264).words(bpe("a##b", 264).encode("#é")) == ["#", "c3", "a9"]
+
+
+def test_letters_that_bytes_are_written_with_are_letters():
+    for name in ("letters", "whole words", "cased wordpiece"):
+        vocab = BUILT[name]
+        assert "".join(vocab.words(vocab.encode("für"))) == "für"
+        assert vocab["ü" if name == "letters" else "für"] > UNKNOWN
+
+
+def test_words_of_pieces():
+    vocab = wordpiece("sat sat sat mat mats", 19)  # 7, then ##a ##m ##s ##t, a m s t, then what is joined most often
+    assert vocab.words(range(7, len(vocab))) == [
+        "##a",
+        "##m",
+        "##s",
+        "##t",
+        "a",
+        "m",
+        "s",
+        "t",
+        "##at",
+        "sat",
+        "mat",
+        "mats",
+    ]
+    assert vocab.words(vocab.encode("satmats, tam")) == ["sat", "##m", "##at", "##s", "[UNK]", "t", "##a", "##m"]
+    assert vocab.decode(vocab.encode("satmats tam")) == "satmats tam"
+
+
+def test_spans_by_hand():
+    vocab = bpe("a", 264)
+    assert vocab.words(vocab.encode("\n Té\tb漢 ")) == ["⏎", "␣", "T", "c3", "a9", "⇥", "b", "e6", "bc", "a2", "␣"]
+    assert vocab.spans("\n Té\tb漢 ") == [0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1]
+    assert BUILT["bpe"].words(BUILT["bpe"].encode("The cat sat.")) == ["The", "␣cat", "␣sat", "."]
+    assert BUILT["bpe"].spans("The cat sat.") == [0, 1, 2, 2]
+    assert BUILT["letters"].spans(" ab\n c ") == [0, 0, 0, 0, 0, 1, 1]
+    assert BUILT["wordpiece"].words(BUILT["wordpiece"].encode("The cats' xx")) == ["the", "cats", "'", "[UNK]"]
+    assert BUILT["wordpiece"].spans("The cats' xx") == [0, 1, 1, 2]
+    assert BUILT["whole words"].spans("The zebras' mats.") == [0, 1, 1, 2, 2]
+    assert vocab.spans("") == []
+    assert vocab.spans("\n") == [0]
+
+
+def merged(words, joins):
+    """Byte-pair encoding as its paper writes it: join the most frequent pair, of equals the first in the alphabet."""
+    pieces, order, made = {word: list(word) for word in words}, sorted(set("".join(words))), []
+    for _ in range(joins):
+        pairs = Counter()
+        for word, count in words.items():
+            for pair in pairwise(pieces[word]):
+                pairs[pair] += count
+        most = max(pairs.values())
+        left, right = min((p for p in pairs if pairs[p] == most), key=lambda pair: [order.index(part) for part in pair])
+        made.append((left, right))
+        order.append(left + right)
+        for parts in pieces.values():
+            place = 0
+            while place < len(parts) - 1:
+                if parts[place : place + 2] == [left, right]:
+                    parts[place : place + 2] = [left + right]
+                place += 1
+    return made
+
+
+def test_merges_by_hand():
+    words = {"low": 5, "lower": 2, "newest": 6, "widest": 3}  # Sennrich et al. 2016
+    texts = [word for word, count in words.items() for _ in range(count)]
+    merges = bpe(texts, 7 + 256 + 10).merges()
+    assert merges[:4] == [("e", "s"), ("es", "t"), ("l", "o"), ("lo", "w")]
+    assert merges == merged(words, 10)
+    assert bpe([" é"] * 2, 7 + 256 + 2).merges() == [("c3", "a9"), ("␣", "é")]
+    assert BUILT["wordpiece"].merges() == BUILT["letters"].merges() == []
+
+
+@pytest.mark.parametrize("lower", [True, False])
+def test_wordpiece_is_that_of_bert(lower):
+    from transformers import BertTokenizerFast
+
+    vocab = wordpiece(TEXTS, 110, lower=lower)
+    bert = BertTokenizerFast(vocab=vocab.tokenizer.get_vocab(), do_lower_case=lower)
+    for written in [
+        "The cats sat on the dogs' mats!",
+        "Élan vital, naïve für die Straße; ÀÉÎ e\u0301",
+        "漢字 and 漢dog字",
+        "a-b... (c) $5 «quoted» “for” years\u3000wide",
+        "tab\tnew\nline\0nul שלום 👩‍👧 " + "s" * 120,
+        "",
+    ]:
+        assert vocab.encode(written).tolist() == bert(written, add_special_tokens=False)["input_ids"]
+        assert vocab.words(vocab.encode(written)) == bert.tokenize(written)
+
+
+@pytest.mark.parametrize(("build", "least"), [(bpe, 264), (wordpiece, 7 + 4 + 4 + 1), (whole_words, 8), (letters, 8)])
+def test_a_vocabulary_too_small_says_how_large_it_must_be(build, least):
+    with pytest.raises(ValueError, match=f"is too small; .* ask for {least}$"):
+        build("mats mats", least - 1)
+    assert len(build("mats mats", least)) == least
+
+
+@pytest.mark.parametrize("build", [bpe, wordpiece, whole_words, letters])
+@pytest.mark.parametrize("texts", [[], "", [" \n", ""]])
+def test_no_text_makes_no_vocabulary(build, texts):
+    with pytest.raises(ValueError, match="no text to build a vocabulary of"):
+        build(texts)
+
+
+@every
+def test_nothing_is_an_empty_row(vocab):
+    ids = vocab.encode("")
+    assert (ids.dtype, ids.shape) == (torch.long, (0,))
+    assert vocab.decode(ids) == "".join(vocab.pieces(ids)) == ""
+    assert vocab.words(ids) == vocab.encode_all([]) == []
+
+
+@every
+def test_many_texts_are_encoded_as_each(vocab):
+    assert [row.tolist() for row in vocab.encode_all(TEXTS)] == [vocab.encode(each).tolist() for each in TEXTS]
+
+
+def test_an_unknown_special_token_is_named():
+    with pytest.raises(KeyError, match=r"'\[PAUSE\]' is not one of the 300 tokens.*'\[PAD\]', .*'\[MASK\]'"):
+        BUILT["bpe"]["[PAUSE]"]
+
+
+def test_the_size_is_that_asked_for():
+    assert len(BUILT["bpe"]) == BUILT["bpe"].tokenizer.get_vocab_size() == 300
+    assert len(wordpiece(TEXTS, 100)) == 100
+    assert len(whole_words("a b c d a b", 9)) == 9
+    assert len(letters("abcab", 9)) == 9
+    assert letters("abcab", 9).encode("abc").tolist() == [7, 8, UNKNOWN]
+    assert repr(BUILT["bpe"]) == "Subwords(BPE, 300 tokens)"
+
+
+def test_where_there_is_no_file_none_is_read(tmp_path):
+    for path in (tmp_path, tmp_path / "absent.json"):
+        with pytest.raises(FileNotFoundError, match=r"no tokenizer at .*\.json"):
+            Subwords.load(path)
+
+
+def test_text_is_generated_from_pieces():
+    vocab = BUILT["bpe"]
+    torch.manual_seed(3)
+    model = GPT(len(vocab), context=16, layers=1, heads=2, dim=10)
+    assert isinstance(vocab, generate.sample.Vocabulary)
+    written = generate.text(model, vocab, "The cat", 12, seed=2)
+    ids = list(generate.ids(model, vocab.encode("The cat"), 12, seed=2))
+    assert written == "The cat" + vocab.decode(ids)
+    assert "".join(text.bpe(TEXTS, 300).pieces(ids)) == vocab.decode(ids)

@@ -1,0 +1,340 @@
+"""The encoder-decoder Transformer, and the losses it is trained with."""
+
+from math import cos, log, prod, sin, sqrt
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from tfviz.layers import DecoderBlock, positions, post_norm, pre_norm
+from tfviz.learn import checkpoint, evaluate, losses
+from tfviz.look import capture
+from tfviz.models import Transformer
+from tfviz.text.buckets import Buckets, pad
+
+SOURCE, TARGET, DIM = 11, 13, 6  # two vocabularies and the width
+HALF, QUARTER, EIGHTH = 1 / 2, 1 / 4, 1 / 8
+kinds = pytest.mark.parametrize("kind", positions.KINDS.values())
+residuals = pytest.mark.parametrize("residual", [pre_norm, post_norm])
+vocabularies = pytest.mark.parametrize("target_vocab", [None, TARGET])
+
+
+def transformer(target_vocab=TARGET, **parts):
+    torch.manual_seed(5)
+    given = {"context": 12, "layers": 2, "heads": 3, "dim": DIM, "inner": 10, **parts}
+    model = Transformer(SOURCE, target_vocab, **given).eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.6)
+    return model
+
+
+def some_ids(batch, length, vocab=SOURCE, seed=3):
+    return torch.randint(1, vocab, (batch, length), generator=torch.Generator().manual_seed(seed))
+
+
+def source():
+    """Four texts of 7, 4, 1 and 6 tokens."""
+    return some_ids(4, 7) * (torch.arange(7) < torch.tensor([[7], [4], [1], [6]]))
+
+
+def target():
+    return some_ids(4, 5)
+
+
+def waves(length):
+    rows = [
+        [(cos if column % 2 else sin)(place / 10_000 ** (column // 2 * 2 / DIM)) for column in range(DIM)]
+        for place in range(length)
+    ]
+    return torch.tensor(rows)
+
+
+def torchs_own(residual):
+    norms = [nn.LayerNorm(DIM) if residual is pre_norm else None for _ in range(2)]
+    parts = {"dropout": 0.0, "batch_first": True, "norm_first": residual is pre_norm}
+    encoder, decoder = (kind(DIM, 3, 10, **parts) for kind in (nn.TransformerEncoderLayer, nn.TransformerDecoderLayer))
+    return nn.Transformer(
+        DIM,
+        3,
+        custom_encoder=nn.TransformerEncoder(encoder, 2, norms[0], enable_nested_tensor=False),
+        custom_decoder=nn.TransformerDecoder(decoder, 2, norms[1]),
+        batch_first=True,
+    ).eval()
+
+
+def same_parts(ours, theirs):
+    """Each parameter of ours but the tables, and theirs."""
+    for mine, other in [*zip(ours.encoder, theirs.encoder.layers), *zip(ours.decoder, theirs.decoder.layers)]:
+        attentions = [(mine.attention, other.self_attn)]
+        modules = [(mine.feed_forward[0], other.linear1), (mine.feed_forward[2], other.linear2)]
+        modules.append((mine.attention_norm, other.norm1))
+        if isinstance(mine, DecoderBlock):
+            attentions.append((mine.cross, other.multihead_attn))
+            modules += [(mine.cross_norm, other.norm2), (mine.feed_forward_norm, other.norm3)]
+        else:
+            modules.append((mine.feed_forward_norm, other.norm2))
+        for attention, their in attentions:
+            modules.append((attention.out_proj, their.out_proj))
+            yield from ((attention.in_proj.weight, their.in_proj_weight), (attention.in_proj.bias, their.in_proj_bias))
+        for module, their in modules:
+            yield from zip(module.parameters(), their.parameters(), strict=True)
+    if theirs.encoder.norm:
+        yield from zip(ours.encoder_norm.parameters(), theirs.encoder.norm.parameters(), strict=True)
+        yield from zip(ours.decoder_norm.parameters(), theirs.decoder.norm.parameters(), strict=True)
+
+
+@residuals
+@vocabularies
+def test_it_is_torchs_own(residual, target_vocab):
+    ours, theirs = transformer(target_vocab, residual=residual), torchs_own(residual)
+    pairs = list(same_parts(ours, theirs))
+    with torch.no_grad():
+        for mine, other in pairs:
+            other.copy_(mine)
+    tables = {table: table.weight.detach().clone().requires_grad_() for table in (ours.source, ours.target)}
+    from_table, to_table = tables[ours.source], tables[ours.target]
+    pairs += [(table.weight, copy) for table, copy in tables.items()]
+    assert {id(mine) for mine, _ in pairs} == {id(parameter) for parameter in ours.parameters()}
+    states = theirs(
+        functional.embedding(source(), from_table) * sqrt(DIM) + waves(7),
+        functional.embedding(target(), to_table) * sqrt(DIM) + waves(5),
+        tgt_mask=torch.ones(5, 5).triu(1).bool(),
+        src_key_padding_mask=source() == 0,
+        memory_key_padding_mask=source() == 0,
+    )
+    given, expected = ours(source(), target()), states @ to_table.T
+    torch.testing.assert_close(given, expected, rtol=1e-5, atol=1e-5)
+    direction = torch.randn(given.shape, generator=torch.Generator().manual_seed(1))
+    (given * direction).sum().backward()
+    (expected * direction).sum().backward()
+    for mine, other in pairs:
+        assert mine.grad.any()
+        torch.testing.assert_close(mine.grad, other.grad, rtol=1e-4, atol=1e-4)
+
+
+@kinds
+@residuals
+def test_the_future_of_the_target_leaves_its_past_alone(kind, residual):
+    model, changed = transformer(positions=kind, residual=residual), target()
+    changed[:, 3] = changed[:, 3] % (TARGET - 1) + 1
+    before, after = model(source(), target()), model(source(), changed)
+    assert before.shape == (4, 5, TARGET)
+    torch.testing.assert_close(after[:, :3], before[:, :3], rtol=0, atol=1e-6)
+    assert (after[:, 3:] - before[:, 3:]).abs().amax((0, 2)).min() > 1e-3
+
+
+@kinds
+@residuals
+def test_source_padding_changes_nothing(kind, residual):
+    model, padded = transformer(positions=kind, residual=residual), functional.pad(source(), (0, 3))
+    torch.testing.assert_close(model(padded, target()), model(source(), target()), rtol=0, atol=1e-5)
+    loss = losses.translation(0.1)
+    alone = [loss(model, (row[row != 0][None], text[None]))[0] for row, text in zip(source(), target())]
+    torch.testing.assert_close(loss(model, (padded, target()))[0], sum(alone), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("loss", [losses.translation(), losses.translation(0.1), losses.scheduled(1.0, 0.1)])
+def test_target_padding_adds_nothing_to_the_loss(loss):
+    model, texts = transformer(), [text[:length] for text, length in zip(target(), (5, 3, 2, 4))]
+    total, count = loss(model, (source(), functional.pad(pad(texts), (0, 2))))
+    alone = [loss(model, (row[None], text[None])) for row, text in zip(source(), texts)]
+    assert count == sum(number for _, number in alone) == 4 + 2 + 1 + 3
+    torch.testing.assert_close(total, sum(value for value, _ in alone), rtol=1e-5, atol=1e-5)
+
+
+def test_padded_batches_are_measured_token_by_token():
+    model, rows = transformer(), [row[row != 0] for row in source()]
+    texts = [text[:length] for text, length in zip(target(), (5, 2, 3, 4))]
+    measured = evaluate.loss(model, Buckets(rows, texts, tokens=14).in_order(), losses.translation())
+    chances = []
+    for row, text in zip(rows, texts):
+        for place in range(1, len(text)):
+            chances.append(model(row[None], text[None, :place])[0, -1].softmax(-1)[text[place]].item())
+    assert measured == pytest.approx(-log(prod(chances)) / len(chances), rel=1e-4)
+
+
+def test_cross_attention_asks_from_the_target_and_looks_at_the_source():
+    model = transformer()
+    with capture(model, ["decoder.*.cross.*", "encoder.*.pattern", "decoder.*.attention.pattern"]) as seen:
+        model(source(), target())
+    assert seen["decoder.0.cross.query"].shape == (4, 3, 5, 2)
+    assert seen["decoder.0.cross.key"].shape == seen["decoder.0.cross.value"].shape == (4, 3, 7, 2)
+    words = source()[:, None, None] != 0
+    for layer in range(2):
+        cross, own = seen[f"decoder.{layer}.cross.pattern"], seen[f"decoder.{layer}.attention.pattern"]
+        assert cross.shape == (4, 3, 5, 7)
+        for pattern in (cross, seen[f"encoder.{layer}.attention.pattern"]):
+            torch.testing.assert_close(pattern.sum(-1), torch.ones(pattern.shape[:-1]))
+            assert torch.equal(pattern > 0, words.expand_as(pattern))
+        assert torch.equal(own > 0, torch.ones(5, 5).tril().bool().expand_as(own))
+
+
+def test_without_positions_the_source_is_a_set():
+    model, ids, order = transformer(positions=positions.Positions), some_ids(4, 7), torch.tensor([3, 0, 6, 5, 2, 4, 1])
+    patterns, logits = [], []
+    for given in (ids, ids[:, order]):
+        with capture(model, "decoder.*.cross.pattern") as seen:
+            logits.append(model(given, target()))
+        patterns.append(torch.stack(list(seen.values())))
+    torch.testing.assert_close(patterns[1], patterns[0][..., order])
+    torch.testing.assert_close(logits[1], logits[0], rtol=0, atol=1e-5)
+    assert (patterns[1] - patterns[0]).abs().max() > 0.01
+    ordered = transformer()
+    assert (ordered(ids[:, order], target()) - ordered(ids, target())).abs().max() > 0.01
+
+
+def test_a_source_word_is_felt_unless_it_is_hidden():
+    model, ids = transformer(), some_ids(4, 7)
+    changed = ids.clone()
+    changed[:, 2] = ids[:, 2] % (SOURCE - 1) + 1
+    logits = model(ids, target())
+    assert (model(changed, target()) - logits).abs().amax((1, 2)).min() > 1e-3
+    memory, other = model.encode(ids), model.encode(changed)
+    memory.words[:, 2] = False
+    states = memory.states.clone()
+    states[:, 2] = other.states[:, 2]
+    hidden = model.decode(target(), memory)
+    assert torch.equal(model.decode(target(), memory._replace(states=states)), hidden)
+    assert (hidden - logits).abs().amax((1, 2)).min() > 1e-3
+    open_words = torch.ones_like(memory.words)
+    seen = model.decode(target(), memory._replace(states=states, words=open_words))
+    assert (seen - logits).abs().amax((1, 2)).min() > 1e-3
+
+
+def test_a_source_is_read_once():
+    model = transformer()
+    memory = model.encode(source())
+    assert memory.states.shape == (4, 7, DIM)
+    assert torch.equal(memory.words, source() != 0)
+    for text in (target(), target()[:, :2], some_ids(4, 3, seed=8)):
+        assert torch.equal(model.decode(text, memory), model(source(), text))
+
+
+@pytest.mark.parametrize("inner", [10, 3 * DIM])
+def test_weights_start_within_glorots_bound(inner):
+    torch.manual_seed(5)
+    model = Transformer(SOURCE, 211, layers=2, heads=3, dim=DIM, inner=inner)
+    for name, parameter in model.named_parameters():
+        if name in ("source.weight", "target.weight"):
+            continue
+        if parameter.dim() == 1:
+            assert torch.equal(parameter, torch.full_like(parameter, "norm.weight" in name)), name
+            continue
+        for matrix in parameter.chunk(3 if "in_proj" in name else 1):
+            assert 0.8 < matrix.abs().max() / sqrt(6 / sum(matrix.shape)) <= 1, name
+    assert model.target.weight.std().item() == pytest.approx(DIM**-0.5, rel=0.1)
+
+
+@vocabularies
+@residuals
+def test_parameters_by_hand(target_vocab, residual):
+    attention, network, norm = (6 * 18 + 18) + (6 * 6 + 6), (6 * 10 + 10) + (10 * 6 + 6), 6 + 6
+    encoder, decoder = attention + network + 2 * norm, 2 * attention + network + 3 * norm
+    last = 2 * norm if residual is pre_norm else 0
+    expected = 11 * 6 + (13 * 6 if target_vocab else 0) + 2 * encoder + 2 * decoder + last
+    model = transformer(target_vocab, residual=residual)
+    assert sum(p.numel() for p in model.parameters()) == expected
+    assert (model.source is model.target) == (target_vocab is None)
+
+
+@vocabularies
+def test_a_checkpoint_keeps_what_is_shared(tmp_path, target_vocab):
+    model, other = transformer(target_vocab), Transformer(SOURCE, target_vocab, layers=2, heads=3, dim=DIM, inner=10)
+    checkpoint.save(tmp_path, model)
+    checkpoint.load(tmp_path, other.eval())
+    assert torch.equal(other(source(), target()), model(source(), target()))
+
+
+def test_dropout_falls_on_every_branch():
+    x, memory = torch.randn(4, 5, DIM), torch.randn(4, 7, DIM)
+    assert torch.equal(DecoderBlock(DIM, 3, dropout=1.0).train()(x, memory), x)
+    block = DecoderBlock(DIM, 3, norm=nn.RMSNorm)
+    assert {type(norm) for norm in (block.attention_norm, block.cross_norm, block.feed_forward_norm)} == {nn.RMSNorm}
+    model = transformer(dropout=0.5).train()
+    with capture(model, ["positions", "dropout"]) as seen:
+        model(source(), target())
+    for whole, dropped in zip(seen.over_time("positions"), seen.over_time("dropout"), strict=True):
+        assert 0.2 < (dropped == 0).float().mean() < 0.8
+        assert torch.equal(dropped, torch.where(dropped == 0, 0, 2 * whole))
+    assert len(seen.over_time("dropout")) == 2
+
+
+class Told(nn.Module):
+    """Logits that depend on the last token alone, and a record of what was asked."""
+
+    def __init__(self, chances):
+        super().__init__()
+        self.logits = nn.Parameter(torch.tensor(chances).log())
+        self.asked = []
+
+    def forward(self, source, target):
+        self.asked.append((target.tolist(), torch.is_grad_enabled()))
+        return self.logits[target]
+
+
+def told():
+    even, first = [QUARTER] * 4, [EIGHTH, EIGHTH, QUARTER, HALF]
+    return Told([even, first, even, [HALF, QUARTER, EIGHTH, EIGHTH]])
+
+
+PAIR = torch.tensor([[3], [2]]), torch.tensor([[1, 3, 2, 0], [1, 2, 0, 0]])
+
+
+@pytest.mark.parametrize(("smoothing", "bits"), [(0.0, 1 + 3 + 2), (0.2, 0.8 * 6 + 0.2 * 3 * (1 + 2 + 3 + 3) / 4)])
+def test_translation_by_hand(smoothing, bits):
+    model = told()
+    total, count = losses.translation(smoothing)(model, PAIR)
+    assert total.item() == pytest.approx(bits * log(2), rel=1e-6)
+    assert count == 3
+    assert model.asked == [([[1, 3, 2], [1, 2, 0]], True)]
+
+
+def test_translation_is_plain_cross_entropy_where_there_is_a_target():
+    model, text = transformer(), target() * (torch.arange(5) < torch.tensor([[5], [2], [4], [3]]))
+    total, count = losses.translation()(model, (source(), text))
+    logs, wanted = model(source(), text[:, :-1]).log_softmax(-1), text[:, 1:]
+    cells = [(row, place) for row in range(4) for place in range(4) if wanted[row, place] != 0]
+    assert total.item() == pytest.approx(-sum(logs[cell][wanted[cell]].item() for cell in cells), rel=1e-5)
+    assert count == len(cells) == 4 + 1 + 3 + 2
+
+
+@pytest.mark.parametrize("smoothing", [0.0, 0.3])
+def test_scheduled_without_guesses_is_translation(smoothing):
+    model, batch = transformer(), (source(), target())
+    given, expected = (make(model, batch) for make in (losses.scheduled(0, smoothing), losses.translation(smoothing)))
+    assert torch.equal(given[0], expected[0])
+    assert given[1] == expected[1]
+
+
+def test_scheduled_feeds_back_the_models_own_guesses():
+    chances = torch.eye(7).roll(3, 1) * 0.9 + 0.1 / 7  # after token k comes k + 3, modulo 7
+    model, text = Told(chances.tolist()), torch.tensor([[1, 2, 5, 6, 2], [1, 4, 2, 0, 0]])
+    total, count = losses.scheduled(1)(model, (PAIR[0], text))
+    own = [[1, 4, 5, 1], [1, 4, 0, 0]]
+    assert model.asked == [([[1, 2, 5, 6], [1, 4, 2, 0]], False), (own, True)]
+    assert text.tolist() == [[1, 2, 5, 6, 2], [1, 4, 2, 0, 0]]
+    total.backward()
+    logits = model.logits.detach().clone().requires_grad_()
+    wanted = [(1, 2), (4, 5), (5, 6), (1, 2), (1, 4), (4, 2)]
+    expected = -sum(logits[fed].log_softmax(-1)[true] for fed, true in wanted)
+    expected.backward()
+    assert count == len(wanted)
+    torch.testing.assert_close(total, expected)
+    torch.testing.assert_close(model.logits.grad, logits.grad)
+
+
+def test_scheduled_guesses_as_often_as_told():
+    model, text = Told((torch.eye(5).roll(1, 1) + 1e-3).tolist()), torch.full((40, 51), 2)
+    torch.manual_seed(3)
+    losses.scheduled(0.3)(model, (text, text))
+    fed = torch.tensor(model.asked[1][0])
+    assert (fed[:, 0] == 2).all()
+    assert set(fed.flatten().tolist()) == {2, 3}
+    assert (fed[:, 1:] == 3).float().mean().item() == pytest.approx(0.3, abs=0.04)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
+def test_a_share_that_is_none_is_refused(share):
+    with pytest.raises(ValueError, match="must lie between 0 and 1"):
+        losses.scheduled(share)

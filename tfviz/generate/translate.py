@@ -1,0 +1,59 @@
+"""Whole texts through an encoder-decoder."""
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+import torch
+from torch import Tensor
+
+from tfviz.generate.beam import EncoderDecoder, search
+
+
+@runtime_checkable
+class Vocabulary(Protocol):
+    """What translation asks of a vocabulary; `text.Subwords` has it."""
+
+    def __getitem__(self, token: str) -> int: ...
+
+    def encode_all(self, texts: Sequence[str]) -> list[Tensor]: ...
+
+    def decode(self, ids: Tensor) -> str: ...
+
+
+def translate(
+    model: EncoderDecoder,
+    texts: Sequence[str],
+    source: Vocabulary,
+    target: Vocabulary | None = None,
+    *,
+    width: int = 5,
+    alpha: float = 1.0,
+    length: int = 100,
+    tokens: int = 2000,
+    progress: bool = False,
+) -> list[str]:
+    """What the model makes of each text, in the order of the texts; an empty text too has a translation.
+
+    Args:
+        source: the vocabulary of the texts; the model was trained on them with `[EOS]` at their end.
+        target: that of the translations, which begin with `[BOS]`; None for the same one.
+        width, alpha, length: of the search, see `beam.steps`.
+        tokens: the most source tokens translated at a time, padding included.
+    """
+    from tqdm import tqdm
+
+    target = target or source
+    rows = [torch.cat((ids, torch.tensor([source["[EOS]"]]))) for ids in source.encode_all(texts)]
+    order = sorted(range(len(rows)), key=lambda row: len(rows[row]))  # alike in length: little padding
+    found = [""] * len(rows)
+    how = {"bos": target["[BOS]"], "eos": target["[EOS]"], "width": width, "alpha": alpha, "length": length}
+    with tqdm(total=len(rows), unit="text", disable=not progress) as bar:
+        while order:
+            longest = len(rows[order[-1]])
+            batch, order = order[-max(1, tokens // longest) :], order[: -max(1, tokens // longest)]
+            padded = torch.nn.utils.rnn.pad_sequence([rows[row] for row in batch], batch_first=True)
+            best = search(model, padded, **how)
+            for place, row in enumerate(batch):
+                found[row] = target.decode(best.ids(place))
+            bar.update(len(batch))
+    return found
