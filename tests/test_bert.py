@@ -1,0 +1,274 @@
+"""BERT: the encoder, its two heads, its loss, and what is trained on top. That it is Hugging Face's: test_pretrained."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from tfviz import look, text
+from tfviz.learn import evaluate, fit, losses
+from tfviz.models import BERT, BERTClassifier
+from tfviz.text.subwords import CLS, SEP
+
+IDS = torch.tensor([[4, 9, 5, 10, 3, 12, 8], [7, 2, 6, 11, 1, 0, 0]])
+WORDS = IDS != 0
+SEGMENTS = torch.tensor([[0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, 1, 0, 0]])
+
+
+def random(model):
+    torch.manual_seed(5)
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, mean=0.1, std=0.4)
+    return model.eval()
+
+
+def bert(**parts):
+    return random(BERT(13, **{"context": 11, "layers": 2, "heads": 3, "dim": 6, "inner": 5, **parts}))
+
+
+def close(given, expected, atol=1e-5):
+    torch.testing.assert_close(given, expected, rtol=0, atol=atol)
+
+
+class Always:
+    """The same batch at every step."""
+
+    def __init__(self, batch):
+        self.batch = batch
+
+    def __getitem__(self, step):
+        return self.batch
+
+
+def pairs(seed=1):
+    """Sentences of two documents, in pairs, with hidden tokens: ids, targets, segments, follows."""
+    draw = torch.Generator().manual_seed(seed)
+    documents = [[torch.randint(7, 29, (length,), generator=draw) for length in (2, 3, 4, 2)] for _ in range(2)]
+    return text.Masked(text.Buckets(*text.sentence_pairs(documents, length=11, seed=3), tokens=99), 29, share=0.3)[0]
+
+
+@torch.no_grad()
+def test_the_encoder_is_torchs_own():
+    ours = bert(epsilon=0.02)
+    layer = nn.TransformerEncoderLayer(6, 3, 5, activation="gelu", batch_first=True, layer_norm_eps=0.02)
+    theirs = nn.TransformerEncoder(layer, 2, enable_nested_tensor=False).eval()
+    for mine, other in zip(ours.blocks, theirs.layers, strict=True):
+        other.self_attn.in_proj_weight.copy_(mine.attention.in_proj.weight)
+        other.self_attn.in_proj_bias.copy_(mine.attention.in_proj.bias)
+        other.self_attn.out_proj.load_state_dict(mine.attention.out_proj.state_dict())
+        other.norm1.load_state_dict(mine.attention_norm.state_dict())
+        other.linear1.load_state_dict(mine.feed_forward[0].state_dict())
+        other.linear2.load_state_dict(mine.feed_forward[2].state_dict())
+        other.norm2.load_state_dict(mine.feed_forward_norm.state_dict())
+    x = ours.tokens.weight[IDS] + ours.positions.vectors.weight[:7] + ours.segments.weight[SEGMENTS]
+    x = (x - x.mean(-1, keepdim=True)) / (x.var(-1, correction=0, keepdim=True) + 0.02).sqrt()
+    x = x * ours.norm.weight + ours.norm.bias
+    close(ours.encode(IDS, SEGMENTS)[WORDS], theirs(x, src_key_padding_mask=~WORDS)[WORDS])
+
+
+@torch.no_grad()
+def test_both_heads_by_hand():
+    model = bert(epsilon=0.02)
+    states = model.encode(IDS, SEGMENTS)
+    tokens, follows = model(IDS, SEGMENTS)
+    for row in range(2):
+        pooled = (model.pooler.weight @ states[row, 0] + model.pooler.bias).tanh()
+        close(follows[row], model.to_follows.weight @ pooled + model.to_follows.bias)
+        for place in range(7):
+            word = model.to_word.weight @ states[row, place] + model.to_word.bias
+            word = word / 2 * (1 + torch.erf(word / math.sqrt(2)))
+            word = (word - word.mean()) / (word.var(correction=0) + 0.02).sqrt()
+            word = word * model.word_norm.weight + model.word_norm.bias
+            close(tokens[row, place], torch.stack([vector @ word for vector in model.tokens.weight]) + model.word_bias)
+
+
+def test_only_where_it_is_asked_it_guesses_the_same():
+    model, where = bert(), torch.tensor([[0, 1, 0, 0, 1, 0, 1], [1, 0, 0, 0, 0, 0, 0]]).bool()
+    (tokens, follows), (every, same) = model(IDS, SEGMENTS, where), model(IDS, SEGMENTS)
+    close(tokens, every[where])
+    assert tokens.shape == (4, 13)
+    assert torch.equal(follows, same)
+    nothing, follows = model(IDS, SEGMENTS, torch.zeros_like(where))
+    assert nothing.shape == (0, 13)
+    assert torch.equal(follows, same)
+
+
+def test_segments_matter():
+    model = bert()
+    one, other, flipped = model(IDS), model(IDS, SEGMENTS), model(IDS, 1 - SEGMENTS)
+    for part in range(2):
+        assert (one[part] - other[part]).abs().max() > 1e-2
+        assert (flipped[part] - other[part]).abs().max() > 1e-2
+        assert torch.equal(model(IDS, torch.zeros_like(IDS))[part], one[part])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("columns", [1, 4])
+def test_padding_changes_nothing_at_the_words(columns):
+    model, more = bert(), torch.zeros(2, columns, dtype=torch.long)
+    (tokens, follows), wide = model(IDS, SEGMENTS), model(torch.cat((IDS, more), 1), torch.cat((SEGMENTS, more), 1))
+    close(wide.tokens[:, :7][WORDS], tokens[WORDS], 1e-6)
+    close(wide.follows, follows, 1e-6)
+    states = model.encode(IDS)[WORDS]
+    model.tokens.weight[0] += 1
+    close(model.encode(IDS)[WORDS], states, 1e-6)
+
+
+def test_it_looks_both_ways():
+    model = bert(layers=1)
+    for place in range(7):
+        changed = IDS.clone()
+        changed[0, place] = 1
+        moved = (model.encode(changed) - model.encode(IDS)).abs().amax(-1)
+        assert moved[0].min() > 1e-4
+        assert torch.equal(moved[1], torch.zeros(7))
+
+
+def test_parameters_by_hand():
+    norm = 6 + 6
+    block = (6 * 18 + 18) + (6 * 6 + 6) + (6 * 5 + 5) + (5 * 6 + 6) + 2 * norm
+    embeddings = 13 * 6 + 2 * 6 + 11 * 6 + norm
+    heads = (6 * 6 + 6) + (6 * 6 + 6) + norm + 13 + (6 * 2 + 2)  # the table of words is not counted twice
+    assert sum(p.numel() for p in bert().parameters()) == embeddings + 2 * block + heads
+
+
+def test_it_starts_as_the_paper_does():
+    torch.manual_seed(2)
+    model = BERT(300, dim=60, heads=5, layers=2)
+    for name, parameter in model.named_parameters():
+        if parameter.dim() > 1 and parameter.numel() > 1000:
+            assert 0.019 < parameter.std() < 0.021, name
+            assert parameter.mean().abs() < 0.002, name
+        elif "bias" in name:
+            assert not parameter.any(), name
+    uniform = torch.full((2, 7), math.log(300))
+    loss = -model.eval()(IDS).tokens.log_softmax(-1).gather(-1, IDS[..., None]).squeeze(-1)
+    close(loss, uniform, atol=0.3)
+
+
+def test_dropout_is_of_embeddings_and_branches():
+    model = bert(dropout=0.5).train()
+    with look.capture(model, ["*norm", "*dropout"]) as seen:
+        model.encode(IDS)
+    dropped, whole = seen["dropout"], seen["norm"]
+    zeros = dropped == 0
+    assert 0.2 < zeros.float().mean() < 0.8
+    close(dropped[~zeros], 2 * whole[~zeros])
+    for layer in range(2):
+        branches = seen.over_time(f"blocks.{layer}.dropout")
+        assert len(branches) == 2
+        assert all(0.2 < (branch == 0).float().mean() < 0.8 for branch in branches)
+
+
+def test_a_text_past_the_context_is_an_error():
+    with pytest.raises(ValueError, match="12 positions asked for, 11 were learned; shorten the text"):
+        bert()(torch.ones(2, 12, dtype=torch.long))
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("paired", [False, True])
+def test_the_loss_by_hand(paired):
+    model, targets = bert(), torch.zeros_like(IDS)
+    targets[0, 1], targets[0, 5], targets[1, 3] = 9, 4, 12
+    batch = (IDS, targets, SEGMENTS, torch.tensor([1, 0])) if paired else (IDS, targets)
+    tokens, follows = model(IDS, SEGMENTS if paired else None)
+
+    def nats(logits, target):
+        powers = [math.exp(logit) for logit in logits.tolist()]
+        return -math.log(powers[target] / sum(powers))
+
+    hidden = nats(tokens[0, 1], 9) + nats(tokens[0, 5], 4) + nats(tokens[1, 3], 12)
+    sentences = (nats(follows[0], 1) + nats(follows[1], 0)) / 2
+    total, count = losses.masked(model, batch)
+    assert count == 3
+    assert total.item() / count == pytest.approx(hidden / 3 + paired * sentences, abs=1e-5)
+
+
+def test_where_nothing_is_hidden_there_is_no_loss():
+    model = bert()
+    for batch in ((IDS, torch.zeros_like(IDS)), (IDS, torch.zeros_like(IDS), SEGMENTS, torch.tensor([1, 0]))):
+        total, count = losses.masked(model, batch)
+        assert (total.item(), count) == (0, 0)
+        total.backward()
+
+
+def test_what_is_not_hidden_has_no_part_in_the_loss():
+    model, targets = bert(), torch.zeros_like(IDS)
+    targets[1, 3] = 12
+    total, _ = losses.masked(model, (IDS, targets))
+    total.backward()
+    assert model.word_bias.grad.sum().abs() < 1e-5
+    assert (model.word_bias.grad < 0).nonzero().tolist() == [[12]]
+    assert model.to_follows.weight.grad is None or not model.to_follows.weight.grad.any()
+
+
+def test_it_learns_a_batch_by_heart():
+    torch.manual_seed(1)
+    model, batch = BERT(29, context=11, layers=2, heads=3, dim=24, dropout=0.0), pairs()
+    steps = list(fit(model, Always(batch), 120, rate=1e-2, loss=losses.masked, device="cpu", progress=False))
+    assert steps[0].loss > 0.9 * (math.log(29) + math.log(2))
+    assert steps[-1].loss < 0.05
+    ids, targets, segments, follows = batch
+    assert 0 < follows.sum() < len(follows)
+    guess = model.eval()(ids, segments, targets != 0)
+    assert torch.equal(guess.tokens.argmax(-1), targets[targets != 0])
+    assert torch.equal(guess.follows.argmax(-1), follows)
+
+
+def reviews():
+    """Texts that begin with `[CLS]`; the label tells whether 7 or 8 stands in them."""
+    draw = torch.Generator().manual_seed(4)
+    labels = torch.arange(24) % 2
+    texts = [torch.randint(9, 13, (2 + place % 4,), generator=draw) for place in range(24)]
+    for place, words in enumerate(texts):
+        words[place % len(words)] = 7 + labels[place]
+    return text.Buckets(text.framed(texts, before=CLS, after=SEP), labels, tokens=40, seed=2)
+
+
+def test_a_classifier_is_fine_tuned():
+    torch.manual_seed(1)
+    bert, batches = BERT(13, context=11, layers=2, heads=3, dim=12, dropout=0.0), reviews()
+    before = {name: parameter.detach().clone() for name, parameter in bert.named_parameters()}
+    model = BERTClassifier(bert, dropout=0.0)
+    steps = list(fit(model, batches, 60, rate=1e-2, loss=losses.label, device="cpu", progress=False))
+    assert steps[0].loss == pytest.approx(math.log(2), abs=0.1)
+    assert sum(step.loss for step in steps[-5:]) / 5 < 0.1
+    assert evaluate.accuracy(model, batches.in_order()) == 1
+    moved = {name for name, parameter in bert.named_parameters() if (parameter - before[name]).abs().max() > 1e-3}
+    assert {"tokens.weight", "pooler.weight", "blocks.0.attention.in_proj.weight"} <= moved
+    assert not {name for name in moved if name.startswith(("to_word", "word_", "to_follows"))}
+
+
+def test_a_classifier_shares_its_encoder():
+    encoder = bert()
+    one, other = BERTClassifier(encoder, classes=3), BERTClassifier(encoder, classes=5)
+    assert one.bert is other.bert is encoder
+    assert all(mine is theirs for mine, theirs in zip(one.bert.parameters(), encoder.parameters(), strict=True))
+    assert sum(p.numel() for p in one.parameters()) == sum(p.numel() for p in encoder.parameters()) + 6 * 3 + 3
+    before = one.eval()(IDS)
+    with torch.no_grad():
+        encoder.pooler.bias += 1
+    assert (one(IDS) - before).abs().max() > 1e-3
+
+
+@torch.no_grad()
+def test_a_classifier_reads_the_first_position():
+    model = random(BERTClassifier(bert(), classes=5))
+    logits = model(IDS)
+    assert logits.shape == (2, 5)
+    close(logits, model.to_logits(model.bert.pool(model.bert.encode(IDS))))
+    close(model(torch.cat((IDS, torch.zeros(2, 3, dtype=torch.long)), 1)), logits, 1e-6)
+    swapped = IDS[:, [1, 0, *range(2, 7)]]
+    assert (model(swapped) - logits).abs().amax(1).min() > 1e-3
+
+
+def test_a_classifier_drops_what_is_pooled():
+    model = random(BERTClassifier(bert(dropout=0.0), dropout=0.5)).train()
+    with look.capture(model, ["dropout", "bert.pooler", "to_logits"]) as seen:
+        logits = model(IDS)
+    pooled, dropped = seen["bert.pooler"].tanh(), seen["dropout"]
+    kept = dropped != 0
+    assert 0 < kept.sum() < kept.numel()
+    close(dropped[kept], 2 * pooled[kept])
+    close(logits, model.to_logits(dropped))

@@ -1,0 +1,171 @@
+"""Every site of every system under the same capture: shapes, rows, causality, padding."""
+
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+
+from tfviz import layers, models
+from tfviz.layers import masks, positions
+from tfviz.look import capture
+
+VOCAB, BATCH, SOURCE, TARGET, HEADS, DIM, LAYERS = 13, 2, 7, 5, 3, 6, 2
+SMALL = {"layers": LAYERS, "heads": HEADS, "dim": DIM}
+IDS = torch.randint(1, VOCAB, (BATCH, SOURCE), generator=torch.Generator().manual_seed(1))
+WORDS = torch.randint(1, VOCAB, (BATCH, TARGET), generator=torch.Generator().manual_seed(2))
+FEATURES = torch.randn(BATCH, SOURCE, 4, generator=torch.Generator().manual_seed(3))
+EDGES = torch.rand(BATCH, SOURCE, SOURCE, generator=torch.Generator().manual_seed(4)) < 0.5
+
+LANGUAGE = {  # models of the next token: no position sees a later one
+    "GPT": partial(models.GPT, VOCAB, context=SOURCE, **SMALL),
+    "GPT, rotary": partial(models.GPT, VOCAB, context=SOURCE, positions=positions.Rotary, **SMALL),
+    "GPT, ALiBi": partial(models.GPT, VOCAB, context=SOURCE, positions=positions.ALiBi, **SMALL),
+    "GPT, relative": partial(models.GPT, VOCAB, context=SOURCE, positions=positions.Relative, **SMALL),
+    "sparse": partial(models.SparseTransformer, VOCAB, context=SOURCE, stride=3, **SMALL),
+    "sparse, heads apart": partial(
+        models.SparseTransformer, VOCAB, context=SOURCE, stride=3, pattern=[masks.window, masks.every], **SMALL
+    ),
+    "Transformer-XL": partial(models.TransformerXL, VOCAB, memory=4, **SMALL),
+    "LSTMN": partial(models.LSTMN, VOCAB, dim=DIM, hidden=5),
+    "RNN": partial(models.RecurrentLM, VOCAB, cell=layers.RNN, dim=DIM, hidden=5, layers=LAYERS),
+    "LSTM": partial(models.RecurrentLM, VOCAB, dim=DIM, hidden=5, layers=LAYERS),
+    "convolution": partial(models.Convolution, VOCAB, dim=DIM, layers=LAYERS),
+}
+READERS = {  # models of a padded text
+    "classifier": partial(models.Classifier, VOCAB, context=SOURCE + 2, **SMALL),
+    "classifier, local": partial(models.Classifier, VOCAB, context=SOURCE + 2, mask=masks.window(2), **SMALL),
+    "BERT": partial(models.BERT, VOCAB, context=SOURCE + 2, **SMALL),
+}
+WRITERS = {  # models of a padded text and another one
+    "Transformer": partial(models.Transformer, VOCAB, **SMALL),
+    "Transformer, post-norm, two vocabularies": partial(
+        models.Transformer, VOCAB, VOCAB, residual=layers.post_norm, **SMALL
+    ),
+    "Bahdanau": partial(models.Seq2Seq, VOCAB, attention=layers.Additive, dim=DIM, hidden=8),
+    "dot scores": partial(models.Seq2Seq, VOCAB, attention=layers.Dot, dim=DIM, hidden=8),
+    "RNN encoder-decoder": partial(models.Seq2Seq, VOCAB, cell=layers.RNN, dim=DIM, hidden=8),
+}
+OTHERS = {
+    "self-attention": (models.SelfAttention, (FEATURES,)),
+    "graph": (partial(models.GraphAttention, 4, 5, **SMALL), (FEATURES, EDGES)),
+    "recommender": (partial(models.Recommender, 7, 11, dim=3), (torch.tensor([0, 6]), torch.tensor([10, 2]))),
+}
+GIVEN = dict.fromkeys(LANGUAGE | READERS, (IDS,)) | dict.fromkeys(WRITERS, (IDS, WORDS))
+MADE = LANGUAGE | READERS | WRITERS | {name: make for name, (make, _) in OTHERS.items()}
+GIVEN |= {name: given for name, (_, given) in OTHERS.items()}
+WITHOUT_ATTENTION = {"RNN", "LSTM", "convolution", "RNN encoder-decoder", "recommender"}
+ATTENTIVE = [name for name in MADE if name not in WITHOUT_ATTENTION]
+
+
+def made(name):
+    torch.manual_seed(7)
+    model = MADE[name]().eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.5)
+    return model
+
+
+def seen_in(name, given=None, sites="*"):
+    model = made(name)
+    with torch.no_grad(), capture(model, sites) as seen:
+        out = model(*(given or GIVEN[name]))
+    return out, seen
+
+
+def first(out):
+    return out[0] if isinstance(out, tuple) else out
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_every_site_is_seen_and_watching_changes_nothing(name):
+    out, seen = seen_in(name)
+    with torch.no_grad():
+        torch.testing.assert_close(first(out), first(made(name)(*GIVEN[name])), rtol=1e-5, atol=1e-5)
+    called = {path for path, module in made(name).named_modules() if path and not isinstance(module, nn.ModuleList)}
+    idle = {path for path in called if path not in seen}
+    # these give no tensor, or are asked for their weights only
+    allowed = ("positions", "cells.", "decoder", "encoder", "distances", "to_logits", "target", "in_proj", "blocks")
+    assert all(path.startswith(allowed) or ".in_proj" in path for path in idle), idle
+    assert all(
+        firing.isfinite().all() for site in seen if not site.endswith("scores") for firing in seen.over_time(site)
+    )
+    assert any(site.endswith("pattern") for site in seen) == (name not in WITHOUT_ATTENTION)
+
+
+@pytest.mark.parametrize("name", ATTENTIVE)
+def test_rows_add_up_to_one_or_none(name):
+    _, seen = seen_in(name, sites="*pattern")
+    for site in seen:
+        for pattern in seen.over_time(site):
+            batch, heads, queries, keys = pattern.shape
+            assert batch == BATCH
+            assert heads in (1, HEADS)
+            assert {queries, keys} <= {1, SOURCE, TARGET} or name == "LSTMN"
+            assert pattern.min() >= 0
+            total = pattern.sum(-1)
+            dead = total < 1e-6
+            torch.testing.assert_close(total[~dead], torch.ones_like(total[~dead]), rtol=0, atol=1e-5)
+            assert not dead.any() or name == "graph"
+
+
+@pytest.mark.parametrize("name", ATTENTIVE)
+def test_the_picture_is_the_computation(name):
+    plain, seen = seen_in(name, sites="*pattern")
+    for site in seen:
+        model = made(name)
+        with torch.no_grad(), capture(model, site, edit={site: torch.zeros_like}):
+            edited = model(*GIVEN[name])
+        assert (first(edited) - first(plain)).abs().max() > 1e-5, site
+
+
+@pytest.mark.parametrize("name", LANGUAGE)
+@pytest.mark.parametrize("place", [2, SOURCE - 1])
+def test_no_site_of_a_language_model_sees_the_future(name, place):
+    changed = IDS.clone()
+    changed[:, place] = IDS[:, place] % (VOCAB - 1) + 1
+    before, after = (seen_in(name, (ids,), "*pattern" if name in ATTENTIVE else "tokens") for ids in (IDS, changed))
+    torch.testing.assert_close(after[0][:, :place], before[0][:, :place], rtol=0, atol=1e-6)
+    assert (after[0][:, place] - before[0][:, place]).abs().max() > 1e-4
+    for site in before[1] if name in ATTENTIVE and name != "LSTMN" else ():
+        one, other = (seen[1][site] for seen in (before, after))
+        torch.testing.assert_close(other[:, :, :place], one[:, :, :place], rtol=0, atol=1e-6)
+        assert (one.triu(1) == 0).all()
+
+
+@pytest.mark.parametrize("name", [*READERS, *WRITERS])
+def test_padding_is_never_looked_at_and_changes_nothing(name):
+    padded = torch.cat((IDS, torch.zeros(BATCH, 2, dtype=torch.long)), dim=1)
+    rest = GIVEN[name][1:]
+    sites = "*pattern" if name in ATTENTIVE else "*"
+    (plain, _), (out, seen) = seen_in(name, (IDS, *rest), sites), seen_in(name, (padded, *rest), sites)
+    plain, out = first(plain), first(out)
+    torch.testing.assert_close(out if name not in ("BERT",) else out[:, :SOURCE], plain, rtol=1e-4, atol=1e-5)
+    for site in seen if name in ATTENTIVE else ():
+        for pattern in seen.over_time(site):
+            if pattern.shape[-1] == SOURCE + 2:
+                assert (pattern[..., SOURCE:] == 0).all(), site
+
+
+def test_cross_attention_asks_from_the_target_and_looks_at_the_source():
+    _, seen = seen_in("Transformer", sites="*.pattern")
+    shapes = {site: tuple(tensor.shape[1:]) for site, tensor in seen.items()}
+    assert shapes["encoder.1.attention.pattern"] == (HEADS, SOURCE, SOURCE)
+    assert shapes["decoder.1.attention.pattern"] == (HEADS, TARGET, TARGET)
+    assert shapes["decoder.1.cross.pattern"] == (HEADS, TARGET, SOURCE)
+    _, seen = seen_in("Bahdanau", sites="attention.pattern")
+    assert [tuple(one.shape) for one in seen.over_time("attention.pattern")] == [(BATCH, 1, 1, SOURCE)] * TARGET
+    _, seen = seen_in("LSTMN", sites="*attention.pattern")
+    (site,) = seen
+    assert [one.shape[-1] for one in seen.over_time(site)] == list(range(1, SOURCE))
+
+
+@pytest.mark.parametrize("name", ["LSTM", "LSTMN", "dot scores"])
+def test_gates_are_seen_at_every_step(name):
+    _, seen = seen_in(name, sites="*_gate")
+    kinds = {site.rpartition(".")[2] for site in seen}
+    assert kinds == {"input_gate", "forget_gate", "output_gate"}
+    for site in seen:
+        firings = seen.over_time(site)
+        assert len(firings) in (SOURCE, TARGET)
+        assert all(one.min() > 0 and one.max() < 1 for one in firings)
