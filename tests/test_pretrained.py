@@ -38,8 +38,8 @@ BERT_CONFIG = {
 
 def random(model):
     torch.manual_seed(5)
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, mean=0.1, std=0.4)
+    for name, parameter in model.named_parameters():
+        nn.init.normal_(parameter, mean=("Norm" in name or "ln_" in name) and "weight" in name, std=0.5)
     return model.eval()
 
 
