@@ -14,7 +14,7 @@ from torch import nn
 from tfviz.learn import checkpoint
 from tfviz.learn.losses import Loss, next_token
 from tfviz.learn.schedule import Schedule, cosine
-from tfviz.learn.trainer import Trainer
+from tfviz.learn.trainer import Trainer, whole
 from tfviz.text.batches import chance
 from tfviz.text.buckets import Batches
 
@@ -152,16 +152,18 @@ def _refused(error: FloatingPointError, step: int, rate: float, folder: Path | N
 
 
 def _save(trainer: Trainer, folder: Path, history: list[Step], plan: dict[str, Any]) -> None:
-    if trainer.is_main:
-        columns = list(zip(*((s.loss, s.rate, s.speed) for s in history)))
-        checkpoint.save(folder, trainer.model, trainer.plain_optimizer, step=len(history), history=columns, plan=plan)
+    with whole(trainer.model, trainer.plain_optimizer) as model:
+        if trainer.is_main:
+            columns = list(zip(*((s.loss, s.rate, s.speed) for s in history)))
+            checkpoint.save(folder, model, trainer.plain_optimizer, step=len(history), history=columns, plan=plan)
     trainer.accelerator.wait_for_everyone()
 
 
 def _resume(trainer: Trainer, folder: Path, plan: dict[str, Any]) -> list[Step]:
     if not checkpoint.saved(folder):
         return []
-    state = checkpoint.load(folder, trainer.model, trainer.plain_optimizer)
+    with whole(trainer.model, trainer.plain_optimizer) as model:
+        state = checkpoint.load(folder, model, trainer.plain_optimizer)
     if state.get("plan") != plan:
         raise ValueError(
             f"{folder} holds a run with {state.get('plan')}, this one asks for {plan}; "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
@@ -55,8 +55,7 @@ class Trainer:
             if parameter.grad is not None:
                 parameter.grad.mul_(world / count)
         norm = self.accelerator.clip_grad_norm_(self.wrapped.parameters(), self.clip)
-        norm = norm.full_tensor() if hasattr(norm, "full_tensor") else norm
-        value, length, predicted = torch.stack([total / count, norm.to(total), count]).tolist()  # one wait for the GPU
+        value, length, predicted = torch.stack([total / count, _full(norm).to(total), count]).tolist()  # one wait
         if not predicted:
             self.optimizer.zero_grad()
             raise ValueError("the batch asks for nothing: all its targets are padding")
@@ -71,19 +70,72 @@ class Trainer:
         """Add up the gradients of this process's rows, part by part; returns the sum of the loss and its count."""
         rank, world, rows = self.accelerator.process_index, self.accelerator.num_processes, len(batch[0])
         number = max(1, min(self.accumulate, rows // world))  # the same in all processes, which wait for each other
-        share = (part[rank % rows :: world].tensor_split(number) for part in batch)
-        weight = float(rank < rows)  # a process without a row repeats one, for nothing
+        counts = rank < rows  # a process without a row repeats one, for nothing
+        parts = zip(*(part[rank % rows :: world].tensor_split(number) for part in batch))
         total, count = torch.zeros((), device=self.device), 0
-        parts = list(zip(*share))
-        for place, part in enumerate(parts):
-            last = place + 1 == number
-            alone = nullcontext() if last else self.accelerator.no_sync(self.wrapped)
+        for place, part in enumerate(parts, 1):
+            alone = self.accelerator.no_sync(self.wrapped) if place < number else nullcontext()
             with alone, recomputing(self.model) if self.recompute else nullcontext():
                 with self.autocast:
                     value, found = self.loss(self.called, tuple(x.to(self.device, non_blocking=True) for x in part))
-                self.accelerator.backward(value * weight)
-            total, count = total + value.detach() * weight, count + found * (rank < rows)
+                self.accelerator.backward(value * counts)
+            total, count = total + value.detach() * counts, count + found * counts
         return total, count
+
+
+@contextmanager
+def whole(model: nn.Module, optimizer: torch.optim.Optimizer) -> Iterator[nn.Module]:
+    """Something with the names and the full weights of a model of which each process holds a shard only.
+
+    It lasts as long as the context, and so does the optimizer's full state; what is loaded into them is sharded
+    again. All processes must enter. A model without shards stands for itself.
+    """
+    for module in model.modules():
+        if callable(reshard := getattr(module, "reshard", None)):  # a forward pass leaves some in full, maybe rounded
+            reshard()
+    named = model.state_dict(keep_vars=True)
+    full = {p: nn.Parameter(_full(p.detach()).cpu()) for p in named.values() if hasattr(p, "full_tensor")}
+    _each_state(optimizer, full, lambda value, parameter: _full(value).cpu())
+    try:
+        yield _bare({name: full.get(tensor, tensor) for name, tensor in named.items()}) if full else model
+    finally:
+        for parameter, value in full.items():
+            parameter.detach().copy_(_shards(value.detach(), parameter))
+        _each_state(optimizer, full, _shards)
+
+
+def _bare(named: dict[str, Tensor]) -> nn.Module:
+    """A module that holds these tensors, and does nothing with them."""
+    top = nn.Module()
+    for name, tensor in named.items():
+        owner, parts = top, name.split(".")
+        for part in parts[:-1]:
+            if not hasattr(owner, part):
+                owner.add_module(part, nn.Module())
+            owner = owner.get_submodule(part)
+        if isinstance(tensor, nn.Parameter):
+            owner.register_parameter(parts[-1], tensor)
+        else:
+            owner.register_buffer(parts[-1], tensor)
+    return top
+
+
+def _each_state(optimizer: torch.optim.Optimizer, parameters: Iterable[Any], change: Callable) -> None:
+    for parameter in parameters:
+        state = optimizer.state.get(parameter, {})
+        state.update({name: change(value, parameter) for name, value in state.items() if isinstance(value, Tensor)})
+
+
+def _full(tensor: Any) -> Tensor:
+    return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+
+
+def _shards(tensor: Tensor, like: Any) -> Tensor:
+    """A tensor in the shards of another, if it has its shape."""
+    from torch.distributed.tensor import distribute_tensor
+
+    tensor = tensor.to(like.device)
+    return distribute_tensor(tensor, like.device_mesh, like.placements) if tensor.shape == like.shape else tensor
 
 
 @contextmanager
@@ -107,12 +159,17 @@ def recomputing(model: nn.Module) -> Iterator[None]:
 
 def _accelerator(device: str | None) -> Any:
     from accelerate import Accelerator
-    from accelerate.state import AcceleratorState, PartialState
+    from accelerate.state import AcceleratorState, DistributedType, PartialState
+    from accelerate.utils import DistributedDataParallelKwargs
 
     # accelerate fixes its device at first use; a notebook may train twice, on different ones
     if PartialState().num_processes == 1:
         AcceleratorState._reset_state(reset_partial_state=True)
-    return Accelerator(cpu=device == "cpu")
+    some_rest = DistributedDataParallelKwargs(find_unused_parameters=True)  # such as BERT's second head, without pairs
+    accelerator = Accelerator(cpu=device == "cpu", kwargs_handlers=[some_rest])
+    if accelerator.distributed_type == DistributedType.FSDP and not accelerator.is_fsdp2:
+        raise ValueError("weights can be sharded by version 2 of FSDP only; launch with --fsdp_version 2")
+    return accelerator
 
 
 def _has_bfloat16(device: torch.device) -> bool:

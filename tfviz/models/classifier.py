@@ -16,14 +16,15 @@ Pooling = Callable[[Tensor, Tensor], Tensor]  # from states and words to what is
 
 
 def mean(x: States, words: Words) -> Pooled:
-    """The average over the words; padding does not count."""
+    """The average over the words; padding does not count. Zeros where there is no word."""
     words = words.unsqueeze(-1)
     return (x * words).sum(1) / words.sum(1).clamp(min=1)
 
 
 def maximum(x: States, words: Words) -> Pooled:
-    """The largest value of each column over the words."""
-    return x.masked_fill(~words.unsqueeze(-1), -torch.inf).amax(1)
+    """The largest value of each column over the words; zeros where there is no word."""
+    largest = x.masked_fill(~words.unsqueeze(-1), -torch.inf).amax(1)
+    return largest.masked_fill(~words.any(1, keepdim=True), 0.0)
 
 
 def first(x: States, words: Words) -> Pooled:

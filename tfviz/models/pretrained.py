@@ -202,7 +202,7 @@ def _config(folder: Path, family: Family) -> dict[str, Any]:
     config = _json(file)
     for name, value in {"model_type": family.kind, **family.settings}.items():
         if config.get(name, value) != value:
-            only = f"{family.kind}() reads checkpoints with {value!r} only"
+            only = f"of {family.kind} checkpoints only those with {value!r} can be read"
             raise ValueError(f"{name} is {config[name]!r} in {file}; {only}")
     for name in family.sizes:
         if not isinstance(config.get(name), int) or config[name] < 1:

@@ -56,6 +56,8 @@ class TransformerXL(nn.Module):
         residual: Residual = pre_norm,
     ):
         super().__init__()
+        if memory < 0:
+            raise ValueError(f"memory is {memory}; it must be 0 tokens or more")
         self.memory = memory
         self.tokens = nn.Embedding(vocab, dim)
         self.dropout = nn.Dropout(dropout)

@@ -151,12 +151,12 @@ def wordpiece(texts: Iterable[str], size: int = 8000, *, lower: bool = True) -> 
 
 
 def whole_words(texts: Iterable[str], size: int = 30_000, *, lower: bool = False) -> Subwords:
-    """The `size` most frequent words and signs; any other is `[UNK]`."""
+    """The `size` most frequent words and runs of other signs; any other is `[UNK]`."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.Lowercase() if lower else normalizers.Sequence([])
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
     return _train(tokenizer, trainers.WordLevelTrainer(**_asked(size)), texts)
 
 

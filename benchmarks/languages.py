@@ -1,0 +1,179 @@
+"""Tasks of `systems.py` that predict the next token: characters of Shakespeare, sub-words of reviews."""
+
+import math
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from statistics import mean
+
+import torch
+from rows import QUICK_STEPS, Clock, Learned, Row, Rows, Task, built
+from torch import Tensor, nn
+
+from tfviz import layers, learn, models, text
+
+CONTEXT, BATCH, STEPS = 64, 16, 2000
+DISTANCES = (1, 4, 16, 48)
+
+
+def shakespeare() -> tuple[text.Characters, Tensor, Tensor]:
+    corpus = text.corpora.load("shakespeare")
+    vocab = text.Characters.of(corpus)
+    return vocab, *(vocab.encode(part) for part in text.corpora.split(corpus))
+
+
+def bits(nats: float) -> str:
+    return f"{nats / math.log(2):.3f}"
+
+
+def characters(quick: bool) -> Rows:
+    """All that read one character after the other: same data, windows, steps."""
+    vocab, ids, held = shakespeare()
+    held = held[:2000] if quick else held
+    wide = {"dim": 128, "hidden": 256}
+    made: dict[str, Callable[..., nn.Module]] = {
+        "RNN": partial(models.RecurrentLM, cell=layers.RNN, **wide),
+        "LSTM": partial(models.RecurrentLM, **wide),
+        "LSTMN": partial(models.LSTMN, dim=128, hidden=256),
+        "convolution": partial(models.Convolution, dim=128, layers=6),
+        "GPT": partial(models.GPT, context=CONTEXT, positions=layers.positions.Rotary),
+    }
+    for system, make in made.items():
+        model = built(make, len(vocab))
+        batches = text.Windows(ids, CONTEXT, BATCH, seed=1)
+        learned = Learned(f"characters-{system}", model, batches, STEPS, quick=quick, rate=3e-3)
+        loss = learn.evaluate.loss(model, text.in_order(held, CONTEXT, BATCH))
+        yield Row(system, "Shakespeare", "bits/character", bits(loss), **learned.facts)
+        norms = gradient_norms(model, next(text.in_order(held, CONTEXT, BATCH))[0])
+        shown = ", ".join(f"{norm:.0e} at {distance}" for distance, norm in norms.items())
+        yield Row(system, "Shakespeare", "gradient by distance", shown, **learned.facts)
+    steps = {"recurrence": 511, "convolution": math.ceil(math.log2(512)), "attention": 1}
+    shown = ", ".join(f"{name} {count}" for name, count in steps.items())
+    yield Row("all", "512 tokens", "layers or steps from the first token to the last", shown)
+
+
+def gradient_norms(model: nn.Module, ids: Tensor) -> dict[int, float]:
+    """How strongly the last prediction depends on the embedding so many tokens before it, relative to its own.
+
+    The norm of the gradient of the likeliest token's log-probability, mean over a batch (Bengio et al. 1994).
+    """
+    embedded: list[Tensor] = []
+    handle = model.tokens.register_forward_hook(lambda _module, _given, out: embedded.append(out.requires_grad_()))
+    model.eval()
+    last = model(ids)[:, -1].log_softmax(-1).amax(-1).sum()
+    handle.remove()
+    (gradient,) = torch.autograd.grad(last, embedded)
+    norms = gradient.norm(dim=-1).mean(0)
+    return {distance: float(norms[-1 - distance] / norms[-1]) for distance in DISTANCES}
+
+
+class Plain(nn.Module):
+    """The reference: 12 post-norm blocks of `torch.nn`, learned positions, as tutorials build it."""
+
+    def __init__(self, vocab: int, context: int = CONTEXT, dim: int = 128, heads: int = 4, blocks: int = 12):
+        super().__init__()
+        self.tokens, self.places = nn.Embedding(vocab, dim), nn.Embedding(context, dim)
+        block = nn.TransformerEncoderLayer(dim, heads, 4 * dim, dropout=0.0, batch_first=True)
+        self.blocks = nn.TransformerEncoder(block, blocks, enable_nested_tensor=False)
+        self.to_logits = nn.Linear(dim, vocab)
+        self.register_buffer("mask", nn.Transformer.generate_square_subsequent_mask(context), persistent=False)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        length = ids.shape[1]
+        x = self.tokens(ids) + self.places.weight[:length]
+        return self.to_logits(self.blocks(x, mask=self.mask[:length, :length], is_causal=True))
+
+
+def equal_time(quick: bool) -> Rows:
+    """GPT and the plain reference, as many processor-seconds each; bits a byte."""
+    vocab, ids, held = shakespeare()
+    held = held[:2000] if quick else held
+    budget = 1.0 if quick else 240.0
+    gpt = partial(models.GPT, context=CONTEXT, positions=layers.positions.Rotary)
+    for system, make, rate in (("GPT", gpt, 3e-3), ("plain 12-block post-norm", Plain, 3e-4)):
+        model = built(make, len(vocab))
+        batches = text.Windows(ids, CONTEXT, BATCH, seed=1)
+        clock = Clock()
+        list(learn.fit(built(make, len(vocab)), batches, QUICK_STEPS, rate=rate, device="cpu", progress=False))
+        steps = max(1, int(budget / clock() * QUICK_STEPS))
+        learned = Learned(f"equal-time-{system}", model, batches, steps, quick=quick, rate=rate)
+        loss = learn.evaluate.loss(model, text.in_order(held, CONTEXT, BATCH))
+        per_byte = learn.evaluate.bits_per_byte(loss, 1, 1)  # every character of this text is one byte
+        aim = "below the plain reference" if system == "GPT" else ""
+        note = f"{budget:.0f} s of processor time"
+        yield Row(system, "Shakespeare", "bits/byte at equal time", f"{per_byte:.3f}", aim, **learned.facts, note=note)
+
+
+def review_ids(quick: bool) -> tuple[int, Tensor, Tensor, float]:
+    """The reviews' text in sub-words: vocabulary, tokens to train on, tokens to measure on, bytes a token there."""
+    texts = text.datasets.reviews("train").texts[: 60 if quick else 5000]
+    vocab = text.bpe(texts, 400 if quick else 4000)
+    rows = vocab.encode_all(texts)
+    cut = int(0.95 * len(rows))
+    held = torch.cat(rows[cut:])
+    size = sum(len(one.encode()) for one in texts[cut:])
+    return len(vocab), torch.cat(rows[:cut]), held, size / len(held)
+
+
+def segments(quick: bool) -> Rows:
+    """Transformer-XL against GPT: as many blocks, as wide, the same segment, the same steps."""
+    vocab, ids, held = shakespeare()
+    size, review, unseen, width = review_ids(quick)
+    for name, count, train, rest, bytes_a_token in (
+        ("Shakespeare", len(vocab), ids, held, 1.0),
+        ("IMDb text", size, review, unseen, width),
+    ):
+        rest = rest[:2000] if quick else rest[:100_000]
+        gpt, xl = built(models.GPT, count, context=CONTEXT), built(models.TransformerXL, count, memory=CONTEXT)
+        windows, streams = text.Windows(train, CONTEXT, BATCH, seed=1), text.Streams(train, CONTEXT, BATCH)
+        learned = Learned(f"segments-{name}-GPT", gpt, windows, STEPS, quick=quick, rate=2e-3)
+        loss = learn.evaluate.loss(gpt, text.in_order(rest, CONTEXT, BATCH))
+        yield _per_byte("GPT", name, loss, bytes_a_token, "", learned)
+        how = {"rate": 2e-3, "loss": learn.losses.Carried()}
+        learned = Learned(f"segments-{name}-XL", xl, streams, STEPS, quick=quick, **how)
+        ordered = text.Streams(rest, CONTEXT, 1)
+        batches = (ordered[step] for step in range(len(ordered)))
+        loss = learn.evaluate.loss(xl, batches, learn.losses.Carried())
+        yield _per_byte("Transformer-XL", name, loss, bytes_a_token, "below GPT", learned)
+
+
+def _per_byte(system: str, task: str, loss: float, bytes_a_token: float, aim: str, learned: Learned) -> Row:
+    value = f"{learn.evaluate.bits_per_byte(loss, 1, 1) / bytes_a_token:.3f}"
+    return Row(system, task, f"bits/byte, segments of {CONTEXT} tokens", value, aim, **learned.facts)
+
+
+def sparse(quick: bool) -> Rows:
+    """Strided, fixed and dense attention over 256 characters; and how the number of cells grows."""
+    vocab, ids, held = shakespeare()
+    held = held[:3000] if quick else held[:60_000]
+    length, stride = 256, 16
+    kinds: dict[str, Callable[..., nn.Module]] = {
+        "dense": partial(models.GPT, context=length),
+        "strided": partial(models.SparseTransformer, stride=stride, context=length),
+        "fixed": partial(models.SparseTransformer, stride=stride, pattern=layers.masks.fixed, context=length),
+    }
+    dense = math.inf
+    for kind, make in kinds.items():
+        model = built(partial(make, positions=layers.positions.Rotary), len(vocab))
+        windows = text.Windows(ids, length, 4, seed=1)
+        learned = Learned(f"sparse-{kind}", model, windows, STEPS, quick=quick, rate=2e-3)
+        loss = learn.evaluate.loss(model, text.in_order(held, length, 8))
+        dense = min(dense, loss) if kind == "dense" else dense
+        cells = model.mask.count(length) / layers.masks.causal.count(length)
+        note = f"{loss / dense - 1:+.1%} of dense, {cells:.0%} of its cells" if kind != "dense" else ""
+        aim = "within 1 % of dense" if kind != "dense" else ""
+        yield Row(
+            f"sparse Transformer, {kind}", "Shakespeare", "loss, nats", f"{loss:.4f}", aim, **learned.facts, note=note
+        )
+    sizes = [64, 256, 1024, 4096]
+    counts = [layers.masks.strided(int(n**0.5)).count(n) for n in sizes]
+    growth = mean(math.log(b / a) / math.log(4) for a, b in pairwise(counts))
+    yield Row("sparse Transformer, strided", "64 to 4,096 tokens", "cells grow as n to the", f"{growth:.2f}", "1.5")
+
+
+TASKS: dict[str, Task] = {
+    "characters": characters,
+    "equal-time": equal_time,
+    "segments": segments,
+    "sparse": sparse,
+}

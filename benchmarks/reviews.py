@@ -1,0 +1,106 @@
+"""Tasks of `systems.py` that give labels and ratings: films, reviews, nodes of a graph."""
+
+from functools import partial
+
+import torch
+from rows import Learned, Row, Rows, Task, built
+from torch import Tensor
+
+from tfviz import layers, learn, models, text
+from tfviz.text.subwords import CLS
+
+RATINGS = 1024  # in a batch
+LABELS = 1000  # to fine-tune on
+
+
+class Rated:
+    """Batches of ratings; every rating comes once in an epoch."""
+
+    def __init__(self, ratings: text.datasets.Ratings, seed: int = 1):
+        self.columns = ratings.users, ratings.movies, ratings.values
+        self.seed, self.steps = seed, len(ratings.values) // RATINGS
+
+    def __getitem__(self, step: int) -> tuple[Tensor, ...]:
+        epoch, place = divmod(step, self.steps)
+        draw = torch.Generator().manual_seed(text.batches.chance(self.seed, epoch))
+        rows = torch.randperm(len(self.columns[0]), generator=draw)[place * RATINGS :][:RATINGS]
+        return tuple(column[rows] for column in self.columns)
+
+
+def recommender(quick: bool) -> Rows:
+    """MovieLens small, a seeded split into 90 % to train on and 10 % to measure on."""
+    train, test = text.datasets.ratings().split(0.9, seed=1)
+    users, movies = (int(torch.cat(ids).max()) + 1 for ids in ((train.users, test.users), (train.movies, test.movies)))
+    model = built(models.Recommender, users, movies, dim=64, mean=float(train.values.mean()))
+    biases = [model.user_biases.weight, model.movie_biases.weight]
+    factors = [model.user_factors.weight, model.movie_factors.weight]
+    groups = [{"params": factors, "weight_decay": 2.0}, {"params": biases, "weight_decay": 0.4}]
+    how = {"rate": 1e-2, "optimizer": torch.optim.AdamW(groups, lr=1e-2), "loss": learn.losses.squared, "clip": 1e9}
+    learned = Learned("recommender", model, Rated(train), 1000, quick=quick, **how)
+    error = learn.evaluate.loss(model, [(test.users, test.movies, test.values)], learn.losses.squared) ** 0.5
+    yield Row("recommender", "MovieLens small", "test RMSE, stars", f"{error:.4f}", "<= 0.88", **learned.facts)
+
+
+def made_reviews(quick: bool) -> Rows:
+    """Graded reviews with negation: a bag of their words is wrong on a third of them."""
+    train, test = (text.tasks.reviews(50 if quick else many, seed=seed) for many, seed in ((8000, 1), (2000, 2)))
+    joined = [[" ".join(one.words) for one in part] for part in (train, test)]
+    labels = [torch.tensor([one.label for one in part]) for part in (train, test)]
+    vocab = text.whole_words(joined[0])
+    train_batches, test_batches = (
+        text.Buckets(vocab.encode_all(rows), given, tokens=1500, seed=1) for rows, given in zip(joined, labels)
+    )
+    for pooling in (models.classifier.mean, models.classifier.maximum):
+        model = built(models.Classifier, len(vocab), dim=64, pooling=pooling)
+        how = {"rate": 2e-3, "loss": learn.losses.label}
+        learned = Learned(f"made-reviews-{pooling.__name__}", model, train_batches, 1500, quick=quick, **how)
+        right = learn.evaluate.accuracy(model, test_batches.in_order())
+        yield Row(f"classifier, {pooling.__name__}", "graded reviews", "accuracy", f"{right:.1%}", **learned.facts)
+
+
+def cut(rows: list[Tensor], length: int) -> list[Tensor]:
+    """Of long texts a quarter from the beginning and the rest from the end, where reviews say what they mean."""
+    head = length // 4
+    return [row if len(row) <= length else torch.cat((row[:head], row[head - length :])) for row in rows]
+
+
+def imdb(quick: bool) -> Rows:
+    """All 25,000 reviews to train on, all 25,000 to measure on."""
+    train, test = (text.datasets.reviews(split) for split in ("train", "test"))
+    few = slice(0, 60) if quick else slice(None)
+    vocab = text.whole_words(train.texts[few], 30_000, lower=True)
+    rows = [cut(vocab.encode_all(part.texts[few]), 400) for part in (train, test)]
+    batches = text.Buckets(rows[0], train.labels[few], tokens=12_000, seed=1)
+    how = {"rate": 2e-3, "loss": learn.losses.label}
+    parts = {"context": 400, "layers": 1, "dim": 64, "dropout": 0.4, "positions": layers.positions.Positions}
+    model = built(models.Classifier, len(vocab), **parts)
+    learned = Learned("imdb", model, batches, 6 * len(batches), quick=quick, **how)
+    right = learn.evaluate.accuracy(model, text.Buckets(rows[1], test.labels[few], tokens=20_000).in_order())
+    yield Row("classifier", "IMDb", "accuracy on the test reviews", f"{right:.2%}", ">= 89 %", **learned.facts)
+
+
+def bert(quick: bool) -> Rows:
+    """Guess hidden words of the reviews first, then learn from 1,000 labels; beside it, the labels alone."""
+    train, test = (text.datasets.reviews(split) for split in ("train", "test"))
+    few = slice(0, 60) if quick else slice(None)
+    vocab = text.wordpiece(train.texts[few], 400 if quick else 8000)
+    rows = [text.framed(cut(vocab.encode_all(part.texts[few]), 191), CLS, None) for part in (train, test)]
+    make = partial(models.BERT, len(vocab), context=192)
+    pretrained, fresh = built(make), built(make)
+    hidden = text.Masked(text.Buckets(rows[0], tokens=6000, seed=1), len(vocab), seed=1)
+    first = Learned("bert", pretrained, hidden, 6000, quick=quick, rate=1e-3, loss=learn.losses.masked)
+    given = text.Buckets(rows[0][:LABELS], train.labels[few][:LABELS], tokens=6000, seed=1)
+    asked = text.Buckets(rows[1], test.labels[few], tokens=12_000)
+    for name, body in (("labels alone", fresh), ("after pre-training", pretrained)):
+        model = built(models.BERTClassifier, body)
+        how = {"rate": 3e-4, "loss": learn.losses.label}
+        learned = Learned(f"bert-{name}", model, given, 8 * len(given), quick=quick, **how)
+        right = learn.evaluate.accuracy(model, asked.in_order())
+        facts = learned.facts | (
+            {"seconds": learned.facts["seconds"] + first.facts["seconds"]} if body is pretrained else {}
+        )
+        aim = ">= 2 points above labels alone" if body is pretrained else ""
+        yield Row(f"BERT, {name}", f"IMDb, {LABELS:,} labels", "accuracy", f"{right:.2%}", aim, **facts)
+
+
+TASKS: dict[str, Task] = {"recommender": recommender, "graded-reviews": made_reviews, "imdb": imdb, "bert": bert}

@@ -1,0 +1,96 @@
+"""What the rows of `systems.py` share: a row's numbers, training with checkpoints, where runs are kept."""
+
+import json
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+from common import RESULTS, machine
+from torch import nn
+
+from tfviz import learn
+
+RUNS = Path(os.environ.get("TFVIZ_RUNS", "runs/systems"))
+STORE = RESULTS / "systems.json"
+QUICK_STEPS = 12
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured number.
+
+    Attributes:
+        aim: what it should be, as text; empty where nothing is asked.
+        seconds: of training, all models of the row together.
+    """
+
+    system: str
+    task: str
+    measure: str
+    value: str
+    aim: str = ""
+    steps: int = 0
+    parameters: int = 0
+    seconds: float = 0.0
+    seed: int = 1
+    note: str = ""
+    date: str = ""
+    machine: str = ""
+
+
+Rows = Iterator[Row]
+Task = Callable[[bool], Rows]  # from whether it is to be quick
+
+
+class Learned:
+    """A trained model: `model`, and how it came about in `facts`, which a `Row` takes."""
+
+    def __init__(
+        self, name: str, model: nn.Module, batches: Any, steps: int, *, quick: bool, seed: int = 1, **how: Any
+    ):
+        steps = QUICK_STEPS if quick else steps
+        folder = None if quick else RUNS / name
+        past = list(learn.fit(model, batches, steps, seed=seed, folder=folder, progress=not quick, device="cpu", **how))
+        tokens = [batches[step.step][0].numel() for step in past]
+        self.model, self.past = model, past
+        self.facts = {
+            "steps": steps,
+            "parameters": sum(p.numel() for p in model.parameters()),
+            "seconds": sum(many / step.speed for many, step in zip(tokens, past)),
+            "seed": seed,
+        }
+
+
+def built(make: Callable[..., nn.Module], *args: Any, seed: int = 1, **parts: Any) -> nn.Module:
+    """A model whose first weights depend on the seed alone."""
+    torch.manual_seed(seed)
+    return make(*args, **parts)
+
+
+def keep(rows: list[Row]) -> None:
+    """Put rows into the store, in place of earlier ones of the same system, task and measure."""
+    now, here = datetime.now(UTC).strftime("%Y-%m-%d"), machine()
+    store = {(row.system, row.task, row.measure): row for row in stored()}
+    for row in rows:
+        store[row.system, row.task, row.measure] = Row(**asdict(row) | {"date": now, "machine": here})
+    STORE.write_text(json.dumps([asdict(row) for row in store.values()], indent=1) + "\n")
+
+
+def stored() -> list[Row]:
+    """The rows measured so far."""
+    return [Row(**row) for row in json.loads(STORE.read_text())] if STORE.is_file() else []
+
+
+class Clock:
+    """Seconds that this process computed for, whatever else the machine did."""
+
+    def __init__(self) -> None:
+        self.started = time.process_time()
+
+    def __call__(self) -> float:
+        return time.process_time() - self.started

@@ -1,0 +1,139 @@
+"""Tasks of `systems.py` that turn one text into another: dates, numbers, captions."""
+
+from collections import Counter
+from collections.abc import Sequence
+from functools import partial
+
+import torch
+from rows import Learned, Row, Rows, Task, built
+from torch import Tensor, nn
+
+from tfviz import generate, layers, learn, look, models, text
+from tfviz.text.subwords import BOS
+from tfviz.text.tasks import Example
+
+SMALL = {"dim": 64, "dropout": 0.1}
+MODELS = {  # system -> how it is made for the made tasks
+    "RNN encoder-decoder": partial(models.Seq2Seq, hidden=128, cell=layers.RNN, **SMALL),
+    "LSTM encoder-decoder": partial(models.Seq2Seq, hidden=128, **SMALL),
+    "Bahdanau attention, additive": partial(models.Seq2Seq, hidden=128, attention=layers.Additive, **SMALL),
+    "Bahdanau attention, dot": partial(models.Seq2Seq, hidden=128, attention=layers.Dot, **SMALL),
+    "encoder-decoder Transformer": partial(models.Transformer, layers=2, heads=4, **SMALL),
+}
+LANGUAGES = ("en", "de", "fr", "zh")
+EDGES = (8, 12, 16, 20)
+
+
+def adam(model: nn.Module, rate: float) -> torch.optim.Optimizer:
+    """Adam as Vaswani et al. 2017 have it, section 5.3."""
+    return torch.optim.Adam(model.parameters(), lr=rate, betas=(0.9, 0.98), eps=1e-9, fused=True)
+
+
+def columns(vocab: text.Subwords, sources: Sequence[str], targets: Sequence[str]) -> tuple[list[Tensor], list[Tensor]]:
+    return text.framed(vocab.encode_all(sources)), text.framed(vocab.encode_all(targets), before=BOS)
+
+
+def sentences(examples: Sequence[Example]) -> tuple[list[str], list[str]]:
+    return [" ".join(one.source) for one in examples], [" ".join(one.target) for one in examples]
+
+
+def made(task: str, count: int, seed: int) -> list[Example]:
+    """Dates of four languages and numbers of three, as many of each."""
+    if task == "dates":
+        return [one for source in LANGUAGES for one in text.tasks.dates(count, source, "iso", seed=seed)]
+    return [one for language in LANGUAGES[:3] for one in text.tasks.numbers(count, language, seed=seed)]
+
+
+def made_task(task: str, quick: bool) -> Rows:
+    """Exact answers and alignment errors on examples that were not trained on."""
+    examples = made(task, 50 if quick else 10_000, seed=1)
+    seen = {one.source for one in examples}
+    held = [one for one in made(task, 20 if quick else 300, seed=2) if one.source not in seen]
+    sources, targets = sentences(examples)
+    vocab = text.whole_words(sources + targets)
+    batches = text.Buckets(*columns(vocab, sources, targets), tokens=1500, seed=1)
+    for system, make in MODELS.items():
+        model = built(make, len(vocab))
+        how = {"rate": 2e-3, "optimizer": adam(model, 2e-3), "loss": learn.losses.translation(0.1)}
+        learned = Learned(f"{task}-{system}", model, batches, 4000, quick=quick, **how)
+        found = generate.translate(model, sentences(held)[0], vocab, width=1, length=30)
+        right = learn.evaluate.exact(found, sentences(held)[1])
+        aim = ">= 99 %" if task == "dates" and "Transformer" in system else ""
+        yield Row(system, task, "exact", f"{right:.1%}", aim, **learned.facts, note=f"{len(held)} unseen")
+        if "Bahdanau" in system or "Transformer" in system:
+            rates = alignment_errors(model, vocab, held)
+            best = min(rates, key=lambda site: rates[site])
+            aim = "<= 5 %" if task == "dates" and "Bahdanau" in system else ""
+            note = best if len(rates) > 1 else ""
+            yield Row(system, task, "alignment error rate", f"{rates[best]:.1%}", aim, **learned.facts, note=note)
+
+
+def alignment_errors(model: nn.Module, vocab: text.Subwords, examples: Sequence[Example]) -> dict[str, float]:
+    """For each site of attention between the texts, the error of its strongest links, heads averaged.
+
+    A gold link is sure where its target word has no other, else possible.
+    """
+    model.eval()
+    glob = "attention.pattern" if isinstance(model, models.Seq2Seq) else "*.cross.pattern"
+    found: dict[str, list[tuple[int, int, int]]] = {}
+    gold = [(number, *link) for number, example in enumerate(examples) for link in example.gold]
+    links = Counter((number, target) for number, target, _ in gold)
+    sure = [link for link in gold if links[link[:2]] == 1]
+    rows = zip(*columns(vocab, *sentences(examples)))
+    for number, (example, (source, target)) in enumerate(zip(examples, rows)):
+        with torch.no_grad(), look.capture(model, glob) as seen:
+            model(source[None], target[None, :-1])
+        for site in seen:
+            pattern = torch.cat(seen.over_time(site), dim=2)[0].mean(0)
+            best = learn.evaluate.links(pattern, example.gold)
+            found.setdefault(site, []).extend((number, *link) for link in best)
+    return {site: learn.evaluate.alignment_error_rate(best, sure, gold) for site, best in found.items()}
+
+
+CAPTIONS = {  # system -> its model, top learning rate and steps
+    "LSTM encoder-decoder": (partial(models.Seq2Seq, dim=128, hidden=256, dropout=0.3), 2e-3, 4000),
+    "Bahdanau attention, additive": (
+        partial(models.Seq2Seq, dim=128, hidden=256, dropout=0.3, attention=layers.Additive),
+        2e-3,
+        4000,
+    ),
+    "encoder-decoder Transformer": (
+        partial(models.Transformer, layers=4, heads=4, dim=128, inner=256, dropout=0.3),
+        3e-3,
+        7500,
+    ),
+}
+
+
+def captions(source: str, target: str, systems: Sequence[str], quick: bool) -> Rows:
+    """Multi30k: BLEU on test_2016_flickr, lower-cased, 13a, by a beam of 5; and by length of the source."""
+    pairs = {split: text.datasets.pairs(source, target, split) for split in ("train", "test_2016_flickr")}
+    train, (asked, answers) = pairs["train"], pairs["test_2016_flickr"]
+    if quick:
+        train, asked, answers = (train[0][:300], train[1][:300]), asked[:20], answers[:20]
+    vocab = text.bpe(train[0] + train[1], 600 if quick else 6000, lower=True)
+    batches = text.Buckets(*columns(vocab, *train), tokens=2048, seed=1)
+    for system in systems:
+        make, rate, steps = CAPTIONS[system]
+        model = built(make, len(vocab))
+        how = {"rate": rate, "optimizer": adam(model, rate), "schedule": learn.schedule.cosine(400)}
+        how["loss"] = learn.losses.translation(0.1)
+        task = f"Multi30k {source}-{target}"
+        learned = Learned(f"{task}-{system}", model, batches, steps, quick=quick, **how)
+        found = generate.translate(model, asked, vocab, length=8 if quick else 60, progress=not quick)
+        aim = ">= 38" if (source, target) == ("en", "de") and "Transformer" in system else ""
+        yield Row(system, task, "sacreBLEU", f"{learn.evaluate.bleu(found, answers):.1f}", aim, **learned.facts)
+        by_length = learn.evaluate.bleu_by_length(asked, found, answers, EDGES)
+        shown = "; ".join(f"{words} words: {score} ({many})" for words, (score, many) in by_length.items())
+        yield Row(system, task, "BLEU by length", shown, **learned.facts)
+
+
+ALL, LAST = list(CAPTIONS), list(CAPTIONS)[-1:]
+TASKS: dict[str, Task] = {
+    "dates": partial(made_task, "dates"),
+    "numbers": partial(made_task, "numbers"),
+    "en-de": partial(captions, "en", "de", LAST),
+    "en-de-recurrent": partial(captions, "en", "de", ALL[:-1]),
+    "de-en": partial(captions, "de", "en", LAST),
+    "en-fr": partial(captions, "en", "fr", LAST),
+}

@@ -1,0 +1,186 @@
+"""Positions that bias scores: linear biases, relative distances, and the shift that makes them fast."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from tfviz.layers import MultiHead, masks
+from tfviz.layers.positions import ALiBi, Relative, alibi, shift
+from tfviz.look import capture
+from tfviz.models import GPT
+
+kinds = pytest.mark.parametrize("kind", [ALiBi, Relative])
+SIZES = [(1, 1), (1, 5), (2, 3), (3, 3), (4, 7), (7, 7)]
+
+
+def random(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+def close(given, expected, atol=1e-5):
+    torch.testing.assert_close(given, expected, rtol=0, atol=atol)
+
+
+def built(kind, context=7, dim=6, heads=3):
+    torch.manual_seed(7)
+    made = kind(context, dim, heads)
+    for parameter in made.parameters():
+        nn.init.normal_(parameter)
+    return made
+
+
+def gpt(kind, **parts):
+    torch.manual_seed(5)
+    model = GPT(11, **{"context": 7, "layers": 2, "heads": 3, "dim": 6, "positions": kind, **parts}).eval()
+    for name, parameter in model.named_parameters():
+        nn.init.normal_(parameter, mean=name.endswith("norm.weight"), std=0.5)
+    return model
+
+
+def wave(distance, dim):
+    """The sinusoid of one distance, column by column."""
+    angles = [distance / 10_000 ** (column // 2 * 2 / dim) for column in range(dim)]
+    return torch.tensor([(math.cos if column % 2 else math.sin)(angle) for column, angle in enumerate(angles)])
+
+
+def dot(one, other):
+    return sum(a * b for a, b in zip(one.tolist(), other.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("heads", [1, 2, 3, 8])
+def test_linear_biases_are_their_formula(heads):
+    given = alibi(5, heads)
+    for head in range(heads):
+        for query in range(5):
+            for key in range(5):
+                slope = 2 ** (-8 * (head + 1) / heads)
+                assert given[head, query, key].item() == pytest.approx(-slope * max(0, query - key), rel=1e-6)
+
+
+def test_slopes_of_the_paper():
+    slopes = (alibi(3, 8)[:, 1, 1] - alibi(3, 8)[:, 1, 0]).tolist()  # section 3: 1/2, 1/4, ..., 1/256
+    assert slopes == [2.0**-power for power in range(1, 9)]
+
+
+@pytest.mark.parametrize(("queries", "keys"), SIZES)
+@pytest.mark.parametrize("context", [0, 3, 9])
+def test_linear_biases_of_the_last_queries(queries, keys, context):
+    bias = ALiBi(context, 6, 3).bias(random(2, 3, queries, 2), random(2, 3, keys, 2))
+    assert bias.shape == (1, 3, queries, keys)
+    assert torch.equal(bias[0], alibi(keys, 3)[:, keys - queries :])
+
+
+def test_linear_biases_grow_past_their_context():
+    short, long = gpt(ALiBi, context=3), gpt(ALiBi, context=20)
+    ids = torch.arange(22).view(2, 11) % 11
+    close(short(ids), long(ids))
+    assert len(list(ALiBi(3, 6, 3).parameters())) == len(ALiBi(3, 6, 3).state_dict()) == 0
+
+
+def test_biases_that_grew_while_reading_serve_in_training():
+    model, ids = gpt(ALiBi, context=3), torch.arange(14).view(2, 7) % 11
+    with torch.inference_mode():
+        model(ids)
+    model(ids).sum().backward()
+    assert model.blocks[0].attention.in_proj.weight.grad.isfinite().all()
+
+
+@pytest.mark.parametrize(("queries", "keys"), [*SIZES, (5, 2)])
+def test_the_shift_is_an_index(queries, keys):
+    scores = random(2, 3, queries, queries + keys - 1)
+    columns = list(range(keys - 1, -queries, -1))  # the distance that each column stands for
+    given = shift(scores, keys)
+    assert given.shape == (2, 3, queries, keys)
+    for query in range(queries):
+        for key in range(keys):
+            distance = keys - queries + query - key
+            assert torch.equal(given[:, :, query, key], scores[:, :, query, columns.index(distance)])
+
+
+@torch.no_grad()
+@pytest.mark.parametrize(("queries", "keys"), SIZES)
+def test_relative_scores_are_their_terms(queries, keys):
+    """(b) + (c) + (d) of section 3.3, cell by cell; (a) is attention's own."""
+    places, query, key = built(Relative), random(2, 3, queries, 2), random(2, 3, keys, 2)
+    given = places.bias(query, key)
+    assert given.shape == (2, 3, queries, keys)
+    for b, h, i, j in torch.cartesian_prod(*map(torch.arange, given.shape)).tolist():
+        distance = keys - queries + i - j
+        r = (places.project.weight @ wave(distance, 6))[2 * h : 2 * h + 2]
+        u, v = places.content[h, 0], places.distance[h, 0]
+        terms = dot(query[b, h, i], r) + dot(u, key[b, h, j]) + dot(v, r)
+        assert given[b, h, i, j].item() == pytest.approx(terms / math.sqrt(2), abs=1e-5)
+
+
+@torch.no_grad()
+@kinds
+def test_attention_adds_them_to_its_scores(kind):
+    layer, places, x = MultiHead(6, 3), built(kind), random(2, 7, 6)
+    mask = masks.causal.dense(7, 7)
+    with capture(layer) as seen:
+        layer(x, mask=mask, positions=places)
+    query, key, _ = layer.in_proj(x).view(2, 7, 3, 3, 2).permute(2, 0, 3, 1, 4)
+    scores = torch.einsum("bhqd,bhkd->bhqk", query, key) / math.sqrt(2) + places.bias(query, key)
+    close(seen["pattern"], scores.masked_fill(~mask, -torch.inf).softmax(-1))
+    plain = (torch.einsum("bhqd,bhkd->bhqk", query, key) / math.sqrt(2)).masked_fill(~mask, -torch.inf).softmax(-1)
+    assert (seen["pattern"] - plain).abs().max() > 0.01
+
+
+@torch.no_grad()
+@kinds
+def test_only_the_distance_counts(kind):
+    places, query, key = built(kind), random(1, 3, 1, 2), random(1, 3, 1, 2)
+    bias = places.bias(query.expand(2, 3, 4, 2), key.expand(2, 3, 9, 2))
+    for i in range(3):
+        for j in range(8):
+            close(bias[:, :, i + 1, j + 1], bias[:, :, i, j])
+    longer = places.bias(random(2, 3, 4, 2), torch.cat((random(2, 3, 5, 2), random(2, 3, 7, 2)), dim=2))
+    close(longer[..., 5:], places.bias(random(2, 3, 4, 2), random(2, 3, 7, 2)))
+
+
+@torch.no_grad()
+@kinds
+def test_a_text_that_stands_elsewhere_reads_the_same(kind):
+    model, text = gpt(kind, mask=masks.causal & masks.window(2)), torch.tensor([[3, 8, 1, 4, 9, 2]])
+    alone, behind = model(text), model(torch.cat((torch.tensor([[7, 5, 10]]), text), dim=1))[:, 3:]
+    close(behind[:, 2:], alone[:, 2:])  # two layers, a step back in each: the first two see what stands before
+    assert (behind[:, :2] - alone[:, :2]).abs().amax(-1).min() > 1e-3
+
+
+@kinds
+@pytest.mark.parametrize("place", [0, 3, 6])
+def test_no_gradient_comes_from_the_future(kind, place):
+    model, kept = gpt(kind), []
+    model.tokens.register_forward_hook(lambda module, given, made: kept.append(made))
+    logits = model(torch.tensor([[4, 9, 5, 10, 3, 2, 8]]))
+    (slope,) = torch.autograd.grad(logits[0, place].square().sum(), kept[0])
+    assert torch.equal(slope[0].abs().amax(-1) > 0, torch.arange(7) <= place)
+
+
+def test_a_slope_makes_the_near_count_more():
+    query, key = torch.zeros(1, 3, 7, 2), torch.zeros(1, 3, 7, 2)
+    weights = ALiBi(7, 6, 3).bias(query, key)[0, :, -1].softmax(-1)
+    assert (weights[:, 1:] > weights[:, :-1]).all()
+    assert weights[0, -1] > weights[1, -1] > weights[2, -1] > 1 / 7
+
+
+def test_relative_positions_learn():
+    places = Relative(0, 6, 3)
+    assert [tuple(p.shape) for p in places.parameters()] == [(3, 1, 2), (3, 1, 2), (6, 6)]
+    assert not places.content.any()
+    assert not places.distance.any()
+    places.bias(random(2, 3, 4, 2), random(2, 3, 5, 2)).square().sum().backward()
+    assert all(parameter.grad.abs().sum() > 0 for parameter in places.parameters())
+
+
+@torch.no_grad()
+@kinds
+@pytest.mark.parametrize("type", [torch.float64, torch.bfloat16])
+def test_biases_serve_other_types(kind, type):
+    model, ids = gpt(kind), torch.tensor([[4, 9, 5, 10, 3, 2, 8]])
+    expected = model(ids)
+    given = model.to(type)(ids)
+    assert given.dtype == type
+    close(given.float(), expected, 1e-4 if type is torch.float64 else 0.5)
