@@ -18,8 +18,8 @@ from torch import nn
 
 from tfviz import learn
 from tfviz.learn import checkpoint, evaluate, fit, losses, schedule
-from tfviz.models import GPT
-from tfviz.text import Windows, in_order
+from tfviz.models import GPT, Transformer
+from tfviz.text import Buckets, Windows, in_order
 
 TEXT = torch.arange(300) % 11
 train = partial(fit, device="cpu", progress=False)
@@ -285,3 +285,52 @@ def test_two_processes_are_one_with_the_joint_batch(tmp_path):
     both = json.loads((tmp_path / "losses.json").read_text())
     alone = run(gpt(dropout=0.0), steps=3)
     assert [loss for _, loss, _ in both] == pytest.approx([loss for _, loss, _ in alone], abs=1e-5)
+
+
+def ragged(count=9, seed=3):
+    draw = torch.Generator().manual_seed(seed)
+    lengths = torch.randint(2, 8, (count, 2), generator=draw).tolist()
+    rows = [[torch.randint(1, 11, (length,), generator=draw) for length in pair] for pair in lengths]
+    return Buckets(*map(list, zip(*rows)), tokens=60)
+
+
+def translator():
+    torch.manual_seed(1)
+    return Transformer(11, layers=2, heads=3, dim=6, dropout=0.0)
+
+
+@pytest.mark.parametrize("parts", [2, 3])
+def test_gradients_added_up_equal_the_large_batch(parts):
+    whole, added = translator(), translator()
+    how = {"loss": losses.translation(0.1), "optimizer": None}
+    found = []
+    for model, accumulate in ((whole, 1), (added, parts)):
+        how["optimizer"] = torch.optim.SGD(model.parameters())
+        found.append([s.loss for s in train(model, ragged(), 3, rate=0.1, accumulate=accumulate, **how)])
+    assert found[1] == pytest.approx(found[0], abs=1e-5)
+    for one, other in zip(whole.parameters(), added.parameters(), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("make", [gpt, translator])
+def test_computing_again_changes_no_number(make):
+    plain, again = make(), make()
+    batches, loss = (windows(), losses.next_token) if make is gpt else (ragged(), losses.translation())
+    found = [
+        [s.loss for s in train(model, batches, 4, recompute=on, loss=loss)]
+        for model, on in ((plain, False), (again, True))
+    ]
+    assert found[1] == pytest.approx(found[0], abs=1e-6)
+    assert all("forward" not in vars(module) for module in again.modules())
+
+
+def test_without_blocks_there_is_nothing_to_compute_again():
+    with pytest.raises(ValueError, match=r"Linear has no nn\.ModuleList"):
+        next(train(nn.Linear(2, 2), windows(), 1, recompute=True))
+
+
+def test_a_loss_is_a_mean_over_tokens_and_not_over_batches():
+    model, batches = translator(), list(ragged().in_order())
+    parts = [losses.translation()(model.eval(), batch) for batch in batches]
+    expected = sum(total.item() for total, _ in parts) / sum(count for _, count in parts)
+    assert evaluate.loss(model, batches, losses.translation()) == pytest.approx(expected, rel=1e-5)

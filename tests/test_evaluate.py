@@ -1,0 +1,78 @@
+"""Measures of quality, by hand and against the libraries they stand on; whole texts through a model."""
+
+import pytest
+import sacrebleu
+import torch
+
+from tfviz import generate, text
+from tfviz.learn import evaluate, memory
+from tfviz.models import Classifier, Transformer
+
+SAID = ["Ein Mann läuft .", "zwei hunde spielen im Schnee", "eine Frau"]
+MEANT = ["ein Mann läuft.", "Zwei Hunde spielen im Gras.", "eine Frau liest ein Buch"]
+
+
+def test_bleu_is_sacrebleus_on_lower_case():
+    lower = [[line.lower() for line in lines] for lines in (SAID, MEANT)]
+    expected = sacrebleu.corpus_bleu(lower[0], [lower[1]], tokenize="13a").score
+    assert evaluate.bleu(SAID, MEANT) == pytest.approx(expected)
+    assert evaluate.bleu([line.upper() for line in SAID], MEANT) == pytest.approx(expected)
+
+
+def test_bleu_by_length_leaves_no_sentence_out():
+    sources = ["a b c", "a b c d e f", "a"]
+    found = evaluate.bleu_by_length(sources, SAID, MEANT, edges=[2, 6])
+    assert {name: many for name, (_, many) in found.items()} == {"1-1": 1, "2-5": 1, "6+": 1}
+    assert found["2-5"][0] == round(evaluate.bleu(SAID[:1], MEANT[:1]), 1)
+
+
+def test_alignment_errors_by_hand():
+    sure, possible = [(0, 0), (1, 2)], [(2, 3), (2, 4)]
+    rate = evaluate.alignment_error_rate
+    assert rate(sure, sure) == 0
+    assert rate([*sure, (2, 3)], sure, possible) == 0
+    assert rate([(0, 5)], sure) == 1
+    assert rate([(0, 0), (2, 4), (2, 7)], sure, possible) == pytest.approx(1 - (1 + 2) / (3 + 2))
+    with pytest.raises(ValueError, match="no link"):
+        rate([], [])
+
+
+def test_links_are_the_strongest_of_the_words_that_gold_aligns():
+    pattern = torch.tensor([[0.1, 0.7, 0.2], [0.5, 0.3, 0.2], [0.1, 0.2, 0.7]])
+    assert evaluate.links(pattern, {(0, 1), (2, 0), (2, 1)}) == {(0, 1), (2, 2)}
+
+
+@pytest.mark.parametrize("measure", [evaluate.bleu, evaluate.exact])
+def test_as_many_texts_as_references(measure):
+    with pytest.raises(ValueError, match="2 texts and 3 references"):
+        measure(SAID[:2], MEANT)
+    with pytest.raises(ValueError, match="0 texts and 0 references"):
+        measure([], [])
+
+
+def test_exact_and_accuracy():
+    assert evaluate.exact(["a", "b", "c"], ["a", "B", "c"]) == pytest.approx(2 / 3)
+    model, ids = Classifier(11, 3, dim=6, heads=3), torch.randint(1, 11, (5, 7))
+    model.train()
+    with evaluate.judged(model):
+        labels = model(ids).argmax(-1)
+    wrong = labels.clone()
+    wrong[:2] = (wrong[:2] + 1) % 3
+    assert evaluate.accuracy(model, [(ids[:4], wrong[:4]), (ids[4:], wrong[4:])]) == pytest.approx(3 / 5)
+    assert model.training
+    with pytest.raises(ValueError, match="no batch"):
+        evaluate.accuracy(model, [])
+
+
+def test_translations_come_in_the_order_of_the_texts():
+    texts = ["one two three", "two", "", "three one"]
+    vocab = text.whole_words(texts)
+    torch.manual_seed(0)
+    model = Transformer(len(vocab), dim=6, heads=3, layers=1).eval()
+    together = generate.translate(model, texts, vocab, width=2, length=6, tokens=5)
+    alone = [generate.translate(model, [one], vocab, width=2, length=6)[0] for one in texts]
+    assert together == alone
+
+
+def test_memory_is_kept_where_it_can_be():
+    assert memory.keep() in (True, False)

@@ -1,0 +1,245 @@
+"""Transformer-XL: the memory is the text before, reaches as far as it says, and passes no gradient back."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from tfviz import generate, text
+from tfviz.generate.sample import LanguageModel
+from tfviz.layers import post_norm, pre_norm
+from tfviz.learn import evaluate, fit, losses
+from tfviz.look import capture
+from tfviz.models import TransformerXL
+
+norms = pytest.mark.parametrize("residual", [pre_norm, post_norm])
+IDS = torch.randint(11, (2, 12), generator=torch.Generator().manual_seed(3))
+
+
+def transformer(**parts):
+    torch.manual_seed(5)
+    model = TransformerXL(11, **{"memory": 20, "layers": 2, "heads": 3, "dim": 6, **parts}).eval()
+    for name, parameter in model.named_parameters():
+        nn.init.normal_(parameter, mean=name.endswith("norm.weight"), std=0.5)
+    return model
+
+
+def in_segments(model, ids, splits):
+    """The logits of a text that is read segment by segment."""
+    memory = model.new_cache()
+    return torch.cat([model(segment, memory) for segment in ids.split(splits, dim=1)], dim=1)
+
+
+def close(given, expected, atol=1e-5):
+    torch.testing.assert_close(given, expected, rtol=0, atol=atol)
+
+
+@norms
+@pytest.mark.parametrize("memory", [12, 50])
+@pytest.mark.parametrize("splits", [[12], [6, 6], [1, 11], [11, 1], [5, 3, 4], [1] * 12])
+def test_segments_with_a_memory_are_one_long_pass(residual, memory, splits):
+    model = transformer(residual=residual, memory=memory)
+    close(in_segments(model, IDS, splits), model(IDS))
+
+
+def test_what_is_remembered_was_the_input_of_each_attention():
+    model, memory = transformer(memory=4), transformer().new_cache()
+    for length, kept in ((3, 3), (2, 4), (7, 4)):
+        model(IDS[:, :length], memory)
+        assert [tuple(one.shape) for one in memory] == [(2, kept, 6)] * 2
+        assert not any(one.requires_grad for one in memory)
+    with capture(model, "blocks.*.attention_norm") as seen:
+        model(IDS[:, :7])
+    model(IDS[:, :7], fresh := model.new_cache())
+    for layer in range(2):
+        assert torch.equal(fresh[layer], seen[f"blocks.{layer}.attention_norm"][:, -4:])
+
+
+def first_seen(place, segment, memory, layers):
+    """The first position that has a part in what is known at one: each layer sees a memory before the segment."""
+    for _ in range(layers):
+        place = place // segment * segment - memory
+    return place
+
+
+@torch.no_grad()
+@norms
+@pytest.mark.parametrize(("segment", "memory"), [(1, 3), (1, 1), (1, 0), (3, 3), (2, 3), (3, 2), (4, 1), (4, 0)])
+def test_the_memory_reaches_as_far_as_it_says(residual, segment, memory):
+    model = transformer(residual=residual, memory=memory).double()
+    changed = (IDS[:1] + torch.eye(12, dtype=torch.long)) % 11  # row by row another token
+    logits = in_segments(model, torch.cat((IDS[:1], changed)), segment)
+    moved = (logits[1:] - logits[0]).abs().amax(-1) > 1e-12
+    for place in range(12):
+        first = first_seen(place, segment, memory, layers=2)
+        assert moved[:, place].tolist() == [first <= token <= place for token in range(12)]
+    if segment == 1:  # the number in the docstring
+        assert [place - first_seen(place, 1, memory, layers=2) for place in range(12)] == [2 * memory] * 12
+
+
+@torch.no_grad()
+def test_without_a_memory_segments_are_texts_of_their_own():
+    model = transformer(memory=0)
+    alone = torch.cat([model(segment) for segment in IDS.split(4, dim=1)], dim=1)
+    assert torch.equal(in_segments(model, IDS, 4), alone)
+    assert (model(IDS) - alone)[:, 4:].abs().amax(-1).min() > 1e-3
+
+
+@norms
+def test_no_gradient_reaches_the_past(residual):
+    model, memory, made = transformer(residual=residual), [], []
+    model.tokens.register_forward_hook(lambda module, given, x: made.append(x))
+    model(IDS[:, :5], memory)
+    later = model(IDS[:, 5:], memory)
+    past, present = torch.autograd.grad(later.square().sum(), made, allow_unused=True)
+    assert past is None
+    assert (present.abs().amax(-1) > 0).all()
+
+
+def test_keys_and_values_of_the_past_are_learned_from():
+    """The gradient is that of one long pass in which attention takes the past as it is."""
+    segmented, whole, memory = transformer(), transformer(), []
+    segmented(IDS[:, :5], memory)
+    segmented(IDS[:, 5:], memory).square().mean().backward()
+    for block in whole.blocks:
+        block.attention_norm.register_forward_hook(lambda module, given, x: torch.cat((x[:, :5].detach(), x[:, 5:]), 1))
+    whole(IDS)[:, 5:].square().mean().backward()
+    for (name, one), other in zip(segmented.named_parameters(), whole.parameters(), strict=True):
+        assert one.grad.abs().sum() > 0, name
+        torch.testing.assert_close(one.grad, other.grad, rtol=1e-4, atol=1e-5)
+
+
+@torch.no_grad()
+def test_scores_are_the_four_terms_of_the_paper():
+    """Section 3.3: (a) content, (b) distance, (c) a bias of content, (d) a bias of distance; with a memory."""
+    model, memory, wide = transformer(), [], 2
+    model(IDS[:, :4], memory)
+    with capture(model, "blocks.*.attention.*") as seen:
+        model(IDS[:, 4:7], memory)
+    for layer, places in enumerate(model.distances):
+        query, key, scores = (seen[f"blocks.{layer}.attention.{what}"] for what in ("query", "key", "scores"))
+        assert scores.shape == (2, 3, 3, 7)
+        for i in range(3):
+            for j in range(7):
+                distance = 4 + i - j
+                if distance < 0:
+                    assert (scores[:, :, i, j] == -math.inf).all()
+                    continue
+                angles = [distance / 10_000 ** (column // 2 * 2 / 6) for column in range(6)]
+                waves = [math.cos(angle) if column % 2 else math.sin(angle) for column, angle in enumerate(angles)]
+                r = places.project.weight @ torch.tensor(waves)
+                for head in range(3):
+                    r_head, u, v = r[2 * head : 2 * head + 2], places.content[head, 0], places.distance[head, 0]
+                    for b in range(2):
+                        q, k = query[b, head, i], key[b, head, j]
+                        expected = (q @ k + q @ r_head + u @ k + v @ r_head) / math.sqrt(wide)
+                        assert scores[b, head, i, j].item() == pytest.approx(expected.item(), abs=1e-4)
+
+
+def test_the_future_leaves_the_past_alone():
+    model, changed = transformer(), IDS.clone()
+    changed[:, 7] = (IDS[:, 7] + 1) % 11
+    for splits in ([12], [5, 5, 2]):
+        before, after = in_segments(model, IDS, splits), in_segments(model, changed, splits)
+        assert torch.equal(after[:, :7], before[:, :7])
+        assert (after[:, 7:] - before[:, 7:]).abs().amax((0, 2)).min() > 1e-4
+
+
+@torch.no_grad()
+def test_a_text_reads_the_same_wherever_it_stands():
+    model, memory = transformer(memory=3, layers=1), []
+    in_order = [model(piece, memory) for piece in torch.cat((IDS, IDS), dim=1).split(1, dim=1)]
+    close(torch.cat(in_order[15:], dim=1), torch.cat(in_order[3:12], dim=1))
+
+
+def test_parameters_by_hand():
+    block = 2 * (6 + 6) + (6 * 18 + 18) + (6 * 6 + 6) + (6 * 24 + 24) + (24 * 6 + 6)
+    distances = 6 * 6 + 6 + 6
+    assert sum(p.numel() for p in transformer().parameters()) == 11 * 6 + 2 * (block + distances) + 12
+    assert list(transformer(residual=post_norm).norm.parameters()) == []
+
+
+def test_a_memory_of_less_than_nothing_is_an_error():
+    with pytest.raises(ValueError, match="memory is -1; it must be 0 tokens or more"):
+        transformer(memory=-1)
+
+
+def test_it_writes_the_same_with_a_memory_and_without():
+    model, vocab = transformer(memory=40), text.Characters("abcdefg h\n漢")
+    assert isinstance(model, LanguageModel)
+    written = generate.text(model, vocab, "bad", 20, seed=3)
+    assert written.startswith("bad")
+    assert len(written) == 23
+    kept, read_again = (list(generate.ids(model, vocab.encode("bad"), 20, seed=3, cache=on)) for on in (True, False))
+    assert kept == read_again == vocab.encode(written)[3:].tolist()
+
+
+@torch.no_grad()
+def test_past_the_memory_it_forgets():
+    short, long = transformer(memory=2), transformer(memory=12)
+    close(in_segments(short, IDS, 1)[:, :3], long(IDS)[:, :3])
+    assert (in_segments(short, IDS, 1) - long(IDS))[:, 3:].abs().amax((0, 2)).min() > 1e-3
+
+
+@torch.no_grad()
+def test_a_carried_loss_is_that_of_one_long_pass():
+    model, ids = transformer(), IDS.flatten()[:21]
+    streams, carried = text.Streams(ids, length=5, batch=2), losses.Carried()
+    assert len(streams) == 2
+    (first, first_count), (second, second_count) = (carried(model, streams[step]) for step in range(2))
+    rows = torch.stack((ids[:11], ids[10:21]))
+    chances = model(rows[:, :10]).log_softmax(-1).gather(-1, rows[:, 1:, None]).squeeze(-1)
+    assert (first_count, second_count) == (10, 10)
+    close(first, -chances[:, :5].sum(), 1e-4)
+    close(second, -chances[:, 5:].sum(), 1e-4)
+    forgetful, _ = losses.Carried()(model, streams[1])
+    assert (forgetful - second).abs() > 1e-2
+
+
+@torch.no_grad()
+def test_each_stream_has_a_memory_of_its_own():
+    model, streams, carried = transformer(), text.Streams(IDS.flatten(), length=3, batch=2), losses.Carried()
+    together = [carried(model, streams[step])[0] for step in range(3)]
+    alone = losses.Carried()
+    for step in range(3):  # one after the other, as when a batch is taken in parts
+        inputs, targets, numbers = streams[step]
+        parts = [
+            alone(model, (inputs[row : row + 1], targets[row : row + 1], numbers[row : row + 1])) for row in (1, 0)
+        ]
+        close(sum(total for total, _ in parts), together[step], 1e-4)
+
+
+def learned(steps=6, **how):
+    torch.manual_seed(1)
+    model, streams = (
+        TransformerXL(11, memory=6, layers=2, heads=3, dim=6),
+        text.Streams(IDS.repeat(1, 9).flatten(), 5, 4),
+    )
+    options = {"rate": 1e-2, "device": "cpu", "progress": False, **how}
+    return [step.loss for step in fit(model, streams, steps, loss=losses.Carried(), **options)]
+
+
+@pytest.mark.parametrize("how", [{"accumulate": 2}, {"recompute": True}, {"accumulate": 4, "recompute": True}])
+def test_parts_and_recomputation_change_nothing(how):
+    assert learned(**how) == pytest.approx(learned(), abs=1e-4)
+
+
+def test_the_memory_is_of_use():
+    """The token before comes again; where a segment is one token, only the memory knows it."""
+    pairs = torch.randint(11, (120, 2), generator=torch.Generator().manual_seed(2))
+    streams, found = text.Streams(pairs.repeat(1, 5).flatten(), length=1, batch=16), {}
+    for memory in (0, 1):
+        torch.manual_seed(1)
+        model = TransformerXL(11, memory=memory, layers=1, heads=3, dim=24)
+        list(fit(model, streams, 120, rate=2e-2, loss=losses.Carried(), device="cpu", progress=False))
+        found[memory] = evaluate.loss(model, (streams[step] for step in range(len(streams))), losses.Carried())
+    print(found)
+    assert found[0] > 1.6
+    assert found[1] < 1.0
+
+
+def test_distances_are_learned_layer_by_layer():
+    one, other = transformer().distances
+    assert one is not other
+    assert not torch.equal(one.project.weight, other.project.weight)
