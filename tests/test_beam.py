@@ -237,12 +237,11 @@ def test_sums_are_the_models_own(name, alpha):
 
 
 @models
-@alphas
-def test_a_row_is_searched_as_if_alone(name, alpha):
+def test_a_row_is_searched_as_if_alone(name):
     model, source = model_of(name), some_sources()
-    together = search(model, source, width=4, alpha=alpha, length=9)
+    together = search(model, source, width=4, length=9)
     for row in range(5):
-        alone = search(model, source[row : row + 1, : (source[row] != 0).sum()], width=4, alpha=alpha, length=9)
+        alone = search(model, source[row : row + 1, : (source[row] != 0).sum()], width=4, length=9)
         assert [whole(alone, 0, rank) for rank in range(4)] == [whole(together, row, rank) for rank in range(4)]
         torch.testing.assert_close(alone.sums[0], together.sums[row], rtol=1e-4, atol=1e-4)
         assert torch.equal(alone.lengths[0], together.lengths[row])
@@ -265,11 +264,10 @@ def test_a_beam_that_keeps_greedys_text_is_no_worse(alpha):
 
 
 @models
-@alphas
-def test_steps_are_a_search_in_the_making(name, alpha):
+def test_steps_are_a_search_in_the_making(name):
     model, source = model_of(name), some_sources()
-    beams = list(beam.steps(model, source, bos=BOS, eos=EOS, width=4, alpha=alpha, length=9))
-    last = search(model, source, width=4, alpha=alpha, length=9)
+    beams = list(beam.steps(model, source, bos=BOS, eos=EOS, width=4, length=9))
+    last = search(model, source, width=4, length=9)
     for part in ("texts", "sums", "ended", "lengths", "parents"):
         assert torch.equal(getattr(beams[-1], part), getattr(last, part))
     assert [found.texts.shape for found in beams] == [(5, 4, step + 2) for step in range(len(beams))]

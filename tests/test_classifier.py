@@ -1,51 +1,179 @@
-"""The classifier: pooling, padding, reach."""
+"""The classifier: pooling, padding, positions, reach, and what it learns."""
+
+import math
 
 import pytest
 import torch
 from torch import nn
 
-from tfviz.layers import masks, positions
+from tfviz import text
+from tfviz.layers import masks, positions, post_norm, pre_norm
+from tfviz.learn import evaluate, fit, losses
+from tfviz.look import capture
 from tfviz.models import Classifier
 from tfviz.models.classifier import first, maximum, mean
 
-STATES = torch.tensor([[[1.0, 8.0], [3.0, 2.0], [50.0, 90.0]], [[5.0, -4.0], [-7.0, -6.0], [2.0, -5.0]]])
-WORDS = torch.tensor([[True, True, False], [True, True, True]])
-IDS = torch.randint(1, 11, (2, 7), generator=torch.Generator().manual_seed(1))
+IDS = torch.tensor([[4, 9, 5, 10, 3, 12, 8], [7, 2, 6, 11, 1, 0, 0]])
+KINDS = list(positions.KINDS.values())
+kinds = pytest.mark.parametrize("kind", KINDS)
+poolings = pytest.mark.parametrize("pooling", [mean, maximum, first])
+ZEROS = torch.zeros(2, 4, dtype=torch.long)
+
+
+def random(model):
+    torch.manual_seed(5)
+    for name, parameter in model.named_parameters():
+        nn.init.normal_(parameter, mean=name.endswith("norm.weight"), std=0.5)
+    return model.eval()
 
 
 def classifier(**parts):
-    torch.manual_seed(5)
-    model = Classifier(11, 3, **{"context": 10, "layers": 2, "heads": 3, "dim": 6, **parts}).eval()
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.5)
-    return model
+    return random(Classifier(13, **{"classes": 5, "context": 11, "layers": 2, "heads": 3, "dim": 6, **parts}))
+
+
+def close(given, expected, atol=1e-6):
+    torch.testing.assert_close(given, expected, rtol=0, atol=atol)
 
 
 def test_pooling_by_hand():
-    torch.testing.assert_close(mean(STATES, WORDS), torch.tensor([[2.0, 5.0], [0.0, -5.0]]))
-    torch.testing.assert_close(maximum(STATES, WORDS), torch.tensor([[3.0, 8.0], [5.0, -4.0]]))
-    torch.testing.assert_close(first(STATES, WORDS), torch.tensor([[1.0, 8.0], [5.0, -4.0]]))
+    x = torch.tensor([[[1.0, -2.0], [3.0, -6.0], [100.0, 100.0]], [[-1.0, 5.0], [7.0, 0.0], [0.5, 1.0]]])
+    words = torch.tensor([[True, True, False], [True, True, True]])
+    close(mean(x, words), torch.tensor([[2.0, -4.0], [6.5 / 3, 2.0]]))
+    close(maximum(x, words), torch.tensor([[3.0, -2.0], [7.0, 5.0]]))
+    close(first(x, words), torch.tensor([[1.0, -2.0], [-1.0, 5.0]]))
 
 
-@pytest.mark.parametrize("pooling", [mean, maximum, first])
-@pytest.mark.parametrize("kind", positions.KINDS.values())
-def test_padding_changes_nothing(pooling, kind):
-    model, padded = classifier(pooling=pooling, positions=kind), torch.cat((IDS, torch.zeros(2, 3).long()), dim=1)
-    with torch.no_grad():
-        torch.testing.assert_close(model(padded), model(IDS), rtol=1e-5, atol=1e-5)
+@pytest.mark.parametrize("pooling", [mean, maximum])
+def test_a_text_without_words_is_zeros(pooling):
+    x, words = torch.ones(2, 3, 5, requires_grad=True), torch.tensor([[False] * 3, [True, False, False]])
+    pooled = pooling(x, words)
+    pooled.sum().backward()
+    assert pooled.tolist() == [[0.0] * 5, [1.0] * 5]
+    assert x.grad.sum(-1).tolist() == [[0.0] * 3, [5.0, 0.0, 0.0]]
+    model = classifier(pooling=pooling)
+    close(model(torch.zeros(2, 3, dtype=torch.long)), model.to_logits.bias.expand(2, 5))
 
 
-def test_a_window_limits_what_a_word_reaches_in_one_layer():
-    model = classifier(layers=1, mask=masks.window(2), pooling=first)
+@torch.no_grad()
+@poolings
+@kinds
+@pytest.mark.parametrize("mask", [masks.everything, masks.window(2)])
+def test_padding_changes_nothing(pooling, kind, mask):
+    model = classifier(pooling=pooling, positions=kind, mask=mask).double()  # so that rounding is not in the way
+    logits = model(IDS)
+    close(model(torch.cat((IDS, ZEROS), dim=1)), logits, 1e-12)
+    close(model(IDS[1:, :5])[0], logits[1], 1e-12)
+    model.tokens.weight[0] = 3.0
+    close(model(IDS), logits, 1e-12)
+
+
+@torch.no_grad()
+@poolings
+@pytest.mark.parametrize("residual", [pre_norm, post_norm])
+def test_it_is_what_its_parts_compute(pooling, residual):
+    model = classifier(pooling=pooling, residual=residual)
+    x = model.tokens.weight[IDS] + model.positions.vectors.weight[:7]
+    for block in model.blocks:
+        x = block(x, mask=(IDS != 0)[:, None, None, :])
+    if residual is pre_norm:
+        x = (x - x.mean(-1, keepdim=True)) / (x.var(-1, correction=0, keepdim=True) + 1e-5).sqrt()
+        x = x * model.norm.weight + model.norm.bias
+    by_row = {
+        mean: lambda row, length: row[:length].mean(0),
+        maximum: lambda row, length: row[:length].max(0).values,
+        first: lambda row, length: row[0],
+    }[pooling]
+    expected = [model.to_logits.weight @ by_row(row, length) + model.to_logits.bias for row, length in zip(x, (7, 5))]
+    close(model(IDS), torch.stack(expected), 1e-5)
+    assert isinstance(model.norm, nn.LayerNorm) == (residual is pre_norm)
+
+
+@torch.no_grad()
+@kinds
+@pytest.mark.parametrize(("mask", "layers", "reach"), [(2, 1, 1), (2, 2, 2), (3, 1, 2), (None, 1, 6)])
+def test_the_mask_limits_the_reach(kind, mask, layers, reach):
+    mask = masks.everything if mask is None else masks.window(mask)
+    model = classifier(pooling=first, mask=mask, layers=layers, positions=kind)
     moved = []
     for place in range(7):
-        other = IDS.clone()
-        other[:, place] = IDS[:, place] % 10 + 1
-        with torch.no_grad():
-            moved.append(bool((model(other) - model(IDS)).abs().max() > 1e-6))
-    assert moved == [True, True, False, False, False, False, False]
+        changed = IDS[:1].clone()
+        changed[0, place] = 1
+        moved.append((model(changed) - model(IDS[:1])).abs().max().item() > 1e-5)
+    assert moved == [place <= reach for place in range(7)]
 
 
-def test_a_text_longer_than_the_positions_says_so():
-    with pytest.raises(ValueError, match="11 positions asked for, 10 were learned"):
-        classifier()(torch.ones(2, 11, dtype=torch.long))
+@torch.no_grad()
+@kinds
+def test_only_positions_tell_order(kind):
+    model, swapped = classifier(positions=kind), IDS[:, [2, 0, 1, 4, 3, 5, 6]]
+    moved = (model(swapped) - model(IDS)).abs().max()
+    assert moved < 1e-5 if kind is positions.Positions else moved > 1e-3
+
+
+@torch.no_grad()
+@kinds
+def test_a_text_past_the_context(kind):
+    model, ids = classifier(positions=kind, context=6), torch.cat((IDS, IDS), dim=1)
+    if kind is positions.Learned:
+        with pytest.raises(ValueError, match="14 positions asked for, 6 were learned; shorten the text or build"):
+            model(ids)
+    else:
+        close(model(ids), classifier(positions=kind, context=20)(ids), 1e-5)
+
+
+def test_parameters_by_hand():
+    block = 2 * (6 + 6) + (6 * 18 + 18) + (6 * 6 + 6) + (6 * 7 + 7) + (7 * 6 + 6)
+    expected = 13 * 6 + 11 * 6 + 2 * block + (6 + 6) + (6 * 5 + 5)
+    assert sum(p.numel() for p in classifier(inner=7).parameters()) == expected
+
+
+def test_it_attends_to_words_only():
+    model = classifier()
+    with capture(model, "*.pattern") as seen:
+        model(IDS)
+    for site in ("blocks.0.attention.pattern", "blocks.1.attention.pattern"):
+        weights = seen[site]
+        close(weights.sum(-1), torch.ones(2, 3, 7), 1e-5)
+        assert torch.equal(weights > 0, (IDS != 0)[:, None, None].expand(2, 3, 7, 7))
+
+
+def test_dropout_stands_before_and_after_the_blocks():
+    model = classifier(dropout=0.5).train()
+    with capture(model, ["dropout", "norm", "to_logits", "tokens"]) as seen:
+        logits = model(IDS)
+    embeddings, pooled = seen.over_time("dropout")
+    whole = seen["tokens"] + model.positions.vectors.weight[:7]
+    for dropped, plain in ((embeddings, whole), (pooled, mean(seen["norm"], IDS != 0))):
+        kept = dropped != 0
+        assert 0 < kept.sum() < kept.numel()
+        close(dropped[kept], 2 * plain[kept])
+    close(logits, model.to_logits(pooled))
+
+
+def test_the_loss_of_labels_by_hand():
+    model, labels = classifier(), torch.tensor([3, 0])
+    one, other = ([math.exp(logit) for logit in row] for row in model(IDS).tolist())
+    expected = -math.log(one[3] / sum(one)) - math.log(other[0] / sum(other))
+    total, count = losses.label(model, (IDS, labels))
+    assert (total.item(), count) == (pytest.approx(expected, abs=1e-5), 2)
+
+
+@pytest.mark.parametrize("wrong", [5, -1])
+def test_a_label_that_is_no_class_is_an_error(wrong):
+    with pytest.raises(IndexError, match=f"Target {wrong} is out of bounds"):
+        losses.label(classifier(), (IDS, torch.tensor([3, wrong])))
+
+
+@poolings
+def test_it_learns_which_word_is_there(pooling):
+    draw = torch.Generator().manual_seed(4)
+    labels = torch.arange(24) % 2
+    rows = [torch.randint(9, 13, (3 + place % 4,), generator=draw) for place in range(24)]
+    for place, row in enumerate(rows):
+        row[place % len(row)] = 7 + labels[place]
+    batches = text.Buckets(text.framed(rows, before=4), labels, tokens=40, seed=2)
+    torch.manual_seed(1)
+    model = Classifier(13, context=11, layers=1, heads=3, dim=12, dropout=0.0, pooling=pooling)
+    steps = list(fit(model, batches, 60, rate=1e-2, loss=losses.label, device="cpu", progress=False))
+    assert sum(step.loss for step in steps[-5:]) / 5 < 0.1
+    assert evaluate.accuracy(model, batches.in_order()) == 1

@@ -178,7 +178,7 @@ def test_positions_tell_both_halves_the_order(kind):
     other_target = model(ids, text[:, [1, 0, 2, 3, 4]])[:, 2:]
     for given, expected in ((other_source, logits), (other_target, logits[:, 2:])):
         moved = (given - expected).abs().max()
-        assert moved < 1e-5 if kind is positions.Positions else moved > 0.01
+        assert moved < 1e-5 if kind is positions.Positions else moved > 1e-4
 
 
 def test_without_positions_the_source_is_a_set():

@@ -8,7 +8,7 @@ from torch import nn
 
 from tfviz import generate, text
 from tfviz.generate.sample import LanguageModel
-from tfviz.layers import post_norm, pre_norm
+from tfviz.layers import Block, masks, post_norm, pre_norm
 from tfviz.learn import evaluate, fit, losses
 from tfviz.look import capture
 from tfviz.models import TransformerXL
@@ -31,6 +31,14 @@ def in_segments(model, ids, splits):
     return torch.cat([model(segment, memory) for segment in ids.split(splits, dim=1)], dim=1)
 
 
+def plain(model, ids):
+    """The logits by the blocks of any other model, which know of no memory."""
+    x, mask = model.tokens(ids), masks.causal.dense(ids.shape[1], ids.shape[1])
+    for block, distances in zip(model.blocks, model.distances, strict=True):
+        x = Block.forward(block, x, mask=mask, positions=distances)
+    return model.norm(x) @ model.tokens.weight.T
+
+
 def close(given, expected, atol=1e-5):
     torch.testing.assert_close(given, expected, rtol=0, atol=atol)
 
@@ -41,6 +49,7 @@ def close(given, expected, atol=1e-5):
 def test_segments_with_a_memory_are_one_long_pass(residual, memory, splits):
     model = transformer(residual=residual, memory=memory)
     close(in_segments(model, IDS, splits), model(IDS))
+    close(model(IDS), plain(model, IDS))
 
 
 def test_what_is_remembered_was_the_input_of_each_attention():
@@ -104,7 +113,7 @@ def test_keys_and_values_of_the_past_are_learned_from():
     segmented(IDS[:, 5:], memory).square().mean().backward()
     for block in whole.blocks:
         block.attention_norm.register_forward_hook(lambda module, given, x: torch.cat((x[:, :5].detach(), x[:, 5:]), 1))
-    whole(IDS)[:, 5:].square().mean().backward()
+    plain(whole, IDS)[:, 5:].square().mean().backward()
     for (name, one), other in zip(segmented.named_parameters(), whole.parameters(), strict=True):
         assert one.grad.abs().sum() > 0, name
         torch.testing.assert_close(one.grad, other.grad, rtol=1e-4, atol=1e-5)
@@ -234,9 +243,8 @@ def test_the_memory_is_of_use():
         model = TransformerXL(11, memory=memory, layers=1, heads=3, dim=24)
         list(fit(model, streams, 120, rate=2e-2, loss=losses.Carried(), device="cpu", progress=False))
         found[memory] = evaluate.loss(model, (streams[step] for step in range(len(streams))), losses.Carried())
-    print(found)
-    assert found[0] > 1.6
-    assert found[1] < 1.0
+    assert found[0] > 2
+    assert found[1] < 1.3
 
 
 def test_distances_are_learned_layer_by_layer():
