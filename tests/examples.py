@@ -52,6 +52,7 @@ KINDS = {
     "gates": lambda: view.gates(gates(), ROWS),
     "compare": lambda: view.compare(wide(), wide(seed=3), names=("before", "after")),
     "steps": lambda: view.steps(growing()),
+    "scatter": lambda: view.scatter(torch.eye(5, 2).cumsum(1), ROWS, "Points"),
 }
 every = pytest.mark.parametrize("kind", KINDS)
 

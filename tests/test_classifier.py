@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from tfviz import text
-from tfviz.layers import masks, positions, post_norm, pre_norm
+from tfviz.layers import Bigrams, masks, positions, post_norm, pre_norm
 from tfviz.learn import evaluate, fit, losses
 from tfviz.look import capture
 from tfviz.models import Classifier
@@ -177,3 +177,35 @@ def test_it_learns_which_word_is_there(pooling):
     steps = list(fit(model, batches, 60, rate=1e-2, loss=losses.label, device="cpu", progress=False))
     assert sum(step.loss for step in steps[-5:]) / 5 < 0.1
     assert evaluate.accuracy(model, batches.in_order()) == 1
+
+
+def bigrams(vocab, dim):
+    return Bigrams(vocab, dim, rows=4096)
+
+
+def test_pairs_of_tokens_have_vectors_of_their_own():
+    embed = random(bigrams(13, 6))
+    nn.init.zeros_(embed.tokens.weight[0])
+    rows = embed.row(torch.tensor([[4, 9, 4, 9, 5]]))[0].tolist()
+    assert rows[1] == rows[3]
+    assert len({rows[0], rows[1], rows[2], rows[4]}) == 4
+    ids = torch.tensor([[4, 9, 4], [9, 4, 0]])
+    after_9, at_start = embed.pairs.weight[rows[2]], embed.pairs.weight[rows[0]]
+    close(embed(ids)[0, 2], embed.tokens.weight[4] + after_9)
+    close(embed(ids)[0, 0], embed.tokens.weight[4] + at_start)
+    close(embed(ids)[1, 1], embed.tokens.weight[4] + after_9)
+    assert embed(ids)[1, 2].eq(0).all()
+
+
+def test_pairs_spread_over_the_rows():
+    first, second = (grid.flatten() for grid in torch.meshgrid(*2 * [torch.arange(1, 101)], indexing="ij"))
+    rows = Bigrams(101, 1, rows=2**16).row(torch.stack([first, second], 1))[:, 1]
+    expected = 2**16 * (1 - (1 - 2**-16) ** 10_000)  # of 10,000 balls thrown into as many bins
+    assert 0.95 * expected < len(rows.unique()) <= 10_000
+
+
+@torch.no_grad()
+def test_with_pairs_padding_changes_nothing_and_order_is_seen_without_positions():
+    model = classifier(embedding=bigrams, positions=positions.Positions)
+    close(model(IDS)[1:], model(IDS[1:, :5]), atol=1e-5)
+    assert (model(IDS) - model(IDS.flip(1)))[0].abs().max() > 1e-3

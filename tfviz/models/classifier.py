@@ -13,6 +13,7 @@ States = Float[Tensor, "batch position dim"]
 Words = Bool[Tensor, "batch position"]  # False at padding
 Pooled = Float[Tensor, "batch dim"]
 Pooling = Callable[[Tensor, Tensor], Tensor]  # from states and words to what is pooled
+Embedding = Callable[[int, int], nn.Module]  # from vocabulary and width to a module that turns ids into vectors
 
 
 def mean(x: States, words: Words) -> Pooled:
@@ -41,6 +42,7 @@ class Classifier(nn.Module):
         context: the longest text it is trained on, in tokens.
         pooling: `mean`, `maximum` or `first`.
         dropout: share set to zero in training, of the embeddings, of each branch, and of the pooled vector.
+        embedding: default: a vector for each token; `layers.Bigrams` adds one for each pair.
         mask: where words may look beside the padding; `masks.window(8)` reads locally.
     """
 
@@ -56,13 +58,14 @@ class Classifier(nn.Module):
         inner: int | None = None,
         dropout: float = 0.1,
         pooling: Pooling = mean,
+        embedding: Embedding = nn.Embedding,
         mask: masks.Mask = masks.everything,
         positions: type[positions.Positions] = positions.Learned,
         residual: Residual = pre_norm,
     ):
         super().__init__()
         self.pooling, self.mask = pooling, mask
-        self.tokens = nn.Embedding(vocab, dim, padding_idx=0)
+        self.tokens = embedding(vocab, dim)
         self.positions = positions(context, dim, heads)
         self.dropout = nn.Dropout(dropout)
         self.blocks = nn.ModuleList(Block(dim, heads, inner, dropout, residual) for _ in range(layers))

@@ -3,6 +3,7 @@
 from tfviz.text import batches, buckets, corpora, datasets, subwords, tasks
 from tfviz.text.batches import Streams, Windows, in_order
 from tfviz.text.buckets import Buckets, Masked, framed, pad, sentence_pairs
+from tfviz.text.hidden import Dropped
 from tfviz.text.subwords import Subwords, bpe, letters, whole_words, wordpiece
 from tfviz.text.tokens import Bytes, Characters
 
@@ -10,6 +11,7 @@ __all__ = [
     "Buckets",
     "Bytes",
     "Characters",
+    "Dropped",
     "Masked",
     "Streams",
     "Subwords",

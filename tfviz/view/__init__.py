@@ -7,8 +7,11 @@ from tfviz.view.page import View
 from tfviz.view.palette import theme
 from tfviz.view.picture import Picture
 from tfviz.view.plots import bars, curves, lines, shares
+from tfviz.view.scatter import scatter
+from tfviz.view.tree import tree
 
 __all__ = [
     "Picture", "View", "alignment", "bars", "bertviz", "compare", "curves", "gates", "head", "heads", "lines", "links",
-    "live", "mask", "masks", "positions", "shares", "similarity", "sources", "steps", "theme", "words",
+    "live", "mask", "masks", "positions", "scatter", "shares", "similarity", "sources", "steps", "theme", "tree",
+    "words",
 ]  # fmt: skip

@@ -16,9 +16,11 @@ from tfviz.view.picture import Picture
 # In the order of their imports: each module needs only those before it.
 MODULES = (
     "grid", "theme", "pen", "paint", "data", "store", "elements", "heatmap", "pointing", "sheet", "lines", "words",
-    "table", "takeaway", "frame", "choice", "controls", "headstage", "stages", "explorer", "masklab", "tables", "page",
+    "table", "takeaway", "frame", "choice", "controls", "headstage", "stages", "explorer", "masklab", "tables",
+    "points", "page", "widget",
 )  # fmt: skip
-IMPORT = re.compile(r"^import .*;\n", re.MULTILINE)
+KINDS = {"heads": "Explorer", "masks": "MaskLab", "tables": "Tables", "points": "Points"}  # class, of module in small
+IMPORT = re.compile(r'^import .* from "\./(\w+)\.js";\n', re.MULTILINE)
 SPACE = re.compile(r"^ +|^ *//.*\n| +// .*$", re.MULTILINE)
 BREAK = re.compile(r"(?<=[{(\[,;])\n|,?\n(?=[})\]])")  # where nothing depends on the end of the line
 EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
@@ -32,14 +34,19 @@ PAGE = """<!doctype html>
 
 
 @lru_cache
-def script(entry: str = "page") -> str:
-    """The modules as one: a page has no second file to import, and a widget takes a single module.
+def script(*entries: str) -> str:
+    """These modules and all they import as one: a page has no second file, and a widget takes a single module.
 
     Names at the top of a module are unique over all of them, so that what is imported is what is there. Imports,
     comments, indentation and line breaks that mean nothing go.
     """
-    names = MODULES if entry == "page" else (*MODULES, entry)
-    sources = [(STATIC / f"{name}.js").read_text(encoding="utf-8") for name in names]
+    texts = {name: (STATIC / f"{name}.js").read_text(encoding="utf-8") for name in MODULES}
+    needed, waiting = set(), list(entries)
+    while waiting:
+        name = waiting.pop()
+        needed.add(name)
+        waiting += set(IMPORT.findall(texts[name])) - needed
+    sources = [texts[name] for name in MODULES if name in needed]
     css = (STATIC / "view.css").read_text(encoding="utf-8")
     given = {"PALETTE": inks(), "CSS": css, "PAGE_STYLE": PAGE_STYLE}
     constants = "".join(f"const {name} = {script_json(value)};\n" for name, value in given.items())
@@ -71,6 +78,8 @@ class View(Picture):
             still: put the picture in as well, for where scripts may not run: a notebook that is not trusted.
         """
         described, data = script_json(self.described), base64.b64encode(self.data).decode()
+        kind = KINDS[self.described["kind"]]
+        modules = script(kind.lower(), "page")
         name = hashlib.sha256(f"{described}{data}".encode()).hexdigest()[:16]
         said = html.escape(_said(self.summary))
         light = base64.b64encode(self._png("light")).decode() if still else ""
@@ -80,7 +89,7 @@ class View(Picture):
             f'<div class="tfviz" data-view="{name}">{shown}'
             f'<script type="application/json" class="tfviz-document">{described}</script>'
             f'<script type="text/plain" class="tfviz-data">{data}</script></div>'
-            f'<script data-view="{name}">(() => {{"use strict";\n{script()}wake("{name}");}})();</script>'
+            f'<script data-view="{name}">(() => {{"use strict";\n{modules}wake("{name}", {kind});}})();</script>'
         )
 
     def still(self) -> tuple[dict[str, str], dict[str, Any]]:

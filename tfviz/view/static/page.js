@@ -2,21 +2,17 @@
 
 import { Source } from "./data.js";
 import { h } from "./elements.js";
-import { Explorer } from "./explorer.js";
-import { MaskLab } from "./masklab.js";
 import { Store } from "./store.js";
-import { Tables } from "./tables.js";
 
-export const KINDS = { heads: Explorer, masks: MaskLab, tables: Tables };
-
-export function wake(name) {
+// Kind: the class that shows it; a page carries the modules of its own kind only.
+export function wake(name, Kind) {
   for (const root of document.querySelectorAll(`.tfviz[data-view="${name}"]:not([data-alive])`)) {
     root.dataset.alive = "true";
     const described = JSON.parse(root.querySelector(".tfviz-document").textContent);
     const store = new Store(described.state);
     const source = new Source(described, root.querySelector(".tfviz-data").textContent);
     const script = document.querySelector(`script[data-view="${name}"]`).textContent;
-    new KINDS[described.kind](root, source, store, { page: async () => saved(root, store, described, script) });
+    new Kind(root, source, store, { page: async () => saved(root, store, described, script) });
   }
 }
 

@@ -63,6 +63,14 @@ export class CanvasPen {
     this.pen.globalAlpha = 1;
   }
 
+  dot(x, y, radius, { fill, alpha = 1 }) {
+    Object.assign(this.pen, { fillStyle: fill, globalAlpha: alpha });
+    this.pen.beginPath();
+    this.pen.arc(x, y, radius, 0, 2 * Math.PI);
+    this.pen.fill();
+    this.pen.globalAlpha = 1;
+  }
+
   text(x, y, string, { fill, size = 11, align = "left", bold = false, up = false } = {}) {
     Object.assign(this.pen, {
       fillStyle: fill,
@@ -107,6 +115,10 @@ export class SvgPen {
     this.parts.push(
       `<rect x="${n(x)}" y="${n(y)}" width="${n(width)}" height="${n(height)}" fill="${fill ?? "none"}" stroke="${stroke ?? "none"}" stroke-width="${thick}" opacity="${n(alpha)}"/>`,
     );
+  }
+
+  dot(x, y, radius, { fill, alpha = 1 }) {
+    this.parts.push(`<circle cx="${n(x)}" cy="${n(y)}" r="${n(radius)}" fill="${fill}" opacity="${n(alpha)}"/>`);
   }
 
   text(x, y, string, { fill, size = 11, align = "left", bold = false, up = false } = {}) {

@@ -1,7 +1,7 @@
 // The entry of a widget: the same views, with a kernel behind them that knows the choices and sends what is missing.
 
 import { Source } from "./data.js";
-import { KINDS } from "./page.js";
+import { Explorer } from "./explorer.js";
 
 class Model {
   constructor(model) {
@@ -66,7 +66,7 @@ function render({ model, el }) {
   const source = new Source(described, new Uint8Array(data.buffer, data.byteOffset, data.byteLength), (part, layer, head) =>
     questions.ask({ part, layer, head }),
   );
-  const view = new KINDS[described.kind](host, source, new Model(model), {
+  const view = new Explorer(host, source, new Model(model), {
     page: async () => new Blob([await questions.ask({ page: true })], { type: "text/html" }),
   });
   return () => {

@@ -1,0 +1,97 @@
+"""Points with names: what they are given, and what the page says of them by mouse, keys and search."""
+
+import csv
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+import torch
+from browser import alive, press, says, settled, takes
+from PIL import Image
+
+from tfviz import view
+
+pytest_plugins = ["browser"]
+
+NAMES = ["north west", "north", "north east", "west", "middle", "east", "south <west>", "south & more", "south\teast"]
+GRID = torch.tensor([[x, y] for y in (2.0, 0.0, -2.0) for x in (-30.0, 10.0, 50.0)])
+CIRCLE = "{http://www.w3.org/2000/svg}circle"
+
+
+@pytest.fixture
+def page(open_view):
+    return open_view(view.scatter(GRID, NAMES, "A rose of winds", ("longitude", "latitude")))
+
+
+def drawn(page, tmp_path):
+    """Where the points are, as the saved drawing has them, on the canvas."""
+    circles = ElementTree.parse(takes(page, "SVG", tmp_path)).getroot().iter(CIRCLE)
+    return [(float(one.get("cx")), float(one.get("cy"))) for one in circles]
+
+
+def test_the_mouse_reads_the_nearest_point(page, tmp_path):
+    box = page.locator("canvas").bounding_box()
+    for (x, y), name, (longitude, latitude) in zip(drawn(page, tmp_path), NAMES, GRID.tolist(), strict=True):
+        page.mouse.move(box["x"] + x + 5, box["y"] + y - 3)
+        assert says(page) == f"“{name.replace(chr(9), ' ')}”  longitude {longitude:g}, latitude {latitude:g}"
+    page.mouse.move(box["x"] + 130, box["y"] + 5)
+    assert says(page) == ""
+
+
+def test_the_plane_is_the_right_way_round(page, tmp_path):
+    places = torch.tensor(drawn(page, tmp_path)).reshape(3, 3, 2)
+    assert (places[:, 1:, 0] > places[:, :-1, 0]).all()
+    assert (places[1:, :, 1] > places[:-1, :, 1]).all()
+
+
+def test_arrows_go_to_the_next_point_that_way(page):
+    page.locator("canvas").focus()
+    for key, name in [("ArrowRight", "north"), ("ArrowDown", "middle"), ("ArrowLeft", "west"), ("ArrowLeft", "west"),
+                      ("ArrowUp", "north west"), ("ArrowUp", "north west")]:  # fmt: skip
+        press(page, key)
+        assert says(page).startswith(f"“{name}”")
+
+
+def test_search_counts_and_a_name_is_kept_in_the_saved_page(page, opens, tmp_path):
+    page.get_by_label("Find a name").fill("SOUTH")
+    settled(page)
+    assert page.locator(".subject").inner_text() == "3 of 9 found"
+    page.get_by_label("Find a name").fill("")
+    page.locator("canvas").focus()
+    press(page, "ArrowRight", "Space", "+")
+    own = opens()
+    alive(own, takes(page, "HTML", tmp_path))
+    state = own.evaluate("JSON.parse(document.querySelector('.tfviz-document').textContent).state")
+    assert state["rows"] == [1]
+    assert state["zoom"] == 1.5
+    press(page, "0", "Escape")
+    settled(page)
+    assert page.locator(".subject").inner_text() == "9 points"
+
+
+def test_the_numbers_can_be_taken_away(page, tmp_path):
+    head, *lines = csv.reader(takes(page, "CSV", tmp_path).read_text("utf-8").splitlines())
+    assert head[1:] == ["longitude", "latitude"]
+    assert [line[0] for line in lines] == [*NAMES[:-1], "south east"]
+    assert [[float(cell) for cell in line[1:]] for line in lines] == GRID.tolist()
+    Image.open(takes(page, "PNG", tmp_path)).load()
+
+
+def test_the_still_picture_names_what_has_room():
+    crowd = view.scatter(torch.zeros(5, 2), list("abcde"), "All in one place")
+    figure = crowd.figure()
+    assert [text.get_text() for text in figure.axes[0].texts] == ["a", "b"]  # one to each side
+    assert crowd.summary.startswith("All in one place\nfirst: from 'a' to 'a'")
+
+
+@pytest.mark.parametrize(
+    ("points", "names", "said"),
+    [
+        (torch.zeros(3, 3), list("abc"), r"points is \(3, 3\); it must be \(point, 2\)"),
+        (torch.zeros(0, 2), [], "at least one"),
+        (torch.tensor([[0.0, torch.nan]]), ["a"], "finite"),
+        (torch.zeros(3, 2), ["a"], "1 names for 3 points"),
+    ],
+)
+def test_what_is_no_plane_of_points_is_refused(points, names, said):
+    with pytest.raises(ValueError, match=said):
+        view.scatter(points, names, "No")

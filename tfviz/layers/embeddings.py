@@ -1,0 +1,35 @@
+"""From tokens to vectors. `nn.Embedding` is the plain way; here is what else a model may begin with."""
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.shapes import Float, Int
+
+
+class Bigrams(nn.Module):
+    """A vector for each token, plus one for the pair it makes with the token before it (Joulin et al. 2017, 2.2).
+
+    *not good* has a vector of its own, so that a model need not learn to put the two together. There are too many
+    pairs for a table: a hash gives each one of `rows` vectors, and pairs that meet in a row share it. Id 0 is padding
+    and stays zero; the first token makes a pair with it.
+
+    Args:
+        rows: how many vectors the pairs share.
+    """
+
+    def __init__(self, vocab: int, dim: int, rows: int = 2**18):
+        super().__init__()
+        self.tokens = nn.Embedding(vocab, dim, padding_idx=0)
+        self.pairs = nn.Embedding(rows, dim)
+        for table in (self.tokens, self.pairs):  # small, so that what was never trained says little
+            nn.init.normal_(table.weight, std=0.05)
+        nn.init.zeros_(self.tokens.weight[0])
+
+    def forward(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch position dim"]:
+        return (self.tokens(ids) + self.pairs(self.row(ids))) * (ids != 0).unsqueeze(-1)
+
+    def row(self, ids: Int[Tensor, "batch position"]) -> Int[Tensor, "batch position"]:
+        """Which vector the pair that ends at each position has: a multiplicative hash (Knuth 1998, section 6.4)."""
+        before = nn.functional.pad(ids, (1, 0))[:, :-1]
+        mixed = (before * 1_000_003 + ids) * 2_654_435_761
+        return torch.remainder(mixed >> 7, self.pairs.num_embeddings)
