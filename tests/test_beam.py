@@ -16,7 +16,7 @@ from tfviz.layers import Additive, Dot, positions
 from tfviz.learn import losses
 from tfviz.models import Seq2Seq, Transformer
 
-BOS, EOS = 1, 2
+PAD, BOS, EOS = 0, 1, 2
 MODELS = {
     "transformer": partial(Transformer, context=12, layers=2, heads=3, dim=12, inner=10),
     "rotary": partial(Transformer, context=4, layers=1, heads=3, dim=12, positions=positions.Rotary),
@@ -127,6 +127,7 @@ def every_text(model, source, length):
             (*text, token): total + log(chance)
             for text, total in open_texts.items()
             for token, chance in enumerate(model.chances(source, text))
+            if token not in (PAD, BOS)
         }
         texts |= {text: total for text, total in longer.items() if text[-1] == EOS}
         open_texts = {text: total for text, total in longer.items() if text[-1] != EOS}
@@ -140,7 +141,7 @@ def scored(total, text, alpha):
 @alphas
 @pytest.mark.parametrize("more", [0, 9])
 def test_a_beam_as_wide_as_all_texts_ranks_them_all(alpha, more):
-    model, source = drawn(vocab=4), torch.tensor([[5], [3], [9]])
+    model, source = drawn(vocab=6), torch.tensor([[5], [3], [9]])
     expected = [every_text(model, row, length=4) for row in (5, 3, 9)]
     count = 1 + 3 + 9 + 27 + 81
     found = search(model, source, width=count + more, alpha=alpha, length=4)
@@ -205,7 +206,8 @@ def test_greedy_takes_the_likeliest(name):
     for row in source:
         text = [BOS]
         while len(text) < 10 and text[1:][-1:] != [EOS]:
-            text.append(int(model(row[row != 0][None], torch.tensor([text]))[0, -1].argmax()))
+            logits = model(row[row != 0][None], torch.tensor([text]))[0, -1]
+            text.append(int(logits[EOS:].argmax()) + EOS)
         expected.append(text)
     assert len({tuple(text) for text in expected}) > 1
     for found in (
@@ -313,8 +315,8 @@ def test_the_search_ends_with_its_texts():
 def test_a_beam_may_be_wider_than_the_vocabulary():
     model, source = model_of("additive"), some_sources()
     beams = list(beam.steps(model, source, bos=BOS, eos=EOS, width=20, length=3))
-    assert ((beams[0].sums > -inf).sum(1) == 7).all()
-    assert sorted(beams[0].texts[0, :7, 1].tolist()) == list(range(7))
+    assert ((beams[0].sums > -inf).sum(1) == 5).all()
+    assert sorted(beams[0].texts[0, :5, 1].tolist()) == list(range(EOS, 7))
     assert (beams[1].sums > -inf).all()
     for row in range(5):
         assert len({tuple(whole(beams[1], row, rank)) for rank in range(20)}) == 20
@@ -357,6 +359,36 @@ def test_what_was_found_can_be_learnt_from(name):
     model(source, found.texts[:, 0]).sum().backward()
     assert all(parameter.grad is not None for parameter in model.parameters())
     assert not found.sums.requires_grad
+
+
+def test_padding_and_the_beginning_are_never_written():
+    """The likeliest tokens are those two; what is left has the chances that the model gave it."""
+    eager = Known(lambda source, text: [0.51, 0.3, 0.01 * len(text), 0.19 - 0.01 * len(text)], vocab=4)
+    source = torch.tensor([[7], [8]])
+    found = search(eager, source, width=5, alpha=0.0, length=4)
+    assert [found.ids(1, rank).tolist() for rank in range(5)] == [[], [3], [3, 3], [3, 3, 3, 3], [3, 3, 3]]
+    three = 0.18 * 0.17 * 0.16
+    chances = [0.01, 0.18 * 0.02, 0.18 * 0.17 * 0.03, three * 0.15, three * 0.04]
+    assert found.sums[0].exp().tolist() == pytest.approx(chances)
+    for one in (beam.greedy(eager, source, bos=BOS, eos=EOS, length=4), search(eager, source, width=1, length=4)):
+        assert one.texts.tolist() == [[[BOS, 3, 3, 3, 3]]] * 2
+
+
+def test_an_end_that_is_the_beginning_ends_a_text():
+    """As in GPT-2 and BART, where one token stands for both."""
+    model = Known(lambda source, text: [0.3, 0.1, 0.0, 0.6] if len(text) < 4 else [0.2, 0.7, 0.0, 0.1], vocab=4)
+    found = beam.greedy(model, torch.tensor([[7]]), bos=BOS, eos=BOS, length=9)
+    assert found.texts.tolist() == [[[BOS, 3, 3, 3, BOS]]]
+    assert found.ids(0).tolist() == [3, 3, 3]
+    assert found.ended.all()
+
+
+@pytest.mark.parametrize("wrong", [{"width": 0}, {"width": -1}, {"length": 0}])
+def test_a_search_for_nothing_is_refused_before_the_first_step(wrong):
+    model = model_of("transformer")
+    with pytest.raises(ValueError, match="both must be at least 1"):
+        beam.steps(model.train(), some_sources(), bos=BOS, eos=EOS, **wrong)
+    assert model.training
 
 
 @pytest.mark.parametrize("wrong", [{"width": 0}, {"width": -1}, {"length": 0}])

@@ -8,8 +8,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer, models
 
-from tfviz.text import Buckets, Masked, Streams, buckets, framed, pad, sentence_pairs
+from tfviz.text import Buckets, Masked, Streams, Subwords, buckets, framed, pad, sentence_pairs, whole_words
+from tfviz.text.batches import chance
 from tfviz.text.subwords import CLS, EOS, MASK, PAD, SEP, SPECIALS
 
 quick = settings(max_examples=30, deadline=None)
@@ -202,6 +204,64 @@ def test_at_least_one_token_is_hidden():
     assert (shown.tolist(), targets.tolist()) == ([[CLS, SEP]], [[0, 0]])
 
 
+def as_bert_has_them(mask="[MASK]", padding=0):
+    """A vocabulary whose special tokens stand where those of BERT's checkpoints do, and 26 words behind them."""
+    places = {"[PAD]": padding, "[UNK]": 100, "[CLS]": 101, "[SEP]": 102, mask: 103}
+    unused = {f"[unused{place}]": place for place in range(104) if place not in places.values()}
+    letters = {chr(97 + place): 104 + place for place in range(26)}
+    return Subwords(Tokenizer(models.WordPiece(unused | places | letters, unk_token="[UNK]")))
+
+
+def test_special_tokens_are_where_the_vocabulary_has_them():
+    ids = torch.tensor([[101, *range(1, 99), 99, 100, 102, *range(104, 130), 102, 0]]).repeat(200, 1)
+    specials = torch.isin(ids, torch.tensor([0, 100, 101, 102, 103]))
+    shown, targets = Masked(Fixed(ids), as_bert_has_them(), share=0.5)[0]
+    chosen = targets != PAD
+    assert torch.equal(shown[specials | ~chosen], ids[specials | ~chosen])
+    assert not targets[specials].any()
+    assert torch.equal(targets[chosen], ids[chosen])
+    assert int((shown == 103).sum()) == pytest.approx(0.8 * int(chosen.sum()), rel=0.03)
+    replaced = shown[chosen & (shown != 103) & (shown != ids)]
+    assert sorted(set(replaced.tolist())) == [place for place in range(1, 130) if not 100 <= place < 104]
+
+
+def test_a_vocabulary_built_here_is_its_number_of_tokens():
+    vocab, ids = whole_words(["one two three four five six"]), torch.arange(13).repeat(50, 1)
+    assert same([Masked(Fixed(ids), vocab, seed=3)[2]], [Masked(Fixed(ids), len(vocab), seed=3)[2]])
+
+
+def test_what_is_drawn_by_hand():
+    """What is hidden at a step must not change under a run that was stopped."""
+    draw = torch.Generator().manual_seed(chance(5, 2))
+    lots, how = (torch.rand(1, 90, generator=draw)[0].tolist() for _ in range(2))
+    others = torch.randint(FIRST, 90, (1, 90), generator=draw)[0].tolist()
+    shown, targets = Masked(Fixed(torch.arange(90)[None]), 90, share=0.6, seed=5)[2]
+    for token in range(90):
+        chosen = token >= FIRST and lots[token] <= 0.6
+        instead = MASK if how[token] < 0.8 else others[token] if how[token] >= 0.9 else token
+        assert shown[0, token] == (instead if chosen else token)
+        assert targets[0, token] == (token if chosen else PAD)
+
+
+def test_a_vocabulary_that_cannot_hide_is_refused():
+    with pytest.raises(KeyError, match=r"'\[MASK\]' is not one of the 130 tokens; of the special ones there are"):
+        Masked(Fixed(torch.arange(9)[None]), as_bert_has_them(mask="<mask>"))
+    with pytest.raises(ValueError, match=r"\[PAD\] has the id 7; .* 0"):
+        Masked(Fixed(torch.arange(9)[None]), as_bert_has_them(padding=7))
+    specials = {name: place for place, name in enumerate(SPECIALS)}
+    with pytest.raises(ValueError, match="vocab is 7; it counts 7 special tokens"):
+        Masked(Fixed(torch.arange(7)[None]), Subwords(Tokenizer(models.WordPiece(specials, unk_token="[UNK]"))))
+
+
+def test_pairs_for_another_vocabulary():
+    documents = sentences((2, 3), (4,))
+    rows, segments, _ = sentence_pairs(documents, 16, cls=101, sep=102)
+    ours, same_segments, _ = sentence_pairs(documents, 16)
+    assert [(row == 101).nonzero().flatten().tolist() for row in rows] == [[0]]
+    assert torch.equal(torch.where(rows[0] == 101, CLS, torch.where(rows[0] == 102, SEP, rows[0])), ours[0])
+    assert torch.equal(segments[0], same_segments[0])
+
+
 @pytest.mark.parametrize("share", [0.0, 1.0, -1.0, math.nan])
 def test_a_share_that_is_none_is_refused(share):
     with pytest.raises(ValueError, match="between 0 and 1"):
@@ -302,11 +362,11 @@ def test_pairs_go_through_buckets_and_masks():
 def test_streams_go_on_where_they_ended(batch, length, more):
     ids = torch.arange(batch * length + 1 + more)
     streams = Streams(ids, length, batch)
-    inputs, targets, numbers = zip(*(streams[step] for step in range(len(streams))))
+    inputs, targets, places = zip(*(streams[step] for step in range(len(streams))))
     assert all(part.shape == (batch, length) for part in (*inputs, *targets))
     assert all(torch.equal(after, before + 1) for before, after in zip(inputs, targets))
     assert all(torch.equal(after[:, 0], before[:, -1] + 1) for before, after in pairwise(inputs))
-    assert all(torch.equal(each, torch.arange(batch)) for each in numbers)
+    assert [each.tolist() for each in places] == [[[b, s] for b in range(batch)] for s in range(len(streams))]
     assert torch.cat(inputs, 1).flatten().tolist() == list(range(batch * len(streams) * length))
     assert len(ids) - 1 - batch * len(streams) * length < batch * length
     assert same([streams[2 * len(streams)]], [streams[0]])

@@ -160,7 +160,7 @@ def test_the_loss_of_labels_by_hand():
 
 @pytest.mark.parametrize("wrong", [5, -1])
 def test_a_label_that_is_no_class_is_an_error(wrong):
-    with pytest.raises(IndexError, match=f"Target {wrong} is out of bounds"):
+    with pytest.raises(ValueError, match=f"label {wrong} is none of the model's 5 classes"):
         losses.label(classifier(), (IDS, torch.tensor([3, wrong])))
 
 

@@ -1,12 +1,16 @@
 """Measures of quality, by hand and against the libraries they stand on; whole texts through a model."""
 
+from functools import partial
+
 import pytest
 import sacrebleu
 import torch
 
 from tfviz import generate, text
+from tfviz.generate import beam
+from tfviz.layers import Additive, Dot
 from tfviz.learn import evaluate, memory
-from tfviz.models import Classifier, Transformer
+from tfviz.models import Classifier, Seq2Seq, Transformer
 
 SAID = ["Ein Mann läuft .", "zwei hunde spielen im Schnee", "eine Frau"]
 MEANT = ["ein Mann läuft.", "Zwei Hunde spielen im Gras.", "eine Frau liest ein Buch"]
@@ -72,6 +76,49 @@ def test_translations_come_in_the_order_of_the_texts():
     together = generate.translate(model, texts, vocab, width=2, length=6, tokens=5)
     alone = [generate.translate(model, [one], vocab, width=2, length=6)[0] for one in texts]
     assert together == alone
+
+
+SYSTEMS = {
+    "transformer": partial(Transformer, dim=6, heads=3, layers=1),
+    "one vector": partial(Seq2Seq, dim=6, hidden=8),
+    "additive": partial(Seq2Seq, dim=6, hidden=8, attention=Additive),
+    "dot": partial(Seq2Seq, dim=6, hidden=8, attention=Dot),
+}
+
+
+@pytest.mark.parametrize("make", SYSTEMS.values(), ids=SYSTEMS)
+@pytest.mark.parametrize("width", [1, 3])
+def test_an_empty_line_has_a_translation(make, width):
+    """It is the source of nothing but an end; beside other lines, too, and whatever they are."""
+    texts = ["one two three", "", "two", "", " "]
+    vocab = text.whole_words(texts)
+    torch.manual_seed(0)
+    model = make(len(vocab)).eval()
+    found = generate.translate(model, texts, vocab, width=width, length=5)
+    alone = beam.search(
+        model, torch.tensor([[vocab["[EOS]"]]]), bos=vocab["[BOS]"], eos=vocab["[EOS]"], width=width, length=5
+    )
+    assert found[1] == found[3] == found[4] == vocab.decode(alone.ids(0))
+    assert generate.translate(model, ["", ""], vocab, width=width, length=5) == [found[1]] * 2
+    assert generate.translate(model, [], vocab) == []
+
+
+@pytest.mark.parametrize("make", SYSTEMS.values(), ids=SYSTEMS)
+def test_a_source_of_padding_only_is_read_as_nothing(make):
+    """No error and no NaN: as no word has a part in what is written, it does not matter how much padding there is."""
+    torch.manual_seed(0)
+    model, target = make(11).eval(), torch.tensor([[1, 4, 6], [1, 5, 2]])
+    with torch.no_grad():
+        logits = model(torch.zeros(2, 4, dtype=torch.long), target)
+        assert logits.isfinite().all()
+        assert torch.allclose(model(torch.zeros(2, 1, dtype=torch.long), target), logits, atol=1e-6)
+        beside = model(torch.tensor([[0, 0, 0, 0], [7, 3, 5, 2]]), target)
+        torch.testing.assert_close(beside[0], logits[0])
+    if isinstance(model, Seq2Seq):
+        with pytest.raises(ValueError, match="the text is empty; a recurrent network needs at least one position"):
+            model(torch.zeros(2, 0, dtype=torch.long), target)
+    else:
+        torch.testing.assert_close(model(torch.zeros(2, 0, dtype=torch.long), target), logits)
 
 
 def test_memory_is_kept_where_it_can_be():

@@ -93,7 +93,7 @@ def test_linear_biases_are_the_papers():
     assert slopes.tolist() == [2.0**-n for n in range(1, 9)]  # Press et al. 2022, section 3, for 8 heads
     bias = positions.alibi(5, 4)
     for head, query, key in torch.cartesian_prod(torch.arange(4), torch.arange(5), torch.arange(5)).tolist():
-        assert bias[head, query, key] == -(2.0 ** (-2 * (head + 1))) * max(0, query - key)
+        assert bias[head, query, key] == -(2.0 ** (-2 * (head + 1))) * abs(query - key)
 
 
 def test_rotary_agreement_is_the_score_of_a_vector_with_itself():

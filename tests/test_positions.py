@@ -6,10 +6,11 @@ import pytest
 import torch
 from torch import nn
 
+from tfviz import generate
 from tfviz.layers import MultiHead, masks
-from tfviz.layers.positions import ALiBi, Relative, alibi, shift
+from tfviz.layers.positions import KINDS, ALiBi, Learned, Relative, alibi, shift
 from tfviz.look import capture
-from tfviz.models import GPT
+from tfviz.models import GPT, Classifier
 
 kinds = pytest.mark.parametrize("kind", [ALiBi, Relative])
 SIZES = [(1, 1), (1, 5), (2, 3), (3, 3), (4, 7), (7, 7)]
@@ -56,7 +57,7 @@ def test_linear_biases_are_their_formula(heads):
         for query in range(5):
             for key in range(5):
                 slope = 2 ** (-8 * (head + 1) / heads)
-                assert given[head, query, key].item() == pytest.approx(-slope * max(0, query - key), rel=1e-6)
+                assert given[head, query, key].item() == pytest.approx(-slope * abs(query - key), rel=1e-6)
 
 
 def test_slopes_of_the_paper():
@@ -79,12 +80,70 @@ def test_linear_biases_grow_past_their_context():
     assert len(list(ALiBi(3, 6, 3).parameters())) == len(ALiBi(3, 6, 3).state_dict()) == 0
 
 
-def test_biases_that_grew_while_reading_serve_in_training():
-    model, ids = gpt(ALiBi, context=3), torch.arange(14).view(2, 7) % 11
+endless = pytest.mark.parametrize("kind", [kind for kind in KINDS.values() if kind is not Learned])
+
+
+@endless
+@pytest.mark.parametrize("model", [GPT, Classifier])
+def test_what_grew_while_reading_serves_in_training(kind, model):
+    torch.manual_seed(5)
+    model, ids = model(11, context=3, layers=1, heads=3, dim=6, positions=kind), torch.arange(14).view(2, 7) % 11
     with torch.inference_mode():
         model(ids)
-    model(ids).sum().backward()
+    model(ids).square().sum().backward()
     assert model.blocks[0].attention.in_proj.weight.grad.isfinite().all()
+    assert not any(table.is_inference() for table in model.positions.buffers())
+
+
+@endless
+def test_a_text_can_be_written_between_two_steps_of_training(kind):
+    model = gpt(kind, context=9)
+    model.positions = built(kind, context=2)  # tables shorter than what is written
+    written = list(generate.ids(model, torch.tensor([3, 8, 1]), 5))
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for _ in range(2):
+        model(torch.tensor([[3, 8, 1, *written[:-1]]])).square().mean().backward()
+        optimizer.step()
+    assert all(parameter.isfinite().all() for parameter in model.parameters())
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("kind", KINDS.values())
+@pytest.mark.parametrize("cached", [False, True])
+def test_a_text_longer_than_the_context(kind, cached):
+    """Learned positions end; all others go on, as if the model had been built for the longer text."""
+    short, ids = gpt(kind, context=4), torch.tensor([[4, 9, 5, 10, 3, 2, 8], [1, 1, 7, 0, 6, 2, 5]])
+    if cached:
+        kept = short.new_cache()
+        short(ids[:, :3], kept)
+        with pytest.raises(
+            ValueError, match=r"7 positions asked for, 4 were learned|room for 4 positions, 7 are needed"
+        ):
+            short(ids[:, 3:], kept)
+    elif kind is Learned:
+        with pytest.raises(
+            ValueError, match="7 positions asked for, 4 were learned; shorten the text or build the model"
+        ):
+            short(ids)
+    else:
+        long = gpt(kind, context=7)
+        assert short.load_state_dict(long.state_dict())
+        close(short(ids), long(ids))
+
+
+def test_linear_biases_look_the_same_either_way():
+    """An encoder sees what is ahead no better than what is as far behind; a causal mask hides the half ahead."""
+    bias = ALiBi(5, 6, 3).bias(random(2, 3, 7, 2), random(2, 3, 7, 2))[0]
+    assert torch.equal(bias, bias.mT)
+    assert (bias[:, 3].diff()[:, :3] > 0).all()
+    assert (bias[:, 3].diff()[:, 3:] < 0).all()
+    torch.manual_seed(4)
+    model, words = Classifier(11, layers=1, heads=3, dim=6, positions=ALiBi).eval(), torch.full((1, 5), 7)
+    with capture(model) as seen:
+        model(words)
+    pattern = seen["blocks.0.attention.pattern"]
+    close(pattern, pattern.flip(2, 3))
+    assert pattern[0, 0, 2, 2] > pattern[0, 0, 2, 3] > pattern[0, 0, 2, 4] > 0
 
 
 @pytest.mark.parametrize(("queries", "keys"), [*SIZES, (5, 2)])

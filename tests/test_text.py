@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfviz.text import Bytes, Characters, Windows, corpora, in_order
+from tfviz.text import Bytes, Characters, Streams, Windows, corpora, in_order
 
 # requests leaves the socket of a refused download to the garbage collector
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
@@ -96,6 +96,19 @@ def test_windows_depend_on_seed_and_step_only():
     assert torch.equal(again[11][0], first)
     assert not torch.equal(Windows(ids, 7, 5, seed=4)[11][0], first)
     assert not torch.equal(Windows(ids, 7, 5, seed=4)[10][0], first)
+
+
+@pytest.mark.parametrize("kind", [torch.uint8, torch.int16, torch.int32, torch.int64])
+def test_a_text_in_small_numbers_gives_ids(kind):
+    small = torch.arange(70, 120, dtype=kind)
+    made = [Windows(small, 3, 2, seed=4)[5], Streams(small, 3, 2)[1][:2], *in_order(small, 3, 5)]
+    ids = small.long()
+    expected = [Windows(ids, 3, 2, seed=4)[5], Streams(ids, 3, 2)[1][:2], *in_order(ids, 3, 5)]
+    for batch, known in zip(made, expected, strict=True):
+        assert {part.dtype for part in batch} == {torch.int64}
+        assert all(map(torch.equal, batch, known))
+    assert Windows(small, 3, 2).ids is small
+    assert Streams(small, 3, 2).inputs.untyped_storage().data_ptr() == small.untyped_storage().data_ptr()
 
 
 def test_windows_reach_both_ends():

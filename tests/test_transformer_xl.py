@@ -212,11 +212,42 @@ def test_each_stream_has_a_memory_of_its_own():
     together = [carried(model, streams[step])[0] for step in range(3)]
     alone = losses.Carried()
     for step in range(3):  # one after the other, as when a batch is taken in parts
-        inputs, targets, numbers = streams[step]
-        parts = [
-            alone(model, (inputs[row : row + 1], targets[row : row + 1], numbers[row : row + 1])) for row in (1, 0)
-        ]
+        parts = [alone(model, tuple(part[row : row + 1] for part in streams[step])) for row in (1, 0)]
         close(sum(total for total, _ in parts), together[step], 1e-4)
+
+
+def totals(carried, streams, steps, model):
+    with torch.no_grad():
+        return [carried(model, streams[step])[0].item() for step in steps]
+
+
+@pytest.mark.parametrize("begun", [[], [0], [0, 1], [0, 1, 2]])
+def test_a_stream_that_begins_again_remembers_nothing(begun):
+    model, streams = transformer(), text.Streams(IDS.flatten(), length=3, batch=2)
+    carried = losses.Carried()
+    totals(carried, streams, begun, model)
+    assert totals(carried, streams, range(3), model) == totals(losses.Carried(), streams, range(3), model)
+    assert totals(carried, streams, [3, 4], model) == totals(losses.Carried(), streams, [0, 1], model)
+
+
+def test_a_memory_is_of_the_segment_before_or_of_none():
+    model, streams = transformer(), text.Streams(IDS.flatten(), length=3, batch=2)
+    gone_by, fresh = losses.Carried(), losses.Carried()
+    totals(gone_by, streams, [0], model)
+    assert totals(gone_by, streams, [2], model) == totals(fresh, streams, [2], model)
+    one = text.Streams(IDS.flatten(), length=3, batch=1)
+    mixed = losses.Carried()
+    totals(mixed, streams, [0], model)
+    assert totals(mixed, one, [1], model) == totals(losses.Carried(), one, [1], model)
+    assert len(gone_by.memories) < 4
+
+
+def test_a_loss_that_trained_measures_as_a_new_one():
+    model, streams = transformer(), text.Streams(IDS.repeat(1, 9).flatten(), 5, 4)
+    carried = losses.Carried()
+    list(fit(model, streams, 3, loss=carried, device="cpu", progress=False))
+    batches = [streams[step] for step in range(len(streams))]
+    assert evaluate.loss(model, batches, carried) == evaluate.loss(model, batches, losses.Carried())
 
 
 def learned(steps=6, **how):

@@ -9,6 +9,8 @@ from torch import Tensor
 
 from tfviz.shapes import Bool, Float, Int
 
+PAD = 0  # in sources and, after an end, in texts
+
 
 @runtime_checkable
 class EncoderDecoder(Protocol):
@@ -81,28 +83,40 @@ def steps(
     """Search for the best texts of each row of `source`; yields the beam after each step, until all texts have ended.
 
     In each step every text goes on with every token, and the best `width` of all remain (Sutskever et al. 2014,
-    section 3.2); a text that has ended stays as it is, and what others score must beat it.
+    section 3.2); a text that has ended stays as it is, and what others score must beat it. The tokens for padding (0)
+    and for the beginning never come, however likely the model thinks them.
 
     Args:
         source: padded with 0.
         width: how many texts are kept; 1 is greedy search.
         alpha: exponent of the length penalty; with 0 there is none, and short texts win.
         length: the most tokens of a text, its end token included.
+
+    Raises:
+        ValueError: no text, or none of any length, is asked for.
     """
     if width < 1 or length < 1:
         raise ValueError(f"width is {width} and length is {length}; both must be at least 1")
+    return _steps(model, source, bos, eos, width, alpha, length)
+
+
+def _steps(
+    model: EncoderDecoder, source: Tensor, bos: int, eos: int, width: int, alpha: float, length: int
+) -> Iterator[Beam]:
     was_training = model.training
     model.train(False)
     try:
         source = source.to(next(model.parameters()).device)
-        with torch.no_grad():  # not inference_mode: what comes out, and what positions keep, may meet gradients later
+        never = source.new_tensor([token for token in {PAD, bos} if token != eos])
+        with torch.no_grad():  # not inference_mode: what comes out may meet gradients later
             memory = model.encode(source)
             memory = type(memory)(*(part.repeat_interleave(width, dim=0) for part in memory))
         beam = _start(source, bos, width, alpha)
         for _ in range(length):
             with torch.no_grad():
                 logits = model.decode(beam.texts.flatten(0, 1), memory)[:, -1]
-                beam = _step(beam, logits.float().log_softmax(-1).unflatten(0, beam.sums.shape), eos)
+                logs = logits.float().log_softmax(-1).index_fill(-1, never, -torch.inf)
+                beam = _step(beam, logs.unflatten(0, beam.sums.shape), eos)
             yield beam
             if beam.ended.all():
                 break

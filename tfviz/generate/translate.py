@@ -32,7 +32,9 @@ def translate(
     tokens: int = 2000,
     progress: bool = False,
 ) -> list[str]:
-    """What the model makes of each text, in the order of the texts; an empty text too has a translation.
+    """What the model makes of each text, in the order of the texts.
+
+    An empty text has a translation too: what the model makes of a source with nothing but an end.
 
     Args:
         source: the vocabulary of the texts; the model was trained on them with `[EOS]` at their end.

@@ -80,7 +80,8 @@ class Sinusoidal(Positions):
     def table(self, length: int) -> Float[Tensor, "position dim"]:
         """The first `length` rows; beyond the context they are computed when first asked for."""
         if length > len(self.kept):
-            self.kept = sinusoids(torch.arange(length, device=self.kept.device), self.kept.shape[1])
+            with torch.inference_mode(False):  # what is kept while generating must serve in training, too
+                self.kept = sinusoids(torch.arange(length, device=self.kept.device), self.kept.shape[1])
         return self.kept[:length]
 
 
@@ -101,6 +102,7 @@ class Rotary(Positions):
         self.width, self.base = dim // heads, base
         self._keep(context, None)
 
+    @torch.inference_mode(False)  # what is kept while generating must serve in training, too
     def _keep(self, context: int, device: torch.device | None) -> None:
         angles = self.table(context, device)
         self.register_buffer("cos", angles.cos().repeat(1, 2), persistent=False)
@@ -126,19 +128,19 @@ class Rotary(Positions):
 
 
 def alibi(length: int, heads: int) -> Float[Tensor, "head query key"]:
-    """What attention with linear biases adds to the scores: minus the distance back, times a slope for each head.
+    """What attention with linear biases adds to the scores: minus the distance, times a slope for each head.
 
-    The slopes fall geometrically from 2^(-8 / heads) to 2^-8 (Press et al. 2022, section 3). Keys ahead of the query,
-    which a causal mask forbids, have the bias 0.
+    The slopes fall geometrically from 2^(-8 / heads) to 2^-8 (Press et al. 2022, section 3). The paper's models are
+    causal and see no key ahead of the query; where an encoder does, only the distance counts, not the direction.
 
     >>> alibi(3, heads=2)[0]
-    tensor([[-0.0000, -0.0000, -0.0000],
-            [-0.0625, -0.0000, -0.0000],
+    tensor([[-0.0000, -0.0625, -0.1250],
+            [-0.0625, -0.0000, -0.0625],
             [-0.1250, -0.0625, -0.0000]])
     """
     slopes = 2.0 ** (-8 * torch.arange(1, heads + 1) / heads)
     places = torch.arange(length)
-    return -slopes[:, None, None] * (places[:, None] - places).clamp(min=0)
+    return -slopes[:, None, None] * (places[:, None] - places).abs()
 
 
 class ALiBi(Positions):
@@ -154,7 +156,8 @@ class ALiBi(Positions):
     def bias(self, query: Tensor, key: Tensor) -> Float[Tensor, "1 head query key"]:
         length = key.shape[2]
         if length > self.kept.shape[1]:
-            self.kept = alibi(length, self.heads).to(self.kept)
+            with torch.inference_mode(False):  # what is kept while generating must serve in training, too
+                self.kept = alibi(length, self.heads).to(self.kept)
         return self.kept[None, :, length - query.shape[2] : length, :length]
 
 

@@ -13,6 +13,7 @@ from torch.nn import functional
 
 Loss = Callable[[nn.Module, Any], tuple[Tensor, int]]
 PAD = 0  # nothing is predicted where the target is padding
+NEVER = -(2**63)  # a label that nobody has, to be left out: PyTorch's own, -100, comes by mistake
 
 
 def next_token(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
@@ -29,6 +30,7 @@ def translation(smoothing: float = 0.0) -> Loss:
     Args:
         smoothing: share of the probability that is asked for all tokens alike (Szegedy et al. 2016, section 7).
     """
+    _check_smoothing(smoothing)
 
     def loss(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
         source, target = batch
@@ -39,9 +41,17 @@ def translation(smoothing: float = 0.0) -> Loss:
 
 
 def label(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
-    """Cross-entropy of one label a row, in nats; the batch is (what the model takes ..., labels [batch])."""
+    """Cross-entropy of one label a row, in nats; the batch is (what the model takes ..., labels [batch]).
+
+    Raises:
+        ValueError: a label is no class of the model. On a GPU, which would have to be waited for, PyTorch's assertion
+            stops the run instead; with `fit(device="cpu")` the label is named.
+    """
     *inputs, labels = batch
-    return functional.cross_entropy(model(*inputs).float(), labels, reduction="sum"), len(labels)
+    logits = model(*inputs).float()
+    if labels.device.type == "cpu":
+        _check_labels(labels, logits.shape[-1])
+    return functional.cross_entropy(logits, labels, ignore_index=NEVER, reduction="sum"), len(labels)
 
 
 def masked(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
@@ -62,19 +72,22 @@ def masked(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
 class Carried:
     """`next_token` for models with a memory: each stream of text goes on with what the segment before left behind.
 
-    The batch is (inputs, targets, streams), from `text.Streams`. The memory lives here and not in a checkpoint: a run
-    that was stopped goes on with an empty one.
+    The batch is (inputs, targets, places), from `text.Streams`. A memory is of the segment before, in the same streams,
+    or it is empty: where a stream begins, after a leap, for another number of streams. It lives here and not in a
+    checkpoint: a run that was stopped goes on with an empty one. Take a new `Carried()` for each training and each
+    evaluation; it cannot tell one text from another.
     """
 
     def __init__(self) -> None:
-        self.memories: dict[tuple[int, ...], list[Tensor]] = {}
+        self.memories: dict[tuple[tuple[int, ...], ...], list[Tensor]] = {}  # by the places they are for
 
     def __call__(self, model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
-        inputs, targets, streams = batch
-        logits = model(inputs, self.memories.setdefault(tuple(streams.tolist()), []))
-        return functional.cross_entropy(
-            logits.flatten(0, 1).float(), targets.flatten(), reduction="sum"
-        ), targets.numel()
+        inputs, targets, places = batch
+        here = tuple((stream, segment) for stream, segment in places.tolist())
+        memory = self.memories.pop(here, [])
+        logits = model(inputs, memory)
+        self.memories[tuple((stream, segment + 1) for stream, segment in here)] = memory
+        return _everywhere(logits, targets)
 
 
 def scheduled(share: float, smoothing: float = 0.0) -> Loss:
@@ -86,6 +99,7 @@ def scheduled(share: float, smoothing: float = 0.0) -> Loss:
     """
     if not 0 <= share <= 1:
         raise ValueError(f"share is {share}; it must lie between 0 and 1")
+    _check_smoothing(smoothing)
 
     def loss(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
         source, target = batch
@@ -111,6 +125,20 @@ def _everywhere(logits: Tensor, targets: Tensor) -> tuple[Tensor, int]:
 
 def _where_given(logits: Tensor, targets: Tensor, smoothing: float = 0.0) -> tuple[Tensor, int]:
     total = functional.cross_entropy(
-        logits.flatten(0, 1), targets.flatten(), ignore_index=PAD, reduction="sum", label_smoothing=smoothing
+        logits.flatten(0, 1).float(), targets.flatten(), ignore_index=PAD, reduction="sum", label_smoothing=smoothing
     )
     return total, int((targets != PAD).sum())
+
+
+def _check_smoothing(smoothing: float) -> None:
+    if not 0 <= smoothing < 1:
+        raise ValueError(f"smoothing is {smoothing}; it is a share, at least 0 and below 1, such as 0.1")
+
+
+def _check_labels(labels: Tensor, classes: int) -> None:
+    wrong = labels[(labels < 0) | (labels >= classes)]
+    if len(wrong):
+        raise ValueError(
+            f"label {int(wrong[0])} is none of the model's {classes} classes, which count from 0 to {classes - 1}: "
+            "number the labels so, leave out rows that have none, or build the model with more classes="
+        )

@@ -12,6 +12,7 @@ from difflib import get_close_matches
 import torch
 from torch import Tensor, nn
 
+from tfviz.look.join import Firing
 from tfviz.look.watch import Edit, Watch, matches
 
 LISTED = 40  # sites in an error message
@@ -41,15 +42,18 @@ class Seen(Mapping[str, Tensor]):
         return "\n".join([f"{len(self)} sites of {self.model}", *shapes])
 
     def over_time(self, site: str) -> list[Tensor]:
-        """Every firing of a site, first to last."""
-        if site not in self._watch.kept:
-            raise KeyError(_missing(site, list(self)))
-        return [tensor for tensor, _ in self._watch.kept[site]]
+        """Every firing of a site, first to last; of patterns `AttentionMaps.over_time` makes one map."""
+        return [tensor for tensor, _ in self.firings(site)]
 
     def allowed(self, site: str) -> Tensor | None:
         """For a pattern: True where the last firing's queries might look; None where they might look everywhere."""
-        self.over_time(site)
-        return self._watch.kept[site][-1][1]
+        return self.firings(site)[-1][1]
+
+    def firings(self, site: str) -> list[Firing]:
+        """Every firing of a site, first to last, each with where the queries of a pattern might look."""
+        if site not in self._watch.kept:
+            raise KeyError(_missing(site, list(self)))
+        return self._watch.kept[site]
 
 
 @contextmanager

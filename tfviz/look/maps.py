@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 from torch.nn import functional
 
-from tfviz.files import atomic
+from tfviz.look import join, stored
 from tfviz.look.capture import Seen
 from tfviz.look.recompute import pack, unpack
 from tfviz.shapes import Bool, Float, UInt8
-
-FORMAT = "tfviz.AttentionMaps/1"
 
 
 class AttentionMaps:
@@ -87,27 +81,37 @@ class AttentionMaps:
             LookupError: no pattern was captured.
             ValueError: the words do not fit, or the patterns have different shapes.
         """
-        chosen = [site for site in seen if site.rpartition(".")[2] == "pattern" and fnmatchcase(site, sites)]
-        if not chosen:
-            meant = "" if sites == "*" else f" of {sites!r}"
-            raise LookupError(f"no pattern{meant} was captured, only: {', '.join(seen) or 'nothing'}")
-        size = seen[chosen[0]].shape[0]
-        if not -size <= batch < size:
-            raise ValueError(f"batch is {batch}; the capture holds a batch of {size}")
-        weights = [seen[site][batch] for site in chosen]
-        shapes = {tuple(layer.shape): site for site, layer in zip(chosen, weights)}
-        if len(shapes) > 1:
-            raise ValueError(
-                "the patterns have several shapes (head query key): choose sites whose maps are alike, with sites=: "
-                + ", ".join(f"{site} {shape}" for shape, site in shapes.items())
-            )
-        allowed = [seen.allowed(site) for site in chosen]
-        mask = None
-        if any(a is not None for a in allowed):
-            per_layer = [_row(a, batch, w) for a, w in zip(allowed, weights)]
-            same = all(torch.equal(mask, per_layer[0]) for mask in per_layer)
-            mask = per_layer[0][None] if same else torch.stack([m.expand_as(w) for m, w in zip(per_layer, weights)])
-        return cls(weights, rows, cols, mask, chosen, {"model": seen.model, **provenance})
+        firings = {site: seen.firings(site)[-1:] for site in join.patterns(seen, sites)}
+        weights, mask = join.layers(firings, batch)
+        return cls(weights, rows, cols, mask, list(firings), {"model": seen.model, **provenance})
+
+    @classmethod
+    def over_time(
+        cls,
+        seen: Seen,
+        rows: Sequence[str] | None = None,
+        cols: Sequence[str] | None = None,
+        *,
+        sites: str = "*",
+        batch: int = 0,
+        **provenance: Any,
+    ) -> AttentionMaps:
+        """As `of`, but of all firings: their queries stand one under the other, in the order of time.
+
+        So patterns that are computed word by word make one map of one pass: head, then all queries, then the keys of
+        the last firing. Cells of keys that an earlier one had not yet are 0 and masked. The words of the axes are
+
+        * for `models.Seq2Seq` with attention, a firing for each target word: `over_time(seen, target, source)`;
+        * for `models.LSTMN`, whose first word looks at nothing: `over_time(seen, words[1:], words[:-1])`;
+        * for a text written with a cache, the first firing being the prompt: `over_time(seen, words_read)`.
+
+        Raises:
+            LookupError: no pattern was captured.
+            ValueError: as in `of`; or batch or heads change on the way, or keys get fewer.
+        """
+        firings = {site: seen.firings(site) for site in join.patterns(seen, sites)}
+        weights, mask = join.layers(firings, batch)
+        return cls(weights, rows, cols, mask, list(firings), {"model": seen.model, **provenance})
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -162,14 +166,8 @@ class AttentionMaps:
 
     def save(self, path: str | Path) -> Path:
         """Write one safetensors file, whole or not at all."""
-        tensors = {f"layer.{i}": layer.contiguous() for i, layer in enumerate(self.layers)}
-        if self.mask is not None:
-            tensors["mask"] = _narrow(self.mask).contiguous()
         words = {"rows": self.rows, "cols": self.cols, "sites": self.sites, "provenance": self.provenance}
-        metadata = {"format": FORMAT, **{name: json.dumps(value) for name, value in words.items()}}
-        with atomic(path) as draft:
-            save_file(tensors, draft, metadata)
-        return Path(path)
+        return stored.write(path, self.layers, self.mask, words)
 
     @classmethod
     def load(cls, path: str | Path) -> AttentionMaps:
@@ -179,20 +177,7 @@ class AttentionMaps:
             FileNotFoundError: no such file.
             ValueError: the file is damaged, or something else.
         """
-        if not Path(path).is_file():
-            raise FileNotFoundError(f"no capture file at {path}")
-        try:
-            with safe_open(path, framework="pt") as file:
-                metadata = file.metadata() or {}
-                if metadata.get("format") != FORMAT:
-                    raise ValueError(f"{path} is a safetensors file, but no capture; AttentionMaps.save writes those")
-                names = file.keys()
-                layers = [file.get_tensor(f"layer.{i}") for i in range(sum(n.startswith("layer.") for n in names))]
-                mask = file.get_tensor("mask") if "mask" in names else None
-            words = {name: json.loads(metadata[name]) for name in ("rows", "cols", "sites", "provenance")}
-        except (SafetensorError, KeyError, json.JSONDecodeError) as error:
-            raise ValueError(f"{path} is no capture file, or is damaged: {error}") from error
-        return cls(layers, mask=mask, **words)
+        return cls(**stored.read(path))
 
 
 def _words(words: Sequence[Any] | None, count: int, name: str, what: str) -> list[str]:
@@ -231,15 +216,3 @@ def _blocks(weights: Tensor, size: int) -> Tensor:
     down, across = -weights.shape[0] % size, -weights.shape[1] % size
     padded = functional.pad(weights, (0, across, 0, down)) if down or across else weights
     return padded.unflatten(1, (-1, size)).amax(2).unflatten(0, (-1, size)).amax(1)
-
-
-def _row(allowed: Tensor | None, batch: int, weights: Tensor) -> Tensor:
-    """One batch row's mask (head query key), its head axis possibly 1."""
-    if allowed is None:
-        return weights.new_ones(1, *weights.shape[1:], dtype=torch.bool)
-    return allowed[batch if len(allowed) > 1 else 0].cpu()
-
-
-def _narrow(mask: Tensor) -> Tensor:
-    """Without the axes that an expansion made."""
-    return mask[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in mask.stride())]

@@ -19,7 +19,8 @@ class GPT(nn.Module):
 
     Args:
         vocab: number of tokens.
-        context: the longest text it is trained on, in tokens.
+        context: the longest text it is trained on, in tokens. `positions.Learned` refuses a longer one; the other kinds
+            go on, as if built for it, though nothing was learned there. A cache has room for `context` tokens.
         dim: width of the residual stream.
         mask: which keys a query may see; `masks.strided(8)` here makes the sparse Transformer.
         positions: a kind from `layers.positions`.

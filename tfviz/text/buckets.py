@@ -1,4 +1,4 @@
-"""Ragged rows in batches of similar length, and what BERT's two tasks make of them."""
+"""Ragged rows in batches of similar length, and pairs of sentences."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tfviz.shapes import Int
 from tfviz.text.batches import chance
-from tfviz.text.subwords import CLS, EOS, MASK, PAD, SEP, SPECIALS
+from tfviz.text.subwords import CLS, EOS, PAD, SEP
 
 Rows = Sequence[Tensor] | Tensor  # ragged ids, or one number a row
 
@@ -116,41 +116,8 @@ def _cuts(lengths: list[int], tokens: int) -> list[tuple[int, int]]:
     return [*cuts, (start, len(lengths))]
 
 
-class Masked:
-    """The masked-language-model task: batches with hidden tokens, and the tokens that were hidden.
-
-    Of the tokens, 15 % are to be guessed; of these 80 % are replaced by `[MASK]`, 10 % by another token, and 10 % stay
-    (Devlin et al. 2019, section 3.1). `masked[step]` is (ids, targets, ...): targets are 0, `[PAD]`, where nothing is
-    to be guessed, and what else is in a batch, such as segments, follows as it is. Special tokens are never hidden;
-    in a batch of other tokens at least one is to be guessed.
-
-    Args:
-        batches: `batches[step][0]` are ids of a vocabulary whose first tokens are the special ones.
-        vocab: number of tokens.
-        share: of the tokens to be guessed.
-    """
-
-    def __init__(self, batches: Batches, vocab: int, *, share: float = 0.15, seed: int = 0):
-        if not 0 < share < 1:
-            raise ValueError(f"share is {share}; it must lie between 0 and 1")
-        if vocab <= len(SPECIALS):
-            raise ValueError(f"vocab is {vocab}; it counts {len(SPECIALS)} special tokens, and there must be others")
-        self.batches, self.vocab, self.share, self.seed = batches, vocab, share, seed
-
-    def __getitem__(self, step: int) -> tuple[Tensor, ...]:
-        ids, *rest = self.batches[step]
-        draw = torch.Generator().manual_seed(chance(self.seed, step))
-        lots = torch.rand(ids.shape, generator=draw).masked_fill(ids < len(SPECIALS), 2)  # 2: never chosen
-        chosen = lots <= lots.min().clamp(self.share, 1)
-        how = torch.rand(ids.shape, generator=draw)
-        others = torch.randint(len(SPECIALS), self.vocab, ids.shape, generator=draw)
-        shown = torch.where(chosen & (how < 0.8), MASK, ids)
-        shown = torch.where(chosen & (how >= 0.9), others, shown)
-        return shown, torch.where(chosen, ids, PAD), *rest
-
-
 def sentence_pairs(
-    documents: Sequence[Sequence[Tensor]], length: int = 128, *, seed: int = 0
+    documents: Sequence[Sequence[Tensor]], length: int = 128, *, cls: int = CLS, sep: int = SEP, seed: int = 0
 ) -> tuple[list[Tensor], list[Tensor], Int[Tensor, "pair"]]:
     """Rows `[CLS] first [SEP] second [SEP]`, their segments (0 or 1), and whether the second follows the first.
 
@@ -159,6 +126,7 @@ def sentence_pairs(
 
     Args:
         documents: the ids of their sentences; at least two documents, and two sentences in one of them.
+        cls, sep: the ids of `[CLS]` and `[SEP]`, where the vocabulary was not built here.
     """
     if length < 5:
         raise ValueError(f"length is {length}; three special tokens and one of each sentence need 5")
@@ -174,7 +142,7 @@ def sentence_pairs(
                 other = (place + draw.randrange(1, len(documents))) % len(documents)
                 second = draw.choice(documents[other])
             first, second = _cut(first, second, length - 3)
-            rows.append(torch.cat([torch.tensor([CLS]), first, torch.tensor([SEP]), second, torch.tensor([SEP])]))
+            rows.append(torch.cat([torch.tensor([cls]), first, torch.tensor([sep]), second, torch.tensor([sep])]))
             segments.append((torch.arange(len(rows[-1])) >= len(first) + 2).long())
             follows.append(true)
     if not rows:

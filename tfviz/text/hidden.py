@@ -1,11 +1,25 @@
 """Batches in which some tokens are hidden, by chance."""
 
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Protocol, runtime_checkable
+
 import torch
 from torch import Tensor
 
 from tfviz.text.batches import chance
 from tfviz.text.buckets import Batches
-from tfviz.text.subwords import PAD, UNK
+from tfviz.text.subwords import PAD, SPECIALS, UNK
+
+
+@runtime_checkable
+class Vocabulary(Protocol):
+    """What hiding tokens asks of a vocabulary; `Subwords` has it."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, token: str, /) -> int: ...
 
 
 class Dropped:
@@ -27,3 +41,56 @@ class Dropped:
         ids, *rest = self.batches[step]
         lots = torch.rand(ids.shape, generator=torch.Generator().manual_seed(chance(self.seed, step)))
         return torch.where((lots < self.share) & (ids != PAD), UNK, ids), *rest
+
+
+class Masked:
+    """The masked-language-model task: batches with hidden tokens, and the tokens that were hidden.
+
+    Of the tokens, 15 % are to be guessed; of these 80 % are replaced by `[MASK]`, 10 % by another token, and 10 % stay
+    (Devlin et al. 2019, section 3.1). `masked[step]` is (ids, targets, ...): targets are 0, `[PAD]`, where nothing is
+    to be guessed, and what else is in a batch, such as segments, follows as it is. Special tokens are never hidden;
+    in a batch of other tokens at least one is to be guessed.
+
+    Args:
+        batches: `batches[step][0]` are ids of the vocabulary.
+        vocab: the vocabulary, with `[PAD]` at 0 and a `[MASK]`; for one built here the number of its tokens will do.
+        share: of the tokens to be guessed.
+
+    Raises:
+        ValueError: a share that is none; no tokens but special ones; padding at another id than 0.
+        KeyError: the vocabulary has no `[PAD]` or no `[MASK]`.
+    """
+
+    def __init__(self, batches: Batches, vocab: int | Vocabulary, *, share: float = 0.15, seed: int = 0):
+        if not 0 < share < 1:
+            raise ValueError(f"share is {share}; it must lie between 0 and 1")
+        specials = dict(zip(SPECIALS, range(len(SPECIALS)))) if isinstance(vocab, int) else _specials(vocab)
+        count = vocab if isinstance(vocab, int) else len(vocab)
+        if count <= len(specials):
+            raise ValueError(f"vocab is {count}; it counts {len(specials)} special tokens, and there must be others")
+        self.mask, self.specials = specials["[MASK]"], torch.tensor(list(specials.values()))
+        tokens = torch.arange(count)
+        self.others = tokens[~torch.isin(tokens, self.specials)]
+        self.batches, self.share, self.seed = batches, share, seed
+
+    def __getitem__(self, step: int) -> tuple[Tensor, ...]:
+        ids, *rest = self.batches[step]
+        draw = torch.Generator().manual_seed(chance(self.seed, step))
+        lots = torch.rand(ids.shape, generator=draw).masked_fill(torch.isin(ids, self.specials), 2)  # 2: never chosen
+        chosen = lots <= lots.min().clamp(self.share, 1)
+        how = torch.rand(ids.shape, generator=draw)
+        others = self.others[torch.randint(len(self.others), ids.shape, generator=draw)]
+        shown = torch.where(chosen & (how < 0.8), self.mask, ids)
+        shown = torch.where(chosen & (how >= 0.9), others, shown)
+        return shown, torch.where(chosen, ids, PAD), *rest
+
+
+def _specials(vocab: Vocabulary) -> dict[str, int]:
+    """The special tokens that there are, and their ids."""
+    if vocab["[PAD]"] != PAD:
+        raise ValueError(f"[PAD] has the id {vocab['[PAD]']}; models and losses take {PAD} for padding")
+    found = {"[MASK]": vocab["[MASK]"]}
+    for token in SPECIALS:
+        with suppress(KeyError):
+            found[token] = vocab[token]
+    return found

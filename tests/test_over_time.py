@@ -1,0 +1,175 @@
+"""Patterns that are computed word by word, as one map."""
+
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+
+from tfviz import generate, view
+from tfviz.layers import Additive, Dot
+from tfviz.look import AttentionMaps, capture, unpack
+from tfviz.models import GPT, LSTMN, Seq2Seq
+
+SOURCE = torch.tensor([[4, 9, 5, 10, 3], [7, 2, 6, 0, 0]])  # 2 x 5, the second text two words shorter
+TARGET = torch.tensor([[1, 8, 2], [1, 6, 4]])
+WORDS = ["der", "Hund", "schläft"], ["the", "dog", "</script>", "is", "asleep"]
+VIEWS = {
+    "heads": view.heads,
+    "head": lambda maps: view.head(maps, 0, 0),
+    "links": view.links,
+    "words": view.words,
+    "alignment": lambda maps: view.alignment(maps, [(1, 1)]),
+    "compare": lambda maps: view.compare(maps, maps),
+    "steps": lambda maps: view.steps({"one": maps, "two": maps}),
+    "sources": lambda maps: view.sources(cross=maps),
+    "bertviz": view.bertviz,
+}
+ATTENTION = {"additive": Additive, "dot": Dot}
+weighed = pytest.mark.parametrize("attention", ATTENTION.values(), ids=ATTENTION)
+
+
+def random(model):
+    torch.manual_seed(3)
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.7)
+    return model.eval()
+
+
+def seen_in(model, *given, **how):
+    with torch.no_grad(), capture(model, **how) as seen:
+        model(*given)
+    return seen
+
+
+def translator(attention=Additive):
+    return random(Seq2Seq(11, attention=attention, dim=6, hidden=14))
+
+
+@weighed
+@pytest.mark.parametrize("batch", [0, 1])
+def test_an_alignment_is_one_map(attention, batch):
+    seen = seen_in(translator(attention), SOURCE, TARGET)
+    maps = AttentionMaps.over_time(seen, *WORDS, batch=batch, step=7)
+    assert (maps.shape, maps.rows, maps.cols, maps.sites) == ((1, 1, 3, 5), *WORDS, ["attention.pattern"])
+    assert maps.provenance == {"model": "Seq2Seq", "step": 7}
+    firings = seen.over_time("attention.pattern")
+    for row in range(3):
+        assert torch.equal(maps[0, 0][row], firings[row][batch, 0, 0])
+    torch.testing.assert_close(maps[0, 0].sum(-1), torch.ones(3))
+    assert maps[0, 0].std() > 0.01
+    for row in range(3):
+        for col in range(5):
+            assert maps.allowed(0, 0)[row, col] == (SOURCE[batch, col] != 0)
+
+
+def test_nothing_is_masked_where_nothing_is_padding():
+    seen = seen_in(translator(), SOURCE[:, :3], TARGET)
+    assert AttentionMaps.over_time(seen).mask is None
+    assert AttentionMaps.over_time(seen).shape == (1, 1, 3, 3)
+
+
+def test_a_text_beside_the_padded_one_changes_no_map():
+    alone, together = seen_in(translator(), SOURCE[1:, :3], TARGET[1:]), seen_in(translator(), SOURCE, TARGET)
+    maps = AttentionMaps.over_time(together, batch=1)
+    torch.testing.assert_close(maps[0, 0][:, :3], AttentionMaps.over_time(alone)[0, 0])
+    assert not maps[0, 0][:, 3:].any()
+
+
+def test_keys_that_were_not_there_yet_are_nothing_and_masked():
+    words = ["<s>", "a", "b", "c", "d", "e", "f"]
+    seen = seen_in(random(LSTMN(11, dim=3, hidden=5)), torch.arange(14).view(2, 7) % 11)
+    maps = AttentionMaps.over_time(seen, words[1:], words[:-1], batch=1)
+    assert maps.shape == (1, 1, 6, 6)
+    firings = seen.over_time("recurrent.cells.0.attention.pattern")
+    for row in range(6):
+        assert torch.equal(maps[0, 0][row, : row + 1], firings[row][1, 0, 0])
+        assert not maps[0, 0][row, row + 1 :].any()
+    assert torch.equal(maps.allowed(0, 0), torch.ones(6, 6).tril().bool())
+    assert maps.rows[2] == "c"
+    assert maps.cols[:3] == ["<s>", "a", "b"]  # what it could look at
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.uint8])
+def test_a_text_that_was_written_is_the_map_of_one_pass(dtype):
+    model, prompt = random(GPT(11, context=9, layers=2, heads=3, dim=6)), torch.tensor([3, 8, 1])
+    with capture(model, dtype=dtype) as seen:
+        written = list(generate.ids(model, prompt, 4))
+    read = torch.tensor([[*prompt.tolist(), *written[:-1]]])
+    words = [str(token) for token in read[0].tolist()]
+    maps, whole = AttentionMaps.over_time(seen, words), AttentionMaps.of(seen_in(model, read), words)
+    assert maps.shape == whole.shape == (2, 3, 6, 6)
+    torch.testing.assert_close(maps.weights, whole.weights, rtol=0, atol=1e-5 if dtype is torch.float32 else 0.005)
+    assert maps.layers[0].dtype == dtype
+    for layer, head in ((0, 0), (1, 2)):
+        assert torch.equal(maps.allowed(layer, head), whole.allowed(layer, head))
+    assert (maps.rows, maps.cols) == (whole.rows, whole.cols)
+    last = AttentionMaps.of(seen, cols=whole.cols)
+    assert torch.equal(last[1, 2], unpack(seen.over_time("blocks.1.attention.pattern")[-1][0, 2]))
+
+
+def test_of_one_firing_it_is_the_plain_maps():
+    seen = seen_in(random(GPT(11, layers=2, heads=3, dim=6)), SOURCE)
+    plain, joined = AttentionMaps.of(seen, batch=1), AttentionMaps.over_time(seen, batch=1)
+    assert torch.equal(joined.weights, plain.weights)
+    assert torch.equal(joined.mask, plain.mask)
+    assert joined.sites == plain.sites
+
+
+class Called(nn.Module):
+    """The softmax of whatever it is given."""
+
+    def forward(self, scores):
+        return scores.softmax(-1)
+
+
+@pytest.mark.parametrize(
+    "shapes",
+    [
+        [(2, 3, 1, 4), (2, 3, 1, 3)],
+        [(2, 3, 1, 4), (1, 3, 1, 4)],
+        [(2, 3, 1, 4), (2, 5, 1, 4)],
+        [(2, 3, 1, 4), (2, 3, 1, 5), (2, 3, 1, 2)],
+    ],
+)
+def test_firings_that_do_not_stand_under_one_another_are_refused(shapes):
+    model = Called()
+    with capture(model) as seen:
+        for shape in shapes:
+            model(torch.randn(*shape))
+    with pytest.raises(ValueError, match=r"pattern fired with the shape .*keys only grow: capture one pass"):
+        AttentionMaps.over_time(seen)
+
+
+def test_what_fires_over_time_with_the_wrong_words_or_none_is_refused():
+    seen = seen_in(translator(), SOURCE, TARGET)
+    with pytest.raises(ValueError, match="rows has 5 words, the maps have 3 queries"):
+        AttentionMaps.over_time(seen, WORDS[1], WORDS[0])
+    with pytest.raises(ValueError, match="batch is 2; the capture holds a batch of 2"):
+        AttentionMaps.over_time(seen, batch=2)
+    with pytest.raises(LookupError, match=r"no pattern of 'decoder\*' was captured, only: attention\.pattern"):
+        AttentionMaps.over_time(seen, sites="decoder*")
+    with pytest.raises(KeyError, match="no site matches 'other'"):
+        seen.firings("other")
+
+
+def test_it_comes_back_from_a_file(tmp_path):
+    maps = AttentionMaps.over_time(seen_in(translator(), SOURCE, TARGET), *WORDS, batch=1)
+    again = AttentionMaps.load(maps.save(tmp_path / "alignment"))
+    assert torch.equal(again.weights, maps.weights)
+    assert torch.equal(again.mask, maps.mask)
+    assert (again.rows, again.cols) == WORDS
+
+
+@pytest.mark.parametrize("kind", VIEWS)
+@pytest.mark.parametrize("model", [partial(translator, Additive), lambda: random(LSTMN(11, dim=3, hidden=5))])
+def test_every_view_takes_it(kind, model):
+    model = model()
+    if isinstance(model, LSTMN):
+        maps = AttentionMaps.over_time(seen_in(model, SOURCE[:1]), WORDS[1][1:], WORDS[1][:-1])
+    else:
+        maps = AttentionMaps.over_time(seen_in(model, SOURCE, TARGET), *WORDS)
+    data, _ = VIEWS[kind](maps)._repr_mimebundle_()
+    assert "asleep" in data["text/html"]
+    assert data["text/html"].count("<div") > 0
+    assert data["image/png"]

@@ -1,0 +1,87 @@
+"""From what a capture holds to what maps are made of: one row of the batch, firings one under the other."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from tfviz.shapes import Bool, Float, UInt8
+
+Firing = tuple[Tensor, Tensor | None]  # a pattern, batch head query key, and where its queries might look
+Map = Float[Tensor, "head query key"] | UInt8[Tensor, "head query key"]
+
+
+def patterns(seen: Iterable[str], sites: str) -> list[str]:
+    """Those of the captured sites that are patterns and match a glob.
+
+    Raises:
+        LookupError: there is none.
+    """
+    chosen = [site for site in seen if site.rpartition(".")[2] == "pattern" and fnmatchcase(site, sites)]
+    if not chosen:
+        meant = "" if sites == "*" else f" of {sites!r}"
+        raise LookupError(f"no pattern{meant} was captured, only: {', '.join(seen) or 'nothing'}")
+    return chosen
+
+
+def layers(firings: Mapping[str, Sequence[Firing]], batch: int) -> tuple[list[Tensor], Tensor | None]:
+    """The weights of each site, head query key, and a mask that fits them all; None if nothing was forbidden.
+
+    Raises:
+        ValueError: no such row; sites, or the firings of one, that do not fit together.
+    """
+    size = len(next(iter(firings.values()))[0][0])
+    if not -size <= batch < size:
+        raise ValueError(f"batch is {batch}; the capture holds a batch of {size}")
+    joined = {site: _join(site, some, batch) for site, some in firings.items()}
+    shapes = {tuple(weights.shape): site for site, (weights, _) in joined.items()}
+    if len(shapes) > 1:
+        raise ValueError(
+            "the patterns have several shapes (head query key): choose sites whose maps are alike, with sites=: "
+            + ", ".join(f"{site} {shape}" for shape, site in shapes.items())
+        )
+    weights = [weights for weights, _ in joined.values()]
+    if all(allowed is None for _, allowed in joined.values()):
+        return weights, None
+    masks = [_everywhere(weights[0]) if allowed is None else allowed for _, allowed in joined.values()]
+    if all(torch.equal(mask, masks[0]) for mask in masks):
+        return weights, masks[0][None]
+    return weights, torch.stack([mask.expand_as(weights[0]) for mask in masks])
+
+
+def _join(site: str, firings: Sequence[Firing], batch: int) -> tuple[Map, Bool[Tensor, "#head query key"] | None]:
+    """One map of all firings; cells of keys that a firing had not yet are 0 and forbidden."""
+    shapes = [tuple(pattern.shape) for pattern, _ in firings]
+    for before, after in pairwise(shapes):
+        if before[:2] != after[:2] or before[3] > after[3]:
+            raise ValueError(
+                f"{site} fired with the shape {before} and then {after}; firings stand one under the other where batch "
+                "and heads stay and keys only grow: capture one pass of the model, or a text within its context"
+            )
+    keys = shapes[-1][3]
+    weights = [_widened(pattern[batch], keys) for pattern, _ in firings]
+    if shapes[0][3] == keys and all(allowed is None for _, allowed in firings):
+        return _stacked(weights), None
+    masks = [
+        _everywhere(pattern[batch]) if allowed is None else allowed[batch if len(allowed) > 1 else 0].cpu()
+        for pattern, allowed in firings
+    ]
+    heads = max(map(len, masks))
+    return _stacked(weights), _stacked([_widened(mask.expand(heads, -1, -1), keys) for mask in masks])
+
+
+def _everywhere(weights: Map) -> Bool[Tensor, "1 query key"]:
+    return torch.ones(1, *weights.shape[1:], dtype=torch.bool)
+
+
+def _widened(tensor: Tensor, keys: int) -> Tensor:
+    """With zeros on the right."""
+    missing = keys - tensor.shape[-1]
+    return functional.pad(tensor, (0, missing)) if missing else tensor
+
+
+def _stacked(parts: Sequence[Tensor]) -> Tensor:
+    return parts[0] if len(parts) == 1 else torch.cat(tuple(parts), dim=1)  # one is not copied
