@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, load_model, save_file, save_model
-from torch import nn
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
 
 from tfviz.files import atomic
 
@@ -26,6 +26,8 @@ def save(
 ) -> Path:
     """Write `folder/step-000000123` and remove all but the `keep` newest.
 
+    Of several processes, the first writes. Where each holds a shard of the weights, all must call.
+
     Args:
         state: anything JSON can hold; `load` gives it back.
 
@@ -33,11 +35,15 @@ def save(
         OSError: the disk is full or read-only; earlier checkpoints are untouched.
     """
     target = Path(folder) / NAME.format(step)
+    weights, shared = _names(model)
+    tensors, rest = _flatten(optimizer)
+    weights, tensors = _put_together(weights), _put_together(tensors)
+    if not _is_first():
+        return target
     try:
         with atomic(target) as draft:
             draft.mkdir()
-            save_model(model, str(draft / "model.safetensors"))
-            tensors, rest = _flatten(optimizer)
+            save_file(weights, draft / "model.safetensors", metadata=shared or None)
             save_file(tensors, draft / "optimizer.safetensors")
             (draft / "state.json").write_text(json.dumps({"step": step, "optimizer": rest, **state}))
     except (OSError, SafetensorError) as error:
@@ -66,8 +72,10 @@ def load(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | 
         raise FileNotFoundError(f"no checkpoint at {path}; a checkpoint is a folder that holds state.json")
     try:
         state = json.loads((path / "state.json").read_text())
-        _compare(path / "model.safetensors", model)
-        load_model(model, str(path / "model.safetensors"))
+        sources = _sources(path / "model.safetensors", model)
+        weights = load_file(path / "model.safetensors")
+        named = model.state_dict().items()
+        model.load_state_dict({name: _shards(weights[sources[name]], tensor) for name, tensor in named})
         if optimizer is not None:
             _restore(optimizer, load_file(path / "optimizer.safetensors"), state["optimizer"])
         state.pop("optimizer")
@@ -84,7 +92,8 @@ class _Differs(ValueError):
     """The file is whole, but of another model."""
 
 
-def _compare(file: Path, model: nn.Module) -> None:
+def _sources(file: Path, model: nn.Module) -> dict[str, str]:
+    """For every tensor of the model, the name under which the file holds it."""
     shapes = {name: list(tensor.shape) for name, tensor in model.state_dict().items()}
     with safe_open(file, framework="pt") as stored:
         there = {name: stored.get_slice(name).get_shape() for name in stored.keys()}  # noqa: SIM118 (not a dictionary)
@@ -96,21 +105,64 @@ def _compare(file: Path, model: nn.Module) -> None:
             raise _Differs(f"the model has {name} {shapes[name]}, which {file} does not hold")
         if name in there and there[name] != shapes[name]:
             raise _Differs(f"{name} has shape {shapes[name]} in the model and {there[name]} in {file}")
+    for name, first in _names(model)[1].items():
+        if name in there and first in there:
+            raise _Differs(f"{first} and {name} are one tensor in the model and two in {file}")
+    return {name: name if name in there else shared[name] for name in shapes}
 
 
-def _flatten(optimizer: torch.optim.Optimizer | None) -> tuple[dict[str, torch.Tensor], dict[str, Any]]:
+def _names(model: nn.Module) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors of a model, each under its first name, and for every further name the first."""
+    named = sorted(model.state_dict(keep_vars=True).items())
+    first: dict[Tensor, str] = {}
+    for name, tensor in named:
+        first.setdefault(tensor, name)
+    return {name: tensor for tensor, name in first.items()}, {n: first[t] for n, t in named if first[t] != n}
+
+
+def _flatten(optimizer: torch.optim.Optimizer | None) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """An optimizer's state as named tensors, and the plain numbers among it."""
-    tensors: dict[str, torch.Tensor] = {}
+    tensors: dict[str, Tensor] = {}
     rest: dict[str, Any] = {}
     for index, entries in (optimizer.state_dict()["state"] if optimizer else {}).items():
         for name, value in entries.items():
-            (tensors if isinstance(value, torch.Tensor) else rest)[f"{index}.{name}"] = value
+            (tensors if isinstance(value, Tensor) else rest)[f"{index}.{name}"] = value
     return tensors, rest
 
 
-def _restore(optimizer: torch.optim.Optimizer, tensors: dict[str, torch.Tensor], rest: dict[str, Any]) -> None:
+def _restore(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], rest: dict[str, Any]) -> None:
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     content: dict[int, dict[str, Any]] = {}
     for where, value in {**tensors, **rest}.items():
         index, name = where.split(".", 1)
-        content.setdefault(int(index), {})[name] = value
+        content.setdefault(int(index), {})[name] = _shards(value, parameters[int(index)])
     optimizer.load_state_dict({"state": content, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def whole(tensor: Any) -> Tensor:
+    """A tensor in full, its shards (`torch.distributed.tensor`) put together; all processes that hold one must call."""
+    return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
+
+
+def _put_together(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Whole tensors in the first process; the others do not keep them."""
+    found = {}
+    for name, tensor in tensors.items():
+        full = whole(tensor.detach())
+        if _is_first():
+            found[name] = full.cpu().contiguous()
+    return found
+
+
+def _shards(value: Any, like: Any) -> Any:
+    """A value in the shards of a tensor, if that has any and it has its shape."""
+    if not hasattr(like, "full_tensor") or getattr(value, "shape", None) != like.shape:
+        return value
+    from torch.distributed.tensor import distribute_tensor
+
+    return distribute_tensor(value.to(like.device), like.device_mesh, like.placements)
+
+
+def _is_first() -> bool:
+    group = torch.distributed
+    return not (group.is_available() and group.is_initialized()) or group.get_rank() == 0

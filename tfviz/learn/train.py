@@ -14,7 +14,7 @@ from torch import nn
 from tfviz.learn import checkpoint
 from tfviz.learn.losses import Loss, next_token
 from tfviz.learn.schedule import Schedule, cosine
-from tfviz.learn.trainer import Trainer, whole
+from tfviz.learn.trainer import Trainer
 from tfviz.text.batches import chance
 from tfviz.text.buckets import Batches
 
@@ -67,9 +67,10 @@ def fit(
     """Train `model`; yields a `Step` after each step.
 
     Run as it is, it uses the GPU if there is one; under `accelerate launch` or `torchrun` it uses all processes, each
-    of which takes its share of every batch. All chance (dropout) at a step depends on `seed` and the step alone: with
-    a `folder`, a run that was stopped goes on where it was, yields its past steps first, and has the same losses as
-    one that was not stopped.
+    of which takes its share of every batch. With `accelerate launch --use_fsdp --fsdp_version 2` each also keeps but a
+    shard of the weights; on CPUs, where accelerate does not shard, call `torch.distributed.fsdp.fully_shard` on the
+    model before. All chance (dropout) at a step depends on `seed` and the step alone: with a `folder`, a run that was
+    stopped goes on where it was, yields its past steps first, and has the same losses as one that was not stopped.
 
     Args:
         batches: `batches[step]` is the batch of that step; see `text.Windows` and `text.Buckets`.
@@ -84,7 +85,8 @@ def fit(
             a small batch, the step of the large one.
         recompute: keep only the input of each block and compute the rest again in the backward pass: less memory,
             about a third more time.
-        folder: for checkpoints, every `every` steps, at the end and when the loop is left.
+        folder: for checkpoints, every `every` steps, at the end and when the loop is left. All processes
+            must see it; what they hold in shards is stored in full, so that their number may change.
 
     Raises:
         FloatingPointError: the loss or a gradient is not finite. The step is not taken.
@@ -152,18 +154,15 @@ def _refused(error: FloatingPointError, step: int, rate: float, folder: Path | N
 
 
 def _save(trainer: Trainer, folder: Path, history: list[Step], plan: dict[str, Any]) -> None:
-    with whole(trainer.model, trainer.plain_optimizer) as model:
-        if trainer.is_main:
-            columns = list(zip(*((s.loss, s.rate, s.speed) for s in history)))
-            checkpoint.save(folder, model, trainer.plain_optimizer, step=len(history), history=columns, plan=plan)
+    columns = list(zip(*((s.loss, s.rate, s.speed) for s in history)))
+    checkpoint.save(folder, trainer.model, trainer.plain_optimizer, step=len(history), history=columns, plan=plan)
     trainer.accelerator.wait_for_everyone()
 
 
 def _resume(trainer: Trainer, folder: Path, plan: dict[str, Any]) -> list[Step]:
     if not checkpoint.saved(folder):
         return []
-    with whole(trainer.model, trainer.plain_optimizer) as model:
-        state = checkpoint.load(folder, model, trainer.plain_optimizer)
+    state = checkpoint.load(folder, trainer.model, trainer.plain_optimizer)
     if state.get("plan") != plan:
         raise ValueError(
             f"{folder} holds a run with {state.get('plan')}, this one asks for {plan}; "

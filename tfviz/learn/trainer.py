@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any
@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from tfviz.learn import memory
+from tfviz.learn.checkpoint import whole
 from tfviz.learn.losses import Loss
 
 
@@ -40,7 +41,10 @@ class Trainer:
         self.accumulate, self.recompute = accumulate, recompute
         half = precision == "bfloat16" or (precision is None and _has_bfloat16(self.device))
         self.autocast = torch.autocast(self.device.type, torch.bfloat16) if half else nullcontext()
-        self.wrapped, self.optimizer = self.accelerator.prepare(model, optimizer)
+        prepare = self.accelerator.prepare
+        sharded = any(hasattr(p, "full_tensor") for p in model.parameters())  # by the caller, with `fully_shard`
+        prepared: Any = (model, prepare(optimizer)) if sharded else prepare(model, optimizer)
+        self.wrapped, self.optimizer = prepared
         self.called: nn.Module = torch.compile(self.wrapped) if compile else self.wrapped  # type: ignore[assignment]
 
     def step(self, batch: tuple[Tensor, ...], rate: float) -> tuple[float, int]:
@@ -55,7 +59,7 @@ class Trainer:
             if parameter.grad is not None:
                 parameter.grad.mul_(world / count)
         norm = self.accelerator.clip_grad_norm_(self.wrapped.parameters(), self.clip)
-        value, length, predicted = torch.stack([total / count, _full(norm).to(total), count]).tolist()  # one wait
+        value, length, predicted = torch.stack([total / count, whole(norm).to(total), count]).tolist()  # one wait
         if not predicted:
             self.optimizer.zero_grad()
             raise ValueError("the batch asks for nothing: all its targets are padding")
@@ -84,61 +88,6 @@ class Trainer:
 
 
 @contextmanager
-def whole(model: nn.Module, optimizer: torch.optim.Optimizer) -> Iterator[nn.Module]:
-    """Something with the names and the full weights of a model of which each process holds a shard only.
-
-    It lasts as long as the context, and so does the optimizer's full state; what is loaded into them is sharded
-    again. All processes must enter. A model without shards stands for itself.
-    """
-    for module in model.modules():
-        if callable(reshard := getattr(module, "reshard", None)):  # a forward pass leaves some in full, maybe rounded
-            reshard()
-    named = model.state_dict(keep_vars=True)
-    full = {p: nn.Parameter(_full(p.detach()).cpu()) for p in named.values() if hasattr(p, "full_tensor")}
-    _each_state(optimizer, full, lambda value, parameter: _full(value).cpu())
-    try:
-        yield _bare({name: full.get(tensor, tensor) for name, tensor in named.items()}) if full else model
-    finally:
-        for parameter, value in full.items():
-            parameter.detach().copy_(_shards(value.detach(), parameter))
-        _each_state(optimizer, full, _shards)
-
-
-def _bare(named: dict[str, Tensor]) -> nn.Module:
-    """A module that holds these tensors, and does nothing with them."""
-    top = nn.Module()
-    for name, tensor in named.items():
-        owner, parts = top, name.split(".")
-        for part in parts[:-1]:
-            if not hasattr(owner, part):
-                owner.add_module(part, nn.Module())
-            owner = owner.get_submodule(part)
-        if isinstance(tensor, nn.Parameter):
-            owner.register_parameter(parts[-1], tensor)
-        else:
-            owner.register_buffer(parts[-1], tensor)
-    return top
-
-
-def _each_state(optimizer: torch.optim.Optimizer, parameters: Iterable[Any], change: Callable) -> None:
-    for parameter in parameters:
-        state = optimizer.state.get(parameter, {})
-        state.update({name: change(value, parameter) for name, value in state.items() if isinstance(value, Tensor)})
-
-
-def _full(tensor: Any) -> Tensor:
-    return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
-
-
-def _shards(tensor: Tensor, like: Any) -> Tensor:
-    """A tensor in the shards of another, if it has its shape."""
-    from torch.distributed.tensor import distribute_tensor
-
-    tensor = tensor.to(like.device)
-    return distribute_tensor(tensor, like.device_mesh, like.placements) if tensor.shape == like.shape else tensor
-
-
-@contextmanager
 def recomputing(model: nn.Module) -> Iterator[None]:
     """While this lasts, blocks keep only their input and compute the rest again in the backward pass.
 
@@ -162,13 +111,17 @@ def _accelerator(device: str | None) -> Any:
     from accelerate.state import AcceleratorState, DistributedType, PartialState
     from accelerate.utils import DistributedDataParallelKwargs
 
+    cpu = device == "cpu" or not torch.accelerator.is_available()  # unless told, accelerate joins no processes on CPUs
     # accelerate fixes its device at first use; a notebook may train twice, on different ones
-    if PartialState().num_processes == 1:
+    if PartialState(cpu=cpu).num_processes == 1:
         AcceleratorState._reset_state(reset_partial_state=True)
     some_rest = DistributedDataParallelKwargs(find_unused_parameters=True)  # such as BERT's second head, without pairs
-    accelerator = Accelerator(cpu=device == "cpu", kwargs_handlers=[some_rest])
-    if accelerator.distributed_type == DistributedType.FSDP and not accelerator.is_fsdp2:
-        raise ValueError("weights can be sharded by version 2 of FSDP only; launch with --fsdp_version 2")
+    accelerator = Accelerator(cpu=cpu, kwargs_handlers=[some_rest])
+    if accelerator.distributed_type == DistributedType.FSDP:
+        if not accelerator.is_fsdp2:
+            raise ValueError("weights can be sharded by version 2 of FSDP only; launch with --fsdp_version 2")
+        # the weights are in memory already; and with it, accelerate takes no parameter at the top of a model
+        accelerator.state.fsdp_plugin.cpu_ram_efficient_loading = False
     return accelerator
 
 
