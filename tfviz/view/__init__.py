@@ -3,6 +3,7 @@
 from tfviz.view.bertviz import bertviz
 from tfviz.view.explore import alignment, compare, head, heads, links, live, sources, steps, words
 from tfviz.view.labs import gates, mask, masks, positions, similarity
+from tfviz.view.modules import modules
 from tfviz.view.page import View
 from tfviz.view.palette import theme
 from tfviz.view.picture import Picture
@@ -12,6 +13,6 @@ from tfviz.view.tree import tree
 
 __all__ = [
     "Picture", "View", "alignment", "bars", "bertviz", "compare", "curves", "gates", "head", "heads", "lines", "links",
-    "live", "mask", "masks", "positions", "scatter", "shares", "similarity", "sources", "steps", "theme", "tree",
-    "words",
+    "live", "mask", "masks", "modules", "positions", "scatter", "shares", "similarity", "sources", "steps", "theme",
+    "tree", "words",
 ]  # fmt: skip

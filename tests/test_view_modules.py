@@ -1,0 +1,65 @@
+"""What a model is made of, drawn: places and sizes are those of its parameters."""
+
+from itertools import pairwise
+
+import pytest
+from torch import nn
+
+from tfviz import models, view
+from tfviz.view.modules import Box, _boxes, modules
+
+
+class Two(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(3, 5)  # 20
+        self.quiet = nn.ReLU()
+        self.pair = nn.Sequential(nn.Linear(5, 7), nn.Linear(7, 2))  # 42 and 16
+        self.own = nn.Parameter(nn.Linear(4, 1).weight.detach())  # 4
+
+
+def boxes(model, depth=5):
+    return list(_boxes(model, "model", 0, 0, set(), depth))
+
+
+def test_places_and_sizes_by_hand():
+    assert boxes(Two()) == [
+        Box("model", 0, 0, 82),
+        Box("first", 1, 0, 20),
+        Box("pair", 1, 20, 58),
+        Box("0", 2, 20, 42),
+        Box("1", 2, 62, 16),
+    ]
+    assert [box.name for box in boxes(Two(), depth=1)] == ["model", "first", "pair"]
+
+
+def test_what_two_modules_share_is_drawn_once():
+    model = Two()
+    model.again = nn.Sequential(model.first, nn.Linear(1, 1))
+    assert boxes(model)[-2:] == [Box("again", 1, 78, 2), Box("1", 2, 78, 2)]
+
+
+@pytest.mark.parametrize("model", [models.GPT(11, dim=12, heads=3), models.Transformer(7, dim=8, heads=2)])
+def test_parts_lie_in_their_whole_side_by_side(model):
+    drawn = boxes(model)
+    assert drawn[0].size == sum(p.numel() for p in model.parameters())
+    for level in range(5):
+        row = [box for box in drawn if box.depth == level]
+        for one, following in pairwise(row):
+            assert one.left + one.size <= following.left
+    (axes,) = view.modules(model).figure().axes
+    assert len(axes.patches) == 2 * len(drawn)
+
+
+def test_a_name_without_room_is_left_out():
+    names = [text.get_text() for text in modules(Two(), "Two").figure().axes[0].texts]
+    assert names == ["Two", "100%", "first", "24%", "pair", "71%", "0", "51%", "1", "20%"]
+    wide = nn.Sequential()
+    wide.add_module("a_name_of_some_length", nn.Linear(1, 1, bias=False))
+    wide.add_module("rest", nn.Linear(50, 50))
+    assert [text.get_text() for text in modules(wide).figure().axes[0].texts] == ["Sequential", "100%", "rest", "100%"]
+
+
+def test_a_model_without_parameters_is_refused():
+    with pytest.raises(ValueError, match="ReLU has no parameters"):
+        modules(nn.ReLU())
