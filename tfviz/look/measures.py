@@ -25,6 +25,43 @@ def distance(weights: Float[Tensor, "*lead query key"]) -> Float[Tensor, "*lead 
     return (weights * gaps.abs()).sum(-1)
 
 
+def rollout(weights: Float[Tensor, "layer query key"], kept: float = 0.5) -> Float[Tensor, "layer query key"]:
+    """Where each layer's positions get what they are made of, down to the words (Abnar & Zuidema 2020, section 3).
+
+    A layer is taken to keep a share of each position and to fill the rest by attention; layers are multiplied. It
+    knows nothing of values, feed-forward networks and norms: a bound on what may flow, not a measure of what does.
+
+    Args:
+        weights: square maps, one a layer, such as the mean over heads; rows sum to 1.
+        kept: the share that the residual stream keeps.
+
+    >>> rollout(torch.tensor([[[1.0, 0.0], [1.0, 0.0]]] * 2))[:, 1]
+    tensor([[0.5000, 0.5000],
+            [0.7500, 0.2500]])
+    """
+    if weights.shape[-1] != weights.shape[-2]:
+        raise ValueError(f"rollout is defined for square maps, not {tuple(weights.shape[-2:])}")
+    layers = kept * torch.eye(weights.shape[-1]) + (1 - kept) * weights
+    found = [layers[0]]
+    for layer in layers[1:]:
+        found.append(layer @ found[-1])
+    return torch.stack(found)
+
+
+def carried(
+    weights: Float[Tensor, "*lead head query key"], values: Float[Tensor, "*lead head key dim"]
+) -> Float[Tensor, "*lead head query key"]:
+    """How long the vectors are that queries really take from keys: weight times value (Kobayashi et al. 2020, 2.2).
+
+    A large weight on a short value moves little. `values` are those of the heads, `...value` in a capture; multiply
+    them by each head's part of the output matrix for what arrives in the stream.
+
+    >>> carried(torch.tensor([[[0.9, 0.1]]]), torch.tensor([[[0.0, 1.0], [30.0, 40.0]]]))
+    tensor([[[0.9000, 5.0000]]])
+    """
+    return weights * values.norm(dim=-1).unsqueeze(-2)
+
+
 def _offset(back: int) -> Callable[[Tensor, list[str]], Tensor]:
     return lambda weights, words: weights.diagonal(-back, -2, -1).mean(-1)
 

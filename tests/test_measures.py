@@ -1,0 +1,75 @@
+"""What heads are worth and what flows through them, against loops and by hand."""
+
+import pytest
+import torch
+from torch import nn
+
+from tfviz.look import ablate, capture, measures
+from tfviz.models import GPT, Transformer
+
+IDS = torch.tensor([[1, 4, 2, 9, 5], [3, 3, 8, 0, 7]])
+
+
+def gpt():
+    torch.manual_seed(2)
+    model = GPT(11, layers=2, heads=3, dim=12, context=7).eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.4)
+    return model
+
+
+@torch.no_grad()
+def test_a_head_taken_away_is_a_head_whose_output_matrix_is_zero():
+    model = gpt()
+
+    def measure():
+        return model(IDS).pow(2).mean().item()
+
+    whole, found = measure(), ablate(model, measure)
+    assert list(found) == ["blocks.0.attention.pattern", "blocks.1.attention.pattern"]
+    for layer, block in enumerate(model.blocks):
+        for head in range(3):
+            weight = block.attention.out_proj.weight
+            kept = weight.clone()
+            weight[:, 4 * head : 4 * head + 4] = 0
+            assert found[f"blocks.{layer}.attention.pattern"][head] == pytest.approx(measure() - whole, abs=1e-5)
+            weight.copy_(kept)
+    assert measure() == whole
+
+
+def test_sites_are_chosen_and_must_be_patterns():
+    model = Transformer(11, layers=1, heads=2, dim=8).eval()
+    source, target = IDS[:1], IDS[1:, :3]
+
+    def measure():
+        return model(source, target).sum().item()
+
+    assert list(ablate(model, measure, "*.cross.pattern")) == ["decoder.0.cross.pattern"]
+    with pytest.raises(ValueError, match=r"decoder\.0\.cross: heads are taken away at patterns"):
+        ablate(model, measure, "decoder.0.cross")
+    with pytest.raises(LookupError, match="no site matches"):
+        ablate(model, measure, "nothing.pattern")
+
+
+def test_rollout_sums_over_all_paths():
+    maps = torch.rand(3, 4, 4, generator=torch.Generator().manual_seed(1)).softmax(-1)
+    found = measures.rollout(maps, kept=0.3)
+    assert torch.allclose(found.sum(-1), torch.ones(3, 4))
+    step = [[[0.3 * (i == j) + 0.7 * float(m[i, j]) for j in range(4)] for i in range(4)] for m in maps]
+    for i in range(4):
+        for j in range(4):
+            paths = sum(step[2][i][a] * step[1][a][b] * step[0][b][j] for a in range(4) for b in range(4))
+            assert float(found[2, i, j]) == pytest.approx(paths, abs=1e-6)
+    with pytest.raises(ValueError, match=r"square maps, not \(4, 5\)"):
+        measures.rollout(torch.rand(2, 4, 5))
+
+
+def test_what_is_carried_is_the_length_of_what_is_added():
+    model = gpt()
+    with torch.no_grad(), capture(model, ["*.pattern", "*.value"]) as seen:
+        model(IDS)
+    weights, values = seen["blocks.1.attention.pattern"], seen["blocks.1.attention.value"]
+    found = measures.carried(weights, values)
+    for query, key in ((4, 0), (2, 1), (0, 3)):
+        taken = weights[1, 2, query, key] * values[1, 2, key]
+        assert float(found[1, 2, query, key]) == pytest.approx(float(taken.norm()), abs=1e-6)

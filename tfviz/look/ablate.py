@@ -1,0 +1,51 @@
+"""What a head is worth: take it away and see."""
+
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.look.capture import capture
+from tfviz.shapes import Float
+
+
+def ablate(
+    model: nn.Module, measure: Callable[[], float], sites: str = "*.pattern"
+) -> dict[str, Float[Tensor, "head"]]:
+    """For each head of each site, how much more `measure` gives while the head gives nothing.
+
+    Each is measured alone: two heads that do the same can both seem worthless (Michel et al. 2019, section 3.2). The
+    model stays as it is.
+
+    Args:
+        measure: runs the model and returns a number, such as `lambda: learn.evaluate.loss(model, batches)`.
+        sites: glob of the patterns to take away, in the order of the computation.
+
+    Raises:
+        LookupError: no site matches; lists what there is.
+        ValueError: a site is no pattern.
+
+    >>> layer = nn.MultiheadAttention(6, 2, batch_first=True)
+    >>> x = torch.ones(1, 5, 6)
+    >>> {site: worth.shape for site, worth in ablate(layer, lambda: layer(x, x, x)[0].sum().item()).items()}
+    {'pattern': torch.Size([2])}
+    """
+    with capture(model, sites, dtype=torch.uint8) as seen:  # the smallest: only the shapes are wanted
+        whole = measure()
+    wrong = [site for site in seen if site.rpartition(".")[2] != "pattern"]
+    if wrong:
+        raise ValueError(f"{', '.join(wrong)}: heads are taken away at patterns; give a glob that ends in pattern")
+    return {
+        site: torch.tensor([_alone(model, measure, site, head) - whole for head in range(pattern.shape[1])])
+        for site, pattern in seen.items()
+    }
+
+
+def _alone(model: nn.Module, measure: Callable[[], float], site: str, head: int) -> float:
+    with capture(model, [], edit={site: partial(_emptied, head)}):
+        return measure()
+
+
+def _emptied(head: int, pattern: Float[Tensor, "batch head query key"]) -> Float[Tensor, "batch head query key"]:
+    return pattern.index_fill(1, torch.tensor(head, device=pattern.device), 0.0)
