@@ -22,7 +22,7 @@ def _explained(command: Callable) -> Callable:
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         try:
             return command(*args, **kwargs)
-        except (LookupError, ValueError, OSError) as error:
+        except (LookupError, ValueError, OSError, ImportError) as error:
             raise click.ClickException(str(error.args[0]) if isinstance(error, LookupError) else str(error)) from error
 
     return wrapped
@@ -43,14 +43,28 @@ def main() -> None:
 )
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="notebooks at a time")
 @click.option("--force", is_flag=True, help="run again what is finished and unchanged")
+@click.option("--grid", multiple=True, metavar="KEY=V1,V2,...", help="run every combination of values; repeatable")
+@click.option("--scheduler", metavar="ADDRESS", help="a Dask cluster that runs already, such as tcp://host:8786")
 @_explained
-def run(names: tuple[str, ...], preset: str, given: tuple[str, ...], out: Path, jobs: int, force: bool) -> None:
+def run(
+    names: tuple[str, ...],
+    preset: str,
+    given: tuple[str, ...],
+    out: Path,
+    jobs: int,
+    force: bool,
+    grid: tuple[str, ...],
+    scheduler: str | None,
+) -> None:
     """Run notebooks through papermill: all of them, or those named (10_gpt, or just 10)."""
     from tfviz.suite.run import run as run_notebooks
 
     out = out.resolve()
-    results = run_notebooks(names, preset, dict(map(_pair, given)), out, jobs, force, tell=click.echo)
-    failed = [result.name for result in results if result.status == "failed"]
+    over = dict(map(_values, grid))
+    results = run_notebooks(
+        names, preset, dict(map(_pair, given)), out, jobs, force, click.echo, over=over, scheduler=scheduler
+    )
+    failed = [result.title for result in results if result.status == "failed"]
     if failed:
         click.echo(f"failed: {', '.join(failed)}", err=True)
     click.echo(f"{len(results) - len(failed)} of {len(results)} notebooks ran; look at {out / 'index.html'}")
@@ -64,6 +78,15 @@ def _pair(text: str) -> tuple[str, Any]:
     if not equals or not name:
         raise ValueError(f"-p {text}: write it as KEY=VALUE, for example -p steps=200")
     return name, yaml.safe_load(value)
+
+
+def _values(text: str) -> tuple[str, list[Any]]:
+    import yaml
+
+    name, equals, values = text.partition("=")
+    if not equals or not name or not values.strip():
+        raise ValueError(f"--grid {text}: write it as KEY=V1,V2,..., for example --grid seed=1,2,3")
+    return name, yaml.safe_load(f"[{values}]")
 
 
 @main.command(context_settings={"ignore_unknown_options": True})

@@ -45,10 +45,12 @@ def write(results: Sequence[Result], out: Path) -> Path:
     renew = "" if ended == len(results) else '<meta http-equiv="refresh" content="5">'
     failed = sum(result.status == "failed" for result in results)
     state = f"{ended} of {len(results)} notebooks have run" + (f", {failed} failed" if failed else "")
+    table = ' · <a href="results.html">all runs in one table</a>' if any(result.folder for result in results) else ""
+    cards = "".join(_card(result, out) for result in results)
     page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">{renew}<title>tfviz gallery</title>'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body>'
-        f"<header><h1>tfviz</h1><p>{state}</p></header><main>{''.join(_card(result, out) for result in results)}</main>"
+        f"<header><h1>tfviz</h1><p>{state}{table}</p></header><main>{cards}</main>"
         "</body></html>\n"
     )
     with atomic(out / "index.html") as draft:
@@ -57,15 +59,16 @@ def write(results: Sequence[Result], out: Path) -> Path:
 
 
 def _card(result: Result, out: Path) -> str:
-    there = (out / f"{result.name}.ipynb").is_file() and result.status not in ("waiting", "running")
+    there = result.file(out, ".ipynb").is_file() and result.status not in ("waiting", "running")
     title, promise = _heading(nbformat.read(result.source, as_version=4))
-    picture = _thumbnail(nbformat.read(out / f"{result.name}.ipynb", as_version=4)) if there else None
+    picture = _thumbnail(nbformat.read(result.file(out, ".ipynb"), as_version=4)) if there else None
     shown = f'<img alt="a picture from {html.escape(title)}" src="data:image/png;base64,{picture}">' if picture else ""
-    page = f"{result.name}.html" if (out / f"{result.name}.html").is_file() else f"{result.name}.ipynb"
-    heading = f'<a href="{page}">{html.escape(title)}</a>' if there else html.escape(title)
+    book = result.page.replace(".html", ".ipynb")
+    page = result.page if result.file(out, ".html").is_file() else book
+    heading = f'<a href="{html.escape(page)}">{html.escape(title)}</a>' if there else html.escape(title)
     values = ", ".join(f"{name}={value!r}" for name, value in result.parameters.items())
     time = f", {result.seconds:.0f} s" if there else ""
-    link = f' · <a href="{result.name}.ipynb">notebook</a>' if there else ""
+    link = f' · <a href="{html.escape(book)}">notebook</a>' if there else ""
     said = html.escape(result.result).replace("\n", "<br>")
     return (
         f'<article><div class="thumb">{shown or f"<span>{result.status}</span>"}</div><div class="text">'
