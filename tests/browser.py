@@ -55,7 +55,7 @@ def opens(chromium):
     def opened(scheme="light", width=1000, **given):
         context = chromium.new_context(color_scheme=scheme, viewport={"width": width, "height": 900}, **given)
         context.set_offline(True)
-        context.set_default_timeout(5000)
+        context.set_default_timeout(30_000)
         contexts.append(context)
         context.add_init_script(COUNTS)
         page = context.new_page()
