@@ -156,10 +156,11 @@ def sparse(quick: bool) -> Rows:
     vocab, ids, held = shakespeare()
     held = held[:3000] if quick else held[:60_000]
     length, stride = 256, 16
+    fixed = partial(layers.masks.fixed, summary=4)
     kinds: dict[str, Callable[..., nn.Module]] = {
         "dense": partial(models.GPT, context=length),
         "strided": partial(models.SparseTransformer, stride=stride, context=length),
-        "fixed": partial(models.SparseTransformer, stride=stride, pattern=layers.masks.fixed, context=length),
+        "fixed": partial(models.SparseTransformer, stride=stride, pattern=fixed, context=length),
     }
     dense = math.inf
     for kind, make in kinds.items():

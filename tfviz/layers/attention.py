@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tfviz.layers import masks
 from tfviz.layers.cache import KeyValues, NoCache
 from tfviz.layers.positions import Positions
 from tfviz.shapes import Bool, Float
@@ -32,10 +33,16 @@ def attend(
     The scores are divided by the square root of the width of a *head*. A query that may look nowhere gets zeros.
 
     Args:
-        mask: True where a query may look. A `BlockMask` (see `Mask.blocks`) goes to FlexAttention, which skips the
-            blocks it forbids; that kernel has neither dropout nor a dense bias.
+        mask: True where a query may look. `masks.causal` itself, for queries and keys from the first position on, lets
+            the kernel skip the future, which takes neither its time nor a mask's memory. A `BlockMask` (see
+            `Mask.blocks`) goes to FlexAttention, which skips the blocks it forbids; that kernel has neither dropout
+            nor a dense bias.
         dropout: share of the weights set to zero.
     """
+    if mask is masks.causal and bias is None:
+        return functional.scaled_dot_product_attention(query, key, value, dropout_p=dropout, is_causal=True)
+    if mask is masks.causal:
+        mask = masks.causal.dense(query.shape[2], key.shape[2], device=query.device)
     if mask is not None and not isinstance(mask, Tensor):
         return _flex(query, key, value, mask, dropout, bias)
     if bias is not None:

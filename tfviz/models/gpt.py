@@ -69,8 +69,10 @@ class GPT(nn.Module):
 
     def allowed(self, length: int, start: int, device: torch.device) -> Allowed:
         """Where the `length` positions from `start` on may look; None for everywhere."""
-        if length == 1 and self.mask is masks.causal:  # a single new token may look at all that is kept
+        if self.mask is masks.causal and length == 1:  # a single new token may look at all that is kept
             return None
+        if self.mask is masks.causal and start == 0:
+            return masks.causal
         return self.mask.dense(length, start + length, heads=self.heads, start=start, device=device)
 
     def new_cache(self) -> list[KeyValues]:

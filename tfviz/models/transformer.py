@@ -75,10 +75,9 @@ class Transformer(nn.Module):
 
     def decode(self, target: Int[Tensor, "batch target"], memory: Memory) -> Float[Tensor, "batch target vocab"]:
         """Logits after each target position; queries come from the target, keys and values from the memory."""
-        mask = masks.causal.dense(target.shape[1], target.shape[1], device=target.device)
         x = self._embed(self.target, target)
         for block in self.decoder:
-            x = block(x, memory.states, memory.words[:, None, None], mask=mask, positions=self.positions)
+            x = block(x, memory.states, memory.words[:, None, None], mask=masks.causal, positions=self.positions)
         return functional.linear(self.decoder_norm(x), self.target.weight)
 
     def _embed(self, table: nn.Embedding, ids: Tensor) -> Tensor:
