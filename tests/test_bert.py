@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from tfviz import look, text
+from tfviz.layers import positions
 from tfviz.learn import evaluate, fit, losses
 from tfviz.models import BERT, BERTClassifier
 from tfviz.text.subwords import CLS, SEP
@@ -271,3 +272,12 @@ def test_a_classifier_drops_what_is_pooled():
     assert 0 < kept.sum() < kept.numel()
     close(dropped[kept], 2 * pooled[kept])
     close(logits, model.to_logits(dropped))
+
+
+@pytest.mark.parametrize("kind", positions.KINDS)
+def test_any_positions_can_be_had(kind):
+    model = bert(positions=positions.KINDS[kind], heads=3, dim=12)
+    swapped = IDS[:, [1, 0, *range(2, 7)]]
+    with torch.no_grad():
+        before, after = (model.encode(ids)[:, 2:] for ids in (IDS, swapped))
+    assert torch.allclose(before, after, atol=1e-5) == (kind == "none")  # only a set does not feel the order

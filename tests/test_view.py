@@ -56,6 +56,7 @@ VIEWS = {
         {"a": ([1.0, 2.0], [3.0, 1.0]), "b": ([1.0, 3.0], [2.0, 2.0])}, x="x", y="y", title="t"
     ),
     "bars": lambda: view.bars(["a", "b", "c"], {"one": torch.rand(3), "two": [0.0, 1.0, 0.5]}, "t"),
+    "rows": lambda: view.rows(["a", "b", "c"], {"one": torch.rand(3), "two": [0, 12345.678, 0.00012]}, "t"),
 }
 every = pytest.mark.parametrize("name", VIEWS)
 
@@ -152,6 +153,7 @@ def test_any_word_can_be_drawn(words, caplog, tmp_path):
     "make",
     [
         lambda: view.bars(NASTY, {"漢 $x$": torch.rand(len(NASTY))}, "bars"),
+        lambda: view.rows(NASTY, {"漢 $x$": torch.rand(len(NASTY)), "b": [0.0] * len(NASTY)}, "rows"),
         lambda: view.mask(masks.causal.dense(len(NASTY), len(NASTY)), rows=NASTY),
         lambda: view.head(nasty(), 0, 0, title="漢字"),
         lambda: view.heads(nasty(), title="שלום 👩"),
@@ -253,3 +255,9 @@ def test_the_labels_of_a_log_axis_are_numbers():
     labels = [label.get_text() for axis in (axes.xaxis, axes.yaxis) for label in axis.get_ticklabels()]
     assert {"1", "10", "100", "0.01"} <= set(labels)
     assert not any("$" in label for label in labels)
+
+
+@pytest.mark.parametrize("column", [[1.0, 2.0], [1.0, -0.1, 2.0], [[1.0], [2.0], [3.0]]])
+def test_rows_that_cannot_be_drawn_say_so(column):
+    with pytest.raises(ValueError, match="must be 3 numbers from 0 on"):
+        view.rows(["a", "b", "c"], {"fine": [0, 1, 2], "one": column}, "t")

@@ -26,6 +26,8 @@ class BERT(nn.Module):
         context: the longest text it can take, in tokens.
         dropout: share of the embeddings and of each branch set to zero in training.
         epsilon: added to the variance in norms.
+        positions: learned ones are the paper's; with rotary ones a small model finds a hidden word's neighbours far
+            sooner (`benchmarks/README.md`).
     """
 
     def __init__(
@@ -39,11 +41,12 @@ class BERT(nn.Module):
         inner: int | None = None,
         dropout: float = 0.1,
         epsilon: float = 1e-12,
+        positions: type[positions.Positions] = positions.Learned,
     ):
         super().__init__()
         norm = partial(nn.LayerNorm, eps=epsilon)
         self.tokens, self.segments = nn.Embedding(vocab, dim), nn.Embedding(2, dim)
-        self.positions = positions.Learned(context, dim)
+        self.positions = positions(context, dim, heads)
         self.norm, self.dropout = norm(dim), nn.Dropout(dropout)
         self.blocks = nn.ModuleList(Block(dim, heads, inner, dropout, post_norm, norm=norm) for _ in range(layers))
         self.pooler = nn.Linear(dim, dim)
@@ -77,7 +80,7 @@ class BERT(nn.Module):
         segments = torch.zeros_like(ids) if segments is None else segments
         x = self.dropout(self.norm(self.positions(self.tokens(ids) + self.segments(segments))))
         for block in self.blocks:
-            x = block(x, mask=(ids != 0)[:, None, None])
+            x = block(x, mask=(ids != 0)[:, None, None], positions=self.positions)
         return x
 
     def pool(self, x: Float[Tensor, "batch position dim"]) -> Float[Tensor, "batch dim"]:
@@ -89,7 +92,7 @@ class BERT(nn.Module):
         for module in self.modules():
             if isinstance(module, nn.Linear | nn.Embedding):
                 nn.init.normal_(module.weight, std=0.02)
-            if isinstance(module, nn.Linear):
+            if isinstance(module, nn.Linear) and module.bias is not None:
                 nn.init.zeros_(module.bias)
 
 

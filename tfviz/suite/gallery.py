@@ -34,7 +34,11 @@ article { border: 1px solid var(--line); border-radius: 8px; overflow: hidden; b
 .text p { margin: .35rem 0 } .soft { color: var(--soft); font-size: 13px } a { color: LinkText }
 .failed { color: #c62f2f } @media (prefers-color-scheme: dark) { .failed { color: #ff8a80 } }
 code { font: 12px ui-monospace, monospace; overflow-wrap: anywhere }
+.questions { columns: 3 280px; margin: 0 0 2rem; padding: 0; list-style: none; font-size: 14px }
+.questions li { break-inside: avoid; padding: .12rem 0 } .questions a { text-decoration: none }
+.questions a:hover, .questions a:focus { text-decoration: underline }
 """
+QUESTIONS = "**Questions:**"  # begins the paragraph of a notebook's first cell that says what it answers
 FORMULA = re.compile(r"\$\$(?P<block>.+?)\$\$|\$(?P<inline>[^$\n]+?)\$", re.DOTALL)
 PLACE = "\uf8fe"  # a private character stands for a formula while markdown becomes HTML
 
@@ -47,10 +51,13 @@ def write(results: Sequence[Result], out: Path) -> Path:
     state = f"{ended} of {len(results)} notebooks have run" + (f", {failed} failed" if failed else "")
     table = ' · <a href="results.html">all runs in one table</a>' if any(result.folder for result in results) else ""
     cards = "".join(_card(result, out) for result in results)
+    first = {result.name: result for result in reversed(results)}  # of several runs of a notebook
+    asked = "".join(_asked(first[name], out) for name in sorted(first))
     page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">{renew}<title>tfviz gallery</title>'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body>'
-        f"<header><h1>tfviz</h1><p>{state}{table}</p></header><main>{cards}</main>"
+        f"<header><h1>tfviz</h1><p>{state}{table}</p></header>"
+        f"{f'<ul class=questions>{asked}</ul>' if asked else ''}<main>{cards}</main>"
         "</body></html>\n"
     )
     with atomic(out / "index.html") as draft:
@@ -58,14 +65,36 @@ def write(results: Sequence[Result], out: Path) -> Path:
     return out / "index.html"
 
 
+def questions(notebook: nbformat.NotebookNode) -> list[str]:
+    """What it answers, in its own words."""
+    said = next((part for part in notebook.cells[0].source.split("\n\n") if part.startswith(QUESTIONS)), "")
+    return [asked.strip() for asked in re.findall(r"[^?]+\?", said.removeprefix(QUESTIONS).replace("\n", " "))]
+
+
+def _asked(result: Result, out: Path) -> str:
+    """A line for each question, which leads to the notebook once it has run."""
+    lines = map(html.escape, questions(nbformat.read(result.source, as_version=4)))
+    to = html.escape(_page(result, out))
+    return "".join(
+        f'<li><a href="{to}">{line}</a></li>' if _there(result, out) else f"<li>{line}</li>" for line in lines
+    )
+
+
+def _there(result: Result, out: Path) -> bool:
+    return result.file(out, ".ipynb").is_file() and result.status not in ("waiting", "running")
+
+
+def _page(result: Result, out: Path) -> str:
+    return result.page if result.file(out, ".html").is_file() else result.page.replace(".html", ".ipynb")
+
+
 def _card(result: Result, out: Path) -> str:
-    there = result.file(out, ".ipynb").is_file() and result.status not in ("waiting", "running")
+    there = _there(result, out)
     title, promise = _heading(nbformat.read(result.source, as_version=4))
     picture = _thumbnail(nbformat.read(result.file(out, ".ipynb"), as_version=4)) if there else None
     shown = f'<img alt="a picture from {html.escape(title)}" src="data:image/png;base64,{picture}">' if picture else ""
     book = result.page.replace(".html", ".ipynb")
-    page = result.page if result.file(out, ".html").is_file() else book
-    heading = f'<a href="{html.escape(page)}">{html.escape(title)}</a>' if there else html.escape(title)
+    heading = f'<a href="{html.escape(_page(result, out))}">{html.escape(title)}</a>' if there else html.escape(title)
     values = ", ".join(f"{name}={value!r}" for name, value in result.parameters.items())
     time = f", {result.seconds:.0f} s" if there else ""
     link = f' · <a href="{html.escape(book)}">notebook</a>' if there else ""
@@ -103,8 +132,11 @@ def _thumbnail(notebook: nbformat.NotebookNode) -> str | None:
     return pictures[-1] if pictures else None
 
 
-def page(notebook: nbformat.NotebookNode, path: Path) -> None:
-    """The notebook as a page that asks nothing of the network: formulas become MathML, which browsers draw."""
+def page(notebook: nbformat.NotebookNode, path: Path, home: str = "") -> None:
+    """The notebook as a page that asks nothing of the network: formulas become MathML, which browsers draw.
+
+    `home` is where its way back leads to.
+    """
     from nbconvert import HTMLExporter
 
     notebook = deepcopy(notebook)
@@ -113,8 +145,10 @@ def page(notebook: nbformat.NotebookNode, path: Path) -> None:
         if cell.cell_type == "markdown":
             formulas += FORMULA.finditer(cell.source)
             cell.source = FORMULA.sub(PLACE, cell.source)
-    exporter = HTMLExporter(embed_images=True, mathjax_url="", require_js_url="", jquery_url="", mermaid_js_url="")
-    body = exporter.from_notebook_node(notebook)[0]
+    nothing = dict.fromkeys(("mathjax_url", "require_js_url", "jquery_url", "mermaid_js_url"), "")
+    here = [str(Path(__file__).parent)]
+    exporter = HTMLExporter(template_name="page", extra_template_basedirs=here, embed_images=True, **nothing)
+    body = exporter.from_notebook_node(notebook, {"home": home})[0]
     for formula in formulas:
         body = body.replace(PLACE, _mathml(formula), 1)
     with atomic(path) as draft:

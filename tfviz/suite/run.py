@@ -185,7 +185,7 @@ def _keep(result: Result, notebook: nbformat.NotebookNode, out: Path) -> None:
     with atomic(result.file(out, ".ipynb")) as draft:
         nbformat.write(notebook, draft)
         NotebookNotary().sign(notebook)
-    gallery.page(notebook, result.file(out, ".html"))
+    gallery.page(notebook, result.file(out, ".html"), home="../" * bool(result.folder) + "index.html")
 
 
 def _said(notebook: nbformat.NotebookNode) -> str:

@@ -7,12 +7,12 @@ from tfviz.view.modules import modules
 from tfviz.view.page import View
 from tfviz.view.palette import theme
 from tfviz.view.picture import Picture
-from tfviz.view.plots import bars, curves, lines, shares
+from tfviz.view.plots import bars, curves, lines, rows, shares
 from tfviz.view.scatter import scatter
 from tfviz.view.tree import tree
 
 __all__ = [
     "Picture", "View", "alignment", "bars", "bertviz", "compare", "curves", "gates", "head", "heads", "lines", "links",
-    "live", "mask", "masks", "modules", "positions", "scatter", "shares", "similarity", "sources", "steps", "theme",
-    "tree", "words",
+    "live", "mask", "masks", "modules", "positions", "rows", "scatter", "shares", "similarity", "sources", "steps",
+    "theme", "tree", "words",
 ]  # fmt: skip

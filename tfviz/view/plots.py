@@ -1,4 +1,4 @@
-"""Drawings of numbers: curves over steps, bars over words, position tables, shares of heads."""
+"""Drawings of numbers: curves over steps, bars over words or in rows, position tables, shares of heads."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import fill
@@ -108,6 +108,39 @@ def bars(
 
     tops = ", ".join(f"{name}: {words[int(series.argmax())]!r} {series.max():.2g}" for name, series in values.items())
     return Picture(draw, f"{title}\nhighest {y}: {tops}")
+
+
+def rows(names: Sequence[str], columns: Mapping[str, Tensor | Sequence[float]], title: str) -> Picture:
+    """A row for each name, a column of bars for each measure, every bar with its number.
+
+    Measures have scales of their own, from 0; they must not be below it.
+
+    Raises:
+        ValueError: a measure with another number of values than there are names, or with one below 0.
+    """
+    values = {name: numpy.asarray(column, dtype=float) for name, column in columns.items()}
+    for name, column in values.items():
+        if column.shape != (len(names),) or (column < 0).any():
+            raise ValueError(f"{name!r} must be {len(names)} numbers from 0 on, one for each name; got {column}")
+
+    def draw() -> Figure:
+        figure = Figure(figsize=(min(9.0, 2.6 * len(values) + 1.6), 0.27 * len(names) + 0.8), layout="constrained")
+        panels = figure.subplots(1, len(values), sharey=True, squeeze=False)[0]
+        for axes, (name, column) in zip(panels, values.items()):
+            drawn = axes.barh(range(len(names)), column, color="C5", height=0.72)
+            axes.bar_label(drawn, [f"{value:.3g}" for value in column], padding=3, fontsize=8)
+            axes.set(xlim=(0, 1.22 * (column.max(initial=0) or 1)), xticks=[])
+            axes.set_title(plain(name), loc="left")
+            axes.grid(False)
+            axes.spines[["right", "top", "bottom"]].set_visible(False)
+            axes.tick_params(axis="y", length=0)
+        panels[0].set_yticks(range(len(names)), [plain(name) for name in names])
+        panels[0].invert_yaxis()
+        headline(figure, title)
+        return figure
+
+    tops = ", ".join(f"{name}: {names[int(column.argmax())]!r} {column.max():.3g}" for name, column in values.items())
+    return Picture(draw, f"{title}\nhighest {tops}")
 
 
 def positions(table: Float[Tensor, "position dim"], title: str = "Positions") -> Picture:
