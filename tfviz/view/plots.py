@@ -66,9 +66,13 @@ def lines(
         axes_settings: handed to matplotlib's `Axes.set`, such as `xscale="log"`.
     """
 
+    whole = all(float(value).is_integer() for xs, _ in series.values() for value in xs)
+
     def draw() -> Figure:
         figure = Figure(figsize=(6.4, 3.0), layout="constrained")
         axes = figure.subplots()
+        if whole:  # there is no step or block in between
+            axes.xaxis.get_major_locator().set_params(integer=True)
         for index, (name, (xs, ys)) in enumerate(series.items()):
             marker = "os^D"[index % 4] if len(xs) <= 30 else ""
             axes.plot(xs, ys, marker=marker, markersize=4, color=f"C{LINES[index % 8]}", label=plain(name))
