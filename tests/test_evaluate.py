@@ -101,6 +101,22 @@ def test_an_empty_line_has_a_translation(make, width):
     assert found[1] == found[3] == found[4] == vocab.decode(alone.ids(0))
     assert generate.translate(model, ["", ""], vocab, width=width, length=5) == [found[1]] * 2
     assert generate.translate(model, [], vocab) == []
+    with pytest.raises(ValueError, match="one of the texts is empty"):
+        generate.translate(model, ["", texts[0]], vocab, after=None)
+
+
+def test_sources_end_with_what_they_ended_with_in_training():
+    texts = ["one two three", "two"]
+    vocab = text.whole_words(texts)
+    torch.manual_seed(0)
+    model = Transformer(len(vocab), dim=6, heads=3, layers=1).eval()
+    row = vocab.encode(texts[0])
+    how = {"bos": vocab["[BOS]"], "eos": vocab["[EOS]"], "width": 2, "length": 5}
+    ends = {None: [], "[EOS]": [vocab["[EOS]"]], "[CLS]": [vocab["[CLS]"]]}
+    for after, end in ends.items():
+        ids = torch.cat([row, torch.tensor(end, dtype=torch.long)])
+        expected = vocab.decode(beam.search(model, ids[None], **how).ids(0))
+        assert generate.translate(model, texts[:1], vocab, width=2, length=5, after=after) == [expected]
 
 
 @pytest.mark.parametrize("make", SYSTEMS.values(), ids=SYSTEMS)

@@ -29,6 +29,7 @@ def translate(
     width: int = 5,
     alpha: float = 1.0,
     length: int = 100,
+    after: str | None = "[EOS]",
     tokens: int = 2000,
     progress: bool = False,
 ) -> list[str]:
@@ -37,15 +38,22 @@ def translate(
     An empty text has a translation too: what the model makes of a source with nothing but an end.
 
     Args:
-        source: the vocabulary of the texts; the model was trained on them with `[EOS]` at their end.
+        source: the vocabulary of the texts.
         target: that of the translations, which begin with `[BOS]`; None for the same one.
         width, alpha, length: of the search, see `beam.steps`.
+        after: the token at the end of each text, as in training; None for no such token.
         tokens: the most source tokens translated at a time, padding included.
+
+    Raises:
+        ValueError: an empty text, with nothing after it.
     """
     from tqdm import tqdm
 
     target = target or source
-    rows = [torch.cat((ids, torch.tensor([source["[EOS]"]]))) for ids in source.encode_all(texts)]
+    end = torch.tensor([] if after is None else [source[after]], dtype=torch.long)
+    rows = [torch.cat((ids, end)) for ids in source.encode_all(texts)]
+    if not all(map(len, rows)):
+        raise ValueError("one of the texts is empty, and with after=None there is nothing to read; leave it out")
     order = sorted(range(len(rows)), key=lambda row: len(rows[row]))  # alike in length: little padding
     found = [""] * len(rows)
     how = {"bos": target["[BOS]"], "eos": target["[EOS]"], "width": width, "alpha": alpha, "length": length}
