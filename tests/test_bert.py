@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from tfviz import look, text
-from tfviz.layers import positions
+from tfviz.layers import positions, pre_norm
 from tfviz.learn import evaluate, fit, losses
 from tfviz.models import BERT, BERTClassifier
 from tfviz.text.subwords import CLS, SEP
@@ -281,3 +281,14 @@ def test_any_positions_can_be_had(kind):
     with torch.no_grad():
         before, after = (model.encode(ids)[:, 2:] for ids in (IDS, swapped))
     assert torch.allclose(before, after, atol=1e-5) == (kind == "none")  # only a set does not feel the order
+
+
+def test_pre_norm_leaves_the_stream_alone_and_norms_its_end():
+    model = bert(residual=pre_norm)
+    with torch.no_grad(), look.capture(model, ["norm", "blocks.0.attention", "blocks.*", "last_norm"]) as seen:
+        out = model.encode(IDS, SEGMENTS)
+    assert torch.equal(out, seen["last_norm"])
+    block = model.blocks[0]
+    first = seen["norm"] + seen["blocks.0.attention"]
+    assert torch.allclose(seen["blocks.0"], first + block.feed_forward(block.feed_forward_norm(first)), atol=1e-5)
+    assert torch.allclose(out, model.last_norm(seen["blocks.1"]))

@@ -7,7 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tfviz.layers import Block, positions, post_norm
+from tfviz.layers import Block, positions, post_norm, pre_norm
+from tfviz.layers.blocks import Residual
 from tfviz.shapes import Bool, Float, Int
 
 
@@ -26,8 +27,8 @@ class BERT(nn.Module):
         context: the longest text it can take, in tokens.
         dropout: share of the embeddings and of each branch set to zero in training.
         epsilon: added to the variance in norms.
-        positions: learned ones are the paper's; with rotary ones a small model finds a hidden word's neighbours far
-            sooner (`benchmarks/README.md`).
+        positions, residual: learned and post-norm are the paper's. A small model in a short training gets much further
+            with rotary positions and pre-norm (`benchmarks/README.md`).
     """
 
     def __init__(
@@ -42,13 +43,15 @@ class BERT(nn.Module):
         dropout: float = 0.1,
         epsilon: float = 1e-12,
         positions: type[positions.Positions] = positions.Learned,
+        residual: Residual = post_norm,
     ):
         super().__init__()
         norm = partial(nn.LayerNorm, eps=epsilon)
         self.tokens, self.segments = nn.Embedding(vocab, dim), nn.Embedding(2, dim)
         self.positions = positions(context, dim, heads)
         self.norm, self.dropout = norm(dim), nn.Dropout(dropout)
-        self.blocks = nn.ModuleList(Block(dim, heads, inner, dropout, post_norm, norm=norm) for _ in range(layers))
+        self.blocks = nn.ModuleList(Block(dim, heads, inner, dropout, residual, norm=norm) for _ in range(layers))
+        self.last_norm = norm(dim) if residual is pre_norm else nn.Identity()
         self.pooler = nn.Linear(dim, dim)
         self.to_word, self.word_norm = nn.Linear(dim, dim), norm(dim)
         self.word_bias = nn.Parameter(torch.zeros(vocab))
@@ -81,7 +84,7 @@ class BERT(nn.Module):
         x = self.dropout(self.norm(self.positions(self.tokens(ids) + self.segments(segments))))
         for block in self.blocks:
             x = block(x, mask=(ids != 0)[:, None, None], positions=self.positions)
-        return x
+        return self.last_norm(x)
 
     def pool(self, x: Float[Tensor, "batch position dim"]) -> Float[Tensor, "batch dim"]:
         """The text in one vector: the first position, `[CLS]`, through a layer of its own."""
