@@ -9,12 +9,13 @@ import time
 import urllib.request
 
 import nbformat
+import papermill
 import pytest
 from browser import press, settled
 from nbformat.sign import NotebookNotary
 from nbformat.v4 import new_code_cell, new_notebook
 
-from tfviz.suite import gallery
+from tfviz.suite import gallery, notebooks
 
 pytest_plugins = ["browser"]
 KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
@@ -33,6 +34,7 @@ NOTEBOOKS = {
     "fixed": [MAPS, "view.heads(maps)", "view.head(maps, 1, 2)", "view.links(maps, 0, [1, 2])"],
 }
 LOOPBACK = "127.0.0.1"
+IDLE = ".jp-Notebook-ExecutionIndicator[data-status='idle']"
 
 
 def space():
@@ -56,9 +58,9 @@ def house(tmp_path_factory):
     write(folder, "live")
     (folder / ".data").mkdir()
     environment = {**os.environ, "JUPYTER_DATA_DIR": str(folder / ".data"), "OMP_NUM_THREADS": "1"}
-    papermill = [sys.executable, "-m", "papermill", "--no-progress-bar", "--cwd", folder]
+    command = [sys.executable, "-m", "papermill", "--no-progress-bar", "--cwd", folder]
     subprocess.run(
-        [*papermill, write(folder, "fixed"), folder / "unsigned.ipynb"], check=True, env=environment, timeout=120
+        [*command, write(folder, "fixed"), folder / "unsigned.ipynb"], check=True, env=environment, timeout=120
     )
     ran = nbformat.read(folder / "unsigned.ipynb", as_version=4)
     ran.metadata["signed"] = True  # another text, or the signature would hold for both
@@ -122,13 +124,17 @@ def notebook(chromium, lab):
     assert wrong == []
 
 
+def choose(page, menu, item):
+    page.get_by_role("menuitem", name=menu, exact=True).click()
+    page.get_by_role("menuitem", name=item, exact=True).click()
+
+
 def run_all(page):
     """By the menu, as a reader does; and once more where JupyterLab was not listening yet."""
-    page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").wait_for(timeout=60_000)
+    page.locator(IDLE).wait_for(timeout=60_000)
     ran = page.locator(".jp-CodeCell").last.locator(".jp-InputPrompt", has_text=re.compile(r"^\[\d+\]:$"))
     for last in (False, False, True):
-        page.get_by_role("menuitem", name="Run", exact=True).click()
-        page.get_by_role("menuitem", name="Run All Cells", exact=True).click()
+        choose(page, "Run", "Run All Cells")
         try:
             ran.wait_for(timeout=25_000)
             break
@@ -209,6 +215,30 @@ def test_after_papermill(notebook, signed):
         pictures = page.locator(".jp-OutputArea-output img")
         assert pictures.count() == 3
         assert all(width > 100 for width in pictures.evaluate_all("all => all.map(image => image.naturalWidth)"))
+
+
+@pytest.mark.parametrize("lesson", notebooks.find(), ids=lambda lesson: lesson.stem)
+def test_a_lesson_runs_by_its_buttons(notebook, house, lesson):
+    """At smoke size: every cell ran, none with an error, and nobody complained (see `notebook`)."""
+    mine, values = house / lesson.name, notebooks.values(lesson, "smoke", {})
+    prepared = papermill.execute_notebook(lesson, None, values, prepare_only=True, progress_bar=False)
+    for cell in prepared.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
+    nbformat.write(prepared, mine)
+    page = notebook(lesson.stem)
+    page.locator(IDLE).wait_for(timeout=60_000)
+    choose(page, "Run", "Run All Cells")
+    for _ in range(100):
+        page.wait_for_timeout(2000)
+        page.locator(IDLE).wait_for(timeout=120_000)
+        choose(page, "File", "Save Notebook")
+        page.wait_for_timeout(500)
+        cells = [cell for cell in nbformat.read(mine, as_version=4).cells if cell.cell_type == "code"]
+        if all(cell.execution_count for cell in cells):
+            break
+    assert [cell.source for cell in cells if not cell.execution_count] == []
+    assert [output.ename for cell in cells for output in cell.outputs if output.output_type == "error"] == []
 
 
 def test_in_the_page_of_nbconvert(house, opens):

@@ -1,25 +1,40 @@
 """Every notebook: its skeleton, papermill at smoke size, nbval on what is committed."""
 
+import html
 import json
 import re
 import subprocess
 import sys
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 
 import nbformat
 import papermill
 import pytest
 
-from tfviz.suite import notebooks
+from tfviz.suite import gallery, notebooks
 from tfviz.suite.run import run
 
 BOOKS = notebooks.find()
 DOCS = notebooks.folder().parent / "docs"
 NAMES = [book.stem for book in BOOKS]
 
-# The concepts of the field that the lessons must show, and the notebook that does.
+# The concepts of the field that the lessons must show, and the notebook that does; a C with its number is a cell's tag.
 CONCEPTS = {
-    "01_attention_from_nothing": ["C01", "C02", "C06", "C07", "C08", "C09", "C11", "C12"],
-    "10_gpt": ["C15", "C45", "C47", "C48"],
+    "01_attention_from_nothing": [1, 2, *range(4, 13)],
+    "02_recommender": [3],
+    "03_masks": [15, 16, 17, 54],
+    "04_positions": [18, 19, 20],
+    "05_recurrent": [21, 22, 23, 24, 25, 26, 27, 28, 32],
+    "06_alignment": [29, 30, 31, 10, 13],
+    "07_transformer": [34, 35, 36, 37, 38, 39, 40, 41, 43],
+    "08_classifier": [44, 42],
+    "09_bert": [46, 49, 50],
+    "10_gpt": [45, 46, 47, 48],
+    "11_long_context": [52, 53, 14],
+    "12_cost": [33, 40, 55, 56, 57, 58],
+    "13_side_by_side": [42, 51, 59, 60, 61, 62],
+    "14_your_model": [63],
 }
 
 
@@ -51,16 +66,21 @@ def smoke(tmp_path_factory):
 
 
 def test_papermill_runs_every_notebook_at_smoke_size_and_makes_a_gallery(tmp_path):
-    results = run([], "smoke", {"seed": 3}, tmp_path, tell=lambda line: None)
+    results = run([], "smoke", {"seed": 3}, tmp_path, jobs=2, tell=lambda line: None)
     assert {result.name: result.error for result in results} == dict.fromkeys(NAMES, "")
     assert all(result.result for result in results)
     page = (tmp_path / "index.html").read_text()
     assert page.count("data:image/png;base64,") == len(BOOKS)
+    for book in BOOKS:
+        for question in gallery.questions(read(book)):
+            assert f'<li><a href="{book.stem}.html">{html.escape(question)}</a></li>' in page
 
 
 def test_nbval_finds_the_committed_outputs_again(smoke):
-    ended = nbval(*sorted(smoke.glob("*.ipynb")))
-    assert ended.returncode == 0, ended.stdout[-3000:]
+    books = sorted(smoke.glob("*.ipynb"))
+    with ThreadPoolExecutor(2) as pool:
+        for ended in pool.map(nbval, books):
+            assert ended.returncode == 0, ended.stdout[-3000:]
 
 
 def test_nbval_fails_when_a_number_is_wrong(smoke, tmp_path):
@@ -118,11 +138,32 @@ def test_the_pictures_of_the_readme_are_those_of_the_notebooks():
 
 
 def test_every_concept_has_a_cell_that_computes_it():
-    shown = {name: {tag for cell in code(book) for tag in tags(cell)} for name, book in zip(NAMES, BOOKS)}
-    missing = [
-        (name, concept) for name, concepts in CONCEPTS.items() for concept in concepts if concept not in shown[name]
-    ]
+    assert {number for numbers in CONCEPTS.values() for number in numbers} == set(range(1, 64))
+    assert list(CONCEPTS) == NAMES
+    missing = []
+    for name, book in zip(NAMES, BOOKS):
+        found = Counter(tag for cell in code(book) for tag in tags(cell))
+        print(f"{name:26}", ", ".join(f"C{number:02} in {found[f'C{number:02}']}" for number in CONCEPTS[name]))
+        missing += [(name, number) for number in CONCEPTS[name] if not found[f"C{number:02}"]]
     assert not missing
+
+
+@pytest.mark.parametrize("book", BOOKS, ids=NAMES)
+def test_a_notebook_says_what_it_answers(book):
+    assert len(gallery.questions(read(book))) >= 3
+
+
+@pytest.mark.parametrize("book", BOOKS, ids=NAMES)
+def test_what_a_notebook_points_to_is_there(book):
+    """Other notebooks, and each of its references: none that is missing, none that nobody points to."""
+    cells = read(book).cells
+    prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    prose += "\n".join(re.findall(r"^# .*", "\n".join(cell.source for cell in cells if "answer" in tags(cell)), re.M))
+    assert set(re.findall(r"`(\d\d_\w+)`", prose)) <= {*NAMES}
+    groups = re.findall(r"\[(\d+(?:, (?:\d+|section [^\]]*|table [^\]]*))*)\]", re.sub(r"`[^`]*`|\$[^$]*\$", "", prose))
+    pointed = {number for group in groups for number in re.findall(r"^\d+|(?<=, )\d+", group)}
+    assert pointed == set(re.findall(r"^(\d+)\. ", cells[-1].source, re.M))
+    assert "TODO" not in prose
 
 
 @pytest.mark.parametrize("book", BOOKS, ids=NAMES)
