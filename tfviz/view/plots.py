@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 import matplotlib
 import numpy
 from matplotlib.figure import Figure
-from matplotlib.ticker import NullFormatter
+from matplotlib.ticker import MaxNLocator, NullFormatter
 from torch import Tensor
 from torch.nn import functional
 
@@ -72,7 +72,7 @@ def lines(
         figure = Figure(figsize=(6.4, 3.0), layout="constrained")
         axes = figure.subplots()
         if whole:  # there is no step or block in between
-            axes.xaxis.get_major_locator().set_params(integer=True)
+            axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
         for index, (name, (xs, ys)) in enumerate(series.items()):
             marker = "os^D"[index % 4] if len(xs) <= 30 else ""
             axes.plot(xs, ys, marker=marker, markersize=4, color=f"C{LINES[index % 8]}", label=plain(name))
