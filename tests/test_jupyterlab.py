@@ -232,7 +232,7 @@ def test_a_lesson_runs_by_its_buttons(notebook, house, lesson):
     for _ in range(100):
         page.wait_for_timeout(2000)
         page.locator(IDLE).wait_for(timeout=120_000)
-        choose(page, "File", "Save Notebook")
+        page.keyboard.press("Control+s")
         page.wait_for_timeout(500)
         cells = [cell for cell in nbformat.read(mine, as_version=4).cells if cell.cell_type == "code"]
         if all(cell.execution_count for cell in cells):
