@@ -16,6 +16,7 @@ from tfviz.view.palette import diverging, plain, printable, ramp
 from tfviz.view.picture import Picture, bare, headline
 
 WRAPPED = 16  # characters of a column's name in a line
+NAME = 36  # characters of a row's name
 LINES = (0, 6, 5, 3, 7, 1, 2, 4)  # of the eight colours, those that make good lines first
 
 
@@ -138,7 +139,8 @@ def rows(names: Sequence[str], columns: Mapping[str, Tensor | Sequence[float]], 
             axes.grid(False)
             axes.spines[["right", "top", "bottom"]].set_visible(False)
             axes.tick_params(axis="y", length=0)
-        panels[0].set_yticks(range(len(names)), [plain(name) for name in names])
+        shown = [name if len(name) <= NAME else f"{name[: NAME - 1]}…" for name in map(plain, names)]
+        panels[0].set_yticks(range(len(names)), shown)
         panels[0].invert_yaxis()
         headline(figure, title)
         return figure
