@@ -32,7 +32,10 @@ article { border: 1px solid var(--line); border-radius: 8px; overflow: hidden; b
 .thumb span { margin: auto; color: #59636e }
 .text { padding: .9rem 1rem 1rem } h2 { font-size: 1.05rem; margin: 0 0 .25rem } h2 a { color: inherit }
 .text p { margin: .35rem 0 } .soft { color: var(--soft); font-size: 13px } a { color: LinkText }
-.failed { color: #c62f2f } @media (prefers-color-scheme: dark) { .failed { color: #ff8a80 } }
+.result { font-weight: 600; font-size: 13.5px; overflow: hidden;
+  display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 5 }
+.failed { color: #c62f2f } @media (prefers-color-scheme: dark) { .failed { color: #ff8a80 }
+  .thumb { background: #121212 } .thumb img { filter: invert(.93) hue-rotate(180deg) } }
 code { font: 12px ui-monospace, monospace; overflow-wrap: anywhere }
 .questions { columns: 3 280px; margin: 0 0 2rem; padding: 0; list-style: none; font-size: 14px }
 .questions li { break-inside: avoid; padding: .12rem 0 } .questions a { text-decoration: none }
@@ -101,7 +104,7 @@ def _card(result: Result, out: Path) -> str:
     said = html.escape(result.result).replace("\n", "<br>")
     return (
         f'<article><div class="thumb">{shown or f"<span>{result.status}</span>"}</div><div class="text">'
-        f"<h2>{heading}</h2><p>{html.escape(promise)}</p>{f'<p><b>{said}</b></p>' if said else ''}"
+        f"<h2>{heading}</h2><p>{html.escape(promise)}</p>{f'<p class=result>{said}</p>' if said else ''}"
         + (f'<p class="failed">{html.escape(result.error)}</p>' if result.error else "")
         + f'<p class="soft">{result.status}{time} {link}</p>'
         f'<p class="soft"><code>{html.escape(values)}</code></p></div></article>'
@@ -116,8 +119,8 @@ def _mathml(formula: re.Match[str]) -> str:
 
 
 def _heading(notebook: nbformat.NotebookNode) -> tuple[str, str]:
-    """Title and promise: the first line and the first paragraph of the first cell."""
-    parts = notebook.cells[0].source.strip().split("\n\n")
+    """Title and promise: the first line and the first paragraph of the first cell, without its emphasis."""
+    parts = re.sub(r"\*+|`", "", notebook.cells[0].source).strip().split("\n\n")
     return parts[0].lstrip("# "), parts[1].replace("\n", " ") if len(parts) > 1 else ""
 
 
