@@ -27,8 +27,7 @@ class BERT(nn.Module):
         context: the longest text it can take, in tokens.
         dropout: share of the embeddings and of each branch set to zero in training.
         epsilon: added to the variance in norms.
-        positions, residual: learned and post-norm are the paper's. A small model in a short training gets much further
-            with rotary positions and pre-norm (`benchmarks/README.md`).
+        positions, residual: learned and post-norm are the paper's.
     """
 
     def __init__(

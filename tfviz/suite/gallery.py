@@ -53,9 +53,10 @@ def write(results: Sequence[Result], out: Path) -> Path:
     failed = sum(result.status == "failed" for result in results)
     state = f"{ended} of {len(results)} notebooks have run" + (f", {failed} failed" if failed else "")
     table = ' · <a href="results.html">all runs in one table</a>' if any(result.folder for result in results) else ""
-    cards = "".join(_card(result, out) for result in results)
     first = {result.name: result for result in reversed(results)}  # of several runs of a notebook
-    asked = "".join(_asked(first[name], out) for name in sorted(first))
+    sources = {name: nbformat.read(result.source, as_version=4) for name, result in first.items()}
+    cards = "".join(_card(result, sources[result.name], out) for result in results)
+    asked = "".join(_asked(first[name], sources[name], out) for name in sorted(first))
     page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">{renew}<title>tfviz gallery</title>'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body>'
@@ -74,9 +75,9 @@ def questions(notebook: nbformat.NotebookNode) -> list[str]:
     return [asked.strip() for asked in re.findall(r"[^?]+\?", said.removeprefix(QUESTIONS).replace("\n", " "))]
 
 
-def _asked(result: Result, out: Path) -> str:
+def _asked(result: Result, source: nbformat.NotebookNode, out: Path) -> str:
     """A line for each question, which leads to the notebook once it has run."""
-    lines = map(html.escape, questions(nbformat.read(result.source, as_version=4)))
+    lines = map(html.escape, questions(source))
     to = html.escape(_page(result, out))
     return "".join(
         f'<li><a href="{to}">{line}</a></li>' if _there(result, out) else f"<li>{line}</li>" for line in lines
@@ -91,9 +92,9 @@ def _page(result: Result, out: Path) -> str:
     return result.page if result.file(out, ".html").is_file() else result.page.replace(".html", ".ipynb")
 
 
-def _card(result: Result, out: Path) -> str:
+def _card(result: Result, source: nbformat.NotebookNode, out: Path) -> str:
     there = _there(result, out)
-    title, promise = _heading(nbformat.read(result.source, as_version=4))
+    title, promise = _heading(source)
     picture = _thumbnail(nbformat.read(result.file(out, ".ipynb"), as_version=4)) if there else None
     shown = f'<img alt="a picture from {html.escape(title)}" src="data:image/png;base64,{picture}">' if picture else ""
     book = result.page.replace(".html", ".ipynb")

@@ -93,8 +93,9 @@ def _node(axes: Axes, beams: Sequence[Beam], words: Sequence[str], row: int, pla
         return
     token = printable([words[int(beam.texts[row, rank, step + 1])]])[0]
     face = {"family": BOLD, "weight": "bold"} if won and draws(BOLD, token) else {}
-    paper = {"facecolor": matplotlib.rcParams["figure.facecolor"], "edgecolor": "none", "pad": 1.2}  # a long word hides
-    size = 10 if len(beams) < 12 else 9  # the end of a line
+    # a long word hides the ends of the lines that lead to it and from it
+    paper = {"facecolor": matplotlib.rcParams["figure.facecolor"], "edgecolor": "none", "pad": 1.2}
+    size = 10 if len(beams) < 12 else 9
     axes.text(step, rank, plain(token), ha="center", va="center", size=size, color=ink, bbox=paper, **face)  # type: ignore[arg-type]
     axes.text(step, rank + 0.3, _score(beam, row, rank), ha="center", va="center", size=7.5, color=soft())
 
