@@ -106,10 +106,11 @@ def bert(quick: bool) -> Rows:
     few = slice(0, 60) if quick else slice(None)
     vocab = text.wordpiece(train.texts[few], 400 if quick else 8000)
     rows = [text.framed(cut(vocab.encode_all(part.texts[few]), 191), CLS, None) for part in (train, test)]
-    make = partial(models.BERT, len(vocab), context=192, positions=layers.positions.Rotary)
+    parts = {"positions": layers.positions.Rotary, "residual": layers.pre_norm}
+    make = partial(models.BERT, len(vocab), context=192, **parts)
     pretrained, fresh = built(make), built(make)
     hidden = text.Masked(text.Buckets(rows[0], tokens=6000, seed=1), len(vocab), seed=1)
-    first = Learned("bert", pretrained, hidden, 3500, quick=quick, rate=1e-3, loss=learn.losses.masked)
+    first = Learned("bert", pretrained, hidden, 2500, quick=quick, rate=2e-3, loss=learn.losses.masked)
     given = text.Buckets(rows[0][:LABELS], train.labels[few][:LABELS], tokens=6000, seed=1)
     asked = text.Buckets(rows[1], test.labels[few], tokens=12_000)
     for name, body in (("labels alone", fresh), ("after pre-training", pretrained)):
