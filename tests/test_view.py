@@ -257,6 +257,18 @@ def test_the_labels_of_a_log_axis_are_numbers():
     assert not any("$" in label for label in labels)
 
 
+@pytest.mark.parametrize("names, beside", [(("a", "b", "c", "d"), 0), (("a", "b", "c", "d", "a long name"), 1)])
+def test_the_names_of_many_lines_stand_beside_them(names, beside):
+    series = {name: (range(7), [float(start + x) for x in range(7)]) for start, name in enumerate(names)}
+    figure = view.lines(series, x="step", y="loss", title="lines that leave no corner free").figure()
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    assert len(figure.legends) == beside and (axes.get_legend() is None) == bool(beside)
+    for legend in figure.legends:
+        assert legend.get_window_extent().x0 >= axes.get_window_extent().x1
+
+
+
 @pytest.mark.parametrize("column", [[1.0, 2.0], [1.0, -0.1, 2.0], [[1.0], [2.0], [3.0]]])
 def test_rows_that_cannot_be_drawn_say_so(column):
     with pytest.raises(ValueError, match="must be 3 numbers from 0 on"):

@@ -16,6 +16,7 @@ from tfviz.view.palette import diverging, plain, printable, ramp
 from tfviz.view.picture import Picture, bare, headline
 
 WRAPPED = 16  # characters of a column's name in a line
+BESIDE = 4  # lines whose names find room among them; those of more stand beside the axes
 NAME = 36  # characters of a row's name
 LINES = (0, 6, 5, 3, 7, 1, 2, 4)  # of the eight colours, those that make good lines first
 
@@ -82,7 +83,9 @@ def lines(
             if axis.get_scale() == "log":  # 0.01 and 100, not powers of ten, which would be formulas
                 axis.set_major_formatter("{x:g}")
                 axis.set_minor_formatter(NullFormatter())
-        if len(series) > 1:
+        if len(series) > BESIDE:
+            figure.legend(loc="outside right center")
+        elif len(series) > 1:
             axes.legend()
         headline(figure, title)
         return figure
