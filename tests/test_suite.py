@@ -173,6 +173,15 @@ def test_the_pages_ask_nothing_of_the_network(suite, tmp_path):
         assert "@import" not in text
 
 
+def test_a_page_shows_of_a_progress_bar_what_it_said_last(tmp_path):
+    cell = nbformat.v4.new_code_cell("x", execution_count=1)
+    cell.outputs = [nbformat.v4.new_output("stream", name="stderr", text=f"\r{share} % done") for share in (0, 50, 100)]
+    gallery.page(nbformat.v4.new_notebook(cells=[cell]), tmp_path / "page.html")
+    assert [word for word in ("0 %", "50 %", "100 %") if f">{word}" in (tmp_path / "page.html").read_text()] == [
+        "100 %"
+    ]
+
+
 def test_gallery_shows_the_picture_that_is_tagged():
     cells = [nbformat.v4.new_code_cell("x", metadata={"tags": tags}) for tags in (["thumbnail"], [])]
     for cell, data in zip(cells, ("Zmlyc3Q=", "bGFzdA==")):

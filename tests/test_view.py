@@ -268,7 +268,6 @@ def test_the_names_of_many_lines_stand_beside_them(names, beside):
         assert legend.get_window_extent().x0 >= axes.get_window_extent().x1
 
 
-
 @pytest.mark.parametrize("column", [[1.0, 2.0], [1.0, -0.1, 2.0], [[1.0], [2.0], [3.0]]])
 def test_rows_that_cannot_be_drawn_say_so(column):
     with pytest.raises(ValueError, match="must be 3 numbers from 0 on"):

@@ -142,6 +142,7 @@ def page(notebook: nbformat.NotebookNode, path: Path, home: str = "") -> None:
     `home` is where its way back leads to.
     """
     from nbconvert import HTMLExporter
+    from nbconvert.preprocessors import CoalesceStreamsPreprocessor  # of a progress bar only what it said last
 
     notebook = deepcopy(notebook)
     formulas: list[re.Match[str]] = []
@@ -151,7 +152,10 @@ def page(notebook: nbformat.NotebookNode, path: Path, home: str = "") -> None:
             cell.source = FORMULA.sub(PLACE, cell.source)
     nothing = dict.fromkeys(("mathjax_url", "require_js_url", "jquery_url", "mermaid_js_url"), "")
     here = [str(Path(__file__).parent)]
-    exporter = HTMLExporter(template_name="page", extra_template_basedirs=here, embed_images=True, **nothing)
+    said = [CoalesceStreamsPreprocessor]
+    exporter = HTMLExporter(
+        template_name="page", extra_template_basedirs=here, embed_images=True, preprocessors=said, **nothing
+    )
     body = exporter.from_notebook_node(notebook, {"home": home})[0]
     for formula in formulas:
         body = body.replace(PLACE, _mathml(formula), 1)
