@@ -257,13 +257,14 @@ def test_the_labels_of_a_log_axis_are_numbers():
     assert not any("$" in label for label in labels)
 
 
-@pytest.mark.parametrize("names, beside", [(("a", "b", "c", "d"), 0), (("a", "b", "c", "d", "a long name"), 1)])
+@pytest.mark.parametrize(("names", "beside"), [(("a", "b", "c", "d"), 0), (("a", "b", "c", "d", "a long name"), 1)])
 def test_the_names_of_many_lines_stand_beside_them(names, beside):
     series = {name: (range(7), [float(start + x) for x in range(7)]) for start, name in enumerate(names)}
     figure = view.lines(series, x="step", y="loss", title="lines that leave no corner free").figure()
     figure.draw_without_rendering()
     (axes,) = figure.axes
-    assert len(figure.legends) == beside and (axes.get_legend() is None) == bool(beside)
+    assert len(figure.legends) == beside
+    assert (axes.get_legend() is None) == bool(beside)
     for legend in figure.legends:
         assert legend.get_window_extent().x0 >= axes.get_window_extent().x1
 
