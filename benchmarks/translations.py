@@ -140,6 +140,6 @@ TASKS: dict[str, Task] = {
     "numbers": partial(made_task, "numbers"),
     "en-de": partial(captions, "en", "de", {TRANSFORMER: 7500}),
     "en-de-recurrent": partial(captions, "en", "de", dict.fromkeys(RECURRENT, 3000)),
-    "de-en": partial(captions, "de", "en", {TRANSFORMER: 4000}),
+    "de-en": partial(captions, "de", "en", {TRANSFORMER: 3000}),
     "en-fr": partial(captions, "en", "fr", {TRANSFORMER: 4000}),
 }
