@@ -111,7 +111,7 @@ def notebook(chromium, lab):
     def opened(name):
         page = context.new_page()
         page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda line: wrong.append(line.text) if line.type in ("error", "warning") else None)
+        page.on("console", lambda line: wrong.append(line.text) if complains(line) else None)
         context.route("**/*", route)
         page.goto(f"{lab}/lab/workspaces/{name}/tree/{name}.ipynb?token=t&reset")
         page.locator(".jp-Notebook .jp-Cell").nth(len(NOTEBOOKS.get(name, NOTEBOOKS["fixed"])) - 1).wait_for(
@@ -122,6 +122,19 @@ def notebook(chromium, lab):
     yield opened
     context.close()
     assert wrong == []
+
+
+def complains(line):
+    """JupyterLab warns where a machine was slow, too; of that a lesson can do nothing."""
+    return line.type in ("error", "warning") and not re.search("did not appear within|is taking too long", line.text)
+
+
+def saved(file):
+    """The cells with code as they lie on the disk, or none while they are being written."""
+    try:
+        return [cell for cell in nbformat.reads(file.read_text(), as_version=4).cells if cell.cell_type == "code"]
+    except ValueError:
+        return []
 
 
 def choose(page, menu, item):
@@ -234,9 +247,10 @@ def test_a_lesson_runs_by_its_buttons(notebook, house, lesson):
         page.locator(IDLE).wait_for(timeout=120_000)
         page.keyboard.press("Control+s")
         page.wait_for_timeout(500)
-        cells = [cell for cell in nbformat.read(mine, as_version=4).cells if cell.cell_type == "code"]
-        if all(cell.execution_count for cell in cells):
+        cells = saved(mine)
+        if cells and all(cell.execution_count for cell in cells):
             break
+    assert cells
     assert [cell.source for cell in cells if not cell.execution_count] == []
     assert [output.ename for cell in cells for output in cell.outputs if output.output_type == "error"] == []
 
