@@ -93,6 +93,8 @@ def clean(notebook: NotebookNode) -> NotebookNode:
     Progress bars, widget state, timestamps and papermill's marks go; HTML and widgets go where a PNG
     stands beside them.
     """
+    from nbconvert.preprocessors import CoalesceStreamsPreprocessor
+
     injected = tagged(notebook, "injected-parameters")
     notebook.cells = [cell for cell in notebook.cells if cell not in injected]
     notebook.metadata = NotebookNode(kernelspec=KERNEL, language_info={"name": "python"})
@@ -104,7 +106,8 @@ def clean(notebook: NotebookNode) -> NotebookNode:
         if ran := cell.execution_count is not None:
             count += 1
         cell.execution_count = count if ran else None
-        cell.outputs = _joined([_cleaned(output, cell.execution_count) for output in cell.outputs if _stays(output)])
+        cell.outputs = [_cleaned(output, cell.execution_count) for output in cell.outputs if _stays(output)]
+        CoalesceStreamsPreprocessor().preprocess_cell(cell, {}, count)  # what was printed piece by piece is one piece
     if injected:
         said = SHOWN_WITH + ", ".join(line for line in injected[0].source.splitlines() if not line.startswith("#"))
         for cell in tagged(notebook, "parameters"):
@@ -130,17 +133,6 @@ def _stays(output: NotebookNode) -> bool:
         return output.name != "stderr"
     data = output.get("data", {})
     return WIDGET not in data or "image/png" in data
-
-
-def _joined(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """What was printed piece by piece as one piece."""
-    joined: list[NotebookNode] = []
-    for output in outputs:
-        if output.output_type == "stream" and joined and joined[-1].get("name") == output.name:
-            joined[-1].text += output.text
-        else:
-            joined.append(output)
-    return joined
 
 
 def _cleaned(output: NotebookNode, count: int | None) -> NotebookNode:
