@@ -257,6 +257,33 @@ def test_the_labels_of_a_log_axis_are_numbers():
     assert not any("$" in label for label in labels)
 
 
+@pytest.mark.parametrize(
+    ("xs", "given", "shown"),
+    [
+        ((32, 64, 128, 256, 512), {}, ["32", "64", "128", "256", "512"]),  # few points: all of them
+        ((300, 1000, 30_000), {}, ["300", "1,000", "30,000"]),
+        ((10, 11, 12, 80), {}, ["10", "20", "50"]),  # too near each other
+        (range(1, 60), {}, ["1", "2", "5", "10", "20", "50"]),  # too many
+        ((1, 10, 1000, 1001), {}, ["1", "10", "100", "1,000"]),  # enough decades
+        ((32, 64, 128), {"xticks": [50, 100]}, ["50", "100"]),  # as asked for
+    ],
+)
+def test_a_log_axis_can_be_read(xs, given, shown):
+    drawn = view.lines({"a": (xs, [0.0013 * x for x in xs])}, x="x", y="y", title="t", xscale="log", **given).figure()
+    drawn.draw_without_rendering()
+    (axes,) = drawn.axes
+    low, high = axes.get_xlim()
+    inside = [label for label in axes.get_xticklabels() if low <= label.get_position()[0] <= high]
+    assert [label.get_text() for label in inside] == shown
+
+
+def test_a_short_log_axis_upwards_has_numbers_too():
+    drawn = view.lines({"a": ([1, 2], [0.0013, 0.015])}, x="x", y="y", title="t", yscale="log").figure()
+    drawn.draw_without_rendering()
+    (axes,) = drawn.axes
+    assert {"0.002", "0.005", "0.01"} <= {label.get_text() for label in axes.get_yticklabels()}
+
+
 @pytest.mark.parametrize(("names", "beside"), [(("a", "b", "c", "d"), 0), (("a", "b", "c", "d", "a long name"), 1)])
 def test_the_names_of_many_lines_stand_beside_them(names, beside):
     series = {name: (range(7), [float(start + x) for x in range(7)]) for start, name in enumerate(names)}
@@ -267,6 +294,14 @@ def test_the_names_of_many_lines_stand_beside_them(names, beside):
     assert (axes.get_legend() is None) == bool(beside)
     for legend in figure.legends:
         assert legend.get_window_extent().x0 >= axes.get_window_extent().x1
+
+
+@pytest.mark.parametrize(("top", "longest"), [(None, [1.0, 1.0]), (1.0, [0.5, 0.25])])
+def test_rows_on_scales_of_their_own_or_on_one(top, longest):
+    drawn = view.rows(["a", "b"], {"one": [0.5, 0.1], "other": [0.25, 0.2]}, "t", top).figure()
+    ends = [axes.get_xlim()[1] for axes in drawn.axes]
+    widths = [max(bar.get_width() for bar in axes.patches) for axes in drawn.axes]
+    assert [width / end for width, end in zip(widths, ends)] == pytest.approx([share / 1.22 for share in longest])
 
 
 @pytest.mark.parametrize("column", [[1.0, 2.0], [1.0, -0.1, 2.0], [[1.0], [2.0], [3.0]]])

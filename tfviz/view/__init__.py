@@ -1,13 +1,14 @@
 """Views: `AttentionMaps` or numbers in; a picture out that is alive where it can be."""
 
 from tfviz.view.bertviz import bertviz
+from tfviz.view.curves import curves, lines
 from tfviz.view.explore import alignment, compare, head, heads, links, live, sources, steps, words
 from tfviz.view.labs import gates, mask, masks, positions, similarity
 from tfviz.view.modules import modules
 from tfviz.view.page import View
 from tfviz.view.palette import theme
 from tfviz.view.picture import Picture
-from tfviz.view.plots import bars, curves, lines, rows, shares
+from tfviz.view.plots import bars, rows, shares
 from tfviz.view.scatter import scatter
 from tfviz.view.tree import tree
 

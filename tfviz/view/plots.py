@@ -1,13 +1,11 @@
-"""Drawings of numbers: curves over steps, bars over words or in rows, position tables, shares of heads."""
+"""Drawings of numbers that have names: bars over words or in rows, position tables, shares of heads."""
 
 from collections.abc import Mapping, Sequence
 from textwrap import fill
-from typing import Any, Protocol, runtime_checkable
 
 import matplotlib
 import numpy
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator, NullFormatter
 from torch import Tensor
 from torch.nn import functional
 
@@ -16,82 +14,7 @@ from tfviz.view.palette import diverging, plain, printable, ramp
 from tfviz.view.picture import Picture, bare, headline
 
 WRAPPED = 16  # characters of a column's name in a line
-BESIDE = 4  # lines whose names find room among them; those of more stand beside the axes
 NAME = 36  # characters of a row's name
-LINES = (0, 6, 5, 3, 7, 1, 2, 4)  # of the eight colours, those that make good lines first
-
-
-@runtime_checkable
-class Step(Protocol):
-    """What `learn.fit` yields."""
-
-    step: int
-    loss: float
-
-
-def curves(history: Sequence[Step], title: str = "Learning", **measured: Sequence[tuple[int, float]]) -> Picture:
-    """The loss over the steps: each step faint, their running mean strong.
-
-    Args:
-        history: the steps of `learn.fit`.
-        measured: further points (step, nats) by name, such as `validation=[(100, 2.1), (200, 1.9)]`.
-    """
-    steps, losses = numpy.array([s.step for s in history]), numpy.array([s.loss for s in history])
-    width = max(1, len(losses) // 40)
-    smooth = numpy.convolve(losses, numpy.ones(width) / width, mode="valid")
-
-    def draw() -> Figure:
-        figure = Figure(figsize=(6.4, 3.0), layout="constrained")
-        axes = figure.subplots()
-        ink = matplotlib.rcParams["text.color"]
-        axes.plot(steps, losses, color=ink, alpha=0.18, linewidth=0.8)
-        axes.plot(steps[width - 1 :], smooth, color=ink, label=f"training, mean of {width} steps")
-        for (name, points), colour in zip(measured.items(), ("C6", "C5", "C3", "C7")):
-            axes.plot(*zip(*points), color=colour, marker="o", markersize=3.5, label=plain(name))
-        axes.set(xlabel="step", ylabel="loss (nats a token)")
-        axes.legend()
-        headline(figure, title)
-        return figure
-
-    ends = [f"{name} {points[-1][1]:.3f}" for name, points in measured.items()]
-    return Picture(
-        draw, f"{title}\nloss in nats after {len(steps)} steps: " + ", ".join([f"training {smooth[-1]:.3f}", *ends])
-    )
-
-
-def lines(
-    series: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, x: str, y: str, title: str, **axes_settings: Any
-) -> Picture:
-    """Lines with a name each, from `name: (xs, ys)`.
-
-    Args:
-        axes_settings: handed to matplotlib's `Axes.set`, such as `xscale="log"`.
-    """
-
-    whole = all(float(value).is_integer() for xs, _ in series.values() for value in xs)
-
-    def draw() -> Figure:
-        figure = Figure(figsize=(6.4, 3.0), layout="constrained")
-        axes = figure.subplots()
-        if whole:  # there is no step or block in between
-            axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
-        for index, (name, (xs, ys)) in enumerate(series.items()):
-            marker = "os^D"[index % 4] if len(xs) <= 30 else ""
-            axes.plot(xs, ys, marker=marker, markersize=4, color=f"C{LINES[index % 8]}", label=plain(name))
-        axes.set(xlabel=x, ylabel=y, **axes_settings)
-        for axis in (axes.xaxis, axes.yaxis):
-            if axis.get_scale() == "log":  # 0.01 and 100, not powers of ten, which would be formulas
-                axis.set_major_formatter("{x:g}")
-                axis.set_minor_formatter(NullFormatter())
-        if len(series) > BESIDE:
-            figure.legend(loc="outside right center")
-        elif len(series) > 1:
-            axes.legend()
-        headline(figure, title)
-        return figure
-
-    ends = ", ".join(f"{name} {float(ys[-1]):.3g}" for name, (_, ys) in series.items())
-    return Picture(draw, f"{title}\n{y} at the last {x}: {ends}")
 
 
 def bars(
@@ -118,10 +41,14 @@ def bars(
     return Picture(draw, f"{title}\nhighest {y}: {tops}")
 
 
-def rows(names: Sequence[str], columns: Mapping[str, Tensor | Sequence[float]], title: str) -> Picture:
+def rows(
+    names: Sequence[str], columns: Mapping[str, Tensor | Sequence[float]], title: str, top: float | None = None
+) -> Picture:
     """A row for each name, a column of bars for each measure, every bar with its number.
 
-    Measures have scales of their own, from 0; they must not be below it.
+    Args:
+        columns: the measures, none below 0.
+        top: where the scales of all measures end, such as 1 for shares; None: each has its own.
 
     Raises:
         ValueError: a measure with another number of values than there are names, or with one below 0.
@@ -137,7 +64,7 @@ def rows(names: Sequence[str], columns: Mapping[str, Tensor | Sequence[float]], 
         for axes, (name, column) in zip(panels, values.items()):
             drawn = axes.barh(range(len(names)), column, color="C5", height=0.72)
             axes.bar_label(drawn, [f"{value:.3g}" for value in column], padding=3, fontsize=8)
-            axes.set(xlim=(0, 1.22 * (column.max(initial=0) or 1)), xticks=[])
+            axes.set(xlim=(0, 1.22 * (top or column.max(initial=0) or 1)), xticks=[])
             axes.set_title(plain(name), loc="left")
             axes.grid(False)
             axes.spines[["right", "top", "bottom"]].set_visible(False)

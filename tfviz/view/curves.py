@@ -1,0 +1,106 @@
+"""Drawings of numbers over numbers: the loss over the steps, lines with a name each."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import matplotlib
+import numpy
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter, NullLocator
+
+from tfviz.view.palette import plain
+from tfviz.view.picture import Picture, headline
+
+BESIDE = 4  # lines whose names find room among them; those of more stand beside the axes
+POINTS = 7  # of a log axis, that can all have their numbers
+LINES = (0, 6, 5, 3, 7, 1, 2, 4)  # of the eight colours, those that make good lines first
+
+
+@runtime_checkable
+class Step(Protocol):
+    """What `learn.fit` yields."""
+
+    step: int
+    loss: float
+
+
+def curves(history: Sequence[Step], title: str = "Learning", **measured: Sequence[tuple[int, float]]) -> Picture:
+    """The loss over the steps: each step faint, their running mean strong.
+
+    Args:
+        history: the steps of `learn.fit`.
+        measured: further points (step, nats) by name, such as `validation=[(100, 2.1), (200, 1.9)]`.
+    """
+    steps, losses = numpy.array([s.step for s in history]), numpy.array([s.loss for s in history])
+    width = max(1, len(losses) // 40)
+    smooth = numpy.convolve(losses, numpy.ones(width) / width, mode="valid")
+
+    def draw() -> Figure:
+        figure = Figure(figsize=(6.4, 3.0), layout="constrained")
+        axes = figure.subplots()
+        ink = matplotlib.rcParams["text.color"]
+        axes.plot(steps, losses, color=ink, alpha=0.18, linewidth=0.8)
+        axes.plot(steps[width - 1 :], smooth, color=ink, label=f"training, mean of {width} steps")
+        for (name, points), colour in zip(measured.items(), ("C6", "C5", "C3", "C7")):
+            axes.plot(*zip(*points), color=colour, marker="o", markersize=3.5, label=plain(name))
+        axes.set(xlabel="step", ylabel="loss (nats a token)")
+        axes.legend()
+        headline(figure, title)
+        return figure
+
+    ends = [f"{name} {points[-1][1]:.3f}" for name, points in measured.items()]
+    return Picture(
+        draw, f"{title}\nloss in nats after {len(steps)} steps: " + ", ".join([f"training {smooth[-1]:.3f}", *ends])
+    )
+
+
+def lines(
+    series: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, x: str, y: str, title: str, **axes_settings: Any
+) -> Picture:
+    """Lines with a name each, from `name: (xs, ys)`.
+
+    Args:
+        axes_settings: handed to matplotlib's `Axes.set`, such as `xscale="log"`.
+    """
+
+    whole = all(float(value).is_integer() for xs, _ in series.values() for value in xs)
+
+    def draw() -> Figure:
+        figure = Figure(figsize=(6.4, 3.0), layout="constrained")
+        axes = figure.subplots()
+        if whole:  # there is no step or block in between
+            axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
+        for index, (name, (xs, ys)) in enumerate(series.items()):
+            marker = "os^D"[index % 4] if len(xs) <= 30 else ""
+            axes.plot(xs, ys, marker=marker, markersize=4, color=f"C{LINES[index % 8]}", label=plain(name))
+        axes.set(xlabel=x, ylabel=y, **axes_settings)
+        for axis, points in (
+            (axes.xaxis, sorted({value for xs, _ in series.values() for value in xs})),
+            (axes.yaxis, []),
+        ):
+            if axis.get_scale() == "log":
+                _number(axis, [] if f"{axis.axis_name}ticks" in axes_settings else points)
+        if len(series) > BESIDE:
+            figure.legend(loc="outside right center")
+        elif len(series) > 1:
+            axes.legend()
+        headline(figure, title)
+        return figure
+
+    ends = ", ".join(f"{name} {float(ys[-1]):.3g}" for name, (_, ys) in series.items())
+    return Picture(draw, f"{title}\n{y} at the last {x}: {ends}")
+
+
+def _number(axis: Axis, points: Sequence[float]) -> None:
+    """Numbers on a log axis: at its points, if they are few and apart; in a short one at 1, 2, 5, 10, 20 ..."""
+    low, high = axis.get_view_interval()
+    apart = all(after > 1.4 * before for before, after in itertools.pairwise(points))
+    if 1 < len(points) <= POINTS and apart:
+        axis.set_major_locator(FixedLocator(points))
+        axis.set_minor_locator(NullLocator())
+    elif not isinstance(axis.get_major_locator(), FixedLocator) and high < 100 * low:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter("{x:,g}")  # 0.01 and 100, not powers of ten, which would be formulas
+    axis.set_minor_formatter(NullFormatter())
