@@ -124,22 +124,38 @@ def review_ids(quick: bool) -> tuple[int, Tensor, Tensor, float]:
     return len(vocab), torch.cat(rows[:cut]), held, size / len(held)
 
 
+class Ordered:
+    """The batches of a Transformer-XL for a model without a memory."""
+
+    def __init__(self, streams: text.Streams):
+        self.streams = streams
+
+    def __getitem__(self, step: int) -> tuple[Tensor, ...]:
+        return self.streams[step][:2]
+
+
 def segments(quick: bool) -> Rows:
-    """Transformer-XL against GPT: as many blocks, as wide, the same segment, the same steps."""
+    """Transformer-XL against GPT: as many blocks, as wide, the same segment, the same steps.
+
+    A memory needs its text in order, piece after piece; a GPT may read pieces from random places, which learns better.
+    So there are two of it.
+    """
     vocab, ids, held = shakespeare()
     size, review, unseen, width = review_ids(quick)
-    for name, count, train, rest, bytes_a_token in (
-        ("Shakespeare", len(vocab), ids, held, 1.0),
-        ("IMDb text", size, review, unseen, width),
+    for name, count, train, rest, bytes_a_token, steps in (
+        ("Shakespeare", len(vocab), ids, held, 1.0, STEPS),
+        ("IMDb text", size, review, unseen, width, 3 * STEPS),
     ):
         rest = rest[:2000] if quick else rest[:100_000]
-        gpt, xl = built(models.GPT, count, context=CONTEXT), built(models.TransformerXL, count, memory=CONTEXT)
+        xl = built(models.TransformerXL, count, memory=CONTEXT)
         windows, streams = text.Windows(train, CONTEXT, BATCH, seed=1), text.Streams(train, CONTEXT, BATCH)
-        learned = Learned(f"segments-{name}-GPT", gpt, windows, STEPS, quick=quick, rate=2e-3)
-        loss = learn.evaluate.loss(gpt, text.in_order(rest, CONTEXT, BATCH))
-        yield _per_byte("GPT", name, loss, bytes_a_token, "", learned)
+        for system, order in (("GPT", windows), ("GPT, pieces in order", Ordered(streams))):
+            gpt = built(models.GPT, count, context=CONTEXT)
+            learned = Learned(f"segments-{name}-{system}", gpt, order, steps, quick=quick, rate=2e-3)
+            loss = learn.evaluate.loss(gpt, text.in_order(rest, CONTEXT, BATCH))
+            yield _per_byte(system, name, loss, bytes_a_token, "", learned)
         how = {"rate": 2e-3, "loss": learn.losses.Carried()}
-        learned = Learned(f"segments-{name}-XL", xl, streams, STEPS, quick=quick, **how)
+        learned = Learned(f"segments-{name}-XL", xl, streams, steps, quick=quick, **how)
         ordered = text.Streams(rest, CONTEXT, 1)
         batches = (ordered[step] for step in range(len(ordered)))
         loss = learn.evaluate.loss(xl, batches, learn.losses.Carried())

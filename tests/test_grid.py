@@ -66,6 +66,9 @@ def test_started_again_it_does_the_rest_only(two, tmp_path):
         ("steps", "write it as KEY=V1,V2"),
         ("steps=", "write it as KEY=V1,V2"),
         ("stesp=1,2", "no notebook here has a parameter 'stesp'"),
+        ("steps=1,1", "asked for twice: 01"),
+        ("steps=1,two", "steps is a whole number, such as"),
+        ("word='a", "write it as KEY=V1,V2"),
     ],
 )
 def test_a_wrong_grid_is_refused_before_anything_runs(two, tmp_path, text, says):
@@ -75,12 +78,26 @@ def test_a_wrong_grid_is_refused_before_anything_runs(two, tmp_path, text, says)
     assert not (tmp_path / "out").exists()
 
 
+def test_a_parameter_has_a_value_or_is_varied(two, tmp_path):
+    ended = tfviz("run", "--out", tmp_path / "out", "--grid", "steps=1,2", "-p", "steps=9")
+    assert ended.exit_code == 1
+    assert "steps: given a value, and to be varied too" in ended.output
+
+
+def test_no_two_values_share_a_folder():
+    names = ["a!", "a?", "a_", "x" * 300, "x" * 301]
+    folders = {grid.folder({"word": name}) for name in names}
+    assert len(folders) == len(names)
+    assert max(map(len, folders)) < 120
+
+
 def test_combinations_and_their_folders():
     there = ["seed", "word"]
     assert grid.combinations({"seed": [1, 2], "word": ["a/b", "c"]}, there)[1] == {"seed": 1, "word": "c"}
     assert len(grid.combinations({"seed": [1, 2], "word": ["a/b", "c"], "dim": [1, 2, 3]}, there)) == 4
     assert grid.combinations({"dim": [1]}, there) == [{}]
-    assert grid.folder({"seed": 1, "word": "a/b c"}) == "seed=1,word=a_b_c"
+    assert grid.folder({"seed": 1, "word": "ab"}) == "seed=1,word=ab"
+    assert grid.folder({"seed": 1, "word": "a/b c"}).startswith("seed=1,word=a_b_c~")
     assert grid.folder({}) == ""
 
 

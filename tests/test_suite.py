@@ -16,6 +16,7 @@ from nbformat.sign import NotebookNotary
 
 from tfviz.suite import gallery, notebooks
 from tfviz.suite.cli import main
+from tfviz.suite.run import run
 
 ROOT = Path(__file__).parents[1]
 
@@ -97,6 +98,44 @@ def test_a_wrong_word_is_refused_before_anything_runs(suite, tmp_path, arguments
     assert ended.exit_code == 1
     assert says in ended.output
     assert not (tmp_path / "out").exists()
+
+
+def test_a_file_that_is_named_is_the_one_that_runs(suite, tmp_path):
+    own = tmp_path / "own"
+    own.mkdir()
+    notebook(own, "01_good")
+    assert notebooks.find([str(own / "01_good.ipynb")]) == [own / "01_good.ipynb"]
+    with pytest.raises(LookupError, match=r"no file 'gone/01_good.ipynb'.*named without a folder: 01_good"):
+        notebooks.find(["gone/01_good.ipynb"])
+    with pytest.raises(ValueError, match="asked for twice: 01_good"):
+        run([str(own / "01_good.ipynb"), "01_good"], "cpu", {}, tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("word=ROMEO:", "ROMEO:"), ("word=a # b", "a # b"), ("word=no", "no"), ("word=010", "010"), ("steps=010", 10),
+     ("rate=1e-2", 0.01), ("rate=2", 2.0), ("few=[4, 5]", [4, 5]), ("small=true", True), ("any=3", 3)],
+)  # fmt: skip
+def test_a_value_is_of_the_kind_of_the_default(tmp_path, text, value):
+    notebook(tmp_path, "x", parameters="steps: int = 3\nword = 'a'\nrate = .1\nfew = [1]\nsmall = False\nany = None")
+    name, _, given = text.partition("=")
+    read = notebooks.read([tmp_path / "x.ipynb"], name, given)
+    assert (read, type(read)) == (value, type(value))
+
+
+@pytest.mark.parametrize("text", ["steps=abc", "steps=2.5", "rate=fast", "few=3", "few=[1", "small=1", "small=*a*"])
+def test_a_value_of_another_kind_is_refused(tmp_path, text):
+    notebook(tmp_path, "x", parameters="steps = 3\nrate = .1\nfew = [1]\nsmall = False")
+    name, _, given = text.partition("=")
+    with pytest.raises(ValueError, match=rf"^{name}=.*: in x {name} is .*, such as "):
+        notebooks.read([tmp_path / "x.ipynb"], name, given)
+
+
+@pytest.mark.parametrize(("cell", "line"), [("a = 1\nb = 5 * x", 2), ("a, b = 1, 2", 1), ("a = 1\n\nb = = 2", 3)])
+def test_parameters_that_are_no_literals_are_named_with_their_line(tmp_path, cell, line):
+    notebook(tmp_path, "x", parameters=cell)
+    with pytest.raises(ValueError, match=rf"x.ipynb, parameters, line {line}: write NAME = literal"):
+        notebooks.parameters(tmp_path / "x.ipynb")
 
 
 def test_an_output_folder_that_cannot_be_written_is_said_at_once(suite, tmp_path):

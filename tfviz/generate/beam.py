@@ -94,6 +94,7 @@ def steps(
 
     Raises:
         ValueError: no text, or none of any length, is asked for.
+        FloatingPointError: the model's logits are not finite.
     """
     if width < 1 or length < 1:
         raise ValueError(f"width is {width} and length is {length}; both must be at least 1")
@@ -115,6 +116,8 @@ def _steps(
         for _ in range(length):
             with torch.no_grad():
                 logits = model.decode(beam.texts.flatten(0, 1), memory)[:, -1]
+                if logits.isnan().any():
+                    raise FloatingPointError("the model's logits are not finite; it cannot generate")
                 logs = logits.float().log_softmax(-1).index_fill(-1, never, -torch.inf)
                 beam = _step(beam, logs.unflatten(0, beam.sums.shape), eos)
             yield beam

@@ -4,7 +4,7 @@ from tfviz.layers import masks, positions
 from tfviz.layers.attention import Additive, Dot, MultiHead, attend
 from tfviz.layers.blocks import Block, DecoderBlock, FeedForward, post_norm, pre_norm
 from tfviz.layers.cache import KeyValues
-from tfviz.layers.embeddings import Bigrams
+from tfviz.layers.embeddings import Bigrams, Tokens
 from tfviz.layers.recurrent import LSTM, RNN, Recurrent
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "KeyValues",
     "MultiHead",
     "Recurrent",
+    "Tokens",
     "attend",
     "masks",
     "positions",

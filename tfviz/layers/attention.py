@@ -38,17 +38,33 @@ def attend(
             `Mask.blocks`) goes to FlexAttention, which skips the blocks it forbids; that kernel has neither dropout
             nor a dense bias.
         dropout: share of the weights set to zero.
+
+    Raises:
+        ValueError: a mask that is no bool, has no axis for the heads, or is a predicate.
     """
     if mask is masks.causal and bias is None:
         return functional.scaled_dot_product_attention(query, key, value, dropout_p=dropout, is_causal=True)
     if mask is masks.causal:
         mask = masks.causal.dense(query.shape[2], key.shape[2], device=query.device)
-    if mask is not None and not isinstance(mask, Tensor):
+    if isinstance(mask, Tensor | masks.Mask):
+        _check(mask)
+    elif mask is not None:
         return _flex(query, key, value, mask, dropout, bias)
     if bias is not None:
         bias = bias.to(query.dtype)
         mask = bias if mask is None else bias.masked_fill(~mask, -torch.inf)
     return functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
+
+
+def _check(mask: Tensor | masks.Mask) -> None:
+    if isinstance(mask, masks.Mask):
+        raise ValueError("mask is a predicate; give its table for this text, mask.dense(queries, keys)")
+    if mask.dtype != torch.bool or mask.dim() == 3:
+        kind = str(mask.dtype).removeprefix("torch.")
+        raise ValueError(
+            f"mask is {kind} {list(mask.shape)}; it must be bool, True where a query may look, batch head query key: "
+            "mask.bool(), mask[:, None]. What is added to the scores is the bias"
+        )
 
 
 def _flex(query: Tensor, key: Tensor, value: Tensor, mask: Allowed, dropout: float, bias: Tensor | None) -> Tensor:
@@ -79,6 +95,8 @@ class MultiHead(nn.Module):
 
     def __init__(self, dim: int, heads: int, dropout: float = 0.0, bias: bool = True):
         super().__init__()
+        if heads < 1 or dim < 1:
+            raise ValueError(f"width is {dim} and heads are {heads}; both must be at least 1")
         if dim % heads:
             raise ValueError(f"width {dim} is not divisible by {heads} heads; take dim={dim // heads * heads or heads}")
         self.heads, self.dropout = heads, dropout

@@ -23,11 +23,16 @@ class KeyValues:
         """Append the new keys and values; returns all of them."""
         start, stop = self.length, self.length + key.shape[2]
         if stop > self.capacity:
-            raise ValueError(f"the cache has room for {self.capacity} positions, {stop} are needed")
+            raise ValueError(
+                f"the cache has room for {self.capacity} positions, {stop} are needed; begin a new one, or build the "
+                "model with a longer context="
+            )
         if self.keys is None or self.values is None:
             batch, heads, _, width = key.shape
             self.keys = key.new_empty(batch, heads, self.capacity, width)
             self.values = value.new_empty(batch, heads, self.capacity, value.shape[-1])
+        if len(key) != len(self.keys):
+            raise ValueError(f"the cache is of {len(self.keys)} texts, these are {len(key)}; begin a new one")
         self.keys[:, :, start:stop] = key
         self.values[:, :, start:stop] = value
         self.length = stop

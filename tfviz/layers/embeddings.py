@@ -1,9 +1,28 @@
-"""From tokens to vectors. `nn.Embedding` is the plain way; here is what else a model may begin with."""
+"""From tokens to vectors: what models begin with."""
 
 import torch
 from torch import Tensor, nn
 
 from tfviz.shapes import Float, Int
+
+
+class Tokens(nn.Embedding):
+    """A vector for each token: `nn.Embedding`, which says what is wrong with an id.
+
+    Raises:
+        IndexError: an id that is no token. On a GPU, which would have to be waited for, PyTorch's assertion stops the
+            run instead.
+    """
+
+    def forward(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch position dim"]:
+        if ids.device.type == "cpu" and ids.numel() and not torch.compiler.is_compiling():
+            low, high = map(int, ids.aminmax())
+            if low < 0 or high >= self.num_embeddings:
+                raise IndexError(
+                    f"id {low if low < 0 else high} is none of the model's {self.num_embeddings} tokens, 0 to "
+                    f"{self.num_embeddings - 1}; was it built for this vocabulary?"
+                )
+        return super().forward(ids)
 
 
 class Bigrams(nn.Module):
@@ -19,7 +38,7 @@ class Bigrams(nn.Module):
 
     def __init__(self, vocab: int, dim: int, rows: int = 2**18):
         super().__init__()
-        self.tokens = nn.Embedding(vocab, dim, padding_idx=0)
+        self.tokens = Tokens(vocab, dim, padding_idx=0)
         self.pairs = nn.Embedding(rows, dim)
         for table in (self.tokens, self.pairs):  # small, so that what was never trained says little
             nn.init.normal_(table.weight, std=0.05)

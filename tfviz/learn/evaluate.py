@@ -8,9 +8,9 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from tfviz.learn.losses import Loss, next_token
+from tfviz.learn.losses import Loss, check_labels, next_token
 
-Link = tuple[int, int]  # place in the target, place in the source
+Link = tuple[int, ...]  # place in the target, place in the source; of several pairs of texts, the pair's number first
 
 
 @contextmanager
@@ -43,7 +43,9 @@ def accuracy(model: nn.Module, batches: Iterable[Sequence[Tensor]]) -> float:
     with judged(model) as device:
         for batch in batches:
             *inputs, labels = (part.to(device) for part in batch)
-            right += int((model(*inputs).argmax(-1) == labels).sum())
+            logits = model(*inputs)
+            check_labels(labels, logits.shape[:-1], logits.shape[-1])
+            right += int((logits.argmax(-1) == labels).sum())
             count += len(labels)
     if not count:
         raise ValueError("no batch to measure on")
@@ -93,8 +95,10 @@ def bleu_by_length(
     _as_many(hypotheses, references)
     _as_many(sources, references)
     found, bounds = {}, [1, *edges, 10**9]
+    if any(low >= high for low, high in pairwise(bounds)):
+        raise ValueError(f"edges are {list(edges)}; they must rise, from 2 on")
     for low, high in pairwise(bounds):
-        rows = [row for row, source in enumerate(sources) if low <= len(source.split()) < high]
+        rows = [row for row, source in enumerate(sources) if low <= max(1, len(source.split())) < high]
         if rows:
             score = bleu([hypotheses[row] for row in rows], [references[row] for row in rows])
             found[f"{low}-{high - 1}" if high < 10**9 else f"{low}+"] = (round(score, 1), len(rows))
@@ -120,6 +124,8 @@ def links(pattern: Tensor, gold: Iterable[Link]) -> set[Link]:
 
 
 def _as_many(hypotheses: Sequence[str], references: Sequence[str]) -> None:
+    if isinstance(hypotheses, str) or isinstance(references, str):
+        raise ValueError("one string where many texts are meant; give a list")
     if len(hypotheses) != len(references) or not references:
         raise ValueError(
             f"there are {len(hypotheses)} texts and {len(references)} references; give as many, at least 1"

@@ -48,10 +48,7 @@ def label(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
             stops the run instead; with `fit(device="cpu")` the label is named.
     """
     *inputs, labels = batch
-    logits = model(*inputs).float()
-    if labels.device.type == "cpu":
-        _check_labels(labels, logits.shape[-1])
-    return functional.cross_entropy(logits, labels, ignore_index=NEVER, reduction="sum"), len(labels)
+    return _everywhere(model(*inputs), labels, "label")
 
 
 def masked(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
@@ -63,9 +60,9 @@ def masked(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
     ids, targets, *pairs = batch
     hidden = targets != PAD
     guess = model(ids, pairs[0] if pairs else None, hidden)
-    total, count = functional.cross_entropy(guess.tokens.float(), targets[hidden], reduction="sum"), int(hidden.sum())
+    total, count = _everywhere(guess.tokens, targets[hidden])
     if pairs:
-        total = total + count * functional.cross_entropy(guess.follows.float(), pairs[1])
+        total = total + count * _everywhere(guess.follows, pairs[1], "label")[0] / len(pairs[1])
     return total, count
 
 
@@ -116,11 +113,36 @@ def scheduled(share: float, smoothing: float = 0.0) -> Loss:
 def squared(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
     """Squared error; the batch is (what the model takes ..., values [batch])."""
     *inputs, values = batch
-    return (model(*inputs).float() - values).square().sum(), len(values)
+    guesses = model(*inputs).float()
+    if guesses.shape != values.shape:
+        raise ValueError(f"values are {list(values.shape)}, the model gives {list(guesses.shape)}; they must be alike")
+    return (guesses - values).square().sum(), len(values)
 
 
-def _everywhere(logits: Tensor, targets: Tensor) -> tuple[Tensor, int]:
-    return functional.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), reduction="sum"), targets.numel()
+def check_labels(labels: Tensor, rows: Sequence[int], classes: int, what: str = "label") -> None:
+    """Each row has one of the classes.
+
+    Raises:
+        ValueError: it has not. On a GPU, which would have to be waited for, only shape and type are looked at.
+    """
+    if labels.shape != tuple(rows) or labels.dtype not in (torch.int64, torch.uint8):
+        kind = str(labels.dtype).removeprefix("torch.")
+        raise ValueError(f"{what}s are {kind} {list(labels.shape)}; give whole numbers (int64) {list(rows)}, one a row")
+    if labels.device.type != "cpu":
+        return
+    wrong = labels[(labels < 0) | (labels >= classes)]
+    if len(wrong):
+        of, more = {"label": ("classes", "classes="), "target": ("tokens", "vocab=")}[what]
+        raise ValueError(
+            f"{what} {int(wrong[0])} is none of the model's {classes} {of}, which count from 0 to {classes - 1}: "
+            f"number the {what}s so, leave out rows that have none, or build the model with more {more}"
+        )
+
+
+def _everywhere(logits: Tensor, targets: Tensor, what: str = "target") -> tuple[Tensor, int]:
+    check_labels(targets, logits.shape[:-1], logits.shape[-1], what)
+    flat = logits.reshape(-1, logits.shape[-1]).float()
+    return functional.cross_entropy(flat, targets.flatten(), ignore_index=NEVER, reduction="sum"), targets.numel()
 
 
 def _where_given(logits: Tensor, targets: Tensor, smoothing: float = 0.0) -> tuple[Tensor, int]:
@@ -133,12 +155,3 @@ def _where_given(logits: Tensor, targets: Tensor, smoothing: float = 0.0) -> tup
 def _check_smoothing(smoothing: float) -> None:
     if not 0 <= smoothing < 1:
         raise ValueError(f"smoothing is {smoothing}; it is a share, at least 0 and below 1, such as 0.1")
-
-
-def _check_labels(labels: Tensor, classes: int) -> None:
-    wrong = labels[(labels < 0) | (labels >= classes)]
-    if len(wrong):
-        raise ValueError(
-            f"label {int(wrong[0])} is none of the model's {classes} classes, which count from 0 to {classes - 1}: "
-            "number the labels so, leave out rows that have none, or build the model with more classes="
-        )

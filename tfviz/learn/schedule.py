@@ -30,6 +30,8 @@ def cosine(warmup: int = 100, floor: float = 0.0) -> Schedule:
 
 def inverse_square_root(warmup: int = 4000) -> Schedule:
     """Linear up over `warmup` steps, then falling as 1 / sqrt(step) (Vaswani et al. 2017, equation 3)."""
+    if warmup < 1:
+        raise ValueError(f"warmup is {warmup}; it must be at least 1 step")
 
     def share(step: int, steps: int) -> float:
         return min((step + 1) / warmup, (warmup / (step + 1)) ** 0.5)

@@ -90,11 +90,16 @@ def fit(
 
     Raises:
         FloatingPointError: the loss or a gradient is not finite. The step is not taken.
-        ValueError: `folder` holds a run with other arguments.
+        ValueError: an argument that cannot be; `folder` holds a run with other steps, rate or seed. (Whatever else is
+            given anew, batches, loss, schedule or clip, holds from the step on where that run stands.)
     """
     for name, count in {"steps": steps, "every": every, "accumulate": accumulate}.items():
         if count < 1:
             raise ValueError(f"{name} is {count}; it must be at least 1")
+    if not clip > 0:
+        raise ValueError(f"clip is {clip}; it must be above 0")
+    if device not in (None, "cpu"):
+        raise ValueError(f"device is {device!r}; it can be 'cpu', or None for the GPU if there is one")
     if precision not in (None, "float32", "bfloat16"):
         raise ValueError(f"precision is {precision!r}; it can be 'float32' or 'bfloat16'")
     optimizer = optimizer or adamw(model, rate)

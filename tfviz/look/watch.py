@@ -51,7 +51,7 @@ class Watch(TorchFunctionMode):
         self.globs, self.dtype, self.edit = globs, dtype, edit
         self.fired: dict[str, None] = {}
         self.kept: dict[str, list[tuple[Tensor, Tensor | None]]] = {}
-        self._running: list[str] = [""]  # paths of the modules whose forward is under way
+        self._running: list[str] = []  # paths of the modules whose forward is under way; none: it is not the model's
         self._eager = False  # whether compiled parts are made to run eagerly
         self._heads: int | None = None  # of the `multi_head_attention_forward` under way
 
@@ -80,7 +80,7 @@ class Watch(TorchFunctionMode):
         self._running.append(path)
 
     def _leave(self, path: str, output: Any) -> Any:
-        while len(self._running) > 1 and self._running.pop() != path:
+        while self._running and self._running.pop() != path:
             pass  # a module inside this one ended by an exception that somebody caught
         if isinstance(output, Tensor):
             return self._pass(path, output) if path else None
@@ -90,6 +90,8 @@ class Watch(TorchFunctionMode):
 
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
+        if not self._running:
+            return func(*args, **kwargs)
         if func is functional.scaled_dot_product_attention:
             return self._fused(*args, **kwargs)
         if func is FLEX:

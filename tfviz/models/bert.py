@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tfviz.layers import Block, positions, post_norm, pre_norm
+from tfviz.layers import Block, Tokens, positions, post_norm, pre_norm
 from tfviz.layers.blocks import Residual
 from tfviz.shapes import Bool, Float, Int
 
@@ -46,7 +46,7 @@ class BERT(nn.Module):
     ):
         super().__init__()
         norm = partial(nn.LayerNorm, eps=epsilon)
-        self.tokens, self.segments = nn.Embedding(vocab, dim), nn.Embedding(2, dim)
+        self.tokens, self.segments = Tokens(vocab, dim), nn.Embedding(2, dim)
         self.positions = positions(context, dim, heads)
         self.norm, self.dropout = norm(dim), nn.Dropout(dropout)
         self.blocks = nn.ModuleList(Block(dim, heads, inner, dropout, residual, norm=norm) for _ in range(layers))

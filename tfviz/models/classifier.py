@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from tfviz.layers import Block, masks, positions, pre_norm
+from tfviz.layers import Block, Tokens, masks, positions, pre_norm
 from tfviz.layers.blocks import Residual
 from tfviz.shapes import Bool, Float, Int
 
@@ -58,7 +58,7 @@ class Classifier(nn.Module):
         inner: int | None = None,
         dropout: float = 0.1,
         pooling: Pooling = mean,
-        embedding: Embedding = nn.Embedding,
+        embedding: Embedding = Tokens,
         mask: masks.Mask = masks.everything,
         positions: type[positions.Positions] = positions.Learned,
         residual: Residual = pre_norm,

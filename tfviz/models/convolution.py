@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tfviz.layers.embeddings import Tokens
 from tfviz.shapes import Float, Int
 
 
@@ -64,7 +65,7 @@ class Convolution(nn.Module):
         if layers < 1 or kernel < 1 or dilation < 1:
             raise ValueError(f"layers is {layers}, kernel {kernel}, dilation {dilation}; each must be at least 1")
         self.kernel, self.dilation = kernel, dilation
-        self.tokens = nn.Embedding(vocab, dim)
+        self.tokens = Tokens(vocab, dim)
         self.dropout = nn.Dropout(dropout)
         self.blocks = nn.ModuleList(CausalBlock(dim, kernel, dilation**layer, dropout) for layer in range(layers))
         self.norm = nn.LayerNorm(dim)

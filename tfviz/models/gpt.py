@@ -1,14 +1,13 @@
 """GPT: a stack of blocks that sees only the past and predicts the next token (Radford et al. 2018, 2019)."""
 
 from collections.abc import Sequence
-from itertools import repeat
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tfviz.layers import Block, KeyValues, masks, positions, pre_norm
+from tfviz.layers import Block, KeyValues, Tokens, masks, positions, pre_norm
 from tfviz.layers.attention import NOTHING, Allowed
 from tfviz.layers.blocks import Activation, Residual
 from tfviz.shapes import Float, Int
@@ -45,7 +44,7 @@ class GPT(nn.Module):
         super().__init__()
         self.context, self.mask, self.heads = context, mask, heads
         parts: dict[str, Any] = {"dropout": dropout, "residual": residual, "activation": activation}
-        self.tokens = nn.Embedding(vocab, dim)
+        self.tokens = Tokens(vocab, dim)
         self.positions = positions(context, dim, heads)
         self.dropout = nn.Dropout(dropout)
         self.blocks = nn.ModuleList(Block(dim, heads, **parts) for _ in range(layers))
@@ -63,7 +62,7 @@ class GPT(nn.Module):
         start, length = (cache[0].length if cache else 0), ids.shape[1]
         mask = self.allowed(length, start, ids.device)
         x = self.dropout(self.positions(self.tokens(ids), start))
-        for block, kept in zip(self.blocks, cache or repeat(NOTHING)):
+        for block, kept in zip(self.blocks, cache or [NOTHING] * len(self.blocks), strict=True):
             x = block(x, mask=mask, positions=self.positions, cache=kept)
         return functional.linear(self.norm(x), self.tokens.weight)
 

@@ -42,6 +42,8 @@ class GraphAttention(nn.Module):
     ) -> Float[Tensor, "batch node classes"]:
         """Logits of each node's label. Where `edges[batch, i, j]`, node i looks at node j; at itself too if i = j."""
         batch, nodes, _ = features.shape
+        if edges.shape != (batch, nodes, nodes):
+            raise ValueError(f"edges are {list(edges.shape)}; these features need {[batch, nodes, nodes]}")
         mask = masks.graph(edges).dense(nodes, nodes, batch=batch, device=edges.device)
         x = self.input(features)
         for block in self.blocks:

@@ -2,6 +2,7 @@
 
 from torch import Tensor, nn
 
+from tfviz.layers.embeddings import Tokens
 from tfviz.layers.recurrent import LSTM, RNN, Recurrent, State
 from tfviz.shapes import Float, Int
 
@@ -36,7 +37,7 @@ class RecurrentLM(nn.Module):
         dropout: float = 0.0,
     ):
         super().__init__()
-        self.tokens = nn.Embedding(vocab, dim)
+        self.tokens = Tokens(vocab, dim)
         self.recurrent = Recurrent(cell, dim, hidden, layers, dropout=dropout)
         self.dropout = nn.Dropout(dropout)
         self.to_logits = nn.Linear(hidden, vocab)

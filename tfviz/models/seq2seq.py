@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from tfviz.layers.embeddings import Tokens
 from tfviz.layers.recurrent import LSTM, RNN, Recurrent
 from tfviz.shapes import Bool, Float, Int
 
@@ -48,8 +49,8 @@ class Seq2Seq(nn.Module):
         super().__init__()
         if hidden % 2:
             raise ValueError(f"hidden is {hidden}; it must be even, half for either direction of the encoder")
-        self.source = nn.Embedding(source_vocab, dim)
-        self.target = self.source if target_vocab is None else nn.Embedding(target_vocab, dim)
+        self.source = Tokens(source_vocab, dim)
+        self.target = self.source if target_vocab is None else Tokens(target_vocab, dim)
         self.dropout = nn.Dropout(dropout)
         self.encoder = Recurrent(cell, dim, hidden // 2, bidirectional=True)
         self.bridge = nn.Linear(hidden, hidden)

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tfviz.layers import Block, DecoderBlock, MultiHead, masks, positions, pre_norm
+from tfviz.layers import Block, DecoderBlock, MultiHead, Tokens, masks, positions, pre_norm
 from tfviz.layers.blocks import Activation, Residual
 from tfviz.shapes import Bool, Float, Int
 
@@ -49,8 +49,8 @@ class Transformer(nn.Module):
     ):
         super().__init__()
         parts: dict[str, Any] = {"residual": residual, "activation": activation}
-        self.source = nn.Embedding(source_vocab, dim)
-        self.target = self.source if target_vocab is None else nn.Embedding(target_vocab, dim)
+        self.source = Tokens(source_vocab, dim)
+        self.target = self.source if target_vocab is None else Tokens(target_vocab, dim)
         self.positions = positions(context, dim, heads)
         self.dropout = nn.Dropout(dropout)
         self.encoder = nn.ModuleList(Block(dim, heads, inner, dropout, **parts) for _ in range(layers))

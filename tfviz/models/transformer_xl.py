@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tfviz.layers import Block, masks, positions, pre_norm
+from tfviz.layers import Block, Tokens, masks, positions, pre_norm
 from tfviz.layers.blocks import Residual
 from tfviz.shapes import Float, Int
 
@@ -59,7 +59,7 @@ class TransformerXL(nn.Module):
         if memory < 0:
             raise ValueError(f"memory is {memory}; it must be 0 tokens or more")
         self.memory = memory
-        self.tokens = nn.Embedding(vocab, dim)
+        self.tokens = Tokens(vocab, dim)
         self.dropout = nn.Dropout(dropout)
         self.blocks = nn.ModuleList(
             RecurringBlock(dim, heads, dropout=dropout, residual=residual) for _ in range(layers)

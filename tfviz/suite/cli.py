@@ -57,13 +57,13 @@ def run(
     scheduler: str | None,
 ) -> None:
     """Run notebooks through papermill: all of them, or those named (10_gpt, or just 10)."""
+    from tfviz.suite import notebooks
     from tfviz.suite.run import run as run_notebooks
 
-    out = out.resolve()
-    over = dict(map(_values, grid))
-    results = run_notebooks(
-        names, preset, dict(map(_pair, given)), out, jobs, force, click.echo, over=over, scheduler=scheduler
-    )
+    out, paths = out.resolve(), notebooks.find(names)
+    mine = {name: notebooks.read(paths, name, value) for name, value in map(_pair, given)}
+    over = {name: [notebooks.read(paths, name, value) for value in values] for name, values in map(_values, grid)}
+    results = run_notebooks(names, preset, mine, out, jobs, force, click.echo, over=over, scheduler=scheduler)
     failed = [result.title for result in results if result.status == "failed"]
     if failed:
         click.echo(f"failed: {', '.join(failed)}", err=True)
@@ -71,22 +71,28 @@ def run(
     sys.exit(bool(failed))
 
 
-def _pair(text: str) -> tuple[str, Any]:
-    import yaml
-
+def _pair(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals or not name:
         raise ValueError(f"-p {text}: write it as KEY=VALUE, for example -p steps=200")
-    return name, yaml.safe_load(value)
+    return name, value
 
 
-def _values(text: str) -> tuple[str, list[Any]]:
+def _values(text: str) -> tuple[str, list[str]]:
+    """A list keeps its commas in brackets, a text its own in quotation marks."""
     import yaml
 
     name, equals, values = text.partition("=")
-    if not equals or not name or not values.strip():
-        raise ValueError(f"--grid {text}: write it as KEY=V1,V2,..., for example --grid seed=1,2,3")
-    return name, yaml.safe_load(f"[{values}]")
+    try:
+        nodes = yaml.compose(listed := f"[{values}]").value
+    except yaml.YAMLError:
+        nodes = []
+    if not equals or not name or not nodes:
+        raise ValueError(f"--grid {text}: write it as KEY=V1,V2,..., for example --grid seed=1,2,3 or word=a,'b, c'")
+    return name, [
+        node.value if isinstance(node, yaml.ScalarNode) else listed[node.start_mark.index : node.end_mark.index]
+        for node in nodes
+    ]
 
 
 @main.command(context_settings={"ignore_unknown_options": True})

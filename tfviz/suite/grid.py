@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import html
 import io
 import re
@@ -16,6 +17,7 @@ from tfviz.files import atomic
 if TYPE_CHECKING:
     from tfviz.suite.run import Result
 
+LONGEST = 100  # characters of a folder's name
 STYLE = """
 :root { color-scheme: light dark }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2.5rem auto; max-width: 1120px; padding: 0 1.25rem;
@@ -37,8 +39,13 @@ def combinations(grid: Mapping[str, Sequence[Any]], there: Sequence[str]) -> lis
 
 
 def folder(chosen: Mapping[str, Any]) -> str:
-    """A folder's name for a combination: `seed=1,heads=2`; empty for none."""
-    return ",".join(re.sub(r"[^\w.=+-]", "_", f"{name}={value}") for name, value in chosen.items())
+    """A folder's name for a combination: `seed=1,heads=2`; empty for none.
+
+    What cannot stand in a name, or is too long for one, is marked by its hash, so that no two are alike.
+    """
+    said = ",".join(f"{name}={value}" for name, value in chosen.items())
+    short = re.sub(r"[^\w.=+,-]", "_", said)[:LONGEST]
+    return short if short == said else f"{short}~{hashlib.sha256(said.encode()).hexdigest()[:8]}"
 
 
 def write(results: Sequence[Result], names: Sequence[str], out: Path) -> None:

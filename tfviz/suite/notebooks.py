@@ -36,11 +36,13 @@ def find(names: Sequence[str] = ()) -> list[Path]:
 
 
 def _find(name: str, there: dict[str, Path]) -> Path:
-    stem = Path(name).name.removesuffix(".ipynb")
+    path, stem = Path(name), Path(name).name.removesuffix(".ipynb")
+    if path.suffix == ".ipynb" and path.is_file():
+        return path  # the reader's own, whatever it is called
+    if path.name != name:
+        raise LookupError(f"there is no file {name!r}; a notebook of the suite is named without a folder: {stem}")
     if stem in there:
         return there[stem]
-    if Path(name).is_file():
-        return Path(name)
     begins = [path for key, path in there.items() if key.startswith(f"{stem}_")]
     if len(begins) == 1:
         return begins[0]
@@ -53,15 +55,25 @@ def tagged(notebook: NotebookNode, tag: str) -> list[NotebookNode]:
 
 
 def parameters(path: Path) -> dict[str, Any]:
-    """Names and defaults in the cell tagged `parameters`, which holds plain literals only."""
+    """Names and defaults in the cell tagged `parameters`, which holds plain literals only.
+
+    Raises:
+        ValueError: something else stands there; names the line.
+    """
     cells = tagged(nbformat.read(path, as_version=4), "parameters")
-    if not cells:
-        return {}
-    return {
-        statement.targets[0].id: ast.literal_eval(statement.value)  # type: ignore[attr-defined]
-        for statement in ast.parse(cells[0].source).body
-        if isinstance(statement, ast.Assign)
-    }
+    line, found = 1, {}
+    try:
+        for statement in ast.parse(cells[0].source).body if cells else []:
+            line = statement.lineno
+            if isinstance(statement, ast.Assign | ast.AnnAssign) and statement.value:
+                (target,) = statement.targets if isinstance(statement, ast.Assign) else (statement.target,)
+                if not isinstance(target, ast.Name):
+                    raise ValueError("not one name")
+                found[target.id] = ast.literal_eval(statement.value)
+    except (ValueError, SyntaxError) as error:
+        line = getattr(error, "lineno", None) or line
+        raise ValueError(f"{path}, parameters, line {line}: write NAME = literal, such as steps = 400") from error
+    return found
 
 
 def presets() -> dict[str, dict[str, dict[str, Any]]]:
@@ -87,6 +99,27 @@ def check(paths: Sequence[Path], given: dict[str, Any]) -> None:
             raise LookupError(f"no notebook here has a parameter {name!r}: {lists}")
 
 
+def read(paths: Sequence[Path], name: str, text: str) -> Any:
+    """A parameter's value, of the kind that its default is; a text stands for itself, whatever it looks like.
+
+    Raises:
+        ValueError: it is not of that kind.
+    """
+    homes = [path for path in paths if name in parameters(path)]
+    default = parameters(homes[0])[name] if homes else text
+    if isinstance(default, str):
+        return text
+    try:
+        kind = type(default)
+        value = kind(text) if kind in (int, float) else yaml.safe_load(text)
+        if default is None or type(value) is kind:
+            return value
+    except (ValueError, yaml.YAMLError):
+        pass
+    what = {int: "a whole number", float: "a number", bool: "true or false"}.get(type(default), type(default).__name__)
+    raise ValueError(f"{name}={text}: in {homes[0].stem} {name} is {what}, such as {default!r}")
+
+
 def clean(notebook: NotebookNode) -> NotebookNode:
     """What a commit keeps: text and PNG outputs in order, and which parameters they were made with.
 
@@ -100,7 +133,9 @@ def clean(notebook: NotebookNode) -> NotebookNode:
     notebook.metadata = NotebookNode(kernelspec=KERNEL, language_info={"name": "python"})
     count = 0
     for cell in notebook.cells:
-        cell.metadata = NotebookNode({key: value for key, value in cell.metadata.items() if key in ("tags", "jupyter")})
+        cell.metadata = NotebookNode(
+            {key: value for key, value in cell.metadata.items() if value and key in ("tags", "jupyter")}
+        )
         if cell.cell_type != "code":
             continue
         if ran := cell.execution_count is not None:

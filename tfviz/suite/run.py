@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, as_completed
 from dataclasses import asdict, dataclass, field
@@ -87,11 +88,16 @@ def run(
 
     Raises:
         LookupError: a name, preset or parameter that does not exist; nothing was run.
+        ValueError: two runs of one name; a parameter that has a value and is to be varied; nothing was run.
         OSError: `out` cannot be written to, or no scheduler answers.
     """
     paths, over = notebooks.find(names), over or {}
     notebooks.check(paths, {**given, **over})
+    if both := given.keys() & over.keys():
+        raise ValueError(f"{', '.join(sorted(both))}: given a value, and to be varied too; choose one")
     results = [result for path in paths for result in _plans(path, preset, given, over)]
+    if twice := [title for title, count in Counter(result.title for result in results).items() if count > 1]:
+        raise ValueError(f"asked for twice: {', '.join(twice)}; name each notebook and each value once")
     _writable(out)
 
     def show() -> None:

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from tfviz.shapes import Int
-from tfviz.text.tokens import SIGNS
+from tfviz.text.tokens import SIGNS, known
 
 SPECIALS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[CLS]", "[SEP]", "[MASK]")
 PAD, UNK, BOS, EOS, CLS, SEP, MASK = range(len(SPECIALS))  # their ids, in every vocabulary built here
@@ -50,19 +50,21 @@ class Subwords:
 
     def encode_all(self, texts: Sequence[str]) -> list[Int[Tensor, "position"]]:
         """The ids of many texts, on all cores."""
+        if isinstance(texts, str):
+            raise ValueError("one string where many texts are meant; give a list, or take encode")
         rows = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
         return [torch.tensor(row.ids, dtype=torch.long) for row in rows]
 
     def decode(self, ids: Ids) -> str:
         """The text of these ids, without special tokens."""
-        return self.tokenizer.decode([int(index) for index in ids], skip_special_tokens=True)
+        return self.tokenizer.decode(list(known(ids, len(self))), skip_special_tokens=True)
 
     def pieces(self, ids: Ids) -> Iterator[str]:
         """The text of ids that come one by one, as soon as it is known."""
         from tokenizers.decoders import DecodeStream
 
         stream, seen, given = DecodeStream(skip_special_tokens=True), list[int](), 0
-        for index in map(int, ids):
+        for index in known(ids, len(self)):
             seen.append(index)
             if piece := stream.step(self.tokenizer, index):
                 given += len(piece)
@@ -71,7 +73,7 @@ class Subwords:
 
     def words(self, ids: Ids) -> list[str]:
         """One visible sign for each id, for the axes of a picture; a space is `␣`, and `##` goes on with a word."""
-        return [self._visible(self.tokenizer.id_to_token(int(index))) for index in ids]
+        return [self._visible(self.tokenizer.id_to_token(index)) for index in known(ids, len(self))]
 
     def spans(self, text: str) -> list[int]:
         """The number of the word that each token of `text` is a piece of, words being set apart by white space.

@@ -65,11 +65,11 @@ class Characters:
 
     def decode(self, ids: Int[Tensor, "position"]) -> str:
         """The text of these ids."""
-        return "".join(self.characters[index] for index in ids)
+        return "".join(self.pieces(ids))
 
-    def pieces(self, ids: Iterable[int]) -> Iterator[str]:
+    def pieces(self, ids: Iterable) -> Iterator[str]:
         """The text of ids that come one by one, as soon as it is known."""
-        return (self.characters[index] for index in ids)
+        return (self.characters[index] for index in known(ids, len(self)))
 
     def words(self, ids: Int[Tensor, "position"]) -> list[str]:
         """One visible sign for each id, for the axes of a picture."""
@@ -96,17 +96,27 @@ class Bytes:
 
     def decode(self, ids: Int[Tensor, "position"]) -> str:
         """The text of these bytes; what is not UTF-8 becomes U+FFFD."""
-        return bytes(int(index) for index in ids).decode("utf-8", "replace")
+        return bytes(known(ids, len(self))).decode("utf-8", "replace")
 
-    def pieces(self, ids: Iterable[int]) -> Iterator[str]:
+    def pieces(self, ids: Iterable) -> Iterator[str]:
         """The text of ids that come one by one; a character of several bytes comes when it is whole."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        yield from (piece for index in ids if (piece := decoder.decode(bytes([index]))))
+        yield from (piece for index in known(ids, len(self)) if (piece := decoder.decode(bytes([index]))))
         yield from filter(None, [decoder.decode(b"", final=True)])
 
     def words(self, ids: Int[Tensor, "position"]) -> list[str]:
         """One visible sign for each byte: the ASCII character, or two hexadecimal digits."""
-        return [SIGNS.get(chr(i), chr(i) if 32 < i < 127 else f"{i:02x}") for i in map(int, ids)]
+        return [SIGNS.get(chr(i), chr(i) if 32 < i < 127 else f"{i:02x}") for i in known(ids, len(self))]
+
+
+def known(ids: Iterable, size: int) -> Iterator[int]:
+    """The ids as they are, if they are tokens of a vocabulary of this size."""
+    for index in map(int, ids):
+        if not 0 <= index < size:
+            raise ValueError(
+                f"id {index} is none of the {size} tokens, 0 to {size - 1}; was the model built for another vocabulary?"
+            )
+        yield index
 
 
 def _code_points(text: str) -> numpy.ndarray:

@@ -1,7 +1,7 @@
 """Drawings of numbers over numbers: the loss over the steps, lines with a name each."""
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import matplotlib
@@ -26,13 +26,16 @@ class Step(Protocol):
     loss: float
 
 
-def curves(history: Sequence[Step], title: str = "Learning", **measured: Sequence[tuple[int, float]]) -> Picture:
+def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequence[tuple[int, float]]) -> Picture:
     """The loss over the steps: each step faint, their running mean strong.
 
     Args:
         history: the steps of `learn.fit`.
         measured: further points (step, nats) by name, such as `validation=[(100, 2.1), (200, 1.9)]`.
     """
+    history = list(history)
+    if not history:
+        raise ValueError("there are no steps to draw")
     steps, losses = numpy.array([s.step for s in history]), numpy.array([s.loss for s in history])
     width = max(1, len(losses) // 40)
     smooth = numpy.convolve(losses, numpy.ones(width) / width, mode="valid")
@@ -63,8 +66,13 @@ def lines(
 
     Args:
         axes_settings: handed to matplotlib's `Axes.set`, such as `xscale="log"`.
-    """
 
+    Raises:
+        ValueError: there is no line, or one without points.
+    """
+    if not series or not all(len(xs) and len(xs) == len(ys) for xs, ys in series.values()):
+        shapes = {name: (len(xs), len(ys)) for name, (xs, ys) in series.items()}
+        raise ValueError(f"there is nothing to draw: each line needs points, as many xs as ys; got {shapes}")
     whole = all(float(value).is_integer() for xs, _ in series.values() for value in xs)
 
     def draw() -> Figure:

@@ -20,8 +20,13 @@ NAME = 36  # characters of a row's name
 def bars(
     words: Sequence[str], heights: Mapping[str, Tensor | Sequence[float]], title: str, y: str = "probability"
 ) -> Picture:
-    """A bar for each word, a panel for each series, all on one scale."""
+    """A bar for each word, a panel for each series, all on one scale.
+
+    Raises:
+        ValueError: there is nothing to draw; a series with another number of values than there are words.
+    """
     values = {name: numpy.asarray(series, dtype=float) for name, series in heights.items()}
+    _fitting(words, values)
 
     def draw() -> Figure:
         figure = Figure(
@@ -54,8 +59,9 @@ def rows(
         ValueError: a measure with another number of values than there are names, or with one below 0.
     """
     values = {name: numpy.asarray(column, dtype=float) for name, column in columns.items()}
+    _fitting(names, values)
     for name, column in values.items():
-        if column.shape != (len(names),) or (column < 0).any():
+        if not (column >= 0).all():
             raise ValueError(f"{name!r} must be {len(names)} numbers from 0 on, one for each name; got {column}")
 
     def draw() -> Figure:
@@ -107,8 +113,16 @@ def positions(table: Float[Tensor, "position dim"], title: str = "Positions") ->
 
 
 def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "What each head looks at") -> Picture:
-    """A table of numbers from 0 to 1, a row for each head: for `look.measures.types`, or any share of your own."""
+    """A table of numbers from 0 to 1, a row for each head: for `look.measures.types`, or any share of your own.
+
+    Raises:
+        ValueError: tables of different shapes, or none; a number that is no share.
+    """
+    if len({column.shape for column in columns.values()}) != 1:
+        raise ValueError(f"the tables must be alike; got { {name: list(c.shape) for name, c in columns.items()} }")
     values = numpy.stack([column.flatten().numpy() for column in columns.values()], axis=1)
+    if not ((values >= -1e-6) & (values <= 1 + 1e-3)).all():
+        raise ValueError(f"shares lie between 0 and 1; these go from {values.min():.3g} to {values.max():.3g}")
     layers, heads = next(iter(columns.values())).shape
     names = [f"{layer}.{head}" for layer in range(layers) for head in range(heads)]
 
@@ -135,6 +149,14 @@ def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "Wha
         for i, name in enumerate(columns)
     )
     return Picture(draw, f"{title}\nstrongest head by kind, as layer.head: " + ", ".join(best))
+
+
+def _fitting(names: Sequence[str], values: Mapping[str, numpy.ndarray]) -> None:
+    if not names or not values:
+        raise ValueError("there is nothing to draw: give names, and numbers for each")
+    for name, column in values.items():
+        if column.shape != (len(names),):
+            raise ValueError(f"{name!r} must be {len(names)} numbers, one for each name; got {column}")
 
 
 def _two(value: float) -> str:

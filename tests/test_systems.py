@@ -1,0 +1,85 @@
+"""Every task of `benchmarks/systems.py` at its quick size, on corpora made here in the originals' layouts."""
+
+import csv
+import gzip
+import importlib
+import random
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from tfviz import text
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+TASKS = {
+    "characters": 11, "equal-time": 2, "segments": 6, "sparse": 4, "dates": 8, "numbers": 8, "en-de": 2,
+    "en-de-recurrent": 4, "de-en": 2, "en-fr": 2, "recommender": 1, "graded-reviews": 2, "imdb": 1, "bert": 2,
+}  # the rows of each  # fmt: skip
+
+
+def reviews(folder):
+    for split, seed in (("train", 1), ("test", 2)):
+        counts = {0: 0, 1: 0}
+        for one in text.tasks.reviews(120, seed=seed):
+            place = folder / "aclImdb" / split / ("neg", "pos")[one.label]
+            place.mkdir(parents=True, exist_ok=True)
+            (place / f"{counts[one.label]}_{(1, 10)[one.label]}.txt").write_text(" ".join(one.words * 9))
+            counts[one.label] += 1
+
+
+def captions(folder):
+    folder.mkdir()
+    for split, many in (("train", 310), ("val", 5), ("test_2016_flickr", 25)):
+        for language in ("en", "de", "fr"):
+            lines = [" ".join(one.source) for one in text.tasks.numbers(many, language, seed=many)]
+            (folder / f"{split}.{language}.gz").write_bytes(gzip.compress("".join(f"{s}\n" for s in lines).encode()))
+
+
+def ratings(folder):
+    folder.mkdir()
+    draw = random.Random(1)
+    with open(folder / "movies.csv", "w", newline="") as movies, open(folder / "ratings.csv", "w", newline="") as rated:
+        csv.writer(movies).writerows([["movieId", "title", "genres"], *([n, f"Film {n}", "Drama"] for n in range(40))])
+        rows = [[user, n, draw.randrange(1, 11) / 2, 0] for user in range(60) for n in draw.sample(range(40), 30)]
+        csv.writer(rated).writerows([["userId", "movieId", "rating", "timestamp"], *rows])
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("data")
+    (folder / "shakespeare").mkdir()
+    (folder / "shakespeare" / "input.txt").write_text(text.corpora.load("pydoc")[:60_000])
+    reviews(folder / "imdb")
+    captions(folder / "multi30k")
+    ratings(folder / "movielens")
+    return folder
+
+
+@pytest.fixture
+def systems(data, monkeypatch):
+    monkeypatch.setenv("TFVIZ_DATA", str(data))
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    before = set(sys.modules)
+    yield importlib.import_module("systems")
+    for name in set(sys.modules) - before:
+        if str(getattr(sys.modules[name], "__file__", "")).startswith(str(BENCHMARKS)):
+            del sys.modules[name]
+
+
+def test_all_tasks_are_counted(systems):
+    assert set(systems.TASKS) == set(TASKS)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_task_gives_its_rows(systems, task):
+    stored = systems.stored()
+    rows = list(systems.TASKS[task](True))
+    assert len(rows) == TASKS[task]
+    assert len({(row.system, row.task, row.measure) for row in rows}) == len(rows)  # none would replace another
+    for row in rows:
+        assert re.search(r"\d", row.value), row
+        assert not re.search(r"\b(nan|inf)\b", row.value), row
+    assert systems.table(rows).count("\n") == len(rows) + 1
+    assert systems.stored() == stored  # quick numbers are not kept
