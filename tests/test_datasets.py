@@ -157,6 +157,19 @@ def test_reviews_one_folder_too_high_or_too_low(data, prefix):
         datasets.reviews()
 
 
+@pytest.mark.parametrize("packed", [True, False], ids=["packed", "unpacked"])
+@pytest.mark.parametrize("name", ["1.txt", "abc.txt", "3_9.TXT", "sub/2_2.txt"])
+def test_a_review_that_would_be_left_out_is_named(data, packed, name):
+    files = {**REVIEWS, f"train/neg/{name}": "bad"}
+    if packed:
+        write(data / "imdb/aclImdb_v1.tar.gz", tar(files))
+    else:
+        folder(data / "imdb/aclImdb", files)
+    with pytest.raises(ValueError, match=rf"aclImdb/train/neg/{name} is not called ID_STARS\.txt"):
+        datasets.reviews()
+    assert len(datasets.reviews("test").texts) == 3
+
+
 def test_an_empty_folder_of_reviews(data):
     (data / "imdb/aclImdb").mkdir(parents=True)
     with pytest.raises(ValueError, match="with files in them are: none"):
@@ -290,15 +303,16 @@ def test_ratings_by_hand(data, form):
 @pytest.mark.parametrize(
     ("row", "reason"),
     [
-        ("8,70", "2 cells where userId, movieId, rating are needed"),
+        ("8,70", "2 cells where the head has 6"),
+        ("8,70,3", "3 cells where the head has 6"),
         ("", "0 cells"),
-        ("x,70,3,1", "'x'"),
-        ("8,70,,1", "could not convert"),
-        ("8,70,3.25,1", "halves, not 3.25"),
-        ("8,70,0,1", "halves, not 0"),
-        ("8,70,5.5,1", "halves, not 5.5"),
-        ("8,70,nan,1", "halves, not nan"),
-        ("8,5,3,1", "movie 5 is not in"),
+        ("x,70,3,1,,", "'x'"),
+        ("8,70,,1,,", "could not convert"),
+        ("8,70,3.25,1,,", "halves, not 3.25"),
+        ("8,70,0,1,,", "halves, not 0"),
+        ("8,70,5.5,1,,", "halves, not 5.5"),
+        ("8,70,nan,1,,", "halves, not nan"),
+        ("8,5,3,1,,", "movie 5 is not in"),
         ('8,70,"3"x,1', "expected after"),
     ],
 )
@@ -321,6 +335,12 @@ def test_a_damaged_rating_is_named_with_its_line(data, row, reason):
 def test_a_table_without_head_or_rows(data, text, reason):
     folder(data / "movielens", {"movies.csv": MOVIES, "ratings.csv": text})
     with pytest.raises(ValueError, match=reason):
+        datasets.ratings()
+
+
+def test_a_movie_that_stands_twice(data):
+    folder(data / "movielens", {"movies.csv": MOVIES + "4,Other (2004),War\n", "ratings.csv": RATINGS})
+    with pytest.raises(ValueError, match="movie 4 stands there twice"):
         datasets.ratings()
 
 

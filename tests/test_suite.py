@@ -203,6 +203,22 @@ def test_clean_keeps_text_and_pictures_and_says_what_was_run(suite, tmp_path):
     ]
 
 
+@pytest.mark.parametrize(
+    "content", ["{}", "junk", '{"cells": 3}', '{"nbformat": 4, "nbformat_minor": 5, "cells": [{}]}']
+)
+def test_clean_names_what_is_no_notebook(tmp_path, content):
+    (tmp_path / "x.ipynb").write_text(content)
+    ended = tfviz("clean", tmp_path / "x.ipynb")
+    assert ended.exit_code == 1
+    assert "x.ipynb is not a notebook: " in ended.output
+    assert (tmp_path / "x.ipynb").read_text() == content
+
+
+def test_doctor_says_that_a_data_folder_is_none(monkeypatch, tmp_path):
+    monkeypatch.setenv("TFVIZ_DATA", str(tmp_path / "typo"))
+    assert "typo is no folder" in tfviz("doctor").output
+
+
 def test_the_pages_ask_nothing_of_the_network(suite, tmp_path):
     tfviz("run", "01", "--out", tmp_path)
     for page in ("index.html", "01_good.html"):

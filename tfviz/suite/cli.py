@@ -190,8 +190,11 @@ def clean(files: tuple[Path, ...], to: Path | None, pictures: Path | None, check
     changed = False
     for file in files:
         before = file.read_text(encoding="utf-8")
-        notebook = notebooks.clean(nbformat.reads(before, as_version=4))
-        after = nbformat.writes(notebook) + "\n"
+        try:
+            notebook = notebooks.clean(nbformat.reads(before, as_version=4))
+            after = nbformat.writes(notebook) + "\n"
+        except (ValueError, TypeError, AttributeError, KeyError, nbformat.ValidationError) as error:
+            raise ValueError(f"{file} is not a notebook: {str(error).splitlines()[0]}") from error
         if pictures:
             _write(notebooks.pictures(notebook), pictures)
         if after != before or to:

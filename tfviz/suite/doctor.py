@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
+from pathlib import Path
 from re import match
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "microsoft-edge", "firefox")
@@ -46,7 +47,10 @@ def _device() -> Iterator[Row]:
 def _data() -> Iterator[Row]:
     from tfviz.text import corpora
 
-    yield True, "data folder", os.environ.get("TFVIZ_DATA") or f"{corpora.cache()} (TFVIZ_DATA is not set)"
+    local = os.environ.get("TFVIZ_DATA")
+    there = not local or Path(local).expanduser().is_dir()
+    said = f"{local}{'' if there else ' is no folder'}" if local else f"{corpora.cache()} (TFVIZ_DATA is not set)"
+    yield there, "data folder", said
     for name in corpora.CORPORA:
         state = corpora.verify(name)
         how = f"; tfviz data fetch {name}" if state in ("absent", "partly") else ""

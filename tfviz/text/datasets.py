@@ -72,13 +72,16 @@ def reviews(split: str = "train") -> Reviews:
     """
     _among("split", split, ("train", "test"))
     place = corpora.fetch("imdb")[0]
-    wanted = re.compile(rf"(?:\./)?aclImdb/{split}/(pos|neg)/(\d+)_\d+\.txt")
+    here = rf"(?:\./)?aclImdb/{split}/(pos|neg)/"
+    wanted, others = re.compile(here + r"(\d+)_\d+\.txt"), re.compile(here + r"(?!\.).*")  # .* is a file manager's
     rows, held = [], set()
     with corpora.intact(place):
         for name, read in _files(place):
             held.add(name.rpartition("/")[0])
             if found := wanted.fullmatch(name):
                 rows.append((int(found[2]), found[1] == "neg", name, _decoded(read(), f"{place}: {name}")))
+            elif others.fullmatch(name):
+                raise ValueError(f"{place}: {name} is not called ID_STARS.txt; rename it or take it out")
     rows.sort()
     kinds = Counter("neg" if negative else "pos" for _, negative, _, _ in rows)
     if len(kinds) < 2:
@@ -131,7 +134,10 @@ def ratings() -> Ratings:
         ValueError: a row is damaged; names the file and the line.
     """
     movies_file, ratings_file = corpora.parts("movielens")
-    titles = dict(_table(movies_file, movieId=int, title=str))
+    titles = dict(named := _table(movies_file, movieId=int, title=str))
+    if len(titles) < len(named):
+        twice = next(number for number, count in Counter(number for number, _ in named).items() if count > 1)
+        raise ValueError(f"{movies_file}: movie {twice} stands there twice; take one of them out")
 
     def listed(cell: str) -> int:
         if int(cell) not in titles:
@@ -197,8 +203,8 @@ def _table(part: corpora.Part, **columns: Callable[[str], Any]) -> list[list[Any
         if (head := next(reader, []))[: len(columns)] != list(columns):
             raise ValueError(f"the first columns must be {', '.join(columns)}, not {', '.join(head) or 'nothing'}")
         for row in reader:
-            if len(row) < len(columns):
-                raise ValueError(f"{len(row)} cells where {', '.join(columns)} are needed")
+            if len(row) != len(head):
+                raise ValueError(f"{len(row)} cells where the head has {len(head)}")
             rows.append([read(cell) for read, cell in zip(columns.values(), row)])
         if not rows:
             raise ValueError("there is no row below the head")
