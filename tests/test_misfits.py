@@ -84,6 +84,15 @@ def test_a_mask_that_would_be_misread(mask):
         attend(query, query, query, mask)
 
 
+def test_a_mask_of_each_text_is_that_of_each_text():
+    kinds = torch.tensor([[0, 0, 0], [0, 1, 1]])
+    model = gpt(mask=masks.causal & masks.documents(kinds))
+    both = model(IDS)
+    for row in range(2):
+        alone = gpt(mask=masks.causal & masks.documents(kinds[row : row + 1]))
+        assert torch.allclose(both[row], alone(IDS[row : row + 1])[0], atol=1e-6)
+
+
 @pytest.mark.parametrize(("dim", "heads"), [(6, 0), (6, -2), (0, 1)])
 def test_attention_without_heads_or_width(dim, heads):
     with pytest.raises(ValueError, match="both must be at least 1"):
@@ -94,6 +103,10 @@ def test_a_cache_of_another_model_or_of_other_texts():
     model = gpt()
     with pytest.raises(ValueError, match="shorter"):
         model(IDS, gpt(layers=1).new_cache())
+    longer, shorter = (models.TransformerXL(11, layers=many, heads=3, dim=6) for many in (2, 1))
+    shorter(IDS, memory := shorter.new_cache())
+    with pytest.raises(ValueError, match="shorter"):
+        longer(IDS, memory)
     cache = model.new_cache()
     model(IDS, cache)
     with pytest.raises(ValueError, match="the cache is of 2 texts, these are 1; begin a new one"):

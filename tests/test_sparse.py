@@ -141,7 +141,7 @@ def test_cells_by_hand():
 class Blocked(SparseTransformer):
     """As on a GPU, on any device."""
 
-    def allowed(self, length, start, device):
+    def allowed(self, batch, length, start, device):
         return self.blocks_of(length, device)
 
 
@@ -184,11 +184,11 @@ def test_a_gpu_gets_blocks_where_the_kernel_can_use_them():
     gpu, cpu = torch.device("cuda"), torch.device("cpu")
     model, biased, merged = sparse("split", dropout=0.5), sparse("split", positions=positions.ALiBi), sparse()
     model.mask = biased.mask = merged.mask = Names()
-    assert merged.allowed(7, 0, gpu) == ("blocks", 7, 7, None)
-    assert model.allowed(7, 0, gpu) == ("blocks", 7, 7, 3)
-    assert model.allowed(7, 0, cpu) == ("dense", 7, 7, 3, 0)
-    assert model.allowed(1, 5, gpu) == ("dense", 1, 6, 3, 5)
-    assert biased.allowed(7, 0, gpu) == ("dense", 7, 7, 3, 0)
+    assert merged.allowed(2, 7, 0, gpu) == ("blocks", 7, 7, None)
+    assert model.allowed(2, 7, 0, gpu) == ("blocks", 7, 7, 3)
+    assert model.allowed(2, 7, 0, cpu) == ("dense", 7, 7, 3, 0)
+    assert model.allowed(2, 1, 5, gpu) == ("dense", 1, 6, 3, 5)
+    assert biased.allowed(2, 7, 0, gpu) == ("dense", 7, 7, 3, 0)
 
 
 def graphs(batch=2, nodes=7, seed=1):

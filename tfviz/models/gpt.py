@@ -60,19 +60,20 @@ class GPT(nn.Module):
             cache: from `new_cache()`; then `ids` continue the text seen before, and only they are computed.
         """
         start, length = (cache[0].length if cache else 0), ids.shape[1]
-        mask = self.allowed(length, start, ids.device)
+        mask = self.allowed(len(ids), length, start, ids.device)
         x = self.dropout(self.positions(self.tokens(ids), start))
         for block, kept in zip(self.blocks, cache or [NOTHING] * len(self.blocks), strict=True):
             x = block(x, mask=mask, positions=self.positions, cache=kept)
         return functional.linear(self.norm(x), self.tokens.weight)
 
-    def allowed(self, length: int, start: int, device: torch.device) -> Allowed:
-        """Where the `length` positions from `start` on may look; None for everywhere."""
+    def allowed(self, batch: int, length: int, start: int, device: torch.device) -> Allowed:
+        """Where the `length` positions from `start` on may look, in each of `batch` texts; None for everywhere."""
         if self.mask is masks.causal and length == 1:  # a single new token may look at all that is kept
             return None
         if self.mask is masks.causal and start == 0:
             return masks.causal
-        return self.mask.dense(length, start + length, heads=self.heads, start=start, device=device)
+        sizes = {"batch": batch, "heads": self.heads}
+        return self.mask.dense(length, start + length, **sizes, start=start, device=device)
 
     def new_cache(self) -> list[KeyValues]:
         """An empty cache, one for each block, with room for `context` positions."""

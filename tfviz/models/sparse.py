@@ -35,11 +35,11 @@ class SparseTransformer(GPT):
         self.heads_differ = len(patterns) > 1
         self.kept: dict[tuple[int, torch.device], Any] = {}  # one block mask: making it costs more than using it
 
-    def allowed(self, length: int, start: int, device: torch.device) -> Allowed:
+    def allowed(self, batch: int, length: int, start: int, device: torch.device) -> Allowed:
         unbiased = type(self.positions).bias is Positions.bias
         if start == 0 and unbiased and device.type == "cuda":
             return self.blocks_of(length, device)
-        return super().allowed(length, start, device)
+        return super().allowed(batch, length, start, device)
 
     def blocks_of(self, length: int, device: torch.device) -> Any:
         """The `BlockMask` for texts of this length, made when the length changes."""

@@ -81,7 +81,7 @@ class TransformerXL(nn.Module):
         length, start = ids.shape[1], pasts[0].shape[1]
         mask = masks.causal.dense(length, start + length, start=start, device=ids.device)
         kept = []
-        for block, past, distances in zip(self.blocks, pasts, self.distances):
+        for block, past, distances in zip(self.blocks, pasts, self.distances, strict=True):
             x, seen = block(x, past, mask=mask, positions=distances)
             kept.append(seen[:, max(0, seen.shape[1] - self.memory) :])
         if isinstance(cache, list):
