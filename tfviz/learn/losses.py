@@ -123,12 +123,13 @@ def check_labels(labels: Tensor, rows: Sequence[int], classes: int, what: str = 
     """Each row has one of the classes.
 
     Raises:
-        ValueError: it has not. On a GPU, which would have to be waited for, only shape and type are looked at.
+        ValueError: it has not. On a GPU, which would have to be waited for, and in compiled code only shape and type
+            are looked at.
     """
     if labels.shape != tuple(rows) or labels.dtype not in (torch.int64, torch.uint8):
         kind = str(labels.dtype).removeprefix("torch.")
         raise ValueError(f"{what}s are {kind} {list(labels.shape)}; give whole numbers (int64) {list(rows)}, one a row")
-    if labels.device.type != "cpu":
+    if labels.device.type != "cpu" or torch.compiler.is_compiling():
         return
     wrong = labels[(labels < 0) | (labels >= classes)]
     if len(wrong):
