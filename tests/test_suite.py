@@ -119,7 +119,7 @@ def test_a_file_that_is_named_is_the_one_that_runs(suite, tmp_path):
 def test_a_value_is_of_the_kind_of_the_default(tmp_path, text, value):
     notebook(tmp_path, "x", parameters="steps: int = 3\nword = 'a'\nrate = .1\nfew = [1]\nsmall = False\nany = None")
     name, _, given = text.partition("=")
-    read = notebooks.read([tmp_path / "x.ipynb"], name, given)
+    read = notebooks.read(notebooks.defaults([tmp_path / "x.ipynb"]), name, given)
     assert (read, type(read)) == (value, type(value))
 
 
@@ -128,7 +128,7 @@ def test_a_value_of_another_kind_is_refused(tmp_path, text):
     notebook(tmp_path, "x", parameters="steps = 3\nrate = .1\nfew = [1]\nsmall = False")
     name, _, given = text.partition("=")
     with pytest.raises(ValueError, match=rf"^{name}=.*: in x {name} is .*, such as "):
-        notebooks.read([tmp_path / "x.ipynb"], name, given)
+        notebooks.read(notebooks.defaults([tmp_path / "x.ipynb"]), name, given)
 
 
 @pytest.mark.parametrize(("cell", "line"), [("a = 1\nb = 5 * x", 2), ("a, b = 1, 2", 1), ("a = 1\n\nb = = 2", 3)])

@@ -306,5 +306,5 @@ def test_rows_on_scales_of_their_own_or_on_one(top, longest):
 
 @pytest.mark.parametrize("column", [[1.0, 2.0], [1.0, -0.1, 2.0], [[1.0], [2.0], [3.0]]])
 def test_rows_that_cannot_be_drawn_say_so(column):
-    with pytest.raises(ValueError, match="must be 3 numbers"):
+    with pytest.raises(ValueError, match="must be 3 numbers from 0 on"):
         view.rows(["a", "b", "c"], {"fine": [0, 1, 2], "one": column}, "t")

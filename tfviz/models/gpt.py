@@ -72,8 +72,7 @@ class GPT(nn.Module):
             return None
         if self.mask is masks.causal and start == 0:
             return masks.causal
-        sizes = {"batch": batch, "heads": self.heads}
-        return self.mask.dense(length, start + length, **sizes, start=start, device=device)
+        return self.mask.dense(length, start + length, batch=batch, heads=self.heads, start=start, device=device)
 
     def new_cache(self) -> list[KeyValues]:
         """An empty cache, one for each block, with room for `context` positions."""

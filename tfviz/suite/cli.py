@@ -60,9 +60,9 @@ def run(
     from tfviz.suite import notebooks
     from tfviz.suite.run import run as run_notebooks
 
-    out, paths = out.resolve(), notebooks.find(names)
-    mine = {name: notebooks.read(paths, name, value) for name, value in map(_pair, given)}
-    over = {name: [notebooks.read(paths, name, value) for value in values] for name, values in map(_values, grid)}
+    out, known = out.resolve(), notebooks.defaults(notebooks.find(names)) if given or grid else {}
+    mine = {name: notebooks.read(known, name, value) for name, value in map(_pair, given)}
+    over = {name: [notebooks.read(known, name, value) for value in values] for name, values in map(_values, grid)}
     results = run_notebooks(names, preset, mine, out, jobs, force, click.echo, over=over, scheduler=scheduler)
     failed = [result.title for result in results if result.status == "failed"]
     if failed:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import base64
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -99,14 +99,21 @@ def check(paths: Sequence[Path], given: dict[str, Any]) -> None:
             raise LookupError(f"no notebook here has a parameter {name!r}: {lists}")
 
 
-def read(paths: Sequence[Path], name: str, text: str) -> Any:
+def defaults(paths: Sequence[Path]) -> dict[str, tuple[str, Any]]:
+    """parameter -> the first of these notebooks that has it, and its default there"""
+    return {name: (path.stem, value) for path in reversed(paths) for name, value in parameters(path).items()}
+
+
+def read(known: Mapping[str, tuple[str, Any]], name: str, text: str) -> Any:
     """A parameter's value, of the kind that its default is; a text stands for itself, whatever it looks like.
+
+    Args:
+        known: from `defaults`.
 
     Raises:
         ValueError: it is not of that kind.
     """
-    homes = [path for path in paths if name in parameters(path)]
-    default = parameters(homes[0])[name] if homes else text
+    home, default = known.get(name, ("", text))
     if isinstance(default, str):
         return text
     try:
@@ -117,7 +124,7 @@ def read(paths: Sequence[Path], name: str, text: str) -> Any:
     except (ValueError, yaml.YAMLError):
         pass
     what = {int: "a whole number", float: "a number", bool: "true or false"}.get(type(default), type(default).__name__)
-    raise ValueError(f"{name}={text}: in {homes[0].stem} {name} is {what}, such as {default!r}")
+    raise ValueError(f"{name}={text}: in {home} {name} is {what}, such as {default!r}")
 
 
 def clean(notebook: NotebookNode) -> NotebookNode:

@@ -84,12 +84,10 @@ def lines(
             marker = "os^D"[index % 4] if len(xs) <= 30 else ""
             axes.plot(xs, ys, marker=marker, markersize=4, color=f"C{LINES[index % 8]}", label=plain(name))
         axes.set(xlabel=x, ylabel=y, **axes_settings)
-        for axis, points in (
-            (axes.xaxis, sorted({value for xs, _ in series.values() for value in xs})),
-            (axes.yaxis, []),
-        ):
-            if axis.get_scale() == "log":
-                _number(axis, [] if f"{axis.axis_name}ticks" in axes_settings else points)
+        if axes.get_xscale() == "log":
+            _number(axes.xaxis, sorted({value for xs, _ in series.values() for value in xs}))
+        if axes.get_yscale() == "log":
+            _number(axes.yaxis)
         if len(series) > BESIDE:
             figure.legend(loc="outside right center")
         elif len(series) > 1:
@@ -101,14 +99,16 @@ def lines(
     return Picture(draw, f"{title}\n{y} at the last {x}: {ends}")
 
 
-def _number(axis: Axis, points: Sequence[float]) -> None:
-    """Numbers on a log axis: at its points, if they are few and apart; in a short one at 1, 2, 5, 10, 20 ..."""
+def _number(axis: Axis, points: Sequence[float] = ()) -> None:
+    """Numbers on a log axis: those asked for; at its points, if they are few and apart; or 1, 2, 5 ... if short."""
     low, high = axis.get_view_interval()
     apart = all(after > 1.4 * before for before, after in itertools.pairwise(points))
-    if 1 < len(points) <= POINTS and apart:
+    if isinstance(axis.get_major_locator(), FixedLocator):
+        pass
+    elif 1 < len(points) <= POINTS and apart:
         axis.set_major_locator(FixedLocator(points))
         axis.set_minor_locator(NullLocator())
-    elif not isinstance(axis.get_major_locator(), FixedLocator) and high < 100 * low:
+    elif high < 100 * low:
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter("{x:,g}")  # 0.01 and 100, not powers of ten, which would be formulas
     axis.set_minor_formatter(NullFormatter())

@@ -25,8 +25,7 @@ def bars(
     Raises:
         ValueError: there is nothing to draw; a series with another number of values than there are words.
     """
-    values = {name: numpy.asarray(series, dtype=float) for name, series in heights.items()}
-    _fitting(words, values)
+    values = _columns(words, heights)
 
     def draw() -> Figure:
         figure = Figure(
@@ -58,11 +57,7 @@ def rows(
     Raises:
         ValueError: a measure with another number of values than there are names, or with one below 0.
     """
-    values = {name: numpy.asarray(column, dtype=float) for name, column in columns.items()}
-    _fitting(names, values)
-    for name, column in values.items():
-        if not (column >= 0).all():
-            raise ValueError(f"{name!r} must be {len(names)} numbers from 0 on, one for each name; got {column}")
+    values = _columns(names, columns, least=0)
 
     def draw() -> Figure:
         figure = Figure(figsize=(min(9.0, 2.6 * len(values) + 1.6), 0.27 * len(names) + 0.8), layout="constrained")
@@ -151,12 +146,18 @@ def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "Wha
     return Picture(draw, f"{title}\nstrongest head by kind, as layer.head: " + ", ".join(best))
 
 
-def _fitting(names: Sequence[str], values: Mapping[str, numpy.ndarray]) -> None:
-    if not names or not values:
+def _columns(
+    names: Sequence[str], given: Mapping[str, Tensor | Sequence[float]], least: float | None = None
+) -> dict[str, numpy.ndarray]:
+    """Each series as an array: a number for each name, none below `least`."""
+    if not names or not given:
         raise ValueError("there is nothing to draw: give names, and numbers for each")
-    for name, column in values.items():
-        if column.shape != (len(names),):
-            raise ValueError(f"{name!r} must be {len(names)} numbers, one for each name; got {column}")
+    columns = {name: numpy.asarray(series, dtype=float) for name, series in given.items()}
+    kind = "numbers" if least is None else f"numbers from {least:g} on"
+    for name, column in columns.items():
+        if column.shape != (len(names),) or (least is not None and not (column >= least).all()):
+            raise ValueError(f"{name!r} must be {len(names)} {kind}, one for each name; got {column}")
+    return columns
 
 
 def _two(value: float) -> str:
