@@ -18,7 +18,7 @@ from tfviz.suite import gallery, notebooks
 from tfviz.suite.cli import main
 from tfviz.suite.run import run
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def notebook(folder, name, *cells, parameters="steps = 3  # how many\nword = 'a'"):

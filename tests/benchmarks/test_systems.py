@@ -12,7 +12,7 @@ import pytest
 
 from tfviz import text
 
-BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 TASKS = {
     "characters": 11, "equal-time": 2, "segments": 6, "sparse": 4, "dates": 8, "numbers": 8, "en-de": 2,
     "en-de-recurrent": 4, "de-en": 2, "en-fr": 2, "recommender": 1, "graded-reviews": 2, "imdb": 1, "bert": 2,

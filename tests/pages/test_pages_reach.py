@@ -215,5 +215,5 @@ def test_a_large_view_has_few_nodes(open_view):
 def test_another_process_writes_the_same_bytes():
     code = "import examples; print('\\n'.join(examples.several()))"
     given = {**os.environ, "PYTHONHASHSEED": "7", "PYTHONWARNINGS": "ignore"}
-    done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parent, env=given, capture_output=True)
+    done = subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[1], env=given, capture_output=True)
     assert done.stdout.decode().split() == several()
