@@ -1,0 +1,110 @@
+"""Files that tell when they were altered: safetensors and JSON with a SHA-256 over all they hold."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+SEAL = "sha256"
+
+
+def save(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
+    """Write tensors and texts into one safetensors file, sealed; not atomic by itself, see `files.atomic`."""
+    kept = {name: tensor.contiguous() for name, tensor in tensors.items()}
+    said = dict(metadata or {})
+    save_file(kept, path, {**said, SEAL: _seal(kept, said)})
+
+
+def load(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors and texts of a file that `save` wrote; never unpickles.
+
+    Raises:
+        FileNotFoundError: there is no such file, but perhaps a folder or a pipe.
+        ValueError: the file is damaged, was altered, or is something else.
+    """
+    _is_file(path)
+    try:
+        with safe_open(path, framework="pt") as file:
+            said = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ValueError(f"{path} is damaged, or no safetensors file: {error}") from error
+    seal = said.pop(SEAL, None)
+    if seal is None:
+        raise ValueError(f"{path} has no checksum: it is not a file that tfviz wrote, or it is damaged")
+    if seal != _seal(tensors, said):
+        raise ValueError(f"{path} was altered or is damaged: its checksum is another one; take a copy, or make it anew")
+    return tensors, said
+
+
+def write_json(path: str | Path, value: Mapping[str, Any]) -> None:
+    """Write a dictionary as JSON, sealed; not atomic by itself.
+
+    Raises:
+        ValueError: a number is not finite, which JSON cannot hold.
+    """
+    Path(path).write_text(json.dumps({**value, SEAL: _of_json(value)}, allow_nan=False), encoding="utf-8")
+
+
+def read_json(path: str | Path) -> dict[str, Any]:
+    """What `write_json` wrote.
+
+    Raises:
+        FileNotFoundError: there is no such file, but perhaps a folder or a pipe.
+        ValueError: the file is damaged, was altered, or is something else.
+    """
+    value = plain_json(path)
+    if not isinstance(value, dict) or value.pop(SEAL, None) != _of_json(value):
+        raise ValueError(f"{path} was altered or is damaged: its checksum is another one; take a copy, or make it anew")
+    return value
+
+
+def plain_json(path: str | Path) -> Any:
+    """What any JSON file holds, without a checksum: of others, such as a model's `config.json`.
+
+    Raises:
+        FileNotFoundError: there is no such file, but perhaps a folder or a pipe.
+        ValueError: it is not JSON in UTF-8, or nested too deep to be read.
+    """
+    _is_file(path)
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except RecursionError as error:
+        raise ValueError(f"{path} is nested too deep to be read; it is damaged, or no file of this kind") from error
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged, or no JSON: {error}") from error
+
+
+def _is_file(path: str | Path) -> None:
+    if not Path(path).is_file():  # a pipe would be waited for without end
+        raise FileNotFoundError(f"there is no file {path}")
+
+
+def _seal(tensors: Mapping[str, Tensor], said: Mapping[str, str]) -> str:
+    parts: list[Any] = [json.dumps(sorted(said.items())).encode()]
+    for name, tensor in sorted(tensors.items()):
+        parts += [json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode(), _bytes(tensor)]
+    return _hash(parts)
+
+
+def _of_json(value: Any) -> str:
+    return _hash([json.dumps(value, sort_keys=True).encode()])
+
+
+def _bytes(tensor: Tensor) -> memoryview:
+    return memoryview(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+
+
+def _hash(parts: Iterable[Any]) -> str:
+    """Of the lengths, too, so that what ends one part cannot begin the next."""
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(len(part).to_bytes(8, "little"))
+        digest.update(part)
+    return digest.hexdigest()
