@@ -1,0 +1,51 @@
+"""What numbers may be: the ends of each range, NaN and infinity, and a sentence that names the argument."""
+
+import math
+
+import pytest
+import torch
+
+from tfviz import bounds
+
+NAN, INF = math.nan, math.inf
+
+
+@pytest.mark.parametrize(
+    ("check", "right", "wrong"),
+    [
+        (lambda x: bounds.at_least(1, x=x), [1, 2, 1e300], [0, 0.999, -INF, INF, NAN]),
+        (lambda x: bounds.above(0, x=x), [5e-324, 7], [0, -1, INF, NAN]),
+        (lambda x: bounds.between(2, 5, x=x), [2, 3.5, 5], [1.999, 5.001, -INF, INF, NAN]),
+        (lambda x: bounds.share(x=x), [0, 0.999], [1, -1e-9, INF, NAN]),
+        (lambda x: bounds.affordable(x=x), [1, 1000], [0, -1, 10**15]),
+    ],
+)
+def test_what_is_taken_and_what_is_told(check, right, wrong):
+    for value in right:
+        check(value)
+    for value in wrong:
+        with pytest.raises(ValueError, match=f"^x (is )?{value}"):
+            check(value)
+
+
+def test_every_number_of_a_call_is_looked_at():
+    with pytest.raises(ValueError, match=r"^heads is 0; it must be at least 1$"):
+        bounds.at_least(1, layers=2, heads=0)
+    with pytest.raises(ValueError, match=r"^rate is inf; it must be finite and above 0$"):
+        bounds.above(0, rate=INF)
+
+
+def test_seeds_are_those_that_every_generator_takes():
+    for seed in (0, bounds.LARGEST_SEED):
+        bounds.seed(seed)
+        torch.Generator().manual_seed(seed)
+    for seed in (-1, bounds.LARGEST_SEED + 1):
+        with pytest.raises(ValueError, match="seed is"):
+            bounds.seed(seed)
+
+
+def test_what_no_machine_could_hold_is_told_and_a_sketch_of_it_is_not():
+    with pytest.raises(ValueError, match="vocab 1000000000000 x dim 3 are 12,000 GB of weights"):
+        bounds.affordable(vocab=10**12, dim=3)
+    with torch.device("meta"):
+        bounds.affordable(vocab=10**12, dim=3)

@@ -1,0 +1,76 @@
+"""What a number may be, told in one sentence: which argument, what it is, what to give.
+
+Arguments are given by name, several at once: `at_least(1, layers=layers, heads=heads)`. For constructors and public
+functions; a forward pass has no need of them.
+"""
+
+import math
+import os
+
+import torch
+
+LARGEST_SEED = 2**63 - 1  # what every generator of random numbers here takes
+
+
+def at_least(least: float, **given: float) -> None:
+    """Each is a finite number, not below `least`.
+
+    >>> at_least(1, layers=0)
+    Traceback (most recent call last):
+    ValueError: layers is 0; it must be at least 1
+    """
+    for name, value in given.items():
+        if not least <= value < math.inf:
+            raise ValueError(f"{name} is {value}; it must be {'finite and ' * (value == math.inf)}at least {least}")
+
+
+def between(low: float, high: float, **given: float) -> None:
+    """Each is a number from `low` to `high`, both included."""
+    for name, value in given.items():
+        if not low <= value <= high:
+            raise ValueError(f"{name} is {value}; it must be from {low} to {high}")
+
+
+def above(low: float, **given: float) -> None:
+    """Each is a finite number, larger than `low`."""
+    for name, value in given.items():
+        if not low < value < math.inf:
+            raise ValueError(f"{name} is {value}; it must be {'finite and ' * (value == math.inf)}above {low}")
+
+
+def share(**given: float) -> None:
+    """Each is a part of a whole that may be nothing, but not all: a dropout, for one."""
+    for name, value in given.items():
+        if not 0 <= value < 1:
+            raise ValueError(f"{name} is {value}; it must be at least 0 and below 1")
+
+
+def seed(seed: int) -> None:
+    """Every generator takes it."""
+    between(0, LARGEST_SEED, seed=seed)
+
+
+def affordable(**sizes: int) -> None:
+    """Each is at least 1, and this machine has the memory for as many float32 numbers as their product.
+
+    Asked before a large table is begun, which could take minutes to fail, or end the whole process. On other devices
+    than the CPU their own allocator says it at once.
+
+    >>> affordable(vocab=10**12, dim=128)
+    Traceback (most recent call last):
+    ValueError: vocab 1000000000000 x dim 128 are 512,000 GB of weights, more than this machine's memory; take less
+    """
+    at_least(1, **sizes)
+    needed = 4 * math.prod(sizes.values())
+    if needed > _memory() and torch.get_default_device().type == "cpu":
+        product = " x ".join(f"{name} {size}" for name, size in sizes.items())
+        size = f"{needed // 10**9:,} GB of weights"
+        raise ValueError(f"{product} are {size}, more than this machine's memory; take less")
+
+
+def _memory() -> int:
+    """Bytes of memory this machine has; where it does not say, as many as no machine has."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 2**48
