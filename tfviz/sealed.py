@@ -98,7 +98,7 @@ def _of_json(value: Any) -> str:
 
 
 def _bytes(tensor: Tensor) -> memoryview:
-    return memoryview(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    return memoryview(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())  # type: ignore[arg-type]
 
 
 def _hash(parts: Iterable[Any]) -> str:

@@ -1,5 +1,6 @@
 """The parts models are built of."""
 
+from tfviz.doors import guard
 from tfviz.layers import masks, positions
 from tfviz.layers.attention import Additive, Dot, MultiHead, attend
 from tfviz.layers.blocks import Block, DecoderBlock, FeedForward, post_norm, pre_norm
@@ -26,3 +27,5 @@ __all__ = [
     "post_norm",
     "pre_norm",
 ]
+
+guard(globals(), __all__, without=("attend",))

@@ -1,5 +1,6 @@
 """Looking inside: capture, maps, measures."""
 
+from tfviz.doors import guard
 from tfviz.look import measures
 from tfviz.look.ablate import ablate
 from tfviz.look.capture import Seen, capture
@@ -7,3 +8,5 @@ from tfviz.look.maps import AttentionMaps
 from tfviz.look.recompute import pack, unpack
 
 __all__ = ["AttentionMaps", "Seen", "ablate", "capture", "measures", "pack", "unpack"]
+
+guard(globals(), __all__)

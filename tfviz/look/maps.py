@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from tfviz.doors import SAID, door
 from tfviz.look import join, stored
 from tfviz.look.capture import Seen
 from tfviz.look.recompute import pack, unpack
@@ -62,6 +63,7 @@ class AttentionMaps:
         self.provenance = dict(provenance or {})
 
     @classmethod
+    @door
     def of(
         cls,
         seen: Seen,
@@ -86,6 +88,7 @@ class AttentionMaps:
         return cls(weights, rows, cols, mask, list(firings), {"model": seen.model, **provenance})
 
     @classmethod
+    @door
     def over_time(
         cls,
         seen: Seen,
@@ -164,12 +167,14 @@ class AttentionMaps:
         layers, heads, queries, keys = self.shape
         return f"AttentionMaps: {layers} layers x {heads} heads x {queries} queries x {keys} keys"
 
+    @door
     def save(self, path: str | Path) -> Path:
         """Write one safetensors file, whole or not at all."""
         words = {"rows": self.rows, "cols": self.cols, "sites": self.sites, "provenance": self.provenance}
         return stored.write(path, self.layers, self.mask, words)
 
     @classmethod
+    @door
     def load(cls, path: str | Path) -> AttentionMaps:
         """Read what `save` wrote. Needs no model, GPU or network, and never unpickles.
 
@@ -178,6 +183,9 @@ class AttentionMaps:
             ValueError: the file is damaged, or something else.
         """
         return cls(**stored.read(path))
+
+
+SAID[AttentionMaps] = "AttentionMaps.of(seen, rows=words), or AttentionMaps(weights, rows=words)"
 
 
 def _words(words: Sequence[Any] | None, count: int, name: str, what: str) -> list[str]:

@@ -1,5 +1,6 @@
 """The systems, one file each; each reads as its paper's figure."""
 
+from tfviz.doors import guard
 from tfviz.models import classifier, pretrained
 from tfviz.models.basic import SelfAttention
 from tfviz.models.bert import BERT, BERTClassifier
@@ -33,3 +34,5 @@ __all__ = [
     "classifier",
     "pretrained",
 ]
+
+guard(globals(), __all__)

@@ -1,5 +1,6 @@
 """Text and ids: vocabularies, corpora, batches."""
 
+from tfviz.doors import SAID, guard
 from tfviz.text import batches, buckets, corpora, datasets, subwords, tasks
 from tfviz.text.batches import Streams, Windows, in_order
 from tfviz.text.buckets import Buckets, framed, pad, sentence_pairs
@@ -31,3 +32,6 @@ __all__ = [
     "whole_words",
     "wordpiece",
 ]
+
+SAID[buckets.Batches] = "batches by number, such as text.Windows(ids, length, batch), or a list"
+guard(globals(), __all__)

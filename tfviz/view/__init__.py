@@ -1,5 +1,6 @@
 """Views: `AttentionMaps` or numbers in; a picture out that is alive where it can be."""
 
+from tfviz.doors import guard
 from tfviz.view.bertviz import bertviz
 from tfviz.view.curves import curves, lines
 from tfviz.view.explore import alignment, compare, head, heads, links, live, sources, steps, words
@@ -17,3 +18,5 @@ __all__ = [
     "live", "mask", "masks", "modules", "positions", "rows", "scatter", "shares", "similarity", "sources", "steps",
     "theme", "tree", "words",
 ]  # fmt: skip
+
+guard(globals(), __all__)

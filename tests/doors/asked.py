@@ -1,0 +1,89 @@
+"""Ask every case of a room, in a process without the shape checker that tests install; the outcomes as JSON.
+
+`python tests/doors/asked.py view` prints them for reading.
+"""
+
+import contextlib
+import importlib.util
+import io
+import json
+import os
+import re
+import signal
+import sys
+import tempfile
+import traceback
+import warnings
+from pathlib import Path
+
+HERE = Path(__file__).parent
+LIMIT = 20  # seconds for a case
+CLEAR = (TypeError, ValueError, LookupError, OSError, ImportError, FloatingPointError)
+
+
+def table(room):
+    """SETUP and CASES of a room."""
+    spec = importlib.util.spec_from_file_location(f"cases_{room}", HERE / f"cases_{room}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def late(*_):
+    raise TimeoutError(f"it did not end within {LIMIT} s")
+
+
+def value_of(code, names):
+    """The value of an expression, or of the last of several statements' `it`."""
+    try:
+        return eval(compile(code, "<case>", "eval"), names)
+    except SyntaxError:
+        exec(compile(code, "<case>", "exec"), names)
+        return names.get("it")
+
+
+def outcome(code, says, names):
+    """Empty if all is as the table says, else what is wrong."""
+    try:
+        found = value_of(code, dict(names))
+    except TimeoutError as error:
+        return f"hangs: {error}"
+    except CLEAR as error:
+        where = traceback.extract_tb(error.__traceback__)[-1].filename
+        if says.startswith("= "):
+            return f"raised {type(error).__name__}: {error}"
+        if f"{os.sep}tfviz{os.sep}" not in where:
+            return f"unclear, from {where}: {type(error).__name__}: {error}"
+        return "" if re.search(says, str(error)) else f"says: {error}"
+    except BaseException as error:
+        return f"unclear: {type(error).__name__}: {error}"
+    if says.startswith("= "):
+        return "" if re.search(says[2:], repr(found)) else f"gives {found!r}"
+    return f"silent: gives {found!r}"[:300]
+
+
+def ask(room):
+    """(code, what is wrong) for each case."""
+    cases, names = table(room), {}
+    signal.signal(signal.SIGALRM, late)
+    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        exec(compile(cases.SETUP, "<setup>", "exec"), names)
+        for code, says in cases.CASES:
+            with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+                signal.alarm(LIMIT)
+                try:
+                    wrong = outcome(code, says, names)
+                finally:
+                    signal.alarm(0)
+            yield code, wrong
+
+
+if __name__ == "__main__":
+    outcomes = list(ask(sys.argv[1]))
+    if "--json" in sys.argv:
+        print(json.dumps(outcomes))
+    else:
+        for code, wrong in outcomes:
+            print("ok   " if not wrong else "WRONG", code, "" if not wrong else f"\n      {wrong}")
+        print(sum(not wrong for _, wrong in outcomes), "of", len(outcomes))
