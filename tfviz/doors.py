@@ -115,7 +115,13 @@ def what(value: Any) -> str:
     kind, shape = type(value).__name__, getattr(value, "shape", None)
     kind = {"ndarray": "numpy array", "Tensor": "tensor", "dict": "dictionary"}.get(kind, kind)
     size = f" of shape {list(shape)}" if isinstance(shape, tuple) else ""
-    return f"{'an' if kind[0] in 'aeiouAEIO' else 'a'} {kind}{size}"
+    return f"{_a(kind)}{size}"
+
+
+def _a(name: str) -> str:
+    """With its article, as it is spoken: a GPT, an LSTM."""
+    spelt = name.isupper() and name[0] in "FHLMNRSX"
+    return f"{'an' if spelt or name[0] in 'aeioAEIO' else 'a'} {name}"
 
 
 def _say(hint: Any) -> str:
@@ -132,9 +138,9 @@ def _say(hint: Any) -> str:
     if origin is type:
         return "a class"
     if origin is tuple and inner[-1:] != (Ellipsis,):
-        return f"a tuple of {len(inner)}"
+        return f"({', '.join(map(_say, inner))})"
     if isinstance(origin, type) and issubclass(origin, Mapping):
-        return "a dictionary"
+        return f"{{'a name': {_say(inner[1])}}}" if inner[0] is str else "a dictionary"
     if isinstance(origin, type) and issubclass(origin, Sequence | Iterable):
         return f"a list{_of_many(inner[0])}"
     if origin is not None or hint is Callable:
@@ -144,18 +150,18 @@ def _say(hint: Any) -> str:
 
 def _of_many(hint: Any) -> str:
     many = {str: " of strings", int: " of whole numbers", float: " of numbers", Tensor: " of tensors"}
-    return many.get(plain(hint), "")
+    return many.get(plain(hint), f" of {_say(hint)}" if get_origin(hint) is tuple else "")
 
 
 def _kind(hint: Any) -> str:
     """A class by its name; a protocol by what it must have."""
     name = getattr(hint, "__name__", str(hint))
     if not getattr(hint, "_is_protocol", False):
-        return f"{'an' if name[0] in 'AEIO' else 'a'} {name}"
+        return _a(name)
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
     own = [key for key in vars(hint) if not key.startswith("_") or key in ("__getitem__", "__call__", "__len__")]
     asked = [*own, *(key for key in getattr(hint, "__annotations__", {}) if key not in own)]
-    return f"{'an' if words[0] in 'aeio' else 'a'} {words} (with {', '.join(asked)})"
+    return f"{_a(words)} (with {', '.join(asked)})"
 
 
 def _instead(value: Any, hint: Any) -> str:
@@ -169,11 +175,13 @@ def _instead(value: Any, hint: Any) -> str:
 
 
 def _culprit(key: str, value: Any, hint: Any) -> tuple[str, Any, Any]:
-    """Where it is that something does not fit: the argument, or the first of its members that does not."""
+    """Where it is that something does not fit: the argument, or the first of its members that does not, and so on."""
     for one in get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,):
         origin, inner = get_origin(plain(one)), get_args(plain(one))
         if isinstance(origin, type) and issubclass(origin, Mapping) and isinstance(value, Mapping):
-            return next((f"{key}[{k!r}]", v, inner[1]) for k, v in value.items() if fit(v, inner[1]) is NO)
-        if origin in (Sequence, Iterable, list) and isinstance(value, list | tuple) and _of_many(inner[0]):
-            return next((f"{key}[{i}]", v, inner[0]) for i, v in enumerate(value) if fit(v, inner[0]) is NO)
+            return next(_culprit(f"{key}[{k!r}]", v, inner[1]) for k, v in value.items() if fit(v, inner[1]) is NO)
+        if origin in (Sequence, Iterable, list, tuple) and isinstance(value, list | tuple):
+            asked = inner if origin is tuple and len(inner) == len(value) else [inner[0]] * len(value)
+            wrong = (_culprit(f"{key}[{i}]", v, a) for i, (v, a) in enumerate(zip(value, asked)) if fit(v, a) is NO)
+            return next(wrong, (key, value, hint))
     return key, value, hint
