@@ -43,6 +43,7 @@ RATINGS = "userId,movieId,rating,timestamp,,\n30,70,2.5,1,,\n8,70,5,2,,7.5\n8,4,
 
 @pytest.fixture(autouse=True)
 def data(tmp_path, monkeypatch):
+    (tmp_path / "data").mkdir()
     monkeypatch.setenv("TFVIZ_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("TFVIZ_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
@@ -178,7 +179,8 @@ def test_an_empty_folder_of_reviews(data):
 
 @pytest.mark.parametrize("share", [0.0, 0.4, 0.7, 0.99])
 def test_a_truncated_archive_never_gives_fewer_reviews(data, share):
-    whole = tar({f"train/{kind}/{n}_5.txt": os.urandom(300).hex() for n in range(20) for kind in ("pos", "neg")})
+    names = [f"train/{kind}/{n}_{stars}.txt" for n in range(20) for kind, stars in (("pos", 8), ("neg", 2))]
+    whole = tar({name: os.urandom(300).hex() for name in names})
     write(data / "imdb/aclImdb_v1.tar.gz", whole[: int(share * len(whole))])
     with pytest.raises(ValueError, match=r"aclImdb_v1\.tar\.gz is damaged.*delete it"):
         datasets.reviews()

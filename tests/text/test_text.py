@@ -132,6 +132,7 @@ def test_in_order_covers_the_text_once(size, length, batch):
 
 @pytest.fixture
 def folders(tmp_path, monkeypatch):
+    (tmp_path / "data").mkdir()
     monkeypatch.setenv("TFVIZ_DATA", str(tmp_path / "data"))
     monkeypatch.setenv("TFVIZ_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")

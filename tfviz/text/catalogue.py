@@ -11,6 +11,7 @@ class File:
     url: str
     sha256: str
     members: tuple[str, ...] = ()  # of an archive: what is read of it
+    most: int = 5_000_000  # bytes: a download that is larger is stopped; well above the size of the file
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,7 @@ CORPORA = {
                     "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
                     "c40f74a18d3b61f90feba1e17730e0d38e8b97c05fde7008942e91923d1658fe",
                     ("aclImdb",),
+                    most=120_000_000,
                 ),
             ),
             reader="datasets.reviews()",
@@ -97,6 +99,7 @@ CORPORA = {
                     "http://mattmahoney.net/dc/enwik8.zip",
                     "547994d9980ebed1288380d652999f38a14fe291a6247c157c3d33d4932534bc",
                     ("enwik8",),
+                    most=50_000_000,
                 ),
             ),
         ),

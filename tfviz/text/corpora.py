@@ -5,42 +5,34 @@ downloaded, checked by its SHA-256 and put into the cache, a file at a time. `py
 What an archive holds may also stand unpacked where the archive would stand.
 """
 
-import gzip
 import hashlib
 import os
-import sys
-import tarfile
-import zipfile
-import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
+from tfviz.text import archives
+from tfviz.text.archives import Part
 from tfviz.text.catalogue import CORPORA, Corpus, File
-
-Part = Path | zipfile.Path  # a file, or a member of a zip archive: both can be read
+from tfviz.text.downloads import download
 
 
 def load(name: str) -> str:
     """The text of a corpus, downloaded at the first use; or of your own UTF-8 file, by its path.
+
+    Lines end in a line feed, whatever ends them in the file; a byte-order mark in front is no letter and is dropped.
 
     >>> load("pydoc")[:26]
     'The "assert" statement\\n***'
 
     Raises:
         LookupError: no corpus and no file has this name.
-        ValueError: it is not UTF-8, or not one text; says what reads it.
+        ValueError: it is not UTF-8, or UTF-16 without a mark; it is not one text (says what reads it); it is damaged.
         ConnectionError: it is not on this machine and could not be fetched; says where to put it by hand.
     """
     if name == "pydoc":
         return _pydoc()
-    own = Path(name).expanduser()
-    part = own if name not in CORPORA and own.is_file() else _text(name)
-    try:
-        with intact(part):
-            return part.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{part} is not UTF-8 text: {error}") from error
+    own = os.path.expanduser(name)
+    return archives.text(Path(own) if name not in CORPORA and os.path.isfile(own) else _text(name))
 
 
 def split(text: str, share: float = 0.9) -> tuple[str, str]:
@@ -59,7 +51,7 @@ def paths(name: str, *only: str) -> list[Path]:
 def cache() -> Path:
     """The folder for downloads: `TFVIZ_CACHE`, or the one usual on this system."""
     if given := os.environ.get("TFVIZ_CACHE"):
-        return Path(given).expanduser()
+        return Path(os.path.expanduser(given))
     import pooch
 
     return Path(pooch.os_cache("tfviz"))
@@ -75,17 +67,8 @@ def parts(name: str) -> list[Part]:
     found: list[Part] = []
     for file in _files(name):
         for path in _fetched(name, file):
-            found += [_member(path, member) for member in file.members] if path.suffix == ".zip" else [path]
+            found += [archives.member(path, member) for member in file.members] if path.suffix == ".zip" else [path]
     return found
-
-
-@contextmanager
-def intact(path: Part) -> Iterator[None]:
-    """What the readers of archives say of a damaged one becomes a ValueError with the file's name."""
-    try:
-        yield
-    except (zipfile.BadZipFile, tarfile.TarError, gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise ValueError(f"{path} is damaged: {error}; delete it and get it again") from error
 
 
 def verify(name: str) -> str:
@@ -103,7 +86,7 @@ def verify(name: str) -> str:
 
 def _state(file: File) -> str:
     path = _places(file)[0]
-    if not path.exists():
+    if not _is_there(path):
         return "absent"
     if path.name != Path(file.path).name:
         return "unpacked"
@@ -128,7 +111,9 @@ def _files(name: str, only: tuple[str, ...] = ()) -> list[File]:
 
 def _roots() -> Iterator[Path]:
     if local := os.environ.get("TFVIZ_DATA"):
-        yield Path(local).expanduser()
+        if not os.path.isdir(os.path.expanduser(local)):
+            raise ValueError(f"TFVIZ_DATA is {local!r}, which is no folder; make it, name another, or unset it")
+        yield Path(os.path.expanduser(local))
     yield cache()
 
 
@@ -138,7 +123,7 @@ def _places(file: File) -> list[Path]:
         path = root / file.path
         for names in (file.members, [Path(member).name for member in file.members]):
             unpacked = [path.parent / name for name in names]
-            if unpacked and all(place.exists() for place in unpacked):
+            if unpacked and all(map(_is_there, unpacked)):
                 return unpacked
         if path.is_file():
             return [path]
@@ -148,30 +133,12 @@ def _places(file: File) -> list[Path]:
 def _fetched(name: str, file: File) -> list[Path]:
     target = _places(file)[0]
     if not target.exists():
-        _download(name, file, target)
+        download(name, file, target)
     return _places(file)
 
 
-def _download(name: str, file: File, target: Path) -> None:
-    import pooch
-
-    by_hand = f"to go without it, get the file elsewhere and put it at {target}"
-    progress = sys.stderr.isatty()
-    try:
-        pooch.retrieve(file.url, f"sha256:{file.sha256}", target.name, target.parent, progressbar=progress)
-    except ValueError as error:  # pooch's word for a wrong hash
-        raise ValueError(f"what {file.url} sent is not {name}: {error}; {by_hand}") from error
-    except OSError as error:  # requests' errors are OSErrors, a full disk is one too
-        raise ConnectionError(f"could not fetch {name} from {file.url}: {error}; {by_hand}") from error
-
-
-def _member(archive: Path, name: str) -> zipfile.Path:
-    with intact(archive):
-        member = zipfile.Path(archive, name)
-        if member.is_file():
-            return member
-        held = ", ".join(member.root.namelist()) or "nothing"
-    raise ValueError(f"{archive} has no member {name}; it holds: {held}")
+def _is_there(path: Path) -> bool:
+    return path.is_file() or path.is_dir()  # and is no pipe, which would be waited for without end
 
 
 def _text(name: str) -> Part:

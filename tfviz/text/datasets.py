@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import re
-import tarfile
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import torch
 from torch import Tensor
 
 from tfviz.shapes import Float, Int, UInt8
-from tfviz.text import corpora
+from tfviz.text import archives, corpora
 
 LANGUAGES = ("en", "de", "fr")
 PAIR_SPLITS = ("train", "val", "test_2016_flickr")
@@ -68,21 +67,28 @@ def reviews(split: str = "train") -> Reviews:
 
     Raises:
         LookupError: there is no such split.
-        ValueError: the archive or folder is not in the original's layout `aclImdb/SPLIT/{pos,neg}/ID_STARS.txt`.
+        ValueError: the archive or folder is not in the original's layout `aclImdb/SPLIT/{pos,neg}/ID_STARS.txt`; a
+            review is there twice, or its stars say the other thing than its folder.
     """
     _among("split", split, ("train", "test"))
     place = corpora.fetch("imdb")[0]
     here = rf"(?:\./)?aclImdb/{split}/(pos|neg)/"
-    wanted, others = re.compile(here + r"(\d+)_\d+\.txt"), re.compile(here + r"(?!\.).*")  # .* is a file manager's
+    wanted, others = (
+        re.compile(here + r"(\d{1,9})_(\d{1,9})\.txt"),
+        re.compile(here + r"(?!\.).*"),
+    )  # .* is a file manager's
     rows, held = [], set()
-    with corpora.intact(place):
-        for name, read in _files(place):
-            held.add(name.rpartition("/")[0])
-            if found := wanted.fullmatch(name):
-                rows.append((int(found[2]), found[1] == "neg", name, _decoded(read(), f"{place}: {name}")))
-            elif others.fullmatch(name):
-                raise ValueError(f"{place}: {name} is not called ID_STARS.txt; rename it or take it out")
+    for name, read in archives.files(place):
+        held.add(name.rpartition("/")[0])
+        if found := wanted.fullmatch(name):
+            _agree(place, name, found[1], int(found[3]))
+            rows.append((int(found[2]), found[1] == "neg", name, archives.decoded(read(), f"{place}: {name}")))
+        elif others.fullmatch(name):
+            raise ValueError(f"{place}: {name} is not called ID_STARS.txt; rename it or take it out")
     rows.sort()
+    for (*one, first, _), (*other, second, _) in pairwise(rows):
+        if one == other:
+            raise ValueError(f"{place}: {first} and {second} have one number; take one of them out")
     kinds = Counter("neg" if negative else "pos" for _, negative, _, _ in rows)
     if len(kinds) < 2:
         raise ValueError(
@@ -131,7 +137,7 @@ def ratings() -> Ratings:
     Harper & Konstan 2015, https://doi.org/10.1145/2827872.
 
     Raises:
-        ValueError: a row is damaged; names the file and the line.
+        ValueError: a row is damaged; names the file and the line. A film is listed twice, or rated twice by one user.
     """
     movies_file, ratings_file = corpora.parts("movielens")
     titles = dict(named := _table(movies_file, movieId=int, title=str))
@@ -144,7 +150,11 @@ def ratings() -> Ratings:
             raise ValueError(f"movie {cell} is not in {movies_file}")
         return int(cell)
 
-    users, movies, values = map(torch.tensor, zip(*_table(ratings_file, userId=int, movieId=listed, rating=_stars)))
+    rated = _table(ratings_file, userId=int, movieId=listed, rating=_stars)
+    (user, movie), count = Counter((user, movie) for user, movie, _ in rated).most_common(1)[0]
+    if count > 1:
+        raise ValueError(f"{ratings_file}: user {user} rates movie {movie} {count} times; leave one of them")
+    users, movies, values = map(torch.tensor, zip(*rated))
     users = torch.unique(users, return_inverse=True)[1]
     numbers, movies = torch.unique(movies, return_inverse=True)
     return Ratings(users, movies, values, [titles[number] for number in numbers.tolist()])
@@ -159,8 +169,7 @@ def enwik8() -> tuple[UInt8[Tensor, "train"], UInt8[Tensor, "valid"], UInt8[Tens
         ValueError: the file is damaged or has fewer than 20 bytes.
     """
     part = corpora.parts("enwik8")[0]
-    with corpora.intact(part):
-        content = bytearray(part.read_bytes())
+    content = bytearray(archives.content(part))
     if len(content) < 20:
         raise ValueError(f"{part} has {len(content)} bytes; shares of 90, 5 and 5 % need at least 20")
     train, rest, end = (len(content) * percent // 100 for percent in (90, 95, 100))
@@ -172,32 +181,24 @@ def _among(what: str, name: str, known: tuple[str, ...]) -> None:
         raise LookupError(f"there is no {what} {name!r}; there are: {', '.join(known)}")
 
 
-def _files(place: Path) -> Iterator[tuple[str, Callable[[], bytes]]]:
-    """Names in an archive or folder, and what reads each of them; of an archive in one pass, nothing is unpacked."""
-    if place.is_dir():
-        for path in filter(Path.is_file, place.rglob("*")):
-            yield path.relative_to(place.parent).as_posix(), path.read_bytes
-        return
-    with gzip.open(place) as stream, tarfile.open(fileobj=stream, mode="r|") as tar:
-        for member in tar:
-            if member.isfile():
-                yield member.name, tar.extractfile(member).read  # type: ignore[union-attr]
+def _agree(place: Path, name: str, kind: str, stars: int) -> None:
+    """Reviews of 1 to 4 stars are negative, of 7 to 10 positive; those between are not in the collection."""
+    if stars not in (range(7, 11) if kind == "pos" else range(1, 5)):
+        raise ValueError(f"{place}: {name} has {stars} stars and stands in {kind}; rename it or take it out")
 
 
 def _lines(path: Path) -> list[str]:
-    with corpora.intact(path):
-        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+    text = archives.decoded(archives.content(path), str(path))
     # only \n ends a line: str.splitlines would also cut at U+2028 and the like, and shift all that follows
-    lines = [line.removesuffix("\r") for line in _decoded(content, str(path)).removesuffix("\n").split("\n")]
+    lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
     if empty := [number for number, line in enumerate(lines, 1) if not line.strip()]:
         raise ValueError(f"{path}, line {empty[0]}, is empty; take this line out of both files")
     return lines
 
 
-def _table(part: corpora.Part, **columns: Callable[[str], Any]) -> list[list[Any]]:
+def _table(part: archives.Part, **columns: Callable[[str], Any]) -> list[list[Any]]:
     """The first columns of a CSV file, each as its function reads it; more columns are left alone."""
-    with corpora.intact(part):
-        text = _decoded(part.read_bytes(), str(part))
+    text = archives.decoded(archives.content(part), str(part))
     reader, rows = csv.reader(io.StringIO(text, newline=""), strict=True), []
     try:
         if (head := next(reader, []))[: len(columns)] != list(columns):
@@ -217,10 +218,3 @@ def _stars(cell: str) -> float:
     if float(cell) * 2 not in range(1, 11):
         raise ValueError(f"a rating is 0.5 to 5 stars in halves, not {cell}")
     return float(cell)
-
-
-def _decoded(content: bytes, where: str) -> str:
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise ValueError(f"{where} is not UTF-8 text: {error}") from error
