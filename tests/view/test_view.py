@@ -66,7 +66,7 @@ def png(picture):
     assert data["text/plain"] == repr(picture) == picture.summary
     raw = base64.b64decode(data["image/png"])
     assert raw.startswith(b"\x89PNG\r\n")
-    assert metadata["image/png"]["width"] == int.from_bytes(raw[16:20]) // 2
+    assert metadata["image/png"]["width"] == int.from_bytes(raw[16:20]) * 2 // 3
     return raw
 
 
@@ -231,7 +231,7 @@ def test_the_ramp_is_even_and_begins_at_the_page(style):
         ramp, both = numpy.array(palette.ramp().colors), numpy.array(palette.diverging().colors)
     linear = numpy.where(ramp <= 0.04045, ramp / 12.92, ((ramp + 0.055) / 1.055) ** 2.4)
     light = 116 * numpy.cbrt(linear @ [0.2126, 0.7152, 0.0722]) - 16
-    steps = numpy.diff(light) * (-1 if style == "light" else 1)
+    steps = numpy.diff(light[::15]) * (-1 if style == "light" else 1)  # a shade apart, 8 bits are too few to tell
     numpy.testing.assert_allclose(ramp[0], page, atol=1e-3)
     numpy.testing.assert_allclose(both[len(both) // 2], page, atol=1e-3)
     assert steps.min() > 0

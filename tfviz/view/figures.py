@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from tfviz.look.maps import AttentionMaps, as_mask
 from tfviz.shapes import Bool, Float
-from tfviz.view.palette import plain, printable, ramp
+from tfviz.view.palette import DPI, plain, printable, ramp
 from tfviz.view.picture import Picture, bare, headline
 
 LABELS = 96  # words an axis can name one by one
@@ -50,7 +50,7 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
             figure.set_layout_engine("constrained", w_pad=0.02, h_pad=0.02, wspace=0.02, hspace=0.02)
         axes = figure.subplots(layers, heads, squeeze=False)
         for (layer, head), cells in numpy.ndenumerate(axes):
-            image = heatmap(cells, maps[layer, head], maps.allowed(layer, head), pixels=int(side * 200))
+            image = heatmap(cells, maps[layer, head], maps.allowed(layer, head), pixels=int(side * DPI))
             label(cells, maps.rows if few and head == 0 else (), maps.cols if few and layer == 0 else ())
             cells.set(xlabel="", ylabel="")
             if layer == 0:

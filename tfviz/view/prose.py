@@ -21,7 +21,7 @@ from matplotlib.patches import Rectangle
 
 from tfviz.look.maps import AttentionMaps
 from tfviz.view.figures import TICKS, one, soft, within
-from tfviz.view.palette import families, plain, ramp
+from tfviz.view.palette import DPI, families, plain, ramp
 from tfviz.view.picture import Picture, headline
 from tfviz.view.sentences import MARK
 
@@ -153,7 +153,7 @@ def _light(colour: Any) -> float:
 def _inches(text: str) -> float:
     """How wide running text is where it is saved as PNG; hinted letters are wider than drawn ones, as in SVG."""
     face = FontProperties(family=list(families()), size=SIZE)
-    return RendererAgg(1, 1, 200).get_text_width_height_descent(text, face, False)[0] / 200
+    return RendererAgg(1, 1, DPI).get_text_width_height_descent(text, face, False)[0] / DPI
 
 
 def _below(figure: Figure, place: tuple[float, float, float, float]) -> None:

@@ -18,7 +18,7 @@ from torch.nn import functional
 
 from tfviz.look.maps import AttentionMaps
 from tfviz.view.figures import heatmap, label, one, scale
-from tfviz.view.palette import LONGEST, diverging, plain
+from tfviz.view.palette import DPI, LONGEST, diverging, plain
 from tfviz.view.picture import Picture, headline
 
 PANELS = 6  # steps that a picture can hold
@@ -49,12 +49,12 @@ def compare(
         figure = Figure(figsize=((wide + 0.9) * (2 + same) + 0.6 + 0.6 * same, tall + 1.3), layout="constrained")
         axes = figure.subplots(1, 2 + same)
         for cells, maps, (weights, allowed), name in zip(axes, (first, second), pair, names):
-            image = heatmap(cells, weights, allowed, pixels=int(wide * 200))
+            image = heatmap(cells, weights, allowed, pixels=int(wide * DPI))
             caption(cells, maps.rows, maps.cols, wide, tall, name)
         scale(figure, image, axes[:2])
         if same:
             open_cells = None if where_a is None or where_b is None else where_a | where_b
-            image = heatmap(axes[2], b - a, open_cells, int(wide * 200), diverging(), signed_root())
+            image = heatmap(axes[2], b - a, open_cells, int(wide * DPI), diverging(), signed_root())
             caption(
                 axes[2],
                 _both(first.rows, second.rows),

@@ -1,0 +1,90 @@
+"""A PNG keeps the exact colours of what was drawn: every shade of a scale, and the ink of its words."""
+
+import io
+
+import matplotlib
+import numpy
+import pytest
+import torch
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from PIL import Image
+
+from tfviz import view
+from tfviz.look.maps import AttentionMaps
+from tfviz.view import palette
+from tfviz.view.picture import Picture, headline
+
+styles = pytest.mark.parametrize("style", palette.THEMES)
+OKABE_ITO = ("E69F00", "56B4E9", "009E73", "F0E442", "0072B2", "D55E00", "CC79A7")
+
+
+def colours(picture, style):
+    """The colours of the PNG, each as one number."""
+    pixels = numpy.asarray(Image.open(io.BytesIO(picture._png(style))).convert("RGB")).astype(int)
+    return set((pixels @ [65536, 256, 1]).ravel().tolist())
+
+
+def coded(colour):
+    return int((numpy.asarray(to_rgb(colour)) * 255).round() @ [65536, 256, 1])
+
+
+@styles
+@pytest.mark.parametrize("scale", [palette.ramp, palette.diverging])
+def test_every_shade_of_a_colour_bar_comes_back(scale, style):
+    def draw():
+        figure = Figure(figsize=(2, 9))  # three dots and more for each of 511 shades
+        bar = figure.colorbar(ScalarMappable(cmap=scale()), figure.add_axes((0.1, 0.05, 0.3, 0.9)))
+        bar.outline.set_visible(False)
+        headline(figure, "a scale")
+        return figure
+
+    with view.theme(style):
+        shades = {coded(shade) for shade in scale().colors}
+    assert len(shades) > 250
+    assert shades - colours(Picture(draw, "a scale"), style) == set()
+
+
+@styles
+@pytest.mark.parametrize("scale", [palette.ramp, palette.diverging])
+def test_every_shade_of_a_heatmap_comes_back(scale, style):
+    def draw():
+        figure = Figure(figsize=(8, 1))
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_axis_off()
+        values = (numpy.arange(scale().N)[None] + 0.5) / scale().N
+        axes.imshow(values, cmap=scale(), vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+        return figure
+
+    with view.theme(style):
+        shades = {coded(shade) for shade in scale().colors}
+        ends = {coded(palette._ink(pair)) for pair in ((palette.LOW, palette.HIGH), (palette.RAMP,))[scale().N == 256]}
+    there = colours(Picture(draw, "a scale"), style)
+    assert shades - there == set()
+    assert ends - there == set()
+
+
+@styles
+def test_words_lines_and_paper_have_the_inks_of_the_theme(style):
+    with view.theme(style):
+        names = ("text.color", "xtick.labelcolor", "axes.edgecolor", "figure.facecolor")
+        inks = {name: coded(matplotlib.rcParams[name]) for name in names}
+    there = colours(view.heads(AttentionMaps(torch.rand(2, 3, 5, 7).softmax(-1))), style)
+    assert [name for name, ink in inks.items() if ink not in there] == []
+
+
+@styles
+def test_lines_have_the_colours_of_okabe_and_ito(style):
+    series = {str(number): ([0, 1], [number, number]) for number in range(8)}
+    there = colours(view.lines(series, x="x", y="y", title="t"), style)
+    assert {f"#{colour}" for colour in OKABE_ITO if coded(f"#{colour}") not in there} == set()
+
+
+@styles
+def test_a_png_is_what_was_drawn(style):
+    picture, stream = view.head(AttentionMaps(torch.rand(2, 3, 5, 7).softmax(-1)), 1, 2), io.BytesIO()
+    with view.theme(style):
+        picture.figure(style).savefig(stream, bbox_inches="tight", pad_inches=0.08)
+    drawn, kept = (numpy.asarray(Image.open(file).convert("RGB")) for file in (stream, io.BytesIO(picture._png(style))))
+    numpy.testing.assert_array_equal(kept, drawn)
