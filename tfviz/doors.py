@@ -53,7 +53,7 @@ def door(function: F) -> F:
     2
     >>> wide([1.0, 2.0], times="3")
     Traceback (most recent call last):
-    TypeError: wide: times is '3'; give a whole number
+    TypeError: doors.wide: times is '3'; give a whole number
     """
     signature, name = inspect.signature(function), _name(function)
 

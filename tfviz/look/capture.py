@@ -5,8 +5,9 @@ A model knows nothing of this. While the `with` lasts, hooks tell which module i
 weights are recomputed beside it, only for the sites asked for. Afterwards nothing is left behind.
 """
 
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from difflib import get_close_matches
 
 import torch
@@ -74,8 +75,12 @@ def capture(
         dtype: how patterns are kept: float32, float16, or uint8 (255 times the square root; `unpack` reverses it).
         edit: site or glob -> function; what it returns flows on in place of the tensor it is given.
 
+    What the model gives, its gradients and its copies are what they are without; threads and tasks may each have a
+    capture of their own. What could not be seen (nested tensors) is told by a warning.
+
     Raises:
         LookupError: at the end, if a glob matched nothing; lists the sites there are.
+        ValueError: the model is TorchScript; an edit returns another shape, or lies under gradient checkpointing.
 
     >>> layer = nn.MultiheadAttention(6, 2, batch_first=True)
     >>> x = torch.randn(3, 5, 6)
@@ -86,20 +91,46 @@ def capture(
     """
     if dtype not in (torch.float32, torch.float16, torch.uint8):
         raise ValueError(f"dtype is {dtype}; patterns can be kept as torch.float32, torch.float16 or torch.uint8")
-    watch = Watch([sites] if isinstance(sites, str) else list(sites), dtype, dict(edit or {}))
-    with ExitStack() as stack:
-        stack.enter_context(watch.hooks(getattr(model, "_orig_mod", model)))
-        stack.enter_context(watch)
+    plain = getattr(model, "_orig_mod", model)
+    if isinstance(plain, torch.jit.ScriptModule):
+        raise ValueError(
+            f"{type(model).__name__} is scripted or traced (TorchScript): it runs outside Python, where nothing can be "
+            "seen; capture the model that it was made of"
+        )
+    watch = Watch(plain, [sites] if isinstance(sites, str) else list(sites), dtype, dict(edit or {}))
+    with watch.hooks():
         yield Seen(watch, type(model).__name__)
     for glob in [*watch.globs, *watch.edit]:
         if not any(matches(site, glob) for site in watch.fired):
-            raise LookupError(_missing(glob, list(watch.fired)))
+            raise LookupError(_nothing(glob, watch))
+    hidden = [f"{site} ({why})" for site, why in watch.unseen.items()]
+    if hidden:
+        warnings.warn(f"not all could be seen: {', '.join(hidden)}", stacklevel=3)
+
+
+def _nothing(glob: str, watch: Watch) -> str:
+    """Why a glob met nothing, as far as it is known."""
+    if not watch.called:
+        return (
+            f"nothing to match {glob!r}: the model was not called inside the with; call model(...) there "
+            "(model.forward(...), called directly, tells nobody)"
+        )
+    seen = list(watch.fired)
+    if any(site.rpartition(".")[2] == "pattern" for site in seen) or not matches("any.pattern", glob):
+        return _missing(glob, seen) if seen else f"no site matches {glob!r}; this model has none: it has no parts"
+    scripted = [path for path, part in watch.model.named_modules() if isinstance(part, torch.jit.ScriptModule)]
+    hidden = [f"{site or 'the model'} ({why})" for site, why in watch.unseen.items()]
+    hidden += [f"{path} (TorchScript)" for path in scripted[:LISTED]]
+    hidden += ["an exported graph"] if isinstance(watch.model, torch.fx.GraphModule) else []
+    told = f"; hidden from view: {', '.join(hidden)}" if hidden else ""
+    return (
+        f"no site matches {glob!r}: the model was called, but none of its modules called a softmax over keys or an "
+        f"attention that PyTorch shows{told}; its other sites are {', '.join(seen[:LISTED]) or 'none'}"
+    )
 
 
 def _missing(glob: str, sites: list[str]) -> str:
     """A message that says which sites there are, those of the kind that was probably meant first."""
-    if not sites:
-        return f"nothing to match {glob!r}: the model was not called inside the with"
     kinds = {site.rpartition(".")[2] for site in sites}
     near = get_close_matches(glob.rpartition(".")[2], kinds, n=1) or (["pattern"] if "pattern" in kinds else kinds)
     listed = [site for site in sites if site.rpartition(".")[2] in near]

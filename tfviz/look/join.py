@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from tfviz.look.recompute import unpack
 from tfviz.shapes import Bool, Float, UInt8
 
 Firing = tuple[Tensor, Tensor | None]  # a pattern, batch head query key, and where its queries might look
@@ -84,4 +85,7 @@ def _widened(tensor: Tensor, keys: int) -> Tensor:
 
 
 def _stacked(parts: Sequence[Tensor]) -> Tensor:
-    return parts[0] if len(parts) == 1 else torch.cat(tuple(parts), dim=1)  # one is not copied
+    if len(parts) == 1:  # which is not copied
+        return parts[0]
+    alike = len({part.dtype for part in parts}) == 1  # what no byte can say is kept in float32
+    return torch.cat([part if alike else unpack(part) for part in parts], dim=1)

@@ -4,12 +4,15 @@ A fused kernel never holds the whole map. Its weights are made here from the sam
 few rows at a time and only over keys that those rows may see, and go straight into the form they are kept in.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
+from torch._C import _functorch as functorch
 
+from tfviz.look.running import silent
 from tfviz.shapes import Bool, Float, UInt8
 
 CHUNK = 2 * 2**20  # bytes of float32 scores at a time: small enough to stay in the processor's cache
@@ -24,6 +27,7 @@ class Call:
         mask: boolean (True: may look) or float (added to the scores), broadcastable to the map.
         causal: aligned to the upper left, as PyTorch's `is_causal` is.
         change: from a score and its batch, head, query and key, each a number, to another score, or -inf.
+        lead: the axes before position and dim, as they were given.
     """
 
     query: Tensor
@@ -33,19 +37,23 @@ class Call:
     scale: float
     causal: bool
     change: Callable[..., Tensor] | None = None
+    lead: tuple[int, ...] = ()
 
     @classmethod
     def of(
         cls, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float | None, causal: bool
     ) -> "Call":
-        """From the arguments of `scaled_dot_product_attention`: axes may be missing, a key's head may serve several."""
+        """From the arguments of `scaled_dot_product_attention`: axes may be missing, or shared; so may a key's head."""
+        if key.dim() > 2 and query.dim() > 2 and key.shape[-3] not in (1, query.shape[-3]):
+            key, value = (part.repeat_interleave(query.shape[-3] // part.shape[-3], dim=-3) for part in (key, value))
+        lead = torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
+        query, key, value = (part.expand(*lead, *part.shape[-2:]) for part in (query, key, value))
         if mask is not None:  # PyTorch lines its axes up with the scores' from the right
-            mask = four(mask[(None,) * (query.dim() - mask.dim())])
-        query, key, value = four(query), four(key), four(value)
-        if key.shape[1] != query.shape[1]:
-            key, value = (part.repeat_interleave(query.shape[1] // part.shape[1], dim=1) for part in (key, value))
-        width = query.shape[-1] ** -0.5
-        return cls(query, key, value, mask, width if scale is None else scale, causal)
+            mask = mask._materialize(query.device) if hasattr(mask, "_materialize") else mask
+            mask = mask[(None,) * (query.dim() - mask.dim())]
+            mask = four(mask.expand(*lead, *mask.shape[-2:]) if query.dim() > 4 else mask)
+        scale = query.shape[-1] ** -0.5 if scale is None else scale
+        return cls(four(query), four(key), four(value), mask, scale, causal, lead=tuple(lead))
 
     @classmethod
     def flex(
@@ -70,11 +78,16 @@ class Call:
         batch, heads, queries, _ = self.query.shape
         return batch, heads, queries, self.key.shape[2]
 
+    @property
+    def is_wrapped(self) -> bool:
+        """Whether `torch.vmap` or another transform is at work, where nothing may depend on values."""
+        return any(_is_wrapped(part) for part in (self.query, self.key, self.mask) if part is not None)
+
     def allowed(self) -> Bool[Tensor, "#batch #head query key"] | None:
         """True where a query may look; None where all may look everywhere."""
         *_, queries, keys = self.shape
-        if self.change is not None:
-            allowed = _narrow(is_open(self.scores()))
+        if self.change is not None or self.is_wrapped:
+            allowed = _narrow(four(bare(is_open(self.scores()))))
             return None if allowed.all() else allowed
         if self.causal:
             return torch.ones(1, 1, queries, keys, dtype=torch.bool, device=self.query.device).tril()
@@ -82,6 +95,16 @@ class Call:
             return None
         allowed = self.mask if self.mask.dtype == torch.bool else is_open(self.mask)
         return allowed.expand(*allowed.shape[:2], queries, keys)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether no NaN can come of it."""
+        parts = [
+            self.query,
+            self.key,
+            *([self.mask] if self.mask is not None and self.mask.is_floating_point() else []),
+        ]
+        return not any(bool(part.isnan().any() | (part == torch.inf).any()) for part in parts)
 
     def scores(self, rows: slice = slice(None), keys: slice = slice(None)) -> Float[Tensor, "batch head row key"]:
         """Scaled dot products of some rows with some keys, -inf (or less, by a float mask) where forbidden."""
@@ -100,22 +123,38 @@ class Call:
             return scores.masked_fill(~mask, -torch.inf)
         return scores + mask
 
-    def mix(self, weights: Float[Tensor, "batch head query key"]) -> Float[Tensor, "batch head query dim"]:
+    def mix(self, weights: Float[Tensor, "batch head query key"]) -> Float[Tensor, "*lead query dim"]:
         """The output: values averaged with these weights."""
-        return (weights @ self.value.float()).to(self.query.dtype)
+        mixed = (weights @ self.value.float()).to(self.query.dtype)
+        return mixed.reshape(*self.lead, *mixed.shape[-2:])
 
 
 def weights(scores: Float[Tensor, "*lead key"]) -> Float[Tensor, "*lead key"]:
     """Softmax over keys; zeros in a row where every key is at -inf."""
+    return living(scores.softmax(-1), scores) if scores.shape[-1] else scores
+
+
+def living(soft: Float[Tensor, "*lead key"], scores: Float[Tensor, "*lead key"]) -> Float[Tensor, "*lead key"]:
+    """A softmax, with zeros for NaN in a row where every score is at -inf."""
     dead = scores.amax(-1, keepdim=True) == -torch.inf
-    soft = scores.softmax(-1)
-    return soft.masked_fill(dead, 0.0) if dead.any() else soft
+    return soft.masked_fill(dead, 0.0) if _is_wrapped(dead) or dead.any() else soft
 
 
 @torch.no_grad()
 def pattern(call: Call, dtype: torch.dtype) -> Tensor:
-    """The attention weights, batch head query key, as `dtype`: float32, float16, or uint8 (see `pack`)."""
+    """The attention weights, batch head query key, as `dtype`: float32, float16, or uint8 (see `pack`).
+
+    What no byte can say, NaN, is kept in float32.
+    """
+    if call.is_wrapped:
+        soft = bare(weights(call.scores()))
+        return (
+            pack(soft)
+            if dtype == torch.uint8 and packable(soft)
+            else soft.to(torch.float16 if dtype == torch.float16 else torch.float32)
+        )
     batch, heads, queries, keys = call.shape
+    dtype = dtype if dtype != torch.uint8 or call.is_finite else torch.float32
     call = replace(call, query=call.query.float(), key=call.key.float().contiguous())  # once, not for each chunk
     kept = torch.zeros(call.shape, dtype=dtype, device=call.query.device)
     allowed = None if call.causal or call.change else call.allowed()
@@ -125,17 +164,34 @@ def pattern(call: Call, dtype: torch.dtype) -> Tensor:
         seen = slice(0, min(rows.stop, keys)) if call.causal else _span(allowed, rows, keys)
         if seen.stop > seen.start:
             soft = weights(call.scores(rows, seen))
-            kept[:, :, rows, seen] = pack(soft) if dtype == torch.uint8 else soft
+            kept[:, :, rows, seen] = _codes(soft) if dtype == torch.uint8 else soft
     return kept
 
 
 def pack(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
     """Weights as bytes: 255 times their square root, which keeps small ones apart; errs by at most 0.004.
 
+    Raises:
+        ValueError: some are no weights.
+
     >>> pack(torch.tensor([0.0, 1 / 512, 0.5, 1.0])).tolist()
     [0, 11, 180, 255]
     """
-    return weights.sqrt().mul_(255).add_(0.5).to(torch.uint8)
+    if not packable(weights):
+        raise ValueError("weights hold numbers below 0, above 1, or NaN, which bytes cannot; keep them as float32")
+    return _codes(weights.float())
+
+
+def packable(weights: Tensor) -> bool:
+    """Whether all are from 0 to 1, but for rounding."""
+    if not weights.numel():
+        return True
+    low, high = weights.aminmax()
+    return bool((low >= -1e-6) & (high <= 1 + 1e-3))
+
+
+def _codes(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
+    return weights.clamp(0, 1).sqrt_().mul_(255).add_(0.5).to(torch.uint8)
 
 
 def unpack(stored: Tensor) -> Float[Tensor, "*any"]:
@@ -182,3 +238,27 @@ def four(tensor: Tensor) -> Tensor:
     if tensor.dim() > 4:
         return tensor.flatten(0, -4)
     return tensor.unsqueeze(1) if tensor.dim() == 3 else tensor[(None,) * (4 - tensor.dim())]
+
+
+@contextmanager
+def aside() -> Iterator[None]:
+    """What is done in here is done for showing: no capture sees it, and autocast does not round it."""
+    with ExitStack() as stack:
+        stack.enter_context(silent())
+        for device in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(device):
+                stack.enter_context(torch.autocast(device, enabled=False))
+        yield
+
+
+def bare(tensor: Tensor) -> Tensor:
+    """Without the wrappers of `torch.vmap` and `torch.func`; what is mapped over becomes the first axis."""
+    while _is_wrapped(tensor):
+        axis = functorch.maybe_get_bdim(tensor) if functorch.is_batchedtensor(tensor) else None
+        tensor = functorch.get_unwrapped(tensor)
+        tensor = tensor if axis is None else tensor.movedim(axis, 0)
+    return tensor
+
+
+def _is_wrapped(tensor: Tensor) -> bool:
+    return functorch.is_functorch_wrapped_tensor(tensor)

@@ -1,9 +1,6 @@
-"""The eyes of `capture`: hooks that know which module is running, a mode that sees what it calls."""
+"""The eyes of `capture`: a mode that sees what a running module calls, and knows attention when it sees it."""
 
-import sys
-import warnings
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from types import FunctionType
@@ -12,14 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from torch.overrides import TorchFunctionMode
 
-from tfviz.look.recompute import Call, four, is_open, pack, pattern, weights
+from tfviz.look.recompute import Call, aside, bare, four, is_open, living, pack, packable, pattern, weights
+from tfviz.look.running import ACTIVE, Running, checkpointed, is_silent, recomputed
 
 Edit = Callable[[Tensor], Tensor]
 Allowed = Callable[[], Tensor | None]
 
-FLEX_MODULE = "torch.nn.attention.flex_attention"
 FLEX = torch.ops.higher_order.flex_attention  # what `flex_attention` calls, and the first call of it a mode sees
 SOFTMAX = (functional.softmax, torch.softmax, Tensor.softmax)
 
@@ -38,7 +34,7 @@ def matches(site: str, glob: str) -> bool:
     return fnmatchcase(site, glob) or fnmatchcase(f".{site}", glob)
 
 
-class Watch(TorchFunctionMode):
+class Watch(Running):
     """Notes every site that fires, edits what is to be edited, keeps what was asked for.
 
     Attributes:
@@ -46,51 +42,40 @@ class Watch(TorchFunctionMode):
         kept: site -> its firings, each a tensor and, for a pattern, where queries might look.
     """
 
-    def __init__(self, globs: list[str], dtype: torch.dtype, edit: dict[str, Edit]):
-        super().__init__()
+    def __init__(self, model: nn.Module, globs: list[str], dtype: torch.dtype, edit: dict[str, Edit]):
+        super().__init__(model)
         self.globs, self.dtype, self.edit = globs, dtype, edit
         self.fired: dict[str, None] = {}
         self.kept: dict[str, list[tuple[Tensor, Tensor | None]]] = {}
-        self._running: list[str] = []  # paths of the modules whose forward is under way; none: it is not the model's
-        self._eager = False  # whether compiled parts are made to run eagerly
-        self._heads: int | None = None  # of the `multi_head_attention_forward` under way
+        self.outer = [one for one in ACTIVE.get() if isinstance(one, Watch)]
 
-    @contextmanager
-    def hooks(self, model: nn.Module) -> Iterator[None]:
-        """See modules start and end while the context lasts."""
-        with ExitStack() as stack:
-            stack.enter_context(warnings.catch_warnings())  # it is run eagerly here, and on purpose
-            warnings.filterwarnings("ignore", "flex_attention called without torch.compile")
-            self._uncompile(stack)
-            for path, module in model.named_modules():
-                starts = module.register_forward_pre_hook(lambda *_, path=path: self._enter(path, stack))
-                ends = module.register_forward_hook(lambda _m, _a, out, path=path: self._leave(path, out))
-                stack.callback(starts.remove)
-                stack.callback(ends.remove)
-            yield
-
-    def _uncompile(self, stack: ExitStack) -> None:
-        """Run compiled parts eagerly, since a kernel shows nothing: once there may be any, for dynamo loads slowly."""
-        if not self._eager and ("torch._dynamo" in sys.modules or FLEX_MODULE in sys.modules):
-            self._eager = True
-            stack.enter_context(torch.compiler.set_stance("force_eager"))
-
-    def _enter(self, path: str, stack: ExitStack) -> None:
-        self._uncompile(stack)
-        self._running.append(path)
-
-    def _leave(self, path: str, output: Any) -> Any:
-        while self._running and self._running.pop() != path:
-            pass  # a module inside this one ended by an exception that somebody caught
+    def passed(self, path: str, module: nn.Module, output: Any) -> Any:
+        """A module's output goes by, or the first of several, which come back as they came if one was edited."""
+        if not path:
+            return None
         if isinstance(output, Tensor):
-            return self._pass(path, output) if path else None
-        if path and isinstance(output, tuple) and output and isinstance(output[0], Tensor):
-            return (self._pass(path, output[0]), *output[1:])
-        return None
+            shown = self._pass(path, output)
+            return None if shown is output else shown
+        if not (isinstance(output, tuple) and output and isinstance(output[0], Tensor)):
+            return None
+        shown = self._pass(path, output[0])
+        if shown is output[0]:
+            return None
+        parts = (shown, *output[1:])
+        return (
+            type(output)(*parts)
+            if hasattr(output, "_fields")
+            else parts
+            if type(output) is tuple
+            else type(output)(parts)
+        )
+
+    def edits_below(self, path: str) -> bool:
+        return any(self._edits(site) for site in self.fired if site.startswith(path))
 
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
-        if not self._running:
+        if not self.state.running or is_silent():
             return func(*args, **kwargs)
         if func is functional.scaled_dot_product_attention:
             return self._fused(*args, **kwargs)
@@ -114,9 +99,12 @@ class Watch(TorchFunctionMode):
         enable_gqa: bool = False,
     ) -> Tensor:
         query, key, value = self._ingredients(query, key, value)
-        edited = self._weigh(Call.of(query, key, value, attn_mask, scale, is_causal), dropout_p)
-        if edited is not None:
-            return edited.reshape(*query.shape[:-1], value.shape[-1])
+        if query.is_nested or key.is_nested:
+            self.unseen[self._site("pattern")] = "nested tensors"
+        else:
+            edited = self._weigh(lambda: Call.of(query, key, value, attn_mask, scale, is_causal), dropout_p)
+            if edited is not None:
+                return edited
         return functional.scaled_dot_product_attention(
             query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
         )
@@ -134,7 +122,7 @@ class Watch(TorchFunctionMode):
     ) -> tuple[Tensor, ...]:
         """The output of FlexAttention, and with it what it tells of each row, which edits of weights leave alone."""
         query, key, value = self._ingredients(query, key, value)
-        edited = self._weigh(Call.flex(query, key, value, score_mod, block_mask[-1], scale))
+        edited = self._weigh(lambda: Call.flex(query, key, value, score_mod, block_mask[-1], scale))
         output, *rows = FLEX(query, key, value, score_mod, block_mask, scale, *args, **kwargs)
         return (output if edited is None else edited, *rows)
 
@@ -142,44 +130,69 @@ class Watch(TorchFunctionMode):
         """Query, key and value go by."""
         return (self._pass(self._site(name), tensor) for name, tensor in zip(("query", "key", "value"), tensors))
 
-    def _weigh(self, call: Call, dropout: float = 0.0) -> Tensor | None:
+    def _weigh(self, make: Callable[[], Call], dropout: float = 0.0) -> Tensor | None:
         """Scores and weights go by: returns the output that they make if they are edited."""
         scores, maps = self._site("scores"), self._site("pattern")
-        if self._means(self.edit, scores) or self._means(self.edit, maps):
-            soft = self._pass(maps, weights(self._pass(scores, call.scores())), call.allowed)
-            return call.mix(functional.dropout(soft, dropout))
-        self._note(scores, call.scores)
-        self._note(maps, lambda: pattern(call, self.dtype), call.allowed)
+        if self._edits(scores) or self._edits(maps):
+            with aside():
+                call = make()
+                edited = self._pass(scores, call.scores())
+                soft = self._weighed(edited, weights(edited), call.allowed)
+                return call.mix(functional.dropout(soft, dropout))
+        self._note(scores, lambda: make().scores())
+        self._note(maps, lambda: pattern(make(), self.dtype), lambda: make().allowed())
         return None
 
-    def _explicit(self, softmax: Callable, scores: Tensor, dim: int | None = None, *args: Any, **kwargs: Any) -> Tensor:
+    def _weighed(self, scores: Tensor, soft: Tensor, allowed: Allowed) -> Tensor:
+        """Weights of an attention that is edited; captures around this one see no call of it, and are told."""
+        soft = self._pass(self._site("pattern"), soft, allowed)
+        for outer in (one for one in reversed(self.outer) if one.state.running):
+            outer._note(outer._site("scores"), lambda: scores.clone())
+            soft = outer._pass(outer._site("pattern"), soft, allowed)
+        return soft
+
+    def _explicit(self, softmax: Callable, input: Tensor, dim: int | None = None, *args: Any, **kwargs: Any) -> Tensor:
         """A softmax over the last of three axes or more is attention that a model writes out."""
-        if scores.dim() < 3 or dim not in (-1, scores.dim() - 1):
-            return softmax(scores, dim, *args, **kwargs)
-        with_heads = self._with_heads(scores)
-        edited = self._pass(self._site("scores"), with_heads)
-        soft = softmax(edited.view(scores.shape), dim, *args, **kwargs).view(with_heads.shape)
-        dead = edited.amax(-1, keepdim=True) == -torch.inf
-        shown = soft.masked_fill(dead, 0.0) if dead.any() else soft
-        passed = self._pass(self._site("pattern"), shown, lambda: _one_head(is_open(edited)))
-        return (soft if passed is shown else passed).reshape(scores.shape)
+        many = not input.is_nested and input.dim() >= 3 and dim in (-1, input.dim() - 1)
+        if not many or not input.shape[-1] or input.layout is not torch.strided:
+            return softmax(input, dim, *args, **kwargs)
+        scores, maps = self._site("scores"), self._site("pattern")
+
+        def allowed() -> Tensor | None:
+            return _one_head(is_open(bare(self._with_heads(input))))
+
+        if not (self._edits(scores) or self._edits(maps)):
+            soft = softmax(input, dim, *args, **kwargs)  # nothing else, so that what is kept for gradients is the same
+            self._note(scores, lambda: self._copy(scores, self._with_heads(input)))
+            self._note(maps, lambda: self._copy(maps, self._with_heads(living(soft, input))), allowed)
+            return soft
+        with aside():
+            edited = self._pass(scores, self._with_heads(input))
+            soft = softmax(edited.reshape(input.shape), dim, *args, **kwargs)
+            shown = self._with_heads(living(soft, edited.reshape(input.shape)))
+            passed = self._weighed(edited, shown, allowed)
+            return soft if passed is shown else passed.reshape(input.shape)
 
     def _multi_head(self, *args: Any, **kwargs: Any) -> Any:
-        self._heads = args[4] if len(args) > 4 else kwargs["num_heads"]
+        mine = [one for one in (self, *self.outer) if one.state.running]
+        for one in mine:
+            one.state.heads = args[4] if len(args) > 4 else kwargs["num_heads"]
         try:
             with self:
                 return _MULTI_HEAD(*args, **kwargs)
         finally:
-            self._heads = None
+            for one in mine:
+                one.state.heads = None
 
     def _with_heads(self, tensor: Tensor) -> Tensor:
-        return tensor.unflatten(0, (-1, self._heads)) if self._heads and tensor.dim() == 3 else four(tensor)
+        heads = self.state.heads
+        return tensor.unflatten(0, (-1, heads)) if heads and tensor.dim() == 3 else four(tensor)
 
     def _site(self, name: str) -> str:
-        return f"{self._running[-1]}.{name}".removeprefix(".")
+        return f"{self.state.running[-1]}.{name}".removeprefix(".")
 
-    def _means(self, globs: Any, site: str) -> bool:
-        return any(matches(site, glob) for glob in globs)
+    def _edits(self, site: str) -> bool:
+        return any(matches(site, glob) for glob in self.edit)
 
     def _pass(self, site: str, tensor: Tensor, allowed: Allowed = lambda: None) -> Tensor:
         """A tensor goes by: returns what flows on."""
@@ -190,21 +203,36 @@ class Watch(TorchFunctionMode):
         return tensor
 
     def _note(self, site: str, make: Callable[[], Tensor], allowed: Allowed = lambda: None) -> None:
+        """Keep what was asked for: made aside, of no gradient, and not again when a part is computed again."""
+        if recomputed():
+            return
         self.fired[site] = None
-        if self._means(self.globs, site):
-            self.kept.setdefault(site, []).append((make().detach(), allowed()))
+        if any(matches(site, glob) for glob in self.globs):
+            with aside(), torch.no_grad():
+                made, mask = bare(make()), allowed()
+                shown = four(made) if site.endswith("pattern") else made
+                self.kept.setdefault(site, []).append((shown.detach(), mask))
 
     def _copy(self, site: str, tensor: Tensor) -> Tensor:
         """A copy that later steps of the model cannot change, in the form it is to be kept in."""
+        tensor = bare(tensor)
         if not tensor.is_floating_point():
             return tensor.clone()
         if self.dtype == torch.uint8:
-            return pack(tensor.float()) if site.endswith("pattern") else tensor.float().clone()
+            return (
+                pack(tensor) if site.endswith("pattern") and packable(tensor) else tensor.to(torch.float32, copy=True)
+            )
         return tensor.to(self.dtype, copy=True)
 
 
 def _edited(site: str, tensor: Tensor, function: Edit) -> Tensor:
-    edited = function(tensor)
+    if checkpointed():
+        raise ValueError(
+            f"{site} lies in a part that the backward pass computes again (gradient checkpointing), where its edit "
+            "would come twice or not at all, and gradients would be wrong: turn checkpointing off while you edit"
+        )
+    with aside():
+        edited = function(tensor)
     if not isinstance(edited, Tensor) or edited.shape != tensor.shape:
         what = f"shape {list(edited.shape)}" if isinstance(edited, Tensor) else type(edited).__name__
         raise ValueError(f"the edit of {site} returned {what}; it must return a tensor of shape {list(tensor.shape)}")

@@ -1,0 +1,543 @@
+"""Capture where models do unusual things: what they give stays what it was, and what is shown is true."""
+
+import asyncio
+import copy
+import threading
+import warnings
+from collections import namedtuple
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+from torch.nn.attention.bias import causal_lower_right, causal_upper_left
+from torch.nn.utils.rnn import PackedSequence, pack_sequence
+from torch.overrides import _get_current_function_mode_stack
+from torch.utils.checkpoint import checkpoint
+
+from tfviz.layers.positions import Positions
+from tfviz.look import AttentionMaps, ablate, capture, pack, unpack
+from tfviz.models import GPT
+
+IDS = torch.tensor([[1, 2, 3, 1, 2], [4, 4, 0, 10, 9]])
+PATTERNS = ["blocks.0.attention.pattern", "blocks.1.attention.pattern"]
+
+
+def gpt(**parts):
+    torch.manual_seed(1)
+    model = GPT(11, **{"context": 7, "layers": 2, "heads": 3, "dim": 6, **parts}).eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.6)
+    return model
+
+
+def random(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+class Calls(nn.Module):
+    """A module that makes the one call it is given."""
+
+    def __init__(self, function, **parts):
+        super().__init__()
+        self.function = function
+        for name, part in parts.items():
+            setattr(self, name, part)
+
+    def forward(self, *args):
+        return self.function(*args)
+
+
+class Written(nn.Module):
+    """Attention written out by hand, with a feed-forward behind it."""
+
+    def __init__(self, dim=6, heads=3):
+        super().__init__()
+        self.qkv, self.ff, self.heads = nn.Linear(dim, 3 * dim), nn.Linear(dim, dim), heads
+
+    def forward(self, x):
+        q, k, v = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        soft = torch.softmax(q @ k.mT / q.shape[-1] ** 0.5, dim=-1)
+        return x + self.ff((soft @ v).transpose(1, 2).flatten(2))
+
+
+def left_behind(model):
+    return [m for m in model.modules() if m._forward_hooks or m._forward_pre_hooks] + _get_current_function_mode_stack()
+
+
+# --- what modules return
+
+Pair = namedtuple("Pair", "states extra")
+
+
+@pytest.mark.parametrize(
+    ("make", "kind"),
+    [
+        (lambda x: Pair(x * 2, "more"), Pair),
+        (lambda x: torch.max(x, dim=-1), torch.return_types.max),
+        (lambda x: pack_sequence([x[0], x[1][:3]]), PackedSequence),
+        (lambda x: (x * 2, None), tuple),
+        (lambda x: [x * 2], list),
+        (lambda x: {"states": x}, dict),
+    ],
+)
+def test_modules_return_what_they_returned(make, kind):
+    model, x = Calls(lambda x: model.inner(x), inner=Calls(make)), random(2, 5, 3)
+    plain = model(x)
+    with capture(model, ["inner*"] if kind not in (list, dict) else []) as seen:
+        watched = model(x)
+    assert type(watched) is type(plain) is kind
+    if kind in (list, dict):
+        return
+    assert torch.equal(watched[0], plain[0])
+    assert torch.equal(seen["inner"], plain[0])
+    with capture(model, [], edit={"inner": lambda tensor: tensor + 1}):
+        edited = model(x)
+    assert type(edited) is kind
+    assert torch.equal(edited[0], plain[0] + 1)
+    if kind is Pair:
+        assert edited.extra == "more"
+
+
+# --- gradients, checkpointing
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+@pytest.mark.parametrize("backward_inside", [True, False])
+@pytest.mark.parametrize("kind", ["written", "fused"])
+def test_checkpointing_stays_as_it_was(reentrant, backward_inside, kind):
+    torch.manual_seed(0)
+    inner = Written() if kind == "written" else nn.MultiheadAttention(6, 3, batch_first=True)
+    run = inner if kind == "written" else lambda x: inner(x, x, x, need_weights=False)[0]
+    model = Calls(lambda x: checkpoint(run, x, use_reentrant=reentrant), inner=inner)
+    x, plain = random(2, 5, 6).requires_grad_(), random(2, 5, 6).requires_grad_()
+    model(plain).square().sum().backward()
+    expected = [p.grad.clone() for p in model.parameters()]
+    model.zero_grad()
+    with capture(model) as seen:
+        out = model(x).square().sum()
+        if backward_inside:
+            out.backward()
+    if not backward_inside:
+        out.backward()
+    assert torch.equal(x.grad, plain.grad)
+    assert all(torch.equal(p.grad, e) for p, e in zip(model.parameters(), expected))
+    assert len(seen.over_time("inner.pattern")) == 1
+    lies = pytest.raises(ValueError, match=r"inner.pattern lies in .* \(gradient checkpointing\)")
+    with lies, capture(model, edit={"*.pattern": torch.zeros_like}):
+        model(x)
+    assert not left_behind(model)
+
+
+def test_gradients_are_the_same_to_the_bit():
+    model, x = Written(), random(2, 5, 6)
+    model(x).square().sum().backward()
+    expected = [p.grad.clone() for p in model.parameters()]
+    model.zero_grad()
+    with capture(model, "*") as seen:
+        model(x).square().sum().backward()
+    assert all(torch.equal(p.grad, e) for p, e in zip(model.parameters(), expected))
+    assert not any(tensor.requires_grad for tensor in seen.values())
+
+
+# --- PyTorch's fast paths
+
+
+@pytest.mark.filterwarnings("ignore:.*nested.*:UserWarning")
+def test_an_encoder_on_its_fast_path_gives_what_it_gives():
+    torch.manual_seed(0)
+    model = nn.TransformerEncoder(nn.TransformerEncoderLayer(6, 2, 5, batch_first=True, dropout=0.0), 3).eval()
+    x, padding = random(2, 5, 6), torch.arange(5) >= torch.tensor([[5], [3]])
+    with torch.no_grad():
+        plain = model(x, src_key_padding_mask=padding)
+        assert not plain[padding].any()
+        for given in ((x, None, padding), (x,)):
+            with capture(model) as seen:
+                watched = model(*given) if len(given) > 1 else model(x, src_key_padding_mask=padding)
+            assert torch.equal(watched, plain)
+            assert len(seen) == 3
+        with capture(model, edit={"layers.0.self_attn.pattern": torch.zeros_like}):
+            edited = model(x, src_key_padding_mask=padding)
+    assert not edited[padding].any()
+    assert (edited - plain)[~padding].abs().max() > 1e-3
+
+
+@pytest.mark.filterwarnings("ignore:.*nested.*:UserWarning")
+@pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
+def test_nested_tensors_flow_and_are_told(layout):
+    torch.manual_seed(0)
+    x = torch.nested.nested_tensor([random(5, 6), random(3, 6)], layout=layout)
+    strided = torch.nested.nested_tensor([random(2, 5, 3), random(2, 3, 3)])
+    parts = strided if layout is torch.strided else x.unflatten(-1, (2, 3)).transpose(1, 2)
+    encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(6, 2, 5, batch_first=True), 2).eval()
+    heads = Calls(lambda _: functional.scaled_dot_product_attention(parts, parts, parts))
+    for model in (encoder, heads) if layout is torch.strided else (heads,):
+        with torch.no_grad():
+            plain = model(x)
+            with pytest.raises(LookupError, match="nested tensors"), capture(model):
+                watched = model(x)
+            with pytest.warns(UserWarning, match=r"not all could be seen: .*nested tensors"), capture(model, []):
+                model(x)
+        assert all(torch.equal(a, b) for a, b in zip(watched.unbind(), plain.unbind(), strict=True))
+        assert not left_behind(model)
+
+
+# --- transforms
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")  # PyTorch's, without us too
+@pytest.mark.parametrize("kind", ["written", "fused", "masked"])
+def test_vmap(kind):
+    closed = torch.ones(5, 5).tril().bool().index_fill(0, torch.tensor([2]), False)
+    fused = lambda x: functional.scaled_dot_product_attention(*[x.unsqueeze(1)] * 3)[:, 0]  # noqa: E731
+    masked = lambda x: functional.scaled_dot_product_attention(*[x.unsqueeze(1)] * 3, attn_mask=closed)[:, 0]  # noqa: E731
+    model = {"written": Written(), "fused": Calls(fused), "masked": Calls(masked)}[kind]
+    many = random(4, 2, 5, 6)
+    plain = torch.vmap(model)(many)
+    with capture(model) as seen:
+        watched = torch.vmap(model)(many)
+    assert torch.equal(watched, plain)
+    (pattern,) = seen.values()
+    singly = []
+    for x in many:
+        with capture(model) as alone:
+            model(x)
+        singly.append(alone["pattern"])
+    torch.testing.assert_close(pattern, torch.cat(singly))
+    if kind == "masked":
+        assert torch.equal(seen.allowed("pattern").expand(8, 1, 5, 5)[3, 0], closed)
+
+
+def test_functional_gradients():
+    model, x = Written(), random(2, 5, 6)
+    parameters = dict(model.named_parameters())
+
+    def loss(parameters):
+        return torch.func.functional_call(model, parameters, (x,)).square().sum()
+
+    plain = torch.func.grad(loss)(parameters)
+    with capture(model) as seen:
+        watched = torch.func.grad(loss)(parameters)
+    assert all(torch.equal(plain[name], watched[name]) for name in plain)
+    torch.testing.assert_close(seen["pattern"].sum(-1), torch.ones(2, 3, 5))
+
+
+# --- calls of scaled_dot_product_attention
+
+
+def by_hand(query, key, allowed=None, bias=0.0):
+    scores = query @ key.mT / query.shape[-1] ** 0.5 + bias
+    return (scores if allowed is None else scores.masked_fill(~allowed, -torch.inf)).softmax(-1).nan_to_num(0)
+
+
+@pytest.mark.filterwarnings("ignore:Lower right causal bias")
+@pytest.mark.parametrize("corner", [causal_upper_left, causal_lower_right])
+@pytest.mark.parametrize(("queries", "keys"), [(5, 7), (7, 5), (5, 5)])
+def test_causal_bias(corner, queries, keys):
+    query, key, value = random(2, 3, queries, 4), random(2, 3, keys, 4), random(2, 3, keys, 4)
+    model = Calls(lambda: functional.scaled_dot_product_attention(query, key, value, attn_mask=corner(queries, keys)))
+    diagonal = 0 if corner is causal_upper_left else keys - queries
+    allowed = torch.ones(queries, keys, dtype=torch.bool).tril(diagonal)
+    plain = model()
+    with capture(model) as seen:
+        watched = model()
+    torch.testing.assert_close(watched, plain, equal_nan=True)
+    torch.testing.assert_close(seen["pattern"], by_hand(query, key, allowed))
+    assert torch.equal(seen.allowed("pattern").squeeze(), allowed)
+
+
+def test_five_axes_and_a_broadcast_bias():
+    query, key, bias = random(2, 3, 4, 5, 6), random(2, 3, 4, 7, 6), random(3, 1, 5, 7)
+    model = Calls(lambda: functional.scaled_dot_product_attention(query, key, key, attn_mask=bias))
+    expected = by_hand(query, key, bias=bias)
+    with capture(model) as seen:
+        torch.testing.assert_close(model(), expected @ key)
+    torch.testing.assert_close(seen["pattern"], expected.flatten(0, 1))
+    with capture(model, edit={"pattern": lambda pattern: pattern * 2}):
+        torch.testing.assert_close(model(), 2 * expected @ key)
+
+
+@pytest.mark.parametrize("shared", ["query", "key", "heads"])
+def test_what_the_batch_shares(shared):
+    query = random(1 if shared == "query" else 2, 3, 5, 4)
+    key = random(1 if shared == "key" else 2, 1 if shared == "heads" else 3, 7, 4)
+    model = Calls(lambda: functional.scaled_dot_product_attention(query, key, key))
+    expected = by_hand(query, key)
+    with capture(model) as seen:
+        torch.testing.assert_close(model(), expected @ key)
+    torch.testing.assert_close(seen["pattern"], expected)
+    with capture(model, edit={"pattern": lambda pattern: pattern.clone()}):
+        torch.testing.assert_close(model(), expected @ key)
+
+
+@pytest.mark.parametrize("kind", ["fused", "written", "keyword"])
+def test_no_keys(kind):
+    query, key = random(2, 3, 5, 4), random(2, 3, 0, 4)
+    calls = {
+        "fused": lambda: functional.scaled_dot_product_attention(query, key, key),
+        "written": lambda: (query @ key.mT).softmax(-1) @ key,
+        "keyword": lambda: torch.softmax(input=query @ key.mT, dim=-1) @ key,
+    }
+    model = Calls(calls[kind])
+    plain = model()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            with capture(model, ["*"]):
+                watched = model()
+        except LookupError:
+            pass
+    assert torch.equal(watched, plain)
+
+
+def test_a_softmax_called_by_its_keywords():
+    x = random(2, 3, 5, 7)
+    model = Calls(lambda: torch.softmax(input=x, dim=-1))
+    with capture(model) as seen:
+        model()
+    assert torch.equal(seen["pattern"], x.softmax(-1))
+
+
+@pytest.mark.parametrize("site", ["scores", "pattern"])
+def test_an_edit_may_return_an_expanded_tensor(site):
+    layer, x = nn.MultiheadAttention(6, 3, batch_first=True), random(2, 5, 6)
+    with torch.no_grad(), capture(layer, edit={site: lambda tensor: torch.full((), 0.2).expand(tensor.shape)}):
+        edited, _ = layer(x, x, x)
+    even = layer.out_proj(functional.linear(x.mean(1), layer.in_proj_weight[12:], layer.in_proj_bias[12:]))
+    torch.testing.assert_close(edited, even[:, None].expand(2, 5, 6), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("edit", [None, {"pattern": lambda pattern: pattern.clone()}])
+def test_autocast_does_not_round_what_is_shown(edit):
+    query, key = random(2, 3, 5, 4) * 3, random(2, 3, 7, 4) * 3
+    model = Calls(lambda: functional.scaled_dot_product_attention(query, key, key))
+    with torch.autocast("cpu", torch.bfloat16), capture(model, edit=edit) as seen:
+        model()
+        assert torch.is_autocast_enabled("cpu")
+    torch.testing.assert_close(seen["pattern"], by_hand(query, key))
+
+
+# --- copies, threads, tasks, captures in captures
+
+
+def test_a_copy_made_inside_has_nothing_of_it():
+    model = gpt()
+    with capture(model):
+        twin = copy.deepcopy(model)
+        model(IDS)
+    assert not left_behind(twin)
+    assert torch.equal(twin(IDS), model(IDS))
+
+
+def test_threads_with_captures_of_their_own():
+    model, texts = gpt(), torch.randint(11, (20, 1, 5), generator=torch.Generator().manual_seed(1))
+    expected = []
+    for ids in texts:
+        with capture(model) as seen:
+            model(ids)
+        expected.append(seen[PATTERNS[1]])
+    together = threading.Barrier(4)
+
+    def watch(ids):
+        with capture(model) as seen:
+            together.wait()  # four captures are open at a time
+            model(ids)
+            together.wait()
+        return seen
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(watch, texts))
+    for seen, pattern in zip(found, expected, strict=True):
+        assert len(seen.over_time(PATTERNS[1])) == 1
+        assert torch.equal(seen[PATTERNS[1]], pattern)
+    assert not left_behind(model)
+
+
+def test_a_model_called_in_a_worker_thread_is_seen():
+    model = gpt()
+    with capture(model) as plain:
+        model(IDS)
+    with capture(model) as seen, ThreadPoolExecutor(4) as pool:
+        list(pool.map(model, [IDS] * 20))
+        firings = seen.over_time(PATTERNS[1])
+    assert len(firings) == 20
+    assert all(torch.equal(firing, plain[PATTERNS[1]]) for firing in firings)
+
+
+def test_tasks_with_captures_of_their_own():
+    model = gpt()
+
+    async def watch(number, first, second):
+        with capture(model) as seen:
+            for event, other in ((first, second),):
+                model(IDS[number : number + 1])
+                event.set()
+                await other.wait()
+                model(IDS[number : number + 1])
+            await asyncio.sleep(0)
+        return seen
+
+    async def both():
+        one, two = asyncio.Event(), asyncio.Event()
+        return await asyncio.gather(watch(0, one, two), watch(1, two, one))
+
+    for number, seen in enumerate(asyncio.run(both())):
+        with capture(model) as alone:
+            model(IDS[number : number + 1])
+        assert len(seen.over_time(PATTERNS[0])) == 2
+        assert torch.equal(seen[PATTERNS[0]], alone[PATTERNS[0]])
+    assert not left_behind(model)
+
+
+@pytest.mark.parametrize("model", [gpt(), nn.Sequential(Written(), Written())])
+def test_a_capture_in_a_capture(model):
+    inputs = IDS if isinstance(model, GPT) else random(2, 5, 6)
+    with capture(model, "*") as alone:
+        plain = model(inputs)
+    with capture(model, "*") as outer, capture(model, "*") as inner:
+        assert torch.equal(model(inputs), plain)
+    for seen in (outer, inner):
+        assert list(seen) == list(alone)
+        assert all(len(seen.over_time(site)) == len(alone.over_time(site)) for site in alone)
+        assert all(torch.equal(seen[site], alone[site]) for site in alone)
+    first = next(site for site in alone if site.endswith("pattern"))
+    with capture(model) as outer, capture(model, first, edit={first: torch.zeros_like}) as inner:
+        edited = model(inputs)
+    assert not outer[first].any()
+    assert not inner[first].any()
+    assert (edited - plain).abs().max() > 1e-3
+
+
+def test_ablation_inside_a_capture():
+    model = gpt()
+    alone = ablate(model, lambda: model(IDS).square().mean().item())
+    with capture(model) as seen:
+        inside = ablate(model, lambda: model(IDS).square().mean().item())
+    assert all(torch.equal(alone[site], inside[site]) for site in alone)
+    assert len(seen.over_time(PATTERNS[0])) == 7  # whole, and without each of six heads
+
+
+def test_after_a_caught_exception_others_softmax_is_not_the_models():
+    model = gpt()
+    with capture(model, "*") as seen:
+        with pytest.raises(ValueError, match="positions asked for"):
+            model(IDS.repeat(1, 3))
+        random(2, 3, 5, 5).softmax(-1)
+        model(IDS)
+    assert [site for site in seen if site.endswith("pattern")] == PATTERNS
+    assert len(seen.over_time(PATTERNS[0])) == 1
+    assert not left_behind(model)
+
+
+class Interrupts(Positions):
+    def turn(self, *_):
+        raise KeyboardInterrupt
+
+
+def test_an_interrupt_leaves_nothing_behind():
+    model = gpt()
+    with pytest.raises(KeyboardInterrupt), capture(model):
+        model.blocks[1](random(2, 5, 6), positions=Interrupts())
+    assert not left_behind(model)
+    with capture(model, "*") as seen:
+        random(2, 3, 5, 5).softmax(-1)
+        model(IDS)
+    assert [site for site in seen if site.endswith("pattern")] == PATTERNS
+
+
+def test_hooks_of_the_users_own_have_the_last_word():
+    model = gpt()
+    handle = model.blocks[0].register_forward_hook(lambda module, args, out: out + 1)
+    plain = model(IDS)
+    with capture(model, ["blocks.0", "blocks.1"]) as seen, capture(model, "blocks.0", edit={"blocks.0": lambda t: t}):
+        assert torch.equal(model(IDS), plain)
+    handle.remove()
+    with capture(model, "blocks.0") as without:
+        model(IDS)
+    torch.testing.assert_close(seen["blocks.0"], without["blocks.0"] + 1)
+
+
+# --- what cannot be seen is told truly
+
+
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore::DeprecationWarning")
+def test_a_scripted_or_traced_model_is_told():
+    layer, x = Written(), random(2, 5, 6)
+    for other in (torch.jit.trace(layer, x), torch.jit.script(nn.Linear(3, 2))):
+        with (
+            pytest.raises(
+                ValueError, match=r"scripted or traced \(TorchScript\).* capture the model that it was made of"
+            ),
+            capture(other),
+        ):
+            pass
+    part = nn.Sequential(nn.Linear(6, 6), torch.jit.trace(layer, x))
+    hidden = pytest.raises(
+        LookupError, match=r"was called, but none of its modules .*hidden from view: 1 \(TorchScript"
+    )
+    with hidden, capture(part):
+        part(x)
+
+
+def test_an_exported_model_is_told():
+    model, x = Written(), random(2, 5, 6)
+    exported = torch.export.export(model, (x,)).module()
+    told = pytest.raises(LookupError, match=r"was called, but none of its modules .*an exported graph")
+    with told, capture(exported):
+        watched = exported(x)
+    assert torch.equal(watched, model(x))
+
+
+def test_forward_called_directly_is_told():
+    layer, x = Calls(lambda x: (x @ x.mT).softmax(-1) @ x), random(2, 5, 6)
+    told = pytest.raises(LookupError, match=r"not called inside the with; call model\(\.\.\.\) there \(model\.forward")
+    with told, capture(layer):
+        layer.forward(x)
+    model = gpt()
+    with capture(model) as seen:  # its parts are called as they should be
+        model.forward(IDS)
+    assert list(seen) == PATTERNS
+
+
+def test_a_model_without_attention_is_told():
+    model = nn.Sequential(nn.Linear(3, 5), nn.ReLU())
+    told = pytest.raises(LookupError, match=r"none of its modules called a softmax.*its other sites are 0, 1")
+    with told, capture(model):
+        model(random(2, 3))
+
+
+# --- uint8
+
+
+@pytest.mark.parametrize("kind", ["fused", "written"])
+def test_bytes_say_what_floats_say(kind):
+    query, key = random(2, 3, 5, 4), random(2, 3, 7, 4)
+    query[1, 2, 3] = torch.nan
+    fused = Calls(lambda: functional.scaled_dot_product_attention(query, key, key))
+    model = fused if kind == "fused" else Calls(lambda: (query @ key.mT / 2).softmax(-1) @ key)
+    for edit in (None, {"pattern": lambda pattern: pattern * 3}, {"pattern": lambda pattern: -pattern}):
+        with capture(model, edit=edit) as exact:
+            model()
+        with capture(model, dtype=torch.uint8, edit=edit) as small:
+            model()
+        torch.testing.assert_close(unpack(small["pattern"]), exact["pattern"], equal_nan=True, rtol=0, atol=0.004)
+    maps = AttentionMaps.of(small, batch=1)
+    with pytest.raises(ValueError, match="NaN"):
+        maps.packed(0, 2)
+    for wrong in (torch.tensor([0.5, torch.nan]), torch.tensor([1.5]), torch.tensor([-0.1])):
+        with pytest.raises(ValueError, match="below 0, above 1, or NaN"):
+            pack(wrong)
+
+
+def test_firings_kept_as_bytes_and_as_floats_join():
+    strengths = iter([1.0, 3.0])
+    x = random(2, 3, 5, 7)
+    model = Calls(lambda: x.softmax(-1))
+    with capture(model, dtype=torch.uint8, edit={"pattern": lambda pattern: pattern * next(strengths)}) as seen:
+        model()
+        model()
+    maps = AttentionMaps.over_time(seen)
+    torch.testing.assert_close(
+        maps[0, 1], torch.cat([x[0, 1].softmax(-1), 3 * x[0, 1].softmax(-1)]), rtol=0, atol=0.004
+    )
