@@ -1,5 +1,7 @@
 """Vocabularies of pieces of words: what they learn, write, read back and show."""
 
+import json
+import random
 from collections import Counter
 from itertools import pairwise
 
@@ -10,7 +12,7 @@ from hypothesis import strategies as st
 
 from tfviz import generate, text
 from tfviz.models import GPT
-from tfviz.text import Subwords, bpe, letters, subwords, whole_words, wordpiece
+from tfviz.text import Subwords, bpe, letters, subwords, vocabularies, whole_words, wordpiece
 
 quick = settings(max_examples=50, deadline=None)
 WRITINGS = "né 漢字 👩‍👧 שלום\r\n\t\0\x1b [MASK]🏳️‍🌈"
@@ -262,6 +264,83 @@ def test_where_there_is_no_file_none_is_read(tmp_path):
     for path in (tmp_path, tmp_path / "absent.json"):
         with pytest.raises(FileNotFoundError, match=r"no tokenizer at .*\.json"):
             Subwords.load(path)
+
+
+@every
+def test_a_single_bit_that_changed_is_told(vocab, tmp_path):
+    vocab.save(tmp_path)
+    file, draw = tmp_path / "tokenizer.json", random.Random(5)
+    whole = file.read_bytes()
+    for _ in range(40):
+        damaged = bytearray(whole)
+        damaged[draw.randrange(len(whole))] ^= 1 << draw.randrange(8)
+        file.write_bytes(damaged)
+        try:
+            again = Subwords.load(tmp_path)
+        except ValueError as error:
+            said = str(error)
+        else:  # of the checksum's own name, or of a blank between two values
+            said = "damaged" if again.tokenizer.to_str() == vocab.tokenizer.to_str() else "another vocabulary"
+        assert "damaged" in said
+
+
+@every
+def test_others_read_what_is_saved_and_what_they_save_is_read(vocab, tmp_path):
+    from tokenizers import Tokenizer
+
+    vocab.save(tmp_path / "ours.json")
+    theirs = Tokenizer.from_file(str(tmp_path / "ours.json"))
+    assert theirs.to_str() == vocab.tokenizer.to_str()
+    theirs.save(str(tmp_path / "theirs.json"), pretty=False)
+    assert Subwords.load(tmp_path / "theirs.json").encode("The cat").tolist() == vocab.encode("The cat").tolist()
+
+
+def test_another_layout_is_no_damage_and_another_token_is(tmp_path):
+    vocab, file = BUILT["letters"], tmp_path / "tokenizer.json"
+    vocab.save(file)
+    content = json.loads(file.read_text(encoding="utf-8"))
+    file.write_text(json.dumps(content))
+    assert len(Subwords.load(file)) == len(vocab)
+    vocabulary = content["model"]["vocab"]
+    vocabulary["e"], vocabulary["a"] = vocabulary["a"], vocabulary["e"]
+    file.write_text(json.dumps(content))
+    with pytest.raises(ValueError, match=r"tokenizer.json was altered or is damaged: its checksum is another one"):
+        Subwords.load(file)
+
+
+@pytest.mark.parametrize("content", ["", "{}", "[]", "3", '{"model": 3}', "[" * 100_000, "\0"])
+def test_what_is_no_tokenizer_is_told(tmp_path, content):
+    (tmp_path / "tokenizer.json").write_text(content)
+    with pytest.raises(ValueError, match=r"tokenizer.json is .*damaged"):
+        Subwords.load(tmp_path)
+
+
+@pytest.mark.parametrize("build", [bpe, wordpiece])
+def test_a_word_without_end_is_learned_in_parts(build):
+    draw = random.Random(1)
+    endless = "".join(draw.choices("abcdefgh", k=60_000))
+    assert len(build([endless], 300)) == 300
+    assert list(vocabularies._parts(["ab " + "c" * 250 + " d", " " * 210, "e f"])) == [
+        "ab " + "c" * 100,
+        "c" * 100,
+        "c" * 50 + " d",
+        " " * 100,
+        " " * 100,
+        " " * 10,
+        "e f",
+    ]
+
+
+def test_what_is_learned_of_words_is_what_it_was():
+    assert [*vocabularies._parts(TEXTS)] == TEXTS
+    assert [*vocabularies._parts(["newest widest " * 400])] == ["newest widest " * 400]
+
+
+def test_texts_that_are_none_are_told():
+    with pytest.raises(TypeError, match="text 1 is a bytes"):
+        vocabularies._given(iter(["a", b"b"]))
+    with pytest.raises(ValueError, match="size is 1000000000000; it must be from 8 to"):
+        letters("abc", 10**12)
 
 
 def test_text_is_generated_from_pieces():

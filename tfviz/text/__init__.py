@@ -5,8 +5,9 @@ from tfviz.text import batches, buckets, corpora, datasets, subwords, tasks
 from tfviz.text.batches import Streams, Windows, in_order
 from tfviz.text.buckets import Buckets, framed, pad, sentence_pairs
 from tfviz.text.hidden import Dropped, Masked
-from tfviz.text.subwords import Subwords, bpe, letters, whole_words, wordpiece
+from tfviz.text.subwords import Subwords
 from tfviz.text.tokens import Bytes, Characters
+from tfviz.text.vocabularies import bpe, letters, whole_words, wordpiece
 
 __all__ = [
     "Buckets",

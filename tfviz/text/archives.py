@@ -87,13 +87,19 @@ def files(place: Path) -> Iterator[tuple[str, Callable[[], bytes]]]:
             yield path.relative_to(place.parent).as_posix(), path.read_bytes
         return
     check(place)
-    with intact(place), gzip.open(place) as stream, tarfile.open(fileobj=_Limited(stream, place), mode="r|") as tar:
-        for entry in tar:
-            _limit(entry.offset_data + entry.size, place)
-            if entry.isfile():
-                yield entry.name, lambda entry=entry: _entry(tar, entry, place)  # type: ignore[misc]
-            elif not entry.isdir():
-                raise ValueError(f"{place}: {entry.name} is a link, or no file; pack the files themselves")
+    with intact(place), gzip.open(place) as stream:
+        limited: Any = _Limited(stream, place)
+        with tarfile.open(fileobj=limited, mode="r|") as tar:
+            yield from _entries(tar, place)
+
+
+def _entries(tar: tarfile.TarFile, place: Path) -> Iterator[tuple[str, Callable[[], bytes]]]:
+    for entry in tar:
+        _limit(entry.offset_data + entry.size, place)
+        if entry.isfile():
+            yield entry.name, lambda entry=entry: _entry(tar, entry, place)  # type: ignore[misc]
+        elif not entry.isdir():
+            raise ValueError(f"{place}: {entry.name} is a link, or no file; pack the files themselves")
 
 
 def _entry(tar: tarfile.TarFile, entry: tarfile.TarInfo, place: Path) -> bytes:

@@ -1,7 +1,10 @@
-"""Vocabularies built on the reader's text: byte-pair encoding, WordPiece, whole words, letters (on `tokenizers`)."""
+"""Vocabularies of pieces of words, on `tokenizers`: text to ids and back, written and read with a checksum."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import os
 import re
 from bisect import bisect
 from collections.abc import Iterable, Iterator, Sequence
@@ -11,11 +14,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tfviz import sealed
+from tfviz.files import atomic
 from tfviz.shapes import Int
 from tfviz.text.tokens import SIGNS, known
 
 SPECIALS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[CLS]", "[SEP]", "[MASK]")
 PAD, UNK, BOS, EOS, CLS, SEP, MASK = range(len(SPECIALS))  # their ids, in every vocabulary built here
+SEAL = "sha256"  # of all the rest of the file; it stands in the model, where `tokenizers` skips what it does not know
 Ids = Iterable[int] | Tensor
 
 
@@ -86,8 +92,6 @@ class Subwords:
 
     def merges(self) -> list[tuple[str, str]]:
         """The pairs that byte-pair encoding joined, in the order it learned them; readable as `words` are."""
-        import json
-
         pairs = json.loads(self.tokenizer.to_str())["model"].get("merges", [])
         return [(self._visible(left), self._visible(right)) for left, right in pairs]
 
@@ -102,114 +106,49 @@ class Subwords:
         return shown if any(map(str.isprintable, shown)) else raw.hex(" ")
 
     def save(self, path: str | Path) -> None:
-        """Write `tokenizer.json`, which any other library on `tokenizers` reads."""
-        self.tokenizer.save(str(path))
+        """Write `tokenizer.json`, which any other library on `tokenizers` reads, with a checksum of what it holds.
+
+        Args:
+            path: the file, or a folder for it.
+        """
+        content = json.loads(self.tokenizer.to_str())
+        content["model"][SEAL] = _sum(content)
+        with atomic(_file(path)) as draft:
+            draft.write_text(json.dumps(content, ensure_ascii=False, indent=2), encoding="utf-8")
 
     @classmethod
     def load(cls, path: str | Path) -> Subwords:
-        """A vocabulary from a `tokenizer.json`, or from a folder that has one."""
+        """A vocabulary from a `tokenizer.json`, or from a folder that has one.
+
+        Raises:
+            FileNotFoundError: there is no such file, but perhaps a pipe.
+            ValueError: it is damaged: no JSON, nothing that `tokenizers` takes, or other than what `save` wrote. Files
+                of others have no checksum, and are taken if they can be read.
+        """
         from tokenizers import Tokenizer
 
-        file = Path(path, "tokenizer.json") if Path(path).is_dir() else Path(path)
+        file = _file(path)
         if not file.is_file():
             raise FileNotFoundError(f"there is no tokenizer at {file}; it is a file tokenizer.json")
-        return cls(Tokenizer.from_file(str(file)))
+        content = sealed.plain_json(file)
+        model = content.get("model") if isinstance(content, dict) else None
+        seal = model.pop(SEAL, None) if isinstance(model, dict) else None
+        if seal is not None and seal != _sum(content):
+            raise ValueError(f"{file} was altered or is damaged: its checksum is another one; build or fetch it again")
+        try:
+            return cls(Tokenizer.from_str(json.dumps(content)))
+        except Exception as error:  # `tokenizers` has no other class for its own
+            raise ValueError(f"{file} is damaged, or no tokenizer.json: {error}; build or fetch it again") from error
 
 
-def bpe(texts: Iterable[str], size: int = 8000, *, lower: bool = False) -> Subwords:
-    """Byte-pair encoding on bytes: any text can be written, and is given back exactly (Sennrich et al. 2016).
-
-    Args:
-        size: number of tokens, special ones and the 256 bytes among them.
-        lower: turn the text to lower case first.
-    """
-    from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
-
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.normalizer = normalizers.Lowercase() if lower else normalizers.Sequence([])
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(**_asked(size, len(alphabet)), initial_alphabet=alphabet)
-    return _train(tokenizer, trainer, texts)
+def _file(path: str | Path) -> Path:
+    place = Path(os.path.expanduser(path))
+    return place / "tokenizer.json" if place.is_dir() else place
 
 
-def wordpiece(texts: Iterable[str], size: int = 8000, *, lower: bool = True) -> Subwords:
-    """WordPiece as in BERT (Devlin et al. 2019): words and signs, in pieces that begin with `##` inside a word.
-
-    `size` counts the special tokens and every letter, alone and inside a word; `lower` takes accents away, too.
-    """
-    from tokenizers import models, trainers
-
-    texts, rules = _given(texts), _bert(models.WordPiece(), lower)
-    alone, inside = _alphabet(rules, texts)
-    asked = _asked(size, len(alone) + len(inside))
-    # The trainer numbers letters inside words as its hash table has them, another way each time, unless "special"
-    asked["special_tokens"] += [f"##{letter}" for letter in inside]
-    rules.train_from_iterator(texts, trainers.WordPieceTrainer(**asked))
-    tokenizer = _bert(models.WordPiece(rules.get_vocab(), unk_token="[UNK]"), lower)
-    tokenizer.add_special_tokens(list(SPECIALS))
-    return Subwords(tokenizer)
-
-
-def whole_words(texts: Iterable[str], size: int = 30_000, *, lower: bool = False) -> Subwords:
-    """The `size` most frequent words and runs of other signs; any other is `[UNK]`."""
-    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
-
-    tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
-    tokenizer.normalizer = normalizers.Lowercase() if lower else normalizers.Sequence([])
-    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    return _train(tokenizer, trainers.WordLevelTrainer(**_asked(size)), texts)
-
-
-def letters(texts: Iterable[str], size: int = 1000) -> Subwords:
-    """The `size` most frequent characters, a token each."""
-    from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
-
-    tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
-    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
-    tokenizer.decoder = decoders.Fuse()
-    return _train(tokenizer, trainers.WordLevelTrainer(**_asked(size)), texts)
-
-
-def _asked(size: int, needed: int = 0) -> dict[str, Any]:
-    least = len(SPECIALS) + needed + 1
-    if size < least:
-        raise ValueError(f"a vocabulary of {size} tokens is too small; {least - 1} are taken already: ask for {least}")
-    return {"vocab_size": size, "special_tokens": list(SPECIALS), "show_progress": False}
-
-
-def _given(texts: Iterable[str]) -> list[str]:
-    texts = [texts] if isinstance(texts, str) else list(texts)
-    if not any(text.strip() for text in texts):
-        raise ValueError("there is no text to build a vocabulary of")
-    return texts
-
-
-def _train(tokenizer: Any, trainer: Any, texts: Iterable[str]) -> Subwords:
-    tokenizer.train_from_iterator(_given(texts), trainer)
-    return Subwords(tokenizer)
-
-
-def _bert(model: Any, lower: bool) -> Any:
-    """A tokenizer that cleans and splits text as BERT does."""
-    from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers
-
-    tokenizer = Tokenizer(model)
-    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lower)
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.decoder = decoders.WordPiece()
-    return tokenizer
-
-
-def _alphabet(rules: Any, texts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """The letters of which words are made, and those among them that can stand inside one."""
-
-    def words(text: str) -> list[tuple]:
-        return rules.pre_tokenizer.pre_tokenize_str(rules.normalizer.normalize_str(text))
-
-    letters = sorted({letter for given in set().union(*texts) for word, _ in words(given) for letter in word})
-    return letters, [letter for letter in letters if len(words("a" + letter)) == 1]
+def _sum(content: Any) -> str:
+    """The same however the file is laid out: another indent is no damage."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
 
 
 def _byte_signs() -> dict[str, int]:
