@@ -149,7 +149,8 @@ def test_shards_go_on_where_one_process_stopped(two, straight):
 def described(folder):
     """What a checkpoint is made of: names, shapes, kinds and shared names, but no number a step has changed."""
     (path,) = checkpoint.saved(folder)[-1:]
-    found = json.loads((path / "state.json").read_text()) | {"history": None, "name": path.name}
+    found = json.loads((path / "state.json").read_text()) | {"name": path.name, "files": None, "sha256": None}
+    found["state"]["history"] = None
     for file in ("model.safetensors", "optimizer.safetensors"):
         found[file] = {name: (tensor.shape, tensor.dtype) for name, tensor in load_file(path / file).items()}
         with safe_open(path / file, framework="pt") as stored:

@@ -1,20 +1,28 @@
-"""Checkpoints: a folder of two safetensors files and a JSON file, which appears whole or not at all."""
+"""Checkpoints: a folder of two safetensors files and a JSON file, which appears whole or not at all.
 
+`state.json` is sealed, and seals the two others. It also says what the model is, apart from its weights.
+"""
+
+import hashlib
 import json
-import shutil
+import re
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save_file
+from safetensors import SafetensorError
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from tfviz.files import atomic
+from tfviz import bounds, files, sealed
+from tfviz.doors import door
+from tfviz.learn import contents, fingerprint, shards
 
-NAME = "step-{:09d}"
+NAME, LAST = "step-{:09d}", 10**9 - 1
+WEIGHTS, MOMENTS, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
 
 
+@door
 def save(
     folder: str | Path,
     model: nn.Module,
@@ -24,7 +32,7 @@ def save(
     keep: int = 2,
     **state: Any,
 ) -> Path:
-    """Write `folder/step-000000123` and remove all but the `keep` newest.
+    """Write `folder/step-000000123`; of all in the folder it and the newest remain, `keep` together.
 
     Of several processes, the first writes. Where each holds a shard of the weights, all must call.
 
@@ -32,137 +40,143 @@ def save(
         state: anything JSON can hold; `load` gives it back.
 
     Raises:
+        FloatingPointError: a weight is not finite.
         OSError: the disk is full or read-only; earlier checkpoints are untouched.
+        ValueError: `step`, `keep` or `state` cannot be.
     """
-    target = Path(folder) / NAME.format(step)
-    weights, shared = _names(model)
-    tensors, rest = _flatten(optimizer)
-    weights, tensors = _put_together(weights), _put_together(tensors)
-    if not _is_first():
+    bounds.between(0, LAST, step=step)
+    bounds.at_least(1, keep=keep)
+    target = as_folder(folder) / NAME.format(step)
+    what = {"step": step, "model": fingerprint.of_model(model), "state": _plain(state)}
+    weights, shared = contents.named(model)
+    moments, numbers = contents.flat(optimizer)
+    weights, moments = shards.put_together(weights), shards.put_together(moments)
+    if not shards.is_first():
         return target
+    _check_finite(weights, model, step)
+    what["optimizer"] = {"numbers": numbers, "what": fingerprint.of_optimizer(optimizer)}
     try:
-        with atomic(target) as draft:
-            draft.mkdir()
-            save_file(weights, draft / "model.safetensors", metadata=shared or None)
-            save_file(tensors, draft / "optimizer.safetensors")
-            (draft / "state.json").write_text(json.dumps({"step": step, "optimizer": rest, **state}))
+        _write(target, weights, shared, moments, what)
+        for old in saved(folder)[:-keep]:
+            if old != target:
+                files.discard(old)
     except (OSError, SafetensorError) as error:
         raise OSError(f"could not write the checkpoint {target}: {error}; earlier ones are untouched") from error
-    for old in saved(folder)[:-keep]:
-        shutil.rmtree(old)
     return target
 
 
+@door
 def saved(folder: str | Path) -> list[Path]:
     """The checkpoints in a folder, oldest first."""
-    return sorted(Path(folder).glob("step-" + "[0-9]" * 9))
+    folder = as_folder(folder)
+    files.tidy(folder)
+    return sorted(path for path in folder.glob("step-" + "[0-9]" * 9) if path.is_dir())
 
 
+@door
 def load(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | None = None) -> dict[str, Any]:
     """Fill `model` (and `optimizer`) from a checkpoint, or from the newest in a folder of them; returns its state.
 
     Raises:
         FileNotFoundError: nothing is there.
-        ValueError: a file is damaged, or the model has other tensors; the first that differs is named.
+        ValueError: a file is damaged or was altered, or it is of another model or optimizer: the first thing that
+            differs is named, and nothing is filled.
     """
-    path = Path(path)
-    if newest := saved(path)[-1:]:
-        path = newest[0]
-    if not (path / "state.json").is_file():
-        raise FileNotFoundError(f"no checkpoint at {path}; a checkpoint is a folder that holds state.json")
-    try:
-        state = json.loads((path / "state.json").read_text())
-        sources = _sources(path / "model.safetensors", model)
-        weights = load_file(path / "model.safetensors")
-        named = model.state_dict().items()
-        model.load_state_dict({name: _shards(weights[sources[name]], tensor) for name, tensor in named})
+    found = opened(path, model, optimizer)
+    found.fill(model, optimizer)
+    return found.state
+
+
+class Opened(NamedTuple):
+    """A checkpoint that is whole and fits."""
+
+    path: Path
+    state: dict[str, Any]
+    weights: contents.File
+    moments: contents.File
+    numbers: dict[str, Any]  # of the optimizer
+
+    def fill(self, model: nn.Module, optimizer: torch.optim.Optimizer | None) -> None:
+        contents.fill_model(self.weights, model)
         if optimizer is not None:
-            _restore(optimizer, load_file(path / "optimizer.safetensors"), state["optimizer"])
-        state.pop("optimizer")
-    except (SafetensorError, ValueError, LookupError, TypeError, AttributeError, OSError, RuntimeError) as error:
-        if isinstance(error, _Differs):
-            raise
+            contents.fill_optimizer(self.moments, self.numbers, optimizer)
+
+
+def opened(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | None) -> Opened:
+    """As `load`, but nothing is filled yet."""
+    path = as_folder(path)
+    path = (saved(path) or [path])[-1]
+    if not (path / STATE).is_file():
+        raise FileNotFoundError(f"no checkpoint at {path}; a checkpoint is a folder that holds {STATE}")
+    try:
+        what = _checked(path)
+        weights, moments = (contents.File.read(path / name) for name in (WEIGHTS, MOMENTS))
+        contents.check_model(weights, what["model"], model)
+        if optimizer is not None:
+            contents.check_optimizer(path, what["optimizer"]["what"], optimizer)
+        state = {"step": what["step"], **what["state"]}
+        return Opened(path, state, weights, moments, what["optimizer"]["numbers"])
+    except contents.Differs:
+        raise
+    except (SafetensorError, ValueError, LookupError, TypeError, AttributeError, OSError) as error:
         raise ValueError(
-            f"{path} is not a whole checkpoint: {error!r}; delete it to go on from an earlier one"
+            f"{path} is not a whole checkpoint: {error}; delete it to go on from an earlier one"
         ) from error
+
+
+def as_folder(path: str | Path) -> Path:
+    """The folder that is meant; `~` is the home of the user.
+
+    >>> as_folder("")
+    Traceback (most recent call last):
+    ValueError: folder is ''; give the name of a folder
+    """
+    if not str(path) or "\0" in str(path):
+        raise ValueError(f"folder is {str(path)!r}; give the name of a folder")
+    return Path(path).expanduser() if str(path).startswith(("~/", "~\\")) else Path(path)
+
+
+def _write(
+    target: Path, weights: dict[str, Tensor], shared: dict[str, str], moments: dict[str, Tensor], what: dict[str, Any]
+) -> None:
+    with files.atomic(target) as draft:
+        draft.mkdir()
+        save_file(weights, draft / WEIGHTS, metadata=shared or None)
+        save_file(moments, draft / MOMENTS)
+        seals = {name: _digest(draft / name) for name in (WEIGHTS, MOMENTS)}
+        sealed.write_json(draft / STATE, {**what, "files": seals})
+        files.to_disk(draft)
+
+
+def _checked(path: Path) -> dict[str, Any]:
+    """What `state.json` says, once the two others are known to be as it says."""
+    what = sealed.read_json(path / STATE)
+    for name in (WEIGHTS, MOMENTS):
+        if not (path / name).is_file():  # a pipe would be waited for without end
+            raise ValueError(f"there is no file {name}")
+        if _digest(path / name) != what["files"][name]:
+            raise ValueError(f"{name} was altered or is damaged: its checksum is another one")
+    if re.fullmatch(r"step-\d{9}", path.name) and path.name != NAME.format(what["step"]):
+        raise ValueError(f"what it holds is of step {what['step']}")
+    return what
+
+
+def _digest(file: Path) -> str:
+    with file.open("rb") as opened:
+        return hashlib.file_digest(opened, "sha256").hexdigest()
+
+
+def _plain(state: dict[str, Any]) -> dict[str, Any]:
+    try:
+        json.dumps(state, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        wanted = "give finite numbers, strings, lists and dictionaries"
+        raise ValueError(f"state holds what JSON cannot: {error}; {wanted}") from error
     return state
 
 
-class _Differs(ValueError):
-    """The file is whole, but of another model."""
-
-
-def _sources(file: Path, model: nn.Module) -> dict[str, str]:
-    """For every tensor of the model, the name under which the file holds it."""
-    shapes = {name: list(tensor.shape) for name, tensor in model.state_dict().items()}
-    with safe_open(file, framework="pt") as stored:
-        there = {name: stored.get_slice(name).get_shape() for name in stored.keys()}  # noqa: SIM118 (not a dictionary)
-        shared = stored.metadata() or {}  # names of tensors that are another one's, and were not stored twice
-    for name in {**there, **shapes}:
-        if name not in shapes:
-            raise _Differs(f"{file} holds {name} {there[name]}, which the model does not have")
-        if name not in there and name not in shared:
-            raise _Differs(f"the model has {name} {shapes[name]}, which {file} does not hold")
-        if name in there and there[name] != shapes[name]:
-            raise _Differs(f"{name} has shape {shapes[name]} in the model and {there[name]} in {file}")
-    for name, first in _names(model)[1].items():
-        if name in there and first in there:
-            raise _Differs(f"{first} and {name} are one tensor in the model and two in {file}")
-    return {name: name if name in there else shared[name] for name in shapes}
-
-
-def _names(model: nn.Module) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors of a model, each under its first name, and for every further name the first."""
-    named = sorted(model.state_dict(keep_vars=True).items())
-    first: dict[Tensor, str] = {}
-    for name, tensor in named:
-        first.setdefault(tensor, name)
-    return {name: tensor for tensor, name in first.items()}, {n: first[t] for n, t in named if first[t] != n}
-
-
-def _flatten(optimizer: torch.optim.Optimizer | None) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """An optimizer's state as named tensors, and the plain numbers among it."""
-    tensors: dict[str, Tensor] = {}
-    rest: dict[str, Any] = {}
-    for index, entries in (optimizer.state_dict()["state"] if optimizer else {}).items():
-        for name, value in entries.items():
-            (tensors if isinstance(value, Tensor) else rest)[f"{index}.{name}"] = value
-    return tensors, rest
-
-
-def _restore(optimizer: torch.optim.Optimizer, tensors: dict[str, Tensor], rest: dict[str, Any]) -> None:
-    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    content: dict[int, dict[str, Any]] = {}
-    for where, value in {**tensors, **rest}.items():
-        index, name = where.split(".", 1)
-        content.setdefault(int(index), {})[name] = _shards(value, parameters[int(index)])
-    optimizer.load_state_dict({"state": content, "param_groups": optimizer.state_dict()["param_groups"]})
-
-
-def whole(tensor: Any) -> Tensor:
-    """A tensor in full, its shards (`torch.distributed.tensor`) put together; all processes that hold one must call."""
-    return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
-
-
-def _put_together(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Whole tensors in the first process; the others do not keep them."""
-    found = {}
-    for name, tensor in tensors.items():
-        full = whole(tensor.detach())
-        if _is_first():
-            found[name] = full.cpu().contiguous()
-    return found
-
-
-def _shards(value: Any, like: Any) -> Any:
-    """A value in the shards of a tensor, if that has any and it has its shape."""
-    if not hasattr(like, "full_tensor") or getattr(value, "shape", None) != like.shape:
-        return value
-    from torch.distributed.tensor import distribute_tensor
-
-    return distribute_tensor(value.to(like.device), like.device_mesh, like.placements)
-
-
-def _is_first() -> bool:
-    group = torch.distributed
-    return not (group.is_available() and group.is_initialized()) or group.get_rank() == 0
+def _check_finite(weights: dict[str, Tensor], model: nn.Module, step: int) -> None:
+    """Weights only: a mask among the buffers may hold -inf."""
+    for name, _ in model.named_parameters():
+        if name in weights and not weights[name].isfinite().all():
+            raise FloatingPointError(f"{name} is not finite after {step} steps: no checkpoint was written")

@@ -3,7 +3,11 @@
 import math
 from collections.abc import Callable
 
+from tfviz import bounds
+from tfviz.doors import door
+
 Schedule = Callable[[int, int], float]
+SLACK = 1e-6  # of a share that was computed
 
 
 def constant(step: int, steps: int) -> float:
@@ -11,12 +15,15 @@ def constant(step: int, steps: int) -> float:
     return 1.0
 
 
+@door
 def cosine(warmup: int = 100, floor: float = 0.0) -> Schedule:
     """Linear up over `warmup` steps, then half a cosine down to `floor` (Loshchilov & Hutter 2017).
 
     >>> [round(cosine(warmup=2)(step, 10), 2) for step in (0, 1, 6, 9)]
     [0.5, 1.0, 0.5, 0.04]
     """
+    bounds.at_least(0, warmup=warmup)
+    bounds.between(0, 1, floor=floor)
 
     def share(step: int, steps: int) -> float:
         rise = min(warmup, max(1, steps // 4))
@@ -28,12 +35,24 @@ def cosine(warmup: int = 100, floor: float = 0.0) -> Schedule:
     return share
 
 
+@door
 def inverse_square_root(warmup: int = 4000) -> Schedule:
     """Linear up over `warmup` steps, then falling as 1 / sqrt(step) (Vaswani et al. 2017, equation 3)."""
-    if warmup < 1:
-        raise ValueError(f"warmup is {warmup}; it must be at least 1 step")
+    bounds.at_least(1, warmup=warmup)
 
     def share(step: int, steps: int) -> float:
         return min((step + 1) / warmup, (warmup / (step + 1)) ** 0.5)
 
     return share
+
+
+def share(schedule: Schedule, step: int, steps: int) -> float:
+    """What a schedule says, which is a share.
+
+    Raises:
+        ValueError: it is none.
+    """
+    found = schedule(step, steps)
+    if not (hasattr(found, "__float__") and 0 <= float(found) <= 1 + SLACK):
+        raise ValueError(f"schedule({step}, {steps}) is {found}; it must be a share of the rate, from 0 to 1")
+    return float(found)

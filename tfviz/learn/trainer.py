@@ -6,19 +6,30 @@ import math
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from tfviz.learn import memory
-from tfviz.learn.checkpoint import whole
+from tfviz.doors import what
+from tfviz.learn import memory, shards
 from tfviz.learn.losses import Loss
 
 
+class Measured(NamedTuple):
+    """A batch, over all processes: the loss in nats, its tokens, whether a process was asked to stop."""
+
+    loss: float
+    tokens: int
+    stop: bool
+
+
 class Trainer:
-    """A model on its device with all it takes to do one step; wraps `accelerate`."""
+    """A model on its device with all it takes to do one step; wraps `accelerate`.
+
+    A step is `measure`, which changes no weight, then `take`.
+    """
 
     def __init__(
         self,
@@ -34,7 +45,7 @@ class Trainer:
     ):
         self.accelerator = _accelerator(device)
         self.device = self.accelerator.device
-        self.is_main = self.accelerator.is_main_process
+        self.is_main, self.several = self.accelerator.is_main_process, self.accelerator.num_processes > 1
         if self.device.type == "cpu":
             memory.keep()
         self.model, self.plain_optimizer, self.loss, self.clip = model, optimizer, loss, clip
@@ -42,35 +53,59 @@ class Trainer:
         half = precision == "bfloat16" or (precision is None and _has_bfloat16(self.device))
         self.autocast = torch.autocast(self.device.type, torch.bfloat16) if half else nullcontext()
         prepare = self.accelerator.prepare
-        sharded = any(hasattr(p, "full_tensor") for p in model.parameters())  # by the caller, with `fully_shard`
-        prepared: Any = (model, prepare(optimizer)) if sharded else prepare(model, optimizer)
+        prepared: Any = (model, prepare(optimizer)) if shards.are_in(model) else prepare(model, optimizer)
         self.wrapped, self.optimizer = prepared
+        self.sharded = shards.are_in(model)  # by the caller, with `fully_shard`, or now by accelerate
         self.called: nn.Module = torch.compile(self.wrapped) if compile else self.wrapped  # type: ignore[assignment]
+        stored = model.state_dict().keys()
+        self.running = [name for name, _ in model.named_buffers() if name in stored]
 
-    def step(self, batch: tuple[Tensor, ...], rate: float) -> tuple[float, int]:
-        """One step; returns the loss in nats and the number of tokens in the joint batch."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
+    def measure(self, batch: tuple[Tensor, ...], stop: bool = False) -> Measured:
+        """Gradients of the joint batch, for `take`."""
+        if not torch.is_grad_enabled():
+            raise ValueError("gradients are switched off here, by torch.no_grad or inference_mode: train outside of it")
+        self._forget()
         self.wrapped.train()
         total, count = self._gradients(batch)
         world = self.accelerator.num_processes
-        total, count = self.accelerator.reduce(torch.stack([total, total.new_tensor(count)]), "sum")
+        sums = torch.stack([total, *(torch.as_tensor(one).to(total) for one in (count, stop))])
+        total, count, stops = self.accelerator.reduce(sums, "sum")
         for parameter in self.wrapped.parameters():  # from the sum over predictions to their mean
             if parameter.grad is not None:
                 parameter.grad.mul_(world / count)
         norm = self.accelerator.clip_grad_norm_(self.wrapped.parameters(), self.clip)
-        value, length, predicted = torch.stack([total / count, whole(norm).to(total), count]).tolist()  # one wait
+        found = torch.stack([total / count, shards.whole(norm).to(total), count, stops]).tolist()  # one wait
+        value, length, predicted, asked = found
         if not predicted:
-            self.optimizer.zero_grad()
             raise ValueError("the batch asks for nothing: all its targets are padding")
         if not (math.isfinite(value) and math.isfinite(length)):
-            self.optimizer.zero_grad()
             raise FloatingPointError(f"the loss is {value}, the gradient's norm {length}")
-        self.optimizer.step()
-        self.optimizer.zero_grad()
-        return value, batch[0].numel()
+        return Measured(value, batch[0].numel(), bool(asked))
 
-    def _gradients(self, batch: tuple[Tensor, ...]) -> tuple[Tensor, int]:
+    def take(self, rate: float) -> None:
+        """Move the weights. Broken off, this leaves a model that is neither of the step before nor of this one."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = rate
+        self.optimizer.step()
+        self._forget()
+
+    def buffers(self) -> dict[str, Tensor]:
+        """What a forward pass may change, such as a norm's running means."""
+        found = dict(self.model.named_buffers())
+        return {name: found[name].clone() for name in self.running}
+
+    def put_back(self, buffers: dict[str, Tensor]) -> None:
+        """After a step that was broken off in `measure`: as it was before."""
+        self._forget()
+        found = dict(self.model.named_buffers())
+        for name, buffer in buffers.items():
+            found[name].copy_(buffer)
+
+    def _forget(self) -> None:
+        self.wrapped.zero_grad()  # whatever the optimizer moves, gradients count in the norm
+        self.optimizer.zero_grad()
+
+    def _gradients(self, batch: tuple[Tensor, ...]) -> tuple[Tensor, Any]:
         """Add up the gradients of this process's rows, part by part; returns the sum of the loss and its count."""
         rank, world, rows = self.accelerator.process_index, self.accelerator.num_processes, len(batch[0])
         number = max(1, min(self.accumulate, rows // world))  # the same in all processes, which wait for each other
@@ -81,10 +116,24 @@ class Trainer:
             alone = self.accelerator.no_sync(self.wrapped) if place < number else nullcontext()
             with alone, recomputing(self.model) if self.recompute else nullcontext():
                 with self.autocast:
-                    value, found = self.loss(self.called, tuple(x.to(self.device, non_blocking=True) for x in part))
+                    on_device = tuple(x.to(self.device, non_blocking=True) for x in part)
+                    value, found = _pair(self.loss(self.called, on_device))
                 self.accelerator.backward(value * counts)
             total, count = total + value.detach() * counts, count + found * counts
         return total, count
+
+
+def _pair(found: Any) -> tuple[Tensor, Any]:
+    """What a loss gives."""
+    pair: Any = found if isinstance(found, tuple | list) and len(found) == 2 else (None, None)
+    if not (isinstance(pair[0], Tensor) and pair[0].numel() == 1 and hasattr(pair[1], "__float__")):
+        said = f"{what(found)}{' of ' + ' and '.join(map(what, found)) if pair is found else ''}"
+        raise TypeError(f"loss gives {said}; it must give a sum and how much it is a sum of, such as (total, 12)")
+    if not pair[0].requires_grad:
+        raise ValueError("the loss depends on no weight of the model that asks for a gradient; look at its function")
+    if not isinstance(pair[1], Tensor) and not pair[1] >= 0:
+        raise ValueError(f"loss gives a count of {pair[1]}; it must be at least 0")
+    return pair[0].reshape(()), pair[1]
 
 
 @contextmanager

@@ -1,0 +1,116 @@
+"""What a checkpoint holds of a model and an optimizer: named tensors, plain numbers, and what they are of."""
+
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from safetensors import safe_open
+from torch import Tensor, nn
+
+from tfviz.learn import fingerprint, shards
+
+# plays no part once a model has learned, or is its user's to set: dropout, a configuration of Hugging Face's
+FREE = re.compile(r"drop|(^|\.)p$|(^|\.)config\b")
+MOVED = re.compile(r"(\d+\.shapes)?")  # of an optimizer: its class and the parameters it moves
+
+
+class Differs(ValueError):
+    """A checkpoint is whole, but of another model or optimizer."""
+
+
+class File(NamedTuple):
+    """The tensors of a safetensors file; a tensor of several names is stored under one, and `shared` leads to it."""
+
+    path: Path
+    tensors: dict[str, Tensor]
+    shared: dict[str, str]
+
+    @classmethod
+    def read(cls, path: Path) -> "File":
+        with safe_open(path, framework="pt") as stored:
+            names = stored.keys()
+            return cls(path, {name: stored.get_tensor(name) for name in names}, stored.metadata() or {})
+
+
+def named(model: nn.Module) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors of a model, each under its first name, and for every further name the first."""
+    entries = sorted(model.state_dict(keep_vars=True).items())
+    first: dict[Tensor, str] = {}
+    for name, tensor in entries:
+        first.setdefault(tensor, name)
+    return {name: tensor for tensor, name in first.items()}, {n: first[t] for n, t in entries if first[t] != n}
+
+
+def flat(optimizer: torch.optim.Optimizer | None) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """An optimizer's state as named tensors, and the plain numbers among it."""
+    tensors: dict[str, Tensor] = {}
+    numbers: dict[str, Any] = {}
+    for index, entries in (optimizer.state_dict()["state"] if optimizer is not None else {}).items():
+        for name, value in entries.items():
+            (tensors if isinstance(value, Tensor) else numbers)[f"{index}.{name}"] = value
+    return tensors, numbers
+
+
+def check_model(file: File, before: fingerprint.Plain, model: nn.Module) -> None:
+    """The file's tensors are those of the model, and it is made as the one they are from.
+
+    Raises:
+        Differs: they are not; the first that is not is named.
+    """
+    there, here = file.tensors, model.state_dict()
+    for name in {**there, **here}:
+        if name not in here:
+            raise Differs(f"{file.path} holds {name} {list(there[name].shape)}, which the model does not have")
+        if name not in there and name not in file.shared:
+            raise Differs(f"the model has {name} {list(here[name].shape)}, which {file.path} does not hold")
+        for what in ("shape", "dtype") if name in there else ():
+            mine, other = (_said(getattr(tensors[name], what)) for tensors in (here, there))
+            if mine != other:
+                raise Differs(f"{name} has {what} {mine} in the model and {other} in {file.path}")
+    for name, first in named(model)[1].items():
+        if name in there and first in there:
+            raise Differs(f"{first} and {name} are one tensor in the model and two in {file.path}")
+    settled = {name: value for name, value in before.items() if not FREE.search(name)}
+    if found := fingerprint.difference(settled, fingerprint.of_model(model)):
+        raise Differs(f"{file.path} is of another model: {fingerprint.told(found, 'its ')}; build the model as it was")
+
+
+def fill_model(file: File, model: nn.Module) -> None:
+    where = {name: name if name in file.tensors else file.shared[name] for name in model.state_dict()}
+    model.load_state_dict(
+        {name: shards.cut(file.tensors[where[name]], like) for name, like in model.state_dict().items()}
+    )
+
+
+def check_optimizer(path: Path, before: fingerprint.Plain, optimizer: torch.optim.Optimizer) -> None:
+    """What it moves has the shapes, in the same order, of what it was saved with.
+
+    Raises:
+        Differs: it has not.
+    """
+    if not before:
+        raise Differs(f"{path} was saved without an optimizer; load the model alone")
+    now = fingerprint.of_optimizer(optimizer)
+    moved = [{name: value for name, value in each.items() if MOVED.fullmatch(name)} for each in (before, now)]
+    found = fingerprint.difference(*moved)
+    if found or moved[0].keys() != moved[1].keys():
+        what = (
+            fingerprint.told(found, "its ") if found else f"it has {len(moved[0]) - 1} groups, not {len(moved[1]) - 1}"
+        )
+        raise Differs(
+            f"{path} is of another optimizer: {what}; make it as it was, of the same parameters in their order"
+        )
+
+
+def fill_optimizer(file: File, numbers: dict[str, Any], optimizer: torch.optim.Optimizer) -> None:
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    content: dict[int, dict[str, Any]] = {}
+    for where, value in {**file.tensors, **numbers}.items():
+        index, name = where.split(".", 1)
+        content.setdefault(int(index), {})[name] = shards.cut(value, parameters[int(index)])
+    optimizer.load_state_dict({"state": content, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+def _said(value: Any) -> str:
+    return str(list(value)) if isinstance(value, torch.Size) else str(value).removeprefix("torch.")

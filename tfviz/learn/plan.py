@@ -1,0 +1,70 @@
+"""What `fit` is asked for: that it can be done, and what another run must share to have the same losses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from tfviz import bounds
+from tfviz.learn import checkpoint, fingerprint
+from tfviz.learn.losses import Loss
+from tfviz.learn.schedule import Schedule, share
+
+PLACES = 8  # where a schedule is looked at
+
+
+def check(*, steps: int, rate: float, clip: float, device: str | None, precision: str | None, seed: int, **counts: int):
+    """The numbers and names are possible ones.
+
+    Raises:
+        ValueError: one is not.
+    """
+    bounds.at_least(1, steps=steps, **counts)
+    bounds.between(1, checkpoint.LAST, steps=steps)
+    bounds.above(0, rate=rate)
+    bounds.seed(seed)
+    if not clip > 0:  # infinity switches it off
+        raise ValueError(f"clip is {clip}; it must be above 0")
+    if device not in (None, "cpu"):
+        raise ValueError(f"device is {device!r}; it can be 'cpu', or None for the GPU if there is one")
+    if precision not in (None, "float32", "bfloat16"):
+        raise ValueError(f"precision is {precision!r}; it can be 'float32' or 'bfloat16'")
+
+
+def check_parts(model: nn.Module, batches: Any, optimizer: torch.optim.Optimizer | None, steps: int) -> None:
+    """There is something to train, the optimizer moves it, and a list of batches is long enough.
+
+    Raises:
+        ValueError: it is not so.
+    """
+    check_trainable(model)
+    if optimizer is not None:
+        moved = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+        if not any(id(parameter) in moved for parameter in model.parameters()):
+            raise ValueError("optimizer moves no weight of this model; make it of model.parameters()")
+    if isinstance(batches, list | tuple) and len(batches) < steps:
+        raise ValueError(f"batches are {len(batches)} and steps is {steps}; give as many, or steps={len(batches)}")
+
+
+def check_trainable(model: nn.Module) -> None:
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        none = "has no weights" if next(model.parameters(), None) is None else "has frozen weights only (requires_grad)"
+        raise ValueError(f"model, a {type(model).__name__}, {none}: there is nothing to train")
+
+
+def of(
+    model: nn.Module, optimizer: torch.optim.Optimizer, loss: Loss, schedule: Schedule, **plain: Any
+) -> fingerprint.Plain:
+    """All that changes the losses, by name; the batches are not looked at yet."""
+    steps = plain["steps"]
+    places = sorted({steps * place // PLACES for place in range(PLACES)} | {steps - 1})
+    rates = {f"schedule({step}, {steps})": f"{share(schedule, step, steps):.6g}" for step in places}
+    return (
+        {name: str(value) if isinstance(value, float) else value for name, value in plain.items()}
+        | fingerprint.under("loss", fingerprint.of_function(loss))
+        | rates
+        | fingerprint.under("optimizer", fingerprint.of_optimizer(optimizer))
+        | fingerprint.under("model", fingerprint.of_model(model))
+    )
