@@ -13,7 +13,7 @@ from torch.nn import functional
 from torch.nn.attention.flex_attention import AuxRequest, create_block_mask, flex_attention
 from torch.overrides import _get_current_function_mode_stack
 
-from tfviz import generate
+from tfviz import generate, sealed
 from tfviz.look import AttentionMaps, capture, measures, pack, unpack
 from tfviz.models import GPT, SelfAttention
 
@@ -471,11 +471,13 @@ def test_a_file_that_is_no_capture_is_an_error(tmp_path, content):
     whole = path.read_bytes()
     path.write_bytes({"half": whole[:-99], "pickle": pickle.dumps(whole), "empty": b""}.get(content, b""))
     if content in ("foreign", "unlike"):
-        metadata = {"format": "tfviz.AttentionMaps/1"} if content == "unlike" else None
-        save_file({"layer.0": torch.zeros(1, 2, 2)}, path, metadata)
+        if content == "foreign":
+            save_file({"layer.0": torch.zeros(1, 2, 2)}, path)
+        else:
+            sealed.save(path, {"layer.0": torch.zeros(1, 2, 2)})
     with pytest.raises(ValueError, match="maps"):
         AttentionMaps.load(path)
-    with pytest.raises(FileNotFoundError, match="no capture file"):
+    with pytest.raises(FileNotFoundError, match="there is no file"):
         AttentionMaps.load(tmp_path / "none")
 
 

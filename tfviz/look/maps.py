@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from tfviz.bounds import at_least
 from tfviz.doors import SAID, door
 from tfviz.look import join, stored
 from tfviz.look.capture import Seen
@@ -48,12 +49,7 @@ class AttentionMaps:
         self.layers = [layer.detach().cpu() for layer in weights]
         if not self.layers:
             raise ValueError("there are no weights; a Hugging Face model gives none under sdpa: use look.capture")
-        shapes = {tuple(layer.shape) for layer in self.layers}
-        if len(shapes) != 1 or len(next(iter(shapes))) != 3:
-            raise ValueError(
-                f"weights must be layer head query key, the last three the same in all layers; got {sorted(shapes)}: "
-                "choose sites whose maps are alike"
-            )
+        _check(self.layers)
         _, queries, keys = self.layers[0].shape
         self.rows = _words(rows, queries, "rows", "queries")
         self.cols = list(self.rows) if cols is None and queries == keys else _words(cols, keys, "cols", "keys")
@@ -129,10 +125,12 @@ class AttentionMaps:
 
     def __getitem__(self, where: int | tuple[int, int]) -> Tensor:
         """`maps[layer]`: head query key. `maps[layer, head]`: query key. In float32."""
-        if isinstance(where, tuple):
-            layer, head = where
-            return unpack(self.layers[layer][head])
-        return unpack(self.layers[where])
+        asked = where if isinstance(where, tuple) else (where,)
+        for name, number, count in zip(("layer", "head"), asked, self.shape):
+            if not -count <= number < count:
+                raise IndexError(f"{name} is {number}; the maps have {count}, from 0 to {count - 1}")
+        layer = self.layers[asked[0]]
+        return unpack(layer[asked[1]] if len(asked) > 1 else layer)
 
     def packed(self, layer: int, head: int, block: int = 1) -> UInt8[Tensor, "down across"]:
         """A head as `capture(dtype=torch.uint8)` keeps it: 255 times the square root; errs by at most 0.004.
@@ -143,6 +141,7 @@ class AttentionMaps:
         Raises:
             ValueError: a weight is not between 0 and 1.
         """
+        at_least(1, block=block)
         stored = self.layers[layer][head]
         largest = _blocks(stored, block) if block > 1 else stored
         if stored.dtype == torch.uint8:
@@ -185,7 +184,26 @@ class AttentionMaps:
         return cls(**stored.read(path))
 
 
+SAID[Seen] = "what a capture sees: with look.capture(model) as seen"
 SAID[AttentionMaps] = "AttentionMaps.of(seen, rows=words), or AttentionMaps(weights, rows=words)"
+
+
+def _check(layers: Sequence[Tensor]) -> None:
+    """They are weights, or may be, and all of one shape."""
+    shapes = sorted({tuple(layer.shape) for layer in layers})
+    if all(len(shape) == 4 for shape in shapes):
+        raise ValueError(
+            f"weights have a batch axis ({list(shapes[0])}, batch head query key): a model's own outputs do; give one "
+            "text of the batch, [layer[0] for layer in weights]"
+        )
+    if len(shapes) != 1 or len(shapes[0]) != 3:
+        raise ValueError(
+            f"weights must be layer head query key, the last three the same in all layers; got {shapes}: "
+            "choose sites whose maps are alike"
+        )
+    for kind in {layer.dtype for layer in layers}:
+        if not kind.is_floating_point and kind != torch.uint8:
+            raise ValueError(f"weights are {kind}; give numbers from 0 to 1 in a float type, such as weights.float()")
 
 
 def _words(words: Sequence[Any] | None, count: int, name: str, what: str) -> list[str]:
@@ -197,8 +215,19 @@ def _words(words: Sequence[Any] | None, count: int, name: str, what: str) -> lis
 
 
 def strings(words: Sequence[Any]) -> list[str]:
-    """Words as strings: token ids and other numbers become their digits."""
-    return [str(word.item() if hasattr(word, "item") else word) for word in words]
+    """Words as strings: token ids and other numbers become their digits, bytes what they are in UTF-8.
+
+    Raises:
+        ValueError: a word is None, as a tokenizer answers for an id that it does not have.
+    """
+    for place, word in enumerate(words):
+        if word is None:
+            raise ValueError(f"word {place} is None; give a string or a number for each position")
+    return [word.decode("utf-8", "backslashreplace") if isinstance(word, bytes) else _string(word) for word in words]
+
+
+def _string(word: Any) -> str:
+    return str(word.item() if hasattr(word, "item") else word)
 
 
 def as_mask(mask: Tensor) -> Bool[Tensor, "*any"]:

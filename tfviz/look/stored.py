@@ -5,25 +5,32 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
 from torch import Tensor
 
+from tfviz import sealed
 from tfviz.files import atomic
 
-FORMAT = "tfviz.AttentionMaps/1"
+FORMAT = "tfviz.AttentionMaps/2"
 WORDS = ("rows", "cols", "sites", "provenance")
 
 
 def write(path: str | Path, layers: Sequence[Tensor], mask: Tensor | None, words: Mapping[str, Any]) -> Path:
-    """One file, whole or not at all; `words` are those of `WORDS`, anything JSON can hold."""
-    tensors = {f"layer.{i}": layer.contiguous() for i, layer in enumerate(layers)}
+    """One file, whole or not at all; `words` are those of `WORDS`, anything JSON can hold.
+
+    Raises:
+        ValueError: the provenance is nothing that JSON can hold.
+    """
+    tensors = {f"layer.{i}": layer for i, layer in enumerate(layers)}
     if mask is not None:
-        tensors["mask"] = _narrow(mask).contiguous()
-    metadata = {"format": FORMAT, **{name: json.dumps(words[name]) for name in WORDS}}
+        tensors["mask"] = _narrow(mask)
+    try:
+        metadata = {"format": FORMAT, **{name: json.dumps(words[name]) for name in WORDS}}
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"provenance can hold text, numbers and lists of them, as JSON does: {error}") from error
+    path = Path(path).expanduser()
     with atomic(path) as draft:
-        save_file(tensors, draft, metadata)
-    return Path(path)
+        sealed.save(draft, tensors, metadata)
+    return path
 
 
 def read(path: str | Path) -> dict[str, Any]:
@@ -31,22 +38,15 @@ def read(path: str | Path) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: the file is damaged, or something else.
+        ValueError: the file is damaged, was altered, or is something else.
     """
-    if not Path(path).is_file():
-        raise FileNotFoundError(f"no capture file at {path}")
-    try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata() or {}
-            if metadata.get("format") != FORMAT:
-                raise ValueError(f"{path} is a safetensors file, but no capture; AttentionMaps.save writes those")
-            names = file.keys()
-            layers = [file.get_tensor(f"layer.{i}") for i in range(sum(n.startswith("layer.") for n in names))]
-            mask = file.get_tensor("mask") if "mask" in names else None
-        words = {name: json.loads(metadata[name]) for name in WORDS}
-    except (SafetensorError, KeyError, json.JSONDecodeError) as error:
-        raise ValueError(f"{path} is no capture file, or is damaged: {error}") from error
-    return {"weights": layers, "mask": mask, **words}
+    path = Path(path).expanduser()
+    tensors, metadata = sealed.load(path)
+    if metadata.get("format") != FORMAT:
+        raise ValueError(f"{path} is a file of tfviz, but holds no attention maps; AttentionMaps.save writes those")
+    mask = tensors.pop("mask", None)
+    layers = [tensors[f"layer.{i}"] for i in range(len(tensors))]
+    return {"weights": layers, "mask": mask, **{name: json.loads(metadata[name]) for name in WORDS}}
 
 
 def _narrow(mask: Tensor) -> Tensor:
