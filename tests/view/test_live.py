@@ -10,7 +10,7 @@ import traitlets
 from tfviz import view
 from tfviz.layers import masks
 from tfviz.look import AttentionMaps
-from tfviz.view import explore
+from tfviz.view import alive
 from tfviz.view.widgets import Live
 
 
@@ -34,8 +34,8 @@ def test_every_choice_is_a_trait_of_the_same_default():
     live = view.live(maps())
     assert isinstance(live, Live)
     synced = {name for name in live.trait_names(sync=True) if not name.startswith("_")}
-    assert synced - {"described", "data", "layout", "tabbable", "tooltip"} == set(explore.STATE)
-    assert {name: getattr(live, name) for name in explore.STATE} == explore.STATE
+    assert synced - {"described", "data", "layout", "tabbable", "tooltip"} == set(alive.STATE)
+    assert {name: getattr(live, name) for name in alive.STATE} == alive.STATE
 
 
 def test_python_reads_sets_and_is_told():

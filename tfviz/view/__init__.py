@@ -2,9 +2,11 @@
 
 from tfviz.doors import guard
 from tfviz.view.bertviz import bertviz
+from tfviz.view.captures import compare, sources, steps
 from tfviz.view.curves import curves, lines
-from tfviz.view.explore import alignment, compare, head, heads, links, live, sources, steps, words
-from tfviz.view.labs import gates, mask, masks, positions, similarity
+from tfviz.view.explore import alignment, head, heads, links, live, words
+from tfviz.view.labs import gates, positions, similarity
+from tfviz.view.masklab import mask, masks
 from tfviz.view.modules import modules
 from tfviz.view.page import View
 from tfviz.view.palette import theme

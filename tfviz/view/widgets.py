@@ -10,7 +10,7 @@ import anywidget
 import traitlets
 
 from tfviz.look.maps import AttentionMaps
-from tfviz.view import explore, figures
+from tfviz.view import alive, figures
 from tfviz.view.packed import deflated
 from tfviz.view.page import View, script
 
@@ -67,13 +67,13 @@ class Live(anywidget.AnyWidget):
         budget: float = BUDGET,
         **chosen: Any,
     ):
-        unknown = set(chosen) - set(explore.STATE)
+        unknown = set(chosen) - set(alive.STATE)
         if unknown:
-            raise TypeError(f"no such choice: {', '.join(sorted(unknown))}; there are: {', '.join(explore.STATE)}")
+            raise TypeError(f"no such choice: {', '.join(sorted(unknown))}; there are: {', '.join(alive.STATE)}")
         self._parts = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
         self._given, self._arrange = title, arrange
-        state = {**explore.STATE, **chosen}
-        described, data = explore.describe(self._parts, state, title, budget, arrange=arrange)
+        state = {**alive.STATE, **chosen}
+        described, data = alive.describe(self._parts, state, title, budget, arrange=arrange)
         described["note"] = described["note"] and ON_DEMAND
         super().__init__(described=described, data=data, **chosen)
         self.on_msg(self._asked)
@@ -108,8 +108,8 @@ class Live(anywidget.AnyWidget):
         first = list(self._parts.values())[self.part]
         layer, head = min(self.layer, first.shape[0] - 1), min(self.head, first.shape[1] - 1)
         picture = figures.head(first, layer, head) if self.mode == "head" else figures.heads(first)
-        state = {name: getattr(self, name) for name in explore.STATE} | {"layer": layer, "head": head}
-        return explore.view(picture, self._parts, state, self._given, arrange=self._arrange)
+        state = {name: getattr(self, name) for name in alive.STATE} | {"layer": layer, "head": head}
+        return alive.view(picture, self._parts, state, self._given, arrange=self._arrange)
 
     def save(self, path: str | Path) -> Path:
         """What is shown now as `x.html`, `x.png` or `x.svg`; see `view`."""

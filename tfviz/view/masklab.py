@@ -1,0 +1,100 @@
+"""A laboratory of masks: predicates to compose, and for each cell which of them forbids it.
+
+Python computes every table; the page only shows and combines them, so that what it says is what the code says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from torch import Tensor
+
+from tfviz.look.maps import as_mask
+from tfviz.shapes import Bool
+from tfviz.view import figures
+from tfviz.view import panels as stills
+from tfviz.view.labs import named, one_shape
+from tfviz.view.packed import Packed
+from tfviz.view.page import View
+
+Rule = Tensor | Mapping[Any, Tensor]
+
+
+def masks(
+    rules: Mapping[str, Rule],
+    words: Sequence[str] | None = None,
+    title: str = "Masks",
+    *,
+    cols: Sequence[str] | None = None,
+    use: Mapping[str, str] | None = None,
+) -> View:
+    """A laboratory of masks: predicates to combine, with a slider where one has a size; each cell says what forbids it.
+
+    Args:
+        rules: a table (query key), True where a query may look, for each predicate; or such a table for each
+            value of its size: `{"causal": causal.dense(9, 9), "window": {n: window(n).dense(9, 9) for n in (2, 4)}}`
+            with the predicates of `tfviz.layers.masks`. Leading axes of size 1 are dropped.
+        words: a word for each query, and each key unless `cols` says otherwise.
+        use: what is on at first, `all` (must hold), `any` (one of these is enough) or `not`; by default the first rule.
+
+    Raises:
+        ValueError: no rules, tables of different shapes, or words that do not fit them.
+        LookupError: `use` names no rule, or no use.
+    """
+    if not isinstance(rules, Mapping):
+        raise TypeError(f"rules is a {type(rules).__name__}: give {{'a name': table}}, or use view.mask for one table")
+    tables = {name: _values(name, rule) for name, rule in rules.items()}
+    queries, keys = one_shape([table for values in tables.values() for table in values.values()])
+    rows = named(words, queries, "words", "queries")
+    columns = named(cols, keys, "cols", "keys") if cols is not None or queries != keys else rows
+    roles = dict(use if use is not None else {next(iter(rules)): "all"})
+    for name, role in roles.items():
+        if name not in tables or role not in ("all", "any", "not", "off"):
+            raise LookupError(f"use {name!r}: {role!r}? rules are {', '.join(tables)}; uses are all, any, not, off")
+    packed = Packed()
+    described = [
+        {"name": name, "values": [str(value) for value in values], "masks": [packed.mask(t) for t in values.values()]}
+        for name, values in tables.items()
+    ]
+    state = {"roles": roles, "at": {name: len(values) // 3 for name, values in tables.items()}, "rows": [], "cols": []}
+    return View(
+        stills.mask_lab(
+            {name: values if len(values) > 1 else next(iter(values.values())) for name, values in tables.items()},
+            title,
+            rows if words is not None else (),
+            columns if words is not None or cols is not None else (),
+        ),
+        {"kind": "masks", "title": title, "parts": [], "rules": described, "masks": packed.masks, "rows": rows,
+         "cols": columns, "note": "", "state": state},
+        packed.data,
+    )  # fmt: skip
+
+
+def mask(
+    allowed: Bool[Tensor, "... query key"],
+    rows: Sequence[str] | None = None,
+    cols: Sequence[str] | None = None,
+    title: str = "Mask",
+) -> View:
+    """Which key each query may look at: filled where it may, hatched where not. The first of a batch and its heads."""
+    picture = figures.mask(allowed, rows, cols, title)
+    lab = masks({"the mask": allowed.reshape(-1, *allowed.shape[-2:])[0]}, rows, title, cols=cols)
+    return View(picture, lab.described, lab.data)
+
+
+def _values(name: str, rule: Rule) -> dict[Any, Bool[Tensor, "query key"]]:
+    """A table for each value of a rule's size; one only where it has none."""
+    values = {"": rule} if isinstance(rule, Tensor) else dict(rule)
+    if not values:
+        raise ValueError(f"the rule {name!r} has no tables")
+    flat = {value: _flat(table) for value, table in values.items()}
+    for table in flat.values():
+        if table.dim() != 2:
+            raise ValueError(f"the rule {name!r} has a table of shape {list(table.shape)}; it must be query key")
+    return {value: as_mask(table.cpu()) for value, table in flat.items()}
+
+
+def _flat(table: Tensor) -> Tensor:
+    """Without leading axes of size 1."""
+    return table.reshape(table.shape[-2:]) if table.dim() > 2 and set(table.shape[:-2]) == {1} else table
