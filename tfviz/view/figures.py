@@ -207,4 +207,4 @@ def soft() -> str:
 
 def _size(maps: AttentionMaps) -> str:
     _, _, queries, keys = maps.shape
-    return f"{queries} words" if queries == keys else f"{queries} queries × {keys} keys"
+    return f"{queries} tokens" if queries == keys else f"{queries} queries × {keys} keys"
