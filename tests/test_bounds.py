@@ -45,7 +45,7 @@ def test_seeds_are_those_that_every_generator_takes():
 
 
 def test_what_no_machine_could_hold_is_told_and_a_sketch_of_it_is_not():
-    with pytest.raises(ValueError, match="vocab 1000000000000 x dim 3 are 12,000 GB of weights"):
+    with pytest.raises(ValueError, match="vocab 1000000000000 x dim 3 are 12,000 GB of numbers"):
         bounds.affordable(vocab=10**12, dim=3)
     with torch.device("meta"):
         bounds.affordable(vocab=10**12, dim=3)

@@ -58,13 +58,13 @@ def affordable(**sizes: int) -> None:
 
     >>> affordable(vocab=10**12, dim=128)
     Traceback (most recent call last):
-    ValueError: vocab 1000000000000 x dim 128 are 512,000 GB of weights, more than this machine's memory; take less
+    ValueError: vocab 1000000000000 x dim 128 are 512,000 GB of numbers, more than this machine's memory; take less
     """
     at_least(1, **sizes)
     needed = 4 * math.prod(sizes.values())
     if needed > _memory() and torch.get_default_device().type == "cpu":
         product = " x ".join(f"{name} {size}" for name, size in sizes.items())
-        size = f"{needed // 10**9:,} GB of weights"
+        size = f"{needed // 10**9:,} GB of numbers"
         raise ValueError(f"{product} are {size}, more than this machine's memory; take less")
 
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tfviz import bounds
 from tfviz.layers import masks
 from tfviz.layers.cache import KeyValues, NoCache
 from tfviz.layers.positions import Positions
@@ -95,8 +96,9 @@ class MultiHead(nn.Module):
 
     def __init__(self, dim: int, heads: int, dropout: float = 0.0, bias: bool = True):
         super().__init__()
-        if heads < 1 or dim < 1:
-            raise ValueError(f"width is {dim} and heads are {heads}; both must be at least 1")
+        bounds.at_least(1, dim=dim, heads=heads)
+        bounds.share(dropout=dropout)
+        bounds.affordable(dim=dim, rows=4 * dim)
         if dim % heads:
             raise ValueError(f"width {dim} is not divisible by {heads} heads; take dim={dim // heads * heads or heads}")
         self.heads, self.dropout = heads, dropout
@@ -148,6 +150,8 @@ class Additive(nn.Module):
 
     def __init__(self, query: int, key: int, hidden: int):
         super().__init__()
+        bounds.affordable(query=query, hidden=hidden)
+        bounds.affordable(key=key, hidden=hidden)
         self.of_query = nn.Linear(query, hidden)
         self.of_key = nn.Linear(key, hidden, bias=False)
         self.to_score = nn.Linear(hidden, 1, bias=False)
@@ -172,6 +176,8 @@ class Dot(nn.Module):
 
     def __init__(self, query: int, key: int, hidden: int):
         super().__init__()
+        bounds.affordable(query=query, hidden=hidden)
+        bounds.affordable(key=key, hidden=hidden)
         self.of_query = nn.Linear(query, hidden)
         self.of_key = nn.Linear(key, hidden, bias=False)
 

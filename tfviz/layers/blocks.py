@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from torch import Tensor, nn
 
+from tfviz import bounds
 from tfviz.layers.attention import MultiHead
 from tfviz.shapes import Bool, Float
 
@@ -25,7 +26,8 @@ class FeedForward(nn.Sequential):
     """The same two-layer network at every position (Vaswani et al. 2017, equation 2), `inner` wide inside."""
 
     def __init__(self, dim: int, inner: int | None = None, activation: Activation = nn.GELU):
-        inner = inner or 4 * dim
+        inner = 4 * dim if inner is None else inner
+        bounds.affordable(dim=dim, inner=inner)
         super().__init__(nn.Linear(dim, inner), activation(), nn.Linear(inner, dim))
 
 
@@ -50,6 +52,7 @@ class Block(nn.Module):
         norm: Callable[[int], nn.Module] = nn.LayerNorm,
     ):
         super().__init__()
+        bounds.share(dropout=dropout)
         self.residual = residual
         self.attention_norm = norm(dim)
         self.attention = MultiHead(dim, heads)
@@ -61,6 +64,19 @@ class Block(nn.Module):
         """`attention` (mask, positions, cache) goes to `MultiHead` as it is."""
         x = self.residual(x, self.attention_norm, lambda x: self.dropout(self.attention(x, **attention)))
         return self.residual(x, self.feed_forward_norm, lambda x: self.dropout(self.feed_forward(x)))
+
+
+def stack(layers: int, make: Callable[[], nn.Module]) -> nn.ModuleList:
+    """That many blocks, one on the other.
+
+    Raises:
+        ValueError: there is none, or more than this machine's memory holds.
+    """
+    bounds.at_least(1, layers=layers)
+    first = make()
+    weights = sum(parameter.numel() for parameter in first.parameters())
+    bounds.affordable(layers=layers, weights=max(weights, 10_000))  # modules take memory, too
+    return nn.ModuleList([first, *(make() for _ in range(layers - 1))])
 
 
 class DecoderBlock(Block):

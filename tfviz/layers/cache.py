@@ -2,6 +2,7 @@
 
 from torch import Tensor
 
+from tfviz import bounds
 from tfviz.shapes import Float
 
 
@@ -12,6 +13,7 @@ class KeyValues:
     """
 
     def __init__(self, capacity: int):
+        bounds.at_least(0, capacity=capacity)
         self.capacity = capacity
         self.length = 0
         self.keys: Tensor | None = None

@@ -1,8 +1,11 @@
 """From tokens to vectors: what models begin with."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 
+from tfviz import bounds
 from tfviz.shapes import Float, Int
 
 
@@ -10,11 +13,18 @@ class Tokens(nn.Embedding):
     """A vector for each token: `nn.Embedding`, which says what is wrong with an id.
 
     Raises:
+        ValueError: ids of one text, without a batch.
         IndexError: an id that is no token. On a GPU, which would have to be waited for, PyTorch's assertion stops the
             run instead.
     """
 
+    def __init__(self, num_embeddings: int, embedding_dim: int, **more: Any):
+        bounds.affordable(vocab=num_embeddings, dim=embedding_dim)
+        super().__init__(num_embeddings, embedding_dim, **more)
+
     def forward(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch position dim"]:
+        if ids.dim() != 2:
+            raise ValueError(f"ids are {list(ids.shape)}; give a batch of texts, batch position: of one text ids[None]")
         if ids.device.type == "cpu" and ids.numel() and not torch.compiler.is_compiling():
             low, high = map(int, ids.aminmax())
             if low < 0 or high >= self.num_embeddings:
@@ -38,6 +48,7 @@ class Bigrams(nn.Module):
 
     def __init__(self, vocab: int, dim: int, rows: int = 2**18):
         super().__init__()
+        bounds.affordable(rows=rows, dim=dim)
         self.tokens = Tokens(vocab, dim, padding_idx=0)
         self.pairs = nn.Embedding(rows, dim)
         for table in (self.tokens, self.pairs):  # small, so that what was never trained says little

@@ -8,6 +8,7 @@ the places it has no use for.
 import torch
 from torch import Tensor, nn
 
+from tfviz import bounds
 from tfviz.shapes import Float, Int
 
 
@@ -18,6 +19,12 @@ def sinusoids(positions: Int[Tensor, "position"], dim: int, base: float = 10_000
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],
             [0.8415, 0.5403, 0.0100, 0.9999]])
     """
+    bounds.at_least(1, dim=dim)
+    bounds.above(0, base=base)
+    return _sinusoids(positions, dim, base)
+
+
+def _sinusoids(positions: Tensor, dim: int, base: float = 10_000.0) -> Tensor:
     columns = torch.arange(dim, device=positions.device)
     angles = positions[:, None] / base ** (columns.div(2, rounding_mode="floor") * 2 / dim)
     return torch.where(columns % 2 == 0, angles.sin(), angles.cos())
@@ -49,6 +56,7 @@ class Learned(Positions):
 
     def __init__(self, context: int, dim: int, heads: int = 1):
         super().__init__()
+        bounds.affordable(context=context, dim=dim)
         self.vectors = nn.Embedding(context, dim)
         nn.init.normal_(self.vectors.weight, std=0.02)
 
@@ -72,6 +80,8 @@ class Sinusoidal(Positions):
 
     def __init__(self, context: int, dim: int, heads: int = 1):
         super().__init__()
+        bounds.at_least(0, context=context)
+        bounds.affordable(context=max(1, context), dim=dim)
         self.register_buffer("kept", sinusoids(torch.arange(context), dim), persistent=False)
 
     def forward(self, x: Float[Tensor, "batch position dim"], start: int = 0) -> Float[Tensor, "batch position dim"]:
@@ -81,7 +91,7 @@ class Sinusoidal(Positions):
         """The first `length` rows; beyond the context they are computed when first asked for."""
         if length > len(self.kept):
             with torch.inference_mode(False):  # what is kept while generating must serve in training, too
-                self.kept = sinusoids(torch.arange(length, device=self.kept.device), self.kept.shape[1])
+                self.kept = _sinusoids(torch.arange(length, device=self.kept.device), self.kept.shape[1])
         return self.kept[:length]
 
 
@@ -97,6 +107,10 @@ class Rotary(Positions):
 
     def __init__(self, context: int, dim: int, heads: int = 1, base: float = 10_000.0):
         super().__init__()
+        bounds.at_least(1, dim=dim, heads=heads)
+        bounds.above(0, base=base)
+        bounds.at_least(0, context=context)
+        bounds.affordable(context=max(1, context), dim=dim)
         if dim % (2 * heads):
             raise ValueError(f"rotary positions pair columns: the width of a head, {dim} / {heads}, must be even")
         self.width, self.base = dim // heads, base
@@ -115,6 +129,7 @@ class Rotary(Positions):
 
     def agreement(self, length: int) -> Float[Tensor, "position position"]:
         """The cosine of a vector turned at one position and itself turned at another, mean over all vectors."""
+        bounds.affordable(length=length, width=self.width)
         angles = self.table(length)
         return (angles[:, None] - angles[None]).cos().mean(-1)
 
@@ -138,6 +153,8 @@ def alibi(length: int, heads: int) -> Float[Tensor, "head query key"]:
             [-0.0625, -0.0000, -0.0625],
             [-0.1250, -0.0625, -0.0000]])
     """
+    bounds.at_least(0, length=length)
+    bounds.affordable(heads=heads, queries=max(1, length), keys=max(1, length))
     slopes = 2.0 ** (-8 * torch.arange(1, heads + 1) / heads)
     places = torch.arange(length)
     return -slopes[:, None, None] * (places[:, None] - places).abs()
@@ -163,6 +180,7 @@ class ALiBi(Positions):
 
 def relative(length: int, dim: int) -> Float[Tensor, "query key"]:
     """The cosine of each distance with distance 0, where distances stand as sinusoids (Dai et al. 2019, 3.3)."""
+    bounds.affordable(queries=length, keys=length, dim=dim)
     places = torch.arange(length)
     vectors = sinusoids((places[:, None] - places).flatten(), dim)
     return nn.functional.cosine_similarity(vectors, sinusoids(torch.arange(1), dim)).view(length, length)
@@ -177,6 +195,10 @@ class Relative(Positions):
 
     def __init__(self, context: int, dim: int, heads: int = 1):
         super().__init__()
+        bounds.at_least(1, dim=dim, heads=heads)
+        if dim % heads:
+            raise ValueError(f"width {dim} is not divisible by {heads} heads; take dim={dim // heads * heads or heads}")
+        bounds.affordable(dim=dim, rows=dim)
         self.project = nn.Linear(dim, dim, bias=False)
         self.content = nn.Parameter(torch.zeros(heads, 1, dim // heads))  # u
         self.distance = nn.Parameter(torch.zeros(heads, 1, dim // heads))  # v
@@ -184,7 +206,7 @@ class Relative(Positions):
     def bias(self, query: Tensor, key: Tensor) -> Float[Tensor, "batch head query key"]:
         queries, keys, (heads, _, width) = query.shape[2], key.shape[2], self.content.shape
         distances = torch.arange(keys - 1, -queries, -1, device=query.device)
-        vectors = self.project(sinusoids(distances, heads * width).to(query.dtype))
+        vectors = self.project(_sinusoids(distances, heads * width).to(query.dtype))
         vectors = vectors.unflatten(-1, (heads, width)).permute(1, 2, 0)  # head dim distance
         by_distance = shift((query + self.distance.to(query.dtype)) @ vectors, keys)
         return (by_distance + self.content.to(key.dtype) @ key.mT) * width**-0.5

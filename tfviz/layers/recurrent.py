@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from tfviz import bounds
 from tfviz.shapes import Bool, Float
 
 State = tuple[Tensor, ...]  # first the hidden state, batch hidden; an LSTM adds its memory, of the same shape
@@ -27,6 +28,8 @@ class RNN(nn.Module):
 
     def __init__(self, dim: int, hidden: int):
         super().__init__()
+        bounds.affordable(dim=dim, hidden=hidden)
+        bounds.affordable(hidden=hidden, rows=4 * hidden)
         self.hidden = hidden
         self.of_input = nn.Linear(dim, hidden)
         self.of_state = nn.Linear(hidden, hidden, bias=False)
@@ -58,6 +61,8 @@ class LSTM(nn.Module):
 
     def __init__(self, dim: int, hidden: int):
         super().__init__()
+        bounds.affordable(dim=dim, hidden=hidden)
+        bounds.affordable(hidden=hidden, rows=4 * hidden)
         self.hidden = hidden
         self.of_input = nn.Linear(dim, 4 * hidden)  # rows in the order of torch.nn.LSTM: i, f, g, o
         self.of_state = nn.Linear(hidden, 4 * hidden, bias=False)
@@ -106,8 +111,9 @@ class Recurrent(nn.Module):
         dropout: float = 0.0,
     ):
         super().__init__()
-        if layers < 1:
-            raise ValueError(f"layers is {layers}; it must be at least 1")
+        bounds.at_least(1, layers=layers, dim=dim, hidden=hidden)
+        bounds.affordable(layers=layers, weights=max(hidden * hidden, 10_000))
+        bounds.share(dropout=dropout)
         self.directions = 2 if bidirectional else 1
         widths = [dim] + (layers - 1) * [self.directions * hidden]
         self.cells = nn.ModuleList(cell(width, hidden) for width in widths for _ in range(self.directions))

@@ -1,0 +1,180 @@
+"""Rules of four indices that say which key a query may look at, and what they are joined into."""
+
+from collections.abc import Callable
+from functools import reduce
+from operator import and_, or_
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tfviz.bounds import affordable, at_least
+from tfviz.shapes import Bool
+
+LARGE = 2**32  # cells, from which on the memory is looked at first
+Rule = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
+class Mask:
+    """A predicate over cells of an attention map.
+
+    Args:
+        rule: from index tensors `(batch, head, query, key)` that broadcast against each other to booleans.
+        name: what the mask is called when it explains why a cell is forbidden.
+
+    >>> from tfviz.layers.masks import causal, window
+    >>> causal.dense(3, 3)[0, 0].int().tolist()
+    [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+    >>> (causal & window(2)).why(query=2, key=0)
+    ['window(2)']
+    """
+
+    def __init__(self, rule: Rule, name: str):
+        self.rule, self.name = rule, name
+
+    def __call__(self, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        return self.rule(batch, head, query, key)
+
+    def __and__(self, other: "Mask") -> "Mask":
+        return _Both(self, _mask(other, "&"))
+
+    def __or__(self, other: "Mask") -> "Mask":
+        return _Either(self, _mask(other, "|"))
+
+    def __rand__(self, other: object) -> "Mask":
+        return _mask(other, "&")
+
+    def __ror__(self, other: object) -> "Mask":
+        return _mask(other, "|")
+
+    def __invert__(self) -> "Mask":
+        return Mask(lambda *cell: ~self(*cell), f"~{self.name}")
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def dense(
+        self,
+        queries: int,
+        keys: int,
+        *,
+        batch: int = 1,
+        heads: int = 1,
+        start: int = 0,
+        device: torch.device | str | None = None,
+    ) -> Bool[Tensor, "batch head query key"]:
+        """The mask as a tensor. Batch and head have size 1 where the rule does not tell them apart.
+
+        Args:
+            start: the position of the first query; while generating, the keys already in the cache precede it.
+        """
+
+        if min(queries, keys, start) < 0 or min(batch, heads) < 1 or queries * keys > LARGE:
+            _told(queries, keys, batch, heads, start)
+
+        def index(size: int, axis: int, first: int = 0) -> Tensor:
+            shape = [-1 if other == axis else 1 for other in range(4)]
+            return torch.arange(first, first + size, device=device).view(shape)
+
+        try:
+            allowed = self(index(batch, 0), index(heads, 1), index(queries, 2, start), index(keys, 3))
+        except IndexError as error:
+            asked = f"batch {batch}, queries from {start} to {start + queries}, keys {keys}"
+            raise IndexError(f"the mask {self.name} was made of fewer texts or positions than {asked}") from error
+        return allowed.expand(*allowed.shape[:2], queries, keys)
+
+    def blocks(
+        self,
+        queries: int,
+        keys: int,
+        *,
+        batch: int | None = None,
+        heads: int | None = None,
+        start: int = 0,
+        device: torch.device | str | None = None,
+        size: int = 128,
+    ) -> Any:
+        """The mask as FlexAttention's `BlockMask`: a compiled kernel skips what it forbids. Making it is slow: keep it.
+
+        Args:
+            batch, heads: their number, where the rule tells them apart.
+            start: the position of the first query, as in `dense`.
+            size: queries and keys in a block.
+        """
+        from torch.nn.attention.flex_attention import create_block_mask
+
+        at_least(1, queries=queries, keys=keys, size=size, batch=batch or 1, heads=heads or 1)
+        at_least(0, start=start)
+
+        rule = Mask(lambda b, h, query, key: self(b, h, query + start, key), self.name) if start else self
+        device = torch.get_default_device() if device is None else device
+        return create_block_mask(rule, batch, heads, queries, keys, device, size)
+
+    def count(self, length: int, *, batch: int = 1, heads: int = 1) -> int:
+        """How many cells it allows, in all heads of all rows of the batch; attention needs work in proportion.
+
+        >>> from tfviz.layers.masks import causal, strided
+        >>> causal.count(4), strided(2).count(4, heads=3)
+        (10, 27)
+        """
+        at_least(0, length=length)
+        affordable(strip=128, length=max(1, length), heads=heads, batch=batch)
+        rows = range(0, length, 128)  # a strip at a time, for little memory
+        parts = (self.dense(min(128, length - row), length, batch=batch, heads=heads, start=row) for row in rows)
+        return sum(int(part.expand(batch, heads, -1, -1).sum()) for part in parts)
+
+    def why(self, query: int, key: int, *, batch: int = 0, head: int = 0) -> list[str]:
+        """The names of the predicates that forbid this cell; an empty list where it is allowed."""
+        at_least(0, query=query, key=key, batch=batch, head=head)
+        cell = [torch.tensor(index) for index in (batch, head, query, key)]
+        return [] if self(*cell) else [self.name]
+
+
+class _Both(Mask):
+    parts: tuple[Mask, ...]
+
+    def __init__(self, left: Mask, right: Mask):
+        joined = [part for mask in (left, right) for part in (mask.parts if isinstance(mask, _Both) else (mask,))]
+        self.parts = tuple(dict.fromkeys(joined))  # what is joined twice is named once
+        super().__init__(self._rule, f"({' & '.join(map(repr, self.parts))})")
+
+    def _rule(self, *cell: Tensor) -> Tensor:
+        return reduce(and_, (part(*cell) for part in self.parts))
+
+    def why(self, query: int, key: int, *, batch: int = 0, head: int = 0) -> list[str]:
+        return [name for part in self.parts for name in part.why(query, key, batch=batch, head=head)]
+
+
+class _Either(Mask):
+    def __init__(self, left: Mask, right: Mask):
+        super().__init__(lambda *cell: left(*cell) | right(*cell), f"({left} | {right})")
+        self.parts = (left, right)
+
+    def why(self, query: int, key: int, *, batch: int = 0, head: int = 0) -> list[str]:
+        reasons = [part.why(query, key, batch=batch, head=head) for part in self.parts]
+        return [name for names in reasons for name in names] if all(reasons) else []
+
+
+class PerHead(Mask):
+    def __init__(self, masks: tuple[Mask, ...]):
+        super().__init__(self._rule, f"per_head({', '.join(map(repr, masks))})")
+        self.parts = masks
+
+    def _rule(self, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        turns = [head % len(self.parts) == turn for turn in range(len(self.parts))]
+        return reduce(or_, (turn & part(batch, head, query, key) for turn, part in zip(turns, self.parts)))
+
+    def why(self, query: int, key: int, *, batch: int = 0, head: int = 0) -> list[str]:
+        return self.parts[head % len(self.parts)].why(query, key, batch=batch, head=head)
+
+
+def _mask(other: object, sign: str) -> Mask:
+    if not isinstance(other, Mask):
+        raise TypeError(f"{sign} joins two masks, and one is {other!r}; give a mask, such as masks.window(8)")
+    return other
+
+
+def _told(queries: int, keys: int, batch: int, heads: int, start: int) -> None:
+    at_least(0, queries=queries, keys=keys, start=start)
+    at_least(1, batch=batch, heads=heads)
+    affordable(queries=queries, keys=keys)
