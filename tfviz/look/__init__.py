@@ -10,3 +10,4 @@ from tfviz.look.recompute import pack, unpack
 __all__ = ["AttentionMaps", "Seen", "ablate", "capture", "measures", "pack", "unpack"]
 
 guard(globals(), __all__)
+guard(vars(measures), ["entropy", "distance", "rollout", "carried", "types", "strongest"])

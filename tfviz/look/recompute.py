@@ -179,7 +179,7 @@ def pack(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
     """
     if not packable(weights):
         raise ValueError("weights hold numbers below 0, above 1, or NaN, which bytes cannot; keep them as float32")
-    return _codes(weights.float())
+    return _codes(weights.float().clamp(0, 1))
 
 
 def packable(weights: Tensor) -> bool:
@@ -191,7 +191,7 @@ def packable(weights: Tensor) -> bool:
 
 
 def _codes(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
-    return weights.clamp(0, 1).sqrt_().mul_(255).add_(0.5).to(torch.uint8)
+    return weights.sqrt().mul_(255).add_(0.5).to(torch.uint8)
 
 
 def unpack(stored: Tensor) -> Float[Tensor, "*any"]:

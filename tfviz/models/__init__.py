@@ -36,3 +36,4 @@ __all__ = [
 ]
 
 guard(globals(), __all__)
+guard(vars(pretrained), ["gpt2", "bert"])

@@ -36,3 +36,6 @@ __all__ = [
 
 SAID[buckets.Batches] = "batches by number, such as text.Windows(ids, length, batch), or a list"
 guard(globals(), __all__)
+guard(vars(corpora), ["load", "split", "paths", "fetch", "parts", "verify"])
+guard(vars(datasets), ["reviews", "pairs", "parallel"])
+guard(vars(tasks), ["dates", "numbers", "copy", "reverse", "sort"])
