@@ -1,11 +1,6 @@
 """The command `tfviz`, on small notebooks made here."""
 
 import json
-import os
-import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import nbformat
@@ -14,7 +9,7 @@ import yaml
 from click.testing import CliRunner
 from nbformat.sign import NotebookNotary
 
-from tfviz.suite import gallery, notebooks
+from tfviz.suite import gallery, notebooks, options
 from tfviz.suite.cli import main
 from tfviz.suite.run import run
 
@@ -119,7 +114,7 @@ def test_a_file_that_is_named_is_the_one_that_runs(suite, tmp_path):
 def test_a_value_is_of_the_kind_of_the_default(tmp_path, text, value):
     notebook(tmp_path, "x", parameters="steps: int = 3\nword = 'a'\nrate = .1\nfew = [1]\nsmall = False\nany = None")
     name, _, given = text.partition("=")
-    read = notebooks.read(notebooks.defaults([tmp_path / "x.ipynb"]), name, given)
+    read = options.read(notebooks.defaults([tmp_path / "x.ipynb"]), name, given)
     assert (read, type(read)) == (value, type(value))
 
 
@@ -128,7 +123,7 @@ def test_a_value_of_another_kind_is_refused(tmp_path, text):
     notebook(tmp_path, "x", parameters="steps = 3\nrate = .1\nfew = [1]\nsmall = False")
     name, _, given = text.partition("=")
     with pytest.raises(ValueError, match=rf"^{name}=.*: in x {name} is .*, such as "):
-        notebooks.read(notebooks.defaults([tmp_path / "x.ipynb"]), name, given)
+        options.read(notebooks.defaults([tmp_path / "x.ipynb"]), name, given)
 
 
 @pytest.mark.parametrize(("cell", "line"), [("a = 1\nb = 5 * x", 2), ("a, b = 1, 2", 1), ("a = 1\n\nb = = 2", 3)])
@@ -149,27 +144,6 @@ def test_what_ran_is_trusted(suite, tmp_path):
     tfviz("run", "01", "--out", tmp_path / "out")
     ran = nbformat.read(tmp_path / "out" / "01_good.ipynb", as_version=4)
     assert NotebookNotary().check_signature(ran)
-
-
-def test_killed_at_any_moment_it_leaves_no_half_notebook(suite, tmp_path):
-    notebook(suite, "01_good", ("import time; print('begun')", []), ("time.sleep(60)", []))
-    out = tmp_path / "out"
-    code = f"""
-from pathlib import Path
-from tfviz.suite import notebooks, run
-notebooks.folder = lambda: Path({str(suite)!r})
-run.run(["01"], "cpu", {{}}, Path({str(out)!r}))
-"""
-    running = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
-    deadline = time.monotonic() + 60
-    while not any("begun" in draft.read_text() for draft in out.glob(".01_good*/*.ipynb")):
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
-    assert "refresh" in (out / "index.html").read_text()
-    os.killpg(running.pid, signal.SIGKILL)
-    running.wait()
-    assert not (out / "01_good.ipynb").exists()
-    assert not (out / "01_good.json").exists()
 
 
 def test_clean_keeps_text_and_pictures_and_says_what_was_run(suite, tmp_path):

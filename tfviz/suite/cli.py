@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
-import shutil
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -22,25 +24,57 @@ def _explained(command: Callable) -> Callable:
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         try:
             return command(*args, **kwargs)
+        except BrokenPipeError:  # `tfviz data list | head`: click ends quietly
+            raise
         except (LookupError, ValueError, OSError, ImportError) as error:
             raise click.ClickException(str(error.args[0]) if isinstance(error, LookupError) else str(error)) from error
 
     return wrapped
 
 
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """A request to end, or a terminal that is closed, ends it as Ctrl-C does: by clearing up."""
+
+    def end(number: int, frame: object) -> None:
+        signal.signal(number, signal.SIG_IGN)  # once is enough
+        raise SystemExit(128 + number)
+
+    wanted = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.signal(number, end) for number in wanted if signal.getsignal(number) == signal.SIG_DFL}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+class _Folder(click.Path):
+    """A folder's name, which may not be empty: that would be the current one, without being asked for."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if value in ("", Path("")) and param:
+            self.fail(f"{param.opts[-1]} is empty; name a folder, '.' for this one", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+FOLDER = _Folder(file_okay=False, path_type=Path)
+
+
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(tfviz.__version__)
 def main() -> None:
     """Notebooks that train the Transformer family and let you look inside."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):  # a terminal that knows few letters shows the others by number
+            stream.reconfigure(errors="backslashreplace")
 
 
 @main.command()
 @click.argument("names", nargs=-1)
 @click.option("--preset", default="cpu", show_default=True, help="smoke, cpu, gpu or shown (notebooks/presets.yaml)")
 @click.option("-p", "given", multiple=True, metavar="KEY=VALUE", help="a parameter, over the preset's; repeatable")
-@click.option(
-    "--out", type=click.Path(path_type=Path), default=Path("runs"), show_default=True, help="where results go"
-)
+@click.option("--out", type=FOLDER, default="runs", show_default=True, help="where results go")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="notebooks at a time")
 @click.option("--force", is_flag=True, help="run again what is finished and unchanged")
 @click.option("--grid", multiple=True, metavar="KEY=V1,V2,...", help="run every combination of values; repeatable")
@@ -57,13 +91,13 @@ def run(
     scheduler: str | None,
 ) -> None:
     """Run notebooks through papermill: all of them, or those named (10_gpt, or just 10)."""
-    from tfviz.suite import notebooks
+    from tfviz.suite import notebooks, options
     from tfviz.suite.run import run as run_notebooks
 
     out, known = out.resolve(), notebooks.defaults(notebooks.find(names)) if given or grid else {}
-    mine = {name: notebooks.read(known, name, value) for name, value in map(_pair, given)}
-    over = {name: [notebooks.read(known, name, value) for value in values] for name, values in map(_values, grid)}
-    results = run_notebooks(names, preset, mine, out, jobs, force, click.echo, over=over, scheduler=scheduler)
+    mine, over = options.given(known, given), options.varied(known, grid)
+    with _ended_by_signals():
+        results = run_notebooks(names, preset, mine, out, jobs, force, click.echo, over=over, scheduler=scheduler)
     failed = [result.title for result in results if result.status == "failed"]
     if failed:
         click.echo(f"failed: {', '.join(failed)}", err=True)
@@ -71,48 +105,22 @@ def run(
     sys.exit(bool(failed))
 
 
-def _pair(text: str) -> tuple[str, str]:
-    name, equals, value = text.partition("=")
-    if not equals or not name:
-        raise ValueError(f"-p {text}: write it as KEY=VALUE, for example -p steps=200")
-    return name, value
-
-
-def _values(text: str) -> tuple[str, list[str]]:
-    """A list keeps its commas in brackets, a text its own in quotation marks."""
-    import yaml
-
-    name, equals, values = text.partition("=")
-    try:
-        nodes = yaml.compose(listed := f"[{values}]").value
-    except yaml.YAMLError:
-        nodes = []
-    if not equals or not name or not nodes:
-        raise ValueError(f"--grid {text}: write it as KEY=V1,V2,..., for example --grid seed=1,2,3 or word=a,'b, c'")
-    return name, [
-        node.value if isinstance(node, yaml.ScalarNode) else listed[node.start_mark.index : node.end_mark.index]
-        for node in nodes
-    ]
-
-
 @main.command(context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @_explained
 def lab(arguments: tuple[str, ...]) -> None:
     """Open the notebooks in JupyterLab; ARGUMENTS go to it as they are."""
-    from tfviz.suite import notebooks
+    from tfviz.suite.lab import open_lab
 
-    where = notebooks.folder()
-    if where.parent == Path(tfviz.__file__).parent:  # an installed package: give the reader copies to write in
-        where = Path(shutil.copytree(where, "tfviz-notebooks", dirs_exist_ok=True))
-    os.execv(
-        sys.executable, [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={where.resolve()}", *arguments]
-    )
+    open_lab(arguments, click.echo)
 
 
 @main.group()
+@_explained
 def data() -> None:
     """Corpora: what there is, fetch, verify, where."""
+    if (local := os.environ.get("TFVIZ_DATA")) and not Path(local).expanduser().is_dir():
+        raise ValueError(f"TFVIZ_DATA is {local}, which is no folder; make it, name another, or unset the variable")
 
 
 @data.command("list")
@@ -163,6 +171,7 @@ def path(name: str | None) -> None:
 
 
 @main.command()
+@_explained
 def doctor() -> None:
     """Versions, device, data, fonts, a browser; the exit status is 1 if something is missing."""
     from tfviz.suite.doctor import examine
@@ -175,40 +184,13 @@ def doctor() -> None:
 
 
 @main.command()
-@click.argument("files", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--to", type=click.Path(file_okay=False, path_type=Path), help="write there and leave FILES as they are")
-@click.option("--pictures", type=click.Path(file_okay=False, path_type=Path), help="also write tagged pictures there")
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--to", type=FOLDER, help="write there and leave FILES as they are")
+@click.option("--pictures", type=FOLDER, help="also write tagged pictures there")
 @click.option("--check", is_flag=True, help="change nothing; exit with 1 if something would change")
 @_explained
 def clean(files: tuple[Path, ...], to: Path | None, pictures: Path | None, check: bool) -> None:
     """Reduce notebooks to what a commit keeps."""
-    import nbformat
+    from tfviz.suite import cleaning
 
-    from tfviz.files import atomic
-    from tfviz.suite import notebooks
-
-    changed = False
-    for file in files:
-        before = file.read_text(encoding="utf-8")
-        try:
-            notebook = notebooks.clean(nbformat.reads(before, as_version=4))
-            after = nbformat.writes(notebook) + "\n"
-        except (ValueError, TypeError, AttributeError, KeyError, nbformat.ValidationError) as error:
-            raise ValueError(f"{file} is not a notebook: {str(error).splitlines()[0]}") from error
-        if pictures:
-            _write(notebooks.pictures(notebook), pictures)
-        if after != before or to:
-            changed = True
-            click.echo(f"{'would change' if check else 'cleaned'} {file}")
-            if not check:
-                with atomic((to or file.parent) / file.name) as draft:
-                    draft.write_text(after, encoding="utf-8")
-    sys.exit(check and changed)
-
-
-def _write(pictures: dict[str, bytes], folder: Path) -> None:
-    from tfviz.files import atomic
-
-    for name, png in pictures.items():
-        with atomic(folder / f"{name}.png") as draft:
-            draft.write_bytes(png)
+    sys.exit(cleaning.clean(files, to, pictures, check, click.echo) and check)

@@ -5,17 +5,13 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Sequence
-from copy import deepcopy
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import nbformat
 
 from tfviz.files import atomic
 from tfviz.suite import notebooks
-
-if TYPE_CHECKING:
-    from tfviz.suite.run import Result
+from tfviz.suite.result import Result, cut
 
 STYLE = """
 :root { color-scheme: light dark; --line: #d9dde2; --soft: #59636e; --card: #fff }
@@ -31,6 +27,7 @@ article { border: 1px solid var(--line); border-radius: 8px; overflow: hidden; b
 .thumb img { position: absolute; width: 100%; height: 100%; object-fit: contain; padding: 8px; box-sizing: border-box }
 .thumb span { margin: auto; color: #59636e }
 .text { padding: .9rem 1rem 1rem } h2 { font-size: 1.05rem; margin: 0 0 .25rem } h2 a { color: inherit }
+.text { overflow-wrap: anywhere }
 .text p { margin: .35rem 0 } .soft { color: var(--soft); font-size: 13px } a { color: LinkText }
 .result { font-weight: 600; font-size: 13.5px; overflow: hidden;
   display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 5 }
@@ -41,20 +38,20 @@ code { font: 12px ui-monospace, monospace; overflow-wrap: anywhere }
 .questions li { break-inside: avoid; padding: .12rem 0 } .questions a { text-decoration: none }
 .questions a:hover, .questions a:focus { text-decoration: underline }
 """
+LONGEST = 1000  # characters of a title, a text or a value
 QUESTIONS = "**Questions:**"  # begins the paragraph of a notebook's first cell that says what it answers
-FORMULA = re.compile(r"\$\$(?P<block>.+?)\$\$|\$(?P<inline>[^$\n]+?)\$", re.DOTALL)
-PLACE = "\uf8fe"  # a private character stands for a formula while markdown becomes HTML
 
 
 def write(results: Sequence[Result], out: Path) -> Path:
     """`out/index.html`, whole; while notebooks are still to come it renews itself every few seconds."""
-    ended = sum(result.status in ("ok", "unchanged", "failed") for result in results)
-    renew = "" if ended == len(results) else '<meta http-equiv="refresh" content="5">'
+    coming = sum(result.status in ("waiting", "running") for result in results)
+    renew = '<meta http-equiv="refresh" content="5">' if coming else ""
     failed = sum(result.status == "failed" for result in results)
+    ended = sum(result.status in ("ok", "unchanged", "failed") for result in results)
     state = f"{ended} of {len(results)} notebooks have run" + (f", {failed} failed" if failed else "")
     table = ' · <a href="results.html">all runs in one table</a>' if any(result.folder for result in results) else ""
     first = {result.name: result for result in reversed(results)}  # of several runs of a notebook
-    sources = {name: nbformat.read(result.source, as_version=4) for name, result in first.items()}
+    sources = {name: notebooks.parse(result.source) for name, result in first.items()}
     cards = "".join(_card(result, sources[result.name], out) for result in results)
     asked = "".join(_asked(first[name], sources[name], out) for name in sorted(first))
     page = (
@@ -65,64 +62,64 @@ def write(results: Sequence[Result], out: Path) -> Path:
         "</body></html>\n"
     )
     with atomic(out / "index.html") as draft:
-        draft.write_text(page, encoding="utf-8")
+        draft.write_text(page, encoding="utf-8", errors="replace")
     return out / "index.html"
 
 
 def questions(notebook: nbformat.NotebookNode) -> list[str]:
     """What it answers, in its own words."""
-    said = next((part for part in notebook.cells[0].source.split("\n\n") if part.startswith(QUESTIONS)), "")
+    said = next((part for part in _first(notebook).split("\n\n") if part.startswith(QUESTIONS)), "")
     return [asked.strip() for asked in re.findall(r"[^?]+\?", said.removeprefix(QUESTIONS).replace("\n", " "))]
 
 
 def _asked(result: Result, source: nbformat.NotebookNode, out: Path) -> str:
     """A line for each question, which leads to the notebook once it has run."""
-    lines = map(html.escape, questions(source))
-    to = html.escape(_page(result, out))
+    there = result.there(out)
     return "".join(
-        f'<li><a href="{to}">{line}</a></li>' if _there(result, out) else f"<li>{line}</li>" for line in lines
+        f'<li><a href="{_page(result, out)}">{line}</a></li>' if there else f"<li>{line}</li>"
+        for line in map(html.escape, questions(source))
     )
 
 
-def _there(result: Result, out: Path) -> bool:
-    return result.file(out, ".ipynb").is_file() and result.status not in ("waiting", "running")
-
-
 def _page(result: Result, out: Path) -> str:
-    return result.page if result.file(out, ".html").is_file() else result.page.replace(".html", ".ipynb")
+    return html.escape(result.link(out, ".html" if result.file(out, ".html").is_file() else ".ipynb"))
 
 
 def _card(result: Result, source: nbformat.NotebookNode, out: Path) -> str:
-    there = _there(result, out)
-    title, promise = _heading(source)
-    picture = _thumbnail(nbformat.read(result.file(out, ".ipynb"), as_version=4)) if there else None
-    shown = f'<img alt="a picture from {html.escape(title)}" src="data:image/png;base64,{picture}">' if picture else ""
-    book = result.page.replace(".html", ".ipynb")
-    heading = f'<a href="{html.escape(_page(result, out))}">{html.escape(title)}</a>' if there else html.escape(title)
-    values = ", ".join(f"{name}={value!r}" for name, value in result.parameters.items())
+    there = result.there(out)
+    title, promise = (html.escape(cut(part, LONGEST)) for part in _heading(source, result.name))
+    picture = _picture(result.file(out, ".ipynb")) if there else None
+    shown = f'<img alt="a picture from {title}" src="data:image/png;base64,{html.escape(picture)}">' if picture else ""
+    heading = f'<a href="{_page(result, out)}">{title}</a>' if there else title
+    values = ", ".join(f"{name}={cut(repr(value), LONGEST)}" for name, value in result.parameters.items())
     time = f", {result.seconds:.0f} s" if there else ""
-    link = f' · <a href="{html.escape(book)}">notebook</a>' if there else ""
-    said = html.escape(result.result).replace("\n", "<br>")
+    link = f' · <a href="{html.escape(result.link(out, ".ipynb"))}">notebook</a>' if there else ""
+    said = html.escape(cut(result.result, LONGEST)).replace("\n", "<br>")
     return (
         f'<article><div class="thumb">{shown or f"<span>{result.status}</span>"}</div><div class="text">'
-        f"<h2>{heading}</h2><p>{html.escape(promise)}</p>{f'<p class=result>{said}</p>' if said else ''}"
+        f"<h2>{heading}</h2><p>{promise}</p>{f'<p class=result>{said}</p>' if said else ''}"
         + (f'<p class="failed">{html.escape(result.error)}</p>' if result.error else "")
         + f'<p class="soft">{result.status}{time} {link}</p>'
         f'<p class="soft"><code>{html.escape(values)}</code></p></div></article>'
     )
 
 
-def _mathml(formula: re.Match[str]) -> str:
-    from latex2mathml.converter import convert
-
-    display = "block" if formula["block"] else "inline"
-    return convert((formula["block"] or formula["inline"]).strip(), display=display).replace("\n", " ")
+def _first(notebook: nbformat.NotebookNode) -> str:
+    return notebook.cells[0].source if notebook.cells else ""
 
 
-def _heading(notebook: nbformat.NotebookNode) -> tuple[str, str]:
+def _heading(notebook: nbformat.NotebookNode, name: str) -> tuple[str, str]:
     """Title and promise: the first line and the first paragraph of the first cell, without its emphasis."""
-    parts = re.sub(r"\*+|`", "", notebook.cells[0].source).strip().split("\n\n")
-    return parts[0].lstrip("# "), parts[1].replace("\n", " ") if len(parts) > 1 else ""
+    parts = re.sub(r"\*+|`", "", _first(notebook)).strip().split("\n\n")
+    return parts[0].lstrip("# ") or name, parts[1].replace("\n", " ") if len(parts) > 1 else ""
+
+
+def _picture(path: Path) -> str | None:
+    """The thumbnail of a notebook that ran; None if there is none, or no notebook any more."""
+    try:
+        return _thumbnail(notebooks.load(path))
+    except (OSError, ValueError):
+        return None
 
 
 def _thumbnail(notebook: nbformat.NotebookNode) -> str | None:
@@ -141,23 +138,16 @@ def page(notebook: nbformat.NotebookNode, path: Path, home: str = "") -> None:
 
     `home` is where its way back leads to.
     """
-    from nbconvert import HTMLExporter
     from nbconvert.preprocessors import CoalesceStreamsPreprocessor  # of a progress bar only what it said last
 
-    notebook = deepcopy(notebook)
-    formulas: list[re.Match[str]] = []
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            formulas += FORMULA.finditer(cell.source)
-            cell.source = FORMULA.sub(PLACE, cell.source)
+    from tfviz.suite.formulas import Exporter
+
     nothing = dict.fromkeys(("mathjax_url", "require_js_url", "jquery_url", "mermaid_js_url"), "")
     here = [str(Path(__file__).parent)]
     said = [CoalesceStreamsPreprocessor]
-    exporter = HTMLExporter(
+    exporter = Exporter(
         template_name="page", extra_template_basedirs=here, embed_images=True, preprocessors=said, **nothing
     )
     body = exporter.from_notebook_node(notebook, {"home": home})[0]
-    for formula in formulas:
-        body = body.replace(PLACE, _mathml(formula), 1)
     with atomic(path) as draft:
-        draft.write_text(body, encoding="utf-8")
+        draft.write_text(body, encoding="utf-8", errors="replace")

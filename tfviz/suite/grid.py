@@ -9,15 +9,15 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from itertools import product
+from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tfviz.files import atomic
+from tfviz.suite.result import Result
 
-if TYPE_CHECKING:
-    from tfviz.suite.run import Result
-
-LONGEST = 100  # characters of a folder's name
+LONGEST = 100  # bytes of a folder's name
+MOST = 10_000  # runs
 STYLE = """
 :root { color-scheme: light dark }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2.5rem auto; max-width: 1120px; padding: 0 1.25rem;
@@ -33,8 +33,13 @@ def combinations(grid: Mapping[str, Sequence[Any]], there: Sequence[str]) -> lis
 
     >>> combinations({"seed": [1, 2], "heads": [4]}, ["seed", "heads", "dim"])
     [{'seed': 1, 'heads': 4}, {'seed': 2, 'heads': 4}]
+
+    Raises:
+        ValueError: there are more than anybody would wait for.
     """
     mine = {name: values for name, values in grid.items() if name in there}
+    if (many := prod(map(len, mine.values()))) > MOST:
+        raise ValueError(f"--grid asks for {many:,} combinations of {', '.join(mine)}; take at most {MOST:,}")
     return [dict(zip(mine, chosen)) for chosen in product(*mine.values())]
 
 
@@ -44,7 +49,7 @@ def folder(chosen: Mapping[str, Any]) -> str:
     What cannot stand in a name, or is too long for one, is marked by its hash, so that no two are alike.
     """
     said = ",".join(f"{name}={value}" for name, value in chosen.items())
-    short = re.sub(r"[^\w.=+,-]", "_", said)[:LONGEST]
+    short = re.sub(r"[^\w.=+,-]", "_", said).encode()[:LONGEST].decode(errors="ignore")
     return short if short == said else f"{short}~{hashlib.sha256(said.encode()).hexdigest()[:8]}"
 
 
@@ -60,10 +65,10 @@ def write(results: Sequence[Result], names: Sequence[str], out: Path) -> None:
         for one in results
     ]
     stream = io.StringIO()
-    csv.writer(stream).writerows([head, *rows])
+    csv.writer(stream).writerows([head, *([_inert(cell) for cell in row] for row in rows)])
     with atomic(out / "results.csv") as draft:
-        draft.write_text(stream.getvalue(), encoding="utf-8", newline="")
-    body = "".join(_row(result, row) for result, row in zip(results, rows))
+        draft.write_text(stream.getvalue(), encoding="utf-8", errors="replace", newline="")
+    body = "".join(_row(result, row, out) for result, row in zip(results, rows))
     page = (
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>tfviz: all runs</title>'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body><h1>All runs</h1>'
@@ -72,13 +77,19 @@ def write(results: Sequence[Result], names: Sequence[str], out: Path) -> None:
         f"<tbody>{body}</tbody></table></body></html>\n"
     )
     with atomic(out / "results.html") as draft:
-        draft.write_text(page, encoding="utf-8")
+        draft.write_text(page, encoding="utf-8", errors="replace")
 
 
-def _row(result: Result, cells: Sequence[Any]) -> str:
+def _inert(value: Any) -> Any:
+    """A text that a spreadsheet would take for a formula, and compute, begins with an apostrophe."""
+    return f"'{value}" if isinstance(value, str) and re.match(r"[=@\t\r]|[+-](?!\d)", value) else value
+
+
+def _row(result: Result, cells: Sequence[Any], out: Path) -> str:
     notebook, *rest = cells
     there = result.status in ("ok", "unchanged")
-    first = f'<a href="{html.escape(result.page)}">{html.escape(notebook)}</a>' if there else html.escape(notebook)
+    page = html.escape(result.link(out, ".html"))
+    first = f'<a href="{page}">{html.escape(notebook)}</a>' if there else html.escape(notebook)
     kind = ' class="failed"' if result.status == "failed" else ""
     return f"<tr{kind}><td>{first}</td>{''.join(map(_cell, rest))}</tr>"
 

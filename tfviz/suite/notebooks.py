@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import base64
-from collections.abc import Mapping, Sequence
+import json
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from nbformat import NotebookNode
 PRESETS = "presets.yaml"
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 WIDGET = "application/vnd.jupyter.widget-view+json"
+PICTURE = "picture:"
 SHOWN_WITH = "The outputs below were made with: "
 
 
@@ -39,6 +42,8 @@ def _find(name: str, there: dict[str, Path]) -> Path:
     path, stem = Path(name), Path(name).name.removesuffix(".ipynb")
     if path.suffix == ".ipynb" and path.is_file():
         return path  # the reader's own, whatever it is called
+    if path.exists() and (path.name != name or path.suffix == ".ipynb"):
+        raise LookupError(f"{name} is no notebook, but {'a folder' if path.is_dir() else 'something else'}")
     if path.name != name:
         raise LookupError(f"there is no file {name!r}; a notebook of the suite is named without a folder: {stem}")
     if stem in there:
@@ -49,9 +54,42 @@ def _find(name: str, there: dict[str, Path]) -> Path:
     raise LookupError(f"there is no notebook {name!r}; there are: {', '.join(there)}")
 
 
+def load(path: Path) -> NotebookNode:
+    """A notebook, in the fourth version of the format.
+
+    Raises:
+        FileNotFoundError: there is none, but perhaps a folder, or a pipe, which could be waited for without end.
+        ValueError: it is something else.
+    """
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}")
+    try:
+        return parse(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is not a notebook: {error}") from error
+
+
+def parse(text: str) -> NotebookNode:
+    """A notebook from its JSON.
+
+    Raises:
+        ValueError: it is none; says why in a line.
+    """
+    wrong: dict[str, Exception] = {}
+    try:
+        notebook = nbformat.reads(text, as_version=4, capture_validation_error=wrong)
+        if wrong:
+            nbformat.validate(notebook, relax_add_props=True)  # more than the format knows does no harm
+    except RecursionError as error:
+        raise ValueError("it is nested too deep") from error
+    except Exception as error:  # nbformat trusts the parts to be of their kinds, and fails on them in any way
+        raise ValueError((str(error).strip() or type(error).__name__).splitlines()[0][:200]) from error
+    return notebook
+
+
 def tagged(notebook: NotebookNode, tag: str) -> list[NotebookNode]:
     """The cells that carry a tag."""
-    return [cell for cell in notebook.cells if tag in cell.metadata.get("tags", [])]
+    return [cell for cell in notebook.cells if tag in (cell.metadata.get("tags") or [])]
 
 
 def parameters(path: Path) -> dict[str, Any]:
@@ -60,7 +98,7 @@ def parameters(path: Path) -> dict[str, Any]:
     Raises:
         ValueError: something else stands there; names the line.
     """
-    cells = tagged(nbformat.read(path, as_version=4), "parameters")
+    cells = tagged(load(path), "parameters")
     line, found = 1, {}
     try:
         for statement in ast.parse(cells[0].source).body if cells else []:
@@ -70,7 +108,8 @@ def parameters(path: Path) -> dict[str, Any]:
                 if not isinstance(target, ast.Name):
                     raise ValueError("not one name")
                 found[target.id] = ast.literal_eval(statement.value)
-    except (ValueError, SyntaxError) as error:
+                json.dumps(found)  # papermill knows no other kinds
+    except (ValueError, TypeError, SyntaxError, RecursionError, MemoryError) as error:
         line = getattr(error, "lineno", None) or line
         raise ValueError(f"{path}, parameters, line {line}: write NAME = literal, such as steps = 400") from error
     return found
@@ -78,7 +117,7 @@ def parameters(path: Path) -> dict[str, Any]:
 
 def presets() -> dict[str, dict[str, dict[str, Any]]]:
     """preset -> notebook -> parameter -> value"""
-    return yaml.safe_load((folder() / PRESETS).read_text())
+    return yaml.safe_load((folder() / PRESETS).read_text(encoding="utf-8"))
 
 
 def values(path: Path, preset: str, given: dict[str, Any]) -> dict[str, Any]:
@@ -95,36 +134,13 @@ def check(paths: Sequence[Path], given: dict[str, Any]) -> None:
     there = {path.stem: parameters(path) for path in paths}
     for name in given:
         if not any(name in mine for mine in there.values()):
-            lists = "; ".join(f"{stem} has {', '.join(mine)}" for stem, mine in there.items())
+            lists = "; ".join(f"{stem} has {', '.join(mine) or 'none'}" for stem, mine in there.items())
             raise LookupError(f"no notebook here has a parameter {name!r}: {lists}")
 
 
 def defaults(paths: Sequence[Path]) -> dict[str, tuple[str, Any]]:
     """parameter -> the first of these notebooks that has it, and its default there"""
     return {name: (path.stem, value) for path in reversed(paths) for name, value in parameters(path).items()}
-
-
-def read(known: Mapping[str, tuple[str, Any]], name: str, text: str) -> Any:
-    """A parameter's value, of the kind that its default is; a text stands for itself, whatever it looks like.
-
-    Args:
-        known: from `defaults`.
-
-    Raises:
-        ValueError: it is not of that kind.
-    """
-    home, default = known.get(name, ("", text))
-    if isinstance(default, str):
-        return text
-    try:
-        kind = type(default)
-        value = kind(text) if kind in (int, float) else yaml.safe_load(text)
-        if default is None or type(value) is kind:
-            return value
-    except (ValueError, yaml.YAMLError):
-        pass
-    what = {int: "a whole number", float: "a number", bool: "true or false"}.get(type(default), type(default).__name__)
-    raise ValueError(f"{name}={text}: in {home} {name} is {what}, such as {default!r}")
 
 
 def clean(notebook: NotebookNode) -> NotebookNode:
@@ -158,16 +174,34 @@ def clean(notebook: NotebookNode) -> NotebookNode:
 
 
 def pictures(notebook: NotebookNode) -> dict[str, bytes]:
-    """The PNGs of cells tagged `picture:NAME`, by name: the README shows them."""
-    named = [
-        (tag.partition(":")[2], cell) for cell in notebook.cells for tag in cell.metadata.get("tags", []) if ":" in tag
-    ]
-    return {
-        name: base64.b64decode(output.data["image/png"])
-        for name, cell in named
-        for output in cell.get("outputs", [])
-        if "image/png" in output.get("data", {})
-    }
+    """The PNGs of cells tagged `picture:NAME`, by name: the README shows them.
+
+    Raises:
+        ValueError: a name that is not the plain name of a file, or a picture that is none.
+    """
+    found = {}
+    for cell in notebook.cells:
+        for tag in cell.metadata.get("tags") or []:
+            for output in cell.get("outputs", []) if tag.startswith(PICTURE) else []:
+                if "image/png" in output.get("data", {}):
+                    found[_plain(tag)] = _png(tag, output.data["image/png"])
+    return found
+
+
+def _plain(tag: str) -> str:
+    """The name in a tag, which never leads out of the folder."""
+    if re.fullmatch(r"\w[\w.-]{0,99}", name := tag.removeprefix(PICTURE)):
+        return name
+    raise ValueError(
+        f"the tag {tag[:200]!r} names no picture: give it letters, digits, '-', '_', '.', as in {PICTURE}heads"
+    )
+
+
+def _png(tag: str, text: str) -> bytes:
+    try:
+        return base64.b64decode(text)
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"the picture of the tag {tag!r} is damaged: {error}") from error
 
 
 def _stays(output: NotebookNode) -> bool:

@@ -6,62 +6,24 @@ import hashlib
 import json
 import os
 import sys
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Executor, Future, as_completed
-from dataclasses import asdict, dataclass, field
-from functools import partial
+from functools import cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import nbformat
+from nbformat import NotebookNode
 from nbformat.sign import NotebookNotary
 
-from tfviz.files import atomic
+from tfviz.files import atomic, tidy
 from tfviz.suite import gallery, grid, notebooks, work
+from tfviz.suite.result import Result, cut
 
-
-@dataclass
-class Result:
-    """One notebook's run.
-
-    Attributes:
-        status: waiting, running, ok, unchanged or failed.
-        result: what the notebook says of itself: the text of its cell tagged `result`.
-        error: what went wrong, and in which cell.
-        folder: where it lies below the folder of all, when there are several of one notebook.
-    """
-
-    name: str
-    preset: str
-    parameters: dict[str, Any]
-    fingerprint: str
-    folder: str = ""
-    status: str = "waiting"
-    seconds: float = 0.0
-    result: str = ""
-    error: str = ""
-    source: Path = field(default=Path(), compare=False)
-
-    @property
-    def title(self) -> str:
-        """The notebook and what sets this run of it apart."""
-        return f"{self.name} ({self.folder})" if self.folder else self.name
-
-    @property
-    def page(self) -> str:
-        """Its page, from the folder of all."""
-        return f"{self.folder}/{self.name}.html" if self.folder else f"{self.name}.html"
-
-    def file(self, out: Path, ending: str) -> Path:
-        """One of its files: `.ipynb`, `.html` or `.json`."""
-        return out / self.folder / f"{self.name}{ending}"
-
-    def write(self, out: Path) -> None:
-        """Keep it beside the notebook, for the next run and for the gallery."""
-        with atomic(self.file(out, ".json")) as draft:
-            draft.write_text(json.dumps({**asdict(self), "source": None}, indent=1))
+LONGEST = 2000  # characters of what went wrong
 
 
 def run(
@@ -98,100 +60,152 @@ def run(
     results = [result for path in paths for result in _plans(path, preset, given, over)]
     if twice := [title for title, count in Counter(result.title for result in results).items() if count > 1]:
         raise ValueError(f"asked for twice: {', '.join(twice)}; name each notebook and each value once")
-    _writable(out)
+    with work.pool(jobs, scheduler) as pool:
+        _writable(out, results)
+        show = partial(_show, results, list(over), out, tell)
+        try:
+            _all(pool, results, out, jobs, force, tell, show, here=scheduler is None)
+        except BaseException:
+            for result in results:
+                result.status = "stopped" if result.status in ("waiting", "running") else result.status
+            show()
+            raise
+    return results
 
-    def show() -> None:
-        gallery.write(results, out)
-        if over:
-            grid.write(results, list(over), out)
 
+def _all(
+    pool: Executor,
+    results: Sequence[Result],
+    out: Path,
+    jobs: int,
+    force: bool,
+    tell: Callable[[str], None],
+    show: Callable[[], None],
+    here: bool,
+) -> None:
     for result in results:
         if not force:
-            _recall(result, out)
+            result.recall(out)
         if result.status == "unchanged":
             tell(f"{result.title}: unchanged since it ran in {result.seconds:.0f} s")
     show()
     tell(f"gallery: {out / 'index.html'}")
-    with work.pool(jobs, scheduler) as pool:
-        waiting = {
-            _submit(pool, result, out, jobs, scheduler): result for result in results if result.status == "waiting"
-        }
-        for result in _ended(waiting, out):
-            tell(
-                f"{result.title}: {result.status}, {result.seconds:.0f} s{'; ' + result.error if result.error else ''}"
-            )
-            show()
-    return results
+    waiting = {_submit(pool, result, out, jobs, here): result for result in results if result.status == "waiting"}
+    for result in _ended(waiting, out, tell):
+        tell(f"{result.title}: {result.status}, {result.seconds:.0f} s{'; ' + result.error if result.error else ''}")
+        show()
+
+
+def _show(results: Sequence[Result], varied: Sequence[str], out: Path, tell: Callable[[str], None]) -> None:
+    """The gallery as it is now. What cannot be drawn or written stops nothing: notebooks that run are worth more."""
+    try:
+        gallery.write(results, out)
+        if varied:
+            grid.write(results, varied, out)
+    except (OSError, ValueError) as error:
+        tell(f"the gallery could not be written: {error}")
 
 
 def _plans(path: Path, preset: str, given: dict[str, Any], over: Mapping[str, Sequence[Any]]) -> Iterable[Result]:
-    cells = [(cell.cell_type, cell.source, cell.metadata.get("tags")) for cell in nbformat.read(path, 4).cells]
-    package = Path(__file__).parents[1]
-    sources = [file.read_text() for file in sorted(package.rglob("*.py"))]
+    notebook = notebooks.load(path)
+    if (speaks := notebook.metadata.get("kernelspec", {}).get("language", "python")).lower() != "python":
+        raise ValueError(f"{path} is written in {speaks}; only notebooks in Python can be run")
+    cells = [(cell.cell_type, cell.source, cell.metadata.get("tags")) for cell in notebook.cells]
     for chosen in grid.combinations(over, list(notebooks.parameters(path))):
         values = notebooks.values(path, preset, {**given, **chosen})
-        known = json.dumps([cells, values, sources, version("torch")], default=str)
+        known = json.dumps([cells, values, _package(), version("torch")], default=str)
         fingerprint = hashlib.sha256(known.encode()).hexdigest()
-        yield Result(path.stem, preset, values, fingerprint, grid.folder(chosen), source=path)
+        text = nbformat.writes(notebook)
+        yield Result(path.stem, preset, values, fingerprint, grid.folder(chosen), source=text)
 
 
-def _writable(out: Path) -> None:
+@cache
+def _package() -> str:
+    """What stands in this package, as a hash."""
+    sources = [file.read_bytes() for file in sorted(Path(__file__).parents[1].rglob("*.py"))]
+    return hashlib.sha256(b"\0".join(sources)).hexdigest()
+
+
+def _writable(out: Path, results: Sequence[Result]) -> None:
+    """Say at once what would go wrong at the end; clear what runs that were killed have left."""
     try:
         with atomic(out / ".tfviz") as draft:
-            draft.write_text("")
+            draft.write_bytes(b" " * 4096)  # a full disk takes an empty file
         (out / ".tfviz").unlink()
     except OSError as error:
         raise OSError(f"cannot write to {out}: {error.strerror or error}; choose another folder with --out") from error
+    for result in results:
+        result.check(out)
+        tidy(result.file(out, "").parent)
 
 
-def _recall(result: Result, out: Path) -> None:
-    try:
-        old = json.loads(result.file(out, ".json").read_text())
-        same = old["fingerprint"] == result.fingerprint and old["status"] == "ok"
-        if same and result.file(out, ".ipynb").is_file():
-            result.status, result.seconds, result.result = "unchanged", old["seconds"], old["result"]
-    except (OSError, ValueError, KeyError):
-        pass  # nothing to recall
-
-
-def _submit(pool: Executor, result: Result, out: Path, jobs: int, scheduler: str | None) -> Future[work.Done]:
-    here = result.file(out, "").parent if scheduler is None else None
-    if here:
-        here.mkdir(parents=True, exist_ok=True)
+def _submit(pool: Executor, result: Result, out: Path, jobs: int, here: bool) -> Future[work.Done]:
+    cwd = result.file(out, "").parent if here else None
+    if cwd:
+        cwd.mkdir(parents=True, exist_ok=True)
     threads = max(1, (os.cpu_count() or 1) // jobs) if jobs > 1 and here else None
-    bar = jobs == 1 and here is not None and sys.stderr.isatty()  # then papermill's own goes to the terminal
-    source, cwd = result.source.read_text(encoding="utf-8"), str(here) if here else None
+    bar = jobs == 1 and here and sys.stderr.isatty()  # then papermill's own goes to the terminal
 
     def begin() -> work.Done:
         result.status = "running"
         return perform()
 
-    perform = partial(work.perform, result.name, source, result.parameters, threads, cwd, bar)
+    place = str(cwd) if cwd else None
+    perform = partial(work.perform, result.name, result.source, result.parameters, threads, place, bar)
     return pool.submit(begin if here else perform)  # a cluster does not tell when it begins
 
 
-def _ended(waiting: Mapping[Future[work.Done], Result], out: Path) -> Iterable[Result]:
+def _ended(waiting: Mapping[Future[work.Done], Result], out: Path, tell: Callable[[str], None]) -> Iterable[Result]:
     """Results in the order in which they come; a notebook takes its place only when it has come to its end."""
     for future in as_completed(waiting):
         result = waiting[future]
         try:
             done = future.result()
-            result.error, result.seconds = done.error, done.seconds
+            result.error, result.seconds = cut(done.error, LONGEST), done.seconds
             if done.text:
-                _keep(result, nbformat.reads(done.text, as_version=4), out)
+                _keep(result, notebooks.parse(done.text), out, tell)
         except Exception as error:  # whatever happened to a worker: it is said, and the others go on
             result.error = f"could not run: {error}"
         result.status = "failed" if result.error else "ok"
-        result.write(out)
+        try:
+            result.write(out)
+        except OSError as error:
+            tell(f"{result.title}: no record was kept, so that it will run again: {error}")
         yield result
 
 
-def _keep(result: Result, notebook: nbformat.NotebookNode, out: Path) -> None:
+def _keep(result: Result, notebook: NotebookNode, out: Path, tell: Callable[[str], None]) -> None:
+    """The notebook first; then what is nice to have beside it."""
     result.result = _said(notebook)
-    with atomic(result.file(out, ".ipynb")) as draft:
-        nbformat.write(notebook, draft)
+    text = nbformat.writes(notebook).encode("utf-8", "backslashreplace")  # half of a character, as JSON has it
+    page = result.file(out, ".html")
+    try:
+        with atomic(result.file(out, ".ipynb")) as draft:
+            draft.write_bytes(text)
+    except OSError as error:
+        result.error = f"ran, but {error}; {_elsewhere(result.name, text)}"
+        return
+    try:
         NotebookNotary().sign(notebook)
-    gallery.page(notebook, result.file(out, ".html"), home="../" * bool(result.folder) + "index.html")
+    except Exception as error:  # its keys lie in the reader's home, if there is one; its database may be anything
+        tell(f"{result.title}: JupyterLab will ask whether it is to be trusted: {error}")
+    try:
+        gallery.page(notebook, page, home="../" * bool(result.folder) + "index.html")
+    except Exception as error:  # what a notebook may hold, nbconvert may stumble over
+        page.unlink(missing_ok=True)  # it showed another run
+        tell(f"{result.title}: has no page: {error}")
+
+
+def _elsewhere(name: str, text: bytes) -> str:
+    """Keep what ran in another place, and say where."""
+    for place in (tempfile.gettempdir, lambda: str(Path.home())):
+        try:
+            path = Path(tempfile.mkdtemp(prefix="tfviz-", dir=place())) / f"{name}.ipynb"
+            path.write_bytes(text)
+            return f"it is kept as {path}"
+        except (OSError, RuntimeError):
+            continue
+    return "and there is no room for it elsewhere"
 
 
 def _said(notebook: nbformat.NotebookNode) -> str:
