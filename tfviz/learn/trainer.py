@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from tfviz.doors import what
-from tfviz.learn import memory, shards
+from tfviz.learn import memory, shards, threads
 from tfviz.learn.losses import Loss
 
 
@@ -57,6 +57,7 @@ class Trainer:
         self.wrapped, self.optimizer = prepared
         self.sharded = shards.are_in(model)  # by the caller, with `fully_shard`, or now by accelerate
         self.called: nn.Module = torch.compile(self.wrapped) if compile else self.wrapped  # type: ignore[assignment]
+        self.shared = partial(threads.share, fixed=compile)
         stored = model.state_dict().keys()
         self.running = [name for name, _ in model.named_buffers() if name in stored]
 
@@ -66,7 +67,8 @@ class Trainer:
             raise ValueError("gradients are switched off here, by torch.no_grad or inference_mode: train outside of it")
         self._forget()
         self.wrapped.train()
-        total, count = self._gradients(batch)
+        with self.shared():
+            total, count = self._gradients(batch)
         world = self.accelerator.num_processes
         sums = torch.stack([total, *(torch.as_tensor(one).to(total) for one in (count, stop))])
         total, count, stops = self.accelerator.reduce(sums, "sum")
@@ -86,7 +88,8 @@ class Trainer:
         """Move the weights. Broken off, this leaves a model that is neither of the step before nor of this one."""
         for group in self.optimizer.param_groups:
             group["lr"] = rate
-        self.optimizer.step()
+        with self.shared():
+            self.optimizer.step()
         self._forget()
 
     def buffers(self) -> dict[str, Tensor]:
