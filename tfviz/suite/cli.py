@@ -27,9 +27,16 @@ def _explained(command: Callable) -> Callable:
         except BrokenPipeError:  # `tfviz data list | head`: click ends quietly
             raise
         except (LookupError, ValueError, OSError, ImportError) as error:
-            raise click.ClickException(str(error.args[0]) if isinstance(error, LookupError) else str(error)) from error
+            raise click.ClickException(_sentence(error)) from error
 
     return wrapped
+
+
+def _sentence(error: Exception) -> str:
+    """What an error says, without its number or quotation marks."""
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
+    return str(error.args[0]) if isinstance(error, LookupError) and error.args else str(error)
 
 
 @contextmanager
@@ -53,7 +60,7 @@ class _Folder(click.Path):
     """A folder's name, which may not be empty: that would be the current one, without being asked for."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value in ("", Path("")) and param:
+        if value == "" and param:
             self.fail(f"{param.opts[-1]} is empty; name a folder, '.' for this one", param, ctx)
         return super().convert(value, param, ctx)
 
@@ -193,4 +200,5 @@ def clean(files: tuple[Path, ...], to: Path | None, pictures: Path | None, check
     """Reduce notebooks to what a commit keeps."""
     from tfviz.suite import cleaning
 
-    sys.exit(cleaning.clean(files, to, pictures, check, click.echo) and check)
+    changed = cleaning.clean(files, to, pictures, check, click.echo)
+    sys.exit(int(check and changed))

@@ -170,7 +170,7 @@ def _ended(waiting: Mapping[Future[work.Done], Result], out: Path, tell: Callabl
         try:
             result.write(out)
         except OSError as error:
-            tell(f"{result.title}: no record was kept, so that it will run again: {error}")
+            tell(f"{result.title}: no record was kept, so that it will run again: {error.strerror or error}")
         yield result
 
 
@@ -183,7 +183,7 @@ def _keep(result: Result, notebook: NotebookNode, out: Path, tell: Callable[[str
         with atomic(result.file(out, ".ipynb")) as draft:
             draft.write_bytes(text)
     except OSError as error:
-        result.error = f"ran, but {error}; {_elsewhere(result.name, text)}"
+        result.error = f"ran, but {error.strerror or error}; {_elsewhere(result.name, text)}"
         return
     try:
         NotebookNotary().sign(notebook)
