@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -233,7 +234,8 @@ def test_what_is_taken_away_is_what_is_shown(open_view, opens, tmp_path):
 
 def readable():
     """The words as all pictures show them, but for those that no face of matplotlib's has, and browsers do."""
-    return [word if word == BITE[9] else text for word, text in zip(BITE, printable(BITE))]
+    texts = [re.sub(r"⟨(1?[0-9A-F])⟩", lambda code: chr(0x2400 + int(code[1], 16)), text) for text in printable(BITE)]
+    return [word if word == BITE[9] else text for word, text in zip(BITE, texts)]
 
 
 def test_tokens_that_bite_are_text(open_view, opens, tmp_path):
@@ -252,6 +254,7 @@ def test_tokens_that_bite_are_text(open_view, opens, tmp_path):
         press(page, "ArrowDown", "ArrowRight") if i + 1 < len(BITE) else None
     lines = csv.reader(io.StringIO(takes(page, "CSV", tmp_path).read_bytes().decode(), newline=""))
     plain = [word.replace("\ud800", "\ufffd") for word in BITE]
+    plain[BITE.index("=1+1")] = "'=1+1"  # no spreadsheet runs it
     assert next(lines)[1:] == plain
     assert [line[0] for line in lines] == plain
     own = opens()
@@ -288,3 +291,41 @@ def test_right_to_left_words_are_read_from_query_to_key(open_view):
 def test_no_words_are_an_error_in_python(make):
     with pytest.raises(ValueError, match=r"nothing to draw.*\b0\b"):
         make(maps(1, 1, 0, 0))
+
+
+@pytest.mark.parametrize(
+    ("word", "written"),
+    [("=1+1", "'=1+1"), ("+cmd|' /C calc'!A0", "'+cmd|' /C calc'!A0"), ("@SUM(A1)", "'@SUM(A1)"), ("-x", "'-x"),
+     ("\t=1", "'\t=1"), ("\r=1", "'\r=1"), ("-1", "-1"), ("-1+1", "'-1+1"), ("-", "'-"), ("a=b", "a=b")],
+)  # fmt: skip
+def test_no_word_of_a_csv_is_a_formula(open_view, tmp_path, word, written):
+    some = maps(1, 1, 2, 2, rows=[word, "b"])
+    page = open_view(view.compare(some, some, names=(word, "b")))
+    lines = list(csv.reader(io.StringIO(takes(page, "CSV", tmp_path).read_bytes().decode(), newline="")))
+    assert lines[0] == [written]
+    assert lines[1][1] == lines[2][0] == written
+
+
+LONG = {f"{'Many words that name a thing ' * 9}{i}": i for i in range(3)}
+
+
+def long_lab():
+    table = torch.ones(5, 5, dtype=torch.bool)
+    return view.masks({name: {i: table.tril(i) for i in range(3)} for name in LONG}, use=dict.fromkeys(LONG, "all"))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        long_lab,
+        lambda: view.sources(**{name: maps(2, 2, 5, 5, seed=seed) for name, seed in LONG.items()}),
+        lambda: view.steps({name: maps(2, 2, 5, 5, seed=seed) for name, seed in LONG.items()}),
+        lambda: view.positions({name: torch.eye(5, 8) for name in LONG}),
+        lambda: view.gates({name: torch.eye(5, 8) for name in LONG}),
+    ],
+)
+def test_names_of_any_length_fit_the_page_and_are_there_in_full(open_view, make):
+    page = open_view(make())
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    titles = page.locator(".tfviz [title]").evaluate_all("all => all.map(one => one.title)")
+    assert any(name in titles for name in LONG)

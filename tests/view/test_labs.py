@@ -48,7 +48,7 @@ WRONG_MASKS = [
     (lambda: view.masks({"a": TABLE}, use={"a": "some"}), LookupError, "uses are all, any, not, off"),
     (lambda: view.positions({}), ValueError, "no tables"),
     (lambda: view.positions(torch.rand(3)), ValueError, r"\[3\]"),
-    (lambda: view.positions(torch.full((3, 4), torch.nan)), ValueError, "not finite"),
+    (lambda: view.positions(torch.full((3, 4), torch.nan)), ValueError, r"holds nan \(first at \[0, 0\]"),
     (lambda: view.similarity(torch.rand(3)), ValueError, "position position"),
     (lambda: view.gates({}), ValueError, "one shape"),
     (lambda: view.gates({"a": torch.rand(3, 4)}, ["one"]), ValueError, "1 words, the tables have 3 steps"),

@@ -52,8 +52,19 @@ def test_what_is_not_there_cannot_be_chosen(name, value):
     live = view.live(maps())
     with pytest.raises(traitlets.TraitError):
         setattr(live, name, value)
-    with pytest.raises(traitlets.TraitError):
+    with pytest.raises(ValueError, match=f"view.live: .*{name}"):
         view.live(maps(), **{name: value})
+
+
+@pytest.mark.parametrize("name", ["part", "layer", "head"])
+@pytest.mark.parametrize("value", [-1, 10**9, "1", 1.0, True, None, [0]])
+def test_a_page_that_asks_for_what_is_not_there_gets_an_error_and_no_bytes(name, value):
+    live, sent = view.live(maps()), []
+    live.send = lambda answer, buffers=(): sent.append((answer, buffers))
+    live._asked(live, {"id": "7", "part": 0, "layer": 1, "head": 2, name: value}, [])
+    ((answer, buffers),) = sent
+    assert (answer["id"], list(buffers)) == ("7", [])
+    assert answer["error"].startswith(f"{name} is {value!r}; there are")
 
 
 def test_an_unknown_choice_is_an_error():

@@ -57,7 +57,8 @@ def describe(
     """
     if not parts or arrange not in ARRANGE or (arrange == "compare" and len(parts) != 2):
         raise ValueError(
-            f"{len(parts)} captures to {arrange}: one or more to `choose` or for `steps`, two to `compare`"
+            f"arrange is {arrange!r} with {len(parts)} captures; it can be 'choose' or 'steps' (one or more), "
+            "or 'compare' (two)"
         )
     shown, packed, note = pack(parts, budget, (state["layer"], state["head"]))
     described = {"kind": "heads", "parts": shown, "masks": packed.masks, "note": note, "state": dict(state)}

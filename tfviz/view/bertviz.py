@@ -62,7 +62,8 @@ def bertviz(maps: AttentionMaps | Mapping[str, AttentionMaps], kind: str = "head
         kind: "head" (one layer, its heads laid over one another) or "model" (all layers and heads, small).
 
     Raises:
-        ValueError: another kind or part; unequal layers or heads; nothing to draw, or too much; weights of NaN.
+        ValueError: another kind or part; unequal layers or heads; nothing to draw, or too much; weights of NaN
+            or outside 0 to 1.
         ImportError: a package whose JavaScript is needed is missing.
     """
     if kind not in ("head", "model"):
@@ -131,6 +132,12 @@ def _weights(maps: AttentionMaps) -> list:
     weights = maps.weights.double()
     if not weights.isfinite().all():
         raise ValueError(f"some weights are no finite numbers, which bertviz cannot draw: {maps!r}")
+    low, high = float(weights.min()), float(weights.max())
+    if low < -1e-6 or high > 1 + 1e-3:
+        raise ValueError(
+            f"attention weights lie between 0 and 1; these go from {low:.3g} to {high:.3g}: "
+            "are these scores, before their softmax?"
+        )
     return ((weights * 1e4).round() / 1e4).tolist()
 
 

@@ -10,11 +10,13 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
+from tfviz.view.numbers import few, real
 from tfviz.view.palette import plain
 from tfviz.view.picture import Picture, headline
 
 BESIDE = 4  # lines whose names find room among them; those of more stand beside the axes
 POINTS = 7  # of a log axis, that can all have their numbers
+LEGEND = 40  # lines, at most
 LINES = (0, 6, 5, 3, 7, 1, 2, 4)  # of the eight colours, those that make good lines first
 
 
@@ -35,7 +37,11 @@ def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequenc
     """
     history = list(history)
     if not history:
-        raise ValueError("there are no steps to draw")
+        raise ValueError("there are no steps to draw; give list(learn.fit(...))")
+    for name, points in measured.items():
+        if not points:
+            raise ValueError(f"{name} has no points; give pairs (step, nats), or leave it out")
+    real("history", [step.loss for step in history], gaps=True)
     steps, losses = numpy.array([s.step for s in history]), numpy.array([s.loss for s in history])
     width = max(1, len(losses) // 40)
     smooth = numpy.convolve(losses, numpy.ones(width) / width, mode="valid")
@@ -46,7 +52,7 @@ def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequenc
         ink = matplotlib.rcParams["text.color"]
         axes.plot(steps, losses, color=ink, alpha=0.18, linewidth=0.8)
         axes.plot(steps[width - 1 :], smooth, color=ink, label=f"training, mean of {width} steps")
-        for (name, points), colour in zip(measured.items(), ("C6", "C5", "C3", "C7")):
+        for (name, points), colour in zip(measured.items(), itertools.cycle(("C6", "C5", "C3", "C7"))):
             axes.plot(*zip(*points), color=colour, marker="o", markersize=3.5, label=plain(name))
         axes.set(xlabel="step", ylabel="loss (nats a token)")
         axes.legend()
@@ -62,17 +68,21 @@ def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequenc
 def lines(
     series: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, x: str, y: str, title: str, **axes_settings: Any
 ) -> Picture:
-    """Lines with a name each, from `name: (xs, ys)`.
+    """Lines with a name each, from `name: (xs, ys)`; where a y is NaN, the line has a gap.
 
     Args:
         axes_settings: handed to matplotlib's `Axes.set`, such as `xscale="log"`.
 
     Raises:
-        ValueError: there is no line, or one without points.
+        ValueError: there is no line, or one without points or with infinity, or more than there is room for; settings
+            that matplotlib does not know, or a log axis for numbers that are not above 0.
     """
     if not series or not all(len(xs) and len(xs) == len(ys) for xs, ys in series.values()):
         shapes = {name: (len(xs), len(ys)) for name, (xs, ys) in series.items()}
         raise ValueError(f"there is nothing to draw: each line needs points, as many xs as ys; got {shapes}")
+    few(len(series), LEGEND, "lines", "give fewer of them")
+    series = {name: (real(name, xs).tolist(), real(name, ys, gaps=True).tolist()) for name, (xs, ys) in series.items()}
+    _settle(series, axes_settings)
     whole = all(float(value).is_integer() for xs, _ in series.values() for value in xs)
 
     def draw() -> Figure:
@@ -83,7 +93,7 @@ def lines(
         for index, (name, (xs, ys)) in enumerate(series.items()):
             marker = "os^D"[index % 4] if len(xs) <= 30 else ""
             axes.plot(xs, ys, marker=marker, markersize=4, color=f"C{LINES[index % 8]}", label=plain(name))
-        axes.set(xlabel=x, ylabel=y, **axes_settings)
+        axes.set(**{"xlabel": plain(x), "ylabel": plain(y), **axes_settings})
         if axes.get_xscale() == "log":
             _number(axes.xaxis, sorted({value for xs, _ in series.values() for value in xs}))
         if axes.get_yscale() == "log":
@@ -97,6 +107,18 @@ def lines(
 
     ends = ", ".join(f"{name} {float(ys[-1]):.3g}" for name, (_, ys) in series.items())
     return Picture(draw, f"{title}\n{y} at the last {x}: {ends}")
+
+
+def _settle(series: Mapping[str, tuple[Sequence[float], Sequence[float]]], settings: Mapping[str, Any]) -> None:
+    """Try the settings before anything is drawn."""
+    try:
+        Figure().subplots().set(**settings)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise ValueError(f"matplotlib's Axes.set does not take {settings}: {error}") from error
+    for which, axis in enumerate("xy"):
+        for name, points in series.items() if settings.get(f"{axis}scale") == "log" else ():
+            if not min(value for value in points[which] if value == value) > 0:
+                raise ValueError(f"{axis}scale is 'log', which has numbers above 0 only; {name!r} has others")
 
 
 def _number(axis: Axis, points: Sequence[float] = ()) -> None:

@@ -92,7 +92,7 @@ def alignment(
         TypeError: `gold` holds something else.
     """
     try:
-        pairs = [(int(row), int(col)) for row, col in gold]
+        pairs = [(index(row), index(col)) for row, col in gold]
     except (TypeError, ValueError) as error:
         raise TypeError("gold holds pairs of numbers (row, column), counted from 0, such as (0, 2)") from error
     picture = sentences.alignment(maps, pairs, title, axes)

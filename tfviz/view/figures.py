@@ -1,4 +1,4 @@
-"""Drawings of attention: all heads on a sheet, one head with its words, masks.
+"""Drawings of attention: all heads on a sheet, one head with its words.
 
 Queries are rows, from the top; keys are columns, their words along the top edge. All heads share one scale from 0
 (the page) to 1 (the strongest ink), with the square root between, since most weights are small. What a mask forbids
@@ -17,14 +17,17 @@ from matplotlib.image import AxesImage
 from torch import Tensor
 from torch.nn import functional
 
-from tfviz.look.maps import AttentionMaps, as_mask
+from tfviz.look.maps import AttentionMaps
 from tfviz.shapes import Bool, Float
+from tfviz.view.numbers import few
 from tfviz.view.palette import DPI, plain, printable, ramp
-from tfviz.view.picture import Picture, bare, headline
+from tfviz.view.picture import Picture, bare, cut, headline
 
 LABELS = 96  # words an axis can name one by one
 FEW = 12  # words that a sheet of heads can name
 MANY = 64  # heads that a layout engine can place in less than a second or two
+HEADS = 20_000  # of maps
+SIDE = 24  # layers, and heads, that a sheet can hold
 TICKS = (0, 0.01, 0.1, 0.25, 0.5, 1)
 
 
@@ -39,17 +42,23 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
         raise ValueError(f"names has {len(names)} names, the maps have {heads} heads")
     title = title or f"Every head: {layers} layers × {heads} heads, {_size(maps)}"
     named = list(names) or [f"head {head}" if heads <= 8 else str(head) for head in range(heads)]
+    down, across = _some(layers), _some(heads)
+    if len(down) * len(across) < layers * heads:
+        title = f"{cut(title, 80)} ({len(down)} layers × {len(across)} heads of them are drawn)"
     few = max(queries, keys) <= FEW and heads <= 4
 
     def draw() -> Figure:
-        side = max(0.2 * max(queries, keys), 1.6) if few else min(1.5, max(0.55, 8.4 / heads))
+        side = max(0.2 * max(queries, keys), 1.6) if few else min(1.5, max(0.55, 8.4 / len(across)))
         tall = side * min(2.0, max(0.5, queries / keys))
-        figure = Figure(figsize=(side * heads * 1.06 + 1.1 + few * 0.5, tall * layers * 1.06 + 0.75 + few * 0.5))
-        many = layers * heads > MANY
+        figure = Figure(
+            figsize=(side * len(across) * 1.06 + 1.1 + few * 0.5, tall * len(down) * 1.06 + 0.75 + few * 0.5)
+        )
+        many = len(down) * len(across) > MANY
         if not many:
             figure.set_layout_engine("constrained", w_pad=0.02, h_pad=0.02, wspace=0.02, hspace=0.02)
-        axes = figure.subplots(layers, heads, squeeze=False)
-        for (layer, head), cells in numpy.ndenumerate(axes):
+        axes = figure.subplots(len(down), len(across), squeeze=False)
+        for (row, column), cells in numpy.ndenumerate(axes):
+            layer, head = down[row], across[column]
             image = heatmap(cells, maps[layer, head], maps.allowed(layer, head), pixels=int(side * DPI))
             label(cells, maps.rows if few and head == 0 else (), maps.cols if few and layer == 0 else ())
             cells.set(xlabel="", ylabel="")
@@ -89,36 +98,12 @@ def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None) -
     return Picture(draw, f"{title}\n{queries} queries x {keys} keys; {says}")
 
 
-def mask(
-    allowed: Bool[Tensor, "... query key"],
-    rows: Sequence[str] | None = None,
-    cols: Sequence[str] | None = None,
-    title: str = "Mask",
-) -> Picture:
-    """Which key each query may look at: filled where it may, hatched where not. The first of a batch and its heads."""
-    allowed = as_mask(allowed)
-    while allowed.dim() > 2:
-        allowed = allowed[0]
-    maps = AttentionMaps(allowed[None, None].float(), rows, cols, mask=allowed)
-
-    def draw() -> Figure:
-        tall, wide = (min(6.0, max(1.4, 0.27 * n)) + 0.9 for n in allowed.shape)
-        figure = Figure(figsize=(wide, tall), layout="constrained")
-        axes = figure.subplots()
-        heatmap(axes, maps[0, 0] * 0.25, allowed, pixels=1200)
-        label(axes, maps.rows, maps.cols)
-        headline(figure, title)
-        return figure
-
-    return Picture(draw, f"{title}\n{int(allowed.sum())} of {allowed.numel()} cells allowed")
-
-
 def some(maps: AttentionMaps) -> tuple[int, int, int, int]:
     """The shape of maps that can be drawn.
 
     Raises:
         TypeError: these are no maps.
-        ValueError: there is no word, head or layer.
+        ValueError: there is no word, head or layer, or more heads than any model has.
     """
     if not isinstance(maps, AttentionMaps):
         kind = type(maps).__name__
@@ -127,6 +112,9 @@ def some(maps: AttentionMaps) -> tuple[int, int, int, int]:
         )
     if 0 in maps.shape:
         raise ValueError(f"there is nothing to draw: {maps!r}")
+    few(
+        maps.shape[0] * maps.shape[1], HEADS, "heads", "give some of the layers, such as AttentionMaps(maps.layers[:8])"
+    )
     return maps.shape
 
 
@@ -203,6 +191,11 @@ def scale(figure: Figure, image: AxesImage, axes: Sequence[Axes] | numpy.ndarray
 def soft() -> str:
     """The colour of what is read second."""
     return matplotlib.rcParams["xtick.labelcolor"]
+
+
+def _some(count: int) -> list[int]:
+    """All numbers below `count`, or as many as a sheet can hold, evenly from the first to the last."""
+    return [round(float(place)) for place in numpy.linspace(0, count - 1, min(count, SIDE))]
 
 
 def _size(maps: AttentionMaps) -> str:

@@ -13,9 +13,13 @@ from tfviz.look.maps import strings
 from tfviz.shapes import Float
 from tfviz.view import panels as stills
 from tfviz.view import plots
+from tfviz.view.numbers import few, real
 from tfviz.view.packed import Packed
 from tfviz.view.page import View
 from tfviz.view.picture import Picture
+
+TABLES = 24  # side by side
+CELLS = 6_000_000  # numbers of one view: 24 MB of a page
 
 
 def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *, trained: int | None = None) -> View:
@@ -33,10 +37,12 @@ def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *
     if trained is not None and index(trained) < 1:
         raise ValueError(f"trained is {trained}; it is a number of positions, at least 1")
     packed, sheets = Packed(), []
+    few(len(kinds), TABLES, "tables", "give fewer of them")
     for name, table in kinds.items():
         if table.dim() != 2 or 0 in table.shape:
             raise ValueError(f"{name} has the shape {list(table.shape)}; a table is position dim")
-        panels = _panels(table.detach().cpu().float(), isinstance(table, Similarity), packed, trained)
+        few(len(table) * max(table.shape), CELLS, "cells to show", f"give fewer positions, such as {name}[:1000]")
+        panels = _panels(real(name, table).float(), isinstance(table, Similarity), packed, trained)
         beyond = (
             f"trained on positions 0 to {trained - 1}; what lies past the line it has not seen"
             if trained and trained < len(table)
@@ -63,7 +69,7 @@ def similarity(table: Tensor) -> Float[Tensor, "position position"]:
     """Mark a table as one that compares positions: a bias for each query and key, or scores of turned vectors."""
     if table.dim() != 2 or table.shape[0] != table.shape[1]:
         raise ValueError(f"a comparison is a table position position; this one has the shape {list(table.shape)}")
-    return table.detach().cpu().float().as_subclass(Similarity)
+    return real("table", table).float().as_subclass(Similarity)
 
 
 def _panels(table: Tensor, compares: bool, packed: Packed, trained: int | None) -> list[dict[str, Any]]:
@@ -102,10 +108,12 @@ def gates(
         raise TypeError(
             f"tables is a {kind}: give {{'forget': step_by_unit, ...}}, as captured or computed over a sentence"
         )
+    few(len(tables), TABLES, "tables", "give fewer of them")
     steps, units = one_shape(list(tables.values()))
+    few(steps * units * len(tables), CELLS, "cells", "give fewer steps, or some of the units")
     columns = named(words, steps, "words", "steps")
     packed, numbers = Packed(), [str(unit) for unit in range(units)]
-    turned = {name: table.detach().cpu().float().T.contiguous() for name, table in tables.items()}
+    turned = {name: real(name, table).float().T.contiguous() for name, table in tables.items()}
     panels = [_panel(name, table, numbers, columns, ["unit", "word"], packed) for name, table in turned.items()]
     sheets = [{"name": "all gates", "panels": panels, "tall": 240}]
     sheets += [{"name": panel["name"], "panels": [panel], "tall": 520} for panel in panels]
@@ -122,8 +130,6 @@ def _panel(
     limit: float | None = None,
 ) -> dict[str, Any]:
     """One heatmap of float32 numbers; on a scale with a sign where any number has one."""
-    if not table.isfinite().all():
-        raise ValueError(f"{name} holds numbers that are not finite")
     top = float(table.abs().max())
     scale = "signed" if float(table.min()) < 0 else "share"
     data = packed.add(table.contiguous().numpy().tobytes())

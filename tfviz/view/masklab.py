@@ -12,12 +12,13 @@ from torch import Tensor
 
 from tfviz.look.maps import as_mask
 from tfviz.shapes import Bool
-from tfviz.view import figures
 from tfviz.view import panels as stills
-from tfviz.view.labs import named, one_shape
+from tfviz.view.labs import TABLES, named, one_shape
+from tfviz.view.numbers import few
 from tfviz.view.packed import Packed
 from tfviz.view.page import View
 
+CELLS = 16_000_000  # of a mask
 Rule = Tensor | Mapping[Any, Tensor]
 
 
@@ -44,8 +45,10 @@ def masks(
     """
     if not isinstance(rules, Mapping):
         raise TypeError(f"rules is a {type(rules).__name__}: give {{'a name': table}}, or use view.mask for one table")
+    few(len(rules), TABLES, "rules", "give fewer of them")
     tables = {name: _values(name, rule) for name, rule in rules.items()}
     queries, keys = one_shape([table for values in tables.values() for table in values.values()])
+    few(queries * keys, CELLS, "cells", "give fewer queries or keys")
     rows = named(words, queries, "words", "queries")
     columns = named(cols, keys, "cols", "keys") if cols is not None or queries != keys else rows
     roles = dict(use if use is not None else {next(iter(rules)): "all"})
@@ -78,7 +81,7 @@ def mask(
     title: str = "Mask",
 ) -> View:
     """Which key each query may look at: filled where it may, hatched where not. The first of a batch and its heads."""
-    picture = figures.mask(allowed, rows, cols, title)
+    picture = stills.mask(allowed, rows, cols, title)
     lab = masks({"the mask": allowed.reshape(-1, *allowed.shape[-2:])[0]}, rows, title, cols=cols)
     return View(picture, lab.described, lab.data)
 

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from tfviz.view.figures import soft
-from tfviz.view.palette import plain
+from tfviz.view.palette import DPI, plain
 from tfviz.view.picture import Picture, headline
 
 WIDE, TALL = 9.0, 0.44  # inches: of the whole, of a row
@@ -39,8 +39,10 @@ def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> Pictu
         depth: levels below the model, at most.
 
     Raises:
-        ValueError: the model has no parameters.
+        ValueError: the model has no parameters; a depth below 0.
     """
+    if depth < 0:
+        raise ValueError(f"depth is {depth}; it is a number of levels below the model, from 0 on")
     boxes = list(_boxes(model, type(model).__name__, 0, 0, set(), depth))
     whole = boxes[0].size if boxes else 0
     if not whole:
@@ -53,7 +55,7 @@ def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> Pictu
         axes = figure.subplots()
         axes.set(xlim=(0, whole), ylim=(levels - 0.5, -0.5))
         axes.set_axis_off()
-        for box in boxes:
+        for box in (box for box in boxes if box.size * WIDE * DPI > whole):  # what is narrower than a dot is not seen
             _draw(axes, box, whole)
         headline(figure, title)
         return figure

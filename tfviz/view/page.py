@@ -68,6 +68,8 @@ class View(Picture):
     """
 
     def __init__(self, picture: Picture, described: dict[str, Any], data: bytes = b""):
+        if described.get("kind") not in KINDS:
+            raise ValueError(f"described says the kind {described.get('kind')!r}; it can be {', '.join(KINDS)}")
         super().__init__(picture._draw, picture.summary)
         self.described, self.data = described, data
 

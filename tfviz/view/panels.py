@@ -13,7 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
-from tfviz.view.figures import heatmap, soft
+from tfviz.look.maps import AttentionMaps, as_mask
+from tfviz.shapes import Bool
+from tfviz.view.figures import heatmap, label, soft
 from tfviz.view.palette import diverging, plain, ramp
 from tfviz.view.picture import Picture, headline
 from tfviz.view.sides import WORD, caption, colourbar, inches, short
@@ -59,6 +61,34 @@ def tables(
 
     says = ", ".join(f"{name} {table.min():.2g} to {table.max():.2g}" for name, table in values.items())
     return Picture(draw, f"{title}\n{count} columns; {says}")
+
+
+def mask(
+    allowed: Bool[Tensor, "... query key"],
+    rows: Sequence[str] | None = None,
+    cols: Sequence[str] | None = None,
+    title: str = "Mask",
+) -> Picture:
+    """Which key each query may look at: filled where it may, hatched where not. The first of a batch and its heads."""
+    allowed = as_mask(allowed)
+    if allowed.dim() < 2 or 0 in allowed.shape:
+        raise ValueError(
+            f"a mask is query key, with at least one of each; this one has the shape {list(allowed.shape)}"
+        )
+    while allowed.dim() > 2:
+        allowed = allowed[0]
+    maps = AttentionMaps(allowed[None, None].float(), rows, cols, mask=allowed)
+
+    def draw() -> Figure:
+        tall, wide = (min(6.0, max(1.4, 0.27 * n)) + 0.9 for n in allowed.shape)
+        figure = Figure(figsize=(wide, tall), layout="constrained")
+        axes = figure.subplots()
+        heatmap(axes, maps[0, 0] * 0.25, allowed, pixels=1200)
+        label(axes, maps.rows, maps.cols)
+        headline(figure, title)
+        return figure
+
+    return Picture(draw, f"{title}\n{int(allowed.sum())} of {allowed.numel()} cells allowed")
 
 
 def mask_lab(

@@ -14,11 +14,13 @@ import matplotlib
 import numpy
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from PIL import Image
 
 from tfviz.files import atomic
-from tfviz.view.palette import BOLD, DPI, draws, plain, theme
+from tfviz.view.palette import BOLD, DPI, THEMES, draws, plain, theme
 
+LINE, LINES = 120, 8  # characters of a line of text, lines of a text
 SHOWN = 100  # dots of a browser to an inch of a picture: each has room for 1.5 x 1.5 of the file's
 
 PAGE = """<!doctype html>
@@ -56,25 +58,40 @@ class Picture:
     def figure(self, style: str = "light") -> Figure:
         """A fresh matplotlib figure, to go on with by hand."""
         with theme(style):
-            return self._draw()
+            return self._drawn()
 
     def save(self, path: str | Path, style: str = "light") -> Path:
         """Write `x.png`, `x.svg`, or `x.html`: one file, no links, light or dark with the page.
 
         Raises:
-            ValueError: another ending.
+            ValueError: another ending, or another style.
+        OSError: nothing can be written there.
         """
-        path = Path(path)
+        path = Path(path).expanduser()
+        if style not in THEMES:
+            raise ValueError(f"style is {style!r}; it can be 'light' or 'dark'")
         writers: dict[str, Callable[[], bytes]] = {
             ".png": lambda: self._png(style),
             ".svg": lambda: self._render(style, "svg"),
             ".html": lambda: self.page().encode(),
         }
         if path.suffix not in writers:
-            raise ValueError(f"cannot write {path.name}: a picture is saved as .png, .svg or .html")
-        with atomic(path) as draft:
-            draft.write_bytes(writers[path.suffix]())
+            raise ValueError(f"cannot write {path.name!r}: a picture is saved as .png, .svg or .html")
+        content = writers[path.suffix]()
+        try:
+            with atomic(path) as draft:
+                draft.write_bytes(content)
+        except (OSError, ValueError) as error:  # the latter: a name that no file can have
+            raise OSError(f"cannot write {path}; give the path of a file that can be written ({error})") from error
         return path
+
+    def _drawn(self) -> Figure:
+        """The figure; what is written in it in one line is cut where it would be wider than any picture."""
+        figure = self._draw()
+        for text in figure.findobj(Text):
+            if isinstance(text, Text) and len(text.get_text()) > LINE:
+                text.set_text("\n".join(cut(line, LINE) for line in text.get_text().split("\n")[:LINES]))
+        return figure
 
     def _render(self, style: str, kind: str = "png") -> bytes:
         more: dict[str, Any] = {"pil_kwargs": {"compress_level": 0}}  # packed below
@@ -82,7 +99,7 @@ class Picture:
             more = {"metadata": {"Date": None, "Creator": None}}
         stream = io.BytesIO()
         with theme(style):
-            self._draw().savefig(stream, format=kind, bbox_inches="tight", pad_inches=0.08, **more)
+            self._drawn().savefig(stream, format=kind, bbox_inches="tight", pad_inches=0.08, **more)
         return _png(numpy.asarray(Image.open(stream).convert("RGB"))) if kind == "png" else stream.getvalue()
 
     def page(self) -> str:
@@ -108,6 +125,11 @@ def _png(pixels: numpy.ndarray) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + b"".join(
         struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks
     )
+
+
+def cut(text: str, most: int) -> str:
+    """At most so many characters, with a sign where some are left out."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def headline(figure: Figure, title: str) -> None:

@@ -10,9 +10,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from tfviz.shapes import Float
+from tfviz.view.numbers import above, few, real
 from tfviz.view.palette import diverging, plain, printable, ramp
 from tfviz.view.picture import Picture, bare, headline
 
+BARS, ROWS, PANELS = 400, 200, 24  # bars side by side, rows, panels or columns: what a picture has room for
 WRAPPED = 16  # characters of a column's name in a line
 NAME = 36  # characters of a row's name
 
@@ -23,9 +25,10 @@ def bars(
     """A bar for each word, a panel for each series, all on one scale.
 
     Raises:
-        ValueError: there is nothing to draw; a series with another number of values than there are words.
+        ValueError: there is nothing to draw, or too much; a series with another number of values than there are words,
+            or with NaN or infinity.
     """
-    values = _columns(words, heights)
+    values = _columns(words, heights, BARS)
 
     def draw() -> Figure:
         figure = Figure(
@@ -37,7 +40,7 @@ def bars(
             axes.set_xticks(range(len(words)), printable(words))
             axes.grid(axis="x", visible=False)
             axes.set_title(plain(name))
-        panels[0].set_ylabel(y)
+        panels[0].set_ylabel(plain(y))
         headline(figure, title)
         return figure
 
@@ -55,9 +58,14 @@ def rows(
         top: where the scales of all measures end, such as 1 for shares; None: each has its own.
 
     Raises:
-        ValueError: a measure with another number of values than there are names, or with one below 0.
+        ValueError: a measure with another number of values than there are names, with one below 0 or above `top`, or
+            with NaN or infinity; more rows than a picture has room for.
     """
-    values = _columns(names, columns, least=0)
+    values = _columns(names, columns, ROWS, least=0)
+    above("top", top)
+    for name, column in values.items():
+        if top is not None and column.max() > 1.001 * top:
+            raise ValueError(f"{name!r} goes up to {column.max():.3g}, past the end of the scale: top is {top:g}")
 
     def draw() -> Figure:
         figure = Figure(figsize=(min(9.0, 2.6 * len(values) + 1.6), 0.27 * len(names) + 0.8), layout="constrained")
@@ -65,7 +73,7 @@ def rows(
         for axes, (name, column) in zip(panels, values.items()):
             drawn = axes.barh(range(len(names)), column, color="C5", height=0.72)
             axes.bar_label(drawn, [f"{value:.3g}" for value in column], padding=3, fontsize=8)
-            axes.set(xlim=(0, 1.22 * (top or column.max(initial=0) or 1)), xticks=[])
+            axes.set(xlim=(0, 1.22 * ((column.max() or 1) if top is None else top)), xticks=[])
             axes.set_title(plain(name), loc="left")
             axes.grid(False)
             axes.spines[["right", "top", "bottom"]].set_visible(False)
@@ -82,7 +90,7 @@ def rows(
 
 def positions(table: Float[Tensor, "position dim"], title: str = "Positions") -> Picture:
     """A position table, and how alike its rows are (cosine)."""
-    table = table.detach().cpu().float()
+    table = real(title, table).float()
     unit = functional.normalize(table, dim=-1)
 
     def draw() -> Figure:
@@ -111,11 +119,14 @@ def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "Wha
     """A table of numbers from 0 to 1, a row for each head: for `look.measures.types`, or any share of your own.
 
     Raises:
-        ValueError: tables of different shapes, or none; a number that is no share.
+        ValueError: tables of different shapes, or none; a number that is no share; more heads than there is room for.
     """
-    if len({column.shape for column in columns.values()}) != 1:
-        raise ValueError(f"the tables must be alike; got { {name: list(c.shape) for name, c in columns.items()} }")
-    values = numpy.stack([column.flatten().numpy() for column in columns.values()], axis=1)
+    shapes = {name: list(column.shape) for name, column in columns.items()}
+    if any(len(shape) != 2 or 0 in shape for shape in shapes.values()) or len(set(map(tuple, shapes.values()))) != 1:
+        raise ValueError(f"columns must be tables layer head, all of one size; got {shapes or 'none'}")
+    few(len(columns), PANELS, "columns", "give fewer of them")
+    few(next(iter(columns.values())).numel(), BARS, "heads", "give fewer layers, such as table[:8]")
+    values = numpy.stack([real(name, column).flatten().numpy() for name, column in columns.items()], axis=1)
     if not ((values >= -1e-6) & (values <= 1 + 1e-3)).all():
         raise ValueError(f"shares lie between 0 and 1; these go from {values.min():.3g} to {values.max():.3g}")
     layers, heads = next(iter(columns.values())).shape
@@ -147,12 +158,14 @@ def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "Wha
 
 
 def _columns(
-    names: Sequence[str], given: Mapping[str, Tensor | Sequence[float]], least: float | None = None
+    names: Sequence[str], given: Mapping[str, Tensor | Sequence[float]], most: int, least: float | None = None
 ) -> dict[str, numpy.ndarray]:
-    """Each series as an array: a number for each name, none below `least`."""
+    """Each series as an array: a number for each of at most so many names, none below `least`."""
     if not names or not given:
         raise ValueError("there is nothing to draw: give names, and numbers for each")
-    columns = {name: numpy.asarray(series, dtype=float) for name, series in given.items()}
+    few(len(names), most, "names", "give those you mean, such as the 20 highest")
+    few(len(given), PANELS, "series", "give fewer of them")
+    columns = {name: real(name, series).double().numpy() for name, series in given.items()}
     kind = "numbers" if least is None else f"numbers from {least:g} on"
     for name, column in columns.items():
         if column.shape != (len(names),) or (least is not None and not (column >= least).all()):

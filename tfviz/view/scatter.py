@@ -10,11 +10,14 @@ from matplotlib.transforms import Bbox
 from torch import Tensor
 
 from tfviz.shapes import Float
+from tfviz.view.numbers import few, real
 from tfviz.view.packed import Packed
 from tfviz.view.page import View
 from tfviz.view.palette import plain
 from tfviz.view.picture import Picture, headline
 
+MOST = 100_000  # points
+TRIED = 1000  # names for which room is looked for
 NAMED = 60  # of the points in a still picture, at most
 LONGEST = 32  # characters of a name there
 
@@ -32,9 +35,10 @@ def scatter(
     Raises:
         ValueError: no points, points that are not pairs of finite numbers, or not as many names.
     """
-    points = points.detach().cpu().float()
-    if points.dim() != 2 or points.shape[1] != 2 or not len(points) or not points.isfinite().all():
-        raise ValueError(f"points is {tuple(points.shape)}; it must be (point, 2), at least one, of finite numbers")
+    points = real("points", points).float()
+    if points.dim() != 2 or points.shape[1] != 2 or not len(points):
+        raise ValueError(f"points has the shape {list(points.shape)}; it must be [point, 2], with at least one point")
+    few(len(points), MOST, "points", "give fewer, such as points[::10] and names[::10]")
     if len(names) != len(points):
         raise ValueError(f"{len(names)} names for {len(points)} points; each point has one")
     names = [" ".join("".join(c if c.isprintable() else " " for c in name).split()) or "∅" for name in names]
@@ -78,7 +82,7 @@ def _name(figure: Figure, points: numpy.ndarray, names: Sequence[str]) -> None:
     plane = figure.axes[0]
     frame = plane.get_window_extent()
     taken: list[Bbox] = []
-    for point, name in zip(points, names):
+    for point, name in zip(points[:TRIED], names):
         if len(taken) == NAMED:
             return
         for shift, side in ((4, "left"), (-4, "right")):

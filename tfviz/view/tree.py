@@ -13,9 +13,11 @@ from matplotlib.path import Path
 from torch import Tensor
 
 from tfviz.view.figures import soft
+from tfviz.view.numbers import few
 from tfviz.view.palette import BOLD, draws, plain, printable
 from tfviz.view.picture import Picture, headline
 
+NODES = 1500  # at most
 Place = tuple[int, int]  # step, rank
 
 
@@ -43,12 +45,19 @@ def tree(beams: Sequence[Beam], words: Sequence[str], row: int = 0, title: str =
         row: of the batch.
 
     Raises:
-        ValueError: no steps.
+        ValueError: no steps, more than a picture has room for, or an id without a word.
+        IndexError: no such row.
     """
     beams = list(beams)
     if not beams:
         raise ValueError("there are no steps to draw; give list(generate.beam.steps(...))")
-    steps, width = len(beams), beams[0].parents.shape[1]
+    steps, (batch, width) = len(beams), beams[0].parents.shape
+    if not 0 <= row < batch:
+        raise IndexError(f"row is {row}; the batch has {batch} texts, from 0 to {batch - 1}")
+    few(steps * width, NODES, "nodes", "give fewer steps, or a narrower beam")
+    most = max(int(beam.texts[row].max()) for beam in beams)
+    if most >= len(words):
+        raise ValueError(f"words has {len(words)} words, and the texts hold the id {most}; give a word for each id")
     way = _way(beams, row)
 
     def draw() -> Figure:

@@ -35,6 +35,7 @@ class Live(anywidget.AnyWidget):
 
     Raises:
         TypeError: `chosen` names no trait of the view.
+        ValueError: a trait cannot have that value; the budget is too small for anything.
     """
 
     _esm = script("widget")
@@ -75,7 +76,10 @@ class Live(anywidget.AnyWidget):
         state = {**alive.STATE, **chosen}
         described, data = alive.describe(self._parts, state, title, budget, arrange=arrange)
         described["note"] = described["note"] and ON_DEMAND
-        super().__init__(described=described, data=data, **chosen)
+        try:
+            super().__init__(described=described, data=data, **chosen)
+        except traitlets.TraitError as error:
+            raise ValueError(f"view.live: {error}") from None
         self.on_msg(self._asked)
 
     @traitlets.validate("layer", "head", "part")
@@ -90,6 +94,7 @@ class Live(anywidget.AnyWidget):
 
     def _asked(self, _: Any, question: dict[str, Any], buffers: Any) -> None:
         """Answer a view: a head in full, or the whole as a page."""
+        question = question if isinstance(question, dict) else {}
         answer: dict[str, Any] = {"id": question.get("id")}
         try:
             piece = self.view().page().encode() if question.get("page") else self._head(question)
@@ -99,8 +104,9 @@ class Live(anywidget.AnyWidget):
             self.send(answer, [piece])
 
     def _head(self, question: Mapping[str, Any]) -> bytes:
-        maps = list(self._parts.values())[question["part"]]
-        layer, head = question["layer"], question["head"]
+        parts = list(self._parts.values())
+        maps = parts[_place(question, "part", len(parts))]
+        layer, head = (_place(question, name, count) for name, count in zip(("layer", "head"), maps.shape))
         return deflated(maps.packed(layer, head), maps.allowed(layer, head), level=1)
 
     def view(self) -> View:
@@ -124,3 +130,11 @@ class Live(anywidget.AnyWidget):
             return data, metadata
         still, sizes = self.view().still()
         return {**data, **still}, {**metadata, **sizes}
+
+
+def _place(question: Mapping[str, Any], name: str, count: int) -> int:
+    """What a page asks for by number, if it is there: it may send anything."""
+    value = question.get(name)
+    if type(value) is not int or not 0 <= value < count:
+        raise LookupError(f"{name} is {value!r}; there are {count}, counted from 0")
+    return value

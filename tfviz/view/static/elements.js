@@ -16,9 +16,9 @@ export function select(name, options, value, choose) {
   const list = h(
     "select",
     { onchange: () => choose(options[list.selectedIndex][0]) },
-    ...options.map(([key, text]) => h("option", { selected: key === value }, text)),
+    ...options.map(([key, text]) => h("option", { selected: key === value, title: text }, text)),
   );
-  const element = h("label", {}, h("span", {}, name), list);
+  const element = h("label", {}, h("span", { title: name }, name), list);
   return {
     element,
     show: (now) => {
@@ -28,7 +28,7 @@ export function select(name, options, value, choose) {
 }
 
 export function slider(name, { min, max, step = 1, value, text = String, choose }) {
-  const says = h("output", {}, text(value));
+  const says = h("output", { title: text(value) }, text(value));
   const input = h("input", {
     type: "range",
     min,
@@ -37,6 +37,7 @@ export function slider(name, { min, max, step = 1, value, text = String, choose 
     value,
     oninput: () => {
       says.value = text(Number(input.value));
+      says.title = says.value;
       choose(Number(input.value));
     },
   });
@@ -47,6 +48,7 @@ export function slider(name, { min, max, step = 1, value, text = String, choose 
     show: (now) => {
       input.value = now;
       says.value = text(now);
+      says.title = says.value;
       input.setAttribute("aria-valuetext", text(now));
     },
   };
@@ -64,7 +66,7 @@ export function check(name, value, choose) {
 
 // Buttons of which one is pressed; arrows move between them, so that they are one stop for the tab key.
 export function tabs(name, options, value, choose) {
-  const buttons = options.map(([key, text]) => h("button", { type: "button", role: "tab", onclick: () => choose(key) }, text));
+  const buttons = options.map(([key, text]) => h("button", { type: "button", role: "tab", title: text, onclick: () => choose(key) }, text));
   const show = (now) =>
     buttons.forEach((button, i) => {
       button.setAttribute("aria-selected", String(options[i][0] === now));

@@ -74,7 +74,7 @@ export class MaskLab {
       at?.show(this.at(name));
       if (at) at.element.hidden = this.role(name) === "off";
     };
-    return { element: h("div", { class: "rule" }, h("b", {}, name), role.element, at?.element), show };
+    return { element: h("div", { class: "rule" }, h("b", { title: name }, name), role.element, at?.element), show };
   }
 
   role(name) {

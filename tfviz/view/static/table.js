@@ -65,11 +65,14 @@ function shown(grid, row, col) {
 }
 
 // One grid behind another, under their names where they have any.
-export const csvs = (panels) => panels.map(({ name, grid }) => (name ? `${name}\r\n` : "") + csv(grid)).join("\r\n");
+export const csvs = (panels) => panels.map(({ name, grid }) => (name ? `${cell(name)}\r\n` : "") + csv(grid)).join("\r\n");
+
+// A word that a spreadsheet would run as a formula has an apostrophe before it, as OWASP advises; a number is none.
+const FORMULA = /^(?![+-]?\d+([.,]\d+)?$)[=+\-@\t\r\n＝＋－＠]/;
+const cell = (text) => `"${FORMULA.test(text) ? "'" : ""}${text.replace(/"/g, '""')}"`;
 
 // A line for each query; cells that may not be looked at stay empty.
 export function csv(grid, corner = "query/key") {
-  const cell = (text) => `"${text.replace(/"/g, '""')}"`;
   const lines = [[corner, ...grid.cols].map(cell).join(",")];
   grid.rows.forEach((word, row) => {
     const cells = grid.cols.map((_, col) => (grid.is(row, col, OPEN) ? String(Number(grid.at(row, col).toPrecision(4))) : ""));

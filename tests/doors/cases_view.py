@@ -1,0 +1,196 @@
+"""Values that do not fit, at the doors of `view`."""
+
+SETUP = """
+import os
+import types
+from pathlib import Path
+import numpy, torch
+from torch import nn
+from tfviz import view
+from tfviz.look import AttentionMaps
+from tfviz.view.widgets import Live
+nan, inf = float("nan"), float("inf")
+maps = AttentionMaps(torch.eye(3).expand(2, 4, 3, 3), rows=["a", "b", "c"])
+eye, ones = torch.eye(3), torch.ones(3, 3, dtype=torch.bool)
+def weights(value): return AttentionMaps(torch.full((1, 1, 2, 2), value))
+def size(picture):
+    png = picture._png("light")
+    return int.from_bytes(png[16:20]) < 3000 and int.from_bytes(png[20:24]) < 3000
+def bars(**series): return view.bars(["a", "b"], series, "t")
+def rows(top=None, **series): return view.rows(["a", "b"], series, "t", top=top)
+def lines(xs, ys, **more): return view.lines({"one": (xs, ys)}, x="x", y="y", title="t", **more)
+def told(question):
+    live, sent = Live(maps), []
+    live.send = lambda answer, buffers=None: sent.append(answer)
+    live._asked(live, question, [])
+    return sent[0]
+def beam(ids, width=2): return types.SimpleNamespace(
+    texts=torch.tensor([[ids] * width]), parents=torch.zeros(1, width, dtype=torch.long),
+    ended=torch.zeros(1, width, dtype=torch.bool), scores=torch.zeros(1, width))
+def home(): os.environ["HOME"] = os.getcwd()
+step = lambda loss: types.SimpleNamespace(step=1, loss=loss)
+"""
+LIST = r"list\(generate\.beam\.steps"
+CASES = [
+    # bars and rows
+    ("bars(one=[1, nan])", r"'one' holds nan \(first at 1\); give finite numbers"),
+    ("bars(one=[inf, 1])", r"'one' holds inf \(first at 0\)"),
+    ("bars(one=torch.tensor([1j, 2]))", r"'one' holds complex numbers; give \.real"),
+    ("bars(one=torch.ones(2, 1))", r"'one' must be 2 numbers, one for each name"),
+    ("bars(one=[1])", "'one' must be 2 numbers"),
+    ("bars(one=torch.ones(2, requires_grad=True))", "= highest probability: one: 'a' 1"),
+    ("bars(one=torch.ones(2, dtype=torch.bfloat16))", "= highest"),
+    ("bars(one=[-1, -2])", "= one: 'a' -1"),
+    ("bars()", "nothing to draw: give names"),
+    ("view.bars([], {'one': []}, 't')", "nothing to draw: give names"),
+    ("view.bars(['a'] * 20_000, {'one': torch.ones(20_000)}, 't')", "20,000 names, and a picture has room for 400"),
+    ("view.bars(['a'], {str(i): [1] for i in range(999)}, 't')", "999 series, and a picture has room for 24"),
+    ("size(view.bars(['a'], {'one': [1]}, 'x' * 10_000))", "= True"),
+    ("size(view.bars(['a'], {'x' * 10_000: [1]}, 't', y='y' * 10_000))", "= True"),
+    ("rows(one=[1, nan])", "'one' holds nan"),
+    ("rows(one=[1, inf])", "'one' holds inf"),
+    ("rows(one=[1, -1])", "'one' must be 2 numbers from 0 on"),
+    ("rows(0, one=[1, 2])", "top is 0.0; it must be a finite number above 0"),
+    ("rows(-1, one=[1, 2])", "top is -1"),
+    ("rows(nan, one=[1, 2])", "top is nan"),
+    ("rows(inf, one=[1, 2])", "top is inf"),
+    ("rows(1, one=[1, 2])", "'one' goes up to 2, past the end of the scale: top is 1"),
+    ("rows(one=[0, 0])._png('light')[:4]", "= PNG"),
+    ("view.rows(['a'] * 20_000, {'one': torch.ones(20_000)}, 't')", "20,000 names, and a picture has room for 200"),
+    ("size(view.rows(['a' * 10_000], {'one': [1]}, 't'))", "= True"),
+    # lines and curves
+    ("lines([0, 1], [nan, nan])", "'one' holds nan"),
+    ("lines([0, 1], [1, inf])", "'one' holds inf"),
+    ("lines([0, nan], [1, 2])", "'one' holds nan"),
+    ("lines([0, 1, 2], [1, nan, 2])", "= one 2"),
+    ("lines([], [])", "each line needs points"),
+    ("lines([1], [1, 2])", "as many xs as ys"),
+    ("lines([0, 1], [1j, 2])", "is 1j; give a number"),
+    ("lines([1, 2], [0, 1], yscale='log')", "yscale is 'log', which has numbers above 0 only; 'one' has others"),
+    ("lines([-1, 2], [1, 1], xscale='log')", "xscale is 'log'"),
+    ("lines([1, 2], [1, 2], xscale='lug')", r"Axes\.set does not take .*lug"),
+    ("lines([1, 2], [1, 2], xskale='log')", r"Axes\.set does not take .*xskale"),
+    ("view.lines({}, x='x', y='y', title='t')", "nothing to draw"),
+    ("view.lines({str(i): ([1], [1]) for i in range(999)}, x='x', y='y', title='t')", "999 lines"),
+    ("size(lines([1], [2], ylabel='y' * 10_000))", "= True"),
+    ("view.curves([])", r"no steps to draw; give list\(learn\.fit"),
+    ("view.curves([step(nan)] * 3)", "'history' holds nan"),
+    ("view.curves([step(1.0), step(inf)])", r"'history' holds inf \(first at 1\)"),
+    ("view.curves([step(1.0)], validation=[])", "validation has no points; give pairs"),
+    # heads
+    ("view.heads(AttentionMaps(torch.ones(200, 200, 1, 1)))", "there are 40,000 heads, and .* give some of the layers"),
+    ("view.heads(AttentionMaps(torch.ones(60, 2, 1, 1)))", r"= \(24 layers × 2 heads of them are drawn\)"),
+    ("size(view.head(maps, 0, 0, 'x' * 10_000))", "= True"),
+    ("view.heads(maps, names=['one'])", "names has 1 names, the maps have 4 heads"),
+    ("view.heads(maps, budget=0)", "budget is 0.0; it is a number of bytes above 0"),
+    ("view.heads(maps, budget=-1)", "budget is -1"),
+    ("view.heads(maps, budget=nan)", "budget is nan"),
+    ("view.heads(maps, budget=1)", "fit into a budget of 1 bytes"),
+    *((f"view.heads(weights({value}))", says) for value, says in (
+        ("nan", "holds NaN: a softmax over nothing"), ("inf", "lie between 0 and 1"), ("1.5", "from 1.5 to 1.5"),
+        ("-3.0", "are these scores, before their softmax"))),
+    *((f"view.{name}(maps, {at}, 0)", rf"layer is {at}; the maps have 2 layers, from 0 to 1")
+      for name in ("head", "links", "words") for at in (-1, 2, 10**9)),
+    ("view.head(maps, 0, 4)", "head is 4; the maps have 4 heads, from 0 to 3"),
+    ("view.links(maps, 0, [])", "heads is empty: name at least one"),
+    ("view.links(maps, 0, [0, 9])", "head is 9"),
+    ("view.links(maps, least=nan)", "least is nan; weights lie between 0 and 1"),
+    ("view.links(maps, least=-0.5)", "least is -0.5"),
+    ("view.words(maps, 0, 0, -1)", "row is -1; the maps have 3 queries"),
+    ("view.words(maps, 0, 0, 3)", "row is 3"),
+    # several captures
+    ("view.compare(maps, maps, names=('x', 'x'))", "both captures are called 'x'; give them two names"),
+    ("view.compare(maps, maps, 2)", "layer is 2"),
+    ("view.steps({})", "there is no step"),
+    ("view.steps({'one': maps}, 0, 7)", "head is 7"),
+    ("view.sources()", "name each, as in view.sources"),
+    ("size(view.sources(**{'x' * 10_000: weights(1.0), 'y' * 10_000: weights(1.0)}))", "= True"),
+    # alignment
+    *((f"view.alignment(maps, {gold})", says) for gold, says in (
+        ("['01']", "gold"), ("[(0.7, 1.2)]", "gold"), ("iter(['01'])", "pairs of numbers"),
+        ("iter([(0.7, 1.2)])", "pairs of numbers"), ("iter([(0, 1, 2)])", "pairs of numbers"),
+        ("[(0, 3)]", r"gold cell \(0, 3\) lies outside a map of 3 queries x 3 keys"), ("[(-1, 0)]", "outside a map"))),
+    ("view.alignment(maps, numpy.array([[0, 1]]).tolist())", "= 1 gold cells"),
+    # tables
+    ("view.masks({})", "tables must be of one shape.*got none"),
+    ("view.masks({'one': ones, 'two': ones[:2]})", "tables must be of one shape"),
+    ("view.masks({'one': eye * nan})", "a mask is True where a query may look"),
+    ("view.masks({'one': {}})", "the rule 'one' has no tables"),
+    ("view.masks({'one': ones}, use={'two': 'all'})", "use 'two': 'all'.*rules are one"),
+    ("view.masks({'one': ones}, use={'one': 'maybe'})", "uses are all, any, not, off"),
+    ("view.masks({'one': ones}, ['a'])", "words has 1 words, the tables have 3 queries"),
+    ("view.masks({'one': torch.ones(5000, 5000, dtype=torch.bool)})", "25,000,000 cells, and a picture has room for"),
+    ("size(view.masks({'x' * 10_000: ones, 'y' * 10_000: ones}, title='t' * 10_000))", "= True"),
+    ("view.mask(torch.tensor([[0.0, -inf]]))", "of one that is added to the scores, give mask == 0"),
+    ("view.mask(torch.ones(0, 3))", r"at least one of each; this one has the shape \[0, 3\]"),
+    ("view.mask(torch.ones(3))", r"a mask is query key.*\[3\]"),
+    ("view.positions({})", "no tables: give one, or several by name"),
+    ("view.positions(eye * 1j)", "'positions' holds complex numbers"),
+    ("view.positions(eye * nan)", r"'positions' holds nan \(first at \[0, 0\]\)"),
+    ("view.positions(torch.ones(3))", r"positions has the shape \[3\]; a table is position dim"),
+    ("view.positions(eye, trained=0)", "trained is 0; it is a number of positions, at least 1"),
+    ("view.positions(eye, trained=-1)", "trained is -1"),
+    ("view.positions(torch.ones(20_000, 4))", r"400,000,000 cells.*such as positions\[:1000\]"),
+    ("view.similarity(torch.ones(2, 3))", "a table position position"),
+    ("view.similarity(eye.log())", "'table' holds -inf"),
+    ("view.gates({})", "tables must be of one shape"),
+    ("view.gates({'one': eye / 0})", "'one' holds"),
+    ("view.gates({'one': eye * 1j})", "'one' holds complex numbers"),
+    ("view.gates({'one': eye}, ['a'])", "words has 1 words, the tables have 3 steps"),
+    ("view.gates({str(i): eye for i in range(99)})", "99 tables, and a picture has room for 24"),
+    ("view.shares({})", "columns must be tables layer head, all of one size; got none"),
+    ("view.shares({'one': eye, 'two': eye[:2]})", "all of one size"),
+    ("view.shares({'one': eye + 1})", "shares lie between 0 and 1; these go from 1 to 2"),
+    ("view.shares({'one': eye * nan})", "'one' holds nan"),
+    ("view.shares({'one': torch.ones(200, 200)})", "40,000 heads.*give fewer layers"),
+    # points, trees, modules
+    ("view.scatter(torch.ones(3, 3), ['a'] * 3, 't')", r"points has the shape \[3, 3\]; it must be \[point, 2\]"),
+    ("view.scatter(torch.ones(0, 2), [], 't')", "at least one point"),
+    ("view.scatter(torch.ones(2, 2) * nan, ['a', 'b'], 't')", "'points' holds nan"),
+    ("view.scatter(torch.ones(2, 2) * 1j, ['a', 'b'], 't')", "complex"),
+    ("view.scatter(torch.ones(2, 2), ['a'], 't')", "1 names for 2 points; each point has one"),
+    ("view.scatter(torch.zeros(1, 2), ['a' * 10_000], 't')._png('light')[:4]", "= PNG"),
+    ("view.tree([], ['a'])", f"no steps to draw; give {LIST}"),
+    ("view.tree([beam([0, 1])], ['a', 'b'], row=1)", "row is 1; the batch has 1 texts"),
+    ("view.tree([beam([0, 1])], ['a', 'b'], row=-1)", "row is -1"),
+    ("view.tree([beam([0, 1])], ['a'])", "words has 1 words, and the texts hold the id 1; give a word for each id"),
+    ("view.tree([beam([0, 1], 2000)], ['a', 'b'])", "2,000 nodes, and a picture has room for 1,500"),
+    ("view.modules(nn.Linear(2, 3), depth=-1)", "depth is -1; it is a number of levels"),
+    ("view.modules(nn.ReLU())", "ReLU has no parameters: there is nothing to draw"),
+    ("size(view.modules(nn.Linear(2, 3), 'x' * 10_000))", "= True"),
+    # bertviz
+    ("view.bertviz(maps, 'hed')", "kind is 'hed'; (it can be|give) 'head' or 'model'"),
+    ("view.bertviz({})", "can have any of encoder, decoder, cross"),
+    ("view.bertviz({'other': maps})", r"maps has the parts \['other'\]"),
+    ("view.bertviz(weights(1.5))", "lie between 0 and 1; these go from 1.5 to 1.5: are these scores"),
+    ("view.bertviz(weights(-3.0))", "lie between 0 and 1; these go from -3 to -3"),
+    ("view.bertviz(weights(nan))", "no finite numbers"),
+    ("view.bertviz(AttentionMaps((torch.ones(1, 1, 2, 2) * 255).byte()))", "= bertviz's head view"),
+    # saving
+    *((f"maps_view = view.heads(maps); maps_view.save({path})", says) for path, says in (
+        ("'x.gif'", r"cannot write 'x\.gif': a picture is saved as \.png, \.svg or \.html"),
+        ("'x'", r"\.png, \.svg or \.html"),
+        ("''", r"\.png, \.svg or \.html"), ("'x.html', style='blue'", "style is 'blue'; it can be 'light' or 'dark'"),
+        ("'x.png', style='blue'", "style is 'blue'"), ("'x\\0.png'", "give the path of a file that can be written"))),
+    ("Path('x.png').mkdir(); bars(one=[1, 2]).save('x.png')", "cannot write x.png; give the path of a file"),
+    ("Path('x').touch(); bars(one=[1, 2]).save('x/y.png')", "cannot write x/y.png; give the path of a file"),
+    ("home(); it = bars(one=[1, 2]).save('~/x.png').parent == Path.home()", "= True"),
+    ("bars(one=[1, 2]).figure('blue')", "'blue'"),
+    ("with view.theme('blue'): pass", "theme is 'blue'; it can be 'light' or 'dark'"),
+    ("view.View(bars(one=[1, 2]), {})", "described says the kind None; it can be heads"),
+    # with a kernel
+    ("view.live(maps, layer=2)", "layer is 2; there are 2, counted from 0"),
+    ("view.live(maps, layer=-1)", "view.live: .*layer"),
+    ("view.live(maps, mode='circle')", "view.live: .*mode"),
+    ("view.live(maps, least=2.0)", "view.live: .*least"),
+    ("view.live(maps, colour='red')", "no such choice: colour; there are: mode"),
+    ("view.live(maps, arrange='circle')", "arrange is 'circle' with 1 captures; it can be 'choose'"),
+    ("view.live({})", "arrange is 'choose' with 0 captures"),
+    ("view.live(maps, budget=0)", "budget is 0"),
+    *((f"told({{'id': 1, 'part': 0, 'layer': {layer}, 'head': 0}})", rf"= 'error': .layer is {says}; there are 2")
+      for layer, says in (("-1", "-1"), ("10**9", "1000000000"), ("'1'", ".*1.*"), ("True", "True"), ("1.0", "1.0"))),
+    ("told({'id': 1, 'part': 0, 'head': 0})", "= layer is None; there are 2"),
+    ("told({'id': 1, 'part': -1, 'layer': 0, 'head': 0})", "= part is -1; there are 1"),
+    ("told([])", "= part is None"),
+    ("told({'id': 7, 'part': 0, 'layer': 0, 'head': 0})", "= {'id': 7}"),
+]  # fmt: skip

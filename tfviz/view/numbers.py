@@ -1,0 +1,44 @@
+"""Numbers that can be drawn: real, finite, and not too many for a picture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+
+def real(name: str, values: Tensor | Sequence[float], gaps: bool = False) -> Tensor:
+    """As numbers on the processor, of the same shape; of lists in float64.
+
+    Args:
+        gaps: NaN may stand where nothing was measured, if not everywhere.
+
+    Raises:
+        ValueError: complex numbers, infinity, or NaN.
+    """
+    made = values if isinstance(values, Tensor) else torch.tensor([float(value) for value in values]).double()
+    made = made.detach().cpu()
+    if made.is_complex():
+        raise ValueError(f"{name!r} holds complex numbers; give .real, .abs() or .angle() of them")
+    made = made if made.is_floating_point() else made.double()
+    wrong = made.isinf() if gaps else ~made.isfinite()
+    if wrong.any() or (gaps and made.isnan().all()):
+        at = wrong.nonzero()[0].tolist() if wrong.any() else [0]
+        value = float(made[tuple(at)])
+        where = at[0] if len(at) == 1 else at
+        raise ValueError(f"{name!r} holds {value} (first at {where}); give finite numbers, or leave those out")
+    return made
+
+
+def above(name: str, value: float | None) -> None:
+    """A number that must be above 0, where it is given."""
+    if value is not None and not (value > 0 and math.isfinite(value)):
+        raise ValueError(f"{name} is {value}; it must be a finite number above 0")
+
+
+def few(count: int, most: int, what: str, instead: str) -> None:
+    """Refuse what no picture has room for, rather than draw for hours."""
+    if count > most:
+        raise ValueError(f"there are {count:,} {what}, and a picture has room for {most:,}: {instead}")
