@@ -170,7 +170,7 @@ def test_parameters_by_hand():
 
 
 def test_a_memory_of_less_than_nothing_is_an_error():
-    with pytest.raises(ValueError, match="memory is -1; it must be 0 tokens or more"):
+    with pytest.raises(ValueError, match="memory is -1; it must be at least 0"):
         transformer(memory=-1)
 
 

@@ -97,7 +97,7 @@ class MultiHead(nn.Module):
     def __init__(self, dim: int, heads: int, dropout: float = 0.0, bias: bool = True):
         super().__init__()
         bounds.at_least(1, dim=dim, heads=heads)
-        bounds.share(dropout=dropout)
+        bounds.between(0, 1, dropout=dropout)
         bounds.affordable(dim=dim, rows=4 * dim)
         if dim % heads:
             raise ValueError(f"width {dim} is not divisible by {heads} heads; take dim={dim // heads * heads or heads}")

@@ -52,7 +52,7 @@ class Block(nn.Module):
         norm: Callable[[int], nn.Module] = nn.LayerNorm,
     ):
         super().__init__()
-        bounds.share(dropout=dropout)
+        bounds.between(0, 1, dropout=dropout)
         self.residual = residual
         self.attention_norm = norm(dim)
         self.attention = MultiHead(dim, heads)

@@ -113,7 +113,7 @@ class Recurrent(nn.Module):
         super().__init__()
         bounds.at_least(1, layers=layers, dim=dim, hidden=hidden)
         bounds.affordable(layers=layers, weights=max(hidden * hidden, 10_000))
-        bounds.share(dropout=dropout)
+        bounds.between(0, 1, dropout=dropout)
         self.directions = 2 if bidirectional else 1
         widths = [dim] + (layers - 1) * [self.directions * hidden]
         self.cells = nn.ModuleList(cell(width, hidden) for width in widths for _ in range(self.directions))

@@ -7,8 +7,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tfviz import bounds
 from tfviz.layers import Block, Tokens, positions, post_norm, pre_norm
-from tfviz.layers.blocks import Residual
+from tfviz.layers.blocks import Residual, stack
 from tfviz.shapes import Bool, Float, Int
 
 
@@ -45,11 +46,14 @@ class BERT(nn.Module):
         residual: Residual = post_norm,
     ):
         super().__init__()
+        bounds.at_least(1, context=context, dim=dim, heads=heads)
+        bounds.at_least(0, epsilon=epsilon)
+        bounds.between(0, 1, dropout=dropout)
         norm = partial(nn.LayerNorm, eps=epsilon)
         self.tokens, self.segments = Tokens(vocab, dim), nn.Embedding(2, dim)
         self.positions = positions(context, dim, heads)
         self.norm, self.dropout = norm(dim), nn.Dropout(dropout)
-        self.blocks = nn.ModuleList(Block(dim, heads, inner, dropout, residual, norm=norm) for _ in range(layers))
+        self.blocks = stack(layers, lambda: Block(dim, heads, inner, dropout, residual, norm=norm))
         self.last_norm = norm(dim) if residual is pre_norm else nn.Identity()
         self.pooler = nn.Linear(dim, dim)
         self.to_word, self.word_norm = nn.Linear(dim, dim), norm(dim)
@@ -109,6 +113,8 @@ class BERTClassifier(nn.Module):
 
     def __init__(self, bert: BERT, classes: int = 2, dropout: float = 0.1):
         super().__init__()
+        bounds.affordable(classes=classes, dim=bert.pooler.out_features)
+        bounds.between(0, 1, dropout=dropout)
         self.bert, self.dropout = bert, nn.Dropout(dropout)
         self.to_logits = nn.Linear(bert.pooler.out_features, classes)
         nn.init.normal_(self.to_logits.weight, std=0.02)

@@ -5,8 +5,9 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
+from tfviz import bounds
 from tfviz.layers import Block, Tokens, masks, positions, pre_norm
-from tfviz.layers.blocks import Residual
+from tfviz.layers.blocks import Residual, stack
 from tfviz.shapes import Bool, Float, Int
 
 States = Float[Tensor, "batch position dim"]
@@ -43,7 +44,8 @@ class Classifier(nn.Module):
         pooling: `mean`, `maximum` or `first`.
         dropout: share set to zero in training, of the embeddings, of each branch, and of the pooled vector.
         embedding: default: a vector for each token; `layers.Bigrams` adds one for each pair.
-        mask: where words may look beside the padding; `masks.window(8)` reads locally.
+        mask: where words may look beside the padding; `masks.window(8)` reads locally. One that differs from text to
+            text, such as `masks.documents(ids)`, or from head to head does so.
     """
 
     def __init__(
@@ -64,19 +66,22 @@ class Classifier(nn.Module):
         residual: Residual = pre_norm,
     ):
         super().__init__()
-        self.pooling, self.mask = pooling, mask
+        bounds.at_least(1, context=context, heads=heads)
+        bounds.affordable(classes=classes, dim=dim)
+        bounds.between(0, 1, dropout=dropout)
+        self.pooling, self.mask, self.heads = pooling, mask, heads
         self.tokens = embedding(vocab, dim)
         self.positions = positions(context, dim, heads)
         self.dropout = nn.Dropout(dropout)
-        self.blocks = nn.ModuleList(Block(dim, heads, inner, dropout, residual) for _ in range(layers))
+        self.blocks = stack(layers, lambda: Block(dim, heads, inner, dropout, residual))
         self.norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
         self.to_logits = nn.Linear(dim, classes)
 
     def forward(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch label"]:
         """Logits of the labels."""
-        words = ids != 0
-        mask = self.mask.dense(ids.shape[1], ids.shape[1], device=ids.device) & words[:, None, None]
         x = self.dropout(self.positions(self.tokens(ids)))
+        (batch, length), words = ids.shape, ids != 0
+        mask = self.mask.dense(length, length, batch=batch, heads=self.heads, device=ids.device) & words[:, None, None]
         for block in self.blocks:
             x = block(x, mask=mask, positions=self.positions)
         return self.to_logits(self.dropout(self.pooling(self.norm(x), words)))

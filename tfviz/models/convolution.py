@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tfviz import bounds
 from tfviz.layers.embeddings import Tokens
 from tfviz.shapes import Float, Int
 
@@ -20,6 +21,8 @@ class CausalBlock(nn.Module):
 
     def __init__(self, dim: int, kernel: int, dilation: int, dropout: float = 0.0):
         super().__init__()
+        bounds.at_least(1, dim=dim, kernel=kernel, dilation=dilation)
+        bounds.between(0, 1, dropout=dropout)
         self.back = (kernel - 1) * dilation
         self.norm = nn.LayerNorm(dim)
         self.convolution = nn.Conv1d(dim, 2 * dim, kernel, dilation=dilation)
@@ -62,8 +65,10 @@ class Convolution(nn.Module):
         dropout: float = 0.0,
     ):
         super().__init__()
-        if layers < 1 or kernel < 1 or dilation < 1:
-            raise ValueError(f"layers is {layers}, kernel {kernel}, dilation {dilation}; each must be at least 1")
+        bounds.at_least(1, layers=layers, kernel=kernel, dilation=dilation)
+        bounds.affordable(layers=layers, weights=max(2 * kernel * dim * dim, 10_000))
+        bounds.affordable(reach=(kernel - 1) * dilation ** (layers - 1) + 1, dim=dim)
+        bounds.between(0, 1, dropout=dropout)
         self.kernel, self.dilation = kernel, dilation
         self.tokens = Tokens(vocab, dim)
         self.dropout = nn.Dropout(dropout)
@@ -87,7 +92,7 @@ class Convolution(nn.Module):
         Args:
             cache: from `new_cache()`; then `ids` continue the text seen before.
         """
-        new = ids.shape[1]
+        new = ids.shape[-1]
         if isinstance(cache, list):
             ids = torch.cat([*cache, ids], dim=1)
             cache[:] = [ids[:, max(0, ids.shape[1] - self.reach + 1) :]]

@@ -7,9 +7,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tfviz import bounds
 from tfviz.layers import Block, KeyValues, Tokens, masks, positions, pre_norm
 from tfviz.layers.attention import NOTHING, Allowed
-from tfviz.layers.blocks import Activation, Residual
+from tfviz.layers.blocks import Activation, Residual, stack
 from tfviz.shapes import Float, Int
 
 
@@ -42,12 +43,14 @@ class GPT(nn.Module):
         activation: Activation = nn.GELU,
     ):
         super().__init__()
+        bounds.at_least(1, context=context, heads=heads)
+        bounds.between(0, 1, dropout=dropout)
         self.context, self.mask, self.heads = context, mask, heads
         parts: dict[str, Any] = {"dropout": dropout, "residual": residual, "activation": activation}
         self.tokens = Tokens(vocab, dim)
         self.positions = positions(context, dim, heads)
         self.dropout = nn.Dropout(dropout)
-        self.blocks = nn.ModuleList(Block(dim, heads, **parts) for _ in range(layers))
+        self.blocks = stack(layers, lambda: Block(dim, heads, **parts))
         self.norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
         self._initialise()
 
@@ -59,9 +62,9 @@ class GPT(nn.Module):
         Args:
             cache: from `new_cache()`; then `ids` continue the text seen before, and only they are computed.
         """
-        start, length = (cache[0].length if cache else 0), ids.shape[1]
-        mask = self.allowed(len(ids), length, start, ids.device)
+        start = cache[0].length if cache else 0
         x = self.dropout(self.positions(self.tokens(ids), start))
+        mask = self.allowed(len(ids), ids.shape[1], start, ids.device)
         for block, kept in zip(self.blocks, cache or [NOTHING] * len(self.blocks), strict=True):
             x = block(x, mask=mask, positions=self.positions, cache=kept)
         return functional.linear(self.norm(x), self.tokens.weight)

@@ -2,8 +2,9 @@
 
 from torch import Tensor, nn
 
+from tfviz import bounds
 from tfviz.layers import Block, masks, pre_norm
-from tfviz.layers.blocks import Residual
+from tfviz.layers.blocks import Residual, stack
 from tfviz.shapes import Bool, Float
 
 
@@ -32,8 +33,11 @@ class GraphAttention(nn.Module):
         residual: Residual = pre_norm,
     ):
         super().__init__()
+        bounds.affordable(features=features, dim=dim)
+        bounds.affordable(classes=classes, dim=dim)
+        bounds.between(0, 1, dropout=dropout)
         self.input = nn.Linear(features, dim)
-        self.blocks = nn.ModuleList(Block(dim, heads, dropout=dropout, residual=residual) for _ in range(layers))
+        self.blocks = stack(layers, lambda: Block(dim, heads, dropout=dropout, residual=residual))
         self.norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
         self.output = nn.Linear(dim, classes)
 
@@ -41,6 +45,10 @@ class GraphAttention(nn.Module):
         self, features: Float[Tensor, "batch node features"], edges: Bool[Tensor, "batch node node"]
     ) -> Float[Tensor, "batch node classes"]:
         """Logits of each node's label. Where `edges[batch, i, j]`, node i looks at node j; at itself too if i = j."""
+        if features.dim() != 3:
+            raise ValueError(
+                f"features are {list(features.shape)}; give batch node features: of one graph features[None]"
+            )
         batch, nodes, _ = features.shape
         if edges.shape != (batch, nodes, nodes):
             raise ValueError(f"edges are {list(edges.shape)}; these features need {[batch, nodes, nodes]}")

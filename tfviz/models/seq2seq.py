@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
+from tfviz import bounds
 from tfviz.layers.embeddings import Tokens
 from tfviz.layers.recurrent import LSTM, RNN, Recurrent
 from tfviz.shapes import Bool, Float, Int
@@ -47,6 +48,9 @@ class Seq2Seq(nn.Module):
         dropout: float = 0.1,
     ):
         super().__init__()
+        bounds.at_least(1, hidden=hidden)
+        bounds.affordable(dim=dim, hidden=hidden, parts=4)
+        bounds.between(0, 1, dropout=dropout)
         if hidden % 2:
             raise ValueError(f"hidden is {hidden}; it must be even, half for either direction of the encoder")
         self.source = Tokens(source_vocab, dim)

@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tfviz import bounds
 from tfviz.layers import Block, DecoderBlock, MultiHead, Tokens, masks, positions, pre_norm
-from tfviz.layers.blocks import Activation, Residual
+from tfviz.layers.blocks import Activation, Residual, stack
 from tfviz.shapes import Bool, Float, Int
 
 
@@ -48,13 +49,15 @@ class Transformer(nn.Module):
         activation: Activation = nn.ReLU,
     ):
         super().__init__()
+        bounds.at_least(1, context=context, heads=heads)
+        bounds.between(0, 1, dropout=dropout)
         parts: dict[str, Any] = {"residual": residual, "activation": activation}
         self.source = Tokens(source_vocab, dim)
         self.target = self.source if target_vocab is None else Tokens(target_vocab, dim)
         self.positions = positions(context, dim, heads)
         self.dropout = nn.Dropout(dropout)
-        self.encoder = nn.ModuleList(Block(dim, heads, inner, dropout, **parts) for _ in range(layers))
-        self.decoder = nn.ModuleList(DecoderBlock(dim, heads, inner, dropout, **parts) for _ in range(layers))
+        self.encoder = stack(layers, lambda: Block(dim, heads, inner, dropout, **parts))
+        self.decoder = stack(layers, lambda: DecoderBlock(dim, heads, inner, dropout, **parts))
         self.encoder_norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
         self.decoder_norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
         self._initialise()

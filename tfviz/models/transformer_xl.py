@@ -4,8 +4,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from tfviz import bounds
 from tfviz.layers import Block, Tokens, masks, positions, pre_norm
-from tfviz.layers.blocks import Residual
+from tfviz.layers.blocks import Residual, stack
 from tfviz.shapes import Float, Int
 
 
@@ -56,14 +57,12 @@ class TransformerXL(nn.Module):
         residual: Residual = pre_norm,
     ):
         super().__init__()
-        if memory < 0:
-            raise ValueError(f"memory is {memory}; it must be 0 tokens or more")
+        bounds.at_least(0, memory=memory)
+        bounds.between(0, 1, dropout=dropout)
         self.memory = memory
         self.tokens = Tokens(vocab, dim)
         self.dropout = nn.Dropout(dropout)
-        self.blocks = nn.ModuleList(
-            RecurringBlock(dim, heads, dropout=dropout, residual=residual) for _ in range(layers)
-        )
+        self.blocks = stack(layers, lambda: RecurringBlock(dim, heads, dropout=dropout, residual=residual))
         self.distances = nn.ModuleList(positions.Relative(0, dim, heads) for _ in range(layers))
         self.norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
         self._initialise()
