@@ -121,7 +121,8 @@ def _target(path: str | os.PathLike) -> Path:
         raise ValueError(f"path is {os.fspath(path)!r}; give the name of a file")
     with suppress(RuntimeError):  # nobody has this home
         target = target.expanduser()
-    return target.resolve() if target.is_symlink() else target
+    with _told(target):
+        return target.resolve() if target.is_symlink() else target
 
 
 @contextmanager

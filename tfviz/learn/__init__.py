@@ -8,9 +8,7 @@ __all__ = ["Step", "adamw", "checkpoint", "evaluate", "fit", "losses", "schedule
 
 guard(globals(), __all__, without=("Step",))
 guard(vars(checkpoint), ["save", "saved", "load"])
-guard(
-    vars(evaluate),
-    ["loss", "accuracy", "perplexity", "bits_per_byte", "exact", "bleu", "alignment_error_rate", "links"],
-)
+guard(vars(evaluate), ["loss", "accuracy", "perplexity", "bits_per_byte", "exact", "bleu", "bleu_by_length"])
+guard(vars(evaluate), ["alignment_error_rate", "links"])
 guard(vars(schedule), ["cosine", "inverse_square_root"])
 guard(vars(losses), ["translation", "scheduled"])  # the others are called at each step

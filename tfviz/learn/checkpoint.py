@@ -15,14 +15,12 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from tfviz import bounds, files, sealed
-from tfviz.doors import door
 from tfviz.learn import contents, fingerprint, shards
 
 NAME, LAST = "step-{:09d}", 10**9 - 1
 WEIGHTS, MOMENTS, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
 
 
-@door
 def save(
     folder: str | Path,
     model: nn.Module,
@@ -65,7 +63,6 @@ def save(
     return target
 
 
-@door
 def saved(folder: str | Path) -> list[Path]:
     """The checkpoints in a folder, oldest first."""
     folder = as_folder(folder)
@@ -73,7 +70,6 @@ def saved(folder: str | Path) -> list[Path]:
     return sorted(path for path in folder.glob("step-" + "[0-9]" * 9) if path.is_dir())
 
 
-@door
 def load(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | None = None) -> dict[str, Any]:
     """Fill `model` (and `optimizer`) from a checkpoint, or from the newest in a folder of them; returns its state.
 

@@ -8,8 +8,10 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
+from tfviz import bounds
 from tfviz.learn.losses import Loss, check_labels, next_token
 
+LARGEST = 709.0  # nats; e to a larger power is no float
 Link = tuple[int, ...]  # place in the target, place in the source; of several pairs of texts, the pair's number first
 
 
@@ -20,7 +22,7 @@ def judged(model: nn.Module) -> Iterator[torch.device]:
     model.eval()
     try:
         with torch.no_grad():
-            yield next(model.parameters()).device
+            yield next((parameter.device for parameter in model.parameters()), torch.device("cpu"))
     finally:
         model.train(was_training)
 
@@ -34,6 +36,8 @@ def loss(model: nn.Module, batches: Iterable[Sequence[Tensor]], loss: Loss = nex
             total, count = total + value.item(), count + number
     if not count:
         raise ValueError("no batch to measure on")
+    if not math.isfinite(total):
+        raise FloatingPointError(f"the loss is {total}: the model's weights or the batches hold such numbers")
     return total / count
 
 
@@ -54,6 +58,7 @@ def accuracy(model: nn.Module, batches: Iterable[Sequence[Tensor]]) -> float:
 
 def perplexity(nats: float) -> float:
     """How many equally likely tokens would be as hard to guess between."""
+    bounds.between(0, LARGEST, nats=nats)
     return math.exp(nats)
 
 
@@ -63,6 +68,8 @@ def bits_per_byte(nats: float, tokens: int, bytes: int) -> float:
     >>> bits_per_byte(math.log(2), tokens=10, bytes=20)
     0.5
     """
+    bounds.at_least(0, nats=nats, tokens=tokens)
+    bounds.at_least(1, bytes=bytes)
     return nats / math.log(2) * tokens / bytes
 
 
@@ -94,10 +101,10 @@ def bleu_by_length(
     """
     _as_many(hypotheses, references)
     _as_many(sources, references)
-    found, bounds = {}, [1, *edges, 10**9]
-    if any(low >= high for low, high in pairwise(bounds)):
+    found, limits = {}, [1, *edges, 10**9]
+    if any(low >= high for low, high in pairwise(limits)):
         raise ValueError(f"edges are {list(edges)}; they must rise, from 2 on")
-    for low, high in pairwise(bounds):
+    for low, high in pairwise(limits):
         rows = [row for row, source in enumerate(sources) if low <= max(1, len(source.split())) < high]
         if rows:
             score = bleu([hypotheses[row] for row in rows], [references[row] for row in rows])
@@ -111,8 +118,8 @@ def alignment_error_rate(found: Iterable[Link], sure: Iterable[Link], possible: 
     >>> alignment_error_rate([(0, 0), (1, 2)], sure=[(0, 0), (1, 1)])
     0.5
     """
-    found, sure = set(found), set(sure)
-    possible = sure | set(possible)
+    found, sure = _links("found", found), _links("sure", sure)
+    possible = sure | _links("possible", possible)
     if not found and not sure:
         raise ValueError("there is no link to measure on")
     return 1 - (len(found & sure) + len(found & possible)) / (len(found) + len(sure))
@@ -120,7 +127,25 @@ def alignment_error_rate(found: Iterable[Link], sure: Iterable[Link], possible: 
 
 def links(pattern: Tensor, gold: Iterable[Link]) -> set[Link]:
     """For each target word that gold aligns, the source word a pattern [target source] gives most weight."""
-    return {(row, int(pattern[row].argmax())) for row in {row for row, _ in gold}}
+    rows = {link[0] for link in _links("gold", gold)}
+    if pattern.dim() != 2 or not pattern.shape[1]:
+        raise ValueError(f"pattern is {list(pattern.shape)}; it must be [target source], of one text")
+    if rows and max(rows) >= len(pattern):
+        raise ValueError(f"gold speaks of word {max(rows)}; the pattern has {len(pattern)} target words, from 0 on")
+    if pattern.isnan().any():
+        raise ValueError("pattern holds nan; no source word has most of its weight")
+    return {(row, int(pattern[row].argmax())) for row in rows}
+
+
+def _links(name: str, given: Iterable[Link]) -> set[Link]:
+    """Pairs of places, or triples."""
+    links = set()
+    for link in given:
+        whole = isinstance(link, list | tuple) and len(link) in (2, 3) and all(hasattr(x, "__index__") for x in link)
+        if not whole or min(link) < 0:
+            raise ValueError(f"{name} holds {link!r}; a link is (place in the target, place in the source), from 0 on")
+        links.add(tuple(int(place) for place in link))
+    return links
 
 
 def _as_many(hypotheses: Sequence[str], references: Sequence[str]) -> None:

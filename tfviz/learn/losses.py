@@ -147,6 +147,7 @@ def _everywhere(logits: Tensor, targets: Tensor, what: str = "target") -> tuple[
 
 
 def _where_given(logits: Tensor, targets: Tensor, smoothing: float = 0.0) -> tuple[Tensor, int]:
+    check_labels(targets, logits.shape[:-1], logits.shape[-1], "target")
     total = functional.cross_entropy(
         logits.flatten(0, 1).float(), targets.flatten(), ignore_index=PAD, reduction="sum", label_smoothing=smoothing
     )

@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable
 
 from tfviz import bounds
-from tfviz.doors import door
 
 Schedule = Callable[[int, int], float]
 SLACK = 1e-6  # of a share that was computed
@@ -15,7 +14,6 @@ def constant(step: int, steps: int) -> float:
     return 1.0
 
 
-@door
 def cosine(warmup: int = 100, floor: float = 0.0) -> Schedule:
     """Linear up over `warmup` steps, then half a cosine down to `floor` (Loshchilov & Hutter 2017).
 
@@ -35,7 +33,6 @@ def cosine(warmup: int = 100, floor: float = 0.0) -> Schedule:
     return share
 
 
-@door
 def inverse_square_root(warmup: int = 4000) -> Schedule:
     """Linear up over `warmup` steps, then falling as 1 / sqrt(step) (Vaswani et al. 2017, equation 3)."""
     bounds.at_least(1, warmup=warmup)

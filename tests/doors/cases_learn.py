@@ -1,0 +1,279 @@
+"""Training, checkpoints, schedules, losses and measures that are asked for what cannot be."""
+
+SETUP = """
+import json, math, os, warnings
+from pathlib import Path
+import torch
+from torch import nn
+from safetensors.torch import save_file
+from tfviz import learn, models, sealed, text
+from tfviz.learn import checkpoint, evaluate, losses, schedule
+inf, nan = math.inf, math.nan
+ids = torch.arange(300) % 11
+batches = text.Windows(ids, 7, 4)
+def gpt(**parts):
+    torch.manual_seed(1)
+    return models.GPT(11, **{"context": 7, "layers": 1, "heads": 3, "dim": 6, **parts})
+def fit(model=None, given=batches, steps=3, **how):
+    return list(learn.fit(model or gpt(), given, steps, **{"device": "cpu", "progress": False, **how}))
+def saved(**how):
+    fit(folder="run", **how)
+    return checkpoint.saved("run")[-1]
+def altered(name, change):
+    path = saved() / name
+    path.write_bytes(change(path.read_bytes()))
+    return fit(folder="run")
+def resealed(change):
+    path = saved() / "state.json"
+    value = sealed.read_json(path)
+    change(value)
+    sealed.write_json(path, value)
+    return fit(folder="run")
+def pipe(name):
+    path = saved() / name
+    path.unlink()
+    os.mkfifo(path)
+    return fit(folder="run")
+class Of:
+    def __init__(self, *batch): self.batch = batch
+    def __getitem__(self, step): return self.batch if len(self.batch) > 1 else self.batch[0]
+def total(model, batch): return losses.next_token(model, batch)[0]
+def by(loss): return lambda model, batch: loss(*losses.next_token(model, batch))
+def held():
+    steps = learn.fit(gpt(), batches, 3, device="cpu", progress=False, folder="run")
+    next(steps)
+    return steps
+linear, spoiled = nn.Linear(3, 2), gpt()
+nn.init.constant_(spoiled.norm.bias, nan)
+tokens = torch.ones(2, 7, dtype=torch.long)
+"""
+STATE = "is not a whole checkpoint: .*; delete it"
+CASES = [
+    # what fit is asked for
+    ("fit(steps=0)", "steps is 0; it must be at least 1"),
+    ("fit(steps=-3)", "steps is -3; it must be at least 1"),
+    ("fit(steps=10**12)", "steps is 1000000000000; it must be from 1 to 999999999"),
+    ("fit(steps=1.5)", r"steps is 1\.5; give a whole number"),
+    ("fit(every=0)", "every is 0; it must be at least 1"),
+    ("fit(every=-1)", "every is -1; it must be at least 1"),
+    ("fit(accumulate=0)", "accumulate is 0; it must be at least 1"),
+    ("fit(rate=0)", r"rate is 0\.0; it must be above 0"),
+    ("fit(rate=-1.0)", r"rate is -1\.0; it must be above 0"),
+    ("fit(rate=nan)", "rate is nan; it must be above 0"),
+    ("fit(rate=inf)", "rate is inf; it must be finite and above 0"),
+    ("fit(rate='fast')", "rate is 'fast'; give a number"),
+    ("fit(clip=0)", r"clip is 0\.0; it must be above 0"),
+    ("fit(clip=nan)", "clip is nan; it must be above 0"),
+    ("len(fit(clip=inf))", "= 3"),
+    ("fit(seed=-1)", "seed is -1; it must be from 0 to"),
+    ("fit(seed=2**64)", "seed is 18446744073709551616; it must be from 0 to"),
+    ("fit(device='cuda:7')", "device is 'cuda:7'; it can be 'cpu'"),
+    ("fit(precision='half')", "precision is 'half'; it can be 'float32' or 'bfloat16'"),
+    ("fit(recompute=True, model=linear)", r"Linear has no nn\.ModuleList"),
+    ("fit(folder='')", "folder is ''; give the name of a folder"),
+    ("fit(folder='a\\0b')", "folder is 'a.x00b'; give the name of a folder"),
+    ("Path('file').touch(); fit(folder='file')", "file cannot be written: File exists"),
+    ("fit(folder='/proc/nowhere/run')", "/proc/nowhere/run cannot be written"),
+    ("len(fit(folder=Path('deep/er/run')))", "= 3"),
+    # models and optimizers
+    ("fit(nn.ReLU())", "model, a ReLU, has no weights: there is nothing to train"),
+    ("fit(gpt().requires_grad_(False))", "model, a GPT, has frozen weights only"),
+    ("fit(optimizer=learn.adamw(gpt(), 0.1))", "optimizer moves no weight of this model; make it of model.parameters"),
+    ("fit(optimizer='adam')", "optimizer is 'adam'; give"),
+    ("learn.adamw(nn.ReLU(), 0.1)", "has no weights"),
+    ("learn.adamw(linear, 0.0)", r"rate is 0\.0; it must be above 0"),
+    ("learn.adamw(linear, 0.1, decay=-1)", "decay is -1.0; it must be at least 0"),
+    ("learn.adamw(linear, 0.1, decay=nan)", "decay is nan; it must be at least 0"),
+    # batches
+    (
+        "fit(given=torch.utils.data.DataLoader([1, 2, 3]))",
+        "batches is a DataLoader; give batches by number, such as .*, or a list",
+    ),
+    ("fit(given=iter([batches[0]] * 3))", "batches is a list_iterator; give batches by number"),
+    ("fit(given=[batches[0]] * 2)", "batches are 2 and steps is 3; give as many, or steps=2"),
+    ("len(fit(given=[batches[0]] * 3))", "= 3"),
+    ("fit(given={0: batches[0]})", r"batches\[1\] is not there \(KeyError: 1\); give batches for all steps"),
+    (
+        "fit(given=Of(batches[0][0], None))",
+        r"batches\[0\] is a tuple of a tensor .*, None; it must be a tuple of tensors",
+    ),
+    ("fit(given=Of({'ids': tokens}))", r"batches\[0\] is a dictionary; it must be a tuple of tensors whose first axis"),
+    ("fit(given=Of(tokens))", r"batches\[0\] is a tensor of shape \[2, 7\]; it must be a tuple of tensors"),
+    ("fit(given=Of(None))", r"batches\[0\] is None; it must be a tuple of tensors"),
+    ("fit(given=Of(()))", r"batches\[0\] is .*; it must be a tuple of tensors"),
+    ("fit(given=Of(tokens, tokens[:1]))", r"batches\[0\] has parts of \[2, 1\] rows; they must have as many"),
+    ("fit(given=Of(tokens[:0], tokens[:0]))", r"batches\[0\] has parts of \[0, 0\] rows; they must .* at least 1"),
+    (
+        "fit(given=Of(torch.tensor(1), tokens))",
+        r"batches\[0\] is a tuple of .*; it must be a tuple of tensors whose first",
+    ),
+    ("fit(given=Of(tokens, tokens + 10))", "target 11 is none of the model's 11 tokens"),
+    (
+        "fit(linear, Of(torch.full((4, 3), nan), torch.ones(4, 2)), loss=losses.squared)",
+        r"the step was not taken.*; batches\[0\] holds such numbers",
+    ),
+    # losses
+    ("fit(loss=total)", "loss gives a.*ensor.*; it must give a sum and how much it is a sum of, such as"),
+    ("fit(loss=by(lambda total, count: None))", "loss gives None; it must give a sum"),
+    ("fit(loss=by(lambda total, count: (3.0, 4)))", r"loss gives a tuple of 3\.0 and 4; it must give a sum"),
+    ("fit(loss=by(lambda total, count: (total, None)))", "loss gives a tuple of .* and None; it must give a sum"),
+    ("fit(loss=by(lambda total, count: (total.expand(3), 3)))", r"shape \[3\] and 3; it must give a sum"),
+    ("fit(loss=by(lambda total, count: (total.detach(), 3)))", "depends on no weight of the model"),
+    ("fit(loss=by(lambda total, count: (total, -3)))", "loss gives a count of -3; it must be at least 0"),
+    ("fit(loss=by(lambda total, count: (total, nan)))", "loss gives a count of nan"),
+    ("fit(loss=by(lambda total, count: (total, 0)))", "the batch asks for nothing"),
+    ("fit(loss=by(lambda total, count: (total * inf, count)))", "the loss is inf.* the step was not taken"),
+    ("with torch.no_grad(): fit()", "gradients are switched off here, by torch.no_grad"),
+    ("fit(loss='next')", "loss is 'next'; give a function"),
+    ("losses.translation(1.0)", r"smoothing is 1\.0; it is a share"),
+    ("losses.translation(nan)", "smoothing is nan; it is a share"),
+    ("losses.scheduled(1.5)", r"share is 1\.5; it must lie between 0 and 1"),
+    ("losses.scheduled(nan)", "share is nan; it must lie between"),
+    (
+        "losses.translation()(models.Transformer(11, heads=2, dim=4, layers=1), (tokens, tokens + 10))",
+        "none of the model's 11 tokens|none of its 11|is 11",
+    ),
+    # schedules
+    ("fit(schedule=lambda step, steps: nan)", r"schedule\(0, 3\) is nan; it must be a share of the rate, from 0 to 1"),
+    ("fit(schedule=lambda step, steps: -0.1)", r"schedule\(0, 3\) is -0\.1; it must be a share"),
+    ("fit(schedule=lambda step, steps: 1 + step)", r"schedule\(1, 3\) is 2; it must be a share"),
+    ("fit(schedule=lambda step, steps: None)", r"schedule\(0, 3\) is None; it must be a share"),
+    ("schedule.cosine(warmup=-1)", "warmup is -1; it must be at least 0"),
+    ("schedule.cosine(floor=2)", "floor is 2.0; it must be from 0 to 1"),
+    ("schedule.cosine(floor=nan)", "floor is nan; it must be from 0 to 1"),
+    ("schedule.inverse_square_root(0)", "warmup is 0; it must be at least 1"),
+    # a folder of another run
+    (
+        "saved(); fit(folder='run', steps=4)",
+        "run holds a run with steps 3, this one asks for 4; give it another folder",
+    ),
+    ("saved(); fit(folder='run', rate=0.1)", r"holds a run with rate 0\.003, this one asks for 0\.1"),
+    ("saved(); fit(folder='run', seed=4)", "holds a run with seed 0, this one asks for 4"),
+    ("saved(); fit(folder='run', clip=0.5)", r"holds a run with clip 1\.0, this one asks for 0\.5"),
+    ("saved(); fit(gpt(heads=2), folder='run')", "heads is 3 there and 2 here; build the model as it was"),
+    (
+        "from tfviz.layers import positions as p; path = checkpoint.save('run', gpt(positions=p.Rotary)); "
+        "checkpoint.load(path, gpt(positions=p.ALiBi))",
+        "positions is Rotary there and ALiBi here",
+    ),
+    (
+        "from tfviz.layers import masks; path = checkpoint.save('run', gpt(mask=masks.window(3))); "
+        "checkpoint.load(path, gpt(mask=masks.window(2)))",
+        r"mask.* there and .* here",
+    ),
+    ("it = checkpoint.load(checkpoint.save('run', gpt(dropout=0.1)), gpt())", "= {'step': 0}"),
+    ("saved(); fit(given=text.Windows(ids, 7, 5), folder='run')", "batches.batch 4, this one asks for 5"),
+    ("saved(); fit(given=text.Windows(ids, 5, 4), folder='run')", "batches.length 7, this one asks for 5"),
+    ("saved(); fit(given=text.Windows(ids, 7, 4, seed=3), folder='run')", "batches.seed 0, this one asks for 3"),
+    (
+        "saved(); fit(given=text.Windows(ids.flip(0), 7, 4), folder='run')",
+        "batches.ids int64 .*, this one asks for int64",
+    ),
+    ("saved(); fit(loss=by(lambda *two: two), folder='run')", "with loss next_token, this one asks for by"),
+    ("saved(); fit(schedule=schedule.constant, folder='run')", r"with schedule\(2, 3\) .*, this one asks for 1"),
+    (
+        "steps = held(); fit(folder='run')",
+        "run is in use by another training: wait until it ends, or give another folder",
+    ),
+    ("checkpoint.save('run', gpt(), step=2); fit(folder='run')", "saved without an optimizer|is of no run"),
+    # checkpoints that were altered
+    (
+        "altered('model.safetensors', lambda b: b[:-1] + bytes([b[-1] ^ 1]))",
+        r"model\.safetensors was altered or is damaged",
+    ),
+    ("altered('optimizer.safetensors', lambda b: b[:-1] + bytes([b[-1] ^ 1]))", "optimizer.safetensors was altered"),
+    ("altered('state.json', lambda b: b.replace(b'3', b'4', 1))", "state.json was altered or is damaged.*delete it"),
+    ("altered('state.json', lambda b: b'[' * 100_000)", "nested too deep.*delete it"),
+    ("altered('state.json', lambda b: b'')", STATE),
+    ("altered('state.json', lambda b: b'{}')", STATE),
+    ("altered('state.json', lambda b: b'[1, 2]')", STATE),
+    ("altered('model.safetensors', lambda b: b'')", STATE),
+    ("altered('model.safetensors', lambda b: b[:len(b) // 2])", STATE),
+    ("pipe('model.safetensors')", r"there is no file model\.safetensors; delete it"),
+    ("pipe('optimizer.safetensors')", r"there is no file optimizer\.safetensors; delete it"),
+    ("pipe('state.json')", "no checkpoint at run"),
+    ("saved().rename('run/step-000000009'); fit(folder='run')", "what it holds is of step 3; delete it"),
+    ("resealed(lambda v: v.update(step=9))", "what it holds is of step 9; delete it"),
+    ("resealed(lambda v: v['state']['history'][0].pop())", r"a history of \[2, 3, 3\] numbers for 3 steps; delete it"),
+    ("resealed(lambda v: v['state'].pop('history'))", "is of no run"),
+    ("resealed(lambda v: v.pop('model'))", STATE),
+    ("resealed(lambda v: v.pop('files'))", STATE),
+    # saving and loading by hand
+    ("checkpoint.save('run', linear, keep=0)", "keep is 0; it must be at least 1"),
+    ("checkpoint.save('run', linear, keep=-1)", "keep is -1; it must be at least 1"),
+    ("checkpoint.save('run', linear, step=-5)", "step is -5; it must be from 0 to 999999999"),
+    ("checkpoint.save('run', linear, step=10**12)", "step is 1000000000000; it must be from 0 to 999999999"),
+    ("checkpoint.save('', linear)", "folder is ''; give the name of a folder"),
+    ("checkpoint.save('run', linear, note=nan)", "state holds what JSON cannot: .*; give finite numbers"),
+    ("checkpoint.save('run', linear, note=torch.ones(2))", "state holds what JSON cannot: .*Tensor"),
+    (
+        "checkpoint.save('run', nn.Linear(3, 2).apply(lambda m: nn.init.constant_(m.bias, nan)))",
+        "bias is not finite after 0",
+    ),
+    ("checkpoint.save('run', nn.Linear(3, 2).apply(lambda m: nn.init.constant_(m.bias, inf)))", "bias is not finite"),
+    (
+        "checkpoint.load(checkpoint.save('run', linear), nn.Linear(3, 2).half())",
+        "bias has dtype float16 in the model and float32",
+    ),
+    (
+        "checkpoint.load(checkpoint.save('run', linear), nn.Linear(2, 3))",
+        r"has shape \[\d, \d\] in the model and|shape \[3\]",
+    ),
+    (
+        "checkpoint.load(checkpoint.save('run', linear), nn.Linear(3, 2), learn.adamw(linear, 1.0))",
+        "saved without an optimizer",
+    ),
+    (
+        "path = checkpoint.save('run', linear, learn.adamw(linear, 1.0)); "
+        "checkpoint.load(path, linear, torch.optim.SGD(linear.parameters()))",
+        "of another optimizer: its class is AdamW there and SGD here; make it as it was",
+    ),
+    (
+        "path = checkpoint.save('run', linear, torch.optim.Adam(linear.parameters())); "
+        "checkpoint.load(path, linear, torch.optim.Adam([linear.bias, linear.weight]))",
+        r"of another optimizer: its 0\.shapes is \[\[2, 3\], \[2\]\] there",
+    ),
+    ("checkpoint.load('nowhere', linear)", "no checkpoint at nowhere; a checkpoint is a folder that holds state.json"),
+    ("checkpoint.load('', linear)", "folder is ''; give the name of a folder"),
+    ("checkpoint.saved('nowhere')", r"= \[\]"),
+    ("checkpoint.load(checkpoint.save('run', linear, step=3, keep=1), linear)", "= {'step': 3}"),
+    (
+        "Path('run').touch(); checkpoint.save('run', linear)",
+        "could not write the checkpoint .*; earlier ones are untouched",
+    ),
+    # measures
+    ("evaluate.perplexity(inf)", r"nats is inf; it must be from 0 to 709"),
+    ("evaluate.perplexity(nan)", r"nats is nan; it must be from 0 to 709"),
+    ("evaluate.perplexity(-1)", r"nats is -1.0; it must be from 0 to 709"),
+    ("evaluate.perplexity(1000)", r"nats is 1000.0; it must be from 0 to 709"),
+    ("evaluate.bits_per_byte(1.0, 3, 0)", "bytes is 0; it must be at least 1"),
+    ("evaluate.bits_per_byte(1.0, -3, 2)", "tokens is -3; it must be at least 0"),
+    ("evaluate.bits_per_byte(nan, 3, 2)", "nats is nan; it must be at least 0"),
+    ("evaluate.loss(gpt(), [])", "no batch to measure on"),
+    ("evaluate.accuracy(linear, [])", "no batch to measure on"),
+    (
+        "evaluate.accuracy(linear, [(torch.ones(2, 3), torch.tensor([0, 5]))])",
+        "label 5 is none of the model's 2 classes",
+    ),
+    ("evaluate.accuracy(linear, [(torch.ones(2, 3), torch.tensor([0, -100]))])", "label -100 is none of"),
+    (
+        "evaluate.accuracy(linear, [(torch.ones(2, 3), torch.tensor([0.5, 1]))])",
+        "labels are float32 .*; give whole numbers",
+    ),
+    ("evaluate.loss(spoiled, [batches[0]])", "the loss is nan: the model's weights or the batches hold such numbers"),
+    ("evaluate.accuracy(nn.Identity(), [(torch.eye(3), torch.tensor([0, 1, 2]))])", r"= 1\.0"),
+    ("evaluate.bleu('a cat', 'a cat')", "one string where many texts are meant|give a list"),
+    ("evaluate.bleu([], [])", "there are 0 texts and 0 references"),
+    ("evaluate.bleu(['a'], ['a', 'b'])", "there are 1 texts and 2 references; give as many"),
+    ("evaluate.exact(['a'], [])", "there are 1 texts and 0 references"),
+    ("evaluate.bleu_by_length(['a'], ['a'], ['a'], edges=[5, 3])", r"edges are \[5, 3\]; they must rise"),
+    ("evaluate.bleu_by_length(['a'], ['a'], ['a'], edges=[0])", r"edges are \[0\]; they must rise"),
+    ("evaluate.alignment_error_rate([], [])", "there is no link to measure on"),
+    ("evaluate.alignment_error_rate(['01'], ['01'])", r"'01'; (a link is|give)"),
+    ("evaluate.alignment_error_rate('01', '01')", "'0'; (a link is|give)|'01'; give"),
+    ("evaluate.alignment_error_rate([(0.7, 1.2)], [(0, 1)])", r"0\.7.*; (a link is|give)"),
+    ("evaluate.alignment_error_rate([(0, -1)], [(0, 1)])", r"found holds \(0, -1\); a link is"),
+    ("evaluate.links(torch.eye(2), [(5, 0)])", "gold speaks of word 5; the pattern has 2 target words"),
+    ("evaluate.links(torch.ones(2, 2, 2), [(0, 0)])", r"pattern is \[2, 2, 2\]; it must be \[target source\]"),
+    ("evaluate.links(torch.full((2, 2), nan), [(0, 0)])", "pattern holds nan"),
+]
