@@ -17,6 +17,8 @@ NAN, INF = math.nan, math.inf
         (lambda x: bounds.above(0, x=x), [5e-324, 7], [0, -1, INF, NAN]),
         (lambda x: bounds.between(2, 5, x=x), [2, 3.5, 5], [1.999, 5.001, -INF, INF, NAN]),
         (lambda x: bounds.share(x=x), [0, 0.999], [1, -1e-9, INF, NAN]),
+        (lambda x: bounds.multiple(6, x=x), [0, 6, -12, 600], [1, 5, 7, -5]),
+        (lambda x: bounds.one_of(("made", "real"), x=x), ["made", "real"], []),
         (lambda x: bounds.affordable(x=x), [1, 1000], [0, -1, 10**15]),
     ],
 )
@@ -49,3 +51,10 @@ def test_what_no_machine_could_hold_is_told_and_a_sketch_of_it_is_not():
         bounds.affordable(vocab=10**12, dim=3)
     with torch.device("meta"):
         bounds.affordable(vocab=10**12, dim=3)
+
+
+def test_a_multiple_and_a_name_are_offered():
+    with pytest.raises(ValueError, match=r"^dim is 7; it must be a multiple of 6, such as 12$"):
+        bounds.multiple(6, steps=12, dim=7)
+    with pytest.raises(ValueError, match=r"^ratings is ''; it must be one of: made, movielens$"):
+        bounds.one_of(("made", "movielens"), task="made", ratings="")

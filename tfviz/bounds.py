@@ -6,6 +6,7 @@ functions; a forward pass has no need of them.
 
 import math
 import os
+from collections.abc import Collection
 
 import torch
 
@@ -39,10 +40,34 @@ def above(low: float, **given: float) -> None:
 
 
 def share(**given: float) -> None:
-    """Each is a part of a whole that may be nothing, but not all: a dropout, for one."""
+    """Each is a part of a whole that may be nothing, but not all."""
     for name, value in given.items():
         if not 0 <= value < 1:
             raise ValueError(f"{name} is {value}; it must be at least 0 and below 1")
+
+
+def multiple(of: int, **given: int) -> None:
+    """Each can be divided by `of`.
+
+    >>> multiple(4, context=30)
+    Traceback (most recent call last):
+    ValueError: context is 30; it must be a multiple of 4, such as 32
+    """
+    for name, value in given.items():
+        if value % of:
+            raise ValueError(f"{name} is {value}; it must be a multiple of {of}, such as {(value // of + 1) * of}")
+
+
+def one_of(names: Collection[str], **given: str) -> None:
+    """Each is one of these names.
+
+    >>> one_of(("made", "movielens"), ratings="nothing")
+    Traceback (most recent call last):
+    ValueError: ratings is 'nothing'; it must be one of: made, movielens
+    """
+    for name, value in given.items():
+        if value not in names:
+            raise ValueError(f"{name} is {value!r}; it must be one of: {', '.join(names)}")
 
 
 def seed(seed: int) -> None:

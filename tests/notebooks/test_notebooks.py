@@ -12,7 +12,7 @@ import nbformat
 import papermill
 import pytest
 
-from tfviz.suite import gallery, notebooks
+from tfviz.suite import gallery, notebooks, parameters
 from tfviz.suite.run import run
 
 BOOKS = notebooks.find()
@@ -110,7 +110,7 @@ def test_the_skeleton(book):
     assert cells.index(parameters[0]) == 1
     assert 1 <= len(notebooks.parameters(book)) <= 10
     assert all("#" in line for line in parameters[0].source.splitlines())
-    assert len(list(filter(None, cells[2].source.splitlines()))) <= 4
+    assert len(list(filter(None, cells[2].source.splitlines()))) <= 6
     assert "## Exercises" in "\n".join(cell.source for cell in cells)
     assert "## References" in cells[-1].source
     answers = [cell for cell in cells if "answer" in tags(cell)]
@@ -170,3 +170,12 @@ def test_what_a_notebook_points_to_is_there(book):
 def test_presets_name_only_parameters_there_are(book):
     for preset in notebooks.presets().values():
         assert preset.get(book.stem, {}).keys() <= notebooks.parameters(book).keys()
+
+
+@pytest.mark.parametrize("book", BOOKS, ids=NAMES)
+def test_every_parameter_is_looked_at_in_the_setup_and_every_preset_passes(book):
+    assert f'parameters.check("{book.stem}", globals())' in read(book).cells[2].source
+    for preset in notebooks.presets():
+        values = notebooks.values(book, preset, {"corpus": "pydoc", "prompt": "The "})  # others would be fetched
+        assert parameters.RULES[book.stem].keys() == values.keys()
+        parameters.check(book.stem, values)

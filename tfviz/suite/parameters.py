@@ -1,12 +1,12 @@
 """What the parameters of each lesson may be, looked at in its setup: at once, not after minutes of training.
 
-`check("10_gpt", globals())` tells the first that does not fit, in one sentence. `RULES` has a rule for every parameter of
-every lesson: a function of its name, its value and the values of all. What a lesson's models and data look at
+`check("10_gpt", globals())` tells the first that does not fit, in one sentence. `RULES` has a rule for every parameter
+of every lesson: a function of its name, its value and the values of all. What a lesson's models and data look at
 themselves before anything is trained (a width that this machine has no memory for) needs no second rule here.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tfviz import bounds, text
@@ -42,7 +42,7 @@ def check(lesson: str, given: Given) -> None:
 
 
 def known(vocab: Subwords, **given: str) -> None:
-    """Every word of these texts is one of the vocabulary's; a model would read the others as [UNK], one like another."""
+    """Every word of these texts is in the vocabulary; a model would read all others alike, as [UNK]."""
     for name, value in given.items():
         rows = vocab.encode_all(value.split())
         if strange := [word for word, ids in zip(value.split(), rows) if UNK in ids.tolist()]:
@@ -51,6 +51,13 @@ def known(vocab: Subwords, **given: str) -> None:
             raise ValueError(
                 f"{name} has {strange[0]!r}, a word that is not in these texts; take theirs, such as {some}"
             )
+
+
+def begins(titles: Sequence[str], **given: str) -> None:
+    """Each of these texts is how at least one of the titles begins."""
+    for name, value in given.items():
+        if not any(title.startswith(value) for title in titles):
+            raise ValueError(f"{name} is {what(value)}; no title begins so; there are {', '.join(titles[:3])}, ...")
 
 
 def whole(least: int = 1, most: int = MANY, of: tuple[int | str, ...] = ()) -> Rule:
@@ -99,8 +106,8 @@ def words(least: int = 1, most: int = WORDS) -> Rule:
     def rule(name: str, value: Any, given: Given) -> None:
         _string(name, value)
         if not least <= len(value.split()) <= most:
-            asked = f"{least}" if least == most else f"{least} to {most}"
-            raise ValueError(f"{name} is {what(value)}; give a text of {asked} words, with spaces between them")
+            asked = "one word" if most == 1 else f"{least} words" if least == most else f"{least} to {most} words"
+            raise ValueError(f"{name} is {what(value)}; give a text of {asked}")
 
     return rule
 
