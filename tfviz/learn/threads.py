@@ -37,7 +37,8 @@ LATE = (
 def share(*, fixed: bool = False) -> Iterator[None]:
     """While this lasts, PyTorch takes no more threads than there is room for; they sleep where spinning would cost.
 
-    `fixed` keeps the number of threads, which compiled code has built in.
+    Whether they sleep is left as it is then, for what comes after training. `fixed` keeps the number of threads, which
+    compiled code has built in.
     """
     most = torch.get_num_threads()
     if most == 1:
