@@ -56,7 +56,8 @@ class House:
         self.mark = uuid.uuid4().hex
         command = [sys.executable, "-c", COMMAND, str(self.books), "run", "--out", str(self.out), "--jobs", "2"]
         environment = {**os.environ, "TFVIZ_MARK": self.mark, "TMPDIR": str(self.temp)}
-        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        quiet = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+        return subprocess.Popen(command, env=environment, preexec_fn=heed, **quiet)
 
     def running(self):
         """Every process that descends from the run, whosoever's child it is by now."""
@@ -105,8 +106,14 @@ class House:
         assert not list(self.out.glob("*.json"))
         assert not list(self.out.glob("*.ipynb"))
         self.whole()
-        assert [path.name for path in self.temp.glob("tfviz-*")] == []
+        assert [path.name for path in self.temp.iterdir()] == []
         (self.out / "begun").unlink(missing_ok=True)
+
+
+def heed():
+    """Whoever started the tests may have them ignore some: `nohup`, or a shell's `&`; tfviz would, too."""
+    for how in SIGNALS[1:]:
+        signal.signal(how, signal.SIG_DFL)
 
 
 def until(there, most=60):

@@ -56,7 +56,7 @@ def main() -> int:
 
 def _run(order: dict[str, Any], room: str) -> tuple[int, str]:
     """0 if papermill came to an end of its own, be it an error in a cell; the notebook as far as it came."""
-    os.environ["JUPYTER_RUNTIME_DIR"] = room  # which the kernel's key leaves with us, and which exists without a home
+    os.environ["JUPYTER_RUNTIME_DIR"] = tempfile.tempdir = room  # a kernel's key goes when we do, and needs no home
     from papermill.exceptions import PapermillExecutionError
     from papermill.execute import execute_notebook
     from papermill.iorw import papermill_io

@@ -120,7 +120,7 @@ def _end(threads: Executor) -> None:
     """End what runs, and wait until it has ended; a thread may be about to begin one more."""
     waiting = Thread(target=threads.shutdown)
     waiting.start()
-    while waiting.is_alive():
+    while waiting.is_alive() or RUNNING:
         for begun in list(RUNNING):
             with suppress(OSError):
                 begun.stdin.close()  # type: ignore[union-attr]
