@@ -45,10 +45,10 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
     down, across = _some(layers), _some(heads)
     if len(down) * len(across) < layers * heads:
         title = f"{cut(title, 80)} ({len(down)} layers × {len(across)} heads of them are drawn)"
-    few = max(queries, keys) <= FEW and heads <= 4
+    few = max(queries, keys) <= FEW and heads <= 4 and layers <= 12
 
     def draw() -> Figure:
-        side = max(0.2 * max(queries, keys), 1.6) if few else min(1.5, max(0.55, 8.4 / len(across)))
+        side = max(0.2 * max(queries, keys), 1.6) if few else min(1.5, max(0.55, 8.4 / max(len(across), len(down) / 2)))
         tall = side * min(2.0, max(0.5, queries / keys))
         figure = Figure(
             figsize=(side * len(across) * 1.06 + 1.1 + few * 0.5, tall * len(down) * 1.06 + 0.75 + few * 0.5)

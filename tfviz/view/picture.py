@@ -20,7 +20,7 @@ from PIL import Image
 from tfviz.files import atomic
 from tfviz.view.palette import BOLD, DPI, THEMES, draws, plain, theme
 
-LINE, LINES = 120, 8  # characters of a line of text, lines of a text
+LINE, BESIDE, LINES = 120, 60, 8  # characters of a line, of one beside axes; lines of a text
 SHOWN = 100  # dots of a browser to an inch of a picture: each has room for 1.5 x 1.5 of the file's
 
 PAGE = """<!doctype html>
@@ -89,8 +89,9 @@ class Picture:
         """The figure; what is written in it in one line is cut where it would be wider than any picture."""
         figure = self._draw()
         for text in figure.findobj(Text):
-            if isinstance(text, Text) and len(text.get_text()) > LINE:
-                text.set_text("\n".join(cut(line, LINE) for line in text.get_text().split("\n")[:LINES]))
+            most = LINE if text in figure.texts else BESIDE
+            if isinstance(text, Text) and len(text.get_text()) > most:
+                text.set_text("\n".join(cut(line, most) for line in text.get_text().split("\n")[:LINES]))
         return figure
 
     def _render(self, style: str, kind: str = "png") -> bytes:
