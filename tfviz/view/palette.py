@@ -18,7 +18,8 @@ THEMES = ("light", "dark")
 STATIC = Path(__file__).parent / "static"
 BOLD = "DejaVu Sans"
 LONGEST = 18  # characters of a word on an axis
-DPI = 150  # dots per inch of a PNG, which keeps every colour: sharp, and ten of them weigh less than half a megabyte
+DPI = 150  # dots per inch of a PNG: sharp, and ten of them weigh less than half a megabyte
+SHADES = 200  # of a scale: finer than an eye can see, and a PNG's 256 colours have room for the inks beside them
 
 # Faces that together draw most of the world's writing; those installed are used, in this order.
 FAMILIES = (
@@ -75,7 +76,7 @@ def ramp() -> ListedColormap:
 
 def diverging() -> ListedColormap:
     """From blue (negative) through the background (0) to orange."""
-    low, high = _between(_page(), _ink(LOW)), _between(_page(), _ink(HIGH))
+    low, high = (_between(_page(), _ink(end), SHADES // 2) for end in (LOW, HIGH))
     return ListedColormap(numpy.concatenate([low[::-1], high[1:]]))
 
 
@@ -127,7 +128,7 @@ def _ink(pair: tuple[str, str]) -> str:
     return pair[sum(to_rgb(_page())) <= 1.5]
 
 
-def _between(start: str, stop: str, steps: int = 256) -> numpy.ndarray:
+def _between(start: str, stop: str, steps: int = SHADES) -> numpy.ndarray:
     """A ramp that is even to the eye: straight in OKLab (Ottosson 2020); in 8 bits, so that all draw the same."""
     share = numpy.linspace(0, 1, steps)[:, None]
     lab = (1 - share) * _to_lab(numpy.array(to_rgb(start))) + share * _to_lab(numpy.array(to_rgb(stop)))

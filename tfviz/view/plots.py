@@ -1,7 +1,7 @@
 """Drawings of numbers that have names: bars over words or in rows, position tables, shares of heads."""
 
 from collections.abc import Mapping, Sequence
-from textwrap import fill
+from textwrap import fill, wrap
 
 import matplotlib
 import numpy
@@ -12,10 +12,11 @@ from torch.nn import functional
 from tfviz.shapes import Float
 from tfviz.view.numbers import above, few, real
 from tfviz.view.palette import diverging, plain, printable, ramp
-from tfviz.view.picture import Picture, bare, headline
+from tfviz.view.picture import Picture, bare, cut, headline
 
 BARS, ROWS, PANELS = 400, 200, 24  # bars side by side, rows, panels or columns: what a picture has room for
 WRAPPED = 16  # characters of a column's name in a line
+LETTER = 0.075  # inches, about
 NAME = 36  # characters of a row's name
 
 
@@ -31,16 +32,15 @@ def bars(
     values = _columns(words, heights, BARS)
 
     def draw() -> Figure:
-        figure = Figure(
-            figsize=(min(9.0, max(2.4, 0.2 * len(words) + 0.6) * len(values) + 0.4), 2.5), layout="constrained"
-        )
+        wide = min(9.0, max(2.4, 0.2 * len(words) + 0.6) * len(values) + 0.4)
+        figure = Figure(figsize=(wide, 2.5), layout="constrained")
         panels = figure.subplots(1, len(values), sharey=True, squeeze=False)[0]
         for axes, (name, series) in zip(panels, values.items()):
             axes.bar(range(len(words)), series, color="C5", width=0.75)
             axes.set_xticks(range(len(words)), printable(words))
             axes.grid(axis="x", visible=False)
-            axes.set_title(plain(name))
-        panels[0].set_ylabel(plain(y))
+            axes.set_title(_over(name, wide / len(values)))
+        panels[0].set_ylabel(cut(plain(y), 32))
         headline(figure, title)
         return figure
 
@@ -74,11 +74,11 @@ def rows(
             drawn = axes.barh(range(len(names)), column, color="C5", height=0.72)
             axes.bar_label(drawn, [f"{value:.3g}" for value in column], padding=3, fontsize=8)
             axes.set(xlim=(0, 1.22 * ((column.max() or 1) if top is None else top)), xticks=[])
-            axes.set_title(plain(name), loc="left")
+            axes.set_title(_over(name, 2.6), loc="left")
             axes.grid(False)
             axes.spines[["right", "top", "bottom"]].set_visible(False)
             axes.tick_params(axis="y", length=0)
-        shown = [name if len(name) <= NAME else f"{name[: NAME - 1]}…" for name in map(plain, names)]
+        shown = [cut(plain(name), NAME) for name in names]
         panels[0].set_yticks(range(len(names)), shown)
         panels[0].invert_yaxis()
         headline(figure, title)
@@ -171,6 +171,11 @@ def _columns(
         if column.shape != (len(names),) or (least is not None and not (column >= least).all()):
             raise ValueError(f"{name!r} must be {len(names)} {kind}, one for each name; got {column}")
     return columns
+
+
+def _over(name: str, inches: float) -> str:
+    """A panel's name in at most two lines of the panel's width."""
+    return "\n".join(wrap(plain(name), max(8, int((inches - 0.3) / LETTER)), max_lines=2, placeholder="…"))
 
 
 def _two(value: float) -> str:
