@@ -34,7 +34,7 @@ def coded(colour):
 @pytest.mark.parametrize("scale", [palette.ramp, palette.diverging])
 def test_every_shade_of_a_colour_bar_comes_back(scale, style):
     def draw():
-        figure = Figure(figsize=(2, 9))  # three dots and more for each of 511 shades
+        figure = Figure(figsize=(2, 9))  # six dots for each shade
         bar = figure.colorbar(ScalarMappable(cmap=scale()), figure.add_axes((0.1, 0.05, 0.3, 0.9)))
         bar.outline.set_visible(False)
         headline(figure, "a scale")
@@ -42,7 +42,7 @@ def test_every_shade_of_a_colour_bar_comes_back(scale, style):
 
     with view.theme(style):
         shades = {coded(shade) for shade in scale().colors}
-    assert len(shades) > 250
+    assert len(shades) >= 199
     assert shades - colours(Picture(draw, "a scale"), style) == set()
 
 
@@ -59,7 +59,10 @@ def test_every_shade_of_a_heatmap_comes_back(scale, style):
 
     with view.theme(style):
         shades = {coded(shade) for shade in scale().colors}
-        ends = {coded(palette._ink(pair)) for pair in ((palette.LOW, palette.HIGH), (palette.RAMP,))[scale().N == 256]}
+        ends = {
+            coded(palette._ink(pair))
+            for pair in ((palette.LOW, palette.HIGH), (palette.RAMP,))[scale().N == palette.SHADES]
+        }
     there = colours(Picture(draw, "a scale"), style)
     assert shades - there == set()
     assert ends - there == set()
@@ -87,4 +90,21 @@ def test_a_png_is_what_was_drawn(style):
     with view.theme(style):
         picture.figure(style).savefig(stream, bbox_inches="tight", pad_inches=0.08)
     drawn, kept = (numpy.asarray(Image.open(file).convert("RGB")) for file in (stream, io.BytesIO(picture._png(style))))
-    numpy.testing.assert_array_equal(kept, drawn)
+    off = numpy.abs(kept.astype(int) - drawn).max(-1)
+    assert (off > 0).mean() < 0.02  # the edges of words and lines
+    assert (off > 24).mean() < 1e-3
+
+
+def test_more_flat_colours_than_a_palette_holds_are_all_kept():
+    shades = numpy.linspace(0, 1, 3 * 17 * 17).reshape(-1, 3)
+
+    def draw():
+        figure = Figure(figsize=(6, 6))
+        axes = figure.add_axes((0, 0, 1, 1))
+        axes.set_axis_off()
+        axes.imshow(shades.reshape(17, 17, 3), interpolation="nearest", aspect="auto")
+        return figure
+
+    wanted = {int((numpy.floor(shade * 255.999)).astype(int) @ [65536, 256, 1]) for shade in shades}
+    there = colours(Picture(draw, "many"), "light")
+    assert len(wanted) == len(wanted & there) == 289

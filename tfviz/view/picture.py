@@ -143,6 +143,11 @@ def _few(image: Image.Image) -> Image.Image | None:
     return few
 
 
+def cut(text: str, most: int) -> str:
+    """At most so many characters, with a sign where some are left out."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
 def headline(figure: Figure, title: str) -> None:
     """The title, flush left; bold in the one face that is sure to have a bold cut, where that can draw it."""
     face = {"family": BOLD} if draws(BOLD, title) else {"weight": "normal"}
