@@ -228,3 +228,23 @@ def test_generation_is_the_same_on_fast_rows(monkeypatch):
     plain = list(generate.ids(model, PROMPT, 20, seed=1))
     monkeypatch.setattr("tfviz.generate.fast.CACHED", 0)
     assert list(generate.ids(model, PROMPT, 20, seed=1)) == plain
+
+
+@pytest.mark.parametrize(
+    "sampler", [Sampler(top_p=1e-300), Sampler(top_k=1, top_p=1e-9), Sampler(temperature=1e-30), Sampler(top_k=10**12)]
+)
+def test_however_narrow_the_choice_the_likeliest_stays(sampler):
+    probabilities = sampler.probabilities(torch.tensor([1.0, 3.0, 2.0, -torch.inf]))
+    assert probabilities.isfinite().all()
+    assert (probabilities.argmax(), probabilities.sum().item()) == (1, pytest.approx(1))
+
+
+@pytest.mark.parametrize("logits", [[1.0, torch.nan], [torch.inf, 0.0], [-torch.inf, -torch.inf]])
+def test_logits_that_are_not_finite_have_no_probabilities(logits):
+    with pytest.raises(FloatingPointError, match="the largest of the logits is"):
+        Sampler().probabilities(torch.tensor(logits))
+
+
+def test_an_infinite_temperature_leaves_what_cannot_come_out():
+    probabilities = Sampler(temperature=torch.inf).probabilities(torch.tensor([1.0, -torch.inf, 5.0]))
+    assert probabilities.tolist() == [0.5, 0.0, 0.5]

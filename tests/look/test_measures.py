@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from tfviz.look import ablate, capture, measures
+from tfviz.look import AttentionMaps, ablate, capture, measures
 from tfviz.models import GPT, Transformer
 
 IDS = torch.tensor([[1, 4, 2, 9, 5], [3, 3, 8, 0, 7]])
@@ -73,3 +73,46 @@ def test_what_is_carried_is_the_length_of_what_is_added():
     for query, key in ((4, 0), (2, 1), (0, 3)):
         taken = weights[1, 2, query, key] * values[1, 2, key]
         assert float(found[1, 2, query, key]) == pytest.approx(float(taken.norm()), abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("weights", "says"),
+    [
+        ([[0.5, -0.5, 1.0]], "there is -0.5 among the weights"),
+        ([[0.5, float("nan"), 0.5]], "there is NaN or infinity among the weights"),
+        ([[0.2, 0.1, 0.1]], "a query's weights sum to 0.4, not to 1"),
+        ([[1.0, 0.0, 0.0], [2.0, 3.0, 1.0]], "a query's weights sum to 6, not to 1"),
+    ],
+)
+def test_what_are_no_weights_is_not_measured(weights, says):
+    for measure in (measures.entropy, measures.distance):
+        with pytest.raises(ValueError, match=says):
+            measure(torch.tensor(weights))
+
+
+def test_masked_rows_and_weights_of_eight_bits_are_weights():
+    uniform = torch.full((1, 700), 1 / 700)
+    kept = ((uniform.sqrt() * 255).round() / 255) ** 2  # as a capture in uint8 keeps them
+    assert measures.entropy(kept).isfinite().all()
+    assert measures.entropy(torch.zeros(2, 3)).tolist() == [0, 0]
+
+
+def test_a_share_that_is_none_and_a_kind_that_is_unknown():
+    maps = torch.eye(3).expand(2, 3, 3)
+    for kept in (2.0, -0.1, float("nan")):
+        with pytest.raises(ValueError, match=r"kept is .*; it must be from 0 to 1"):
+            measures.rollout(maps, kept=kept)
+    with pytest.raises(LookupError, match="no kind of place is called 'nowhere'; there are: itself, previous"):
+        measures.strongest(AttentionMaps(torch.eye(3)[None, None], rows="abc"), "nowhere")
+
+
+@pytest.mark.parametrize("gives", [None, torch.ones(2), float("nan")])
+def test_a_measure_must_give_a_number(gives):
+    layer, x = nn.MultiheadAttention(6, 2, batch_first=True), torch.ones(1, 5, 6)
+
+    def measure():
+        layer(x, x, x)
+        return gives
+
+    with pytest.raises((TypeError, ValueError), match=r"^measure gives"):
+        ablate(layer, measure)

@@ -7,8 +7,10 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from tfviz.bounds import at_least, between
 from tfviz.shapes import Bool, Float, Int
 
+STRONGEST = 10.0  # alpha: beyond it the penalty of a long text leaves no digit of its probability
 PAD = 0  # in sources and, after an end, in texts
 
 
@@ -89,15 +91,18 @@ def steps(
     Args:
         source: padded with 0.
         width: how many texts are kept; 1 is greedy search.
-        alpha: exponent of the length penalty; with 0 there is none, and short texts win.
+        alpha: exponent of the length penalty, from 0 to 10; with 0 there is none, and short texts win.
         length: the most tokens of a text, its end token included.
 
     Raises:
-        ValueError: no text, or none of any length, is asked for.
+        ValueError: no text, or none of any length, is asked for; `bos` or `eos` is no token; a penalty out of range.
         FloatingPointError: the model's logits are not finite.
     """
-    if width < 1 or length < 1:
-        raise ValueError(f"width is {width} and length is {length}; both must be at least 1")
+    at_least(1, width=width, length=length)
+    at_least(0, bos=bos, eos=eos)
+    between(0, STRONGEST, alpha=alpha)
+    if source.dim() != 2 or not source.shape[1]:
+        raise ValueError(f"source is {list(source.shape)}; give texts of at least one token, batch source")
     return _steps(model, source, bos, eos, width, alpha, length)
 
 
@@ -116,6 +121,8 @@ def _steps(
         for _ in range(length):
             with torch.no_grad():
                 logits = model.decode(beam.texts.flatten(0, 1), memory)[:, -1]
+                if eos >= logits.shape[-1]:
+                    raise ValueError(f"eos is {eos}; the model's tokens are 0 to {logits.shape[-1] - 1}")
                 if logits.isnan().any():
                     raise FloatingPointError("the model's logits are not finite; it cannot generate")
                 logs = logits.float().log_softmax(-1).index_fill(-1, never, -torch.inf)

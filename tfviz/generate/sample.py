@@ -8,8 +8,12 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from tfviz.bounds import at_least
+from tfviz.bounds import seed as check_seed
 from tfviz.generate.fast import FastRows
 from tfviz.shapes import Float, Int
+
+COLDEST = 1e-30  # a temperature that float32 logits can still be divided by
 
 
 @runtime_checkable
@@ -42,7 +46,8 @@ class Sampler:
     """How the next token is chosen from the logits.
 
     Args:
-        temperature: divides the logits; below 1 the likely becomes likelier, 0 takes the likeliest always.
+        temperature: divides the logits; below 1 the likely becomes likelier, 0 takes the likeliest always, and
+            for infinity all are alike.
         top_k: only the `top_k` likeliest tokens (Fan et al. 2018).
         top_p: only the likeliest tokens that together hold `top_p` of the probability (Holtzman et al. 2020).
 
@@ -55,25 +60,38 @@ class Sampler:
     top_p: float | None = None
 
     def __post_init__(self) -> None:
-        if not self.temperature >= 0:
-            raise ValueError(f"temperature is {self.temperature}; it must be 0 or more")
-        if self.top_k is not None and self.top_k < 1:
-            raise ValueError(f"top_k is {self.top_k}; it must be at least 1")
+        if not (self.temperature == 0 or self.temperature >= COLDEST):
+            raise ValueError(f"temperature is {self.temperature}; it must be 0, or at least {COLDEST}")
+        if self.top_k is not None:
+            at_least(1, top_k=self.top_k)
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise ValueError(f"top_p is {self.top_p}; it must be above 0 and at most 1")
 
     def probabilities(self, logits: Float[Tensor, "vocab"]) -> Float[Tensor, "vocab"]:
-        """The distribution that is drawn from."""
+        """The distribution that is drawn from.
+
+        Raises:
+            FloatingPointError: the likeliest logit is not finite.
+        """
+        if not logits.max().isfinite():
+            raise FloatingPointError(
+                f"the largest of the logits is {logits.max().item()}; there is nothing to draw from"
+            )
+        return self._probabilities(logits)
+
+    def _probabilities(self, logits: Tensor) -> Tensor:
         if self.temperature == 0:
             return torch.zeros_like(logits).scatter(-1, logits.argmax(-1, keepdim=True), 1.0)
-        logits = (logits.float() - logits.max()) / self.temperature
+        behind = logits.float() - logits.max()
+        logits = (behind / self.temperature).masked_fill(behind == -torch.inf, -torch.inf)  # also where it is infinite
         if self.top_k is not None and self.top_k < len(logits):
             logits = logits.masked_fill(logits < logits.topk(self.top_k).values[-1], -torch.inf)
         probabilities = logits.softmax(-1)
         if self.top_p is not None:
             ordered, order = probabilities.sort(descending=True)
             before = ordered.cumsum(-1) - ordered
-            probabilities = probabilities.index_fill(-1, order[before >= self.top_p], 0.0)
+            over = order[1:][before[1:] >= self.top_p]  # the likeliest stays, however small top_p is
+            probabilities = probabilities.index_fill(-1, over, 0.0)
         return probabilities / probabilities.sum()
 
     def choose(self, logits: Float[Tensor, "vocab"], draw: torch.Generator | None = None) -> int:
@@ -83,7 +101,7 @@ class Sampler:
             raise FloatingPointError("the model's logits are not finite; it cannot generate")
         if self.temperature == 0:
             return int(likeliest)
-        return int(torch.multinomial(self.probabilities(logits).cpu(), 1, generator=draw))
+        return int(torch.multinomial(self._probabilities(logits).cpu(), 1, generator=draw))
 
 
 GREEDY = Sampler(temperature=0.0)
@@ -108,8 +126,12 @@ def ids(
             the same either way.
 
     Raises:
-        ValueError: the prompt is empty or longer than the context.
+        ValueError: the prompt is empty, longer than the context, or more than one text; count is negative.
     """
+    at_least(0, count=count)
+    check_seed(seed)
+    if prompt.dim() != 1:
+        raise ValueError(f"the prompt is {list(prompt.shape)}; give the ids of one text, one axis, such as prompt[0]")
     if not 0 < len(prompt) <= model.context:
         what = "is empty" if len(prompt) == 0 else f"has {len(prompt)} tokens, the model's context is {model.context}"
         raise ValueError(f"the prompt {what}; give 1 to {model.context} tokens, such as prompt[-{model.context}:]")

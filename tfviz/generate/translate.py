@@ -6,6 +6,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from tfviz.bounds import at_least
 from tfviz.generate.beam import EncoderDecoder, search
 
 
@@ -48,6 +49,8 @@ def translate(
         ValueError: an empty text, with nothing after it.
     """
     from tqdm import tqdm
+
+    at_least(1, tokens=tokens, width=width, length=length)
 
     target = target or source
     end = torch.tensor([] if after is None else [source[after]], dtype=torch.long)

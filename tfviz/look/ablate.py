@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
+from math import isfinite
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +25,8 @@ def ablate(
 
     Raises:
         LookupError: no site matches; lists what there is.
-        ValueError: a site is no pattern.
+        TypeError: `measure` gives no number.
+        ValueError: a site is no pattern; `measure` gives NaN or infinity.
 
     >>> layer = nn.MultiheadAttention(6, 2, batch_first=True)
     >>> x = torch.ones(1, 5, 6)
@@ -32,7 +34,7 @@ def ablate(
     {'pattern': torch.Size([2])}
     """
     with capture(model, sites, dtype=torch.uint8) as seen:  # the smallest: only the shapes are wanted
-        whole = measure()
+        whole = _number(measure())
     wrong = [site for site in seen if site.rpartition(".")[2] != "pattern"]
     if wrong:
         raise ValueError(f"{', '.join(wrong)}: heads are taken away at patterns; give a glob that ends in pattern")
@@ -44,7 +46,17 @@ def ablate(
 
 def _alone(model: nn.Module, measure: Callable[[], float], site: str, head: int) -> float:
     with capture(model, [], edit={site: partial(_emptied, head)}):
-        return measure()
+        return _number(measure())
+
+
+def _number(measured: object) -> float:
+    try:
+        number = float(measured)  # type: ignore[arg-type]
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(f"measure gives a {type(measured).__name__}; it must give one number") from error
+    if not isfinite(number):
+        raise ValueError(f"measure gives {number}; what a head is worth cannot be told from it")
+    return number
 
 
 def _emptied(head: int, pattern: Float[Tensor, "batch head query key"]) -> Float[Tensor, "batch head query key"]:

@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from tfviz.bounds import between
 from tfviz.look.maps import AttentionMaps
 from tfviz.shapes import Float
 
@@ -12,17 +13,20 @@ from tfviz.shapes import Float
 def entropy(weights: Float[Tensor, "*lead query key"]) -> Float[Tensor, "*lead query"]:
     """Of each query's weights, in nats: 0 looks at one key, log(n) at n keys alike.
 
+    Raises:
+        ValueError: these are no weights: a query's must be 0 or more and sum to 1, or to 0 where all is masked.
+
     >>> entropy(torch.tensor([[1.0, 0.0], [0.5, 0.5]]))
     tensor([0.0000, 0.6931])
     """
-    return torch.special.entr(weights).sum(-1)
+    return torch.special.entr(_weights(weights)).sum(-1)
 
 
 def distance(weights: Float[Tensor, "*lead query key"]) -> Float[Tensor, "*lead query"]:
-    """How far away each query looks on average, in positions."""
+    """How far away each query looks on average, in positions; errors as for `entropy`."""
     queries, keys = weights.shape[-2:]
     gaps = torch.arange(queries)[:, None] - torch.arange(keys)
-    return (weights * gaps.abs()).sum(-1)
+    return (_weights(weights) * gaps.abs().to(weights.device)).sum(-1)
 
 
 def rollout(weights: Float[Tensor, "layer query key"], kept: float = 0.5) -> Float[Tensor, "layer query key"]:
@@ -33,15 +37,21 @@ def rollout(weights: Float[Tensor, "layer query key"], kept: float = 0.5) -> Flo
 
     Args:
         weights: square maps, one a layer, such as the mean over heads; rows sum to 1.
-        kept: the share that the residual stream keeps.
+        kept: the share that the residual stream keeps, 0 to 1.
+
+    Raises:
+        ValueError: a share that is none; maps that are not square, or no weights.
 
     >>> rollout(torch.tensor([[[1.0, 0.0], [1.0, 0.0]]] * 2))[:, 1]
     tensor([[0.5000, 0.5000],
             [0.7500, 0.2500]])
     """
+    between(0, 1, kept=kept)
+    if weights.dim() != 3 or not len(weights):
+        raise ValueError(f"weights are {list(weights.shape)}; give one map a layer, such as the mean over heads")
     if weights.shape[-1] != weights.shape[-2]:
         raise ValueError(f"rollout is defined for square maps, not {tuple(weights.shape[-2:])}")
-    layers = kept * torch.eye(weights.shape[-1]) + (1 - kept) * weights
+    layers = kept * torch.eye(weights.shape[-1], device=weights.device) + (1 - kept) * _weights(weights)
     found = [layers[0]]
     for layer in layers[1:]:
         found.append(layer @ found[-1])
@@ -59,7 +69,24 @@ def carried(
     >>> carried(torch.tensor([[[0.9, 0.1]]]), torch.tensor([[[0.0, 1.0], [30.0, 40.0]]]))
     tensor([[[0.9000, 5.0000]]])
     """
+    if min(weights.dim(), values.dim()) < 2 or (*weights.shape[:-2], weights.shape[-1]) != values.shape[:-1]:
+        raise ValueError(
+            f"weights are {list(weights.shape)} and values {list(values.shape)}; they must be ... head query key and "
+            "... head key dim, of the same heads and keys"
+        )
     return weights * values.norm(dim=-1).unsqueeze(-2)
+
+
+def _weights(weights: Tensor) -> Tensor:
+    """Themselves, if they are weights; kept in 8 bits their sums are off by up to a fifth."""
+    if not weights.isfinite().all() or (weights.numel() and weights.min() < 0):
+        wrong = "NaN or infinity" if not weights.isfinite().all() else f"{weights.min().item():.3g}"
+        raise ValueError(f"there is {wrong} among the weights; each must be from 0 to 1: give patterns, not scores")
+    sums = weights.float().sum(-1)
+    odd = sums[(sums > 0) & ((sums - 1).abs() > 0.25)]
+    if len(odd):
+        raise ValueError(f"a query's weights sum to {odd[0].item():.3g}, not to 1; give whole rows of a pattern")
+    return weights
 
 
 def _offset(back: int) -> Callable[[Tensor, list[str]], Tensor]:
@@ -116,7 +143,13 @@ def types(maps: AttentionMaps) -> dict[str, Float[Tensor, "layer head"]]:
 
 
 def strongest(maps: AttentionMaps, kind: str) -> tuple[int, int]:
-    """Layer and head that give most attention to this kind of place."""
+    """Layer and head that give most attention to this kind of place.
+
+    Raises:
+        LookupError: there is no such kind; lists them.
+    """
+    if kind not in TYPES:
+        raise LookupError(f"no kind of place is called {kind!r}; there are: {', '.join(TYPES)}")
     shares = types(maps)[kind]
     layer, head = divmod(int(shares.argmax()), shares.shape[1])
     return layer, head

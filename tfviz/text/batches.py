@@ -6,6 +6,8 @@ import numpy
 import torch
 from torch import Tensor
 
+from tfviz.bounds import at_least
+from tfviz.bounds import seed as check_seed
 from tfviz.shapes import Int, UInt8
 
 Ids = Int[Tensor, "position"] | UInt8[Tensor, "position"]  # batches are int64: small numbers take less memory here
@@ -14,6 +16,7 @@ Batch = tuple[Int[Tensor, "batch position"], Int[Tensor, "batch position"]]
 
 def chance(seed: int, step: int) -> int:
     """A seed for one step of a run: neighbouring seeds and steps share nothing."""
+    at_least(0, seed=seed, step=step)
     return int(numpy.random.SeedSequence((seed, step)).generate_state(1)[0])
 
 
@@ -33,7 +36,8 @@ class Windows:
     """
 
     def __init__(self, ids: Ids, length: int, batch: int, seed: int = 0):
-        _check(ids, length)
+        _check(ids, length, batch)
+        check_seed(seed)
         self.ids, self.length, self.batch, self.seed = ids, length, batch, seed
 
     def __getitem__(self, step: int) -> Batch:
@@ -61,6 +65,7 @@ class Streams:
     """
 
     def __init__(self, ids: Ids, length: int, batch: int):
+        _axes(ids, length, batch)
         self.segments = (len(ids) - 1) // (length * batch)
         if not self.segments:
             raise ValueError(
@@ -83,7 +88,11 @@ class Streams:
 
 def in_order(ids: Ids, length: int, batch: int) -> Iterator[Batch]:
     """The whole text once, in windows that do not overlap; the last, incomplete window is left out."""
-    _check(ids, length)
+    _check(ids, length, batch)
+    return _in_order(ids, length, batch)
+
+
+def _in_order(ids: Tensor, length: int, batch: int) -> Iterator[Batch]:
     count = (len(ids) - 1) // length
     inputs = ids[: count * length].view(count, length)
     targets = ids[1 : count * length + 1].view(count, length)
@@ -91,7 +100,14 @@ def in_order(ids: Ids, length: int, batch: int) -> Iterator[Batch]:
         yield rows.long(), following.long()
 
 
-def _check(ids: Tensor, length: int) -> None:
+def _axes(ids: Tensor, length: int, batch: int) -> None:
+    if ids.dim() != 1:
+        raise ValueError(f"ids are {list(ids.shape)}; give those of one text, one axis, such as ids.flatten()")
+    at_least(1, length=length, batch=batch)
+
+
+def _check(ids: Tensor, length: int, batch: int) -> None:
+    _axes(ids, length, batch)
     if len(ids) <= length:
         raise ValueError(
             f"the text has {len(ids)} tokens; a window of {length} and its next token need {length + 1}: "

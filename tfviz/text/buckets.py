@@ -10,6 +10,8 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from tfviz.bounds import at_least
+from tfviz.bounds import seed as check_seed
 from tfviz.shapes import Int
 from tfviz.text.batches import chance
 from tfviz.text.subwords import CLS, EOS, PAD, SEP
@@ -30,6 +32,8 @@ def pad(rows: Sequence[Int[Tensor, "_"]], value: int = PAD) -> Int[Tensor, "batc
     >>> pad([torch.tensor([5, 6]), torch.tensor([7])]).tolist()
     [[5, 6], [7, 0]]
     """
+    if not len(rows):
+        raise ValueError("there are no rows to pad; give at least one")
     return torch.nn.utils.rnn.pad_sequence(list(rows), batch_first=True, padding_value=value)
 
 
@@ -58,6 +62,8 @@ class Buckets:
     """
 
     def __init__(self, *columns: Rows, tokens: int = 4096, seed: int = 0):
+        at_least(1, tokens=tokens)
+        check_seed(seed)
         if len({len(column) for column in columns}) != 1:
             raise ValueError(
                 f"the columns have {[len(column) for column in columns]} rows; they must have equally many"
@@ -128,6 +134,7 @@ def sentence_pairs(
         documents: the ids of their sentences; at least two documents, and two sentences in one of them.
         cls, sep: the ids of `[CLS]` and `[SEP]`, where the vocabulary was not built here.
     """
+    check_seed(seed)
     if length < 5:
         raise ValueError(f"length is {length}; three special tokens and one of each sentence need 5")
     documents = [document for document in documents if len(document)]

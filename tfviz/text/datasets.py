@@ -15,6 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tfviz.bounds import seed as check_seed
+from tfviz.doors import guard
 from tfviz.shapes import Float, Int, UInt8
 from tfviz.text import archives, corpora
 
@@ -47,6 +49,7 @@ class Ratings:
 
     def split(self, share: float = 0.9, seed: int = 0) -> tuple[Ratings, Ratings]:
         """A random `share` of the ratings, to train on, and the rest, to measure on; ids and titles stay."""
+        check_seed(seed)
         total = len(self.users)
         cut = int(share * total) if 0 < share < 1 else 0
         if not 0 < cut < total:
@@ -218,3 +221,6 @@ def _stars(cell: str) -> float:
     if float(cell) * 2 not in range(1, 11):
         raise ValueError(f"a rating is 0.5 to 5 stars in halves, not {cell}")
     return float(cell)
+
+
+guard(globals(), ["pairs", "parallel", "reviews"])

@@ -4,6 +4,10 @@ from dataclasses import dataclass
 
 import numpy
 
+from tfviz.bounds import affordable, at_least
+from tfviz.bounds import seed as check_seed
+from tfviz.doors import door
+
 NOUNS = ("plot", "acting", "music", "ending", "dialogue", "pacing", "cast", "photography")
 ADJECTIVES = {
     **dict.fromkeys(("awful", "terrible", "dreadful"), -2),
@@ -33,6 +37,7 @@ class Review:
     cues: tuple[float, ...]
 
 
+@door
 def reviews(count: int, *, seed: int = 0) -> list[Review]:
     """Reviews of 1 to 4 clauses such as "the plot was not very good but the music was great".
 
@@ -48,14 +53,20 @@ def reviews(count: int, *, seed: int = 0) -> list[Review]:
     >>> review.cues
     (0.0, 0.0, 0.0, 3.0, -1.0, -1.0)
     """
-    if count < 1:
-        raise ValueError(f"count is {count}; it must be at least 1")
+    made(count, seed)
     draw = numpy.random.default_rng(seed)
     drawn: list[Review] = []
     while len(drawn) < count:
         review = _review(draw)
         drawn += [review] if review.grade else []
     return drawn
+
+
+def made(count: int, seed: int) -> None:
+    """So many examples can be made; one takes about half a kilobyte."""
+    at_least(1, count=count)
+    affordable(count=count, size_of_one=128)
+    check_seed(seed)
 
 
 def _review(draw: numpy.random.Generator) -> Review:

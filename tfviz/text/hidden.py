@@ -8,6 +8,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
+from tfviz import bounds
 from tfviz.text.batches import chance
 from tfviz.text.buckets import Batches
 from tfviz.text.subwords import PAD, SPECIALS, UNK
@@ -33,8 +34,8 @@ class Dropped:
     """
 
     def __init__(self, batches: Batches, share: float, *, seed: int = 0):
-        if not 0 <= share < 1:
-            raise ValueError(f"share is {share}; it must be at least 0 and below 1")
+        bounds.share(share=share)
+        bounds.seed(seed)
         self.batches, self.share, self.seed = batches, share, seed
 
     def __getitem__(self, step: int) -> tuple[Tensor, ...]:
@@ -64,6 +65,7 @@ class Masked:
     def __init__(self, batches: Batches, vocab: int | Vocabulary, *, share: float = 0.15, seed: int = 0):
         if not 0 < share < 1:
             raise ValueError(f"share is {share}; it must lie between 0 and 1")
+        bounds.seed(seed)
         specials = dict(zip(SPECIALS, range(len(SPECIALS)))) if isinstance(vocab, int) else _specials(vocab)
         count = vocab if isinstance(vocab, int) else len(vocab)
         if count <= len(specials):

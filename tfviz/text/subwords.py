@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from tfviz import sealed
+from tfviz.doors import door
 from tfviz.files import atomic
 from tfviz.shapes import Int
 from tfviz.text.tokens import SIGNS, known
@@ -33,6 +34,11 @@ class Subwords:
     """
 
     def __init__(self, tokenizer: Any):
+        if not hasattr(tokenizer, "encode_batch_fast"):
+            kind = type(tokenizer).__name__
+            raise TypeError(
+                f"tokenizer is a {kind}; give a tokenizers.Tokenizer, such as a fast one's backend_tokenizer"
+            )
         self.tokenizer = tokenizer
         tokenizer.encode_special_tokens = True  # as text; a file does not keep this
         self._on_bytes = tokenizer.decoder is not None and tokenizer.decoder.decode(["Ġ"]) == " "
@@ -50,15 +56,20 @@ class Subwords:
             raise KeyError(f"{token!r} is not one of the {len(self):,} tokens; of the special ones there are {there}")
         return index
 
+    @door
     def encode(self, text: str) -> Int[Tensor, "position"]:
         """The ids of a text."""
         return self.encode_all([text])[0]
 
+    @door
     def encode_all(self, texts: Sequence[str]) -> list[Int[Tensor, "position"]]:
         """The ids of many texts, on all cores."""
         if isinstance(texts, str):
             raise ValueError("one string where many texts are meant; give a list, or take encode")
-        rows = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        try:
+            rows = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+        except TypeError as error:  # its word for half of a pair, which Python's strings can hold
+            raise ValueError("one of the texts has a lone surrogate, U+D800 to U+DFFF, which is no text") from error
         return [torch.tensor(row.ids, dtype=torch.long) for row in rows]
 
     def decode(self, ids: Ids) -> str:
@@ -105,6 +116,7 @@ class Subwords:
             return raw.hex(" ")
         return shown if any(map(str.isprintable, shown)) else raw.hex(" ")
 
+    @door
     def save(self, path: str | Path) -> None:
         """Write `tokenizer.json`, which any other library on `tokenizers` reads, with a checksum of what it holds.
 
@@ -117,6 +129,7 @@ class Subwords:
             draft.write_text(json.dumps(content, ensure_ascii=False, indent=2), encoding="utf-8")
 
     @classmethod
+    @door
     def load(cls, path: str | Path) -> Subwords:
         """A vocabulary from a `tokenizer.json`, or from a folder that has one.
 

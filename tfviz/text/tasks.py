@@ -11,7 +11,8 @@ from itertools import product, takewhile
 
 import numpy
 
-from tfviz.text.grammar import Review, reviews
+from tfviz.doors import guard
+from tfviz.text.grammar import Review, made, reviews
 
 __all__ = ["Example", "Review", "copy", "dates", "numbers", "reverse", "reviews", "sort"]
 
@@ -205,11 +206,13 @@ def _letters(count: int, length: tuple[int, int], vocab: int, seed: int, order: 
 
 
 def _draw(count: int, seed: int) -> numpy.random.Generator:
-    if count < 1:
-        raise ValueError(f"count is {count}; it must be at least 1")
+    made(count, seed)
     return numpy.random.default_rng(seed)
 
 
 def _find(name: str, names: Collection[str], what: str) -> None:
     if name not in names:
         raise LookupError(f"no {what} is called {name!r}; there are: {', '.join(names)}")
+
+
+guard(globals(), ["copy", "dates", "numbers", "reverse", "sort"])

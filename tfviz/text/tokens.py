@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import codecs
+import operator
 from collections.abc import Iterable, Iterator
 
 import numpy
 import torch
 from torch import Tensor
 
+from tfviz.doors import door
 from tfviz.shapes import Int
 
 # What cannot be seen in a picture gets a sign that can.
@@ -35,6 +37,7 @@ class Characters:
         self._order = numpy.argsort(self._points)
 
     @classmethod
+    @door
     def of(cls, text: str) -> Characters:
         """The vocabulary of all characters in `text`, in code-point order."""
         return cls("".join(sorted(set(text))))
@@ -45,6 +48,7 @@ class Characters:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.characters!r})"
 
+    @door
     def encode(self, text: str) -> Int[Tensor, "position"]:
         """The id of each character.
 
@@ -89,6 +93,7 @@ class Bytes:
     def __repr__(self) -> str:
         return "Bytes()"
 
+    @door
     def encode(self, text: str) -> Int[Tensor, "position"]:
         """The bytes of `text` in UTF-8."""
         raw = bytearray(text.encode("utf-8", "surrogateescape"))
@@ -111,7 +116,11 @@ class Bytes:
 
 def known(ids: Iterable, size: int) -> Iterator[int]:
     """The ids as they are, if they are tokens of a vocabulary of this size."""
-    for index in map(int, ids):
+    for given in ids:
+        try:
+            index = operator.index(given)
+        except TypeError as error:
+            raise TypeError(f"{given!r} is no id; give whole numbers, of one text at a time") from error
         if not 0 <= index < size:
             raise ValueError(
                 f"id {index} is none of the {size} tokens, 0 to {size - 1}; was the model built for another vocabulary?"

@@ -1,0 +1,102 @@
+"""Sampling, searching and translating with what makes no sense; measures of what are no weights."""
+
+SETUP = """
+import torch
+from tfviz import generate, look, models, text
+from tfviz.generate import Sampler, beam
+from tfviz.look import measures
+NAN, INF = float("nan"), float("inf")
+torch.manual_seed(1)
+gpt = models.GPT(11, context=7, layers=1, heads=3, dim=6).eval()
+vocab = text.Characters("abcdefghijk")
+pair = models.Transformer(11, heads=3, dim=6, layers=1, context=9).eval()
+source = torch.tensor([[1, 2, 3], [4, 5, 0]])
+words = text.whole_words("one two three four five", 12)
+even = torch.full((2, 3), 1 / 3)
+search = lambda **how: beam.search(pair, source, **{"bos": 1, "eos": 2, "length": 4, **how})
+ids = lambda *what, **how: list(generate.ids(gpt, *what, **how))
+"""
+
+CASES = [
+    ("Sampler(temperature=-1)", "temperature is -1.0; it must be 0, or at least"),
+    ("Sampler(temperature=NAN)", "temperature is nan"),
+    ("Sampler(temperature=1e-300)", "temperature is 1e-300; it must be 0, or at least 1e-30"),
+    ("Sampler(temperature=INF).probabilities(torch.tensor([1.0, 2.0])).tolist()", r"= \[0.5, 0.5\]"),
+    ("Sampler(temperature='hot')", "temperature is 'hot'; give a number"),
+    ("Sampler(top_k=0)", "top_k is 0; it must be at least 1"),
+    ("Sampler(top_k=-3)", "top_k is -3"),
+    ("Sampler(top_k=NAN)", "top_k is nan; give a whole number or None"),
+    ("Sampler(top_k=2.5)", "top_k is 2.5"),
+    ("Sampler(top_k=10**9).probabilities(torch.zeros(2)).tolist()", r"= \[0.5, 0.5\]"),
+    ("Sampler(top_p=0)", "top_p is 0.0; it must be above 0 and at most 1"),
+    ("Sampler(top_p=NAN)", "top_p is nan"),
+    ("Sampler(top_p=1.5)", "top_p is 1.5"),
+    ("Sampler(top_p=1e-300).probabilities(torch.tensor([1.0, 3.0, 2.0])).tolist()", r"= \[0.0, 1.0, 0.0\]"),
+    ("Sampler().probabilities(torch.tensor([NAN, 1.0]))", "the largest of the logits is nan"),
+    ("Sampler().probabilities(torch.tensor([-INF, -INF]))", "the largest of the logits is -inf"),
+    ("Sampler().choose(torch.tensor([NAN, 1.0]))", "logits are not finite"),
+    ("ids(torch.tensor([1, 2]), -1)", "count is -1; it must be at least 0"),
+    ("ids(torch.tensor([1, 2]), 0)", r"= \[\]"),
+    ("ids(torch.tensor([1, 2]), 2.5)", "count is 2.5; give a whole number"),
+    ("ids(torch.tensor([]).long(), 3)", "the prompt is empty"),
+    ("ids(torch.zeros(8).long(), 3)", "the prompt has 8 tokens, the model's context is 7"),
+    ("ids(torch.tensor([[1, 2]]), 3)", r"the prompt is \[1, 2\]; give the ids of one text"),
+    ("ids(torch.tensor([1, 99]), 3)", "id 99 is none of the model's 11 tokens"),
+    ("ids(torch.tensor([1, -1]), 3)", "id -1 is none of"),
+    ("ids('abc', 3)", "prompt is 'abc'; give a tensor"),
+    ("ids(torch.tensor([1]), 3, seed=-1)", "seed is -1; it must be from 0"),
+    ("ids(torch.tensor([1]), 3, seed=2**64)", "seed is 18446744073709551616"),
+    ("len(ids([1, 2], 3))", "= 3"),
+    ("generate.text(gpt, vocab, '', 3)", "the prompt is empty"),
+    ("generate.text(gpt, vocab, 'xyz', 3)", r"character 'x' \(U\+0078\) at place 0"),
+    ("generate.text(gpt, vocab, None, 3)", "prompt is None; give a string"),
+    ("generate.text(None, vocab, 'a', 3)", "model is None"),
+    ("generate.text(gpt, None, 'a', 3)", "vocab is None"),
+    ("generate.text(gpt, text.Characters('ab'), 'a', 40, Sampler(temperature=INF))", "id .* is none of the 2 tokens"),
+    ("search(width=0)", "width is 0; it must be at least 1"),
+    ("search(width=-1)", "width is -1"),
+    ("search(length=0)", "length is 0; it must be at least 1"),
+    ("search(length=-1)", "length is -1"),
+    ("search(alpha=NAN)", "alpha is nan; it must be from 0 to 10"),
+    ("search(alpha=1e6)", "alpha is 1000000.0; it must be from 0 to 10"),
+    ("search(alpha=INF)", "alpha is inf"),
+    ("search(alpha=-2)", "alpha is -2"),
+    ("search(eos=99)", "eos is 99; the model's tokens are 0 to 10"),
+    ("search(eos=-1)", "eos is -1; it must be at least 0"),
+    ("search(bos=99)", "id 99 is none of the model's 11 tokens"),
+    ("search(bos=-1)", "bos is -1; it must be at least 0"),
+    ("beam.search(pair, source[0], bos=1, eos=2)", r"source is \[3\]; give texts of at least one token"),
+    ("beam.search(pair, source[:, :0], bos=1, eos=2)", r"source is \[2, 0\]"),
+    ("beam.search(None, source, bos=1, eos=2)", "model is None"),
+    ("beam.greedy(pair, source, bos=1, eos=99)", "eos is 99"),
+    ("generate.translate(pair, 'one two', words)", "one string where many texts are meant"),
+    ("generate.translate(pair, ['one'], words, tokens=0)", "tokens is 0; it must be at least 1"),
+    ("generate.translate(pair, ['one'], words, width=0)", "width is 0; it must be at least 1"),
+    ("generate.translate(pair, ['one'], words, length=-1)", "length is -1; it must be at least 1"),
+    ("generate.translate(pair, ['one'], words, after='[NONE]')", r"'\[NONE\]' is not one of the"),
+    ("generate.translate(pair, ['one', ''], words, after=None)", "one of the texts is empty"),
+    ("generate.translate(pair, [None], words)", r"texts\[0\] is None; give a string"),
+    ("generate.translate(pair, [], words)", r"= \[\]"),
+    ("measures.entropy(torch.tensor([[0.5, -0.5, 1.0]]))", "there is -0.5 among the weights"),
+    ("measures.entropy(torch.tensor([[0.5, NAN]]))", "there is NaN or infinity among the weights"),
+    ("measures.entropy(torch.tensor([[2.0, 3.0]]))", "a query's weights sum to 5, not to 1"),
+    ("measures.entropy(torch.tensor([[0.1, 0.2]]))", "a query's weights sum to 0.3, not to 1"),
+    ("measures.distance(torch.tensor([[-1.0, 2.0]]))", "there is -1 among the weights"),
+    ("measures.rollout(even.expand(2, 2, 3))", r"rollout is defined for square maps, not \(2, 3\)"),
+    ("measures.rollout(torch.eye(3).expand(2, 3, 3), kept=2)", "kept is 2.0; it must be from 0 to 1"),
+    ("measures.rollout(torch.eye(3).expand(2, 3, 3), kept=NAN)", "kept is nan"),
+    ("measures.rollout(torch.eye(3).expand(2, 4, 3, 3))", r"weights are \[2, 4, 3, 3\]; give one map a layer"),
+    ("measures.rollout(torch.rand(2, 3, 3) + 1)", "a query's weights sum to"),
+    ("measures.rollout(torch.rand(0, 3, 3))", r"weights are \[0, 3, 3\]"),
+    ("measures.carried(torch.rand(2, 3, 3), torch.rand(2, 4, 5))", r"weights are \[2, 3, 3\] and values \[2, 4, 5\]"),
+    ("measures.carried(torch.rand(3), torch.rand(3))", r"weights are \[3\] and values \[3\]"),
+    ("measures.types(look.AttentionMaps(torch.eye(2)[None, None]))", "square maps of at least 3 words"),
+    (
+        "measures.strongest(look.AttentionMaps(torch.eye(3)[None, None], rows='abc'), 'x')",
+        "no kind of place is called 'x'",
+    ),
+    ("look.ablate(gpt, lambda: None)", "measure gives a NoneType"),
+    ("look.ablate(gpt, lambda: (gpt(source), None)[1])", "measure gives a NoneType; it must give one number"),
+    ("look.ablate(gpt, lambda: gpt(source).sum() * NAN)", "measure gives nan"),
+    ("look.ablate(gpt, 3)", "measure is 3; give a function"),
+]

@@ -1,0 +1,195 @@
+"""Models and layers of nothing, of too much, of what does not fit; folders of checkpoints that lie."""
+
+SETUP = """
+import json, os, shutil
+from pathlib import Path
+import torch
+from safetensors.torch import save_file
+from tfviz import layers, models
+from tfviz.layers import masks, positions
+NAN, INF = float("nan"), float("inf")
+SIZES = {"vocab_size": 11, "n_positions": 7, "n_embd": 6, "n_layer": 1, "n_head": 3}
+gpt = lambda **how: models.GPT(**{"vocab": 11, "context": 7, "layers": 2, "heads": 3, "dim": 6, **how})
+classifier = lambda **how: models.Classifier(**{"vocab": 11, "context": 7, "layers": 2, "heads": 3, "dim": 6, **how})
+table = lambda mask, **how: mask.dense(3, 3, **how)[0, 0].int().tolist()
+turned = ("attn.c_attn", (6, 18)), ("attn.c_proj", (6, 6)), ("mlp.c_fc", (6, 24)), ("mlp.c_proj", (24, 6))
+
+def folder(**settings):
+    whole = {"wte.weight": torch.rand(11, 6), "wpe.weight": torch.rand(7, 6)}
+    for name in ("ln_f", "h.0.ln_1", "h.0.ln_2"):
+        whole |= {f"{name}.weight": torch.rand(6), f"{name}.bias": torch.rand(6)}
+    for name, shape in turned:
+        whole |= {f"h.0.{name}.weight": torch.rand(shape), f"h.0.{name}.bias": torch.rand(shape[1])}
+    save_file(whole, "model.safetensors")
+    Path("config.json").write_text(json.dumps({**SIZES, **settings}))
+    return "."
+
+def pipe(name):
+    folder()
+    Path(name).unlink(missing_ok=True)
+    os.mkfifo(name)
+    return "."
+
+def shards(*names, content=None):
+    folder()
+    os.rename("model.safetensors", "part.safetensors")
+    index = json.dumps({"weight_map": dict(enumerate(names))}) if content is None else content
+    Path("model.safetensors.index.json").write_text(index)
+    return "."
+
+def link(name):
+    folder()
+    os.makedirs("inside")
+    shutil.copy("config.json", "inside")
+    shutil.copy("model.safetensors", "inside")
+    os.remove(f"inside/{name}")
+    os.symlink(os.path.abspath(name), f"inside/{name}")
+    return "inside"
+
+read = models.pretrained.gpt2
+"""
+
+CASES = [
+    ("type(read(folder())).__name__", "= GPT"),
+    ("type(read(shards('part.safetensors'))).__name__", "= GPT"),
+    ("read(folder(n_layer=10**9))", "n_layer is 1000000000 in .*config.json, and its weights have 16 tensors"),
+    ("read(folder(vocab_size=10**12))", "vocab_size is 1000000000000 in"),
+    ("read(folder(vocab_size=10**30))", "vocab_size is 1000000000000000000000000000000 in"),
+    ("read(folder(n_embd=10**9, n_head=1))", "n_embd is 1000000000 in"),
+    ("read(folder(n_positions=10**9))", "n_positions is 1000000000 in"),
+    ("read(folder(n_head=10**9))", "n_head is 1000000000 in"),
+    ("read(folder(n_layer=-1))", "n_layer is -1 in .*; it must be a whole number, at least 1"),
+    ("read(folder(n_layer=1.0))", "n_layer is 1.0 in"),
+    ("read(folder(n_layer='1'))", "n_layer is '1' in"),
+    ("read(folder(n_layer=[1]))", r"n_layer is \[1\] in"),
+    ("read(folder(n_layer=True))", "n_layer is True in"),
+    ("read(folder(n_layer=None))", "n_layer is None in"),
+    ("read(folder(n_head=0))", "n_head is 0 in"),
+    ("read(folder(resid_pdrop=NAN))", "resid_pdrop is nan in .*; it must be a number, at least 0 and below 1"),
+    ("read(folder(resid_pdrop='much'))", "resid_pdrop is 'much'"),
+    ("read(folder(activation_function=['relu']))", r"activation_function is \['relu'\]; it can be"),
+    ("read(folder(n_inner='24'))", "n_inner is 24; the networks"),
+    ("read(folder(model_type=['gpt2']))", r"model_type is \['gpt2'\]"),
+    ("read(shards('../part.safetensors'))", r"names '\.\./part.safetensors'; shards are files beside it"),
+    ("read(shards(os.path.abspath('part.safetensors')))", "; shards are files beside it"),
+    ("read(shards('sub/../part.safetensors'))", "shards are files beside it"),
+    ("read(shards('..'))", r"names '\.\.'"),
+    ("read(shards(''))", "names ''"),
+    ("read(shards('part.bin'))", "names 'part.bin'"),
+    ("read(shards('a' * 5000 + '.safetensors'))", "shards are files beside it"),
+    ("read(shards('absent.safetensors'))", "there is no absent.safetensors in"),
+    ("read(shards(content='[' * 100_000))", "index.json is not what transformers writes: .*nested too deep"),
+    ('read(shards(content=\'{"weight_map": {"a": [1]}}\'))', r"names '\[1\]'"),
+    ("read(shards(content='{}'))", "index.json is not what transformers writes"),
+    ("read(link('model.safetensors'))", "model.safetensors is a link out of its folder"),
+    ("read(link('config.json'))", "config.json is a link out of its folder"),
+    ("read(pipe('model.safetensors'))", "there is no model.safetensors in"),
+    ("read(pipe('config.json'))", "there is no config.json in"),
+    ("read(pipe('model.safetensors.index.json')) and 7", "= 7"),
+    ("folder(); Path('config.json').write_text('[' * 100_000); read('.')", "nested too deep"),
+    ("folder(); Path('config.json').write_bytes(bytes(30)); read('.')", "config.json is not what transformers writes"),
+    ("folder(); Path('model.safetensors').write_bytes(b'x'); read('.')", "model.safetensors is damaged"),
+    ("folder(); os.remove('config.json'); os.mkdir('config.json'); read('.')", "there is no config.json in"),
+    ("read('absent')", "there is no config.json in absent, which holds nothing; get one with: hf download"),
+    ("read(None)", "folder is None; give a string or a path"),
+    ("models.pretrained.bert(folder())", "vocab_size|max_position_embeddings is None in|num_hidden_layers"),
+    *(
+        (f"gpt({name}={size})", f"{name} is {size}; it must be at least 1")
+        for name in ("vocab", "context", "layers", "heads", "dim")
+        for size in (0, -1)
+    ),
+    *(
+        (f"gpt({name}=10**12)", "more than this machine's memory; take less")
+        for name in ("vocab", "context", "layers", "dim")
+    ),
+    *(
+        (f"{make}(dropout={share})", "dropout is .*; it must be from 0 to 1")
+        for make in ("gpt", "classifier")
+        for share in ("NAN", "2", "-0.1", "INF")
+    ),
+    ("gpt(heads=2.5)", "heads is 2.5; give a whole number"),
+    ("gpt(dim=7)", "width 7 is not divisible by 3 heads; take dim=6"),
+    (
+        "gpt()(torch.tensor([1, 2, 3]))",
+        r"ids are \[3\]; give a batch of texts, batch position: of one text ids\[None\]",
+    ),
+    ("gpt()(torch.tensor([[1, 11]]))", "id 11 is none of the model's 11 tokens"),
+    ("gpt()(torch.zeros(1, 8).long())", "8 positions asked for, 7 were learned"),
+    (
+        "gpt(mask=masks.documents(torch.zeros(2, 3).long()))(torch.ones(4, 5).long())",
+        "was made of fewer texts or positions",
+    ),
+    ("classifier(classes=0)", "classes is 0; it must be at least 1"),
+    (
+        "classifier(mask=masks.documents(torch.tensor([[0, 0, 1], [0, 0, 0]])))(torch.ones(2, 3).long()).shape",
+        r"= \[2, 2\]",
+    ),
+    ("classifier(mask=5)", "mask is 5"),
+    ("models.BERT(0)", "vocab is 0"),
+    ("models.BERT(11, epsilon=NAN)", "epsilon is nan"),
+    ("models.BERTClassifier(models.BERT(11, layers=1), classes=-1)", "classes is -1"),
+    ("models.Convolution(11, kernel=0)", "kernel is 0; it must be at least 1"),
+    ("models.Convolution(11, dilation=100, layers=12)", "reach .* more than this machine's memory"),
+    ("models.GraphAttention(0, 3)", "features is 0"),
+    (
+        "models.GraphAttention(3, 2, dim=4)(torch.rand(5, 3), torch.ones(5, 5).bool())",
+        r"features are \[5, 3\]; give batch node",
+    ),
+    ("models.LSTMN(11, hidden=0)", "hidden is 0"),
+    ("models.Recommender(0, 3)", "users is 0"),
+    ("models.Recommender(3, 3, mean=NAN)", "mean is nan"),
+    ("models.RecurrentLM(11, layers=0)", "layers is 0"),
+    ("models.RecurrentLM(11, layers=10**9)", "more than this machine's memory"),
+    ("models.Seq2Seq(11, hidden=3)", "hidden is 3; it must be even"),
+    ("models.Seq2Seq(11, hidden=-2)", "hidden is -2; it must be at least 1"),
+    ("models.SparseTransformer(11, stride=0)", "stride is 0; it must be at least 1"),
+    ("models.SparseTransformer(11, stride=3, pattern=[])", "per_head needs at least one mask"),
+    ("models.Transformer(11, layers=0)", "layers is 0"),
+    ("models.TransformerXL(11, memory=-1)", "memory is -1; it must be at least 0"),
+    ("layers.MultiHead(0, 2)", "dim is 0; it must be at least 1"),
+    ("layers.MultiHead(6, 3, dropout=2)", "dropout is 2"),
+    ("layers.FeedForward(6, inner=0)", "inner is 0; it must be at least 1"),
+    ("layers.Block(6, 3, inner=-4)", "inner is -4"),
+    ("layers.Tokens(0, 3)", "vocab is 0"),
+    ("layers.Tokens(10**12, 3)", "vocab 1000000000000 x dim 3 are 12,000 GB"),
+    ("layers.Bigrams(11, 3, rows=0)", "rows is 0"),
+    ("layers.RNN(0, 3)", "dim is 0"),
+    ("layers.LSTM(3, -1)", "hidden is -1"),
+    ("layers.Recurrent(layers.LSTM, 3, 5, layers=-1)", "layers is -1"),
+    ("layers.Additive(0, 3, 5)", "query is 0"),
+    ("layers.Dot(3, 0, 5)", "key is 0"),
+    ("layers.KeyValues(-1)", "capacity is -1; it must be at least 0"),
+    ("masks.causal & 5", "& joins two masks, and one is 5; give a mask"),
+    ("5 & masks.causal", "& joins two masks, and one is 5"),
+    ("masks.causal | None", r"\| joins two masks, and one is None"),
+    ("masks.window(0)", "size is 0; it must be at least 1"),
+    ("masks.window(2.5)", "size is 2.5; give a whole number"),
+    ("masks.every(-2)", "stride is -2"),
+    ("masks.strided(0)", "stride is 0"),
+    ("masks.fixed(4, summary=9)", "summary is 9; it must be from 1 to 4"),
+    ("masks.padding(torch.tensor([2, -1]))", "lengths is -1; it must be at least 0"),
+    ("masks.prefix(torch.tensor(3))", r"lengths is \[\]; it must have 1 axes: batch"),
+    ("masks.documents(torch.tensor([0, 0, 1]))", r"ids is \[3\]; it must have 2 axes: batch position"),
+    ("masks.graph(torch.ones(3, 3))", r"edges is \[3, 3\]; it must have 3 axes"),
+    ("masks.causal.dense(-1, 3)", "queries is -1; it must be at least 0"),
+    ("masks.causal.dense(3, -1)", "keys is -1"),
+    ("masks.causal.dense(3, 3, batch=0)", "batch is 0; it must be at least 1"),
+    ("masks.causal.dense(3, 3, start=-1)", "start is -1"),
+    ("masks.causal.dense(10**9, 10**9)", "more than this machine's memory"),
+    ("masks.causal.count(-1)", "length is -1"),
+    ("masks.causal.count(10**12)", "more than this machine's memory"),
+    ("masks.causal.why(-1, 0)", "query is -1"),
+    ("masks.documents(torch.zeros(1, 2).long()).dense(5, 5)", "mask documents was made of fewer texts or positions"),
+    ("table(masks.causal & masks.window(2))", r"= \[\[1, 0, 0\], \[1, 1, 0\], \[0, 1, 1\]\]"),
+    ("positions.Learned(0, 6)", "context is 0; it must be at least 1"),
+    ("positions.Sinusoidal(-1, 6)", "context is -1; it must be at least 0"),
+    ("positions.Sinusoidal(10**9, 10**6)", "more than this machine's memory"),
+    ("positions.Rotary(7, 6, heads=0)", "heads is 0; it must be at least 1"),
+    ("positions.Rotary(7, 6, base=-1)", "base is -1; it must be above 0"),
+    ("positions.ALiBi(7, 6, heads=-3)", "heads is -3"),
+    ("positions.ALiBi(10**6, 6, heads=3)", "more than this machine's memory"),
+    ("positions.Relative(7, 6, heads=4)", "width 6 is not divisible by 4 heads"),
+    ("positions.sinusoids(torch.arange(3), 0)", "dim is 0; it must be at least 1"),
+    ("positions.alibi(3, 0)", "heads is 0"),
+    ("positions.relative(0, 4)", "queries is 0; it must be at least 1"),
+]
