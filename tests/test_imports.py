@@ -91,6 +91,37 @@ def test_the_edges_there_are_were_found():
     assert {room for room, _ in found} >= {"text", "layers", "models", "learn", "generate", "look", "view"}
 
 
+def circle(graph):
+    """A walk along imports that comes back to where it has been; empty if there is none."""
+    done = set()
+
+    def walk(name, way):
+        if name in way:
+            return [*way[way.index(name) :], name]
+        if name in done:
+            return []
+        done.add(name)
+        return next(filter(None, (walk(other, [*way, name]) for other in sorted(graph.get(name, ())))), [])
+
+    return next(filter(None, (walk(name, []) for name in sorted(graph))), [])
+
+
+def test_no_module_of_a_room_imports_what_imports_it():
+    """Neither for types only, nor inside a function."""
+    graph = {}
+    for path, _, name in edges():
+        module = "tfviz." + path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+        if (HOUSE.parent / name.replace(".", "/")).with_suffix(".py").is_file() and name != module:
+            graph.setdefault(module, set()).add(name)
+    assert {"tfviz.suite.result", "tfviz.suite.gallery"} <= graph["tfviz.suite.run"]
+    assert circle(graph) == []
+
+
+def test_a_circle_is_found():
+    assert circle({"a": {"b"}, "b": {"c", "d"}, "d": {"b"}}) == ["b", "d", "b"]
+    assert circle({"a": {"b", "c"}, "b": {"c"}}) == []
+
+
 @pytest.mark.parametrize("room", ["look", "layers", "models"])
 def test_the_half_that_computes_needs_little(room):
     outside = {

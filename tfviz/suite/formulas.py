@@ -15,7 +15,8 @@ def mathml(formula: str, display: str = "inline") -> str:
     from latex2mathml.converter import convert
 
     try:
-        return convert(formula.strip(), display=display).replace("\n", " ")
+        drawn = convert(formula.strip(), display=display).replace("\n", " ")
+        return drawn.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")  # HTML knows it, XML would rename it
     except Exception:  # whatever it stumbles over: a page with one formula as text is better than none
         sign = "$$" if display == "block" else "$"
         return f"<code>{html.escape(f'{sign}{formula}{sign}')}</code>"

@@ -27,7 +27,7 @@ def check(lesson: str, given: Given) -> None:
         given: their values by name, such as `globals()`; what else it holds does not matter.
 
     Raises:
-        LookupError: there is no such lesson, or no such corpus.
+        LookupError: there is no such lesson, no such corpus, or a parameter without a value.
         TypeError: a value is of another kind than the parameter.
         ValueError: a value that the lesson cannot use.
 
@@ -37,6 +37,8 @@ def check(lesson: str, given: Given) -> None:
     """
     if lesson not in RULES:
         raise LookupError(f"there is no lesson {lesson!r}; there are: {', '.join(RULES)}")
+    if missing := [name for name in RULES[lesson] if name not in given]:
+        raise LookupError(f"{missing[0]} has no value; run the cell of the parameters first")
     for name, rule in RULES[lesson].items():
         rule(name, given[name], given)
 
