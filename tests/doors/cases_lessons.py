@@ -82,5 +82,6 @@ CASES = [
     ("lesson('14', sentence='x' * 65)", "sentence has 65 letters; give 1 to 64, which is context"),
     ("lesson('14', dim=7)", "dim is 7; it must be a multiple of 2, such as 8"),
     ("parameters.check('15', {})", "there is no lesson '15'; there are: 01_attention_from_nothing, "),
+    ("parameters.check('12_cost', {'context': 8})", "layers has no value; run the cell of the parameters first"),
     ("parameters.known(words, date='the dog sat')", "date has 'dog', a word that is not in these texts; .* cat, mat"),
 ]  # fmt: skip
