@@ -12,6 +12,7 @@ from tfviz.view.page import View
 from tfviz.view.picture import Picture
 
 BUDGET = 32e6  # bytes of one view's data in a page, as base64
+SENT = 4e6  # bytes that a view with a kernel sends at once; what is left out comes when it is looked at
 ARRANGE = ("choose", "compare", "steps")
 STATE: dict[str, Any] = {
     "mode": "sheet", "part": 0, "layer": 0, "head": 0, "marked": [], "how": "mean", "hide": "nothing", "hidden": [],

@@ -35,7 +35,13 @@ def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequenc
         history: the steps of `learn.fit`.
         measured: further points (step, nats) by name, such as `validation=[(100, 2.1), (200, 1.9)]`.
     """
-    history = list(history)
+    given: Any = history
+    history = [given] if getattr(given, "ndim", None) == 0 else list(given)
+    wrong = next((i for i, step in enumerate(history) if not isinstance(step, Step)), None)
+    if wrong is not None:
+        raise TypeError(
+            f"history[{wrong}] has no step and loss; give what learn.fit yields, as in list(learn.fit(...))"
+        )
     if not history:
         raise ValueError("there are no steps to draw; give list(learn.fit(...))")
     for name, points in measured.items():

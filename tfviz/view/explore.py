@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfviz.look.maps import AttentionMaps
 from tfviz.view import figures, prose, sentences
-from tfviz.view.alive import BUDGET, view
+from tfviz.view.alive import BUDGET, SENT, view
 from tfviz.view.page import View
 
 if TYPE_CHECKING:
@@ -50,7 +50,12 @@ def links(
     Args:
         least: weights under this have no line; a slider changes it.
     """
-    shown = [index(head) for head in ([heads] if isinstance(heads, int) else heads)]
+    given: Any = heads
+    try:
+        one = isinstance(given, int) or getattr(given, "ndim", 1) == 0
+        shown = [index(head) for head in ([given] if one else given)]
+    except TypeError as error:
+        raise TypeError("heads is one whole number, or a list of them, such as [0, 2]") from error
     if not 0 <= least <= 1:
         raise ValueError(f"least is {least}; weights lie between 0 and 1")
     picture = sentences.links(maps, layer, shown, title)
@@ -103,8 +108,15 @@ def alignment(
     return made
 
 
-def live(maps: AttentionMaps | Mapping[str, AttentionMaps], **chosen: Any) -> Live:
+def live(
+    maps: AttentionMaps | Mapping[str, AttentionMaps],
+    *,
+    title: str | None = None,
+    arrange: str = "choose",
+    budget: float = SENT,
+    **chosen: Any,
+) -> Live:
     """A view with the kernel behind it: `view.live(maps, layer=2)`; see `widgets.Live`. Needs anywidget."""
     from tfviz.view.widgets import Live
 
-    return Live(maps, **chosen)
+    return Live(maps, title=title, arrange=arrange, budget=budget, **chosen)

@@ -14,7 +14,7 @@ from tfviz.look.maps import as_mask
 from tfviz.shapes import Bool
 from tfviz.view import panels as stills
 from tfviz.view.labs import TABLES, named, one_shape
-from tfviz.view.numbers import few
+from tfviz.view.numbers import few, plain_tensor
 from tfviz.view.packed import Packed
 from tfviz.view.page import View
 
@@ -81,6 +81,7 @@ def mask(
     title: str = "Mask",
 ) -> View:
     """Which key each query may look at: filled where it may, hatched where not. The first of a batch and its heads."""
+    allowed = plain_tensor(title, allowed)
     picture = stills.mask(allowed, rows, cols, title)
     lab = masks({"the mask": allowed.reshape(-1, *allowed.shape[-2:])[0]}, rows, title, cols=cols)
     return View(picture, lab.described, lab.data)
@@ -91,11 +92,11 @@ def _values(name: str, rule: Rule) -> dict[Any, Bool[Tensor, "query key"]]:
     values = {"": rule} if isinstance(rule, Tensor) else dict(rule)
     if not values:
         raise ValueError(f"the rule {name!r} has no tables")
-    flat = {value: _flat(table) for value, table in values.items()}
+    flat = {value: _flat(plain_tensor(name, table)) for value, table in values.items()}
     for table in flat.values():
         if table.dim() != 2:
             raise ValueError(f"the rule {name!r} has a table of shape {list(table.shape)}; it must be query key")
-    return {value: as_mask(table.cpu()) for value, table in flat.items()}
+    return {value: as_mask(table) for value, table in flat.items()}
 
 
 def _flat(table: Tensor) -> Tensor:

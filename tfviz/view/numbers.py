@@ -19,7 +19,7 @@ def real(name: str, values: Tensor | Sequence[float], gaps: bool = False) -> Ten
         ValueError: complex numbers, infinity, or NaN.
     """
     made = values if isinstance(values, Tensor) else torch.tensor([float(value) for value in values]).double()
-    made = made.detach().cpu()
+    made = plain_tensor(name, made)
     if made.is_complex():
         raise ValueError(f"{name!r} holds complex numbers; give .real, .abs() or .angle() of them")
     made = made if made.is_floating_point() else made.double()
@@ -30,6 +30,19 @@ def real(name: str, values: Tensor | Sequence[float], gaps: bool = False) -> Ten
         where = at[0] if len(at) == 1 else at
         raise ValueError(f"{name!r} holds {value} (first at {where}); give finite numbers, or leave those out")
     return made
+
+
+def plain_tensor(name: str, tensor: Tensor) -> Tensor:
+    """Without its gradient, on the processor, dense; its numbers decoded, if they are quantized.
+
+    Raises:
+        ValueError: it has a shape but no numbers.
+    """
+    if tensor.is_meta:
+        raise ValueError(f"{name!r} is a tensor on the meta device, which holds no numbers; give one that does")
+    tensor = tensor.detach().cpu()
+    tensor = tensor if tensor.layout == torch.strided else tensor.to_dense()
+    return tensor.dequantize() if tensor.is_quantized else tensor
 
 
 def above(name: str, value: float | None) -> None:

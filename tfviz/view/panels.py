@@ -16,6 +16,7 @@ from torch import Tensor
 from tfviz.look.maps import AttentionMaps, as_mask
 from tfviz.shapes import Bool
 from tfviz.view.figures import heatmap, label, soft
+from tfviz.view.numbers import plain_tensor
 from tfviz.view.palette import diverging, plain, ramp
 from tfviz.view.picture import Picture, headline
 from tfviz.view.sides import WORD, caption, colourbar, inches, short
@@ -70,7 +71,7 @@ def mask(
     title: str = "Mask",
 ) -> Picture:
     """Which key each query may look at: filled where it may, hatched where not. The first of a batch and its heads."""
-    allowed = as_mask(allowed)
+    allowed = as_mask(plain_tensor(title, allowed))
     if allowed.dim() < 2 or 0 in allowed.shape:
         raise ValueError(
             f"a mask is query key, with at least one of each; this one has the shape {list(allowed.shape)}"

@@ -17,10 +17,11 @@ from numpy.lib.stride_tricks import sliding_window_view
 from PIL import Image
 
 from tfviz.files import atomic
-from tfviz.view.palette import BOLD, DPI, THEMES, draws, plain, theme
+from tfviz.view.palette import BOLD, DPI, THEMES, diverging, draws, plain, ramp, theme
 
 LINE, BESIDE, LINES = 120, 60, 8  # characters of a line, of one beside axes; lines of a text
-RUN = 5  # dots in a row of one colour: it is flat
+BLOCK = 3  # dots in a square of one colour: it is flat
+CODE = (65536, 256, 1)  # makes one number of a colour
 SHOWN = 100  # dots of a browser to an inch of a picture: each has room for 1.5 x 1.5 of the file's
 
 PAGE = """<!doctype html>
@@ -101,7 +102,7 @@ class Picture:
         stream = io.BytesIO()
         with theme(style):
             self._drawn().savefig(stream, format=kind, bbox_inches="tight", pad_inches=0.08, **more)
-        return _png(Image.open(stream).convert("RGB")) if kind == "png" else stream.getvalue()
+            return _png(Image.open(stream).convert("RGB")) if kind == "png" else stream.getvalue()
 
     def page(self) -> str:
         """The picture as a page of its own, light or dark with the reader's."""
@@ -121,23 +122,24 @@ def _png(image: Image.Image) -> bytes:
 
 
 def _few(image: Image.Image) -> Image.Image | None:
-    """The drawing in 256 colours; None if it has more flat ones than that.
+    """The drawing in 256 colours; None if more than that must be kept: the shades of scales, and what fills a block.
 
-    Flat is what fills a run of dots, as every shade of a scale and every ink does. Those are kept, and the blends at
-    the edges of words and lines become the nearest of what is kept.
+    The rest are blends at the edges of words, lines and cells, which become the nearest of what is kept.
     """
-    codes = numpy.asarray(image).astype(numpy.int64) @ (65536, 256, 1)
-    runs = sliding_window_view(codes[:, 1:] == codes[:, :-1], RUN - 1, axis=1).all(-1)
-    flat = numpy.unique(codes[:, : runs.shape[1]][runs])
-    counts, colours = zip(*image.getcolors(image.width * image.height))  # type: ignore[arg-type]
-    colours = numpy.array(colours)
-    is_flat = numpy.isin(colours @ (65536, 256, 1), flat)
-    kept = colours[numpy.lexsort((numpy.negative(counts), ~is_flat))[:256]]
-    if len(flat) > len(kept):
+    codes = numpy.asarray(image).astype(numpy.int64) @ CODE
+    blocks = sliding_window_view(codes, (BLOCK, BLOCK)).reshape(-1, BLOCK * BLOCK)
+    filled = blocks[(blocks == blocks[:, :1]).all(-1), 0]
+    shades = [numpy.round(255 * scale().colors[:, :3]).astype(numpy.int64) @ CODE for scale in (ramp, diverging)]
+    flat = numpy.unique(numpy.concatenate([filled, *shades]))
+    counted: Any = image.getcolors(image.width * image.height)
+    counts, colours = (numpy.array(column) for column in zip(*counted))
+    is_flat = numpy.isin(colours @ CODE, flat)
+    if is_flat.sum() > 256:
         return None
+    kept = colours[numpy.lexsort((-counts, ~is_flat))[:256]]
     nearest = numpy.square(colours[:, None] - kept).sum(-1).argmin(1)
     table = numpy.zeros(2**24, numpy.uint8)
-    table[colours @ (65536, 256, 1)] = nearest
+    table[colours @ CODE] = nearest
     few = Image.fromarray(table[codes])
     few.putpalette(kept.astype(numpy.uint8).tobytes())
     return few

@@ -168,8 +168,9 @@ def _columns(
     columns = {name: real(name, series).double().numpy() for name, series in given.items()}
     kind = "numbers" if least is None else f"numbers from {least:g} on"
     for name, column in columns.items():
+        got = column if column.ndim == 1 else f"the shape {list(column.shape)}"
         if column.shape != (len(names),) or (least is not None and not (column >= least).all()):
-            raise ValueError(f"{name!r} must be {len(names)} {kind}, one for each name; got {column}")
+            raise ValueError(f"{name!r} must be {len(names)} {kind}, one for each name; got {got}")
     return columns
 
 

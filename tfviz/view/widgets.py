@@ -13,8 +13,8 @@ from tfviz.look.maps import AttentionMaps
 from tfviz.view import alive, figures
 from tfviz.view.packed import deflated
 from tfviz.view.page import View, script
+from tfviz.view.picture import cut
 
-BUDGET = 4e6  # bytes of weights that are sent at once; what is left out comes when it is looked at
 NUMBER = traitlets.Int(min=0)
 ON_DEMAND = "Heads come in full as you open them; the sheet shows them in blocks."
 
@@ -65,12 +65,13 @@ class Live(anywidget.AnyWidget):
         *,
         title: str | None = None,
         arrange: str = "choose",
-        budget: float = BUDGET,
+        budget: float = alive.SENT,
         **chosen: Any,
     ):
         unknown = set(chosen) - set(alive.STATE)
         if unknown:
             raise TypeError(f"no such choice: {', '.join(sorted(unknown))}; there are: {', '.join(alive.STATE)}")
+        chosen = {key: value.item() if getattr(value, "ndim", 1) == 0 else value for key, value in chosen.items()}
         self._parts = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
         self._given, self._arrange = title, arrange
         state = {**alive.STATE, **chosen}
@@ -79,7 +80,7 @@ class Live(anywidget.AnyWidget):
         try:
             super().__init__(described=described, data=data, **chosen)
         except traitlets.TraitError as error:
-            raise ValueError(f"view.live: {error}") from None
+            raise ValueError(f"view.live: {cut(' '.join(str(error).split()), 200)}") from None
         self.on_msg(self._asked)
 
     @traitlets.validate("layer", "head", "part")
