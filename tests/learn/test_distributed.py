@@ -5,6 +5,7 @@ The functions named in `both` run in two processes, which start this file as a s
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -91,6 +92,16 @@ def resumed(folder, prepared):
     return run(prepared(translator()), ragged(), 6, folder=folder)
 
 
+def interrupted(folder, prepared):
+    """A signal comes to the second process alone, in its loop's body; how this one ends."""
+    try:
+        for step in train(prepared(translator()), ragged(), 6, loss=losses.translation(0.1), folder=folder):
+            if step.step == 2 and torch.distributed.get_rank() == 1:
+                signal.raise_signal(signal.SIGINT)
+    except (KeyboardInterrupt, SystemExit) as ended:
+        return str(ended)
+
+
 def both(folder, way):
     """What two processes find, to be compared with what one does."""
     if way == "by accelerate":
@@ -105,6 +116,7 @@ def both(folder, way):
         "whole": ways(left_alone),
         "sharded": ways(by_blocks),
         "resumed": resumed(folder / "one", by_blocks),
+        "interrupted": [interrupted(folder / how, way) for how, way in (("left", left_alone), ("cut", by_blocks))],
         "processes": torch.distributed.get_world_size(),
     }
 
@@ -166,6 +178,13 @@ def test_checkpoints_of_shards_are_those_of_one_process(two, straight, tmp_path)
     assert resumed(two[0] / "two", left_alone) == pytest.approx(straight, abs=1e-5)
     model = translator()
     assert checkpoint.load(two[0] / "one", model, adamw(model, 0.1))["step"] == 6
+
+
+@pytest.mark.parametrize(("number", "how"), [(0, "left"), (1, "cut")])
+def test_processes_stop_together_where_one_is_interrupted(two, straight, number, how):
+    assert [path.name for path in checkpoint.saved(two[0] / how)] == ["step-000000004"]
+    assert two[1]["interrupted"][number].startswith("another process was asked to end: the same call goes on from")
+    assert resumed(two[0] / how, left_alone) == pytest.approx(straight, abs=1e-5)
 
 
 def test_accelerate_shards(alone, straight, tmp_path):

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tfviz import bounds
+from tfviz.doors import what
 from tfviz.learn import checkpoint, fingerprint
 from tfviz.learn.losses import Loss
 from tfviz.learn.schedule import Schedule, share
+from tfviz.text.buckets import Batches
 
 PLACES = 8  # where a schedule is looked at
 
@@ -68,3 +70,28 @@ def of(
         | fingerprint.under("optimizer", fingerprint.of_optimizer(optimizer))
         | fingerprint.under("model", fingerprint.of_model(model))
     )
+
+
+def drawn(batches: Batches, step: int) -> tuple[Tensor, ...]:
+    """A batch, and it is one.
+
+    Raises:
+        LookupError: there is none of this number.
+        TypeError: it is no tuple of tensors.
+        ValueError: they have no rows, or unequally many.
+    """
+    try:
+        batch: Any = batches[step]
+    except (LookupError, StopIteration) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise LookupError(f"batches[{step}] is not there ({why}); give batches for all steps, or take fewer") from error
+    if not (
+        isinstance(batch, tuple | list) and batch and all(isinstance(part, Tensor) and part.dim() for part in batch)
+    ):
+        inner = f" of {', '.join(map(what, batch))}" if isinstance(batch, tuple | list) else ""
+        wanted = "a tuple of tensors whose first axis is the batch, such as (inputs, targets)"
+        raise TypeError(f"batches[{step}] is {what(batch)}{inner}; it must be {wanted}")
+    rows = [len(part) for part in batch]
+    if min(rows) != max(rows) or not rows[0]:
+        raise ValueError(f"batches[{step}] has parts of {rows} rows; they must have as many, at least 1")
+    return tuple(batch)

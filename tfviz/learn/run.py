@@ -9,14 +9,13 @@ from collections.abc import Generator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from tfviz import files
-from tfviz.doors import what
 from tfviz.learn import checkpoint, fingerprint, signals
+from tfviz.learn.plan import drawn
 from tfviz.learn.schedule import Schedule, share
 from tfviz.learn.trainer import Trainer
 from tfviz.text.batches import chance
@@ -225,28 +224,3 @@ class Run:
         whole = all(part.isfinite().all() for part in batch)
         advice = "take a lower rate, more warm-up or a smaller clip" if whole else f"batches[{step}] holds such numbers"
         return f"{error} at step {step}, learning rate {rate:.2g}: the step was not taken, {kept}; {advice}"
-
-
-def drawn(batches: Batches, step: int) -> tuple[Tensor, ...]:
-    """A batch, and it is one.
-
-    Raises:
-        LookupError: there is none of this number.
-        TypeError: it is no tuple of tensors.
-        ValueError: they have no rows, or unequally many.
-    """
-    try:
-        batch: Any = batches[step]
-    except (LookupError, StopIteration) as error:
-        why = f"{type(error).__name__}: {error}"
-        raise LookupError(f"batches[{step}] is not there ({why}); give batches for all steps, or take fewer") from error
-    if not (
-        isinstance(batch, tuple | list) and batch and all(isinstance(part, Tensor) and part.dim() for part in batch)
-    ):
-        inner = f" of {', '.join(map(what, batch))}" if isinstance(batch, tuple | list) else ""
-        wanted = "a tuple of tensors whose first axis is the batch, such as (inputs, targets)"
-        raise TypeError(f"batches[{step}] is {what(batch)}{inner}; it must be {wanted}")
-    rows = [len(part) for part in batch]
-    if min(rows) != max(rows) or not rows[0]:
-        raise ValueError(f"batches[{step}] has parts of {rows} rows; they must have as many, at least 1")
-    return tuple(batch)
