@@ -225,8 +225,9 @@ def test_running_text_is_inside_its_shade_and_nothing_overlaps():
 
 def test_running_text_breaks_at_a_newline_and_says_what_it_leaves_out():
     laid = list(prose._layout(["a", "\n", " b", "c\nd", "", "x" * 99], 0))
+    feed = palette.plain("\n")
     assert [(index, line, text) for index, _, line, _, text in laid] == [
-        (0, 0, "a"), (1, 0, "␊"), (2, 1, "b"), (3, 1, "c␊"), (3, 2, "d"), (4, 2, "∅"), (5, 2, "x" * 39 + "…"),
+        (0, 0, "a"), (1, 0, feed), (2, 1, "b"), (3, 1, f"c{feed}"), (3, 2, "d"), (4, 2, "∅"), (5, 2, "x" * 39 + "…"),
     ]  # fmt: skip
     shown = [text.get_text() for text in prose.words(maps(1, 1, 900, 900), row=500).figure().axes[0].texts]
     assert (shown[0], shown[-1]) == ("… 101 before", "… 399 more")

@@ -13,14 +13,12 @@ import numpy
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
-from numpy.lib.stride_tricks import sliding_window_view
 from PIL import Image
 
 from tfviz.files import atomic
 from tfviz.view.palette import BOLD, DPI, THEMES, diverging, draws, plain, ramp, theme
 
 LINE, BESIDE, LINES = 120, 60, 8  # characters of a line, of one beside axes; lines of a text
-BLOCK = 3  # dots in a square of one colour: it is flat
 CODE = (65536, 256, 1)  # makes one number of a colour
 SHOWN = 100  # dots of a browser to an inch of a picture: each has room for 1.5 x 1.5 of the file's
 
@@ -122,14 +120,15 @@ def _png(image: Image.Image) -> bytes:
 
 
 def _few(image: Image.Image) -> Image.Image | None:
-    """The drawing in 256 colours; None if more than that must be kept: the shades of scales, and what fills a block.
+    """The drawing in 256 colours; None if more than that must be kept: the shades of scales, and what fills more than a line.
 
     The rest are blends at the edges of words, lines and cells, which become the nearest of what is kept.
     """
     codes = numpy.asarray(image).astype(numpy.int64) @ CODE
-    blocks = sliding_window_view(codes, (BLOCK, BLOCK)).reshape(-1, BLOCK * BLOCK)
-    filled = blocks[(blocks == blocks[:, :1]).all(-1), 0]
-    shades = [numpy.round(255 * scale().colors[:, :3]).astype(numpy.int64) @ CODE for scale in (ramp, diverging)]
+    middle = codes[1:-1, 1:-1]
+    around = (codes[:-2, 1:-1], codes[2:, 1:-1], codes[1:-1, :-2], codes[1:-1, 2:])
+    filled = middle[numpy.logical_and.reduce([middle == side for side in around])]
+    shades = [scale(numpy.arange(scale.N), bytes=True)[:, :3].astype(int) @ CODE for scale in (ramp(), diverging())]
     flat = numpy.unique(numpy.concatenate([filled, *shades]))
     counted: Any = image.getcolors(image.width * image.height)
     counts, colours = (numpy.array(column) for column in zip(*counted))

@@ -119,7 +119,7 @@ def _layout(words: Sequence[str], first: int) -> Iterator[tuple[int | None, floa
         before, after = text.split(letters, 1)
         wide = max(0.05, _inches(letters) if letters.strip() else space * len(letters)) + 2 * PAD
         x += space * len(before) + apart * (x > 0)
-        if x > 0 and x + wide > WIDE and letters != "␊":
+        if x > 0 and x + wide > WIDE and letters != plain("\n"):
             x, line = 0.0, line + 1
         yield index, x, line, wide, letters
         x += wide + space * len(after)
