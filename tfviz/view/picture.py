@@ -120,7 +120,7 @@ def _png(image: Image.Image) -> bytes:
 
 
 def _few(image: Image.Image) -> Image.Image | None:
-    """The drawing in 256 colours; None if more than that must be kept: the shades of scales, and what fills more than a line.
+    """The drawing in 256 colours; None if more must be kept: the shades of scales, and what fills more than a line.
 
     The rest are blends at the edges of words, lines and cells, which become the nearest of what is kept.
     """
