@@ -8,7 +8,6 @@ serve as FlexAttention's `mask_mod` as they are.
 from torch import Tensor
 
 from tfviz.bounds import at_least, between
-from tfviz.doors import guard
 from tfviz.layers.predicates import Mask, PerHead
 from tfviz.shapes import Bool, Int
 
@@ -107,6 +106,3 @@ def _lengths(lengths: Tensor) -> None:
 def _axes(table: Tensor, count: int, name: str, axes: str) -> None:
     if table.dim() != count:
         raise ValueError(f"{name} is {list(table.shape)}; it must have {count} axes: {axes}")
-
-
-guard(globals(), ["documents", "every", "fixed", "padding", "per_head", "prefix", "strided", "window"])

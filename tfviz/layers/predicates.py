@@ -69,7 +69,7 @@ class Mask:
             start: the position of the first query; while generating, the keys already in the cache precede it.
         """
 
-        if min(queries, keys, start) < 0 or min(batch, heads) < 1 or queries * keys > LARGE:
+        if queries < 0 or keys < 0 or start < 0 or batch < 1 or heads < 1 or queries * keys > LARGE:
             _told(queries, keys, batch, heads, start)
 
         def index(size: int, axis: int, first: int = 0) -> Tensor:

@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from tfviz.doors import guard
 from tfviz.text import archives
 from tfviz.text.archives import Part
 from tfviz.text.catalogue import CORPORA, Corpus, File
@@ -153,6 +152,3 @@ def _pydoc() -> str:
     from pydoc_data.topics import topics
 
     return "\n".join(topics[topic] for topic in sorted(topics))
-
-
-guard(globals(), ["fetch", "load", "parts", "paths", "split", "verify"])

@@ -18,7 +18,7 @@ from tfviz import sealed
 from tfviz.doors import door
 from tfviz.files import atomic
 from tfviz.shapes import Int
-from tfviz.text.tokens import SIGNS, known
+from tfviz.text.tokens import SIGNS, known, string
 
 SPECIALS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[CLS]", "[SEP]", "[MASK]")
 PAD, UNK, BOS, EOS, CLS, SEP, MASK = range(len(SPECIALS))  # their ids, in every vocabulary built here
@@ -56,18 +56,17 @@ class Subwords:
             raise KeyError(f"{token!r} is not one of the {len(self):,} tokens; of the special ones there are {there}")
         return index
 
-    @door
     def encode(self, text: str) -> Int[Tensor, "position"]:
         """The ids of a text."""
-        return self.encode_all([text])[0]
+        return self.encode_all([string(text)])[0]
 
-    @door
     def encode_all(self, texts: Sequence[str]) -> list[Int[Tensor, "position"]]:
         """The ids of many texts, on all cores."""
         if isinstance(texts, str):
             raise ValueError("one string where many texts are meant; give a list, or take encode")
+        texts = [string(text, f"texts[{place}]") for place, text in enumerate(texts)]
         try:
-            rows = self.tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
+            rows = self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         except TypeError as error:  # its word for half of a pair, which Python's strings can hold
             raise ValueError("one of the texts has a lone surrogate, U+D800 to U+DFFF, which is no text") from error
         return [torch.tensor(row.ids, dtype=torch.long) for row in rows]

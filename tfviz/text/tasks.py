@@ -11,7 +11,6 @@ from itertools import product, takewhile
 
 import numpy
 
-from tfviz.doors import guard
 from tfviz.text.grammar import Review, made, reviews
 
 __all__ = ["Example", "Review", "copy", "dates", "numbers", "reverse", "reviews", "sort"]
@@ -213,6 +212,3 @@ def _draw(count: int, seed: int) -> numpy.random.Generator:
 def _find(name: str, names: Collection[str], what: str) -> None:
     if name not in names:
         raise LookupError(f"no {what} is called {name!r}; there are: {', '.join(names)}")
-
-
-guard(globals(), ["copy", "dates", "numbers", "reverse", "sort"])

@@ -10,7 +10,7 @@ import numpy
 import torch
 from torch import Tensor
 
-from tfviz.doors import door
+from tfviz.doors import door, what
 from tfviz.shapes import Int
 
 # What cannot be seen in a picture gets a sign that can.
@@ -48,14 +48,13 @@ class Characters:
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.characters!r})"
 
-    @door
     def encode(self, text: str) -> Int[Tensor, "position"]:
         """The id of each character.
 
         Raises:
             ValueError: at the first character that the vocabulary lacks.
         """
-        points = _code_points(text)
+        points = _code_points(string(text))
         slots = numpy.searchsorted(self._points, points, sorter=self._order)
         ids = self._order[numpy.minimum(slots, len(self) - 1)]
         unknown = numpy.flatnonzero(self._points[ids] != points)
@@ -93,10 +92,9 @@ class Bytes:
     def __repr__(self) -> str:
         return "Bytes()"
 
-    @door
     def encode(self, text: str) -> Int[Tensor, "position"]:
         """The bytes of `text` in UTF-8."""
-        raw = bytearray(text.encode("utf-8", "surrogateescape"))
+        raw = bytearray(string(text).encode("utf-8", "surrogateescape"))
         return torch.frombuffer(raw, dtype=torch.uint8).long() if raw else torch.empty(0, dtype=torch.long)
 
     def decode(self, ids: Int[Tensor, "position"]) -> str:
@@ -112,6 +110,13 @@ class Bytes:
     def words(self, ids: Int[Tensor, "position"]) -> list[str]:
         """One visible sign for each byte: the ASCII character, or two hexadecimal digits."""
         return [SIGNS.get(chr(i), chr(i) if 32 < i < 127 else f"{i:02x}") for i in known(ids, len(self))]
+
+
+def string(text: str, name: str = "text") -> str:
+    """Itself, if it is one; said plainly here, since a door would cost as much as to encode a sentence."""
+    if not isinstance(text, str):
+        raise TypeError(f"{name} is {what(text)}; give a string")
+    return text
 
 
 def known(ids: Iterable, size: int) -> Iterator[int]:
