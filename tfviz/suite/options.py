@@ -60,7 +60,7 @@ def read(known: Mapping[str, tuple[str, Any]], name: str, text: str) -> Any:
 class _Plain(yaml.SafeLoader):
     """YAML without aliases: with them a short line can stand for 10**9 values."""
 
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
         if self.check_event(yaml.AliasEvent):
             raise yaml.YAMLError("a value is written out, and not referred to")
         return super().compose_node(parent, index)
