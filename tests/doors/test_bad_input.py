@@ -3,7 +3,6 @@
 import numpy
 import pytest
 import torch
-import traitlets
 from torch import nn
 
 from tfviz import view
@@ -110,10 +109,10 @@ MAPS = AttentionMaps(torch.rand(2, 3, 5, 5))
         (lambda: view.heads(MAPS, budget=-1), ValueError, "budget is -1"),
         (lambda: view.links(MAPS, least=float("nan")), ValueError, "least is nan"),
         (lambda: view.positions(torch.rand(4, 6), trained=-3), ValueError, "trained is -3"),
-        (lambda: view.live({}), ValueError, "0 captures to choose"),
-        (lambda: view.live(MAPS, arrange="compare"), ValueError, "1 captures to compare"),
-        (lambda: view.live(MAPS, marked=[1, 2]), traitlets.TraitError, "marked"),
-        (lambda: view.live(MAPS, rows=[-1]), traitlets.TraitError, "rows"),
+        (lambda: view.live({}), ValueError, "arrange is 'choose' with 0 captures"),
+        (lambda: view.live(MAPS, arrange="compare"), ValueError, "arrange is 'compare' with 1 captures"),
+        (lambda: view.live(MAPS, marked=[1, 2]), ValueError, r"marked is \[1, 2\]; give a list of pairs"),
+        (lambda: view.live(MAPS, rows=[-1]), ValueError, r"rows is \[-1\]; give a list of places"),
         (lambda: AttentionMaps(MAPS.weights, mask=torch.full((5, 5), -torch.inf)), ValueError, "give mask == 0"),
         (lambda: view.masks({"a": torch.full((5, 5), -torch.inf)}), ValueError, "give mask == 0"),
         (lambda: view.sources(), ValueError, "no captures"),

@@ -51,6 +51,8 @@ def _data() -> Iterator[Row]:
     there = not local or Path(local).expanduser().is_dir()
     said = f"{local}{'' if there else ' is no folder'}" if local else f"{corpora.cache()} (TFVIZ_DATA is not set)"
     yield there, "data folder", said
+    if not there:
+        return
     for name in corpora.CORPORA:
         state = corpora.verify(name)
         how = f"; tfviz data fetch {name}" if state in ("absent", "partly") else ""

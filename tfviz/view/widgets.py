@@ -72,6 +72,7 @@ class Live(anywidget.AnyWidget):
         if unknown:
             raise TypeError(f"no such choice: {', '.join(sorted(unknown))}; there are: {', '.join(alive.STATE)}")
         chosen = {key: value.item() if getattr(value, "ndim", 1) == 0 else value for key, value in chosen.items()}
+        _check_lists(chosen)
         self._parts = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
         self._given, self._arrange = title, arrange
         state = {**alive.STATE, **chosen}
@@ -139,3 +140,17 @@ def _place(question: Mapping[str, Any], name: str, count: int) -> int:
     if type(value) is not int or not 0 <= value < count:
         raise LookupError(f"{name} is {value!r}; there are {count}, counted from 0")
     return value
+
+
+def _check_lists(chosen: Mapping[str, Any]) -> None:
+    """What traitlets would refuse in words of its own."""
+    for name in ("hidden", "rows", "cols"):
+        if not _places(places := chosen.get(name, [])):
+            raise ValueError(f"view.live: {name} is {places!r}; give a list of places, whole numbers from 0 on")
+    marked = chosen.get("marked", [])
+    if not (isinstance(marked, list | tuple) and all(_places(pair) and len(pair) == 2 for pair in marked)):
+        raise ValueError(f"view.live: marked is {marked!r}; give a list of pairs (layer, head)")
+
+
+def _places(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(one, int) and one >= 0 for one in value)
