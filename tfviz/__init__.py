@@ -15,8 +15,9 @@ __all__ = ["generate", "layers", "learn", "look", "models", "suite", "text", "vi
 # How PyTorch's threads wait for each other is read once, when torch loads. PASSIVE: asleep, so that they take nothing
 # from whom they share the processor with. GNU's OpenMP (on Linux) is told to spin as long as it always does, which is
 # faster where they are alone: there, they sleep when `learn/threads.py` sees others.
-if "torch" not in sys.modules and not {"OMP_WAIT_POLICY", "GOMP_SPINCOUNT"} & os.environ.keys():
-    os.environ.update(OMP_WAIT_POLICY="PASSIVE", GOMP_SPINCOUNT="300000")
+WAITING = {"OMP_WAIT_POLICY": "PASSIVE", "GOMP_SPINCOUNT": "300000"}  # together, or what the user says
+if "torch" not in sys.modules and not WAITING.keys() & os.environ.keys():
+    os.environ.update(WAITING)
 
 
 def __getattr__(name: str) -> ModuleType:

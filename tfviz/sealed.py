@@ -1,21 +1,23 @@
 """Files that tell when they were altered: safetensors and JSON with a SHA-256 over all they hold."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
-from torch import Tensor
+if TYPE_CHECKING:  # torch loads where tensors are written or read; the command line does neither
+    from torch import Tensor
 
 SEAL = "sha256"
 
 
 def save(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
     """Write tensors and texts into one safetensors file, sealed; not atomic by itself, see `files.atomic`."""
+    from safetensors.torch import save_file
+
     kept = {name: tensor.contiguous() for name, tensor in tensors.items()}
     said = dict(metadata or {})
     save_file(kept, path, {**said, SEAL: _seal(kept, said)})
@@ -28,6 +30,8 @@ def load(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         FileNotFoundError: there is no such file, but perhaps a folder or a pipe.
         ValueError: the file is damaged, was altered, or is something else.
     """
+    from safetensors import SafetensorError, safe_open
+
     _is_file(path)
     try:
         with safe_open(path, framework="pt") as file:
@@ -47,9 +51,13 @@ def write_json(path: str | Path, value: Mapping[str, Any]) -> None:
     """Write a dictionary as JSON, sealed; not atomic by itself.
 
     Raises:
-        ValueError: a number is not finite, which JSON cannot hold.
+        ValueError: it holds what JSON cannot, such as a number that is not finite.
     """
-    Path(path).write_text(json.dumps({**value, SEAL: _of_json(value)}, allow_nan=False), encoding="utf-8")
+    try:
+        text = json.dumps({**value, SEAL: _of_json(value)}, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ValueError(f"{path} cannot be written: its value holds what JSON cannot: {error}") from error
+    Path(path).write_text(text, encoding="utf-8")
 
 
 def read_json(path: str | Path) -> dict[str, Any]:
@@ -98,6 +106,8 @@ def _of_json(value: Any) -> str:
 
 
 def _bytes(tensor: Tensor) -> memoryview:
+    import torch
+
     return memoryview(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())  # type: ignore[arg-type]
 
 

@@ -18,6 +18,8 @@ from typing import Any, NamedTuple
 
 import nbformat
 
+import tfviz
+
 RUNNER = str(Path(__file__).with_name("runner.py"))
 RUNNING: set[subprocess.Popen] = set()  # of this process, in any of its threads
 PATIENCE = 1.5  # seconds for a scheduler's answer
@@ -68,13 +70,13 @@ def pool(jobs: int, scheduler: str | None) -> Iterator[Executor]:
 def environment(threads: int | None = None) -> dict[str, str]:
     """The environment of a process that trains.
 
-    Threads of OpenMP that wait for each other sleep, unless the user says otherwise, so that a busy machine gives a
-    training its share; it must be said before torch loads.
+    How its threads wait for each other is what `import tfviz` says, or the user: it must be said before torch loads.
 
     Args:
         threads: for OpenMP; None leaves that to the machine.
     """
-    said = {"OMP_WAIT_POLICY": "PASSIVE", **os.environ, "JUPYTER_PREFER_ENV_PATH": "1"}
+    waiting = {} if tfviz.WAITING.keys() & os.environ.keys() else tfviz.WAITING
+    said = {**os.environ, **waiting, "JUPYTER_PREFER_ENV_PATH": "1"}
     return {**said, "OMP_NUM_THREADS": str(threads)} if threads else said
 
 
