@@ -29,7 +29,7 @@ from tfviz.suite.rules import (
     some_of,
     whole,
     words,
-)  # fmt: skip
+)
 from tfviz.text.subwords import Subwords
 
 
