@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from torch import Tensor, nn
 
-from tfviz.kinds import NO, fit, plain
+from tfviz.kinds import LARGEST, NO, fit, plain
 
 F = TypeVar("F", bound=Callable[..., Any])
 SHOWN = 60  # characters of a value in a message
@@ -167,8 +167,10 @@ def _kind(hint: Any) -> str:
 def _instead(value: Any, hint: Any) -> str:
     """What was probably meant."""
     for kind in get_args(hint) or (hint,):
-        if isinstance(value, type) and isinstance(kind, type) and issubclass(value, kind):
+        if isinstance(value, type) and kind in value.__mro__:
             return f": an instance, {value.__name__}(...)"
+        if kind is int and isinstance(value, int) and abs(value) > LARGEST:
+            return " below 2**63"
         if kind is nn.Module and isinstance(getattr(value, "model", None), nn.Module):
             return ", such as its .model"
     return ""

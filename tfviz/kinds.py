@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 NO = object()  # what does not fit
+LARGEST = 2**63 - 1  # of whole numbers, as tensors have them
 
 
 def fit(value: Any, hint: Any) -> Any:
@@ -31,6 +32,8 @@ def fit(value: Any, hint: Any) -> Any:
         return _entries(value, inner[1]) if isinstance(value, Mapping) else NO
     if isinstance(origin, type) and issubclass(origin, Sequence):
         return _sequence(value, inner[0], origin)
+    if isinstance(value, Tensor) and not value.dim() and origin is not None:
+        return NO  # which PyTorch lets pass for a sequence
     if origin in (Iterable, Collection) and isinstance(value, list | tuple):
         return _members(value, [inner[0]] * len(value), list)
     if origin is not None:  # functions, iterators: what is inside shows when it is used
@@ -49,7 +52,7 @@ def plain(hint: Any) -> Any:
 def _single(value: Any, kind: type) -> Any:
     try:
         if isinstance(value, kind) and not (kind in (int, float) and isinstance(value, bool)):
-            return value
+            return value if kind is not int or -LARGEST <= value <= LARGEST else NO  # type: ignore[operator]
     except TypeError:  # a protocol that cannot be asked
         return value
     convert = CONVERTED.get(kind)
@@ -97,7 +100,7 @@ def _tensor(value: Any) -> Any:
     """Of numpy's arrays and of numbers in lists; in torch's usual kinds, where numpy's are others."""
     if isinstance(value, list | tuple) and value and (isinstance(value[0], Tensor) or hasattr(value[0], "__array__")):
         return torch.stack([one if isinstance(one, Tensor) else _tensor(one) for one in value])
-    if not (isinstance(value, list | tuple | int | float) or hasattr(value, "__array__")):
+    if not (isinstance(value, list | tuple) or hasattr(value, "__array__")):
         return NO
     tensor = torch.tensor(value)
     if tensor.dtype == torch.float64:
@@ -107,7 +110,7 @@ def _tensor(value: Any) -> Any:
 
 def _whole(value: Any) -> Any:
     boolean = isinstance(value, bool) or "bool" in str(getattr(value, "dtype", ""))
-    return NO if boolean else operator.index(value)
+    return NO if boolean or not -LARGEST <= operator.index(value) <= LARGEST else operator.index(value)
 
 
 def _number(value: Any) -> Any:

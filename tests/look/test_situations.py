@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
+from test_look import IDS, PATTERNS, gpt, random
 from torch import nn
 from torch.nn import functional
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left
@@ -19,21 +20,6 @@ from torch.utils.checkpoint import checkpoint
 from tfviz.layers.positions import Positions
 from tfviz.look import AttentionMaps, ablate, capture, pack, unpack
 from tfviz.models import GPT
-
-IDS = torch.tensor([[1, 2, 3, 1, 2], [4, 4, 0, 10, 9]])
-PATTERNS = ["blocks.0.attention.pattern", "blocks.1.attention.pattern"]
-
-
-def gpt(**parts):
-    torch.manual_seed(1)
-    model = GPT(11, **{"context": 7, "layers": 2, "heads": 3, "dim": 6, **parts}).eval()
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.6)
-    return model
-
-
-def random(*shape):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
 
 
 class Calls(nn.Module):

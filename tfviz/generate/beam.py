@@ -11,6 +11,7 @@ from tfviz.bounds import at_least, between
 from tfviz.shapes import Bool, Float, Int
 
 STRONGEST = 10.0  # alpha: beyond it the penalty of a long text leaves no digit of its probability
+WIDEST = 10_000  # texts kept at a time
 PAD = 0  # in sources and, after an end, in texts
 
 
@@ -98,7 +99,8 @@ def steps(
         ValueError: no text, or none of any length, is asked for; `bos` or `eos` is no token; a penalty out of range.
         FloatingPointError: the model's logits are not finite.
     """
-    at_least(1, width=width, length=length)
+    between(1, WIDEST, width=width)
+    at_least(1, length=length)
     at_least(0, bos=bos, eos=eos)
     between(0, STRONGEST, alpha=alpha)
     if source.dim() != 2 or not source.shape[1]:

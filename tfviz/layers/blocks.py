@@ -53,6 +53,7 @@ class Block(nn.Module):
     ):
         super().__init__()
         bounds.between(0, 1, dropout=dropout)
+        bounds.affordable(dim=dim, inner=inner or 4 * dim)
         self.residual = residual
         self.attention_norm = norm(dim)
         self.attention = MultiHead(dim, heads)

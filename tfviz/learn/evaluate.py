@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import bounds
+from tfviz.doors import what
 from tfviz.learn.losses import Loss, check_labels, next_token
 
 LARGEST = 709.0  # nats; e to a larger power is no float
@@ -32,7 +33,7 @@ def loss(model: nn.Module, batches: Iterable[Sequence[Tensor]], loss: Loss = nex
     total, count = 0.0, 0
     with judged(model) as device:
         for batch in batches:
-            value, number = loss(model, tuple(part.to(device) for part in batch))
+            value, number = loss(model, tuple(_moved(batch, device)))
             total, count = total + value.item(), count + number
     if not count:
         raise ValueError("no batch to measure on")
@@ -46,7 +47,7 @@ def accuracy(model: nn.Module, batches: Iterable[Sequence[Tensor]]) -> float:
     right, count = 0, 0
     with judged(model) as device:
         for batch in batches:
-            *inputs, labels = (part.to(device) for part in batch)
+            *inputs, labels = _moved(batch, device)
             logits = model(*inputs)
             check_labels(labels, logits.shape[:-1], logits.shape[-1])
             right += int((logits.argmax(-1) == labels).sum())
@@ -54,6 +55,12 @@ def accuracy(model: nn.Module, batches: Iterable[Sequence[Tensor]]) -> float:
     if not count:
         raise ValueError("no batch to measure on")
     return right / count
+
+
+def _moved(batch: Sequence[Tensor], device: torch.device) -> list[Tensor]:
+    if not (isinstance(batch, tuple | list) and batch and all(isinstance(part, Tensor) for part in batch)):
+        raise TypeError(f"a batch is {what(batch)}; give tuples of tensors, such as (inputs, targets), in a list")
+    return [part.to(device) for part in batch]
 
 
 def perplexity(nats: float) -> float:

@@ -46,6 +46,8 @@ class AttentionMaps:
         sites: Sequence[str] | None = None,
         provenance: Mapping[str, Any] | None = None,
     ):
+        if isinstance(weights, Tensor) and not weights.dim():
+            raise ValueError("weights is one number; give a tensor layer head query key")
         self.layers = [layer.detach().cpu() for layer in weights]
         if not self.layers:
             raise ValueError("there are no weights; a Hugging Face model gives none under sdpa: use look.capture")
@@ -132,6 +134,7 @@ class AttentionMaps:
         layer = self.layers[asked[0]]
         return unpack(layer[asked[1]] if len(asked) > 1 else layer)
 
+    @door
     def packed(self, layer: int, head: int, block: int = 1) -> UInt8[Tensor, "down across"]:
         """A head as `capture(dtype=torch.uint8)` keeps it: 255 times the square root; errs by at most 0.004.
 

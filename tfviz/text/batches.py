@@ -67,7 +67,7 @@ class Streams:
     def __init__(self, ids: Ids, length: int, batch: int):
         _axes(ids, length, batch)
         self.segments = (len(ids) - 1) // (length * batch)
-        if not self.segments:
+        if self.segments < 1:
             raise ValueError(
                 f"the text has {len(ids)} tokens; {batch} streams of {length} and their next tokens need "
                 f"{length * batch + 1}: take a longer text, fewer streams or shorter segments"

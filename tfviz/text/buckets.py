@@ -34,14 +34,22 @@ def pad(rows: Sequence[Int[Tensor, "_"]], value: int = PAD) -> Int[Tensor, "batc
     """
     if not len(rows):
         raise ValueError("there are no rows to pad; give at least one")
+    _check_rows(rows)
     return torch.nn.utils.rnn.pad_sequence(list(rows), batch_first=True, padding_value=value)
 
 
 def framed(rows: Sequence[Tensor], before: int | None = None, after: int | None = EOS) -> list[Tensor]:
     """Each row with a token before it, after it, or both."""
+    _check_rows(rows)
     front = [] if before is None else [torch.tensor([before])]
     back = [] if after is None else [torch.tensor([after])]
     return [torch.cat([*front, row, *back]) for row in rows]
+
+
+def _check_rows(rows: Sequence[Tensor]) -> None:
+    alone = next((place for place, row in enumerate(rows) if not row.dim()), None)
+    if alone is not None:
+        raise ValueError(f"row {alone} is one number; give each row as a tensor of ids, such as torch.tensor([5, 6])")
 
 
 class Buckets:
@@ -64,6 +72,8 @@ class Buckets:
     def __init__(self, *columns: Rows, tokens: int = 4096, seed: int = 0):
         at_least(1, tokens=tokens)
         check_seed(seed)
+        if any(isinstance(column, Tensor) and not column.dim() for column in columns):
+            raise ValueError("a column is one number; give a list of rows of ids, or a number for each row")
         if len({len(column) for column in columns}) != 1:
             raise ValueError(
                 f"the columns have {[len(column) for column in columns]} rows; they must have equally many"

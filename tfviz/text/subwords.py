@@ -91,6 +91,7 @@ class Subwords:
         """One visible sign for each id, for the axes of a picture; a space is `␣`, and `##` goes on with a word."""
         return [self._visible(self.tokenizer.id_to_token(index)) for index in known(ids, len(self))]
 
+    @door
     def spans(self, text: str) -> list[int]:
         """The number of the word that each token of `text` is a piece of, words being set apart by white space.
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from textwrap import fill, wrap
+from typing import Any
 
 import matplotlib
 import numpy
@@ -9,6 +10,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 from torch.nn import functional
 
+from tfviz.look.maps import strings
 from tfviz.shapes import Float
 from tfviz.view.numbers import above, few, real
 from tfviz.view.palette import diverging, plain, printable, ramp
@@ -21,14 +23,18 @@ NAME = 36  # characters of a row's name
 
 
 def bars(
-    words: Sequence[str], heights: Mapping[str, Tensor | Sequence[float]], title: str, y: str = "probability"
+    words: Sequence[Any], heights: Mapping[str, Tensor | Sequence[float]], title: str, y: str = "probability"
 ) -> Picture:
     """A bar for each word, a panel for each series, all on one scale.
+
+    Args:
+        words: a number becomes its digits.
 
     Raises:
         ValueError: there is nothing to draw, or too much; a series with another number of values than there are words,
             or with NaN or infinity.
     """
+    words = strings(words)
     values = _columns(words, heights, BARS)
 
     def draw() -> Figure:
@@ -49,11 +55,12 @@ def bars(
 
 
 def rows(
-    names: Sequence[str], columns: Mapping[str, Tensor | Sequence[float]], title: str, top: float | None = None
+    names: Sequence[Any], columns: Mapping[str, Tensor | Sequence[float]], title: str, top: float | None = None
 ) -> Picture:
     """A row for each name, a column of bars for each measure, every bar with its number.
 
     Args:
+        names: a number becomes its digits.
         columns: the measures, none below 0.
         top: where the scales of all measures end, such as 1 for shares; None: each has its own.
 
@@ -61,6 +68,7 @@ def rows(
         ValueError: a measure with another number of values than there are names, with one below 0 or above `top`, or
             with NaN or infinity; more rows than a picture has room for.
     """
+    names = strings(names)
     values = _columns(names, columns, ROWS, least=0)
     above("top", top)
     for name, column in values.items():
