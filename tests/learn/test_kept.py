@@ -392,6 +392,14 @@ def test_elsewhere_than_in_the_main_thread_signals_are_left_alone(tmp_path):
     assert found == run(gpt(), 3)
 
 
+@pytest.fixture(autouse=True)
+def handlers():
+    """Those of a fresh process, whatever the test before was interrupted in."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 def test_sigterm_ends_a_training_as_a_closing_program_does(tmp_path):
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit) as ended:  # noqa: PT012

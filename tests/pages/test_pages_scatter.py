@@ -86,7 +86,7 @@ def test_the_still_picture_names_what_has_room():
 @pytest.mark.parametrize(
     ("points", "names", "said"),
     [
-        (torch.zeros(3, 3), list("abc"), r"points is \(3, 3\); it must be \(point, 2\)"),
+        (torch.zeros(3, 3), list("abc"), r"points has the shape \[3, 3\]; it must be \[point, 2\]"),
         (torch.zeros(0, 2), [], "at least one"),
         (torch.tensor([[0.0, torch.nan]]), ["a"], "finite"),
         (torch.zeros(3, 2), ["a"], "1 names for 3 points"),
