@@ -6,7 +6,7 @@ a step takes many times as long. So a training step looks how many others there 
 
 * each has a core of its own: all spin, as PyTorch has it;
 * about half of the cores they need are free: as many threads as free cores;
-* fewer are free: all threads, and those that wait sleep.
+* fewer are free: all threads, and those that wait sleep; of two threads, one, which has nobody to wait for.
 
 Another number of threads adds up sums in another order: beside others, losses may differ in their last digits.
 """
@@ -60,10 +60,10 @@ def share(*, fixed: bool = False) -> Iterator[None]:
 def room(free: float, most: int) -> int:
     """How many of `most` threads to take where so many cores are free.
 
-    >>> [room(free, most=2) for free in (2, 1, 0)]
-    [2, 1, 2]
+    >>> [room(free, most=2) for free in (2, 1, 0)], [room(free, most=8) for free in (8, 4, 3)]
+    ([2, 1, 1], [8, 4, 8])
     """
-    return most if free < (most - 1) / 2 else max(1, min(most, round(free)))
+    return most if most > 2 and free < (most - 1) / 2 else max(1, min(most, round(free)))
 
 
 def waiting() -> int:
