@@ -53,7 +53,7 @@ CASES = [
     ("generate.text(None, vocab, 'a', 3)", "model is None"),
     ("generate.text(gpt, None, 'a', 3)", "vocab is None"),
     ("generate.text(gpt, text.Characters('ab'), 'a', 40, Sampler(temperature=INF))", "id .* is none of the 2 tokens"),
-    ("search(width=0)", "width is 0; it must be from 1 to 10000"),
+    ("search(width=0)", "width is 0; it must be at least 1"),
     ("search(width=-1)", "width is -1"),
     ("search(length=0)", "length is 0; it must be at least 1"),
     ("search(length=-1)", "length is -1"),

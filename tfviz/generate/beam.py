@@ -99,8 +99,8 @@ def steps(
         ValueError: no text, or none of any length, is asked for; `bos` or `eos` is no token; a penalty out of range.
         FloatingPointError: the model's logits are not finite.
     """
+    at_least(1, width=width, length=length)
     between(1, WIDEST, width=width)
-    at_least(1, length=length)
     at_least(0, bos=bos, eos=eos)
     between(0, STRONGEST, alpha=alpha)
     if source.dim() != 2 or not source.shape[1]:
