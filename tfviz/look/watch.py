@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import FunctionType
 from typing import Any
 
@@ -139,8 +139,9 @@ class Watch(Running):
                 edited = self._pass(scores, call.scores())
                 soft = self._weighed(edited, weights(edited), call.allowed)
                 return call.mix(functional.dropout(soft, dropout))
-        self._note(scores, lambda: make().scores())
-        self._note(maps, lambda: pattern(make(), self.dtype), lambda: make().allowed())
+        call_of = cache(make)  # once, where both are kept, or a map and its mask
+        self._note(scores, lambda: call_of().scores())
+        self._note(maps, lambda: pattern(call_of(), self.dtype), lambda: call_of().allowed())
         return None
 
     def _weighed(self, scores: Tensor, soft: Tensor, allowed: Allowed) -> Tensor:
