@@ -125,9 +125,9 @@ def notebook(chromium, lab):
 
 
 def complains(line):
-    """JupyterLab warns where a machine was slow, too; of that a lesson can do nothing."""
-    slow = line.type == "warning" and re.search("did not appear within|is taking too long", line.text)
-    return line.type in ("error", "warning") and not slow
+    """JupyterLab complains where a machine was slow or a kernel's line is made twice; a lesson can do nothing of that."""
+    own = "did not appear within|is taking too long|WebSocket is closed before the connection is established"
+    return line.type in ("error", "warning") and not re.search(own, line.text)
 
 
 def saved(file):
