@@ -125,7 +125,7 @@ def notebook(chromium, lab):
 
 
 def complains(line):
-    """JupyterLab complains where a machine was slow or a kernel's line is made twice; a lesson can do nothing of that."""
+    """JupyterLab complains where a machine was slow, or a kernel's line made twice: a lesson can do nothing of that."""
     own = "did not appear within|is taking too long|WebSocket is closed before the connection is established"
     return line.type in ("error", "warning") and not re.search(own, line.text)
 
