@@ -7,38 +7,19 @@ import time
 import warnings
 from collections.abc import Generator
 from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 from torch import Tensor
 
 from tfviz import files
-from tfviz.learn import checkpoint, fingerprint, signals
+from tfviz.learn import checkpoint, fingerprint, history, signals
+from tfviz.learn.history import Step
 from tfviz.learn.plan import drawn
 from tfviz.learn.schedule import Schedule, share
 from tfviz.learn.trainer import Trainer
 from tfviz.text.batches import chance
 from tfviz.text.buckets import Batches
-
-COLUMNS = 3  # of a history: loss, rate, speed
-
-
-@dataclass(frozen=True)
-class Step:
-    """One step of training.
-
-    Attributes:
-        step: its number, from 0.
-        loss: in nats a token, before the step was taken.
-        rate: the learning rate it was taken with.
-        speed: tokens a second.
-    """
-
-    step: int
-    loss: float
-    rate: float
-    speed: float
 
 
 class Run:
@@ -160,14 +141,13 @@ class Run:
         found = checkpoint.opened(self.folder, self.trainer.model, self.trainer.plain_optimizer)
         self._compare(found)
         found.fill(self.trainer.model, self.trainer.plain_optimizer)
-        columns = zip(*found.state["history"])
-        self.history = [Step(step, *column) for step, column in enumerate(columns)]
+        self.history = history.of(found.state["history"])
         self.kept = len(self.history)
 
     def _compare(self, found: checkpoint.Opened) -> None:
         """The checkpoint is of this run, and whole."""
-        plan, history = found.state.get("plan"), found.state.get("history")
-        if not isinstance(plan, dict) or not isinstance(history, list):
+        plan, columns = found.state.get("plan"), found.state.get("history")
+        if not isinstance(plan, dict) or not isinstance(columns, list):
             raise ValueError(f"{found.path} is of no run: `checkpoint.save` wrote it; give another folder")
         self._complete()
         if differs := fingerprint.difference(plan, self.plan):
@@ -176,8 +156,8 @@ class Run:
                 f"{self.folder} holds a run with {name} {there}, this one asks for {here}; "
                 "give it another folder, or delete that one"
             )
-        step, lengths = found.state["step"], [len(column) for column in history]
-        if lengths != [step] * COLUMNS and (step or any(lengths)):
+        step, lengths = found.state["step"], [len(column) for column in columns]
+        if not history.is_whole(lengths, step):
             raise ValueError(f"{found.path} has a history of {lengths} numbers for {step} steps; delete it")
 
     def _save(self) -> None:
@@ -187,8 +167,7 @@ class Run:
 
     def _write(self) -> None:
         assert self.folder
-        columns = list(zip(*((step.loss, step.rate, step.speed) for step in self.history)))
-        step, optimizer = len(self.history), self.trainer.plain_optimizer
+        step, optimizer, columns = len(self.history), self.trainer.plain_optimizer, history.columns(self.history)
         checkpoint.save(self.folder, self.trainer.model, optimizer, step=step, history=columns, plan=self.plan)
         self.kept = step
 

@@ -13,8 +13,9 @@ from torch import nn
 
 from tfviz import bounds
 from tfviz.learn import checkpoint, plan
+from tfviz.learn.history import Step
 from tfviz.learn.losses import Loss, next_token
-from tfviz.learn.run import Run, Step
+from tfviz.learn.run import Run
 from tfviz.learn.schedule import Schedule, cosine
 from tfviz.learn.trainer import Trainer
 from tfviz.text.buckets import Batches

@@ -4,8 +4,8 @@ from tfviz.doors import guard
 from tfviz.look import measures
 from tfviz.look.ablate import ablate
 from tfviz.look.capture import Seen, capture
+from tfviz.look.kept import pack, unpack
 from tfviz.look.maps import AttentionMaps
-from tfviz.look.recompute import pack, unpack
 
 __all__ = ["AttentionMaps", "Seen", "ablate", "capture", "measures", "pack", "unpack"]
 

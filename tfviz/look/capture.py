@@ -14,7 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.look.join import Firing
-from tfviz.look.watch import Edit, Watch, matches
+from tfviz.look.sites import Edit, matches
+from tfviz.look.watch import Watch
 
 LISTED = 40  # sites in an error message
 

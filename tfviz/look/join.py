@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from tfviz.look.recompute import unpack
+from tfviz.look.kept import unpack
 from tfviz.shapes import Bool, Float, UInt8
 
 Firing = tuple[Tensor, Tensor | None]  # a pattern, batch head query key, and where its queries might look

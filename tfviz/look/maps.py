@@ -8,13 +8,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from tfviz.bounds import at_least
 from tfviz.doors import SAID, door
-from tfviz.look import join, stored
+from tfviz.look import join, kept, stored
 from tfviz.look.capture import Seen
-from tfviz.look.recompute import pack, unpack
 from tfviz.shapes import Bool, Float, UInt8
 
 
@@ -51,7 +49,7 @@ class AttentionMaps:
         self.layers = [layer.detach().cpu() for layer in weights]
         if not self.layers:
             raise ValueError("there are no weights; a Hugging Face model gives none under sdpa: use look.capture")
-        _check(self.layers)
+        kept.check(self.layers)
         _, queries, keys = self.layers[0].shape
         self.rows = _words(rows, queries, "rows", "queries")
         self.cols = list(self.rows) if cols is None and queries == keys else _words(cols, keys, "cols", "keys")
@@ -123,7 +121,7 @@ class AttentionMaps:
     @property
     def weights(self) -> Float[Tensor, "layer head query key"]:
         """All weights in float32; `maps[layer, head]` decodes one head only."""
-        return torch.stack([unpack(layer) for layer in self.layers])
+        return torch.stack([kept.unpack(layer) for layer in self.layers])
 
     def __getitem__(self, where: int | tuple[int, int]) -> Tensor:
         """`maps[layer]`: head query key. `maps[layer, head]`: query key. In float32."""
@@ -132,7 +130,7 @@ class AttentionMaps:
             if not -count <= number < count:
                 raise IndexError(f"{name} is {number}; the maps have {count}, from 0 to {count - 1}")
         layer = self.layers[asked[0]]
-        return unpack(layer[asked[1]] if len(asked) > 1 else layer)
+        return kept.unpack(layer[asked[1]] if len(asked) > 1 else layer)
 
     @door
     def packed(self, layer: int, head: int, block: int = 1) -> UInt8[Tensor, "down across"]:
@@ -145,21 +143,7 @@ class AttentionMaps:
             ValueError: a weight is not between 0 and 1.
         """
         at_least(1, block=block)
-        stored = self.layers[layer][head]
-        largest = _blocks(stored, block) if block > 1 else stored
-        if stored.dtype == torch.uint8:
-            return largest
-        low, high = (float(end) for end in largest.aminmax()) if stored.numel() else (0.0, 0.0)
-        if low != low:
-            raise ValueError(
-                f"layer {layer}, head {head} holds NaN: a softmax over nothing, where a query may see no key?"
-            )
-        if not (low >= -1e-6 and high <= 1 + 1e-3):
-            raise ValueError(
-                f"attention weights lie between 0 and 1; in layer {layer}, head {head} they go from {low:.3g} to "
-                f"{high:.3g}: are these scores, before their softmax?"
-            )
-        return pack(largest.float().clamp(0, 1))
+        return kept.as_bytes(self.layers[layer][head], block, f"layer {layer}, head {head}")
 
     def allowed(self, layer: int, head: int) -> Bool[Tensor, "query key"] | None:
         """True where this head's queries might look; None if nothing was forbidden."""
@@ -189,24 +173,6 @@ class AttentionMaps:
 
 SAID[Seen] = "what a capture sees: with look.capture(model) as seen"
 SAID[AttentionMaps] = "AttentionMaps.of(seen, rows=words), or AttentionMaps(weights, rows=words)"
-
-
-def _check(layers: Sequence[Tensor]) -> None:
-    """They are weights, or may be, and all of one shape."""
-    shapes = sorted({tuple(layer.shape) for layer in layers})
-    if all(len(shape) == 4 for shape in shapes):
-        raise ValueError(
-            f"weights have a batch axis ({list(shapes[0])}, batch head query key): a model's own outputs do; give one "
-            "text of the batch, [layer[0] for layer in weights]"
-        )
-    if len(shapes) != 1 or len(shapes[0]) != 3:
-        raise ValueError(
-            f"weights must be layer head query key, the last three the same in all layers; got {shapes}: "
-            "choose sites whose maps are alike"
-        )
-    for kind in {layer.dtype for layer in layers}:
-        if not kind.is_floating_point and kind != torch.uint8:
-            raise ValueError(f"weights are {kind}; give numbers from 0 to 1 in a float type, such as weights.float()")
 
 
 def _words(words: Sequence[Any] | None, count: int, name: str, what: str) -> list[str]:
@@ -249,10 +215,3 @@ def _mask(mask: Tensor, shape: tuple[int, ...]) -> Tensor:
         return torch.broadcast_to(as_mask(mask), shape)
     except RuntimeError as error:
         raise ValueError(f"a mask of shape {list(mask.shape)} does not fit maps of shape {list(shape)}") from error
-
-
-def _blocks(weights: Tensor, size: int) -> Tensor:
-    """The largest of each `size` x `size` cells; at the edges, of those there are."""
-    down, across = -weights.shape[0] % size, -weights.shape[1] % size
-    padded = functional.pad(weights, (0, across, 0, down)) if down or across else weights
-    return padded.unflatten(1, (-1, size)).amax(2).unflatten(0, (-1, size)).amax(1)

@@ -4,16 +4,15 @@ A fused kernel never holds the whole map. Its weights are made here from the sam
 few rows at a time and only over keys that those rows may see, and go straight into the form they are kept in.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
-from torch._C import _functorch as functorch
 
-from tfviz.look.running import silent
-from tfviz.shapes import Bool, Float, UInt8
+from tfviz.look.aside import bare, is_wrapped
+from tfviz.look.kept import codes, pack, packable
+from tfviz.shapes import Bool, Float
 
 CHUNK = 2 * 2**20  # bytes of float32 scores at a time: small enough to stay in the processor's cache
 
@@ -81,7 +80,7 @@ class Call:
     @property
     def is_wrapped(self) -> bool:
         """Whether `torch.vmap` or another transform is at work, where nothing may depend on values."""
-        return any(_is_wrapped(part) for part in (self.query, self.key, self.mask) if part is not None)
+        return any(is_wrapped(part) for part in (self.query, self.key, self.mask) if part is not None)
 
     def allowed(self) -> Bool[Tensor, "#batch #head query key"] | None:
         """True where a query may look; None where all may look everywhere."""
@@ -137,7 +136,7 @@ def weights(scores: Float[Tensor, "*lead key"]) -> Float[Tensor, "*lead key"]:
 def living(soft: Float[Tensor, "*lead key"], scores: Float[Tensor, "*lead key"]) -> Float[Tensor, "*lead key"]:
     """A softmax, with zeros for NaN in a row where every score is at -inf."""
     dead = scores.amax(-1, keepdim=True) == -torch.inf
-    return soft.masked_fill(dead, 0.0) if _is_wrapped(dead) or dead.any() else soft
+    return soft.masked_fill(dead, 0.0) if is_wrapped(dead) or dead.any() else soft
 
 
 @torch.no_grad()
@@ -164,39 +163,8 @@ def pattern(call: Call, dtype: torch.dtype) -> Tensor:
         seen = slice(0, min(rows.stop, keys)) if call.causal else _span(allowed, rows, keys)
         if seen.stop > seen.start:
             soft = weights(call.scores(rows, seen))
-            kept[:, :, rows, seen] = _codes(soft) if dtype == torch.uint8 else soft
+            kept[:, :, rows, seen] = codes(soft) if dtype == torch.uint8 else soft
     return kept
-
-
-def pack(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
-    """Weights as bytes: 255 times their square root, which keeps small ones apart; errs by at most 0.004.
-
-    Raises:
-        ValueError: some are no weights.
-
-    >>> pack(torch.tensor([0.0, 1 / 512, 0.5, 1.0])).tolist()
-    [0, 11, 180, 255]
-    """
-    if not packable(weights):
-        raise ValueError("weights hold numbers below 0, above 1, or NaN, which bytes cannot; keep them as float32")
-    return _codes(weights.float().clamp(0, 1))
-
-
-def packable(weights: Tensor) -> bool:
-    """Whether all are from 0 to 1, but for rounding."""
-    if not weights.numel():
-        return True
-    low, high = weights.aminmax()
-    return bool((low >= -1e-6) & (high <= 1 + 1e-3))
-
-
-def _codes(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
-    return weights.sqrt().mul_(255).add_(0.5).to(torch.uint8)
-
-
-def unpack(stored: Tensor) -> Float[Tensor, "*any"]:
-    """Weights in float32 from any form they are kept in."""
-    return stored.float().div_(255).square_() if stored.dtype == torch.uint8 else stored.float()
 
 
 def is_open(added: Float[Tensor, "*any"]) -> Bool[Tensor, "*any"]:
@@ -238,27 +206,3 @@ def four(tensor: Tensor) -> Tensor:
     if tensor.dim() > 4:
         return tensor.flatten(0, -4)
     return tensor.unsqueeze(1) if tensor.dim() == 3 else tensor[(None,) * (4 - tensor.dim())]
-
-
-@contextmanager
-def aside() -> Iterator[None]:
-    """What is done in here is done for showing: no capture sees it, and autocast does not round it."""
-    with ExitStack() as stack:
-        stack.enter_context(silent())
-        for device in ("cpu", "cuda"):
-            if torch.is_autocast_enabled(device):
-                stack.enter_context(torch.autocast(device, enabled=False))
-        yield
-
-
-def bare(tensor: Tensor) -> Tensor:
-    """Without the wrappers of `torch.vmap` and `torch.func`; what is mapped over becomes the first axis."""
-    while _is_wrapped(tensor):
-        axis = functorch.maybe_get_bdim(tensor) if functorch.is_batchedtensor(tensor) else None
-        tensor = functorch.get_unwrapped(tensor)
-        tensor = tensor if axis is None else tensor.movedim(axis, 0)
-    return tensor
-
-
-def _is_wrapped(tensor: Tensor) -> bool:
-    return functorch.is_functorch_wrapped_tensor(tensor)

@@ -1,0 +1,35 @@
+"""What is done for showing stands aside: no capture sees it, nothing rounds it, and its tensors are plain ones."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import torch
+from torch import Tensor
+from torch._C import _functorch as functorch
+
+from tfviz.look.running import silent
+
+
+@contextmanager
+def aside() -> Iterator[None]:
+    """No capture sees what is done in here, and autocast does not round it."""
+    with ExitStack() as stack:
+        stack.enter_context(silent())
+        for device in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(device):
+                stack.enter_context(torch.autocast(device, enabled=False))
+        yield
+
+
+def bare(tensor: Tensor) -> Tensor:
+    """Without the wrappers of `torch.vmap` and `torch.func`; what is mapped over becomes the first axis."""
+    while is_wrapped(tensor):
+        axis = functorch.maybe_get_bdim(tensor) if functorch.is_batchedtensor(tensor) else None
+        tensor = functorch.get_unwrapped(tensor)
+        tensor = tensor if axis is None else tensor.movedim(axis, 0)
+    return tensor
+
+
+def is_wrapped(tensor: Tensor) -> bool:
+    """Whether `torch.vmap` or `torch.func` is at work on it."""
+    return functorch.is_functorch_wrapped_tensor(tensor)
