@@ -38,7 +38,7 @@ from playwright.sync_api import BrowserType, Error, Page, Route, TimeoutError, s
 
 from tfviz import view
 from tfviz.look import AttentionMaps
-from tfviz.view.page import script
+from tfviz.view.page.bundle import script
 
 SEED = 0
 LAYERS = HEADS = 12

@@ -8,7 +8,7 @@ import numpy, torch
 from torch import nn
 from tfviz import view
 from tfviz.look import AttentionMaps
-from tfviz.view.widgets import Live
+from tfviz.view.page.widgets import Live
 nan, inf = float("nan"), float("inf")
 maps = AttentionMaps(torch.eye(3).expand(2, 4, 3, 3), rows=["a", "b", "c"])
 eye, ones = torch.eye(3), torch.ones(3, 3, dtype=torch.bool)

@@ -31,7 +31,7 @@ from PIL import Image
 
 from tfviz import view
 from tfviz.layers import masks, positions
-from tfviz.view.palette import printable
+from tfviz.view.still.palette import printable
 
 pytest_plugins = ["browser"]
 

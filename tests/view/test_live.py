@@ -10,8 +10,8 @@ import traitlets
 from tfviz import view
 from tfviz.layers import masks
 from tfviz.look import AttentionMaps
-from tfviz.view import alive
-from tfviz.view.widgets import Live
+from tfviz.view.page import alive
+from tfviz.view.page.widgets import Live
 
 
 def maps(layers=2, heads=3, size=6):

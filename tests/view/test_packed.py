@@ -9,7 +9,7 @@ import torch
 from tfviz import view
 from tfviz.layers import masks
 from tfviz.look import AttentionMaps
-from tfviz.view import alive, packed
+from tfviz.view.page import alive, packed
 
 
 def maps(layers=2, heads=3, queries=5, keys=7, seed=1, mask=None, **given):

@@ -13,8 +13,8 @@ from PIL import Image
 
 from tfviz import view
 from tfviz.look.maps import AttentionMaps
-from tfviz.view import palette
-from tfviz.view.picture import Picture, headline
+from tfviz.view.still import palette
+from tfviz.view.still.picture import Picture, headline
 
 styles = pytest.mark.parametrize("style", palette.THEMES)
 OKABE_ITO = ("E69F00", "56B4E9", "009E73", "F0E442", "0072B2", "D55E00", "CC79A7")

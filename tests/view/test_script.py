@@ -1,40 +1,36 @@
-"""The page's modules, joined: what is imported is there, nothing is named twice, nothing listens outside."""
+"""The page's own modules: named once, used where imported, in rooms of one order, silent outside their view."""
 
 import re
 
 import pytest
 
-from tfviz.view.page import KINDS, MODULES, script
-from tfviz.view.palette import STATIC
+from tfviz.view.page.bundle import JS, module_of, script
+from tfviz.view.page.html import KINDS
 
-TOP = re.compile(r"^(?:export )?(?:async )?(?:const|let|function|class) (\w+)", re.MULTILINE)
-IMPORTED = re.compile(r'^import \{ (.*) \} from "\./(\w+)\.js";$', re.MULTILINE)
+MODULES = sorted(path.relative_to(JS).with_suffix("").as_posix() for path in JS.rglob("*.js"))
+ROOMS = {"base": {"base"}, "controls": {"base", "controls"}, "stages": {"base", "controls", "stages"}}
 
 
 def source(name):
-    return (STATIC / f"{name}.js").read_text(encoding="utf-8")
+    return (JS / f"{name}.js").read_text(encoding="utf-8")
 
 
-def test_every_module_is_joined():
-    assert sorted(path.stem for path in STATIC.glob("*.js")) == sorted(MODULES)
+def room(name):
+    return name.rpartition("/")[0]
 
 
 def test_no_name_stands_at_the_top_of_two_modules():
-    names = [name for module in MODULES for name in TOP.findall(source(module))]
+    names = [name for module in MODULES for name in module_of(JS, module).names]
     assert len(names) > 50
     assert sorted(names) == sorted(set(names))
 
 
 @pytest.mark.parametrize("module", MODULES)
-def test_what_is_imported_stands_before(module):
+def test_what_is_imported_is_used_and_comes_from_a_room_below(module):
     text = source(module)
-    found = IMPORTED.findall(text)
-    assert len(found) == len(re.findall(r"^import", text, re.MULTILINE))  # each on one line, in one form
-    for names, other in found:
-        assert MODULES.index(other) < MODULES.index(module)
-        exported = set(re.findall(r"^export (?:async )?(?:const|function|class) (\w+)", source(other), re.MULTILINE))
-        assert set(names.split(", ")) <= exported | {"OPEN", "FORBIDDEN", "ABSENT"}
-        for name in names.split(", "):
+    for other, names in module_of(JS, module).imports.items():
+        assert room(other) in ROOMS.get(room(module), {room(other)}), f"{module} imports {other}"
+        for name in names:
             assert len(re.findall(rf"\b{name}\b", text)) > 1, f"{name} is imported and not used"
 
 
@@ -46,21 +42,20 @@ def test_nothing_is_touched_outside_a_view(module):
     assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
 
 
-@pytest.mark.parametrize("kind", [kind.lower() for kind in KINDS.values()])
-def test_the_joined_script_has_no_import_left(kind):
-    joined = script(kind, "page")
-    assert not re.search(r"^\s*import\b", joined, re.MULTILINE)
-    assert "export " not in joined
+@pytest.mark.parametrize(("module", "kind"), KINDS.values())
+def test_the_joined_script_has_no_import_left(module, kind):
+    joined = script(module, "page")
+    assert not re.search(r"\b(import|export)\b", joined)
     assert "</script" not in joined
-    assert f"class {kind}" in joined.lower()
+    assert f"class {kind} " in joined
 
 
 def test_the_widget_is_one_module():
     joined = script("widget")
-    assert not re.search(r"^\s*import\b", joined, re.MULTILINE)
+    assert not re.search(r"\bimport\b", joined)
     assert joined.rstrip().endswith("export default { render };")
 
 
 def test_a_page_carries_only_what_its_kind_needs():
-    assert "class Explorer" in script("explorer", "page")
-    assert "class Explorer" not in script("points", "page")
+    assert "class Explorer" in script("stages/explorer", "page")
+    assert "class Explorer" not in script("stages/points", "page")

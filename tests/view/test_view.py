@@ -13,7 +13,7 @@ from tfviz import view
 from tfviz.layers import masks, positions
 from tfviz.learn import Step
 from tfviz.look import AttentionMaps, pack
-from tfviz.view import palette
+from tfviz.view.still import palette
 
 NASTY = [
     "漢字",

@@ -6,7 +6,7 @@ import torch
 from test_view_sides import NASTY, SHAPES, draws, maps, sound
 from test_view_sides import panels as drawn
 
-from tfviz.view import panels
+from tfviz.view.still import panels
 
 
 def gates(names=("input", "forget"), rows=6, cols=5):

@@ -13,7 +13,7 @@ from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
 from tfviz.look import AttentionMaps
-from tfviz.view import palette, prose, sentences, sides
+from tfviz.view.still import palette, prose, sentences, sides
 
 NASTY = [
     "漢字", "👩‍👧", "שלום", "$x_$ $", "a\nb\tc", "", " ", "\ud800", "</script>", "x" * 99, "\n", "\\frac{", "%s{0}",

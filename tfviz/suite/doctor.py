@@ -60,7 +60,7 @@ def _data() -> Iterator[Row]:
 
 
 def _fonts() -> Iterator[Row]:
-    from tfviz.view.palette import families
+    from tfviz.view.still.palette import families
 
     there = families()
     yield "DejaVu Sans" in there, "fonts", ", ".join(there)

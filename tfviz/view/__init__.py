@@ -8,11 +8,11 @@ from tfviz.view.explore import alignment, head, heads, links, live, words
 from tfviz.view.labs import gates, positions, similarity
 from tfviz.view.masklab import mask, masks
 from tfviz.view.modules import modules
-from tfviz.view.page import View
-from tfviz.view.palette import theme
-from tfviz.view.picture import Picture
+from tfviz.view.page.html import View
 from tfviz.view.plots import bars, rows, shares
 from tfviz.view.scatter import scatter
+from tfviz.view.still.palette import theme
+from tfviz.view.still.picture import Picture
 from tfviz.view.tree import tree
 
 __all__ = [

@@ -15,9 +15,9 @@ from typing import Any
 from unicodedata import east_asian_width
 
 from tfviz.look.maps import AttentionMaps
-from tfviz.view.figures import heads
-from tfviz.view.page import script_json
-from tfviz.view.picture import Picture
+from tfviz.view.page.bundle import script_json
+from tfviz.view.still.figures import heads
+from tfviz.view.still.picture import Picture
 
 PARTS = ("encoder", "decoder", "cross")
 BUDGET = 32_000_000  # bytes of page

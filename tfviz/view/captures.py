@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tfviz.look.maps import AttentionMaps
-from tfviz.view import figures, sides
-from tfviz.view.alive import BUDGET, view
-from tfviz.view.page import View
+from tfviz.view.page.alive import BUDGET, view
+from tfviz.view.page.html import View
+from tfviz.view.still import figures, sides
 
 
 def compare(

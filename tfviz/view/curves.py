@@ -10,9 +10,9 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
-from tfviz.view.numbers import few, real
-from tfviz.view.palette import plain
-from tfviz.view.picture import Picture, headline
+from tfviz.view.still.numbers import few, real
+from tfviz.view.still.palette import plain
+from tfviz.view.still.picture import Picture, headline
 
 BESIDE = 4  # lines whose names find room among them; those of more stand beside the axes
 POINTS = 7  # of a log axis, that can all have their numbers

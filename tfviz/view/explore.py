@@ -11,12 +11,12 @@ from operator import index
 from typing import TYPE_CHECKING, Any
 
 from tfviz.look.maps import AttentionMaps
-from tfviz.view import figures, prose, sentences
-from tfviz.view.alive import BUDGET, SENT, view
-from tfviz.view.page import View
+from tfviz.view.page.alive import BUDGET, SENT, view
+from tfviz.view.page.html import View
+from tfviz.view.still import figures, prose, sentences
 
 if TYPE_CHECKING:
-    from tfviz.view.widgets import Live
+    from tfviz.view.page.widgets import Live
 
 
 def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = (), *, budget: float = BUDGET) -> View:
@@ -117,6 +117,6 @@ def live(
     **chosen: Any,
 ) -> Live:
     """A view with the kernel behind it: `view.live(maps, layer=2)`; see `widgets.Live`. Needs anywidget."""
-    from tfviz.view.widgets import Live
+    from tfviz.view.page.widgets import Live
 
     return Live(maps, title=title, arrange=arrange, budget=budget, **chosen)

@@ -11,12 +11,12 @@ from torch.nn import functional
 
 from tfviz.look.maps import strings
 from tfviz.shapes import Float
-from tfviz.view import panels as stills
 from tfviz.view import plots
-from tfviz.view.numbers import few, real
-from tfviz.view.packed import Packed
-from tfviz.view.page import View
-from tfviz.view.picture import Picture
+from tfviz.view.page.html import View
+from tfviz.view.page.packed import Packed
+from tfviz.view.still import panels as stills
+from tfviz.view.still.numbers import few, real
+from tfviz.view.still.picture import Picture
 
 TABLES = 24  # side by side
 CELLS = 6_000_000  # numbers of one view: 24 MB of a page

@@ -12,11 +12,11 @@ from torch import Tensor
 
 from tfviz.look.maps import as_mask
 from tfviz.shapes import Bool
-from tfviz.view import panels as stills
 from tfviz.view.labs import TABLES, named, one_shape
-from tfviz.view.numbers import few, plain_tensor
-from tfviz.view.packed import Packed
-from tfviz.view.page import View
+from tfviz.view.page.html import View
+from tfviz.view.page.packed import Packed
+from tfviz.view.still import panels as stills
+from tfviz.view.still.numbers import few, plain_tensor
 
 CELLS = 16_000_000  # of a mask
 Rule = Tensor | Mapping[Any, Tensor]

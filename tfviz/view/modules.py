@@ -10,9 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import nn
 
-from tfviz.view.figures import soft
-from tfviz.view.palette import DPI, plain
-from tfviz.view.picture import Picture, headline
+from tfviz.view.still.figures import soft
+from tfviz.view.still.palette import DPI, plain
+from tfviz.view.still.picture import Picture, headline
 
 WIDE, TALL = 9.0, 0.44  # inches: of the whole, of a row
 SIZES = (8.5, 7.0)  # points of a name, the larger where it has room

@@ -12,9 +12,9 @@ from torch.nn import functional
 
 from tfviz.look.maps import strings
 from tfviz.shapes import Float
-from tfviz.view.numbers import above, few, real
-from tfviz.view.palette import diverging, plain, printable, ramp
-from tfviz.view.picture import Picture, bare, cut, headline
+from tfviz.view.still.numbers import above, few, real
+from tfviz.view.still.palette import diverging, plain, printable, ramp
+from tfviz.view.still.picture import Picture, bare, cut, headline
 
 BARS, ROWS, PANELS = 400, 200, 24  # bars side by side, rows, panels or columns: what a picture has room for
 WRAPPED = 16  # characters of a column's name in a line

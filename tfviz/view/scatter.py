@@ -10,11 +10,11 @@ from matplotlib.transforms import Bbox
 from torch import Tensor
 
 from tfviz.shapes import Float
-from tfviz.view.numbers import few, real
-from tfviz.view.packed import Packed
-from tfviz.view.page import View
-from tfviz.view.palette import plain
-from tfviz.view.picture import Picture, headline
+from tfviz.view.page.html import View
+from tfviz.view.page.packed import Packed
+from tfviz.view.still.numbers import few, real
+from tfviz.view.still.palette import plain
+from tfviz.view.still.picture import Picture, headline
 
 MOST = 100_000  # points
 TRIED = 1000  # names for which room is looked for

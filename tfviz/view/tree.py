@@ -12,10 +12,10 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from torch import Tensor
 
-from tfviz.view.figures import soft
-from tfviz.view.numbers import few
-from tfviz.view.palette import BOLD, draws, plain, printable
-from tfviz.view.picture import Picture, headline
+from tfviz.view.still.figures import soft
+from tfviz.view.still.numbers import few
+from tfviz.view.still.palette import BOLD, draws, plain, printable
+from tfviz.view.still.picture import Picture, headline
 
 NODES = 1500  # at most
 Place = tuple[int, int]  # step, rank

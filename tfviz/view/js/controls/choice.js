@@ -1,0 +1,146 @@
+// From the reader's choices to grids: which part and heads, combined, with keys hidden and pieces merged into words.
+
+import { ABSENT, Grid, combine, difference, merge, sinks, without } from "../base/grid.js";
+
+const SEPARATORS = /^(\[SEP\]|\[CLS\]|\[PAD\]|<\/?s>|<pad>|<bos>|<eos>|<\|.*\|>|[.,;:!?\n])$/;
+
+export class Choice {
+  constructor(source, store) {
+    Object.assign(this, { source, store, arrange: source.document.arrange });
+  }
+
+  get at() {
+    return Math.min(this.store.get("part"), this.source.parts.length - 1);
+  }
+
+  get part() {
+    return this.source.parts[this.at];
+  }
+
+  // How many layers and heads there are to choose from: of two captures that are compared, those that both have.
+  get shape() {
+    const parts = this.arrange === "compare" ? this.source.parts : [this.part];
+    const least = (name) => Math.min(...parts.map((part) => part[name]));
+    return { layers: least("layers"), heads: least("heads") };
+  }
+
+  get alone() {
+    const { layers, heads } = this.shape;
+    return layers * heads === 1;
+  }
+
+  // Which heads are shown together: [layer, head], at least one.
+  get heads() {
+    const { layers, heads } = this.shape;
+    const within = (at, count) => Math.max(0, Math.min(count - 1, at));
+    const marked = this.store.get("marked");
+    const asked = marked.length ? marked : [[this.store.get("layer"), this.store.get("head")]];
+    return asked.map(([layer, head]) => [within(layer, layers), within(head, heads)]);
+  }
+
+  // Whether the kernel has more of these heads than the page.
+  get partly() {
+    return this.heads.some(([layer, head]) => this.source.partly(this.at, layer, head));
+  }
+
+  // The rows and columns that are locked and there.
+  within(grid) {
+    const there = (side) => this.store.get(side).filter((i) => i >= 0 && i < grid[side].length);
+    return { rows: there("rows"), cols: there("cols") };
+  }
+
+  async grid(part, layer, head, whole) {
+    const grid = await (whole ? this.source.whole(part, layer, head) : this.source.head(part, layer, head));
+    return this.arrange === "steps" ? stretched(grid, this.largest) : grid;
+  }
+
+  // The words of the largest of all steps.
+  get largest() {
+    const longer = (side) => (words, part) => (part[side].length > words.length ? part[side] : words);
+    const longest = (side) => this.source.parts.reduce(longer(side), []);
+    this.longest ??= { rows: longest("rows"), cols: longest("cols") };
+    return this.longest;
+  }
+
+  // The chosen heads of a part, each as it is to be shown, or all as one.
+  async made(part, together, whole) {
+    const grids = await Promise.all(this.heads.map(([layer, head]) => this.grid(part, layer, head, whole)));
+    const coarsest = Math.min(...grids.map((grid) => grid.rows.length));
+    const alike = grids.map((grid) => halved(grid, coarsest));
+    const shown = together ? [combine(alike, this.store.get("how"))] : alike;
+    return shown.map((grid) => this.filtered(grid, part));
+  }
+
+  filtered(grid, part) {
+    const { groups } = this.source.parts[part];
+    const left = without(grid, new Set(this.hidden(grid)));
+    if (!this.store.get("merged") || !groups || grid.rows.length !== groups.rows.length) return left;
+    return merge(left, groups.rows, left.kept ? dense(left.kept.map((i) => groups.cols[i])) : groups.cols);
+  }
+
+  // The keys that the reader does not want to see.
+  hidden(grid) {
+    const separates = (word) => SEPARATORS.test(word.trim() || word);
+    const kinds = {
+      nothing: () => [],
+      first: () => [0],
+      separators: () => [...grid.cols.keys()].filter((i) => separates(grid.cols[i])),
+      sinks: () => sinks(grid),
+      chosen: () => this.store.get("hidden"),
+    };
+    return kinds[this.store.get("hide")]?.() ?? [];
+  }
+
+  // The chosen heads as one, as the only panel.
+  async single(whole) {
+    return [{ name: "", grid: (await this.made(this.at, true, whole))[0], axes: this.source.document.axes }];
+  }
+
+  // What stands side by side: one grid; or two captures and, where they have the same words, their difference.
+  async panels(whole) {
+    if (this.arrange !== "compare") return this.single(whole);
+    const { parts } = this.source;
+    const { axes } = this.source.document;
+    const grids = await Promise.all(parts.map(async (_, i) => (await this.made(i, true, whole))[0]));
+    const panels = grids.map((grid, i) => ({ name: parts[i].name, grid, axes }));
+    const [a, b] = grids;
+    const sizes = a.rows.length === b.rows.length && a.cols.length === b.cols.length;
+    if (!sizes || String(a.kept) !== String(b.kept)) return panels;
+    return [...panels, { name: `${parts[1].name} − ${parts[0].name}`, grid: difference(a, b), axes }];
+  }
+
+  // What is shown, in words.
+  named(mode) {
+    const marked = this.store.get("marked");
+    const { layers, heads } = this.shape;
+    const part = this.source.parts.length > 1 && this.arrange !== "compare" ? `${this.part.name}, ` : "";
+    if (mode === "sheet") return `${part}${layers} layers × ${heads} heads${marked.length ? `, ${marked.length} marked` : ""}`;
+    if (this.alone) return part.replace(/, $/, "");
+    if (marked.length < 2) return `${part}layer ${this.heads[0][0]}, head ${this.heads[0][1]}`;
+    const how = mode === "lines" ? "" : `${this.store.get("how")} of `;
+    return `${part}${how}heads ${marked.map((at) => at.join(".")).join(", ")}`;
+  }
+}
+
+// A grid at half its size, as often as it takes.
+function halved(grid, rows) {
+  let made = grid;
+  while (made.rows.length > rows) made = made.half();
+  return made;
+}
+
+// Groups 3, 3, 5 as 0, 0, 1: numbered without gaps.
+const dense = (groups) => groups.map((group) => [...new Set(groups)].indexOf(group));
+
+// A step's grid in the frame of the largest: what does not exist yet is absent, not zero.
+function stretched(grid, { rows, cols }) {
+  if (grid.rows.length === rows.length && grid.cols.length === cols.length) return grid;
+  const codes = new Uint8Array(rows.length * cols.length);
+  const state = new Uint8Array(codes.length).fill(ABSENT);
+  const keys = grid.cols.length;
+  for (let row = 0; row < grid.rows.length; row++) {
+    codes.set(grid.codes.subarray(row * keys, (row + 1) * keys), row * cols.length);
+    state.set(grid.state.subarray(row * keys, (row + 1) * keys), row * cols.length);
+  }
+  return new Grid([...grid.rows, ...rows.slice(grid.rows.length)], [...grid.cols, ...cols.slice(keys)], codes, state);
+}

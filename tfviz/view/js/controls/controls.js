@@ -1,0 +1,128 @@
+// The row of controls above a view of heads: which part, layer and heads, and how several become one.
+
+import { check, h, select, slider, tabs } from "../base/elements.js";
+import { two } from "../base/pen.js";
+
+export const MODES = [
+  ["sheet", "All heads"],
+  ["head", "One head"],
+  ["lines", "Lines"],
+  ["words", "Words"],
+];
+const HIDE = [
+  ["nothing", "nothing"],
+  ["first", "the first key"],
+  ["separators", "separators"],
+  ["sinks", "sinks"],
+  ["chosen", "locked keys"],
+];
+const TOGETHER = [
+  ["mean", "mean"],
+  ["max", "maximum"],
+];
+const DIRECTIONS = [
+  ["at", "what it looks at"],
+  ["by", "what looks at it"],
+];
+
+const FEW = 6; // parts that have a button each
+
+export class Controls {
+  constructor(choice, store, theme) {
+    Object.assign(this, { choice, store, theme });
+    const set = (name) => (value) => store.set({ [name]: value });
+    const chosen = (name) => [store.get(name), set(name)];
+    const hide = (kind) => store.set({ hide: kind, hidden: kind === "chosen" ? store.get("cols") : [], cols: [] });
+    const merge = (merged) => store.set({ merged, rows: [], cols: [] });
+    this.controls = {
+      mode: tabs("How to look", MODES, ...chosen("mode")),
+      part: this.parts(choice.source.parts),
+      how: select("Together", TOGETHER, ...chosen("how")),
+      direction: select("Show", DIRECTIONS, ...chosen("direction")),
+      least: slider("At least", { min: 0, max: 0.5, step: 0.01, value: store.get("least"), text: two, choose: set("least") }),
+      most: slider("Strongest", { min: 1, max: 20, value: store.get("most"), choose: set("most") }),
+      hide: select("Hide", HIDE, store.get("hide"), hide),
+      merged: check("whole words", store.get("merged"), merge),
+    };
+    this.layer = h("div", { class: "layer" });
+    this.chips = h("div", { class: "chips", role: "group", "aria-label": "Heads" });
+    const [mode, part, ...others] = Object.values(this.controls).map(({ element }) => element);
+    this.element = h("div", { class: "controls" }, mode, part, this.layer, this.chips, ...others);
+  }
+
+  // Steps have an order, so they have a slider; other parts buttons, or a list where there are many.
+  parts(parts) {
+    const value = this.store.get("part");
+    const start = (part) => this.store.set({ part, marked: [], rows: [], cols: [], hidden: [] });
+    const names = [...parts.entries()].map(([i, { name }]) => [i, name]);
+    if (this.choice.arrange !== "steps") return (parts.length <= FEW ? tabs : select)("Of", names, value, start);
+    const choose = (part) => this.store.set({ part });
+    return slider("Step", { min: 0, max: parts.length - 1, value, text: (i) => parts[i].name, choose });
+  }
+
+  show() {
+    const { store, choice, controls } = this;
+    for (const [name, { show }] of Object.entries(controls)) show(store.get(name));
+    const { layers, heads } = choice.shape;
+    const mode = store.get("mode");
+    const sheet = mode === "sheet";
+    const hidden = {
+      part: choice.source.parts.length === 1 || (choice.arrange === "compare" && mode === "head"),
+      how: store.get("marked").length < 2 || sheet || mode === "lines",
+      direction: mode !== "words",
+      least: mode !== "lines",
+      most: mode !== "lines",
+      hide: sheet,
+      merged: sheet || !choice.part.groups,
+    };
+    for (const [name, hide] of Object.entries(hidden)) controls[name].element.hidden = hide;
+    this.chips.hidden = choice.alone || sheet;
+    this.layer.hidden = layers === 1 || sheet;
+    controls.mode.element.firstChild.hidden = choice.alone;
+    this.layers(layers);
+    this.heads(heads);
+  }
+
+  layers(count) {
+    const { store } = this;
+    if (this.layer.count !== count) {
+      const numbers = Array.from({ length: count }, (_, i) => [i, String(i)]);
+      this.list = select("Layer", numbers, 0, (layer) => store.set({ layer, marked: [] }));
+      this.layer.replaceChildren(this.list.element);
+      this.layer.count = count;
+    }
+    this.list.show(Math.min(store.get("layer"), count - 1));
+  }
+
+  heads(count) {
+    const on = this.choice.heads;
+    const layer = Math.min(this.store.get("layer"), this.choice.shape.layers - 1);
+    if (this.chips.childElementCount !== count) {
+      this.chips.replaceChildren(...Array.from({ length: count }, (_, head) => this.chip(head)));
+    }
+    [...this.chips.children].forEach((chip, head) => {
+      chip.setAttribute("aria-pressed", String(on.some(([l, other]) => l === layer && other === head)));
+      chip.style.setProperty("--head", this.theme.head(head));
+    });
+  }
+
+  chip(head) {
+    const onclick = (event) => {
+      if (event.shiftKey || event.ctrlKey || event.metaKey) this.toggle(head);
+      else this.store.set({ head, marked: [] });
+    };
+    const title = "Shift or Ctrl: together with others";
+    return h("button", { type: "button", class: "chip", title, "aria-label": `head ${head}`, onclick }, String(head));
+  }
+
+  // Add a head to those that are shown together, or take it out.
+  toggle(head, layer = this.store.get("layer")) {
+    const { store } = this;
+    const sheet = store.get("mode") === "sheet";
+    const shown = sheet || store.get("marked").length ? store.get("marked") : [[store.get("layer"), store.get("head")]];
+    const without = shown.filter(([l, other]) => l !== layer || other !== head);
+    const marked = without.length < shown.length ? without : [...shown, [layer, head]];
+    if (marked.length === 1 && !sheet) store.set({ layer: marked[0][0], head: marked[0][1], marked: [] });
+    else store.set({ marked });
+  }
+}

@@ -1,0 +1,195 @@
+// What every view stands in: title, controls, stage, a line that reads the cursor, what can be taken away, the table twin.
+
+import { h } from "../base/elements.js";
+import { download, png, svg } from "./takeaway.js";
+import { csvs } from "./table.js";
+import { Theme } from "../base/theme.js";
+
+export class Frame {
+  // takes: { page() -> Blob, keys, shown() -> [{ name, grid, axes }], drawing(), tables(), redraw() }
+  constructor(host, document, store, takes) {
+    const shadow = host.shadowRoot ?? host.attachShadow({ mode: "open" });
+    Object.assign(this, { host, document, store, takes, theme: new Theme(host, PALETTE) });
+    host.dataset.lmSuppressShortcuts = "true"; // in JupyterLab, keys pressed here are not commands
+    this.title = h("h3");
+    this.subject = h("span", { class: "subject" });
+    this.place = h("div", { class: "place", role: "tabpanel", "aria-label": document.title || "Drawing" });
+    this.status = h("p", { class: "status", role: "status" });
+    this.twin = h(
+      "details",
+      { ontoggle: () => this.renewTable() },
+      h("summary", {}, "Table"),
+      h("div", { class: "twin", tabIndex: 0, role: "region", "aria-label": "Table of what is shown" }),
+    );
+    this.help = h(
+      "details",
+      {},
+      h("summary", {}, "Keys"),
+      h("dl", {}, ...takes.keys.flatMap(([key, text]) => [h("dt", {}, key), h("dd", {}, text)])),
+    );
+    this.body = h("div", { class: "view" }, h("header", {}, this.title, this.subject));
+    this.foot = h(
+      "footer",
+      {},
+      this.away(),
+      this.twin,
+      this.help,
+      document.note ? h("p", { class: "note" }, document.note) : null,
+    );
+    shadow.replaceChildren(h("style", {}, CSS), this.body);
+  }
+
+  // Puts the parts together and begins to follow width, colours and choices; returns what ends it.
+  open() {
+    const { body, takes, store } = this;
+    const redraw = () => {
+      if (this.asked) return;
+      this.asked = true; // all that one event changes is drawn once, and before the next frame
+      queueMicrotask(() => {
+        this.asked = false;
+        this.drawn = this.place.clientWidth; // 0 where it is not laid out; it will be told when it is
+        if (this.closed || !this.drawn) return;
+        this.restyle();
+        takes.redraw();
+      });
+    };
+    this.buttons.hidden = !this.zooms;
+    body.append(this.place, h("div", { class: "below" }, this.buttons, this.status), this.foot);
+    this.restyle();
+    const sized = new ResizeObserver(() => {
+      if (this.place.clientWidth !== this.drawn) redraw();
+    });
+    sized.observe(body);
+    // Text colour comes from the page: when its theme changes, so does the colour, and a transition begins.
+    body.ontransitionrun = (event) => {
+      if (event.target === body) redraw();
+    };
+    body.ontransitionend = body.ontransitionrun;
+    const off = store.on(redraw);
+    return () => {
+      sized.disconnect();
+      off();
+      this.closed = true;
+      this.host.shadowRoot.replaceChildren();
+    };
+  }
+
+  // Lock a row or column, or let it go.
+  lock(side, index) {
+    const locked = this.store.get(side);
+    this.store.set({ [side]: locked.includes(index) ? locked.filter((other) => other !== index) : [...locked, index] });
+  }
+
+  restyle() {
+    this.theme.renew();
+    const { theme } = this;
+    const inks = {
+      ink: theme.ink,
+      soft: theme.soft,
+      faint: theme.faint,
+      line: theme.line,
+      focus: theme.focus,
+      mark: theme.mark,
+      page: theme.page,
+    };
+    for (const [name, value] of Object.entries(inks)) this.body.style.setProperty(`--${name}`, value);
+    this.body.classList.toggle("dark", theme.dark);
+  }
+
+  get width() {
+    return Math.max(220, this.place.clientWidth);
+  }
+
+  stage(element, subject) {
+    if (this.place.firstChild !== element) this.place.replaceChildren(element);
+    this.title.textContent = this.document.title || capital(subject);
+    this.subject.textContent = this.document.title ? subject : "";
+  }
+
+  says(text) {
+    this.status.textContent = text;
+  }
+
+  busy(now) {
+    if (now) this.says("loading this head in full …");
+    else if (this.status.textContent.startsWith("loading")) this.says("");
+  }
+
+  failed(error) {
+    this.says(`cannot show this: ${error.message}`);
+  }
+
+  renewTable() {
+    if (!this.twin.open) return;
+    this.twin.lastChild.replaceChildren(...this.takes.tables());
+  }
+
+  zoom(change) {
+    this.zooms = true;
+    this.change = change;
+  }
+
+  get buttons() {
+    this.zoomButtons ??= h(
+      "span",
+      { class: "zoom", role: "group", "aria-label": "Zoom" },
+      ...[
+        ["−", "farther", 1 / 1.5],
+        ["+", "closer", 1.5],
+        ["all", "show all", 0],
+      ].map(([text, name, factor]) =>
+        h("button", { type: "button", "aria-label": name, title: name, onclick: () => this.change(factor) }, text),
+      ),
+    );
+    return this.zoomButtons;
+  }
+
+  away() {
+    const named = (ending) =>
+      `${
+        (this.title.textContent + " " + this.subject.textContent)
+          .replace(/[^\p{L}\p{N}]+/gu, "-")
+          .replace(/^-|-$/g, "")
+          .slice(0, 80) || "view"
+      }.${ending}`;
+    const kinds = {
+      PNG: async () => download(await png(this.titled(), this.theme.page), named("png")),
+      SVG: () => download(svg(this.titled(), this.theme.page), named("svg")),
+      CSV: () => {
+        const panels = this.takes.shown();
+        if (panels) download(new Blob([csvs(panels)], { type: "text/csv" }), named("csv"));
+        else this.says("open one head first: CSV holds the numbers of one");
+      },
+      HTML: async () => download(await this.takes.page(), named("html")),
+    };
+    return h(
+      "div",
+      { class: "away", role: "group", "aria-label": "Take away" },
+      h("span", {}, "Take away"),
+      ...Object.entries(kinds).map(([name, take]) =>
+        h("button", { type: "button", onclick: () => Promise.resolve(take()).catch((error) => this.failed(error)) }, name),
+      ),
+    );
+  }
+
+  // What is on the stage, with its title above.
+  titled() {
+    const { width, height, draw } = this.takes.drawing();
+    const pad = 12;
+    const top = 34;
+    const said = [this.title.textContent, this.subject.textContent].filter(Boolean).join(" · ");
+    return {
+      width: Math.max(width, 240) + 2 * pad,
+      height: height + top + pad,
+      draw: (pen) => {
+        pen.text(pad, 18, said, { fill: this.theme.ink, size: 13, bold: true });
+        const from = pen.from.bind(pen);
+        pen.from = (x, y) => from(x + pad, y + top);
+        pen.from(0, 0);
+        draw(pen);
+      },
+    };
+  }
+}
+
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);

@@ -1,0 +1,82 @@
+// The table twin of a picture, for whoever would rather read than look; and its numbers as CSV.
+
+import { h } from "../base/elements.js";
+import { ABSENT, OPEN } from "../base/grid.js";
+import { label, two } from "../base/pen.js";
+
+const CELLS = 1600;
+const ROWS = 100;
+const KEYS = 5;
+
+const named = (name, said) => (name ? `${name}: ${said}` : said);
+const heading = (scope, text) => h("th", { scope }, text);
+
+// All of a small grid; of a large one the strongest keys of each query.
+export function table({ name, grid, axes = ["query", "key"] }) {
+  if (grid.rows.length * grid.cols.length > CELLS) return strongest(grid, axes, name);
+  const head = h("tr", {}, heading("col", `${axes[0]} ↓ ${axes[1]} →`), ...grid.cols.map((word) => heading("col", label(word))));
+  const rows = grid.rows.map((word, row) =>
+    h("tr", {}, heading("row", label(word)), ...grid.cols.map((_, col) => h("td", {}, shown(grid, row, col)))),
+  );
+  return h("table", {}, h("caption", {}, named(name, "– may not look")), h("thead", {}, head), h("tbody", {}, ...rows));
+}
+
+function strongest(grid, axes, name) {
+  const rows = grid.rows.slice(0, ROWS).map((word, row) => {
+    const pairs = grid.strongest(row, "row", KEYS).map(([col, value]) => `${label(grid.cols[col])} ${two(value)}`);
+    return h("tr", {}, heading("row", `${row} ${label(word)}`), h("td", { class: "text" }, pairs.join(", ") || "–"));
+  });
+  const said =
+    grid.rows.length > ROWS
+      ? `the first ${ROWS} of ${grid.rows.length} rows; CSV has them all`
+      : `the ${KEYS} strongest of each row; CSV has them all`;
+  return h(
+    "table",
+    {},
+    h("caption", {}, named(name, said)),
+    h("thead", {}, h("tr", {}, heading("col", axes[0]), heading("col", `${axes[1]} with weight`))),
+    h("tbody", {}, ...rows),
+  );
+}
+
+// How sharply each head looks.
+export function headTable(part, value) {
+  const head = h(
+    "tr",
+    {},
+    heading("col", "layer ↓ head →"),
+    ...Array.from({ length: part.heads }, (_, i) => heading("col", String(i))),
+  );
+  const rows = Array.from({ length: part.layers }, (_, layer) =>
+    h("tr", {}, heading("row", String(layer)), ...Array.from({ length: part.heads }, (__, i) => h("td", {}, value(layer, i)))),
+  );
+  return h(
+    "table",
+    {},
+    h("caption", {}, "weight of the strongest key, mean over the queries"),
+    h("thead", {}, head),
+    h("tbody", {}, ...rows),
+  );
+}
+
+function shown(grid, row, col) {
+  const kind = grid.state[row * grid.cols.length + col];
+  return kind === OPEN ? two(grid.at(row, col)) : kind === ABSENT ? "" : "–";
+}
+
+// One grid behind another, under their names where they have any.
+export const csvs = (panels) => panels.map(({ name, grid }) => (name ? `${cell(name)}\r\n` : "") + csv(grid)).join("\r\n");
+
+// A word that a spreadsheet would run as a formula has an apostrophe before it, as OWASP advises; a number is none.
+const FORMULA = /^(?![+-]?\d+([.,]\d+)?$)[=+\-@\t\r\n＝＋－＠]/;
+const cell = (text) => `"${FORMULA.test(text) ? "'" : ""}${text.replace(/"/g, '""')}"`;
+
+// A line for each query; cells that may not be looked at stay empty.
+export function csv(grid, corner = "query/key") {
+  const lines = [[corner, ...grid.cols].map(cell).join(",")];
+  grid.rows.forEach((word, row) => {
+    const cells = grid.cols.map((_, col) => (grid.is(row, col, OPEN) ? String(Number(grid.at(row, col).toPrecision(4))) : ""));
+    lines.push([cell(word), ...cells].join(","));
+  });
+  return lines.join("\r\n") + "\r\n";
+}

@@ -1,0 +1,27 @@
+// What is shown, as a file: drawn once more on another pen.
+
+import { CanvasPen, SvgPen } from "../base/pen.js";
+
+// drawing: { width, height, draw(pen) }
+export async function png({ width, height, draw }, page) {
+  const canvas = document.createElement("canvas");
+  const pen = new CanvasPen(canvas, width, height);
+  pen.rect(0, 0, width, height, { fill: page });
+  draw(pen);
+  return new Promise((done) => {
+    canvas.toBlob(done, "image/png");
+  });
+}
+
+export function svg({ width, height, draw }, page) {
+  const pen = new SvgPen(width, height);
+  pen.rect(0, 0, width, height, { fill: page });
+  draw(pen);
+  return new Blob([pen.toString()], { type: "image/svg+xml" });
+}
+
+export function download(blob, name) {
+  const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}

@@ -1,0 +1,210 @@
+// A view of heads: the reader's choices in, one of four ways to look out.
+
+import { Choice } from "../controls/choice.js";
+import { Controls, MODES } from "../controls/controls.js";
+import { Frame } from "../controls/frame.js";
+import { ABSENT, OPEN } from "../base/grid.js";
+import { HeadStage } from "./headstage.js";
+import { quoted, two } from "../base/pen.js";
+import { sharpness } from "./sheet.js";
+import { LinesStage, SheetStage, WordsStage } from "./stages.js";
+import { headTable, table } from "../controls/table.js";
+
+const OFTEN = 120; // milliseconds between two drawings of a sheet whose heads still arrive
+
+export class Explorer {
+  constructor(host, source, store, takes) {
+    Object.assign(this, { source, store, choice: new Choice(source, store), grids: new Map(), turn: 0 });
+    this.frame = new Frame(host, source.document, store, {
+      ...takes,
+      keys: HEAD_KEYS,
+      shown: () => this.panels,
+      drawing: () => this.stage.drawing,
+      tables: () => this.tables(),
+      redraw: () => this.refresh(),
+    });
+    this.stages = this.build(source.document);
+    this.controls = new Controls(this.choice, store, this.frame.theme);
+    this.frame.body.append(this.controls.element);
+    this.frame.zoom((factor) => this.stages.head.zoom(factor));
+    this.frame.body.onkeydown = (event) => this.key(event);
+    this.close = this.frame.open();
+  }
+
+  build({ axes, names }) {
+    const { theme } = this.frame;
+    const does = {
+      lock: (side, index) => this.frame.lock(side, index),
+      leave: () => this.leave(),
+      says: (text) => this.frame.says(text),
+      reading: (...cell) => this.reading(...cell),
+      open: (layer, head) => this.open(layer, head),
+      mark: (layer, head) => this.controls.toggle(head, layer),
+    };
+    return {
+      sheet: new SheetStage(theme, does, names),
+      head: new HeadStage(theme, does, { axes }),
+      lines: new LinesStage(theme, does, axes),
+      words: new WordsStage(theme, { ...does, lock: (side, index) => this.store.set({ [side]: [index] }) }),
+    };
+  }
+
+  get mode() {
+    const mode = this.store.get("mode");
+    return MODES.some(([key]) => key === mode) ? mode : "sheet";
+  }
+
+  get stage() {
+    return this.stages[this.mode];
+  }
+
+  // Go to another way to look, and take the keyboard there.
+  go(mode, more = {}) {
+    this.wanted = mode;
+    this.store.set({ mode, ...more });
+  }
+
+  open(layer, head) {
+    const marked = this.store.get("marked");
+    const among = marked.length > 1 && marked.some(([l, h]) => l === layer && h === head);
+    this.go("head", { layer, head, marked: among ? marked : [] });
+  }
+
+  leave() {
+    if (this.store.get("rows").length || this.store.get("cols").length) this.store.set({ rows: [], cols: [] });
+    else if (!this.choice.alone) this.go("sheet");
+  }
+
+  key(event) {
+    if (event.target.matches("input, select")) return;
+    const { layers, heads } = this.choice.shape;
+    const turn = (name, step, count) => ({ [name]: (this.store.get(name) + step + count) % count, marked: [] });
+    const head = { "[": -1, "]": 1 }[event.key];
+    const layer = { PageUp: -1, PageDown: 1 }[event.key];
+    const mode = MODES[Number(event.key) - 1]?.[0];
+    if (head) this.store.set(turn("head", head, heads));
+    else if (layer) this.store.set(turn("layer", layer, layers));
+    else if (mode && mode !== this.mode && !(mode === "sheet" && this.choice.alone)) this.go(mode);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  reading(grid, [row, col], name = "") {
+    const kind = grid.state[row * grid.cols.length + col];
+    const value = `${grid.block > 1 ? "at most " : ""}${two(grid.at(row, col))}`;
+    const said = kind === OPEN ? value : kind === ABSENT ? "not there yet" : "may not look";
+    return `${name && `${name}: `}${quoted(grid.rows[row], 200)} → ${quoted(grid.cols[col], 200)}  ${said}`;
+  }
+
+  async refresh() {
+    const turn = ++this.turn;
+    this.controls.show();
+    try {
+      await this.show(turn, false);
+      if (this.mode !== "sheet" && this.choice.partly && turn === this.turn) {
+        this.frame.busy(true);
+        await this.show(turn, true);
+        this.frame.busy(false);
+      }
+    } catch (error) {
+      this.frame.failed(error);
+    }
+    if (turn !== this.turn) return;
+    if (this.wanted === this.mode) this.stage.element.querySelector("[tabindex='0']")?.focus();
+    this.wanted = null;
+    this.frame.renewTable();
+  }
+
+  // Whatever was asked for last wins: what arrives for an earlier turn is dropped.
+  async show(turn, whole) {
+    const { mode, choice, frame } = this;
+    if (mode === "sheet") return this.sheet(turn);
+    const panels = mode === "head" ? await choice.panels(whole) : await choice.single(whole);
+    const separate = mode === "lines" ? await choice.made(choice.at, false, whole) : [];
+    if (turn !== this.turn) return undefined;
+    this.panels = panels;
+    frame.stage(this.stage.element, choice.named(mode));
+    frame.buttons.hidden = mode !== "head";
+    if (mode === "head") return this.head(panels);
+    return mode === "lines" ? this.lines(separate) : this.words(panels[0].grid);
+  }
+
+  head(panels) {
+    const within = this.choice.within(panels[0].grid);
+    this.stage.show(panels, { ...within, outlined: this.source.document.gold ?? [] }, this.frame.width);
+    if (within.rows.length || within.cols.length) this.frame.says(this.locked(panels[0].grid, within));
+  }
+
+  lines(separate) {
+    const { heads } = this.choice;
+    const shown = separate.map((grid, i) => ({ grid, head: heads[i][1], name: heads[i].join(".") }));
+    const limits = { least: this.store.get("least"), most: this.store.get("most") };
+    this.stage.show(shown, { ...this.choice.within(separate[0]), ...limits }, this.frame.width);
+  }
+
+  words(grid) {
+    const by = this.store.get("direction") === "by";
+    const { rows, cols } = this.choice.within(grid);
+    const [last] = (by ? cols : rows).slice(-1);
+    this.stage.show(grid, last ?? (by ? 0 : grid.rows.length - 1), by);
+  }
+
+  // What the locked queries look at most, and what looks most at the locked keys.
+  locked(grid, { rows, cols }) {
+    const pairs = (i, along, other) => grid.strongest(i, along, 3).map(([j, value]) => `${quoted(other[j], 40)} ${two(value)}`);
+    const line = (word, sign, found) => `${quoted(word, 40)} ${sign} ${found.join(", ") || "nothing"}`;
+    const lines = [
+      ...rows.map((i) => line(grid.rows[i], "→", pairs(i, "row", grid.cols))),
+      ...cols.map((i) => line(grid.cols[i], "←", pairs(i, "col", grid.rows))),
+    ];
+    return lines.slice(0, 8).join("\n");
+  }
+
+  // Heads appear as they arrive; the sheet is drawn a few times on the way.
+  async sheet(turn) {
+    const { choice, frame } = this;
+    const { at } = choice;
+    const part = { ...choice.part, ...choice.shape, ...(choice.arrange === "steps" ? choice.largest : {}) };
+    const grids = this.grids.get(at) ?? new Map();
+    this.grids.set(at, grids);
+    const show = () => {
+      const [chosen] = choice.heads;
+      this.stage.show({ part, grids, chosen, marked: this.store.get("marked") }, frame.width);
+    };
+    frame.stage(this.stage.element, choice.named("sheet"));
+    frame.buttons.hidden = true;
+    this.panels = null;
+    for (let i = 0, drawn = performance.now(); i < part.layers * part.heads; i++) {
+      const [layer, head] = [Math.floor(i / part.heads), i % part.heads];
+      const key = `${layer}.${head}`;
+      if (!grids.has(key)) grids.set(key, await choice.grid(at, layer, head, false));
+      if (turn !== this.turn) return;
+      if (performance.now() - drawn < OFTEN) continue;
+      show();
+      drawn = performance.now();
+    }
+    show();
+  }
+
+  tables() {
+    if (this.mode !== "sheet") return (this.panels ?? []).map(table);
+    const grids = this.grids.get(this.choice.at);
+    const value = (layer, head) => {
+      const grid = grids?.get(`${layer}.${head}`);
+      return grid ? two(sharpness(grid)) : "…";
+    };
+    return [headTable(this.choice.shape, value)];
+  }
+}
+
+const HEAD_KEYS = [
+  ["1 2 3 4", "all heads, one head, lines, words"],
+  ["arrows", "move (with Shift by ten)"],
+  ["Enter", "open a head; lock a row"],
+  ["Space, C", "lock a row, a column; mark a head"],
+  ["[ ]", "head before, after"],
+  ["PageUp, PageDown", "layer before, after"],
+  ["+ − 0", "closer, farther, all"],
+  ["Esc", "unlock; back to all heads"],
+];

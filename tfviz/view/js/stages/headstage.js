@@ -1,0 +1,112 @@
+// Heatmaps on the stage: one, or several side by side that share cursor, zoom and locks.
+
+import { h } from "../base/elements.js";
+import { Heatmap } from "./heatmap.js";
+import { CanvasPen } from "../base/pen.js";
+import { pointing } from "./pointing.js";
+
+export const drawn = (label) =>
+  h("canvas", { tabIndex: 0, role: "application", "aria-label": label, "aria-roledescription": "chart" });
+
+export class HeadStage {
+  // does: { lock(axis, index), says(text), leave() }; panels share cursor, zoom and locks
+  constructor(theme, does, options = {}) {
+    Object.assign(this, { theme, does, options, panels: [], cursor: null, element: h("div", { class: "stage panels" }) });
+  }
+
+  // panels: [{ name, grid, axes }]; look: { rows, cols, outlined, borders: those of each panel }
+  show(panels, look, width) {
+    while (this.panels.length > panels.length) this.panels.pop().canvas.remove();
+    while (this.panels.length < panels.length) this.panels.push(this.panel(this.panels.length));
+    Object.assign(this, { look, names: panels.map(({ name }) => name) });
+    const beside = panels.length > 1 && width >= 320 * panels.length ? panels.length : 1;
+    panels.forEach(({ name, grid, axes }, i) => {
+      if (axes) this.panels[i].map.axes = axes;
+      this.panels[i].canvas.setAttribute(
+        "aria-label",
+        `${name || "Heatmap"}: arrows move, Space locks a row, C locks a column, plus and minus zoom`,
+      );
+      this.panels[i].map.place(grid, (width - 16 * (beside - 1)) / beside);
+    });
+    const pointed = this.cursor;
+    if (pointed && !panels.some(({ grid }) => pointed[0] < grid.rows.length && pointed[1] < grid.cols.length)) this.cursor = null;
+    if (pointed) this.does.says(this.cursor ? this.reading(this.cursor) : "");
+    this.draw();
+  }
+
+  panel(index) {
+    const map = new Heatmap(this.theme, { legend: true, ...this.options });
+    const canvas = drawn("Heatmap");
+    pointing(canvas, map, {
+      point: (cell) => {
+        [this.cursor, this.pointed] = [cell, index];
+        this.does.says(cell ? this.reading(cell) : "");
+        this.draw();
+      },
+      lock: (axis, at) => this.does.lock(axis, at),
+      changed: () => {
+        this.panels.forEach((panel) => {
+          if (same(panel.map.grid, map.grid)) panel.map.window = map.window;
+        });
+        this.draw();
+      },
+      leave: () => this.does.leave(),
+    });
+    this.element.append(canvas);
+    return { map, canvas, index };
+  }
+
+  // Whether a panel has the cell under the cursor: a cursor is shared by panels whose rows and columns are the same.
+  has(cell, i) {
+    const { grid, axes } = this.panels[i].map;
+    const { axes: pointed } = (this.panels[this.pointed] ?? this.panels[0]).map;
+    return Boolean(cell) && cell[0] < grid.rows.length && cell[1] < grid.cols.length && String(axes) === String(pointed);
+  }
+
+  reading(cell) {
+    const read = ({ map }, i) => (this.has(cell, i) ? this.does.reading(map.grid, cell, this.names[i]) : "");
+    return this.panels.map(read).filter(Boolean).join("   ");
+  }
+
+  draw() {
+    for (const { map, canvas, index } of this.panels) this.paint(new CanvasPen(canvas, map.width, map.height), map, index);
+  }
+
+  paint(pen, map, index) {
+    map.draw(pen, {
+      ...this.look,
+      borders: this.look.borders?.[index],
+      cursor: this.has(this.cursor, index) ? this.cursor : null,
+      title: this.names[index],
+    });
+  }
+
+  zoom(factor) {
+    this.panels.forEach(({ map }) => {
+      if (factor) map.zoom(factor);
+      else map.fit();
+    });
+    this.draw();
+  }
+
+  get drawing() {
+    const from = this.element.getBoundingClientRect();
+    const place = this.panels.map(({ canvas }) => {
+      const { left, top } = canvas.getBoundingClientRect();
+      return [left - from.left, top - from.top];
+    });
+    const far = (axis, size) => Math.max(...this.panels.map(({ map }, i) => place[i][axis] + map[size]));
+    return {
+      width: far(0, "width"),
+      height: far(1, "height"),
+      draw: (pen) =>
+        this.panels.forEach(({ map }, i) => {
+          pen.from(...place[i]);
+          this.paint(pen, map, i);
+          pen.from(0, 0);
+        }),
+    };
+  }
+}
+
+const same = (one, other) => one.rows.length === other.rows.length && one.cols.length === other.cols.length;

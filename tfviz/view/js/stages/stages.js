@@ -1,0 +1,142 @@
+// The other ways to look at heads: the sheet, lines, words. Each has an element, shows what it is given, and can draw it once more elsewhere.
+
+import { h } from "../base/elements.js";
+import { drawn } from "./headstage.js";
+import { Lines } from "./lines.js";
+import { CanvasPen, quoted, two } from "../base/pen.js";
+import { Sheet } from "./sheet.js";
+import { Words } from "./words.js";
+
+const TALLEST = 560;
+
+export class SheetStage {
+  // does: { open(layer, head), mark(layer, head), says(text) }
+  constructor(theme, does, names) {
+    this.sheet = new Sheet(theme, names);
+    this.canvas = drawn("All heads: arrows move, Enter opens a head, Space marks it");
+    this.element = h("div", { class: "stage" }, this.canvas);
+    this.focused = false;
+    this.sheet.listen(this.canvas, {
+      open: does.open,
+      mark: does.mark,
+      leave: () => {},
+      point: (at) => {
+        this.focused = document.activeElement !== null && this.canvas.matches(":focus-visible");
+        does.says(at ? this.sheet.says(...at, this.shown.grids.get(at.join("."))) : "");
+        this.draw();
+      },
+    });
+  }
+
+  show(shown, width) {
+    this.shown = shown;
+    this.sheet.place(shown.part, width);
+    this.draw();
+  }
+
+  draw() {
+    this.paint(new CanvasPen(this.canvas, this.sheet.width, this.sheet.height));
+  }
+
+  paint(pen) {
+    this.sheet.draw(pen, { ...this.shown, focused: this.focused });
+  }
+
+  get drawing() {
+    return { width: this.sheet.across, height: this.sheet.height, draw: (pen) => this.paint(pen) };
+  }
+}
+
+export class LinesStage {
+  constructor(theme, does, axes) {
+    this.lines = new Lines(theme, axes);
+    this.canvas = drawn("Lines: up and down move, left and right change sides, Space locks a word");
+    this.tall = h("div", { class: "tall" }, this.canvas);
+    this.element = h("div", { class: "stage scroller", onscroll: () => this.draw() }, this.tall);
+    Object.assign(this, { pointed: null, cursor: null });
+    this.lines.listen(
+      this.canvas,
+      {
+        point: (word, cursor) => {
+          [this.pointed, this.cursor] = [word, cursor];
+          does.says(word ? this.reading(...word) : "");
+          this.draw();
+        },
+        lock: does.lock,
+        leave: does.leave,
+        reveal: (y) => {
+          if (y < this.element.scrollTop + 30 || y > this.element.scrollTop + this.view - 30)
+            this.element.scrollTop = y - this.view / 2;
+        },
+      },
+      () => this.element.scrollTop,
+    );
+  }
+
+  // shown: [{ grid, head, name }]; look: { rows, cols, least, most }
+  show(shown, look, width) {
+    this.look = look;
+    this.lines.place(shown, width);
+    this.view = Math.min(this.lines.height, TALLEST);
+    this.tall.style.height = `${this.lines.height}px`;
+    this.element.style.height = `${this.view}px`;
+    this.draw();
+  }
+
+  reading(side, index) {
+    const { shown } = this.lines;
+    const axis = side === "rows" ? 0 : 1;
+    const along = axis ? "col" : "row";
+    const pairs = shown.map(
+      ({ grid, name }) =>
+        `${name}: ` +
+        grid
+          .strongest(index, along, 3)
+          .map(([i, value]) => `${quoted(shown[0].grid[side === "rows" ? "cols" : "rows"][i])} ${two(value)}`)
+          .join(", "),
+    );
+    return `${quoted(shown[0].grid[side][index])} ${axis ? "←" : "→"} ${pairs.join("; ")}`;
+  }
+
+  draw() {
+    if (!this.look) return;
+    const pen = new CanvasPen(this.canvas, this.lines.width, this.view);
+    this.paint(pen, this.element.scrollTop);
+  }
+
+  paint(pen, scroll) {
+    this.lines.draw(pen, {
+      ...this.look,
+      pointed: this.pointed,
+      cursor: this.canvas.matches(":focus-visible") ? this.cursor : null,
+      scroll,
+      tall: this.view,
+    });
+  }
+
+  get drawing() {
+    return { width: this.lines.across, height: this.view, draw: (pen) => this.paint(pen, this.element.scrollTop) };
+  }
+}
+
+export class WordsStage {
+  constructor(theme, does) {
+    Object.assign(this, { does, words: new Words(theme, does) });
+    this.element = h("div", { class: "stage" }, this.words.element);
+  }
+
+  show(grid, chosen, by) {
+    this.words.show(grid, chosen, by);
+    this.does.says(this.words.reading());
+  }
+
+  draw() {}
+
+  get drawing() {
+    return {
+      width: this.words.element.offsetWidth,
+      height: this.words.element.offsetHeight,
+      draw: (pen) => this.words.draw(pen),
+    };
+  }
+}

@@ -1,0 +1,93 @@
+// Tables of numbers side by side or one at a time: position tables and how alike their rows are, gates over a sentence.
+
+import { h, tabs } from "../base/elements.js";
+import { Frame } from "../controls/frame.js";
+import { Grid } from "../base/grid.js";
+import { HeadStage } from "./headstage.js";
+import { label, two } from "../base/pen.js";
+import { table } from "../controls/table.js";
+
+export class Tables {
+  constructor(host, source, store, takes) {
+    Object.assign(this, { source, store, sheets: source.document.sheets });
+    this.frame = new Frame(host, source.document, store, {
+      ...takes,
+      keys: TABLE_KEYS,
+      shown: () => this.shown,
+      drawing: () => this.stage.drawing,
+      tables: () => this.shown.map(table),
+      redraw: () => this.refresh(),
+    });
+    const { frame } = this;
+    this.does = {
+      says: (text) => frame.says(text),
+      reading: (grid, cell, name) => this.reading(grid, cell, name),
+      lock: (side, index) => this.frame.lock(side, index),
+      leave: () => store.set({ rows: [], cols: [] }),
+    };
+    this.pick =
+      this.sheets.length > 1
+        ? tabs(
+            "Which",
+            this.sheets.map(({ name }, i) => [i, name]),
+            store.get("sheet"),
+            (sheet) => store.set({ sheet, rows: [], cols: [] }),
+          )
+        : null;
+    if (this.pick) frame.body.append(h("div", { class: "controls" }, this.pick.element));
+    this.stages = new Map();
+    frame.zoom((factor) => this.stage.zoom(factor));
+    this.close = frame.open();
+  }
+
+  get sheet() {
+    return this.sheets[this.store.get("sheet")];
+  }
+  get axes() {
+    return this.sheet.panels[0].axes;
+  }
+
+  reading(grid, [row, col], name) {
+    const [down, across] = this.sheet.panels.find((panel) => panel.name === name)?.axes ?? this.axes;
+    return `${name}: ${down} ${label(grid.rows[row], 60)}, ${across} ${label(grid.cols[col], 60)}  ${two(grid.at(row, col))}`;
+  }
+
+  grid({ rows, cols, data, scale, limit }) {
+    const bytes = this.source.slice(data);
+    const values = new Float32Array(bytes.slice().buffer);
+    return Grid.of(rows, cols, values, new Uint8Array(values.length), { scale, limit });
+  }
+
+  // Panels of one shape share cursor and zoom; each has the axes of its own.
+  refresh() {
+    const at = this.store.get("sheet");
+    if (!this.stages.has(at)) {
+      const panels = this.sheet.panels.map((panel) => ({ name: panel.name, axes: panel.axes, grid: this.grid(panel) }));
+      this.stages.set(at, {
+        panels,
+        stage: new HeadStage(this.frame.theme, this.does, { axes: this.axes, largest: 22, tallest: this.sheet.tall ?? 460 }),
+      });
+    }
+    const { panels, stage } = this.stages.get(at);
+    Object.assign(this, { stage, shown: panels });
+    this.pick?.show(at);
+    this.frame.stage(stage.element, this.sheet.says ?? "");
+    stage.show(
+      panels,
+      {
+        rows: this.store.get("rows"),
+        cols: this.store.get("cols"),
+        outlined: [],
+        borders: this.sheet.panels.map((panel) => panel.borders ?? []),
+      },
+      this.frame.width,
+    );
+    this.frame.renewTable();
+  }
+}
+
+const TABLE_KEYS = [
+  ["arrows", "move"],
+  ["Space, C", "lock a row, a column"],
+  ["+ − 0", "closer, farther, all"],
+];

@@ -1,0 +1,130 @@
+// The sentence itself, shaded by what one of its words looks at, or by what looks at it.
+
+import { h } from "../base/elements.js";
+import { FORBIDDEN, SCALES } from "../base/grid.js";
+import { quoted, sign, two } from "../base/pen.js";
+
+const MOST = 1200; // words on the page at once
+
+export class Words {
+  // does: { lock(side, index), leave() }
+  constructor(theme, does) {
+    Object.assign(this, { theme, does, element: h("div", { class: "words" }), key: null });
+  }
+
+  // by: false, what the chosen query looks at; true, which queries look at the chosen key.
+  show(grid, chosen, by) {
+    const one = grid.rows.length === grid.cols.length && grid.rows.every((word, i) => word === grid.cols[i]);
+    const key = [JSON.stringify([grid.rows, grid.cols]), one, by];
+    if (!this.key || key.some((part, i) => part !== this.key[i])) this.build(grid, one, by, chosen);
+    this.key = key;
+    const side = by ? "cols" : "rows";
+    const count = grid[side].length;
+    const at = Math.min(chosen, count - 1);
+    if (at < this.start[side] || at >= this.start[side] + MOST) return void ((this.key = null), this.show(grid, at, by));
+    Object.assign(this, { grid, at, by });
+    const { place } = SCALES[grid.scale];
+    this.shaded.forEach((span, i) => {
+      const j = i + this.start[by ? "rows" : "cols"];
+      const [row, col] = by ? [j, at] : [at, j];
+      const value = grid.at(row, col);
+      const code = Math.round(255 * Math.max(0, Math.min(1, place(value))));
+      span.style.background = this.theme.colour(grid, code);
+      span.style.color = code > 140 ? this.theme.page : this.theme.ink;
+      span.classList.toggle("hidden", grid.is(row, col, FORBIDDEN));
+      span.title = grid.is(row, col, FORBIDDEN) ? "may not look" : two(value);
+    });
+    this.picks.forEach((span, i) => {
+      const here = i + this.start[side] === at;
+      span.classList.toggle("picked", here);
+      span.setAttribute("aria-selected", String(here));
+      span.tabIndex = here ? 0 : -1;
+    });
+    return undefined;
+  }
+
+  reading() {
+    const { grid, at, by } = this;
+    const name = (words, i) => quoted(words[i]);
+    const [own, other] = by ? [grid.cols, grid.rows] : [grid.rows, grid.cols];
+    const top = grid.strongest(at, by ? "col" : "row", 3).map(([i, value]) => `${name(other, i)} ${two(value)}`);
+    return `${name(own, at)} ${by ? "←" : "→"} ${top.join(", ") || "nothing"}`;
+  }
+
+  build(grid, one, by, chosen) {
+    const begin = (words) => (words.length <= MOST ? 0 : Math.max(0, Math.min(chosen - MOST / 2, words.length - MOST)));
+    this.start = { rows: begin(grid.rows), cols: begin(grid.cols) };
+    const [pick, other] = by ? ["cols", "rows"] : ["rows", "cols"];
+    this.picks = this.sentence(grid, pick, one ? "the sentence: choose a word" : by ? "choose a key" : "choose a query");
+    const shown = [this.picks.element];
+    if (one) this.shaded = this.picks;
+    else shown.push((this.shaded = this.sentence(grid, other, by ? "queries" : "keys")).element);
+    this.listen(pick);
+    this.element.replaceChildren(...shown);
+  }
+
+  sentence(grid, side, name) {
+    const start = this.start[side];
+    const words = grid[side].slice(start, start + MOST);
+    const left = grid[side].length - start - words.length;
+    // running text, where the pieces carry their own spaces; apart, where they do not
+    const loose = !grid[side].some((word) => /^[\s▁Ġ]/.test(word)) && grid[side].some((word) => [...word].length > 1);
+    const spans = words.map((word) => h("span", { role: "option", class: "word" }, running(word)));
+    const element = h("p", { class: loose ? "sentence loose" : "sentence", role: "listbox", "aria-label": name, dir: "auto" });
+    if (start) element.append(`… ${start} words before … `);
+    words.forEach((word, i) => {
+      element.append(spans[i], /\n$/.test(word) ? h("br") : loose ? " " : h("wbr"));
+    });
+    if (left) element.append(` … ${left} words more`);
+    return Object.assign(spans, { element });
+  }
+
+  listen(side) {
+    const { element } = this.picks;
+    const index = (node) => this.picks.indexOf(node) + this.start[side];
+    element.onclick = (event) => {
+      if (this.picks.includes(event.target)) this.does.lock(side, index(event.target));
+    };
+    element.onkeydown = (event) => {
+      const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -Infinity, End: Infinity }[event.key];
+      if (event.key === "Escape") this.does.leave();
+      else if (!step) return;
+      else {
+        const next = Math.max(0, Math.min(this.grid[side].length - 1, this.at + step));
+        this.at = next;
+        this.does.lock(side, next);
+        this.picks[next - this.start[side]]?.focus();
+      }
+      event.preventDefault();
+      event.stopPropagation();
+    };
+  }
+
+  // The same on a pen: each piece of text where the browser has put it.
+  draw(pen) {
+    const box = this.element.getBoundingClientRect();
+    for (const sentence of this.element.children) {
+      for (const span of sentence.querySelectorAll(".word")) {
+        for (const { left, top, width, height } of span.getClientRects()) {
+          const shaded = span.style.background;
+          const [x, y] = [left - box.left, top - box.top];
+          if (span.classList.contains("hidden")) pen.rect(x, y, width, height, { fill: this.theme.line, alpha: 0.4 });
+          else if (shaded) pen.rect(x, y, width, height, { fill: shaded });
+          if (span.classList.contains("picked")) pen.rect(x, y, width, height, { stroke: this.theme.mark, thick: 2 });
+        }
+        const [first] = span.getClientRects();
+        if (first)
+          pen.text(first.left - box.left + 2, first.top - box.top + first.height / 2, span.textContent, {
+            size: 15,
+            fill: span.style.color || this.theme.ink,
+          });
+      }
+    }
+  }
+}
+
+// Text that runs: spaces stay spaces, what cannot be seen gets a sign, a piece of WordPiece loses its mark.
+function running(word) {
+  const plain = word.replace(/^[Ġ▁]/, " ").replace(/^##/, "");
+  return plain === "" ? "∅" : [...plain].map((c) => (c === " " ? c : sign(c))).join("");
+}

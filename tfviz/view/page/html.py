@@ -1,0 +1,78 @@
+"""A view as one self-contained piece of HTML: data, script and a picture for where no script may run."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+from typing import Any
+
+from tfviz.view.page.bundle import PAGE_STYLE, script, script_json
+from tfviz.view.still.picture import Picture
+
+KINDS = {  # what a view shows -> the module that shows it, and its class there
+    "heads": ("stages/explorer", "Explorer"),
+    "masks": ("stages/masklab", "MaskLab"),
+    "tables": ("stages/tables", "Tables"),
+    "points": ("stages/points", "Points"),
+}
+PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<meta name="color-scheme" content="light dark"><title>{title}</title><style>{style}</style></head>
+<body><main>{view}</main></body></html>
+"""
+
+
+class View(Picture):
+    """A picture that is also alive: in a notebook, in a page made of it, or in a file of its own, with no kernel.
+
+    Args:
+        picture: the same, still.
+        described: what is shown, in plain values (`view/js/base/data.js` reads it).
+        data: the bytes it speaks of.
+    """
+
+    def __init__(self, picture: Picture, described: dict[str, Any], data: bytes = b""):
+        if described.get("kind") not in KINDS:
+            raise ValueError(f"described says the kind {described.get('kind')!r}; it can be {', '.join(KINDS)}")
+        super().__init__(picture._draw, picture.summary)
+        self.described, self.data = described, data
+
+    def html(self, still: bool = True) -> str:
+        """The view as a piece of HTML. The same view has the same name, and the same bytes.
+
+        Args:
+            still: put the picture in as well, for where scripts may not run: a notebook that is not trusted.
+        """
+        described, data = script_json(self.described), base64.b64encode(self.data).decode()
+        module, kind = KINDS[self.described["kind"]]
+        modules = script(module, "page")
+        name = hashlib.sha256(f"{described}{data}".encode()).hexdigest()[:16]
+        said = html.escape(_said(self.summary))
+        light = base64.b64encode(self._png("light")).decode() if still else ""
+        shown = f'<img src="data:image/png;base64,{light}" alt="{said}">' if still else f"<p>{said}</p>"
+        # a plain script: those of type module stay in a browser's memory after their view is gone
+        return (
+            f'<div class="tfviz" data-view="{name}">{shown}'
+            f'<script type="application/json" class="tfviz-document">{described}</script>'
+            f'<script type="text/plain" class="tfviz-data">{data}</script></div>'
+            f'<script data-view="{name}">(() => {{"use strict";\n{modules}wake("{name}", {kind});}})();</script>'
+        )
+
+    def still(self) -> tuple[dict[str, str], dict[str, Any]]:
+        """The picture and its summary only, as a notebook takes them."""
+        return super()._repr_mimebundle_()
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, str], dict[str, Any]]:
+        data, metadata = self.still()
+        return {**data, "text/html": self.html()}, metadata
+
+    def page(self) -> str:
+        """The view as a page of its own, with no link to anything."""
+        title = html.escape(_said(self.summary).partition("\n")[0])
+        return PAGE.format(title=title, style=PAGE_STYLE, view=self.html(still=False))
+
+
+def _said(text: str) -> str:
+    """Text that UTF-8 can hold: half of a character, as bytes may give, as its code."""
+    return "".join(f"⟨{ord(c):X}⟩" if 0xD800 <= ord(c) <= 0xDFFF or c == "\0" else c for c in text)

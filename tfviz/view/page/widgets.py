@@ -1,0 +1,158 @@
+"""The same views with a kernel behind them: Python reads and sets what is chosen, and sends heads as needed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from tfviz.look.maps import AttentionMaps
+from tfviz.view.page import alive
+from tfviz.view.page.bundle import script
+from tfviz.view.page.html import View
+from tfviz.view.page.packed import deflated
+from tfviz.view.still import figures
+from tfviz.view.still.picture import cut
+
+NUMBER = traitlets.Int(min=0)
+ON_DEMAND = "Heads come in full as you open them; the sheet shows them in blocks."
+
+
+class Live(anywidget.AnyWidget):
+    """Attention maps in a notebook, two-way.
+
+    Each choice is a trait: `live.layer = 2` moves the view, and `live.observe(function, "rows")` is told what the
+    reader locks. Maps of any size: those past the budget are sent in full one head at a time.
+
+    Args:
+        maps: one capture, or several by name.
+        mode: `sheet`, `head`, `lines` or `words`.
+        arrange: how several captures stand to each other: `choose` one, `compare` two, `steps` of a slider.
+        title: what stands above; by default what is shown.
+        budget: bytes that are sent at once.
+        chosen: any of the traits, such as `layer=2`, `rows=[3]`.
+
+    Raises:
+        TypeError: `chosen` names no trait of the view.
+        ValueError: a trait cannot have that value; the budget is too small for anything.
+    """
+
+    _esm = script("widget")
+    described = traitlets.Dict().tag(sync=True)
+    data = traitlets.Bytes().tag(sync=True)
+
+    mode = traitlets.Enum(("sheet", "head", "lines", "words"), "sheet", help="the way to look").tag(sync=True)
+    part = traitlets.Int(0, min=0, help="which of several captures").tag(sync=True)
+    layer = traitlets.Int(0, min=0).tag(sync=True)
+    head = traitlets.Int(0, min=0).tag(sync=True)
+    marked: traitlets.List = traitlets.List(
+        traitlets.Tuple(NUMBER, NUMBER), help="pairs [layer, head] that are shown together"
+    ).tag(sync=True)
+    how = traitlets.Enum(("mean", "max"), "mean", help="how several heads become one").tag(sync=True)
+    hide = traitlets.Enum(("nothing", "first", "separators", "sinks", "chosen"), "nothing").tag(sync=True)
+    hidden = traitlets.List(NUMBER, help="keys left out where hide is `chosen`").tag(sync=True)
+    merged = traitlets.Bool(False, help="pieces of words as whole words").tag(sync=True)
+    rows = traitlets.List(NUMBER, help="locked queries").tag(sync=True)
+    cols = traitlets.List(NUMBER, help="locked keys").tag(sync=True)
+    least = traitlets.Float(0.02, min=0, max=1, help="weights under this have no line").tag(sync=True)
+    most = traitlets.Int(5, min=1, help="lines of a word").tag(sync=True)
+    direction = traitlets.Enum(("at", "by"), "at", help="what a word looks at, or what looks at it").tag(sync=True)
+
+    def __init__(
+        self,
+        maps: AttentionMaps | Mapping[str, AttentionMaps],
+        *,
+        title: str | None = None,
+        arrange: str = "choose",
+        budget: float = alive.SENT,
+        **chosen: Any,
+    ):
+        unknown = set(chosen) - set(alive.STATE)
+        if unknown:
+            raise TypeError(f"no such choice: {', '.join(sorted(unknown))}; there are: {', '.join(alive.STATE)}")
+        chosen = {key: value.item() if getattr(value, "ndim", 1) == 0 else value for key, value in chosen.items()}
+        _check_lists(chosen)
+        self._parts = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
+        self._given, self._arrange = title, arrange
+        state = {**alive.STATE, **chosen}
+        described, data = alive.describe(self._parts, state, title, budget, arrange=arrange)
+        described["note"] = described["note"] and ON_DEMAND
+        try:
+            super().__init__(described=described, data=data, **chosen)
+        except traitlets.TraitError as error:
+            raise ValueError(f"view.live: {cut(' '.join(str(error).split()), 200)}") from None
+        self.on_msg(self._asked)
+
+    @traitlets.validate("layer", "head", "part")
+    def _within(self, proposal: Any) -> int:
+        """Refuse a layer, head or part that is not there, by Python or by a page."""
+        name, value = proposal["trait"].name, proposal["value"]
+        first = list(self._parts.values())
+        counts = {"part": len(first), "layer": max(m.shape[0] for m in first), "head": max(m.shape[1] for m in first)}
+        if value >= counts[name]:
+            raise traitlets.TraitError(f"{name} is {value}; there are {counts[name]}, counted from 0")
+        return value
+
+    def _asked(self, _: Any, question: dict[str, Any], buffers: Any) -> None:
+        """Answer a view: a head in full, or the whole as a page."""
+        question = question if isinstance(question, dict) else {}
+        answer: dict[str, Any] = {"id": question.get("id")}
+        try:
+            piece = self.view().page().encode() if question.get("page") else self._head(question)
+        except (LookupError, ValueError, TypeError) as error:
+            self.send({**answer, "error": str(error)})
+        else:
+            self.send(answer, [piece])
+
+    def _head(self, question: Mapping[str, Any]) -> bytes:
+        parts = list(self._parts.values())
+        maps = parts[_place(question, "part", len(parts))]
+        layer, head = (_place(question, name, count) for name, count in zip(("layer", "head"), maps.shape))
+        return deflated(maps.packed(layer, head), maps.allowed(layer, head), level=1)
+
+    def view(self) -> View:
+        """What is shown now, without a kernel: to save, or to leave in a page."""
+        first = list(self._parts.values())[self.part]
+        layer, head = min(self.layer, first.shape[0] - 1), min(self.head, first.shape[1] - 1)
+        picture = figures.head(first, layer, head) if self.mode == "head" else figures.heads(first)
+        state = {name: getattr(self, name) for name in alive.STATE} | {"layer": layer, "head": head}
+        return alive.view(picture, self._parts, state, self._given, arrange=self._arrange)
+
+    def save(self, path: str | Path) -> Path:
+        """What is shown now as `x.html`, `x.png` or `x.svg`; see `view`."""
+        return self.view().save(path)
+
+    def __repr__(self) -> str:
+        return f"Live view of {', '.join(f'{name} {maps!r}'.strip() for name, maps in self._parts.items())}"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
+        if self.described["note"]:  # too much to draw at once
+            return data, metadata
+        still, sizes = self.view().still()
+        return {**data, **still}, {**metadata, **sizes}
+
+
+def _place(question: Mapping[str, Any], name: str, count: int) -> int:
+    """What a page asks for by number, if it is there: it may send anything."""
+    value = question.get(name)
+    if type(value) is not int or not 0 <= value < count:
+        raise LookupError(f"{name} is {value!r}; there are {count}, counted from 0")
+    return value
+
+
+def _check_lists(chosen: Mapping[str, Any]) -> None:
+    """What traitlets would refuse in words of its own."""
+    for name in ("hidden", "rows", "cols"):
+        if not _places(places := chosen.get(name, [])):
+            raise ValueError(f"view.live: {name} is {places!r}; give a list of places, whole numbers from 0 on")
+    marked = chosen.get("marked", [])
+    if not (isinstance(marked, list | tuple) and all(_places(pair) and len(pair) == 2 for pair in marked)):
+        raise ValueError(f"view.live: marked is {marked!r}; give a list of pairs (layer, head)")
+
+
+def _places(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(one, int) and one >= 0 for one in value)

@@ -1,0 +1,203 @@
+"""Drawings of attention: all heads on a sheet, one head with its words.
+
+Queries are rows, from the top; keys are columns, their words along the top edge. All heads share one scale from 0
+(the page) to 1 (the strongest ink), with the square root between, since most weights are small. What a mask forbids
+is hatched, which is not the same as zero.
+"""
+
+from collections.abc import Sequence
+
+import matplotlib
+import numpy
+import torch
+from matplotlib.axes import Axes
+from matplotlib.colors import Colormap, Normalize, PowerNorm
+from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
+from torch import Tensor
+from torch.nn import functional
+
+from tfviz.look.maps import AttentionMaps
+from tfviz.shapes import Bool, Float
+from tfviz.view.still.numbers import few
+from tfviz.view.still.palette import DPI, plain, printable, ramp
+from tfviz.view.still.picture import Picture, bare, cut, headline
+
+LABELS = 96  # words an axis can name one by one
+FEW = 12  # words that a sheet of heads can name
+MANY = 64  # heads that a layout engine can place in less than a second or two
+HEADS = 20_000  # of maps
+SIDE = 24  # layers, and heads, that a sheet can hold
+TICKS = (0, 0.01, 0.1, 0.25, 0.5, 1)
+
+
+def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = ()) -> Picture:
+    """The sheet of all layers (rows) and heads (columns), on one scale; with their words where there are few.
+
+    Args:
+        names: what to call the heads, where a number says too little.
+    """
+    layers, heads, queries, keys = some(maps)
+    if len(names) not in (0, heads):
+        raise ValueError(f"names has {len(names)} names, the maps have {heads} heads")
+    title = title or f"Every head: {layers} layers × {heads} heads, {_size(maps)}"
+    named = list(names) or [f"head {head}" if heads <= 8 else str(head) for head in range(heads)]
+    down, across = _some(layers), _some(heads)
+    if len(down) * len(across) < layers * heads:
+        title = f"{cut(title, 80)} ({len(down)} layers × {len(across)} heads of them are drawn)"
+    few = max(queries, keys) <= FEW and heads <= 4 and layers <= 12
+
+    def draw() -> Figure:
+        side = max(0.2 * max(queries, keys), 1.6) if few else min(1.5, max(0.55, 8.4 / max(len(across), len(down) / 2)))
+        tall = side * min(2.0, max(0.5, queries / keys))
+        figure = Figure(
+            figsize=(side * len(across) * 1.06 + 1.1 + few * 0.5, tall * len(down) * 1.06 + 0.75 + few * 0.5)
+        )
+        many = len(down) * len(across) > MANY
+        if not many:
+            figure.set_layout_engine("constrained", w_pad=0.02, h_pad=0.02, wspace=0.02, hspace=0.02)
+        axes = figure.subplots(len(down), len(across), squeeze=False)
+        for (row, column), cells in numpy.ndenumerate(axes):
+            layer, head = down[row], across[column]
+            image = heatmap(cells, maps[layer, head], maps.allowed(layer, head), pixels=int(side * DPI))
+            label(cells, maps.rows if few and head == 0 else (), maps.cols if few and layer == 0 else ())
+            cells.set(xlabel="", ylabel="")
+            if layer == 0:
+                cells.set_title(plain(named[head]), loc="center", color=soft())
+            if head == 0 and layers > 1:
+                cells.set_ylabel(f"layer {layer}" if layers <= 8 else str(layer), color=soft())
+        if many:  # laid out by hand: a layout engine takes seconds for so many
+            wide, high = figure.get_size_inches()
+            figure.subplots_adjust(0.6 / wide, 0.1 / high, 1 - 0.75 / wide, 1 - 0.6 / high, 0.06, 0.06)
+        scale(figure, image, axes)
+        headline(figure, title)
+        return figure
+
+    return Picture(draw, f"{title}\n{maps!r}; weights from 0 to 1, square-root scale")
+
+
+def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None) -> Picture:
+    """One head with its words."""
+    weights, allowed = one(maps, layer, head)
+    queries, keys = weights.shape
+    title = title or f"Layer {layer}, head {head}"
+
+    def draw() -> Figure:
+        cell = min(0.3, max(0.125, 6.0 / max(queries, keys)))
+        wide, tall = (min(12.0, max(1.6, cell * n)) for n in (keys, queries))
+        figure = Figure(figsize=(wide + 1.6, tall + 1.1), layout="constrained")
+        axes = figure.subplots()
+        image = heatmap(axes, weights, allowed, pixels=1600)
+        label(axes, maps.rows, maps.cols)
+        scale(figure, image, [axes])
+        headline(figure, title)
+        return figure
+
+    row, col = divmod(int(weights.argmax()), keys)
+    says = f"{maps.rows[row]!r} looks most sharply, at {maps.cols[col]!r}: {weights.max():.2g}"
+    return Picture(draw, f"{title}\n{queries} queries x {keys} keys; {says}")
+
+
+def some(maps: AttentionMaps) -> tuple[int, int, int, int]:
+    """The shape of maps that can be drawn.
+
+    Raises:
+        TypeError: these are no maps.
+        ValueError: there is no word, head or layer, or more heads than any model has.
+    """
+    if not isinstance(maps, AttentionMaps):
+        kind = type(maps).__name__
+        raise TypeError(
+            f"this is a {kind}: give AttentionMaps.of(seen, rows=words), or AttentionMaps(weights, rows=words)"
+        )
+    if 0 in maps.shape:
+        raise ValueError(f"there is nothing to draw: {maps!r}")
+    few(
+        maps.shape[0] * maps.shape[1], HEADS, "heads", "give some of the layers, such as AttentionMaps(maps.layers[:8])"
+    )
+    return maps.shape
+
+
+def one(
+    maps: AttentionMaps, layer: int, head: int
+) -> tuple[Float[Tensor, "query key"], Bool[Tensor, "query key"] | None]:
+    """One head's weights, and where it might look.
+
+    Raises:
+        IndexError: there is no such layer or head.
+        ValueError: there is no word.
+    """
+    layers, heads, *_ = some(maps)
+    within("layer", layer, layers, "layers")
+    within("head", head, heads, "heads")
+    return maps[layer, head], maps.allowed(layer, head)
+
+
+def within(name: str, number: int, count: int, many: str) -> None:
+    if not 0 <= number < count:
+        raise IndexError(f"{name} is {number}; the maps have {count} {many}, from 0 to {count - 1}")
+
+
+def heatmap(
+    axes: Axes,
+    values: Float[Tensor, "query key"],
+    allowed: Bool[Tensor, "query key"] | None,
+    pixels: int,
+    cmap: Colormap | None = None,
+    norm: Normalize | None = None,
+) -> AxesImage:
+    """The heatmap itself. Where there are more cells than pixels, each pixel shows the strongest value of its block."""
+    block = max(1, -(-max(values.shape) // pixels))
+    shown = strongest(values, block)
+    open_cells = numpy.ones(shown.shape, bool) if allowed is None else strongest(allowed.float(), block) > 0
+    axes.patch.set(hatch="//////", edgecolor=matplotlib.rcParams["hatch.color"], linewidth=0)
+    image = axes.imshow(
+        numpy.ma.masked_array(shown, ~open_cells), cmap=cmap or ramp(), norm=norm or PowerNorm(0.5, 0, 1),
+        interpolation="nearest", extent=(-0.5, values.shape[1] - 0.5, values.shape[0] - 0.5, -0.5), aspect="auto",
+    )  # fmt: skip
+    bare(axes)
+    return image
+
+
+def strongest(values: Tensor, block: int) -> numpy.ndarray:
+    """The value of each block of cells that is furthest from zero."""
+    if block == 1:
+        return values.numpy()
+    high, low = (functional.max_pool2d(signed[None].float(), block, ceil_mode=True)[0] for signed in (values, -values))
+    return torch.where(low > high, -low, high).numpy()
+
+
+def label(axes: Axes, rows: Sequence[str], cols: Sequence[str], most: tuple[int, int] = (LABELS, LABELS)) -> None:
+    """The words of both axes, at most so many of each: every second or third word where there are more."""
+    for axis, words, most_words, rotation in ((axes.yaxis, rows, most[0], 0), (axes.xaxis, cols, most[1], 90)):
+        step = max(1, -(-len(words) // most_words))
+        shown = printable(words[::step])
+        turned = 0 if rotation == 0 or max(map(len, shown), default=0) <= 1 else rotation
+        axis.set_ticks(range(0, len(words), step), shown, rotation=turned)
+    axes.xaxis.tick_top()
+    axes.xaxis.set_label_position("top")
+    axes.set(xlabel="key", ylabel="query")
+    axes.xaxis.label.set_color(soft())
+    axes.yaxis.label.set_color(soft())
+
+
+def scale(figure: Figure, image: AxesImage, axes: Sequence[Axes] | numpy.ndarray) -> None:
+    """The colours' meaning, beside the panels that share it."""
+    bar = figure.colorbar(image, ax=axes, fraction=0.035, pad=0.02, ticks=TICKS, aspect=28, shrink=0.9)
+    bar.ax.set_yticklabels([f"{tick:g}" for tick in TICKS])
+    bar.outline.set_visible(False)
+
+
+def soft() -> str:
+    """The colour of what is read second."""
+    return matplotlib.rcParams["xtick.labelcolor"]
+
+
+def _some(count: int) -> list[int]:
+    """All numbers below `count`, or as many as a sheet can hold, evenly from the first to the last."""
+    return [round(float(place)) for place in numpy.linspace(0, count - 1, min(count, SIDE))]
+
+
+def _size(maps: AttentionMaps) -> str:
+    _, _, queries, keys = maps.shape
+    return f"{queries} tokens" if queries == keys else f"{queries} queries × {keys} keys"

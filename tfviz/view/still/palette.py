@@ -1,0 +1,154 @@
+"""Colours and fonts: one manner for every picture."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy
+from matplotlib import font_manager
+from matplotlib.colors import ListedColormap, to_hex, to_rgb
+from matplotlib.ft2font import FT2Font
+
+THEMES = ("light", "dark")
+BOLD = "DejaVu Sans"
+LONGEST = 18  # characters of a word on an axis
+DPI = 150  # dots per inch of a PNG: sharp, and ten of them weigh less than half a megabyte
+SHADES = 200  # of a scale: finer than an eye can see, and a PNG's 256 colours have room for the inks beside them
+
+# Faces that together draw most of the world's writing; those installed are used, in this order.
+FAMILIES = (
+    "DejaVu Sans",
+    "Noto Sans",
+    "Noto Sans CJK JP",
+    "Noto Sans CJK SC",
+    "Noto Sans Arabic",
+    "Noto Sans Hebrew",
+    "Noto Sans Devanagari",
+    "Noto Sans Symbols",
+    "Noto Sans Symbols2",
+    "Noto Sans Math",
+    "Noto Emoji",
+    "Symbola",
+)
+
+
+@contextmanager
+def theme(name: str = "light") -> Iterator[None]:
+    """tfviz's matplotlib style, `light` or `dark`, while the context lasts."""
+    if name not in THEMES:
+        raise ValueError(f"theme is {name!r}; it can be 'light' or 'dark'")
+    style = matplotlib.rc_params_from_file(Path(__file__).with_name(f"{name}.mplstyle"), use_default_template=False)
+    with matplotlib.rc_context({**style, "savefig.dpi": DPI, "font.family": list(families())}):
+        yield
+
+
+# The strongest ink, and the ends of the diverging scale, on a light and on a dark page.
+RAMP = ("#0b2a6f", "#9fd0ff")
+LOW, HIGH = ("#0b4f8f", "#6db9f5"), ("#b04a00", "#ffae5c")
+FOCUS, MARK = ("#0969da", "#58a6ff"), ("#d55e00", "#d55e00")
+
+
+def inks() -> dict[str, dict[str, Any]]:
+    """The colours of both themes by what they are for, as the interactive views take them."""
+    return {name: _inks(name, THEMES.index(name)) for name in THEMES}
+
+
+def _inks(name: str, index: int) -> dict[str, Any]:
+    with theme(name):
+        settings: Any = matplotlib.rcParams
+        own = {"ink": "text.color", "soft": "xtick.labelcolor", "line": "axes.edgecolor", "hatch": "hatch.color"}
+        made = {ink: to_hex(settings[setting]) for ink, setting in own.items()}
+        heads = [to_hex(colour) for colour in settings["axes.prop_cycle"].by_key()["color"]]
+    ends = {"ramp": RAMP, "low": LOW, "high": HIGH, "focus": FOCUS, "mark": MARK, "faint": ("#9aa2ab", "#6e7681")}
+    return {**made, "heads": heads, **{end: pair[index] for end, pair in ends.items()}}
+
+
+def ramp() -> ListedColormap:
+    """From the page's own background (weight 0) to the strongest ink (1), even in lightness, blue in hue."""
+    return ListedColormap(_between(_page(), _ink(RAMP)))
+
+
+def diverging() -> ListedColormap:
+    """From blue (negative) through the background (0) to orange."""
+    low, high = (_between(_page(), _ink(end), SHADES // 2) for end in (LOW, HIGH))
+    return ListedColormap(numpy.concatenate([low[::-1], high[1:]]))
+
+
+@lru_cache
+def families() -> tuple[str, ...]:
+    """The faces of `FAMILIES` that this machine has."""
+    there = {font.name for font in font_manager.fontManager.ttflist}
+    return tuple(family for family in FAMILIES if family in there)
+
+
+@lru_cache
+def _points(family: str) -> frozenset[int]:
+    """The code points that a face can draw."""
+    return frozenset(FT2Font(font_manager.findfont(family)).get_charmap())
+
+
+def draws(family: str, text: str) -> bool:
+    """Whether a face has every character of `text`."""
+    return all(ord(character) in _points(family) for character in text)
+
+
+def plain(text: str) -> str:
+    """Text as the machine's faces can draw it: a sign for a control character, a code for what none of them has."""
+    return "".join(character if character == " " else _sign(character) for character in str(text))
+
+
+def printable(words: Sequence[str]) -> list[str]:
+    """Words as an axis can show them: `plain`, with a sign for a space too, and none too long."""
+    return [_printable("".join(map(_sign, str(word))) or "∅") for word in words]
+
+
+def _printable(word: str) -> str:
+    return word if len(word) <= LONGEST else word[: LONGEST - 1] + "…"
+
+
+def _sign(character: str) -> str:
+    point = ord(character)
+    if point == 32:
+        return "␣"
+    shown = chr(0x2400 + point) if point < 32 else character
+    return shown if any(ord(shown) in _points(family) for family in families()) else f"⟨{point:X}⟩"
+
+
+def _page() -> str:
+    return matplotlib.rcParams["figure.facecolor"]
+
+
+def _ink(pair: tuple[str, str]) -> str:
+    return pair[sum(to_rgb(_page())) <= 1.5]
+
+
+def _between(start: str, stop: str, steps: int = SHADES) -> numpy.ndarray:
+    """A ramp that is even to the eye: straight in OKLab (Ottosson 2020); in 8 bits, so that all draw the same."""
+    share = numpy.linspace(0, 1, steps)[:, None]
+    lab = (1 - share) * _to_lab(numpy.array(to_rgb(start))) + share * _to_lab(numpy.array(to_rgb(stop)))
+    return (_to_rgb(lab) * 255).round() / 255
+
+
+_RGB_TO_LMS = numpy.array(
+    [[0.4122214708, 0.5363325363, 0.0514459929], [0.2119034982, 0.6806995451, 0.1073969566],
+     [0.0883024619, 0.2817188376, 0.6299787005]]
+)  # fmt: skip
+_LMS_TO_LAB = numpy.array(
+    [[0.2104542553, 0.7936177850, -0.0040720468], [1.9779984951, -2.4285922050, 0.4505937099],
+     [0.0259040371, 0.7827717662, -0.8086757660]]
+)  # fmt: skip
+
+
+def _to_lab(rgb: numpy.ndarray) -> numpy.ndarray:
+    linear = numpy.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    return numpy.cbrt(linear @ _RGB_TO_LMS.T) @ _LMS_TO_LAB.T
+
+
+def _to_rgb(lab: numpy.ndarray) -> numpy.ndarray:
+    linear = ((lab @ numpy.linalg.inv(_LMS_TO_LAB).T) ** 3 @ numpy.linalg.inv(_RGB_TO_LMS).T).clip(0, 1)
+    return numpy.where(linear <= 0.0031308, linear * 12.92, 1.055 * linear ** (1 / 2.4) - 0.055)

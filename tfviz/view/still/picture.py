@@ -1,0 +1,167 @@
+"""A picture that answers as PNG, as text, and as a file."""
+
+import base64
+import html
+import io
+from collections.abc import Callable
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from PIL import Image
+
+from tfviz.files import atomic
+from tfviz.view.still.palette import BOLD, DPI, THEMES, diverging, draws, plain, ramp, theme
+
+LINE, BESIDE, LINES = 120, 60, 8  # characters of a line, of one beside axes; lines of a text
+CODE = (65536, 256, 1)  # makes one number of a colour
+SHOWN = 100  # dots of a browser to an inch of a picture: each has room for 1.5 x 1.5 of the file's
+
+PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>{title}</title>
+<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
+<style>body {{ font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: {width}px; padding: 0 1rem;
+background: Canvas; color: CanvasText }} img {{ max-width: 100% }}</style>
+<picture><source srcset="{dark}" media="(prefers-color-scheme: dark)"><img src="{light}" alt="{title}"></picture>
+<p>{summary}</p></html>
+"""
+
+
+class Picture:
+    """What a view returns: the last expression of a cell shows it.
+
+    The same input gives the same bytes, and nothing is drawn before it is asked for.
+
+    Args:
+        draw: makes the figure; called inside a theme.
+        summary: the picture in words, for a terminal or a screen reader.
+    """
+
+    def __init__(self, draw: Callable[[], Figure], summary: str):
+        self._draw, self.summary = draw, summary
+        self._png = lru_cache(self._render)
+
+    def __repr__(self) -> str:
+        return self.summary
+
+    def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, str], dict[str, Any]]:
+        png = self._png("light")
+        data = {"image/png": base64.b64encode(png).decode(), "text/plain": self.summary}
+        return data, {"image/png": {"width": _width(png)}}
+
+    def figure(self, style: str = "light") -> Figure:
+        """A fresh matplotlib figure, to go on with by hand."""
+        with theme(style):
+            return self._drawn()
+
+    def save(self, path: str | Path, style: str = "light") -> Path:
+        """Write `x.png`, `x.svg`, or `x.html`: one file, no links, light or dark with the page.
+
+        Raises:
+            ValueError: another ending, or another style.
+        OSError: nothing can be written there.
+        """
+        path = Path(path).expanduser()
+        if style not in THEMES:
+            raise ValueError(f"style is {style!r}; it can be 'light' or 'dark'")
+        writers: dict[str, Callable[[], bytes]] = {
+            ".png": lambda: self._png(style),
+            ".svg": lambda: self._render(style, "svg"),
+            ".html": lambda: self.page().encode(),
+        }
+        if path.suffix not in writers:
+            raise ValueError(f"cannot write {path.name!r}: a picture is saved as .png, .svg or .html")
+        content = writers[path.suffix]()
+        try:
+            with atomic(path) as draft:
+                draft.write_bytes(content)
+        except (OSError, ValueError) as error:  # the latter: a name that no file can have
+            raise OSError(f"cannot write {path}; give the path of a file that can be written ({error})") from error
+        return path
+
+    def _drawn(self) -> Figure:
+        """The figure; what is written in it in one line is cut where it would be wider than any picture."""
+        figure = self._draw()
+        for text in figure.findobj(Text):
+            most = LINE if text in figure.texts else BESIDE
+            if isinstance(text, Text) and len(text.get_text()) > most:
+                text.set_text("\n".join(cut(line, most) for line in text.get_text().split("\n")[:LINES]))
+        return figure
+
+    def _render(self, style: str, kind: str = "png") -> bytes:
+        more: dict[str, Any] = {"pil_kwargs": {"compress_level": 0}}  # packed later
+        if kind != "png":
+            more = {"metadata": {"Date": None, "Creator": None}}
+        stream = io.BytesIO()
+        with theme(style):
+            self._drawn().savefig(stream, format=kind, bbox_inches="tight", pad_inches=0.08, **more)
+            return _png(Image.open(stream).convert("RGB")) if kind == "png" else stream.getvalue()
+
+    def page(self) -> str:
+        """The picture as a page of its own, light or dark with the reader's."""
+        light, dark = (
+            "data:image/png;base64," + base64.b64encode(self._png(style)).decode() for style in ("light", "dark")
+        )
+        title, _, rest = self.summary.partition("\n")
+        width = max(400, _width(self._png("light")))
+        return PAGE.format(title=html.escape(title), summary=html.escape(rest), light=light, dark=dark, width=width)
+
+
+def _png(image: Image.Image) -> bytes:
+    """A drawing as a PNG; in half the bytes where its flat colours are few, which stay exactly what they are."""
+    stream = io.BytesIO()
+    (_few(image) or image).save(stream, "PNG", optimize=True)
+    return stream.getvalue()
+
+
+def _few(image: Image.Image) -> Image.Image | None:
+    """The drawing in 256 colours; None if more must be kept: the shades of scales, and what fills more than a line.
+
+    The rest are blends at the edges of words, lines and cells, which become the nearest of what is kept.
+    """
+    codes = numpy.asarray(image).astype(numpy.int64) @ CODE
+    middle = codes[1:-1, 1:-1]
+    around = (codes[:-2, 1:-1], codes[2:, 1:-1], codes[1:-1, :-2], codes[1:-1, 2:])
+    filled = middle[numpy.logical_and.reduce([middle == side for side in around])]
+    shades = [scale(numpy.arange(scale.N), bytes=True)[:, :3].astype(int) @ CODE for scale in (ramp(), diverging())]
+    flat = numpy.unique(numpy.concatenate([filled, *shades]))
+    counted: Any = image.getcolors(image.width * image.height)
+    counts, colours = (numpy.array(column) for column in zip(*counted))
+    is_flat = numpy.isin(colours @ CODE, flat)
+    if is_flat.sum() > 256:
+        return None
+    kept = colours[numpy.lexsort((-counts, ~is_flat))[:256]]
+    nearest = numpy.square(colours[:, None] - kept).sum(-1).argmin(1)
+    table = numpy.zeros(2**24, numpy.uint8)
+    table[colours @ CODE] = nearest
+    few = Image.fromarray(table[codes])
+    few.putpalette(kept.astype(numpy.uint8).tobytes())
+    return few
+
+
+def cut(text: str, most: int) -> str:
+    """At most so many characters, with a sign where some are left out."""
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def headline(figure: Figure, title: str) -> None:
+    """The title, flush left; bold in the one face that is sure to have a bold cut, where that can draw it."""
+    face = {"family": BOLD} if draws(BOLD, title) else {"weight": "normal"}
+    figure.suptitle(plain(title), x=0.01, ha="left", **face)
+
+
+def bare(axes: Axes) -> None:
+    """A heatmap's frame: thin, on all sides, and no grid."""
+    axes.grid(False)
+    axes.spines[:].set_visible(True)
+    axes.spines[:].set_color(matplotlib.rcParams["axes.edgecolor"])
+
+
+def _width(png: bytes) -> int:
+    """How wide a browser shows it."""
+    return int.from_bytes(png[16:20]) * SHOWN // DPI

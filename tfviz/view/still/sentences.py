@@ -1,0 +1,151 @@
+"""Drawings of one set of words against another: lines between two columns, alignments with their gold cells.
+
+Weights keep the scale of the heatmaps: the square root, from the page (0) to the strongest ink (1). Vermillion marks
+what is not a weight: here the cells that are gold, in running text (`prose`) the word that was chosen.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Rectangle
+from torch import Tensor
+
+from tfviz.look.maps import AttentionMaps
+from tfviz.shapes import Float
+from tfviz.view.still.figures import LABELS, heatmap, label, one, scale, soft
+from tfviz.view.still.palette import plain, printable
+from tfviz.view.still.picture import Picture, headline
+
+LEAST = 0.02  # a weaker weight is no line
+# heads 0-7, 8-15, ...: the eight colours come round again
+STROKES: tuple[Any, ...] = ("solid", "dashed", "dashdot", "dotted")
+MARK = "C6"  # vermillion: of the eight, the one that reads on both pages and on any shade
+
+
+def links(maps: AttentionMaps, layer: int = 0, heads: Sequence[int] = (0,), title: str | None = None) -> Picture:
+    """Queries on the left, keys on the right, a line for each weight of at least 0.02: the thicker, the greater.
+
+    Args:
+        heads: whose weights; each head in its own colour, in the order of their numbers.
+
+    Raises:
+        IndexError: there is no such layer or head.
+        ValueError: there is no word, or no head was asked for.
+    """
+    several = sorted(set(heads))
+    if not several:
+        raise ValueError("heads is empty: name at least one")
+    weights = {head: _seen(maps, layer, head)[:LABELS, :LABELS] for head in several}
+    count = sum(int((seen >= LEAST).sum()) for seen in weights.values())
+    title = title or f"Layer {layer}, head{'s' * (len(several) > 1)} {', '.join(map(str, several))}"
+
+    def draw() -> Figure:
+        tall = min(LABELS + 1, max(len(maps.rows), len(maps.cols)))
+        figure = Figure(figsize=(4.6, 0.2 * tall + 0.85 + 0.25 * (len(several) > 1)), layout="constrained")
+        axes, apart = figure.subplots(), min(0.08, 0.6 / len(several))
+        for place, (head, seen) in enumerate(weights.items()):
+            # lines of several heads between the same two words lie side by side, not on each other
+            axes.add_collection(_lines(seen, head, (place - (len(several) - 1) / 2) * apart))
+        _columns(axes, maps.rows, maps.cols, tall)
+        if len(several) > 1:
+            handles = [
+                Line2D([], [], color=f"C{head % 8}", linestyle=STROKES[head // 8 % len(STROKES)]) for head in several
+            ]
+            names = [f"head {head}" for head in several]
+            figure.legend(handles, names, loc="outside lower center", ncols=min(4, len(several)), handlelength=2.4)
+        headline(figure, title)
+        return figure
+
+    says = f"{count} weights of at least {LEAST}, a line each"
+    if max(len(maps.rows), len(maps.cols)) > LABELS:
+        says += f", among the first {LABELS} words"
+    return Picture(draw, f"{title}\n{len(maps.rows)} queries x {len(maps.cols)} keys; {says}")
+
+
+def alignment(
+    maps: AttentionMaps,
+    gold: Sequence[tuple[int, int]] = (),
+    title: str | None = None,
+    axes: Sequence[str] = ("target", "source"),
+) -> Picture:
+    """Layer 0, head 0 of two sentences, with the cells outlined that should be strong.
+
+    Args:
+        gold: the words that belong together, as (row, col).
+
+    Raises:
+        IndexError: a gold cell lies outside the map.
+        ValueError: there is no word.
+    """
+    weights, allowed = one(maps, 0, 0)
+    queries, keys = weights.shape
+    cells = sorted({(int(row), int(col)) for row, col in gold})
+    for row, col in cells:
+        if not (0 <= row < queries and 0 <= col < keys):
+            raise IndexError(f"gold cell ({row}, {col}) lies outside a map of {queries} queries x {keys} keys")
+    right = sum(bool(weights[row, col] == weights[row].max() > 0) for row, col in cells)
+    title = title or "Alignment"
+
+    def draw() -> Figure:
+        cell = min(0.3, max(0.125, 6.0 / max(queries, keys)))
+        wide, tall = (min(12.0, max(1.6, cell * n)) for n in (keys, queries))
+        figure = Figure(figsize=(wide + 1.6, tall + 1.1 + 0.25 * bool(cells)), layout="constrained")
+        cells_of = figure.subplots()
+        image = heatmap(cells_of, weights, allowed, pixels=1600)
+        label(cells_of, maps.rows, maps.cols)
+        cells_of.set(ylabel=plain(axes[0]), xlabel=plain(axes[1]))
+        inset = 0.06 if cell > 0.2 else 0.0
+        for row, col in cells:
+            corner, side = (col - 0.5 + inset, row - 0.5 + inset), 1 - 2 * inset
+            cells_of.add_patch(Rectangle(corner, side, side, fill=False, edgecolor=MARK, linewidth=1.5))
+        scale(figure, image, [cells_of])
+        if cells:
+            handle = Rectangle((0, 0), 1, 1, fill=False, edgecolor=MARK, linewidth=1.5)
+            figure.legend([handle], ["gold"], loc="outside lower left", handlelength=1, handleheight=1)
+        headline(figure, title)
+        return figure
+
+    found = f"{right} of {len(cells)} gold cells are the strongest of their row" if cells else "no gold cells given"
+    return Picture(draw, f"{title}\n{queries} queries x {keys} keys; {found}")
+
+
+def _seen(maps: AttentionMaps, layer: int, head: int) -> Float[Tensor, "query key"]:
+    """The weights, 0 where forbidden."""
+    weights, allowed = one(maps, layer, head)
+    return weights if allowed is None else weights * allowed
+
+
+def _lines(weights: Float[Tensor, "query key"], head: int, shift: float) -> LineCollection:
+    """A line for each weight that is not too small, the strongest on top; `shift`, in words, moves them all."""
+    values = weights.numpy()
+    rows, cols = numpy.nonzero(values >= LEAST)
+    order = numpy.argsort(values[rows, cols], kind="stable")
+    rows, cols = rows[order], cols[order]
+    shown = values[rows, cols]
+    colours = numpy.tile(to_rgba(f"C{head % 8}"), (len(shown), 1))
+    colours[:, 3] = numpy.sqrt(shown).clip(0, 1)
+    ends = [[(0, row + shift), (1, col + shift)] for row, col in zip(rows, cols)]
+    stroke = STROKES[head // 8 % len(STROKES)]
+    return LineCollection(ends, colors=colours, linewidths=0.5 + 3.5 * shown, linestyles=stroke, clip_on=False)
+
+
+def _columns(axes: Axes, rows: Sequence[str], cols: Sequence[str], tall: int) -> None:
+    """The words left and right, one under the other, and how many are left out."""
+    for side, words, name, where, align in (
+        (axes, rows, "query", (0, 1), "right"),
+        (axes.twinx(), cols, "key", (1, 1), "left"),
+    ):
+        more = [f"… {len(words) - LABELS} more"] if len(words) > LABELS else []
+        shown = [*printable(words[:LABELS]), *more]
+        side.set_yticks(range(len(shown)), shown)
+        side.set(xticks=[], xlim=(0, 1), ylim=(tall - 0.5, -0.5))
+        side.grid(False)
+        side.spines[:].set_visible(False)
+        offset = (-4 if align == "right" else 4, 2)
+        side.annotate(name, where, offset, "axes fraction", "offset points", color=soft(), ha=align)
