@@ -1,0 +1,218 @@
+"""An exported graph, read node by node into plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, fx
+from torch.export import ExportedProgram
+from torch.export.graph_signature import InputKind, OutputKind
+from torch.utils import _pytree as pytree
+
+from tfviz.portable.operations import OPERATIONS
+from tfviz.portable.program import stored
+from tfviz.portable.sizes import Size, size
+
+LEFT_OUT = {"memory_format", "layout", "device", "pin_memory", "generator", "out", "non_blocking", "copy"}
+SOFTMAX = {"softmax.int", "_softmax"}
+SAME = {"clone", "alias", "detach", "contiguous", "lift_fresh_copy", "dropout"}  # in a page no tensor ever changes
+RESHAPE = {"view", "_unsafe_view", "reshape"}
+LARGEST = 2**31 - 1
+DEPENDS = (
+    "what it does depends on the values of its input (an if, a loop or a size that is read from a tensor), and a "
+    "program does the same steps whatever it is given; use torch.where, or a length instead"
+)
+
+
+class Graph:
+    """An exported graph, read node by node."""
+
+    def __init__(
+        self,
+        exported: ExportedProgram,
+        names: Sequence[str],
+        symbols: Mapping[str, str],
+        prefix: str,
+        kind: torch.dtype,
+    ):
+        self.names = names
+        self.exported, self.symbols, self.prefix, self.kind = exported, symbols, prefix, kind
+        self.tensors: dict[str, Tensor] = {}
+        self.numbers: dict[fx.Node, int | list[int]] = {}
+        self.count = 0
+        self.missing: dict[str, set[str]] = {}
+
+    def described(self) -> dict[str, Any]:
+        inputs, weights = self._placeholders()
+        nodes = [one for one in self.exported.graph.nodes if one.op == "call_function"]
+        described = [made for node in nodes if (made := self._node(node))]
+        if self.missing:
+            listed = "; ".join(f"{name} (in {', '.join(sorted(paths))})" for name, paths in self.missing.items())
+            raise ValueError(
+                f"the page's engine lacks {len(self.missing)} of the operations it needs: {listed}; write these with "
+                "operations it has (tfviz.portable.OPERATIONS)"
+            )
+        return {"inputs": inputs, "weights": weights, "nodes": described, "outputs": self._outputs()}
+
+    def _placeholders(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        signature = self.exported.graph_signature
+        specs = {spec.arg.name: spec for spec in signature.input_specs}
+        given: list[dict[str, Any]] = []
+        kept: list[dict[str, Any]] = []
+        nodes = [one for one in self.exported.graph.nodes if one.op == "placeholder"]
+        own = [one for one in nodes if specs[one.name].kind == InputKind.USER_INPUT]
+        for node, name in zip(own, self.names):
+            value = node.meta.get("val")
+            if isinstance(value, Tensor):
+                given.append({"name": name, "shape": self._shape(value), "dtype": _dtype(value.dtype)})
+                self._number(node)
+        used: dict[int, int] = {}
+        for node in nodes:
+            spec = specs[node.name]
+            if spec.kind == InputKind.USER_INPUT or not node.users:
+                continue
+            tensor = self._constant(spec.target)
+            if id(tensor) in used:  # tied: one weight under two names
+                self.numbers[node] = used[id(tensor)]
+                continue
+            name = str(spec.target).removeprefix("model.") if self.prefix == "model." else str(spec.target)
+            used[id(tensor)] = self._number(node)
+            value, scale = stored(tensor, self.kind)
+            self.tensors[name] = value
+            if scale is not None:
+                self.tensors[f"{name}:scale"] = scale
+            kept.append({"name": name, "shape": list(value.shape), "dtype": _dtype(tensor.dtype)})
+        return given, kept
+
+    def _constant(self, target: Any) -> Tensor:
+        for table in (self.exported.state_dict, self.exported.constants):
+            if target in table:
+                return table[target]
+        raise ValueError(f"{target} is not a tensor: a program holds only tensors")
+
+    def _number(self, node: fx.Node) -> int:
+        self.numbers[node] = self.count
+        self.count += 1
+        return self.count - 1
+
+    def _node(self, node: fx.Node) -> dict[str, Any] | None:
+        """A step as plain data; None for what only names a size or one of several results."""
+        value = node.meta.get("val")
+        if isinstance(value, torch.SymInt | int) and not isinstance(value, bool):
+            return None
+        path = self._path(node)
+        if getattr(node.target, "__name__", "") == "getitem":
+            several = self.numbers[node.args[0]]  # type: ignore[index]
+            self.numbers[node] = several[node.args[1]]  # type: ignore[index]
+            return None
+        if not isinstance(node.target, torch._ops.OpOverload) or node.target.namespace != "aten":
+            name = getattr(node.target, "__name__", str(node.target))
+            if name.startswith(("_assert", "sym_constrain")) or "assert" in name:
+                return None
+            self.missing.setdefault(str(node.target), set()).add(path or "the function")
+            return None
+        name = str(node.target).removeprefix("aten.").removesuffix(".default")
+        if name.startswith(("_assert", "sym_constrain", "sym_size")):
+            return None
+        name = "reshape" if name in RESHAPE else name
+        if name in SAME:
+            self.numbers[node] = self.numbers[node.args[0]]  # type: ignore[index]
+            return None
+        if name not in OPERATIONS:
+            self.missing.setdefault(name, set()).add(path or "the function")
+        results = list(value) if isinstance(value, list | tuple) else [value]
+        arguments = [] if name not in OPERATIONS else self._arguments(node)
+        numbers = [self.count + i for i in range(len(results))]
+        self.numbers[node] = numbers if isinstance(value, list | tuple) else numbers[0]
+        self.count += len(results)
+        return {
+            "op": name,
+            "args": arguments,
+            "site": path,
+            "out": [self._shape(one) for one in results],
+            "dtype": [_dtype(one.dtype) for one in results],
+            **self._pattern(name, node, path),
+        }
+
+    def _pattern(self, name: str, node: fx.Node, path: str) -> dict[str, str]:
+        """The name of the attention that this step is, if it is one, by the rule of `look.capture`."""
+        soft = name in SOFTMAX and node.meta["val"].dim() >= 3
+        last = soft and node.args[1] in (-1, node.meta["val"].dim() - 1)
+        return {"pattern": f"{path}.pattern".removeprefix(".")} if last or "scaled_dot_product" in name else {}
+
+    def _arguments(self, node: fx.Node) -> list[Any]:
+        """All arguments of the schema in their order, defaults filled in."""
+        schema = node.target._schema.arguments  # type: ignore[union-attr]
+        given = dict(zip([one.name for one in schema], node.args)) | dict(node.kwargs)
+        return [
+            self._argument(given.get(one.name, one.default_value if one.has_default_value() else None))
+            for one in schema
+            if one.name not in LEFT_OUT
+        ]
+
+    def _argument(self, value: Any) -> Any:
+        if isinstance(value, fx.Node):
+            if value in self.numbers:
+                return {"t": self.numbers[value]}
+            return self._size(value.meta["val"])
+        if isinstance(value, list | tuple | fx.immutable_collections.immutable_list):
+            return [self._argument(one) for one in value]
+        if isinstance(value, torch.dtype):
+            return _dtype(value)
+        if (isinstance(value, float) and value not in (value, None)) or value in (float("inf"), -float("inf")):
+            return {"f": str(value)}
+        if isinstance(value, int) and not isinstance(value, bool):
+            return max(-LARGEST, min(LARGEST, value))
+        if value is None or isinstance(value, bool | float | str):
+            return value
+        raise ValueError(f"an argument of the kind {type(value).__name__} cannot travel: {value}")
+
+    def _shape(self, value: Tensor) -> list[Size]:
+        return [one["s"] if isinstance(one := self._size(extent), dict) else one for extent in value.shape]
+
+    def _size(self, value: Any) -> Any:
+        try:
+            made = size(value, self.symbols)
+        except LookupError as error:
+            raise ValueError(f"{DEPENDS[0].upper()}{DEPENDS[1:]}") from error
+        except NotImplementedError as error:
+            raise ValueError(f"{error} cannot travel: it is no sum, product, quotient or extreme of lengths") from error
+        return made if isinstance(made, int) else {"s": made}
+
+    def _path(self, node: fx.Node) -> str:
+        stack = list((node.meta.get("nn_module_stack") or {}).values())
+        path = stack[-1][0] if stack else ""
+        return "" if f"{path}." == self.prefix else path.removeprefix(self.prefix)
+
+    def _outputs(self) -> list[dict[str, Any]]:
+        signature = self.exported.graph_signature
+        output = next(one for one in self.exported.graph.nodes if one.op == "output")
+        kinds = [spec.kind for spec in signature.output_specs]
+        if any(kind in (OutputKind.BUFFER_MUTATION, OutputKind.USER_INPUT_MUTATION) for kind in kinds):
+            raise ValueError(
+                "it changes a buffer or an input in place, which a program cannot keep; return the new value instead"
+            )
+        spec = self.exported.call_spec.out_spec
+        tree = pytree.tree_unflatten(list(range(spec.num_leaves)), spec)
+        paths, _ = pytree.tree_flatten_with_path(tree)
+        named = []
+        for (path, _), node in zip(paths, output.args[0]):
+            if isinstance(node, fx.Node) and node in self.numbers:
+                said = ".".join(
+                    str(getattr(key, "key", getattr(key, "idx", getattr(key, "name", key)))) for key in path
+                )
+                named.append({"name": said or "output", "t": self.numbers[node]})
+        if not named:
+            raise ValueError("it returns no tensor: there would be nothing to see")
+        return named
+
+
+def _dtype(dtype: torch.dtype) -> str:
+    """The three kinds of numbers a page computes with."""
+    if dtype == torch.bool:
+        return "bool"
+    if dtype.is_complex:
+        raise ValueError("complex numbers cannot travel; compute with the real and the imaginary part")
+    return "float32" if dtype.is_floating_point else "int64"

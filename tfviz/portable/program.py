@@ -1,0 +1,159 @@
+"""A program: what `torch.export` found in a model or function, as plain data and tensors; see `export`."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tfviz import files, sealed
+
+FORMAT = "tfviz/program/1"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Program:
+    """A model or function that runs outside Python.
+
+    Attributes:
+        described: plain values only. `lengths`: the least and the largest of each length, None where there is none.
+            `inputs` and `weights`: name, shape, dtype. `nodes`: operation, arguments, the module's path, shapes and
+            dtypes of the results. `outputs`: names, and which value. Values are numbered: inputs, weights, then the
+            results of the nodes, in order. An argument is a plain value or `{"t": value}`, `{"s": size}`,
+            `{"f": "inf"}`; a size is a number, the name of a length, or `[operator, size, ...]`.
+        tensors: the weights by name, as they are kept; `NAME:scale` beside an int8 one, a float32 for each row.
+    """
+
+    described: dict[str, Any]
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        return self.described["name"]
+
+    @property
+    def operations(self) -> list[str]:
+        """The different operations it consists of, by aten's names."""
+        return sorted({node["op"] for node in self.described["nodes"]})
+
+    @property
+    def sites(self) -> list[str]:
+        """Where attention can be looked at and changed, named as `look.capture` names them."""
+        return [node["pattern"] for node in self.described["nodes"] if "pattern" in node]
+
+    @property
+    def inputs(self) -> list[str]:
+        return [one["name"] for one in self.described["inputs"]]
+
+    @property
+    def outputs(self) -> list[str]:
+        return [one["name"] for one in self.described["outputs"]]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the weights as they are kept."""
+        return sum(tensor.nbytes for tensor in self.tensors.values())
+
+    def weight(self, name: str) -> Tensor:
+        """A weight as the program computes with it: float32, int64 or bool."""
+        kept = self.tensors[name]
+        if kept.dtype == torch.int8:
+            return kept.float() * self.tensors[f"{name}:scale"]
+        return kept.float() if kept.is_floating_point() else kept
+
+    def __call__(
+        self, *inputs: Tensor, edit: Mapping[str, Callable[[Tensor], Tensor]] | None = None
+    ) -> dict[str, Tensor]:
+        """What it computes, by name, in Python: the reference that the page's engine is held to.
+
+        Args:
+            edit: site -> what its weights become, as in `look.capture`.
+
+        Raises:
+            ValueError: an input of another shape; a length that is out of range.
+            LookupError: an edit of a site that is not there.
+        """
+        from tfviz.portable.interpret import run
+
+        return run(self, inputs, dict(edit or {}))
+
+    def save(self, path: str | Path) -> Path:
+        """Write it as one safetensors file with a checksum."""
+        path = Path(path).expanduser()
+        with files.atomic(path) as draft:
+            sealed.save(draft, self.tensors, {"program": json.dumps(self.described, sort_keys=True)})
+        return path
+
+    @classmethod
+    def load(cls, path: str | Path) -> Program:
+        """What `save` wrote; never unpickles.
+
+        Raises:
+            FileNotFoundError: there is no such file.
+            ValueError: the file is damaged, was altered, or is something else.
+        """
+        tensors, said = sealed.load(Path(path).expanduser())
+        try:
+            described = json.loads(said["program"])
+            known = described["format"] == FORMAT
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
+            raise ValueError(f"{path} holds no program; it is a file of something else") from error
+        if not known:
+            raise ValueError(f"{path} is of the format {described['format']!r}; this tfviz reads {FORMAT!r}")
+        return cls(described, tensors)
+
+    def __repr__(self) -> str:
+        many = len(self.described["nodes"])
+        return f"Program {self.name}: {many} steps of {len(self.operations)} operations, {self.nbytes:,} bytes"
+
+
+def pack(programs: Mapping[str, Program]) -> tuple[dict[str, dict[str, Any]], bytes]:
+    """Programs as a page takes them: plain values, and all weights as one run of bytes, each kept once.
+
+    A weight says where its bytes stand, `[start, length]`, and how it is stored.
+    """
+    pieces: list[bytes] = []
+    places: dict[str, list[int]] = {}
+
+    def place(tensor: Tensor) -> list[int]:
+        piece = tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if tensor.numel() else b""
+        key = hashlib.sha256(piece).hexdigest()
+        if key not in places:
+            places[key] = [sum(map(len, pieces)), len(piece)]
+            pieces.extend([piece, bytes(-len(piece) % 4)])
+        return places[key]
+
+    described = {}
+    for name, program in programs.items():
+        weights = []
+        for weight in program.described["weights"]:
+            kept = program.tensors[weight["name"]]
+            if kept.dtype == torch.int64:
+                kept = kept.clamp(-(2**31), 2**31 - 1).int()
+            more = {"at": place(kept), "stored": str(kept.dtype).removeprefix("torch.")}
+            if kept.dtype == torch.int8:
+                more["scale"] = place(program.tensors[f"{weight['name']}:scale"])
+            weights.append({**weight, **more})
+        described[name] = {**program.described, "weights": weights}
+    return described, b"".join(pieces)
+
+
+def stored(tensor: Tensor, kind: torch.dtype) -> tuple[Tensor, Tensor | None]:
+    """A weight as it is kept, and its scale if it is kept in int8: one for each row, from the largest of the row."""
+    tensor = tensor.detach().cpu()
+    if not tensor.is_floating_point():
+        return (tensor if tensor.dtype == torch.bool else tensor.long()).contiguous(), None
+    tensor = tensor.float().contiguous()
+    if kind == torch.int8 and tensor.dim() >= 2 and tensor.numel() >= 256 and bool(tensor.isfinite().all()):
+        scale = tensor.abs().amax(-1, keepdim=True).clamp_min(math.ldexp(1, -100)) / 127
+        return (tensor / scale).round().to(torch.int8), scale
+    half = kind != torch.float32 and tensor.numel() >= 256
+    small = tensor.half() if half else tensor
+    return (tensor if half and bool((small.isinf() & tensor.isfinite()).any()) else small), None

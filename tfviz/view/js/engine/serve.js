@@ -1,0 +1,17 @@
+// The engine behind a line of messages: in a worker, or in the page itself where a worker is refused.
+import { Machine } from "./machine.js";
+import { Products } from "./products.js";
+
+/** Answer what `port` asks: { id, load: name, described, bytes } or { id, run: name, inputs, options }. */
+export function serve(port) {
+    const machine = Products.make().then((products) => new Machine(products));
+    port.onmessage = async ({ data }) => {
+        try {
+            const engine = await machine;
+            if (data.load !== undefined) port.postMessage({ id: data.id, result: engine.load(data.load, data.described, data.bytes) ?? null });
+            else port.postMessage({ id: data.id, result: engine.run(data.run, data.inputs, data.options) });
+        } catch (error) {
+            port.postMessage({ id: data.id, error: String(error.message ?? error) });
+        }
+    };
+}
