@@ -95,13 +95,18 @@ class Sampler:
         return probabilities / probabilities.sum()
 
     def choose(self, logits: Float[Tensor, "vocab"], draw: torch.Generator | None = None) -> int:
-        """One token id."""
+        """One token id: the first at which the sum of the probabilities passes a number drawn between 0 and 1.
+
+        One draw of a float64 for each token, the same on every machine; a page draws the same.
+        """
         top, likeliest = logits.max(dim=-1)
         if not top.isfinite():
             raise FloatingPointError("the model's logits are not finite; it cannot generate")
         if self.temperature == 0:
             return int(likeliest)
-        return int(torch.multinomial(self._probabilities(logits).cpu(), 1, generator=draw))
+        sums = self._probabilities(logits).cpu().double().cumsum(-1)
+        drawn = torch.rand((), dtype=torch.float64, generator=draw) * sums[-1]
+        return int(torch.searchsorted(sums, drawn, right=True))
 
 
 GREEDY = Sampler(temperature=0.0)
