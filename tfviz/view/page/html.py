@@ -7,7 +7,7 @@ import hashlib
 import html
 from typing import Any
 
-from tfviz.view.page.bundle import PAGE_STYLE, script, script_json
+from tfviz.view.page.bundle import PAGE_STYLE, factory, script, script_json
 from tfviz.view.still.picture import Picture
 
 KINDS = {  # what a view shows -> the module that shows it, and its class there
@@ -15,7 +15,9 @@ KINDS = {  # what a view shows -> the module that shows it, and its class there
     "masks": ("stages/masklab", "MaskLab"),
     "tables": ("stages/tables", "Tables"),
     "points": ("stages/points", "Points"),
+    "write": ("studios/writer", "Writer"),
 }
+COMPUTE = frozenset({"interact", "write", "classify", "fill", "translate"})  # these carry the engine with them
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark"><title>{title}</title><style>{style}</style></head>
@@ -46,7 +48,8 @@ class View(Picture):
         """
         described, data = script_json(self.described), base64.b64encode(self.data).decode()
         module, kind = KINDS[self.described["kind"]]
-        modules = script(module, "page")
+        engine = factory("ENGINE", "engine/serve") if self.described["kind"] in COMPUTE else ""
+        modules = engine + script(module, "page")
         name = hashlib.sha256(f"{described}{data}".encode()).hexdigest()[:16]
         said = html.escape(_said(self.summary))
         light = base64.b64encode(self._png("light")).decode() if still else ""
