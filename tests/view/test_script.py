@@ -20,9 +20,13 @@ def room(name):
 
 
 def test_no_name_stands_at_the_top_of_two_modules():
-    names = [name for module in MODULES for name in module_of(JS, module).names]
-    assert len(names) > 50
-    assert sorted(names) == sorted(set(names))
+    """But for the engine's, whose names a function of its own holds."""
+    homes = {}
+    for module in MODULES:
+        for name in module_of(JS, module).names if room(module) != "engine" else ():
+            homes.setdefault(name, []).append(module)
+    assert len(homes) > 50
+    assert {name: there for name, there in homes.items() if len(there) > 1} == {}
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -182,12 +182,11 @@ def _starts(own: list[Token], at: int) -> bool:
 
 def _code(own: list[Token], left_out: set[int]) -> str:
     """The tokens as text, without ends of lines where nothing depends on them."""
-    pieces, last, kept = [], ";", ""
+    pieces, last = [], ";"
     for at, token in enumerate(own):
-        gap, kept = kept or token.gap, ""
         if at in left_out:
-            kept = gap
             continue
+        gap = own[at - 1].gap if at - 1 in left_out else token.gap
         means_nothing = gap == "\n" and (last in ("{", "(", "[", ",", ";") or token.text in ("}", ")", "]"))
         pieces += ["" if means_nothing else gap, token.text]
         last = token.text
