@@ -1,0 +1,25 @@
+"""From the text of the page's matrix kernel to the module with its bytes: `python tests/portable/compiling.py`."""
+
+import base64
+from pathlib import Path
+
+import tfviz.view
+
+ENGINE = Path(tfviz.view.__file__).parent / "js" / "engine"
+COMPILED = ENGINE / "compiled.js"
+MODULE = """// `products.wat`, compiled by `tests/portable/compiling.py`: a page has no second file to fetch.
+export const PRODUCTS =
+  "{}";
+"""
+
+
+def compiled() -> str:
+    """What `compiled.js` has to say."""
+    from wasmtime import wat2wasm
+
+    text = (ENGINE / "products.wat").read_text(encoding="utf-8")
+    return MODULE.format(base64.b64encode(wat2wasm(text)).decode())
+
+
+if __name__ == "__main__":
+    COMPILED.write_text(compiled(), encoding="utf-8")

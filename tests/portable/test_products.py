@@ -1,0 +1,212 @@
+"""The page's matrix products: both kernels against torch, in Chromium."""
+
+import base64
+import itertools
+import re
+
+import numpy
+import pytest
+import torch
+from compiling import COMPILED, ENGINE, compiled
+
+pytest_plugins = ["browser"]
+
+SIZES = (0, 1, 3, 5, 7, 9, 17, 129)
+KERNELS = ("WebAssembly", "JavaScript")
+JOINED = re.compile(r"^import .*\n|^export ", re.MULTILINE)
+HELPERS = """
+const floats = (text) => new Float32Array(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
+const text = (array) => {
+    const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+    let letters = "";
+    for (const byte of bytes) letters += String.fromCharCode(byte);
+    return btoa(letters); };
+async function made(kernel) {
+    const { WebAssembly } = window;
+    if (kernel === "JavaScript") window.WebAssembly = undefined;
+    window.products = await Products.make();
+    window.WebAssembly = WebAssembly;
+    return products.kernel.name; }
+const buffer = () => products.kernel.memory(0).buffer;
+"""
+MANY = """cases => { const outs = [];
+    for (const [kind, batch, rows, inner, columns, a, b, bias] of cases) {
+        const out = new Float32Array(batch * rows * columns).fill(7), added = bias === null ? null : floats(bias);
+        if (kind === "times") products.times(floats(a), rows, products.store(floats(b), inner, columns), added, out);
+        else if (kind === "multiply") products.multiply(floats(a), floats(b), rows, inner, columns, out, added);
+        else products.batched(floats(a), floats(b), batch, rows, inner, columns, out, added);
+        outs.push(text(out)); }
+    return outs; }"""
+
+
+def sent(tensor):
+    return tensor if tensor is None else base64.b64encode(tensor.contiguous().numpy().tobytes()).decode()
+
+
+def products(page, cases):
+    """What the page says of (kind, a, b, bias), all of at least three axes."""
+    told = [
+        [kind, len(a), a.shape[1], a.shape[2], b.shape[2], sent(a), sent(b), sent(bias)] for kind, a, b, bias in cases
+    ]
+    shapes = [(len(a), a.shape[1], b.shape[2]) for _, a, b, _ in cases]
+    outs = [numpy.frombuffer(base64.b64decode(text), dtype=numpy.float32) for text in page.evaluate(MANY, told)]
+    return [torch.tensor(out).view(shape) for out, shape in zip(outs, shapes, strict=True)]
+
+
+def whole(draw, *shape):
+    """Whole numbers so small that no order of adding them rounds."""
+    return torch.randint(-9, 10, shape, generator=draw).float()
+
+
+@pytest.fixture(params=KERNELS)
+def engine(request, opens):
+    """A page with `products`."""
+    return prepared(opens(), request.param)
+
+
+def prepared(page, kernel, given=None):
+    page.set_content(given or "<!doctype html>")
+    source = "".join(JOINED.sub("", path.read_text(encoding="utf-8")) for path in (COMPILED, ENGINE / "products.js"))
+    page.add_script_tag(content=f'"use strict";\n{source}{HELPERS}')
+    assert page.evaluate("kernel => made(kernel)", "WebAssembly" if given else kernel) == kernel
+    return page
+
+
+def test_the_bytes_are_those_of_the_text():
+    pytest.importorskip("wasmtime", reason="wasmtime is not installed")
+    assert COMPILED.read_text(encoding="utf-8") == compiled(), "run: python tests/portable/compiling.py"
+
+
+def test_every_awkward_size_is_exact(engine):
+    draw, cases = torch.Generator().manual_seed(1), []
+    sizes = list(itertools.product(SIZES, repeat=3))
+    for which in torch.randperm(len(sizes), generator=draw).tolist():
+        rows, inner, columns = sizes[which]
+        a, b, bias = whole(draw, 1, rows, inner), whole(draw, 1, inner, columns), whole(draw, columns)
+        cases += [(kind, a, b, bias if (which + i) % 2 else None) for i, kind in enumerate(("multiply", "times"))]
+    for (_, a, b, bias), out in zip(cases, products(engine, cases), strict=True):
+        assert torch.equal(out, a @ b if bias is None else a @ b + bias), (a.shape, b.shape)
+
+
+def test_a_batch_is_each_pair_on_its_own(engine):
+    draw = torch.Generator().manual_seed(2)
+    sizes = [(3, 5, 7, 9), (2, 1, 4, 3), (4, 6, 3, 8), (1, 9, 2, 17), (0, 2, 3, 4), (2, 0, 3, 4), (5, 3, 0, 2)]
+    cases = [("batched", whole(draw, n, r, i), whole(draw, n, i, c), whole(draw, c)) for n, r, i, c in sizes]
+    for (_, a, b, bias), out in zip(cases, products(engine, cases), strict=True):
+        assert torch.equal(out, a @ b + bias)
+
+
+def test_any_numbers_are_as_exact_as_torch(engine):
+    draw = torch.Generator().manual_seed(3)
+    a, b, bias = (torch.randn(shape, generator=draw) for shape in [(1, 23, 300), (1, 300, 45), (45,)])
+    expected = a.double() @ b.double() + bias
+    for out in products(engine, [("multiply", a, b, bias), ("times", a, b, bias)]):
+        torch.testing.assert_close(out.double(), expected, rtol=1e-5, atol=1e-4)
+
+
+def test_what_is_no_number_stays_in_its_rows_and_columns(engine):
+    draw = torch.Generator().manual_seed(4)
+    a, b, bias = whole(draw, 1, 6, 5), whole(draw, 1, 5, 11), whole(draw, 11)
+    a[0, 1, 2], a[0, 4, 0] = torch.nan, torch.inf
+    b[0, 3, 8], b[0, 0, 2], bias[10] = -torch.inf, 0, torch.nan
+    a[0, 3, 3] = 0  # 0 times infinity is no number
+    expected = a @ b + bias
+    assert expected[0, 1].isnan().all()
+    assert expected[0, 3, 8].isnan()
+    assert expected.isfinite().sum() == 4 * 9
+    for out in products(engine, [("multiply", a, b, bias), ("times", a, b, bias)]):
+        torch.testing.assert_close(out, expected, rtol=0, atol=0, equal_nan=True)
+
+
+def test_a_stored_matrix_outlives_growth_and_its_array(engine):
+    found = engine.evaluate("""() => {
+        const matrix = Float32Array.of(1, 2, 3, 4, 5, 6), out = new Float32Array(3), before = buffer();
+        const kept = products.store(matrix, 2, 3);
+        matrix.fill(0);
+        const large = products.store(new Float32Array(300 * 400).fill(1), 300, 400);
+        const sums = new Float32Array(2 * 400);
+        products.times(new Float32Array(2 * 300).fill(2), 2, large, null, sums);
+        products.times(Float32Array.of(10, 1), 1, kept, null, out);
+        return [before === buffer(), [...out], [...new Set(sums)]]; }""")
+    assert found == [False, [14, 25, 36], [600]]
+
+
+def test_the_result_may_stand_where_a_factor_stood(engine):
+    found = engine.evaluate("""() => {
+        const a = Float32Array.of(1, 2, 3, 4), b = Float32Array.of(0, 1, 1, 0);
+        products.multiply(a, b, 2, 2, 2, a);
+        products.multiply(a, b, 2, 2, 2, b, Float32Array.of(10, 20));
+        return [[...a], [...b]]; }""")
+    assert found == [[2, 1, 4, 3], [11, 22, 13, 24]]
+
+
+def test_repeated_calls_and_rounds_take_no_more_memory(engine):
+    found = engine.evaluate("""() => {
+        const matrix = new Float32Array(90 * 70), a = new Float32Array(5 * 90), out = new Float32Array(5 * 70);
+        const use = () => {
+            const kept = products.store(matrix, 90, 70);
+            for (let i = 0; i < 30; i++) {
+                products.times(a, 5, kept, null, out);
+                products.multiply(a, matrix, 5, 90, 70, out); } };
+        use();
+        const before = buffer();
+        for (let i = 0; i < 30; i++) { products.free(); use(); }
+        return before === buffer(); }""")
+    assert found
+
+
+def test_a_matrix_is_of_its_own_products_and_round(engine):
+    says = """async () => {
+        const kept = products.store(new Float32Array(6), 2, 3), others = await Products.make();
+        const tried = (some) => { try { some.times(new Float32Array(2), 1, kept, null, new Float32Array(3)); }
+            catch (error) { return error.message; } };
+        const first = [tried(products), tried(others)];
+        products.free();
+        return [...first, tried(products)]; }"""
+    wrong = "this matrix is not stored here: it was freed, or others keep it"
+    assert engine.evaluate(says) == [None, wrong, wrong]
+
+
+WRONG = {
+    "multiply(of(7), of(6), 4, 2, 3, of(12))": "a holds 7 numbers; it has to hold 8",
+    "multiply(of(8), of(7), 4, 2, 3, of(12))": "b holds 7 numbers; it has to hold 6",
+    "multiply(of(8), of(6), 4, 2, 3, of(13))": "out holds 13 numbers; it has to hold 12",
+    "multiply(of(8), of(6), 4, 2, 3, of(12), of(4))": "the bias holds 4 numbers; it has to hold 3",
+    "multiply(of(8), of(6), 4, 2, 3, null)": "out holds no numbers; it has to hold 12",
+    "multiply(of(8), of(6), -4, 2, 3, of(12))": "rows is -4; it has to be 0, 1, 2, ...",
+    "batched(of(8), of(6), 2, 4, 1.5, 3, of(24))": "inner is 1.5; it has to be 0, 1, 2, ...",
+    "batched(of(8), of(6), 2, 4, 1, 3, of(12))": "out holds 12 numbers; it has to hold 24",
+    "store(of(5), 2, 3)": "the matrix holds 5 numbers; it has to hold 6",
+    "store(of(6), 2, NaN)": "columns is NaN; it has to be 0, 1, 2, ...",
+    "times(of(3), 2, kept, null, of(6))": "a holds 3 numbers; it has to hold 4",
+    "times(of(4), 2, kept, null, of(4))": "out holds 4 numbers; it has to hold 6",
+    "times(of(4), 2, kept, of(2), of(6))": "the bias holds 2 numbers; it has to hold 3",
+    "multiply(of(0), of(0), 2 ** 20, 0, 2 ** 20, { length: 2 ** 40 })": "no memory for 4398051 MB of matrices",
+}
+
+
+def test_what_is_wrong_is_told_and_nothing_is_spoilt(engine):
+    found = engine.evaluate(
+        """calls => calls.map((call) => {
+            const of = (count) => new Float32Array(count), out = of(3);
+            const kept = products.store(Float32Array.of(1, 2, 3, 4, 5, 6), 2, 3);
+            let said = null;
+            try { new Function("of", "kept", `products.${call}`)(of, kept); } catch (error) { said = error.message; }
+            products.times(Float32Array.of(10, 1), 1, kept, null, out);
+            return [said, [...out]]; })""",
+        list(WRONG),
+    )
+    assert found == [[says, [14, 25, 36]] for says in WRONG.values()]
+
+
+@pytest.mark.parametrize(
+    "lacks",
+    [
+        "<!doctype html><script>WebAssembly.instantiate = () => Promise.reject(new TypeError('no SIMD'))</script>",
+        "<!doctype html><meta http-equiv='Content-Security-Policy' content=\"script-src 'unsafe-inline'\">",
+    ],
+)
+def test_where_webassembly_may_not_run_javascript_does(opens, lacks):
+    page = prepared(opens(), "JavaScript", lacks)
+    a, b = torch.tensor([[[1.0, 2]]]), torch.tensor([[[3.0, 4, 5], [6, 7, 8]]])
+    assert products(page, [("multiply", a, b, None)])[0].tolist() == [[[15, 18, 21]]]
