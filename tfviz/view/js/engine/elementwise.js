@@ -1,0 +1,167 @@
+// Operations on pairs of cells.
+
+import { asTensor, broadcastShape, cast, promoted, stridesTo, walk } from "./tensors.js";
+
+// Kernels of pairs, for a stretch of cells. The four that matter have loops of their own, which browsers make fast.
+const pairwise = (of) => (a, i, di, b, j, dj, out, at, length) => {
+  for (let k = 0; k < length; k++, i += di, j += dj) out[at + k] = of(a[i], b[j]);
+};
+const addRow = (a, i, di, b, j, dj, out, at, length) => {
+  for (let k = 0; k < length; k++, i += di, j += dj) out[at + k] = a[i] + b[j];
+};
+const subtractRow = (a, i, di, b, j, dj, out, at, length) => {
+  for (let k = 0; k < length; k++, i += di, j += dj) out[at + k] = a[i] - b[j];
+};
+const multiplyRow = (a, i, di, b, j, dj, out, at, length) => {
+  for (let k = 0; k < length; k++, i += di, j += dj) out[at + k] = a[i] * b[j];
+};
+const divideRow = (a, i, di, b, j, dj, out, at, length) => {
+  for (let k = 0; k < length; k++, i += di, j += dj) out[at + k] = a[i] / b[j];
+};
+const multiplyWhole = pairwise(Math.imul); // whole numbers wrap, at 32 bits where torch's wrap at 64
+
+// Two operands, tensors or numbers, cell by cell; the result as wide as the wider one unless `dtype` says otherwise.
+export function paired(machine, one, other, row, dtype = null) {
+  const kind = promoted(machine, one, other);
+  const a = asTensor(one, kind);
+  const b = asTensor(other, kind);
+  const shape = broadcastShape(a.shape, b.shape);
+  const out = machine.empty(shape, dtype ?? kind);
+  walk(shape, [stridesTo(a.shape, shape), stridesTo(b.shape, shape)], ([i, j], [di, dj], at, length) => {
+    row(a.data, i, di, b.data, j, dj, out.data, at, length);
+  });
+  if (out.dtype === "bool") for (let i = 0; i < out.data.length; i++) out.data[i] = out.data[i] === 0 ? 0 : 1;
+  return out;
+}
+
+const pair = (of) => (machine, one, other) => paired(machine, one, other, pairwise(of));
+const compare = (of) => (machine, one, other) => paired(machine, one, other, pairwise(of), "bool");
+const floats = (machine, ...values) => (promoted(machine, ...values) === "float32" ? null : "float32");
+const pairOfFloats = (of) => (machine, one, other) =>
+  paired(machine, one, other, pairwise(of), floats(machine, one, other));
+
+const add = (machine, one, other, alpha = 1) =>
+  paired(machine, one, other, alpha === 1 ? addRow : pairwise((x, y) => x + alpha * y));
+const subtract = (machine, one, other, alpha = 1) =>
+  paired(machine, one, other, alpha === 1 ? subtractRow : pairwise((x, y) => x - alpha * y));
+const multiply = (machine, one, other) =>
+  paired(machine, one, other, promoted(machine, one, other) === "int64" ? multiplyWhole : multiplyRow);
+
+const floorModulo = (x, y) => {
+  const rest = x % y;
+  return rest !== 0 && rest < 0 !== y < 0 ? rest + y : rest;
+};
+// As Python's //, which is not the floor of the rounded quotient: 1.0 // 0.1 is 9.
+const floorDivide = (x, y) => {
+  if (y === 0) return x / y;
+  const quotient = (x - floorModulo(x, y)) / y;
+  return quotient === 0 ? 0 : Math.round(quotient);
+};
+
+function divide(machine, one, other, rounding = null) {
+  if (rounding === null) return paired(machine, one, other, divideRow, floats(machine, one, other));
+  return paired(machine, one, other, pairwise(rounding === "floor" ? floorDivide : (x, y) => Math.trunc(x / y)));
+}
+
+const power = (machine, base, exponent) =>
+  exponent === 2 ? multiply(machine, base, base) : paired(machine, base, exponent, pairwise(Math.pow));
+
+function clamp(machine, tensor, low = null, high = null) {
+  const above = low === null ? tensor : pair(Math.max)(machine, tensor, low);
+  return high === null ? above : pair(Math.min)(machine, above, high);
+}
+
+function where(machine, condition, one, other) {
+  const kind = promoted(machine, one, other);
+  const parts = [condition, asTensor(one, kind), asTensor(other, kind)];
+  const shape = broadcastShape(...parts.map((part) => part.shape));
+  const out = machine.empty(shape, kind);
+  const [chosen, a, b] = parts.map((part) => part.data);
+  const strides = parts.map((part) => stridesTo(part.shape, shape));
+  walk(shape, strides, ([c, i, j], [dc, di, dj], at, length) => {
+    for (let k = 0; k < length; k++, c += dc, i += di, j += dj) out.data[at + k] = chosen[c] ? a[i] : b[j];
+  });
+  return out;
+}
+
+// In torch the tensor keeps its kind, whatever is written into it.
+const fillMasked = (machine, tensor, mask, value) =>
+  where(machine, mask, cast(machine, asTensor(value, tensor.dtype), tensor.dtype), tensor);
+
+const lerp = (machine, start, end, weight) =>
+  add(machine, start, multiply(machine, subtract(machine, end, start), weight));
+const both = (of) => (machine, one, other) => paired(machine, one, other, pairwise(of), "bool");
+
+// Each with a tensor or a number in second place.
+const EITHER = {
+  add,
+  sub: subtract,
+  rsub: (machine, one, other, alpha = 1) => subtract(machine, other, one, alpha),
+  mul: multiply,
+  multiply,
+  div: divide,
+  floor_divide: pair(floorDivide),
+  remainder: pair(floorModulo),
+  fmod: pair((x, y) => x % y),
+  eq: compare((x, y) => x === y),
+  ne: compare((x, y) => x !== y),
+  lt: compare((x, y) => x < y),
+  le: compare((x, y) => x <= y),
+  gt: compare((x, y) => x > y),
+  ge: compare((x, y) => x >= y),
+  bitwise_and: pair((x, y) => x & y),
+  bitwise_or: pair((x, y) => x | y),
+  bitwise_xor: pair((x, y) => x ^ y),
+  bitwise_right_shift: pair((x, y) => x >> y),
+  bitwise_left_shift: pair((x, y) => x << y),
+  __and__: pair((x, y) => x & y),
+  __or__: pair((x, y) => x | y),
+  __xor__: pair((x, y) => x ^ y),
+  __rshift__: pair((x, y) => x >> y),
+  __lshift__: pair((x, y) => x << y),
+  xlogy: pairOfFloats((x, y) => (x === 0 && y === y ? 0 : x * Math.log(y))),
+};
+
+export const PAIRS = {
+  ...Object.fromEntries(
+    Object.entries(EITHER).flatMap(([name, of]) => [
+      [`${name}.Tensor`, of],
+      [`${name}.Scalar`, of],
+    ]),
+  ),
+  floor_divide: EITHER.floor_divide,
+  "div.Tensor_mode": divide,
+  "div.Scalar_mode": divide,
+  "pow.Tensor_Scalar": power,
+  "pow.Tensor_Tensor": power,
+  "pow.Scalar": power,
+  maximum: pair(Math.max),
+  minimum: pair(Math.min),
+  "max.other": pair(Math.max),
+  "min.other": pair(Math.min),
+  atan2: pairOfFloats(Math.atan2),
+  hypot: pairOfFloats(Math.hypot),
+  logaddexp: pairOfFloats((x, y) => (x === y ? x + Math.LN2 : Math.max(x, y) + Math.log1p(Math.exp(-Math.abs(x - y))))),
+  heaviside: pair((x, y) => (x === 0 ? y : x < 0 ? 0 : x > 0 ? 1 : NaN)),
+  logical_and: both((x, y) => (x !== 0 && y !== 0 ? 1 : 0)),
+  logical_or: both((x, y) => (x !== 0 || y !== 0 ? 1 : 0)),
+  logical_xor: both((x, y) => ((x !== 0) !== (y !== 0) ? 1 : 0)),
+  clamp,
+  clip: clamp,
+  "clamp.Tensor": clamp,
+  clamp_min: (machine, tensor, low) => clamp(machine, tensor, low),
+  "clamp_min.Tensor": (machine, tensor, low) => clamp(machine, tensor, low),
+  clamp_max: (machine, tensor, high) => clamp(machine, tensor, null, high),
+  "clamp_max.Tensor": (machine, tensor, high) => clamp(machine, tensor, null, high),
+  "where.self": where,
+  "where.ScalarOther": where,
+  "where.ScalarSelf": where,
+  "where.Scalar": where,
+  "masked_fill.Scalar": fillMasked,
+  "masked_fill.Tensor": fillMasked,
+  prelu: (machine, tensor, slope) => where(machine, compare((x, y) => x > y)(machine, tensor, 0), tensor, multiply(machine, tensor, slope)),
+  "lerp.Scalar": lerp,
+  "lerp.Tensor": lerp,
+  addcmul: (machine, start, one, other, scale = 1) => add(machine, start, multiply(machine, one, other), scale),
+  addcdiv: (machine, start, one, other, scale = 1) => add(machine, start, divide(machine, one, other), scale),
+};

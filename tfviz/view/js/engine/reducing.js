@@ -1,0 +1,236 @@
+// Operations that make one number of many.
+
+import { axesOf, cast, kindOf, permuted, shown, sizeOf } from "./tensors.js";
+import { PAIRS } from "./elementwise.js";
+import { SHAPING } from "./shaping.js";
+
+// The tensor as rows, one for each number that is left: { data, rows, length, shape }.
+function folded(machine, tensor, axes, keep) {
+  const { shape } = tensor;
+  const gone = shape.length === 0 ? (axesOf(0, axes), []) : axesOf(shape.length, axes);
+  const left = [...shape.keys()].filter((axis) => !gone.includes(axis));
+  const { data } = permuted(machine, tensor, [...left, ...gone]);
+  const length = sizeOf(gone.map((axis) => shape[axis]));
+  const result = keep ? shape.map((size, axis) => (gone.includes(axis) ? 1 : size)) : left.map((axis) => shape[axis]);
+  return { data, rows: sizeOf(left.map((axis) => shape[axis])), length, shape: result };
+}
+
+// `of(data, start, end)` gives the number of a row.
+function reduced(machine, tensor, axes, keep, dtype, of) {
+  const { data, rows, length, shape } = folded(machine, tensor, axes, keep);
+  const out = machine.empty(shape, dtype);
+  for (let row = 0; row < rows; row++) out.data[row] = of(data, row * length, (row + 1) * length);
+  return out;
+}
+
+function total(data, start, end) {
+  let sum = 0;
+  for (let i = start; i < end; i++) sum += data[i];
+  return sum;
+}
+
+function product(data, start, end) {
+  let all = 1;
+  for (let i = start; i < end; i++) all *= data[i];
+  return all;
+}
+
+function wholeProduct(data, start, end) {
+  let all = 1;
+  for (let i = start; i < end; i++) all = Math.imul(all, data[i]);
+  return all;
+}
+
+// Where the largest stands, the first of several; what is not a number counts as larger than all.
+function largestAt(data, start, end) {
+  if (start === end) throw new Error("nothing is the largest or the smallest of no numbers");
+  let at = start;
+  for (let i = start; i < end; i++) {
+    if (data[i] !== data[i]) return i;
+    if (data[i] > data[at]) at = i;
+  }
+  return at;
+}
+
+function smallestAt(data, start, end) {
+  if (start === end) throw new Error("nothing is the largest or the smallest of no numbers");
+  let at = start;
+  for (let i = start; i < end; i++) {
+    if (data[i] !== data[i]) return i;
+    if (data[i] < data[at]) at = i;
+  }
+  return at;
+}
+
+const wholes = (tensor) => (tensor.dtype === "float32" ? "float32" : "int64");
+const real32 = (dtype) => kindOf(dtype ?? "float32");
+
+function sum(machine, tensor, axes = null, keep = false, dtype = null) {
+  const given = cast(machine, tensor, dtype);
+  return reduced(machine, given, axes, keep, dtype ? kindOf(dtype) : wholes(tensor), total);
+}
+
+function mean(machine, tensor, axes = null, keep = false, dtype = null) {
+  if (tensor.dtype !== "float32" && !dtype) throw new Error(`the mean of ${tensor.dtype} is no ${tensor.dtype}`);
+  const given = cast(machine, tensor, dtype);
+  return reduced(machine, given, axes, keep, real32(dtype), (data, start, end) => total(data, start, end) / (end - start));
+}
+
+function prod(machine, tensor, axes = null, keep = false, dtype = null) {
+  const kind = dtype ? kindOf(dtype) : wholes(tensor);
+  return reduced(machine, cast(machine, tensor, kind), axes, keep, kind, kind === "int64" ? wholeProduct : product);
+}
+
+const spreadOf = (correction) => (data, start, end) => {
+  const middle = total(data, start, end) / (end - start);
+  let sum = 0;
+  for (let i = start; i < end; i++) sum += (data[i] - middle) ** 2;
+  return sum / Math.max(0, end - start - correction);
+};
+function variance(machine, tensor, axes = null, correction = 1, keep = false) {
+  return reduced(machine, tensor, axes, keep, "float32", spreadOf(Number(correction ?? 1)));
+}
+function deviation(machine, tensor, axes = null, correction = 1, keep = false) {
+  const of = spreadOf(Number(correction ?? 1));
+  return reduced(machine, tensor, axes, keep, "float32", (...row) => Math.sqrt(of(...row)));
+}
+const withMean = (spread) => (machine, tensor, axes = null, correction = 1, keep = false) => [
+  spread(machine, tensor, axes, correction, keep),
+  mean(machine, tensor, axes, keep),
+];
+
+const extreme = (at) => (machine, tensor, axes = null, keep = false) =>
+  reduced(machine, tensor, axes, keep, tensor.dtype, (data, start, end) => data[at(data, start, end)]);
+
+const place = (at) => (machine, tensor, axis = null, keep = false) =>
+  reduced(machine, tensor, axis, keep, "int64", (data, start, end) => at(data, start, end) - start);
+
+const extremeAlong = (at) => (machine, tensor, axis, keep = false) => {
+  const { data, rows, length, shape } = folded(machine, tensor, axis, keep);
+  const values = machine.empty(shape, tensor.dtype);
+  const places = machine.empty(shape, "int64");
+  for (let row = 0; row < rows; row++) {
+    const found = at(data, row * length, (row + 1) * length);
+    values.data[row] = data[found];
+    places.data[row] = found - row * length;
+  }
+  return [values, places];
+};
+
+function any(machine, tensor, axes = null, keep = false) {
+  return reduced(machine, tensor, axes, keep, "bool", (data, start, end) => {
+    for (let i = start; i < end; i++) if (data[i] !== 0) return 1;
+    return 0;
+  });
+}
+
+function all(machine, tensor, axes = null, keep = false) {
+  return reduced(machine, tensor, axes, keep, "bool", (data, start, end) => {
+    for (let i = start; i < end; i++) if (data[i] === 0) return 0;
+    return 1;
+  });
+}
+
+// log of a sum of exponentials, with nothing too large on the way.
+export function logSumExp(data, start, end) {
+  if (start === end) return -Infinity;
+  const most = data[largestAt(data, start, end)];
+  if (Math.abs(most) === Infinity) return most;
+  let sum = 0;
+  for (let i = start; i < end; i++) sum += Math.exp(data[i] - most);
+  return most + Math.log(sum);
+}
+
+const NORMS = {
+  0: (data, start, end) => {
+    let count = 0;
+    for (let i = start; i < end; i++) if (data[i] !== 0) count++;
+    return count;
+  },
+  Infinity: (data, start, end) => data.subarray(start, end).reduce((most, x) => Math.max(most, Math.abs(x)), 0),
+  "-Infinity": (data, start, end) => data.subarray(start, end).reduce((least, x) => Math.min(least, Math.abs(x)), Infinity),
+};
+const lengthOf = (order) => (data, start, end) => {
+  let sum = 0;
+  for (let i = start; i < end; i++) sum += order === 2 ? data[i] * data[i] : Math.abs(data[i]) ** order;
+  return order === 2 ? Math.sqrt(sum) : sum ** (1 / order);
+};
+function vectorNorm(machine, tensor, order = 2, axes = null, keep = false) {
+  return reduced(machine, tensor, axes, keep, "float32", NORMS[order ?? 2] ?? lengthOf(order ?? 2));
+}
+function norm(machine, tensor, order = null, axes = null, keep = false) {
+  if (order !== null && [].concat(axes ?? [...tensor.shape.keys()]).length !== 1) {
+    throw new Error(`of ${shown(tensor.shape)} only the norms of vectors are known, along one axis`);
+  }
+  return vectorNorm(machine, tensor, order, axes, keep);
+}
+
+// How far apart: along the last axis, of pairs of rows.
+function distances(machine, one, other, order = 2) {
+  const [a, b] = [SHAPING.unsqueeze(machine, one, -2), SHAPING.unsqueeze(machine, other, -3)];
+  return vectorNorm(machine, PAIRS["sub.Tensor"](machine, a, b), order, [-1]);
+}
+function pairwiseDistance(machine, one, other, order = 2, epsilon = 1e-6, keep = false) {
+  const apart = PAIRS["add.Scalar"](machine, PAIRS["sub.Tensor"](machine, one, other), epsilon);
+  return vectorNorm(machine, apart, order, [-1], keep);
+}
+function cosine(machine, one, other, axis = 1, epsilon = 1e-8) {
+  const multiplied = sum(machine, PAIRS["mul.Tensor"](machine, one, other), [axis]);
+  const [a, b] = [one, other].map((part) => PAIRS.clamp_min(machine, vectorNorm(machine, part, 2, [axis]), epsilon));
+  return PAIRS["div.Tensor"](machine, multiplied, PAIRS["mul.Tensor"](machine, a, b));
+}
+
+function median(machine, tensor) {
+  const sorted = tensor.data.slice().sort();
+  const out = machine.empty([], tensor.dtype);
+  out.data[0] = sorted.length && sorted[sorted.length - 1] !== sorted[sorted.length - 1] ? NaN : sorted[(sorted.length - 1) >> 1];
+  return out;
+}
+
+export const REDUCING = {
+  sum: (machine, tensor, dtype = null) => sum(machine, tensor, null, false, dtype),
+  "sum.dim_IntList": sum,
+  mean: (machine, tensor, dtype = null) => mean(machine, tensor, null, false, dtype),
+  "mean.dim": mean,
+  prod: (machine, tensor, dtype = null) => prod(machine, tensor, null, false, dtype),
+  "prod.dim_int": prod,
+  var: (machine, tensor, unbiased = true) => variance(machine, tensor, null, unbiased),
+  "var.dim": variance,
+  "var.correction": variance,
+  std: (machine, tensor, unbiased = true) => deviation(machine, tensor, null, unbiased),
+  "std.dim": deviation,
+  "std.correction": deviation,
+  var_mean: (machine, tensor, unbiased = true) => withMean(variance)(machine, tensor, null, unbiased),
+  "var_mean.dim": withMean(variance),
+  "var_mean.correction": withMean(variance),
+  std_mean: (machine, tensor, unbiased = true) => withMean(deviation)(machine, tensor, null, unbiased),
+  "std_mean.dim": withMean(deviation),
+  "std_mean.correction": withMean(deviation),
+  max: extreme(largestAt),
+  min: extreme(smallestAt),
+  amax: extreme(largestAt),
+  amin: extreme(smallestAt),
+  aminmax: (machine, tensor, axis = null, keep = false) =>
+    [smallestAt, largestAt].map((at) => extreme(at)(machine, tensor, axis, keep)),
+  "max.dim": extremeAlong(largestAt),
+  "min.dim": extremeAlong(smallestAt),
+  argmax: place(largestAt),
+  argmin: place(smallestAt),
+  any,
+  "any.dim": any,
+  "any.dims": any,
+  all,
+  "all.dim": all,
+  "all.dims": all,
+  count_nonzero: (machine, tensor, axes = null) => reduced(machine, tensor, axes, false, "int64", NORMS[0]),
+  "count_nonzero.dim_IntList": (machine, tensor, axes) => reduced(machine, tensor, axes, false, "int64", NORMS[0]),
+  logsumexp: (machine, tensor, axes, keep = false) => reduced(machine, tensor, axes, keep, "float32", logSumExp),
+  linalg_vector_norm: vectorNorm,
+  linalg_norm: norm,
+  "norm.Scalar": vectorNorm,
+  "norm.ScalarOpt_dim": vectorNorm,
+  cdist: distances,
+  pairwise_distance: pairwiseDistance,
+  cosine_similarity: cosine,
+  median,
+};

@@ -1,0 +1,107 @@
+// Operations that go along one axis and leave it: running sums, softmax, order.
+
+import { along, axisOf, cast, kindOf } from "./tensors.js";
+import { logSumExp } from "./reducing.js";
+
+// `of(data, start, end, out)` writes a row.
+function scanned(machine, tensor, axis, dtype, of) {
+  const [made] = along(machine, tensor, axis, (turned) => {
+    const out = machine.empty(turned.shape, dtype);
+    const length = turned.shape[turned.shape.length - 1];
+    for (let start = 0; start < out.data.length; start += length) of(turned.data, start, start + length, out.data);
+    return out;
+  });
+  return made;
+}
+
+const running = (first, step) => (machine, tensor, axis, dtype = null) => {
+  const kind = dtype ? kindOf(dtype) : tensor.dtype === "float32" ? "float32" : "int64";
+  return scanned(machine, cast(machine, tensor, kind), axis, kind, (data, start, end, out) => {
+    for (let i = start, so = first; i < end; i++) out[i] = so = step(so, data[i]);
+  });
+};
+
+// Weights of a row: all NaN where every score is -inf, as in torch.
+export function softmaxRow(data, start, end, out) {
+  let most = -Infinity;
+  for (let i = start; i < end; i++) if (data[i] > most) most = data[i];
+  let sum = 0;
+  for (let i = start; i < end; i++) sum += out[i] = Math.exp(data[i] - most);
+  for (let i = start; i < end; i++) out[i] /= sum;
+}
+
+export function softmaxAlong(machine, tensor, axis, dtype = null) {
+  return scanned(machine, cast(machine, tensor, dtype), axis, "float32", softmaxRow);
+}
+
+function logSoftmax(machine, tensor, axis, dtype = null) {
+  return scanned(machine, cast(machine, tensor, dtype || null), axis, "float32", (data, start, end, out) => {
+    const all = logSumExp(data, start, end);
+    for (let i = start; i < end; i++) out[i] = data[i] - all;
+  });
+}
+
+// How places of a row follow each other: what is not a number is larger than all, and equals keep their order.
+function ordered(data, start, end, descending) {
+  const places = Array.from({ length: end - start }, (_, i) => i);
+  const rank = (x, y) => (x === y ? 0 : x !== x ? (y !== y ? 0 : 1) : y !== y ? -1 : x - y || (x < y ? -1 : 1));
+  return places.sort((i, j) => (descending ? -1 : 1) * rank(data[start + i], data[start + j]));
+}
+
+// The first `count` of each row in order, and where they stood.
+function sorted(machine, tensor, axis, descending, count = null) {
+  return along(machine, tensor, axis, (turned) => {
+    const length = turned.shape[turned.shape.length - 1];
+    const most = count ?? length;
+    if (most > length) throw new Error(`there are no ${most} among ${length}`);
+    const shape = [...turned.shape.slice(0, -1), most];
+    const values = machine.empty(shape, tensor.dtype);
+    const places = machine.empty(shape, "int64");
+    for (let to = 0, start = 0; to < values.data.length; to += most, start += length) {
+      const order = ordered(turned.data, start, start + length, descending);
+      for (let i = 0; i < most; i++) {
+        places.data[to + i] = order[i];
+        values.data[to + i] = turned.data[start + order[i]];
+      }
+    }
+    return [values, places];
+  });
+}
+
+// The largest so far, and where it stood: the last of several.
+const record = (beats) => (machine, tensor, axis) =>
+  along(machine, tensor, axis, (turned) => {
+    const values = machine.empty(turned.shape, tensor.dtype);
+    const places = machine.empty(turned.shape, "int64");
+    const length = turned.shape[turned.shape.length - 1];
+    for (let i = 0, best = 0; i < values.data.length; i++) {
+      const x = turned.data[i];
+      if (i % length === 0 || x !== x || beats(x, turned.data[best])) best = i;
+      values.data[i] = turned.data[best];
+      places.data[i] = best % length;
+    }
+    return [values, places];
+  });
+
+// log(exp(a) + exp(b)), summed up along an axis.
+function logStep(so, x) {
+  const [most, least] = so > x ? [so, x] : [x, so];
+  return least === -Infinity ? most : most + Math.log1p(Math.exp(least - most));
+}
+
+const sort = (machine, tensor, axis = -1, descending = false) => sorted(machine, tensor, axis, descending);
+
+export const SCANNING = {
+  cumsum: running(0, (so, x) => so + x),
+  cumprod: running(1, (so, x) => so * x),
+  logcumsumexp: running(-Infinity, logStep),
+  cummax: record((x, best) => x >= best),
+  cummin: record((x, best) => x <= best),
+  "log_softmax.int": logSoftmax,
+  _log_softmax: (machine, tensor, axis) => logSoftmax(machine, tensor, axis),
+  sort,
+  "sort.stable": (machine, tensor, axis = -1, descending = false) => sort(machine, tensor, axis, descending),
+  argsort: (machine, tensor, axis = -1, descending = false) => sort(machine, tensor, axis, descending)[1],
+  "argsort.stable": (machine, tensor, axis = -1, descending = false) => sort(machine, tensor, axis, descending)[1],
+  topk: (machine, tensor, count, axis = -1, largest = true) => sorted(machine, tensor, axis, largest, count),
+};
