@@ -19,7 +19,8 @@ MAY = {  # room -> what it may import beside itself and the shared files
     "learn": {"text"},
     "generate": {"text"},
     "look": set(),
-    "view": {"look.maps"},
+    "portable": set(),
+    "view": {"look.maps", "portable"},
     "suite": {"text", "layers", "models", "learn", "generate", "look", "view"},
 }
 HEAVY = [
