@@ -9,7 +9,7 @@ import {
   moveCells,
   permuted,
   reshaped,
-  shown,
+  listed,
   sizeOf,
   stridesOf,
 } from "./tensors.js";
@@ -27,7 +27,7 @@ function triangle(machine, tensor, stays) {
 }
 
 function matrix(tensor) {
-  if (tensor.shape.length < 2) throw new Error(`${shown(tensor.shape)} has no rows and columns`);
+  if (tensor.shape.length < 2) throw new Error(`${listed(tensor.shape)} has no rows and columns`);
   return tensor.shape.slice(-2);
 }
 
@@ -46,7 +46,8 @@ function pad(machine, tensor, lengths, value = 0) {
     read += Math.max(-before, 0) * from[axis];
     starts[axis] = Math.max(before, 0);
   }
-  if (axesNegative(shape) || axesNegative(inner)) throw new Error(`${shown(tensor.shape)} is too small for ${shown(lengths)}`);
+  if (axesNegative(shape) || axesNegative(inner))
+    throw new Error(`${listed(tensor.shape)} is too small for ${listed(lengths)}`);
   const out = filled(machine, shape, value ?? 0, tensor.dtype);
   const strides = stridesOf(shape);
   const start = starts.reduce((sum, length, axis) => sum + length * strides[axis], 0);
@@ -138,7 +139,11 @@ function diagonalMatrix(machine, tensor, offset = 0, one = -2, other = -1) {
   const rank = out.shape.length;
   const [row, column] = [axisOf(rank, one), axisOf(rank, other)];
   const order = [...Array(rank - 2).keys()];
-  for (const [place, axis] of [[row, rank - 2], [column, rank - 1]].sort(([a], [b]) => a - b)) order.splice(place, 0, axis);
+  for (const [place, axis] of [
+    [row, rank - 2],
+    [column, rank - 1],
+  ].sort(([a], [b]) => a - b))
+    order.splice(place, 0, axis);
   return permuted(machine, out, order);
 }
 
@@ -146,7 +151,7 @@ function diagonalMatrix(machine, tensor, offset = 0, one = -2, other = -1) {
 function unfold(machine, tensor, axis, size, step) {
   const place = axisOf(tensor.shape.length, axis);
   const strides = stridesOf(tensor.shape);
-  if (size > tensor.shape[place]) throw new Error(`${shown(tensor.shape)} has no ${size} places along axis ${axis}`);
+  if (size > tensor.shape[place]) throw new Error(`${listed(tensor.shape)} has no ${size} places along axis ${axis}`);
   const shape = [...tensor.shape, size];
   shape[place] = Math.floor((tensor.shape[place] - size) / step) + 1;
   const steps = [...strides, strides[place]];
@@ -174,7 +179,8 @@ export const ARRANGING = {
   roll,
   diagonal,
   diag_embed: diagonalMatrix,
-  diag: (machine, tensor, offset = 0) => (tensor.shape.length === 1 ? diagonalMatrix : diagonal)(machine, tensor, offset),
+  diag: (machine, tensor, offset = 0) =>
+    (tensor.shape.length === 1 ? diagonalMatrix : diagonal)(machine, tensor, offset),
   unfold,
   as_strided: (machine, tensor, shape, strides, start = 0) => gathered(machine, tensor, shape, strides, start ?? 0),
   meshgrid,

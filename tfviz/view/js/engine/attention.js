@@ -1,15 +1,15 @@
 // Attention, and the softmax that may be one: places where the page looks and acts.
 
-import { axisOf, cast, expanded, permuted, reshaped, shown, sizeOf } from "./tensors.js";
+import { axisOf, cast, expanded, permuted, reshaped, listed, sizeOf } from "./tensors.js";
 import { softmaxAlong } from "./scanning.js";
 
-const FORBIDDEN = -1.7014117e38; // half of the least float32: what is below stands for "not allowed"
+const LEAST_ALLOWED = -1.7014117e38; // half of the least float32: what is below stands for "not allowed"
 
 // True where a query may look; null where nothing is forbidden.
 function allowedBy(machine, scores) {
-  if (!scores.data.some((score) => score <= FORBIDDEN)) return null;
+  if (!scores.data.some((score) => score <= LEAST_ALLOWED)) return null;
   const out = machine.empty(scores.shape, "bool");
-  for (let i = 0; i < out.data.length; i++) out.data[i] = scores.data[i] > FORBIDDEN ? 1 : 0;
+  for (let i = 0; i < out.data.length; i++) out.data[i] = scores.data[i] > LEAST_ALLOWED ? 1 : 0;
   return out;
 }
 
@@ -31,7 +31,8 @@ function living(machine, weights, scores) {
 // A softmax over the last of three axes or more is an attention that a model writes out.
 function softmax(machine, tensor, axis, dtype = null) {
   const rank = tensor.shape.length;
-  if (rank < 3 || axisOf(rank, axis) !== rank - 1 || tensor.data.length === 0) return softmaxAlong(machine, tensor, axis, dtype);
+  if (rank < 3 || axisOf(rank, axis) !== rank - 1 || tensor.data.length === 0)
+    return softmaxAlong(machine, tensor, axis, dtype);
   const scores = machine.scores(cast(machine, tensor, dtype));
   const weights = softmaxAlong(machine, scores, -1);
   const seen = living(machine, weights, scores) ?? weights;
@@ -54,14 +55,19 @@ function grouped(machine, tensor, heads) {
   if (own === heads) return tensor;
   if (heads % own !== 0) throw new Error(`${heads} heads of queries do not share ${own} of keys`);
   const lead = shape.slice(0, -2);
-  const wide = expanded(machine, reshaped(tensor, [...lead, 1, ...shape.slice(-2)]), [...lead, heads / own, ...shape.slice(-2)]);
+  const wide = expanded(machine, reshaped(tensor, [...lead, 1, ...shape.slice(-2)]), [
+    ...lead,
+    heads / own,
+    ...shape.slice(-2),
+  ]);
   return reshaped(wide, [...shape.slice(0, -3), heads, ...shape.slice(-2)]);
 }
 
 // Add a mask to scores: of truths, -inf where it is false; of floats as it is.
 function mask(machine, scores, given) {
   const { data } = expanded(machine, given, scores.shape);
-  if (given.dtype === "bool") for (let i = 0; i < data.length; i++) scores.data[i] = data[i] ? scores.data[i] : -Infinity;
+  if (given.dtype === "bool")
+    for (let i = 0; i < data.length; i++) scores.data[i] = data[i] ? scores.data[i] : -Infinity;
   else for (let i = 0; i < data.length; i++) scores.data[i] += data[i];
 }
 
@@ -77,7 +83,9 @@ function attend(machine, query, key, value, given = null, dropout = 0, causal = 
   const keys = key.shape[key.shape.length - 2];
   const heads = query.shape[query.shape.length - 3];
   if (width !== key.shape[key.shape.length - 1] || keys !== value.shape[value.shape.length - 2]) {
-    throw new Error(`queries ${shown(query.shape)}, keys ${shown(key.shape)} and values ${shown(value.shape)} do not fit`);
+    throw new Error(
+      `queries ${listed(query.shape)}, keys ${listed(key.shape)} and values ${listed(value.shape)} do not fit`,
+    );
   }
   const [k, v] = groups ? [grouped(machine, key, heads), grouped(machine, value, heads)] : [key, value];
   const lead = query.shape.slice(0, -2);

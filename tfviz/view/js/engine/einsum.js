@@ -1,6 +1,6 @@
 // Sums of products that letters tell: torch.einsum.
 
-import { expanded, gathered, permuted, reshaped, shown, sizeOf, stridesOf } from "./tensors.js";
+import { expanded, gathered, permuted, reshaped, listed, sizeOf, stridesOf } from "./tensors.js";
 import { matmul } from "./multiplying.js";
 import { REDUCING } from "./reducing.js";
 
@@ -9,10 +9,14 @@ function lettersOf(equation, tensors) {
   const [left, right] = equation.replaceAll(" ", "").split("->");
   const wide = (letters, tensor) => {
     const more = tensor ? tensor.shape.length - letters.replace("...", "").length : most;
-    return letters.replace("...", Array.from({ length: more }, (_, i) => String.fromCharCode(512 + most - more + i)).join(""));
+    return letters.replace(
+      "...",
+      Array.from({ length: more }, (_, i) => String.fromCharCode(512 + most - more + i)).join(""),
+    );
   };
   const lefts = left.split(",");
-  if (lefts.length !== tensors.length) throw new Error(`${equation} is about ${lefts.length} tensors, not ${tensors.length}`);
+  if (lefts.length !== tensors.length)
+    throw new Error(`${equation} is about ${lefts.length} tensors, not ${tensors.length}`);
   const spare = lefts.map((letters, i) => (letters.includes("...") ? tensors[i].shape.length - letters.length + 3 : 0));
   const most = Math.max(...spare);
   const terms = lefts.map((letters, i) => wide(letters, tensors[i]));
@@ -24,9 +28,12 @@ function lettersOf(equation, tensors) {
 // A letter twice in one term stands for the diagonal of these axes.
 function withoutTwins(machine, tensor, letters) {
   const own = [...new Set(letters)];
-  if (letters.length !== tensor.shape.length) throw new Error(`${letters} does not name the axes of ${shown(tensor.shape)}`);
+  if (letters.length !== tensor.shape.length)
+    throw new Error(`${letters} does not name the axes of ${listed(tensor.shape)}`);
   const strides = stridesOf(tensor.shape);
-  const steps = own.map((letter) => [...letters].reduce((sum, one, axis) => sum + (one === letter ? strides[axis] : 0), 0));
+  const steps = own.map((letter) =>
+    [...letters].reduce((sum, one, axis) => sum + (one === letter ? strides[axis] : 0), 0),
+  );
   const shape = own.map((letter) => tensor.shape[letters.indexOf(letter)]);
   const whole = own.length === letters.length ? tensor : gathered(machine, tensor, shape, steps);
   return { tensor: whole, letters: own };
@@ -36,7 +43,10 @@ function withoutTwins(machine, tensor, letters) {
 function summed(machine, { tensor, letters }, wanted) {
   const axes = [...letters.keys()].filter((axis) => !wanted.has(letters[axis]));
   if (axes.length === 0) return { tensor, letters };
-  return { tensor: REDUCING["sum.dim_IntList"](machine, tensor, axes), letters: letters.filter((one) => wanted.has(one)) };
+  return {
+    tensor: REDUCING["sum.dim_IntList"](machine, tensor, axes),
+    letters: letters.filter((one) => wanted.has(one)),
+  };
 }
 
 // Two operands as matrices: letters of both that stay are many matrices, letters of both that go are summed over.
@@ -60,7 +70,10 @@ function contracted(machine, one, other, wanted) {
   const matrices = ({ tensor, letters }, ...groups) => {
     const order = groups.flat().map((letter) => letters.indexOf(letter));
     const whole = expanded(machine, permuted(machine, tensor, order), sizes(groups.flat()));
-    return reshaped(whole, groups.map((group) => sizeOf(sizes(group))));
+    return reshaped(
+      whole,
+      groups.map((group) => sizeOf(sizes(group))),
+    );
   };
   const made = matmul(machine, matrices(one, many, left, gone), matrices(other, many, gone, right));
   const letters = [...many, ...left, ...right];
@@ -77,7 +90,11 @@ function einsum(machine, equation, tensors) {
     const next = summed(machine, operands[i], new Set([...wanted, ...made.letters]));
     made = contracted(machine, summed(machine, made, new Set([...wanted, ...next.letters])), next, wanted);
   }
-  return permuted(machine, made.tensor, [...result].map((letter) => made.letters.indexOf(letter)));
+  return permuted(
+    machine,
+    made.tensor,
+    [...result].map((letter) => made.letters.indexOf(letter)),
+  );
 }
 
 export const SUMS = { einsum };

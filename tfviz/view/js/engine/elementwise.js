@@ -159,7 +159,8 @@ export const PAIRS = {
   "where.Scalar": where,
   "masked_fill.Scalar": fillMasked,
   "masked_fill.Tensor": fillMasked,
-  prelu: (machine, tensor, slope) => where(machine, compare((x, y) => x > y)(machine, tensor, 0), tensor, multiply(machine, tensor, slope)),
+  prelu: (machine, tensor, slope) =>
+    where(machine, compare((x, y) => x > y)(machine, tensor, 0), tensor, multiply(machine, tensor, slope)),
   "lerp.Scalar": lerp,
   "lerp.Tensor": lerp,
   addcmul: (machine, start, one, other, scale = 1) => add(machine, start, multiply(machine, one, other), scale),

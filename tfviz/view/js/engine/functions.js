@@ -12,7 +12,8 @@ function mapped(machine, tensor, dtype, of) {
 const real = (of) => (machine, tensor) => mapped(machine, tensor, "float32", of);
 const like = (of) => (machine, tensor) => mapped(machine, tensor, tensor.dtype, of);
 const truth = (of) => (machine, tensor) => mapped(machine, tensor, "bool", of);
-const steady = (of) => (machine, tensor) => (tensor.dtype === "float32" ? mapped(machine, tensor, "float32", of) : tensor);
+const steady = (of) => (machine, tensor) =>
+  tensor.dtype === "float32" ? mapped(machine, tensor, "float32", of) : tensor;
 
 const even = (x) => (x - Math.floor(x) === 0.5 ? 2 * Math.round(x / 2) : Math.round(x)); // halves go to even numbers
 const sigmoid = (x) => 1 / (1 + Math.exp(-x));
@@ -69,7 +70,6 @@ function nanToNumber(machine, tensor, nan = 0, high = null, low = null) {
     return x === Infinity ? (high ?? largest) : x === -Infinity ? (low ?? -largest) : x;
   })(machine, tensor);
 }
-
 
 const SELU = [1.6732632423543772, 1.0507009873554805];
 function elu(machine, tensor, alpha = 1, scale = 1, inner = 1) {

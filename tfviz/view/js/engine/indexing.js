@@ -1,6 +1,6 @@
 // Operations that read and write where numbers say.
 
-import { asTensor, axisOf, broadcastShape, expanded, reshaped, shown, sizeOf, stridesOf } from "./tensors.js";
+import { asTensor, axisOf, broadcastShape, expanded, reshaped, listed, sizeOf, stridesOf } from "./tensors.js";
 import { taken } from "./arranging.js";
 
 // A place counted from the front, checked.
@@ -34,7 +34,7 @@ function pointed(tensor, axis, index, visit) {
   const pointing = index.shape.length ? index.shape : [1];
   const place = axisOf(shape.length, axis);
   if (pointing.length !== shape.length || pointing.some((size, i) => i !== place && size > shape[i])) {
-    throw new Error(`places of the shape ${shown(index.shape)} do not lie in ${shown(tensor.shape)}`);
+    throw new Error(`places of the shape ${listed(index.shape)} do not lie in ${listed(tensor.shape)}`);
   }
   const strides = stridesOf(shape);
   const at = pointing.map(() => 0);
@@ -78,10 +78,10 @@ function numbered(indices) {
 }
 
 // What `tensor[indices]` names: the cells of the tensor, and the shape that they make.
-function named(machine, tensor, given) {
+function cellsNamed(machine, tensor, given) {
   const indices = numbered(given);
   const { shape } = tensor;
-  if (indices.length > shape.length) throw new Error(`${indices.length} indices are too many for ${shown(shape)}`);
+  if (indices.length > shape.length) throw new Error(`${indices.length} indices are too many for ${listed(shape)}`);
   const used = [...indices.keys()].filter((axis) => indices[axis] !== null);
   const common = broadcastShape(...used.map((axis) => indices[axis].shape));
   const places = used.map((axis) => expanded(machine, indices[axis], common).data);
@@ -106,19 +106,20 @@ function named(machine, tensor, given) {
 
 // How far from its start each cell of these axes lies, in order.
 function offsets(axes, shape, strides) {
-  const next = (starts, axis) => starts.flatMap((start) => Array.from({ length: shape[axis] }, (_, i) => start + i * strides[axis]));
+  const next = (starts, axis) =>
+    starts.flatMap((start) => Array.from({ length: shape[axis] }, (_, i) => start + i * strides[axis]));
   return axes.reduce(next, [0]);
 }
 
 function index(machine, tensor, indices) {
-  const { cells, shape } = named(machine, tensor, indices);
+  const { cells, shape } = cellsNamed(machine, tensor, indices);
   const out = machine.empty(shape, tensor.dtype);
   for (let i = 0; i < cells.length; i++) out.data[i] = tensor.data[cells[i]];
   return out;
 }
 
 function indexPut(machine, tensor, indices, values, accumulate = false) {
-  const { cells, shape } = named(machine, tensor, indices);
+  const { cells, shape } = cellsNamed(machine, tensor, indices);
   const out = machine.empty(tensor.shape, tensor.dtype);
   out.data.set(tensor.data);
   const { data } = expanded(machine, values, shape);
@@ -127,12 +128,14 @@ function indexPut(machine, tensor, indices, values, accumulate = false) {
 }
 
 // `indexPut` along one axis.
-const putAlong = (accumulate) => (machine, tensor, axis, places, source, alpha = 1) => {
-  const place = axisOf(tensor.shape.length, axis);
-  const indices = [...Array(place).fill(null), places];
-  const scaled = alpha === 1 ? source : { ...source, data: source.data.map((x) => x * alpha) };
-  return indexPut(machine, tensor, indices, asTensor(scaled, tensor.dtype), accumulate);
-};
+const putAlong =
+  (accumulate) =>
+  (machine, tensor, axis, places, source, alpha = 1) => {
+    const place = axisOf(tensor.shape.length, axis);
+    const indices = [...Array(place).fill(null), places];
+    const scaled = alpha === 1 ? source : { ...source, data: source.data.map((x) => x * alpha) };
+    return indexPut(machine, tensor, indices, asTensor(scaled, tensor.dtype), accumulate);
+  };
 
 function oneHot(machine, ids, classes = -1) {
   const count = classes === -1 ? Math.max(...ids.data) + 1 : classes;
@@ -156,7 +159,12 @@ function takeAlong(machine, tensor, places, axis = null) {
   const place = axisOf(tensor.shape.length, axis);
   const without = (shape) => shape.map((length, i) => (i === place ? 1 : length));
   const shape = broadcastShape(without(tensor.shape), without(places.shape));
-  const wide = (one) => expanded(machine, one, shape.map((length, i) => (i === place ? one.shape[i] : length)));
+  const wide = (one) =>
+    expanded(
+      machine,
+      one,
+      shape.map((length, i) => (i === place ? one.shape[i] : length)),
+    );
   return gather(machine, wide(tensor), axis, wide(places));
 }
 

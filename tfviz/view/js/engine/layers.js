@@ -1,6 +1,6 @@
 // Layers: norms, convolutions, pools, losses.
 
-import { reshaped, shown, sizeOf } from "./tensors.js";
+import { reshaped, listed, sizeOf } from "./tensors.js";
 import { PAIRS } from "./elementwise.js";
 import { FUNCTIONS } from "./functions.js";
 import { REDUCING } from "./reducing.js";
@@ -21,7 +21,8 @@ function normed(machine, tensor, length, epsilon, weight, bias) {
     const factor = 1 / Math.sqrt(squares / length + epsilon);
     [means[row], inverse[row]] = [mean, factor];
     for (let i = 0; i < length; i++) {
-      out.data[start + i] = (data[start + i] - mean) * factor * (weight ? weight.data[i] : 1) + (bias ? bias.data[i] : 0);
+      out.data[start + i] =
+        (data[start + i] - mean) * factor * (weight ? weight.data[i] : 1) + (bias ? bias.data[i] : 0);
     }
   }
   return { out, means, inverse };
@@ -29,7 +30,7 @@ function normed(machine, tensor, length, epsilon, weight, bias) {
 
 function expectTail(tensor, lengths) {
   const tail = tensor.shape.slice(tensor.shape.length - lengths.length);
-  if (shown(tail) !== shown(lengths)) throw new Error(`${shown(tensor.shape)} does not end in ${shown(lengths)}`);
+  if (listed(tail) !== listed(lengths)) throw new Error(`${listed(tensor.shape)} does not end in ${listed(lengths)}`);
 }
 
 function layerNorm(machine, tensor, lengths, weight = null, bias = null, epsilon = 1e-5) {
@@ -52,7 +53,8 @@ function rmsNorm(machine, tensor, lengths, weight = null, epsilon = null) {
     let squares = 0;
     for (let i = start; i < start + length; i++) squares += tensor.data[i] ** 2;
     const factor = 1 / Math.sqrt(squares / length + (epsilon ?? 1.1920929e-7));
-    for (let i = 0; i < length; i++) out.data[start + i] = tensor.data[start + i] * factor * (weight ? weight.data[i] : 1);
+    for (let i = 0; i < length; i++)
+      out.data[start + i] = tensor.data[start + i] * factor * (weight ? weight.data[i] : 1);
   }
   return out;
 }
@@ -105,7 +107,9 @@ function crossEntropy(machine, scores, classes, weight = null, reduction = 1, ig
   if (smoothing) throw new Error("label smoothing is not known here");
   const logs = SCANNING["log_softmax.int"](machine, scores, scores.shape.length > 1 ? 1 : 0);
   if (classes.dtype !== "float32") return likelihoodLoss(machine, logs, classes, weight, reduction, ignored);
-  const each = REDUCING["sum.dim_IntList"](machine, PAIRS["mul.Tensor"](machine, logs, classes), [logs.shape.length > 1 ? 1 : 0]);
+  const each = REDUCING["sum.dim_IntList"](machine, PAIRS["mul.Tensor"](machine, logs, classes), [
+    logs.shape.length > 1 ? 1 : 0,
+  ]);
   return loss(machine, FUNCTIONS.neg(machine, each), reduction);
 }
 

@@ -4,11 +4,18 @@ import { cast, expanded, filled, kindOf, promoted } from "./tensors.js";
 
 const ofKind = (machine, dtype, ...values) => (dtype ? kindOf(dtype) : promoted(machine, ...values));
 const full = (machine, shape, value, dtype = null) => filled(machine, shape, value, ofKind(machine, dtype, value));
-const constant = (value) => (machine, shape, dtype = null) => filled(machine, shape, value, kindOf(dtype ?? "float32"));
-const constantLike = (value) => (machine, tensor, dtype = null) =>
-  filled(machine, tensor.shape, value, kindOf(dtype ?? tensor.dtype));
-const constantNew = (value) => (machine, tensor, shape, dtype = null) =>
-  filled(machine, shape, value, kindOf(dtype ?? tensor.dtype));
+const constant =
+  (value) =>
+  (machine, shape, dtype = null) =>
+    filled(machine, shape, value, kindOf(dtype ?? "float32"));
+const constantLike =
+  (value) =>
+  (machine, tensor, dtype = null) =>
+    filled(machine, tensor.shape, value, kindOf(dtype ?? tensor.dtype));
+const constantNew =
+  (value) =>
+  (machine, tensor, shape, dtype = null) =>
+    filled(machine, shape, value, kindOf(dtype ?? tensor.dtype));
 
 function range(machine, start, end, step, dtype) {
   const count = Math.max(0, Math.ceil((end - start) / step));
@@ -32,8 +39,10 @@ function eye(machine, rows, columns = rows, dtype = null) {
 
 export const MAKING = {
   full,
-  full_like: (machine, tensor, value, dtype = null) => filled(machine, tensor.shape, value, kindOf(dtype ?? tensor.dtype)),
-  new_full: (machine, tensor, shape, value, dtype = null) => filled(machine, shape, value, kindOf(dtype ?? tensor.dtype)),
+  full_like: (machine, tensor, value, dtype = null) =>
+    filled(machine, tensor.shape, value, kindOf(dtype ?? tensor.dtype)),
+  new_full: (machine, tensor, shape, value, dtype = null) =>
+    filled(machine, shape, value, kindOf(dtype ?? tensor.dtype)),
   "fill.Scalar": (machine, tensor, value) => filled(machine, tensor.shape, value, tensor.dtype),
   "fill.Tensor": (machine, tensor, value) => expanded(machine, cast(machine, value, tensor.dtype), tensor.shape),
   copy: (machine, tensor, source) => expanded(machine, cast(machine, source, tensor.dtype), tensor.shape),

@@ -1,6 +1,6 @@
 // Operations that multiply matrices.
 
-import { broadcastShape, cast, expanded, permuted, reshaped, shown, sizeOf } from "./tensors.js";
+import { broadcastShape, cast, expanded, permuted, reshaped, listed, sizeOf } from "./tensors.js";
 import { PAIRS } from "./elementwise.js";
 
 // Whole numbers are multiplied as floats: exact up to 2^24.
@@ -15,7 +15,8 @@ export function matmul(machine, one, other) {
   const right = other.shape.length === 1 ? reshaped(other, [...other.shape, 1]) : other;
   const [rows, inner] = left.shape.slice(-2);
   const [height, columns] = right.shape.slice(-2);
-  if (inner !== height) throw new Error(`${shown(one.shape)} and ${shown(other.shape)} have no common length to sum over`);
+  if (inner !== height)
+    throw new Error(`${listed(one.shape)} and ${listed(other.shape)} have no common length to sum over`);
   const { parts, dtype } = floatsOf(machine, [left, right]);
   const lead = broadcastShape(left.shape.slice(0, -2), right.shape.slice(0, -2));
   const count = sizeOf(lead);
@@ -31,10 +32,10 @@ export function matmul(machine, one, other) {
 // Products of tensors of just so many axes.
 const productOf = (left, right) => (machine, one, other) => {
   if (one.shape.length !== left || other.shape.length !== right) {
-    throw new Error(`it takes ${left} and ${right} axes, not ${shown(one.shape)} and ${shown(other.shape)}`);
+    throw new Error(`it takes ${left} and ${right} axes, not ${listed(one.shape)} and ${listed(other.shape)}`);
   }
   if (left === 3 && one.shape[0] !== other.shape[0]) {
-    throw new Error(`${shown(one.shape)} and ${shown(other.shape)} are not as many matrices`);
+    throw new Error(`${listed(one.shape)} and ${listed(other.shape)} are not as many matrices`);
   }
   return matmul(machine, one, other);
 };
@@ -61,7 +62,9 @@ export function linear(machine, tensor, weight, bias = null) {
   const inner = tensor.shape[tensor.shape.length - 1];
   const outer = weight.shape.length === 1 ? 1 : weight.shape[0];
   if (inner !== weight.shape[weight.shape.length - 1]) {
-    throw new Error(`the weight ${shown(weight.shape)} takes ${weight.shape[weight.shape.length - 1]} numbers, not ${inner}`);
+    throw new Error(
+      `the weight ${listed(weight.shape)} takes ${weight.shape[weight.shape.length - 1]} numbers, not ${inner}`,
+    );
   }
   const shape = [...tensor.shape.slice(0, -1), ...(weight.shape.length === 1 ? [] : [outer])];
   const out = machine.empty(shape, "float32");

@@ -10,16 +10,17 @@ import { INDEXING } from "./indexing.js";
 import { LAYERS } from "./layers.js";
 import { MAKING } from "./making.js";
 import { MULTIPLYING } from "./multiplying.js";
+import { MEASURING } from "./norms.js";
 import { PIECES } from "./pieces.js";
 import { RECURRENT } from "./recurrent.js";
 import { REDUCING } from "./reducing.js";
 import { SCANNING } from "./scanning.js";
 import { SHAPING } from "./shaping.js";
 import { WINDOWS } from "./windows.js";
-import { isTensor, shown } from "./tensors.js";
+import { isTensor, listed } from "./tensors.js";
 
 const TABLES = [ARRANGING, ATTENTION, PAIRS, SUMS, FUNCTIONS, INDEXING, LAYERS, MAKING, MULTIPLYING, PIECES];
-TABLES.push(RECURRENT, REDUCING, SCANNING, SHAPING, WINDOWS);
+TABLES.push(MEASURING, RECURRENT, REDUCING, SCANNING, SHAPING, WINDOWS);
 
 // An error names the operation, and the shapes of the tensors that it was given.
 function telling(name, operation) {
@@ -27,7 +28,10 @@ function telling(name, operation) {
     try {
       return operation(machine, ...given);
     } catch (error) {
-      const shapes = given.flat().filter(isTensor).map((tensor) => shown(tensor.shape));
+      const shapes = given
+        .flat()
+        .filter(isTensor)
+        .map((tensor) => listed(tensor.shape));
       throw new Error(`${name} of ${shapes.join(", ") || "no tensors"}: ${error.message}`, { cause: error });
     }
   };

@@ -1,12 +1,12 @@
 // Operations that cut tensors into pieces and put pieces together.
 
-import { axisOf, expanded, gathered, moveCells, promoted, shown, sizeOf, stridesOf } from "./tensors.js";
+import { axisOf, expanded, gathered, moveCells, promoted, listed, sizeOf, stridesOf } from "./tensors.js";
 import { PAIRS } from "./elementwise.js";
 import { FUNCTIONS } from "./functions.js";
 import { squeeze, unsqueeze } from "./shaping.js";
 
 // A start and an end as Python reads them.
-function within(length, value, otherwise) {
+function clampedPlace(length, value, otherwise) {
   if (value === null || value === undefined) return otherwise;
   return Math.min(Math.max(value < 0 ? value + length : value, 0), length);
 }
@@ -15,9 +15,9 @@ function within(length, value, otherwise) {
 function windowOf(tensor, axis, start, end, step = 1) {
   const place = axisOf(tensor.shape.length, axis);
   const length = tensor.shape[place];
-  const from = within(length, start, 0);
+  const from = clampedPlace(length, start, 0);
   const shape = [...tensor.shape];
-  shape[place] = Math.max(0, Math.ceil((within(length, end, length) - from) / step));
+  shape[place] = Math.max(0, Math.ceil((clampedPlace(length, end, length) - from) / step));
   const strides = stridesOf(tensor.shape);
   const first = from * strides[place];
   strides[place] *= step;
@@ -41,7 +41,7 @@ function placeOf(tensor, axis, index) {
   return index < 0 ? index + length : index;
 }
 
-function select(machine, tensor, axis, index) {
+function selected(machine, tensor, axis, index) {
   const at = placeOf(tensor, axis, index);
   return squeeze(machine, slice(machine, tensor, axis, at, at + 1), axis);
 }
@@ -67,7 +67,7 @@ function selectScatter(machine, tensor, source, axis, index) {
 function splitWithSizes(machine, tensor, lengths, axis = 0) {
   const all = tensor.shape[axisOf(tensor.shape.length, axis)];
   if (lengths.reduce((sum, length) => sum + length, 0) !== all) {
-    throw new Error(`the lengths ${shown(lengths)} do not make up ${all}`);
+    throw new Error(`the lengths ${listed(lengths)} do not make up ${all}`);
   }
   let start = 0;
   return lengths.map((length) => slice(machine, tensor, axis, start, (start += length)));
@@ -88,7 +88,7 @@ function chunk(machine, tensor, count, axis = 0) {
 
 function unbind(machine, tensor, axis = 0) {
   const all = tensor.shape[axisOf(tensor.shape.length, axis)];
-  return Array.from({ length: all }, (_, i) => select(machine, tensor, axis, i));
+  return Array.from({ length: all }, (_, i) => selected(machine, tensor, axis, i));
 }
 
 function cat(machine, tensors, axis = 0) {
@@ -99,7 +99,7 @@ function cat(machine, tensors, axis = 0) {
   const place = axisOf(shape.length, axis);
   for (const part of parts) {
     if (part.shape.length !== shape.length || part.shape.some((length, i) => i !== place && length !== shape[i])) {
-      throw new Error(`${parts.map((one) => shown(one.shape)).join(" and ")} do not join along axis ${axis}`);
+      throw new Error(`${parts.map((one) => listed(one.shape)).join(" and ")} do not join along axis ${axis}`);
     }
   }
   shape[place] = parts.reduce((sum, part) => sum + part.shape[place], 0);
@@ -117,7 +117,11 @@ function stack(machine, tensors, axis = 0) {
   const shape = tensors[0].shape;
   const rank = shape.length + 1;
   const place = axisOf(rank, axis);
-  return cat(machine, tensors.map((tensor) => unsqueeze(machine, tensor, place)), place);
+  return cat(
+    machine,
+    tensors.map((tensor) => unsqueeze(machine, tensor, place)),
+    place,
+  );
 }
 
 // The differences of neighbours, `times` over.
@@ -139,12 +143,15 @@ function glu(machine, tensor, axis = -1) {
 // Side by side: along the second axis, or the only one.
 const beside = (machine, tensors) => cat(machine, tensors, tensors[0].shape.length > 1 ? 1 : 0);
 const below = (machine, tensors) =>
-  cat(machine, tensors.map((tensor) => (tensor.shape.length > 1 ? tensor : unsqueeze(machine, tensor, 0))));
+  cat(
+    machine,
+    tensors.map((tensor) => (tensor.shape.length > 1 ? tensor : unsqueeze(machine, tensor, 0))),
+  );
 
 export const PIECES = {
   "slice.Tensor": slice,
   narrow,
-  "select.int": select,
+  "select.int": selected,
   slice_scatter: sliceScatter,
   select_scatter: selectScatter,
   "split.Tensor": split,

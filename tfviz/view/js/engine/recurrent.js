@@ -1,6 +1,6 @@
 // torch's own recurrent layers.
 
-import { reshaped, shown } from "./tensors.js";
+import { reshaped, listed } from "./tensors.js";
 import { PIECES } from "./pieces.js";
 import { SHAPING } from "./shaping.js";
 import { linear } from "./multiplying.js";
@@ -9,9 +9,15 @@ const squash = (x) => 1 / (1 + Math.exp(-x));
 
 // One step of a text: from what the word brings, what the last state brings and the last states to the new states.
 // Gates lie in a row [gates * hidden] as torch has them.
-const CELLS = {
-  tanh: { gates: 1, step: (word, past, states, to, hidden) => each(hidden, (i) => (to[0][i] = Math.tanh(word[i] + past[i]))) },
-  relu: { gates: 1, step: (word, past, states, to, hidden) => each(hidden, (i) => (to[0][i] = Math.max(0, word[i] + past[i]))) },
+const RECURRENT_CELLS = {
+  tanh: {
+    gates: 1,
+    step: (word, past, states, to, hidden) => each(hidden, (i) => (to[0][i] = Math.tanh(word[i] + past[i]))),
+  },
+  relu: {
+    gates: 1,
+    step: (word, past, states, to, hidden) => each(hidden, (i) => (to[0][i] = Math.max(0, word[i] + past[i]))),
+  },
   gru: {
     gates: 3,
     step: (word, past, [state], [next], hidden) =>
@@ -42,7 +48,7 @@ function passed(machine, cell, words, states, weights, backwards) {
   const [time, batch] = words.shape;
   const hidden = states[0].shape[1];
   if (weights[0].shape[0] !== cell.gates * hidden) {
-    throw new Error(`weights ${shown(weights[0].shape)} are not those of ${cell.gates} gates of ${hidden}`);
+    throw new Error(`weights ${listed(weights[0].shape)} are not those of ${cell.gates} gates of ${hidden}`);
   }
   const [into, again, biasInto = null, biasAgain = null] = weights;
   const brought = linear(machine, words, into, biasInto).data;
@@ -71,7 +77,8 @@ function recurrent(machine, cell, tensor, starts, parameters, biased, layers, bo
   const turn = batchFirst && !single;
   const begin = single ? starts.map((state) => reshaped(state, [state.shape[0], 1, state.shape[1]])) : starts;
   const [directions, count] = [bothWays ? 2 : 1, biased ? 4 : 2];
-  if (parameters.length !== layers * directions * count) throw new Error("layers that project their states are not known here");
+  if (parameters.length !== layers * directions * count)
+    throw new Error("layers that project their states are not known here");
   let words = turn ? SHAPING["transpose.int"](machine, given, 0, 1) : given;
   const last = [];
   for (let layer = 0; layer < layers; layer++) {
@@ -86,19 +93,24 @@ function recurrent(machine, cell, tensor, starts, parameters, biased, layers, bo
     words = outs.length > 1 ? PIECES.cat(machine, outs, 2) : outs[0];
   }
   const states = begin.map((state, i) => {
-    const all = PIECES.stack(machine, last.map((own) => own[i]), 0);
+    const all = PIECES.stack(
+      machine,
+      last.map((own) => own[i]),
+      0,
+    );
     return single ? reshaped(all, [all.shape[0], all.shape[2]]) : all;
   });
   const out = turn ? SHAPING["transpose.int"](machine, words, 0, 1) : words;
   return [single ? reshaped(out, [out.shape[0], out.shape[2]]) : out, ...states];
 }
 
-const layersOf = (cell) => (machine, tensor, start, parameters, biased, layers, dropout, training, bothWays, batchFirst) =>
-  recurrent(machine, cell, tensor, [].concat(start), parameters, biased, layers, bothWays, batchFirst);
+const layersOf =
+  (cell) => (machine, tensor, start, parameters, biased, layers, dropout, training, bothWays, batchFirst) =>
+    recurrent(machine, cell, tensor, [].concat(start), parameters, biased, layers, bothWays, batchFirst);
 
 export const RECURRENT = {
-  "lstm.input": layersOf(CELLS.lstm),
-  "gru.input": layersOf(CELLS.gru),
-  "rnn_tanh.input": layersOf(CELLS.tanh),
-  "rnn_relu.input": layersOf(CELLS.relu),
+  "lstm.input": layersOf(RECURRENT_CELLS.lstm),
+  "gru.input": layersOf(RECURRENT_CELLS.gru),
+  "rnn_tanh.input": layersOf(RECURRENT_CELLS.tanh),
+  "rnn_relu.input": layersOf(RECURRENT_CELLS.relu),
 };

@@ -1,8 +1,6 @@
 // Operations that make one number of many.
 
-import { axesOf, cast, kindOf, permuted, shown, sizeOf } from "./tensors.js";
-import { PAIRS } from "./elementwise.js";
-import { SHAPING } from "./shaping.js";
+import { axesOf, cast, kindOf, permuted, sizeOf } from "./tensors.js";
 
 // The tensor as rows, one for each number that is left: { data, rows, length, shape }.
 function folded(machine, tensor, axes, keep) {
@@ -16,7 +14,7 @@ function folded(machine, tensor, axes, keep) {
 }
 
 // `of(data, start, end)` gives the number of a row.
-function reduced(machine, tensor, axes, keep, dtype, of) {
+export function reduced(machine, tensor, axes, keep, dtype, of) {
   const { data, rows, length, shape } = folded(machine, tensor, axes, keep);
   const out = machine.empty(shape, dtype);
   for (let row = 0; row < rows; row++) out.data[row] = of(data, row * length, (row + 1) * length);
@@ -65,7 +63,7 @@ function smallestAt(data, start, end) {
 const wholes = (tensor) => (tensor.dtype === "float32" ? "float32" : "int64");
 const real32 = (dtype) => kindOf(dtype ?? "float32");
 
-function sum(machine, tensor, axes = null, keep = false, dtype = null) {
+export function sum(machine, tensor, axes = null, keep = false, dtype = null) {
   const given = cast(machine, tensor, dtype);
   return reduced(machine, given, axes, keep, dtype ? kindOf(dtype) : wholes(tensor), total);
 }
@@ -73,7 +71,14 @@ function sum(machine, tensor, axes = null, keep = false, dtype = null) {
 function mean(machine, tensor, axes = null, keep = false, dtype = null) {
   if (tensor.dtype !== "float32" && !dtype) throw new Error(`the mean of ${tensor.dtype} is no ${tensor.dtype}`);
   const given = cast(machine, tensor, dtype);
-  return reduced(machine, given, axes, keep, real32(dtype), (data, start, end) => total(data, start, end) / (end - start));
+  return reduced(
+    machine,
+    given,
+    axes,
+    keep,
+    real32(dtype),
+    (data, start, end) => total(data, start, end) / (end - start),
+  );
 }
 
 function prod(machine, tensor, axes = null, keep = false, dtype = null) {
@@ -94,28 +99,36 @@ function deviation(machine, tensor, axes = null, correction = 1, keep = false) {
   const of = spreadOf(Number(correction ?? 1));
   return reduced(machine, tensor, axes, keep, "float32", (...row) => Math.sqrt(of(...row)));
 }
-const withMean = (spread) => (machine, tensor, axes = null, correction = 1, keep = false) => [
-  spread(machine, tensor, axes, correction, keep),
-  mean(machine, tensor, axes, keep),
-];
+const withMean =
+  (spread) =>
+  (machine, tensor, axes = null, correction = 1, keep = false) => [
+    spread(machine, tensor, axes, correction, keep),
+    mean(machine, tensor, axes, keep),
+  ];
 
-const extreme = (at) => (machine, tensor, axes = null, keep = false) =>
-  reduced(machine, tensor, axes, keep, tensor.dtype, (data, start, end) => data[at(data, start, end)]);
+const extreme =
+  (at) =>
+  (machine, tensor, axes = null, keep = false) =>
+    reduced(machine, tensor, axes, keep, tensor.dtype, (data, start, end) => data[at(data, start, end)]);
 
-const place = (at) => (machine, tensor, axis = null, keep = false) =>
-  reduced(machine, tensor, axis, keep, "int64", (data, start, end) => at(data, start, end) - start);
+const place =
+  (at) =>
+  (machine, tensor, axis = null, keep = false) =>
+    reduced(machine, tensor, axis, keep, "int64", (data, start, end) => at(data, start, end) - start);
 
-const extremeAlong = (at) => (machine, tensor, axis, keep = false) => {
-  const { data, rows, length, shape } = folded(machine, tensor, axis, keep);
-  const values = machine.empty(shape, tensor.dtype);
-  const places = machine.empty(shape, "int64");
-  for (let row = 0; row < rows; row++) {
-    const found = at(data, row * length, (row + 1) * length);
-    values.data[row] = data[found];
-    places.data[row] = found - row * length;
-  }
-  return [values, places];
-};
+const extremeAlong =
+  (at) =>
+  (machine, tensor, axis, keep = false) => {
+    const { data, rows, length, shape } = folded(machine, tensor, axis, keep);
+    const values = machine.empty(shape, tensor.dtype);
+    const places = machine.empty(shape, "int64");
+    for (let row = 0; row < rows; row++) {
+      const found = at(data, row * length, (row + 1) * length);
+      values.data[row] = data[found];
+      places.data[row] = found - row * length;
+    }
+    return [values, places];
+  };
 
 function any(machine, tensor, axes = null, keep = false) {
   return reduced(machine, tensor, axes, keep, "bool", (data, start, end) => {
@@ -141,50 +154,18 @@ export function logSumExp(data, start, end) {
   return most + Math.log(sum);
 }
 
-const NORMS = {
-  0: (data, start, end) => {
-    let count = 0;
-    for (let i = start; i < end; i++) if (data[i] !== 0) count++;
-    return count;
-  },
-  Infinity: (data, start, end) => data.subarray(start, end).reduce((most, x) => Math.max(most, Math.abs(x)), 0),
-  "-Infinity": (data, start, end) => data.subarray(start, end).reduce((least, x) => Math.min(least, Math.abs(x)), Infinity),
-};
-const lengthOf = (order) => (data, start, end) => {
-  let sum = 0;
-  for (let i = start; i < end; i++) sum += order === 2 ? data[i] * data[i] : Math.abs(data[i]) ** order;
-  return order === 2 ? Math.sqrt(sum) : sum ** (1 / order);
-};
-function vectorNorm(machine, tensor, order = 2, axes = null, keep = false) {
-  return reduced(machine, tensor, axes, keep, "float32", NORMS[order ?? 2] ?? lengthOf(order ?? 2));
-}
-function norm(machine, tensor, order = null, axes = null, keep = false) {
-  if (order !== null && [].concat(axes ?? [...tensor.shape.keys()]).length !== 1) {
-    throw new Error(`of ${shown(tensor.shape)} only the norms of vectors are known, along one axis`);
-  }
-  return vectorNorm(machine, tensor, order, axes, keep);
-}
-
-// How far apart: along the last axis, of pairs of rows.
-function distances(machine, one, other, order = 2) {
-  const [a, b] = [SHAPING.unsqueeze(machine, one, -2), SHAPING.unsqueeze(machine, other, -3)];
-  return vectorNorm(machine, PAIRS["sub.Tensor"](machine, a, b), order, [-1]);
-}
-function pairwiseDistance(machine, one, other, order = 2, epsilon = 1e-6, keep = false) {
-  const apart = PAIRS["add.Scalar"](machine, PAIRS["sub.Tensor"](machine, one, other), epsilon);
-  return vectorNorm(machine, apart, order, [-1], keep);
-}
-function cosine(machine, one, other, axis = 1, epsilon = 1e-8) {
-  const multiplied = sum(machine, PAIRS["mul.Tensor"](machine, one, other), [axis]);
-  const [a, b] = [one, other].map((part) => PAIRS.clamp_min(machine, vectorNorm(machine, part, 2, [axis]), epsilon));
-  return PAIRS["div.Tensor"](machine, multiplied, PAIRS["mul.Tensor"](machine, a, b));
-}
-
 function median(machine, tensor) {
   const sorted = tensor.data.slice().sort();
   const out = machine.empty([], tensor.dtype);
-  out.data[0] = sorted.length && sorted[sorted.length - 1] !== sorted[sorted.length - 1] ? NaN : sorted[(sorted.length - 1) >> 1];
+  out.data[0] =
+    sorted.length && sorted[sorted.length - 1] !== sorted[sorted.length - 1] ? NaN : sorted[(sorted.length - 1) >> 1];
   return out;
+}
+
+function nonzero(data, start, end) {
+  let count = 0;
+  for (let i = start; i < end; i++) if (data[i] !== 0) count++;
+  return count;
 }
 
 export const REDUCING = {
@@ -222,15 +203,8 @@ export const REDUCING = {
   all,
   "all.dim": all,
   "all.dims": all,
-  count_nonzero: (machine, tensor, axes = null) => reduced(machine, tensor, axes, false, "int64", NORMS[0]),
-  "count_nonzero.dim_IntList": (machine, tensor, axes) => reduced(machine, tensor, axes, false, "int64", NORMS[0]),
+  count_nonzero: (machine, tensor, axes = null) => reduced(machine, tensor, axes, false, "int64", nonzero),
+  "count_nonzero.dim_IntList": (machine, tensor, axes) => reduced(machine, tensor, axes, false, "int64", nonzero),
   logsumexp: (machine, tensor, axes, keep = false) => reduced(machine, tensor, axes, keep, "float32", logSumExp),
-  linalg_vector_norm: vectorNorm,
-  linalg_norm: norm,
-  "norm.Scalar": vectorNorm,
-  "norm.ScalarOpt_dim": vectorNorm,
-  cdist: distances,
-  pairwise_distance: pairwiseDistance,
-  cosine_similarity: cosine,
   median,
 };

@@ -14,12 +14,14 @@ function scanned(machine, tensor, axis, dtype, of) {
   return made;
 }
 
-const running = (first, step) => (machine, tensor, axis, dtype = null) => {
-  const kind = dtype ? kindOf(dtype) : tensor.dtype === "float32" ? "float32" : "int64";
-  return scanned(machine, cast(machine, tensor, kind), axis, kind, (data, start, end, out) => {
-    for (let i = start, so = first; i < end; i++) out[i] = so = step(so, data[i]);
-  });
-};
+const soFar =
+  (first, step) =>
+  (machine, tensor, axis, dtype = null) => {
+    const kind = dtype ? kindOf(dtype) : tensor.dtype === "float32" ? "float32" : "int64";
+    return scanned(machine, cast(machine, tensor, kind), axis, kind, (data, start, end, out) => {
+      for (let i = start, so = first; i < end; i++) out[i] = so = step(so, data[i]);
+    });
+  };
 
 // Weights of a row: all NaN where every score is -inf, as in torch.
 export function softmaxRow(data, start, end, out) {
@@ -92,9 +94,9 @@ function logStep(so, x) {
 const sort = (machine, tensor, axis = -1, descending = false) => sorted(machine, tensor, axis, descending);
 
 export const SCANNING = {
-  cumsum: running(0, (so, x) => so + x),
-  cumprod: running(1, (so, x) => so * x),
-  logcumsumexp: running(-Infinity, logStep),
+  cumsum: soFar(0, (so, x) => so + x),
+  cumprod: soFar(1, (so, x) => so * x),
+  logcumsumexp: soFar(-Infinity, logStep),
   cummax: record((x, best) => x >= best),
   cummin: record((x, best) => x <= best),
   "log_softmax.int": logSoftmax,

@@ -1,12 +1,15 @@
 // Operations that move cells about and leave their numbers alone.
 
-import { axisOf, expanded, permuted, reshaped, shown, sizeOf } from "./tensors.js";
+import { axisOf, expanded, permuted, reshaped, listed, sizeOf } from "./tensors.js";
 
 // One length may be -1: what is left.
 function view(machine, tensor, shape) {
   const size = sizeOf(tensor.shape);
   const known = shape.reduce((product, length) => (length < 0 ? product : product * length), 1);
-  return reshaped(tensor, shape.map((length) => (length < 0 ? size / known : length)));
+  return reshaped(
+    tensor,
+    shape.map((length) => (length < 0 ? size / known : length)),
+  );
 }
 
 export function flatten(machine, tensor, first = 0, last = -1) {
@@ -37,7 +40,7 @@ export function squeeze(machine, tensor, axes = null) {
 function permute(machine, tensor, order) {
   const axes = order.map((axis) => axisOf(tensor.shape.length, axis));
   if (axes.length !== tensor.shape.length || new Set(axes).size !== axes.length) {
-    throw new Error(`the order ${shown(order)} does not name each of ${tensor.shape.length} axes once`);
+    throw new Error(`the order ${listed(order)} does not name each of ${tensor.shape.length} axes once`);
   }
   return permuted(machine, tensor, axes);
 }
@@ -65,15 +68,22 @@ function moveAxes(machine, tensor, from, to) {
 // A -1 keeps the length that is there.
 function expand(machine, tensor, shape) {
   const lead = shape.length - tensor.shape.length;
-  return expanded(machine, tensor, shape.map((length, axis) => (length < 0 ? tensor.shape[axis - lead] : length)));
+  return expanded(
+    machine,
+    tensor,
+    shape.map((length, axis) => (length < 0 ? tensor.shape[axis - lead] : length)),
+  );
 }
 
 function repeat(machine, tensor, counts) {
   const lead = counts.length - tensor.shape.length;
-  if (lead < 0) throw new Error(`${shown(counts)} says for too few axes how often to repeat ${shown(tensor.shape)}`);
+  if (lead < 0) throw new Error(`${listed(counts)} says for too few axes how often to repeat ${listed(tensor.shape)}`);
   const shape = counts.flatMap((count, axis) => [count, axis < lead ? 1 : tensor.shape[axis - lead]]);
   const alone = shape.map((length, axis) => (axis % 2 ? length : 1));
-  return reshaped(expanded(machine, reshaped(tensor, alone), shape), counts.map((count, i) => count * shape[2 * i + 1]));
+  return reshaped(
+    expanded(machine, reshaped(tensor, alone), shape),
+    counts.map((count, i) => count * shape[2 * i + 1]),
+  );
 }
 
 function tile(machine, tensor, counts) {

@@ -5,14 +5,14 @@ const TENSOR_KINDS = ["bool", "int64", "float32"]; // each can hold what those b
 
 export const isTensor = (value) => value !== null && typeof value === "object" && "data" in value;
 
-export const shown = (shape) => `[${shape.join(", ")}]`;
+export const listed = (shape) => `[${shape.join(", ")}]`;
 
 export const sizeOf = (shape) => shape.reduce((size, length) => size * length, 1);
 
 // The same numbers in another shape: they share their memory.
 export function reshaped(tensor, shape) {
   if (sizeOf(shape) !== sizeOf(tensor.shape)) {
-    throw new Error(`${shown(tensor.shape)} has ${sizeOf(tensor.shape)} numbers, ${shown(shape)} another count`);
+    throw new Error(`${listed(tensor.shape)} has ${sizeOf(tensor.shape)} numbers, ${listed(shape)} another count`);
   }
   return { shape, dtype: tensor.dtype, data: tensor.data };
 }
@@ -45,7 +45,7 @@ export function broadcastShape(...shapes) {
     const lengths = shapes.map((shape) => shape[axis - rank + shape.length] ?? 1);
     const length = lengths.find((one) => one !== 1) ?? 1;
     if (lengths.some((one) => one !== 1 && one !== length)) {
-      throw new Error(`${shapes.map(shown).join(" and ")} do not fit each other`);
+      throw new Error(`${shapes.map(listed).join(" and ")} do not fit each other`);
     }
     return length;
   });
@@ -57,13 +57,14 @@ export function stridesTo(shape, target) {
   const strides = stridesOf(shape);
   return target.map((length, axis) => {
     const own = axis < lead ? 1 : shape[axis - lead];
-    if (lead < 0 || (own !== 1 && own !== length)) throw new Error(`${shown(shape)} cannot stretch to ${shown(target)}`);
+    if (lead < 0 || (own !== 1 && own !== length))
+      throw new Error(`${listed(shape)} cannot stretch to ${listed(target)}`);
     return own === 1 ? 0 : strides[axis - lead];
   });
 }
 
 // The same walk with as few axes as can be: neighbours that every operand reads in one stretch become one.
-function joined(shape, strides) {
+function fewerAxes(shape, strides) {
   const sizes = [1];
   const steps = strides.map(() => [0]);
   for (let axis = shape.length - 1; axis >= 0; axis--) {
@@ -84,7 +85,7 @@ function joined(shape, strides) {
 // steps, how many cells came before.
 export function walk(shape, strides, row) {
   if (shape.includes(0)) return;
-  const { sizes, steps } = joined(shape, strides);
+  const { sizes, steps } = fewerAxes(shape, strides);
   const last = sizes.length - 1;
   const inner = steps.map((own) => own[last]);
   const places = steps.map(() => 0);

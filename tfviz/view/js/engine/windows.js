@@ -1,6 +1,6 @@
 // Operations that go over an image or a text with a window: convolutions and pools. A text is an image of height 1.
 
-import { reshaped, shown } from "./tensors.js";
+import { reshaped, listed } from "./tensors.js";
 import { PAIRS } from "./elementwise.js";
 
 const pairOf = (value, otherwise) => {
@@ -19,13 +19,14 @@ function convolve(machine, tensor, weight, bias = null, stride = [1, 1], margin 
   const [batch, channels, height, width] = tensor.shape;
   const [made, depth, rows, columns] = weight.shape;
   if (tensor.shape.length !== 4 || weight.shape.length !== 4 || channels !== depth * groups || made % groups) {
-    throw new Error(`the kernel ${shown(weight.shape)} does not fit ${shown(tensor.shape)} in ${groups} groups`);
+    throw new Error(`the kernel ${listed(weight.shape)} does not fit ${listed(tensor.shape)} in ${groups} groups`);
   }
   const [[down, right], [gapDown, gapRight]] = [pairOf(stride, [1, 1]), pairOf(gap, [1, 1])];
   const [top, left] = margins(margin, [rows, columns], [gapDown, gapRight]);
   const tall = placesAlong(height, rows, down, top, gapDown);
   const wide = placesAlong(width, columns, right, left, gapRight);
-  if (tall < 0 || wide < 0) throw new Error(`the kernel ${shown(weight.shape)} is larger than ${shown(tensor.shape)}`);
+  if (tall < 0 || wide < 0)
+    throw new Error(`the kernel ${listed(weight.shape)} is larger than ${listed(tensor.shape)}`);
   const out = machine.empty([batch, made, tall, wide], "float32");
   const [area, cells] = [tall * wide, depth * rows * columns];
   const patches = new Float32Array(cells * area);
@@ -56,19 +57,20 @@ function margins(margin, sizes, gaps) {
   if (margin === "valid") return [0, 0];
   if (margin !== "same") return pairOf(margin, [0, 0]);
   const both = sizes.map((size, i) => gaps[i] * (size - 1));
-  if (both.some((length) => length % 2)) throw new Error(`a kernel of ${shown(sizes)} has no middle for "same"`);
+  if (both.some((length) => length % 2)) throw new Error(`a kernel of ${listed(sizes)} has no middle for "same"`);
   return both.map((length) => length / 2);
 }
 
 // What is known of images, for texts: [..., length] as [..., 1, length]. Numbers for one axis get one for the other.
-const flatImage = (tensor) => reshaped(tensor, [...tensor.shape.slice(0, -1), 1, tensor.shape[tensor.shape.length - 1]]);
+const flatImage = (tensor) =>
+  reshaped(tensor, [...tensor.shape.slice(0, -1), 1, tensor.shape[tensor.shape.length - 1]]);
 const flatText = (tensor) => reshaped(tensor, [...tensor.shape.slice(0, -2), tensor.shape[tensor.shape.length - 1]]);
 const lying = (value, other) => (typeof value === "string" ? value : [other, ...[].concat(value ?? []).slice(0, 1)]);
 const lyingOr = (value, other) => ([].concat(value ?? []).length ? lying(value, other) : []);
 
 function convolveText(machine, tensor, weight, bias = null, stride = [1], margin = [0], gap = [1], groups = 1) {
   if (tensor.shape.length !== 3 || weight.shape.length !== 3) {
-    throw new Error(`the kernel ${shown(weight.shape)} does not fit ${shown(tensor.shape)}`);
+    throw new Error(`the kernel ${listed(weight.shape)} does not fit ${listed(tensor.shape)}`);
   }
   const [image, kernel] = [flatImage(tensor), flatImage(weight)];
   return flatText(convolve(machine, image, kernel, bias, lying(stride, 1), lying(margin, 0), lying(gap, 1), groups));
@@ -82,7 +84,8 @@ function pooled(machine, tensor, size, stride, margin, gap, up, of) {
   const [[top, left], [gapDown, gapRight]] = [pairOf(margin, [0, 0]), pairOf(gap, [1, 1])];
   const tall = placesAlong(height, rows, down, top, gapDown, up);
   const wide = placesAlong(width, columns, right, left, gapRight, up);
-  if (!(tall > 0 && wide > 0)) throw new Error(`a window of ${shown([rows, columns])} is larger than ${shown(tensor.shape)}`);
+  if (!(tall > 0 && wide > 0))
+    throw new Error(`a window of ${listed([rows, columns])} is larger than ${listed(tensor.shape)}`);
   const out = machine.empty([...tensor.shape.slice(0, -2), tall, wide], tensor.dtype);
   for (let i = 0; i < out.data.length; i++) {
     const x = (i % wide) * right - left;
@@ -91,7 +94,8 @@ function pooled(machine, tensor, size, stride, margin, gap, up, of) {
     const values = [];
     for (let row = y; row < y + rows * gapDown; row += gapDown) {
       for (let column = x; column < x + columns * gapRight; column += gapRight) {
-        if (row >= 0 && row < height && column >= 0 && column < width) values.push(tensor.data[plane + row * width + column]);
+        if (row >= 0 && row < height && column >= 0 && column < width)
+          values.push(tensor.data[plane + row * width + column]);
       }
     }
     out.data[i] = of(values, (Math.min(y + rows, height + top) - y) * (Math.min(x + columns, width + left) - x));
@@ -100,7 +104,8 @@ function pooled(machine, tensor, size, stride, margin, gap, up, of) {
 }
 
 const largest = (values) => Math.max(...values);
-const average = (whole) => (values, size) => values.reduce((sum, value) => sum + value, 0) / (whole ? size : values.length);
+const average = (whole) => (values, size) =>
+  values.reduce((sum, value) => sum + value, 0) / (whole ? size : values.length);
 
 function maxPool(machine, tensor, size, stride = [], margin = 0, gap = 1, up = false) {
   return pooled(machine, tensor, size, stride, margin, gap, up, largest);
