@@ -34,8 +34,8 @@ def export(
     Args:
         module: a module, a method of one, or a function of tensors; one that calls a module takes it along.
         example: inputs to follow it with; where a length may change, take a length of 2 or more.
-        lengths: which axes may change: `{"ids": {1: "words"}}` for the second axis of the argument `ids`. Axes of one
-            name have one length.
+        lengths: which axes may change: `{"ids": {1: "words"}}` for the second axis of the argument `ids`, or of each
+            tensor in it, if it is a list. Axes of one name have one length.
         weights: how they are kept: "float32", "float16", or "int8", with a scale for each row.
 
     Raises:
@@ -49,7 +49,7 @@ def export(
     """
     if weights not in WEIGHTS:
         raise ValueError(f"weights is {weights!r}; it can be {', '.join(map(repr, WEIGHTS))}")
-    whole, names, said = _whole(module)
+    whole, names, said = _whole(module, example)
     shapes = _shapes(names, example, dict(lengths or {}))
     exported = _exported(whole, example, shapes, said)
     symbols, ranges = _lengths(exported, names, example, dict(lengths or {}))
@@ -61,18 +61,19 @@ def export(
 class _Whole(nn.Module):
     """A function as a module: what it calls is a part of it."""
 
-    def __init__(self, function: Callable[..., Any], parts: Mapping[str, nn.Module]):
+    def __init__(self, function: Callable[..., Any], parts: Mapping[str, nn.Module], example: Sequence[Any]):
         super().__init__()
+        self.form = pytree.tree_structure(tuple(example))
         self._function = [function]  # in a list, or a module would be a part under this name
         for name, part in parts.items():
             self.add_module(name, part)
         self.prefix = f"{next(iter(parts))}." if len(parts) == 1 else ""  # sites are named as in the one model
 
-    def forward(self, *inputs: Any) -> Any:
-        return self._function[0](*inputs)
+    def forward(self, *tensors: Tensor) -> Any:
+        return self._function[0](*pytree.tree_unflatten(tensors, self.form))
 
 
-def _whole(module: Any) -> tuple[_Whole, list[str], str]:
+def _whole(module: Any, example: Sequence[Any]) -> tuple[_Whole, list[str], str]:
     """What is exported, the names of its arguments, and its own."""
     if isinstance(module, nn.Module):
         parts, function, said = {"model": module}, module.forward, type(module).__name__
@@ -88,7 +89,7 @@ def _whole(module: Any) -> tuple[_Whole, list[str], str]:
         raise TypeError(f"export takes a module or a function of tensors, not a {type(module).__name__}")
     if isinstance(module, torch.jit.ScriptModule | fx.GraphModule):
         raise TypeError("export takes a module that is Python, not one that was scripted, traced or exported before")
-    return _Whole(called, parts), list(inspect.signature(function).parameters), said
+    return _Whole(called, parts, example), list(inspect.signature(function).parameters), said
 
 
 def _closed_over(function: Callable[..., Any]) -> dict[str, nn.Module]:
@@ -105,30 +106,39 @@ def _shapes(names: Sequence[str], example: Sequence[Any], lengths: Mapping[str, 
         raise TypeError("export follows the module with an example; give one tensor for each input")
     given = dict(zip(names, example))
     for name, axes in lengths.items():
-        one = given.get(name)
-        if not isinstance(one, Tensor):
+        tensors = [leaf for leaf in pytree.tree_leaves(given.get(name)) if isinstance(leaf, Tensor)]
+        if not tensors:
             raise ValueError(f"lengths names {name!r}; the tensors given are {', '.join(given)}")
         for axis, said in axes.items():
-            if not 0 <= axis < one.dim():
-                raise ValueError(f"lengths names axis {axis} of {name}, which has {one.dim()} axes, counted from 0")
-            if one.shape[axis] < 2:
-                raise ValueError(
-                    f"{name} has {one.shape[axis]} {said!r} in the example; give one with 2 or more, so that it can be "
-                    "told apart from a size that never changes"
-                )
+            for one in tensors:
+                _check_axis(name, one, axis, said)
     return tuple(
-        {axis: Dim.AUTO if axis in lengths.get(name, {}) else Dim.STATIC for axis in range(one.dim())}
-        if isinstance(one, Tensor)
-        else pytree.tree_map(lambda leaf: None, one)
-        for name, one in given.items()
+        _changing(lengths.get(name, {}), leaf) for name, one in given.items() for leaf in pytree.tree_leaves(one)
     )
+
+
+def _changing(axes: Mapping[int, str], one: Any) -> Any:
+    if not isinstance(one, Tensor):
+        return None
+    return {axis: Dim.AUTO if axis in axes else Dim.STATIC for axis in range(one.dim())}
+
+
+def _check_axis(name: str, one: Tensor, axis: int, said: str) -> None:
+    if not 0 <= axis < one.dim():
+        raise ValueError(f"lengths names axis {axis} of {name}, which has {one.dim()} axes, counted from 0")
+    if one.shape[axis] < 2:
+        raise ValueError(
+            f"{name} has {one.shape[axis]} {said!r} in the example; give one with 2 or more, so that it can be told "
+            "apart from a size that never changes"
+        )
 
 
 def _exported(whole: _Whole, example: Sequence[Any], shapes: tuple[Any, ...], said: str) -> ExportedProgram:
     with _evaluating(whole), torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            exported = torch.export.export(whole, tuple(example), dynamic_shapes=(shapes,), strict=False)
+            leaves = tuple(_alone(leaf) for leaf in pytree.tree_leaves(example))
+            exported = torch.export.export(whole, leaves, dynamic_shapes=(shapes,), strict=False)
             return exported.run_decompositions({})
         except torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode as error:
             raise ValueError(f"{said} cannot travel: {DEPENDS}") from error
@@ -138,6 +148,11 @@ def _exported(whole: _Whole, example: Sequence[Any], shapes: tuple[Any, ...], sa
                 raise ValueError(f"{said} cannot travel: {DEPENDS}") from error
             first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
             raise ValueError(f"{said} cannot travel: torch.export says: {first}") from error
+
+
+def _alone(leaf: Any) -> Any:
+    """A copy: of a view, torch.export would ask what lies under it."""
+    return leaf.detach().clone().contiguous() if isinstance(leaf, Tensor) else leaf
 
 
 @contextmanager
@@ -161,7 +176,7 @@ def _lengths(
     symbols: dict[str, str] = {}
     ranges: dict[str, list[int | None]] = {}
     for node, name in zip(nodes, _leaves(names, example)):
-        for axis, said in lengths.get(name, {}).items():
+        for axis, said in lengths.get(name, lengths.get(name.partition(".")[0], {})).items():
             extent = node.meta["val"].shape[axis]
             if isinstance(extent, int):
                 raise ValueError(

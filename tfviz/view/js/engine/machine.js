@@ -41,7 +41,7 @@ export class Machine {
         this.programs = new Map();
         this.spare = new Map(); // kind and length -> arrays to be used again
         this.stores = new WeakMap(); // weight -> the same, turned, where products keep it
-        this.step = null; // what runs now
+        this.carried = new Map(); // name -> what a run left for the next
     }
 
     load(name, described, bytes) {
@@ -70,7 +70,7 @@ export class Machine {
         const flows = edited(this, weights, this.edits.filter((edit) => edit.site === site), allowed);
         if (this.watch === true || this.watch?.includes(site)) {
             const { shape, data } = flows;
-            (this.seen[site] ??= []).push({ shape, dtype: "float32", data: data.slice() });
+            (this.seen[site] ??= []).push({ shape, data: data.slice(), open: open(weights, allowed) });
         }
         return flows;
     }
@@ -80,13 +80,14 @@ export class Machine {
     }
 
     /** The outputs of a program by name, and the patterns that were watched, for inputs by name. */
-    run(name, inputs, { edits = [], watch = false } = {}) {
+    // carry: outputs whose names begin so ("keys" for "keys.0") stay here, as inputs of the next run.
+    run(name, inputs, { edits = [], watch = false, carry = [] } = {}) {
         const program = this.programs.get(name);
         if (!program) throw new Error(`there is no program ${name}; there are ${[...this.programs.keys()].join(", ")}`);
         const { described, weights, needless } = program;
         this.edits = checked(edits, described);
         [this.watch, this.seen, this.constants] = [watch, {}, new Set(weights.map((weight) => weight.data))];
-        const given = described.inputs.map((declared) => input(declared, inputs[declared.name]));
+        const given = described.inputs.map((declared) => input(declared, inputs[declared.name] ?? this.carried.get(declared.name)));
         const lengths = bind(described, given);
         const values = [...given, ...weights];
         const holders = new Map(); // array -> how many values that are still needed lie in it
@@ -99,7 +100,11 @@ export class Machine {
             }
             for (const value of needless[step]) this.release(values, value, holders);
         });
-        const outputs = Object.fromEntries(described.outputs.map(({ name: said, t }) => [said, copy(values[t])]));
+        const outputs = {};
+        for (const { name: said, t } of described.outputs) {
+            if (carry.includes(said.split(".")[0])) this.carried.set(said, copy(values[t]));
+            else outputs[said] = copy(values[t]);
+        }
         for (const value of new Set(described.outputs.map(({ t }) => t))) this.release(values, value, holders);
         return { outputs, patterns: this.seen };
     }
@@ -120,6 +125,11 @@ export class Machine {
         if (!this.spare.has(key)) this.spare.set(key, []);
         this.spare.get(key).push(data);
     }
+}
+
+/** Where a query may look: as the mask says, or where it has a weight at all. */
+function open({ data }, allowed) {
+    return Uint8Array.from(allowed?.data.length === data.length ? allowed.data : data, (one) => (one ? 1 : 0));
 }
 
 function valued(argument, values, lengths) {

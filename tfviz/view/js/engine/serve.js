@@ -9,9 +9,16 @@ export function serve(port) {
         try {
             const engine = await machine;
             if (data.load !== undefined) port.postMessage({ id: data.id, result: engine.load(data.load, data.described, data.bytes) ?? null });
-            else port.postMessage({ id: data.id, result: engine.run(data.run, data.inputs, data.options) });
+            else answer(port, data.id, engine.run(data.run, data.inputs, data.options));
         } catch (error) {
             port.postMessage({ id: data.id, error: String(error.message ?? error) });
         }
     };
+}
+
+/** The arrays go over as they are, uncopied. */
+function answer(port, id, result) {
+    const tensors = [...Object.values(result.outputs), ...Object.values(result.patterns).flat()];
+    const arrays = tensors.flatMap(({ data, open }) => (open ? [data.buffer, open.buffer] : [data.buffer]));
+    port.postMessage({ id, result }, arrays);
 }
