@@ -2,18 +2,18 @@
 
 import base64
 import itertools
-import re
 
 import numpy
 import pytest
 import torch
-from compiling import COMPILED, ENGINE, compiled
+from compiling import COMPILED, compiled
+
+from tfviz.view.page.bundle import script
 
 pytest_plugins = ["browser"]
 
 SIZES = (0, 1, 3, 5, 7, 9, 17, 129)
 KERNELS = ("WebAssembly", "JavaScript")
-JOINED = re.compile(r"^import .*\n|^export ", re.MULTILINE)
 HELPERS = """
 const floats = (text) => new Float32Array(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer);
 const text = (array) => {
@@ -66,8 +66,7 @@ def engine(request, opens):
 
 def prepared(page, kernel, given=None):
     page.set_content(given or "<!doctype html>")
-    source = "".join(JOINED.sub("", path.read_text(encoding="utf-8")) for path in (COMPILED, ENGINE / "products.js"))
-    page.add_script_tag(content=f'"use strict";\n{source}{HELPERS}')
+    page.add_script_tag(content=f'"use strict";\n{script("engine/products")}{HELPERS}')
     assert page.evaluate("kernel => made(kernel)", "WebAssembly" if given else kernel) == kernel
     return page
 
