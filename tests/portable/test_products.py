@@ -130,6 +130,18 @@ def test_a_stored_matrix_outlives_growth_and_its_array(engine):
     assert found == [False, [14, 25, 36], [600]]
 
 
+def test_results_that_end_where_memory_ends(engine):
+    """A bias and two rows of it: around 5461 columns they just fill the first 64 KiB."""
+    found = engine.evaluate("""() => {
+        const none = new Float32Array(0), wrong = [];
+        for (let columns = 5440; columns < 5480; columns++) {
+            const bias = Float32Array.from({ length: columns }, (_, i) => i), out = new Float32Array(2 * columns);
+            products.multiply(none, none, 2, 0, columns, out, bias);
+            if (out.some((value, i) => value !== i % columns)) wrong.push(columns); }
+        return wrong; }""")
+    assert found == []
+
+
 def test_the_result_may_stand_where_a_factor_stood(engine):
     found = engine.evaluate("""() => {
         const a = Float32Array.of(1, 2, 3, 4), b = Float32Array.of(0, 1, 1, 0);
