@@ -4,6 +4,7 @@ SETUP = """
 import csv, gzip, io, json, os, random, tarfile, zipfile
 from pathlib import Path
 import torch
+from tokenizers import Tokenizer, models
 from tfviz import text
 from tfviz.text import buckets, corpora, datasets, grammar, subwords, tasks
 NAN = float("nan")
@@ -146,6 +147,7 @@ CASES = [
     ("text.bpe([])", "no text to build a vocabulary of"),
     ("text.whole_words([' \\n'])", "no text to build a vocabulary of"),
     ("text.whole_words(iter(['a', None]))", "text 1 is a NoneType; vocabularies are built of strings"),
+    ("text.Subwords(Tokenizer(models.BPE())).described()", "since its pre_tokenizer is None; make it with text.bpe"),
     ("text.letters(iter([b'a']))", "text 0 is a bytes"),
     ("words['[NONE]']", r"'\[NONE\]' is not one of the 12 tokens"),
     ("words.encode_all('one')", "one string where many texts are meant"),

@@ -18,10 +18,12 @@ from tfviz import sealed
 from tfviz.doors import door
 from tfviz.files import atomic
 from tfviz.shapes import Int
+from tfviz.text.described import described
 from tfviz.text.tokens import SIGNS, known, string
 
 SPECIALS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[CLS]", "[SEP]", "[MASK]")
 PAD, UNK, BOS, EOS, CLS, SEP, MASK = range(len(SPECIALS))  # their ids, in every vocabulary built here
+NAMES = ("pad", "unknown", "begin", "end", "classification", "separator", "mask")  # the same, as pages call them
 SEAL = "sha256"  # of all the rest of the file; it stands in the model, where `tokenizers` skips what it does not know
 Ids = Iterable[int] | Tensor
 
@@ -106,15 +108,37 @@ class Subwords:
         pairs = json.loads(self.tokenizer.to_str())["model"].get("merges", [])
         return [(self._visible(left), self._visible(right)) for left, right in pairs]
 
+    def described(self) -> dict[str, Any]:
+        """Plain values from which a page encodes, decodes and shows words just as this does (`tfviz.text.described`).
+
+        Raises:
+            ValueError: a part of the tokenizer is one that pages do not know.
+        """
+        plain = described(self.tokenizer)
+        special = {name: self.tokenizer.token_to_id(token) for name, token in zip(NAMES, SPECIALS)}
+        return {
+            "kind": "subwords",
+            **plain,
+            "special": {name: index for name, index in special.items() if index is not None},
+            "hexadecimal": [index for index, token in enumerate(plain["tokens"]) if self._shown(token) is None],
+        }
+
     def _visible(self, token: str) -> str:
         """A token as text where that can be seen, else its bytes in hexadecimal digits."""
-        on_bytes = self._on_bytes and all(sign in _BYTES for sign in token)
-        raw = bytes(_BYTES[sign] for sign in token) if on_bytes else token.encode()
+        shown = self._shown(token)
+        return self._raw(token).hex(" ") if shown is None else shown
+
+    def _shown(self, token: str) -> str | None:
+        """A token as text, if it is one that can be seen."""
         try:
-            shown = "".join(SIGNS.get(sign, sign) for sign in raw.decode())
+            shown = "".join(SIGNS.get(sign, sign) for sign in self._raw(token).decode())
         except UnicodeDecodeError:
-            return raw.hex(" ")
-        return shown if any(map(str.isprintable, shown)) else raw.hex(" ")
+            return None
+        return shown if any(map(str.isprintable, shown)) else None
+
+    def _raw(self, token: str) -> bytes:
+        on_bytes = self._on_bytes and all(sign in _BYTES for sign in token)
+        return bytes(_BYTES[sign] for sign in token) if on_bytes else token.encode()
 
     @door
     def save(self, path: str | Path) -> None:

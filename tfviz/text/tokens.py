@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import operator
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy
 import torch
@@ -78,6 +79,10 @@ class Characters:
         """One visible sign for each id, for the axes of a picture."""
         return [SIGNS.get(character, character) for character in self.decode(ids)]
 
+    def described(self) -> dict[str, Any]:
+        """Plain values from which a page encodes and decodes just as this does."""
+        return {"kind": "characters", "tokens": list(self.characters)}
+
 
 class Bytes:
     """The 256 byte values of UTF-8: any text, in any script, without a vocabulary to build.
@@ -110,6 +115,10 @@ class Bytes:
     def words(self, ids: Int[Tensor, "position"]) -> list[str]:
         """One visible sign for each byte: the ASCII character, or two hexadecimal digits."""
         return [SIGNS.get(chr(i), chr(i) if 32 < i < 127 else f"{i:02x}") for i in known(ids, len(self))]
+
+    def described(self) -> dict[str, Any]:
+        """Plain values from which a page encodes and decodes just as this does."""
+        return {"kind": "bytes"}
 
 
 def string(text: str, name: str = "text") -> str:

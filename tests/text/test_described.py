@@ -1,0 +1,91 @@
+"""What a page is told of a vocabulary: plain values, and no word of what it could not do."""
+
+import json
+
+import pytest
+from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
+
+from tfviz.text import Bytes, Characters, Subwords, bpe, described, letters, subwords, whole_words, wordpiece
+
+TEXTS = ["The cat sat on the mat.", "für die Straße"]
+PAIRS, PIECES = bpe(TEXTS, 280), wordpiece(TEXTS, 60)
+EVERY = [Characters("the ca\ud83d\ude00"), Bytes(), PAIRS, PIECES, whole_words(TEXTS), letters(TEXTS)]
+
+
+@pytest.mark.parametrize("vocab", EVERY, ids=str)
+def test_a_description_is_plain(vocab):
+    plain = vocab.described()
+    assert json.loads(json.dumps(plain)) == plain
+
+
+def test_characters_stay_apart():
+    assert EVERY[0].described()["tokens"][-2:] == ["\ud83d", "\ude00"]
+
+
+def test_a_description_is_ones_own():
+    mine = PAIRS.described()
+    mine["splitter"]["letters"].clear()
+    assert PAIRS.described()["splitter"]["letters"][:4] == [65, 26, 6, 26]  # A to Z and a to z
+
+
+def test_lengths_outside_and_inside_make_a_set():
+    plain = PAIRS.described()["splitter"]
+    assert plain["numbers"][:6] == [48, 10, 120, 2, 5, 1]  # 0 to 9, ² and ³, ¹
+    assert plain["spaces"][:6] == [9, 5, 18, 1, 100, 1]  # tab to carriage return, space, U+0085
+    assert described._lower()["runs"][:4] == [65, 26, 1, 32]
+
+
+def changed(vocab=PIECES, **parts):
+    tokenizer = Tokenizer.from_str(vocab.tokenizer.to_str())
+    for name, part in parts.items():
+        setattr(tokenizer, name, part)
+    return Subwords(tokenizer)
+
+
+def with_added(token):
+    tokenizer = Tokenizer.from_str(PAIRS.tokenizer.to_str())
+    tokenizer.add_tokens([token])
+    return Subwords(tokenizer)
+
+
+def padded():
+    vocab = changed()
+    vocab.tokenizer.enable_padding()
+    return vocab
+
+
+def cut():
+    vocab = changed()
+    vocab.tokenizer.enable_truncation(9)
+    return vocab
+
+
+REFUSED = {
+    "its normalizer is NFC; make it with text.bpe": lambda: changed(normalizer=normalizers.NFC()),
+    "its normalizer is Replace": lambda: changed(
+        normalizer=normalizers.Sequence([normalizers.Lowercase(), normalizers.Replace("a", "b")])
+    ),
+    "its pre_tokenizer is None": lambda: Subwords(Tokenizer(models.BPE())),
+    "its pre_tokenizer is Digits": lambda: changed(pre_tokenizer=pre_tokenizers.Digits()),
+    "its pre_tokenizer Split has pattern": lambda: changed(pre_tokenizer=pre_tokenizers.Split("a", "isolated")),
+    "its pre_tokenizer ByteLevel has add_prefix_space = True": lambda: changed(
+        PAIRS, pre_tokenizer=pre_tokenizers.ByteLevel(add_prefix_space=True)
+    ),
+    "its decoder is BPEDecoder": lambda: changed(decoder=decoders.BPEDecoder()),
+    "its model is Unigram": lambda: changed(model=models.Unigram([(token, 0.0) for token in subwords.SPECIALS], 1)),
+    "no token has the id 7": lambda: changed(model=models.Unigram([("a", 0.0)], 0)),
+    "its model BPE follows the pre_tokenizer BertPreTokenizer": lambda: changed(model=models.BPE()),
+    "its model BPE has dropout = 0.5": lambda: changed(PAIRS, model=models.BPE(dropout=0.5)),
+    "it lacks 256 of the 256 bytes": lambda: changed(PAIRS, model=models.BPE()),
+    r"unknown, '\[UNK\]', is none of": lambda: changed(model=models.WordPiece({"a": 7}, unk_token="[UNK]")),
+    "the added token 'dog' is not a special one": lambda: with_added(AddedToken("dog", special=False)),
+    "it has padding; take that away with tokenizer.no_padding": padded,
+    "it has truncation; take that away with tokenizer.no_truncation": cut,
+}
+
+
+@pytest.mark.parametrize("said", REFUSED)
+def test_what_a_page_does_not_know_is_said(said):
+    vocab = REFUSED[said]()
+    with pytest.raises(ValueError, match=f"a page cannot encode as this vocabulary does, since .*{said}"):
+        vocab.described()
