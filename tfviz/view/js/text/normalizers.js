@@ -1,0 +1,51 @@
+// Text made even before it is split, with the sets of characters that `tfviz/text/described.py` sends along.
+
+const STEPS_OF_TEXT = { lower: lowered, clean: cleaned, apart: setApart, accents: unaccented };
+
+// steps -> (text -> text)
+export function normalizer(steps) {
+  const made = steps.map((step) => STEPS_OF_TEXT[step.kind](step));
+  return (text) => made.reduce((given, change) => change(given), text);
+}
+
+// Lengths of runs outside and inside, in turn -> what stands in the brackets of a regular expression.
+export function characterClass(lengths) {
+  let [at, ranges] = [0, ""];
+  for (let i = 0; i < lengths.length; i += 2) {
+    const first = at + lengths[i];
+    at = i + 1 < lengths.length ? first + lengths[i + 1] : 0x110000;
+    ranges += `\\u{${first.toString(16)}}-\\u{${(at - 1).toString(16)}}`;
+  }
+  return ranges;
+}
+
+const anyOf = (lengths, more = "") => new RegExp(`[${characterClass(lengths)}]${more}`, "gu");
+
+// runs: the first letter, how many, how far to the next, how far to the lower case; and so on.
+function lowered({ runs, longer }) {
+  const small = new Map(Object.entries(longer));
+  for (let i = 0; i < runs.length; i += 4) {
+    const [first, count, step, shift] = runs.slice(i, i + 4);
+    for (let n = 0; n < count; n++) {
+      const code = first + n * step;
+      small.set(String.fromCodePoint(code), String.fromCodePoint(code + shift));
+    }
+  }
+  return (text) => Array.from(text, (letter) => small.get(letter) ?? letter).join("");
+}
+
+function cleaned({ gone, spaces }) {
+  const [away, blank] = [anyOf(gone), anyOf(spaces)];
+  return (text) => text.replace(away, "").replace(blank, " ");
+}
+
+function setApart({ signs }) {
+  const sign = anyOf(signs);
+  return (text) => text.replace(sign, " $& ");
+}
+
+// The browser may decompose and order characters that `tokenizers` does not know yet: only the others are given to it.
+function unaccented({ moving, marks }) {
+  const [run, mark] = [anyOf(moving, "+"), anyOf(marks)];
+  return (text) => text.replace(run, (found) => found.normalize("NFD")).replace(mark, "");
+}

@@ -1,0 +1,74 @@
+// Byte-pair encoding: the pair that was learned first is joined first, and of equal ones the leftmost.
+
+import { toBytes } from "./characters.js";
+
+const PLACES = 2 ** 32; // a heap's number is rank * PLACES + place, so that the smallest comes first
+
+// The sign that byte-level BPE writes for each byte: itself where it is printable, else one from U+0100 on.
+export function byteSigns() {
+  let others = 0x100;
+  return Array.from({ length: 256 }, (_, byte) => {
+    const printable = (byte > 32 && byte < 127) || (byte > 160 && byte !== 173);
+    return String.fromCharCode(printable ? byte : others++);
+  });
+}
+
+export class Pairs {
+  // merges: the left, the right and the joined token of each pair, as one list of ids, in the order they were learned.
+  constructor(tokens, merges) {
+    const places = new Map(tokens.map((token, id) => [token, id]));
+    Object.assign(this, { size: tokens.length, merges, ranks: new Map() });
+    this.letters = byteSigns().map((sign) => places.get(sign));
+    for (let i = 0; i < merges.length; i += 3) this.ranks.set(merges[i] * this.size + merges[i + 1], i / 3);
+  }
+
+  encode(word) {
+    const ids = Array.from(toBytes(word), (byte) => this.letters[byte]);
+    const after = ids.map((_, place) => place + 1);
+    const before = ids.map((_, place) => place - 1);
+    const rank = (place) =>
+      after[place] < ids.length ? this.ranks.get(ids[place] * this.size + ids[after[place]]) : undefined;
+    const heap = [];
+    const found = (place) => {
+      const order = rank(place);
+      if (order !== undefined) pushed(heap, order * PLACES + place);
+    };
+    ids.forEach((_, place) => found(place));
+    while (heap.length) {
+      const least = popped(heap);
+      const [order, place] = [Math.floor(least / PLACES), least % PLACES];
+      if (ids[place] < 0 || rank(place) !== order) continue; // one of the two was joined otherwise meanwhile
+      const gone = after[place];
+      ids[place] = this.merges[3 * order + 2];
+      ids[gone] = -1;
+      after[place] = after[gone];
+      if (after[gone] < ids.length) before[after[gone]] = place;
+      if (before[place] >= 0) found(before[place]);
+      found(place);
+    }
+    return ids.filter((id) => id >= 0);
+  }
+}
+
+function pushed(heap, value) {
+  let at = heap.length;
+  for (let above = (at - 1) >> 1; at && heap[above] > value; above = (at - 1) >> 1) {
+    heap[at] = heap[above];
+    at = above;
+  }
+  heap[at] = value;
+}
+
+function popped(heap) {
+  const [least, last] = [heap[0], heap.pop()];
+  if (!heap.length) return least;
+  let at = 0;
+  for (let below = 1; below < heap.length; below = 2 * at + 1) {
+    if (below + 1 < heap.length && heap[below + 1] < heap[below]) below++;
+    if (heap[below] >= last) break;
+    heap[at] = heap[below];
+    at = below;
+  }
+  heap[at] = last;
+  return least;
+}

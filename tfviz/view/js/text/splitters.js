@@ -1,0 +1,27 @@
+// Text to words, by the rules of `tokenizers`.
+
+import { characterClass } from "./normalizers.js";
+
+const SPLITTERS = { bytes: byteWords, bert: bertWords, words: plainWords, letters: () => /[^]/gu };
+
+// described -> (text -> words)
+export function splitter(described) {
+  const rule = SPLITTERS[described.kind](described);
+  return (text) => text.match(rule) ?? [];
+}
+
+// GPT-2: English endings; a word, a number or other signs with one space before it; spaces, but the last before a word.
+function byteWords(described) {
+  const [letters, numbers, spaces] = ["letters", "numbers", "spaces"].map((name) => characterClass(described[name]));
+  const words = ` ?[${letters}]+| ?[${numbers}]+| ?[^${spaces}${letters}${numbers}]+`;
+  return new RegExp(`'s|'t|'re|'ve|'m|'ll|'d|${words}|[${spaces}]+(?![^${spaces}])|[${spaces}]+`, "gu");
+}
+
+// BERT: each sign of punctuation is a word of its own.
+function bertWords({ words, signs }) {
+  return new RegExp(`[${characterClass(words)}]+|[${characterClass(signs)}]`, "gu");
+}
+
+function plainWords({ words, signs }) {
+  return new RegExp(`[${characterClass(words)}]+|[${characterClass(signs)}]+`, "gu");
+}
