@@ -11,11 +11,10 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
-from tfviz.portable.operations import OPERATIONS
+from tfviz.portable.operations import LEFT_OUT, OPERATIONS
 from tfviz.portable.program import stored
 from tfviz.portable.sizes import Size, size
 
-LEFT_OUT = {"memory_format", "layout", "device", "pin_memory", "generator", "out", "non_blocking", "copy"}
 SOFTMAX = {"softmax.int", "_softmax"}
 SAME = {"clone", "alias", "detach", "contiguous", "lift_fresh_copy", "dropout"}  # in a page no tensor ever changes
 RESHAPE = {"view", "_unsafe_view", "reshape"}

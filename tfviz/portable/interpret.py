@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz.portable.graph import LEFT_OUT
+from tfviz.portable.operations import LEFT_OUT
 from tfviz.portable.program import Program
 from tfviz.portable.sizes import bound, number
 

@@ -1,10 +1,13 @@
 """Views: `AttentionMaps` or numbers in; a picture out that is alive where it can be."""
 
 from tfviz.doors import guard
+from tfviz.view import draw
 from tfviz.view.bertviz import bertviz
 from tfviz.view.captures import compare, sources, steps
+from tfviz.view.controls import angle, cells, order, points, text
 from tfviz.view.curves import curves, lines
 from tfviz.view.explore import alignment, head, heads, links, live, words
+from tfviz.view.interact import interact
 from tfviz.view.labs import gates, positions, similarity
 from tfviz.view.masklab import mask, masks
 from tfviz.view.modules import modules
@@ -13,12 +16,14 @@ from tfviz.view.plots import bars, rows, shares
 from tfviz.view.scatter import scatter
 from tfviz.view.still.palette import theme
 from tfviz.view.still.picture import Picture
+from tfviz.view.studios import write
 from tfviz.view.tree import tree
 
 __all__ = [
-    "Picture", "View", "alignment", "bars", "bertviz", "compare", "curves", "gates", "head", "heads", "lines", "links",
-    "live", "mask", "masks", "modules", "positions", "rows", "scatter", "shares", "similarity", "sources", "steps",
-    "theme", "tree", "words",
+    "Picture", "View", "alignment", "angle", "bars", "bertviz", "cells", "compare", "curves", "gates", "head", "heads",
+    "interact", "lines", "links", "live", "mask", "masks", "modules", "order", "points", "positions", "rows", "scatter",
+    "shares", "similarity", "sources", "steps", "text", "theme", "tree", "words", "write",
 ]  # fmt: skip
 
 guard(globals(), __all__)
+__all__ += ["draw"]  # a room of its own: view.draw.grid(...)

@@ -90,6 +90,7 @@ export class Frame {
       line: theme.line,
       focus: theme.focus,
       mark: theme.mark,
+      ramp: theme.ramp,
       page: theme.page,
     };
     for (const [name, value] of Object.entries(inks)) this.body.style.setProperty(`--${name}`, value);

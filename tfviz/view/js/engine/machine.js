@@ -1,7 +1,7 @@
 // Runs programs (`tfviz/portable`): tensors are { shape, dtype, data } over typed arrays, whole and row-major.
 import { edited } from "./edits.js";
 import { OPERATIONS } from "./operations.js";
-import { bind, shaped, sized } from "./sizes.js";
+import { bind, sized } from "./sizes.js";
 import { weightOf } from "./weights.js";
 
 const ARRAYS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };

@@ -31,6 +31,12 @@ export class Explorer {
     this.close = this.frame.open();
   }
 
+  // Its source has other maps now.
+  renew() {
+    this.grids.clear();
+    return this.refresh();
+  }
+
   build({ axes, names }) {
     const { theme } = this.frame;
     const does = {

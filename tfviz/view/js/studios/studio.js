@@ -1,0 +1,153 @@
+// What all studios share: a frame, an engine with the model's programs, its vocabulary, heads to switch off, and the
+// view of heads inside.
+
+import { Engine } from "../engine/client.js";
+import { Explorer } from "../stages/explorer.js";
+import { Frame } from "../controls/frame.js";
+import { h } from "../base/elements.js";
+import { LiveSource, partsOf } from "./live.js";
+import { two } from "../base/pen.js";
+import { vocabulary } from "../text/vocabulary.js";
+
+export class Studio {
+  // does: { keys, panels() -> [{ name, grid, axes }], drawing(), tables() }
+  constructor(host, source, store, takes) {
+    const described = source.document;
+    Object.assign(this, { described, store, takes, asked: {}, vocabularies: described.vocabularies.map(vocabulary) });
+    this.frame = new Frame(host, described, store, {
+      ...takes,
+      keys: this.keys,
+      shown: () => this.panels(),
+      drawing: () => this.drawing,
+      tables: () => this.tables(),
+      redraw: () => this.refresh(),
+    });
+    this.frame.zooms = false;
+    this.frame.body.classList.add("studio");
+    this.live = new LiveSource({ title: "", axes: described.axes ?? ["query", "key"] });
+    this.chips = h("div", { class: "heads-off", role: "group", "aria-label": "Heads: press to switch one off" });
+    this.inner = h("div", { class: "inner" });
+    this.engine = takes.engine?.(described) ?? new Engine(ENGINE);
+    this.ready = takes.engine ? Promise.resolve() : this.engine.load(described.programs, bytesOf(source.data));
+    this.build();
+    this.ready.catch((error) => this.frame.failed(error));
+    const end = this.frame.open();
+    this.close = () => {
+      this.explorer?.close();
+      this.engine.close();
+      end();
+    };
+  }
+
+  get vocab() {
+    return this.vocabularies[0];
+  }
+
+  // The heads that are off, as the engine is told.
+  get edits() {
+    return this.store.get("off").map(([site, head]) => ({ site, head, do: "zero" }));
+  }
+
+  // Ask for what is shown now; null if something else was asked for meanwhile, or it failed, which is then said.
+  async run(lane, program, inputs, options) {
+    try {
+      await this.ready;
+      this.frame.body.setAttribute("aria-busy", "true");
+      return await this.engine.latest(lane, program, inputs, options);
+    } catch (error) {
+      this.frame.failed(error);
+      return null;
+    } finally {
+      this.frame.body.removeAttribute("aria-busy");
+    }
+  }
+
+  // The maps of a run go to the view of heads. words: (part) -> [words of the rows, words of the columns]
+  showMaps(patterns, words) {
+    const parts = partsOf(patterns, (site) => this.named(site));
+    this.live.renew(parts.map((part) => ({ ...part, rows: words(part)[0], cols: words(part)[1] })));
+    if (!parts.length) return;
+    if (this.explorer) this.explorer.renew();
+    else this.explorer = new Explorer(this.inner, this.live, this.store, { page: () => this.takes.page() });
+    this.showChips(parts);
+  }
+
+  named(site) {
+    const found = ["cross", "encoder", "decoder"].filter((word) => site.includes(word));
+    return found.at(0) === "cross" ? "cross-attention" : (found.at(0) ?? "attention");
+  }
+
+  // A button for each head: pressed while it is off.
+  showChips(parts) {
+    const sites = parts.flatMap((part) => part.sites.map((site, layer) => [part, site, layer]));
+    const heads = (part) => (part.maps[0].shape.length > 3 ? part.maps[0].shape[1] : 1);
+    const key = JSON.stringify(sites.map(([part, site]) => [site, heads(part)]));
+    if (this.chips.key !== key) {
+      this.chips.key = key;
+      this.chips.replaceChildren(
+        h("span", { class: "soft" }, "Switch off"),
+        ...sites.map(([part, site, layer]) =>
+          h(
+            "span",
+            { class: "chips", role: "group", "aria-label": `${parts.length > 1 ? `${part.name}, ` : ""}layer ${layer}` },
+            h("span", { class: "soft" }, parts.length > 1 && layer === 0 ? `${part.name} ${layer}` : String(layer)),
+            ...Array.from({ length: heads(part) }, (_, head) => this.chip(site, layer, head)),
+          ),
+        ),
+        h("button", { type: "button", class: "all-on", onclick: () => this.store.set({ off: [] }) }, "all on"),
+      );
+    }
+    const off = new Set(this.store.get("off").map(String));
+    for (const chip of this.chips.querySelectorAll(".chip")) {
+      chip.setAttribute("aria-pressed", String(off.has(chip.dataset.head)));
+      chip.style.setProperty("--head", this.frame.theme.head(Number(chip.textContent)));
+    }
+    this.chips.querySelector(".all-on").hidden = off.size === 0;
+  }
+
+  chip(site, layer, head) {
+    const onclick = () => {
+      const off = this.store.get("off");
+      const without = off.filter(([other, number]) => other !== site || number !== head);
+      this.store.set({ off: without.length < off.length ? without : [...off, [site, head]] });
+    };
+    const name = `layer ${layer}, head ${head}: off`;
+    return h("button", { type: "button", class: "chip", "aria-label": name, title: name, "data-head": `${site},${head}`, onclick }, String(head));
+  }
+
+  // The text of one token, to stand in a running text: as it is where that can be seen, else a sign for it.
+  piece(id) {
+    const text = this.vocab.decode([id]);
+    return text && !/[\uFFFD\p{C}]/u.test(text.replace(/\n/g, "")) ? text : this.vocab.words([id])[0];
+  }
+
+  says(text) {
+    this.frame.says(text);
+  }
+}
+
+// A button with a bar behind its text: [{ name, share, other, title, onclick }], `other` a second share to compare with.
+export function bars(rows) {
+  const most = Math.max(...rows.flatMap(({ share, other }) => [share, other ?? 0]), 1e-9);
+  return rows.map(({ name, share, other = null, title = "", onclick = null }) => {
+    const bar = h("span", { class: "bar", style: `width: ${(100 * share) / most}%` });
+    const mark = other === null ? null : h("span", { class: "mark", style: `left: ${(100 * other) / most}%` });
+    return h(
+      onclick ? "button" : "div",
+      { class: "share", title, type: onclick ? "button" : undefined, onclick },
+      h("span", { class: "name", dir: "auto" }, name),
+      h("span", { class: "track" }, bar, mark),
+      h("output", {}, percent(share)),
+    );
+  });
+}
+
+export const percent = (share) => (share > 0 && share < 0.001 ? "< 0.1 %" : `${two(100 * share)} %`);
+
+function bytesOf(data) {
+  if (typeof data !== "string") return data;
+  const text = atob(data);
+  const bytes = new Uint8Array(text.length);
+  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+  return bytes;
+}
