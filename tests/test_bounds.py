@@ -2,6 +2,7 @@
 
 import math
 
+import numpy
 import pytest
 import torch
 
@@ -58,3 +59,20 @@ def test_a_multiple_and_a_name_are_offered():
         bounds.multiple(6, steps=12, dim=7)
     with pytest.raises(ValueError, match=r"^ratings is ''; it must be one of: made, movielens$"):
         bounds.one_of(("made", "movielens"), task="made", ratings="")
+
+
+def test_whole_numbers():
+    bounds.whole(x=3, y=numpy.int64(-2), z=torch.tensor(0))
+    for value in (2.0, True, "3", torch.tensor(2.0), torch.zeros(1, 2), 2**63):
+        with pytest.raises(TypeError, match=r"^x is .*; give a whole number$"):
+            bounds.whole(x=value)
+
+
+def test_tensors_without_numbers():
+    bounds.readable(x=torch.zeros(2, 3).T)
+    for kind, tensor in {
+        "on the meta device": torch.zeros(2, device="meta"),
+        "torch.sparse_coo": torch.eye(2).to_sparse(),
+    }.items():
+        with pytest.raises(ValueError, match=f"^x is a tensor {kind}, whose numbers cannot be read"):
+            bounds.readable(x=tensor)

@@ -1,4 +1,4 @@
-"""What a number may be, told in one sentence: which argument, what it is, what to give.
+"""What a value may be, told in one sentence: which argument, what it is, what to give.
 
 Arguments are given by name, several at once: `at_least(1, layers=layers, heads=heads)`. For constructors and public
 functions; a forward pass has no need of them.
@@ -9,6 +9,10 @@ import os
 from collections.abc import Collection
 
 import torch
+from torch import Tensor
+
+from tfviz.doors import what
+from tfviz.kinds import NO, fit, has_numbers
 
 LARGEST_SEED = 2**63 - 1  # what every generator of random numbers here takes
 
@@ -21,6 +25,7 @@ def at_least(least: float, **given: float) -> None:
     ValueError: layers is 0; it must be at least 1
     """
     for name, value in given.items():
+        _one(name, value)
         if not least <= value < math.inf:
             raise ValueError(f"{name} is {value}; it must be {'finite and ' * (value == math.inf)}at least {least}")
 
@@ -28,6 +33,7 @@ def at_least(least: float, **given: float) -> None:
 def between(low: float, high: float, **given: float) -> None:
     """Each is a number from `low` to `high`, both included."""
     for name, value in given.items():
+        _one(name, value)
         if not low <= value <= high:
             raise ValueError(f"{name} is {value}; it must be from {low} to {high}")
 
@@ -35,6 +41,7 @@ def between(low: float, high: float, **given: float) -> None:
 def above(low: float, **given: float) -> None:
     """Each is a finite number, larger than `low`."""
     for name, value in given.items():
+        _one(name, value)
         if not low < value < math.inf:
             raise ValueError(f"{name} is {value}; it must be {'finite and ' * (value == math.inf)}above {low}")
 
@@ -42,8 +49,36 @@ def above(low: float, **given: float) -> None:
 def share(**given: float) -> None:
     """Each is a part of a whole that may be nothing, but not all."""
     for name, value in given.items():
+        _one(name, value)
         if not 0 <= value < 1:
             raise ValueError(f"{name} is {value}; it must be at least 0 and below 1")
+
+
+def whole(**given: object) -> None:
+    """Each is a whole number, for those places that have no door.
+
+    >>> whole(queries=2.5)
+    Traceback (most recent call last):
+    TypeError: queries is 2.5; give a whole number
+    """
+    for name, value in given.items():
+        if fit(value, int) is NO:
+            raise TypeError(f"{name} is {what(value)}; give a whole number")
+
+
+def readable(**given: Tensor) -> None:
+    """Each is a tensor whose numbers can be read.
+
+    >>> readable(weights=torch.zeros(2, device="meta"))
+    Traceback (most recent call last):
+    ValueError: weights is a tensor on the meta device, whose numbers cannot be read; give a dense one with numbers
+    """
+    for name, tensor in given.items():
+        if not has_numbers(tensor):
+            kind = (
+                "on the meta device" if tensor.is_meta else "quantized" if tensor.is_quantized else f"{tensor.layout}"
+            )
+            raise ValueError(f"{name} is a tensor {kind}, whose numbers cannot be read; give a dense one with numbers")
 
 
 def multiple(of: int, **given: int) -> None:
@@ -91,6 +126,12 @@ def affordable(**sizes: int) -> None:
         product = " x ".join(f"{name} {size}" for name, size in sizes.items())
         size = f"{needed // 10**9:,} GB of numbers"
         raise ValueError(f"{product} are {size}, more than this machine's memory; take less")
+
+
+def _one(name: str, value: object) -> None:
+    """It can be compared."""
+    if not isinstance(value, int | float) and fit(value, float) is NO:
+        raise TypeError(f"{name} is {what(value)}; give a number")
 
 
 def _memory() -> int:

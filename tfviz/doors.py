@@ -80,6 +80,30 @@ def door(function: F) -> F:
     return typing.cast(F, entered)
 
 
+def takes(*arguments: str, **given: Any) -> None:
+    """Each is a function that can be called with these arguments, as far as its signature tells.
+
+    Raises:
+        TypeError: it is a class, or takes more or fewer.
+
+    >>> takes("step", "steps", schedule=lambda step: 1.0)
+    Traceback (most recent call last):
+    TypeError: schedule is the function <lambda>; it must take (step, steps), but: too many positional arguments
+    """
+    for name, function in given.items():
+        if isinstance(function, type):
+            raise TypeError(f"{name} is {what(function)}; give a function, or an instance, {function.__name__}(...)")
+        try:
+            signature = inspect.signature(function.forward if isinstance(function, nn.Module) else function)
+        except (TypeError, ValueError):  # of some functions in C nothing is known
+            continue
+        try:
+            signature.bind(*arguments)
+        except TypeError as error:
+            asked = f"take ({', '.join(arguments)})" if arguments else "take nothing"
+            raise TypeError(f"{name} is {what(function)}; it must {asked}, but: {error}") from None
+
+
 def _name(function: Callable[..., Any]) -> str:
     """As a reader writes it: `view.heads`, `models.GPT`."""
     room = re.match(r"tfviz\.(\w+)", function.__module__ or "")

@@ -76,7 +76,7 @@ def _sequence(value: Any, member: Any, kind: type) -> Any:
     if isinstance(value, bytes | bytearray | Mapping) or not isinstance(value, Iterable):
         return NO
     if not isinstance(value, Sequence):
-        if getattr(value, "ndim", 1) == 0 or (isinstance(value, Tensor) and not _has_numbers(value)):
+        if getattr(value, "ndim", 1) == 0 or (isinstance(value, Tensor) and not has_numbers(value)):
             return NO
         value = value.tolist() if hasattr(value, "tolist") and plain(member) is not Tensor else list(value)
     make = tuple if kind is tuple else list
@@ -91,8 +91,8 @@ def _entries(values: Mapping[Any, Any], member: Any) -> Any:
     return values if all(one is values[key] for key, one in fitting.items()) else fitting
 
 
-def _has_numbers(tensor: Tensor) -> bool:
-    """They can be read one by one."""
+def has_numbers(tensor: Tensor) -> bool:
+    """Whether they can be read one by one."""
     return tensor.layout is torch.strided and not (tensor.is_meta or tensor.is_quantized)
 
 

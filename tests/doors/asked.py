@@ -56,6 +56,10 @@ def outcome(code, says, names):
             return f"unclear, from {where}: {type(error).__name__}: {error}"
         return "" if re.search(says, str(error)) else f"says: {error}"
     except BaseException as error:
+        if any(
+            re.search(says, note) for note in getattr(error, "__notes__", [])
+        ):  # a caller's own error, and a word on it
+            return ""
         return f"unclear: {type(error).__name__}: {error}"
     if says.startswith("= "):
         return "" if re.search(says[2:], repr(found)) else f"gives {found!r}"

@@ -55,6 +55,13 @@ CASES = [
     ("fit(steps=-3)", "steps is -3; it must be at least 1"),
     ("fit(steps=10**12)", "steps is 1000000000000; it must be from 1 to 999999999"),
     ("fit(steps=1.5)", r"steps is 1\.5; give a whole number"),
+    (
+        "fit(linear)",
+        r"the batch was \(int64 \[4, 7\], int64 \[4, 7\]\), the model a Linear: do batch, model and loss fit",
+    ),
+    ("fit(loss=linear)", r"loss is a Linear; it must take \(model, batch\), but: too many positional arguments"),
+    ("fit(loss=losses.Carried)", r"loss is the class Carried; give a function, or an instance, Carried\(\.\.\.\)"),
+    ("fit(schedule=linear)", r"schedule is a Linear; it must take \(step, steps\), but: too many positional arguments"),
     ("fit(every=0)", "every is 0; it must be at least 1"),
     ("fit(every=-1)", "every is -1; it must be at least 1"),
     ("fit(accumulate=0)", "accumulate is 0; it must be at least 1"),
@@ -262,6 +269,15 @@ CASES = [
         "labels are float32 .*; give whole numbers",
     ),
     ("evaluate.loss(spoiled, [batches[0]])", "the loss is nan: the model's weights or the batches hold such numbers"),
+    (
+        "evaluate.loss(linear, [batches[0]])",
+        r"the batch was \(int64 \[4, 7\], int64 \[4, 7\]\), the model a Linear: do batch",
+    ),
+    (
+        "evaluate.accuracy(linear, [(tokens, tokens[:, 0])])",
+        r"the batch was \(int64 \[2, 7\], int64 \[2\]\), the model a Lin",
+    ),
+    ("evaluate.loss(gpt(), [batches[0]], linear)", r"loss is a Linear; it must take \(model, batch\), but: too many"),
     ("evaluate.accuracy(nn.Identity(), [(torch.eye(3), torch.tensor([0, 1, 2]))])", r"= 1\.0"),
     ("evaluate.bleu('a cat', 'a cat')", "one string where many texts are meant|give a list"),
     ("evaluate.bleu([], [])", "there are 0 texts and 0 references"),
@@ -276,5 +292,7 @@ CASES = [
     ("evaluate.alignment_error_rate([(0, -1)], [(0, 1)])", r"found holds \(0, -1\); a link is"),
     ("evaluate.links(torch.eye(2), [(5, 0)])", "gold speaks of word 5; the pattern has 2 target words"),
     ("evaluate.links(torch.ones(2, 2, 2), [(0, 0)])", r"pattern is \[2, 2, 2\]; it must be \[target source\]"),
+    ("evaluate.links(torch.ones(2, 2).bool(), [(0, 0)])", r"pattern is torch\.bool; give weights"),
+    ("evaluate.links(torch.ones(2, 2, device='meta'), [(0, 0)])", "pattern is a tensor on the meta device"),
     ("evaluate.links(torch.full((2, 2), nan), [(0, 0)])", "pattern holds nan"),
 ]

@@ -8,6 +8,9 @@ from tfviz import look, models, sealed
 from tfviz.look import AttentionMaps, capture
 maps = AttentionMaps(torch.eye(3).expand(2, 4, 3, 3), rows=["a", "b", "c"])
 gpt = models.GPT(11, context=7, layers=2, heads=2, dim=4)
+meta = torch.ones(2, 3, device="meta")
+with torch.device("meta"):
+    sketch = models.GPT(11, context=7, layers=2, heads=2, dim=4)
 ids = torch.tensor([[1, 2, 3]])
 def seen(model=gpt, inputs=ids, *given, **more):
     with capture(model, *given, **more) as seen:
@@ -40,6 +43,10 @@ CASES = [
     ("maps[0, 9]", "head is 9; the maps have 4"),
     ("maps[-3]", "layer is -3"),
     ("maps[-1, -1].shape", r"= \[3, 3\]"),
+    ("maps[torch.zeros(2, 3)]", r"where is a tensor of shape \[2, 3\]; give a whole number or \(a whole number, a"),
+    ("maps[0, 1, 2]", r"where is a tuple; give a whole number or \(a whole number, a whole number\)"),
+    ("maps[torch.tensor(1), torch.tensor(2)].shape", r"= \[3, 3\]"),
+    ("maps.packed(0, 0, 10**12)", r"= tensor\(\[\[255\]\]"),
     ("maps.packed(0, 0, 0)", "block is 0; it must be at least 1"),
     ("AttentionMaps(torch.full((1, 1, 2, 2), torch.nan)).packed(0, 0)", "holds NaN: a softmax over nothing"),
     ("AttentionMaps(torch.full((1, 1, 2, 2), 3.0)).packed(0, 0)", "are these scores, before their softmax"),
@@ -67,7 +74,14 @@ CASES = [
     ("seen(edit={'blocks.9': lambda x: x})", "no site matches 'blocks.9'"),
     ("seen(nn.Linear(3, 2), torch.ones(3))", "was called, but none of its modules called a softmax"),
     ("seen()['blocks.0.attention']", "no site matches 'blocks.0.attention'; this model has 2"),
+    ("seen(sketch, ids.to('meta'))", "query is a tensor on the meta device, whose numbers cannot be read"),
     ("look.pack(torch.tensor([2.0]))", "below 0, above 1, or NaN"),
+    ("look.pack(meta)", "weights is a tensor on the meta device, whose numbers cannot be read; give a dense one"),
+    ("look.measures.entropy(meta)", "weights is a tensor on the meta device"),
+    ("look.measures.distance(meta)", "weights is a tensor on the meta device"),
+    ("look.measures.rollout(torch.ones(1, 3, 3).to_sparse())", r"weights is a tensor torch\.sparse_coo, whose numbers"),
+    ("look.ablate(gpt, nn.Linear(2, 2))", "measure is a Linear; it must take nothing, but: missing a required"),
+    ("look.ablate(gpt, nn.Linear)", r"measure is the class Linear; give a function, or an instance, Linear\(\.\.\.\)"),
     ("look.ablate(gpt, lambda: 1.0)", "the model was not called inside the with"),
     ("look.ablate(gpt, lambda: float(gpt(ids).mean()), 'blocks.*.scores')", "heads are taken away at patterns"),
 ]  # fmt: skip

@@ -19,7 +19,9 @@ def sinusoids(positions: Int[Tensor, "position"], dim: int, base: float = 10_000
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],
             [0.8415, 0.5403, 0.0100, 0.9999]])
     """
-    bounds.at_least(1, dim=dim)
+    if positions.dim() != 1 or positions.is_complex():
+        raise ValueError(f"positions are {list(positions.shape)}; give a list of numbers, such as torch.arange(9)")
+    bounds.affordable(positions=max(1, len(positions)), dim=dim)
     bounds.above(0, base=base)
     return _sinusoids(positions, dim, base)
 
@@ -155,6 +157,10 @@ def alibi(length: int, heads: int) -> Float[Tensor, "head query key"]:
     """
     bounds.at_least(0, length=length)
     bounds.affordable(heads=heads, queries=max(1, length), keys=max(1, length))
+    return _alibi(length, heads)
+
+
+def _alibi(length: int, heads: int) -> Tensor:
     slopes = 2.0 ** (-8 * torch.arange(1, heads + 1) / heads)
     places = torch.arange(length)
     return -slopes[:, None, None] * (places[:, None] - places).abs()
@@ -174,7 +180,7 @@ class ALiBi(Positions):
         length = key.shape[2]
         if length > self.kept.shape[1]:
             with torch.inference_mode(False):  # what is kept while generating must serve in training, too
-                self.kept = alibi(length, self.heads).to(self.kept)
+                self.kept = _alibi(length, self.heads).to(self.kept)
         return self.kept[None, :, length - query.shape[2] : length, :length]
 
 

@@ -8,11 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz.bounds import affordable, at_least
+from tfviz.bounds import affordable, at_least, whole
+from tfviz.doors import door
 from tfviz.shapes import Bool
 
+WHOLE = (int, torch.SymInt)  # sizes, also those that PyTorch's compiler leaves open
 LARGE = 2**32  # cells, from which on the memory is looked at first
 Rule = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+Cell = tuple[int, int, int, int]  # batch, head, query, key
 
 
 class Mask:
@@ -69,7 +72,8 @@ class Mask:
             start: the position of the first query; while generating, the keys already in the cache precede it.
         """
 
-        if queries < 0 or keys < 0 or start < 0 or batch < 1 or heads < 1 or queries * keys > LARGE:
+        known = all(isinstance(size, WHOLE) for size in (queries, keys, batch, heads, start))
+        if not known or queries < 0 or keys < 0 or start < 0 or batch < 1 or heads < 1 or queries * keys > LARGE:
             _told(queries, keys, batch, heads, start)
 
         def index(size: int, axis: int, first: int = 0) -> Tensor:
@@ -83,6 +87,7 @@ class Mask:
             raise IndexError(f"the mask {self.name} was made of fewer texts or positions than {asked}") from error
         return allowed.expand(*allowed.shape[:2], queries, keys)
 
+    @door
     def blocks(
         self,
         queries: int,
@@ -110,6 +115,7 @@ class Mask:
         device = torch.get_default_device() if device is None else device
         return create_block_mask(rule, batch, heads, queries, keys, device, size)
 
+    @door
     def count(self, length: int, *, batch: int = 1, heads: int = 1) -> int:
         """How many cells it allows, in all heads of all rows of the batch; attention needs work in proportion.
 
@@ -123,11 +129,14 @@ class Mask:
         parts = (self.dense(min(128, length - row), length, batch=batch, heads=heads, start=row) for row in rows)
         return sum(int(part.expand(batch, heads, -1, -1).sum()) for part in parts)
 
+    @door
     def why(self, query: int, key: int, *, batch: int = 0, head: int = 0) -> list[str]:
         """The names of the predicates that forbid this cell; an empty list where it is allowed."""
         at_least(0, query=query, key=key, batch=batch, head=head)
-        cell = [torch.tensor(index) for index in (batch, head, query, key)]
-        return [] if self(*cell) else [self.name]
+        return self._why((batch, head, query, key))
+
+    def _why(self, cell: Cell) -> list[str]:
+        return [] if self(*map(torch.tensor, cell)) else [self.name]
 
 
 class _Both(Mask):
@@ -141,8 +150,8 @@ class _Both(Mask):
     def _rule(self, *cell: Tensor) -> Tensor:
         return reduce(and_, (part(*cell) for part in self.parts))
 
-    def why(self, query: int, key: int, *, batch: int = 0, head: int = 0) -> list[str]:
-        return [name for part in self.parts for name in part.why(query, key, batch=batch, head=head)]
+    def _why(self, cell: Cell) -> list[str]:
+        return [name for part in self.parts for name in part._why(cell)]
 
 
 class _Either(Mask):
@@ -150,8 +159,8 @@ class _Either(Mask):
         super().__init__(lambda *cell: left(*cell) | right(*cell), f"({left} | {right})")
         self.parts = (left, right)
 
-    def why(self, query: int, key: int, *, batch: int = 0, head: int = 0) -> list[str]:
-        reasons = [part.why(query, key, batch=batch, head=head) for part in self.parts]
+    def _why(self, cell: Cell) -> list[str]:
+        reasons = [part._why(cell) for part in self.parts]
         return [name for names in reasons for name in names] if all(reasons) else []
 
 
@@ -164,8 +173,8 @@ class PerHead(Mask):
         turns = [head % len(self.parts) == turn for turn in range(len(self.parts))]
         return reduce(or_, (turn & part(batch, head, query, key) for turn, part in zip(turns, self.parts)))
 
-    def why(self, query: int, key: int, *, batch: int = 0, head: int = 0) -> list[str]:
-        return self.parts[head % len(self.parts)].why(query, key, batch=batch, head=head)
+    def _why(self, cell: Cell) -> list[str]:
+        return self.parts[cell[1] % len(self.parts)]._why(cell)
 
 
 def _mask(other: object, sign: str) -> Mask:
@@ -175,6 +184,7 @@ def _mask(other: object, sign: str) -> Mask:
 
 
 def _told(queries: int, keys: int, batch: int, heads: int, start: int) -> None:
+    whole(queries=queries, keys=keys, batch=batch, heads=heads, start=start)
     at_least(0, queries=queries, keys=keys, start=start)
     at_least(1, batch=batch, heads=heads)
     affordable(queries=queries, keys=keys)

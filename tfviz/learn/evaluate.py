@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import bounds
-from tfviz.doors import what
-from tfviz.learn.losses import Loss, check_labels, next_token
+from tfviz.doors import takes, what
+from tfviz.learn.losses import Loss, about, check_labels, next_token
 
 LARGEST = 709.0  # nats; e to a larger power is no float
 Link = tuple[int, ...]  # place in the target, place in the source; of several pairs of texts, the pair's number first
@@ -30,10 +30,13 @@ def judged(model: nn.Module) -> Iterator[torch.device]:
 
 def loss(model: nn.Module, batches: Iterable[Sequence[Tensor]], loss: Loss = next_token) -> float:
     """Mean loss over all that is predicted in `batches`, in nats a token, without dropout."""
+    takes("model", "batch", loss=loss)
     total, count = 0.0, 0
     with judged(model) as device:
         for batch in batches:
-            value, number = loss(model, tuple(_moved(batch, device)))
+            moved = tuple(_moved(batch, device))
+            with about(model, moved):
+                value, number = loss(model, moved)
             total, count = total + value.item(), count + number
     if not count:
         raise ValueError("no batch to measure on")
@@ -48,7 +51,8 @@ def accuracy(model: nn.Module, batches: Iterable[Sequence[Tensor]]) -> float:
     with judged(model) as device:
         for batch in batches:
             *inputs, labels = _moved(batch, device)
-            logits = model(*inputs)
+            with about(model, [*inputs, labels]):
+                logits = model(*inputs)
             check_labels(labels, logits.shape[:-1], logits.shape[-1])
             right += int((logits.argmax(-1) == labels).sum())
             count += len(labels)
@@ -134,6 +138,9 @@ def alignment_error_rate(found: Iterable[Link], sure: Iterable[Link], possible: 
 
 def links(pattern: Tensor, gold: Iterable[Link]) -> set[Link]:
     """For each target word that gold aligns, the source word a pattern [target source] gives most weight."""
+    bounds.readable(pattern=pattern)
+    if pattern.is_complex() or pattern.dtype == torch.bool:
+        raise ValueError(f"pattern is {pattern.dtype}; give weights, such as one of a capture")
     rows = {link[0] for link in _links("gold", gold)}
     if pattern.dim() != 2 or not pattern.shape[1]:
         raise ValueError(f"pattern is {list(pattern.shape)}; it must be [target source], of one text")

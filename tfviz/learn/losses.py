@@ -4,12 +4,15 @@ The sum and the count, rather than their quotient, so that ragged batches, accum
 processes weigh every prediction alike.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+from tfviz import doors
 
 Loss = Callable[[nn.Module, Any], tuple[Tensor, int]]
 PAD = 0  # nothing is predicted where the target is padding
@@ -117,6 +120,18 @@ def squared(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
     if guesses.shape != values.shape:
         raise ValueError(f"values are {list(values.shape)}, the model gives {list(guesses.shape)}; they must be alike")
     return (guesses - values).square().sum(), len(values)
+
+
+@contextmanager
+def about(model: nn.Module, batch: Sequence[Tensor]) -> Iterator[None]:
+    """What a model or a loss raises in here keeps its kind and words, and gets a note on what they were given."""
+    try:
+        yield
+    except (TypeError, RuntimeError, IndexError, AttributeError) as error:
+        parts = ", ".join(f"{str(part.dtype).removeprefix('torch.')} {list(part.shape)}" for part in batch)
+        given = f"the batch was ({parts}), the model {doors.what(model)}"
+        error.add_note(f"the loss could not be computed; {given}: do batch, model and loss fit?")
+        raise
 
 
 def check_labels(labels: Tensor, rows: Sequence[int], classes: int, what: str = "label") -> None:

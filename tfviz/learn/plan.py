@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import bounds
-from tfviz.doors import what
+from tfviz.doors import takes, what
 from tfviz.learn import checkpoint, fingerprint
 from tfviz.learn.losses import Loss
 from tfviz.learn.schedule import Schedule, share
@@ -35,13 +35,18 @@ def check(*, steps: int, rate: float, clip: float, device: str | None, precision
         raise ValueError(f"precision is {precision!r}; it can be 'float32' or 'bfloat16'")
 
 
-def check_parts(model: nn.Module, batches: Any, optimizer: torch.optim.Optimizer | None, steps: int) -> None:
-    """There is something to train, the optimizer moves it, and a list of batches is long enough.
+def check_parts(
+    model: nn.Module, batches: Any, optimizer: torch.optim.Optimizer | None, steps: int, loss: Loss, schedule: Schedule
+) -> None:
+    """There is something to train, the optimizer moves it, functions take what they will be given, batches suffice.
 
     Raises:
-        ValueError: it is not so.
+        TypeError: a function takes something else.
+        ValueError: the others are not so.
     """
     check_trainable(model)
+    takes("model", "batch", loss=loss)
+    takes("step", "steps", schedule=schedule)
     if optimizer is not None:
         moved = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
         if not any(id(parameter) in moved for parameter in model.parameters()):

@@ -89,9 +89,10 @@ def fit(
     """
     plan.check(steps=steps, rate=rate, clip=clip, device=device, precision=precision, seed=seed,
                every=every, accumulate=accumulate)  # fmt: skip
-    plan.check_parts(model, batches, optimizer, steps)
+    schedule = schedule or cosine()
+    plan.check_parts(model, batches, optimizer, steps, loss, schedule)
     place = None if folder is None else checkpoint.as_folder(folder)
-    schedule, optimizer = schedule or cosine(), optimizer or adamw(model, rate)
+    optimizer = optimizer or adamw(model, rate)
     asked = plan.of(model, optimizer, loss, schedule, steps=steps, rate=rate, seed=seed, clip=clip,
                     accumulate=accumulate, precision=precision)  # fmt: skip
     trainer = Trainer(model, optimizer, loss, clip, device, precision, compile, accumulate, recompute)

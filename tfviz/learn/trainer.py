@@ -14,7 +14,7 @@ from torch.utils.checkpoint import checkpoint
 
 from tfviz.doors import what
 from tfviz.learn import memory, shards, threads
-from tfviz.learn.losses import Loss
+from tfviz.learn.losses import Loss, about
 
 
 class Measured(NamedTuple):
@@ -120,7 +120,9 @@ class Trainer:
             with alone, recomputing(self.model) if self.recompute else nullcontext():
                 with self.autocast:
                     on_device = tuple(x.to(self.device, non_blocking=True) for x in part)
-                    value, found = _pair(self.loss(self.called, on_device))
+                    with about(self.model, on_device):
+                        given = self.loss(self.called, on_device)
+                    value, found = _pair(given)
                 self.accelerator.backward(value * counts)
             total, count = total + value.detach() * counts, count + found * counts
         return total, count

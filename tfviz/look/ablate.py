@@ -7,6 +7,7 @@ from math import isfinite
 import torch
 from torch import Tensor, nn
 
+from tfviz.doors import takes
 from tfviz.look.capture import capture
 from tfviz.shapes import Float
 
@@ -25,7 +26,7 @@ def ablate(
 
     Raises:
         LookupError: no site matches; lists what there is.
-        TypeError: `measure` gives no number.
+        TypeError: `measure` asks for arguments, or gives no number.
         ValueError: a site is no pattern; `measure` gives NaN or infinity.
 
     >>> layer = nn.MultiheadAttention(6, 2, batch_first=True)
@@ -33,6 +34,7 @@ def ablate(
     >>> {site: worth.shape for site, worth in ablate(layer, lambda: layer(x, x, x)[0].sum().item()).items()}
     {'pattern': torch.Size([2])}
     """
+    takes(measure=measure)
     with capture(model, sites, dtype=torch.uint8) as seen:  # the smallest: only the shapes are wanted
         whole = _number(measure())
     wrong = [site for site in seen if site.rpartition(".")[2] != "pattern"]

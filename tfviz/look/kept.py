@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from tfviz.bounds import readable
 from tfviz.shapes import Float, UInt8
 
 
@@ -40,6 +41,7 @@ def pack(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
     >>> pack(torch.tensor([0.0, 1 / 512, 0.5, 1.0])).tolist()
     [0, 11, 180, 255]
     """
+    readable(weights=weights)
     if not packable(weights):
         raise ValueError("weights hold numbers below 0, above 1, or NaN, which bytes cannot; keep them as float32")
     return codes(weights.float().clamp(0, 1))
@@ -69,6 +71,7 @@ def as_bytes(weights: Tensor, block: int, where: str) -> UInt8[Tensor, "down acr
     Raises:
         ValueError: a weight is not between 0 and 1; `where` says in a message whose weights they are.
     """
+    block = min(block, max(1, *weights.shape))
     largest = _blocks(weights, block) if block > 1 else weights
     if weights.dtype == torch.uint8:
         return largest

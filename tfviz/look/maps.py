@@ -123,6 +123,7 @@ class AttentionMaps:
         """All weights in float32; `maps[layer, head]` decodes one head only."""
         return torch.stack([kept.unpack(layer) for layer in self.layers])
 
+    @door
     def __getitem__(self, where: int | tuple[int, int]) -> Tensor:
         """`maps[layer]`: head query key. `maps[layer, head]`: query key. In float32."""
         asked = where if isinstance(where, tuple) else (where,)

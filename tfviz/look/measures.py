@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from tfviz.bounds import between
+from tfviz.bounds import between, readable
 from tfviz.look.maps import AttentionMaps
 from tfviz.shapes import Float
 
@@ -79,6 +79,7 @@ def carried(
 
 def _weights(weights: Tensor) -> Tensor:
     """Themselves, if they are weights; kept in 8 bits their sums are off by up to a fifth."""
+    readable(weights=weights)
     if not weights.isfinite().all() or (weights.numel() and weights.min() < 0):
         wrong = "NaN or infinity" if not weights.isfinite().all() else f"{weights.min().item():.3g}"
         raise ValueError(f"there is {wrong} among the weights; each must be from 0 to 1: give patterns, not scores")

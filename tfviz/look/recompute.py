@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from tfviz.bounds import readable
 from tfviz.look.aside import bare, is_wrapped
 from tfviz.look.kept import codes, pack, packable
 from tfviz.shapes import Bool, Float
@@ -135,6 +136,7 @@ def weights(scores: Float[Tensor, "*lead key"]) -> Float[Tensor, "*lead key"]:
 
 def living(soft: Float[Tensor, "*lead key"], scores: Float[Tensor, "*lead key"]) -> Float[Tensor, "*lead key"]:
     """A softmax, with zeros for NaN in a row where every score is at -inf."""
+    readable(scores=scores)
     dead = scores.amax(-1, keepdim=True) == -torch.inf
     return soft.masked_fill(dead, 0.0) if is_wrapped(dead) or dead.any() else soft
 
@@ -145,6 +147,7 @@ def pattern(call: Call, dtype: torch.dtype) -> Tensor:
 
     What no byte can say, NaN, is kept in float32.
     """
+    readable(query=call.query)
     if call.is_wrapped:
         soft = bare(weights(call.scores()))
         return (
