@@ -68,7 +68,7 @@ export class Machine {
         const site = this.node.pattern;
         if (!site) return weights;
         const flows = edited(this, weights, this.edits.filter((edit) => edit.site === site), allowed);
-        if (this.watch === true || this.watch?.includes(site)) {
+        if (this.watch === true || (this.watch && this.watch.includes(site))) {
             const { shape, data } = flows;
             (this.seen[site] ??= []).push({ shape, data: data.slice(), open: open(weights, allowed) });
         }

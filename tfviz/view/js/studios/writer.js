@@ -106,15 +106,19 @@ export class Writer extends Studio {
     for (const [name, control] of Object.entries(this.controls)) control.show(store.get(name));
     const { seen } = this;
     if (!seen) return;
-    const key = JSON.stringify([seen.ids, store.get("off")]);
+    const key = this.keyOf(seen);
     if (this.answer?.key !== key) {
       const [answer, base] = await Promise.all([this.ask(seen, key), this.ask({ ...seen, whole: true }, key)]);
       if (!answer || !base) return;
-      Object.assign(this, { answer, base });
+      Object.assign(this, { answer, base, kept: this.edits.length ? null : answer });
       if (this.read.cut) this.says(`the prompt is longer than the model reads: its last ${seen.ids.length} tokens are shown`);
       else if (!this.running) this.says("");
     }
     this.show();
+  }
+
+  keyOf({ ids }) {
+    return JSON.stringify([ids, this.store.get("off")]);
   }
 
   // The logits and maps of a text; `whole`: with all heads on.
@@ -268,14 +272,14 @@ export class Writer extends Studio {
   // One token more, drawn as `generate.ids` draws it; false if it cannot go on.
   async write() {
     const { seen } = this;
-    if (!seen || !this.answer || this.answer.key !== JSON.stringify([seen.ids, this.store.get("off")])) return false;
+    if (!seen || !this.answer || this.answer.key !== this.keyOf(seen)) return false;
     const written = this.path.tokens.length;
     const shares = probabilitiesOf(this.last(this.answer), this.sampler);
     const id = this.store.get("temperature") === 0 ? shares.indexOf(1) : drawnFrom(shares, this.number(written));
     const made = await this.further(seen, id);
     this.path.take(id);
     const now = this.seen;
-    if (made) this.answer = this.base = { ...made, key: JSON.stringify([now.ids, this.store.get("off")]), ids: now.ids };
+    if (made) this.answer = this.base = this.kept = { ...made, key: this.keyOf(now), ids: now.ids };
     return true;
   }
 
