@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tokenizers import Tokenizer, decoders, normalizers
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from tfviz.text import Bytes, Characters, Subwords, bpe, letters, subwords, whole_words, wordpiece
 from tfviz.view.page.bundle import factory
@@ -80,6 +80,14 @@ def changed(vocab=None, **parts):
     return Subwords(tokenizer)
 
 
+def joined_to(signs):
+    """Byte pairs of each of these signs with any byte: what stands in one word is seen."""
+    alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
+    pairs = [(sign, byte) for sign in signs for byte in alphabet]
+    places = {token: place for place, token in enumerate([*subwords.SPECIALS, *alphabet, *map("".join, pairs)])}
+    return changed(bpe(STORY, 330), model=models.BPE(places, pairs))
+
+
 BUILT = {
     "characters": Characters.of("".join(EVERY + HALVES)),
     "few characters": Characters("the ca😀\ud83d\n"),
@@ -98,6 +106,8 @@ BUILT = {
     ),
 }
 BUILT["not tidied"] = changed(decoder=decoders.WordPiece(prefix="##", cleanup=False))
+ODD = [*subwords.SPECIALS, *"a##b .?!,'", "##.", "##'s", "n't", "'m", "'s", "'ve", "'re", " ' ", "do not", " do not"]
+BUILT["odd pieces"] = changed(model=models.WordPiece({token: at for at, token in enumerate(dict.fromkeys(ODD))}))
 BUILT["no decoder"] = changed(decoder=None)
 every = pytest.mark.parametrize("vocab", BUILT.values(), ids=BUILT)
 
@@ -154,7 +164,13 @@ def test_every_letter_is_taken_as_python_takes_it(page):
     parts = [codes[start : start + 2000] for start in range(0, len(codes), 2000)]
     marked, alone = "a{0}\u0301\u0334{0}1 \u0345{0}", "a{0}1 "
     bert = on_bytes(normalizers.BertNormalizer(lowercase=True), size=264)
-    for vocab, frame in ((bert, marked), (BUILT["lower words"], alone), (changed(normalizer=None), alone)):
+    some = (
+        (bert, marked),
+        (joined_to("a1."), "a{0} 1{0} .{0} "),
+        (BUILT["lower words"], alone),
+        (changed(normalizer=None), alone),
+    )
+    for vocab, frame in some:
         texts = ["".join(frame.format(chr(code)) for code in part) for part in parts]
         told = asked(page, vocab.described(), texts)["ids"]
         for part, written, ids in zip(parts, texts, told, strict=True):
