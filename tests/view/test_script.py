@@ -9,6 +9,7 @@ from tfviz.view.page.html import KINDS
 
 MODULES = sorted(path.relative_to(JS).with_suffix("").as_posix() for path in JS.rglob("*.js"))
 ROOMS = {"base": {"base"}, "controls": {"base", "controls"}, "stages": {"base", "controls", "stages"}}
+ROOMS["interact"] = ROOMS["stages"] | {"engine", "text", "interact"}
 
 
 def source(name):

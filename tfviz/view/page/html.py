@@ -15,9 +15,13 @@ KINDS = {  # what a view shows -> the module that shows it, and its class there
     "masks": ("stages/masklab", "MaskLab"),
     "tables": ("stages/tables", "Tables"),
     "points": ("stages/points", "Points"),
+    "interact": ("interact/alone", "Alone"),
+    "interact-text": ("interact/reading", "Reading"),
+    "interact-left": ("interact/left", "Left"),
     "write": ("studios/writer", "Writer"),
 }
-COMPUTE = frozenset({"interact", "write", "classify", "fill", "translate"})  # these carry the engine with them
+# kinds whose page carries the engine
+COMPUTE = frozenset({"interact", "interact-text", "write", "classify", "fill", "translate"})
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark"><title>{title}</title><style>{style}</style></head>

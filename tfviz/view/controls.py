@@ -1,0 +1,288 @@
+"""What an argument of `view.interact` is bound to: a slider, a menu, a switch; points, cells, text, words, a dial."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tfviz.look.maps import strings
+from tfviz.view.still.numbers import above, few, real
+from tfviz.view.still.planes import nice
+
+POINTS, CELLS, WORDS = 60, 400, 60  # of one control
+SAID = 60  # characters of a value in a line
+
+
+class Control:
+    """What a reader sets: a start, as plain values that a page has, and what the function is given for them."""
+
+    kind = ""
+    start: Any
+    values: list[Any] | None = None  # where the function is given a Python value: all there are, in order
+
+    def described(self) -> dict[str, Any]:
+        """What the page needs to draw it."""
+        return {"kind": self.kind, **{name: value for name, value in vars(self).items() if name != "values"}}
+
+    def tensor(self, value: Any) -> Tensor:
+        """What the function is given for a value; not asked where it is a Python value."""
+        raise NotImplementedError
+
+    def place(self, value: Any) -> int:
+        """Which of `values` a page's value is."""
+        return int(value)
+
+    def given(self, value: Any) -> Any:
+        return self.tensor(value) if self.values is None else self.values[self.place(value)]
+
+    def said(self, value: Any) -> str:
+        raise NotImplementedError
+
+    def words(self, value: Any) -> tuple[list[str], list[str]]:
+        """Words that pictures may name their rows and columns by."""
+        return [], []
+
+
+class Slider(Control):
+    kind = "slider"
+
+    def __init__(self, low: float, high: float, step: float, start: float, whole: bool):
+        self.low, self.high, self.step, self.start, self.whole = low, high, step, start, whole
+        if whole:
+            self.values = list(range(int(low), int(high) + 1, int(step)))
+
+    def tensor(self, value: float) -> Tensor:
+        return torch.tensor(float(value))
+
+    def place(self, value: float) -> int:
+        return self.values.index(int(value))  # type: ignore[union-attr]  # whole ones have them
+
+    def said(self, value: float) -> str:
+        return f"{value:.6g}"
+
+
+class Menu(Control):
+    kind = "menu"
+
+    def __init__(self, names: list[str], values: list[Any], start: int):
+        self.names, self.values, self.start = names, values, start
+
+    def said(self, value: int) -> str:
+        return self.names[value]
+
+
+class Switch(Control):
+    kind = "switch"
+
+    def __init__(self, on: bool):
+        self.values, self.start = [False, True], on
+
+    def said(self, value: bool) -> str:
+        return "on" if value else "off"
+
+
+class Points(Control):
+    kind = "points"
+
+    def __init__(self, names: list[str], places: list[list[float]], limit: float):
+        self.names, self.start, self.limit = names, places, limit
+
+    def tensor(self, value: list[list[float]]) -> Tensor:
+        return torch.tensor(value, dtype=torch.float32)
+
+    def said(self, value: list[list[float]]) -> str:
+        return ", ".join(f"{name} ({x:.3g}, {y:.3g})" for name, (x, y) in zip(self.names, value))
+
+    def words(self, value: Any) -> tuple[list[str], list[str]]:
+        return self.names, self.names
+
+
+class Cells(Control):
+    kind = "cells"
+
+    def __init__(self, start: list[list[float]], rows: list[str], cols: list[str], step: float, flat: bool):
+        self.start, self.rows, self.cols, self.step, self.flat = start, rows, cols, step, flat
+
+    def tensor(self, value: list[list[float]]) -> Tensor:
+        made = torch.tensor(value, dtype=torch.float32)
+        return made[0] if self.flat else made
+
+    def said(self, value: list[list[float]]) -> str:
+        return "; ".join(", ".join(f"{cell:.3g}" for cell in row) for row in value)
+
+    def words(self, value: Any) -> tuple[list[str], list[str]]:
+        return self.cols if self.flat else self.rows, self.cols
+
+
+class Text(Control):
+    kind = "text"
+
+    def __init__(self, start: str, vocab: Any, most: int):
+        self.start, self.vocab, self.most = start, vocab, most
+
+    def described(self) -> dict[str, Any]:
+        return {"kind": self.kind, "start": self.start, "vocab": self.vocab.described(), "most": self.most}
+
+    def tensor(self, value: str) -> Tensor:
+        return torch.as_tensor(self.vocab.encode(value)).long()[None]
+
+    def example(self, length: int) -> Tensor:
+        """Tokens of the vocabulary, so many."""
+        ids = self.tensor(self.start)[0]
+        ids = ids if len(ids) else torch.zeros(1, dtype=torch.long)
+        return ids.repeat(-(-length // len(ids)))[None, :length]
+
+    def said(self, value: str) -> str:
+        return repr(value)
+
+    def words(self, value: str) -> tuple[list[str], list[str]]:
+        words = self.vocab.words(self.tensor(value)[0])
+        return words, words
+
+
+class Order(Control):
+    kind = "order"
+
+    def __init__(self, names: list[str]):
+        self.names, self.start = names, list(range(len(names)))
+
+    def tensor(self, value: list[int]) -> Tensor:
+        return torch.tensor(value)
+
+    def said(self, value: list[int]) -> str:
+        return " ".join(self.words(value)[0])
+
+    def words(self, value: list[int]) -> tuple[list[str], list[str]]:
+        ordered = [self.names[place] for place in value]
+        return ordered, ordered
+
+
+class Angle(Control):
+    kind = "angle"
+
+    def __init__(self, start: float):
+        self.start = start
+
+    def tensor(self, value: float) -> Tensor:
+        return torch.tensor(float(value))
+
+    def said(self, value: float) -> str:
+        return f"{math.degrees(value):.0f}°"
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A control as the functions below give it."""
+
+    control: Control
+
+    def __repr__(self) -> str:
+        return f"{type(self.control).__name__} ({self.control.said(self.control.start)[:SAID]})"
+
+
+def points(places: Mapping[str, Sequence[float]], *, limit: float | None = None) -> Bound:
+    """Points to drag in the plane, for `interact`: the function is given their places, float [point, 2].
+
+    Args:
+        places: name -> (x, y).
+        limit: how far the plane goes, to each side of 0; by default somewhat past the farthest.
+
+    Raises:
+        ValueError: no points, more than 60, or places that are not two finite numbers.
+    """
+    if not places or any(len(place) != 2 for place in places.values()):
+        raise ValueError('places are pairs by name, at least one: {"cat": (1.0, 2.0)}')
+    few(len(places), POINTS, "points", "give fewer of them")
+    above("limit", limit)
+    table = real("places", torch.tensor([[float(x) for x in place] for place in places.values()]))
+    farthest = float(table.abs().max())
+    if limit is not None and farthest > limit:
+        raise ValueError(f"limit is {limit:g}, and a place is {farthest:g} away from 0")
+    return Bound(Points(strings(list(places)), _plain(table), limit or nice(1.2 * farthest)))
+
+
+def cells(
+    matrix: Tensor, rows: Sequence[Any] | None = None, cols: Sequence[Any] | None = None, *, step: float = 0.1
+) -> Bound:
+    """Numbers to drag or type in a table, for `interact`: the function is given them, float32 of the same shape.
+
+    Args:
+        matrix: [row, col], or one row.
+        rows, cols: words for them; by default their numbers, from 0.
+        step: by how much a key changes a number.
+
+    Raises:
+        ValueError: not one or two axes; nothing in it, or more than 400 numbers; words that do not fit.
+    """
+    matrix = real("matrix", matrix).float()
+    if matrix.dim() not in (1, 2) or not matrix.numel():
+        raise ValueError(f"matrix has the shape {list(matrix.shape)}; it must be [row, col], with something in it")
+    few(matrix.numel(), CELLS, "cells", "give fewer of them")
+    above("step", step)
+    table = matrix.reshape(-1, matrix.shape[-1])
+    named = []
+    for name, words, count in (("rows", rows, len(table)), ("cols", cols, table.shape[1])):
+        if words is not None and len(words) != count:
+            raise ValueError(f"{name} has {len(words)} words, the matrix has {count} {name}")
+        named.append([str(i) for i in range(count)] if words is None else strings(words))
+    return Bound(Cells(_plain(table), named[0], named[1], step, matrix.dim() == 1))
+
+
+def text(text: str, vocab: Any, *, most: int = 96) -> Bound:
+    """Text to type, for `interact`: the function is given its ids, int64 [1, length].
+
+    Args:
+        text: what stands there at first.
+        vocab: of `tfviz.text`: characters, bytes, whole words, byte-pair, WordPiece.
+        most: tokens, at most.
+
+    Raises:
+        TypeError: `vocab` is no vocabulary that a page can use.
+        ValueError: the text has more tokens than `most`.
+    """
+    if not all(hasattr(vocab, name) for name in ("encode", "words", "described")):
+        raise TypeError(
+            f"vocab is a {type(vocab).__name__}; give one of tfviz.text, such as text.Characters.of(corpus)"
+        )
+    if most < 2:
+        raise ValueError(f"most is {most}; a text needs room for 2 tokens at least")
+    made = Text(text, vocab, most)
+    if (count := made.tensor(text).shape[1]) > most:
+        raise ValueError(f"text has {count} tokens, and most is {most}")
+    return Bound(made)
+
+
+def order(words: Sequence[Any]) -> Bound:
+    """Words to drag into another order, for `interact`.
+
+    The function is given a permutation, int64 [word]: at each place the number of the word that stands there, so that
+    `x[permutation]` is in the reader's order.
+
+    Raises:
+        ValueError: fewer than 2 words, or more than 60.
+    """
+    few(len(words), WORDS, "words", "give fewer of them")
+    if len(words) < 2:
+        raise ValueError("an order needs 2 words at least")
+    return Bound(Order(strings(words)))
+
+
+def angle(start: float = 0.0) -> Bound:
+    """A dial, for `interact`: the function is given its angle in radians, a float of no axes, from -pi to pi.
+
+    Raises:
+        ValueError: `start` is not a finite number.
+    """
+    if not math.isfinite(start):
+        raise ValueError(f"start is {start}; give an angle in radians, such as math.pi / 4")
+    return Bound(Angle(math.remainder(start, 2 * math.pi)))
+
+
+def _plain(table: Tensor) -> list[list[float]]:
+    """Numbers as they were written: 0.1, and not the nearest of 32 bits."""
+    return [[float(f"{cell:.7g}") for cell in row] for row in table.tolist()]

@@ -1,0 +1,124 @@
+"""How what a function returns is drawn by `view.interact`: `draw={"scores": view.draw.grid("words", "words")}`.
+
+Words are a list, or the name of a control, which stands for the words that it has at the moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor
+
+from tfviz.doors import guard
+from tfviz.look.maps import strings
+from tfviz.view.still.numbers import above, real
+
+__all__ = ["arrows", "bars", "dots", "graph", "grid", "lines", "number", "words"]
+SCALES = ("share", "signed", "weight")
+AXES = {"number": (0,), "bars": (1,), "lines": (1, 2), "grid": (2, 3), "arrows": (2,), "dots": (2,), "words": (1,),
+        "graph": (2,)}  # fmt: skip
+USUAL = {0: "number", 1: "bars", 2: "grid", 3: "grid"}  # by the number of axes
+Words = str | Sequence[Any] | None
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How one of the results is drawn.
+
+    Attributes:
+        kind: a function of this module.
+        rows, cols: words, or the name of a control that has them.
+        scale: of colours: `share` (0 to 1), `signed`, `weight` (0 to 1, its square root); empty: by the numbers.
+        limit: where the scale ends; None: at the next round number.
+        places: of the nodes of a graph: [x, y] each, or the name of a control; None: on a circle.
+    """
+
+    kind: str
+    title: str = ""
+    rows: str | tuple[str, ...] = ()
+    cols: str | tuple[str, ...] = ()
+    scale: str = ""
+    limit: float | None = None
+    places: str | tuple[tuple[float, float], ...] = field(default=())
+
+
+def grid(
+    rows: Words = None, cols: Words = None, *, title: str = "", scale: str | None = None, limit: float | None = None
+) -> Drawing:
+    """A heatmap of [row, col]; several side by side of [grid, row, col]. Few cells show their numbers.
+
+    Args:
+        scale: "share" from 0 to 1, "signed" to both sides of 0, "weight" as attention is drawn elsewhere (the square
+            root of 0 to 1); by default `signed` where a number is below 0.
+        limit: where the scale ends; by default 1 for shares and weights, the next round number for others.
+
+    Raises:
+        ValueError: another scale; a limit that is not above 0.
+    """
+    if scale is not None and scale not in SCALES:
+        raise ValueError(f"scale is {scale!r}; it can be {', '.join(map(repr, SCALES))}")
+    above("limit", limit)
+    return Drawing("grid", title, _words(rows), _words(cols), scale or "", limit)
+
+
+def bars(words: Words = None, *, title: str = "", limit: float | None = None) -> Drawing:
+    """A bar with its number for each of [word]; `limit` is where the longest may end."""
+    above("limit", limit)
+    return Drawing("bars", title, _words(words), limit=limit)
+
+
+def lines(rows: Words = None, cols: Words = None, *, title: str = "") -> Drawing:
+    """A line over the columns for each row of [row, col]; one for [col]."""
+    return Drawing("lines", title, _words(rows), _words(cols))
+
+
+def arrows(words: Words = None, *, title: str = "", limit: float | None = None) -> Drawing:
+    """Vectors in the plane, from 0 to each of [word, 2]; `limit` is how far the plane goes."""
+    above("limit", limit)
+    return Drawing("arrows", title, _words(words), limit=limit)
+
+
+def dots(words: Words = None, *, title: str = "", limit: float | None = None) -> Drawing:
+    """Points in the plane, [word, 2]; `limit` is how far the plane goes."""
+    above("limit", limit)
+    return Drawing("dots", title, _words(words), limit=limit)
+
+
+def words(words: Words = None, *, title: str = "", limit: float | None = None) -> Drawing:
+    """Words, shaded by a number each, [word]."""
+    above("limit", limit)
+    return Drawing("words", title, _words(words), limit=limit)
+
+
+def graph(
+    words: Words = None, *, places: str | Tensor | None = None, title: str = "", limit: float | None = None
+) -> Drawing:
+    """Nodes, and an edge for each of [from, to], the thicker, the greater.
+
+    Args:
+        places: of the nodes, [node, 2], or the name of a control that has them; by default on a circle.
+    """
+    above("limit", limit)
+    at: Any = places
+    if places is None:
+        at = ()
+    elif not isinstance(places, str):
+        table = real("places", places)
+        if table.dim() != 2 or table.shape[1] != 2:
+            raise ValueError(f"places has the shape {list(table.shape)}; it must be [node, 2]")
+        at = tuple((float(x), float(y)) for x, y in table.tolist())
+    return Drawing("graph", title, _words(words), limit=limit, places=at)
+
+
+def number(*, title: str = "") -> Drawing:
+    """One number, large."""
+    return Drawing("number", title)
+
+
+def _words(given: Words) -> Any:
+    return given if isinstance(given, str) else tuple(strings(given)) if given is not None else ()
+
+
+guard(globals(), __all__)

@@ -1,0 +1,31 @@
+// A function that answers in the page itself, with no kernel: its programs run in the engine.
+
+import { Engine } from "../engine/client.js";
+import { GEARS } from "./gears.js";
+import { Instrument } from "./instrument.js";
+
+export class Alone extends Instrument {
+  constructor(host, source, store, takes, gears = GEARS) {
+    super(host, source, store, takes, gears);
+    const { programs, data } = source.document;
+    this.engine = new Engine(ENGINE);
+    this.loaded = this.engine.load(programs, source.slice(data));
+    this.loaded.catch(() => {}); // told where it is waited for
+    this.begin();
+  }
+
+  // One run for each change; of what is asked while one runs, only the last is answered.
+  async answer(values) {
+    const { chosen } = this.source.document;
+    const key = chosen.map((name) => this.gears[name].choice(values[name])).join(".");
+    const inputs = { nothing: { shape: [], data: [0] } }; // of a program that has choices only
+    for (const [name, gear] of Object.entries(this.gears)) if (!chosen.includes(name)) inputs[name] = gear.input(values[name]);
+    await this.loaded;
+    return (await this.engine.latest("values", key, inputs))?.outputs ?? null;
+  }
+
+  end() {
+    super.end();
+    this.engine.close();
+  }
+}

@@ -1,0 +1,159 @@
+// An instrument: controls above, what a function makes of them below; each change is one answer, and all pictures move together.
+
+import { h } from "../base/elements.js";
+import { label, measure } from "../base/pen.js";
+import { Frame } from "../controls/frame.js";
+import { table } from "../controls/table.js";
+import { INTERACT_CSS, KEYS_HELP } from "./texts.js";
+import { PANELS } from "./kinds.js";
+
+const LINE_ABOVE = 24; // pixels of the line above a drawing that is taken away
+
+// Who goes on from here has answer(values): a promise of the results by name, null where a later question was asked.
+export class Instrument {
+  constructor(host, source, store, takes, gears) {
+    const { controls, panels } = source.document;
+    Object.assign(this, { source, store, panels, drawn: [], outputs: null, answered: null, last: null });
+    const kinds = new Set(controls.map(({ kind }) => kind));
+    this.frame = new Frame(host, source.document, store, {
+      ...takes,
+      keys: KEYS_HELP.filter(([kind]) => kind === "" || kinds.has(kind)).map(([, key, text]) => [key, text]),
+      shown: () => this.drawn.map(({ title, grid }) => ({ name: title, grid })),
+      drawing: () => this.drawing,
+      tables: () => this.drawn.map(({ title, grid }) => table({ name: title, grid, axes: ["", ""] })),
+      redraw: () => this.refresh(),
+    });
+    const { frame } = this;
+    this.gears = Object.fromEntries(
+      controls.map((control) => [
+        control.name,
+        new gears[control.kind](control, (value) => this.set(control.name, value), frame.theme, (text) => frame.says(text)),
+      ]),
+    );
+    this.stage = h("div", { class: "stage panels results" });
+    this.knobs = h("div", { class: "controls knobs" }, ...Object.values(this.gears).map(({ element }) => element));
+    frame.body.append(h("style", {}, INTERACT_CSS), this.knobs);
+    frame.place.setAttribute("role", "group");
+  }
+
+  begin() {
+    const ends = this.frame.open();
+    this.end = this.end.bind(this);
+    this.close = () => {
+      ends();
+      this.end();
+    };
+  }
+
+  end() {
+    this.ended = true;
+  }
+
+  set(name, value) {
+    this.changed = name;
+    this.store.set({ values: { ...this.store.get("values"), [name]: value } });
+  }
+
+  async refresh() {
+    const values = this.store.get("values");
+    for (const [name, gear] of Object.entries(this.gears)) gear.show(values[name]);
+    this.frame.stage(this.stage, "");
+    const key = JSON.stringify(values);
+    if (key === this.answered) return this.show();
+    if (key === this.asked) return undefined;
+    this.asked = key;
+    this.stage.ariaBusy = "true";
+    try {
+      const outputs = await this.answer(values);
+      if (!outputs || this.ended) return undefined; // a later change is on its way
+      const before = this.outputs;
+      [this.outputs, this.answered, this.values] = [outputs, key, values];
+      this.show();
+      if (before) this.tell(before, values);
+      this.last = values;
+      this.frame.renewTable();
+    } catch (error) {
+      if (this.asked === key) this.frame.says(error.message);
+    }
+    if (this.asked === key) [this.asked, this.stage.ariaBusy] = [null, "false"];
+    return undefined;
+  }
+
+  // What was turned, and what changed most in each picture.
+  tell(before, values) {
+    const gear = this.gears[this.changed];
+    if (!gear) return;
+    const changes = this.drawn.map((panel) => panel.change(this.earlier?.get(panel.key))).filter(Boolean);
+    this.frame.says([gear.told(this.last[this.changed], values[this.changed]), ...changes.slice(0, 3)].join("; "));
+  }
+
+  words(named, side) {
+    if (typeof named !== "string") return named;
+    return this.gears[named][side === "cols" ? "columns" : "words"](this.values[named]);
+  }
+
+  // The results as panels: of three axes, one for each table.
+  *parts() {
+    for (const panel of this.panels) {
+      const whole = this.outputs[panel.output];
+      if (!whole) continue;
+      const tensor = stripped(whole, panel.kind === "number" ? 0 : ["bars", "words"].includes(panel.kind) ? 1 : 2);
+      const shown = { panel, rows: this.words(panel.rows, "rows"), cols: this.words(panel.cols, "cols") };
+      shown.places = typeof panel.places === "string" ? this.values[panel.places] : panel.places;
+      if (tensor.shape.length < 3) yield { ...shown, key: panel.output, title: panel.title, tensor };
+      else
+        for (let at = 0; at < tensor.shape[0]; at++)
+          yield { ...shown, key: `${panel.output} ${at}`, title: `${panel.title} ${at}`.trim(), tensor: one(tensor, at) };
+    }
+  }
+
+  show() {
+    if (!this.outputs) return;
+    this.earlier = new Map(this.drawn.map(({ key, tensor }) => [key, tensor]));
+    const parts = [...this.parts()];
+    this.drawn = parts.map(({ key, panel }) => {
+      const kept = this.drawn.find((other) => other.key === key);
+      return kept ?? Object.assign(new PANELS[panel.kind](this.frame.theme, (text) => this.frame.says(text)), { key });
+    });
+    const canvases = this.drawn.map(({ canvas }) => canvas);
+    if (canvases.some((canvas, i) => this.stage.children[i] !== canvas) || this.stage.childElementCount !== canvases.length)
+      this.stage.replaceChildren(...canvases);
+    parts.forEach((part, i) => this.drawn[i].show(part, this.frame.width));
+  }
+
+  // The panels as they stand, below a line of what the controls say.
+  get drawing() {
+    const from = this.stage.getBoundingClientRect();
+    const line = Object.entries(this.gears).map(([name, gear]) => `${label(name, 40)} = ${gear.said(this.values[name])}`).join("   ");
+    const room = Math.max(this.frame.width, 240);
+    const said = measure(line, 12) > room ? `${line.slice(0, Math.max(20, Math.floor((line.length * room) / measure(line, 12)) - 1))}…` : line;
+    const placed = this.drawn.map((panel) => {
+      const { left, top } = panel.canvas.getBoundingClientRect();
+      return [panel, left - from.left, top - from.top + LINE_ABOVE];
+    });
+    return {
+      width: Math.max(measure(said, 12), ...placed.map(([panel, x]) => x + panel.width)),
+      height: Math.max(LINE_ABOVE, ...placed.map(([panel, , y]) => y + panel.height)),
+      draw: (pen) => {
+        pen.text(0, 8, said, { fill: this.frame.theme.soft, size: 12 });
+        for (const [panel, x, y] of placed) {
+          pen.from(x, y);
+          panel.paint(pen);
+          pen.from(0, 0);
+        }
+      },
+    };
+  }
+}
+
+// Without leading axes of size 1, such as a batch's, as long as there are more than `most`.
+function stripped(tensor, most) {
+  const shape = [...tensor.shape];
+  while (shape.length > most && shape[0] === 1) shape.shift();
+  return { ...tensor, shape };
+}
+
+function one({ shape, dtype, data }, at) {
+  const size = shape[1] * shape[2];
+  return { shape: shape.slice(1), dtype, data: data.subarray(at * size, (at + 1) * size) };
+}

@@ -1,0 +1,98 @@
+// A result on a canvas of its own: drawn anew with each answer, read cell by cell with mouse and keys.
+
+import { CanvasPen, label, quoted, two } from "../base/pen.js";
+import { drawn } from "../stages/headstage.js";
+import { STEPS } from "../stages/pointing.js";
+import { scaleOf } from "./scales.js";
+
+export const minus = (value) => {
+  if (Number.isFinite(value)) return two(value).replaceAll("-", "−");
+  return Number.isNaN(value) ? "no number" : value > 0 ? "∞" : "−∞";
+};
+
+// In a cell: what is nearly nothing on its scale is a dot.
+export const inCell = (value, limit) => (value !== 0 && Math.abs(value) < limit / 200 ? "·" : minus(value));
+
+// Of each kind is known: place(width), which sets width, height, `size` (how many rows and columns the cursor goes over) and
+// `grid`, its numbers for table and CSV; paint(pen); find(x, y), a cell; box(cell), its corner and size; named(cell), in words.
+export class Panel {
+  constructor(theme, says) {
+    Object.assign(this, { theme, says, cursor: null });
+    this.canvas = drawn("");
+    this.listen();
+  }
+
+  // shown: { tensor, title, rows, cols, panel, places }
+  show(shown, width) {
+    Object.assign(this, shown);
+    Object.assign(this, scaleOf(this.tensor, this.panel));
+    this.canvas.setAttribute("aria-label", `${label(this.title || "result", 60)}: arrows move over its numbers`);
+    this.place(width);
+    if (this.cursor) this.cursor = this.cursor.map((at, axis) => Math.max(0, Math.min(at, this.size[axis] - 1)));
+    this.draw();
+  }
+
+  draw() {
+    const pen = new CanvasPen(this.canvas, this.width, this.height);
+    this.paint(pen);
+    if (!this.cursor) return;
+    const [x, y, w, t] = this.box(this.cursor);
+    pen.rect(x, y, w, t, { stroke: this.theme.focus, thick: 2 });
+  }
+
+  head(pen, left = 0) {
+    pen.text(left, 9, label(this.title, 40), { fill: this.theme.ink, bold: true });
+  }
+
+  value([row, col]) {
+    return this.tensor.data[row * this.size[1] + col];
+  }
+
+  reading(cell) {
+    return `${this.title ? `${label(this.title, 40)}: ` : ""}${this.named(cell)} ${minus(this.value(cell))}`.replace("  ", " ");
+  }
+
+  // The number that changed most, in words; nothing where none did.
+  change(before) {
+    if (!before || before.data.length !== this.tensor.data.length) return "";
+    let [most, at] = [0, -1];
+    this.tensor.data.forEach((value, i) => {
+      const far = Math.abs(value - before.data[i]);
+      if (far > most && Number.isFinite(far)) [most, at] = [far, i];
+    });
+    const was = minus(before.data[at]);
+    if (at < 0 || was === minus(this.tensor.data[at])) return "";
+    return `${this.reading([Math.floor(at / this.size[1]), at % this.size[1]])} (was ${was})`;
+  }
+
+  point(cell) {
+    this.cursor = cell;
+    this.says(cell ? this.reading(cell) : "");
+    this.draw();
+  }
+
+  listen() {
+    const { canvas } = this;
+    canvas.onpointermove = (event) => {
+      const { left, top } = canvas.getBoundingClientRect();
+      this.point(this.find(event.clientX - left, event.clientY - top));
+    };
+    canvas.onpointerleave = () => this.point(null);
+    canvas.onfocus = () => canvas.matches(":focus-visible") && this.point(this.cursor ?? [0, 0]);
+    canvas.onblur = () => this.point(null);
+    canvas.onkeydown = (event) => {
+      if (event.metaKey || event.altKey || event.ctrlKey || !this.size[0] || !this.size[1]) return;
+      const [row, col] = this.cursor ?? [0, 0];
+      const [down, right] = STEPS[event.key] ?? [0, 0];
+      const to = { Home: 0, End: this.size[1] - 1 }[event.key] ?? col + right * (event.shiftKey ? 10 : 1);
+      if (!STEPS[event.key] && event.key !== "Home" && event.key !== "End") return;
+      const within = (at, most) => Math.max(0, Math.min(most - 1, at));
+      this.point([within(row + down * (event.shiftKey ? 10 : 1), this.size[0]), within(to, this.size[1])]);
+      event.preventDefault();
+      event.stopPropagation();
+    };
+  }
+}
+
+// “cat” → “mat”
+export const fromTo = (from, to) => `${quoted(from, 30)} → ${quoted(to, 30)}`;

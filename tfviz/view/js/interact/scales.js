@@ -1,0 +1,68 @@
+// Which colours a result has and where its scale ends: the same rule as `still/interaction.py`.
+
+import { ABSENT, FORBIDDEN, Grid } from "../base/grid.js";
+
+const ROUND = [1, 1.5, 2, 3, 4, 5, 6, 8, 10, 20];
+
+// The next round number that is not less; 1 for 0.
+export function roundUp(value, sizes = ROUND) {
+  if (!(value > 0) || !Number.isFinite(value)) return 1;
+  const power = 10 ** Math.floor(Math.log10(value));
+  return Number((sizes.find((size) => size * power >= value * (1 - 1e-6)) * power).toPrecision(6));
+}
+
+// tensor: { shape, dtype, data }; panel: { scale, limit, least }
+export function scaleOf({ shape, dtype, data }, { scale, limit, least }) {
+  let [top, low, binary] = [0, 0, dtype !== "float32"];
+  for (const value of data) {
+    if (!Number.isFinite(value)) continue;
+    top = Math.max(top, Math.abs(value));
+    low = Math.min(low, value);
+    binary = binary && (value === 0 || value === 1);
+  }
+  const chosen = scale || (low < 0 ? "signed" : "share");
+  if (limit !== null) return { scale: chosen, limit };
+  const ends = scale === "share" || scale === "weight" || (chosen === "share" && (binary || whole(shape, data)));
+  return { scale: chosen, limit: ends ? 1 : roundUp(Math.max(top, least)) };
+}
+
+// Whether each row adds up to 1.
+function whole(shape, data) {
+  const width = shape[shape.length - 1];
+  if (!width || !data.length) return false;
+  for (let start = 0; start < data.length; start += width) {
+    let sum = 0;
+    for (let i = start; i < start + width; i++) sum += data[i] === -Infinity ? 0 : data[i];
+    if (!(Math.abs(sum - 1) < 1e-3)) return false;
+  }
+  return true;
+}
+
+// Minus infinity is what a mask leaves of a score; what is no number at all stays blank.
+export function gridOf(rows, cols, data, look) {
+  const state = Uint8Array.from(data, (value) => (value === -Infinity ? FORBIDDEN : Number.isNaN(value) ? ABSENT : 0));
+  return Grid.of(rows, cols, data, state, look);
+}
+
+// A word for each of so many: numbers where there are no words, or not so many.
+export function wordsFor(words, count) {
+  return words.length === count ? words : Array.from({ length: count }, (_, i) => String(i));
+}
+
+// Black on light and white on dark, by the contrast of WCAG; behind: a colour as [r, g, b]
+export function inkOn(theme, behind) {
+  const light = brightness(behind);
+  const [ink, page] = [theme.ink, theme.page].map((colour) => brightness(channels(colour)));
+  const contrast = (other) => (Math.max(light, other) + 0.05) / (Math.min(light, other) + 0.05);
+  return contrast(ink) >= contrast(page) ? theme.ink : theme.page;
+}
+
+function channels(colour) {
+  if (colour.startsWith("#")) return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
+  return colour.match(/\d+/g).slice(0, 3).map(Number);
+}
+
+function brightness(colour) {
+  const [r, g, b] = colour.map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+}

@@ -1,0 +1,134 @@
+// Results in rows and columns: heatmaps, with their numbers where they are few; bars; a single number.
+
+import { OPEN } from "../base/grid.js";
+import { label, measure, quoted } from "../base/pen.js";
+import { Heatmap } from "../stages/heatmap.js";
+import { Panel, inCell, fromTo, minus } from "./panel.js";
+import { gridOf, inkOn, wordsFor } from "./scales.js";
+
+const NUMBERED = 100; // cells that show their numbers
+const LARGE = 44; // pixels of such a cell
+const TITLE = 20; // pixels of a title above
+
+export class GridPanel extends Panel {
+  place(width) {
+    const [n, m] = this.tensor.shape;
+    this.size = [n, m];
+    this.few = n * m <= NUMBERED;
+    this.map ??= new Heatmap(this.theme, { axes: ["", ""] });
+    Object.assign(this.map, { legend: !this.few, largest: this.few ? LARGE : 22, tallest: this.few ? LARGE * n : 420 });
+    this.grid = gridOf(wordsFor(this.rows, n), wordsFor(this.cols, m), this.tensor.data, this);
+    if (n && m) this.map.place(this.grid, Math.min(width, 640));
+    this.height = n && m ? this.map.height : 40;
+    const wide = n && m ? this.map.left + this.map.wide + (this.few ? 8 : 58) : 120;
+    this.width = Math.min(width, Math.max(wide, (this.map.left ?? 0) + measure(label(this.title, 40), 11, true) + 8));
+  }
+
+  paint(pen) {
+    if (!this.size[0] || !this.size[1]) return this.head(pen);
+    this.map.draw(pen, { title: label(this.title, 40) || " " });
+    const [, , wide, tall] = this.map.box(0, 0);
+    if (!this.few || wide < 26 || tall < 13) return undefined;
+    const lut = this.theme.lut(this.grid);
+    for (let i = 0; i < this.grid.codes.length; i++) {
+      if (this.grid.state[i] !== OPEN) continue;
+      const [x, y] = this.map.box(Math.floor(i / this.size[1]), i % this.size[1]);
+      const colour = lut[this.grid.codes[i]];
+      const fill = inkOn(this.theme, [colour & 255, (colour >> 8) & 255, (colour >> 16) & 255]);
+      const text = inCell(this.tensor.data[i], this.limit);
+      pen.text(x + wide / 2, y + tall / 2, text, { fill, size: measure(text, 12) > wide - 4 ? 10 : 12, align: "center" });
+    }
+    return undefined;
+  }
+
+  find(x, y) {
+    if (!this.size[0] || !this.size[1]) return null;
+    const cell = this.map.cell(x, y);
+    return cell.includes(null) ? null : cell;
+  }
+
+  box([row, col]) {
+    return this.map.box(row, col);
+  }
+
+  named([row, col]) {
+    return fromTo(this.grid.rows[row], this.grid.cols[col]);
+  }
+}
+
+const LONGEST_BAR = 150;
+
+export class BarPanel extends Panel {
+  place(width) {
+    const count = this.tensor.data.length;
+    this.size = [count, 1];
+    this.words = wordsFor(this.rows, count);
+    this.grid = gridOf(this.words, [this.title || "value"], this.tensor.data, this);
+    this.tall = Math.max(3, Math.min(20, 560 / Math.max(1, count)));
+    this.labels = this.words.map((word) => label(word));
+    const words = this.tall < 11 ? 0 : Math.max(0, ...this.labels.map((word) => measure(word, 12)));
+    this.signed = this.tensor.data.some((value) => value < 0);
+    this.long = Math.max(60, Math.min(LONGEST_BAR, width - words - 70));
+    this.left = Math.min(words, width / 2) + 10;
+    this.zero = this.left + (this.signed ? this.long / 2 + 30 : 0);
+    this.width = Math.min(width, Math.max(this.left + this.long + (this.signed ? 90 : 52), measure(label(this.title, 40), 11, true) + 12));
+    this.height = TITLE + this.tall * count + 6;
+  }
+
+  paint(pen) {
+    const { theme } = this;
+    this.head(pen);
+    const scale = (this.signed ? this.long / 2 : this.long) / this.limit;
+    this.tensor.data.forEach((value, i) => {
+      const y = TITLE + i * this.tall;
+      const length = Math.min(this.long, Math.abs(Number.isFinite(value) ? value : 0) * scale);
+      const fill = theme.head(value < 0 ? 6 : 5);
+      pen.rect(value < 0 ? this.zero - length : this.zero, y + 0.14 * this.tall, length, 0.72 * this.tall, { fill });
+      if (this.tall < 11) return;
+      pen.text(this.left - 6, y + this.tall / 2, this.labels[i], { fill: theme.soft, size: 12, align: "right" });
+      const at = value < 0 ? this.zero - length - 4 : this.zero + length + 4;
+      pen.text(at, y + this.tall / 2, minus(value), { fill: theme.ink, size: 11, align: value < 0 ? "right" : "left" });
+    });
+    pen.line(this.zero, TITLE, this.zero, this.height - 6, { stroke: theme.line });
+  }
+
+  find(x, y) {
+    const row = Math.floor((y - TITLE) / this.tall);
+    return row >= 0 && row < this.size[0] ? [row, 0] : null;
+  }
+
+  box([row]) {
+    return [1, TITLE + row * this.tall, this.width - 2, this.tall];
+  }
+
+  named([row]) {
+    return quoted(this.words[row]);
+  }
+}
+
+export class NumberPanel extends Panel {
+  place(width) {
+    this.size = [1, 1];
+    this.grid = gridOf([this.title || "value"], ["value"], this.tensor.data, this);
+    this.text = minus(this.tensor.data[0]);
+    this.width = Math.min(width, Math.max(100, measure(this.text, 30) + 16, measure(label(this.title, 40), 11, true) + 12));
+    this.height = TITLE + 44;
+  }
+
+  paint(pen) {
+    this.head(pen);
+    pen.text(0, TITLE + 22, this.text, { fill: this.theme.ink, size: 30 });
+  }
+
+  find() {
+    return [0, 0];
+  }
+
+  box() {
+    return [1, 1, this.width - 2, this.height - 2];
+  }
+
+  named() {
+    return "";
+  }
+}

@@ -1,0 +1,43 @@
+// Text to type: encoded in the page just as in Python.
+
+import { h } from "../base/elements.js";
+import { label, quoted } from "../base/pen.js";
+import { vocabulary } from "../text/vocabulary.js";
+import { Gear } from "./gears.js";
+
+export class TextGear extends Gear {
+  constructor(control, set, theme) {
+    super(control, set, theme);
+    this.vocabulary = vocabulary(control.vocab);
+    this.area = h("textarea", { rows: 1, spellcheck: false, oninput: () => set(this.area.value) });
+    this.area.value = control.start;
+    this.area.setAttribute("autocomplete", "off");
+    this.element = h("label", { class: "typed" }, h("span", {}, this.name), this.area);
+  }
+
+  // What has been typed stays as it is: to set it anew would move the caret.
+  show(value) {
+    if (this.area.value !== value) this.area.value = value;
+  }
+
+  ids(value) {
+    if (this.encoded?.value !== value) this.encoded = { value, ids: Array.from(this.vocabulary.encode(value)) };
+    return this.encoded.ids;
+  }
+
+  input(value) {
+    const ids = this.ids(value);
+    const { most } = this.control;
+    if (!ids.length) throw new Error(`${label(this.name, 40)} is empty: type something`);
+    if (ids.length > most) throw new Error(`${label(this.name, 40)} has ${ids.length} tokens, and there is room for ${most}`);
+    return { shape: [1, ids.length], data: ids };
+  }
+
+  words(value) {
+    return this.vocabulary.words(this.ids(value));
+  }
+
+  said(value) {
+    return quoted(value, 60);
+  }
+}

@@ -1,0 +1,164 @@
+"""A function with controls for its arguments: called with what they stand at, or as programs that do the same."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils import _pytree as pytree
+
+from tfviz.portable import Program, export
+from tfviz.view.controls import Control, Text
+
+MOST = 24  # programs of one view: one for each choice of Python values
+LENGTHS = (5, 7, 11, 13, 17, 19)  # of texts that a function is followed with: different ones, so that none is another
+REMEDY = "with kernel=True Python computes it, as long as a kernel lives"
+BUDGET = 24e6  # bytes of all weights of one view in a page
+
+
+class Asked:
+    """A function and the controls of its arguments.
+
+    Raises:
+        TypeError: an argument has neither control nor default; a control is for no argument.
+    """
+
+    def __init__(self, function: Callable[..., Any], controls: Mapping[str, Control]):
+        self.function, self.controls = function, dict(controls)
+        called = function.forward if isinstance(function, nn.Module) else function
+        said = type(function).__name__ if isinstance(function, nn.Module) else getattr(function, "__name__", "function")
+        self.name = said.replace("<lambda>", "function")
+        parameters = inspect.signature(called).parameters
+        free = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+        fixed = [one for one in parameters.values() if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)]
+        unknown = [name for name in controls if not free and name not in [one.name for one in fixed]]
+        if unknown:
+            raise TypeError(f"{self.name} takes no {', '.join(unknown)}; it takes {', '.join(parameters) or 'nothing'}")
+        missing = [one.name for one in fixed if one.default is one.empty and one.name not in controls]
+        if missing:
+            raise TypeError(f"{self.name} needs {', '.join(missing)}: give a control, such as {missing[0]}=(0.0, 1.0)")
+        self.by_place = [one.name for one in fixed if one.kind is one.POSITIONAL_ONLY and one.name in controls]
+
+    @property
+    def start(self) -> dict[str, Any]:
+        return {name: control.start for name, control in self.controls.items()}
+
+    @property
+    def chosen(self) -> list[str]:
+        """The arguments that are given Python values."""
+        return [name for name, control in self.controls.items() if control.values is not None]
+
+    def key(self, values: Mapping[str, Any]) -> str:
+        """The name of the program for these values: which of the choices, such as "0.2"."""
+        return ".".join(str(self.controls[name].place(values[name])) for name in self.chosen)
+
+    @torch.no_grad()
+    def call(self, values: Mapping[str, Any]) -> dict[str, Tensor]:
+        """What the function returns, by name, for values as the page has them."""
+        return outputs(self.name, self._called({name: one.given(values[name]) for name, one in self.controls.items()}))
+
+    def inputs(self, values: Mapping[str, Any]) -> tuple[Tensor, ...]:
+        """What a program is given."""
+        given = [one.tensor(values[name]) for name, one in self.controls.items() if one.values is None]
+        return tuple(given) or (torch.zeros(()),)
+
+    def programs(self) -> dict[str, Program]:
+        """A program for each choice of Python values, by `key`.
+
+        Raises:
+            ValueError: it cannot travel, or not in so many programs, or so large.
+        """
+        choices = {name: self.controls[name].values or [] for name in self.chosen}
+        if (count := math.prod(map(len, choices.values()))) > MOST:
+            sizes = ", ".join(f"{len(values)} of {name}" for name, values in choices.items())
+            raise ValueError(
+                f"{self.name} would travel as {count:,} programs ({sizes}), and a page has room for {MOST}: give fewer "
+                f"choices, or floats, such as (0.0, 1.0), where a tensor will do; {REMEDY}"
+            )
+        keys = itertools.product(*(range(len(values)) for values in choices.values()))
+        made = {}
+        for places in keys:
+            fixed = {name: values[place] for (name, values), place in zip(choices.items(), places)}
+            made[".".join(map(str, places))] = self._exported(fixed)
+        if (size := sum({id(t): t.nbytes for one in made.values() for t in one.tensors.values()}.values())) > BUDGET:
+            raise ValueError(
+                f"{self.name} has {size:,.0f} bytes of weights, and a page has room for {BUDGET:,.0f}: {REMEDY}"
+            )
+        return made
+
+    def _exported(self, fixed: Mapping[str, Any]) -> Program:
+        free = [name for name in self.controls if name not in fixed]
+        examples, lengths = [], {}
+        for name in free:
+            control = self.controls[name]
+            if isinstance(control, Text):
+                examples.append(control.example(LENGTHS[len(lengths) % len(LENGTHS)]))
+                lengths[name] = {1: f"tokens of {name}"}
+            else:
+                examples.append(control.tensor(control.start))
+
+        def called(*tensors: Tensor) -> Any:
+            return self._called({**fixed, **dict(zip(free, tensors))})
+
+        one = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        called.__signature__ = inspect.Signature([inspect.Parameter(name, one) for name in free])  # type: ignore[attr-defined]
+        if not examples:  # nothing but choices: a program takes a tensor, if only one that it does not look at
+            examples = [torch.zeros(())]
+            called.__signature__ = inspect.Signature([inspect.Parameter("nothing", one)])  # type: ignore[attr-defined]
+        try:
+            return export(_Whole.named(self.name, called, _parts(self.function)), *examples, lengths=lengths)
+        except ValueError as error:
+            raise ValueError(f"{str(error).rstrip('.')}; {REMEDY}") from error
+
+    def _called(self, given: Mapping[str, Any]) -> Any:
+        given = dict(given)
+        return self.function(*[given.pop(name) for name in self.by_place], **given)
+
+
+class _Whole(nn.Module):
+    """A function with the modules that it names, so that they are taken as they compute in eval mode."""
+
+    @classmethod
+    def named(cls, name: str, called: Callable[..., Any], parts: Mapping[str, nn.Module]) -> nn.Module:
+        made = type(name, (cls,), {})()
+        for part, module in parts.items():
+            made.add_module(part, module)
+        made.forward = called
+        return made
+
+
+def _parts(function: Any) -> dict[str, nn.Module]:
+    function = inspect.unwrap(function)
+    owner = function if isinstance(function, nn.Module) else getattr(function, "__self__", None)
+    if isinstance(owner, nn.Module):
+        return {"module": owner}
+    if not inspect.isfunction(function):
+        return {}
+    named = inspect.getclosurevars(function)
+    return {name: part for name, part in {**named.globals, **named.nonlocals}.items() if isinstance(part, nn.Module)}
+
+
+def outputs(name: str, made: Any) -> dict[str, Tensor]:
+    """The tensors of what a function returned, by name, as `tfviz.portable` names them.
+
+    Raises:
+        ValueError: there is none.
+    """
+    paths, _ = pytree.tree_flatten_with_path(made)
+    found = {
+        ".".join(str(getattr(key, "key", getattr(key, "idx", getattr(key, "name", key)))) for key in path): value
+        for path, value in paths
+    }
+    tensors = {
+        said or "output": torch.as_tensor(value)
+        for said, value in found.items()
+        if isinstance(value, Tensor | float | int)
+    }
+    if not tensors:
+        raise ValueError(f"{name} returns no tensor: there would be nothing to see")
+    return tensors
