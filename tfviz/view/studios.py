@@ -7,9 +7,9 @@ from typing import Any
 from torch import Tensor, nn
 
 from tfviz.portable.language import language
-from tfviz.portable.program import Program, pack
-from tfviz.view.page.alive import BUDGET, STATE
+from tfviz.view.page.alive import BUDGET
 from tfviz.view.page.html import View
+from tfviz.view.page.studio import studio
 from tfviz.view.plots import rows
 from tfviz.view.still.picture import Picture
 
@@ -55,27 +55,7 @@ def write(
     state = {"prompt": prompt, "seed": seed, "temperature": temperature, "topK": top_k or 0, "topP": top_p or 1.0}
     state |= {"tree": [], "at": -1}
     more = {"context": context, "most": WRITTEN, "vocabularies": [vocab.described()]}
-    return _studio("write", title, _likeliest(vocab, logits, title, prompt), programs, state, more, budget)
-
-
-def _studio(
-    kind: str,
-    title: str,
-    picture: Picture,
-    programs: dict[str, Program],
-    state: dict[str, Any],
-    more: dict[str, Any],
-    budget: float,
-) -> View:
-    """The view of a model and what else its studio needs."""
-    described, data = pack(programs)
-    if len(data) * 4 / 3 > budget:
-        raise ValueError(
-            f"the model takes {len(data) * 4 / 3:,.0f} bytes in a page, the budget is {budget:,.0f}: keep its weights as "
-            'weights="int8", give a larger budget, or look at maps of it with view.live, which leaves the model here'
-        )
-    told = {"kind": kind, "title": title, "parts": [], "masks": [], "note": "", "programs": described}
-    return View(picture, {**told, **more, "state": {**STATE, "off": [], **state}}, data)
+    return studio("write", title, _likeliest(vocab, logits, title, prompt), programs, state, more, budget)
 
 
 def _likeliest(vocab: Any, logits: Tensor, title: str, prompt: str) -> Picture:
