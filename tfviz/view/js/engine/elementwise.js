@@ -1,6 +1,6 @@
 // Operations on pairs of cells.
 
-import { asTensor, broadcastShape, cast, promoted, stridesTo, walk } from "./tensors.js";
+import { asTensor, broadcastShape, cast, promoted, reshaped, stridesTo, walk } from "./tensors.js";
 
 // Kernels of pairs, for a stretch of cells. The four that matter have loops of their own, which browsers make fast.
 const pairwise = (of) => (a, i, di, b, j, dj, out, at, length) => {
@@ -64,7 +64,14 @@ function divide(machine, one, other, rounding = null) {
 }
 
 const power = (machine, base, exponent) =>
-  exponent === 2 ? multiply(machine, base, base) : paired(machine, base, exponent, pairwise(Math.pow));
+  exponent === 2
+    ? multiply(machine, base, base)
+    : paired(
+        machine,
+        base,
+        exponent,
+        pairwise((x, y) => (x === 1 ? 1 : x ** y)),
+      );
 
 function clamp(machine, tensor, low = null, high = null) {
   const above = low === null ? tensor : pair(Math.max)(machine, tensor, low);
@@ -92,6 +99,15 @@ const lerp = (machine, start, end, weight) =>
   add(machine, start, multiply(machine, subtract(machine, end, start), weight));
 const both = (of) => (machine, one, other) => paired(machine, one, other, pairwise(of), "bool");
 
+// One slope for all, or one for each channel, the second axis.
+function prelu(machine, tensor, slope) {
+  const tall = slope.data.length > 1 ? [slope.data.length, ...Array(tensor.shape.length - 2).fill(1)] : [];
+  const low = multiply(machine, tensor, reshaped(slope, tall));
+  return where(machine, EITHER.gt(machine, tensor, 0), tensor, low);
+}
+
+const xlogy = pairOfFloats((x, y) => (x === 0 && y === y ? 0 : x * Math.log(y)));
+
 // Each with a tensor or a number in second place.
 const EITHER = {
   add,
@@ -100,7 +116,6 @@ const EITHER = {
   mul: multiply,
   multiply,
   div: divide,
-  floor_divide: pair(floorDivide),
   remainder: pair(floorModulo),
   fmod: pair((x, y) => x % y),
   eq: compare((x, y) => x === y),
@@ -112,14 +127,11 @@ const EITHER = {
   bitwise_and: pair((x, y) => x & y),
   bitwise_or: pair((x, y) => x | y),
   bitwise_xor: pair((x, y) => x ^ y),
-  bitwise_right_shift: pair((x, y) => x >> y),
-  bitwise_left_shift: pair((x, y) => x << y),
   __and__: pair((x, y) => x & y),
   __or__: pair((x, y) => x | y),
   __xor__: pair((x, y) => x ^ y),
   __rshift__: pair((x, y) => x >> y),
   __lshift__: pair((x, y) => x << y),
-  xlogy: pairOfFloats((x, y) => (x === 0 && y === y ? 0 : x * Math.log(y))),
 };
 
 export const PAIRS = {
@@ -129,7 +141,14 @@ export const PAIRS = {
       [`${name}.Scalar`, of],
     ]),
   ),
-  floor_divide: EITHER.floor_divide,
+  floor_divide: pair(floorDivide),
+  "floor_divide.Scalar": pair(floorDivide),
+  "bitwise_right_shift.Tensor": EITHER.__rshift__,
+  "bitwise_right_shift.Tensor_Scalar": EITHER.__rshift__,
+  "bitwise_left_shift.Tensor": EITHER.__lshift__,
+  "bitwise_left_shift.Tensor_Scalar": EITHER.__lshift__,
+  "xlogy.Tensor": xlogy,
+  "xlogy.Scalar_Other": xlogy,
   "div.Tensor_mode": divide,
   "div.Scalar_mode": divide,
   "pow.Tensor_Scalar": power,
@@ -159,8 +178,7 @@ export const PAIRS = {
   "where.Scalar": where,
   "masked_fill.Scalar": fillMasked,
   "masked_fill.Tensor": fillMasked,
-  prelu: (machine, tensor, slope) =>
-    where(machine, compare((x, y) => x > y)(machine, tensor, 0), tensor, multiply(machine, tensor, slope)),
+  prelu,
   "lerp.Scalar": lerp,
   "lerp.Tensor": lerp,
   addcmul: (machine, start, one, other, scale = 1) => add(machine, start, multiply(machine, one, other), scale),

@@ -93,7 +93,6 @@ export const FUNCTIONS = {
   silu: real((x) => x * sigmoid(x)),
   sigmoid: real(sigmoid),
   log_sigmoid: real((x) => -softplus(-x)),
-  log_sigmoid_forward: (machine, tensor) => [FUNCTIONS.log_sigmoid(machine, tensor), machine.empty([0], "float32")],
   tanh: real(Math.tanh),
   mish: real((x) => x * Math.tanh(softplus(x))),
   hardsigmoid: real(hardSigmoid),
@@ -153,6 +152,5 @@ export const FUNCTIONS = {
   bitwise_not: bitNot,
   _to_copy: cast,
   "to.dtype": cast,
-  "to.dtype_layout": cast,
   type_as: (machine, tensor, other) => cast(machine, tensor, other.dtype),
 };

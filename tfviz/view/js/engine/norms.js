@@ -1,11 +1,11 @@
 // Operations that measure how long vectors are, and how far apart.
 
-import { listed } from "./tensors.js";
 import { PAIRS } from "./elementwise.js";
-import { reduced, sum } from "./reducing.js";
-import { SHAPING } from "./shaping.js";
+import { nonzero, reduced, sum } from "./reducing.js";
+import { unsqueeze } from "./shaping.js";
 
 const NORMS = {
+  0: nonzero,
   Infinity: (data, start, end) => data.subarray(start, end).reduce((most, x) => Math.max(most, Math.abs(x)), 0),
   "-Infinity": (data, start, end) =>
     data.subarray(start, end).reduce((least, x) => Math.min(least, Math.abs(x)), Infinity),
@@ -20,14 +20,14 @@ function vectorNorm(machine, tensor, order = 2, axes = null, keep = false) {
 }
 function norm(machine, tensor, order = null, axes = null, keep = false) {
   if (order !== null && [].concat(axes ?? [...tensor.shape.keys()]).length !== 1) {
-    throw new Error(`of ${listed(tensor.shape)} only the norms of vectors are known, along one axis`);
+    throw new Error("only norms of vectors are known, along one axis");
   }
   return vectorNorm(machine, tensor, order, axes, keep);
 }
 
 // How far apart: along the last axis, of pairs of rows.
 function distances(machine, one, other, order = 2) {
-  const [a, b] = [SHAPING.unsqueeze(machine, one, -2), SHAPING.unsqueeze(machine, other, -3)];
+  const [a, b] = [unsqueeze(machine, one, -2), unsqueeze(machine, other, -3)];
   return vectorNorm(machine, PAIRS["sub.Tensor"](machine, a, b), order, [-1]);
 }
 function pairwiseDistance(machine, one, other, order = 2, epsilon = 1e-6, keep = false) {

@@ -1,6 +1,6 @@
 // torch's own recurrent layers.
 
-import { reshaped, listed } from "./tensors.js";
+import { listed } from "./tensors.js";
 import { PIECES } from "./pieces.js";
 import { SHAPING } from "./shaping.js";
 import { linear } from "./multiplying.js";
@@ -72,36 +72,26 @@ function passed(machine, cell, words, states, weights, backwards) {
 
 // As torch.nn.LSTM and its kin: the output, then each state, [layers * directions, batch, hidden].
 function recurrent(machine, cell, tensor, starts, parameters, biased, layers, bothWays, batchFirst) {
-  const single = tensor.shape.length === 2;
-  const given = single ? reshaped(tensor, [tensor.shape[0], 1, tensor.shape[1]]) : tensor;
-  const turn = batchFirst && !single;
-  const begin = single ? starts.map((state) => reshaped(state, [state.shape[0], 1, state.shape[1]])) : starts;
   const [directions, count] = [bothWays ? 2 : 1, biased ? 4 : 2];
-  if (parameters.length !== layers * directions * count)
+  if (parameters.length !== layers * directions * count) {
     throw new Error("layers that project their states are not known here");
-  let words = turn ? SHAPING["transpose.int"](machine, given, 0, 1) : given;
+  }
+  let words = batchFirst ? SHAPING["transpose.int"](machine, tensor, 0, 1) : tensor;
   const last = [];
   for (let layer = 0; layer < layers; layer++) {
     const outs = [];
     for (let way = 0; way < directions; way++) {
       const at = layer * directions + way;
-      const own = begin.map((state) => PIECES["select.int"](machine, state, 0, at));
+      const own = starts.map((state) => PIECES["select.int"](machine, state, 0, at));
       const made = passed(machine, cell, words, own, parameters.slice(at * count, (at + 1) * count), way === 1);
       outs.push(made.out);
       last.push(made.states);
     }
     words = outs.length > 1 ? PIECES.cat(machine, outs, 2) : outs[0];
   }
-  const states = begin.map((state, i) => {
-    const all = PIECES.stack(
-      machine,
-      last.map((own) => own[i]),
-      0,
-    );
-    return single ? reshaped(all, [all.shape[0], all.shape[2]]) : all;
-  });
-  const out = turn ? SHAPING["transpose.int"](machine, words, 0, 1) : words;
-  return [single ? reshaped(out, [out.shape[0], out.shape[2]]) : out, ...states];
+  const stacked = (i) => last.map((states) => states[i]);
+  const states = starts.map((_, i) => PIECES.stack(machine, stacked(i), 0));
+  return [batchFirst ? SHAPING["transpose.int"](machine, words, 0, 1) : words, ...states];
 }
 
 const layersOf =

@@ -162,7 +162,7 @@ function median(machine, tensor) {
   return out;
 }
 
-function nonzero(data, start, end) {
+export function nonzero(data, start, end) {
   let count = 0;
   for (let i = start; i < end; i++) if (data[i] !== 0) count++;
   return count;

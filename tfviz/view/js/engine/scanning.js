@@ -102,8 +102,8 @@ export const SCANNING = {
   "log_softmax.int": logSoftmax,
   _log_softmax: (machine, tensor, axis) => logSoftmax(machine, tensor, axis),
   sort,
-  "sort.stable": (machine, tensor, axis = -1, descending = false) => sort(machine, tensor, axis, descending),
+  "sort.stable": (machine, tensor, stable, axis, descending) => sort(machine, tensor, axis, descending),
   argsort: (machine, tensor, axis = -1, descending = false) => sort(machine, tensor, axis, descending)[1],
-  "argsort.stable": (machine, tensor, axis = -1, descending = false) => sort(machine, tensor, axis, descending)[1],
+  "argsort.stable": (machine, tensor, stable, axis, descending) => sort(machine, tensor, axis, descending)[1],
   topk: (machine, tensor, count, axis = -1, largest = true) => sorted(machine, tensor, axis, largest, count),
 };

@@ -6,6 +6,8 @@ import { axisOf, expanded, permuted, reshaped, listed, sizeOf } from "./tensors.
 function view(machine, tensor, shape) {
   const size = sizeOf(tensor.shape);
   const known = shape.reduce((product, length) => (length < 0 ? product : product * length), 1);
+  if (!Number.isInteger(size / known) && shape.includes(-1))
+    throw new Error(`${size} numbers do not make ${listed(shape)}`);
   return reshaped(
     tensor,
     shape.map((length) => (length < 0 ? size / known : length)),
@@ -106,7 +108,6 @@ export const SHAPING = {
   view,
   reshape: view,
   _unsafe_view: view,
-  _reshape_alias: view,
   view_as: (machine, tensor, other) => reshaped(tensor, other.shape),
   reshape_as: (machine, tensor, other) => reshaped(tensor, other.shape),
   "flatten.using_ints": flatten,

@@ -1,0 +1,135 @@
+"""The page's operations against torch, in Chromium."""
+
+import of_axes
+import of_cells
+import of_layers
+import of_shapes
+import pytest
+import torch
+from evaluating import Case, answers, collected, compare, prepared, readable
+
+pytest_plugins = ["browser"]
+
+FAMILIES = {**of_cells.FAMILIES, **of_axes.FAMILIES, **of_shapes.FAMILIES, **of_layers.FAMILIES}
+EXAMPLES = 3  # of each way to call an operation
+X = torch.arange(6.0).reshape(2, 3)
+ATTEND = "scaled_dot_product_attention"
+WRONG = [
+    (Case("add.Tensor", (X, X.T)), "add.Tensor of [2, 3], [3, 2]: [2, 3] and [3, 2] do not fit each other"),
+    (Case("mm", (X, X)), "mm of [2, 3], [2, 3]: [2, 3] and [2, 3] have no common length to sum over"),
+    (Case("bmm", (X, X)), "bmm of [2, 3], [2, 3]: it takes 3 and 3 axes, not [2, 3] and [2, 3]"),
+    (Case("linear", (X, X.T)), "linear of [2, 3], [3, 2]: the weight [3, 2] takes 2 numbers, not 3"),
+    (Case("view", (X, [4])), "view of [2, 3]: [2, 3] has 6 numbers, [4] another count"),
+    (Case("view", (X, [4, -1])), "view of [2, 3]: 6 numbers do not make [4, -1]"),
+    (Case("sum.dim_IntList", (X, [2])), "sum.dim_IntList of [2, 3]: there is no axis 2 among 2"),
+    (Case("sum.dim_IntList", (X, [1, -1])), "sum.dim_IntList of [2, 3]: an axis is named twice: 1, 1"),
+    (Case("amax", (X[:0], [0])), "amax of [0, 3]: nothing is the largest or the smallest of no numbers"),
+    (Case("cat", ([X, X[:, :1]],)), "cat of [2, 3], [2, 1]: [2, 3] and [2, 1] do not join along axis 0"),
+    (Case("select.int", (X, 0, 2)), "select.int of [2, 3]: there is no place 2 among 2"),
+    (Case("embedding", (X, torch.tensor([0, 2]))), "embedding of [2, 3], [2]: there is no row 2 among 2"),
+    (Case("index.Tensor", (X, [torch.tensor([-3])])), "index.Tensor of [2, 3], [1]: there is no place -3 among 2"),
+    (Case("permute", (X, [0, 0])), "permute of [2, 3]: the order [0, 0] does not name each of 2 axes once"),
+    (Case("expand", (X, [2, 4])), "expand of [2, 3]: [2, 3] cannot stretch to [2, 4]"),
+    (Case("layer_norm", (X, [2])), "layer_norm of [2, 3]: [2, 3] does not end in [2]"),
+    (Case("topk", (X, 4)), "topk of [2, 3]: there are no 4 among 3"),
+    (Case("einsum", ("ij,jk", [X, X])), "einsum of [2, 3], [2, 3]: the letter j stands for 3 and for 2"),
+    (
+        Case(ATTEND, (X[None], X[None, :, :2], X[None])),
+        f"{ATTEND} of [1, 2, 3], [1, 2, 2], [1, 2, 3]: "
+        "queries [1, 2, 3], keys [1, 2, 2] and values [1, 2, 3] do not fit",
+    ),
+]
+UNKNOWN = [  # torch knows them
+    (Case("to.dtype", (X, torch.complex64)), "to.dtype of [2, 3]: there are no tensors of complex64 here"),
+    (Case("linalg_norm", (X, 2.0)), "linalg_norm of [2, 3]: only norms of vectors are known, along one axis"),
+]
+
+
+@pytest.fixture
+def engine(opens):
+    return prepared(opens())
+
+
+def cases(family):
+    return [case for strategy in FAMILIES[family]() for case in collected(strategy, EXAMPLES)]
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_it_is_torch(engine, family):
+    compare(engine, cases(family))
+
+
+def test_none_is_left_out(engine):
+    there = set(engine.evaluate("Object.keys(OPERATIONS)"))
+    assert there == {case.op for family in FAMILIES for case in cases(family)}
+    assert len(there) >= 60
+
+
+def test_what_does_not_fit_is_a_sentence(engine):
+    for case, _ in WRONG:
+        with pytest.raises((RuntimeError, IndexError, ValueError)):
+            case.expected()
+    cases, sentences = zip(*WRONG, *UNKNOWN)
+    assert [told.get("error") for told in answers(engine, cases)] == list(sentences)
+
+
+def seen(engine, case):
+    """The weights that went by, and what is allowed of them."""
+    (told,) = answers(engine, [case])
+    ((weights, allowed),) = told["seen"]
+    return readable(weights), readable(allowed), [readable(made) for made in told["made"]]
+
+
+def test_a_softmax_of_three_axes_goes_by_and_one_of_two_does_not(engine):
+    scores = torch.randn(2, 3, 4, 5, generator=torch.Generator().manual_seed(1))
+    weights, allowed, _ = seen(engine, Case("softmax.int", (scores, -1)))
+    torch.testing.assert_close(weights, scores.softmax(-1))
+    assert allowed is None
+    quiet = [
+        Case("softmax.int", (scores, 1)),
+        Case("softmax.int", (scores[0, 0], -1)),
+        Case("softmax.int", (scores[:0], -1)),
+    ]
+    assert [told["seen"] for told in answers(engine, quiet)] == [[], [], []]
+
+
+@pytest.mark.parametrize("least", [-torch.inf, torch.finfo(torch.float32).min])
+def test_a_row_without_a_key_is_shown_as_zeros_and_flows_on_as_in_torch(engine, least):
+    scores = torch.randn(2, 3, 4, generator=torch.Generator().manual_seed(1)).tril()
+    scores = scores.masked_fill(scores == 0, least)
+    scores[1, 1] = -torch.inf
+    weights, allowed, (made,) = seen(engine, Case("softmax.int", (scores, -1)))
+    assert torch.equal(allowed, scores > -1e38)
+    torch.testing.assert_close(weights, scores.softmax(-1).nan_to_num())
+    assert made[1, 1].isnan().all()
+    torch.testing.assert_close(made, scores.softmax(-1), equal_nan=True)
+
+
+def test_the_weights_of_a_fused_attention_go_by(engine):
+    draw = torch.Generator().manual_seed(2)
+    query, key, value = (torch.randn(2, heads, length, 4, generator=draw) for heads, length in ((6, 3), (2, 5), (2, 5)))
+    allowed = torch.ones(3, 5, dtype=torch.bool).tril()
+    allowed[1] = False
+    case = Case(ATTEND, (query, key, value, allowed), {"enable_gqa": True})
+    weights, told, (made,) = seen(engine, case)
+    scores = (query @ key.repeat_interleave(3, 1).mT / 2).masked_fill(~allowed, -torch.inf)
+    torch.testing.assert_close(weights, scores.softmax(-1).nan_to_num())
+    assert torch.equal(told, allowed.expand(2, 6, 3, 5))
+    torch.testing.assert_close(made, weights @ value.repeat_interleave(3, 1))
+
+
+def test_whole_numbers_wrap_so_that_the_hash_of_bigrams_is_exact(engine):
+    """torch's wrap at 64 bits and the page's at 32: the last bits are the same."""
+    ids = torch.arange(60_000).reshape(2, -1)
+    mixed = (ids * 1_000_003 + 7) * 2_654_435_761
+    page = ids
+    for op, number in (
+        ("mul.Tensor", 1_000_003),
+        ("add.Tensor", 7),
+        ("mul.Tensor", 2_654_435_761),
+        ("__rshift__.Scalar", 7),
+        ("remainder.Scalar", 2**18),
+    ):
+        (told,) = answers(engine, [Case(op, (page, number))])
+        page = readable(told["made"][0])
+    assert torch.equal(page, torch.remainder(mixed >> 7, 2**18))
