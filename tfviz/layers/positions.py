@@ -9,27 +9,24 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import bounds
-from tfviz.shapes import Float, Int
+from tfviz.doors import door
+from tfviz.layers import tables
+from tfviz.layers.tables import alibi, relative, shift, sinusoids
+from tfviz.shapes import Float
 
-
-def sinusoids(positions: Int[Tensor, "position"], dim: int, base: float = 10_000.0) -> Float[Tensor, "position dim"]:
-    """Sines in the even columns, cosines in the odd; wavelengths from 2 pi to `base` 2 pi (Vaswani et al. 2017, 3.5).
-
-    >>> sinusoids(torch.arange(2), 4)
-    tensor([[0.0000, 1.0000, 0.0000, 1.0000],
-            [0.8415, 0.5403, 0.0100, 0.9999]])
-    """
-    if positions.dim() != 1 or positions.is_complex():
-        raise ValueError(f"positions are {list(positions.shape)}; give a list of numbers, such as torch.arange(9)")
-    bounds.affordable(positions=max(1, len(positions)), dim=dim)
-    bounds.above(0, base=base)
-    return _sinusoids(positions, dim, base)
-
-
-def _sinusoids(positions: Tensor, dim: int, base: float = 10_000.0) -> Tensor:
-    columns = torch.arange(dim, device=positions.device)
-    angles = positions[:, None] / base ** (columns.div(2, rounding_mode="floor") * 2 / dim)
-    return torch.where(columns % 2 == 0, angles.sin(), angles.cos())
+__all__ = [
+    "KINDS",
+    "ALiBi",
+    "Learned",
+    "Positions",
+    "Relative",
+    "Rotary",
+    "Sinusoidal",
+    "alibi",
+    "relative",
+    "shift",
+    "sinusoids",
+]
 
 
 class Positions(nn.Module):
@@ -63,10 +60,15 @@ class Learned(Positions):
         nn.init.normal_(self.vectors.weight, std=0.02)
 
     def forward(self, x: Float[Tensor, "batch position dim"], start: int = 0) -> Float[Tensor, "batch position dim"]:
-        return x + self.table(start + x.shape[1])[start:]
+        return x + self._rows(start + x.shape[1])[start:]
 
+    @door
     def table(self, length: int) -> Float[Tensor, "position dim"]:
         """The first `length` vectors."""
+        bounds.at_least(0, length=length)
+        return self._rows(length)
+
+    def _rows(self, length: int) -> Tensor:
         if length > len(self.vectors.weight):
             raise ValueError(
                 f"{length} positions asked for, {len(self.vectors.weight)} were learned; "
@@ -87,13 +89,19 @@ class Sinusoidal(Positions):
         self.register_buffer("kept", sinusoids(torch.arange(context), dim), persistent=False)
 
     def forward(self, x: Float[Tensor, "batch position dim"], start: int = 0) -> Float[Tensor, "batch position dim"]:
-        return x + self.table(start + x.shape[1])[start:]
+        return x + self._rows(start + x.shape[1])[start:]
 
+    @door
     def table(self, length: int) -> Float[Tensor, "position dim"]:
         """The first `length` rows; beyond the context they are computed when first asked for."""
+        bounds.at_least(0, length=length)
+        bounds.affordable(length=max(1, length), dim=self.kept.shape[1])
+        return self._rows(length)
+
+    def _rows(self, length: int) -> Tensor:
         if length > len(self.kept):
             with torch.inference_mode(False):  # what is kept while generating must serve in training, too
-                self.kept = _sinusoids(torch.arange(length, device=self.kept.device), self.kept.shape[1])
+                self.kept = tables.sines(torch.arange(length, device=self.kept.device), self.kept.shape[1])
         return self.kept[:length]
 
 
@@ -120,19 +128,26 @@ class Rotary(Positions):
 
     @torch.inference_mode(False)  # what is kept while generating must serve in training, too
     def _keep(self, context: int, device: torch.device | None) -> None:
-        angles = self.table(context, device)
+        angles = self._angles(context, device)
         self.register_buffer("cos", angles.cos().repeat(1, 2), persistent=False)
         self.register_buffer("sin", angles.sin().repeat(1, 2), persistent=False)
 
-    def table(self, length: int, device: torch.device | None = None) -> Float[Tensor, "position pair"]:
+    @door
+    def table(self, length: int, device: torch.device | str | None = None) -> Float[Tensor, "position pair"]:
         """The angles in radians, one column for each pair of a head's columns."""
+        bounds.at_least(0, length=length)
+        bounds.affordable(length=max(1, length), width=self.width)
+        return self._angles(length, device)
+
+    def _angles(self, length: int, device: torch.device | str | None) -> Tensor:
         pairs = torch.arange(self.width // 2, device=device)
         return torch.arange(length, device=device)[:, None] / self.base ** (2 * pairs / self.width)
 
+    @door
     def agreement(self, length: int) -> Float[Tensor, "position position"]:
         """The cosine of a vector turned at one position and itself turned at another, mean over all vectors."""
         bounds.affordable(length=length, width=self.width)
-        angles = self.table(length)
+        angles = self._angles(length, None)
         return (angles[:, None] - angles[None]).cos().mean(-1)
 
     def turn(self, heads: Float[Tensor, "batch head position dim"], start: int = 0) -> Tensor:
@@ -142,28 +157,6 @@ class Rotary(Positions):
         first, second = heads.chunk(2, dim=-1)
         turned = torch.cat((-second, first), dim=-1)
         return heads * self.cos[start:stop].to(heads.dtype) + turned * self.sin[start:stop].to(heads.dtype)
-
-
-def alibi(length: int, heads: int) -> Float[Tensor, "head query key"]:
-    """What attention with linear biases adds to the scores: minus the distance, times a slope for each head.
-
-    The slopes fall geometrically from 2^(-8 / heads) to 2^-8 (Press et al. 2022, section 3). The paper's models are
-    causal and see no key ahead of the query; where an encoder does, only the distance counts, not the direction.
-
-    >>> alibi(3, heads=2)[0]
-    tensor([[-0.0000, -0.0625, -0.1250],
-            [-0.0625, -0.0000, -0.0625],
-            [-0.1250, -0.0625, -0.0000]])
-    """
-    bounds.at_least(0, length=length)
-    bounds.affordable(heads=heads, queries=max(1, length), keys=max(1, length))
-    return _alibi(length, heads)
-
-
-def _alibi(length: int, heads: int) -> Tensor:
-    slopes = 2.0 ** (-8 * torch.arange(1, heads + 1) / heads)
-    places = torch.arange(length)
-    return -slopes[:, None, None] * (places[:, None] - places).abs()
 
 
 class ALiBi(Positions):
@@ -180,16 +173,8 @@ class ALiBi(Positions):
         length = key.shape[2]
         if length > self.kept.shape[1]:
             with torch.inference_mode(False):  # what is kept while generating must serve in training, too
-                self.kept = _alibi(length, self.heads).to(self.kept)
+                self.kept = tables.slopes(length, self.heads).to(self.kept)
         return self.kept[None, :, length - query.shape[2] : length, :length]
-
-
-def relative(length: int, dim: int) -> Float[Tensor, "query key"]:
-    """The cosine of each distance with distance 0, where distances stand as sinusoids (Dai et al. 2019, 3.3)."""
-    bounds.affordable(queries=length, keys=length, dim=dim)
-    places = torch.arange(length)
-    vectors = sinusoids((places[:, None] - places).flatten(), dim)
-    return nn.functional.cosine_similarity(vectors, sinusoids(torch.arange(1), dim)).view(length, length)
 
 
 class Relative(Positions):
@@ -212,24 +197,10 @@ class Relative(Positions):
     def bias(self, query: Tensor, key: Tensor) -> Float[Tensor, "batch head query key"]:
         queries, keys, (heads, _, width) = query.shape[2], key.shape[2], self.content.shape
         distances = torch.arange(keys - 1, -queries, -1, device=query.device)
-        vectors = self.project(_sinusoids(distances, heads * width).to(query.dtype))
+        vectors = self.project(tables.sines(distances, heads * width).to(query.dtype))
         vectors = vectors.unflatten(-1, (heads, width)).permute(1, 2, 0)  # head dim distance
         by_distance = shift((query + self.distance.to(query.dtype)) @ vectors, keys)
         return (by_distance + self.content.to(key.dtype) @ key.mT) * width**-0.5
-
-
-def shift(scores: Float[Tensor, "batch head query distance"], keys: int) -> Float[Tensor, "batch head query key"]:
-    """From distances to keys: row i moves i columns to the right (Dai et al. 2019, appendix B).
-
-    The columns are distances from `keys - 1` down to `1 - queries`. Read as one line with a cell more in each row,
-    every row begins one cell later than the one above it, which is the move; nothing is computed.
-
-    >>> shift(torch.tensor([[[[2, 1, 0, -1], [2, 1, 0, -1]]]]).float(), keys=3)[0, 0].int().tolist()
-    [[1, 0, -1], [2, 1, 0]]
-    """
-    queries, distances = scores.shape[-2:]
-    line = nn.functional.pad(scores, (0, 1)).flatten(-2)[..., queries - 1 : queries - 1 + queries * distances]
-    return line.unflatten(-1, (queries, distances))[..., :keys]
 
 
 KINDS = {

@@ -13,6 +13,7 @@ from difflib import get_close_matches
 import torch
 from torch import Tensor, nn
 
+from tfviz.doors import door
 from tfviz.look.join import Firing
 from tfviz.look.sites import Edit, matches
 from tfviz.look.watch import Watch
@@ -51,6 +52,7 @@ class Seen(Mapping[str, Tensor]):
         """For a pattern: True where the last firing's queries might look; None where they might look everywhere."""
         return self.firings(site)[-1][1]
 
+    @door
     def firings(self, site: str) -> list[Firing]:
         """Every firing of a site, first to last, each with where the queries of a pattern might look."""
         if site not in self._watch.kept:

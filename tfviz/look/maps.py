@@ -146,6 +146,7 @@ class AttentionMaps:
         at_least(1, block=block)
         return kept.as_bytes(self.layers[layer][head], block, f"layer {layer}, head {head}")
 
+    @door
     def allowed(self, layer: int, head: int) -> Bool[Tensor, "query key"] | None:
         """True where this head's queries might look; None if nothing was forbidden."""
         return None if self.mask is None else self.mask[layer, head]
