@@ -6,7 +6,8 @@ import { csvs } from "./table.js";
 import { Theme } from "../base/theme.js";
 
 export class Frame {
-  // takes: { page() -> Blob, keys, shown() -> [{ name, grid, axes }], drawing(), tables(), redraw() }
+  // takes: { page() -> Blob, keys, shown() -> [{ name, grid, axes }], drawing(), tables(), redraw(), away }; without
+  // `page` it is a part of a view, and `away` says what can be taken away here
   constructor(host, document, store, takes) {
     const shadow = host.shadowRoot ?? host.attachShadow({ mode: "open" });
     Object.assign(this, { host, document, store, takes, theme: new Theme(host, PALETTE) });
@@ -163,10 +164,12 @@ export class Frame {
       },
       HTML: async () => download(await this.takes.page(), named("html")),
     };
+    if (!this.takes.page) delete kinds.HTML;
+    const said = this.takes.away ?? "Take away";
     return h(
       "div",
-      { class: "away", role: "group", "aria-label": "Take away" },
-      h("span", {}, "Take away"),
+      { class: "away", role: "group", "aria-label": said },
+      h("span", {}, said),
       ...Object.entries(kinds).map(([name, take]) =>
         h("button", { type: "button", onclick: () => Promise.resolve(take()).catch((error) => this.failed(error)) }, name),
       ),

@@ -32,6 +32,7 @@ export class Studio {
     this.build();
     this.ready.catch((error) => this.frame.failed(error));
     const end = this.frame.open();
+    this.frame.place.before(this.frame.status); // what is said is read beside what was typed
     this.close = () => {
       this.explorer?.close();
       this.engine.close();
@@ -68,7 +69,7 @@ export class Studio {
     this.live.renew(parts.map((part) => ({ ...part, rows: words(part)[0], cols: words(part)[1] })));
     if (!parts.length) return;
     if (this.explorer) this.explorer.renew();
-    else this.explorer = new Explorer(this.inner, this.live, this.store, { page: () => this.takes.page() });
+    else this.explorer = new Explorer(this.inner, this.live, this.store, { away: "Take the heads away" });
     this.showChips(parts);
   }
 
@@ -94,15 +95,24 @@ export class Studio {
             ...Array.from({ length: heads(part) }, (_, head) => this.chip(site, layer, head)),
           ),
         ),
-        h("button", { type: "button", class: "all-on", onclick: () => this.store.set({ off: [] }) }, "all on"),
+        h("button", { type: "button", class: "all-on", onclick: () => this.allOn() }, "all on"),
       );
     }
+    this.markChips();
+  }
+
+  markChips() {
     const off = new Set(this.store.get("off").map(String));
     for (const chip of this.chips.querySelectorAll(".chip")) {
       chip.setAttribute("aria-pressed", String(off.has(chip.dataset.head)));
       chip.style.setProperty("--head", this.frame.theme.head(Number(chip.textContent)));
     }
-    this.chips.querySelector(".all-on").hidden = off.size === 0;
+    this.chips.querySelector(".all-on")?.toggleAttribute("hidden", off.size === 0);
+  }
+
+  allOn() {
+    this.store.set({ off: [] });
+    this.chips.querySelector(".chip").focus(); // the button goes
   }
 
   chip(site, layer, head) {
