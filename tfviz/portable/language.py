@@ -33,8 +33,8 @@ def language(model: nn.Module, weights: str = "float16", example: int = 5) -> di
     """`read`: the logits after every token of a text; `step`, if the model has a cache: after one more.
 
     Args:
-        model: called with ids, batch position, it gives logits, or what has them as `.logits`. With `new_cache()`, it
-            also takes a cache, as `models.GPT` does.
+        model: called with ids, batch position, it gives logits, or what has them as `.logits`. If its `new_cache()`
+            gives keys and values, as that of `models.GPT`, it is called with those too.
         example: tokens of the text that it is followed with.
 
     Raises:
@@ -42,7 +42,7 @@ def language(model: nn.Module, weights: str = "float16", example: int = 5) -> di
     """
     device = next(model.parameters()).device
     ids = torch.arange(example, device=device)[None] % 2
-    if not hasattr(model, "new_cache"):
+    if not all(hasattr(one, "extend") for one in getattr(model, "new_cache", lambda: [None])()):
 
         def plain(ids: Tensor) -> dict[str, Tensor]:
             made = model(ids)

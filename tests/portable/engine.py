@@ -1,0 +1,76 @@
+"""A page's engine to be asked from Python: programs go to a Chromium, and what comes back is torch's again.
+
+PYTEST_DONT_REWRITE: test modules name this as their plugin.
+"""
+
+import base64
+
+import numpy
+import pytest
+import torch
+
+from tfviz.portable.program import pack
+from tfviz.view.page.bundle import factory
+
+KINDS = {"float32": numpy.float32, "int64": numpy.int32, "bool": numpy.uint8}
+PAGE = """
+const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
+const textOf = (data) => {
+    const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength); let letters = "";
+    for (let i = 0; i < bytes.length; i += 8192) letters += String.fromCharCode(...bytes.subarray(i, i + 8192));
+    return btoa(letters); };
+const written = (tensor) => ({ ...tensor, data: textOf(tensor.data), open: tensor.open && textOf(tensor.open) });
+const waiting = new Map(), port = { postMessage: (told) => { waiting.get(told.id)(told); waiting.delete(told.id); } };
+ENGINE().serve(port);
+let asked = 0;
+const ask = (message) => new Promise((done) => {
+    const id = asked++; waiting.set(id, done); port.onmessage({ data: { ...message, id } }); });
+window.load = async (programs, bytes) => {
+    for (const [load, described] of Object.entries(programs)) {
+        const { error } = await ask({ load, described, bytes: bytesOf(bytes) });
+        if (error) throw new Error(error); } };
+window.run = async (run, inputs, options) => {
+    const { result, error } = await ask({ run, inputs, options });
+    if (error) return { error };
+    const outputs = Object.entries(result.outputs).map(([name, one]) => [name, written(one)]);
+    const patterns = Object.entries(result.patterns).map(([site, all]) => [site, all.map(written)]);
+    return { outputs: Object.fromEntries(outputs), patterns: Object.fromEntries(patterns) }; };
+"""
+
+
+class PageEngine:
+    """Programs in a page."""
+
+    def __init__(self, page):
+        self.page = page
+
+    def load(self, **programs):
+        described, data = pack(programs)
+        self.page.evaluate("([programs, bytes]) => load(programs, bytes)", [described, base64.b64encode(data).decode()])
+
+    def run(self, name, inputs, **options):
+        """Outputs by name, and the patterns by site: a list of its firings."""
+        given = {key: {"shape": list(one.shape), "data": one.reshape(-1).tolist()} for key, one in inputs.items()}
+        made = self.page.evaluate("([name, inputs, options]) => run(name, inputs, options)", [name, given, options])
+        if "error" in made:
+            raise RuntimeError(made["error"])
+        outputs = {key: _tensor(one) for key, one in made["outputs"].items()}
+        return outputs, {site: [_tensor(one) for one in all] for site, all in made["patterns"].items()}
+
+
+def _tensor(one):
+    kind = KINDS[one.get("dtype", "float32")]
+    return torch.from_numpy(numpy.frombuffer(base64.b64decode(one["data"]), kind).copy()).reshape(one["shape"])
+
+
+@pytest.fixture(scope="session")
+def engine_script():
+    return f'"use strict";\n{factory("ENGINE", "engine/serve")}{PAGE}'
+
+
+@pytest.fixture
+def page_engine(opens, engine_script, tmp_path):
+    page = opens()
+    (tmp_path / "engine.html").write_text(f"<!doctype html><title>engine</title><script>{engine_script}</script>")
+    page.goto((tmp_path / "engine.html").as_uri())
+    return PageEngine(page)

@@ -1,0 +1,224 @@
+"""The page's engine beside torch: every system of ours and models of others give the same numbers and the same maps."""
+
+from contextlib import suppress
+
+import pytest
+import torch
+
+from tfviz import layers, look, models, portable
+from tfviz.layers import masks, positions
+
+pytest_plugins = ["browser", "engine"]
+SMALL = {"layers": 2, "heads": 3, "dim": 12}
+NEAR = {"float32": 1e-4, "float16": 2e-2}
+
+
+def ids(*shape, vocab=11):
+    return torch.randint(1, vocab, shape, generator=torch.Generator().manual_seed(3))
+
+
+def gpt(**given):
+    return models.GPT(11, context=16, **SMALL, **given)
+
+
+WORDS = {"ids": {1: "words"}}
+SYSTEMS = {  # name -> what makes it, an example, which lengths may change, other inputs of other lengths
+    "self-attention": (
+        lambda: models.SelfAttention(),
+        [torch.randn(2, 5, 7)],
+        {"x": {1: "words"}},
+        [torch.randn(2, 3, 7)],
+    ),
+    "gpt": (gpt, [ids(2, 7)], WORDS, [ids(2, 12)]),
+    "gpt, one word": (gpt, [ids(2, 7)], WORDS, [ids(2, 1)]),
+    "gpt, rotary": (lambda: gpt(positions=positions.Rotary), [ids(2, 7)], WORDS, [ids(2, 11)]),
+    "gpt, alibi": (lambda: gpt(positions=positions.ALiBi), [ids(2, 7)], WORDS, [ids(2, 11)]),
+    "gpt, sinusoidal": (lambda: gpt(positions=positions.Sinusoidal), [ids(2, 7)], WORDS, [ids(2, 11)]),
+    "gpt, post-norm": (lambda: gpt(residual=layers.post_norm), [ids(2, 7)], WORDS, [ids(2, 9)]),
+    "gpt, window": (lambda: gpt(mask=masks.window(3) & masks.causal), [ids(2, 7)], WORDS, [ids(2, 9)]),
+    "sparse": (lambda: models.SparseTransformer(11, stride=4, context=16, **SMALL), [ids(2, 8)], WORDS, [ids(2, 13)]),
+    "classifier": (lambda: models.Classifier(11, 4, context=16, **SMALL), [ids(2, 7)], WORDS, [ids(2, 5)]),
+    "bert": (lambda: models.BERT(11, context=16, **SMALL), [ids(2, 7)], WORDS, [ids(2, 9)]),
+    "transformer": (
+        lambda: models.Transformer(11, 13, context=16, **SMALL),
+        [ids(2, 7), ids(2, 5)],
+        {"source": {1: "source"}, "target": {1: "target"}},
+        [ids(2, 4), ids(2, 6)],
+    ),
+    "transformer-xl": (lambda: models.TransformerXL(11, **SMALL), [ids(2, 7)], {}, []),
+    "convolution": (lambda: models.Convolution(11, layers=2, dim=12), [ids(2, 7)], {}, []),
+    "rnn": (lambda: models.RecurrentLM(11, hidden=6), [ids(2, 5)], {}, []),
+    "seq2seq": (lambda: models.Seq2Seq(11, 13, hidden=6), [ids(2, 5), ids(2, 4)], {}, []),
+    "recommender": (
+        lambda: models.Recommender(9, 8, dim=5),
+        [ids(6, vocab=9), ids(6, vocab=8)],
+        {"users": {0: "ratings"}, "movies": {0: "ratings"}},
+        [ids(3, vocab=9), ids(3, vocab=8)],
+    ),
+    "pytorch's encoder": (
+        lambda: torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(12, 2, 20, batch_first=True), 2),
+        [torch.randn(2, 5, 12)],
+        {},
+        [],
+    ),
+    "lstm": (lambda: torch.nn.LSTM(5, 7, 2, bidirectional=True), [torch.randn(4, 2, 5)], {}, []),
+}
+
+
+def near(given, wanted, limit):
+    wanted = wanted.detach().float()
+    torch.testing.assert_close(given.float(), wanted, atol=limit, rtol=limit, equal_nan=True)
+
+
+def tensors(made):
+    return [leaf for leaf in torch.utils._pytree.tree_leaves(made) if isinstance(leaf, torch.Tensor)]
+
+
+def check(page_engine, model, example, lengths, others, kind="float32"):
+    model.eval()
+    program = portable.export(model, *example, lengths=lengths, weights=kind)
+    page_engine.load(model=program)
+    for inputs in filter(None, (example, others)):
+        with torch.no_grad(), suppress(LookupError), look.capture(model, "*") as seen:
+            wanted = model(*inputs)
+        outputs, maps = page_engine.run("model", dict(zip(program.inputs, inputs)), watch=True)
+        for given, one in zip(outputs.values(), tensors(wanted), strict=True):
+            near(given, one, NEAR[kind])
+        known = [site for site in seen if site.endswith("pattern")]
+        assert sorted(maps) == sorted(known)
+        for site in known:
+            near(torch.cat(maps[site]).reshape(-1), torch.cat(list(seen.over_time(site))).reshape(-1), NEAR[kind])
+        reference = program(*inputs)
+        for given, one in zip(reference.values(), tensors(wanted), strict=True):
+            near(given, one, NEAR[kind])
+
+
+@pytest.mark.parametrize("system", SYSTEMS)
+def test_a_system_computes_in_a_page_as_in_torch(system, page_engine):
+    make, *rest = SYSTEMS[system]
+    torch.manual_seed(5)
+    check(page_engine, make(), *rest)
+
+
+def test_half_the_bytes_give_nearly_the_same(page_engine):
+    torch.manual_seed(5)
+    check(page_engine, gpt(), [ids(2, 7)], WORDS, [ids(2, 12)], "float16")
+
+
+EDITS = {  # what the page is told, and the same in Python
+    "a head gives nothing": ({"do": "zero", "head": 1}, look.edits.zero(1)),
+    "all heads look evenly": ({"do": "even"}, look.edits.even()),
+    "a head looks evenly": ({"do": "even", "head": 2}, look.edits.even(2)),
+    "a cell is hidden": ({"do": "hide", "head": 0, "cells": [[4, 1]]}, look.edits.hide([(4, 1)], 0)),
+    "a key is hidden": ({"do": "hide", "cells": [[None, 1]]}, look.edits.hide([(None, 1)])),
+    "all a query may see is hidden": (
+        {"do": "hide", "cells": [[0, 0], [3, None]]},
+        look.edits.hide([(0, 0), (3, None)]),
+    ),
+    "a weight is pinned": ({"do": "pin", "head": 1, "cells": [[5, 2]], "to": 0.7}, look.edits.pin([(5, 2)], 0.7, 1)),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edit_in_a_page_is_the_edit_of_capture(edit, page_engine):
+    torch.manual_seed(5)
+    model, text = gpt().eval(), ids(1, 7)
+    told, change = EDITS[edit]
+    site = "blocks.1.attention.pattern"
+    program = portable.export(model, ids(1, 5), lengths=WORDS)
+    page_engine.load(model=program)
+    with torch.no_grad(), look.capture(model, "*.pattern", edit={site: change}) as seen:
+        wanted = model(text)
+    outputs, maps = page_engine.run("model", {"ids": text}, watch=True, edits=[{"site": site, **told}])
+    near(outputs["output"], wanted, 1e-4)
+    near(maps[site][0], seen[site], 1e-4)
+    near(program(text, edit={site: change})["output"], wanted, 1e-4)
+    plain, _ = page_engine.run("model", {"ids": text})
+    assert not torch.allclose(plain["output"], wanted, atol=1e-3)
+
+
+def test_only_what_is_watched_comes_back(page_engine):
+    page_engine.load(model=portable.export(gpt(), ids(1, 5), lengths=WORDS))
+    assert page_engine.run("model", {"ids": ids(1, 6)})[1] == {}
+    one = "blocks.0.attention.pattern"
+    assert list(page_engine.run("model", {"ids": ids(1, 6)}, watch=[one])[1]) == [one]
+
+
+def test_memory_is_used_again_and_nothing_of_it_shows(page_engine):
+    model = gpt().eval()
+    page_engine.load(model=portable.export(model, ids(1, 5), lengths=WORDS))
+    for length in (3, 9, 16, 1, 9, 3):
+        near(page_engine.run("model", {"ids": ids(1, length)})[0]["output"], model(ids(1, length)), 1e-4)
+
+
+def test_what_does_not_fit_is_told_in_the_page(page_engine):
+    page_engine.load(model=portable.export(gpt(), ids(1, 5), lengths=WORDS))
+    for inputs, said in [
+        ({"ids": ids(1, 17)}, "there are 17 words; this model takes 1 to 16 words"),
+        ({"ids": ids(2, 3)}, r"ids has the shape \[2,3\]; this program was made for \[1,words\]"),
+        ({}, "the input ids is missing"),
+    ]:
+        with pytest.raises(RuntimeError, match=said):
+            page_engine.run("model", inputs)
+    with pytest.raises(RuntimeError, match=r"there is no attention at blocks.9.attention.pattern; there is blocks.0"):
+        page_engine.run("model", {"ids": ids(1, 3)}, edits=[{"site": "blocks.9.attention.pattern", "do": "zero"}])
+    with pytest.raises(RuntimeError, match="there is no program other; there are model"):
+        page_engine.run("other", {})
+    near(page_engine.run("model", {"ids": ids(1, 3)})[0]["output"][:, :0], torch.zeros(1, 0, 11), 0)
+
+
+def others():
+    """Random models of Hugging Face: name -> a function of ids (or pixels), an example, lengths, other inputs."""
+    from transformers import (
+        BertConfig,
+        BertModel,
+        GPT2Config,
+        GPT2LMHeadModel,
+        LlamaConfig,
+        LlamaForCausalLM,
+        T5Config,
+        T5ForConditionalGeneration,
+        ViTConfig,
+        ViTModel,
+    )  # fmt: skip
+
+    two = {"num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 16, "intermediate_size": 24}
+    gpt2 = GPT2LMHeadModel(GPT2Config(vocab_size=11, n_positions=16, n_embd=12, n_layer=2, n_head=3))
+    llama = LlamaForCausalLM(LlamaConfig(vocab_size=11, num_key_value_heads=2, max_position_embeddings=16, **two))
+    bert = BertModel(BertConfig(vocab_size=11, max_position_embeddings=16, **two))
+    t5 = T5ForConditionalGeneration(
+        T5Config(vocab_size=11, d_model=12, d_kv=4, d_ff=20, num_layers=2, num_heads=3, decoder_start_token_id=0)
+    )
+    vit = ViTModel(ViTConfig(image_size=8, patch_size=4, **two))
+    t5_lengths = {"source": {1: "source"}, "target": {1: "target"}}
+    return {
+        "gpt2": (gpt2, lambda ids: gpt2(ids, use_cache=False).logits, [ids(1, 7)], WORDS, [ids(1, 12)]),
+        "llama": (llama, lambda ids: llama(ids, use_cache=False).logits, [ids(1, 7)], WORDS, [ids(1, 12)]),
+        "bert": (bert, lambda ids: bert(ids).last_hidden_state, [ids(1, 7)], WORDS, [ids(1, 4)]),
+        "t5": (
+            t5,
+            lambda source, target: t5(input_ids=source, decoder_input_ids=target, use_cache=False).logits,
+            [ids(1, 7), ids(1, 5)],
+            t5_lengths,
+            [ids(1, 4), ids(1, 6)],
+        ),
+        "vit": (vit, lambda pixels: vit(pixels).last_hidden_state, [torch.randn(1, 3, 8, 8)], {}, []),
+    }
+
+
+@pytest.mark.parametrize("name", ["gpt2", "llama", "bert", "t5", "vit"])
+def test_a_model_of_others_computes_in_a_page_as_in_torch(name, page_engine):
+    pytest.importorskip("transformers")
+    torch.manual_seed(5)
+    model, function, example, lengths, more = others()[name]
+    model.eval()
+    program = portable.export(function, *example, lengths=lengths)
+    page_engine.load(model=program)
+    for inputs in filter(None, (example, more)):
+        with torch.no_grad(), look.capture(model, "*.pattern") as seen:
+            wanted = function(*inputs)
+        outputs, maps = page_engine.run("model", dict(zip(program.inputs, inputs)), watch=True)
+        near(outputs["output"], wanted, 1e-4)
+        assert sorted(maps) == sorted(seen)
+        for site in seen:
+            near(torch.cat(maps[site]), seen[site], 1e-4)
