@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
+from tfviz import bounds
+from tfviz.doors import what
 from tfviz.portable.language import language
 from tfviz.view.page.alive import BUDGET
 from tfviz.view.page.html import View
@@ -15,6 +18,7 @@ from tfviz.view.still.picture import Picture
 
 SHOWN = 12  # next tokens in the still picture
 WRITTEN = 400  # tokens that a run writes at most
+LARGEST = 2**53 - 1  # the seeds that a page can tell apart
 
 
 def write(
@@ -44,13 +48,23 @@ def write(
         budget: bytes that the model may take in the page.
 
     Raises:
-        ValueError: the model cannot travel (it says why), or is past the budget; the prompt is empty or too long.
+        TypeError: a vocabulary that cannot travel.
+        ValueError: the model cannot travel (it says why), or is past the budget; the prompt is empty or too long; the
+            vocabulary is not the model's; a knob cannot stand there.
     """
+    _check(temperature, top_k, top_p, seed)
+    if not hasattr(vocab, "described"):
+        raise TypeError(f"vocab is {what(vocab)}, which a page cannot encode with: give a vocabulary of tfviz.text")
     ids = vocab.encode(prompt)
     context = int(getattr(model, "context", 0) or _positions(model) or 1024)
     if not 0 < len(ids) <= context:
         raise ValueError(f"the prompt has {len(ids)} tokens; the model takes 1 to {context}: give a shorter prompt")
     programs = language(model, weights)
+    width = programs["read"](torch.zeros(1, 1, dtype=torch.long))["logits"].shape[-1]
+    if width != len(vocab):
+        raise ValueError(
+            f"the model chooses among {width} tokens, the vocabulary has {len(vocab)}: give the model's own"
+        )
     logits = programs["read"](ids[None])["logits"][0, -1]
     state = {"prompt": prompt, "seed": seed, "temperature": temperature, "topK": top_k or 0, "topP": top_p or 1.0}
     state |= {"tree": [], "at": -1}
@@ -66,6 +80,16 @@ def _likeliest(vocab: Any, logits: Tensor, title: str, prompt: str) -> Picture:
     return rows(
         vocab.words(top.indices), {"probability": top.values}, f"{title}: the next token after {last!r}", top=1.0
     )
+
+
+def _check(temperature: float, top_k: int | None, top_p: float | None, seed: int) -> None:
+    """Where the knobs can stand."""
+    bounds.at_least(0, temperature=temperature)
+    if top_k is not None:
+        bounds.at_least(1, top_k=top_k)
+    if top_p is not None and not 0 < top_p <= 1:
+        raise ValueError(f"top_p is {top_p}; it must be above 0 and at most 1")
+    bounds.between(0, LARGEST, seed=seed)
 
 
 def _positions(model: nn.Module) -> int | None:

@@ -6,7 +6,7 @@ import { Explorer } from "../stages/explorer.js";
 import { Frame } from "../controls/frame.js";
 import { h } from "../base/elements.js";
 import { LiveSource, partsOf } from "./live.js";
-import { two } from "../base/pen.js";
+import { label, two } from "../base/pen.js";
 import { vocabulary } from "../text/vocabulary.js";
 
 export class Studio {
@@ -51,15 +51,17 @@ export class Studio {
 
   // Ask for what is shown now; null if something else was asked for meanwhile, or it failed, which is then said.
   async run(lane, program, inputs, options) {
+    this.going = (this.going ?? 0) + 1;
+    this.frame.body.setAttribute("aria-busy", "true");
     try {
       await this.ready;
-      this.frame.body.setAttribute("aria-busy", "true");
       return await this.engine.latest(lane, program, inputs, options);
     } catch (error) {
       this.frame.failed(error);
       return null;
     } finally {
-      this.frame.body.removeAttribute("aria-busy");
+      this.going--;
+      if (!this.going) this.frame.body.removeAttribute("aria-busy");
     }
   }
 
@@ -125,10 +127,15 @@ export class Studio {
     return h("button", { type: "button", class: "chip", "aria-label": name, title: name, "data-head": `${site},${head}`, onclick }, String(head));
   }
 
-  // The text of one token, to stand in a running text: as it is where that can be seen, else a sign for it.
+  // Whether tokens stand apart in a running text, since they do not carry their own spaces.
+  get apart() {
+    return ["spaces", "pieces"].includes(this.vocab.joiner?.kind);
+  }
+
+  // The text of one token, to stand in a running text: as it is where that can be seen, else signs for it.
   piece(id) {
     const text = this.vocab.decode([id]);
-    return text && !/[\uFFFD\p{C}]/u.test(text.replace(/\n/g, "")) ? text : this.vocab.words([id])[0];
+    return text && !/[\uFFFD\p{C}]/u.test(text.replace(/\n/g, "")) ? text : label(this.vocab.words([id])[0], 40);
   }
 
   says(text) {

@@ -150,7 +150,7 @@ export class Writer extends Studio {
     const { answer, shown } = this;
     const { start, prompt } = shown;
     const tokens = answer.ids.map((id, i) => ({ text: this.piece(id), fresh: i + start >= prompt }));
-    this.text.show(tokens, this.store.get("rows")[0]);
+    this.text.show(tokens, this.store.get("rows")[0], this.apart);
     this.next.show(answer, this.sampler);
     this.cost.textContent = this.costs(answer);
     this.showBranches();
@@ -185,7 +185,7 @@ export class Writer extends Studio {
 
   branch(leaf) {
     const tokens = this.path.to(leaf);
-    const letters = [...tokens.map((id) => this.piece(id)).join("").replace(/\s/g, " ")];
+    const letters = [...tokens.map((id) => this.piece(id)).join(this.apart ? " " : "").replace(/\s/g, " ")];
     const text = letters.length > TOLD ? `…${letters.slice(1 - TOLD).join("")}` : letters.join("");
     const here = String(leaf === this.store.get("at"));
     const onclick = () => this.store.set({ at: leaf, rows: [], cols: [] });

@@ -16,11 +16,12 @@ export class TokenText {
     });
   }
 
-  // tokens: [{ text, fresh }]; chosen: the place of one of them, or undefined
-  show(tokens, chosen) {
+  // tokens: [{ text, fresh }]; chosen: the place of one of them, or undefined; apart: with spaces between them
+  show(tokens, chosen, apart = false) {
     const { activeElement } = this.element.getRootNode();
     const focused = this.element.contains(activeElement) ? Number(activeElement.dataset.place) : null;
     const last = tokens.length - 1;
+    this.element.classList.toggle("loose", apart);
     this.element.replaceChildren(
       ...tokens.flatMap(({ text, fresh }, place) => {
         const classes = ["word", fresh && "new", place === chosen && "picked"].filter(Boolean).join(" ");
@@ -28,7 +29,7 @@ export class TokenText {
         const tabIndex = place === (chosen ?? last) ? 0 : -1;
         const token = h("span", { class: classes, role: "option", "aria-selected": selected, tabIndex }, text.replace(/\n/g, "⏎"));
         token.dataset.place = place;
-        return text.includes("\n") ? [token, h("br")] : [token];
+        return text.includes("\n") ? [token, h("br")] : apart ? [token, " "] : [token];
       }),
     );
     if (focused !== null) this.focus(Math.min(focused, last));
