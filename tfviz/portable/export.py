@@ -89,7 +89,17 @@ def _whole(module: Any, example: Sequence[Any]) -> tuple[_Whole, list[str], str]
         raise TypeError(f"export takes a module or a function of tensors, not a {type(module).__name__}")
     if isinstance(module, torch.jit.ScriptModule | fx.GraphModule):
         raise TypeError("export takes a module that is Python, not one that was scripted, traced or exported before")
-    return _Whole(called, parts, example), list(inspect.signature(function).parameters), said
+    return _Whole(called, parts, example), _names(function, len(example)), said
+
+
+def _names(function: Callable[..., Any], count: int) -> list[str]:
+    """Of the arguments; numbers stand for those of a function written in C or with `*args`."""
+    try:
+        given = inspect.signature(function).parameters.values()
+    except ValueError:
+        return [str(place) for place in range(count)]
+    names = [one.name for one in given if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    return [*names, *(str(place) for place in range(len(names), count))]
 
 
 def _closed_over(function: Callable[..., Any]) -> dict[str, nn.Module]:
@@ -178,7 +188,7 @@ def _lengths(
     for node, name in zip(nodes, _leaves(names, example)):
         for axis, said in lengths.get(name, lengths.get(name.partition(".")[0], {})).items():
             extent = node.meta["val"].shape[axis]
-            if isinstance(extent, int):
+            if isinstance(extent, int) or extent.node.expr.is_number:
                 raise ValueError(
                     f"{said!r} cannot change: the model does something else for each length (a loop over it, or a size "
                     f"that must be {extent}); leave it out of lengths"

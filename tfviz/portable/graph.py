@@ -98,7 +98,7 @@ class Graph:
 
     def _node(self, node: fx.Node) -> dict[str, Any] | None:
         """A step as plain data; None for what only names a size or one of several results."""
-        value = node.meta.get("val")
+        value: Any = node.meta.get("val")
         if isinstance(value, torch.SymInt | int) and not isinstance(value, bool):
             return None
         path = self._path(node)

@@ -42,7 +42,8 @@ def language(model: nn.Module, weights: str = "float16", example: int = 5) -> di
     """
     device = next(model.parameters()).device
     ids = torch.arange(example, device=device)[None] % 2
-    if not all(hasattr(one, "extend") for one in getattr(model, "new_cache", lambda: [None])()):
+    new_cache: Any = getattr(model, "new_cache", lambda: [None])
+    if not all(hasattr(one, "extend") for one in new_cache()):
 
         def plain(ids: Tensor) -> dict[str, Tensor]:
             made = model(ids)
@@ -50,7 +51,7 @@ def language(model: nn.Module, weights: str = "float16", example: int = 5) -> di
 
         return {"read": export(plain, ids, lengths={"ids": {1: "words"}}, weights=weights)}
 
-    count = len(model.new_cache())
+    count = len(new_cache())
 
     def read(ids: Tensor) -> dict[str, Any]:
         kept = [Given() for _ in range(count)]
@@ -61,11 +62,9 @@ def language(model: nn.Module, weights: str = "float16", example: int = 5) -> di
         return {"logits": model(ids, kept), **_kept(kept)}
 
     reading = export(read, ids, lengths={"ids": {1: "words"}}, weights=weights)
-    with torch.no_grad():
-        filled = [Given() for _ in range(count)]
-        model(ids, filled)
+    made = reading(ids.cpu())
+    given = [[made[f"{name}.{i}"].to(device) for i in range(count)] for name in ("keys", "values")]
     before = {"keys": {2: "before"}, "values": {2: "before"}}
-    given = [one.keys for one in filled], [one.values for one in filled]
     return {"read": reading, "step": export(step, ids[:, :1], *given, lengths=before, weights=weights)}
 
 

@@ -1,0 +1,232 @@
+"""From a model to a program: what it says of itself, what is kept of it, what cannot travel."""
+
+import json
+
+import pytest
+import torch
+from torch import nn
+
+from tfviz import models, portable
+from tfviz.portable.language import language
+from tfviz.portable.program import pack, stored
+from tfviz.portable.sizes import bound, number, size
+
+WORDS = {"ids": {1: "words"}}
+
+
+def ids(*shape, vocab=11):
+    return torch.randint(1, vocab, shape, generator=torch.Generator().manual_seed(3))
+
+
+def gpt(**given):
+    torch.manual_seed(1)
+    return models.GPT(11, context=16, layers=2, heads=3, dim=12, **given)
+
+
+@pytest.fixture(scope="module")
+def program():
+    return portable.export(gpt(), ids(1, 5), lengths=WORDS)
+
+
+def test_a_program_says_what_it_is(program):
+    assert program.name == "GPT"
+    assert program.inputs == ["ids"]
+    assert program.outputs == ["output"]
+    assert program.described["inputs"] == [{"name": "ids", "shape": [1, "words"], "dtype": "int64"}]
+    assert program.described["lengths"] == {"words": [1, 16]}
+    assert program.sites == ["blocks.0.attention.pattern", "blocks.1.attention.pattern"]
+    assert set(program.operations) <= portable.OPERATIONS
+    assert "linear" in program.operations
+    assert "scaled_dot_product_attention" in program.operations
+    assert json.loads(json.dumps(program.described)) == program.described
+    assert program.described["nodes"][-1]["out"] == [[1, "words", 11]]
+
+
+def test_weights_keep_their_names_and_tied_ones_are_one(program):
+    names = dict(gpt().named_parameters())
+    assert set(program.tensors) == set(names)
+    assert program.nbytes == 4 * sum(one.numel() for one in names.values())
+
+
+def test_two_exports_are_the_same_to_the_byte(program, tmp_path):
+    again = portable.export(gpt(), ids(1, 5), lengths=WORDS)
+    one, other = program.save(tmp_path / "one.safetensors"), again.save(tmp_path / "other.safetensors")
+    assert one.read_bytes() == other.read_bytes()
+
+
+def test_a_file_gives_the_program_back(program, tmp_path):
+    opened = portable.Program.load(program.save(tmp_path / "gpt.safetensors"))
+    assert opened.described == program.described
+    assert torch.equal(opened(ids(1, 9))["output"], program(ids(1, 9))["output"])
+
+
+def test_an_altered_file_and_one_of_something_else_are_told(program, tmp_path):
+    from tfviz import sealed
+
+    path = program.save(tmp_path / "gpt.safetensors")
+    raw = bytearray(path.read_bytes())
+    raw[-3] ^= 16
+    path.write_bytes(raw)
+    with pytest.raises(ValueError, match="was altered or is damaged"):
+        portable.Program.load(path)
+    sealed.save(tmp_path / "x", {"a": torch.ones(2)})
+    with pytest.raises(ValueError, match="holds no program"):
+        portable.Program.load(tmp_path / "x")
+    sealed.save(tmp_path / "y", {}, {"program": json.dumps({"format": "tfviz/program/9"})})
+    with pytest.raises(ValueError, match="format 'tfviz/program/9'; this tfviz reads 'tfviz/program/1'"):
+        portable.Program.load(tmp_path / "y")
+    with pytest.raises(FileNotFoundError):
+        portable.Program.load(tmp_path / "none")
+
+
+def test_the_model_stays_as_it_is():
+    model = gpt(dropout=0.5).train()
+    model.blocks[1].eval()
+    before = {name: one.clone() for name, one in model.state_dict().items()}
+    portable.export(model, ids(1, 5))
+    assert model.training
+    assert model.blocks[0].training
+    assert not model.blocks[1].training
+    assert all(torch.equal(one, before[name]) for name, one in model.state_dict().items())
+    assert not any(module._forward_hooks for module in model.modules())
+
+
+def test_a_function_takes_the_model_it_names_along():
+    inner = gpt()
+    program = portable.export(lambda ids: inner(ids).softmax(-1), ids(1, 5), lengths=WORDS)
+    assert program.sites[:2] == ["blocks.0.attention.pattern", "blocks.1.attention.pattern"]
+    assert torch.allclose(program(ids(1, 8))["output"], inner(ids(1, 8)).softmax(-1), atol=1e-6)
+
+
+def test_a_method_and_several_outputs_by_name():
+    model = models.Transformer(11, 13, context=16, layers=1, heads=2, dim=8).eval()
+    program = portable.export(model.encode, ids(1, 5), lengths={"source": {1: "source"}})
+    assert program.outputs == ["states", "words"]
+    wanted = model.encode(ids(1, 7))
+    made = program(ids(1, 7))
+    assert torch.allclose(made["states"], wanted.states, atol=1e-6)
+    assert torch.equal(made["words"], wanted.words)
+    both = portable.export(lambda x: {"sum": x.sum(), "parts": [x + 1, x.neg()]}, torch.ones(2, 3))
+    assert both.outputs == ["sum", "parts.0", "parts.1"]
+
+
+@pytest.mark.parametrize(("kind", "most"), [("float16", 2e-3), ("int8", 0.1)])
+def test_smaller_weights_give_nearly_the_same(program, kind, most):
+    small = portable.export(gpt(), ids(1, 5), lengths=WORDS, weights=kind)
+    assert small.nbytes < program.nbytes * {"float16": 0.65, "int8": 0.55}[kind]
+    assert (small(ids(1, 9))["output"] - program(ids(1, 9))["output"]).abs().max() < most
+
+
+def test_rows_of_int8_have_a_scale_each():
+    rows = torch.tensor([[1.27, -0.64] * 64, [254.0, 0.0] * 64, [0.0, 0.0] * 64])
+    kept, scale = stored(rows, torch.int8)
+    assert kept[:, 0].tolist() == [127, 127, 0]
+    assert kept[0, 1] == -64
+    assert torch.allclose(scale[:2, 0], torch.tensor([0.01, 2.0]))
+    assert torch.allclose(kept * scale, rows, atol=1e-6)
+
+
+def test_what_float16_cannot_hold_stays_float32():
+    assert stored(torch.full((30, 20), 1e6), torch.float16)[0].dtype == torch.float32
+    assert stored(torch.full((30, 20), -torch.inf), torch.float16)[0].dtype == torch.float16
+
+
+def test_programs_that_share_weights_carry_them_once():
+    programs = language(gpt(), "float32")
+    described, data = pack(programs)
+    assert set(described) == {"read", "step"}
+    assert len(data) < 1.05 * programs["read"].nbytes
+    assert all(one["at"][0] % 4 == 0 for program in described.values() for one in program["weights"])
+
+
+def test_a_step_goes_on_where_reading_ended():
+    model = gpt().eval()
+    programs, text = language(model, "float32"), ids(1, 9)
+    made = programs["read"](text[:, :6])
+    for place in range(6, 9):
+        kept = [made[name] for name in programs["step"].inputs[1:]]
+        made = programs["step"](text[:, place : place + 1], *kept)
+        assert torch.allclose(made["logits"], model(text)[:, place : place + 1], atol=1e-5)
+    assert made["keys.0"].shape == (1, 3, 9, 4)
+
+
+def depends(x):
+    return x * 2 if x.sum() > 0 else x
+
+
+def loops(x):
+    return sum(x[:, i] for i in range(x.shape[1]))
+
+
+def sized(**lengths):
+    return portable.export(gpt(), ids(1, 5), lengths=lengths)
+
+
+class Counter(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("count", torch.zeros(()))
+
+    def forward(self, x):
+        self.count += 1
+        return x + self.count
+
+
+@pytest.mark.parametrize(
+    ("error", "said", "give"),
+    [
+        (ValueError, "depends on the values of its input", lambda: portable.export(depends, torch.ones(2, 3))),
+        (ValueError, "depends on the values", lambda: portable.export(lambda x: x.nonzero(), torch.ones(3))),
+        (ValueError, "depends on the values", lambda: portable.export(lambda x: x[: int(x[0])], torch.ones(3))),
+        (ValueError, "'rows' cannot change",
+         lambda: portable.export(loops, torch.ones(2, 3), lengths={"x": {1: "rows"}})),
+        (ValueError, r"lacks 2 of the operations.*svd.*erfinv|lacks 2 .*erfinv.*svd",
+         lambda: portable.export(lambda x: torch.linalg.svd(x)[1] + x[0].erfinv(), torch.rand(3, 3))),
+        (ValueError, "changes a buffer", lambda: portable.export(Counter(), torch.ones(2))),
+        (ValueError, "returns no tensor", lambda: portable.export(lambda x: None, torch.ones(2))),
+        (ValueError, "complex numbers cannot travel", lambda: portable.export(torch.fft.fft, torch.ones(4))),
+        (ValueError, "weights is 'int4'; it can be", lambda: portable.export(gpt(), ids(1, 5), weights="int4")),
+        (ValueError, "lengths names 'x'; the tensors given are ids", lambda: sized(x={0: "n"})),
+        (ValueError, "names axis 2 of ids, which has 2 axes", lambda: sized(ids={2: "n"})),
+        (ValueError, "ids has 1 'n' in the example", lambda: sized(ids={0: "n"})),
+        (TypeError, "give one tensor for each input", lambda: portable.export(gpt())),
+        (TypeError, "module is a tensor of shape", lambda: portable.export(torch.ones(2), torch.ones(2))),
+        (TypeError, "scripted, traced or exported",
+         lambda: portable.export(torch.jit.script(nn.Linear(2, 3)), torch.ones(2))),
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_what_cannot_travel_is_told_in_python(error, said, give):
+    with pytest.raises(error, match=said):
+        give()
+
+
+def test_a_program_looks_at_what_it_is_given(program):
+    with pytest.raises(ValueError, match="'words' is 17; this program takes 1 to 16"):
+        program(ids(1, 17))
+    with pytest.raises(ValueError, match=r"ids has the shape \[2, 3\]; this program was made for \[1 words\]"):
+        program(ids(2, 3))
+    with pytest.raises(ValueError, match="GPT takes ids; 2 were given"):
+        program(ids(1, 3), ids(1, 3))
+    with pytest.raises(LookupError, match="no site 'x' to edit; this program has blocks"):
+        program(ids(1, 3), edit={"x": torch.zeros_like})
+
+
+def test_sizes_are_plain_expressions():
+    import sympy
+    from torch.utils._sympy.functions import FloorDiv
+
+    n, m = sympy.symbols("s0 s1", integer=True)
+    names = {"s0": "words", "s1": "rows"}
+    made = size(FloorDiv(n**2 + 3 * m, 2), names)
+    assert number(made, {"words": 5, "rows": 4}) == (25 + 12) // 2
+    assert number(size(sympy.Max(n, 7) - m, names), {"words": 5, "rows": 4}) == 3
+    with pytest.raises(NotImplementedError):
+        size(sympy.sin(n), names)
+    with pytest.raises(LookupError):
+        size(sympy.Symbol("u0"), names)
+    lengths = {}
+    bound((2, "words", "words"), (2, 5, 5), lengths, "x")
+    assert lengths == {"words": 5}
+    with pytest.raises(ValueError, match=r"x has the shape \[2, 5, 6\]"):
+        bound((2, "words", "words"), (2, 5, 6), {}, "x")
