@@ -34,7 +34,7 @@ const ERF_SLOPE = ERF_AT.map((_, i) => (2 * Math.exp(-((i / ERF_STEPS) ** 2))) /
 export function erf(x) {
   const far = Math.abs(x);
   if (!(far < ERF_REACH)) return Number.isNaN(x) ? NaN : Math.sign(x);
-  const nearest = Math.round(far * ERF_STEPS);
+  const nearest = (far * ERF_STEPS + 0.5) | 0;
   const from = nearest / ERF_STEPS;
   const h = far - from;
   const found = ERF_AT[nearest] + ERF_SLOPE[nearest] * h * (1 - h * (from - (h * (2 * from * from - 1)) / 3));

@@ -6,7 +6,7 @@ import { FUNCTIONS } from "./functions.js";
 import { REDUCING } from "./reducing.js";
 import { SCANNING } from "./scanning.js";
 
-// Each row of `length` numbers to mean 0 and variance 1; then by the weights of its cells. Gives the means and 1 / deviations.
+// Each row of `length` numbers to mean 0 and variance 1, then by the weights of its cells; and means, 1 / deviations.
 function normed(machine, tensor, length, epsilon, weight, bias) {
   const out = machine.empty(tensor.shape, "float32");
   const rows = length ? tensor.data.length / length : 0;
@@ -17,13 +17,12 @@ function normed(machine, tensor, length, epsilon, weight, bias) {
     for (let i = 0; i < length; i++) sum += data[start + i];
     const mean = sum / length;
     let squares = 0;
-    for (let i = 0; i < length; i++) squares += (data[start + i] - mean) ** 2;
+    for (let i = start; i < start + length; i++) squares += (data[i] - mean) * (data[i] - mean);
     const factor = 1 / Math.sqrt(squares / length + epsilon);
     [means[row], inverse[row]] = [mean, factor];
-    for (let i = 0; i < length; i++) {
-      out.data[start + i] =
-        (data[start + i] - mean) * factor * (weight ? weight.data[i] : 1) + (bias ? bias.data[i] : 0);
-    }
+    for (let i = start; i < start + length; i++) out.data[i] = (data[i] - mean) * factor;
+    if (weight) for (let i = 0; i < length; i++) out.data[start + i] *= weight.data[i];
+    if (bias) for (let i = 0; i < length; i++) out.data[start + i] += bias.data[i];
   }
   return { out, means, inverse };
 }
@@ -51,7 +50,7 @@ function rmsNorm(machine, tensor, lengths, weight = null, epsilon = null) {
   const out = machine.empty(tensor.shape, "float32");
   for (let start = 0; start < out.data.length; start += length) {
     let squares = 0;
-    for (let i = start; i < start + length; i++) squares += tensor.data[i] ** 2;
+    for (let i = start; i < start + length; i++) squares += tensor.data[i] * tensor.data[i];
     const factor = 1 / Math.sqrt(squares / length + (epsilon ?? 1.1920929e-7));
     for (let i = 0; i < length; i++)
       out.data[start + i] = tensor.data[start + i] * factor * (weight ? weight.data[i] : 1);

@@ -35,14 +35,14 @@ function narrow(machine, tensor, axis, start, length) {
   return slice(machine, tensor, axis, from, from + length);
 }
 
-function placeOf(tensor, axis, index) {
+function placeWithin(tensor, axis, index) {
   const length = tensor.shape[axisOf(tensor.shape.length, axis)];
   if (!(index >= -length && index < length)) throw new Error(`there is no place ${index} among ${length}`);
   return index < 0 ? index + length : index;
 }
 
 function selected(machine, tensor, axis, index) {
-  const at = placeOf(tensor, axis, index);
+  const at = placeWithin(tensor, axis, index);
   return squeeze(machine, slice(machine, tensor, axis, at, at + 1), axis);
 }
 
@@ -60,7 +60,7 @@ function sliceScatter(machine, tensor, source, axis = 0, start = null, end = nul
 }
 
 function selectScatter(machine, tensor, source, axis, index) {
-  const at = placeOf(tensor, axis, index);
+  const at = placeWithin(tensor, axis, index);
   return written(machine, tensor, unsqueeze(machine, source, axis), windowOf(tensor, axis, at, at + 1));
 }
 

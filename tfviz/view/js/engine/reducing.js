@@ -89,7 +89,7 @@ function prod(machine, tensor, axes = null, keep = false, dtype = null) {
 const spreadOf = (correction) => (data, start, end) => {
   const middle = total(data, start, end) / (end - start);
   let sum = 0;
-  for (let i = start; i < end; i++) sum += (data[i] - middle) ** 2;
+  for (let i = start; i < end; i++) sum += (data[i] - middle) * (data[i] - middle);
   return sum / Math.max(0, end - start - correction);
 };
 function variance(machine, tensor, axes = null, correction = 1, keep = false) {
