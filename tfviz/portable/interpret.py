@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from tfviz.portable.operations import LEFT_OUT
-from tfviz.portable.program import Program
 from tfviz.portable.sizes import bound, number
 
 DTYPES = {"float32": torch.float32, "int64": torch.int64, "bool": torch.bool}
@@ -17,13 +16,16 @@ Edit = Callable[[Tensor], Tensor]
 
 
 @torch.no_grad()
-def run(program: Program, inputs: tuple[Tensor, ...], edit: Mapping[str, Edit]) -> dict[str, Tensor]:
-    """See `Program.__call__`."""
-    described = program.described
-    for site in edit.keys() - set(program.sites):
-        raise LookupError(f"no site {site!r} to edit; this program has {', '.join(program.sites) or 'none'}")
-    if len(inputs) != len(program.inputs):
-        raise ValueError(f"{program.name} takes {', '.join(program.inputs)}; {len(inputs)} were given")
+def run(
+    described: Mapping[str, Any], weights: Sequence[Tensor], inputs: Sequence[Tensor], edit: Mapping[str, Edit]
+) -> dict[str, Tensor]:
+    """The outputs by name; see `Program.__call__`, which says what is described."""
+    sites = [node["pattern"] for node in described["nodes"] if "pattern" in node]
+    for site in edit.keys() - set(sites):
+        raise LookupError(f"no site {site!r} to edit; this program has {', '.join(sites) or 'none'}")
+    if len(inputs) != len(described["inputs"]):
+        names = ", ".join(one["name"] for one in described["inputs"])
+        raise ValueError(f"{described['name']} takes {names}; {len(inputs)} were given")
     lengths: dict[str, int] = {}
     values: list[Tensor] = []
     for declared, given in zip(described["inputs"], inputs):
@@ -32,7 +34,7 @@ def run(program: Program, inputs: tuple[Tensor, ...], edit: Mapping[str, Edit]) 
     for name, (least, most) in described["lengths"].items():
         if lengths[name] < least or (most is not None and lengths[name] > most):
             raise ValueError(f"{name!r} is {lengths[name]}; this program takes {least} to {most or 'any number'}")
-    values += [program.weight(one["name"]) for one in described["weights"]]
+    values += weights
     for node in described["nodes"]:
         made = _step(node, values, lengths, edit.get(node.get("pattern", "")))
         values += made if isinstance(made, tuple | list) else [made]

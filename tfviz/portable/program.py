@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from tfviz import files, sealed
+from tfviz.portable.interpret import run
 
 FORMAT = "tfviz/program/1"
 
@@ -80,9 +81,8 @@ class Program:
             ValueError: an input of another shape; a length that is out of range.
             LookupError: an edit of a site that is not there.
         """
-        from tfviz.portable.interpret import run
-
-        return run(self, inputs, dict(edit or {}))
+        weights = [self.weight(one["name"]) for one in self.described["weights"]]
+        return run(self.described, weights, inputs, dict(edit or {}))
 
     def save(self, path: str | Path) -> Path:
         """Write it as one safetensors file with a checksum."""
