@@ -4,7 +4,7 @@ OPERATIONS = frozenset(
     """
     __and__.Scalar __and__.Tensor __lshift__.Scalar __lshift__.Tensor __or__.Scalar __or__.Tensor
     __rshift__.Scalar __rshift__.Tensor __xor__.Scalar __xor__.Tensor _log_softmax
-    _native_batch_norm_legit_no_training _reshape_alias _safe_softmax _softmax _to_copy _unsafe_view abs acos
+    _native_batch_norm_legit_no_training _safe_softmax _softmax _to_copy _unsafe_view abs acos
     acosh add.Scalar add.Tensor addcdiv addcmul addmm adjoint alias all all.dim all.dims amax amin aminmax any
     any.dim any.dims arange arange.start arange.start_step argmax argmin argsort argsort.stable as_strided asin
     asinh atan atan2 atanh avg_pool1d avg_pool2d baddbmm batch_norm bitwise_and.Scalar bitwise_and.Tensor
@@ -21,7 +21,7 @@ OPERATIONS = frozenset(
     hstack hypot index.Tensor index_add index_copy index_fill.int_Scalar index_fill.int_Tensor index_put
     index_select instance_norm isfinite isinf isnan kl_div layer_norm le.Scalar le.Tensor leaky_relu lerp.Scalar
     lerp.Tensor lift_fresh_copy linalg_norm linalg_vector_norm linear linspace log log10 log1p log2 log_sigmoid
-    log_sigmoid_forward log_softmax.int logaddexp logcumsumexp logical_and logical_not logical_or logical_xor
+    log_softmax.int logaddexp logcumsumexp logical_and logical_not logical_or logical_xor
     logit logsumexp lstm.input lt.Scalar lt.Tensor mT masked_fill.Scalar masked_fill.Tensor matmul max max.dim
     max.other max_pool1d max_pool2d maximum mean mean.dim median meshgrid meshgrid.indexing min min.dim
     min.other minimum mish mm movedim.int movedim.intlist mse_loss mul.Scalar mul.Tensor multiply.Scalar
@@ -34,7 +34,7 @@ OPERATIONS = frozenset(
     selu sgn sigmoid sign silu sin sinc sinh slice.Tensor slice_scatter softmax.int softplus sort sort.stable
     special_entr split.Tensor split_with_sizes sqrt square squeeze squeeze.dim squeeze.dims stack std
     std.correction std.dim std_mean std_mean.correction std_mean.dim sub.Scalar sub.Tensor sum sum.dim_IntList
-    swapaxes swapdims t take take_along_dim tan tanh threshold tile to.dtype to.dtype_layout topk trace
+    swapaxes swapdims t take take_along_dim tan tanh threshold tile to.dtype topk trace
     transpose.int tril triu trunc type_as unbind.int unflatten.int unfold unsqueeze var var.correction var.dim
     var_mean var_mean.correction var_mean.dim view view_as vstack where.Scalar where.ScalarOther
     where.ScalarSelf where.self xlogy.Scalar_Other xlogy.Tensor zeros zeros_like
