@@ -19,6 +19,7 @@ KINDS = {  # what a view shows -> the module that shows it, and its class there
     "interact-text": ("interact/reading", "Reading"),
     "interact-left": ("interact/left", "Left"),
     "write": ("studios/writer", "Writer"),
+    "translate": ("studios/translator", "Translator"),
 }
 # kinds whose page carries the engine
 COMPUTE = frozenset({"interact", "interact-text", "write", "classify", "fill", "translate"})

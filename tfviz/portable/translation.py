@@ -1,0 +1,74 @@
+"""The programs of an encoder-decoder: one that reads a source, one that weighs the next words of translations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.portable.export import export
+from tfviz.portable.program import Program
+
+FIELDS = ("states", "words")  # what the encoder leaves for the decoder
+REMEDY = "use a model such as models.Transformer, or look at maps of this one with view.sources or view.live"
+
+
+def translation(model: nn.Module, weights: str = "float16") -> dict[str, Program]:
+    """`encode`: what the decoder looks at, of one source; `decode`: logits after every token of several targets.
+
+    Args:
+        model: `encode(source)` gives a named tuple of states and words, `decode(target, memory)` gives logits, as
+            `models.Transformer` has them.
+
+    Raises:
+        ValueError: it has other parts, or goes through its texts word by word in a loop, as recurrent models do;
+            otherwise as `export`.
+    """
+    if not (callable(getattr(model, "encode", None)) and callable(getattr(model, "decode", None))):
+        raise ValueError(f"{type(model).__name__} has no encode and decode; {REMEDY}")
+    device = next(model.parameters()).device
+    source, target = (
+        torch.ones(1, 5, dtype=torch.long, device=device),
+        torch.ones(2, 3, dtype=torch.long, device=device),
+    )
+    kind, memory = _memory(model, source)
+
+    def encode(source: Tensor) -> dict[str, Any]:
+        return dict(zip(FIELDS, model.encode(source)))  # type: ignore[operator]
+
+    def decode(target: Tensor, states: Tensor, words: Tensor) -> dict[str, Any]:
+        many = target.shape[0]
+        memory = kind(states.expand(many, -1, -1), words.expand(many, -1))
+        return {"logits": model.decode(target, memory)}  # type: ignore[operator]
+
+    lengths = {"target": {0: "texts", 1: "target"}, "states": {1: "source"}, "words": {1: "source"}}
+    try:
+        reading = export(encode, source, lengths={"source": {1: "source"}}, weights=weights)
+        return {"encode": reading, "decode": export(decode, target, *memory, lengths=lengths, weights=weights)}
+    except ValueError as error:
+        if "cannot change" in str(error):
+            raise _loops(model) from error
+        raise
+
+
+def _memory(model: Any, source: Tensor) -> tuple[Any, Any]:
+    """The kind of tuple that the encoder gives, and one of them."""
+    training = model.training
+    model.eval()
+    try:
+        with torch.no_grad():
+            memory = model.encode(source)
+    finally:
+        model.train(training)
+    if getattr(memory, "_fields", None) == FIELDS:
+        return type(memory), memory
+    if "summary" in getattr(memory, "_fields", ()):
+        raise _loops(model)
+    raise ValueError(f"encode of {type(model).__name__} gives no named tuple of states and words; {REMEDY}")
+
+
+def _loops(model: nn.Module) -> ValueError:
+    return ValueError(
+        f"{type(model).__name__} reads and writes word by word in a loop, and a program has no loops; {REMEDY}"
+    )

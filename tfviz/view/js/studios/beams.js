@@ -1,0 +1,61 @@
+// Beam search as `tfviz.generate.beam` does it: the arithmetic alone, no model and no page.
+// A text: { tokens, sum: log of its probability, ended, over: had ended before this step, parent: its place there }
+
+export const lengthPenalty = (length, alpha) => ((5 + length) / 6) ** alpha;
+
+export const scoreOf = ({ tokens, sum }, alpha) => sum / lengthPenalty(tokens.length, alpha);
+
+export const NO_TEXT = Object.freeze({ tokens: [], sum: 0, ended: false, over: false, parent: 0 });
+
+// The logs of the probabilities of all tokens; those that never come have -Infinity, and the others are as they were.
+export function logarithms(logits, never = []) {
+  let top = -Infinity;
+  for (const score of logits) {
+    if (Number.isNaN(score)) throw new Error("the model's logits are not finite; it cannot translate");
+    top = Math.max(top, score);
+  }
+  let sum = 0;
+  for (const score of logits) sum += Math.exp(score - top);
+  const all = top + Math.log(sum);
+  const made = Float64Array.from(logits, (score) => score - all);
+  for (const token of never) made[token] = -Infinity;
+  return made;
+}
+
+// The `most` tokens with the highest logs, of equal ones the first.
+export function highest(logs, most) {
+  const found = [];
+  for (let token = 0; token < logs.length; token++) {
+    if (logs[token] === -Infinity) continue;
+    if (found.length === most && logs[token] <= logs[found[most - 1]]) continue;
+    let place = found.length;
+    while (place > 0 && logs[token] > logs[found[place - 1]]) place--;
+    found.splice(place, 0, token);
+    if (found.length > most) found.pop();
+  }
+  return found;
+}
+
+export function continued(text, parent, token, log, end) {
+  return { tokens: [...text.tokens, token], sum: text.sum + log, ended: token === end, over: false, parent };
+}
+
+// The best of all continuations. logs: for each text those of its next token, null where it has ended
+export function nextBeam(texts, logs, { width, alpha, end }) {
+  const found = texts.flatMap((text, parent) => {
+    if (text.ended) return [{ ...text, over: true, parent }];
+    return highest(logs[parent], width).map((token) => continued(text, parent, token, logs[parent][token], end));
+  });
+  const scores = new Map(found.map((text) => [text, scoreOf(text, alpha)]));
+  return found.sort((a, b) => scores.get(b) - scores.get(a)).slice(0, width);
+}
+
+// Where a text stood at each step: its place in each column, the first column first.
+export function wayTo(columns, column, rank) {
+  const way = [];
+  for (let step = column, at = rank; step >= 0; at = columns[step][at].parent, step--) way.unshift(at);
+  return way;
+}
+
+// Two digits behind the point, with a sign that is as wide as a digit.
+export const signedTwo = (value) => value.toFixed(2).replace("-", "−");
