@@ -104,6 +104,7 @@ def _names(function: Callable[..., Any], count: int) -> list[str]:
 
 def _closed_over(function: Callable[..., Any]) -> dict[str, nn.Module]:
     """The modules a function names."""
+    function = inspect.unwrap(function)  # what a decorator has wrapped
     if not inspect.isfunction(function):
         return {}
     named = inspect.getclosurevars(function)
