@@ -144,8 +144,8 @@ export class Studio {
 }
 
 // A button with a bar behind its text: [{ name, share, other, title, onclick }], `other` a second share to compare with.
-export function bars(rows) {
-  const most = Math.max(...rows.flatMap(({ share, other }) => [share, other ?? 0]), 1e-9);
+// `most`: the share of a whole bar, the largest unless given.
+export function bars(rows, most = Math.max(...rows.flatMap(({ share, other }) => [share, other ?? 0]), 1e-9)) {
   return rows.map(({ name, share, other = null, title = "", onclick = null }) => {
     const bar = h("span", { class: "bar", style: `width: ${(100 * share) / most}%` });
     const mark = other === null ? null : h("span", { class: "mark", style: `left: ${(100 * other) / most}%` });
