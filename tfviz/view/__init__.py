@@ -16,15 +16,16 @@ from tfviz.view.plots import bars, rows, shares
 from tfviz.view.scatter import scatter
 from tfviz.view.still.palette import theme
 from tfviz.view.still.picture import Picture
+from tfviz.view.studies import classify, fill
 from tfviz.view.studios import write
 from tfviz.view.translating import translate
 from tfviz.view.tree import tree
 
 __all__ = [
-    "Picture", "View", "alignment", "angle", "bars", "bertviz", "cells", "compare", "curves", "gates", "head", "heads",
-    "interact", "lines", "links", "live", "mask", "masks", "modules", "order", "points", "positions", "rows", "scatter",
-    "shares", "similarity", "sources", "steps", "text", "theme", "translate", "tree", "words",
-    "write",
+    "Picture", "View", "alignment", "angle", "bars", "bertviz", "cells", "classify", "compare", "curves", "fill",
+    "gates", "head", "heads", "interact", "lines", "links", "live", "mask", "masks", "modules", "order", "points",
+    "positions", "rows", "scatter", "shares", "similarity", "sources", "steps", "text", "theme", "translate", "tree",
+    "words", "write",
 ]  # fmt: skip
 
 guard(globals(), __all__)

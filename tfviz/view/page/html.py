@@ -20,6 +20,8 @@ KINDS = {  # what a view shows -> the module that shows it, and its class there
     "interact-left": ("interact/left", "Left"),
     "write": ("studios/writer", "Writer"),
     "translate": ("studios/translator", "Translator"),
+    "classify": ("studios/classifier", "Classifier"),
+    "fill": ("studios/filler", "Filler"),
 }
 # kinds whose page carries the engine
 COMPUTE = frozenset({"interact", "interact-text", "write", "classify", "fill", "translate"})

@@ -1,0 +1,278 @@
+// A masked language model to question: words to hide, its guesses from both sides to put in, heads to switch off; beside
+// it a model that sees only the left.
+
+import { Grid, OPEN } from "../base/grid.js";
+import { h } from "../base/elements.js";
+import { quoted } from "../base/pen.js";
+import { table } from "../controls/table.js";
+import { Passage, seen, sharesOf } from "./passage.js";
+import { bars, percent } from "./studio.js";
+
+const GUESSES = 8; // for each hidden place
+const AFTER = 24; // letters of what stands before
+
+export class Filler extends Passage {
+  get keys() {
+    return FILLER_KEYS;
+  }
+
+  // Of a text just typed nothing is hidden.
+  get fresh() {
+    return { hidden: [], put: [] };
+  }
+
+  build() {
+    this.keeps = 16;
+    this.buildText("Text", "The words: press one to hide it");
+    this.guesses = h("div", { class: "guesses" });
+    this.under = h("div", { class: "controls" }, this.reset);
+    const left = h("div", {}, this.words, this.under);
+    this.frame.stage(h("div", { class: "stage desk stacked" }, left, this.guesses, this.chips, this.inner), "");
+  }
+
+  // place -> the id that was put there
+  get put() {
+    return new Map(this.store.get("put"));
+  }
+
+  get hidden() {
+    return new Set(this.store.get("hidden"));
+  }
+
+  // The tokens as the model sees them: what was put in, a mask where a word is hidden.
+  get ids() {
+    const { put, hidden } = this;
+    const { mask } = this.vocab.special;
+    return this.asTyped.map((id, place) => (hidden.has(place) ? mask : (put.get(place) ?? id)));
+  }
+
+  get base() {
+    return this.ids;
+  }
+
+  placesOf({ at, ids }) {
+    return ids.map((_, piece) => at + piece);
+  }
+
+  // Hide a word, or show it; of one that was put in, hide it again.
+  act(i) {
+    const places = this.placesOf(this.units[i]);
+    const { hidden, put } = this;
+    const others = [...hidden].filter((place) => !places.includes(place));
+    const shows = places.some((place) => hidden.has(place)) && !places.some((place) => put.has(place));
+    this.change({
+      hidden: shows ? others : [...others, ...places].sort((a, b) => a - b),
+      put: [...put].filter(([place]) => !places.includes(place)),
+    });
+  }
+
+  take(place, id) {
+    const put = [...this.store.get("put").filter(([other]) => other !== place), [place, id]];
+    this.change({ put, hidden: this.store.get("hidden").filter((other) => other !== place) });
+    this.go(this.units.findIndex((unit) => this.placesOf(unit).includes(place)));
+  }
+
+  // What stands at a word now, or null where a part of it is hidden.
+  textOf(unit) {
+    const { hidden, put } = this;
+    const places = this.placesOf(unit);
+    if (places.some((place) => hidden.has(place))) return null;
+    if (!places.some((place) => put.has(place))) return unit.text;
+    return this.vocab.decode(unit.ids.map((id, piece) => put.get(unit.at + piece) ?? id)).trim();
+  }
+
+  async show(turn) {
+    this.reset.hidden = !this.store.get("hidden").length && !this.store.get("put").length;
+    this.left = new Map(); // word -> what the other model guesses there
+    this.showGuesses();
+    if (!this.described.beside) return;
+    if ((await this.askLeft(turn)) === null) return;
+    this.showGuesses();
+    this.frame.renewTable();
+  }
+
+  // The other model reads from the left; where a word is hidden, it goes on with its own likeliest guess.
+  async askLeft(turn) {
+    const { before, vocabulary } = this.described.beside;
+    const own = this.vocabularies[vocabulary];
+    const front = before === null ? [] : [before];
+    const ids = this.ids;
+    let [tokens, text] = [[], ""];
+    for (const [i, unit] of this.units.entries()) {
+      const now = this.textOf(unit);
+      if (now !== null) {
+        tokens.push(...this.placesOf(unit).map((place) => ids[place]));
+        text += unit.lead + now;
+        continue;
+      }
+      const left = [...front, ...(vocabulary ? own.encode(text) : tokens)].slice(-this.described.beside.context);
+      const made = left.length ? await this.ask("beside", left, { program: "beside" }) : null;
+      if (turn !== this.turn || this.frame.closed) return null;
+      this.left.set(i, made && { shares: sharesOf(this.lastOf(made, own)), own, text });
+      if (!made) continue;
+      const [id] = likeliestOf(this.left.get(i).shares, 1);
+      const word = own.decode([id]);
+      tokens.push(id);
+      text += /^\s/.test(word) ? word : unit.lead + word;
+    }
+    return this.left;
+  }
+
+  // The scores of the words of a vocabulary at one place; the model may have numbers for more.
+  scores({ ids, logits }, place, vocab) {
+    const each = logits.length / ids.length;
+    return logits.subarray(place * each, place * each + vocab.size);
+  }
+
+  lastOf(answer, vocab) {
+    return this.scores(answer, answer.ids.length - 1, vocab);
+  }
+
+  // What is guessed for each hidden word: [{ i, unit, both: [{ place, shares, whole }], left }].
+  get gaps() {
+    const { hidden } = this;
+    const front = this.described.frame.before === null ? 0 : 1;
+    const shares = (answer, place) => sharesOf(this.scores(answer, place + front, this.vocab));
+    return this.units.flatMap((unit, i) => {
+      const places = this.placesOf(unit).filter((place) => hidden.has(place));
+      const both = places.map((place) => ({
+        place,
+        shares: shares(this.answer, place),
+        whole: this.edits.length ? shares(this.compared, place) : null,
+      }));
+      return places.length ? [{ i, unit, both, left: this.left?.get(i) }] : [];
+    });
+  }
+
+  showGuesses() {
+    const said = (text) => h("p", { class: "soft" }, text);
+    const shown = this.gaps.map((gap) => this.gapOf(gap));
+    this.guesses.replaceChildren(...(shown.length ? shown : [said("Press a word to hide it: the model guesses what stood there.")]));
+  }
+
+  gapOf({ unit, both, left }) {
+    const most = Math.max(...[...both.flatMap(({ shares, whole }) => [shares, whole ?? []]), left?.shares ?? []].map(highestOf));
+    const name = quoted(unit.text, 30);
+    const marked = this.edits.length ? "; the line: with all heads on" : "";
+    const parts = both.map(({ place, shares, whole }) => {
+      const piece = both.length > 1 ? ` (${this.vocab.words([unit.ids[place - unit.at]])[0]})` : "";
+      return this.sharesIn(`both sides${piece}${marked}`, shares, whole, this.vocab, {
+        typed: unit.ids[place - unit.at],
+        takes: (id) => () => this.take(place, id),
+        most,
+      });
+    });
+    if (this.described.beside) parts.push(this.leftOf(unit, both, left, most));
+    return h("div", { class: "gap", role: "group", "aria-label": `Guesses for ${name}` }, h("b", {}, name), h("div", { class: "sides" }, ...parts));
+  }
+
+  leftOf(unit, both, left, most) {
+    const said = (text) => h("div", { class: "shares" }, h("span", { class: "soft" }, `left side: ${text}`));
+    if (left === undefined) return said("…");
+    if (left === null) return said("nothing stands there");
+    const [typed] = this.wordIn(left.own, unit.lead + unit.text);
+    const takes = (id) => {
+      const found = left.own === this.vocab ? [id] : this.wordIn(this.vocab, unit.lead + left.own.decode([id]).trim());
+      return both.length === 1 && found.length === 1 ? () => this.take(both[0].place, found[0]) : null;
+    };
+    const end = [...left.text.trim()];
+    const after = end.length > AFTER ? `…${end.slice(-AFTER).join("")}` : end.join("");
+    return this.sharesIn(`left side${after && `, after ${quoted(after)}`}`, left.shares, null, left.own, { typed, takes, most });
+  }
+
+  wordIn(vocab, text) {
+    try {
+      return vocab.encode(text);
+    } catch {
+      return [];
+    }
+  }
+
+  // The likeliest words of one place, and the word that was typed, as bars to press.
+  sharesIn(heading, shares, whole, vocab, { typed, takes, most }) {
+    const top = likeliestOf(shares, GUESSES);
+    const ids = typed === undefined || top.includes(typed) ? top : [...top, typed];
+    const rows = ids.map((id) => ({
+      name: quoted(vocab.words([id])[0], 24),
+      share: shares[id],
+      other: whole?.[id] ?? null,
+      title: [id === typed && "as typed", takes(id) && "put it in", whole && `with all heads on ${percent(whole[id])}`].filter(Boolean).join("; "),
+      onclick: takes(id),
+    }));
+    const made = bars(rows, most);
+    made[ids.indexOf(typed)]?.classList.add("as-was");
+    return h("div", { class: "shares" }, h("span", { class: "soft" }, heading), ...made);
+  }
+
+  hint(i) {
+    const unit = this.units[i];
+    const now = this.textOf(unit);
+    const about = [now === null && "hidden", now !== null && now !== unit.text && `in place of ${quoted(unit.text)}`, unit.unknown && "not in the vocabulary: read as unknown"];
+    const found = about.filter(Boolean);
+    this.says(`${quoted(now ?? unit.text)}${found.length ? `: ${found.join("; ")}` : ""}`);
+  }
+
+  dress(span, unit, i) {
+    const now = this.textOf(unit);
+    span.textContent = now === null ? "?" : seen(now);
+    span.classList.toggle("blank", now === null);
+    span.classList.toggle("swapped", now !== null && now !== unit.text);
+    span.classList.toggle("unknown", unit.unknown && now === unit.text);
+    span.setAttribute("aria-pressed", String(now === null));
+    if (now === null) span.setAttribute("aria-label", `${seen(unit.text)}, hidden`);
+    else span.removeAttribute("aria-label");
+    span.title = now === null ? `${quoted(unit.text)}, hidden: press to show it` : "press to hide it";
+  }
+
+  panels() {
+    if (!this.answer) return null;
+    return this.gaps.flatMap(({ unit, both, left }) => [
+      ...both.map(({ shares, whole }) => panelOf(`${unit.text}, both sides`, shares, whole, this.vocab)),
+      ...(left ? [panelOf(`${unit.text}, left side`, left.shares, null, left.own)] : []),
+    ]);
+  }
+
+  tables() {
+    return (this.panels() ?? []).map(table);
+  }
+
+  get drawing() {
+    const { theme } = this.frame;
+    const panels = this.panels() ?? [];
+    const draw = (pen, top) => {
+      let y = top;
+      for (const { name, grid } of panels) {
+        pen.text(0, y + 12, quoted(name, 40), { fill: theme.soft, size: 12 });
+        grid.rows.forEach((word, row) => {
+          const middle = y + 22 * row + 34;
+          const share = grid.at(row, 0);
+          pen.text(0, middle, quoted(word, 16), { fill: theme.ink, size: 12 });
+          pen.rect(130, middle - 7, Math.max(1, 220 * share), 14, { fill: theme.ramp });
+          pen.text(360, middle, percent(share), { fill: theme.ink, size: 12 });
+        });
+        y += 22 * grid.rows.length + 34;
+      }
+    };
+    return this.drawingWith({ height: panels.reduce((sum, { grid }) => sum + 22 * grid.rows.length + 34, 0), draw });
+  }
+}
+
+const highestOf = (shares) => shares.reduce((a, b) => Math.max(a, b), 0);
+
+function likeliestOf(shares, most) {
+  return [...shares.keys()].sort((a, b) => shares[b] - shares[a] || a - b).slice(0, most);
+}
+
+function panelOf(name, shares, whole, vocab) {
+  const ids = likeliestOf(shares, GUESSES);
+  const values = Float32Array.from(ids.flatMap((id) => (whole ? [shares[id], whole[id]] : [shares[id]])));
+  const state = new Uint8Array(values.length).fill(OPEN);
+  const cols = whole ? ["heads off", "all on"] : ["probability"];
+  return { name, grid: Grid.of(vocab.words(ids), cols, values, state, { scale: "share" }), axes: ["guess", ""] };
+}
+
+const FILLER_KEYS = [
+  ["arrows, Home, End", "in the text: from word to word"],
+  ["Enter, Space", "hide a word, or show it"],
+  ["Enter", "on a guess: put it in; on a head: switch it off"],
+];

@@ -1,0 +1,172 @@
+// A studio of one text: typed above, its words below as places to act on; what the model says of it, kept by what was asked.
+
+import { h } from "../base/elements.js";
+import { sign } from "../base/pen.js";
+import { Studio } from "./studio.js";
+import { unitsOf, wholeWithin } from "./units.js";
+
+const LETTERS = 10000; // of a text that are looked at
+
+export class Passage extends Studio {
+  // does: fresh, the choices of a text just typed; act(i, event); dress(span, unit, i); ids, show(), tokens
+  buildText(name, does) {
+    this.answers = new Map(); // what was asked -> what the model said; the newest `keeps` of them
+    this.turn = 0;
+    const typed = () => this.change({ text: this.typed.value, ...this.fresh });
+    this.typed = h("textarea", { rows: 2, dir: "auto", spellcheck: false, oninput: typed });
+    this.words = h("p", { class: "sentence passage", role: "group", "aria-label": does, dir: "auto" });
+    this.reset = h("button", { type: "button", class: "as-typed", onclick: () => this.change(this.fresh) }, "As typed");
+    this.words.onclick = (event) => this.of(event) >= 0 && this.act(this.of(event), event);
+    this.words.onkeydown = (event) => this.pressed(event);
+    this.words.onfocusin = (event) => this.of(event) >= 0 && this.hint(this.of(event));
+    this.frame.body.append(h("label", { class: "prompt" }, h("span", {}, name), this.typed));
+  }
+
+  // The number of the word that an event is about, or -1.
+  of({ target }) {
+    return target.dataset?.unit === undefined ? -1 : Number(target.dataset.unit);
+  }
+
+  // Another text has other rows: none of them is locked.
+  change(changes) {
+    this.store.set({ ...changes, rows: [], cols: [] });
+  }
+
+  pressed(event) {
+    const i = this.of(event);
+    if (i < 0) return;
+    const last = this.units.length - 1;
+    const next = { ArrowLeft: i - 1, ArrowRight: i + 1, Home: 0, End: last }[event.key];
+    if (next !== undefined) this.go(Math.max(0, Math.min(last, next)));
+    else if ([" ", "Enter", "Delete", "Backspace"].includes(event.key)) this.act(i, event);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  go(i) {
+    for (const span of this.spans) span.tabIndex = -1;
+    this.spans[i].tabIndex = 0;
+    this.spans[i].focus();
+  }
+
+  // The words of the text as typed; those of the last text that could be read, if this one cannot be, which is said.
+  get units() {
+    const text = this.store.get("text");
+    if (this.read?.text === text) return this.read.units;
+    this.read = { text, units: this.read?.units ?? null, wrong: "" };
+    try {
+      const units = unitsOf(this.vocab, text.slice(0, LETTERS));
+      this.read.cut = wholeWithin(units, this.room);
+      if (!this.read.cut.length) this.read.wrong = units.length ? `its first word is longer than the model reads` : "type a text";
+      else if (this.read.cut.length < units.length || text.length > LETTERS)
+        this.read.note = `the text is longer than the model reads: its first ${this.read.cut.length} words are shown`;
+      if (!this.read.wrong) this.read.units = this.read.cut;
+    } catch (error) {
+      this.read.wrong = error.message;
+    }
+    return this.read.units;
+  }
+
+  // Tokens that a text may have, beside those that frame it.
+  get room() {
+    const { context, frame } = this.described;
+    return context - (frame.before !== null) - (frame.after !== null);
+  }
+
+  framed(ids) {
+    const { before, after } = this.described.frame;
+    return [...(before === null ? [] : [before]), ...ids.slice(0, this.room), ...(after === null ? [] : [after])];
+  }
+
+  get asTyped() {
+    return this.units.flatMap(({ ids }) => ids);
+  }
+
+  async refresh() {
+    const turn = ++this.turn;
+    if (this.typed.value !== this.store.get("text")) this.typed.value = this.store.get("text");
+    const { units } = this;
+    if (this.read.wrong) this.says(this.read.wrong);
+    if (!units || this.read.wrong) return;
+    const ids = this.framed(this.ids);
+    const base = this.framed(this.base);
+    if (!ids.length) return void this.says("nothing is left to read: bring a word back");
+    const asked = [this.ask("read", ids, { edits: this.edits, watch: true }), this.baseline(ids, base)];
+    const [answer, compared] = await Promise.all(asked);
+    if (!answer || turn !== this.turn || this.frame.closed) return;
+    Object.assign(this, { answer, compared: compared ?? answer });
+    this.says(this.read.note ?? "");
+    this.showWords();
+    this.show(turn);
+    this.showHeads();
+    this.frame.renewTable();
+  }
+
+  // What it is compared with: nothing, where it would be the same.
+  baseline(ids, base) {
+    return String(ids) === String(base) && !this.edits.length ? null : this.ask("base", base);
+  }
+
+  // What the model gives for these tokens; null if something else was asked for meanwhile on this lane.
+  async ask(lane, ids, { program = "read", edits = [], watch = false } = {}) {
+    const key = JSON.stringify([program, ids, edits, watch]);
+    if (this.answer?.key === key) return this.answer;
+    if (this.answers.has(key)) return this.answers.get(key);
+    const made = await this.run(lane, program, { ids: { shape: [1, ids.length], data: ids } }, { edits, watch });
+    if (!made) return null;
+    const answer = { key, ids, logits: made.outputs.logits.data, patterns: made.patterns };
+    if (!watch) this.answers.set(key, answer);
+    if (this.answers.size > this.keeps) this.answers.delete(this.answers.keys().next().value);
+    return answer;
+  }
+
+  // Words stay the same elements as long as the text does, so that focus and a second click find them.
+  showWords() {
+    if (this.shownUnits !== this.units) {
+      this.shownUnits = this.units;
+      this.spans = this.units.map((_, i) => h("span", { class: "word", role: "button", "data-unit": i, tabIndex: i ? -1 : 0 }));
+      this.words.replaceChildren(...this.units.flatMap(({ lead }, i) => [lead, this.spans[i]]));
+    }
+    this.spans.forEach((span, i) => this.dress(span, this.units[i], i));
+  }
+
+  showHeads() {
+    const words = this.vocab.words(this.answer.ids);
+    if (this.shownMaps !== this.answer) this.showMaps(this.answer.patterns, () => [words, words]);
+    else this.markChips();
+    this.shownMaps = this.answer;
+  }
+
+  // The words where the browser has put them, and below them what `below` draws: { height, draw(pen, y) }.
+  drawingWith(below) {
+    const { theme } = this.frame;
+    const box = this.words.getBoundingClientRect();
+    const draw = (pen) => {
+      for (const span of this.spans ?? []) {
+        const rects = [...span.getClientRects()];
+        const [x, y] = [rects[0].left - box.left, rects[0].top - box.top];
+        const { background } = span.style;
+        for (const { left, top, width, height } of rects) {
+          if (background) pen.rect(left - box.left, top - box.top, width, height, { fill: background });
+          if (span.classList.contains("struck"))
+            pen.rect(left - box.left, top - box.top + height / 2, width, 1, { fill: theme.ink });
+        }
+        pen.text(x + 2, y + rects[0].height / 2, span.textContent, { size: 15, fill: theme.ink });
+      }
+      below.draw(pen, box.height + 8);
+    };
+    return { width: Math.max(420, box.width), height: box.height + 8 + below.height, draw };
+  }
+}
+
+// Text as it can be seen: a sign for each character that cannot.
+export const seen = (text) => Array.from(text, sign).join("");
+
+// Softmax
+export function sharesOf(logits) {
+  const top = logits.reduce((a, b) => Math.max(a, b), -Infinity);
+  const made = Float64Array.from(logits, (score) => Math.exp(score - top));
+  const sum = made.reduce((a, b) => a + b, 0);
+  return made.map((one) => one / sum);
+}

@@ -1,0 +1,38 @@
+// A text as words that a reader can act on, each with its tokens.
+
+const FINE = /\s*(?:[\p{L}\p{M}\p{N}_]+|[^\s\p{L}\p{M}\p{N}_]+)/gu; // signs stand apart from words
+const PLAIN = /\s*\S+/gu;
+
+// [{ lead, text, raw, ids, at, unknown }]: white space before it, the word, both and what follows the last, its tokens,
+// the place of the first, whether the vocabulary lacks it. Words are cut so that their tokens are those of the text.
+export function unitsOf(vocab, text) {
+  const whole = vocab.encode(text);
+  for (const rule of [FINE, PLAIN]) {
+    const found = cutBy(vocab, text, rule);
+    if (JSON.stringify(found.flatMap(({ ids }) => ids)) === JSON.stringify(whole)) return placed(vocab, found);
+  }
+  const shown = vocab.words(whole);
+  return placed(vocab, whole.map((id, i) => ({ lead: "", text: shown[i], raw: vocab.decode([id]), ids: [id] })));
+}
+
+function cutBy(vocab, text, rule) {
+  const parts = text.match(rule) ?? [];
+  const rest = text.slice(parts.join("").length);
+  if (rest && parts.length) parts.push(parts.pop() + rest);
+  return parts.map((raw) => {
+    const lead = raw.match(/^\s*/)[0];
+    return { lead, text: raw.trim(), raw, ids: vocab.encode(raw) };
+  });
+}
+
+function placed(vocab, units) {
+  let at = 0;
+  for (const unit of units) {
+    Object.assign(unit, { at, unknown: unit.ids.includes(vocab.special.unknown) });
+    at += unit.ids.length;
+  }
+  return units;
+}
+
+// The words that stand whole within so many tokens.
+export const wholeWithin = (units, room) => units.filter(({ at, ids }) => at + ids.length <= room);

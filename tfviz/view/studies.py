@@ -1,0 +1,199 @@
+"""Studios for a text that is there: what a classifier says of it, what a masked model puts in its gaps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.portable.export import export
+from tfviz.portable.program import Program
+from tfviz.view.page.alive import BUDGET
+from tfviz.view.page.html import View
+from tfviz.view.page.studio import studio
+from tfviz.view.plots import rows
+from tfviz.view.still.picture import Picture
+
+SHOWN = 8  # guesses in the still picture
+CONTEXT = 1024  # tokens that a model without a limit of its own reads in a page
+
+
+def classify(
+    model: nn.Module,
+    vocab: Any,
+    labels: Sequence[str],
+    text: str,
+    title: str = "Classify",
+    *,
+    before: int | None = None,
+    after: int | None = None,
+    weights: str = "float16",
+    budget: float = BUDGET,
+) -> View:
+    """A classifier to question: type a text, strike out or replace its words, see what each is worth, switch heads off.
+
+    The model travels in the page and computes there.
+
+    Args:
+        model: gives logits, batch label, for ids, batch position, as `models.Classifier`.
+        vocab: of `tfviz.text`.
+        labels: their names, in the order of the logits; words are shaded by what they do to the first.
+        before, after: ids that every text begins and ends with, as `text.framed` puts them: `vocab["[CLS]"]`.
+        weights: how they travel: "float32", "float16", or "int8".
+        budget: bytes that the model may take in the page.
+
+    Raises:
+        TypeError: the vocabulary is no text vocabulary of this library.
+        ValueError: the model cannot travel (it says why), or is past the budget; the text is empty or too long; not a
+            name for each logit.
+    """
+    described = _described(vocab)
+    frame = {"before": _known(vocab, "before", before), "after": _known(vocab, "after", after)}
+    program = _reading(model, weights)
+    context = _context(program)
+    logits = program(_whole(vocab.encode(text), frame, context))["logits"]
+    if logits.shape != (1, len(labels)):
+        raise ValueError(
+            f"labels has {len(labels)} names, and for one text the model gives numbers of the shape "
+            f"{list(logits.shape)}; it must be [1, {len(labels)}]"
+        )
+    told = {"labels": list(labels), "frame": frame, "context": context, "vocabularies": [described]}
+    state = {"text": text, "struck": [], "swapped": [], "shade": 0}
+    picture = rows(labels, {"probability": logits[0].softmax(-1)}, f"{title}: {_short(text)!r}", top=1.0)
+    return studio("classify", title, picture, {"read": program}, state, told, budget)
+
+
+def fill(
+    model: nn.Module,
+    vocab: Any,
+    text: str,
+    title: str = "Fill",
+    *,
+    hidden: int | Sequence[int] | None = None,
+    beside: Sequence[Any] | None = None,
+    framed: bool = True,
+    weights: str = "float16",
+    budget: float = BUDGET,
+) -> View:
+    """A masked language model to question: hide words, see its guesses, put one in, switch heads off.
+
+    Args:
+        model: gives logits, batch position vocab, for ids, batch position; or what has them as `.tokens`, as
+            `models.BERT`, or as `.logits`.
+        vocab: of `tfviz.text`, with `[MASK]`.
+        hidden: the words to hide at first, counted from 0 and set apart by white space; None: the one in the middle.
+        beside: a model that sees only what stands to the left, such as `models.GPT`, and its vocabulary; behind them
+            the id that its texts begin with, if there is one.
+        framed: texts begin with `[CLS]` and end with `[SEP]`, if the vocabulary has them.
+        weights: how they travel: "float32", "float16", or "int8".
+        budget: bytes that the models may take in the page.
+
+    Raises:
+        TypeError: a vocabulary is no text vocabulary of this library.
+        ValueError: a model cannot travel (it says why), or they are past the budget; the text is empty or too long; the
+            vocabulary has no `[MASK]`; there is no such word.
+    """
+    described, places = _described(vocab), _places(vocab, text, hidden)
+    special = described.get("special", {})
+    if "mask" not in special:
+        raise ValueError("vocab has no [MASK] to hide words with; make it with text.wordpiece, whole_words or bpe")
+    frame = {key: special.get(name) if framed else None for key, name in FRAME.items()}
+    programs, ids = {"read": _reading(model, weights)}, vocab.encode(text)
+    told: dict[str, Any] = {"frame": frame, "context": _context(programs["read"]), "vocabularies": [described]}
+    whole = _whole(ids.index_fill(0, torch.tensor(places), special["mask"]), frame, told["context"])
+    logits = programs["read"](whole)["logits"]
+    if logits.dim() != 3 or logits.shape[:2] != whole.shape or logits.shape[2] < len(vocab):
+        raise ValueError(f"the model gives the shape {list(logits.shape)}; it must be {[*whole.shape, len(vocab)]}")
+    guesses = {"both sides": logits[0, places[0] + (frame["before"] is not None), : len(vocab)]}
+    if beside is not None:
+        other, known, first = _beside(beside)
+        programs["beside"] = _reading(other, weights)
+        told["vocabularies"] += [known] if known != described else []
+        told["beside"] = {"vocabulary": len(told["vocabularies"]) - 1, "before": first}
+        told["beside"]["context"] = _context(programs["beside"])
+        left = [*([] if first is None else [first]), *ids[: places[0]].tolist()][-told["beside"]["context"] :]
+        if known == described and left:
+            guesses["left side"] = programs["beside"](torch.tensor([left]))["logits"][0, -1, : len(vocab)]
+    picture = _guesses(vocab, guesses, text, places[0], title)
+    return studio("fill", title, picture, programs, {"text": text, "hidden": places, "put": []}, told, budget)
+
+
+FRAME = {"before": "classification", "after": "separator"}
+
+
+def _reading(model: nn.Module, weights: str) -> Program:
+    """The program that reads one text of any length."""
+
+    def read(ids: Tensor) -> dict[str, Tensor]:
+        made = model(ids)
+        return {"logits": getattr(made, "tokens", getattr(made, "logits", made))}
+
+    example = torch.arange(5, device=next(model.parameters()).device)[None] % 2 + 1  # id 0 is padding
+    return export(read, example, lengths={"ids": {1: "words"}}, weights=weights)
+
+
+def _context(program: Program) -> int:
+    """How many tokens the model takes."""
+    return program.described["lengths"]["words"][1] or CONTEXT
+
+
+def _described(vocab: Any) -> dict[str, Any]:
+    if not hasattr(vocab, "described"):
+        raise TypeError(
+            f"vocab is a {type(vocab).__name__}; give one of tfviz.text, such as text.whole_words(texts), or "
+            "text.Subwords(tokenizer.backend_tokenizer)"
+        )
+    return vocab.described()
+
+
+def _known(vocab: Any, name: str, index: int | None) -> int | None:
+    if index is not None and not 0 <= index < len(vocab):
+        raise ValueError(f"{name} is {index}, and the ids of this vocabulary go from 0 to {len(vocab) - 1}")
+    return index
+
+
+def _whole(ids: Tensor, frame: dict[str, int | None], context: int) -> Tensor:
+    """One text as the model reads it, a batch of one."""
+    room = context - sum(index is not None for index in frame.values())
+    if not 0 < len(ids) <= room:
+        raise ValueError(f"the text has {len(ids)} tokens; the model takes 1 to {room}: give another one")
+    front, back = ([] if frame[key] is None else [frame[key]] for key in ("before", "after"))
+    return torch.cat([torch.tensor(front, dtype=torch.long), ids, torch.tensor(back, dtype=torch.long)])[None]
+
+
+def _places(vocab: Any, text: str, hidden: int | Sequence[int] | None) -> list[int]:
+    """The tokens of the words to hide."""
+    words = list(re.finditer(r"\S+", text))
+    wanted = [len(words) // 2] if hidden is None else [hidden] if isinstance(hidden, int) else list(hidden)
+    if not words or not wanted or not all(0 <= number < len(words) for number in wanted):
+        raise ValueError(f"hidden is {wanted}; the text has {len(words)} words: give one of them or more, from 0")
+    found = {
+        place
+        for number in wanted
+        for place in range(*(len(vocab.encode(text[:end])) for end in (words[number].start(), words[number].end())))
+    }
+    return sorted(found)
+
+
+def _beside(given: Sequence[Any]) -> tuple[nn.Module, dict[str, Any], int | None]:
+    """The other model, its vocabulary in plain values, and the id its texts begin with."""
+    if not 2 <= len(given) <= 3 or not isinstance(given[0], nn.Module):
+        raise ValueError("beside must be a model and its vocabulary, and perhaps the id that its texts begin with")
+    model, vocab, first = (*given, None)[:3]
+    return model, _described(vocab), _known(vocab, "the id that the texts of beside begin with", first)
+
+
+def _guesses(vocab: Any, guesses: dict[str, Tensor], text: str, place: int, title: str) -> Picture:
+    """What is put in the first gap, still."""
+    shares = {name: logits.float().softmax(-1) for name, logits in guesses.items()}
+    top = sum(shares.values(), torch.zeros(())).topk(min(SHOWN, len(vocab))).indices
+    own = vocab.words(vocab.encode(text)[place][None])[0]
+    said = f"{title}: in place of {own!r} in {_short(text)!r}"
+    return rows(vocab.words(top), {name: share[top] for name, share in shares.items()}, said, top=1.0)
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 40 else f"{text[:39]}…"
