@@ -107,6 +107,7 @@ function attend(machine, query, key, value, given = null, dropout = 0, causal = 
   const out = machine.empty([...lead, queries, last], "float32");
   const values = expanded(machine, v, [...lead, keys, last]);
   machine.products.batched(flows.data, values.data, batch, queries, keys, last, out.data);
+  machine.done?.(scaledQuery, scores, weights);
   return out;
 }
 

@@ -5,54 +5,54 @@
 //   { site, head, do: "pin", cells: [[q, k]], to: 0.5 }   it looks there with this weight, the others share the rest
 // `head` null means every head; a cell's query or key null means every one.
 
-/** The weights [batch, head, query, key] that flow on: the same ones if nothing is to be done. */
+// The weights [batch, head, query, key] that flow on: the same ones if nothing is to be done.
 export function edited(machine, weights, edits, allowed) {
-    if (!edits.length) return weights;
-    const made = { ...weights, data: weights.data.slice() };
-    const shape = [1, 1, ...weights.shape].slice(-4);
-    const [batch, heads, queries, keys] = shape;
-    for (const edit of edits)
-        for (let text = 0; text < batch; text++)
-            for (let head = 0; head < heads; head++) {
-                if (edit.head !== null && edit.head !== undefined && edit.head !== head) continue;
-                const start = (text * heads + head) * queries * keys;
-                EDITS[edit.do](made.data.subarray(start, start + queries * keys), queries, keys, edit);
-            }
-    return made;
+  if (!edits.length) return weights;
+  const made = { ...weights, data: weights.data.slice() };
+  const shape = [1, 1, ...weights.shape].slice(-4);
+  const [batch, heads, queries, keys] = shape;
+  for (const edit of edits)
+    for (let text = 0; text < batch; text++)
+      for (let head = 0; head < heads; head++) {
+        if (edit.head !== null && edit.head !== undefined && edit.head !== head) continue;
+        const start = (text * heads + head) * queries * keys;
+        EDITS[edit.do](made.data.subarray(start, start + queries * keys), queries, keys, edit);
+      }
+  return made;
 }
 
 const EDITS = {
-    zero(head) {
-        head.fill(0);
-    },
-    even(head, queries, keys) {
-        for (let query = 0; query < queries; query++) {
-            const row = head.subarray(query * keys, (query + 1) * keys);
-            const open = row.reduce((count, weight) => count + (weight > 0), 0);
-            for (let key = 0; key < keys; key++) row[key] = row[key] > 0 ? 1 / open : 0;
-        }
-    },
-    hide(head, queries, keys, { cells }) {
-        for (let query = 0; query < queries; query++) share(head.subarray(query * keys, (query + 1) * keys), chosen(cells, query, keys), 0);
-    },
-    pin(head, queries, keys, { cells, to }) {
-        for (let query = 0; query < queries; query++) share(head.subarray(query * keys, (query + 1) * keys), chosen(cells, query, keys), to);
-    },
+  zero(head) {
+    head.fill(0);
+  },
+  even(head, queries, keys) {
+    for (let query = 0; query < queries; query++) {
+      const row = head.subarray(query * keys, (query + 1) * keys);
+      const open = row.reduce((count, weight) => count + (weight > 0), 0);
+      for (let key = 0; key < keys; key++) row[key] = row[key] > 0 ? 1 / open : 0;
+    }
+  },
+  hide(head, queries, keys, { cells }) {
+    for (let query = 0; query < queries; query++) share(head.subarray(query * keys, (query + 1) * keys), chosen(cells, query, keys), 0);
+  },
+  pin(head, queries, keys, { cells, to }) {
+    for (let query = 0; query < queries; query++) share(head.subarray(query * keys, (query + 1) * keys), chosen(cells, query, keys), to);
+  },
 };
 
-/** The keys that the cells name in a query's row. */
+// The keys that the cells name in a query's row.
 function chosen(cells, query, keys) {
-    const found = new Set();
-    for (const [row, key] of cells)
-        if (row === null || row === query) for (let k = 0; k < keys; k++) if (key === null || key === k) found.add(k);
-    return found;
+  const found = new Set();
+  for (const [row, key] of cells)
+    if (row === null || row === query) for (let k = 0; k < keys; k++) if (key === null || key === k) found.add(k);
+  return found;
 }
 
-/** Give each of the chosen this weight, and what is left to the others, in proportion; zeros where nothing is left to share. */
+// Give each of the chosen this weight, and what is left to the others, in proportion; zeros where nothing is left to share.
 function share(row, keys, weight) {
-    if (!keys.size) return;
-    let others = 0;
-    row.forEach((old, key) => { if (!keys.has(key)) others += old; });
-    const left = 1 - weight * keys.size;
-    for (let key = 0; key < row.length; key++) row[key] = keys.has(key) ? weight : others > 0 ? (row[key] / others) * left : 0;
+  if (!keys.size) return;
+  let others = 0;
+  row.forEach((old, key) => { if (!keys.has(key)) others += old; });
+  const left = 1 - weight * keys.size;
+  for (let key = 0; key < row.length; key++) row[key] = keys.has(key) ? weight : others > 0 ? (row[key] / others) * left : 0;
 }

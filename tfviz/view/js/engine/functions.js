@@ -6,7 +6,8 @@ import { cast } from "./tensors.js";
 function mapped(machine, tensor, dtype, of) {
   const out = machine.empty(tensor.shape, dtype);
   const { data } = tensor;
-  for (let i = 0; i < data.length; i++) out.data[i] = of(data[i]);
+  const to = out.data;
+  for (let i = 0; i < data.length; i++) to[i] = of(data[i]);
   return out;
 }
 const real = (of) => (machine, tensor) => mapped(machine, tensor, "float32", of);
@@ -44,14 +45,15 @@ export function erf(x) {
 function gelu(machine, tensor, approximate = "none") {
   const out = machine.empty(tensor.shape, "float32");
   const { data } = tensor;
+  const to = out.data;
   if (approximate === "tanh") {
     const root = Math.sqrt(2 / Math.PI);
     for (let i = 0; i < data.length; i++) {
       const x = data[i];
-      out.data[i] = 0.5 * x * (1 + Math.tanh(root * (x + 0.044715 * x * x * x)));
+      to[i] = 0.5 * x * (1 + Math.tanh(root * (x + 0.044715 * x * x * x)));
     }
   } else {
-    for (let i = 0; i < data.length; i++) out.data[i] = 0.5 * data[i] * (1 + erf(data[i] * Math.SQRT1_2));
+    for (let i = 0; i < data.length; i++) to[i] = 0.5 * data[i] * (1 + erf(data[i] * Math.SQRT1_2));
   }
   return out;
 }

@@ -6,163 +6,164 @@ import { weightOf } from "./weights.js";
 
 const ARRAYS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 
-/** A program, ready to run: its weights unpacked, and after which step each value is needed no more. */
+// A program, ready to run: its weights unpacked, and after which step each value is needed no more.
 class Loaded {
-    constructor(described, bytes) {
-        this.described = described;
-        this.weights = described.weights.map((weight) => weightOf(weight, bytes));
-        this.first = described.inputs.length + this.weights.length; // the number of the first step's first result
-        this.needless = lastUses(described, this.first);
-    }
+  constructor(described, bytes) {
+    this.described = described;
+    this.weights = described.weights.map((weight) => weightOf(weight, bytes));
+    this.first = described.inputs.length + this.weights.length; // the number of the first step's first result
+    this.needless = lastUses(described, this.first);
+  }
 }
 
-/** For each step, the values that nothing after it takes. */
+// For each step, the values that nothing after it takes.
 function lastUses(described, first) {
-    const last = new Map(); // value -> step
-    let number = first;
-    described.nodes.forEach((node, step) => {
-        for (const argument of node.args) for (const value of tensorsIn(argument)) last.set(value, step);
-        for (let i = 0; i < node.out.length; i++) last.set(number++, step);
-    });
-    for (const output of described.outputs) last.delete(output.t);
-    const needless = described.nodes.map(() => []);
-    for (const [value, step] of last) if (value >= first) needless[step].push(value);
-    return needless;
+  const last = new Map(); // value -> step
+  let number = first;
+  described.nodes.forEach((node, step) => {
+    for (const argument of node.args) for (const value of tensorsIn(argument)) last.set(value, step);
+    for (let i = 0; i < node.out.length; i++) last.set(number++, step);
+  });
+  for (const output of described.outputs) last.delete(output.t);
+  const needless = described.nodes.map(() => []);
+  for (const [value, step] of last) if (value >= first) needless[step].push(value);
+  return needless;
 }
 
 function tensorsIn(argument) {
-    if (Array.isArray(argument)) return argument.flatMap(tensorsIn);
-    return argument && argument.t !== undefined ? [argument.t] : [];
+  if (Array.isArray(argument)) return argument.flatMap(tensorsIn);
+  return argument && argument.t !== undefined ? [argument.t] : [];
 }
 
 export class Machine {
-    constructor(products) {
-        this.products = products;
-        this.programs = new Map();
-        this.spare = new Map(); // kind and length -> arrays to be used again
-        this.stores = new WeakMap(); // weight -> the same, turned, where products keep it
-        this.carried = new Map(); // name -> what a run left for the next
-    }
+  constructor(products) {
+    this.products = products;
+    this.programs = new Map();
+    this.spare = new Map(); // kind and length -> arrays to be used again
+    this.stores = new WeakMap(); // weight -> the same, turned, where products keep it
+    this.carried = new Map(); // name -> what a run left for the next
+  }
 
-    load(name, described, bytes) {
-        this.programs.set(name, new Loaded(described, bytes));
-    }
+  load(name, described, bytes) {
+    this.programs.set(name, new Loaded(described, bytes));
+  }
 
-    /** A tensor to be written whole: what it holds is arbitrary. */
-    empty(shape, dtype = "float32") {
-        const length = shape.reduce((size, one) => size * one, 1);
-        const free = this.spare.get(`${dtype} ${length}`);
-        return { shape, dtype, data: free?.length ? free.pop() : new ARRAYS[dtype](length) };
-    }
+  // A tensor to be written whole: what it holds is arbitrary.
+  empty(shape, dtype = "float32") {
+    const length = shape.reduce((size, one) => size * one, 1);
+    const free = this.spare.get(`${dtype} ${length}`);
+    return { shape, dtype, data: free?.length ? free.pop() : new ARRAYS[dtype](length) };
+  }
 
-    /** A weight [out, in] as `products` keeps it, made once; null for what is no weight. */
-    kept(weight) {
-        if (!this.constants?.has(weight.data)) return null;
-        let kept = this.stores.get(weight.data);
-        if (!kept) this.stores.set(weight.data, (kept = this.products.store(turned(weight), weight.shape[1], weight.shape[0])));
-        return kept;
+  // What an operation needed only for itself: its memory is used again.
+  done(...tensors) {
+    for (const { dtype, data } of tensors) {
+      const key = `${dtype} ${data.length}`;
+      if (!this.spare.has(key)) this.spare.set(key, []);
+      this.spare.get(key).push(data);
     }
+  }
 
-    /** The weights of an attention go by: seen, and changed where that was asked for. */
-    pattern(weights, allowed = null) {
-        const site = this.node.pattern;
-        if (!site) return weights;
-        const flows = edited(this, weights, this.edits.filter((edit) => edit.site === site), allowed);
-        if (this.watch === true || (this.watch && this.watch.includes(site))) {
-            const { shape, data } = flows;
-            (this.seen[site] ??= []).push({ shape, data: data.slice(), open: open(weights, allowed) });
-        }
-        return flows;
+  // A weight [out, in] as `products` keeps it, made once; null for what is no weight.
+  kept(weight) {
+    if (!this.constants?.has(weight.data)) return null;
+    let kept = this.stores.get(weight.data);
+    if (!kept) this.stores.set(weight.data, (kept = this.products.store(turned(weight), weight.shape[1], weight.shape[0])));
+    return kept;
+  }
+
+  // The weights of an attention go by: seen, and changed where that was asked for.
+  pattern(weights, allowed = null) {
+    const site = this.node.pattern;
+    if (!site) return weights;
+    const flows = edited(this, weights, this.edits.filter((edit) => edit.site === site), allowed);
+    if (this.watch === true || (this.watch && this.watch.includes(site))) {
+      const { shape, data } = flows;
+      (this.seen[site] ??= []).push({ shape, data: data.slice(), open: allowed ? allowed.data.slice() : new Uint8Array(data.length).fill(1) });
     }
+    return flows;
+  }
 
-    scores(tensor) {
-        return tensor;
+  scores(tensor) {
+    return tensor;
+  }
+
+  // The outputs of a program by name, and the patterns that were watched, for inputs by name.
+  // carry: outputs whose names begin so ("keys" for "keys.0") stay here, as inputs of the next run.
+  run(name, inputs, { edits = [], watch = false, carry = [] } = {}) {
+    const program = this.programs.get(name);
+    if (!program) throw new Error(`there is no program ${name}; there are ${[...this.programs.keys()].join(", ")}`);
+    const { described, weights, needless } = program;
+    this.edits = checked(edits, described);
+    [this.watch, this.seen, this.constants] = [watch, {}, new Set(weights.map((weight) => weight.data))];
+    const given = described.inputs.map((declared) => input(declared, inputs[declared.name] ?? this.carried.get(declared.name)));
+    const lengths = bind(described, given);
+    const values = [...given, ...weights];
+    const holders = new Map(); // array -> how many values that are still needed lie in it
+    for (const value of values) holders.set(value.data, Infinity);
+    described.nodes.forEach((node, step) => {
+      this.node = node;
+      for (const made of this.results(node, values, lengths)) {
+        values.push(made);
+        holders.set(made.data, (holders.get(made.data) ?? 0) + 1);
+      }
+      for (const value of needless[step]) this.release(values, value, holders);
+    });
+    const outputs = {};
+    for (const { name: said, t } of described.outputs) {
+      if (carry.includes(said.split(".")[0])) this.carried.set(said, copy(values[t]));
+      else outputs[said] = copy(values[t]);
     }
+    for (const value of new Set(described.outputs.map(({ t }) => t))) this.release(values, value, holders);
+    return { outputs, patterns: this.seen };
+  }
 
-    /** The outputs of a program by name, and the patterns that were watched, for inputs by name. */
-    // carry: outputs whose names begin so ("keys" for "keys.0") stay here, as inputs of the next run.
-    run(name, inputs, { edits = [], watch = false, carry = [] } = {}) {
-        const program = this.programs.get(name);
-        if (!program) throw new Error(`there is no program ${name}; there are ${[...this.programs.keys()].join(", ")}`);
-        const { described, weights, needless } = program;
-        this.edits = checked(edits, described);
-        [this.watch, this.seen, this.constants] = [watch, {}, new Set(weights.map((weight) => weight.data))];
-        const given = described.inputs.map((declared) => input(declared, inputs[declared.name] ?? this.carried.get(declared.name)));
-        const lengths = bind(described, given);
-        const values = [...given, ...weights];
-        const holders = new Map(); // array -> how many values that are still needed lie in it
-        for (const value of values) holders.set(value.data, Infinity);
-        described.nodes.forEach((node, step) => {
-            this.node = node;
-            for (const made of this.results(node, values, lengths)) {
-                values.push(made);
-                holders.set(made.data, (holders.get(made.data) ?? 0) + 1);
-            }
-            for (const value of needless[step]) this.release(values, value, holders);
-        });
-        const outputs = {};
-        for (const { name: said, t } of described.outputs) {
-            if (carry.includes(said.split(".")[0])) this.carried.set(said, copy(values[t]));
-            else outputs[said] = copy(values[t]);
-        }
-        for (const value of new Set(described.outputs.map(({ t }) => t))) this.release(values, value, holders);
-        return { outputs, patterns: this.seen };
-    }
+  results(node, values, lengths) {
+    const operation = OPERATIONS[node.op];
+    if (!operation) throw new Error(`the engine has no operation ${node.op}`);
+    const made = operation(this, ...node.args.map((argument) => valued(argument, values, lengths)));
+    return Array.isArray(made) ? made : [made];
+  }
 
-    results(node, values, lengths) {
-        const operation = OPERATIONS[node.op];
-        if (!operation) throw new Error(`the engine has no operation ${node.op}`);
-        const made = operation(this, ...node.args.map((argument) => valued(argument, values, lengths)));
-        return Array.isArray(made) ? made : [made];
-    }
-
-    release(values, value, holders) {
-        const { data, dtype } = values[value];
-        const left = holders.get(data) - 1;
-        holders.set(data, left);
-        if (left > 0) return;
-        const key = `${dtype} ${data.length}`;
-        if (!this.spare.has(key)) this.spare.set(key, []);
-        this.spare.get(key).push(data);
-    }
-}
-
-/** Where a query may look: as the mask says, or where it has a weight at all. */
-function open({ data }, allowed) {
-    return Uint8Array.from(allowed?.data.length === data.length ? allowed.data : data, (one) => (one ? 1 : 0));
+  release(values, value, holders) {
+    const { data } = values[value];
+    const left = holders.get(data) - 1;
+    holders.set(data, left);
+    if (left === 0) this.done(values[value]);
+  }
 }
 
 function valued(argument, values, lengths) {
-    if (Array.isArray(argument)) return argument.map((one) => valued(one, values, lengths));
-    if (argument === null || typeof argument !== "object") return argument;
-    if (argument.t !== undefined) return values[argument.t];
-    if (argument.s !== undefined) return sized(argument.s, lengths);
-    return { inf: Infinity, "-inf": -Infinity, nan: NaN }[argument.f];
+  if (Array.isArray(argument)) return argument.map((one) => valued(one, values, lengths));
+  if (argument === null || typeof argument !== "object") return argument;
+  if (argument.t !== undefined) return values[argument.t];
+  if (argument.s !== undefined) return sized(argument.s, lengths);
+  return { inf: Infinity, "-inf": -Infinity, nan: NaN }[argument.f];
 }
 
-/** An input as a tensor: a typed array or a list with its shape. */
+// An input as a tensor: a typed array or a list with its shape.
 function input({ name, dtype }, given) {
-    if (!given) throw new Error(`the input ${name} is missing`);
-    const data = given.data instanceof ARRAYS[dtype] ? given.data : ARRAYS[dtype].from(given.data);
-    if (data.length !== given.shape.reduce((size, one) => size * one, 1))
-        throw new Error(`${name} has ${data.length} numbers, which do not make the shape [${given.shape}]`);
-    return { shape: given.shape, dtype, data };
+  if (!given) throw new Error(`the input ${name} is missing`);
+  const data = given.data instanceof ARRAYS[dtype] ? given.data : ARRAYS[dtype].from(given.data);
+  if (data.length !== given.shape.reduce((size, one) => size * one, 1))
+    throw new Error(`${name} has ${data.length} numbers, which do not make the shape [${given.shape}]`);
+  return { shape: given.shape, dtype, data };
 }
 
 function checked(edits, described) {
-    const sites = described.nodes.map((node) => node.pattern).filter(Boolean);
-    for (const { site } of edits)
-        if (!sites.includes(site)) throw new Error(`there is no attention at ${site}; there is ${sites.join(", ") || "none"}`);
-    return edits;
+  const sites = described.nodes.map((node) => node.pattern).filter(Boolean);
+  for (const { site } of edits)
+    if (!sites.includes(site)) throw new Error(`there is no attention at ${site}; there is ${sites.join(", ") || "none"}`);
+  return edits;
 }
 
 function copy({ shape, dtype, data }) {
-    return { shape, dtype, data: data.slice() };
+  return { shape, dtype, data: data.slice() };
 }
 
-/** [out, in] as [in, out]. */
+// [out, in] as [in, out].
 function turned({ shape: [rows, columns], data }) {
-    const made = new Float32Array(data.length);
-    for (let row = 0; row < rows; row++) for (let column = 0; column < columns; column++) made[column * rows + row] = data[row * columns + column];
-    return made;
+  const made = new Float32Array(data.length);
+  for (let row = 0; row < rows; row++) for (let column = 0; column < columns; column++) made[column * rows + row] = data[row * columns + column];
+  return made;
 }
