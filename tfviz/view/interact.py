@@ -10,13 +10,14 @@ from torch import Tensor, nn
 
 from tfviz.portable.program import pack
 from tfviz.view.bound import bind
-from tfviz.view.controls import Control, Points
 from tfviz.view.draw import AXES, USUAL, Drawing
 from tfviz.view.page.asked import Asked
+from tfviz.view.page.gears import Control, Points
 from tfviz.view.page.html import View
 from tfviz.view.page.packed import Packed
-from tfviz.view.still.interaction import Panel, interaction
+from tfviz.view.still.interaction import interaction
 from tfviz.view.still.picture import Picture
+from tfviz.view.still.results import Panel, colours
 
 GRIDS = 24  # side by side
 NUMBERS = 250_000  # of one result
@@ -62,6 +63,7 @@ def interact(
         from tfviz.view.page.asking import Asking
 
         return Asking(asked, title or asked.name, dict(draw or {}))
+    asked.call(asked.start)  # what is wrong with the function itself is told as Python tells it
     programs = asked.programs()
     made = {key: program(*asked.inputs(asked.start)) for key, program in programs.items()}
     shown = made[asked.key(asked.start)]
@@ -169,12 +171,11 @@ def still(
             for side, name in enumerate(("rows", "cols"))
         )
         places = values[panel["places"]] if isinstance(panel["places"], str) else panel["places"]
+        scale, limit = colours(panel["kind"], tensor, panel["scale"], panel["limit"], panel["least"])
         several = tensor if tensor.dim() == 3 else [tensor]
         for at, table in enumerate(several):
             name = f"{panel['title']} {at}".strip() if tensor.dim() == 3 else panel["title"]
-            drawn.append(
-                Panel(panel["kind"], name, table, rows, cols, panel["scale"], panel["limit"], panel["least"], places)
-            )
+            drawn.append(Panel(panel["kind"], name, table, rows, cols, scale, limit, places))
     return interaction(title, line, drawn, note)
 
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from tfviz.portable import Program, export
-from tfviz.view.controls import Control, Text
+from tfviz.view.page.gears import Control, Text
 
 MOST = 24  # programs of one view: one for each choice of Python values
 LENGTHS = (5, 7, 11, 13, 17, 19)  # of texts that a function is followed with: different ones, so that none is another
@@ -93,7 +93,8 @@ class Asked:
 
     def _exported(self, fixed: Mapping[str, Any]) -> Program:
         free = [name for name in self.controls if name not in fixed]
-        examples, lengths = [], {}
+        examples: list[Tensor] = []
+        lengths: dict[str, dict[int, str]] = {}
         for name in free:
             control = self.controls[name]
             if isinstance(control, Text):

@@ -4,40 +4,44 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib
 import numpy
 from matplotlib.axes import Axes
+from matplotlib.patches import Circle
 
 from tfviz.view.still.figures import soft
 from tfviz.view.still.palette import printable
 
 if TYPE_CHECKING:
-    from tfviz.view.still.interaction import Panel
+    from tfviz.view.still.results import Panel
+
+
+HALF = 80.0  # points from the middle of a plane to its edge, about
 
 
 def arrows(axes: Axes, panel: Panel) -> None:
     """From 0 to each."""
-    _plane(axes, panel.colours[1])
-    for at, (name, (x, y)) in enumerate(zip(printable(panel.named("rows", len(panel.values))), panel.numbers)):
+    _plane(axes, panel.limit)
+    for at, (x, y) in enumerate(panel.numbers):
         if not (math.isfinite(x) and math.isfinite(y)):
             continue
         arrow = {"arrowstyle": "-|>", "color": f"C{colour(at)}", "shrinkA": 0, "shrinkB": 0, "linewidth": 1.6}
         axes.annotate("", (x, y), (0, 0), arrowprops=arrow)
-        _name(axes, x, y, name)
+    _names(axes, panel)
 
 
 def dots(axes: Axes, panel: Panel) -> None:
-    _plane(axes, panel.colours[1])
-    for at, (name, (x, y)) in enumerate(zip(printable(panel.named("rows", len(panel.values))), panel.numbers)):
+    _plane(axes, panel.limit)
+    for at, (x, y) in enumerate(panel.numbers):
         axes.plot([x], [y], "o", color=f"C{colour(at)}", markersize=5)
-        _name(axes, x, y, name)
+    _names(axes, panel)
 
 
 def graph(axes: Axes, panel: Panel) -> None:
     """Nodes, and an edge for each number that is not 0: the thicker, the greater; below 0 in vermillion."""
-    weights, limit = panel.numbers, panel.colours[1]
+    weights, limit = panel.numbers, panel.limit
     count = len(weights)
     places = numpy.array(panel.places) if len(panel.places) == count else circle(count)
     far = 1.25 * max(float(abs(places).max(initial=0.0)), 1e-9)
@@ -49,12 +53,12 @@ def graph(axes: Axes, panel: Panel) -> None:
             share = min(1.0, abs(weights[start, end]) / limit) if math.isfinite(weights[start, end]) else 0.0
             if share < 0.02:
                 continue
-            ink = {"color": "C6" if weights[start, end] < 0 else "C5", "alpha": 0.2 + 0.8 * share}
+            ink: dict[str, Any] = {"color": "C6" if weights[start, end] < 0 else "C5", "alpha": 0.2 + 0.8 * share}
             if start == end:
-                x, y = places[start]
-                axes.plot([x], [y], "o", markersize=14, markerfacecolor="none", markeredgewidth=3 * share, **ink)
+                ring = Circle(places[start] + [0, 0.11 * far], 0.07 * far, fill=False, linewidth=3 * share, **ink)
+                axes.add_patch(ring)
                 continue
-            arrow = {"arrowstyle": "-|>", "linewidth": 3 * share, "shrinkA": 9, "shrinkB": 9, **ink,
+            arrow: dict[str, Any] = {"arrowstyle": "-|>", "linewidth": 3 * share, "shrinkA": 9, "shrinkB": 9, **ink,
                      "connectionstyle": "arc3,rad=0.12"}  # fmt: skip
             axes.annotate("", places[end], places[start], arrowprops=arrow)
     page = matplotlib.rcParams["figure.facecolor"]
@@ -97,9 +101,17 @@ def _plane(axes: Axes, limit: float) -> None:
     axes.spines[:].set_visible(False)
 
 
-def _name(axes: Axes, x: float, y: float, name: str) -> None:
-    """Beyond the point, as seen from the middle, but inside the plane."""
-    left = x < 0
-    shift = (-5 if left else 5, 4 if y >= 0 else -4)
-    axes.annotate(name, (x, y), shift, textcoords="offset points", ha="right" if left else "left", fontsize=8,
-                  va="bottom" if y >= 0 else "top")  # fmt: skip
+def _names(axes: Axes, panel: Panel) -> None:
+    """Beyond their points, as seen from the middle; one above another where they would meet."""
+    taken: list[tuple[float, float, float, float]] = []
+    for name, (x, y) in zip(printable(panel.named("rows", len(panel.values))), panel.numbers):
+        if not (math.isfinite(x) and math.isfinite(y)):
+            continue
+        wide, way = 5.2 * len(name), -10.0 if y < 0 else 10.0  # in points, as all that follows
+        right, up = (HALF * at / panel.limit for at in (x, y))
+        left, up = (right - 5 - wide if x < 0 else right + 5), up + way / 2
+        while any(left < c and a < left + wide and up - 4 < d and b < up + 4 for a, b, c, d in taken):
+            up += way
+        taken.append((left, up - 4, left + wide, up + 4))
+        shift = (left - right, up - HALF * y / panel.limit)
+        axes.annotate(name, (x, y), shift, textcoords="offset points", va="center", fontsize=8)

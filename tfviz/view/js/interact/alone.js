@@ -1,11 +1,11 @@
 // A function that answers in the page itself, with no kernel: its programs run in the engine.
 
 import { Engine } from "../engine/client.js";
-import { GEARS } from "./gears.js";
+import { ALL_GEARS } from "./allgears.js";
 import { Instrument } from "./instrument.js";
 
 export class Alone extends Instrument {
-  constructor(host, source, store, takes, gears = GEARS) {
+  constructor(host, source, store, takes, gears = ALL_GEARS) {
     super(host, source, store, takes, gears);
     const { programs, data } = source.document;
     this.engine = new Engine(ENGINE);

@@ -6,6 +6,7 @@ import { Frame } from "../controls/frame.js";
 import { table } from "../controls/table.js";
 import { INTERACT_CSS, KEYS_HELP } from "./texts.js";
 import { PANELS } from "./kinds.js";
+import { scaleOf } from "./scales.js";
 
 const LINE_ABOVE = 24; // pixels of the line above a drawing that is taken away
 
@@ -98,7 +99,7 @@ export class Instrument {
       const whole = this.outputs[panel.output];
       if (!whole) continue;
       const tensor = stripped(whole, panel.kind === "number" ? 0 : ["bars", "words"].includes(panel.kind) ? 1 : 2);
-      const shown = { panel, rows: this.words(panel.rows, "rows"), cols: this.words(panel.cols, "cols") };
+      const shown = { panel, rows: this.words(panel.rows, "rows"), cols: this.words(panel.cols, "cols"), ...scaleOf(whole, panel) };
       shown.places = typeof panel.places === "string" ? this.values[panel.places] : panel.places;
       if (tensor.shape.length < 3) yield { ...shown, key: panel.output, title: panel.title, tensor };
       else

@@ -1,17 +1,23 @@
 // A result on a canvas of its own: drawn anew with each answer, read cell by cell with mouse and keys.
 
-import { CanvasPen, label, quoted, two } from "../base/pen.js";
+import { CanvasPen, quoted, sign, two } from "../base/pen.js";
 import { drawn } from "../stages/headstage.js";
 import { STEPS } from "../stages/pointing.js";
-import { scaleOf } from "./scales.js";
 
-export const minus = (value) => {
+export const readable = (value) => {
   if (Number.isFinite(value)) return two(value).replaceAll("-", "−");
   return Number.isNaN(value) ? "no number" : value > 0 ? "∞" : "−∞";
 };
 
+// A title: as it is, with a sign for what cannot be seen, never cut without one.
+export function titled(text, longest = 40) {
+  const points = [...text];
+  const shown = points.slice(0, points.length > longest ? longest - 1 : longest).map((point) => (point === " " ? point : sign(point)));
+  return shown.join("") + (points.length > longest ? "…" : "");
+}
+
 // In a cell: what is nearly nothing on its scale is a dot.
-export const inCell = (value, limit) => (value !== 0 && Math.abs(value) < limit / 200 ? "·" : minus(value));
+export const inCell = (value, limit) => (value !== 0 && Math.abs(value) < limit / 200 ? "·" : readable(value));
 
 // Of each kind is known: place(width), which sets width, height, `size` (how many rows and columns the cursor goes over) and
 // `grid`, its numbers for table and CSV; paint(pen); find(x, y), a cell; box(cell), its corner and size; named(cell), in words.
@@ -22,11 +28,10 @@ export class Panel {
     this.listen();
   }
 
-  // shown: { tensor, title, rows, cols, panel, places }
+  // shown: { tensor, title, rows, cols, places, scale, limit }
   show(shown, width) {
     Object.assign(this, shown);
-    Object.assign(this, scaleOf(this.tensor, this.panel));
-    this.canvas.setAttribute("aria-label", `${label(this.title || "result", 60)}: arrows move over its numbers`);
+    this.canvas.setAttribute("aria-label", `${titled(this.title || "result", 60)}: arrows move over its numbers`);
     this.place(width);
     if (this.cursor) this.cursor = this.cursor.map((at, axis) => Math.max(0, Math.min(at, this.size[axis] - 1)));
     this.draw();
@@ -41,7 +46,7 @@ export class Panel {
   }
 
   head(pen, left = 0) {
-    pen.text(left, 9, label(this.title, 40), { fill: this.theme.ink, bold: true });
+    pen.text(left, 9, titled(this.title), { fill: this.theme.ink, bold: true });
   }
 
   value([row, col]) {
@@ -49,7 +54,7 @@ export class Panel {
   }
 
   reading(cell) {
-    return `${this.title ? `${label(this.title, 40)}: ` : ""}${this.named(cell)} ${minus(this.value(cell))}`.replace("  ", " ");
+    return `${this.title ? `${titled(this.title)}: ` : ""}${this.named(cell)} ${readable(this.value(cell))}`.replace("  ", " ");
   }
 
   // The number that changed most, in words; nothing where none did.
@@ -60,8 +65,8 @@ export class Panel {
       const far = Math.abs(value - before.data[i]);
       if (far > most && Number.isFinite(far)) [most, at] = [far, i];
     });
-    const was = minus(before.data[at]);
-    if (at < 0 || was === minus(this.tensor.data[at])) return "";
+    const was = readable(before.data[at]);
+    if (at < 0 || was === readable(this.tensor.data[at])) return "";
     return `${this.reading([Math.floor(at / this.size[1]), at % this.size[1]])} (was ${was})`;
   }
 

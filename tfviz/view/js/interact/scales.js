@@ -11,8 +11,9 @@ export function roundUp(value, sizes = ROUND) {
   return Number((sizes.find((size) => size * power >= value * (1 - 1e-6)) * power).toPrecision(6));
 }
 
-// tensor: { shape, dtype, data }; panel: { scale, limit, least }
-export function scaleOf({ shape, dtype, data }, { scale, limit, least }) {
+// tensor: { shape, dtype, data }; panel: { kind, scale, limit, least }
+export function scaleOf({ shape, dtype, data }, { kind, scale, limit, least }) {
+  const room = kind === "arrows" || kind === "dots" ? 1.1 : 1; // for names
   let [top, low, binary] = [0, 0, dtype !== "float32"];
   for (const value of data) {
     if (!Number.isFinite(value)) continue;
@@ -23,7 +24,7 @@ export function scaleOf({ shape, dtype, data }, { scale, limit, least }) {
   const chosen = scale || (low < 0 ? "signed" : "share");
   if (limit !== null) return { scale: chosen, limit };
   const ends = scale === "share" || scale === "weight" || (chosen === "share" && (binary || whole(shape, data)));
-  return { scale: chosen, limit: ends ? 1 : roundUp(Math.max(top, least)) };
+  return { scale: chosen, limit: ends ? 1 : roundUp(Math.max(room * top, least)) };
 }
 
 // Whether each row adds up to 1.

@@ -3,30 +3,41 @@
 import { OPEN } from "../base/grid.js";
 import { label, measure, quoted } from "../base/pen.js";
 import { Heatmap } from "../stages/heatmap.js";
-import { Panel, inCell, fromTo, minus } from "./panel.js";
+import { Panel, fromTo, inCell, readable, titled } from "./panel.js";
 import { gridOf, inkOn, wordsFor } from "./scales.js";
 
 const NUMBERED = 100; // cells that show their numbers
 const LARGE = 44; // pixels of such a cell
 const TITLE = 20; // pixels of a title above
 
+// Words along the top stand upright only where they would not have room side by side.
+class FewWords extends Heatmap {
+  place(grid, width) {
+    const height = super.place(grid, width);
+    const wide = Math.max(...this.labels[1].map((word) => measure(word, 12, true)));
+    if (!this.upright || wide + 14 > this.wide / grid.cols.length) return height;
+    Object.assign(this, { upright: false, top: 34, height: height - this.top + 34 });
+    return this.height;
+  }
+}
+
 export class GridPanel extends Panel {
   place(width) {
     const [n, m] = this.tensor.shape;
     this.size = [n, m];
     this.few = n * m <= NUMBERED;
-    this.map ??= new Heatmap(this.theme, { axes: ["", ""] });
+    this.map ??= new FewWords(this.theme, { axes: ["", ""] });
     Object.assign(this.map, { legend: !this.few, largest: this.few ? LARGE : 22, tallest: this.few ? LARGE * n : 420 });
     this.grid = gridOf(wordsFor(this.rows, n), wordsFor(this.cols, m), this.tensor.data, this);
     if (n && m) this.map.place(this.grid, Math.min(width, 640));
     this.height = n && m ? this.map.height : 40;
     const wide = n && m ? this.map.left + this.map.wide + (this.few ? 8 : 58) : 120;
-    this.width = Math.min(width, Math.max(wide, (this.map.left ?? 0) + measure(label(this.title, 40), 11, true) + 8));
+    this.width = Math.min(width, Math.max(wide, (this.map.left ?? 0) + measure(titled(this.title), 11, true) + 8));
   }
 
   paint(pen) {
     if (!this.size[0] || !this.size[1]) return this.head(pen);
-    this.map.draw(pen, { title: label(this.title, 40) || " " });
+    this.map.draw(pen, { title: titled(this.title) || " " });
     const [, , wide, tall] = this.map.box(0, 0);
     if (!this.few || wide < 26 || tall < 13) return undefined;
     const lut = this.theme.lut(this.grid);
@@ -71,7 +82,7 @@ export class BarPanel extends Panel {
     this.long = Math.max(60, Math.min(LONGEST_BAR, width - words - 70));
     this.left = Math.min(words, width / 2) + 10;
     this.zero = this.left + (this.signed ? this.long / 2 + 30 : 0);
-    this.width = Math.min(width, Math.max(this.left + this.long + (this.signed ? 90 : 52), measure(label(this.title, 40), 11, true) + 12));
+    this.width = Math.min(width, Math.max(this.left + this.long + (this.signed ? 90 : 52), measure(titled(this.title), 11, true) + 12));
     this.height = TITLE + this.tall * count + 6;
   }
 
@@ -87,7 +98,7 @@ export class BarPanel extends Panel {
       if (this.tall < 11) return;
       pen.text(this.left - 6, y + this.tall / 2, this.labels[i], { fill: theme.soft, size: 12, align: "right" });
       const at = value < 0 ? this.zero - length - 4 : this.zero + length + 4;
-      pen.text(at, y + this.tall / 2, minus(value), { fill: theme.ink, size: 11, align: value < 0 ? "right" : "left" });
+      pen.text(at, y + this.tall / 2, readable(value), { fill: theme.ink, size: 11, align: value < 0 ? "right" : "left" });
     });
     pen.line(this.zero, TITLE, this.zero, this.height - 6, { stroke: theme.line });
   }
@@ -110,8 +121,8 @@ export class NumberPanel extends Panel {
   place(width) {
     this.size = [1, 1];
     this.grid = gridOf([this.title || "value"], ["value"], this.tensor.data, this);
-    this.text = minus(this.tensor.data[0]);
-    this.width = Math.min(width, Math.max(100, measure(this.text, 30) + 16, measure(label(this.title, 40), 11, true) + 12));
+    this.text = readable(this.tensor.data[0]);
+    this.width = Math.min(width, Math.max(100, measure(this.text, 30) + 16, measure(titled(this.title), 11, true) + 12));
     this.height = TITLE + 44;
   }
 

@@ -1,0 +1,388 @@
+"""`view.interact` as Python makes it: controls, programs, what is drawn, the still picture, a kernel's answers."""
+
+import io
+import math
+from inspect import Parameter
+
+import numpy
+import pytest
+import torch
+from PIL import Image
+from torch import nn
+
+from tfviz import text, view
+from tfviz.portable.program import pack
+from tfviz.view.bound import bind
+from tfviz.view.page.asked import Asked
+from tfviz.view.still.planes import nice
+from tfviz.view.still.results import colours, two
+
+NONE = Parameter.empty
+WORDS = {"cat": (1.0, 2.0), "sat": (2.0, 0.5), "mat": (0.5, 1.5)}
+
+
+def attention(words, sharpness):
+    scores = sharpness * words @ words.T
+    shares = scores.softmax(-1)
+    return {"scores": scores, "shares": shares, "mixture": shares @ words}
+
+
+def lesson(**more):
+    drawn = {
+        "scores": view.draw.grid("words", "words"),
+        "shares": view.draw.grid("words", "words", scale="share"),
+        "mixture": view.draw.arrows("words"),
+    }
+    return view.interact(attention, words=view.points(WORDS), sharpness=(0.1, 5.0), draw=drawn, **more)
+
+
+def scaled(x, times=2.0, plus=1):
+    return x * times + plus
+
+
+def controls(made):
+    return {one["name"]: one for one in made.described["controls"]}
+
+
+def test_the_lesson_has_its_controls_and_pictures():
+    made = lesson(title="Attention")
+    words, sharpness = controls(made)["words"], controls(made)["sharpness"]
+    assert (words["kind"], words["names"], words["start"]) == (
+        "points",
+        ["cat", "sat", "mat"],
+        [[1, 2], [2, 0.5], [0.5, 1.5]],
+    )
+    assert words["limit"] == 3
+    assert [sharpness[key] for key in ("kind", "low", "high", "step", "start")] == ["slider", 0.1, 5.0, 0.05, 2.55]
+    assert [panel["kind"] for panel in made.described["panels"]] == ["grid", "grid", "arrows"]
+    assert made.described["panels"][2]["least"] == 3  # the plane of the words themselves
+    assert list(made.described["programs"]) == [""]
+    assert made.described["state"] == {"values": {"words": words["start"], "sharpness": 2.55}}
+
+
+def test_the_summary_says_what_the_function_returns():
+    shares = attention(torch.tensor(list(WORDS.values())), 2.55)["shares"]
+    said = lesson().summary
+    assert said.startswith("attention\nwords = cat (1, 2), sat (2, 0.5), mat (0.5, 1.5); sharpness = 2.55\n")
+    assert f"shares: 3 x 3, from {two(float(shares.min()))} to {two(float(shares.max()))} ('cat' → 'cat')" in said
+
+
+SLIDERS = [  # given, the default of the signature, then low, high, step, start, whole
+    ((0.1, 5.0), NONE, (0.1, 5.0, 0.05, 2.55, False)),
+    ((0.0, 1.0), NONE, (0.0, 1.0, 0.01, 0.5, False)),
+    ((-2.0, 4.0, 1.5), NONE, (-2.0, 4.0, 1.5, 1.0, False)),
+    ((0.0, 1.0), 0.3, (0.0, 1.0, 0.01, 0.3, False)),
+    ((0.0, 1.0), 7.0, (0.0, 1.0, 0.01, 0.5, False)),
+    ((0.0, 1.0), torch.tensor(0.25), (0.0, 1.0, 0.01, 0.25, False)),
+    ((1, 4), NONE, (1, 4, 1, 2, True)),
+    ((0, 9, 3), NONE, (0, 9, 3, 3, True)),
+    ((0, 9, 3), 6, (0, 9, 3, 6, True)),
+    (2.0, NONE, (-2.0, 6.0, 0.1, 2.0, False)),
+    (-1, NONE, (-3, 1, 1, -1, True)),
+    (0, NONE, (0, 1, 1, 0, True)),
+    (0.0, NONE, (0.0, 1.0, 0.01, 0.0, False)),
+]
+
+
+@pytest.mark.parametrize(("given", "default", "expected"), SLIDERS)
+def test_sliders_are_read_as_ipywidgets_reads_them(given, default, expected):
+    slider = bind("x", given, default)
+    assert (slider.low, slider.high, slider.step, slider.start, slider.whole) == expected
+    assert slider.values == (list(range(expected[0], expected[1] + 1, expected[2])) if slider.whole else None)
+
+
+def test_menus_and_switches_give_python_values():
+    menu = bind("x", {"one": 1, "many": [1, 2]}, None)
+    assert (menu.names, menu.values, menu.start, menu.given(1)) == (["one", "many"], [1, [1, 2]], 0, [1, 2])
+    assert bind("x", ["a", "b"], "b").start == 1
+    assert [bind("x", True, None).given(value) for value in (False, True)] == [False, True]
+    assert bind("x", [True, 1], 1).start == 1  # 1 is not True
+
+
+def test_each_choice_is_a_program_and_weights_travel_once():
+    layer = nn.Linear(300, 7)
+
+    def called(x, twice, kind, times):
+        made = layer(x.expand(300)) * times
+        made = made.tanh() if kind == "tanh" else made.relu()
+        return made * 2 if twice else made
+
+    given = {"x": (0.0, 1.0), "twice": False, "kind": ["tanh", "relu"], "times": (2, 3)}
+    asked = Asked(called, {name: bind(name, one, None) for name, one in given.items()})
+    programs = asked.programs()
+    assert set(programs) == {f"{a}.{b}.{c}" for a in range(2) for b in range(2) for c in range(2)}
+    described, data = pack(programs)
+    assert len(data) == 4 * (300 * 7 + 7)  # weight and bias, whatever is chosen
+    assert set(described) == set(programs)
+    for values in ({"x": 0.3, "twice": True, "kind": 1, "times": 3}, {"x": 0.7, "twice": False, "kind": 0, "times": 2}):
+        (found,) = programs[asked.key(values)](*asked.inputs(values)).values()
+        expected = called(torch.tensor(values["x"]), values["twice"], given["kind"][values["kind"]], values["times"])
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+
+
+def test_too_many_choices_are_refused_with_the_remedy():
+    with pytest.raises(ValueError, match=r"42 programs \(21 of plus, 2 of times\).*room for 24.*kernel=True"):
+        view.interact(scaled, x=(0.0, 1.0), plus=(0, 20), times=[1, 2])
+
+
+def test_a_model_is_taken_as_it_computes_in_eval_mode():
+    torch.manual_seed(1)
+    model = nn.Sequential(nn.Linear(2, 5), nn.Dropout(0.5)).train()
+    made = view.interact(lambda place: model(place), place=view.points({"a": (1, 2), "b": (3, 4), "c": (5, 6)}))
+    expected = model.eval()(torch.tensor([[1.0, 2], [3, 4], [5, 6]]))
+    assert f"from {two(float(expected.min()))} to {two(float(expected.max()))}" in made.summary
+    again = view.interact(model.train(), input=view.points({"a": (1, 2), "b": (3, 4), "c": (5, 6)}))
+    assert model.training
+    assert f"from {two(float(expected.min()))}" in again.summary
+
+
+def test_arguments_without_a_control_keep_their_defaults():
+    made = view.interact(scaled, x=view.cells([[1.0, 2.0, 3.0]]))
+    assert "from 3 to 7" in made.summary
+    assert [one["name"] for one in made.described["controls"]] == ["x"]
+
+
+def test_special_controls_give_the_tensors_they_promise():
+    vocab = text.Characters.of("the cat")
+    given = {
+        "points": view.points({"a": (1, 2), "b": (3, -4)}),
+        "cells": view.cells([[1, 2, 3], [4, 5, 6]], ["r", "s"]),
+        "row": view.cells([1.5, 2.5]),
+        "text": view.text("the cat", vocab),
+        "order": view.order(["x", "y", "z"]),
+        "angle": view.angle(math.pi / 2),
+        "turned": view.angle(2 * math.pi + 1),
+    }
+    tensors = {name: one.control.tensor(one.control.start) for name, one in given.items()}
+    assert torch.equal(tensors["points"], torch.tensor([[1.0, 2], [3, -4]]))
+    assert torch.equal(tensors["cells"], torch.tensor([[1.0, 2, 3], [4, 5, 6]]))
+    assert torch.equal(tensors["row"], torch.tensor([1.5, 2.5]))
+    assert torch.equal(tensors["text"], vocab.encode("the cat").long()[None])
+    assert torch.equal(tensors["order"], torch.tensor([0, 1, 2]))
+    assert tensors["angle"].shape == ()
+    torch.testing.assert_close(tensors["angle"], torch.tensor(math.pi / 2))
+    torch.testing.assert_close(tensors["turned"], torch.tensor(1.0))
+    assert given["order"].control.words([2, 0, 1]) == (["z", "x", "y"],) * 2
+    assert given["text"].control.words("the cat")[0] == vocab.words(vocab.encode("the cat"))
+    assert given["cells"].control.words(None) == (["r", "s"], ["0", "1", "2"])
+
+
+def test_typed_text_has_a_length_that_changes():
+    vocab = text.Characters.of("the cat sat")
+    torch.manual_seed(2)
+    table = nn.Embedding(len(vocab), 3)
+
+    def read(sentence, other):
+        return (table(sentence) @ table(other).mT)[0]
+
+    made = view.interact(read, sentence=view.text("the", vocab), other=view.text("a", vocab),
+                         draw={"output": view.draw.grid("sentence", "other")})  # fmt: skip
+    assert made.described["kind"] == "interact-text"
+    program = made.described["programs"][""]
+    assert [one["shape"] for one in program["inputs"]] == [[1, "tokens of sentence"], [1, "tokens of other"]]
+    assert "3 x 1, from" in made.summary
+
+
+def test_results_are_drawn_by_their_axes_unless_told():
+    def many(x):
+        return {"none": x, "one": x * torch.ones(3), "two": x * torch.ones(2, 4), "three": x * torch.ones(5, 2, 4),
+                "batch": x * torch.ones(1, 2, 4)}  # fmt: skip
+
+    made = view.interact(many, x=(0.0, 1.0))
+    assert [panel["kind"] for panel in made.described["panels"]] == ["number", "bars", "grid", "grid", "grid"]
+    assert "three 4: 2 x 4" in made.summary
+    assert "batch: 2 x 4" in made.summary
+    told = view.interact(many, x=(0.0, 1.0), draw={"one": view.draw.words(["a", "b", "c"], title="said")})
+    assert told.described["panels"][1] | {"limit": None} == {
+        "output": "one", "kind": "words", "title": "said", "rows": ["a", "b", "c"], "cols": [], "scale": "",
+        "limit": None, "least": 0, "places": [],
+    }  # fmt: skip
+
+
+COLOURS = [  # numbers, drawn as, the scale and where it ends
+    ([[0.3, 0.7], [1.0, 0.0]], "", ("share", 1.0)),
+    ([[0.3, 0.2]], "", ("share", 0.3)),
+    ([[3.0, -7.1]], "", ("signed", 8.0)),
+    ([[3.0, 7.1]], "share", ("share", 1.0)),
+    ([[3.0, -7.1]], "weight", ("weight", 1.0)),
+    ([[0.0, 0.0]], "", ("share", 1.0)),
+    ([[2.0, -math.inf]], "", ("share", 2.0)),
+    ([[math.nan, math.nan]], "", ("share", 1.0)),
+]
+
+
+@pytest.mark.parametrize(("numbers", "scale", "expected"), COLOURS)
+def test_a_scale_follows_the_numbers_unless_told(numbers, scale, expected):
+    assert colours("grid", torch.tensor(numbers), scale) == expected
+    assert colours("grid", torch.tensor(numbers), scale, 9.0) == (expected[0], 9.0)
+
+
+def test_truth_values_are_shares():
+    assert colours("grid", torch.tensor([[True, True], [False, True]])) == ("share", 1.0)
+
+
+def test_scales_end_at_round_numbers():
+    assert [nice(value) for value in (0, 0.011, 1, 1.2, 2.5, 9, 14)] == [1, 0.015, 1, 1.5, 3, 10, 15]
+    assert [nice(value, (1, 2, 5)) for value in (0.03, 5.1)] == [0.05, 10]
+
+
+def size(made, style="light"):
+    return Image.open(io.BytesIO(made._png(style))).size
+
+
+def test_the_still_picture_shows_the_first_state_in_both_themes():
+    made = lesson(title="Attention by hand")
+    texts = [one.get_text() for one in made.figure().findobj(lambda one: hasattr(one, "get_text")) if one.get_text()]
+    assert {"Attention by hand", "scores", "shares", "mixture", "cat", "13", "0.97", "·"} <= set(texts)
+    assert "words = cat (1, 2), sat (2, 0.5), mat (0.5, 1.5)   sharpness = 2.55" in texts
+    light, dark = (numpy.asarray(Image.open(io.BytesIO(made._png(style))).convert("L")) for style in ("light", "dark"))
+    assert numpy.median(light) > 200
+    assert numpy.median(dark) < 60
+    assert size(made) == size(made, "dark")
+    assert 800 <= size(made)[0] <= 1500
+    assert made._png("light") == lesson(title="Attention by hand")._png("light")
+
+
+def test_every_kind_has_a_still_picture_within_bounds():
+    words = ["the", "cat", "sat", "on", "the", "mat"]
+
+    def all_kinds(angle):
+        x = torch.arange(6) * angle
+        plane = torch.stack([x.sin(), x.cos()], -1)
+        weights = torch.outer(x, x).softmax(-1)
+        mask = torch.ones(6, 6, dtype=torch.bool).tril()
+        return {"bars": x.sin(), "lines": plane.T, "dots": plane, "arrows": plane, "words": x.cos(), "graph": weights,
+                "number": x.sum(), "large": torch.outer(torch.arange(40.0), torch.arange(30.0)) * angle,
+                "mask": mask, "scores": weights.masked_fill(~mask, -torch.inf)}  # fmt: skip
+
+    made = view.interact(all_kinds, angle=view.angle(1.0), draw={
+        "bars": view.draw.bars(words), "lines": view.draw.lines(["sin", "cos"], words), "dots": view.draw.dots(words),
+        "arrows": view.draw.arrows(words), "words": view.draw.words(words), "graph": view.draw.graph(words),
+        "number": view.draw.number(title="the sum"),
+    })  # fmt: skip
+    assert size(made)[0] < 1700
+    texts = {one.get_text() for one in made.figure().findobj(lambda one: hasattr(one, "get_text"))}
+    assert {"the sum", "angle = 57°", "sin", "mat"} <= texts
+
+
+def test_words_of_any_kind_are_drawn():
+    bad = ["</script>", "שלום", "\0", "x" * 1000]
+    made = view.interact(
+        lambda x: x * torch.eye(4), x=(0.0, 1.0), draw={"output": view.draw.grid(bad, bad)}, title="<b>\0"
+    )
+    assert size(made)[0] < 1500
+    assert "</script>" not in made.html(still=False).partition("tfviz-document")[2].partition("</script>")[0]
+
+
+def cannot(x):
+    return x if x.sum() > 0 else -x
+
+
+PAIR = view.cells([1.0, 2.0])
+
+
+def drawn(drawing, x=PAIR):
+    return view.interact(scaled, x=x, draw={"output": drawing})
+
+
+WRONG = [
+    (lambda: view.interact(scaled, y=(0.0, 1.0)), TypeError, r"scaled takes no y; it takes x, times, plus"),
+    (lambda: view.interact(scaled), TypeError, "scaled needs x: give a control"),
+    (lambda: view.interact(lambda: torch.ones(2)), TypeError, "function has no control"),
+    (lambda: view.interact(scaled, x="abc"), TypeError, r"x is 'abc'; give \(low, high"),
+    (lambda: view.interact(scaled, x=torch.ones(2)), TypeError, r"x is a tensor of shape \[2\]; give \(low"),
+    (lambda: view.interact(scaled, x=(1.0, 1.0)), ValueError, "from a smaller number to a larger"),
+    (lambda: view.interact(scaled, x=(0.0, math.inf)), ValueError, "from a smaller number"),
+    (lambda: view.interact(scaled, x=(0.0, 1.0, 0.0)), ValueError, "the step must be above 0"),
+    (lambda: view.interact(scaled, x=[]), ValueError, "x is an empty menu"),
+    (lambda: view.interact(cannot, x=(0.0, 1.0)), ValueError, "cannot travel: .*torch.where.*with kernel=True"),
+    (lambda: view.interact(scaled, x=PAIR, draw={"y": view.draw.number()}), LookupError, "draw names y; .* output"),
+    (lambda: drawn(view.draw.grid(), (0.0, 1.0)), ValueError, r"\[\]; grid draws \[row, col\]"),
+    (lambda: drawn(view.draw.bars("y")), LookupError, "the controls that have words: x"),
+    (lambda: drawn(view.draw.bars(["a"])), ValueError, "rows of output has 1 words, for 2 rows"),
+    (lambda: drawn(view.draw.arrows()), ValueError, r"arrows draws \[word, 2\]"),
+    (lambda: view.interact(lambda x: x * torch.ones(2, 2, 2, 2), x=PAIR), ValueError, r"\[2, 2, 2, 2\]: return a part"),
+    (lambda: view.interact(lambda x: x * torch.ones(99, 2, 2), x=PAIR), ValueError, "99 grids"),
+    (lambda: view.interact(lambda x: None, x=(0.0, 1.0)), ValueError, "returns no tensor"),
+    (lambda: view.interact(lambda x, on: x if on else {"a": x}, x=PAIR, on=True), ValueError, "for other choices a"),
+    (lambda: view.draw.grid(scale="log"), ValueError, "scale is 'log'; it can be 'share', 'signed', 'weight'"),
+    (lambda: view.draw.bars(limit=0.0), ValueError, "limit is 0"),
+    (lambda: view.draw.graph(places=torch.ones(3)), ValueError, r"places has the shape \[3\]"),
+    (lambda: view.points({}), ValueError, "pairs by name"),
+    (lambda: view.points({"a": (1, 2, 3)}), ValueError, "pairs by name"),
+    (lambda: view.points({"a": (1, math.nan)}), ValueError, "holds nan"),
+    (lambda: view.points({"a": (1, 2)}, limit=1.0), ValueError, "limit is 1, and a place is 2 away"),
+    (lambda: view.cells(torch.ones(2, 2, 2)), ValueError, r"matrix has the shape \[2, 2, 2\]"),
+    (lambda: view.cells(torch.ones(2, 3), ["a"]), ValueError, "rows has 1 words, the matrix has 2 rows"),
+    (lambda: view.text("a", "abc"), TypeError, "vocab is a str; give one of tfviz.text"),
+    (lambda: view.text("abc", text.Bytes(), most=2), ValueError, "text has 3 tokens, and most is 2"),
+    (lambda: view.order(["a"]), ValueError, "2 words at least"),
+    (lambda: view.angle(math.inf), ValueError, "start is inf"),
+]
+
+
+@pytest.mark.parametrize(("make", "error", "says"), WRONG)
+def test_what_makes_no_sense_is_told_at_once(make, error, says):
+    with pytest.raises(error, match=says):
+        make()
+
+
+def test_what_is_wrong_with_the_function_itself_is_its_own_error():
+    with pytest.raises(RuntimeError, match="must match the size"):
+        view.interact(lambda x: x * torch.ones(2) + torch.ones(3), x=(0.0, 1.0))
+
+
+def test_pages_of_other_kinds_carry_no_engine():
+    plain = view.masks({"all": torch.ones(2, 2, dtype=torch.bool)}).html(still=False)
+    assert "Float32Array.from(new Uint16Array" not in plain
+    assert "class Instrument" not in plain
+    assert "vocabulary" not in lesson().html(still=False)
+
+
+def asks(live, **question):
+    sent = []
+    live.send = lambda content, buffers=None: sent.append((content, buffers))
+    live._answer(live, {"id": "7", **question}, [])
+    ((content, buffers),) = sent
+    assert content["id"] == "7"
+    return content, buffers
+
+
+def test_a_kernel_answers_for_what_cannot_travel():
+    live = view.interact(cannot, x=(-1.0, 1.0), kernel=True)
+    assert live.values == {"x": 0.0}
+    content, (data,) = asks(live, values={"x": -0.5})
+    told = content["results"]["output"]
+    assert (told["shape"], told["dtype"]) == ([], "float32")
+    assert numpy.frombuffer(data[told["at"][0] :][: told["at"][1]], "<f4").tolist() == [0.5]
+    live.values = {"x": -0.25}
+    left = live.view()
+    assert left.described["kind"] == "interact-left"
+    assert left.described["state"] == {"values": {"x": -0.25}}
+    assert "Still: this was computed by Python" in left.described["note"]
+    assert "output" not in left.summary.splitlines()[0]
+    assert "number: 0.25" in left.summary
+    data, _ = live._repr_mimebundle_()
+    assert "Still: this was computed by Python" in data["text/plain"]
+    assert "image/png" in data
+
+
+def test_a_kernel_tells_what_a_function_raises_and_refuses_strange_values():
+    def breaks(x, y):
+        if x > 0.9:
+            raise LookupError("no such x")
+        return x + y
+
+    live = view.interact(breaks, x=(0.0, 1.0), y=[1, 2], kernel=True)
+    assert asks(live, values={"x": 0.95, "y": 0})[0]["error"] == "LookupError: no such x"
+    assert "error" in asks(live, values="nonsense")[0]
+    page = asks(live, page=True)[1][0].decode()
+    assert page.startswith("<!doctype html>")
+    for wrong in ({"x": 0.5}, {"x": "a", "y": 0}, {"x": 0.5, "y": 9}):
+        with pytest.raises(Exception, match=r"values has|cannot be"):
+            live.values = wrong
+    assert live.values == {"x": 0.5, "y": 0}
+
+
+def test_the_same_function_gives_the_same_bytes():
+    assert lesson().html() == lesson().html()

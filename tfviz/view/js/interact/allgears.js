@@ -1,0 +1,9 @@
+// All gears but text, which needs vocabularies (`typing.js`).
+
+import { AngleGear } from "./dialing.js";
+import { CellsGear } from "./filling.js";
+import { GEARS } from "./gears.js";
+import { OrderGear } from "./ordering.js";
+import { PointsGear } from "./placing.js";
+
+export const ALL_GEARS = { ...GEARS, points: PointsGear, cells: CellsGear, order: OrderGear, angle: AngleGear };

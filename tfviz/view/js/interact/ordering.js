@@ -1,0 +1,125 @@
+// Words to drag into another order. The buttons stay where they are and the words go from one to the next, so that what
+// holds the pointer or the focus is never taken off the page.
+
+import { h } from "../base/elements.js";
+import { label, quoted } from "../base/pen.js";
+import { Gear } from "./gears.js";
+
+export class OrderGear extends Gear {
+  constructor(control, set, theme, says) {
+    super(control, set, theme);
+    this.says = says;
+    this.held = null; // the number of the word that was picked up
+    this.buttons = control.names.map((_, place) => this.button(place));
+    const described = { class: "order", role: "group", "aria-label": `${this.name}: words to put in order` };
+    this.element = h("div", { class: "gear wide" }, h("span", {}, this.name), h("div", described, ...this.buttons));
+  }
+
+  button(place) {
+    const button = h("button", { type: "button", class: "ordered" });
+    button.onpointerdown = (event) => {
+      this.held = this.value[place];
+      button.setPointerCapture(event.pointerId);
+      this.show(this.value);
+    };
+    button.onpointermove = (event) => {
+      if (button.hasPointerCapture(event.pointerId) && this.held !== null) this.move(this.under(event));
+    };
+    button.onpointerup = (event) => {
+      if (button.hasPointerCapture(event.pointerId)) this.drop();
+    };
+    button.onpointercancel = () => this.drop();
+    button.onclick = (event) => {
+      if (event.detail === 0) this.pick(place); // by key
+    };
+    button.onblur = () => this.moving || this.drop();
+    button.onkeydown = (event) => this.key(event, place);
+    return button;
+  }
+
+  key(event, place) {
+    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 }[event.key];
+    if (event.key === "Escape") return this.drop();
+    if (!step || event.metaKey || event.ctrlKey) return undefined;
+    const to = Math.max(0, Math.min(this.buttons.length - 1, place + step));
+    if (event.altKey || this.held !== null) {
+      const held = this.held;
+      this.held = this.value[place];
+      this.move(to);
+      this.held = held;
+    }
+    this.moving = true;
+    this.buttons[to].focus();
+    this.moving = false;
+    event.preventDefault();
+    event.stopPropagation();
+    return undefined;
+  }
+
+  pick(place) {
+    this.held = this.held === null ? this.value[place] : null;
+    this.show(this.value);
+    const word = quoted(this.control.names[this.value[place]], 30);
+    this.says(this.held === null ? `${word} stays here` : `${word} is picked up: arrows move it, Space puts it down`);
+  }
+
+  drop() {
+    if (this.held === null) return;
+    this.held = null;
+    this.show(this.value);
+  }
+
+  // The place under the pointer, or the nearest.
+  under(event) {
+    let [best, least] = [0, Infinity];
+    this.buttons.forEach((button, place) => {
+      const { left, right, top, bottom } = button.getBoundingClientRect();
+      const beyond = (at, low, high) => Math.max(low - at, 0, at - high);
+      const far = Math.hypot(beyond(event.clientX, left, right), 4 * beyond(event.clientY, top, bottom));
+      if (far < least) [best, least] = [place, far];
+    });
+    return best;
+  }
+
+  // The word that is held goes to a place, and those between close up.
+  move(to) {
+    const from = this.value.indexOf(this.held);
+    if (from === to) return;
+    const rest = this.value.filter((word) => word !== this.held);
+    rest.splice(to, 0, this.held);
+    this.set(rest);
+    this.show(rest);
+  }
+
+  show(value) {
+    this.value = value;
+    value.forEach((word, place) => {
+      const button = this.buttons[place];
+      const text = label(this.control.names[word], 30);
+      if (button.textContent !== text) button.textContent = text;
+      button.setAttribute("aria-label", `${text}, ${place + 1} of ${value.length}`);
+      button.setAttribute("aria-pressed", String(word === this.held));
+    });
+  }
+
+  input(value) {
+    return { shape: [value.length], data: value };
+  }
+
+  words(value) {
+    return value.map((word) => this.control.names[word]);
+  }
+
+  said(value) {
+    return this.words(value)
+      .map((word) => label(word))
+      .join(" ");
+  }
+
+  told(before, after) {
+    const moved = after.filter((word) => Math.abs(after.indexOf(word) - before.indexOf(word)) > 0);
+    const farthest = (word) => Math.abs(after.indexOf(word) - before.indexOf(word));
+    const word = moved.sort((one, other) => farthest(other) - farthest(one))[0];
+    return word === undefined ? "" : `${quoted(this.control.names[word], 30)} is number ${after.indexOf(word) + 1} of ${after.length}`;
+  }
+}

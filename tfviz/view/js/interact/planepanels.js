@@ -1,0 +1,155 @@
+// Results in the plane: vectors from 0, points, nodes with edges.
+
+import { gridOf, wordsFor } from "./scales.js";
+import { label, measure, quoted } from "../base/pen.js";
+import { Panel, fromTo, readable, titled } from "./panel.js";
+import { Plane, arrowTo, inkAt } from "./plane.js";
+
+const SQUARE = 260;
+const ABOVE = 18; // pixels of the title
+const REACHED = 24; // pixels from a point at which it is meant
+
+class PlanePanel extends Panel {
+  place(width) {
+    const count = this.tensor.shape[0];
+    this.size = [count, 1];
+    this.side = Math.min(SQUARE, width);
+    this.plane = new Plane(this.limit, this.side, ABOVE);
+    this.points = Array.from({ length: count }, (_, i) => [...this.tensor.data.subarray(2 * i, 2 * i + 2)]);
+    this.words = wordsFor(this.rows, count);
+    this.grid = gridOf(this.words, ["x", "y"], this.tensor.data, this);
+    [this.width, this.height] = [this.side, this.side + ABOVE];
+  }
+
+  find(x, y) {
+    const far = this.points.map((point) => Math.hypot(...this.plane.at(point).map((at, axis) => at - [x, y][axis])));
+    const best = far.indexOf(Math.min(...far));
+    return far[best] < REACHED ? [best, 0] : null;
+  }
+
+  box([row]) {
+    const [x, y] = this.plane.at(this.points[row]);
+    return [x - 9, y - 9, 18, 18];
+  }
+
+  named([row]) {
+    return quoted(this.words[row], 30);
+  }
+
+  reading([row]) {
+    const [x, y] = this.points[row];
+    return `${this.title ? `${titled(this.title)}: ` : ""}${this.named([row])} (${readable(x)}, ${readable(y)})`;
+  }
+
+  change(before) {
+    if (!before || before.data.length !== this.tensor.data.length) return "";
+    const far = this.points.map(([x, y], i) => Math.hypot(x - before.data[2 * i], y - before.data[2 * i + 1]));
+    const row = far.indexOf(Math.max(...far));
+    const was = `(${readable(before.data[2 * row])}, ${readable(before.data[2 * row + 1])})`;
+    return row < 0 || this.reading([row]).endsWith(was) ? "" : `${this.reading([row])} (was ${was.slice(1, -1)})`;
+  }
+}
+
+export class ArrowPanel extends PlanePanel {
+  paint(pen) {
+    this.head(pen);
+    this.plane.lines(pen, this.theme);
+    this.points.forEach((point, i) => {
+      if (point.every(Number.isFinite)) arrowTo(pen, this.plane.at([0, 0]), this.plane.at(point), { stroke: inkAt(this.theme, i) });
+    });
+    this.plane.names(pen, this.theme, this.words, this.points);
+  }
+}
+
+export class DotPanel extends PlanePanel {
+  paint(pen) {
+    this.head(pen);
+    this.plane.lines(pen, this.theme);
+    this.points.forEach((point, i) => {
+      if (point.every(Number.isFinite)) pen.dot(...this.plane.at(point), 5, { fill: inkAt(this.theme, i) });
+    });
+    this.plane.names(pen, this.theme, this.words, this.points);
+  }
+}
+
+const NODE = 13; // pixels from the middle of a node, in which no edge ends
+
+export class GraphPanel extends Panel {
+  place(width) {
+    const [count] = this.tensor.shape;
+    this.size = [count, count];
+    this.words = wordsFor(this.rows, count);
+    this.grid = gridOf(this.words, this.words, this.tensor.data, this);
+    this.side = Math.min(SQUARE + 40, width);
+    const placed = this.places.length === count;
+    const turn = (i) => (2 * Math.PI * i) / Math.max(1, count);
+    this.nodes = placed ? this.places : this.words.map((_, i) => [Math.sin(turn(i)), Math.cos(turn(i))]);
+    const far = 1.1 * Math.max(1e-9, ...this.nodes.flat().map(Math.abs));
+    this.plane = new Plane(far, this.side, ABOVE);
+    [this.width, this.height] = [this.side, this.side + ABOVE];
+  }
+
+  edges() {
+    const found = [];
+    for (let from = 0; from < this.size[0]; from++)
+      for (let to = 0; to < this.size[0]; to++) {
+        const value = this.value([from, to]);
+        const share = Math.min(1, Math.abs(value) / this.limit);
+        if (share >= 0.02) found.push([from, to, value, share]);
+      }
+    return found;
+  }
+
+  paint(pen) {
+    const { theme } = this;
+    this.head(pen);
+    for (const [from, to, value, share] of this.edges()) {
+      const look = { stroke: theme.head(value < 0 ? 6 : 5), thick: 0.5 + 3.5 * share, alpha: 0.25 + 0.75 * share };
+      const [start, end] = [this.plane.at(this.nodes[from]), this.plane.at(this.nodes[to])];
+      if (from === to) ring(pen, start, look);
+      else arrowTo(pen, ...between(start, end), look);
+    }
+    this.words.forEach((word, i) => {
+      const [x, y] = this.plane.at(this.nodes[i]);
+      const text = label(word, 14);
+      const wide = Math.max(18, measure(text, 12) + 8);
+      pen.rect(x - wide / 2, y - 10, wide, 20, { fill: theme.page, alpha: 0.9 });
+      pen.rect(x - wide / 2, y - 10, wide, 20, { stroke: theme.line });
+      pen.text(x, y, text, { fill: theme.ink, size: 12, align: "center" });
+    });
+  }
+
+  find(x, y) {
+    const far = this.nodes.map((node) => Math.hypot(...this.plane.at(node).map((at, axis) => at - [x, y][axis])));
+    const best = far.indexOf(Math.min(...far));
+    if (!(far[best] < REACHED)) return null;
+    const row = this.tensor.data.subarray(best * this.size[0], (best + 1) * this.size[0]);
+    return [best, row.indexOf(Math.max(...row))];
+  }
+
+  box([row, col]) {
+    const [[x1, y1], [x2, y2]] = [row, col].map((i) => this.plane.at(this.nodes[i]));
+    const [left, top] = [Math.min(x1, x2) - 12, Math.min(y1, y2) - 12];
+    return [left, top, Math.abs(x1 - x2) + 24, Math.abs(y1 - y2) + 24];
+  }
+
+  named([row, col]) {
+    return fromTo(this.words[row], this.words[col]);
+  }
+}
+
+// The part of a line that lies outside both nodes, a little to its right, so that there and back are two lines.
+function between([x1, y1], [x2, y2]) {
+  const far = Math.hypot(x2 - x1, y2 - y1) || 1;
+  const [dx, dy] = [(x2 - x1) / far, (y2 - y1) / far];
+  const cut = Math.min(NODE + 4, far / 3);
+  return [
+    [x1 + cut * dx - 4 * dy, y1 + cut * dy + 4 * dx],
+    [x2 - cut * dx - 4 * dy, y2 - cut * dy + 4 * dx],
+  ];
+}
+
+function ring(pen, [x, y], look) {
+  const around = Array.from({ length: 13 }, (_, i) => [x + 9 * Math.sin((i * Math.PI) / 6), y - 17 - 9 * Math.cos((i * Math.PI) / 6)]);
+  for (let i = 0; i < 12; i++) pen.line(...around[i], ...around[i + 1], look);
+}

@@ -1,0 +1,125 @@
+// Results along a row of words: lines, and the words themselves, shaded.
+
+import { OPEN } from "../base/grid.js";
+import { label, measure, quoted } from "../base/pen.js";
+import { Panel, fromTo, readable, titled } from "./panel.js";
+import { inkAt } from "./plane.js";
+import { gridOf, inkOn, roundUp, wordsFor } from "./scales.js";
+
+const CURVES = { wide: 380, tall: 180, left: 40, top: 22, below: 20 };
+
+export class LinePanel extends Panel {
+  place(width) {
+    const [n, m] = this.tensor.shape.length === 1 ? [1, this.tensor.shape[0]] : this.tensor.shape;
+    this.size = [n, m];
+    this.single = n === 1 && !this.rows.length;
+    this.names = wordsFor(this.rows, n);
+    this.steps = wordsFor(this.cols, m);
+    this.grid = gridOf(this.names, this.steps, this.tensor.data, this);
+    const finite = this.tensor.data.filter(Number.isFinite);
+    const [low, high] = [Math.min(0, ...finite), Math.max(0, ...finite)];
+    this.low = low < 0 ? -roundUp(-low) : 0;
+    this.high = high > 0 || low === 0 ? roundUp(high) : 0;
+    this.beside = this.single ? 8 : Math.max(...this.names.map((name) => measure(label(name), 11))) + 10;
+    this.width = Math.min(width, CURVES.wide + CURVES.left + this.beside);
+    this.long = this.width - CURVES.left - this.beside;
+    this.height = CURVES.top + CURVES.tall + CURVES.below;
+  }
+
+  at(row, col) {
+    const x = CURVES.left + (this.size[1] > 1 ? (col / (this.size[1] - 1)) * this.long : this.long / 2);
+    return [x, CURVES.top + ((this.high - this.value([row, col])) / (this.high - this.low)) * CURVES.tall];
+  }
+
+  paint(pen) {
+    const { theme } = this;
+    this.head(pen);
+    for (const tick of new Set([this.low, 0, this.high])) {
+      const y = CURVES.top + ((this.high - tick) / (this.high - this.low)) * CURVES.tall;
+      pen.line(CURVES.left, y, CURVES.left + this.long, y, { stroke: theme.line });
+      pen.text(CURVES.left - 6, y, readable(tick), { fill: theme.soft, size: 10, align: "right" });
+    }
+    const room = Math.max(...this.steps.map((step) => measure(label(step), 10))) + 10;
+    const every = Math.max(1, Math.ceil((room * (this.size[1] - 1)) / this.long));
+    for (let col = 0; col < this.size[1]; col += every)
+      pen.text(this.at(0, col)[0], this.height - 8, label(this.steps[col]), { fill: theme.soft, size: 10, align: "center" });
+    this.names.forEach((name, row) => this.curve(pen, row, name));
+  }
+
+  curve(pen, row, name) {
+    const stroke = inkAt(this.theme, row);
+    for (let col = 1; col < this.size[1]; col++) {
+      const [from, to] = [this.at(row, col - 1), this.at(row, col)];
+      if ([...from, ...to].every(Number.isFinite)) pen.line(...from, ...to, { stroke, thick: 2 });
+    }
+    const [x, y] = this.at(row, this.size[1] - 1);
+    if (this.size[1] === 1 && Number.isFinite(y)) pen.dot(x, y, 3, { fill: stroke });
+    if (!this.single && Number.isFinite(y)) pen.text(x + 5, y, label(name), { fill: this.theme.ink, size: 11 });
+  }
+
+  find(x, y) {
+    if (x < CURVES.left - 8 || y < CURVES.top - 8 || y > CURVES.top + CURVES.tall + 8 || x > CURVES.left + this.long + 8) return null;
+    const col = Math.max(0, Math.min(this.size[1] - 1, Math.round(((x - CURVES.left) / this.long) * (this.size[1] - 1))));
+    const far = this.names.map((_, row) => Math.abs(this.at(row, col)[1] - y));
+    return [far.indexOf(Math.min(...far)), col];
+  }
+
+  box([row, col]) {
+    const [x, y] = this.at(row, col);
+    return [x - 5, (Number.isFinite(y) ? y : CURVES.top) - 5, 10, 10];
+  }
+
+  named([row, col]) {
+    return this.single ? quoted(this.steps[col], 30) : fromTo(this.names[row], this.steps[col]);
+  }
+}
+
+const LINE_OF_WORDS = 30;
+const WIDEST = 620;
+
+export class WordPanel extends Panel {
+  place(width) {
+    const count = this.tensor.data.length;
+    this.size = [1, count];
+    this.words = wordsFor(this.rows, count);
+    this.grid = gridOf(this.words, [this.title || "value"], this.tensor.data, this);
+    const most = Math.min(width, WIDEST);
+    let [x, y, wide] = [0, 20, 60];
+    this.boxes = this.words.map((word) => {
+      const long = Math.min(most, measure(label(word), 14) + 12);
+      if (x && x + long > most) [x, y] = [0, y + LINE_OF_WORDS];
+      const box = [x, y, long, LINE_OF_WORDS - 6];
+      x += long + 2;
+      wide = Math.max(wide, x);
+      return box;
+    });
+    this.width = Math.min(width, Math.max(wide, measure(titled(this.title), 11, true) + 12));
+    this.height = y + LINE_OF_WORDS;
+  }
+
+  paint(pen) {
+    this.head(pen);
+    const lut = this.theme.lut(this.grid);
+    this.words.forEach((word, i) => {
+      const [x, y, wide, tall] = this.boxes[i];
+      const open = this.grid.state[i] === OPEN;
+      const colour = open ? lut[this.grid.codes[i]] : this.theme.blank;
+      const behind = [colour & 255, (colour >> 8) & 255, (colour >> 16) & 255];
+      pen.rect(x, y, wide, tall, { fill: `rgb(${behind.join(" ")})` });
+      pen.text(x + 6, y + tall / 2, label(word), { fill: inkOn(this.theme, behind), size: 14 });
+    });
+  }
+
+  find(x, y) {
+    const at = this.boxes.findIndex(([left, top, wide, tall]) => x >= left && x < left + wide && y >= top && y < top + tall);
+    return at < 0 ? null : [0, at];
+  }
+
+  box([, at]) {
+    return this.boxes[at];
+  }
+
+  named([, at]) {
+    return quoted(this.words[at], 30);
+  }
+}

@@ -1,0 +1,117 @@
+"""The same instrument with a kernel behind it: Python computes what is asked, for functions that cannot travel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import torch
+import traitlets
+from torch import Tensor
+
+from tfviz.view.draw import Drawing
+from tfviz.view.page.asked import Asked
+from tfviz.view.page.bundle import script
+from tfviz.view.page.html import View
+from tfviz.view.page.packed import Packed
+from tfviz.view.still.picture import cut
+
+LEFT = "Still: this was computed by Python, which is not here any more. It shows the last state."
+SAID = 300  # characters of an error in a page
+
+
+class Asking(anywidget.AnyWidget):
+    """A function in a notebook whose arguments are moved there and computed here.
+
+    `values` is a trait: what the controls stand at, by argument, which Python may read, set and observe.
+
+    Args:
+        asked: the function and its controls.
+        draw: as `view.interact` takes it.
+
+    Raises:
+        ValueError, LookupError: as `view.interact`.
+    """
+
+    _esm = script("interact/widget")
+    described = traitlets.Dict().tag(sync=True)
+    values = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, asked: Asked, title: str, draw: Mapping[str, Drawing]):
+        from tfviz.view.interact import described_panels, described_view
+
+        self._asked, self._title = asked, title
+        self._panels = described_panels(asked.call(asked.start), draw, asked.controls)
+        super().__init__(described=described_view(asked, title, self._panels), values=asked.start)
+        self.on_msg(self._answer)
+
+    @traitlets.validate("values")
+    def _fitting(self, proposal: Any) -> dict[str, Any]:
+        """Refuse values for which the controls have no place, by Python or by a page."""
+        values = proposal["value"]
+        if set(values) != set(self._asked.controls):
+            raise traitlets.TraitError(
+                f"values has {', '.join(values)}; the controls are {', '.join(self._asked.controls)}"
+            )
+        for name, control in self._asked.controls.items():
+            try:
+                control.given(values[name])
+            except (ValueError, TypeError, IndexError, RuntimeError) as error:
+                raise traitlets.TraitError(f"{name} cannot be {cut(repr(values[name]), 60)}: {error}") from None
+        return values
+
+    def _answer(self, _: Any, question: dict[str, Any], buffers: Any) -> None:
+        """Answer a page: the results for its values, or the whole as a page."""
+        question = question if isinstance(question, dict) else {}
+        answer: dict[str, Any] = {"id": question.get("id")}
+        try:
+            told: dict[str, Any] = {}
+            if question.get("page"):
+                pieces = [self.view().page().encode()]
+            else:
+                told, packed = packed_results(self._asked.call(question["values"]))
+                pieces = [packed.data]
+        except Exception as error:  # whatever the reader's function raises is told where it was asked
+            self.send({**answer, "error": cut(f"{type(error).__name__}: {error}", SAID)})
+        else:
+            self.send({**answer, "results": told}, pieces)
+
+    def view(self) -> View:
+        """What it shows now, without a kernel: to save, or to leave in a page."""
+        from tfviz.view.interact import described_view, still
+
+        shown = self._asked.call(self.values)
+        told, packed = packed_results(shown)
+        described = described_view(self._asked, self._title, self._panels)
+        described |= {"kind": "interact-left", "note": LEFT, "answer": told, "state": {"values": self.values}}
+        picture = still(self._asked, self._title, self._panels, shown, self.values, LEFT)
+        return View(picture, described, packed.data)
+
+    def save(self, path: str | Path) -> Path:
+        """What it shows now as `x.html`, `x.png` or `x.svg`; see `view`."""
+        return self.view().save(path)
+
+    def __repr__(self) -> str:
+        return f"{self._title}, answered by the kernel: {', '.join(self._asked.controls)}"
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
+        left, sizes = self.view().still()
+        return {**data, **left}, {**metadata, **sizes}
+
+
+def packed_results(results: Mapping[str, Tensor]) -> tuple[dict[str, Any], Packed]:
+    """Results as a page takes them: name -> shape, dtype and place, and their bytes."""
+    packed, told = Packed(), {}
+    for name, tensor in results.items():
+        tensor = tensor.detach().cpu()
+        if tensor.dtype == torch.bool:
+            kind, kept = "bool", tensor.to(torch.uint8)
+        elif tensor.is_floating_point():
+            kind, kept = "float32", tensor.float()
+        else:
+            kind, kept = "int64", tensor.clamp(-(2**31), 2**31 - 1).int()
+        told[name] = {"shape": list(tensor.shape), "dtype": kind, "at": packed.add(kept.contiguous().numpy().tobytes())}
+    return told, packed

@@ -1,0 +1,179 @@
+"""The controls of `view.interact`: what a page is told of each, and what the function is given for where it stands."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+SAID = 60  # characters of a value in a line
+
+
+class Control:
+    """What a reader sets: a start, as plain values that a page has, and what the function is given for them."""
+
+    kind = ""
+    start: Any
+    values: list[Any] | None = None  # where the function is given a Python value: all there are, in order
+
+    def described(self) -> dict[str, Any]:
+        """What the page needs to draw it."""
+        return {"kind": self.kind, **{name: value for name, value in vars(self).items() if name != "values"}}
+
+    def tensor(self, value: Any) -> Tensor:
+        """What the function is given for a value; not asked where it is a Python value."""
+        raise NotImplementedError
+
+    def place(self, value: Any) -> int:
+        """Which of `values` a page's value is."""
+        return int(value)
+
+    def given(self, value: Any) -> Any:
+        return self.tensor(value) if self.values is None else self.values[self.place(value)]
+
+    def said(self, value: Any) -> str:
+        raise NotImplementedError
+
+    def words(self, value: Any) -> tuple[list[str], list[str]]:
+        """Words that pictures may name their rows and columns by."""
+        return [], []
+
+
+class Slider(Control):
+    kind = "slider"
+
+    def __init__(self, low: float, high: float, step: float, start: float, whole: bool):
+        self.low, self.high, self.step, self.start, self.whole = low, high, step, start, whole
+        if whole:
+            self.values = list(range(int(low), int(high) + 1, int(step)))
+
+    def tensor(self, value: float) -> Tensor:
+        return torch.tensor(float(value))
+
+    def place(self, value: float) -> int:
+        return self.values.index(int(value))  # type: ignore[union-attr]  # whole ones have them
+
+    def said(self, value: float) -> str:
+        return f"{value:.6g}"
+
+
+class Menu(Control):
+    kind = "menu"
+
+    def __init__(self, names: list[str], values: list[Any], start: int):
+        self.names, self.values, self.start = names, values, start
+
+    def said(self, value: int) -> str:
+        return self.names[value]
+
+
+class Switch(Control):
+    kind = "switch"
+
+    def __init__(self, on: bool):
+        self.values, self.start = [False, True], on
+
+    def said(self, value: bool) -> str:
+        return "on" if value else "off"
+
+
+class Points(Control):
+    kind = "points"
+
+    def __init__(self, names: list[str], places: list[list[float]], limit: float):
+        self.names, self.start, self.limit = names, places, limit
+
+    def tensor(self, value: list[list[float]]) -> Tensor:
+        return torch.tensor(value, dtype=torch.float32)
+
+    def said(self, value: list[list[float]]) -> str:
+        return ", ".join(f"{name} ({x:.3g}, {y:.3g})" for name, (x, y) in zip(self.names, value))
+
+    def words(self, value: Any) -> tuple[list[str], list[str]]:
+        return self.names, self.names
+
+
+class Cells(Control):
+    kind = "cells"
+
+    def __init__(self, start: list[list[float]], rows: list[str], cols: list[str], step: float, flat: bool):
+        self.start, self.rows, self.cols, self.step, self.flat = start, rows, cols, step, flat
+
+    def tensor(self, value: list[list[float]]) -> Tensor:
+        made = torch.tensor(value, dtype=torch.float32)
+        return made[0] if self.flat else made
+
+    def said(self, value: list[list[float]]) -> str:
+        return "; ".join(", ".join(f"{cell:.3g}" for cell in row) for row in value)
+
+    def words(self, value: Any) -> tuple[list[str], list[str]]:
+        return self.cols if self.flat else self.rows, self.cols
+
+
+class Text(Control):
+    kind = "text"
+
+    def __init__(self, start: str, vocab: Any, most: int):
+        self.start, self.vocab, self.most = start, vocab, most
+
+    def described(self) -> dict[str, Any]:
+        return {"kind": self.kind, "start": self.start, "vocab": self.vocab.described(), "most": self.most}
+
+    def tensor(self, value: str) -> Tensor:
+        return torch.as_tensor(self.vocab.encode(value)).long()[None]
+
+    def example(self, length: int) -> Tensor:
+        """Tokens of the vocabulary, so many."""
+        ids = self.tensor(self.start)[0]
+        ids = ids if len(ids) else torch.zeros(1, dtype=torch.long)
+        return ids.repeat(-(-length // len(ids)))[None, :length]
+
+    def said(self, value: str) -> str:
+        return repr(value)
+
+    def words(self, value: str) -> tuple[list[str], list[str]]:
+        words = self.vocab.words(self.tensor(value)[0])
+        return words, words
+
+
+class Order(Control):
+    kind = "order"
+
+    def __init__(self, names: list[str]):
+        self.names, self.start = names, list(range(len(names)))
+
+    def tensor(self, value: list[int]) -> Tensor:
+        return torch.tensor(value)
+
+    def said(self, value: list[int]) -> str:
+        return " ".join(self.words(value)[0])
+
+    def words(self, value: list[int]) -> tuple[list[str], list[str]]:
+        ordered = [self.names[place] for place in value]
+        return ordered, ordered
+
+
+class Angle(Control):
+    kind = "angle"
+
+    def __init__(self, start: float):
+        self.start = start
+
+    def tensor(self, value: float) -> Tensor:
+        return torch.tensor(float(value))
+
+    def said(self, value: float) -> str:
+        return f"{math.degrees(value):.0f}°"
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A control as the functions below give it."""
+
+    control: Control
+
+    def __repr__(self) -> str:
+        return f"{type(self.control).__name__} ({self.control.said(self.control.start)[:SAID]})"

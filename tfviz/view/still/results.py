@@ -1,0 +1,242 @@
+"""A result of a function, drawn as it was told (`view.draw`): grids, bars, lines, words, numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize, PowerNorm, to_rgb
+from torch import Tensor
+
+from tfviz.view.still.figures import heatmap, label
+from tfviz.view.still.palette import diverging, plain, printable, ramp
+from tfviz.view.still.picture import cut
+from tfviz.view.still.planes import arrows, dots, graph, nice
+
+NUMBERED = 100  # cells that show their numbers
+LEVEL = 5  # letters of a word that has room above such a cell
+
+
+@dataclass(frozen=True)
+class Panel:
+    """A result as it is drawn; see `view.draw`."""
+
+    kind: str
+    title: str
+    values: Tensor
+    rows: Sequence[str]
+    cols: Sequence[str]
+    scale: str
+    limit: float
+    places: Sequence[Sequence[float]] = ()
+
+    @property
+    def numbers(self) -> numpy.ndarray:
+        return self.values.numpy().astype(float)
+
+    def named(self, side: str, count: int) -> list[str]:
+        """A word for each of so many; numbers where there are no words, or not so many."""
+        words = getattr(self, side)
+        return list(words) if len(words) == count else [str(i) for i in range(count)]
+
+
+def colours(
+    kind: str, values: Tensor, scale: str = "", limit: float | None = None, least: float = 0.0
+) -> tuple[str, float]:
+    """The scale of a result and where it ends; the page has the same rule (`js/interact/scales.js`)."""
+    numbers = values.detach().cpu().numpy().astype(float)
+    finite = numbers[numpy.isfinite(numbers)]
+    chosen = scale or ("signed" if bool((finite < 0).any()) else "share")
+    if limit is not None:
+        return chosen, limit
+    if scale in ("share", "weight") or (chosen == "share" and (_truth(values) or _shares(numbers))):
+        return chosen, 1.0
+    room = 1.1 if kind in ("arrows", "dots") else 1.0  # for names
+    return chosen, nice(max(room * float(abs(finite).max(initial=0.0)), least))
+
+
+def _truth(values: Tensor) -> bool:
+    return not values.dtype.is_floating_point and bool(((values == 0) | (values == 1)).all())
+
+
+def _shares(numbers: numpy.ndarray) -> bool:
+    """Whether each row adds up to 1."""
+    if not numbers.size or not numbers.ndim:
+        return False
+    table = numpy.where(numbers == -numpy.inf, 0.0, numbers)
+    return bool((abs(table.sum(-1) - 1) < 1e-3).all())
+
+
+def drawn(axes: Axes, panel: Panel, wide: float) -> None:
+    """Drawn in the upper left of its place, as tall as it is by itself."""
+    DRAWS[panel.kind](axes, panel)
+    axes.set_title(cut(plain(panel.title), max(12, int(13 * wide))), loc="left", pad=4)
+    if shape := SHAPES.get(panel.kind):
+        axes.set_box_aspect(shape(panel))
+    axes.set_anchor("NW")
+
+
+def two(value: float) -> str:
+    """Two significant digits.
+
+    >>> two(0.3141), two(-120.4), two(0.0)
+    ('0.31', '−120', '0')
+    """
+    if not math.isfinite(value):
+        return "∞" if value > 0 else "−∞" if value < 0 else "–"
+    return f"{float(f'{value:.2g}'):.10g}".replace("-", "−").replace("e−0", "e−")
+
+
+def _brief(value: float, limit: float) -> str:
+    """In a cell: what is nearly nothing on its scale is a dot."""
+    return "·" if value != 0 and abs(value) < limit / 200 else two(value)
+
+
+def _grid(axes: Axes, panel: Panel) -> None:
+    values, scale, limit = panel.values.float(), panel.scale, panel.limit
+    norms: dict[str, Callable[[], Normalize]] = {
+        "share": lambda: Normalize(0, limit),
+        "signed": lambda: Normalize(-limit, limit),
+        "weight": lambda: PowerNorm(0.5, 0, limit),
+    }
+    colours = diverging() if scale == "signed" else ramp()
+    open_cells = ~(values.isnan() | (values == -math.inf))
+    shown = values.nan_to_num(0.0, posinf=limit, neginf=0.0)
+    norm: Any = norms[scale]()
+    image = heatmap(axes, shown, open_cells, 1600, colours, norm)
+    rows, cols = (panel.named(side, count) for side, count in zip(("rows", "cols"), values.shape))
+    label(axes, rows, cols, (24, 24))
+    axes.set(xlabel="", ylabel="")
+    if max(map(len, printable(cols)), default=0) <= LEVEL and values.numel() <= NUMBERED:
+        axes.tick_params(axis="x", labelrotation=0)
+    if values.numel() > NUMBERED:
+        bar = axes.figure.colorbar(image, ax=axes, fraction=0.05, pad=0.03, aspect=28)
+        bar.set_ticks([-limit, 0, limit] if scale == "signed" else [0, limit / 2, limit])
+        bar.outline.set_visible(False)
+        return
+    inks = [matplotlib.rcParams[name] for name in ("text.color", "figure.facecolor")]
+    for (row, col), value in numpy.ndenumerate(panel.numbers):
+        if open_cells[row, col]:
+            behind: Any = image.cmap(norm(float(shown[row, col])))
+            ink = max(inks, key=lambda ink: _contrast(to_rgb(ink), behind[:3]))
+            axes.text(col, row, _brief(value, limit), ha="center", va="center", color=ink, fontsize=8)
+
+
+def _contrast(one: Sequence[float], other: Sequence[float]) -> float:
+    """Of two colours, as WCAG has it."""
+    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: Sequence[float]) -> float:
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+def _bars(axes: Axes, panel: Panel) -> None:
+    values = numpy.nan_to_num(panel.numbers, posinf=0.0, neginf=0.0)
+    limit = panel.limit
+    signed = bool((values < 0).any())
+    places = numpy.arange(len(values))
+    axes.barh(places, values, color=["C6" if value < 0 else "C5" for value in values], height=0.72)
+    if len(values) <= 40:
+        for place, value in enumerate(panel.numbers):
+            left = value < 0
+            shift = -3 if left else 3
+            axes.annotate(two(value), (values[place], place), (shift, 0), textcoords="offset points",
+                          va="center", ha="right" if left else "left", fontsize=8)  # fmt: skip
+    axes.set(xlim=(-1.3 * limit if signed else 0, 1.3 * limit), xticks=[], ylim=(len(values) - 0.4, -0.6))
+    step = max(1, -(-len(values) // 40))
+    axes.set_yticks(places[::step], printable(panel.named("rows", len(values))[::step]))
+    axes.grid(False)
+    axes.spines[["right", "top", "bottom"]].set_visible(False)
+
+
+def _curves(axes: Axes, panel: Panel) -> None:
+    table = numpy.atleast_2d(panel.numbers)
+    cols = panel.named("cols", table.shape[1])
+    names = panel.named("rows", len(table)) if panel.values.dim() == 2 or panel.rows else [""]
+    for at, (name, series) in enumerate(zip(names, table)):
+        (line,) = axes.plot(numpy.arange(len(series)), series, color=f"C{(at + 5) % 8}")
+        if len(table) <= 8 and name:
+            axes.annotate(cut(plain(name), 18), (len(series) - 1, series[-1]), (4, 0), textcoords="offset points",
+                          va="center", color=line.get_color(), fontsize=8)  # fmt: skip
+    step = max(1, -(-len(cols) // 12))
+    axes.set_xticks(range(0, len(cols), step), printable(cols[::step]))
+
+
+def _words(axes: Axes, panel: Panel) -> None:
+    scale, limit = panel.scale, panel.limit
+    values = numpy.nan_to_num(panel.numbers, posinf=limit, neginf=0.0)
+    colours, norm = (diverging(), Normalize(-limit, limit)) if scale == "signed" else (ramp(), Normalize(0, limit))
+    axes.set(xlim=(0, SIZES["words"](panel)[0]), ylim=(0.5 - _word_places(panel)[1], 0.5), xticks=[], yticks=[])
+    axes.axis("off")
+    inks = [matplotlib.rcParams[name] for name in ("text.color", "figure.facecolor")]
+    for (x, line, word), value in zip(_word_places(panel)[0], values):
+        shade = colours(norm(float(value)))
+        ink = max(inks, key=lambda ink: _contrast(to_rgb(ink), shade[:3]))
+        box = {"facecolor": shade, "edgecolor": "none", "pad": 2.0}
+        axes.text(x, -line, word, color=ink, bbox=box, fontsize=10, va="center", family="DejaVu Sans Mono")
+
+
+def _word_places(panel: Panel) -> tuple[list[tuple[float, int, str]], int, float]:
+    """Where each word stands in lines of at most 5 inches: (x, line, word); how many lines, and how wide."""
+    placed, x, line, most = [], 0.0, 0, 0.0
+    for word in printable(panel.named("rows", len(panel.values))):
+        wide = 0.085 * len(word) + 0.1
+        if x and x + wide > 5.0:
+            x, line = 0.0, line + 1
+        placed.append((x, line, word))
+        x += wide
+        most = max(most, x)
+    return placed, line + 1, most
+
+
+def _number(axes: Axes, panel: Panel) -> None:
+    axes.axis("off")
+    axes.text(0.0, 1.0, two(float(panel.numbers)), fontsize=22, va="top", transform=axes.transAxes)
+
+
+def _grid_size(panel: Panel) -> tuple[float, float]:
+    rows, cols = panel.values.shape
+    few = rows * cols <= NUMBERED
+    cell = 0.42 if few else min(0.25, max(0.02, 4.0 / max(rows, cols)))
+    words = 0.075 * max(map(len, printable(panel.named("rows", rows))), default=1)
+    above = 0.075 * max(map(len, printable(panel.named("cols", cols))), default=1)
+    above = 0.15 if above < 0.12 or (few and above <= 0.075 * LEVEL) else above
+    wide = min(7.0, max(0.9, cell * cols)) + words + (0.2 if few else 0.7)
+    return wide, min(6.0, max(0.5, cell * TALL * rows if few else cell * rows)) + above + 0.35
+
+
+def _grid_shape(panel: Panel) -> float:
+    rows, cols = panel.values.shape
+    return min(6.0, max(0.15, rows / cols * (TALL if rows * cols <= NUMBERED else 1)))
+
+
+TALL = 0.8  # of a cell with its number, by its width
+SHAPES: dict[str, Callable[[Panel], float]] = {  # height by width of what lies inside the axes
+    "grid": _grid_shape,
+    "bars": lambda panel: min(6.0, 0.22 * len(panel.values)) / 2.0,
+    "lines": lambda panel: 0.55,
+    "words": lambda panel: 0.26 * _word_places(panel)[1] / max(1.1, _word_places(panel)[2]),
+    "number": lambda panel: 0.4,
+}
+SIZES: dict[str, Callable[[Panel], tuple[float, float]]] = {
+    "grid": _grid_size,
+    "bars": lambda panel: (2.7, min(6.0, 0.22 * len(panel.values)) + 0.4),
+    "lines": lambda panel: (3.6, 2.3),
+    "arrows": lambda panel: (2.7, 2.7),
+    "dots": lambda panel: (2.7, 2.7),
+    "graph": lambda panel: (2.7, 2.7),
+    "words": lambda panel: (max(1.2, _word_places(panel)[2] + 0.1), 0.26 * _word_places(panel)[1] + 0.4),
+    "number": lambda panel: (max(1.4, 0.1 * len(panel.title)), 0.9),
+}  # fmt: skip
+DRAWS: dict[str, Callable[[Axes, Panel], Any]] = {
+    "grid": _grid, "bars": _bars, "lines": _curves, "arrows": arrows, "dots": dots, "graph": graph, "words": _words,
+    "number": _number,
+}  # fmt: skip
