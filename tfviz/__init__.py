@@ -1,6 +1,6 @@
 """tfviz: train the Transformer family on text and look inside it.
 
-Data flows one way: `text` -> `models` (built of `layers`) -> `learn`, `generate` -> `look` -> `view`.
+Data flows one way: `text` -> `models` (built of `layers`) -> `learn`, `generate` -> `look`, `portable` -> `view`.
 The rooms load when they are first named, so that `import tfviz` costs little more than `import torch`.
 """
 
@@ -10,7 +10,7 @@ from importlib import import_module
 from types import ModuleType
 
 __version__ = "0.1.0"
-__all__ = ["generate", "layers", "learn", "look", "models", "suite", "text", "view"]
+__all__ = ["generate", "layers", "learn", "look", "models", "portable", "suite", "text", "view"]
 
 # How PyTorch's threads wait for each other is read once, when torch loads. PASSIVE: asleep, so that they take nothing
 # from whom they share the processor with. GNU's OpenMP (on Linux) is told to spin as long as it always does, which is
