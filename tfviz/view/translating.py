@@ -56,7 +56,8 @@ def translate(
     Raises:
         TypeError: a vocabulary that cannot travel, or has no tokens for beginning and end.
         ValueError: the model cannot travel (it says why), or is past the budget; a knob out of range; the sentence
-            is too long, or empty with nothing after it; not one or two vocabularies, or not the model's.
+            is too long, or empty with nothing after it; not one or two vocabularies, or not the model's; its
+            logits are not finite.
     """
     bounds.between(1, WIDEST, width=width)
     bounds.between(0, STRONGEST, alpha=alpha)
@@ -114,6 +115,8 @@ def _check(programs: dict[str, Program], source: Any, target: Any) -> None:
             f"the model chooses among {logits.shape[-1]} tokens, the target's vocabulary has {len(target)}: give the "
             "model's own"
         )
+    if not logits.isfinite().all():
+        raise ValueError("the model's logits are not finite: it has nothing to translate with")
 
 
 def _greedy(

@@ -65,7 +65,11 @@ export class TranslationDesk extends Studio {
   }
 
   listen() {
-    const choose = (place) => this.store.set({ rows: this.store.get("rows")[0] === place ? [] : [place] });
+    const choose = (place) => {
+      const mode = this.store.get("mode") === "sheet" ? "words" : this.store.get("mode");
+      const other = this.store.get("rows")[0] !== place;
+      this.store.set(other ? { rows: [place], mode, part: 0, direction: "at" } : { rows: [] });
+    };
     this.text.onclick = ({ target }) => target.dataset.place && choose(Number(target.dataset.place));
     this.text.onkeydown = (event) => {
       const place = Number(event.target.dataset.place);

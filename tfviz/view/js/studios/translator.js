@@ -36,10 +36,10 @@ export class Translator extends TranslationDesk {
 
   // Another token at the chosen place, and on from there.
   force(token) {
-    const { text, place, ended } = this.shown;
+    const { search, text, place } = this.shown;
     const prefix = [...text.tokens.slice(0, place), token];
     const others = this.store.get("tried").filter((one) => String(one) !== String(prefix));
-    const steps = ended ? this.described.most : 0;
+    const steps = search.done && this.columns.length === search.columns.length ? this.described.most : 0;
     this.store.set({ prefix, steps, tried: [...others, prefix].slice(-FORCED_KEPT), ...UNCHOSEN });
   }
 

@@ -1,0 +1,61 @@
+"""Values that do not fit, at the door of the studio that translates."""
+
+SETUP = """
+import torch
+from torch import nn
+from tfviz import view
+from tfviz.layers import positions
+from tfviz.models import GPT, Seq2Seq, Transformer
+from tfviz.models.transformer import Memory
+from tfviz.text import Bytes, Characters, bpe, whole_words
+nan, inf = float("nan"), float("inf")
+vocab, larger = whole_words(["a b c"]), whole_words(["a b c d e"])
+def made(**more): return Transformer(len(vocab), **{"context": 8, "layers": 1, "heads": 1, "dim": 4, **more})
+def translate(**more): return view.translate(**{"model": made(), "vocabs": vocab, "sentence": "a b", **more})
+def sick():
+    model = made()
+    model.decoder_norm.weight.data.fill_(nan)
+    return model
+class Bare(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.tokens = nn.Embedding(9, 4)
+    def encode(self, source): return self.tokens(source)
+    def decode(self, target, memory): return self.tokens(target)
+class Peeks(Transformer):
+    def encode(self, source): return super().encode(source if source.sum() > 3 else -source)
+"""
+CASES = [
+    ("translate(model=3)", "model is 3"),
+    ("translate(model=lambda ids: ids)", "model is the function"),
+    ("translate(model=GPT(9, layers=1, heads=1, dim=4))", "GPT has no encode and decode; use a model such as"),
+    ("translate(model=Bare())", "encode of Bare gives no named tuple of states and words"),
+    ("translate(model=Seq2Seq(10, dim=4, hidden=4))", "Seq2Seq reads and writes word by word in a loop"),
+    ("translate(model=Peeks(10, context=8, layers=1, heads=1, dim=4))", "cannot travel"),
+    ("translate(model=sick())", "the model's logits are not finite: it has nothing to translate with"),
+    ("translate(vocabs='abc')", "vocabs has 'abc'; give vocabularies such as text.whole_words"),
+    ("translate(vocabs=None)", "vocabs has None"),
+    ("translate(vocabs=[])", "there are 0 vocabularies; give one for both languages, or two"),
+    ("translate(vocabs=[vocab] * 3)", "there are 3 vocabularies"),
+    ("translate(vocabs=Characters('abc'))", "vocabs has .*; give vocabularies such as text.whole_words"),
+    ("translate(vocabs=[vocab, Bytes()])", "vocabs has .*; give vocabularies such as text.whole_words"),
+    ("translate(vocabs=larger)", "the model reads fewer than the 12 tokens of the source's vocabulary"),
+    ("translate(vocabs=[vocab, larger])", "the model chooses among 10 tokens, the target's vocabulary has 12"),
+    ("translate(sentence='a ' * 8)", "the sentence has 9 tokens; the model takes 1 to 8: give another"),
+    ("translate(sentence='', after=None)", "the sentence has 0 tokens"),
+    ("translate(sentence='').described['after']", r"= \[3\]"),
+    ("translate(sentence=3)", "sentence is 3"),
+    ("translate(sentence=['a b'])", "sentence is"),
+    ("translate(sentence='\\ud800')", "lone surrogate"),
+    ("translate(after='[FIN]')", r"'\[FIN\]' is not one of the 10 tokens"),
+    ("translate(width=0)", "width is 0; it must be from 1 to 8"),
+    ("translate(width=9)", "width is 9; it must be from 1 to 8"),
+    ("translate(width=2.5)", "width is 2.5"),
+    ("translate(alpha=-1)", r"alpha is -1\.0; it must be from 0 to 2"),
+    ("translate(alpha=nan)", "alpha is nan"),
+    ("translate(length=0)", "length is 0; it must be at least 1"),
+    ("translate(length=inf)", "length is inf"),
+    ("translate(weights='float8')", "weights is 'float8'"),
+    ("translate(budget=100)", "the model takes .* bytes in a page, the budget is 100: keep its weights as"),
+    ("translate(title=3)", "title is 3"),
+]  # fmt: skip

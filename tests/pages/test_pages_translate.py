@@ -1,0 +1,382 @@
+"""The studio that translates, in Chromium without a network: what it computes is what Python computes."""
+
+import pytest
+import torch
+from browser import alive, control, plain, press, table, takes
+from test_pages_reach import axe, serious
+from translators import (
+    LENGTH,
+    SPY,
+    bars,
+    calm,
+    click,
+    model,
+    nodes,
+    search,
+    set_to,
+    source_ids,
+    tensor,
+    texts,
+    translated,
+    vocabs,
+    word,
+)
+
+from tfviz import generate, look, view
+from tfviz.models import Transformer
+from tfviz.models.transformer import Memory
+from tfviz.text import bpe, whole_words
+
+pytest_plugins = ["browser"]
+HOWS = [(1, 0.0), (1, 0.6), (2, 0.0), (4, 0.6), (8, 2.0)]
+SENTENCES = ["one two three", "nine", "eight six five four one seven two"]
+
+
+@pytest.fixture
+def studio(opens, tmp_path):
+    """`studio(view, ...)`: its page, alive; what its engine says is kept in `window.told`."""
+
+    def opened(made, **given):
+        page = opens(**given)
+        page.add_init_script(SPY)
+        alive(page, made.save(tmp_path / "x.html"))
+        calm(page)
+        return page
+
+    return opened
+
+
+def says(page):
+    return plain(page.locator(".status").first.text_content())
+
+
+def type_sentence(page, text):
+    page.locator("textarea").fill(text)
+    calm(page)
+
+
+def turn(page, name, value):
+    control(page, name).fill(str(value))
+    calm(page)
+
+
+def words_of(columns):
+    """What the tree of these columns shows: the words of texts that went on, and their scores."""
+    _, target = vocabs()
+    made = []
+    for step, column in enumerate(columns):
+        fresh = [(tokens, score) for tokens, _, score in column if len(tokens) == step + 1]
+        made.append([(target.words([tokens[-1]])[0], score) for tokens, score in fresh])
+    return made
+
+
+def same_tree(page, columns):
+    shown, expected = nodes(page), words_of(columns)
+    expected = expected[: len(shown)] + [one for one in expected[len(shown) :] if one]
+    assert [[name for name, _ in column] for column in shown] == [[name for name, _ in column] for column in expected]
+    for column, other in zip(shown, expected):
+        assert [score for _, score in column] == pytest.approx([score for _, score in other], abs=0.0051)
+
+
+def decoded(columns):
+    _, target = vocabs()
+    return [target.decode(tokens) for tokens, _, _ in columns[-1]]
+
+
+def test_greedy_and_beam_write_what_python_writes(studio):
+    source, target = vocabs()
+    made, shown = translated()
+    page = studio(shown)
+    for sentence in SENTENCES:
+        type_sentence(page, sentence)
+        for width, alpha in HOWS:
+            turn(page, "Beam", width)
+            turn(page, "Length penalty", alpha)
+            how = {"width": width, "alpha": alpha, "length": LENGTH}
+            assert texts(page)[0] == generate.translate(made, [sentence], source, target, **how)[0]
+            columns = search(made, sentence, **how)
+            assert texts(page) == decoded(columns)
+            same_tree(page, columns)
+            sums = [float(cells[0]) for cells in table(page, 1)[2]]
+            assert sums == pytest.approx([total for _, total, _ in columns[-1]], abs=1e-3)
+
+
+@pytest.mark.parametrize(("weights", "off_by"), [("float32", 1e-4), ("float16", 2e-2)])
+def test_probabilities_are_the_models(studio, weights, off_by):
+    made, shown = translated(weights=weights, width=4)
+    told = studio(shown).evaluate("window.told")
+    runs = [one for one in told if one["run"] == "decode"]
+    assert max(one["inputs"]["target"]["shape"][0] for one in runs) == 4  # a beam is one run
+    states, mask = made.encode(source_ids("one two three"))
+    for one in runs:
+        target = tensor(one["inputs"]["target"]).long()
+        memory = Memory(states.expand(len(target), -1, -1), mask.expand(len(target), -1))
+        with torch.no_grad():
+            expected = made.decode(target, memory)
+        found = tensor(one["outputs"]["logits"])
+        torch.testing.assert_close(found.softmax(-1), expected.softmax(-1), rtol=0, atol=off_by)
+        if weights == "float32":
+            torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_bars_and_maps_are_what_python_sees(studio):
+    made, shown = translated(width=1, alpha=0.0)
+    _, target = vocabs()
+    page = studio(shown)
+    tokens = search(made, "one two three")[-1][0][0]
+    read = torch.tensor([[target["[BOS]"], *tokens[:-1]]])
+    with torch.no_grad(), look.capture(made) as seen:
+        logits = made(source_ids("one two three"), read)[0]
+    last = [one for one in page.evaluate("window.told") if one["run"] == "decode" and one["patterns"]][-1]
+    assert last["inputs"]["target"]["data"] == read[0].tolist()
+    for site, pattern in last["patterns"].items():
+        torch.testing.assert_close(tensor(pattern), seen[site], rtol=0, atol=1e-4)
+    assert len(last["patterns"]) == 4
+    for place in (1, len(tokens) - 1):
+        page.locator(".written .word").nth(place).click()
+        calm(page)
+        shares = logits[place].softmax(-1)
+        shares[[0, target["[BOS]"]]] = 0
+        top = shares.topk(len(bars(page)))
+        assert [name for name, _ in bars(page)] == target.words(top.indices)
+        percents = [100 * float(p) for p in top.values[:5]]
+        assert [share for _, share in bars(page)][:5] == pytest.approx(percents, rel=0.06)
+
+
+def test_cross_attention_stands_first_by_the_words_about_to_be_written(studio):
+    made, shown = translated(width=1, alpha=0.0)
+    _, target = vocabs()
+    page = studio(shown)
+    page.get_by_role("tab", name="One head").click()
+    calm(page)
+    inner = page.locator(".inner .view, .inner")
+    heads, rows, cells = table_of(page, inner.first)
+    tokens = search(made, "one two three")[-1][0][0]
+    assert heads == ["one", "two", "three", "[EOS]"]
+    assert rows == target.words(tokens)
+    with torch.no_grad(), look.capture(made) as seen:
+        made(source_ids("one two three"), torch.tensor([[target["[BOS]"], *tokens[:-1]]]))
+    expected = seen["decoder.0.cross.pattern"][0, 0]
+    found = torch.tensor([[float(cell) for cell in row] for row in cells])
+    torch.testing.assert_close(found, expected, rtol=0.06, atol=1e-4)
+
+
+def table_of(page, where):
+    """The twin of the view of heads: columns, rows, cells."""
+    twin = where.locator("details", has_text="Table").first
+    twin.locator("summary").click()
+    calm(page)
+    heads, *rows = twin.locator("table tr").evaluate_all("rows => rows.map(r => [...r.cells].map(c => c.innerText))")
+    return heads[1:], [row[0] for row in rows], [row[1:] for row in rows]
+
+
+@pytest.mark.parametrize(("width", "alpha"), [(1, 0.0), (3, 0.6)])
+def test_a_forced_word_and_on_from_there(studio, width, alpha):
+    made, shown = translated()
+    _, target = vocabs()
+    page = studio(set_to(shown, width=width, alpha=alpha))
+    written = search(made, "one two three", width=width, alpha=alpha)[-1][0][0]
+    page.locator(".written .word").nth(1).click()
+    calm(page)
+    names = [name for name, _ in bars(page)]
+    pick = next(i for i, name in enumerate(names) if name not in ("[EOS]", target.words([written[1]])[0]))
+    page.locator(".shares .share").nth(pick).click()
+    calm(page)
+    prefix = [written[0], target[names[pick]]]
+    columns = search(made, "one two three", prefix, width, alpha)
+    assert texts(page) == decoded(columns)
+    same_tree(page, columns)
+    assert page.locator(".written .forced").all_text_contents() == target.words(prefix)
+    click(page, "nothing")  # back to the free search
+    assert texts(page) == decoded(search(made, "one two three", width=width, alpha=alpha))
+
+
+def test_steps_and_back(studio):
+    made, shown = translated()
+    page = studio(set_to(shown, width=3, steps=0))
+    columns = search(made, "one two three", width=3, alpha=0.6)
+    assert (nodes(page), word(page)) == ([], ["…"])
+    for count in (1, 2, 3):
+        click(page, "Step")
+        same_tree(page, columns[:count])
+    click(page, "Back")
+    same_tree(page, columns[:2])
+    click(page, "Run")
+    same_tree(page, columns)
+    click(page, "From the start")
+    assert nodes(page) == []
+
+
+def test_a_node_shows_its_text_by_mouse_and_by_keys(studio):
+    made, shown = translated()
+    _, target = vocabs()
+    page = studio(set_to(shown, width=3))
+    columns = search(made, "one two three", width=3, alpha=0.6)
+    page.locator(".node[data-place='1 2']").click()
+    calm(page)
+    assert word(page) == [*target.words(columns[1][2][0]), "…"]
+    asked = page.evaluate("window.told.at(-1).inputs.target.data")
+    assert asked == [target["[BOS]"], *columns[1][2][0]]
+    press(page, "ArrowUp", "ArrowUp", "Enter")
+    calm(page)
+    assert word(page) == [*target.words(columns[1][0][0]), "…"]
+    press(page, "ArrowLeft", "Enter")
+    calm(page)
+    assert len(word(page)) == 2
+
+
+def test_all_by_keys_alone(studio):
+    made, shown = translated()
+    _, target = vocabs()
+    page = studio(set_to(shown, width=1, alpha=0.0, steps=0))
+    page.locator("textarea").focus()
+    press(page, "Control+A")
+    page.keyboard.type("four nine")
+    calm(page)
+    press(page, "Alt+s")
+    calm(page)
+    press(page, "Alt+s")
+    calm(page)
+    columns = search(made, "four nine")
+    assert word(page)[:2] == target.words(columns[1][0][0])
+    press(page, "Alt+b")
+    calm(page)
+    assert len(word(page)) == 2
+    for _ in range(40):
+        press(page, "Tab")
+        if page.evaluate("document.activeElement.shadowRoot.activeElement.matches('.share')"):
+            break
+    press(page, "Tab", "Enter")
+    calm(page)
+    with torch.no_grad():
+        read = torch.tensor([[target["[BOS]"], *columns[0][0][0]]])
+        logits = made(source_ids("four nine"), read)[0, -1].index_fill(-1, read[0, 0], -torch.inf)
+    forced = [*columns[0][0][0], int(logits[1:].topk(2).indices[1]) + 1]
+    assert page.locator(".written .forced").all_text_contents() == target.words(forced)
+    press(page, "Alt+r")
+    calm(page)
+    assert texts(page) == decoded(search(made, "four nine", forced))
+
+
+def test_heads_off_are_capture_s_edits(studio):
+    made, shown = translated()
+    source, target = vocabs()
+    off = [["encoder.1.attention.pattern", 2], ["decoder.0.cross.pattern", 1], ["decoder.1.attention.pattern", 0]]
+    page = studio(set_to(shown, off=off, width=1, alpha=0.0))
+    told = [one for one in page.evaluate("window.told") if one["run"] == "decode"]
+    edited = [one for one in told if one["edits"]][-1]
+    read = tensor(edited["inputs"]["target"]).long()
+
+    def without(head):
+        return lambda weights: weights.index_fill(1, torch.tensor([head]), 0)
+
+    with torch.no_grad(), look.capture(made, edit={site: without(head) for site, head in off}):
+        expected = made(source_ids("one two three"), read)
+    torch.testing.assert_close(tensor(edited["outputs"]["logits"]), expected, rtol=1e-4, atol=1e-4)
+    cost = page.locator(".cost").text_content()
+    assert "with all heads on" in cost
+    assert page.locator(".shares .mark").count() == page.locator(".shares .share").count()
+    click(page, "all on")
+    assert texts(page)[0] == generate.translate(made, ["one two three"], source, target, width=1, length=LENGTH)[0]
+    assert "with all heads on" not in page.locator(".cost").text_content()
+
+
+def test_a_head_is_switched_off_by_its_button(studio):
+    _, shown = translated()
+    page = studio(shown)
+    page.locator(".chip").first.focus()
+    press(page, "Enter")
+    calm(page)
+    assert page.locator(".chip").first.get_attribute("aria-pressed") == "true"
+    assert page.evaluate("window.told.flatMap(one => one.edits).at(-1)")["site"] == "decoder.0.cross.pattern"
+
+
+def test_what_is_typed_last_wins(studio):
+    made, shown = translated()
+    page = studio(set_to(shown, width=5))
+    page.locator("textarea").fill("")
+    page.locator("textarea").press_sequentially("nine six eight two", delay=1)
+    calm(page)
+    assert texts(page) == decoded(search(made, "nine six eight two", width=5, alpha=0.6))
+
+
+def test_hostile_text(studio):
+    _, shown = translated()
+    page = studio(shown)
+    markup = ("<img src=x onerror=alert(1)>", "</script><script>alert(1)</script>")
+    for text in (*markup, "\0\u202e one \u2066", "one " * 2500):
+        type_sentence(page, text)
+        assert texts(page)
+        assert "cannot show" not in says(page)
+        assert page.locator("textarea").input_value() == text
+    assert "longer than the model reads" in says(page)
+    type_sentence(page, "one zebra")
+    assert "lacks 1 of these words" in says(page)
+    assert page.evaluate("window.told.at(-1).run") in ("encode", "decode")
+
+
+def test_hostile_words_are_written_as_themselves(studio):
+    bite = ["<b>&amp;</b>", "</script>", "עולם", "漢字"]
+    both = whole_words([" ".join(bite)])
+    torch.manual_seed(0)
+    made = Transformer(len(both), context=12, layers=1, heads=2, dim=16).eval()
+    page = studio(view.translate(made, both, "漢字", weights="float32", length=6))
+    assert page.locator(".written b").count() == 0
+    assert texts(page)[0] == generate.translate(made, ["漢字"], both, width=4, alpha=0.6, length=6)[0]
+
+
+def test_byte_pairs(studio):
+    both = bpe(["für die Straße und über das Haus 漢字"], 300)
+    torch.manual_seed(1)
+    made = Transformer(len(both), context=32, layers=1, heads=2, dim=16).eval()
+    page = studio(view.translate(made, both, "die Straße", weights="float32", width=1, length=8))
+    source = torch.tensor([[*both.encode("die Straße").tolist(), both["[EOS]"]]])
+    found = generate.beam.search(made, source, bos=both["[BOS]"], eos=both["[EOS]"], width=1, length=8)
+    last = [one for one in page.evaluate("window.told") if one["run"] == "decode"][-1]
+    assert last["inputs"]["target"]["data"] == found.texts[0, 0, :8].tolist()
+    assert page.locator(".written.loose").count() == 0
+
+
+def test_an_empty_sentence(studio):
+    made = model()
+    source, target = vocabs()
+    page = studio(view.translate(made, vocabs(), "one", weights="float32", after=None, length=LENGTH))
+    how = {"width": 4, "alpha": 0.6, "length": LENGTH, "after": None}
+    assert texts(page)[0] == generate.translate(made, ["one"], source, target, **how)[0]
+    type_sentence(page, "")
+    assert says(page) == "type a sentence to translate"
+
+
+def test_axe_finds_nothing_serious(studio):
+    _, shown = translated()
+    _, target = vocabs()
+    drei = [target["drei"]]
+    page = studio(set_to(shown, off=[["decoder.0.cross.pattern", 1]], prefix=drei, tried=[drei]))
+    axe(page)
+    page.get_by_text("Table", exact=True).last.click()
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_timeout(60)
+        calm(page)
+        assert serious(page) == [], scheme
+
+
+@pytest.mark.parametrize("width", [400, 2000])
+def test_a_page_does_not_scroll_sideways(studio, width):
+    page = studio(translated()[1], width=width)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_a_saved_page_opens_as_it_was_left(studio, opens, tmp_path):
+    _, shown = translated()
+    page = studio(set_to(shown, width=2))
+    type_sentence(page, "five one")
+    page.locator(".written .word").first.click()
+    calm(page)
+    page.locator(".shares .share").nth(1).click()
+    calm(page)
+    own = opens()
+    alive(own, takes(page, "HTML", tmp_path))
+    calm(own)
+    assert (texts(own), nodes(own), bars(own), word(own)) == (texts(page), nodes(page), bars(page), word(page))
+    assert own.locator("textarea").input_value() == "five one"

@@ -1,0 +1,138 @@
+"""Small translators with much to say, a plain search to hold theirs against, and a studio's page to use, for tests."""
+
+from functools import cache
+
+import torch
+from browser import plain
+
+from tfviz import view
+from tfviz.models import Transformer
+from tfviz.text import whole_words
+from tfviz.view.page.html import View
+
+READ, WRITE = "one two three four five six seven eight nine", "eins zwei drei vier fünf sechs sieben"
+LENGTH = 9
+# What the page asks its engine, and what it is told; the worker is a real one.
+SPY = """window.told = []; window.Worker = class extends window.Worker {
+    constructor(...given) { super(...given); this.asked = new Map();
+        this.addEventListener('message', ({ data }) => { const asked = this.asked.get(data.id);
+            if (!asked?.run || !data.result) return;
+            const { outputs, patterns } = data.result, { run, inputs, options } = asked;
+            const numbers = ({ shape, data }) => ({ shape, data: [...data] });
+            const named = (all, change) =>
+                Object.fromEntries(Object.entries(all).map(([name, one]) => [name, change(one)]));
+            window.told.push({ run, edits: options.edits ?? [], inputs: named(inputs, numbers),
+                outputs: named(outputs, numbers), patterns: named(patterns, all => numbers(all.at(-1))) }); }); }
+    postMessage(message, ...more) { this.asked.set(message.id, message); super.postMessage(message, ...more); } }"""
+CALM = """async () => { for (let calm = 0; calm < 4; ) { await new Promise(requestAnimationFrame);
+    const body = document.querySelector('.tfviz').shadowRoot?.querySelector('.studio');
+    calm = !body || body.hasAttribute('aria-busy') ? 0 : calm + 1; } }"""
+TEXTS = """() => [...document.querySelector('.tfviz').shadowRoot.querySelectorAll('.found button')]
+    .map(one => one.querySelector('.name').textContent)"""
+NODES = """() => [...document.querySelector('.tfviz').shadowRoot.querySelectorAll('.node')]
+    .map(one => [one.dataset.place, one.querySelector('span').textContent, one.querySelector('small').textContent])"""
+
+
+@cache
+def vocabs():
+    return whole_words([READ]), whole_words([WRITE])
+
+
+def model(seed=2, **parts):
+    """Far from even: each matrix is drawn anew, wide; the end is likely enough to come."""
+    torch.manual_seed(seed)
+    source, target = vocabs()
+    sizes = {"context": 24, "layers": 2, "heads": 3, "dim": 24, **parts}
+    made = Transformer(len(source), len(target), **sizes)
+    for parameter in made.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.3)
+    return made.eval()
+
+
+@cache
+def translated(sentence="one two three", weights="float32", **given):
+    """The model and its view, made once."""
+    made = model()
+    return made, view.translate(made, vocabs(), sentence, weights=weights, length=LENGTH, **given)
+
+
+def set_to(made, **state):
+    """The same view with its knobs elsewhere: sentence, width, alpha, prefix, steps, node, off."""
+    described = {**made.described, "state": {**made.described["state"], **state}}
+    return View(made, described, made.data)
+
+
+def source_ids(sentence):
+    source, _ = vocabs()
+    return torch.tensor([[*source.encode(sentence).tolist(), source["[EOS]"]]])
+
+
+def search(model, sentence, prefix=(), width=1, alpha=0.0, length=LENGTH):
+    """Texts as [tokens, sum, ended], best first, after each step: a search in plain lists."""
+    _, target = vocabs()
+    begin, end = target["[BOS]"], target["[EOS]"]
+    memory = model.encode(source_ids(sentence))
+    texts, columns = [([], 0.0, False)], []
+
+    def score(text):
+        return text[1] / ((5 + len(text[0])) / 6) ** alpha
+
+    while len(columns) < length and not all(ended for _, _, ended in texts):
+        found = []
+        for tokens, total, ended in texts:
+            if ended:
+                found.append((tokens, total, True))
+                continue
+            logs = model.decode(torch.tensor([[begin, *tokens]]), memory)[0, -1].double().log_softmax(-1).tolist()
+            asked = [prefix[len(columns)]] if len(columns) < len(prefix) else range(len(logs))
+            found += [([*tokens, i], total + logs[i], i == end) for i in asked if i not in (0, begin)]
+        texts = sorted(found, key=score, reverse=True)[:width]
+        columns.append([(tokens, total, score((tokens, total))) for tokens, total, _ in texts])
+    return columns
+
+
+def calm(page):
+    """Until all that was asked for is computed and drawn."""
+    page.evaluate(CALM)
+
+
+def button(page, name):
+    return page.get_by_role("button", name=name, exact=True)
+
+
+def click(page, *names):
+    for name in names:
+        button(page, name).click()
+        calm(page)
+
+
+def texts(page):
+    """The texts of the search as the page has them."""
+    return [plain(text).removesuffix(" …").strip("“”") for text in page.evaluate(TEXTS)]
+
+
+def nodes(page):
+    """Columns of (word, score)."""
+    made = {}
+    for place, word, score in page.evaluate(NODES):
+        step, rank = map(int, place.split())
+        made.setdefault(step, {})[rank] = (word, float(score.replace("−", "-")))
+    return [list(made.get(step, {}).values()) for step in range(max(made, default=-1) + 1)]
+
+
+def word(page):
+    """The running translation, word by word."""
+    return page.locator(".written .word").all_text_contents()
+
+
+def bars(page):
+    """What could stand at the chosen place: [(word, percent)]."""
+    rows = page.locator(".shares .share").evaluate_all(
+        "all => all.map(one => [one.querySelector('.name').textContent, one.querySelector('output').textContent])"
+    )
+    return [(plain(name).strip("“”"), 0.0 if "<" in share else float(share.removesuffix(" %"))) for name, share in rows]
+
+
+def tensor(told):
+    return torch.tensor(told["data"], dtype=torch.float).reshape(told["shape"])

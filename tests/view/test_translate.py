@@ -1,0 +1,102 @@
+"""What `view.translate` tells the page, and the programs it sends along."""
+
+import pytest
+import torch
+from translators import LENGTH, READ, WRITE, model, source_ids, translated, vocabs
+
+from tfviz import generate, layers, models, view
+from tfviz.models.transformer import Memory
+from tfviz.portable.program import pack
+from tfviz.portable.translation import translation
+from tfviz.text import whole_words
+
+
+@pytest.mark.parametrize("parts", [{}, {"positions": layers.positions.Rotary}, {"positions": layers.positions.ALiBi}])
+def test_programs_compute_what_the_model_computes(parts):
+    made = model(**parts)
+    programs = translation(made, "float32")
+    draw = torch.Generator().manual_seed(5)
+    for read, many, written in ((1, 1, 1), (7, 3, 4), (4, 8, 11)):
+        source = torch.randint(1, 16, (1, read), generator=draw)
+        target = torch.randint(1, 14, (many, written), generator=draw)
+        memory = programs["encode"](source)
+        expected = made.encode(source)
+        torch.testing.assert_close(memory["states"], expected.states, rtol=1e-5, atol=1e-5)
+        assert torch.equal(memory["words"], expected.words)
+        spread = Memory(*(part.expand(many, *part.shape[1:]) for part in expected))
+        logits = programs["decode"](target, memory["states"], memory["words"])["logits"]
+        torch.testing.assert_close(logits, made.decode(target, spread), rtol=1e-4, atol=1e-4)
+
+
+def test_sites_are_those_of_capture():
+    programs = translation(model())
+    assert programs["encode"].sites == [f"encoder.{i}.attention.pattern" for i in range(2)]
+    kinds = [(layer, kind) for layer in range(2) for kind in ("attention", "cross")]
+    assert programs["decode"].sites == [f"decoder.{layer}.{kind}.pattern" for layer, kind in kinds]
+
+
+def test_one_table_for_both_languages_travels_once():
+    torch.manual_seed(0)
+    made = models.Transformer(50, context=12, layers=1, heads=2, dim=8)
+    programs = translation(made, "float32")
+    _, data = pack(programs)
+    table = 50 * 8 * 4
+    assert len(data) < sum(program.nbytes for program in programs.values()) - table + 100
+
+
+def test_what_the_page_is_told():
+    _, shown = translated()
+    source, target = vocabs()
+    told = shown.described
+    assert told["kind"] == "translate"
+    assert (told["begin"], told["end"], told["never"]) == (target["[BOS]"], target["[EOS]"], [0, target["[BOS]"]])
+    assert (told["after"], told["most"], told["longest"]) == ([source["[EOS]"]], LENGTH, 24)
+    assert len(told["vocabularies"]) == 2
+    assert [told["state"][name] for name in ("width", "alpha", "steps")] == [4, 0.6, LENGTH]
+
+
+def test_texts_end_where_the_model_ends():
+    made = model(context=10)
+    assert view.translate(made, vocabs(), "one", weights="float32").described["most"] == 10
+
+
+def test_the_still_picture_has_the_greedy_translation():
+    made, shown = translated()
+    _, target = vocabs()
+    how = {"bos": target["[BOS]"], "eos": target["[EOS]"], "length": LENGTH}
+    text = generate.beam.greedy(made, source_ids("one two three"), **how)
+    assert "'one two three', the likeliest word at each step" in shown.summary
+    with torch.no_grad():
+        logits = made(source_ids("one two three"), text.texts[0, :, :-1])[0]
+    shares = logits.softmax(-1).index_fill(-1, torch.tensor([0, target["[BOS]"]]), 0)
+    best = int(shares.amax(-1)[: text.lengths[0, 0]].argmax())
+    assert f"{target.words(text.texts[0, 0])[best + 1]!r} {shares[best].max():.3g}" in shown.summary
+
+
+def test_the_same_bytes_each_time():
+    made = model()
+    first, second = (view.translate(made, vocabs(), "one", length=3).html() for _ in range(2))
+    assert first == second
+
+
+def test_the_model_stays_as_it_was():
+    made = model().train()
+    view.translate(made, vocabs(), "one", length=2)
+    assert all(part.training for part in made.modules())
+
+
+def test_one_vocabulary_for_both():
+    both = whole_words([f"{READ} {WRITE}"])
+    torch.manual_seed(0)
+    made = models.Transformer(len(both), context=12, layers=1, heads=2, dim=8)
+    assert len(view.translate(made, both, "one").described["vocabularies"]) == 1
+    assert len(view.translate(made, [both, both], "one").described["vocabularies"]) == 1
+
+
+@pytest.mark.parametrize("attention", [layers.Additive, None])
+def test_recurrent_translators_are_told_what_to_use(attention):
+    both = whole_words([f"{READ} {WRITE}"])
+    made = models.Seq2Seq(len(both), attention=attention, dim=8, hidden=12)
+    with pytest.raises(ValueError, match=r"Seq2Seq reads .* in a loop.* use a model such as models\.Transformer"):
+        view.translate(made, both, "one")
+    assert made.training
