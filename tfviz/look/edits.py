@@ -56,9 +56,10 @@ def pin(cells: Sequence[Cell], to: float, head: int | None = None) -> Callable[[
 
     def change(weights: Tensor) -> Tensor:
         chosen = torch.zeros(weights.shape[-2:], dtype=torch.bool, device=weights.device)
-        for query, key in cells:
-            rows = slice(None) if query is None else query
-            chosen[rows, slice(None) if key is None else key] = True
+        for cell in cells:
+            chosen[tuple(_places(name, at, many) for name, at, many in zip(("query", "key"), cell, chosen.shape))] = (
+                True
+            )
         others = weights.masked_fill(chosen, 0.0)
         sums = others.sum(-1, keepdim=True)
         left = 1 - to * chosen.sum(-1, keepdim=True)
@@ -67,6 +68,14 @@ def pin(cells: Sequence[Cell], to: float, head: int | None = None) -> Callable[[
         return torch.where(touched, shared.masked_fill(chosen, to), weights)
 
     return _changed(head, change)
+
+
+def _places(name: str, at: int | None, many: int) -> int | slice:
+    if at is None:
+        return slice(None)
+    if not 0 <= at < many:
+        raise ValueError(f"there is no {name} {at}; there are {many}, counted from 0")
+    return at
 
 
 def _changed(head: int | None, change: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
