@@ -12,8 +12,8 @@ from torch import nn
 
 from tfviz import text, view
 from tfviz.portable.program import pack
-from tfviz.view.bound import bind
 from tfviz.view.page.asked import Asked
+from tfviz.view.page.bound import bind
 from tfviz.view.still.planes import nice
 from tfviz.view.still.results import colours, two
 
@@ -88,7 +88,7 @@ SLIDERS = [  # given, the default of the signature, then low, high, step, start,
 def test_sliders_are_read_as_ipywidgets_reads_them(given, default, expected):
     slider = bind("x", given, default)
     assert (slider.low, slider.high, slider.step, slider.start, slider.whole) == expected
-    assert slider.values == (list(range(expected[0], expected[1] + 1, expected[2])) if slider.whole else None)
+    assert slider.values == (range(expected[0], expected[1] + 1, expected[2]) if slider.whole else None)
 
 
 def test_menus_and_switches_give_python_values():
@@ -108,7 +108,7 @@ def test_each_choice_is_a_program_and_weights_travel_once():
         return made * 2 if twice else made
 
     given = {"x": (0.0, 1.0), "twice": False, "kind": ["tanh", "relu"], "times": (2, 3)}
-    asked = Asked(called, {name: bind(name, one, None) for name, one in given.items()})
+    asked = Asked(called, given)
     programs = asked.programs()
     assert set(programs) == {f"{a}.{b}.{c}" for a in range(2) for b in range(2) for c in range(2)}
     described, data = pack(programs)
@@ -129,7 +129,7 @@ def test_a_model_is_taken_as_it_computes_in_eval_mode():
     torch.manual_seed(1)
     model = nn.Sequential(nn.Linear(2, 5), nn.Dropout(0.5)).train()
     made = view.interact(lambda place: model(place), place=view.points({"a": (1, 2), "b": (3, 4), "c": (5, 6)}))
-    expected = model.eval()(torch.tensor([[1.0, 2], [3, 4], [5, 6]]))
+    expected = model.eval()(torch.tensor([[1.0, 2], [3, 4], [5, 6]])).detach()
     assert f"from {two(float(expected.min()))} to {two(float(expected.max()))}" in made.summary
     again = view.interact(model.train(), input=view.points({"a": (1, 2), "b": (3, 4), "c": (5, 6)}))
     assert model.training

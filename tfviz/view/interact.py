@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from inspect import Parameter, signature
 from typing import Any
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from tfviz.portable.program import pack
-from tfviz.view.bound import bind
 from tfviz.view.draw import AXES, USUAL, Drawing
 from tfviz.view.page.asked import Asked
 from tfviz.view.page.gears import Control, Points
@@ -52,13 +50,7 @@ def interact(
         ValueError: the function cannot travel, with the reason; a result that cannot be drawn so.
         LookupError: `draw` names a result, or a control, that is not there.
     """
-    parameters = signature(function.forward if isinstance(function, nn.Module) else function).parameters
-    default = lambda name: parameters[name].default if name in parameters else Parameter.empty  # noqa: E731
-    asked = Asked(function, {name: bind(name, given, default(name)) for name, given in controls.items()})
-    if not asked.controls:
-        raise TypeError(
-            f"{asked.name} has no control: give one for an argument, such as {_first(parameters)}=(0.0, 1.0)"
-        )
+    asked = Asked(function, controls)
     if kernel:
         from tfviz.view.page.asking import Asking
 
@@ -100,6 +92,9 @@ def described_panels(
 
 
 def _panel(name: str, values: Tensor, drawing: Drawing | None, controls: Mapping[str, Control]) -> dict[str, Any]:
+    if values.is_complex() or not values.numel():
+        found = "complex numbers" if values.is_complex() else f"the shape {list(values.shape)}"
+        raise ValueError(f"{name} has {found}; a picture needs real numbers, at least one")
     shape = _stripped(values, AXES[drawing.kind] if drawing else (0, 1, 2, 3)).shape
     if values.numel() > NUMBERS:
         raise ValueError(f"{name} has {values.numel():,} numbers, and a picture has room for {NUMBERS:,}")
@@ -191,7 +186,3 @@ def _alike(shown: Mapping[str, Tensor], other: Mapping[str, Tensor], panels: lis
                 f"{name} has the shape {list(shown[name].shape)}, and for other choices {list(other[name].shape)}: "
                 "a picture needs as many axes, whatever is chosen"
             )
-
-
-def _first(parameters: Mapping[str, Any]) -> str:
-    return next(iter(parameters), "x")

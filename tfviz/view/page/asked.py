@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from tfviz.portable import Program, export
+from tfviz.view.page.bound import bind
 from tfviz.view.page.gears import Control, Text
 
 MOST = 24  # programs of one view: one for each choice of Python values
@@ -24,25 +25,38 @@ BUDGET = 24e6  # bytes of all weights of one view in a page
 class Asked:
     """A function and the controls of its arguments.
 
+    Args:
+        given: what the reader wrote for each argument, as `view.interact` takes it.
+
     Raises:
-        TypeError: an argument has neither control nor default; a control is for no argument.
+        TypeError: an argument has neither control nor default; a control is for no argument, or means nothing.
+        ValueError: a control has nothing to choose.
     """
 
-    def __init__(self, function: Callable[..., Any], controls: Mapping[str, Control]):
-        self.function, self.controls = function, dict(controls)
+    def __init__(self, function: Callable[..., Any], given: Mapping[str, Any]):
+        self.function = function
         called = function.forward if isinstance(function, nn.Module) else function
         said = type(function).__name__ if isinstance(function, nn.Module) else getattr(function, "__name__", "function")
         self.name = said.replace("<lambda>", "function")
-        parameters = inspect.signature(called).parameters
+        try:
+            parameters = inspect.signature(called).parameters
+        except (ValueError, TypeError) as error:
+            raise TypeError(f"{self.name} does not say what it takes; give lambda x: {self.name}(x)") from error
         free = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
         fixed = [one for one in parameters.values() if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)]
-        unknown = [name for name in controls if not free and name not in [one.name for one in fixed]]
+        unknown = [name for name in given if not free and name not in [one.name for one in fixed]]
         if unknown:
             raise TypeError(f"{self.name} takes no {', '.join(unknown)}; it takes {', '.join(parameters) or 'nothing'}")
-        missing = [one.name for one in fixed if one.default is one.empty and one.name not in controls]
+        missing = [one.name for one in fixed if one.default is one.empty and one.name not in given]
         if missing:
             raise TypeError(f"{self.name} needs {', '.join(missing)}: give a control, such as {missing[0]}=(0.0, 1.0)")
-        self.by_place = [one.name for one in fixed if one.kind is one.POSITIONAL_ONLY and one.name in controls]
+        if not given:
+            raise TypeError(f"{self.name} has no control: give one for an argument, such as x=(0.0, 1.0)")
+        self.by_place = [one.name for one in fixed if one.kind is one.POSITIONAL_ONLY and one.name in given]
+        defaults = {one.name: one.default for one in fixed}
+        self.controls: dict[str, Control] = {
+            name: bind(name, one, defaults.get(name, inspect.Parameter.empty)) for name, one in given.items()
+        }
 
     @property
     def start(self) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,12 +13,16 @@ from torch import Tensor
 SAID = 60  # characters of a value in a line
 
 
+def _short(value: float, digits: int = 3) -> str:
+    return f"{value:.{digits}g}".replace("-", "−")
+
+
 class Control:
     """What a reader sets: a start, as plain values that a page has, and what the function is given for them."""
 
     kind = ""
     start: Any
-    values: list[Any] | None = None  # where the function is given a Python value: all there are, in order
+    values: Sequence[Any] | None = None  # where the function is given a Python value: all there are, in order
 
     def described(self) -> dict[str, Any]:
         """What the page needs to draw it."""
@@ -48,7 +53,7 @@ class Slider(Control):
     def __init__(self, low: float, high: float, step: float, start: float, whole: bool):
         self.low, self.high, self.step, self.start, self.whole = low, high, step, start, whole
         if whole:
-            self.values = list(range(int(low), int(high) + 1, int(step)))
+            self.values = range(int(low), int(high) + 1, int(step))
 
     def tensor(self, value: float) -> Tensor:
         return torch.tensor(float(value))
@@ -57,7 +62,7 @@ class Slider(Control):
         return self.values.index(int(value))  # type: ignore[union-attr]  # whole ones have them
 
     def said(self, value: float) -> str:
-        return f"{value:.6g}"
+        return _short(value, 6)
 
 
 class Menu(Control):
@@ -90,7 +95,7 @@ class Points(Control):
         return torch.tensor(value, dtype=torch.float32)
 
     def said(self, value: list[list[float]]) -> str:
-        return ", ".join(f"{name} ({x:.3g}, {y:.3g})" for name, (x, y) in zip(self.names, value))
+        return ", ".join(f"{name} ({_short(x)}, {_short(y)})" for name, (x, y) in zip(self.names, value))
 
     def words(self, value: Any) -> tuple[list[str], list[str]]:
         return self.names, self.names
@@ -107,7 +112,7 @@ class Cells(Control):
         return made[0] if self.flat else made
 
     def said(self, value: list[list[float]]) -> str:
-        return "; ".join(", ".join(f"{cell:.3g}" for cell in row) for row in value)
+        return "; ".join(", ".join(_short(cell) for cell in row) for row in value)
 
     def words(self, value: Any) -> tuple[list[str], list[str]]:
         return self.cols if self.flat else self.rows, self.cols
@@ -166,7 +171,7 @@ class Angle(Control):
         return torch.tensor(float(value))
 
     def said(self, value: float) -> str:
-        return f"{math.degrees(value):.0f}°"
+        return f"{_short(round(math.degrees(value)))}°"
 
 
 @dataclass(frozen=True)

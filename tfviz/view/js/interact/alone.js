@@ -7,11 +7,22 @@ import { Instrument } from "./instrument.js";
 export class Alone extends Instrument {
   constructor(host, source, store, takes, gears = ALL_GEARS) {
     super(host, source, store, takes, gears);
-    const { programs, data } = source.document;
-    this.engine = new Engine(ENGINE);
-    this.loaded = this.engine.load(programs, source.slice(data));
-    this.loaded.catch(() => {}); // told where it is waited for
+    // A worker lives until it is told to stop, whatever becomes of its view: one that is off the page has none.
+    this.watcher = new ResizeObserver(() => host.isConnected || this.rest());
+    this.watcher.observe(host);
     this.begin();
+  }
+
+  start() {
+    const { programs, data } = this.source.document;
+    this.engine = new Engine(ENGINE);
+    this.loaded = this.engine.load(programs, this.source.slice(data));
+    this.loaded.catch(() => {}); // told where it is waited for
+  }
+
+  rest() {
+    this.engine?.close();
+    this.engine = null;
   }
 
   // One run for each change; of what is asked while one runs, only the last is answered.
@@ -20,12 +31,15 @@ export class Alone extends Instrument {
     const key = chosen.map((name) => this.gears[name].choice(values[name])).join(".");
     const inputs = { nothing: { shape: [], data: [0] } }; // of a program that has choices only
     for (const [name, gear] of Object.entries(this.gears)) if (!chosen.includes(name)) inputs[name] = gear.input(values[name]);
+    if (!this.engine) this.start();
+    const { engine } = this;
     await this.loaded;
-    return (await this.engine.latest("values", key, inputs))?.outputs ?? null;
+    return (await engine.latest("values", key, inputs))?.outputs ?? null;
   }
 
   end() {
     super.end();
-    this.engine.close();
+    this.watcher.disconnect();
+    this.rest();
   }
 }

@@ -14,7 +14,7 @@ const LINE_ABOVE = 24; // pixels of the line above a drawing that is taken away
 export class Instrument {
   constructor(host, source, store, takes, gears) {
     const { controls, panels } = source.document;
-    Object.assign(this, { source, store, panels, drawn: [], outputs: null, answered: null, last: null });
+    Object.assign(this, { source, store, panels, drawn: [], outputs: null, answered: null, last: null, turns: 0, turn: 0 });
     const kinds = new Set(controls.map(({ kind }) => kind));
     this.frame = new Frame(host, source.document, store, {
       ...takes,
@@ -32,7 +32,11 @@ export class Instrument {
       ]),
     );
     this.stage = h("div", { class: "stage panels results" });
-    this.knobs = h("div", { class: "controls knobs" }, ...Object.values(this.gears).map(({ element }) => element));
+    const parts = Object.values(this.gears).map(({ element }) => element);
+    const flat = parts.filter((element) => !element.matches(".gear")); // in a line, before those that are tall
+    this.knobs = h("div", { class: "controls knobs" });
+    for (const line of [flat, parts.filter((element) => !flat.includes(element))])
+      if (line.length) this.knobs.append(h("div", { class: "knobs" }, ...line));
     frame.body.append(h("style", {}, INTERACT_CSS), this.knobs);
     frame.place.setAttribute("role", "group");
   }
@@ -60,13 +64,14 @@ export class Instrument {
     for (const [name, gear] of Object.entries(this.gears)) gear.show(values[name]);
     this.frame.stage(this.stage, "");
     const key = JSON.stringify(values);
-    if (key === this.answered) return this.show();
-    if (key === this.asked) return undefined;
+    if (key === this.asked) return this.show(); // only the width or the colours are others
     this.asked = key;
+    const turn = ++this.turns;
     this.stage.ariaBusy = "true";
     try {
-      const outputs = await this.answer(values);
-      if (!outputs || this.ended) return undefined; // a later change is on its way
+      const outputs = key === this.answered ? this.outputs : await this.answer(values);
+      if (!outputs || this.ended || turn < this.turn) return undefined; // a later change is on its way, or done
+      this.turn = turn;
       const before = this.outputs;
       [this.outputs, this.answered, this.values] = [outputs, key, values];
       this.show();
@@ -76,7 +81,7 @@ export class Instrument {
     } catch (error) {
       if (this.asked === key) this.frame.says(error.message);
     }
-    if (this.asked === key) [this.asked, this.stage.ariaBusy] = [null, "false"];
+    if (this.asked === key) this.stage.ariaBusy = "false";
     return undefined;
   }
 
@@ -84,8 +89,9 @@ export class Instrument {
   tell(before, values) {
     const gear = this.gears[this.changed];
     if (!gear) return;
-    const changes = this.drawn.map((panel) => panel.change(this.earlier?.get(panel.key))).filter(Boolean);
-    this.frame.says([gear.told(this.last[this.changed], values[this.changed]), ...changes.slice(0, 3)].join("; "));
+    const changes = this.drawn.map((panel) => panel.change(this.earlier.get(panel.key))).filter(Boolean);
+    const told = [gear.told(this.last[this.changed], values[this.changed]), ...changes.slice(0, 3)];
+    this.frame.says(told.filter(Boolean).join("; "));
   }
 
   words(named, side) {

@@ -18,7 +18,7 @@ export class OrderGear extends Gear {
   button(place) {
     const button = h("button", { type: "button", class: "ordered" });
     button.onpointerdown = (event) => {
-      this.held = this.value[place];
+      [this.held, this.dragged] = [this.value[place], true];
       button.setPointerCapture(event.pointerId);
       this.show(this.value);
     };
@@ -32,7 +32,7 @@ export class OrderGear extends Gear {
     button.onclick = (event) => {
       if (event.detail === 0) this.pick(place); // by key
     };
-    button.onblur = () => this.moving || this.drop();
+    button.onblur = () => this.moving || this.dragged || this.drop();
     button.onkeydown = (event) => this.key(event, place);
     return button;
   }
@@ -64,12 +64,14 @@ export class OrderGear extends Gear {
   }
 
   drop() {
+    this.dragged = false;
     if (this.held === null) return;
     this.held = null;
     this.show(this.value);
   }
 
-  // The place under the pointer, or the nearest.
+  // The place under the pointer, or the nearest; one that it has not come half over is not reached yet, or words of
+  // different lengths would go to and fro under a pointer that stands still.
   under(event) {
     let [best, least] = [0, Infinity];
     this.buttons.forEach((button, place) => {
@@ -78,7 +80,10 @@ export class OrderGear extends Gear {
       const far = Math.hypot(beyond(event.clientX, left, right), 4 * beyond(event.clientY, top, bottom));
       if (far < least) [best, least] = [place, far];
     });
-    return best;
+    const from = this.value.indexOf(this.held);
+    const { left, right } = this.buttons[best].getBoundingClientRect();
+    const beyond = Math.sign(best - from) * (event.clientX - (left + right) / 2);
+    return beyond < 0 && event.clientX > left && event.clientX < right ? best - Math.sign(best - from) : best;
   }
 
   // The word that is held goes to a place, and those between close up.
@@ -87,6 +92,7 @@ export class OrderGear extends Gear {
     if (from === to) return;
     const rest = this.value.filter((word) => word !== this.held);
     rest.splice(to, 0, this.held);
+    this.moved = this.held;
     this.set(rest);
     this.show(rest);
   }
@@ -117,9 +123,6 @@ export class OrderGear extends Gear {
   }
 
   told(before, after) {
-    const moved = after.filter((word) => Math.abs(after.indexOf(word) - before.indexOf(word)) > 0);
-    const farthest = (word) => Math.abs(after.indexOf(word) - before.indexOf(word));
-    const word = moved.sort((one, other) => farthest(other) - farthest(one))[0];
-    return word === undefined ? "" : `${quoted(this.control.names[word], 30)} is number ${after.indexOf(word) + 1} of ${after.length}`;
+    return `${quoted(this.control.names[this.moved], 30)} is number ${after.indexOf(this.moved) + 1} of ${after.length}`;
   }
 }

@@ -57,16 +57,16 @@ export class Panel {
     return `${this.title ? `${titled(this.title)}: ` : ""}${this.named(cell)} ${readable(this.value(cell))}`.replace("  ", " ");
   }
 
-  // The number that changed most, in words; nothing where none did.
+  // The number that changed most, in words, of those that read otherwise than before; nothing where none does.
   change(before) {
     if (!before || before.data.length !== this.tensor.data.length) return "";
     let [most, at] = [0, -1];
     this.tensor.data.forEach((value, i) => {
       const far = Math.abs(value - before.data[i]);
-      if (far > most && Number.isFinite(far)) [most, at] = [far, i];
+      if (far > most && Number.isFinite(far) && readable(value) !== readable(before.data[i])) [most, at] = [far, i];
     });
+    if (at < 0) return "";
     const was = readable(before.data[at]);
-    if (at < 0 || was === readable(this.tensor.data[at])) return "";
     return `${this.reading([Math.floor(at / this.size[1]), at % this.size[1]])} (was ${was})`;
   }
 

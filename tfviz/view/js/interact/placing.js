@@ -8,6 +8,7 @@ import { Plane, inkAt } from "./plane.js";
 import { roundUp } from "./scales.js";
 
 const PLANE = 240; // pixels of its side
+const ABOVE_PLANE = 10; // pixels that no name needs
 const LEAPS = 10; // steps with Shift
 
 const coordinate = (value) => two(value).replaceAll("-", "−");
@@ -16,7 +17,7 @@ export class PointsGear extends Gear {
   constructor(control, set, theme) {
     super(control, set, theme);
     this.step = roundUp(control.limit / 100, [1, 2, 5]);
-    this.plane = new Plane(control.limit, PLANE);
+    this.plane = new Plane(control.limit, PLANE, -ABOVE_PLANE);
     this.canvas = h("canvas", { "aria-hidden": "true" });
     this.buttons = control.names.map((_, i) => this.button(i));
     const described = { class: "plane", role: "group", "aria-label": `${this.name}: points to move with arrow keys` };
@@ -71,7 +72,7 @@ export class PointsGear extends Gear {
       Object.assign(button.style, { left: `${x}px`, top: `${y}px` });
       button.setAttribute("aria-label", `${label(this.control.names[i], 60)} at ${spot(value[i])}`);
     });
-    const pen = new CanvasPen(this.canvas, PLANE, PLANE);
+    const pen = new CanvasPen(this.canvas, PLANE, PLANE - ABOVE_PLANE);
     this.plane.lines(pen, this.theme);
     value.forEach((place, i) => pen.dot(...this.plane.at(place), 6, { fill: inkAt(this.theme, i) }));
     this.plane.names(pen, this.theme, this.control.names, value);

@@ -6,7 +6,7 @@ import { Panel, fromTo, readable, titled } from "./panel.js";
 import { Plane, arrowTo, inkAt } from "./plane.js";
 
 const SQUARE = 260;
-const ABOVE = 18; // pixels of the title
+const ABOVE = 8; // pixels that the title takes of what is above a plane anyway
 const REACHED = 24; // pixels from a point at which it is meant
 
 class PlanePanel extends Panel {
@@ -150,6 +150,6 @@ function between([x1, y1], [x2, y2]) {
 }
 
 function ring(pen, [x, y], look) {
-  const around = Array.from({ length: 13 }, (_, i) => [x + 9 * Math.sin((i * Math.PI) / 6), y - 17 - 9 * Math.cos((i * Math.PI) / 6)]);
-  for (let i = 0; i < 12; i++) pen.line(...around[i], ...around[i + 1], look);
+  const around = Array.from({ length: 37 }, (_, i) => [x + 9 * Math.sin((i * Math.PI) / 18), y - 17 - 9 * Math.cos((i * Math.PI) / 18)]);
+  for (let i = 0; i < 36; i++) pen.line(...around[i], ...around[i + 1], look);
 }

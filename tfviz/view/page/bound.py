@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from inspect import Parameter
+from numbers import Integral, Real
 from typing import Any
 
 from torch import Tensor
@@ -55,10 +56,11 @@ def _same(value: Any, default: Any) -> bool:
 
 
 def _slider(name: str, given: tuple[Any, ...], default: Any) -> Slider:
+    whole = all(isinstance(value, Integral) for value in given)
+    given = tuple(int(value) if isinstance(value, Integral) else float(value) for value in given)
     low, high, *rest = given
     if not all(math.isfinite(value) for value in given) or not low < high:
         raise ValueError(f"{name} is {given}; a slider goes from a smaller number to a larger one")
-    whole = all(isinstance(value, int) for value in given)
     step = rest[0] if rest else 1 if whole else nice((high - low) / STEPS / 2.5, (1, 2, 5))
     if not 0 < step <= high - low:
         raise ValueError(f"{name} is {given}; the step must be above 0, and not larger than the slider")
@@ -76,12 +78,12 @@ def _slider(name: str, given: tuple[Any, ...], default: Any) -> Slider:
 def _around(value: float) -> tuple[float, float]:
     """As ipywidgets has it: from minus the number to three times it."""
     if value == 0:
-        return (0, 1) if isinstance(value, int) else (0.0, 1.0)
+        return (0, 1) if isinstance(value, Integral) else (0.0, 1.0)
     return (-value, 3 * value) if value > 0 else (3 * value, -value)
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, bool)  # also numpy's
 
 
 def _shown(value: Any) -> str:

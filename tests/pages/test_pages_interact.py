@@ -1,0 +1,526 @@
+"""`view.interact` in a page with no kernel: every control by mouse and by keyboard, the numbers torch's own."""
+
+import base64
+import csv
+import importlib.util
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from browser import ALIVE, alive, focused, page_picture, plain, press, says, takes
+from examples import BITE
+from PIL import Image, ImageStat
+from torch import nn
+
+from tfviz import text, view
+from tfviz.view.page.bundle import script
+
+pytest_plugins = ["browser"]
+WORDS = {"cat": (1.0, 2.0), "sat": (2.0, 0.5), "mat": (0.5, 1.5)}
+RECORDS = """window.answers = []; window.asked = []; const Own = window.Worker;
+const plain = (outputs) => Object.fromEntries(
+    Object.entries(outputs).map(([name, { shape, data }]) => [name, { shape, data: [...data] }]));
+window.Worker = class extends Own {
+    constructor(...given) { super(...given); this.addEventListener('message', ({ data }) => {
+        if (data.result && data.result.outputs) window.answers.push(plain(data.result.outputs)); }); }
+    postMessage(message) { if ("run" in message) window.asked.push(message); super.postMessage(message); } };"""
+READY = "() => document.querySelector('.tfviz').shadowRoot.querySelector('.results').ariaBusy === 'false'"
+
+
+def attention(words, sharpness):
+    scores = sharpness * words @ words.T
+    shares = scores.softmax(-1)
+    return {"scores": scores, "shares": shares, "mixture": shares @ words}
+
+
+def lesson():
+    drawn = {
+        "scores": view.draw.grid("words", "words"),
+        "shares": view.draw.grid("words", "words", scale="share"),
+        "mixture": view.draw.arrows("words"),
+    }
+    return view.interact(attention, words=view.points(WORDS), sharpness=(0.1, 5.0), draw=drawn)
+
+
+@pytest.fixture
+def opened(opens, tmp_path):
+    """`opened(view, scheme="dark", width=400)`: its page, which remembers what the engine was asked and said."""
+
+    def made(shown, scheme="light", width=1000, path=None):
+        page = opens(scheme, width)
+        page.add_init_script(RECORDS)
+        alive(page, path or shown.save(tmp_path / "x.html"))
+        return ready(page)
+
+    return made
+
+
+def ready(page):
+    page.wait_for_function(READY)
+    return page
+
+
+def answer(page):
+    """What the engine said last."""
+    ready(page)
+    last = page.evaluate("window.answers.at(-1)")
+    return {name: torch.tensor(one["data"]).reshape(one["shape"]) for name, one in last.items()}
+
+
+def given(page, name):
+    """What the program was given last for an argument."""
+    ready(page)
+    one = page.evaluate(
+        "name => { const { shape, data } = window.asked.at(-1).inputs[name]; return [shape, [...data]]; }", name
+    )
+    return torch.tensor(one[1]).reshape(one[0])
+
+
+def agrees(page, expected):
+    found = answer(page)
+    assert list(found) == list(expected)
+    for name, tensor in expected.items():
+        torch.testing.assert_close(found[name].to(tensor.dtype), tensor, rtol=1e-5, atol=1e-5)
+
+
+def middle(element):
+    box = element.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def drag(page, element, right, down, steps=4):
+    x, y = middle(element)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + right, y + down, steps=steps)
+    page.mouse.up()
+    return ready(page)
+
+
+def test_a_slider_by_keyboard_and_by_mouse(opened):
+    page = opened(lesson())
+    words = torch.tensor(list(WORDS.values()))
+    agrees(page, attention(words, torch.tensor(2.55)))
+    slider = page.get_by_label("sharpness")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    agrees(page, attention(words, torch.tensor(2.6)))
+    assert plain(page.locator("label.slider output").text_content()) == "2.60"
+    assert says(page).startswith("sharpness is 2.60; scores: “cat” → “mat” 9.1 (was 8.9); shares: ")
+    page.keyboard.press("Home")
+    agrees(page, attention(words, torch.tensor(0.1)))
+    box = slider.bounding_box()
+    page.mouse.click(box["x"] + box["width"] - 3, box["y"] + box["height"] / 2)
+    agrees(page, attention(words, torch.tensor(5.0)))
+
+
+def test_points_by_mouse_and_by_keyboard(opened):
+    page = opened(lesson())
+    cat = page.get_by_role("button", name="cat at")
+    x, y = middle(cat)
+    drag(page, cat, 50, 30)
+    moved = given(page, "words")
+    assert moved[1:].tolist() == torch.tensor(list(WORDS.values()))[1:].tolist()
+    torch.testing.assert_close(moved[0], torch.tensor([1.0 + 50 * 3 / 100, 2.0 - 30 * 3 / 100]), rtol=0, atol=0.026)
+    agrees(page, attention(moved, torch.tensor(2.55)))
+    assert "“cat” is at (2.5, 1.1)" in says(page)
+    assert middle(cat) == pytest.approx((x + 50, y + 30), abs=1.5)
+    drag(page, cat, 5000, -5000)
+    assert given(page, "words")[0].tolist() == [3.0, 3.0]
+    page.get_by_role("button", name="mat at").focus()
+    page.keyboard.press("ArrowLeft")
+    page.keyboard.press("ArrowUp")
+    page.keyboard.press("Shift+ArrowDown")
+    torch.testing.assert_close(given(page, "words")[2], torch.tensor([0.45, 1.05]))
+    assert focused(page, "aria-label") == "mat at (0.45, 1.1)"
+    agrees(page, attention(torch.tensor([[3.0, 3.0], [2.0, 0.5], [0.45, 1.05]]), torch.tensor(2.55)))
+
+
+def chosen(x, twice, kind, times):
+    made = (x * torch.arange(1.0, 4.0) * times).sin() if kind == "sin" else x * torch.arange(1.0, 4.0) ** times
+    return made * 2 if twice else made
+
+
+def test_menus_switches_and_whole_sliders_choose_programs(opened):
+    page = opened(view.interact(chosen, x=(0.0, 1.0), twice=False, kind=["sin", "<b>"], times=(1, 3)))
+    x = torch.tensor(0.5)
+    agrees(page, {"output": chosen(x, False, "sin", 2)})
+    page.get_by_label("twice").focus()
+    page.keyboard.press("Space")
+    agrees(page, {"output": chosen(x, True, "sin", 2)})
+    page.get_by_label("kind").select_option("<b>")
+    agrees(page, {"output": chosen(x, True, "power", 2)})
+    assert says(page).startswith("kind is “<b>”")
+    page.get_by_label("times").focus()
+    page.keyboard.press("ArrowRight")
+    agrees(page, {"output": chosen(x, True, "power", 3)})
+    page.get_by_label("twice").click()
+    agrees(page, {"output": chosen(x, False, "power", 3)})
+    assert page.evaluate("window.asked.at(-1).run") == "0.1.2"
+
+
+def test_a_function_of_choices_only(opened):
+    page = opened(view.interact(lambda on, times: torch.arange(4) * times + on, on=False, times=[2, 3]))
+    page.get_by_role("checkbox", name="on").check()
+    page.get_by_label("times").select_option("3")
+    agrees(page, {"output": torch.arange(4) * 3 + 1})
+
+
+def product(matrix, row):
+    return {"product": matrix @ row, "sum": matrix.sum()}
+
+
+def test_cells_by_keyboard_by_typing_and_by_mouse(opened):
+    matrix, row = torch.tensor([[1.0, 2.0, 3.0], [4.0, -5.0, 6.0]]), torch.tensor([0.5, 1.5, 2.5])
+    cells = {"matrix": view.cells(matrix, ["a", "b"], list("xyz"), step=0.5), "row": view.cells(row)}
+    page = opened(view.interact(product, draw={"product": view.draw.bars("matrix")}, **cells))
+    agrees(page, product(matrix, row))
+    page.get_by_role("button", name="a, x: 1").focus()
+    press(page, "ArrowRight", "ArrowDown", "ArrowDown", "+")
+    matrix[1, 1] += 0.5
+    agrees(page, product(matrix, row))
+    assert says(page).startswith("b, y is −4.5; product: “b” ")
+    press(page, "Shift+_")
+    matrix[1, 1] -= 5
+    agrees(page, product(matrix, row))
+    press(page, "7", ".", "2", "5", "Enter")
+    matrix[1, 1] = 7.25
+    agrees(page, product(matrix, row))
+    assert focused(page, "aria-label") == "b, y: 7.25"
+    press(page, "Enter")
+    page.keyboard.type("-1e1")
+    press(page, "Escape")
+    agrees(page, product(matrix, row))
+    press(page, "Enter")
+    page.keyboard.type("nonsense")
+    press(page, "Enter")
+    assert says(page) == "“nonsense” is no number"
+    agrees(page, product(matrix, row))
+    drag(page, page.get_by_role("button", name="a, z: 3"), -21, 3)
+    matrix[0, 2] -= 5 * 0.5
+    agrees(page, product(matrix, row))
+    page.get_by_role("button", name="1: 1.5").dblclick()
+    page.keyboard.type("−2,5")
+    press(page, "Tab")
+    row[1] = -2.5
+    agrees(page, product(matrix, row))
+
+
+def ordered(order):
+    table = torch.outer(torch.arange(5.0), torch.tensor([1.0, 10.0]))
+    return {"table": table[order], "order": order}
+
+
+def test_words_in_order_by_keyboard_and_by_mouse(opened):
+    words = ["the", "cat", "שלום", "<b>", "mat"]
+    page = opened(view.interact(ordered, order=view.order(words), draw={"table": view.draw.grid("order")}))
+    chip = lambda word: page.get_by_role("button", name=word)  # noqa: E731
+    chip("cat").focus()
+    press(page, "Alt+ArrowRight", "Alt+ArrowRight")
+    agrees(page, ordered(torch.tensor([0, 2, 3, 1, 4])))
+    assert "“cat” is number 4 of 5" in says(page)
+    assert focused(page, "aria-label") == "cat, 4 of 5"
+    press(page, "ArrowLeft", "Space", "ArrowLeft", "ArrowLeft", "ArrowLeft", "Space", "ArrowRight")
+    agrees(page, ordered(torch.tensor([3, 0, 2, 1, 4])))
+    assert focused(page, "aria-label") == "the, 2 of 5"
+    (x, y), (to, _) = middle(chip("mat")), middle(chip("the"))
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(to - 9, y, steps=8)
+    page.mouse.up()
+    agrees(page, ordered(torch.tensor([3, 4, 0, 2, 1])))
+    assert page.locator(".ordered").all_inner_texts() == ["<b>", "mat", "the", "שלום", "cat"]
+
+
+def turned(angle):
+    return {"place": torch.stack([angle.cos(), angle.sin()])[None], "angle": angle}
+
+
+def test_a_dial_by_keyboard_and_by_mouse(opened):
+    page = opened(view.interact(turned, angle=view.angle(math.pi / 6), draw={"place": view.draw.dots()}))
+    agrees(page, turned(torch.tensor(math.pi / 6)))
+    dial = page.get_by_role("slider", name="angle")
+    dial.focus()
+    press(page, "ArrowRight", "Shift+ArrowDown", "PageUp")
+    agrees(page, turned(torch.tensor(math.radians(30 + 5 - 1 + 45))))
+    assert dial.get_attribute("aria-valuetext") == "79°, 1.4 rad"
+    press(page, "PageUp", "PageUp", "PageUp")
+    agrees(page, turned(torch.tensor(math.radians(79 + 135 - 360))))
+    press(page, "Home")
+    agrees(page, turned(torch.tensor(0.0)))
+    x, y = middle(dial)
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x, y - 20, steps=3)
+    page.mouse.up()
+    agrees(page, turned(torch.tensor(math.pi / 2)))
+
+
+VOCAB = text.Characters.of("abcdefg <>/שלום\0\u202e'\"&;")
+
+
+def reader(rows=None):
+    rows = rows or len(VOCAB)
+    torch.manual_seed(4)
+    table = nn.Embedding(rows, 3)
+
+    def read(sentence, sharpness):
+        made = table(sentence)
+        return {"shares": (sharpness * made @ made.mT).softmax(-1), "first": made[0, :, 0]}
+
+    drawn = {"shares": view.draw.grid("sentence", "sentence"), "first": view.draw.words("sentence")}
+    shown = view.interact(read, sentence=view.text("abc", VOCAB, most=12), sharpness=(0.0, 2.0), draw=drawn)
+    return shown, lambda words: read(VOCAB.encode(words).long()[None], torch.tensor(1.0))
+
+
+def test_text_is_typed_and_read_as_in_python(opened):
+    shown, read = reader()
+    page = opened(shown)
+    area = page.get_by_label("sentence")
+    agrees(page, read("abc"))
+    area.press("End")
+    page.keyboard.type(" fed")
+    agrees(page, read("abc fed"))
+    for hostile in ("</b>\0'&\"", "שלום\u202e<", "a"):
+        area.fill(hostile)
+        agrees(page, read(hostile))
+        assert area.input_value() == hostile
+    for wrong, told in {
+        "": "sentence is empty",
+        "abz": '"z" (U+007A)',
+        "ab" * 5000: "10000 tokens, and there is room for 12",
+    }.items():
+        area.fill(wrong)
+        ready(page)
+        assert told in says(page)
+        assert area.input_value() == wrong
+    area.fill("gab")
+    agrees(page, read("gab"))
+
+
+def test_an_error_of_the_engine_is_a_sentence(opened):
+    shown, read = reader(rows=VOCAB.encode("g").item() + 1)
+    page = opened(shown)
+    unknown = next(c for c in VOCAB.characters if VOCAB.encode(c).item() > VOCAB.encode("g").item())
+    page.get_by_label("sentence").fill(f"ab{unknown}")
+    ready(page)
+    assert len(says(page)) > 10
+    page.get_by_label("sentence").fill("gab")
+    agrees(page, read("gab"))
+
+
+def tables(page):
+    page.locator("summary", has_text="Table").click()
+    rows = page.locator(".twin table").evaluate_all(
+        "all => all.map(one => [...one.rows].map(row => [...row.cells].map(c => c.innerText)))"
+    )
+    return [[row[1:] for row in one[1:]] for one in rows]
+
+
+def two(value):
+    return f"{float(f'{value:.2g}'):.10g}".replace("e-0", "e-")
+
+
+def test_the_table_the_cursor_and_the_files_say_the_same(opened, opens, tmp_path):
+    page = opened(lesson())
+    page.get_by_label("sharpness").fill("1.1")
+    expected = attention(torch.tensor(list(WORDS.values())), torch.tensor(1.1))
+    ready(page)
+    assert tables(page) == [[[two(cell) for cell in row] for row in table.tolist()] for table in expected.values()]
+    page.locator("canvas[aria-label^=shares]").focus()
+    press(page, "ArrowRight", "ArrowDown", "End")
+    assert says(page) == f"shares: “sat” → “mat” {two(float(expected['shares'][1, 2]))}"
+    page.locator("canvas[aria-label^=mixture]").focus()
+    press(page, "ArrowDown", "ArrowDown")
+    x, y = expected["mixture"][2].tolist()
+    assert says(page) == f"mixture: “mat” ({two(x)}, {two(y)})"
+    lines = list(csv.reader(takes(page, "CSV", tmp_path).read_text("utf-8").splitlines()))
+    assert ["scores"] in lines
+    assert ["mat", *(f"{float(f'{cell:.4g}'):.10g}" for cell in expected["scores"][2].tolist())] in lines
+    svg = takes(page, "SVG", tmp_path).read_text("utf-8")
+    assert "sharpness = 1.10" in svg
+    assert svg.count(">cat<") == 5
+    picture = Image.open(takes(page, "PNG", tmp_path))
+    assert picture.width > 500
+
+
+def test_a_page_taken_away_stands_where_it_was_left_and_lives(opened, tmp_path):
+    page = opened(lesson())
+    page.get_by_label("sharpness").fill("0.6")
+    page.get_by_role("button", name="cat at").focus()
+    press(page, "ArrowUp")
+    before = answer(page)
+    own = opened(None, path=takes(page, "HTML", tmp_path))
+    assert answer(own)["shares"].tolist() == before["shares"].tolist()
+    own.get_by_label("sharpness").fill("3.1")
+    moved = torch.tensor([[1.0, 2.05], [2.0, 0.5], [0.5, 1.5]])
+    agrees(own, attention(moved, torch.tensor(3.1)))
+
+
+def every():
+    """One of each control and picture."""
+
+    def function(a, b, c, d, e, f, g):
+        plane = torch.stack([e.sin() + b[:, 0], b[:, 1]], -1)
+        weights = (plane @ plane.T * a).softmax(-1)[d]
+        return {"grid": weights, "bars": c.sum(0), "lines": c, "dots": plane, "arrows": weights @ plane,
+                "words": weights[0], "graph": weights, "number": weights.amax() * f + g}  # fmt: skip
+
+    names = ["the", "cat", "sat"]
+    drawn = {"grid": view.draw.grid("d", "b"), "lines": view.draw.lines("c", "c"), "dots": view.draw.dots("b"),
+             "arrows": view.draw.arrows("d"), "words": view.draw.words("b"), "graph": view.draw.graph("b", places="b"),
+             "number": view.draw.number(title="the most")}  # fmt: skip
+    places = dict(zip(names, [(1.0, 2.0), (-2.0, 0.5), (0.5, -1.5)]))
+    return view.interact(
+        function, a=(0.0, 2.0), b=view.points(places), c=view.cells([[1.0, -2.0], [0.5, 4.0]], ["one", "two"]),
+        d=view.order(names), e=view.angle(0.5), f=[1, 2], g=True, draw=drawn, title="Everything",
+    )  # fmt: skip
+
+
+REACHED = """() => { const at = document.activeElement?.shadowRoot?.activeElement; if (!at) return null;
+    const { outlineStyle, outlineWidth } = getComputedStyle(at), all = [...at.getRootNode().querySelectorAll('*')];
+    return [all.indexOf(at), outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2]; }"""
+REACHABLE = """() => { const all = [...document.querySelector('.tfviz').shadowRoot.querySelectorAll('*')];
+    const stops = 'button:not([tabindex="-1"]), select, input, summary, textarea, [tabindex="0"]';
+    return all.filter(one => one.matches(stops) && one.checkVisibility()).map(one => all.indexOf(one)); }"""
+
+
+def test_tab_reaches_everything_and_shows_where_it_is(opened):
+    page = opened(every())
+    expected, reached = set(page.evaluate(REACHABLE)), {}
+    for _ in range(len(expected) + 3):
+        page.keyboard.press("Tab")
+        if found := page.evaluate(REACHED):
+            reached[found[0]] = found[1]
+    assert set(reached) >= expected
+    assert all(reached.values())
+
+
+def test_axe_finds_nothing_serious(opened):
+    spec = importlib.util.find_spec("axe_playwright_python")
+    if spec is None:
+        pytest.skip("axe-playwright-python is not installed")
+    for shown in (every(), reader()[0]):
+        page = opened(shown)
+        page.evaluate((Path(spec.origin).parent / "axe.min.js").read_text("utf-8"))
+        for summary in page.locator("summary").all():
+            summary.click()
+        for scheme in ("light", "dark"):
+            page.emulate_media(color_scheme=scheme)
+            page.wait_for_timeout(60)
+            found = page.evaluate("() => axe.run()")
+            assert "button-name" in {rule["id"] for rule in found["passes"]}
+            bad = [rule for rule in found["violations"] if rule["impact"] in ("serious", "critical")]
+            assert [(rule["id"], node["target"]) for rule in bad for node in rule["nodes"]] == []
+
+
+@pytest.mark.parametrize("width", [400, 2000])
+def test_a_page_does_not_scroll_sideways(opened, width):
+    page = opened(every(), width=width)
+    page.locator("summary", has_text="Table").click()
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_every_picture_is_read_by_keys_in_light_and_dark(opened):
+    for scheme in ("light", "dark"):
+        page = opened(every(), scheme=scheme)
+        blank = ImageStat.Stat(Image.open(page_picture(page)).convert("L")).median[0]
+        assert (blank > 200) == (scheme == "light")
+        for canvas in page.locator(".results canvas").all():
+            canvas.focus()
+            press(page, "ArrowRight", "ArrowDown", "Home")
+            assert len(says(page)) > 8
+            before = canvas.evaluate("canvas => canvas.toDataURL()")
+            canvas.blur()
+            assert canvas.evaluate("canvas => canvas.toDataURL()") != before  # the cursor is gone
+
+
+def test_words_that_bite_show_as_themselves(opened):
+    bad = [word for word in BITE if len(word) < 100]
+    names = {f"{i}{word}": (i / 4, 1.0) for i, word in enumerate(bad)}
+    shown = view.interact(lambda points, order: {"</script>": points[order].sum(-1)}, points=view.points(names),
+                          order=view.order(bad), title="<img src=x onerror=alert(1)>",
+                          draw={"</script>": view.draw.bars("order")})  # fmt: skip
+    page = opened(shown)
+    assert page.locator("h3").text_content() == "<img src=x onerror=alert(1)>"
+    assert page.locator("img").count() == 0
+    page.locator(".ordered").first.focus()
+    press(page, "Alt+ArrowRight")
+    assert "</script>" in says(page)
+
+
+def test_where_a_worker_is_refused_the_page_computes(opens, tmp_path):
+    page = opens()
+    page.add_init_script("window.Worker = class { constructor() { throw new Error('refused'); } }")
+    alive(page, lesson().save(tmp_path / "x.html"))
+    ready(page).get_by_label("sharpness").fill("1.1")
+    ready(page)
+    expected = attention(torch.tensor(list(WORDS.values())), torch.tensor(1.1))
+    assert tables(page)[1] == [[two(cell) for cell in row] for row in expected["shares"].tolist()]
+
+
+def test_a_view_that_is_taken_off_the_page_leaves_no_worker(opened):
+    page = opened(lesson())
+    assert len(page.workers) == 1
+    page.evaluate("window.view = document.querySelector('.tfviz'); view.remove()")
+    page.wait_for_timeout(200)
+    assert page.workers == []
+    page.evaluate("document.body.append(view)")
+    page.get_by_label("sharpness").fill("1.1")
+    agrees(page, attention(torch.tensor(list(WORDS.values())), torch.tensor(1.1)))
+
+
+def depends(x, order):
+    return x * torch.arange(3)[order] if x.sum() > 0 else -x * torch.ones(3)
+
+
+WIDGET = """async (code) => { const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    const hear = {}, state = await window.kernelState();
+    const tell = (name, ...given) => (hear[name] ?? []).forEach((one) => one(...given));
+    window.model = { get: (name) => state[name], set: (name, value) => { state[name] = value; tell(`change:${name}`); },
+        save_changes: () => window.kernelSet(state.values),
+        on: (name, listener) => (hear[name] ??= []).push(listener),
+        off: (name, listener) => { hear[name] = hear[name].filter((one) => one !== listener); },
+        send: async (question) => { const [answer, pieces] = await window.kernelAsk(question);
+            tell('msg:custom', answer, pieces.map((piece) => new DataView(bytes(piece).buffer))); } };
+    const module = await import(URL.createObjectURL(new Blob([code], { type: 'text/javascript' })));
+    window.close_view = module.default.render({ model, el: document.body }); }"""
+
+
+def test_a_kernel_answers_and_what_it_leaves_says_that_it_is_still(opens, tmp_path):
+    live = view.interact(depends, x=(-1.0, 1.0), order=view.order(["a", "b", "c"]), kernel=True,
+                         draw={"output": view.draw.bars("order")})  # fmt: skip
+    page = opens()
+
+    def asks(question):
+        sent = []
+        live.send = lambda content, buffers=None: sent.append(
+            (content, [base64.b64encode(b).decode() for b in buffers or []])
+        )
+        live._answer(live, question, [])
+        return sent[0]
+
+    page.expose_function("kernelAsk", asks)
+    page.expose_function("kernelState", lambda: {"described": live.described, "values": live.values})
+    page.expose_function("kernelSet", lambda values: setattr(live, "values", values))
+    page.goto("about:blank")
+    page.evaluate(WIDGET, script("interact/widget"))
+    page.wait_for_function("document.querySelector('.tfviz').shadowRoot.querySelector('.results canvas')")
+    ready(page).get_by_label("x").fill("0.5")
+    page.get_by_role("button", name="a, 1").focus()
+    press(page, "Alt+ArrowRight")
+    ready(page)
+    assert live.values == {"x": 0.5, "order": [1, 0, 2]}
+    assert tables(page) == [[["0.5"], ["0"], ["1"]]]
+    left = opens()
+    alive(left, takes(page, "HTML", tmp_path))
+    assert tables(ready(left)) == [[["0.5"], ["0"], ["1"]]]
+    assert "Still: this was computed by Python" in left.locator(".note").inner_text()
+    assert left.locator(".controls.knobs").get_attribute("inert") is not None
+    page.evaluate("close_view()")
+    assert page.locator(".tfviz").count() == 0
+
+
+def test_alive_is_what_the_other_pages_mean_by_it(opened):
+    assert opened(lesson()).evaluate(ALIVE)
