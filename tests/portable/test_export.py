@@ -212,6 +212,16 @@ def test_a_program_looks_at_what_it_is_given(program):
         program(ids(1, 3), edit={"x": torch.zeros_like})
 
 
+def test_where_one_is_another_matter_two_is_the_least():
+    def alone(x):
+        return x.neg() if x.shape[0] == 1 else x.sum(0, keepdim=True)
+
+    program = portable.export(alone, torch.ones(3, 4), lengths={"x": {0: "rows"}})
+    assert program.described["lengths"] == {"rows": [2, None]}
+    with pytest.raises(ValueError, match="'rows' is 1; this program takes 2 to any number"):
+        program(torch.ones(1, 4))
+
+
 def test_sizes_are_plain_expressions():
     import sympy
     from torch.utils._sympy.functions import FloorDiv

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor, fx, nn
+from torch import Tensor, nn
 from torch.export import Dim, ExportedProgram
 from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
 
 from tfviz.portable.graph import DEPENDS, LARGEST, Graph
 from tfviz.portable.program import FORMAT, Program
+from tfviz.portable.whole import Whole, evaluating, whole_of
 
 WEIGHTS = {"float32": torch.float32, "float16": torch.float16, "int8": torch.int8}
 
@@ -49,66 +48,37 @@ def export(
     """
     if weights not in WEIGHTS:
         raise ValueError(f"weights is {weights!r}; it can be {', '.join(map(repr, WEIGHTS))}")
-    whole, names, said = _whole(module, example)
+    whole, names, said = whole_of(module, example)
     shapes = _shapes(names, example, dict(lengths or {}))
     exported = _exported(whole, example, shapes, said)
     symbols, ranges = _lengths(exported, names, example, dict(lengths or {}))
     graph = Graph(exported, _leaves(names, example), symbols, whole.prefix, WEIGHTS[weights])
     described = {"format": FORMAT, "name": said, "lengths": ranges, **graph.described()}
-    return Program(described, graph.tensors)
+    program = Program(described, graph.tensors)
+    if ranges and not _holds_for_one(program, whole, pytree.tree_leaves(example)):
+        for limits in ranges.values():
+            limits[0] = max(2, limits[0] or 2)
+    return program
 
 
-class _Whole(nn.Module):
-    """A function as a module: what it calls is a part of it."""
-
-    def __init__(self, function: Callable[..., Any], parts: Mapping[str, nn.Module], example: Sequence[Any]):
-        super().__init__()
-        self.form = pytree.tree_structure(tuple(example))
-        self._function = [function]  # in a list, or a module would be a part under this name
-        for name, part in parts.items():
-            self.add_module(name, part)
-        self.prefix = f"{next(iter(parts))}." if len(parts) == 1 else ""  # sites are named as in the one model
-
-    def forward(self, *tensors: Tensor) -> Any:
-        return self._function[0](*pytree.tree_unflatten(tensors, self.form))
-
-
-def _whole(module: Any, example: Sequence[Any]) -> tuple[_Whole, list[str], str]:
-    """What is exported, the names of its arguments, and its own."""
-    if isinstance(module, nn.Module):
-        parts, function, said = {"model": module}, module.forward, type(module).__name__
-        called: Callable[..., Any] = module
-    elif inspect.ismethod(module) and isinstance(module.__self__, nn.Module):
-        parts, function, called = {"model": module.__self__}, module, module
-        said = f"{type(module.__self__).__name__}.{module.__name__}"
-    elif callable(module):
-        function = called = module
-        said = getattr(module, "__name__", type(module).__name__).replace("<lambda>", "function")
-        parts = _closed_over(module)
-    else:
-        raise TypeError(f"export takes a module or a function of tensors, not a {type(module).__name__}")
-    if isinstance(module, torch.jit.ScriptModule | fx.GraphModule):
-        raise TypeError("export takes a module that is Python, not one that was scripted, traced or exported before")
-    return _Whole(called, parts, example), _names(function, len(example)), said
-
-
-def _names(function: Callable[..., Any], count: int) -> list[str]:
-    """Of the arguments; numbers stand for those of a function written in C or with `*args`."""
+def _holds_for_one(program: Program, whole: Whole, tensors: Sequence[Tensor]) -> bool:
+    """Whether it is also right where each length is 1, of which torch.export says nothing."""
+    shapes = [[1 if isinstance(size, str) else size for size in one["shape"]] for one in program.described["inputs"]]
+    given = [one[tuple(map(slice, shape))] if isinstance(one, Tensor) else one for one, shape in zip(tensors, shapes)]
+    close = (
+        1e-3 if all(one.dtype != torch.int8 and one.dtype != torch.float16 for one in program.tensors.values()) else 1
+    )
     try:
-        given = inspect.signature(function).parameters.values()
-    except ValueError:
-        return [str(place) for place in range(count)]
-    names = [one.name for one in given if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
-    return [*names, *(str(place) for place in range(len(names), count))]
-
-
-def _closed_over(function: Callable[..., Any]) -> dict[str, nn.Module]:
-    """The modules a function names."""
-    function = inspect.unwrap(function)  # what a decorator has wrapped
-    if not inspect.isfunction(function):
-        return {}
-    named = inspect.getclosurevars(function)
-    return {name: part for name, part in {**named.globals, **named.nonlocals}.items() if isinstance(part, nn.Module)}
+        with evaluating(whole), torch.no_grad():
+            wanted = [one for one in pytree.tree_leaves(whole(*given)) if isinstance(one, Tensor)]
+        made = list(program(*(one.cpu() for one in given)).values())
+    except Exception:  # whatever it is, the model does not take so little
+        return False
+    alike = [one.shape == other.shape for one, other in zip(made, wanted)]
+    return all(alike) and all(
+        torch.allclose(one.float(), other.cpu().float(), close, close, equal_nan=True)
+        for one, other in zip(made, wanted)
+    )
 
 
 def _shapes(names: Sequence[str], example: Sequence[Any], lengths: Mapping[str, Mapping[int, str]]) -> tuple[Any, ...]:
@@ -144,8 +114,8 @@ def _check_axis(name: str, one: Tensor, axis: int, said: str) -> None:
         )
 
 
-def _exported(whole: _Whole, example: Sequence[Any], shapes: tuple[Any, ...], said: str) -> ExportedProgram:
-    with _evaluating(whole), torch.no_grad(), warnings.catch_warnings():
+def _exported(whole: Whole, example: Sequence[Any], shapes: tuple[Any, ...], said: str) -> ExportedProgram:
+    with evaluating(whole), torch.no_grad(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
             leaves = tuple(_alone(leaf) for leaf in pytree.tree_leaves(example))
@@ -164,18 +134,6 @@ def _exported(whole: _Whole, example: Sequence[Any], shapes: tuple[Any, ...], sa
 def _alone(leaf: Any) -> Any:
     """A copy: of a view, torch.export would ask what lies under it."""
     return leaf.detach().clone().contiguous() if isinstance(leaf, Tensor) else leaf
-
-
-@contextmanager
-def _evaluating(whole: nn.Module) -> Iterator[None]:
-    """Every part in eval mode, and back as it was."""
-    training = [part for part in whole.modules() if part.training]
-    whole.eval()
-    try:
-        yield
-    finally:
-        for part in training:
-            part.training = True
 
 
 def _lengths(
