@@ -50,6 +50,8 @@ def classify(
         ValueError: the model cannot travel (it says why), or is past the budget; the text is empty or too long; not a
             name for each logit.
     """
+    if isinstance(labels, str):
+        raise ValueError(f"labels is {labels!r}; give a list of names")
     described = _described(vocab)
     frame = {"before": _known(vocab, "before", before), "after": _known(vocab, "after", after)}
     program = _reading(model, weights)
@@ -60,6 +62,7 @@ def classify(
             f"labels has {len(labels)} names, and for one text the model gives numbers of the shape "
             f"{list(logits.shape)}; it must be [1, {len(labels)}]"
         )
+    _finite(logits)
     told = {"labels": list(labels), "frame": frame, "context": context, "vocabularies": [described]}
     state = {"text": text, "struck": [], "swapped": [], "shade": 0}
     picture = rows(labels, {"probability": logits[0].softmax(-1)}, f"{title}: {_short(text)!r}", top=1.0)
@@ -96,10 +99,11 @@ def fill(
         ValueError: a model cannot travel (it says why), or they are past the budget; the text is empty or too long; the
             vocabulary has no `[MASK]`; there is no such word.
     """
-    described, places = _described(vocab), _places(vocab, text, hidden)
+    described = _described(vocab)
     special = described.get("special", {})
     if "mask" not in special:
         raise ValueError("vocab has no [MASK] to hide words with; make it with text.wordpiece, whole_words or bpe")
+    places = _places(vocab, text, hidden)
     frame = {key: special.get(name) if framed else None for key, name in FRAME.items()}
     programs, ids = {"read": _reading(model, weights)}, vocab.encode(text)
     told: dict[str, Any] = {"frame": frame, "context": _context(programs["read"]), "vocabularies": [described]}
@@ -107,6 +111,7 @@ def fill(
     logits = programs["read"](whole)["logits"]
     if logits.dim() != 3 or logits.shape[:2] != whole.shape or logits.shape[2] < len(vocab):
         raise ValueError(f"the model gives the shape {list(logits.shape)}; it must be {[*whole.shape, len(vocab)]}")
+    _finite(logits)
     guesses = {"both sides": logits[0, places[0] + (frame["before"] is not None), : len(vocab)]}
     if beside is not None:
         other, known, first = _beside(beside)
@@ -117,6 +122,7 @@ def fill(
         left = [*([] if first is None else [first]), *ids[: places[0]].tolist()][-told["beside"]["context"] :]
         if known == described and left:
             guesses["left side"] = programs["beside"](torch.tensor([left]))["logits"][0, -1, : len(vocab)]
+            _finite(guesses["left side"])
     picture = _guesses(vocab, guesses, text, places[0], title)
     return studio("fill", title, picture, programs, {"text": text, "hidden": places, "put": []}, told, budget)
 
@@ -131,8 +137,16 @@ def _reading(model: nn.Module, weights: str) -> Program:
         made = model(ids)
         return {"logits": getattr(made, "tokens", getattr(made, "logits", made))}
 
-    example = torch.arange(5, device=next(model.parameters()).device)[None] % 2 + 1  # id 0 is padding
+    first = next(model.parameters(), None)
+    if first is None:
+        raise ValueError(f"{type(model).__name__} has no weights; give a model that was trained")
+    example = torch.arange(3, device=first.device)[None] % 2 + 1  # id 0 is padding
     return export(read, example, lengths={"ids": {1: "words"}}, weights=weights)
+
+
+def _finite(logits: Tensor) -> None:
+    if not bool(logits.isfinite().all()):
+        raise ValueError("the model's logits are not finite: it has nothing to say; look for NaN in its weights")
 
 
 def _context(program: Program) -> int:
@@ -150,8 +164,8 @@ def _described(vocab: Any) -> dict[str, Any]:
 
 
 def _known(vocab: Any, name: str, index: int | None) -> int | None:
-    if index is not None and not 0 <= index < len(vocab):
-        raise ValueError(f"{name} is {index}, and the ids of this vocabulary go from 0 to {len(vocab) - 1}")
+    if index is not None and not (isinstance(index, int) and 0 <= index < len(vocab)):
+        raise ValueError(f"{name} is {index!r}, and the ids of this vocabulary go from 0 to {len(vocab) - 1}")
     return index
 
 
@@ -168,8 +182,10 @@ def _places(vocab: Any, text: str, hidden: int | Sequence[int] | None) -> list[i
     """The tokens of the words to hide."""
     words = list(re.finditer(r"\S+", text))
     wanted = [len(words) // 2] if hidden is None else [hidden] if isinstance(hidden, int) else list(hidden)
-    if not words or not wanted or not all(0 <= number < len(words) for number in wanted):
-        raise ValueError(f"hidden is {wanted}; the text has {len(words)} words: give one of them or more, from 0")
+    if not words:
+        raise ValueError("the text has no words; give one to hide")
+    if not wanted or not all(0 <= number < len(words) for number in wanted):
+        raise ValueError(f"hidden is {wanted}; the text has {len(words)} words, from 0: give one or more of them")
     found = {
         place
         for number in wanted

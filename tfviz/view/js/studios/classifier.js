@@ -3,9 +3,8 @@
 import { css } from "../base/theme.js";
 import { Grid, OPEN } from "../base/grid.js";
 import { h, select } from "../base/elements.js";
-import { quoted, two } from "../base/pen.js";
 import { table } from "../controls/table.js";
-import { Passage, seen, sharesOf } from "./passage.js";
+import { cited, Passage, seen, sharesOf } from "./passage.js";
 import { bars, percent } from "./studio.js";
 
 const LEAST_LIMIT = 0.5; // of the scale of the words: below it all are pale
@@ -76,14 +75,15 @@ export class Classifier extends Passage {
     const { text, lead } = this.units[i];
     const now = this.swapped.get(i) ?? text;
     const input = h("input", { class: "swap", value: now, size: Math.max(4, now.length), "aria-label": `in place of ${seen(text)}`, dir: "auto" });
+    const span = this.spans[i];
     let open = true;
     const end = (taken) => {
       if (!open) return;
       if (taken && !this.replace(i, input.value.trim(), lead)) return;
       open = false;
       input.remove();
-      this.spans[i].hidden = false;
-      this.spans[i].focus();
+      span.hidden = false;
+      span.focus();
     };
     input.onkeydown = (event) => {
       event.stopPropagation();
@@ -91,8 +91,8 @@ export class Classifier extends Passage {
       else if (event.key === "Escape") end(false);
     };
     input.onblur = () => end(false);
-    this.spans[i].hidden = true;
-    this.spans[i].before(input);
+    span.hidden = true;
+    span.before(input);
     input.focus();
     input.select();
   }
@@ -122,11 +122,11 @@ export class Classifier extends Passage {
     const changed = this.compared !== this.answer;
     this.verdict.replaceChildren(
       h("span", { class: "soft" }, changed ? `Verdict; the line: ${this.edits.length ? "as typed, all heads on" : "as typed"}` : "Verdict"),
-      ...bars(labels.map((name, i) => ({ name, share: now[i], other: changed ? before[i] : null })), 1),
+      ...bars(labels.map((label, i) => ({ name: seen(label), share: now[i], other: changed ? before[i] : null })), 1),
     );
     const first = Math.max(0, shade);
     const [odds, were] = [this.answer, this.compared].map(({ logits }) => oddsOf(logits, first));
-    const name = quoted(labels[first], 24);
+    const name = cited(labels[first], 24);
     this.moved.textContent = changed
       ? `${name}: ${percent(before[first])} → ${percent(now[first])}; log-odds ${signed(were)} → ${signed(odds)} (${signed(odds - were)})`
       : `log-odds of ${name}: ${signed(odds)}`;
@@ -147,10 +147,11 @@ export class Classifier extends Passage {
       if (made) this.effects.set(i, made);
       this.progress.value = done + 1;
       this.progress.hidden = done + 1 === todo.length;
-      if (performance.now() - (this.shaded ?? 0) > 100) this.shadeAll(shade);
+      if (performance.now() - (this.shaded ?? 0) > 100) this.shadeAll(shade, false);
     }
     this.progress.hidden = true;
-    this.shadeAll(shade);
+    this.shadeAll(shade, true);
+    this.remind();
     this.frame.renewTable();
   }
 
@@ -160,13 +161,15 @@ export class Classifier extends Passage {
     return made && oddsOf(made.logits, label) - oddsOf(this.answer.logits, label);
   }
 
-  shadeAll(label) {
+  // Words that are not weighed yet keep the colour they had, until all are.
+  shadeAll(label, all) {
     this.shaded = performance.now();
-    const all = this.spans.map((_, i) => (label < 0 ? undefined : this.effect(i, label)));
-    const limit = Math.max(LEAST_LIMIT, ...all.map((one) => Math.abs(one ?? 0)));
+    const effects = this.spans.map((_, i) => (label < 0 ? undefined : this.effect(i, label)));
+    const limit = Math.max(LEAST_LIMIT, ...effects.map((one) => Math.abs(one ?? 0)));
     const colour = (share) => css(this.frame.theme.signed[Math.round(128 + 127 * DEPTH * share)]);
     this.spans.forEach((span, i) => {
-      span.style.background = all[i] === undefined ? "" : colour(all[i] / limit);
+      if (effects[i] !== undefined) span.style.background = colour(effects[i] / limit);
+      else if (all) span.style.background = "";
       span.title = this.told(i, label);
     });
     const shown = label >= 0 && this.effects.size > 0;
@@ -174,7 +177,7 @@ export class Classifier extends Passage {
     if (!shown) return;
     const stops = [-1, -0.5, 0, 0.5, 1].map(colour).join(", ");
     this.scale.replaceChildren(
-      h("span", {}, `without the word, log-odds of ${quoted(this.described.labels[label], 24)}`),
+      h("span", {}, `without the word, log-odds of ${cited(this.described.labels[label], 24)}`),
       h("output", {}, signed(-limit)),
       h("span", { class: "gradient", style: `background: linear-gradient(to right, ${stops})` }),
       h("output", {}, signed(limit)),
@@ -185,16 +188,16 @@ export class Classifier extends Passage {
     const { text, unknown } = this.units[i];
     const word = this.swapped.get(i) ?? text;
     const about = [];
-    if (this.swapped.has(i)) about.push(`in place of ${quoted(text)}`);
+    if (this.swapped.has(i)) about.push(`in place of ${cited(text)}`);
     if (this.struck.has(i)) about.push("struck out");
     if (unknown && !this.swapped.has(i)) about.push("not in the vocabulary: read as unknown");
     const made = this.effects?.get(i);
     if (made && label >= 0) {
       const [share, without] = [this.answer, made].map(({ logits }) => percent(sharesOf(logits)[label]));
-      const name = quoted(this.described.labels[label], 24);
+      const name = cited(this.described.labels[label], 24);
       about.push(`without it ${name} goes ${share} → ${without}, log-odds ${signed(this.effect(i, label))}`);
     }
-    return `${quoted(word)}${about.length ? `: ${about.join("; ")}` : ""}`;
+    return `${cited(word)}${about.length ? `: ${about.join("; ")}` : ""}`;
   }
 
   hint(i) {
@@ -245,7 +248,7 @@ export class Classifier extends Passage {
     const draw = (pen, top) =>
       labels.forEach((label, i) => {
         const y = top + 22 * i + 12;
-        pen.text(0, y, quoted(label, 16), { fill: theme.ink, size: 12 });
+        pen.text(0, y, cited(label, 16), { fill: theme.ink, size: 12 });
         pen.rect(130, y - 7, Math.max(1, 220 * (shares[i] ?? 0)), 14, { fill: theme.ramp });
         pen.text(360, y, percent(shares[i] ?? 0), { fill: theme.ink, size: 12 });
       });

@@ -5,7 +5,7 @@ import { Grid, OPEN } from "../base/grid.js";
 import { h } from "../base/elements.js";
 import { quoted } from "../base/pen.js";
 import { table } from "../controls/table.js";
-import { Passage, seen, sharesOf } from "./passage.js";
+import { cited, Passage, seen, sharesOf } from "./passage.js";
 import { bars, percent } from "./studio.js";
 
 const GUESSES = 8; // for each hidden place
@@ -152,7 +152,7 @@ export class Filler extends Passage {
 
   gapOf({ unit, both, left }) {
     const most = Math.max(...[...both.flatMap(({ shares, whole }) => [shares, whole ?? []]), left?.shares ?? []].map(highestOf));
-    const name = quoted(unit.text, 30);
+    const name = cited(unit.text, 30);
     const marked = this.edits.length ? "; the line: with all heads on" : "";
     const parts = both.map(({ place, shares, whole }) => {
       const piece = both.length > 1 ? ` (${this.vocab.words([unit.ids[place - unit.at]])[0]})` : "";
@@ -175,9 +175,8 @@ export class Filler extends Passage {
       const found = left.own === this.vocab ? [id] : this.wordIn(this.vocab, unit.lead + left.own.decode([id]).trim());
       return both.length === 1 && found.length === 1 ? () => this.take(both[0].place, found[0]) : null;
     };
-    const end = [...left.text.trim()];
-    const after = end.length > AFTER ? `…${end.slice(-AFTER).join("")}` : end.join("");
-    return this.sharesIn(`left side${after && `, after ${quoted(after)}`}`, left.shares, null, left.own, { typed, takes, most });
+    const after = left.text.trim() && `, after ${cited(left.text.trim(), AFTER, "end")}`;
+    return this.sharesIn(`left side${after}`, left.shares, null, left.own, { typed, takes, most });
   }
 
   wordIn(vocab, text) {
@@ -207,9 +206,9 @@ export class Filler extends Passage {
   hint(i) {
     const unit = this.units[i];
     const now = this.textOf(unit);
-    const about = [now === null && "hidden", now !== null && now !== unit.text && `in place of ${quoted(unit.text)}`, unit.unknown && "not in the vocabulary: read as unknown"];
+    const about = [now === null && "hidden", now !== null && now !== unit.text && `in place of ${cited(unit.text)}`, unit.unknown && "not in the vocabulary: read as unknown"];
     const found = about.filter(Boolean);
-    this.says(`${quoted(now ?? unit.text)}${found.length ? `: ${found.join("; ")}` : ""}`);
+    this.says(`${cited(now ?? unit.text)}${found.length ? `: ${found.join("; ")}` : ""}`);
   }
 
   dress(span, unit, i) {
@@ -221,7 +220,7 @@ export class Filler extends Passage {
     span.setAttribute("aria-pressed", String(now === null));
     if (now === null) span.setAttribute("aria-label", `${seen(unit.text)}, hidden`);
     else span.removeAttribute("aria-label");
-    span.title = now === null ? `${quoted(unit.text)}, hidden: press to show it` : "press to hide it";
+    span.title = now === null ? `${cited(unit.text)}, hidden: press to show it` : "press to hide it";
   }
 
   panels() {
@@ -242,7 +241,7 @@ export class Filler extends Passage {
     const draw = (pen, top) => {
       let y = top;
       for (const { name, grid } of panels) {
-        pen.text(0, y + 12, quoted(name, 40), { fill: theme.soft, size: 12 });
+        pen.text(0, y + 12, cited(name), { fill: theme.soft, size: 12 });
         grid.rows.forEach((word, row) => {
           const middle = y + 22 * row + 34;
           const share = grid.at(row, 0);

@@ -15,10 +15,10 @@ export class Passage extends Studio {
     const typed = () => this.change({ text: this.typed.value, ...this.fresh });
     this.typed = h("textarea", { rows: 2, dir: "auto", spellcheck: false, oninput: typed });
     this.words = h("p", { class: "sentence passage", role: "group", "aria-label": does, dir: "auto" });
-    this.reset = h("button", { type: "button", class: "as-typed", onclick: () => this.change(this.fresh) }, "As typed");
+    this.reset = h("button", { type: "button", class: "as-typed", onclick: () => this.undo() }, "As typed");
     this.words.onclick = (event) => this.of(event) >= 0 && this.act(this.of(event), event);
     this.words.onkeydown = (event) => this.pressed(event);
-    this.words.onfocusin = (event) => this.of(event) >= 0 && this.hint(this.of(event));
+    this.words.addEventListener("focusin", (event) => this.of(event) >= 0 && this.arrive(this.of(event)));
     this.frame.body.append(h("label", { class: "prompt" }, h("span", {}, name), this.typed));
   }
 
@@ -45,9 +45,26 @@ export class Passage extends Studio {
   }
 
   go(i) {
+    this.spans[i]?.focus();
+  }
+
+  // One word is a stop for the tab key: the last that had the focus.
+  arrive(i) {
     for (const span of this.spans) span.tabIndex = -1;
     this.spans[i].tabIndex = 0;
-    this.spans[i].focus();
+    this.hint(i);
+  }
+
+  // What is to be said of the text, else of the word that has the focus.
+  remind() {
+    const at = this.of({ target: this.words.getRootNode().activeElement ?? {} });
+    if (this.read.note || at < 0) this.says(this.read.note ?? "");
+    else this.hint(at);
+  }
+
+  undo() {
+    this.change(this.fresh);
+    this.words.querySelector("[tabindex='0']")?.focus(); // the button goes
   }
 
   // The words of the text as typed; those of the last text that could be read, if this one cannot be, which is said.
@@ -58,12 +75,12 @@ export class Passage extends Studio {
     try {
       const units = unitsOf(this.vocab, text.slice(0, LETTERS));
       this.read.cut = wholeWithin(units, this.room);
-      if (!this.read.cut.length) this.read.wrong = units.length ? `its first word is longer than the model reads` : "type a text";
+      if (!this.read.cut.length) this.read.wrong = units.length ? "its first word is longer than the model reads" : "type a text";
       else if (this.read.cut.length < units.length || text.length > LETTERS)
         this.read.note = `the text is longer than the model reads: its first ${this.read.cut.length} words are shown`;
       if (!this.read.wrong) this.read.units = this.read.cut;
     } catch (error) {
-      this.read.wrong = error.message;
+      this.read.wrong = `${error.message}${this.read.units ? ": the words below are the last that could be read" : ""}`;
     }
     return this.read.units;
   }
@@ -89,6 +106,7 @@ export class Passage extends Studio {
     const { units } = this;
     if (this.read.wrong) this.says(this.read.wrong);
     if (!units || this.read.wrong) return;
+    this.showWords();
     const ids = this.framed(this.ids);
     const base = this.framed(this.base);
     if (!ids.length) return void this.says("nothing is left to read: bring a word back");
@@ -96,9 +114,8 @@ export class Passage extends Studio {
     const [answer, compared] = await Promise.all(asked);
     if (!answer || turn !== this.turn || this.frame.closed) return;
     Object.assign(this, { answer, compared: compared ?? answer });
-    this.says(this.read.note ?? "");
-    this.showWords();
     this.show(turn);
+    this.remind();
     this.showHeads();
     this.frame.renewTable();
   }
@@ -110,13 +127,17 @@ export class Passage extends Studio {
 
   // What the model gives for these tokens; null if something else was asked for meanwhile on this lane.
   async ask(lane, ids, { program = "read", edits = [], watch = false } = {}) {
-    const key = JSON.stringify([program, ids, edits, watch]);
+    const key = JSON.stringify([program, ids, edits]);
     if (this.answer?.key === key) return this.answer;
-    if (this.answers.has(key)) return this.answers.get(key);
+    if (!watch && this.answers.has(key)) return this.answers.get(key);
     const made = await this.run(lane, program, { ids: { shape: [1, ids.length], data: ids } }, { edits, watch });
     if (!made) return null;
+    if (!made.outputs.logits.data.every(Number.isFinite)) {
+      this.frame.failed(new Error("the model's logits are not finite; it has nothing to say"));
+      return null;
+    }
     const answer = { key, ids, logits: made.outputs.logits.data, patterns: made.patterns };
-    if (!watch) this.answers.set(key, answer);
+    this.answers.set(key, { ...answer, patterns: null }); // maps are large
     if (this.answers.size > this.keeps) this.answers.delete(this.answers.keys().next().value);
     return answer;
   }
@@ -160,8 +181,15 @@ export class Passage extends Studio {
   }
 }
 
-// Text as it can be seen: a sign for each character that cannot.
-export const seen = (text) => Array.from(text, sign).join("");
+// Text as it can be seen: a sign for each character that cannot; spaces stay.
+export const seen = (text) => Array.from(text, (character) => (character === " " ? character : sign(character))).join("");
+
+// The same in quotation marks, cut with a sign, at the end or, if `from` says so, at the beginning.
+export function cited(text, longest = 40, from = "start") {
+  const points = [...text];
+  const kept = points.length <= longest ? points : from === "end" ? ["…", ...points.slice(1 - longest)] : [...points.slice(0, longest - 1), "…"];
+  return `“\u2068${seen(kept.join(""))}\u2069”`;
+}
 
 // Softmax
 export function sharesOf(logits) {

@@ -1,0 +1,73 @@
+"""Values that do not fit, at the doors of the studios of a text that is there."""
+
+SETUP = """
+import torch
+from torch import nn
+from tfviz import view
+from tfviz.models import BERT, GPT, Classifier
+from tfviz.text import Bytes, whole_words
+nan, inf = float("nan"), float("inf")
+vocab = whole_words(["a b c"])
+small = {"layers": 1, "heads": 1, "dim": 4}
+def reader(classes=2): return Classifier(len(vocab), classes, context=4, **small)
+def bert(): return BERT(len(vocab), context=6, **small)
+def gpt(): return GPT(len(vocab), context=6, **small)
+def sick(model):
+    next(p for p in model.parameters() if p.dim() == 1).data.fill_(nan)
+    return model
+given = {"vocab": vocab, "text": "a b"}
+def classify(**more): return view.classify(**{"model": reader(), "labels": ["no", "yes"], **given, **more})
+def fill(**more): return view.fill(**{"model": bert(), **given, **more})
+class Peeks(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(10, 2)
+    def forward(self, ids): return self.table(ids).sum(1) if ids.sum() > 3 else self.table(ids)[:, 0]
+"""
+CASES = [
+    ("classify(model=3)", "model is 3; give a model"),
+    ("classify(model=Peeks())", "cannot travel"),
+    ("classify(model=nn.Flatten())", "Flatten has no weights"),
+    ("classify(model=sick(reader()))", "the model's logits are not finite"),
+    ("classify(model=gpt())", r"labels has 2 names, and .* the shape \[1, 2, 10\]; it must be \[1, 2\]"),
+    ("classify(model=reader(3))", r"labels has 2 names, and .* the shape \[1, 3\]; it must be \[1, 2\]"),
+    ("classify(vocab='abc')", r"vocab is a str; give one of tfviz\.text"),
+    ("classify(vocab=None)", "vocab is a NoneType; give one of"),
+    ("classify(labels='ab')", "labels is 'ab'"),
+    ("classify(labels=[])", "labels has 0 names"),
+    ("classify(labels=['no', 2])", r"labels\[1\] is 2"),
+    ("classify(text='')", "the text has 0 tokens; the model takes 1 to 4"),
+    ("classify(text='a b c a b')", "the text has 5 tokens; the model takes 1 to 4: give another one"),
+    ("classify(text='a b c', before=4, after=5)", "the text has 3 tokens; the model takes 1 to 2"),
+    ("classify(text='\\ud800')", "lone surrogate"),
+    ("classify(text=['a'])", "text is"),
+    ("classify(text='a', before=10)", "before is 10, and the ids of this vocabulary go from 0 to 9"),
+    ("classify(text='a', after=-1)", "after is -1, and the ids"),
+    ("classify(before='[CLS]')", "before is"),
+    ("classify(weights='float8')", "weights is 'float8'"),
+    ("classify(budget=100)", "the model takes .* bytes in a page, the budget is 100"),
+    ("classify(labels=['</script>', '\\0\\u202e'], text='c zz', after=1)", "= highest probability"),
+    ("fill(model=reader())", r"the model gives the shape \[1, 2\]; it must be \[1, 4, 10\]"),
+    ("fill(model=Peeks())", "cannot travel"),
+    ("fill(model=sick(bert()))", "the model's logits are not finite"),
+    ("fill(vocab=Bytes())", r"vocab has no \[MASK\] to hide words with"),
+    ("fill(vocab=3)", "vocab is a int"),
+    ("fill(text='')", "the text has no words; give one to hide"),
+    ("fill(text=' ')", "the text has no words"),
+    ("fill(text='a b c a b')", "the text has 5 tokens; the model takes 1 to 4"),
+    ("fill(text='a b c a b c', framed=False)", "= in place of 'a' in 'a b c a b c'"),
+    ("fill(hidden=2)", r"hidden is \[2\]; the text has 2 words, from 0"),
+    ("fill(hidden=-1)", r"hidden is \[-1\]"),
+    ("fill(hidden=[])", r"hidden is \[\]"),
+    ("fill(hidden=[0, 5])", r"hidden is \[0, 5\]"),
+    ("fill(hidden='a')", "hidden is 'a'"),
+    ("fill(hidden=0.5)", r"hidden is 0\.5"),
+    ("fill(beside=gpt())", "beside is"),
+    ("fill(beside=[gpt()])", "beside must be a model and its vocabulary"),
+    ("fill(beside=(vocab, gpt()))", "beside must be a model and its vocabulary"),
+    ("fill(beside=(gpt(), 'abc'))", "vocab is a str"),
+    ("fill(beside=(gpt(), vocab, 10))", "the id that the texts of beside begin with is 10"),
+    ("fill(beside=(gpt(), vocab, 'x'))", "the id that the texts of beside begin with is 'x'"),
+    ("fill(beside=(sick(gpt()), vocab, 4))", "the model's logits are not finite"),
+    ("fill(budget=100)", "the model takes .* bytes in a page, the budget is 100"),
+]  # fmt: skip

@@ -1,0 +1,506 @@
+"""The studios of a text that is there, in Chromium without a network: what they compute is what Python computes."""
+
+import csv
+import re
+from functools import cache
+
+import pytest
+import torch
+from browser import alive, plain, press, takes
+from test_pages_reach import axe, serious
+from torch import nn
+from writing import SPY, button, calm, click, said, state
+from writing import tensor as numbers
+
+from tfviz import look, view
+from tfviz.models import BERT, GPT, Classifier
+from tfviz.text import bpe, whole_words, wordpiece
+
+pytest_plugins = ["browser"]
+TEXT = "the plot was not very good, but the music was never dull"
+LABELS = ["bad", "so <b>so</b>", "very good"]
+WORDS = whole_words([TEXT, "a film with an ending and a cast that is fine ."])
+CLS, SEP, MASK = (WORDS[token] for token in ("[CLS]", "[SEP]", "[MASK]"))
+PIECES = wordpiece(["sing sings singing the ring rings", TEXT], 70)
+PAIRS = bpe(["the cat sings and the ring rings", TEXT], 300)
+SITES = "*.pattern"
+
+
+def wide(model, seed=3):
+    """Far from even: each matrix is drawn anew."""
+    torch.manual_seed(seed)
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            nn.init.normal_(parameter, std=0.3)
+    return model.eval()
+
+
+@cache
+def classifier(weights="float32"):
+    model = wide(Classifier(len(WORDS), 3, context=24, layers=2, heads=3, dim=24))
+    return model, view.classify(model, WORDS, LABELS, TEXT, before=CLS, weights=weights)
+
+
+@cache
+def filler(weights="float32"):
+    bert = wide(BERT(len(WORDS), context=24, layers=2, heads=3, dim=24))
+    gpt = wide(GPT(len(WORDS), context=24, layers=1, heads=2, dim=12), seed=5)
+    made = view.fill(bert, WORDS, TEXT, hidden=[3, 9], beside=(gpt, WORDS, CLS), weights=weights)
+    return bert, gpt, made
+
+
+@cache
+def pieces():
+    bert = wide(BERT(len(PIECES), context=30, layers=1, heads=2, dim=12))
+    gpt = wide(GPT(len(PAIRS), context=30, layers=1, heads=2, dim=12), seed=5)
+    return bert, gpt, view.fill(bert, PIECES, "the singing rings", hidden=1, beside=(gpt, PAIRS), weights="float32")
+
+
+@pytest.fixture
+def studio(opens, tmp_path):
+    """`studio(view, ...)`: its page, alive; what its engine says is kept in `window.told`."""
+
+    def opened(made, **given):
+        page = opens(**given)
+        page.add_init_script(SPY)
+        alive(page, made.save(tmp_path / "x.html"))
+        calm(page)
+        return page
+
+    return opened
+
+
+def says(page):
+    return plain(page.locator(".status").first.text_content())
+
+
+def words(page):
+    return page.locator(".passage .word").all_text_contents()
+
+
+def word(page, text, which=0):
+    return page.locator(".passage .word").get_by_text(text, exact=True).nth(which)
+
+
+def act(page, text, which=0):
+    word(page, text, which).click()
+    calm(page)
+
+
+def types(page, text):
+    page.locator("textarea").fill(text)
+    calm(page)
+
+
+def told(page, **wanted):
+    """The last that the engine was asked, of those that are so: run, ids, edits."""
+    return [one for one in page.evaluate("told") if all(one[key] == value for key, value in wanted.items())][-1]
+
+
+def framed(text, front=(CLS,), back=(), vocab=WORDS):
+    return [*front, *vocab.encode(text).tolist(), *back]
+
+
+def logits(model, ids, off=()):
+    """What torch gives, and its maps, with some heads off."""
+    edit = {f"blocks.{layer}.attention.pattern": look.edits.zero(head) for layer, head in off}
+    with torch.no_grad(), look.capture(model, SITES, edit=edit) as seen:
+        made = model(torch.tensor([ids]))
+    return getattr(made, "tokens", made)[0], seen
+
+
+def close(page, model, ids, off=(), atol=1e-4, run="read"):
+    """The logits and maps for these ids are torch's; returns torch's logits."""
+    edits = [{"site": f"blocks.{layer}.attention.pattern", "head": head, "do": "zero"} for layer, head in off]
+    one = told(page, run=run, ids=ids, edits=edits)
+    expected, seen = logits(model, ids, off)
+    torch.testing.assert_close(numbers(one["logits"])[0], expected, rtol=0, atol=atol)
+    for site, maps in one["patterns"].items():
+        torch.testing.assert_close(numbers(maps[0]).float(), seen[site], rtol=0, atol=atol)
+    return expected
+
+
+def odds(scores, label=0):
+    others = torch.cat([scores[:label], scores[label + 1 :]])
+    return (scores[label] - others.logsumexp(0)).item()
+
+
+def signed(value):
+    return f"{'−' if value < 0 else '+'}{abs(value):.2f}"
+
+
+def shares(page, where=".shares"):
+    """The bars of one list: {name: what stands beside}."""
+    rows = (
+        page.locator(where)
+        .first.locator(".share")
+        .evaluate_all(
+            "rows => rows.map(row => [row.querySelector('.name').textContent, row.querySelector('output').textContent])"
+        )
+    )
+    return {re.sub("[\u2066-\u2069“”]", "", name): text for name, text in rows}
+
+
+# The classifier
+
+
+@pytest.mark.parametrize(("weights", "atol"), [("float32", 1e-4), ("float16", 2e-2)])
+def test_the_verdict_is_torchs_with_words_struck_out_and_heads_off(studio, weights, atol):
+    model, made = classifier(weights)
+    page = studio(made)
+    whole = close(page, model, framed(TEXT), atol=atol)
+    assert words(page) == TEXT.replace(",", " ,").split()
+    if weights == "float32":
+        assert shares(page) == dict(zip(LABELS, map(said, whole.softmax(0).tolist())))
+        assert plain(page.locator(".cost").text_content()) == f"log-odds of “bad”: {signed(odds(whole))}"
+    act(page, "not")
+    without = TEXT.replace("not ", "")
+    now = close(page, model, framed(without), atol=atol)
+    if weights == "float32":
+        assert shares(page) == dict(zip(LABELS, map(said, now.softmax(0).tolist())))
+        before, after = odds(whole), odds(now)
+        assert plain(page.locator(".cost").text_content()) == (
+            f"“bad”: {said(whole.softmax(0)[0].item())} → {said(now.softmax(0)[0].item())}; "
+            f"log-odds {signed(before)} → {signed(after)} ({signed(after - before)})"
+        )
+    assert word(page, "not").get_attribute("aria-pressed") == "true"
+    assert page.locator(".mark").count() == 3
+    click(page, "layer 0, head 1: off", "layer 1, head 2: off")
+    close(page, model, framed(without), off=((0, 1), (1, 2)), atol=atol)
+    act(page, "not")
+    close(page, model, framed(TEXT), off=((0, 1), (1, 2)), atol=atol)
+    click(page, "all on")
+    assert page.locator(".mark").count() == 0
+
+
+def test_a_word_is_replaced_struck_out_when_emptied_and_brought_back(studio, tmp_path):
+    model, made = classifier()
+    page = studio(made)
+    word(page, "plot").dblclick()
+    page.keyboard.type("film with an Ende")
+    page.keyboard.press("Enter")
+    calm(page)
+    close(page, model, framed(TEXT.replace("plot", "film with an Ende")))
+    assert words(page)[:3] == ["the", "film with an Ende", "was"]
+    assert state(takes(page, "HTML", tmp_path))["struck"] == []  # the first of the two clicks was undone
+    word(page, "film with an Ende").dblclick()
+    assert page.locator(".swap").input_value() == "film with an Ende"
+    page.locator(".swap").fill("")
+    page.keyboard.press("Enter")
+    calm(page)
+    close(page, model, framed(TEXT.replace("plot ", "")))
+    word(page, "dull").dblclick()
+    page.keyboard.type("fine")
+    page.keyboard.press("Escape")
+    calm(page)
+    assert page.locator(".swap").count() == 0
+    assert words(page)[-1] == "dull"
+    click(page, "As typed")
+    assert words(page)[1] == "plot"
+    assert page.locator(".mark").count() == 0
+    assert button(page, "As typed").count() == 0
+
+
+def test_what_each_word_changes_is_what_torch_says_without_it(studio, tmp_path):
+    model, made = classifier()
+    page = studio(made)
+    ids = framed(TEXT)
+    whole, _ = logits(model, ids)
+
+    def effects(label):
+        return [odds(logits(model, ids[:i] + ids[i + 1 :])[0], label) - odds(whole, label) for i in range(1, len(ids))]
+
+    for label in (0, 2):
+        page.locator("label:has(> span:text-is('Shade words by')) select").select_option(LABELS[label])
+        calm(page)
+        expected = effects(label)
+        titles = page.locator(".passage .word").evaluate_all("all => all.map(one => one.title)")
+        assert [title.rpartition(" ")[2] for title in titles] == [signed(value) for value in expected]
+        assert plain(titles[1]).startswith(
+            f"“plot”: without it “{LABELS[label]}” goes {said(whole.softmax(0)[label])} → "
+        )
+        red, _, blue = zip(*(map(int, re.findall(r"\d+", shade)) for shade in backgrounds(page)))
+        strong = [i for i, value in enumerate(expected) if abs(value) > 0.1 * max(map(abs, expected))]
+        assert len(strong) > 3
+        assert [red[i] > blue[i] for i in strong] == [expected[i] > 0 for i in strong]  # orange: more; blue: less
+        strongest = max(range(len(expected)), key=lambda i: abs(expected[i]))
+        assert abs(red[strongest] - blue[strongest]) == max(abs(a - b) for a, b in zip(red, blue))
+    with page.expect_download() as download:
+        page.get_by_role("group", name="Take away", exact=True).get_by_role("button", name="CSV").click()
+    download.value.save_as(path := tmp_path / "taken.csv")
+    rows = list(csv.reader(path.read_text("utf-8").partition("words")[2].splitlines()[1:]))
+    assert [row[0] for row in rows[1:]] == words(page)
+    assert [float(row[1]) for row in rows[1:]] == pytest.approx(expected, abs=1e-3)
+    page.locator("label:has(> span:text-is('Shade words by')) select").select_option("nothing")
+    calm(page)
+    assert set(backgrounds(page)) == {""}
+    asked = len(page.evaluate("told"))
+    act(page, "good")
+    assert len(page.evaluate("told")) == asked + 1  # nothing is weighed; the text as typed is known, and so is this
+    close(page, model, framed(TEXT.replace("good", "")))
+
+
+def backgrounds(page):
+    return page.locator(".passage .word").evaluate_all("all => all.map(one => one.style.background)")
+
+
+def test_what_is_typed_last_wins(studio):
+    model, made = classifier()
+    page = studio(made)
+    page.locator("textarea").fill("")
+    page.locator("textarea").press_sequentially("a film that is fine")
+    calm(page)
+    now = close(page, model, framed("a film that is fine"))
+    assert shares(page) == dict(zip(LABELS, map(said, now.softmax(0).tolist())))
+    assert words(page) == ["a", "film", "that", "is", "fine"]
+    assert page.locator("progress").is_hidden()
+    assert [text for text in backgrounds(page) if not text] == []
+
+
+def test_words_that_are_unknown_and_hostile_text_show_as_themselves(studio):
+    model, made = classifier()
+    page = studio(made)
+    types(page, "the Handlung was not")
+    assert page.locator(".word.unknown").all_text_contents() == ["Handlung"]
+    assert "not in the vocabulary: read as unknown" in word(page, "Handlung").get_attribute("title")
+    close(page, model, [CLS, *(WORDS[one] for one in ("the", "[UNK]", "was", "not"))])
+    hostile = "<b>the</b> \u202eplot \0 שלום 漢字 😀 </script><img src=x onerror=alert(1)> [MASK]"
+    types(page, hostile)
+    close(page, model, framed(hostile)[:24])
+    assert page.locator(".passage :is(b, img, script)").count() == 0
+    assert "".join(words(page)).startswith("<b>the</b>⟨202E⟩plot")
+    types(page, "not very good " * 800)
+    assert says(page) == "the text is longer than the model reads: its first 23 words are shown"
+    assert len(words(page)) == 23
+    types(page, "\n ")
+    assert says(page) == "type a text"
+    assert len(words(page)) == 23
+    types(page, "plot")
+    close(page, model, [CLS, WORDS["plot"]])
+    act(page, "plot")
+    close(page, model, [CLS])
+    assert says(page) != ""
+
+
+def test_nothing_left_to_read_is_told(studio):
+    model = wide(Classifier(len(WORDS), 2, context=24, layers=1, heads=2, dim=8))
+    page = studio(view.classify(model, WORDS, ["no", "yes"], "fine", weights="float32"))
+    before = shares(page)
+    act(page, "fine")
+    assert says(page) == "nothing is left to read: bring a word back"
+    assert word(page, "fine").get_attribute("aria-pressed") == "true"
+    act(page, "fine")
+    assert shares(page) == before
+    assert says(page) != "nothing is left to read: bring a word back"
+
+
+def test_a_review_is_questioned_by_keys_alone(studio):
+    model, made = classifier()
+    page = studio(made)
+    tab_to(page, "textarea")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("a film that is fine")
+    calm(page)
+    tab_to(page, ".passage .word")
+    press(page, "End", "ArrowLeft", "Delete")
+    calm(page)
+    close(page, model, framed("a film that fine"))
+    assert focused(page, "[aria-pressed='true']")
+    press(page, "Space", "ArrowLeft", "ArrowLeft", "Enter")
+    page.keyboard.type("plot")
+    press(page, "Enter")
+    calm(page)
+    close(page, model, framed("a plot that is fine"))
+    assert focused(page, ".word.swapped")
+    assert says(page).startswith("“plot”: in place of “film”; without it “bad” goes ")
+    tab_to(page, ".as-typed")
+    press(page, "Enter")
+    calm(page)
+    assert focused(page, ".word")
+    tab_to(page, ".chip")
+    press(page, "Enter")
+    calm(page)
+    close(page, model, framed("a film that is fine"), off=((0, 0),))
+
+
+def tab_to(page, selector):
+    for _ in range(80):
+        if focused(page, selector):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"the tab key does not come to {selector}")
+
+
+def focused(page, selector):
+    here = "document.activeElement?.shadowRoot?.activeElement"
+    return page.evaluate(f"selector => {here}?.matches(selector) ?? false", selector)
+
+
+# The gaps
+
+
+@pytest.mark.parametrize(("weights", "atol"), [("float32", 1e-4), ("float16", 2e-2)])
+def test_guesses_are_torchs_from_both_sides_and_from_the_left(studio, weights, atol):
+    bert, gpt, made = filler(weights)
+    page = studio(made)
+    ids = framed(TEXT, back=(SEP,))
+    gaps = [1 + 3, 1 + 10]  # "not" and, behind the comma, "was"
+    for place in gaps:
+        ids[place] = MASK
+    whole = close(page, bert, ids, atol=atol)
+    left = close(page, gpt, ids[: gaps[0]], atol=atol, run="beside")[-1]
+    ids[gaps[0]] = int(left.argmax())  # the one that sees the left goes on with its own guess
+    further = close(page, gpt, ids[: gaps[1]], atol=atol, run="beside")[-1]
+    ids[gaps[0]] = MASK
+    if weights == "float32":
+        lists = [whole[gaps[0]], left, whole[gaps[1]], further]
+        assert page.locator(".sides .shares").count() == 4
+        for which, (scores, typed) in enumerate(zip(lists, ["not", "not", "was", "was"])):
+            top = scores.softmax(0).topk(8)
+            expected = dict(zip(WORDS.words(top.indices), map(said, top.values.tolist())))
+            expected.setdefault(typed, said(scores.softmax(0)[WORDS[typed]].item()))
+            assert shares(page, f".shares >> nth={which}") == expected
+    click(page, "layer 1, head 0: off")
+    close(page, bert, ids, off=((1, 0),), atol=atol)
+    assert page.locator(".mark").count() == page.locator(".sides .shares:first-child .share").count()
+
+
+def test_words_are_hidden_shown_and_put_in(studio, tmp_path):
+    bert, _, made = filler()
+    page = studio(made)
+    assert [text for text in words(page) if text == "?"] == ["?", "?"]
+    page.locator(".passage .word.blank").nth(1).click()
+    act(page, "music")
+    ids = framed(TEXT, back=(SEP,))
+    ids[4] = ids[10 - 1 + 1] = MASK
+    guesses = close(page, bert, ids)
+    assert page.locator(".gap b").all_text_contents() == ["“\u2068not\u2069”", "“\u2068music\u2069”"]
+    second = guesses[10].topk(2).indices[1]
+    page.locator(".gap").nth(1).locator(".share").nth(1).click()
+    calm(page)
+    ids[10] = int(second)
+    close(page, bert, ids)
+    put = WORDS.words(second[None])[0]
+    assert words(page)[9] == put
+    assert page.locator(".gap").count() == 1
+    assert focused(page, ".word.swapped")
+    assert state(takes(page, "HTML", tmp_path))["put"] == [[9, int(second)]]
+    page.locator(".passage .word.swapped").click()
+    calm(page)
+    ids[10] = MASK
+    close(page, bert, ids)
+    click(page, "As typed")
+    close(page, bert, framed(TEXT, back=(SEP,)))
+    assert page.locator(".guesses").text_content() == "Press a word to hide it: the model guesses what stood there."
+    assert words(page)[9] == "music"
+
+
+def test_a_word_of_several_pieces_and_a_neighbour_of_another_vocabulary(studio):
+    bert, gpt, made = pieces()
+    page = studio(made)
+    front, back, mask = PIECES["[CLS]"], PIECES["[SEP]"], PIECES["[MASK]"]
+    each = [len(PIECES.encode(one)) for one in ("the", "singing", "rings")]
+    assert each[1] > 1
+    ids = [front, *PIECES.encode("the").tolist(), *[mask] * each[1], *PIECES.encode("rings").tolist(), back]
+    guesses = close(page, bert, ids)
+    left = close(page, gpt, PAIRS.encode("the").tolist(), run="beside")[-1]
+    lists = page.locator(".sides .shares")
+    assert lists.count() == each[1] + 1
+    assert len(shares(page, f".shares >> nth={each[1]}")) >= 8
+    assert next(iter(shares(page, ".shares >> nth=0"))) == PIECES.words(guesses[1 + each[0]].argmax()[None])[0]
+    assert next(iter(shares(page, f".shares >> nth={each[1]}"))) == PAIRS.words(left.argmax()[None])[0]
+    assert lists.nth(each[1]).locator("button").count() == 0  # one piece is no word of several
+    act(page, "the")
+    assert page.locator(".gap").first.locator(".shares").last.text_content() == "left side: nothing stands there"
+    page.locator(".gap").nth(1).locator(".shares").first.locator(".share").first.click()
+    calm(page)
+    assert page.locator(".blank").count() == 2  # a part of it is hidden still
+
+
+def test_gaps_are_filled_by_keys_alone(studio):
+    bert, _, made = filler()
+    page = studio(made)
+    tab_to(page, "textarea")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("a film that is fine")
+    calm(page)
+    tab_to(page, ".passage .word")
+    press(page, "ArrowRight", "Enter")
+    calm(page)
+    ids = framed("a film that is fine", back=(SEP,))
+    ids[2] = MASK
+    guesses = close(page, bert, ids)
+    assert says(page) == "“film”: hidden"
+    tab_to(page, "button.share")
+    press(page, "Enter")
+    calm(page)
+    ids[2] = int(guesses[2].argmax())
+    close(page, bert, ids)
+    assert focused(page, ".word[data-unit='1']")
+
+
+def test_hostile_text_can_be_hidden(studio):
+    page = studio(filler()[2])
+    hostile = "<b>the</b> \u202eplot שלום </script><img src=x onerror=alert(1)> [MASK]"
+    types(page, hostile)
+    assert page.locator(".passage :is(b, img, script)").count() == 0
+    act(page, "שלום")
+    ids = framed(hostile)[:23]
+    assert WORDS.words(torch.tensor(ids)).count("[UNK]") > 4
+    assert page.locator(".gap").count() == 1
+    types(page, "plot 😀 " * 2000)
+    assert says(page) == "the text is longer than the model reads: its first 22 words are shown"
+    types(page, "")
+    assert says(page) == "type a text"
+
+
+# Both
+
+
+@pytest.mark.parametrize("kind", ["classify", "fill"])
+def test_a_saved_page_goes_on_where_it_was_and_axe_finds_nothing(studio, opens, tmp_path, kind):
+    page = studio(classifier()[1] if kind == "classify" else filler()[2])
+    types(page, f"{TEXT} Unbekannt")
+    act(page, "good")
+    act(page, "music")
+    if kind == "fill":
+        page.locator(".gap").first.locator(".share").nth(2).click()
+    else:
+        word(page, "never").dblclick()
+        page.keyboard.type("always")
+        page.keyboard.press("Enter")
+    calm(page)
+    click(page, "layer 0, head 2: off")
+    before, said_before = (
+        shares(page),
+        page.locator(".passage .word").evaluate_all("all => all.map(one => one.className)"),
+    )
+    path, own = takes(page, "HTML", tmp_path), opens()
+    alive(own, path)
+    calm(own)
+    assert shares(own) == before
+    assert words(own) == words(page)
+    assert own.locator(".passage .word").evaluate_all("all => all.map(one => one.className)") == said_before
+    assert own.locator("textarea").input_value() == f"{TEXT} Unbekannt"
+    assert own.locator(".heads-off .chip[aria-pressed='true']").count() == 1
+    for one in ("PNG", "SVG"):
+        with own.expect_download() as download:
+            own.get_by_role("group", name="Take away", exact=True).get_by_role("button", name=one).click()
+        download.value.save_as(tmp_path / one)
+        assert (tmp_path / one).stat().st_size > 500
+    axe(own)
+    own.locator("details", has_text="Table").last.locator("summary").click()
+    for scheme in ("light", "dark"):
+        own.emulate_media(color_scheme=scheme)
+        own.wait_for_timeout(60)
+        calm(own)
+        assert serious(own) == []
+
+
+@pytest.mark.parametrize("width", [400, 2000])
+@pytest.mark.parametrize("kind", ["classify", "fill"])
+def test_it_does_not_scroll_sideways(studio, kind, width):
+    page = studio(classifier()[1] if kind == "classify" else filler()[2], width=width)
+    types(page, f"{TEXT} {'m' * 300}")
+    act(page, "m" * 300)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,0 +1,96 @@
+"""What the studios of a text that is there send: still pictures, the state they begin in, what they refuse."""
+
+from functools import cache
+
+import pytest
+import torch
+
+from tfviz import view
+from tfviz.models import BERT, GPT, BERTClassifier, Classifier
+from tfviz.text import whole_words, wordpiece
+
+TEXT = "the plot was not good"
+VOCAB = whole_words([TEXT])
+CLS, SEP, MASK = (VOCAB[token] for token in ("[CLS]", "[SEP]", "[MASK]"))
+
+
+def seeded(make):
+    torch.manual_seed(2)
+    model = make().eval()
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.5)
+    return model
+
+
+@cache
+def classifier():
+    return seeded(lambda: Classifier(len(VOCAB), 3, context=9, layers=1, heads=2, dim=8))
+
+
+@cache
+def bert():
+    return seeded(lambda: BERT(len(VOCAB), context=11, layers=1, heads=2, dim=8))
+
+
+def test_the_verdict_is_said_and_the_text_travels_in_its_frame():
+    ids = torch.tensor([[CLS, *VOCAB.encode(TEXT), SEP]])
+    shares = classifier()(ids)[0].softmax(-1)
+    made = view.classify(classifier(), VOCAB, ["no", "so", "yes"], TEXT, before=CLS, after=SEP, weights="float32")
+    best = int(shares.argmax())
+    assert made.summary == (
+        f"Classify: {TEXT!r}\nhighest probability: {['no', 'so', 'yes'][best]!r} {shares[best]:.3g}"
+    )
+    described = made.described
+    assert described["frame"] == {"before": CLS, "after": SEP}
+    assert (described["context"], described["labels"]) == (9, ["no", "so", "yes"])
+    state = {key: described["state"][key] for key in ("text", "struck", "swapped", "shade", "off")}
+    assert state == {"text": TEXT, "struck": [], "swapped": [], "shade": 0, "off": []}
+    assert made.described["programs"]["read"]["weights"][0]["stored"] == "float32"
+    assert made.html() == made.html()
+
+
+def test_a_fine_tuned_bert_is_a_classifier_too():
+    model = seeded(lambda: BERTClassifier(BERT(len(VOCAB), context=11, layers=1, heads=2, dim=8)))
+    made = view.classify(model, VOCAB, ["no", "yes"], TEXT, before=CLS, weights="float32")
+    share = model(torch.tensor([[CLS, *VOCAB.encode(TEXT)]]))[0].softmax(-1)
+    assert made.summary.endswith(f"{['no', 'yes'][int(share.argmax())]!r} {share.max():.3g}")
+
+
+@pytest.mark.parametrize(("hidden", "places"), [(None, [2]), (0, [0]), ([4, 1], [1, 4])])
+def test_words_are_hidden_by_number_and_the_guess_is_said(hidden, places):
+    ids = torch.tensor([[CLS, *VOCAB.encode(TEXT), SEP]])
+    ids[0, [place + 1 for place in places]] = MASK
+    share = bert()(ids).tokens[0, places[0] + 1].softmax(-1)
+    made = view.fill(bert(), VOCAB, TEXT, hidden=hidden, weights="float32")
+    assert made.described["state"]["hidden"] == places
+    word = TEXT.split()[places[0]]
+    guess = VOCAB.words(share.argmax()[None])[0]
+    assert made.summary == f"Fill: in place of {word!r} in {TEXT!r}\nhighest both sides: {guess!r} {share.max():.3g}"
+    assert "beside" not in made.described
+
+
+def test_a_word_of_pieces_is_hidden_whole_and_a_text_need_not_be_framed():
+    pieces = wordpiece(["sing sings singing the ring"], 60)
+    count = len(pieces.encode("ringing"))
+    assert count == 2
+    model = seeded(lambda: BERT(len(pieces), context=11, layers=1, heads=2, dim=8))
+    made = view.fill(model, pieces, "the ringing ring", hidden=1, framed=False)
+    start = len(pieces.encode("the"))
+    assert made.described["state"]["hidden"] == list(range(start, start + count))
+    assert made.described["frame"] == {"before": None, "after": None}
+
+
+def test_a_model_beside_is_asked_for_what_follows_the_left():
+    gpt = seeded(lambda: GPT(len(VOCAB), context=7, layers=1, heads=2, dim=8))
+    made = view.fill(bert(), VOCAB, TEXT, hidden=3, beside=(gpt, VOCAB, CLS), weights="float32")
+    share = gpt(torch.tensor([[CLS, *VOCAB.encode("the plot was")]]))[0, -1].softmax(-1)
+    guess = VOCAB.words(share.argmax()[None])[0]
+    assert made.summary.endswith(f", left side: {guess!r} {share.max():.3g}")
+    assert made.described["beside"] == {"vocabulary": 0, "before": CLS, "context": 7}
+    assert len(made.described["vocabularies"]) == 1
+    other = whole_words([f"another {TEXT}"])
+    gpt = seeded(lambda: GPT(len(other), context=7, layers=1, heads=2, dim=8))
+    made = view.fill(bert(), VOCAB, TEXT, hidden=0, beside=[gpt, other])
+    assert made.described["beside"] == {"vocabulary": 1, "before": None, "context": 7}
+    assert made.described["vocabularies"] == [VOCAB.described(), other.described()]
