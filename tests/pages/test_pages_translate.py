@@ -353,7 +353,7 @@ def test_axe_finds_nothing_serious(studio):
     drei = [target["drei"]]
     page = studio(set_to(shown, off=[["decoder.0.cross.pattern", 1]], prefix=drei, tried=[drei]))
     axe(page)
-    page.get_by_text("Table", exact=True).last.click()
+    page.get_by_text("Table", exact=True).first.click()
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         page.wait_for_timeout(60)
@@ -380,3 +380,21 @@ def test_a_saved_page_opens_as_it_was_left(studio, opens, tmp_path):
     calm(own)
     assert (texts(own), nodes(own), bars(own), word(own)) == (texts(page), nodes(page), bars(page), word(page))
     assert own.locator("textarea").input_value() == "five one"
+
+
+def test_what_is_taken_away(studio, tmp_path):
+    made, shown = translated()
+    page = studio(shown)
+    taken = {}
+    for kind in ("SVG", "CSV", "PNG"):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=kind, exact=True).first.click()
+        download.value.save_as(tmp_path / kind)
+        taken[kind] = (tmp_path / kind).read_bytes()
+    columns = search(made, "one two three", width=4, alpha=0.6)
+    for column in words_of(columns):
+        for name, score in column:
+            assert f">{name}</text>" in taken["SVG"].decode()
+            assert f">{score:.2f}<".replace("-", "−") in taken["SVG"].decode()
+    assert taken["CSV"].decode().startswith('"query/key","probability"')
+    assert taken["PNG"][1:4] == b"PNG"

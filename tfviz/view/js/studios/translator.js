@@ -103,7 +103,7 @@ export class Translator extends TranslationDesk {
     const { begin, end, never, most, programs } = this.described;
     const { width, alpha, prefix } = Object.fromEntries(["width", "alpha", "prefix"].map((name) => [name, this.store.get(name)]));
     const reader = rememberedIn(this.readers, JSON.stringify([ids, edits]), () => {
-      const within = (program) => edits.filter(({ site }) => programs[program].nodes.some(({ pattern }) => pattern === site));
+      const within = (program) => edits.filter(({ site }) => !programs || programs[program].nodes.some(({ pattern }) => pattern === site));
       const ask = (program, inputs, options) => this.run("search", program, inputs, { ...options, edits: within(program) });
       return new Reader(ask, ids, begin);
     });
