@@ -14,7 +14,7 @@ from writing import tensor as numbers
 
 from tfviz import look, view
 from tfviz.models import BERT, GPT, Classifier
-from tfviz.text import bpe, whole_words, wordpiece
+from tfviz.text import Characters, bpe, whole_words, wordpiece
 
 pytest_plugins = ["browser"]
 TEXT = "the plot was not very good, but the music was never dull"
@@ -452,6 +452,18 @@ def test_hostile_text_can_be_hidden(studio):
     assert says(page) == "the text is longer than the model reads: its first 22 words are shown"
     types(page, "")
     assert says(page) == "type a text"
+
+
+def test_a_neighbour_that_cannot_write_the_text_says_so(studio):
+    gpt = GPT(7, context=9, layers=1, heads=1, dim=4)
+    bert = BERT(len(WORDS), context=24, layers=1, heads=1, dim=4)
+    page = studio(view.fill(bert, WORDS, "the plot", hidden=1, beside=(gpt, Characters("the plo"))))
+    assert page.locator(".sides .shares").last.locator(".share").count() == 7
+    types(page, "never plot")
+    act(page, "plot")
+    assert page.locator(".sides .shares").last.text_content() == (
+        "left side: its vocabulary lacks a character that stands there"
+    )
 
 
 # Both

@@ -50,8 +50,8 @@ def classify(
         ValueError: the model cannot travel (it says why), or is past the budget; the text is empty or too long; not a
             name for each logit.
     """
-    if isinstance(labels, str):
-        raise ValueError(f"labels is {labels!r}; give a list of names")
+    if isinstance(labels, str) or len(labels) < 2:
+        raise ValueError(f"labels is {labels!r}; give a list of two names or more")
     described = _described(vocab)
     frame = {"before": _known(vocab, "before", before), "after": _known(vocab, "after", after)}
     program = _reading(model, weights)

@@ -1,16 +1,13 @@
 // A classifier to question: a text to type, words to strike out or replace, what each is worth, heads to switch off.
 
-import { css } from "../base/theme.js";
 import { Grid, OPEN } from "../base/grid.js";
 import { h, select } from "../base/elements.js";
 import { table } from "../controls/table.js";
-import { cited, Passage, seen, sharesOf } from "./passage.js";
+import { cited, seen, sharesOf } from "./passage.js";
 import { bars, percent } from "./studio.js";
+import { oddsOf, signedOdds, Weighing } from "./weighing.js";
 
-const LEAST_LIMIT = 0.5; // of the scale of the words: below it all are pale
-const DEPTH = 0.5; // of the colour scale that lies behind words, which stay legible on it
-
-export class Classifier extends Passage {
+export class Classifier extends Weighing {
   get keys() {
     return CLASSIFIER_KEYS;
   }
@@ -36,31 +33,6 @@ export class Classifier extends Passage {
     const left = h("div", {}, this.words, how, under);
     const right = h("div", {}, this.verdict, this.moved);
     this.frame.stage(h("div", { class: "stage desk" }, left, right, this.chips, this.inner), "");
-  }
-
-  get swapped() {
-    return new Map(this.store.get("swapped"));
-  }
-
-  get struck() {
-    return new Set(this.store.get("struck"));
-  }
-
-  // The tokens of each word as it stands now; none of one that is struck out.
-  get pieces() {
-    const { struck, swapped } = this;
-    return this.units.map(({ ids, lead }, i) => {
-      if (struck.has(i)) return [];
-      return swapped.has(i) ? this.vocab.encode(lead + swapped.get(i)) : ids;
-    });
-  }
-
-  get ids() {
-    return this.pieces.flat();
-  }
-
-  get base() {
-    return this.asTyped;
   }
 
   act(i, { key, detail = 0 }) {
@@ -128,76 +100,9 @@ export class Classifier extends Passage {
     const [odds, were] = [this.answer, this.compared].map(({ logits }) => oddsOf(logits, first));
     const name = cited(labels[first], 24);
     this.moved.textContent = changed
-      ? `${name}: ${percent(before[first])} → ${percent(now[first])}; log-odds ${signed(were)} → ${signed(odds)} (${signed(odds - were)})`
-      : `log-odds of ${name}: ${signed(odds)}`;
+      ? `${name}: ${percent(before[first])} → ${percent(now[first])}; log-odds ${signedOdds(were)} → ${signedOdds(odds)} (${signedOdds(odds - were)})`
+      : `log-odds of ${name}: ${signedOdds(odds)}`;
     this.weigh(turn);
-  }
-
-  // What each word changes: the text is read once without each, in the background.
-  async weigh(turn) {
-    this.effects = new Map(); // word -> the answer without it
-    const { pieces } = this;
-    const shade = this.store.get("shade");
-    const todo = pieces.flatMap((ids, i) => (shade >= 0 && ids.length ? [i] : []));
-    this.progress.max = todo.length;
-    for (const [done, i] of todo.entries()) {
-      const ids = this.framed(pieces.flatMap((own, j) => (i === j ? [] : own)));
-      const made = ids.length ? await this.ask("weigh", ids, { edits: this.edits }) : null;
-      if (turn !== this.turn || this.frame.closed) return;
-      if (made) this.effects.set(i, made);
-      this.progress.value = done + 1;
-      this.progress.hidden = done + 1 === todo.length;
-      if (performance.now() - (this.shaded ?? 0) > 100) this.shadeAll(shade, false);
-    }
-    this.progress.hidden = true;
-    this.shadeAll(shade, true);
-    this.remind();
-    this.frame.renewTable();
-  }
-
-  // By how much the log-odds of the label would move without this word; undefined where that is not known.
-  effect(i, label) {
-    const made = this.effects?.get(i);
-    return made && oddsOf(made.logits, label) - oddsOf(this.answer.logits, label);
-  }
-
-  // Words that are not weighed yet keep the colour they had, until all are.
-  shadeAll(label, all) {
-    this.shaded = performance.now();
-    const effects = this.spans.map((_, i) => (label < 0 ? undefined : this.effect(i, label)));
-    const limit = Math.max(LEAST_LIMIT, ...effects.map((one) => Math.abs(one ?? 0)));
-    const colour = (share) => css(this.frame.theme.signed[Math.round(128 + 127 * DEPTH * share)]);
-    this.spans.forEach((span, i) => {
-      if (effects[i] !== undefined) span.style.background = colour(effects[i] / limit);
-      else if (all) span.style.background = "";
-      span.title = this.told(i, label);
-    });
-    const shown = label >= 0 && this.effects.size > 0;
-    this.scale.hidden = !shown;
-    if (!shown) return;
-    const stops = [-1, -0.5, 0, 0.5, 1].map(colour).join(", ");
-    this.scale.replaceChildren(
-      h("span", {}, `without the word, log-odds of ${cited(this.described.labels[label], 24)}`),
-      h("output", {}, signed(-limit)),
-      h("span", { class: "gradient", style: `background: linear-gradient(to right, ${stops})` }),
-      h("output", {}, signed(limit)),
-    );
-  }
-
-  told(i, label = this.store.get("shade")) {
-    const { text, unknown } = this.units[i];
-    const word = this.swapped.get(i) ?? text;
-    const about = [];
-    if (this.swapped.has(i)) about.push(`in place of ${cited(text)}`);
-    if (this.struck.has(i)) about.push("struck out");
-    if (unknown && !this.swapped.has(i)) about.push("not in the vocabulary: read as unknown");
-    const made = this.effects?.get(i);
-    if (made && label >= 0) {
-      const [share, without] = [this.answer, made].map(({ logits }) => percent(sharesOf(logits)[label]));
-      const name = cited(this.described.labels[label], 24);
-      about.push(`without it ${name} goes ${share} → ${without}, log-odds ${signed(this.effect(i, label))}`);
-    }
-    return `${cited(word)}${about.length ? `: ${about.join("; ")}` : ""}`;
   }
 
   hint(i) {
@@ -225,18 +130,6 @@ export class Classifier extends Passage {
     return [{ name: "verdict", grid: verdict, axes: ["label", ""] }, ...this.effectPanel()];
   }
 
-  effectPanel() {
-    const label = this.store.get("shade");
-    const known = label < 0 ? [] : [...(this.effects?.keys() ?? [])];
-    if (!known.length) return [];
-    const values = Float32Array.from(known, (i) => this.effect(i, label));
-    const words = known.map((i) => this.swapped.get(i) ?? this.units[i].text);
-    const limit = values.reduce((most, one) => Math.max(most, Math.abs(one)), LEAST_LIMIT);
-    const col = `log-odds of ${this.described.labels[label]} without it`;
-    const grid = Grid.of(words, [col], values, new Uint8Array(known.length).fill(OPEN), { scale: "signed", limit });
-    return [{ name: "words", grid, axes: ["word", ""] }];
-  }
-
   tables() {
     return (this.panels() ?? []).map(table);
   }
@@ -255,15 +148,6 @@ export class Classifier extends Passage {
     return this.drawingWith({ height: 22 * labels.length, draw });
   }
 }
-
-// log p / (1 - p) of one label
-function oddsOf(logits, label) {
-  const others = logits.filter((_, i) => i !== label);
-  const top = others.reduce((a, b) => Math.max(a, b), -Infinity);
-  return logits[label] - top - Math.log(others.reduce((sum, one) => sum + Math.exp(one - top), 0));
-}
-
-const signed = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
 
 const CLASSIFIER_KEYS = [
   ["arrows, Home, End", "in the text: from word to word"],

@@ -5,13 +5,14 @@ import { Grid, OPEN } from "../base/grid.js";
 import { h } from "../base/elements.js";
 import { quoted } from "../base/pen.js";
 import { table } from "../controls/table.js";
-import { cited, Passage, seen, sharesOf } from "./passage.js";
+import { Gaps, likeliestOf } from "./gaps.js";
+import { cited, seen } from "./passage.js";
 import { bars, percent } from "./studio.js";
 
 const GUESSES = 8; // for each hidden place
 const AFTER = 24; // letters of what stands before
 
-export class Filler extends Passage {
+export class Filler extends Gaps {
   get keys() {
     return FILLER_KEYS;
   }
@@ -28,30 +29,6 @@ export class Filler extends Passage {
     this.under = h("div", { class: "controls" }, this.reset);
     const left = h("div", {}, this.words, this.under);
     this.frame.stage(h("div", { class: "stage desk stacked" }, left, this.guesses, this.chips, this.inner), "");
-  }
-
-  // place -> the id that was put there
-  get put() {
-    return new Map(this.store.get("put"));
-  }
-
-  get hidden() {
-    return new Set(this.store.get("hidden"));
-  }
-
-  // The tokens as the model sees them: what was put in, a mask where a word is hidden.
-  get ids() {
-    const { put, hidden } = this;
-    const { mask } = this.vocab.special;
-    return this.asTyped.map((id, place) => (hidden.has(place) ? mask : (put.get(place) ?? id)));
-  }
-
-  get base() {
-    return this.ids;
-  }
-
-  placesOf({ at, ids }) {
-    return ids.map((_, piece) => at + piece);
   }
 
   // Hide a word, or show it; of one that was put in, hide it again.
@@ -72,15 +49,6 @@ export class Filler extends Passage {
     this.go(this.units.findIndex((unit) => this.placesOf(unit).includes(place)));
   }
 
-  // What stands at a word now, or null where a part of it is hidden.
-  textOf(unit) {
-    const { hidden, put } = this;
-    const places = this.placesOf(unit);
-    if (places.some((place) => hidden.has(place))) return null;
-    if (!places.some((place) => put.has(place))) return unit.text;
-    return this.vocab.decode(unit.ids.map((id, piece) => put.get(unit.at + piece) ?? id)).trim();
-  }
-
   async show(turn) {
     this.reset.hidden = !this.store.get("hidden").length && !this.store.get("put").length;
     this.left = new Map(); // word -> what the other model guesses there
@@ -89,59 +57,6 @@ export class Filler extends Passage {
     if ((await this.askLeft(turn)) === null) return;
     this.showGuesses();
     this.frame.renewTable();
-  }
-
-  // The other model reads from the left; where a word is hidden, it goes on with its own likeliest guess.
-  async askLeft(turn) {
-    const { before, vocabulary } = this.described.beside;
-    const own = this.vocabularies[vocabulary];
-    const front = before === null ? [] : [before];
-    const ids = this.ids;
-    let [tokens, text] = [[], ""];
-    for (const [i, unit] of this.units.entries()) {
-      const now = this.textOf(unit);
-      if (now !== null) {
-        tokens.push(...this.placesOf(unit).map((place) => ids[place]));
-        text += unit.lead + now;
-        continue;
-      }
-      const left = [...front, ...(vocabulary ? own.encode(text) : tokens)].slice(-this.described.beside.context);
-      const made = left.length ? await this.ask("beside", left, { program: "beside" }) : null;
-      if (turn !== this.turn || this.frame.closed) return null;
-      this.left.set(i, made && { shares: sharesOf(this.lastOf(made, own)), own, text });
-      if (!made) continue;
-      const [id] = likeliestOf(this.left.get(i).shares, 1);
-      const word = own.decode([id]);
-      tokens.push(id);
-      text += /^\s/.test(word) ? word : unit.lead + word;
-    }
-    return this.left;
-  }
-
-  // The scores of the words of a vocabulary at one place; the model may have numbers for more.
-  scores({ ids, logits }, place, vocab) {
-    const each = logits.length / ids.length;
-    return logits.subarray(place * each, place * each + vocab.size);
-  }
-
-  lastOf(answer, vocab) {
-    return this.scores(answer, answer.ids.length - 1, vocab);
-  }
-
-  // What is guessed for each hidden word: [{ i, unit, both: [{ place, shares, whole }], left }].
-  get gaps() {
-    const { hidden } = this;
-    const front = this.described.frame.before === null ? 0 : 1;
-    const shares = (answer, place) => sharesOf(this.scores(answer, place + front, this.vocab));
-    return this.units.flatMap((unit, i) => {
-      const places = this.placesOf(unit).filter((place) => hidden.has(place));
-      const both = places.map((place) => ({
-        place,
-        shares: shares(this.answer, place),
-        whole: this.edits.length ? shares(this.compared, place) : null,
-      }));
-      return places.length ? [{ i, unit, both, left: this.left?.get(i) }] : [];
-    });
   }
 
   showGuesses() {
@@ -170,21 +85,14 @@ export class Filler extends Passage {
     const said = (text) => h("div", { class: "shares" }, h("span", { class: "soft" }, `left side: ${text}`));
     if (left === undefined) return said("…");
     if (left === null) return said("nothing stands there");
-    const [typed] = this.wordIn(left.own, unit.lead + unit.text);
+    if (left.wrong) return said(left.wrong);
+    const [typed] = this.wordIn(left.own, unit.lead + unit.text) ?? [];
     const takes = (id) => {
-      const found = left.own === this.vocab ? [id] : this.wordIn(this.vocab, unit.lead + left.own.decode([id]).trim());
+      const found = left.own === this.vocab ? [id] : (this.wordIn(this.vocab, unit.lead + left.own.decode([id]).trim()) ?? []);
       return both.length === 1 && found.length === 1 ? () => this.take(both[0].place, found[0]) : null;
     };
     const after = left.text.trim() && `, after ${cited(left.text.trim(), AFTER, "end")}`;
     return this.sharesIn(`left side${after}`, left.shares, null, left.own, { typed, takes, most });
-  }
-
-  wordIn(vocab, text) {
-    try {
-      return vocab.encode(text);
-    } catch {
-      return [];
-    }
   }
 
   // The likeliest words of one place, and the word that was typed, as bars to press.
@@ -227,7 +135,7 @@ export class Filler extends Passage {
     if (!this.answer) return null;
     return this.gaps.flatMap(({ unit, both, left }) => [
       ...both.map(({ shares, whole }) => panelOf(`${unit.text}, both sides`, shares, whole, this.vocab)),
-      ...(left ? [panelOf(`${unit.text}, left side`, left.shares, null, left.own)] : []),
+      ...(left?.own ? [panelOf(`${unit.text}, left side`, left.shares, null, left.own)] : []),
     ]);
   }
 
@@ -257,10 +165,6 @@ export class Filler extends Passage {
 }
 
 const highestOf = (shares) => shares.reduce((a, b) => Math.max(a, b), 0);
-
-function likeliestOf(shares, most) {
-  return [...shares.keys()].sort((a, b) => shares[b] - shares[a] || a - b).slice(0, most);
-}
 
 function panelOf(name, shares, whole, vocab) {
   const ids = likeliestOf(shares, GUESSES);
