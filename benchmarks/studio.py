@@ -1,0 +1,153 @@
+"""What a model that travels in its page takes: `view.write` of the lessons' GPT (4 x 128, 96 letters), in Chromium.
+
+One Chromium that reaches no network, opened anew for each page. From an event to the end of the first frame in which
+all that follows from it is drawn (text, bars, cost, all heads), the wait for that frame included; medians, in brackets
+the 90th percentile. A key: the first of 96 letters is changed, so that all is read again. A letter written: keys and
+values of the text before it are kept; by the engine alone, and with everything drawn.
+
+    python benchmarks/studio.py [--quick] [--rounds N]
+"""
+
+import shutil
+import tempfile
+import time
+from collections import defaultdict
+from pathlib import Path
+from statistics import median, quantiles
+
+import torch
+from common import MB, parser, report
+from playwright.sync_api import BrowserType, sync_playwright
+
+from tfviz import view
+from tfviz.models import GPT
+from tfviz.text import Characters
+
+SEED = 0
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+LETTERS = "\n !$&',-.3:;?ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"  # the 65 of tiny Shakespeare
+PROMPT = "But soft, what light through yonder window breaks? It is the east, and Juliet is the sun. Arise"
+PROBE = """
+window.engine = []; // milliseconds of each letter in the engine
+window.Worker = class extends window.Worker {
+  constructor(...given) {
+    super(...given);
+    this.asked = new Map();
+    this.addEventListener("message", ({ data: { id } }) => {
+      if (this.asked.has(id)) window.engine.push(performance.now() - this.asked.get(id));
+    });
+  }
+  postMessage(message, ...more) {
+    if (message.run === "step") this.asked.set(message.id, performance.now());
+    super.postMessage(message, ...more);
+  }
+};
+const root = () => document.querySelector(".tfviz")?.shadowRoot;
+const sheet = () => root()?.querySelector(".inner")?.shadowRoot?.querySelector(".stage canvas");
+const strip = () => { // a line of pixels across the middle of the heads
+  const { width, height } = sheet();
+  return new Uint32Array(sheet().getContext("2d").getImageData(0, height >> 1, width, 1).data.buffer).join();
+};
+const one = (selector) => root()?.querySelector(selector);
+const look = () => [one(".written").lastChild, one(".shares .share"), strip()];
+const drawn = () => Boolean(sheet()?.height && one(".share") && /[1-9]/.test(strip()));
+
+// When the first frame that passes has been laid out and painted.
+async function until(passes, limit = 60000) {
+  const { port1, port2 } = new MessageChannel(), started = performance.now();
+  let passed = false, time = started;
+  while (!passed && time - started < limit)
+    time = await new Promise((done) => requestAnimationFrame(() => {
+      passed = passes();
+      port1.onmessage = () => done(performance.now());
+      port2.postMessage(0);
+    }));
+  port1.close();
+  if (!passed) throw new Error(`saw nothing for ${limit} ms`);
+  return time;
+}
+
+async function times(act, count) {
+  const found = [];
+  for (let i = 0; i < count; i++) {
+    await new Promise((done) => setTimeout(done, 20 + (7 * i) % 17));
+    const before = look(), started = performance.now();
+    act(i);
+    found.push((await until(() => look().every((now, part) => now !== before[part]))) - started);
+  }
+  return found;
+}
+
+const key = (i) => {
+  const prompt = root().querySelector("textarea");
+  prompt.value = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i % 26] + prompt.value.slice(1);
+  prompt.dispatchEvent(new Event("input"));
+};
+const write = () => root().querySelector(".steps button").click();
+Object.assign(window, { until, times, drawn, key, write });
+"""
+
+
+def made(weights: str, prompt: str) -> view.View:
+    torch.manual_seed(SEED)
+    model = GPT(len(LETTERS), context=96, layers=4, heads=4, dim=128)
+    return view.write(model, Characters(LETTERS), prompt, weights=weights)
+
+
+def measure(browser_type: BrowserType, folder: Path, rounds: int, found: dict[str, list[float]]) -> str:
+    """Each page in a browser of its own, `rounds` times."""
+    said = ""
+    for _ in range(rounds):
+        for name, prompt in (("key", PROMPT.ljust(96, ".")[:96]), ("letter", PROMPT[:40])):
+            started = time.perf_counter()
+            path = made("float16", prompt).save(folder / f"{name}.html")
+            found["export"].append(time.perf_counter() - started)
+            browser = browser_type.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+            said = f"Chromium {browser.version}"
+            context = browser.new_context(viewport={"width": 1200, "height": 1000})
+            context.set_offline(True)
+            page = context.new_page()
+            page.add_init_script(PROBE)
+            page.goto(path.as_uri(), wait_until="commit")
+            found["alive"].append(page.evaluate("until(drawn)"))
+            found[name] += page.evaluate(f"times({'key' if name == 'key' else 'write'}, 25)")[3:]
+            if name == "letter":
+                found["engine"] += page.evaluate("engine")[3:]
+            browser.close()
+    return said
+
+
+def stated(values: list[float], unit: str, scale: float = 1.0) -> str:
+    late = f" ({quantiles(values, n=10)[-1] * scale:.3g})" if len(values) > 9 else ""
+    return f"{median(values) * scale:.3g}{late} {unit}"
+
+
+def main() -> None:
+    options = parser(__doc__)
+    options.add_argument("--rounds", type=int, default=5)
+    given = options.parse_args()
+    found: dict[str, list[float]] = defaultdict(list)
+    with tempfile.TemporaryDirectory() as kept, sync_playwright() as playwright:
+        folder = Path(kept)
+        browser = measure(playwright.chromium, folder, 1 if given.quick else given.rounds, found)
+        sizes = {w: made(w, PROMPT).save(folder / "size.html").stat().st_size for w in ("float16", "int8")}
+    rows = [
+        ["key pressed to text, bars and all heads redrawn, 96 letters", "60 ms", stated(found["key"], "ms")],
+        ["a letter written, keys and values kept: the engine", "10 ms", stated(found["engine"], "ms")],
+        ["the same, with text, bars and all heads redrawn", "", stated(found["letter"], "ms")],
+        ["page, float16", "2.6 MB", f"{sizes['float16'] / MB:.2f} MB"],
+        ["page, int8", "1.5 MB", f"{sizes['int8'] / MB:.2f} MB"],
+        ["opened, until all is drawn", "0.8 s", stated(found["alive"], "s", 1e-3)],
+        ["`view.write`, both programs and the page", "5 s", stated(found["export"], "s")],
+    ]
+    notes = [
+        f"{browser}, which counts among the other processes below. Weights are random; the letters are the 65 of tiny "
+        "Shakespeare."
+    ]
+    header = ["what", "aim: at most", "measured"]
+    report("studio", "A model that computes in its page", header, rows, seeds=[SEED], quick=given.quick, notes=notes)
+
+
+if __name__ == "__main__":
+    main()
