@@ -85,7 +85,7 @@ CASES = [
     ("view.angle('up')", "start is 'up'; give a number"),
     ("view.angle(nan)", "start is nan"),
     # draw
-    ("shown('bars')", "'bars'; give a Drawing"),
+    ("shown('bars')", "'bars'; give one of view.draw"),
     (
         "view.interact(double, x=(0.0, 1.0), draw={'y': view.draw.number()})",
         "draw names y; the function returns output",

@@ -14,8 +14,7 @@ from tfviz import text, view
 from tfviz.portable.program import pack
 from tfviz.view.page.asked import Asked
 from tfviz.view.page.bound import bind
-from tfviz.view.still.planes import nice
-from tfviz.view.still.results import colours, two
+from tfviz.view.still.panel import colours, nice, two
 
 NONE = Parameter.empty
 WORDS = {"cat": (1.0, 2.0), "sat": (2.0, 0.5), "mat": (0.5, 1.5)}

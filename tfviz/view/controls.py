@@ -12,7 +12,7 @@ from torch import Tensor
 from tfviz.look.maps import strings
 from tfviz.view.page.gears import Angle, Bound, Cells, Order, Points, Text
 from tfviz.view.still.numbers import above, few, real
-from tfviz.view.still.planes import nice
+from tfviz.view.still.panel import nice
 
 POINTS, CELLS, WORDS = 60, 400, 60  # of one control
 

@@ -16,6 +16,7 @@ from tfviz.view.page.asked import Asked
 from tfviz.view.page.bundle import script
 from tfviz.view.page.html import View
 from tfviz.view.page.packed import Packed
+from tfviz.view.page.shown import described_panels, described_view, still
 from tfviz.view.still.picture import cut
 
 LEFT = "Still: this was computed by Python, which is not here any more. It shows the last state."
@@ -40,8 +41,6 @@ class Asking(anywidget.AnyWidget):
     values = traitlets.Dict().tag(sync=True)
 
     def __init__(self, asked: Asked, title: str, draw: Mapping[str, Drawing]):
-        from tfviz.view.interact import described_panels, described_view
-
         self._asked, self._title = asked, title
         self._panels = described_panels(asked.call(asked.start), draw, asked.controls)
         super().__init__(described=described_view(asked, title, self._panels), values=asked.start)
@@ -80,8 +79,6 @@ class Asking(anywidget.AnyWidget):
 
     def view(self) -> View:
         """What it shows now, without a kernel: to save, or to leave in a page."""
-        from tfviz.view.interact import described_view, still
-
         shown = self._asked.call(self.values)
         told, packed = packed_results(shown)
         described = described_view(self._asked, self._title, self._panels)

@@ -11,7 +11,7 @@ from typing import Any
 from torch import Tensor
 
 from tfviz.view.page.gears import Bound, Control, Menu, Slider, Switch
-from tfviz.view.still.planes import nice
+from tfviz.view.still.panel import nice
 
 GIVE = "(low, high[, step]), a list, a dict, True or False, a number, or view.points, cells, text, order, angle"
 STEPS = 50  # of a slider of numbers, at least

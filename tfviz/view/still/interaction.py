@@ -10,8 +10,9 @@ from matplotlib.figure import Figure
 
 from tfviz.view.still.figures import soft
 from tfviz.view.still.palette import plain
+from tfviz.view.still.panel import Panel, two
 from tfviz.view.still.picture import Picture, cut, headline
-from tfviz.view.still.results import SIZES, Panel, drawn, two
+from tfviz.view.still.results import SIZES, drawn
 
 ACROSS = 9.0  # inches of a row of panels
 SAID = 100  # characters of a line of controls

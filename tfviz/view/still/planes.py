@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import matplotlib
 import numpy
@@ -13,10 +12,7 @@ from matplotlib.patches import Circle
 
 from tfviz.view.still.figures import soft
 from tfviz.view.still.palette import printable
-
-if TYPE_CHECKING:
-    from tfviz.view.still.results import Panel
-
+from tfviz.view.still.panel import Panel
 
 HALF = 80.0  # points from the middle of a plane to its edge, about
 
@@ -76,19 +72,6 @@ def circle(count: int) -> numpy.ndarray:
 def colour(at: int) -> int:
     """Which of the eight colours: blue first, since yellow and black say too little on one of the two pages."""
     return (5, 6, 3, 7, 1, 2)[at % 6]
-
-
-def nice(value: float, sizes: Sequence[float] = (1, 1.5, 2, 3, 4, 5, 6, 8)) -> float:
-    """The next round number that is not less: one of these sizes times a power of ten; 1 for 0.
-
-    >>> nice(0.3), nice(1.01), nice(2.4), nice(0.0)
-    (0.3, 1.5, 3.0, 1.0)
-    """
-    if not value > 0:
-        return 1.0
-    power = 10.0 ** math.floor(math.log10(value))
-    fitting = next(size for size in (*sizes, 10, 20) if size * power >= value * (1 - 1e-6))
-    return float(f"{fitting * power:.6g}")
 
 
 def _plane(axes: Axes, limit: float) -> None:

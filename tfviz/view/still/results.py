@@ -4,72 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import matplotlib
 import numpy
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize, PowerNorm, to_rgb
-from torch import Tensor
 
 from tfviz.view.still.figures import heatmap, label
 from tfviz.view.still.palette import diverging, plain, printable, ramp
+from tfviz.view.still.panel import Panel, two
 from tfviz.view.still.picture import cut
-from tfviz.view.still.planes import arrows, dots, graph, nice
+from tfviz.view.still.planes import arrows, dots, graph
 
 NUMBERED = 100  # cells that show their numbers
 LEVEL = 5  # letters of a word that has room above such a cell
-
-
-@dataclass(frozen=True)
-class Panel:
-    """A result as it is drawn; see `view.draw`."""
-
-    kind: str
-    title: str
-    values: Tensor
-    rows: Sequence[str]
-    cols: Sequence[str]
-    scale: str
-    limit: float
-    places: Sequence[Sequence[float]] = ()
-
-    @property
-    def numbers(self) -> numpy.ndarray:
-        return self.values.numpy().astype(float)
-
-    def named(self, side: str, count: int) -> list[str]:
-        """A word for each of so many; numbers where there are no words, or not so many."""
-        words = getattr(self, side)
-        return list(words) if len(words) == count else [str(i) for i in range(count)]
-
-
-def colours(
-    kind: str, values: Tensor, scale: str = "", limit: float | None = None, least: float = 0.0
-) -> tuple[str, float]:
-    """The scale of a result and where it ends; the page has the same rule (`js/interact/scales.js`)."""
-    numbers = values.detach().cpu().numpy().astype(float)
-    finite = numbers[numpy.isfinite(numbers)]
-    chosen = scale or ("signed" if bool((finite < 0).any()) else "share")
-    if limit is not None:
-        return chosen, limit
-    if scale in ("share", "weight") or (chosen == "share" and (_truth(values) or _shares(numbers))):
-        return chosen, 1.0
-    room = 1.1 if kind in ("arrows", "dots") else 1.0  # for names
-    return chosen, nice(max(room * float(abs(finite).max(initial=0.0)), least))
-
-
-def _truth(values: Tensor) -> bool:
-    return not values.dtype.is_floating_point and bool(((values == 0) | (values == 1)).all())
-
-
-def _shares(numbers: numpy.ndarray) -> bool:
-    """Whether each row adds up to 1."""
-    if not numbers.size or not numbers.ndim:
-        return False
-    table = numpy.where(numbers == -numpy.inf, 0.0, numbers)
-    return bool((abs(table.sum(-1) - 1) < 1e-3).all())
 
 
 def drawn(axes: Axes, panel: Panel, wide: float) -> None:
@@ -79,17 +28,6 @@ def drawn(axes: Axes, panel: Panel, wide: float) -> None:
     if shape := SHAPES.get(panel.kind):
         axes.set_box_aspect(shape(panel))
     axes.set_anchor("NW")
-
-
-def two(value: float) -> str:
-    """Two significant digits.
-
-    >>> two(0.3141), two(-120.4), two(0.0)
-    ('0.31', '−120', '0')
-    """
-    if not math.isfinite(value):
-        return "∞" if value > 0 else "−∞" if value < 0 else "–"
-    return f"{float(f'{value:.2g}'):.10g}".replace("-", "−").replace("e−0", "e−")
 
 
 def _brief(value: float, limit: float) -> str:

@@ -23,6 +23,7 @@ export class Alone extends Instrument {
   rest() {
     this.engine?.close();
     this.engine = null;
+    this.asked = this.answered; // what was asked last and not answered is asked again
   }
 
   // One run for each change; of what is asked while one runs, only the last is answered.

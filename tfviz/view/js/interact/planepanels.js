@@ -84,7 +84,7 @@ export class GraphPanel extends Panel {
     const placed = this.places.length === count;
     const turn = (i) => (2 * Math.PI * i) / Math.max(1, count);
     this.nodes = placed ? this.places : this.words.map((_, i) => [Math.sin(turn(i)), Math.cos(turn(i))]);
-    const far = 1.1 * Math.max(1e-9, ...this.nodes.flat().map(Math.abs));
+    const far = 1.25 * Math.max(1e-9, ...this.nodes.flat().map(Math.abs));
     this.plane = new Plane(far, this.side, ABOVE);
     [this.width, this.height] = [this.side, this.side + ABOVE];
   }
