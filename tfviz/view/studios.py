@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -10,14 +10,18 @@ from torch import Tensor, nn
 from tfviz import bounds
 from tfviz.doors import what
 from tfviz.portable.language import language
-from tfviz.view.page.alive import BUDGET
+from tfviz.view.page.alive import BUDGET, STATE
 from tfviz.view.page.html import View
 from tfviz.view.page.studio import studio
 from tfviz.view.plots import rows
 from tfviz.view.still.picture import Picture
 
+if TYPE_CHECKING:
+    from tfviz.view.page.writing import Writing
+
 SHOWN = 12  # next tokens in the still picture
 WRITTEN = 400  # tokens that a run writes at most
+OTHER = "the model chooses among {} tokens, the vocabulary has {}: give the model's own"
 LARGEST = 2**53 - 1  # the seeds that a page can tell apart
 
 
@@ -33,7 +37,8 @@ def write(
     seed: int = 0,
     weights: str = "float16",
     budget: float = BUDGET,
-) -> View:
+    kernel: bool = False,
+) -> View | Writing:
     """A language model to question: type a prompt, see and choose the next token, switch heads off.
 
     The model travels in the page and computes there. The text it writes for a seed is the one that `generate.text`
@@ -46,6 +51,8 @@ def write(
         temperature, top_k, top_p, seed: where the knobs stand at first; see `generate.Sampler`.
         weights: how they travel: "float32", "float16", or "int8".
         budget: bytes that the model may take in the page.
+        kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
+            travel. What it leaves in a page is the last state's heads.
 
     Raises:
         TypeError: a vocabulary that cannot travel.
@@ -54,26 +61,41 @@ def write(
     """
     _check(temperature, top_k, top_p, seed)
     if not hasattr(vocab, "described"):
-        raise TypeError(f"vocab is {what(vocab)}, which a page cannot encode with: give a vocabulary of tfviz.text")
+        fast = hasattr(vocab, "backend_tokenizer")
+        give = "text.Subwords(vocab.backend_tokenizer)" if fast else "a vocabulary of tfviz.text"
+        raise TypeError(f"vocab is {what(vocab)}, which a page cannot encode with: give {give}")
     ids = vocab.encode(prompt)
     context = int(getattr(model, "context", 0) or _positions(model) or 1024)
     if not 0 < len(ids) <= context:
         raise ValueError(f"the prompt has {len(ids)} tokens; the model takes 1 to {context}: give a shorter prompt")
-    programs = language(model, weights)
-    width = programs["read"](torch.zeros(1, 1, dtype=torch.long))["logits"].shape[-1]
-    if width != len(vocab):
-        raise ValueError(
-            f"the model chooses among {width} tokens, the vocabulary has {len(vocab)}: give the model's own"
-        )
-    logits = programs["read"](ids[None])["logits"][0, -1]
     state = {"prompt": prompt, "seed": seed, "temperature": temperature, "topK": top_k or 0, "topP": top_p or 1.0}
     state |= {"tree": [], "at": -1}
     more = {"context": context, "most": WRITTEN, "vocabularies": [vocab.described()]}
+    if kernel:
+        return _asking(model, vocab, title, more, state)
+    programs = language(model, weights)
+    width = programs["read"](torch.zeros(1, 2, dtype=torch.long))["logits"].shape[-1]
+    if width != len(vocab):
+        raise ValueError(OTHER.format(width, len(vocab)))
+    logits = programs["read"](ids[None])["logits"][0, -1]
     return studio("write", title, _likeliest(vocab, logits, title, prompt), programs, state, more, budget)
+
+
+def _asking(model: nn.Module, vocab: Any, title: str, more: dict[str, Any], state: dict[str, Any]) -> Writing:
+    """The studio whose model stays here."""
+    from tfviz.view.page.writing import Writing
+
+    told = {"kind": "write", "title": title, "parts": [], "masks": [], "note": ""}
+    made = Writing(model, vocab, {**told, **more, "state": {**STATE, "off": [], **state}})
+    if made.width != len(vocab):
+        raise ValueError(OTHER.format(made.width, len(vocab)))
+    return made
 
 
 def _likeliest(vocab: Any, logits: Tensor, title: str, prompt: str) -> Picture:
     """The next tokens, still."""
+    if not logits.max().isfinite():
+        raise ValueError("the model's logits are not finite: it has nothing to write with")
     shares = logits.float().softmax(-1)
     top = shares.topk(min(SHOWN, len(shares)))
     last = prompt if len(prompt) <= 40 else f"…{prompt[-39:]}"

@@ -3,11 +3,12 @@
 // An engine with these programs. `engine` makes it (see `serve.js`): its text is what the worker runs.
 // Where a worker is refused, the page computes itself.
 export class Engine {
-  constructor(engine) {
+  // open: (engine) -> { post, hear, close }, the other end: by default a worker
+  constructor(engine, open = opened) {
     this.asked = new Map(); // id -> { resolve, reject }
     this.lanes = new Map(); // lane -> { busy, next }
     this.count = 0;
-    const port = opened(engine);
+    const port = open(engine);
     [this.post, this.close] = [port.post, port.close];
     port.hear(({ id, result, error }) => {
       const { resolve, reject } = this.asked.get(id) ?? {};

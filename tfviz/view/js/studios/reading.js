@@ -8,7 +8,8 @@ export class TextReader {
     Object.assign(this, { run, steps, context, turn: 0, asking: null, kept: null, wholes: {} });
   }
 
-  // { key, turn, ids, size, logits, patterns, whole }: `whole` has the logits with all heads on, where some are off.
+  // { key, turn, ids, size, logits, patterns, whole }: `whole` has the logits with all heads on, where some are off. A
+  // kernel gives the logits after the last token only, and the costs in nats: `cost` and, with all heads on, `before`.
   // Null if it failed, which is then said, or if something else was asked meanwhile.
   read(ids, edits) {
     const key = readingKey(ids, edits);
@@ -29,8 +30,11 @@ export class TextReader {
     ]);
     if (!made || (edits.length && !whole)) return null;
     const logits = made.outputs.logits.data;
-    const answer = { key, turn, ids, size: logits.length / ids.length, logits, patterns: made.patterns, whole };
-    if (!edits.length) this.wholes = { [key]: logits };
+    const { cost } = made.outputs;
+    const size = made.outputs.logits.shape.at(-1);
+    const all = whole && { whole: whole.logits.data, before: whole.cost };
+    const answer = { key, turn, ids, size, logits, patterns: made.patterns, cost, whole: null, ...all };
+    if (!edits.length) this.wholes = { [key]: made.outputs };
     if (turn === this.turn) this.kept = edits.length ? null : answer; // whose keys and values the engine has
     return answer;
   }
@@ -40,7 +44,7 @@ export class TextReader {
     if (!this.wholes[key]) {
       const made = await this.run("whole", "read", inputs, {});
       if (!made) return null;
-      this.wholes = { [key]: made.outputs.logits.data };
+      this.wholes = { [key]: made.outputs };
     }
     return this.wholes[key];
   }

@@ -3,13 +3,14 @@
 // temperature 0 takes the likeliest; topK and topP are null where they are not used.
 export function probabilitiesOf(logits, { temperature = 1, topK = null, topP = null } = {}) {
   const scores = Float64Array.from(logits);
+  const top = scores.reduce((a, b) => Math.max(a, b));
+  if (!Number.isFinite(top)) throw new Error("the model's logits are not finite; there is nothing to draw from");
   const order = [...scores.keys()].sort((a, b) => scores[b] - scores[a] || a - b);
   const made = new Float64Array(scores.length);
   if (temperature === 0) {
     made[order[0]] = 1;
     return made;
   }
-  const top = scores[order[0]];
   const least = topK !== null && topK < scores.length ? scores[order[topK - 1]] : -Infinity;
   for (const i of order) made[i] = scores[i] >= least ? Math.exp((scores[i] - top) / temperature) : 0;
   let sum = made.reduce((a, b) => a + b);

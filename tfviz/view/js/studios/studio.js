@@ -27,17 +27,37 @@ export class Studio {
     this.live = new LiveSource({ title: "", axes: described.axes ?? ["query", "key"] });
     this.chips = h("div", { class: "heads-off", role: "group", "aria-label": "Heads: press to switch one off" });
     this.inner = h("div", { class: "inner" });
-    this.engine = takes.engine?.(described) ?? new Engine(ENGINE);
-    this.ready = takes.engine ? Promise.resolve() : this.engine.load(described.programs, bytesOf(source.data));
+    this.data = source.data;
+    this.start();
     this.build();
-    this.ready.catch((error) => this.frame.failed(error));
+    // A worker lives until it is told to stop, whatever becomes of its view: one that is off the page has none.
+    const watcher = new ResizeObserver(() => host.isConnected || this.rest());
+    watcher.observe(host);
     const end = this.frame.open();
     this.frame.place.before(this.frame.status); // what is said is read beside what was typed
     this.close = () => {
+      watcher.disconnect();
       this.explorer?.close();
-      this.engine.close();
+      this.rest();
       end();
     };
+  }
+
+  start() {
+    const { described, takes } = this;
+    this.engine = takes.engine?.(described) ?? new Engine(ENGINE);
+    this.ready = takes.engine ? Promise.resolve() : this.engine.load(described.programs, bytesOf(this.data));
+    this.ready.catch((error) => this.frame.failed(error));
+    this.gone = new Promise((done) => {
+      this.leave = () => done(null);
+    });
+  }
+
+  // Until something is asked again.
+  rest() {
+    this.engine?.close();
+    this.engine = null;
+    this.leave();
   }
 
   get vocab() {
@@ -54,8 +74,10 @@ export class Studio {
     this.going = (this.going ?? 0) + 1;
     this.frame.body.setAttribute("aria-busy", "true");
     try {
-      await this.ready;
-      return await this.engine.latest(lane, program, inputs, options);
+      if (!this.engine) this.start();
+      const { engine, gone } = this;
+      await Promise.race([this.ready, gone]);
+      return await Promise.race([engine.latest(lane, program, inputs, options), gone]);
     } catch (error) {
       this.frame.failed(error);
       return null;

@@ -64,6 +64,11 @@ export class Writer extends Studio {
     };
   }
 
+  rest() {
+    super.rest();
+    this.reader.kept = null;
+  }
+
   // By the key's place where Alt makes another letter of it, as on a Mac.
   key(event) {
     const act = event.altKey && WRITER_ACTS.find(([letter]) => event.key.toLowerCase() === letter || event.code === `Key${letter.toUpperCase()}`);
@@ -137,7 +142,11 @@ export class Writer extends Studio {
       Object.assign(this, { answer, shown: seen });
     }
     this.says(this.read.cut ? `the prompt is longer than the model reads: these are its last ${this.read.ids.length} tokens` : "");
-    this.show();
+    try {
+      this.show();
+    } catch (error) {
+      this.frame.failed(error);
+    }
     return undefined;
   }
 
@@ -208,7 +217,6 @@ export class Writer extends Studio {
       const logits = lastOf(answer.logits, answer.size);
       const shares = probabilitiesOf(logits, this.sampler);
       const id = this.store.get("temperature") === 0 ? shares.indexOf(1) : drawnFrom(shares, this.number(this.path.tokens.length));
-      if (!(shares[id] > 0)) throw new Error("the model's logits are not finite; it cannot write");
       const next = await this.reader.further(answer, id);
       if (this.seen?.key !== seen.key) return false;
       this.path.take(id);

@@ -1,0 +1,551 @@
+"""The studio that writes, in Chromium without a network: what it computes is what Python computes."""
+
+import base64
+import math
+import re
+import struct
+
+import pytest
+import torch
+from browser import alive, control, plain, press, takes
+from torch.nn import functional
+from writing import (
+    CONTEXT,
+    KINDS,
+    SIGNS,
+    SPY,
+    VOCAB,
+    bars,
+    button,
+    calm,
+    click,
+    path_of,
+    said,
+    set_to,
+    shown,
+    state,
+    written,
+)
+from writing import tensor as numbers
+
+from tfviz import generate, look, view
+from tfviz.models import GPT
+from tfviz.text import Bytes, whole_words
+from tfviz.view.page.bundle import script
+from tfviz.view.page.html import View
+
+pytest_plugins = ["browser"]
+SAMPLERS = {
+    "greedy": {"temperature": 0},
+    "plain": {},
+    "cold": {"temperature": 0.5},
+    "few": {"temperature": 1.3, "top_k": 3},
+    "most": {"temperature": 0.9, "top_p": 0.6},
+    "both": {"temperature": 2.0, "top_k": 7, "top_p": 0.8},
+}
+
+
+@pytest.fixture
+def studio(opens, tmp_path):
+    """`studio(view, ...)`: its page, alive; what its engine says is kept in `window.told`."""
+
+    def opened(made, **given):
+        page = opens(**given)
+        page.add_init_script(SPY)
+        alive(page, made.save(tmp_path / "x.html"))
+        calm(page)
+        return page
+
+    return opened
+
+
+def says(page):
+    return plain(page.locator(".status").first.text_content())
+
+
+def type_prompt(page, text):
+    page.locator("textarea").fill(text)
+    calm(page)
+
+
+def knobs(given):
+    return {"temperature": given.get("temperature", 1), "topK": given.get("top_k", 0), "topP": given.get("top_p", 1)}
+
+
+def saved(page, tmp_path):
+    return state(takes(page, "HTML", tmp_path))
+
+
+def logits(model, text):
+    with torch.no_grad():
+        return model(VOCAB.encode(text)[None])[0]
+
+
+# What is computed
+
+
+@pytest.mark.parametrize("kind", [*KINDS, "gpt2"])
+def test_logits_and_maps_are_torchs_letter_by_letter(studio, kind):
+    model, made = hugging_face() if kind == "gpt2" else written(kind)
+    page = studio(made)
+    click(page, *["Step"] * 6)
+    told = page.evaluate("told")
+    assert [one["run"] for one in told] == (["read"] * 7 if kind == "gpt2" else ["read"] + ["step"] * 6)
+    whole = VOCAB.encode("abc").tolist()
+    for one in told:
+        whole = one["ids"] if one["run"] == "read" else whole + one["ids"]
+        with torch.no_grad(), look.capture(model, "*.pattern") as seen:
+            answer = model(torch.tensor([whole]))
+        expected = getattr(answer, "logits", answer)[:, -len(one["ids"]) :]
+        torch.testing.assert_close(numbers(one["logits"]), expected, rtol=0, atol=1e-4)
+        assert list(one["patterns"]) == list(seen)
+        for site, pattern in seen.items():
+            torch.testing.assert_close(
+                numbers(one["patterns"][site][0]), pattern[:, :, -len(one["ids"]) :], rtol=0, atol=1e-5
+            )
+    assert len(whole) == 9
+
+
+def hugging_face():
+    transformers = pytest.importorskip("transformers")
+    torch.manual_seed(5)
+    config = transformers.GPT2Config(vocab_size=len(VOCAB), n_positions=20, n_embd=12, n_layer=2, n_head=3)
+    model = transformers.GPT2LMHeadModel(config).eval()
+    return model, view.write(model, VOCAB, "abc", weights="float32")
+
+
+@pytest.mark.parametrize("name", SAMPLERS)
+def test_a_seed_writes_the_text_of_python_past_the_context(studio, tmp_path, name):
+    model, made = written("rotary" if name == "plain" else "learned")
+    page = studio(set_to(made, most=40, prompt="bad. face", seed=11, **knobs(SAMPLERS[name])))
+    button(page, "Run").click()
+    page.wait_for_function("document.querySelector('.tfviz').shadowRoot.querySelector('.status').textContent")
+    assert says(page) == "40 tokens are written, and Run stops here; Step goes on"
+    calm(page)
+    expected = generate.text(model, VOCAB, "bad. face", 40, generate.Sampler(**SAMPLERS[name]), seed=11)
+    chosen = saved(page, tmp_path)
+    assert chosen["prompt"] + VOCAB.decode(torch.tensor(path_of(chosen))) == expected
+    assert len(shown(page)) <= CONTEXT + 1
+    button(page, "Step").click()
+    calm(page)
+    assert len(path_of(saved(page, tmp_path))) == 41
+
+
+def test_bars_are_the_probabilities_and_knobs_move_them(studio):
+    model, made = written()
+    page = studio(made)
+    given = {}
+    for name, key, value in [("Temperature", "temperature", 0.4), ("Top-k", "top_k", 4), ("Top-p", "top_p", 0.55)]:
+        before = bars(page)
+        control(page, name).fill(str(value))
+        calm(page)
+        given[key] = value
+        shares = generate.Sampler(**given).probabilities(logits(model, "abc")[-1])
+        top = shares.topk(min(12, len(shares)))
+        expected = [said(share) for share in top.values.tolist()]
+        assert list(bars(page).values()) == expected
+        assert bars(page) != before
+        assert next(iter(bars(page))) == VOCAB.words(top.indices)[0].replace("\u202e", "⟨202E⟩")
+    assert sum(one["run"] == "read" for one in page.evaluate("told")) == 1  # nothing was computed again
+
+
+def test_heads_off_are_those_of_python_and_so_is_their_cost(studio):
+    model, made = written()
+    page = studio(set_to(made, prompt="face.bad"))
+    ids = VOCAB.encode("face.bad")
+    whole = functional.cross_entropy(logits(model, "face.bad")[:-1], ids[1:]).item()
+    assert page.locator(".cost").text_content() == f"This text costs {whole:.2f} nats a token."
+    button(page, "layer 0, head 1: off").click()
+    calm(page)
+    button(page, "layer 1, head 2: off").click()
+    calm(page)
+    edit = {f"blocks.{layer}.attention.pattern": look.edits.zero(head) for layer, head in ((0, 1), (1, 2))}
+    with torch.no_grad(), look.capture(model, "*.pattern", edit=edit) as seen:
+        expected = model(ids[None])
+    told = [one for one in page.evaluate("told") if len(one["edits"]) == 2][-1]
+    torch.testing.assert_close(numbers(told["logits"]), expected, rtol=0, atol=1e-4)
+    for site, pattern in seen.items():
+        torch.testing.assert_close(numbers(told["patterns"][site][0]), pattern, rtol=0, atol=1e-5)
+    now = functional.cross_entropy(expected[0, :-1], ids[1:]).item()
+    more = f"{'−' if now < whole else '+'}{abs(now - whole):.2f}"
+    assert page.locator(".cost").text_content() == (
+        f"This text costs {now:.2f} nats a token without 2 heads; {whole:.2f} with all ({more})."
+    )
+    assert list(bars(page).values()) == [said(p) for p in expected[0, -1].softmax(-1).topk(12).values.tolist()]
+    assert page.locator(".shares .mark").count() == 12
+    click(page, "Step")  # reads all again, heads still off
+    ids = torch.cat((ids, torch.tensor([page.evaluate("told")[-1]["ids"][-1]])))
+    with torch.no_grad(), look.capture(model, edit=edit):
+        expected = model(ids[None])
+    told = [one for one in page.evaluate("told") if one["edits"] and len(one["ids"]) == 9][-1]
+    torch.testing.assert_close(numbers(told["logits"]), expected, rtol=0, atol=1e-4)
+    click(page, "all on")
+    assert page.locator(".shares .mark").count() == 0
+    assert page.locator(".heads-off [aria-pressed='true']").count() == 0
+
+
+# What the reader does
+
+
+def test_another_token_is_a_branch_and_none_is_lost(studio, tmp_path):
+    page = studio(written()[1])
+    click(page, "Step", "Step")
+    first = shown(page)
+    assert page.locator(".branches").is_hidden()
+    click(page, "Back")
+    assert shown(page) == first[:-1]
+    names = list(bars(page))
+    others = [name for name in names if not first.endswith(name)]
+    page.locator(".shares button").nth(names.index(others[1])).click()
+    calm(page)
+    second = shown(page)
+    assert second[:-1] == first[:-1]
+    assert second != first
+    branches = page.locator(".branches button")
+    assert [one.get_attribute("aria-pressed") for one in branches.all()] == ["false", "true"]
+    branches.first.click()
+    calm(page)
+    assert shown(page) == first
+    click(page, "Back", "Back", "Back", "Back")
+    assert shown(page) == "abc"
+    click(page, "Step", "Step")  # the same numbers are drawn, so that the same branch is walked
+    assert shown(page) == first
+    assert len(saved(page, tmp_path)["tree"]) == 3
+    type_prompt(page, "bad")
+    assert saved(page, tmp_path)["tree"] == []
+    assert page.locator(".branches").is_hidden()
+
+
+def test_typing_while_it_writes_begins_anew(studio, tmp_path):
+    model, made = written()
+    page = studio(made)
+    button(page, "Run").click()
+    page.wait_for_function("told.length > 4")
+    button(page, "Stop").wait_for()
+    page.locator("textarea").press_sequentially("de")
+    calm(page)
+    assert button(page, "Run").is_visible()
+    chosen = saved(page, tmp_path)
+    assert (chosen["prompt"], chosen["tree"]) == ("abcde", [])
+    assert shown(page) == "abcde"
+    shares = logits(model, "abcde")[-1].softmax(-1).topk(12).values.tolist()
+    assert list(bars(page).values()) == [said(share) for share in shares]
+    for _ in range(7):
+        button(page, "Step").click(no_wait_after=True)  # faster than it can write: each counts
+    page.wait_for_function("document.querySelector('.tfviz').shadowRoot.querySelectorAll('.word.new').length === 7")
+    calm(page)
+    expected = generate.text(model, VOCAB, "abcde", 7)
+    chosen = saved(page, tmp_path)
+    assert "abcde" + VOCAB.decode(torch.tensor(path_of(chosen))) == expected
+
+
+def test_a_token_shows_what_it_looked_at(studio):
+    page = studio(written()[1])
+    page.locator(".written .word").nth(1).click()
+    calm(page)
+    assert page.get_by_role("tab", name="Words").get_attribute("aria-selected") == "true"
+    assert page.locator(".written .word").nth(1).get_attribute("aria-selected") == "true"
+    assert page.locator(".inner .word.picked").first.text_content() == "b"
+
+
+def test_it_is_written_by_keys_alone(studio, tmp_path):
+    model, made = written()
+    page = studio(made)
+
+    def tab_to(selector):
+        here = "document.activeElement?.shadowRoot?.activeElement"
+        for _ in range(80):
+            if page.evaluate(f"selector => {here}?.matches(selector) ?? false", selector):
+                return
+            page.keyboard.press("Tab")
+        raise AssertionError(f"the tab key does not come to {selector}")
+
+    def focused(selector):
+        return page.evaluate("one => document.activeElement.shadowRoot.activeElement?.matches(one) ?? false", selector)
+
+    tab_to("textarea")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("face")
+    calm(page)
+    for keys, length in (("Alt+s", 5), ("Alt+s", 6), ("Alt+b", 5), ("Alt+s", 6)):
+        page.keyboard.press(keys)
+        calm(page)
+        assert len(shown(page)) == length
+    assert shown(page) == generate.text(model, VOCAB, "face", 2).replace("\n", "⏎")
+    tab_to("input[type='range']")
+    before = bars(page)
+    press(page, "ArrowLeft", "ArrowLeft")
+    assert bars(page) != before
+    tab_to(".word")
+    press(page, "ArrowLeft", "ArrowLeft", "Enter")
+    calm(page)
+    assert page.locator(".written .picked").count() == 1
+    assert focused(".written .picked")
+    tab_to(".share")
+    page.keyboard.press("Enter")
+    calm(page)
+    assert len(shown(page)) == 7
+    assert focused(".share")
+    tab_to(".chip")
+    page.keyboard.press("Enter")
+    calm(page)
+    assert focused(".heads-off .chip")
+    assert page.locator(".heads-off [aria-pressed='true']").count() == 1
+    tab_to(".all-on")
+    page.keyboard.press("Enter")
+    calm(page)
+    assert focused(".heads-off .chip")
+    assert page.locator(".heads-off [aria-pressed='true']").count() == 0
+    page.keyboard.press("Alt+b")
+    calm(page)
+    tab_to(".share")
+    press(page, "Tab", "Enter")  # not the one that was taken before
+    calm(page)
+    tab_to(".branches button[aria-pressed='false']")
+    page.keyboard.press("Enter")
+    calm(page)
+    assert focused(".branches button[aria-pressed='true']")
+    page.keyboard.press("Alt+r")
+    page.wait_for_function("told.length > 20")
+    page.keyboard.press("Alt+r")
+    calm(page)
+    assert button(page, "Run").is_visible()
+
+
+# What goes wrong
+
+
+def test_a_prompt_that_cannot_be_read_leaves_what_was_shown(studio):
+    page = studio(written()[1])
+    before = (shown(page), bars(page))
+    lacks = f'the character "ß" (U+00DF) at place 3 is not among the {len(VOCAB)} of this vocabulary'
+    for prompt, sentence in (
+        ("abcß", f"{lacks}: the text below is the last that could be read"),
+        ("", "type a prompt: the model goes on from it"),
+    ):
+        type_prompt(page, prompt)
+        assert says(page) == sentence
+        click(page, "Step", "Run")
+        assert (shown(page), bars(page)) == before
+        assert says(page) == sentence
+        assert button(page, "Run").is_visible()
+    type_prompt(page, "abc")
+    assert says(page) == ""
+    assert (shown(page), bars(page)) == before
+
+
+def test_hostile_text_shows_as_itself(studio):
+    page = studio(written()[1])
+    type_prompt(page, SIGNS[:12])
+    expected = SIGNS[:12].replace("\u202e", "⟨202E⟩").replace("\0", "␀")
+    assert shown(page) == expected
+    click(page, "Step", "Back")
+    assert page.locator(".written b").count() == 0
+    long = "".join(VOCAB.characters[i % len(VOCAB)] for i in range(10_000))
+    type_prompt(page, long.replace("\n", "a"))
+    assert page.locator(".written .word").count() == CONTEXT
+    assert says(page) == f"the prompt is longer than the model reads: these are its last {CONTEXT} tokens"
+    type_prompt(page, "abc")
+    assert says(page) == ""
+
+
+def test_bytes_and_whole_words_write_too(studio, tmp_path):
+    torch.manual_seed(1)
+    words = whole_words(["the cat sat", "the dog sat on the mat"])
+    for vocab, prompt, seen in (
+        (Bytes(), "né</script><img src=x onerror=alert(1)>\udc80", "nc3a9</script><img src=x onerror=alert(1)>80"),
+        (words, "the cat", "thecat"),
+    ):
+        model = GPT(len(vocab), context=64, layers=1, heads=2, dim=8)
+        page = studio(view.write(model, vocab, prompt, weights="float32", seed=4))
+        assert shown(page) == seen
+        click(page, *["Step"] * 5)
+        ids = list(generate.ids(model, vocab.encode(prompt), 5, seed=4))
+        assert path_of(saved(page, tmp_path)) == ids
+        apart = page.locator(".written").text_content().split(" ")
+        assert vocab is not words or apart[:2] == ["the", "cat"]
+
+
+def test_an_error_of_the_engine_is_a_sentence(opens, tmp_path):
+    made = written()[1]
+    programs = {
+        name: {**one, "nodes": [{**node, "op": "nonsense"} if node["op"] == "gelu" else node for node in one["nodes"]]}
+        for name, one in made.described["programs"].items()
+    }
+    page = opens()
+    page.goto(View(made, {**made.described, "programs": programs}, made.data).save(tmp_path / "x.html").as_uri())
+    page.wait_for_function("document.querySelector('.tfviz').shadowRoot?.querySelector('.status')?.textContent")
+    assert says(page) == "cannot show this: the engine has no operation nonsense"
+    click(page, "Run")
+    calm(page)
+    assert says(page) == "cannot show this: the engine has no operation nonsense"
+    assert button(page, "Run").is_visible()
+
+
+def test_logits_that_are_not_finite_write_nothing(opens, tmp_path):
+    made = written()[1]
+    weights = {one["name"]: one["at"] for one in made.described["programs"]["read"]["weights"]}
+    start, length = weights["norm.weight"]
+    data = made.data[:start] + struct.pack("<f", math.inf) * (length // 4) + made.data[start + length :]
+    page = opens()
+    page.goto(View(made, made.described, data).save(tmp_path / "x.html").as_uri())
+    page.wait_for_function("document.querySelector('.tfviz').shadowRoot?.querySelector('.status')?.textContent")
+    assert says(page) == "cannot show this: the model's logits are not finite; there is nothing to draw from"
+    click(page, "Run")
+    assert says(page) == "cannot show this: the model's logits are not finite; there is nothing to draw from"
+    assert shown(page) == "abc"
+
+
+# Where it goes
+
+
+def test_a_page_taken_away_stands_as_it_was(studio, opens, tmp_path):
+    page = studio(set_to(written()[1], temperature=0.7, seed=5))
+    click(page, "Step", "Step", "Back")
+    page.locator(".shares button").nth(3).click()
+    calm(page)
+    button(page, "layer 1, head 0: off").click()
+    calm(page)
+    own = opens()
+    path = takes(page, "HTML", tmp_path)
+    alive(own, path)
+    calm(own)
+    for look_at in (shown, bars, lambda one: one.locator(".cost").text_content(), says):
+        assert look_at(own) == look_at(page)
+    texts = "all => all.map(one => [one.textContent, one.getAttribute('aria-pressed')])"
+    for where in (".branches button", ".heads-off .chip"):
+        assert own.locator(where).evaluate_all(texts) == page.locator(where).evaluate_all(texts)
+    assert control(own, "Temperature").input_value() == "0.7"
+    assert state(takes(own, "HTML", tmp_path / "again")) == state(path)
+
+
+@pytest.mark.parametrize("policy", ["worker-src 'none'; script-src 'unsafe-inline'", "script-src 'unsafe-inline'"])
+def test_where_workers_are_refused_the_page_computes_itself(chromium, tmp_path, policy):
+    model, made = written()
+    path = made.save(tmp_path / "x.html")
+    meta = f'<head><meta http-equiv="Content-Security-Policy" content="{policy}">'
+    path.write_text(path.read_text("utf-8").replace("<head>", meta, 1), "utf-8")
+    context = chromium.new_context(viewport={"width": 1000, "height": 900})
+    try:
+        context.set_offline(True)
+        page, wrong = context.new_page(), []
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        alive(page, path)
+        calm(page)
+        click(page, *["Step"] * 5)
+        assert shown(page) == generate.text(model, VOCAB, "abc", 5).replace("\n", "⏎").replace("\0", "␀")
+        assert wrong == []
+    finally:
+        context.close()
+
+
+@pytest.mark.parametrize("width", [400, 1000])
+def test_it_does_not_scroll_sideways(studio, width):
+    page = studio(written()[1], width=width)
+    click(page, *["Step"] * 20)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_axe_finds_nothing_serious_in_the_studio(studio):
+    from test_pages_reach import axe, serious
+
+    page = studio(written()[1])
+    click(page, "Step", "Step", "Back")
+    page.locator(".shares button").nth(3).click()
+    calm(page)
+    button(page, "layer 1, head 0: off").click()
+    calm(page)
+    page.locator("summary", has_text=re.compile("^Table$")).last.click()
+    axe(page)
+    found = {}
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.wait_for_timeout(60)
+        calm(page)
+        found[scheme] = serious(page)
+    assert found == {"light": [], "dark": []}
+
+
+def test_the_bars_can_be_taken_away_as_numbers(studio, tmp_path):
+    model, made = written()
+    page = studio(made)
+    with page.expect_download() as download:
+        page.get_by_role("group", name="Take away", exact=True).get_by_role("button", name="CSV").click()
+    download.value.save_as(tmp_path / "x.csv")
+    lines = (tmp_path / "x.csv").read_text("utf-8-sig").splitlines()
+    shares = logits(model, "abc")[-1].softmax(-1).topk(12).values
+    found = torch.tensor([float(line.rpartition(",")[2]) for line in lines[-12:]])
+    torch.testing.assert_close(found, shares, rtol=1e-3, atol=1e-5)
+
+
+def test_a_studio_off_the_page_has_no_worker_and_goes_on_when_it_is_back(studio, tmp_path):
+    model, made = written()
+    page = studio(made)
+    click(page, "Step", "Step")
+    assert len(page.workers) == 1
+    page.evaluate("window.view = document.querySelector('.tfviz'); view.remove()")
+    page.wait_for_timeout(200)
+    assert page.workers == []
+    page.evaluate("document.body.append(view)")
+    calm(page)
+    click(page, "Step")
+    assert path_of(saved(page, tmp_path)) == list(generate.ids(model, VOCAB.encode("abc"), 3))
+    assert says(page) == ""
+
+
+# With a kernel
+
+WIDGET = """async (code) => { const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    const hear = {}, state = await window.kernelState();
+    const tell = (name, ...given) => (hear[name] ?? []).forEach((one) => one(...given));
+    window.model = { get: (name) => state[name], set: (name, value) => { state[name] = value; tell(`change:${name}`); },
+        save_changes: () => window.kernelSet(state.state),
+        on: (name, listener) => (hear[name] ??= []).push(listener),
+        off: (name, listener) => { hear[name] = hear[name].filter((one) => one !== listener); },
+        send: async (question) => { const [answer, pieces] = await window.kernelAsk(question);
+            tell('msg:custom', answer, pieces.map((piece) => new DataView(bytes(piece).buffer))); } };
+    const module = await import(URL.createObjectURL(new Blob([code], { type: 'text/javascript' })));
+    window.close_view = module.default.render({ model, el: document.body }); }"""
+
+
+def test_a_kernel_answers_and_leaves_the_last_heads(opens, tmp_path):
+    model, _ = written()
+    live = view.write(model, VOCAB, "abc", seed=6, kernel=True)
+    page, asked = opens(), []
+
+    def asks(question):
+        sent = []
+        live.send = lambda content, buffers=None: sent.append(
+            (content, [base64.b64encode(piece).decode() for piece in buffers or []])
+        )
+        live._answer(live, question, [])
+        asked.append(question)
+        return sent[0]
+
+    page.expose_function("kernelAsk", asks)
+    page.expose_function("kernelState", lambda: {"described": live.described, "state": live.state})
+    page.expose_function("kernelSet", lambda state: setattr(live, "state", state))
+    page.goto("about:blank")
+    page.evaluate(WIDGET, script("studios/widget"))
+    page.locator(".written .word").first.wait_for()
+    calm(page)
+    shares = logits(model, "abc")[-1].softmax(-1).topk(12).values.tolist()
+    assert list(bars(page).values()) == [said(share) for share in shares]
+    click(page, *["Step"] * 5)
+    assert path_of(live.state) == list(generate.ids(model, VOCAB.encode("abc"), 5, seed=6))
+    button(page, "layer 1, head 2: off").click()
+    calm(page)
+    ids = torch.tensor(live._ids())
+    with torch.no_grad(), look.capture(model, edit={"blocks.1.attention.pattern": look.edits.zero(2)}):
+        without = model(ids[None])[0]
+    with torch.no_grad():
+        whole = model(ids[None])[0]
+    now, before = (functional.cross_entropy(one[:-1], ids[1:]).item() for one in (without, whole))
+    assert f"costs {now:.2f} nats a token without 1 head; {before:.2f} with all" in page.locator(".cost").text_content()
+    assert list(bars(page).values()) == [said(share) for share in without[-1].softmax(-1).topk(12).values.tolist()]
+    left = opens()
+    alive(left, takes(page, "HTML", tmp_path))
+    assert "Still: a model in Python wrote this" in left.locator(".note").inner_text()
+    assert not model.training
+    page.evaluate("close_view()")
+    assert page.locator(".tfviz").count() == 0

@@ -1,0 +1,64 @@
+"""Studios as Python makes them: what is told to the page, what stands where no script runs."""
+
+import torch
+from writing import CONTEXT, VOCAB, gpt, written
+
+from tfviz import view
+from tfviz.look import capture
+from tfviz.view.page.alive import STATE
+
+COMES = {"prompt", "seed", "temperature", "topK", "topP", "tree", "at", "off"}
+
+
+def test_the_still_picture_has_the_likeliest_next_tokens():
+    model, made = written()
+    with torch.no_grad():
+        shares = model(VOCAB.encode("abc")[None])[0, -1].softmax(-1)
+    top = shares.argmax().item()
+    assert "Write: the next token after 'abc'" in made.summary
+    assert f"{float(f'{shares[top]:.2g}'):g}" in made.summary
+    assert made._png("light")[:4] == b"\x89PNG"
+
+
+def test_the_page_is_told_all_choices_and_where_to_look():
+    model, made = written()
+    assert set(made.described["state"]) == COMES | set(STATE)
+    assert made.described["context"] == CONTEXT
+    with torch.no_grad(), capture(model, "*.pattern") as seen:
+        model(VOCAB.encode("abc")[None])
+    for program in made.described["programs"].values():
+        assert [node["pattern"] for node in program["nodes"] if "pattern" in node] == list(seen)
+    state = view.write(model, VOCAB, "a", temperature=0, top_k=5, top_p=0.5, seed=9).described["state"]
+    assert [state[name] for name in ("temperature", "topK", "topP", "seed")] == [0, 5, 0.5, 9]
+
+
+def test_the_model_stays_as_it_was_and_the_page_is_the_same_twice():
+    model = gpt().train()
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    one, two = (view.write(model, VOCAB, "abc") for _ in range(2))
+    assert model.training
+    assert model.blocks[0].training
+    assert all(torch.equal(value, before[name]) for name, value in model.state_dict().items())
+    assert one.html() == two.html()
+
+
+def test_weights_are_kept_as_asked_and_once_for_both_programs():
+    model = gpt()
+    count = sum(parameter.numel() for parameter in model.parameters())
+    sizes = {kind: len(view.write(model, VOCAB, "abc", weights=kind).data) for kind in ("float32", "int8")}
+    assert 4 * count <= sizes["float32"] < 6 * count
+    assert sizes["int8"] < sizes["float32"] / 2
+
+
+def test_a_model_without_a_cache_only_reads():
+    class Plain(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = gpt()
+
+        def forward(self, ids):
+            return self.inner(ids)
+
+    made = view.write(Plain(), VOCAB, "abc")
+    assert list(made.described["programs"]) == ["read"]
+    assert made.described["context"] == 1024
