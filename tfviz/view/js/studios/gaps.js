@@ -51,7 +51,10 @@ export class Gaps extends Passage {
         continue;
       }
       const read = vocabulary ? this.wordIn(own, text) : tokens;
-      if (!read) return this.left.set(i, { wrong: "its vocabulary lacks a character that stands there", shares: [] });
+      if (!read) {
+        this.left.set(i, { wrong: "its vocabulary lacks a character that stands there", shares: [] });
+        continue;
+      }
       const left = [...front, ...read].slice(-this.described.beside.context);
       const made = left.length ? await this.ask("beside", left, { program: "beside" }) : null;
       if (turn !== this.turn || this.frame.closed) return null;
