@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from tfviz import bounds
 from tfviz.doors import what
@@ -13,13 +13,11 @@ from tfviz.portable.language import language
 from tfviz.view.page.alive import BUDGET, STATE
 from tfviz.view.page.html import View
 from tfviz.view.page.studio import studio
-from tfviz.view.plots import rows
-from tfviz.view.still.picture import Picture
+from tfviz.view.still.likeliest import likeliest
 
 if TYPE_CHECKING:
     from tfviz.view.page.writing import Writing
 
-SHOWN = 12  # next tokens in the still picture
 WRITTEN = 400  # tokens that a run writes at most
 OTHER = "the model chooses among {} tokens, the vocabulary has {}: give the model's own"
 LARGEST = 2**53 - 1  # the seeds that a page can tell apart
@@ -78,7 +76,7 @@ def write(
     if width != len(vocab):
         raise ValueError(OTHER.format(width, len(vocab)))
     logits = programs["read"](ids[None])["logits"][0, -1]
-    return studio("write", title, _likeliest(vocab, logits, title, prompt), programs, state, more, budget)
+    return studio("write", title, likeliest(vocab, logits, title, prompt), programs, state, more, budget)
 
 
 def _asking(model: nn.Module, vocab: Any, title: str, more: dict[str, Any], state: dict[str, Any]) -> Writing:
@@ -90,18 +88,6 @@ def _asking(model: nn.Module, vocab: Any, title: str, more: dict[str, Any], stat
     if made.width != len(vocab):
         raise ValueError(OTHER.format(made.width, len(vocab)))
     return made
-
-
-def _likeliest(vocab: Any, logits: Tensor, title: str, prompt: str) -> Picture:
-    """The next tokens, still."""
-    if not logits.max().isfinite():
-        raise ValueError("the model's logits are not finite: it has nothing to write with")
-    shares = logits.float().softmax(-1)
-    top = shares.topk(min(SHOWN, len(shares)))
-    last = prompt if len(prompt) <= 40 else f"…{prompt[-39:]}"
-    return rows(
-        vocab.words(top.indices), {"probability": top.values}, f"{title}: the next token after {last!r}", top=1.0
-    )
 
 
 def _check(temperature: float, top_k: int | None, top_p: float | None, seed: int) -> None:

@@ -18,6 +18,7 @@ from tfviz.look.maps import AttentionMaps
 from tfviz.view.page import alive
 from tfviz.view.page.bundle import script
 from tfviz.view.page.html import View
+from tfviz.view.still.likeliest import likeliest
 from tfviz.view.still.picture import cut
 
 LEFT = "Still: a model in Python wrote this, and it is not here any more. These are the heads of the last text."
@@ -99,13 +100,11 @@ class Writing(anywidget.AnyWidget):
 
     def view(self) -> View:
         """The heads of the text that is shown, without a kernel: to save, or to leave in a page."""
-        from tfviz.view.studios import _likeliest
-
         ids = self._ids()
         logits, seen = self._read(ids, [{"site": site, "head": head} for site, head in self.state["off"]])
         maps = AttentionMaps.of(seen, self._vocab.words(torch.tensor(ids)))
         said = cut(self._vocab.decode(torch.tensor(ids)), 60)
-        picture = _likeliest(self._vocab, logits[-1].float().cpu(), self.described["title"], said)
+        picture = likeliest(self._vocab, logits[-1].float().cpu(), self.described["title"], said)
         made = alive.view(picture, {"": maps}, {}, f"{self.described['title']}: {said!r}")
         made.described["note"] = f"{LEFT} {made.described['note']}".strip()
         return made
