@@ -21,6 +21,18 @@ def save(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str,
     kept = {name: tensor.contiguous() for name, tensor in tensors.items()}
     said = dict(metadata or {})
     save_file(kept, path, {**said, SEAL: _seal(kept, said)})
+    _in_order(path)
+
+
+def _in_order(path: str | Path) -> None:
+    """Sort the header, which safetensors writes in an order of chance: the same content gives the same bytes."""
+    with open(path, "r+b") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.loads(file.read(size))
+        text = json.dumps(header, sort_keys=True, ensure_ascii=False, separators=(",", ":")).encode()
+        if len(text) <= size:
+            file.seek(8)
+            file.write(text.ljust(size))
 
 
 def load(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:

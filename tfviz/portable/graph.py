@@ -18,7 +18,7 @@ from tfviz.portable.sizes import Size, size
 SOFTMAX = {"softmax.int", "_softmax"}
 SAME = {"clone", "alias", "detach", "contiguous", "lift_fresh_copy", "dropout"}  # in a page no tensor ever changes
 RESHAPE = {"view", "_unsafe_view", "reshape"}
-LARGEST = 2**31 - 1
+LARGEST, ENDLESS = 2**31 - 1, 2**62
 DEPENDS = (
     "what it does depends on the values of its input (an if, a loop or a size that is read from a tensor), and a "
     "program does the same steps whatever it is given; use torch.where, or a length instead"
@@ -78,6 +78,8 @@ class Graph:
                 continue
             name = str(spec.target).removeprefix("model.") if self.prefix == "model." else str(spec.target)
             used[id(tensor)] = self._number(node)
+            if tensor.dtype == torch.int64 and tensor.numel():
+                self._whole(int(tensor.abs().max()))
             value, scale = stored(tensor, self.kind)
             self.tensors[name] = value
             if scale is not None:
@@ -101,6 +103,8 @@ class Graph:
         value: Any = node.meta.get("val")
         if isinstance(value, torch.SymInt | int) and not isinstance(value, bool):
             return None
+        if isinstance(value, torch.SymFloat | torch.SymBool):
+            raise ValueError(f"{DEPENDS[0].upper()}{DEPENDS[1:]}")
         path = self._path(node)
         if getattr(node.target, "__name__", "") == "getitem":
             several = self.numbers[node.args[0]]  # type: ignore[index]
@@ -163,10 +167,18 @@ class Graph:
         if (isinstance(value, float) and value not in (value, None)) or value in (float("inf"), -float("inf")):
             return {"f": str(value)}
         if isinstance(value, int) and not isinstance(value, bool):
-            return max(-LARGEST, min(LARGEST, value))
+            return self._whole(value)
         if value is None or isinstance(value, bool | float | str):
             return value
         raise ValueError(f"an argument of the kind {type(value).__name__} cannot travel: {value}")
+
+    def _whole(self, value: int) -> int:
+        """A whole number; the largest there is says "to the end" in a slice."""
+        if LARGEST < abs(value) < ENDLESS:
+            raise ValueError(
+                f"the whole number {value} cannot travel: a page computes with 32 bits; use one below 2**31"
+            )
+        return max(-LARGEST, min(LARGEST, value))
 
     def _shape(self, value: Tensor) -> list[Size]:
         return [one["s"] if isinstance(one := self._size(extent), dict) else one for extent in value.shape]

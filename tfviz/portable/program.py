@@ -136,7 +136,7 @@ def pack(programs: Mapping[str, Program]) -> tuple[dict[str, dict[str, Any]], by
         for weight in program.described["weights"]:
             kept = program.tensors[weight["name"]]
             if kept.dtype == torch.int64:
-                kept = kept.clamp(-(2**31), 2**31 - 1).int()
+                kept = kept.int()
             more = {"at": place(kept), "stored": str(kept.dtype).removeprefix("torch.")}
             if kept.dtype == torch.int8:
                 more["scale"] = place(program.tensors[f"{weight['name']}:scale"])
