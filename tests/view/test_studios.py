@@ -28,7 +28,7 @@ def test_the_page_is_told_all_choices_and_where_to_look():
         model(VOCAB.encode("abc")[None])
     for program in made.described["programs"].values():
         assert [node["pattern"] for node in program["nodes"] if "pattern" in node] == list(seen)
-    state = view.write(model, VOCAB, "a", temperature=0, top_k=5, top_p=0.5, seed=9).described["state"]
+    state = view.write(model, VOCAB, "ab", temperature=0, top_k=5, top_p=0.5, seed=9).described["state"]
     assert [state[name] for name in ("temperature", "topK", "topP", "seed")] == [0, 5, 0.5, 9]
 
 
@@ -46,7 +46,7 @@ def test_weights_are_kept_as_asked_and_once_for_both_programs():
     model = gpt()
     count = sum(parameter.numel() for parameter in model.parameters())
     sizes = {kind: len(view.write(model, VOCAB, "abc", weights=kind).data) for kind in ("float32", "int8")}
-    assert 4 * count <= sizes["float32"] < 6 * count
+    assert 3.8 * count < sizes["float32"] < 4.2 * count  # tensors that are alike are kept once
     assert sizes["int8"] < sizes["float32"] / 2
 
 
