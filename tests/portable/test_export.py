@@ -142,6 +142,7 @@ def test_programs_that_share_weights_carry_them_once():
 def test_a_step_goes_on_where_reading_ended():
     model = gpt().eval()
     programs, text = language(model, "float32"), ids(1, 9)
+    assert [one.described["lengths"] for one in programs.values()] == [{"words": [1, 16]}, {"before": [1, 15]}]
     made = programs["read"](text[:, :6])
     for place in range(6, 9):
         kept = [made[name] for name in programs["step"].inputs[1:]]
