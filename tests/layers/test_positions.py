@@ -8,7 +8,7 @@ from torch import nn
 
 from tfviz import generate
 from tfviz.layers import MultiHead, masks
-from tfviz.layers.positions import KINDS, ALiBi, Learned, Relative, alibi, shift
+from tfviz.layers.positions import KINDS, ALiBi, Learned, Relative, Rotary, Sinusoidal, alibi, shift
 from tfviz.look import capture
 from tfviz.models import GPT, Classifier
 
@@ -243,3 +243,22 @@ def test_biases_serve_other_types(kind, type):
     given = model.to(type)(ids)
     assert given.dtype == type
     close(given.float(), expected, 1e-4 if type is torch.float64 else 0.5)
+
+
+def test_a_table_of_one_s_own_is_the_one_that_is_used():
+    """Lesson 04 slows the angles down so; what `table` says is what `forward` and `turn` do."""
+
+    class Slow(Rotary):
+        def table(self, length, device=None):
+            return super().table(length, device) / 4
+
+    x = torch.randn(2, 3, 5, 4)
+    usual, slow = Rotary(40, 12, 3), Slow(40, 12, 3)
+    torch.testing.assert_close(slow.turn(x[:, :, :1], 8), usual.turn(x[:, :, :1], 2))
+    for kind in (Learned, Sinusoidal):
+        twice = type("Twice", (kind,), {"table": lambda self, length, kind=kind: 2 * kind.table(self, length)})
+        torch.manual_seed(0)
+        one = kind(7, 6)
+        torch.manual_seed(0)
+        two, zero = twice(7, 6), torch.zeros(2, 3, 6)
+        torch.testing.assert_close(two(zero, 2), 2 * one(zero, 2))

@@ -60,15 +60,11 @@ class Learned(Positions):
         nn.init.normal_(self.vectors.weight, std=0.02)
 
     def forward(self, x: Float[Tensor, "batch position dim"], start: int = 0) -> Float[Tensor, "batch position dim"]:
-        return x + self._rows(start + x.shape[1])[start:]
+        return x + self.table(start + x.shape[1])[start:]
 
-    @door
     def table(self, length: int) -> Float[Tensor, "position dim"]:
         """The first `length` vectors."""
-        bounds.at_least(0, length=length)
-        return self._rows(length)
-
-    def _rows(self, length: int) -> Tensor:
+        tables.check(length)
         if length > len(self.vectors.weight):
             raise ValueError(
                 f"{length} positions asked for, {len(self.vectors.weight)} were learned; "
@@ -89,17 +85,14 @@ class Sinusoidal(Positions):
         self.register_buffer("kept", sinusoids(torch.arange(context), dim), persistent=False)
 
     def forward(self, x: Float[Tensor, "batch position dim"], start: int = 0) -> Float[Tensor, "batch position dim"]:
-        return x + self._rows(start + x.shape[1])[start:]
+        return x + self.table(start + x.shape[1])[start:]
 
-    @door
     def table(self, length: int) -> Float[Tensor, "position dim"]:
         """The first `length` rows; beyond the context they are computed when first asked for."""
-        bounds.at_least(0, length=length)
-        bounds.affordable(length=max(1, length), dim=self.kept.shape[1])
-        return self._rows(length)
-
-    def _rows(self, length: int) -> Tensor:
+        tables.check(length)
         if length > len(self.kept):
+            if length > tables.LARGE:
+                bounds.affordable(length=length, dim=self.kept.shape[1])
             with torch.inference_mode(False):  # what is kept while generating must serve in training, too
                 self.kept = tables.sines(torch.arange(length, device=self.kept.device), self.kept.shape[1])
         return self.kept[:length]
@@ -128,18 +121,15 @@ class Rotary(Positions):
 
     @torch.inference_mode(False)  # what is kept while generating must serve in training, too
     def _keep(self, context: int, device: torch.device | None) -> None:
-        angles = self._angles(context, device)
+        angles = self.table(context, device)
         self.register_buffer("cos", angles.cos().repeat(1, 2), persistent=False)
         self.register_buffer("sin", angles.sin().repeat(1, 2), persistent=False)
 
-    @door
     def table(self, length: int, device: torch.device | str | None = None) -> Float[Tensor, "position pair"]:
         """The angles in radians, one column for each pair of a head's columns."""
-        bounds.at_least(0, length=length)
-        bounds.affordable(length=max(1, length), width=self.width)
-        return self._angles(length, device)
-
-    def _angles(self, length: int, device: torch.device | str | None) -> Tensor:
+        tables.check(length)
+        if length > tables.LARGE:
+            bounds.affordable(length=length, width=self.width)
         pairs = torch.arange(self.width // 2, device=device)
         return torch.arange(length, device=device)[:, None] / self.base ** (2 * pairs / self.width)
 
@@ -147,7 +137,7 @@ class Rotary(Positions):
     def agreement(self, length: int) -> Float[Tensor, "position position"]:
         """The cosine of a vector turned at one position and itself turned at another, mean over all vectors."""
         bounds.affordable(length=length, width=self.width)
-        angles = self._angles(length, None)
+        angles = self.table(length)
         return (angles[:, None] - angles[None]).cos().mean(-1)
 
     def turn(self, heads: Float[Tensor, "batch head position dim"], start: int = 0) -> Tensor:

@@ -10,9 +10,9 @@ from torch import Tensor
 
 from tfviz.bounds import affordable, at_least, whole
 from tfviz.doors import door
+from tfviz.layers.tables import WHOLE
 from tfviz.shapes import Bool
 
-WHOLE = (int, torch.SymInt)  # sizes, also those that PyTorch's compiler leaves open
 LARGE = 2**32  # cells, from which on the memory is looked at first
 Rule = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 Cell = tuple[int, int, int, int]  # batch, head, query, key

@@ -6,6 +6,21 @@ from torch import Tensor, nn
 from tfviz import bounds
 from tfviz.shapes import Float, Int
 
+WHOLE = (int, torch.SymInt)  # lengths, also those that PyTorch's compiler leaves open
+LARGE = 2**32  # rows, from which on the memory is looked at first
+
+
+def check(length: int) -> None:
+    """A table can have this length. It is asked in forward passes, too, where it costs a comparison.
+
+    Raises:
+        TypeError: it is no whole number.
+        ValueError: it is below 0.
+    """
+    if not isinstance(length, WHOLE) or length < 0:
+        bounds.whole(length=length)
+        bounds.at_least(0, length=length)
+
 
 def sinusoids(positions: Int[Tensor, "position"], dim: int, base: float = 10_000.0) -> Float[Tensor, "position dim"]:
     """Sines in the even columns, cosines in the odd; wavelengths from 2 pi to `base` 2 pi (Vaswani et al. 2017, 3.5).
