@@ -312,6 +312,7 @@ def test_an_error_of_the_engine_is_a_sentence(opened):
 
 def tables(page):
     page.locator("summary", has_text="Table").click()
+    page.locator(".twin table").first.wait_for()  # it is filled when it has opened
     rows = page.locator(".twin table").evaluate_all(
         "all => all.map(one => [...one.rows].map(row => [...row.cells].map(c => c.innerText)))"
     )

@@ -1,6 +1,6 @@
 // Operations that go along one axis and leave it: running sums, softmax, order.
 
-import { along, axisOf, cast, kindOf } from "./tensors.js";
+import { along, cast, kindOf } from "./tensors.js";
 import { logSumExp } from "./reducing.js";
 
 // `of(data, start, end, out)` writes a row.

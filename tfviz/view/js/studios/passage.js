@@ -5,7 +5,7 @@ import { sign } from "../base/pen.js";
 import { Studio } from "./studio.js";
 import { unitsOf, wholeWithin } from "./units.js";
 
-const LETTERS = 10000; // of a text that are looked at
+const PASSAGE_LETTERS = 10000; // of a text that are looked at
 
 export class Passage extends Studio {
   // does: fresh, the choices of a text just typed; act(i, event); dress(span, unit, i); ids, show(), tokens
@@ -73,10 +73,10 @@ export class Passage extends Studio {
     if (this.read?.text === text) return this.read.units;
     this.read = { text, units: this.read?.units ?? null, wrong: "" };
     try {
-      const units = unitsOf(this.vocab, text.slice(0, LETTERS));
+      const units = unitsOf(this.vocab, text.slice(0, PASSAGE_LETTERS));
       this.read.cut = wholeWithin(units, this.room);
       if (!this.read.cut.length) this.read.wrong = units.length ? "its first word is longer than the model reads" : "type a text";
-      else if (this.read.cut.length < units.length || text.length > LETTERS)
+      else if (this.read.cut.length < units.length || text.length > PASSAGE_LETTERS)
         this.read.note = `the text is longer than the model reads: its first ${this.read.cut.length} words are shown`;
       if (!this.read.wrong) this.read.units = this.read.cut;
     } catch (error) {

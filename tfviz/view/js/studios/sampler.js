@@ -52,7 +52,7 @@ export function costs(logits, ids, vocab) {
 export class Twister {
   constructor(seed) {
     this.state = new Uint32Array(624);
-    this.state[0] = Number(BigInt(seed) & 0xffffffffn);
+    this.state[0] = seed % 2 ** 32;
     for (let i = 1; i < 624; i++) {
       const before = this.state[i - 1];
       this.state[i] = Math.imul(1812433253, before ^ (before >>> 30)) + i;

@@ -9,7 +9,7 @@ import { costs, drawnFrom, probabilitiesOf, Twister } from "./sampler.js";
 import { Studio } from "./studio.js";
 import { TokenText } from "./written.js";
 
-const LETTERS = 50_000; // of a prompt that are looked at, from its end
+const PROMPT_LETTERS = 50_000; // of a prompt that are looked at, from its end
 const TOLD = 24; // letters of a branch
 
 export class Writer extends Studio {
@@ -107,8 +107,8 @@ export class Writer extends Studio {
   encoded(prompt) {
     const { context } = this.described;
     try {
-      const long = prompt.length > LETTERS;
-      const ids = this.vocab.encode(long ? prompt.slice(-LETTERS).replace(/^[\udc00-\udfff]/, "") : prompt);
+      const long = prompt.length > PROMPT_LETTERS;
+      const ids = this.vocab.encode(long ? prompt.slice(-PROMPT_LETTERS).replace(/^[\udc00-\udfff]/, "") : prompt);
       if (!ids.length) return { ids: null, error: "type a prompt: the model goes on from it" };
       return { ids: ids.slice(-context), cut: long || ids.length > context };
     } catch (error) {
