@@ -1,7 +1,6 @@
 """Views: `AttentionMaps` or numbers in; a picture out that is alive where it can be."""
 
 from tfviz.doors import guard
-from tfviz.view import draw
 from tfviz.view.bertviz import bertviz
 from tfviz.view.captures import compare, sources, steps
 from tfviz.view.controls import angle, cells, order, points, text
@@ -12,10 +11,11 @@ from tfviz.view.labs import gates, positions, similarity
 from tfviz.view.masklab import mask, masks
 from tfviz.view.modules import modules
 from tfviz.view.page.html import View
-from tfviz.view.plots import bars, rows, shares
 from tfviz.view.scatter import scatter
+from tfviz.view.still import draw
 from tfviz.view.still.palette import theme
 from tfviz.view.still.picture import Picture
+from tfviz.view.still.plots import bars, rows, shares
 from tfviz.view.studies import classify, fill
 from tfviz.view.studios import write
 from tfviz.view.translating import translate

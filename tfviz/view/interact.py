@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from tfviz.portable.program import pack
-from tfviz.view.draw import AXES, Drawing
 from tfviz.view.page.asked import Asked
 from tfviz.view.page.html import View
 from tfviz.view.page.packed import Packed
 from tfviz.view.page.shown import described_panels, described_view, still, stripped
+from tfviz.view.still.draw import AXES, Drawing
 
 if TYPE_CHECKING:
     from tfviz.view.page.asking import Asking

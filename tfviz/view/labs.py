@@ -11,10 +11,10 @@ from torch.nn import functional
 
 from tfviz.look.maps import strings
 from tfviz.shapes import Float
-from tfviz.view import plots
 from tfviz.view.page.html import View
 from tfviz.view.page.packed import Packed
 from tfviz.view.still import panels as stills
+from tfviz.view.still import plots
 from tfviz.view.still.numbers import few, real
 from tfviz.view.still.picture import Picture
 

@@ -14,8 +14,8 @@ from tfviz.portable.program import Program
 from tfviz.view.page.alive import BUDGET
 from tfviz.view.page.html import View
 from tfviz.view.page.studio import studio
-from tfviz.view.plots import rows
 from tfviz.view.still.picture import Picture
+from tfviz.view.still.plots import rows
 
 SHOWN = 8  # guesses in the still picture
 CONTEXT = 1024  # tokens that a model without a limit of its own reads in a page

@@ -15,8 +15,8 @@ from tfviz.portable.translation import translation
 from tfviz.view.page.alive import BUDGET
 from tfviz.view.page.html import View
 from tfviz.view.page.studio import studio
-from tfviz.view.plots import rows
 from tfviz.view.still.picture import Picture, cut
+from tfviz.view.still.plots import rows
 
 WIDEST = 8  # texts kept at a time
 STRONGEST = 2.0  # length penalty

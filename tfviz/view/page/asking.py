@@ -11,12 +11,12 @@ import torch
 import traitlets
 from torch import Tensor
 
-from tfviz.view.draw import Drawing
 from tfviz.view.page.asked import Asked
 from tfviz.view.page.bundle import script
 from tfviz.view.page.html import View
 from tfviz.view.page.packed import Packed
 from tfviz.view.page.shown import described_panels, described_view, still
+from tfviz.view.still.draw import Drawing
 from tfviz.view.still.picture import cut
 
 LEFT = "Still: this was computed by Python, which is not here any more. It shows the last state."

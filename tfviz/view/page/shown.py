@@ -7,9 +7,9 @@ from typing import Any
 
 from torch import Tensor
 
-from tfviz.view.draw import AXES, USUAL, Drawing
 from tfviz.view.page.asked import Asked
 from tfviz.view.page.gears import Control, Points
+from tfviz.view.still.draw import AXES, USUAL, Drawing
 from tfviz.view.still.interaction import interaction
 from tfviz.view.still.panel import Panel, colours
 from tfviz.view.still.picture import Picture
