@@ -78,7 +78,7 @@ def test_others_files_and_deep_ones_are_told(tmp_path):
 def test_the_same_content_gives_the_same_bytes(tmp_path):
     """Whatever the order in which a hash table goes through it."""
     tensors = {f"tensor {i}": torch.full((i, 2), float(i)) for i in range(1, 9)}
-    said = {f"key {i}": "ä\n\x01\"" * i for i in range(9)}
+    said = {f"key {i}": 'ä\n\x01"' * i for i in range(9)}
     files = [tmp_path / f"{i}.safetensors" for i in range(4)]
     for file in files:
         sealed.save(file, tensors, said)
