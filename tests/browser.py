@@ -3,9 +3,11 @@
 PYTEST_DONT_REWRITE: test modules name this as their plugin, and import from it.
 """
 
+import importlib.util
 import io
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 import torch
@@ -23,6 +25,12 @@ COUNTS = """const wait = Response.prototype.arrayBuffer; window.unpacking = 0; R
 SETTLED = """async () => { let calm = 0; while (calm < 2) {
     await new Promise(done => requestAnimationFrame(() => setTimeout(done, 0)));
     calm = window.unpacking ? 0 : calm + 1; } }"""
+REACHED = """() => { const at = document.activeElement?.shadowRoot?.activeElement; if (!at) return null;
+    const { outlineStyle, outlineWidth } = getComputedStyle(at), all = [...at.getRootNode().querySelectorAll('*')];
+    return [all.indexOf(at), outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2]; }"""
+REACHABLE = """() => { const all = [...document.querySelector('.tfviz').shadowRoot.querySelectorAll('*')];
+    const stops = 'button:not([tabindex="-1"]), select, input, summary, textarea, [tabindex="0"]';
+    return all.filter(one => one.matches(stops) && one.checkVisibility()).map(one => all.indexOf(one)); }"""
 READING = re.compile("(?s)“(.*)” → “(.*)”  (.*)")
 SCAN = """canvas => { const { left, top, width, height } = canvas.getBoundingClientRect(), found = [];
     const status = canvas.getRootNode().querySelector('.status'), go = (kind, x, y) => canvas.dispatchEvent(
@@ -225,3 +233,28 @@ def takes(page, kind, tmp_path):
 
 def page_picture(page, where="html"):
     return io.BytesIO(page.locator(where).first.screenshot())
+
+
+def tabbed(page):
+    """What the tab key should reach, and what it reaches: its place, and whether an outline shows it."""
+    expected, reached = set(page.evaluate(REACHABLE)), {}
+    for _ in range(len(expected) + 3):
+        page.keyboard.press("Tab")
+        if found := page.evaluate(REACHED):
+            reached[found[0]] = found[1]
+    return expected, reached
+
+
+def axe(page):
+    spec = importlib.util.find_spec("axe_playwright_python")
+    if spec is None:
+        pytest.skip("axe-playwright-python is not installed")
+    page.evaluate((Path(spec.origin).parent / "axe.min.js").read_text("utf-8"))
+
+
+def serious(page):
+    """What axe-core finds that is serious or critical."""
+    found = page.evaluate("() => axe.run()")
+    assert "button-name" in {rule["id"] for rule in found["passes"]}  # it has looked into the view
+    bad = [rule for rule in found["violations"] if rule["impact"] in ("serious", "critical")]
+    return [(rule["id"], node["target"], node["any"][:1]) for rule in bad for node in rule["nodes"]]

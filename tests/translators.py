@@ -8,25 +8,9 @@ from browser import plain
 from tfviz import view
 from tfviz.models import Transformer
 from tfviz.text import whole_words
-from tfviz.view.page.html import View
 
 READ, WRITE = "one two three four five six seven eight nine", "eins zwei drei vier fünf sechs sieben"
 LENGTH = 9
-# What the page asks its engine, and what it is told; the worker is a real one.
-SPY = """window.told = []; window.Worker = class extends window.Worker {
-    constructor(...given) { super(...given); this.asked = new Map();
-        this.addEventListener('message', ({ data }) => { const asked = this.asked.get(data.id);
-            if (!asked?.run || !data.result) return;
-            const { outputs, patterns } = data.result, { run, inputs, options } = asked;
-            const numbers = ({ shape, data }) => ({ shape, data: [...data] });
-            const named = (all, change) =>
-                Object.fromEntries(Object.entries(all).map(([name, one]) => [name, change(one)]));
-            window.told.push({ run, edits: options.edits ?? [], inputs: named(inputs, numbers),
-                outputs: named(outputs, numbers), patterns: named(patterns, all => numbers(all.at(-1))) }); }); }
-    postMessage(message, ...more) { this.asked.set(message.id, message); super.postMessage(message, ...more); } }"""
-CALM = """async () => { for (let calm = 0; calm < 4; ) { await new Promise(requestAnimationFrame);
-    const body = document.querySelector('.tfviz').shadowRoot?.querySelector('.studio');
-    calm = !body || body.hasAttribute('aria-busy') ? 0 : calm + 1; } }"""
 TEXTS = """() => [...document.querySelector('.tfviz').shadowRoot.querySelectorAll('.found button')]
     .map(one => one.querySelector('.name').textContent)"""
 NODES = """() => [...document.querySelector('.tfviz').shadowRoot.querySelectorAll('.node')]
@@ -55,12 +39,6 @@ def translated(sentence="one two three", weights="float32", **given):
     """The model and its view, made once."""
     made = model()
     return made, view.translate(made, vocabs(), sentence, weights=weights, length=LENGTH, **given)
-
-
-def set_to(made, **state):
-    """The same view with its knobs elsewhere: sentence, width, alpha, prefix, steps, node, off."""
-    described = {**made.described, "state": {**made.described["state"], **state}}
-    return View(made, described, made.data)
 
 
 def source_ids(sentence):
@@ -92,21 +70,6 @@ def search(model, sentence, prefix=(), width=1, alpha=0.0, length=LENGTH):
     return columns
 
 
-def calm(page):
-    """Until all that was asked for is computed and drawn."""
-    page.evaluate(CALM)
-
-
-def button(page, name):
-    return page.get_by_role("button", name=name, exact=True)
-
-
-def click(page, *names):
-    for name in names:
-        button(page, name).click()
-        calm(page)
-
-
 def texts(page):
     """The texts of the search as the page has them."""
     return [plain(text).removesuffix(" …").strip("“”") for text in page.evaluate(TEXTS)]
@@ -132,7 +95,3 @@ def bars(page):
         "all => all.map(one => [one.querySelector('.name').textContent, one.querySelector('output').textContent])"
     )
     return [(plain(name).strip("“”"), 0.0 if "<" in share else float(share.removesuffix(" %"))) for name, share in rows]
-
-
-def tensor(told):
-    return torch.tensor(told["data"], dtype=torch.float).reshape(told["shape"])

@@ -6,17 +6,17 @@ from functools import cache
 
 import pytest
 import torch
-from browser import alive, plain, press, takes
-from test_pages_reach import axe, serious
+from browser import alive, axe, plain, press, serious, takes
+from studios import button, calm, click, says, state
+from studios import tensor as numbers
 from torch import nn
-from writing import SPY, button, calm, click, said, state
-from writing import tensor as numbers
+from writing import said
 
 from tfviz import look, view
 from tfviz.models import BERT, GPT, Classifier
 from tfviz.text import Characters, bpe, whole_words, wordpiece
 
-pytest_plugins = ["browser"]
+pytest_plugins = ["browser", "studios"]
 TEXT = "the plot was not very good, but the music was never dull"
 LABELS = ["bad", "so <b>so</b>", "very good"]
 WORDS = whole_words([TEXT, "a film with an ending and a cast that is fine ."])
@@ -54,24 +54,6 @@ def pieces():
     bert = wide(BERT(len(PIECES), context=30, layers=1, heads=2, dim=12))
     gpt = wide(GPT(len(PAIRS), context=30, layers=1, heads=2, dim=12), seed=5)
     return bert, gpt, view.fill(bert, PIECES, "the singing rings", hidden=1, beside=(gpt, PAIRS), weights="float32")
-
-
-@pytest.fixture
-def studio(opens, tmp_path):
-    """`studio(view, ...)`: its page, alive; what its engine says is kept in `window.told`."""
-
-    def opened(made, **given):
-        page = opens(**given)
-        page.add_init_script(SPY)
-        alive(page, made.save(tmp_path / "x.html"))
-        calm(page)
-        return page
-
-    return opened
-
-
-def says(page):
-    return plain(page.locator(".status").first.text_content())
 
 
 def words(page):
@@ -114,7 +96,7 @@ def close(page, model, ids, off=(), atol=1e-4, run="read"):
     edits = [{"site": f"blocks.{layer}.attention.pattern", "head": head, "do": "zero"} for layer, head in off]
     one = told(page, run=run, ids=ids, edits=edits)
     expected, seen = logits(model, ids, off)
-    torch.testing.assert_close(numbers(one["logits"])[0], expected, rtol=0, atol=atol)
+    torch.testing.assert_close(numbers(one["outputs"]["logits"])[0], expected, rtol=0, atol=atol)
     for site, maps in one["patterns"].items():
         torch.testing.assert_close(numbers(maps[0]).float(), seen[site], rtol=0, atol=atol)
     return expected

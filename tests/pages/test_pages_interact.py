@@ -1,20 +1,17 @@
 """`view.interact` in a page with no kernel: every control by mouse and by keyboard, the numbers torch's own."""
 
-import base64
 import csv
-import importlib.util
 import math
-from pathlib import Path
 
 import pytest
 import torch
-from browser import ALIVE, alive, focused, page_picture, plain, press, says, takes
+from browser import ALIVE, alive, axe, focused, page_picture, plain, press, says, serious, tabbed, takes
 from examples import BITE
 from PIL import Image, ImageStat
+from studios import with_kernel
 from torch import nn
 
 from tfviz import text, view
-from tfviz.view.page.bundle import script
 
 pytest_plugins = ["browser"]
 WORDS = {"cat": (1.0, 2.0), "sat": (2.0, 0.5), "mat": (0.5, 1.5)}
@@ -379,41 +376,23 @@ def every():
     )  # fmt: skip
 
 
-REACHED = """() => { const at = document.activeElement?.shadowRoot?.activeElement; if (!at) return null;
-    const { outlineStyle, outlineWidth } = getComputedStyle(at), all = [...at.getRootNode().querySelectorAll('*')];
-    return [all.indexOf(at), outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2]; }"""
-REACHABLE = """() => { const all = [...document.querySelector('.tfviz').shadowRoot.querySelectorAll('*')];
-    const stops = 'button:not([tabindex="-1"]), select, input, summary, textarea, [tabindex="0"]';
-    return all.filter(one => one.matches(stops) && one.checkVisibility()).map(one => all.indexOf(one)); }"""
-
-
 def test_tab_reaches_everything_and_shows_where_it_is(opened):
     page = opened(every())
-    expected, reached = set(page.evaluate(REACHABLE)), {}
-    for _ in range(len(expected) + 3):
-        page.keyboard.press("Tab")
-        if found := page.evaluate(REACHED):
-            reached[found[0]] = found[1]
+    expected, reached = tabbed(page)
     assert set(reached) >= expected
     assert all(reached.values())
 
 
 def test_axe_finds_nothing_serious(opened):
-    spec = importlib.util.find_spec("axe_playwright_python")
-    if spec is None:
-        pytest.skip("axe-playwright-python is not installed")
     for shown in (every(), reader()[0]):
         page = opened(shown)
-        page.evaluate((Path(spec.origin).parent / "axe.min.js").read_text("utf-8"))
+        axe(page)
         for summary in page.locator("summary").all():
             summary.click()
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme)
             page.wait_for_timeout(60)
-            found = page.evaluate("() => axe.run()")
-            assert "button-name" in {rule["id"] for rule in found["passes"]}
-            bad = [rule for rule in found["violations"] if rule["impact"] in ("serious", "critical")]
-            assert [(rule["id"], node["target"]) for rule in bad for node in rule["nodes"]] == []
+            assert serious(page) == []
 
 
 @pytest.mark.parametrize("width", [400, 2000])
@@ -476,37 +455,11 @@ def depends(x, order):
     return x * torch.arange(3)[order] if x.sum() > 0 else -x * torch.ones(3)
 
 
-WIDGET = """async (code) => { const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-    const hear = {}, state = await window.kernelState();
-    const tell = (name, ...given) => (hear[name] ?? []).forEach((one) => one(...given));
-    window.model = { get: (name) => state[name], set: (name, value) => { state[name] = value; tell(`change:${name}`); },
-        save_changes: () => window.kernelSet(state.values),
-        on: (name, listener) => (hear[name] ??= []).push(listener),
-        off: (name, listener) => { hear[name] = hear[name].filter((one) => one !== listener); },
-        send: async (question) => { const [answer, pieces] = await window.kernelAsk(question);
-            tell('msg:custom', answer, pieces.map((piece) => new DataView(bytes(piece).buffer))); } };
-    const module = await import(URL.createObjectURL(new Blob([code], { type: 'text/javascript' })));
-    window.close_view = module.default.render({ model, el: document.body }); }"""
-
-
 def test_a_kernel_answers_and_what_it_leaves_says_that_it_is_still(opens, tmp_path):
     live = view.interact(depends, x=(-1.0, 1.0), order=view.order(["a", "b", "c"]), kernel=True,
                          draw={"output": view.draw.bars("order")})  # fmt: skip
     page = opens()
-
-    def asks(question):
-        sent = []
-        live.send = lambda content, buffers=None: sent.append(
-            (content, [base64.b64encode(b).decode() for b in buffers or []])
-        )
-        live._answer(live, question, [])
-        return sent[0]
-
-    page.expose_function("kernelAsk", asks)
-    page.expose_function("kernelState", lambda: {"described": live.described, "values": live.values})
-    page.expose_function("kernelSet", lambda values: setattr(live, "values", values))
-    page.goto("about:blank")
-    page.evaluate(WIDGET, script("interact/widget"))
+    with_kernel(page, live, "interact/widget", "values")
     page.wait_for_function("document.querySelector('.tfviz').shadowRoot.querySelector('.results canvas')")
     ready(page).get_by_label("x").fill("0.5")
     page.get_by_role("button", name="a, 1").focus()

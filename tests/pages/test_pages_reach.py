@@ -1,6 +1,5 @@
 """Pages for everyone: by keyboard, by screen reader, at any width, in light and dark, and nothing left behind."""
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -10,14 +9,17 @@ import pytest
 import torch
 from browser import (
     alive,
+    axe,
     colours,
     exactly,
     maps,
     page_picture,
     pixels,
     press,
+    serious,
     settled,
     spots,
+    tabbed,
     table,
     takes,
     weights,
@@ -31,14 +33,6 @@ from tfviz.look import AttentionMaps
 pytest_plugins = ["browser"]
 
 
-REACHED = """() => { const at = document.activeElement?.shadowRoot?.activeElement; if (!at) return null;
-    const { outlineStyle, outlineWidth } = getComputedStyle(at), all = [...at.getRootNode().querySelectorAll('*')];
-    return [all.indexOf(at), outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2]; }"""
-REACHABLE = """() => { const all = [...document.querySelector('.tfviz').shadowRoot.querySelectorAll('*')];
-    return all.filter(one => one.matches('button:not([tabindex="-1"]), select, input, summary, [tabindex="0"]')
-        && one.checkVisibility()).map(one => all.indexOf(one)); }"""
-
-
 @every
 def test_tab_reaches_everything_and_shows_where_it_is(open_view, kind):
     page = open_view(KINDS[kind]())
@@ -47,11 +41,7 @@ def test_tab_reaches_everything_and_shows_where_it_is(open_view, kind):
             page.get_by_role("tab").nth(mode).click()
             settled(page)
         page.evaluate("document.activeElement.blur()")
-        expected, reached = set(page.evaluate(REACHABLE)), {}
-        for _ in range(len(expected) + 3):
-            page.keyboard.press("Tab")
-            if found := page.evaluate(REACHED):
-                reached[found[0]] = found[1]
+        expected, reached = tabbed(page)
         assert set(reached) >= expected
         assert all(reached.values())
 
@@ -88,21 +78,6 @@ def test_the_keyboard_alone_does_it_all(open_view, tmp_path):
         press(page, *keys)
     both = torch.stack([weights(some, 0, 0), weights(some, 1, 1)]).amax(0)[:, 1:]
     exactly(page, both / both.sum(-1, keepdim=True))
-
-
-def axe(page):
-    spec = importlib.util.find_spec("axe_playwright_python")
-    if spec is None:
-        pytest.skip("axe-playwright-python is not installed")
-    page.evaluate((Path(spec.origin).parent / "axe.min.js").read_text("utf-8"))
-
-
-def serious(page):
-    """What axe-core finds that is serious or critical."""
-    found = page.evaluate("() => axe.run()")
-    assert "button-name" in {rule["id"] for rule in found["passes"]}  # it has looked into the view
-    bad = [rule for rule in found["violations"] if rule["impact"] in ("serious", "critical")]
-    return [(rule["id"], node["target"], node["any"][:1]) for rule in bad for node in rule["nodes"]]
 
 
 @every

@@ -2,20 +2,15 @@
 
 import pytest
 import torch
-from browser import alive, control, plain, press, table, takes
-from test_pages_reach import axe, serious
+from browser import alive, axe, control, press, serious, table, takes
+from studios import calm, click, says, set_to, tensor
 from translators import (
     LENGTH,
-    SPY,
     bars,
-    calm,
-    click,
     model,
     nodes,
     search,
-    set_to,
     source_ids,
-    tensor,
     texts,
     translated,
     vocabs,
@@ -27,27 +22,9 @@ from tfviz.models import Transformer
 from tfviz.models.transformer import Memory
 from tfviz.text import bpe, whole_words
 
-pytest_plugins = ["browser"]
+pytest_plugins = ["browser", "studios"]
 HOWS = [(1, 0.0), (1, 0.6), (2, 0.0), (4, 0.6), (8, 2.0)]
 SENTENCES = ["one two three", "nine", "eight six five four one seven two"]
-
-
-@pytest.fixture
-def studio(opens, tmp_path):
-    """`studio(view, ...)`: its page, alive; what its engine says is kept in `window.told`."""
-
-    def opened(made, **given):
-        page = opens(**given)
-        page.add_init_script(SPY)
-        alive(page, made.save(tmp_path / "x.html"))
-        calm(page)
-        return page
-
-    return opened
-
-
-def says(page):
-    return plain(page.locator(".status").first.text_content())
 
 
 def type_sentence(page, text):
@@ -130,7 +107,7 @@ def test_bars_and_maps_are_what_python_sees(studio):
     last = [one for one in page.evaluate("window.told") if one["run"] == "decode" and one["patterns"]][-1]
     assert last["inputs"]["target"]["data"] == read[0].tolist()
     for site, pattern in last["patterns"].items():
-        torch.testing.assert_close(tensor(pattern), seen[site], rtol=0, atol=1e-4)
+        torch.testing.assert_close(tensor(pattern[-1]), seen[site], rtol=0, atol=1e-4)
     assert len(last["patterns"]) == 4
     for place in (1, len(tokens) - 1):
         page.locator(".written .word").nth(place).click()

@@ -1,40 +1,23 @@
 """The studio that writes, in Chromium without a network: what it computes is what Python computes."""
 
-import base64
 import math
 import re
 import struct
 
 import pytest
 import torch
-from browser import alive, control, plain, press, takes
+from browser import alive, axe, control, press, serious, takes
+from studios import button, calm, click, says, set_to, state, with_kernel
+from studios import tensor as numbers
 from torch.nn import functional
-from writing import (
-    CONTEXT,
-    KINDS,
-    SIGNS,
-    SPY,
-    VOCAB,
-    bars,
-    button,
-    calm,
-    click,
-    path_of,
-    said,
-    set_to,
-    shown,
-    state,
-    written,
-)
-from writing import tensor as numbers
+from writing import CONTEXT, KINDS, SIGNS, VOCAB, bars, path_of, said, shown, written
 
 from tfviz import generate, look, view
 from tfviz.models import GPT
 from tfviz.text import Bytes, whole_words
-from tfviz.view.page.bundle import script
 from tfviz.view.page.html import View
 
-pytest_plugins = ["browser"]
+pytest_plugins = ["browser", "studios"]
 SAMPLERS = {
     "greedy": {"temperature": 0},
     "plain": {},
@@ -43,24 +26,6 @@ SAMPLERS = {
     "most": {"temperature": 0.9, "top_p": 0.6},
     "both": {"temperature": 2.0, "top_k": 7, "top_p": 0.8},
 }
-
-
-@pytest.fixture
-def studio(opens, tmp_path):
-    """`studio(view, ...)`: its page, alive; what its engine says is kept in `window.told`."""
-
-    def opened(made, **given):
-        page = opens(**given)
-        page.add_init_script(SPY)
-        alive(page, made.save(tmp_path / "x.html"))
-        calm(page)
-        return page
-
-    return opened
-
-
-def says(page):
-    return plain(page.locator(".status").first.text_content())
 
 
 def type_prompt(page, text):
@@ -97,7 +62,7 @@ def test_logits_and_maps_are_torchs_letter_by_letter(studio, kind):
         with torch.no_grad(), look.capture(model, "*.pattern") as seen:
             answer = model(torch.tensor([whole]))
         expected = getattr(answer, "logits", answer)[:, -len(one["ids"]) :]
-        torch.testing.assert_close(numbers(one["logits"]), expected, rtol=0, atol=1e-4)
+        torch.testing.assert_close(numbers(one["outputs"]["logits"]), expected, rtol=0, atol=1e-4)
         assert list(one["patterns"]) == list(seen)
         for site, pattern in seen.items():
             torch.testing.assert_close(
@@ -163,7 +128,7 @@ def test_heads_off_are_those_of_python_and_so_is_their_cost(studio):
     with torch.no_grad(), look.capture(model, "*.pattern", edit=edit) as seen:
         expected = model(ids[None])
     told = [one for one in page.evaluate("told") if len(one["edits"]) == 2][-1]
-    torch.testing.assert_close(numbers(told["logits"]), expected, rtol=0, atol=1e-4)
+    torch.testing.assert_close(numbers(told["outputs"]["logits"]), expected, rtol=0, atol=1e-4)
     for site, pattern in seen.items():
         torch.testing.assert_close(numbers(told["patterns"][site][0]), pattern, rtol=0, atol=1e-5)
     now = functional.cross_entropy(expected[0, :-1], ids[1:]).item()
@@ -178,7 +143,7 @@ def test_heads_off_are_those_of_python_and_so_is_their_cost(studio):
     with torch.no_grad(), look.capture(model, edit=edit):
         expected = model(ids[None])
     told = [one for one in page.evaluate("told") if one["edits"] and len(one["ids"]) == 9][-1]
-    torch.testing.assert_close(numbers(told["logits"]), expected, rtol=0, atol=1e-4)
+    torch.testing.assert_close(numbers(told["outputs"]["logits"]), expected, rtol=0, atol=1e-4)
     click(page, "all on")
     assert page.locator(".shares .mark").count() == 0
     assert page.locator(".heads-off [aria-pressed='true']").count() == 0
@@ -447,7 +412,6 @@ def test_it_does_not_scroll_sideways(studio, width):
 
 
 def test_axe_finds_nothing_serious_in_the_studio(studio):
-    from test_pages_reach import axe, serious
 
     page = studio(written()[1])
     click(page, "Step", "Step", "Back")
@@ -495,38 +459,12 @@ def test_a_studio_off_the_page_has_no_worker_and_goes_on_when_it_is_back(studio,
 
 # With a kernel
 
-WIDGET = """async (code) => { const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
-    const hear = {}, state = await window.kernelState();
-    const tell = (name, ...given) => (hear[name] ?? []).forEach((one) => one(...given));
-    window.model = { get: (name) => state[name], set: (name, value) => { state[name] = value; tell(`change:${name}`); },
-        save_changes: () => window.kernelSet(state.state),
-        on: (name, listener) => (hear[name] ??= []).push(listener),
-        off: (name, listener) => { hear[name] = hear[name].filter((one) => one !== listener); },
-        send: async (question) => { const [answer, pieces] = await window.kernelAsk(question);
-            tell('msg:custom', answer, pieces.map((piece) => new DataView(bytes(piece).buffer))); } };
-    const module = await import(URL.createObjectURL(new Blob([code], { type: 'text/javascript' })));
-    window.close_view = module.default.render({ model, el: document.body }); }"""
-
 
 def test_a_kernel_answers_and_leaves_the_last_heads(opens, tmp_path):
     model, _ = written()
     live = view.write(model, VOCAB, "abc", seed=6, kernel=True)
-    page, asked = opens(), []
-
-    def asks(question):
-        sent = []
-        live.send = lambda content, buffers=None: sent.append(
-            (content, [base64.b64encode(piece).decode() for piece in buffers or []])
-        )
-        live._answer(live, question, [])
-        asked.append(question)
-        return sent[0]
-
-    page.expose_function("kernelAsk", asks)
-    page.expose_function("kernelState", lambda: {"described": live.described, "state": live.state})
-    page.expose_function("kernelSet", lambda state: setattr(live, "state", state))
-    page.goto("about:blank")
-    page.evaluate(WIDGET, script("studios/widget"))
+    page = opens()
+    with_kernel(page, live, "studios/widget", "state")
     page.locator(".written .word").first.wait_for()
     calm(page)
     shares = logits(model, "abc")[-1].softmax(-1).topk(12).values.tolist()

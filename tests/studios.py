@@ -1,0 +1,113 @@
+"""A studio's page to use: what passes between the page and its engine, waiting until it is calm, its buttons.
+
+PYTEST_DONT_REWRITE: test modules name this as their plugin, and import from it.
+"""
+
+import base64
+import json
+import re
+
+import pytest
+import torch
+from browser import alive, plain
+
+from tfviz.view.page.bundle import script
+from tfviz.view.page.html import View
+
+# What the page asks its engine and what it is told; the worker is a real one.
+SPY = """window.told = []; window.Worker = class extends window.Worker {
+    constructor(...given) { super(...given); this.asked = new Map();
+        this.addEventListener('message', ({ data }) => { const asked = this.asked.get(data.id);
+            if (!asked?.run || !data.result) return;
+            const { outputs, patterns } = data.result, { run, inputs, options } = asked;
+            const numbers = ({ shape, data }) => ({ shape, data: [...data] });
+            const named = (all, change) =>
+                Object.fromEntries(Object.entries(all).map(([name, one]) => [name, change(one)]));
+            window.told.push({ run, ids: inputs.ids && [...inputs.ids.data], edits: options.edits ?? [],
+                inputs: named(inputs, numbers), outputs: named(outputs, numbers),
+                patterns: named(patterns, (all) => all.map(numbers)) }); }); }
+    postMessage(message, ...more) { this.asked.set(message.id, message); super.postMessage(message, ...more); } }"""
+CALM = """async () => { for (let calm = 0; calm < 4; ) { await new Promise(requestAnimationFrame);
+    const body = document.querySelector('.tfviz').shadowRoot?.querySelector('.studio');
+    calm = !body || body.hasAttribute('aria-busy') || window.unpacking ? 0 : calm + 1; } }"""
+# The model of a widget, its other end in Python: `kernelState`, `kernelSet` and `kernelAsk` of the page.
+WIDGET = """async ([code, shared]) => { const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+    const hear = {}, state = await window.kernelState();
+    const tell = (name, ...given) => (hear[name] ?? []).forEach((one) => one(...given));
+    window.model = { get: (name) => state[name], set: (name, value) => { state[name] = value; tell(`change:${name}`); },
+        save_changes: () => window.kernelSet(state[shared]),
+        on: (name, listener) => (hear[name] ??= []).push(listener),
+        off: (name, listener) => { hear[name] = hear[name].filter((one) => one !== listener); },
+        send: async (question) => { const [answer, pieces] = await window.kernelAsk(question);
+            tell('msg:custom', answer, pieces.map((piece) => new DataView(bytes(piece).buffer))); } };
+    const module = await import(URL.createObjectURL(new Blob([code], { type: 'text/javascript' })));
+    window.close_view = module.default.render({ model, el: document.body }); }"""
+
+
+@pytest.fixture
+def studio(opens, tmp_path):
+    """`studio(view, ...)`: its page, alive; what its engine says is kept in `window.told`."""
+
+    def opened(made, **given):
+        page = opens(**given)
+        page.add_init_script(SPY)
+        alive(page, made.save(tmp_path / "x.html"))
+        calm(page)
+        return page
+
+    return opened
+
+
+def set_to(made, most=None, **state):
+    """The same view with its knobs elsewhere."""
+    described = {**made.described, "state": {**made.described["state"], **state}}
+    return View(made, described | ({} if most is None else {"most": most}), made.data)
+
+
+def state(path):
+    """The choices in a page that was taken away."""
+    found = re.search('(?s)class="tfviz-document">(.*?)</script>', path.read_text("utf-8"))
+    return json.loads(found[1])["state"]
+
+
+def calm(page):
+    """Until all that was asked for is computed and drawn."""
+    page.evaluate(CALM)
+
+
+def says(page):
+    """What the studio says; the view of heads inside has a line of its own."""
+    return plain(page.locator(".status").first.text_content())
+
+
+def button(page, name):
+    return page.get_by_role("button", name=name, exact=True)
+
+
+def click(page, *names):
+    for name in names:
+        button(page, name).click()
+        calm(page)
+
+
+def tensor(told):
+    """What the engine was given, or gave."""
+    return torch.tensor(told["data"]).reshape(told["shape"])
+
+
+def with_kernel(page, live, entry, shared):
+    """Show a widget, whose module is `entry`, with its other end here; `shared` is the trait that both sides set."""
+
+    def asks(question):
+        sent = []
+        live.send = lambda content, buffers=None: sent.append(
+            (content, [base64.b64encode(piece).decode() for piece in buffers or []])
+        )
+        live._answer(live, question, [])
+        return sent[0]
+
+    page.expose_function("kernelAsk", asks)
+    page.expose_function("kernelState", lambda: {"described": live.described, shared: getattr(live, shared)})
+    page.expose_function("kernelSet", lambda value: setattr(live, shared, value))
+    page.goto("about:blank")
+    page.evaluate(WIDGET, [script(entry), shared])
