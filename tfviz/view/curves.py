@@ -17,6 +17,7 @@ from tfviz.view.still.picture import Picture, headline
 BESIDE = 4  # lines whose names find room among them; those of more stand beside the axes
 POINTS = 7  # of a log axis, that can all have their numbers
 LEGEND = 40  # lines, at most
+BROKEN = " (0 where the line breaks off)"  # said of a line on a log axis
 LINES = (0, 6, 5, 3, 7, 1, 2, 4)  # of the eight colours, those that make good lines first
 
 
@@ -74,7 +75,7 @@ def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequenc
 def lines(
     series: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, x: str, y: str, title: str, **axes_settings: Any
 ) -> Picture:
-    """Lines with a name each, from `name: (xs, ys)`; where a y is NaN, the line has a gap.
+    """Lines with a name each, from `name: (xs, ys)`; where a y is NaN, or 0 on a log axis, the line has a gap.
 
     Args:
         axes_settings: handed to matplotlib's `Axes.set`, such as `xscale="log"`.
@@ -90,6 +91,7 @@ def lines(
     series = {name: (real(name, xs).tolist(), real(name, ys, gaps=True).tolist()) for name, (xs, ys) in series.items()}
     _settle(series, axes_settings)
     whole = all(float(value).is_integer() for xs, _ in series.values() for value in xs)
+    broken = {name for name, (_, ys) in series.items() if axes_settings.get("yscale") == "log" and 0 in ys}
 
     def draw() -> Figure:
         figure = Figure(figsize=(6.4, 3.0), layout="constrained")
@@ -98,7 +100,8 @@ def lines(
             axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
         for index, (name, (xs, ys)) in enumerate(series.items()):
             marker = "os^D"[index % 4] if len(xs) <= 30 else ""
-            axes.plot(xs, ys, marker=marker, markersize=4, color=f"C{LINES[index % 8]}", label=plain(name))
+            style = {"marker": marker, "markersize": 4, "color": f"C{LINES[index % 8]}"}
+            axes.plot(xs, ys, label=f"{plain(name)}{BROKEN if name in broken else ''}", **style)
         axes.set(**{"xlabel": plain(x), "ylabel": plain(y), **axes_settings})
         if axes.get_xscale() == "log":
             _number(axes.xaxis, sorted({value for xs, _ in series.values() for value in xs}))
@@ -106,7 +109,7 @@ def lines(
             _number(axes.yaxis)
         if len(series) > BESIDE:
             figure.legend(loc="outside right center")
-        elif len(series) > 1:
+        elif len(series) > 1 or broken:
             axes.legend()
         headline(figure, title)
         return figure
@@ -123,7 +126,8 @@ def _settle(series: Mapping[str, tuple[Sequence[float], Sequence[float]]], setti
         raise ValueError(f"matplotlib's Axes.set does not take {settings}: {error}") from error
     for which, axis in enumerate("xy"):
         for name, points in series.items() if settings.get(f"{axis}scale") == "log" else ():
-            if not min(value for value in points[which] if value == value) > 0:
+            known = [value for value in points[which] if value == value and (axis == "x" or value != 0)]
+            if not known or min(known) <= 0:
                 raise ValueError(f"{axis}scale is 'log', which has numbers above 0 only; {name!r} has others")
 
 
