@@ -22,7 +22,7 @@ def lines(xs, ys, **more): return view.lines({"one": (xs, ys)}, x="x", y="y", ti
 def told(question):
     live, sent = Live(maps), []
     live.send = lambda answer, buffers=None: sent.append(answer)
-    live._asked(live, question, [])
+    live._answer(live, question, [])
     return sent[0]
 def beam(ids, width=2): return types.SimpleNamespace(
     texts=torch.tensor([[ids] * width]), parents=torch.zeros(1, width, dtype=torch.long),

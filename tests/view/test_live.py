@@ -24,7 +24,7 @@ def asked(live, **question):
     """What the widget sends back to a view that asks."""
     sent = []
     live.send = lambda content, buffers=None: sent.append((content, buffers))
-    live._asked(live, {"id": "7", **question}, [])
+    live._answer(live, {"id": "7", **question}, [])
     ((content, buffers),) = sent
     assert content["id"] == "7"
     return content, buffers
@@ -61,10 +61,10 @@ def test_what_is_not_there_cannot_be_chosen(name, value):
 def test_a_page_that_asks_for_what_is_not_there_gets_an_error_and_no_bytes(name, value):
     live, sent = view.live(maps()), []
     live.send = lambda answer, buffers=(): sent.append((answer, buffers))
-    live._asked(live, {"id": "7", "part": 0, "layer": 1, "head": 2, name: value}, [])
+    live._answer(live, {"id": "7", "part": 0, "layer": 1, "head": 2, name: value}, [])
     ((answer, buffers),) = sent
     assert (answer["id"], list(buffers)) == ("7", [])
-    assert answer["error"].startswith(f"{name} is {value!r}; there are")
+    assert answer["error"].startswith(f"LookupError: {name} is {value!r}; there are")
 
 
 def test_an_unknown_choice_is_an_error():

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import anywidget
 import torch
 import traitlets
 from torch import Tensor
 
+from tfviz.view.page.answering import Answering
 from tfviz.view.page.asked import Asked
 from tfviz.view.page.bundle import script
 from tfviz.view.page.html import View
@@ -20,10 +19,9 @@ from tfviz.view.still.draw import Drawing
 from tfviz.view.still.picture import cut
 
 LEFT = "Still: this was computed by Python, which is not here any more. It shows the last state."
-SAID = 300  # characters of an error in a page
 
 
-class Asking(anywidget.AnyWidget):
+class Asking(Answering):
     """A function in a notebook whose arguments are moved there and computed here.
 
     `values` is a trait: what the controls stand at, by argument, which Python may read, set and observe.
@@ -37,14 +35,12 @@ class Asking(anywidget.AnyWidget):
     """
 
     _esm = script("interact/widget")
-    described = traitlets.Dict().tag(sync=True)
     values = traitlets.Dict().tag(sync=True)
 
     def __init__(self, asked: Asked, title: str, draw: Mapping[str, Drawing]):
         self._asked, self._title = asked, title
         self._panels = described_panels(asked.call(asked.start), draw, asked.controls)
         super().__init__(described=described_view(asked, title, self._panels), values=asked.start)
-        self.on_msg(self._answer)
 
     @traitlets.validate("values")
     def _fitting(self, proposal: Any) -> dict[str, Any]:
@@ -61,21 +57,10 @@ class Asking(anywidget.AnyWidget):
                 raise traitlets.TraitError(f"{name} cannot be {cut(repr(values[name]), 60)}: {error}") from None
         return values
 
-    def _answer(self, _: Any, question: dict[str, Any], buffers: Any) -> None:
-        """Answer a page: the results for its values, or the whole as a page."""
-        question = question if isinstance(question, dict) else {}
-        answer: dict[str, Any] = {"id": question.get("id")}
-        try:
-            told: dict[str, Any] = {}
-            if question.get("page"):
-                pieces = [self.view().page().encode()]
-            else:
-                told, packed = packed_results(self._asked.call(question["values"]))
-                pieces = [packed.data]
-        except Exception as error:  # whatever the reader's function raises is told where it was asked
-            self.send({**answer, "error": cut(f"{type(error).__name__}: {error}", SAID)})
-        else:
-            self.send({**answer, "results": told}, pieces)
+    def _told(self, question: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+        """The results for a page's values."""
+        told, packed = packed_results(self._asked.call(question["values"]))
+        return {"results": told}, [packed.data]
 
     def view(self) -> View:
         """What it shows now, without a kernel: to save, or to leave in a page."""
@@ -86,17 +71,8 @@ class Asking(anywidget.AnyWidget):
         picture = still(self._asked, self._title, self._panels, shown, self.values, LEFT)
         return View(picture, described, packed.data)
 
-    def save(self, path: str | Path) -> Path:
-        """What it shows now as `x.html`, `x.png` or `x.svg`; see `view`."""
-        return self.view().save(path)
-
     def __repr__(self) -> str:
         return f"{self._title}, answered by the kernel: {', '.join(self._asked.controls)}"
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
-        left, sizes = self.view().still()
-        return {**data, **left}, {**metadata, **sizes}
 
 
 def packed_results(results: Mapping[str, Tensor]) -> tuple[dict[str, Any], Packed]:

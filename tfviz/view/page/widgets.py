@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import anywidget
 import traitlets
 
 from tfviz.look.maps import AttentionMaps
 from tfviz.view.page import alive
+from tfviz.view.page.answering import Answering
 from tfviz.view.page.bundle import script
 from tfviz.view.page.html import View
 from tfviz.view.page.packed import deflated
@@ -21,7 +20,7 @@ NUMBER = traitlets.Int(min=0)
 ON_DEMAND = "Heads come in full as you open them; the sheet shows them in blocks."
 
 
-class Live(anywidget.AnyWidget):
+class Live(Answering):
     """Attention maps in a notebook, two-way.
 
     Each choice is a trait: `live.layer = 2` moves the view, and `live.observe(function, "rows")` is told what the
@@ -41,7 +40,6 @@ class Live(anywidget.AnyWidget):
     """
 
     _esm = script("widget")
-    described = traitlets.Dict().tag(sync=True)
     data = traitlets.Bytes().tag(sync=True)
 
     mode = traitlets.Enum(("sheet", "head", "lines", "words"), "sheet", help="the way to look").tag(sync=True)
@@ -84,7 +82,6 @@ class Live(anywidget.AnyWidget):
             super().__init__(described=described, data=data, **chosen)
         except traitlets.TraitError as error:
             raise ValueError(f"view.live: {cut(' '.join(str(error).split()), 200)}") from None
-        self.on_msg(self._asked)
 
     @traitlets.validate("layer", "head", "part")
     def _within(self, proposal: Any) -> int:
@@ -96,16 +93,9 @@ class Live(anywidget.AnyWidget):
             raise traitlets.TraitError(f"{name} is {value}; there are {counts[name]}, counted from 0")
         return value
 
-    def _asked(self, _: Any, question: dict[str, Any], buffers: Any) -> None:
-        """Answer a view: a head in full, or the whole as a page."""
-        question = question if isinstance(question, dict) else {}
-        answer: dict[str, Any] = {"id": question.get("id")}
-        try:
-            piece = self.view().page().encode() if question.get("page") else self._head(question)
-        except (LookupError, ValueError, TypeError) as error:
-            self.send({**answer, "error": str(error)})
-        else:
-            self.send(answer, [piece])
+    def _told(self, question: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+        """A head in full."""
+        return {}, [self._head(question)]
 
     def _head(self, question: Mapping[str, Any]) -> bytes:
         parts = list(self._parts.values())
@@ -121,19 +111,13 @@ class Live(anywidget.AnyWidget):
         state = {name: getattr(self, name) for name in alive.STATE} | {"layer": layer, "head": head}
         return alive.view(picture, self._parts, state, self._given, arrange=self._arrange)
 
-    def save(self, path: str | Path) -> Path:
-        """What is shown now as `x.html`, `x.png` or `x.svg`; see `view`."""
-        return self.view().save(path)
-
     def __repr__(self) -> str:
         return f"Live view of {', '.join(f'{name} {maps!r}'.strip() for name, maps in self._parts.items())}"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
         if self.described["note"]:  # too much to draw at once
-            return data, metadata
-        still, sizes = self.view().still()
-        return {**data, **still}, {**metadata, **sizes}
+            return super(Answering, self)._repr_mimebundle_(**kwargs) or ({}, {})
+        return super()._repr_mimebundle_(**kwargs)
 
 
 def _place(question: Mapping[str, Any], name: str, count: int) -> int:

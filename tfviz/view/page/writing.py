@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-import anywidget
 import torch
 import traitlets
 from torch import Tensor, nn
@@ -15,17 +12,18 @@ from torch import Tensor, nn
 from tfviz.look import edits
 from tfviz.look.capture import Seen, capture
 from tfviz.look.maps import AttentionMaps
+from tfviz.portable.whole import evaluating
 from tfviz.view.page import alive
+from tfviz.view.page.answering import Answering
 from tfviz.view.page.bundle import script
 from tfviz.view.page.html import View
 from tfviz.view.still.likeliest import likeliest
 from tfviz.view.still.picture import cut
 
 LEFT = "Still: a model in Python wrote this, and it is not here any more. These are the heads of the last text."
-SAID = 300  # characters of an error in a page
 
 
-class Writing(anywidget.AnyWidget):
+class Writing(Answering):
     """A language model in a notebook, questioned there and run here; see `view.write(kernel=True)`.
 
     `state` is a trait that Python may read, set and observe: `prompt`, `tree` (a list of [token before, id]), `at` (the
@@ -33,29 +31,14 @@ class Writing(anywidget.AnyWidget):
     """
 
     _esm = script("studios/widget")
-    described = traitlets.Dict().tag(sync=True)
     state = traitlets.Dict().tag(sync=True)
 
     def __init__(self, model: nn.Module, vocab: Any, described: Mapping[str, Any]):
         self._model, self._vocab = model, vocab
         super().__init__(described=dict(described), state=dict(described["state"]))
-        self.on_msg(self._answer)
 
-    def _answer(self, _: Any, question: Any, buffers: Any) -> None:
-        """Answer a page: logits, cost and maps of a text, or the whole as a page."""
-        question = question if isinstance(question, dict) else {}
-        answer: dict[str, Any] = {"id": question.get("id")}
-        try:
-            if question.get("page"):
-                told, pieces = {"page": True}, [self.view().page().encode()]
-            else:
-                told, pieces = self._run(question)
-        except Exception as error:  # whatever the reader's model raises is told where it was asked
-            self.send({**answer, "error": cut(f"{type(error).__name__}: {error}", SAID)})
-        else:
-            self.send({**answer, **told}, pieces)
-
-    def _run(self, question: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+    def _told(self, question: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+        """Logits, cost and maps of a text."""
         logits, seen = self._read(question["ids"], question.get("edits", []))
         row = logits[-1].float().cpu().contiguous()
         told: dict[str, Any] = {"cost": _cost(logits, question["ids"]), "masks": 0, "patterns": []}
@@ -79,7 +62,7 @@ class Writing(anywidget.AnyWidget):
             heads.setdefault(edit["site"], []).append(edit["head"])
         changes = {site: _without(some) for site, some in heads.items()}
         device = next(self._model.parameters()).device
-        with _evaluating(self._model), torch.no_grad(), capture(self._model, "*.pattern", edit=changes) as seen:
+        with evaluating(self._model), torch.no_grad(), capture(self._model, "*.pattern", edit=changes) as seen:
             made = self._model(text.to(device)[None])
         return getattr(made, "logits", made)[0], seen
 
@@ -109,17 +92,8 @@ class Writing(anywidget.AnyWidget):
         made.described["note"] = f"{LEFT} {made.described['note']}".strip()
         return made
 
-    def save(self, path: str | Path) -> Path:
-        """What it shows now as `x.html`, `x.png` or `x.svg`; see `view`."""
-        return self.view().save(path)
-
     def __repr__(self) -> str:
         return f"{self.described['title']}, answered by the kernel: {self.state['prompt']!r}"
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
-        left, sizes = self.view().still()
-        return {**data, **left}, {**metadata, **sizes}
 
 
 def _text(ids: Any, size: int) -> Tensor:
@@ -143,14 +117,3 @@ def _cost(logits: Tensor, ids: list[int]) -> float | None:
     if len(ids) < 2:
         return None
     return nn.functional.cross_entropy(logits[:-1].float(), torch.tensor(ids[1:], device=logits.device)).item()
-
-
-@contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
-    training = [part for part in model.modules() if part.training]
-    model.eval()
-    try:
-        yield
-    finally:
-        for part in training:
-            part.training = True
