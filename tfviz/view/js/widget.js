@@ -1,6 +1,7 @@
 // The entry of a widget: the same views, with a kernel behind them that knows the choices and sends what is missing.
 
 import { Source } from "./base/data.js";
+import { Questions } from "./base/questions.js";
 import { Explorer } from "./stages/explorer.js";
 
 class Model {
@@ -29,46 +30,19 @@ class Model {
   }
 }
 
-// Questions to the kernel, answered by number.
-class Questions {
-  constructor(model) {
-    Object.assign(this, { model, waiting: new Map(), count: 0, hear: (answer, buffers) => this.heard(answer, buffers) });
-    model.on("msg:custom", this.hear);
-  }
-
-  ask(question) {
-    const id = `${this.count++}.${Math.random()}`; // several views of one model hear all answers
-    const promise = new Promise((resolve, reject) => this.waiting.set(id, [resolve, reject]));
-    this.model.send({ ...question, id });
-    return promise;
-  }
-
-  heard({ id, error }, [buffer] = []) {
-    const [resolve, reject] = this.waiting.get(id) ?? [];
-    if (!resolve) return;
-    this.waiting.delete(id);
-    if (error) reject(new Error(error));
-    else resolve(new Uint8Array(buffer.buffer ?? buffer, buffer.byteOffset ?? 0, buffer.byteLength));
-  }
-
-  close() {
-    this.model.off("msg:custom", this.hear);
-  }
-}
-
 function render({ model, el }) {
   const host = document.createElement("div");
-  const questions = new Questions(model);
+  let view = null;
+  const questions = new Questions(model, (text) => view?.frame.says(text));
   const described = model.get("described");
   const data = model.get("data");
   host.className = "tfviz";
   el.append(host);
-  const source = new Source(described, new Uint8Array(data.buffer, data.byteOffset, data.byteLength), (part, layer, head) =>
-    questions.ask({ part, layer, head }),
-  );
-  const view = new Explorer(host, source, new Model(model), {
-    page: async () => new Blob([await questions.ask({ page: true })], { type: "text/html" }),
+  const source = new Source(described, new Uint8Array(data.buffer, data.byteOffset, data.byteLength), async (part, layer, head) => {
+    const { pieces } = await questions.ask({ part, layer, head });
+    return pieces[0];
   });
+  view = new Explorer(host, source, new Model(model), { page: () => questions.page() });
   return () => {
     view.close();
     questions.close();

@@ -1,38 +1,29 @@
 // The entry of a widget: the studio that writes, with a kernel behind it where the model is.
 
+import { Questions } from "../base/questions.js";
 import { Engine } from "../engine/client.js";
 import { Writer } from "./writer.js";
 
-const SILENT = "the kernel does not answer: it may be busy, or gone";
-
-// The kernel as the other end of an engine: { id, run, inputs, options } there, logits and maps back.
-function kernelPort(model, says) {
-  const own = String(Math.random()); // several views of one model hear all answers
+// The kernel as the other end of an engine: { id, inputs, options } there, logits and maps back.
+function kernelPort(questions) {
   let listener = () => {};
-  const late = new Map(); // id -> what is due if there is no answer
-  const hear = ({ id, error, ...told }, buffers = []) => {
-    const [whose, number] = String(id).split(" ");
-    if (whose !== own) return;
-    clearTimeout(late.get(number));
-    listener(error ? { id: Number(number), error } : { id: Number(number), result: resultOf(told, buffers.map(bytesIn)) });
-  };
-  model.on("msg:custom", hear);
   return {
-    post({ id, inputs, options, page }) {
-      late.set(String(id), setTimeout(() => says(SILENT), 8000));
-      model.send({ id: `${own} ${id}`, ...(page ? { page } : { ids: [...inputs.ids.data], edits: options.edits ?? [], watch: options.watch === true }) });
+    post({ id, inputs, options }) {
+      const { edits = [], watch } = options;
+      const answered = questions.ask({ ids: [...inputs.ids.data], edits, watch: watch === true }).then(resultOf);
+      answered.then(
+        (result) => listener({ id, result }),
+        ({ message }) => listener({ id, error: message }),
+      );
     },
     hear: (given) => (listener = given),
-    close: () => model.off("msg:custom", hear),
+    close: () => {},
   };
 }
 
-const bytesIn = (buffer) => new Uint8Array(buffer.buffer ?? buffer, buffer.byteOffset ?? 0, buffer.byteLength);
-
-// told: { cost, size, masks, patterns: [[site, shape, number of its mask]] }, or a page. Weights come as 255 times their
-// square roots, masks as a byte for each cell.
-function resultOf({ page, cost, masks, patterns }, [first, ...rest]) {
-  if (page) return first;
+// told: { cost, masks, patterns: [[site, shape, number of its mask]] }. Weights come as 255 times their square roots, masks
+// as a byte for each cell.
+function resultOf({ told: { cost, masks, patterns }, pieces: [first, ...rest] }) {
   const logits = new Float32Array(first.slice().buffer);
   const opens = rest.slice(0, masks);
   const seen = patterns.map(([site, shape, mask], i) => {
@@ -74,11 +65,13 @@ function renderWriter({ model, el }) {
   host.className = "tfviz";
   el.append(host);
   let view = null;
-  const engine = () => new Engine(null, () => kernelPort(model, (text) => view?.says(text)));
-  const page = async () => new Blob([await view.engine.send({ page: true })], { type: "text/html" });
+  const questions = new Questions(model, (text) => view?.says(text));
+  const engine = () => new Engine(null, () => kernelPort(questions));
+  const page = () => questions.page();
   view = new Writer(host, { document: model.get("described"), data: "" }, new Choices(model), { page, engine });
   return () => {
     view.close();
+    questions.close();
     host.remove();
   };
 }
