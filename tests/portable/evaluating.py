@@ -45,7 +45,7 @@ async function evaluated(cases) {
         return products.store(turned, inner, outer); };
     return cases.map(({ op, args, node }) => {
         const given = read(args), before = JSON.stringify(write(given));
-        const machine = { products, kept, empty, pattern, scores: (scores) => scores, node };
+        const machine = { products, kept, empty, pattern, node };
         seen.length = 0;
         try {
             const made = [].concat(OPERATIONS[op](machine, ...given));

@@ -33,7 +33,7 @@ function softmax(machine, tensor, axis, dtype = null) {
   const rank = tensor.shape.length;
   if (rank < 3 || axisOf(rank, axis) !== rank - 1 || tensor.data.length === 0)
     return softmaxAlong(machine, tensor, axis, dtype);
-  const scores = machine.scores(cast(machine, tensor, dtype));
+  const scores = cast(machine, tensor, dtype);
   const weights = softmaxAlong(machine, scores, -1);
   const seen = living(machine, weights, scores) ?? weights;
   const back = machine.pattern(seen, allowedBy(machine, scores));
@@ -95,19 +95,19 @@ function attend(machine, query, key, value, given = null, dropout = 0, causal = 
   const rank = k.shape.length;
   const turned = permuted(machine, k, [...Array(rank - 2).keys(), rank - 1, rank - 2]);
   const batch = sizeOf(lead);
-  let scores = machine.empty([...lead, queries, keys], "float32");
+  const scores = machine.empty([...lead, queries, keys], "float32");
   const right = expanded(machine, turned, [...lead, width, keys]);
   machine.products.batched(scaledQuery.data, right.data, batch, queries, width, keys, scores.data);
   if (given !== null) mask(machine, scores, given);
   if (causal) maskFuture(scores, queries, keys);
-  scores = machine.scores(scores);
   const weights = softmaxAlong(machine, scores, -1);
-  const flows = machine.pattern(living(machine, weights, scores) ?? weights, allowedBy(machine, scores));
+  const allowed = allowedBy(machine, scores);
+  const flows = machine.pattern(living(machine, weights, scores) ?? weights, allowed);
   const last = v.shape[v.shape.length - 1];
   const out = machine.empty([...lead, queries, last], "float32");
   const values = expanded(machine, v, [...lead, keys, last]);
   machine.products.batched(flows.data, values.data, batch, queries, keys, last, out.data);
-  machine.done?.(scaledQuery, scores, weights);
+  machine.done?.(...[scaledQuery, scores, weights, allowed].filter(Boolean));
   return out;
 }
 

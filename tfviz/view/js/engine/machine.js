@@ -11,6 +11,8 @@ class Loaded {
   constructor(described, bytes) {
     this.described = described;
     this.weights = described.weights.map((weight) => weightOf(weight, bytes));
+    this.constants = new Set(this.weights.map(({ data }) => data));
+    this.sites = described.nodes.map(({ pattern }) => pattern).filter(Boolean);
     this.first = described.inputs.length + this.weights.length; // the number of the first step's first result
     this.needless = lastUses(described, this.first);
   }
@@ -66,7 +68,7 @@ export class Machine {
 
   // A weight [out, in] as `products` keeps it, made once; null for what is no weight.
   kept(weight) {
-    if (!this.constants?.has(weight.data)) return null;
+    if (!this.constants.has(weight.data)) return null;
     let kept = this.stores.get(weight.data);
     if (!kept) this.stores.set(weight.data, (kept = this.products.store(turned(weight), weight.shape[1], weight.shape[0])));
     return kept;
@@ -84,18 +86,15 @@ export class Machine {
     return flows;
   }
 
-  scores(tensor) {
-    return tensor;
-  }
-
   // The outputs of a program by name, and the patterns that were watched, for inputs by name.
   // carry: outputs whose names begin so ("keys" for "keys.0") stay here, as inputs of the next run.
   run(name, inputs, { edits = [], watch = false, carry = [] } = {}) {
     const program = this.programs.get(name);
     if (!program) throw new Error(`there is no program ${name}; there are ${[...this.programs.keys()].join(", ")}`);
-    const { described, weights, needless } = program;
-    this.edits = checked(edits, described);
-    [this.watch, this.seen, this.constants] = [watch, {}, new Set(weights.map((weight) => weight.data))];
+    const { described, weights, needless, constants, sites } = program;
+    for (const { site } of edits)
+      if (!sites.includes(site)) throw new Error(`there is no attention at ${site}; there is ${sites.join(", ") || "none"}`);
+    Object.assign(this, { edits, watch, constants, seen: {} });
     const given = described.inputs.map((declared) => input(declared, inputs[declared.name] ?? this.carried.get(declared.name)));
     const lengths = bind(described, given);
     const values = [...given, ...weights];
@@ -148,13 +147,6 @@ function input({ name, dtype }, given) {
   if (data.length !== given.shape.reduce((size, one) => size * one, 1))
     throw new Error(`${name} has ${data.length} numbers, which do not make the shape [${given.shape}]`);
   return { shape: given.shape, dtype, data };
-}
-
-function checked(edits, described) {
-  const sites = described.nodes.map((node) => node.pattern).filter(Boolean);
-  for (const { site } of edits)
-    if (!sites.includes(site)) throw new Error(`there is no attention at ${site}; there is ${sites.join(", ") || "none"}`);
-  return edits;
 }
 
 function copy({ shape, dtype, data }) {

@@ -14,6 +14,9 @@ export function partsOf(patterns, named) {
   return [...parts.values()];
 }
 
+// Weights without an axis of heads are one head's.
+export const headsOf = ({ maps: [{ shape }] }) => (shape.length > 3 ? shape[1] : 1);
+
 export class LiveSource {
   // document: title, axes and so on, as any view's; words of rows and columns come with the maps
   constructor(document) {
@@ -30,8 +33,7 @@ export class LiveSource {
   renew(parts) {
     this.maps = parts.map(({ maps }) => maps);
     this.document.parts = parts.map(({ name, rows, cols, maps }) => {
-      const heads = maps[0].shape.length > 3 ? maps[0].shape[1] : 1;
-      return { name, rows, cols, layers: maps.length, heads, groups: null, blobs: [] };
+      return { name, rows, cols, layers: maps.length, heads: headsOf({ maps }), groups: null, blobs: [] };
     });
     this.grids.clear();
   }

@@ -5,7 +5,7 @@ import { Engine } from "../engine/client.js";
 import { Explorer } from "../stages/explorer.js";
 import { Frame } from "../controls/frame.js";
 import { h } from "../base/elements.js";
-import { LiveSource, partsOf } from "./live.js";
+import { headsOf, LiveSource, partsOf } from "./live.js";
 import { label, two } from "../base/pen.js";
 import { vocabulary } from "../text/vocabulary.js";
 
@@ -13,7 +13,7 @@ export class Studio {
   // does: { keys, panels() -> [{ name, grid, axes }], drawing(), tables() }
   constructor(host, source, store, takes) {
     const described = source.document;
-    Object.assign(this, { described, store, takes, asked: {}, vocabularies: described.vocabularies.map(vocabulary) });
+    Object.assign(this, { described, store, takes, vocabularies: described.vocabularies.map(vocabulary) });
     this.frame = new Frame(host, described, store, {
       ...takes,
       keys: this.keys,
@@ -105,8 +105,7 @@ export class Studio {
   // A button for each head: pressed while it is off.
   showChips(parts) {
     const sites = parts.flatMap((part) => part.sites.map((site, layer) => [part, site, layer]));
-    const heads = (part) => (part.maps[0].shape.length > 3 ? part.maps[0].shape[1] : 1);
-    const key = JSON.stringify(sites.map(([part, site]) => [site, heads(part)]));
+    const key = JSON.stringify(sites.map(([part, site]) => [site, headsOf(part)]));
     if (this.chips.key !== key) {
       this.chips.key = key;
       this.chips.replaceChildren(
@@ -116,7 +115,7 @@ export class Studio {
             "span",
             { class: "chips", role: "group", "aria-label": `${parts.length > 1 ? `${part.name}, ` : ""}layer ${layer}` },
             h("span", { class: "soft" }, parts.length > 1 && layer === 0 ? `${part.name} ${layer}` : String(layer)),
-            ...Array.from({ length: heads(part) }, (_, head) => this.chip(site, layer, head)),
+            ...Array.from({ length: headsOf(part) }, (_, head) => this.chip(site, layer, head)),
           ),
         ),
         h("button", { type: "button", class: "all-on", onclick: () => this.allOn() }, "all on"),
