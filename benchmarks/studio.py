@@ -50,7 +50,7 @@ const strip = () => { // a line of pixels across the middle of the heads
   return new Uint32Array(sheet().getContext("2d").getImageData(0, height >> 1, width, 1).data.buffer).join();
 };
 const one = (selector) => root()?.querySelector(selector);
-const look = () => [one(".written").lastChild, one(".shares .share"), strip()];
+const look = () => [one(".written").textContent, one(".shares").textContent, strip()];
 const drawn = () => Boolean(sheet()?.height && one(".share") && /[1-9]/.test(strip()));
 
 // When the first frame that passes has been laid out and painted.

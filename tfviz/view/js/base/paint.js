@@ -1,6 +1,6 @@
 // Cells to pixels: a part of a grid at any size, each pixel the strongest of the cells under it.
 
-import { ABSENT, OPEN } from "./grid.js";
+import { FORBIDDEN, OPEN } from "./grid.js";
 
 // window: {x, y, wide, tall} in cells; width, height: in pixels of the device.
 export function paint(grid, window, width, height, theme, ratio = 1) {
@@ -17,9 +17,11 @@ export function paint(grid, window, width, height, theme, ratio = 1) {
   const thick = Math.max(1, Math.round(ratio));
   const line = new Uint32Array(width);
   const kinds = new Uint8Array(width); // of the row of cells that is being painted
+  let hatched = false; // whether any of them is
   for (let y = 0; y < height; y++) {
     const [from, to] = [down[2 * y], down[2 * y + 1]];
     if (!y || from !== down[2 * y - 2] || to !== down[2 * y - 1]) {
+      hatched = false;
       for (let x = 0; x < width; x++) {
         let best = zero;
         let kind = 3;
@@ -30,12 +32,15 @@ export function paint(grid, window, width, height, theme, ratio = 1) {
             if (Math.abs(fine.codes[i] - zero) > Math.abs(best - zero)) best = fine.codes[i];
           }
         }
-        [kinds[x], line[x]] = [kind, kind === OPEN ? lut[best] : theme.blank];
+        kinds[x] = kind;
+        line[x] = kind === OPEN ? lut[best] : theme.blank;
+        hatched ||= kind === FORBIDDEN;
       }
     }
     pixels.set(line, y * width);
-    for (let x = 0; x < width; x++)
-      if (kinds[x] !== OPEN && kinds[x] !== ABSENT && (x + y) % period < thick) pixels[y * width + x] = theme.hatched;
+    for (let stripe = -(y % period); hatched && stripe < width; stripe += period)
+      for (let x = Math.max(0, stripe); x < stripe + thick && x < width; x++)
+        if (kinds[x] === FORBIDDEN) pixels[y * width + x] = theme.hatched;
   }
   return image;
 }

@@ -72,12 +72,9 @@ export class CanvasPen {
   }
 
   text(x, y, string, { fill, size = 11, align = "left", bold = false, up = false } = {}) {
-    Object.assign(this.pen, {
-      fillStyle: fill,
-      textAlign: align,
-      textBaseline: "middle",
-      font: `${bold ? "600 " : ""}${size}px ${FONT}`,
-    });
+    const font = `${bold ? "600 " : ""}${size}px ${FONT}`;
+    if (font !== this.font) this.pen.font = this.font = font; // to set one takes longer than to write in it
+    Object.assign(this.pen, { fillStyle: fill, textAlign: align, textBaseline: "middle" });
     if (!up) return this.pen.fillText(string, x, y);
     this.pen.save();
     this.pen.translate(x, y);

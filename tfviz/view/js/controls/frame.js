@@ -48,8 +48,7 @@ export class Frame {
       this.asked = true; // all that one event changes is drawn once, and before the next frame
       queueMicrotask(() => {
         this.asked = false;
-        this.drawn = this.place.clientWidth; // 0 where it is not laid out; it will be told when it is
-        if (this.closed || !this.drawn) return;
+        if (this.closed || !this.wide) return; // it is not laid out, and will be told when it is
         this.restyle();
         takes.redraw();
       });
@@ -57,10 +56,12 @@ export class Frame {
     this.buttons.hidden = !this.zooms;
     body.append(this.place, h("div", { class: "below" }, this.buttons, this.status), this.foot);
     this.restyle();
-    const sized = new ResizeObserver(() => {
-      if (this.place.clientWidth !== this.drawn) redraw();
+    const sized = new ResizeObserver(([{ contentRect }]) => {
+      const wide = Math.round(contentRect.width);
+      if (wide !== this.wide) redraw();
+      this.wide = wide;
     });
-    sized.observe(body);
+    sized.observe(this.place);
     // Text colour comes from the page: when its theme changes, so does the colour, and a transition begins.
     body.ontransitionrun = (event) => {
       if (event.target === body) redraw();
@@ -82,8 +83,8 @@ export class Frame {
   }
 
   restyle() {
-    this.theme.renew();
     const { theme } = this;
+    if (!theme.renew()) return;
     const inks = {
       ink: theme.ink,
       soft: theme.soft,
@@ -98,8 +99,9 @@ export class Frame {
     this.body.classList.toggle("dark", theme.dark);
   }
 
+  // As the browser tells it: to ask would lay out the page at each drawing.
   get width() {
-    return Math.max(220, this.place.clientWidth);
+    return Math.max(220, this.wide);
   }
 
   stage(element, subject) {

@@ -4,7 +4,7 @@ import { h } from "../base/elements.js";
 
 export class TokenText {
   constructor(name, choose) {
-    Object.assign(this, { choose, count: 0 });
+    Object.assign(this, { choose, shown: [] });
     this.element = h("p", {
       class: "sentence written",
       role: "listbox",
@@ -16,25 +16,35 @@ export class TokenText {
     });
   }
 
-  // tokens: [{ text, fresh }]; chosen: the place of one of them, or undefined; apart: with spaces between them
+  // tokens: [{ text, fresh }]; chosen: the place of one of them, or undefined; apart: with spaces between them.
+  // Tokens that stay are the same elements: a long text is not laid out again for each letter.
   show(tokens, chosen, apart = false) {
     const { activeElement } = this.element.getRootNode();
     const focused = this.element.contains(activeElement) ? Number(activeElement.dataset.place) : null;
-    const last = tokens.length - 1;
+    const [last, longer] = [tokens.length - 1, tokens.length !== this.shown.length];
     this.element.classList.toggle("loose", apart);
-    this.element.replaceChildren(
-      ...tokens.flatMap(({ text, fresh }, place) => {
-        const classes = ["word", fresh && "new", place === chosen && "picked"].filter(Boolean).join(" ");
-        const selected = String(place === chosen);
-        const tabIndex = place === (chosen ?? last) ? 0 : -1;
-        const token = h("span", { class: classes, role: "option", "aria-selected": selected, tabIndex }, text.replace(/\n/g, "⏎"));
-        token.dataset.place = place;
-        return text.includes("\n") ? [token, h("br")] : apart ? [token, " "] : [token];
-      }),
-    );
+    tokens.forEach((token, place) => this.put(token, place, apart));
+    for (const { nodes } of this.shown.splice(tokens.length)) nodes.forEach((node) => node.remove());
+    this.shown.forEach(({ nodes: [span] }, place) => {
+      span.classList.toggle("picked", place === chosen);
+      span.setAttribute("aria-selected", String(place === chosen));
+      span.tabIndex = place === (chosen ?? last) ? 0 : -1;
+    });
     if (focused !== null) this.focus(Math.min(focused, last));
-    else if (tokens.length !== this.count) this.element.scrollTop = this.element.scrollHeight; // what is new is in sight
-    this.count = tokens.length;
+    else if (longer) requestAnimationFrame(() => (this.element.scrollTop = this.element.scrollHeight)); // what is new is in sight
+  }
+
+  put({ text, fresh }, place, apart) {
+    const key = `${fresh} ${apart} ${text}`;
+    const old = this.shown[place];
+    if (old?.key === key) return;
+    const name = text.replace(/\n/g, "⏎");
+    const span = h("span", { class: fresh ? "word new" : "word", role: "option", "data-place": place }, name);
+    const nodes = text.includes("\n") ? [span, h("br")] : apart ? [span, document.createTextNode(" ")] : [span];
+    if (old) old.nodes[0].before(...nodes);
+    else this.element.append(...nodes);
+    old?.nodes.forEach((node) => node.remove());
+    this.shown[place] = { key, nodes };
   }
 
   focus(place) {
@@ -43,7 +53,7 @@ export class TokenText {
 
   key(event) {
     const place = Number(event.target.dataset.place);
-    const last = this.count - 1;
+    const last = this.shown.length - 1;
     const next = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: last }[event.key];
     if (event.altKey || (next === undefined && event.key !== "Enter" && event.key !== " ")) return;
     if (next === undefined) this.choose(place);
