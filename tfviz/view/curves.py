@@ -100,8 +100,8 @@ def lines(
             axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
         for index, (name, (xs, ys)) in enumerate(series.items()):
             marker = "os^D"[index % 4] if len(xs) <= 30 else ""
-            style = {"marker": marker, "markersize": 4, "color": f"C{LINES[index % 8]}"}
-            axes.plot(xs, ys, label=f"{plain(name)}{BROKEN if name in broken else ''}", **style)
+            said = f"{plain(name)}{BROKEN if name in broken else ''}"
+            axes.plot(xs, ys, marker=marker, markersize=4, color=f"C{LINES[index % 8]}", label=said)
         axes.set(**{"xlabel": plain(x), "ylabel": plain(y), **axes_settings})
         if axes.get_xscale() == "log":
             _number(axes.xaxis, sorted({value for xs, _ in series.values() for value in xs}))
