@@ -48,6 +48,15 @@ def test_weights_keep_their_names_and_tied_ones_are_one(program):
     assert program.nbytes == 4 * sum(one.numel() for one in names.values())
 
 
+@pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
+def test_floats_that_json_lacks_travel_too(value, tmp_path):
+    x = torch.tensor([-1.0, 2.0])
+    made = portable.export(lambda x: x.masked_fill(x > 0, value), x)
+    json.loads(json.dumps(made.described, allow_nan=False))
+    opened = portable.Program.load(made.save(tmp_path / "fill.safetensors"))
+    torch.testing.assert_close(opened(x)["output"], torch.tensor([-1.0, value]), equal_nan=True)
+
+
 def test_two_exports_are_the_same_to_the_byte(program, tmp_path):
     again = portable.export(gpt(), ids(1, 5), lengths=WORDS)
     one, other = program.save(tmp_path / "one.safetensors"), again.save(tmp_path / "other.safetensors")

@@ -12,7 +12,8 @@ from torch.export import Dim, ExportedProgram
 from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
 
-from tfviz.portable.graph import DEPENDS, LARGEST, Graph
+from tfviz.portable.arguments import DEPENDS, LARGEST
+from tfviz.portable.graph import Graph
 from tfviz.portable.program import FORMAT, Program
 from tfviz.portable.whole import Whole, evaluating, whole_of
 

@@ -11,18 +11,13 @@ from torch.export import ExportedProgram
 from torch.export.graph_signature import InputKind, OutputKind
 from torch.utils import _pytree as pytree
 
-from tfviz.portable.operations import LEFT_OUT, OPERATIONS
+from tfviz.portable.arguments import DEPENDS, given, kind, shape, whole
+from tfviz.portable.operations import OPERATIONS
 from tfviz.portable.program import stored
-from tfviz.portable.sizes import Size, size
 
 SOFTMAX = {"softmax.int", "_softmax"}
 SAME = {"clone", "alias", "detach", "contiguous", "lift_fresh_copy", "dropout"}  # in a page no tensor ever changes
 RESHAPE = {"view", "_unsafe_view", "reshape"}
-LARGEST, ENDLESS = 2**31 - 1, 2**62
-DEPENDS = (
-    "what it does depends on the values of its input (an if, a loop or a size that is read from a tensor), and a "
-    "program does the same steps whatever it is given; use torch.where, or a length instead"
-)
 
 
 class Graph:
@@ -34,10 +29,10 @@ class Graph:
         names: Sequence[str],
         symbols: Mapping[str, str],
         prefix: str,
-        kind: torch.dtype,
+        dtype: torch.dtype,
     ):
         self.names = names
-        self.exported, self.symbols, self.prefix, self.kind = exported, symbols, prefix, kind
+        self.exported, self.symbols, self.prefix, self.dtype = exported, symbols, prefix, dtype
         self.tensors: dict[str, Tensor] = {}
         self.numbers: dict[fx.Node, int | list[int]] = {}
         self.count = 0
@@ -58,14 +53,14 @@ class Graph:
     def _placeholders(self) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
         signature = self.exported.graph_signature
         specs = {spec.arg.name: spec for spec in signature.input_specs}
-        given: list[dict[str, Any]] = []
+        inputs: list[dict[str, Any]] = []
         kept: list[dict[str, Any]] = []
         nodes = [one for one in self.exported.graph.nodes if one.op == "placeholder"]
         own = [one for one in nodes if specs[one.name].kind == InputKind.USER_INPUT]
         for node, name in zip(own, self.names):
             value = node.meta.get("val")
             if isinstance(value, Tensor):
-                given.append({"name": name, "shape": self._shape(value), "dtype": _dtype(value.dtype)})
+                inputs.append({"name": name, "shape": shape(value, self.symbols), "dtype": kind(value.dtype)})
                 self._number(node)
         used: dict[int, int] = {}
         for node in nodes:
@@ -79,13 +74,13 @@ class Graph:
             name = str(spec.target).removeprefix("model.") if self.prefix == "model." else str(spec.target)
             used[id(tensor)] = self._number(node)
             if tensor.dtype == torch.int64 and tensor.numel():
-                self._whole(int(tensor.abs().max()))
-            value, scale = stored(tensor, self.kind)
+                whole(int(tensor.abs().max()))
+            value, scale = stored(tensor, self.dtype)
             self.tensors[name] = value
             if scale is not None:
                 self.tensors[f"{name}:scale"] = scale
-            kept.append({"name": name, "shape": list(value.shape), "dtype": _dtype(tensor.dtype)})
-        return given, kept
+            kept.append({"name": name, "shape": list(value.shape), "dtype": kind(tensor.dtype)})
+        return inputs, kept
 
     def _constant(self, target: Any) -> Tensor:
         for table in (self.exported.state_dict, self.exported.constants):
@@ -104,7 +99,7 @@ class Graph:
         if isinstance(value, torch.SymInt | int) and not isinstance(value, bool):
             return None
         if isinstance(value, torch.SymFloat | torch.SymBool):
-            raise ValueError(f"{DEPENDS[0].upper()}{DEPENDS[1:]}")
+            raise ValueError(DEPENDS.capitalize())
         path = self._path(node)
         if getattr(node.target, "__name__", "") == "getitem":
             several = self.numbers[node.args[0]]  # type: ignore[index]
@@ -126,7 +121,7 @@ class Graph:
         if name not in OPERATIONS:
             self.missing.setdefault(name, set()).add(path or "the function")
         results = list(value) if isinstance(value, list | tuple) else [value]
-        arguments = [] if name not in OPERATIONS else self._arguments(node)
+        arguments = [] if name not in OPERATIONS else given(node, self.numbers, self.symbols)
         numbers = [self.count + i for i in range(len(results))]
         self.numbers[node] = numbers if isinstance(value, list | tuple) else numbers[0]
         self.count += len(results)
@@ -134,8 +129,8 @@ class Graph:
             "op": name,
             "args": arguments,
             "site": path,
-            "out": [self._shape(one) for one in results],
-            "dtype": [_dtype(one.dtype) for one in results],
+            "out": [shape(one, self.symbols) for one in results],
+            "dtype": [kind(one.dtype) for one in results],
             **self._pattern(name, node, path),
         }
 
@@ -144,53 +139,6 @@ class Graph:
         soft = name in SOFTMAX and node.meta["val"].dim() >= 3
         last = soft and node.args[1] in (-1, node.meta["val"].dim() - 1)
         return {"pattern": f"{path}.pattern".removeprefix(".")} if last or "scaled_dot_product" in name else {}
-
-    def _arguments(self, node: fx.Node) -> list[Any]:
-        """All arguments of the schema in their order, defaults filled in."""
-        schema = node.target._schema.arguments  # type: ignore[union-attr]
-        given = dict(zip([one.name for one in schema], node.args)) | dict(node.kwargs)
-        return [
-            self._argument(given.get(one.name, one.default_value if one.has_default_value() else None))
-            for one in schema
-            if one.name not in LEFT_OUT
-        ]
-
-    def _argument(self, value: Any) -> Any:
-        if isinstance(value, fx.Node):
-            if value in self.numbers:
-                return {"t": self.numbers[value]}
-            return self._size(value.meta["val"])
-        if isinstance(value, list | tuple | fx.immutable_collections.immutable_list):
-            return [self._argument(one) for one in value]
-        if isinstance(value, torch.dtype):
-            return _dtype(value)
-        if (isinstance(value, float) and value not in (value, None)) or value in (float("inf"), -float("inf")):
-            return {"f": str(value)}
-        if isinstance(value, int) and not isinstance(value, bool):
-            return self._whole(value)
-        if value is None or isinstance(value, bool | float | str):
-            return value
-        raise ValueError(f"an argument of the kind {type(value).__name__} cannot travel: {value}")
-
-    def _whole(self, value: int) -> int:
-        """A whole number; the largest there is says "to the end" in a slice."""
-        if LARGEST < abs(value) < ENDLESS:
-            raise ValueError(
-                f"the whole number {value} cannot travel: a page computes with 32 bits; use one below 2**31"
-            )
-        return max(-LARGEST, min(LARGEST, value))
-
-    def _shape(self, value: Tensor) -> list[Size]:
-        return [one["s"] if isinstance(one := self._size(extent), dict) else one for extent in value.shape]
-
-    def _size(self, value: Any) -> Any:
-        try:
-            made = size(value, self.symbols)
-        except LookupError as error:
-            raise ValueError(f"{DEPENDS[0].upper()}{DEPENDS[1:]}") from error
-        except NotImplementedError as error:
-            raise ValueError(f"{error} cannot travel: it is no sum, product, quotient or extreme of lengths") from error
-        return made if isinstance(made, int) else {"s": made}
 
     def _path(self, node: fx.Node) -> str:
         stack = list((node.meta.get("nn_module_stack") or {}).values())
@@ -218,12 +166,3 @@ class Graph:
         if not named:
             raise ValueError("it returns no tensor: there would be nothing to see")
         return named
-
-
-def _dtype(dtype: torch.dtype) -> str:
-    """The three kinds of numbers a page computes with."""
-    if dtype == torch.bool:
-        return "bool"
-    if dtype.is_complex:
-        raise ValueError("complex numbers cannot travel; compute with the real and the imaginary part")
-    return "float32" if dtype.is_floating_point else "int64"
