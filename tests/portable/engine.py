@@ -26,9 +26,8 @@ let asked = 0;
 const ask = (message) => new Promise((done) => {
     const id = asked++; waiting.set(id, done); port.onmessage({ data: { ...message, id } }); });
 window.load = async (programs, bytes) => {
-    for (const [load, described] of Object.entries(programs)) {
-        const { error } = await ask({ load, described, bytes: bytesOf(bytes) });
-        if (error) throw new Error(error); } };
+    const { error } = await ask({ load: programs, bytes: bytesOf(bytes) });
+    if (error) throw new Error(error); };
 window.run = async (run, inputs, options) => {
     const { result, error } = await ask({ run, inputs, options });
     if (error) return { error };

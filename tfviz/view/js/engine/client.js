@@ -27,7 +27,7 @@ export class Engine {
   }
 
   load(programs, bytes) {
-    return Promise.all(Object.entries(programs).map(([load, described]) => this.send({ load, described, bytes })));
+    return this.send({ load: programs, bytes });
   }
 
   // What a program gives for these inputs: { outputs, patterns }.

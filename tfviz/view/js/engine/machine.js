@@ -8,9 +8,8 @@ const ARRAYS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 
 // A program, ready to run: its weights unpacked, and after which step each value is needed no more.
 class Loaded {
-  constructor(described, bytes) {
-    this.described = described;
-    this.weights = described.weights.map((weight) => weightOf(weight, bytes));
+  constructor(described, weights) {
+    Object.assign(this, { described, weights });
     this.constants = new Set(this.weights.map(({ data }) => data));
     this.sites = described.nodes.map(({ pattern }) => pattern).filter(Boolean);
     this.first = described.inputs.length + this.weights.length; // the number of the first step's first result
@@ -46,8 +45,16 @@ export class Machine {
     this.carried = new Map(); // name -> what a run left for the next
   }
 
-  load(name, described, bytes) {
-    this.programs.set(name, new Loaded(described, bytes));
+  // Programs by name, whose weights lie in these bytes; one that several have is unpacked once.
+  load(programs, bytes) {
+    const unpacked = new Map();
+    const once = (weight) => {
+      const key = JSON.stringify([weight.stored, weight.at, weight.scale, weight.shape]);
+      if (!unpacked.has(key)) unpacked.set(key, weightOf(weight, bytes));
+      return unpacked.get(key);
+    };
+    for (const [name, described] of Object.entries(programs))
+      this.programs.set(name, new Loaded(described, described.weights.map(once)));
   }
 
   // A tensor to be written whole: what it holds is arbitrary.

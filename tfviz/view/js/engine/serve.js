@@ -2,13 +2,13 @@
 import { Machine } from "./machine.js";
 import { Products } from "./products.js";
 
-// Answer what `port` asks: { id, load: name, described, bytes } or { id, run: name, inputs, options }.
+// Answer what `port` asks: { id, load: programs, bytes } or { id, run: name, inputs, options }.
 export function serve(port) {
   const machine = Products.make().then((products) => new Machine(products));
   port.onmessage = async ({ data }) => {
     try {
       const engine = await machine;
-      if (data.load !== undefined) port.postMessage({ id: data.id, result: engine.load(data.load, data.described, data.bytes) ?? null });
+      if (data.load) port.postMessage({ id: data.id, result: engine.load(data.load, data.bytes) ?? null });
       else answer(port, data.id, engine.run(data.run, data.inputs, data.options));
     } catch (error) {
       port.postMessage({ id: data.id, error: String(error.message ?? error) });

@@ -13,8 +13,20 @@ export function weightOf({ shape, dtype, stored, at: [start, length], scale }, b
   if (stored === "bool") return { shape, dtype, data: new Uint8Array(piece) };
   if (stored === "int32") return { shape, dtype, data: new Int32Array(piece) };
   if (stored === "float32") return { shape, dtype, data: new Float32Array(piece) };
-  if (stored === "float16") return { shape, dtype, data: Float32Array.from(new Uint16Array(piece), (bits) => HALVES[bits]) };
-  const scales = new Float32Array(bytes.slice(scale[0], scale[0] + scale[1]).buffer);
-  const width = shape[shape.length - 1];
-  return { shape, dtype, data: Float32Array.from(new Int8Array(piece), (value, i) => value * scales[Math.floor(i / width)]) };
+  const scales = scale && new Float32Array(bytes.slice(scale[0], scale[0] + scale[1]).buffer);
+  return { shape, dtype, data: stored === "float16" ? halves(new Uint16Array(piece)) : scaled(new Int8Array(piece), scales, shape.at(-1)) };
+}
+
+function halves(given) {
+  const made = new Float32Array(given.length);
+  for (let i = 0; i < made.length; i++) made[i] = HALVES[given[i]];
+  return made;
+}
+
+// Rows of `width` numbers, each with its scale.
+function scaled(given, scales, width) {
+  const made = new Float32Array(given.length);
+  for (let row = 0; row < scales.length; row++)
+    for (let i = row * width; i < (row + 1) * width; i++) made[i] = given[i] * scales[row];
+  return made;
 }
