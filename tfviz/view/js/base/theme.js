@@ -8,10 +8,10 @@ export class Theme {
 
   // True if the page's colours have changed since the last call.
   renew() {
-    const page = background(this.host);
-    const dark = luminance(page) < 0.35;
-    const key = `${page} ${dark}`;
+    const key = background(this.host);
     if (key === this.key) return false;
+    const page = rgb(key);
+    const dark = luminance(page) < 0.35;
     const inks = this.palette[dark ? "dark" : "light"];
     Object.assign(this, inks, { key, page: `rgb(${page.join(" ")})`, dark });
     this.weight = ramp([this.page, inks.ramp], 256);
@@ -39,11 +39,11 @@ export const css = (value) => `rgb(${value & 255} ${(value >> 8) & 255} ${(value
 function background(element) {
   for (let node = element; node; node = node.parentElement ?? node.getRootNode().host) {
     const colour = getComputedStyle(node).backgroundColor;
-    if (colour && !/^transparent$|, 0\)$|\/ 0\)$/.test(colour)) return rgb(colour);
+    if (colour && !/^transparent$|, 0\)$|\/ 0\)$/.test(colour)) return colour;
   }
   const dark =
     getComputedStyle(document.documentElement).colorScheme.includes("dark") && matchMedia("(prefers-color-scheme: dark)").matches;
-  return dark ? [18, 18, 18] : [255, 255, 255];
+  return dark ? "rgb(18, 18, 18)" : "rgb(255, 255, 255)";
 }
 
 function luminance([r, g, b]) {
