@@ -65,7 +65,8 @@ def test_the_still_picture_has_the_greedy_translation():
     _, target = vocabs()
     how = {"bos": target["[BOS]"], "eos": target["[EOS]"], "length": LENGTH}
     text = generate.beam.greedy(made, source_ids("one two three"), **how)
-    assert "'one two three', the likeliest word at each step" in shown.summary
+    assert "Translate: 'one two three'" in shown.summary
+    assert "probability of the likeliest word" in shown.summary
     with torch.no_grad():
         logits = made(source_ids("one two three"), text.texts[0, :, :-1])[0]
     shares = logits.softmax(-1).index_fill(-1, torch.tensor([0, target["[BOS]"]]), 0)

@@ -135,5 +135,5 @@ def _greedy(
 
 def _still(written: Sequence[tuple[int, float]], vocab: Any, title: str, sentence: str) -> Picture:
     words = vocab.words(torch.tensor([token for token, _ in written]))
-    about = f"{title}: {cut(sentence, 40)!r}, the likeliest word at each step"
-    return rows(words, {"probability": [share for _, share in written]}, about, top=1.0)
+    about = f"{title}: {cut(sentence, 40)!r}"
+    return rows(words, {"probability of the likeliest word": [share for _, share in written]}, about, top=1.0)

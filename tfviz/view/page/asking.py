@@ -76,7 +76,11 @@ class Asking(Answering):
 
 
 def packed_results(results: Mapping[str, Tensor]) -> tuple[dict[str, Any], Packed]:
-    """Results as a page takes them: name -> shape, dtype and place, and their bytes."""
+    """Results as a page takes them: name -> shape, dtype and place, and their bytes.
+
+    Raises:
+        ValueError: a whole number needs more than 32 bits.
+    """
     packed, told = Packed(), {}
     for name, tensor in results.items():
         tensor = tensor.detach().cpu()
@@ -85,6 +89,8 @@ def packed_results(results: Mapping[str, Tensor]) -> tuple[dict[str, Any], Packe
         elif tensor.is_floating_point():
             kind, kept = "float32", tensor.float()
         else:
-            kind, kept = "int64", tensor.clamp(-(2**31), 2**31 - 1).int()
+            kind, kept = "int64", tensor.int()
+            if not torch.equal(kept.long(), tensor.long()):
+                raise ValueError(f"{name} holds whole numbers past 32 bits, which a page does not show; return floats")
         told[name] = {"shape": list(tensor.shape), "dtype": kind, "at": packed.add(kept.contiguous().numpy().tobytes())}
     return told, packed
