@@ -1,24 +1,18 @@
 """The views where they live: JupyterLab in a Chromium, run by its own buttons; after papermill; in nbconvert's page."""
 
-import os
-import re
-import socket
 import subprocess
 import sys
 import time
-import urllib.request
 
 import nbformat
 import papermill
 import pytest
 from browser import press, settled
-from nbformat.sign import NotebookNotary
-from nbformat.v4 import new_code_cell, new_notebook
+from lab import IDLE, begin, run_all, run_by_papermill, write
 
 from tfviz.suite import gallery, notebooks
 
-pytest_plugins = ["browser"]
-KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+pytest_plugins = ["browser", "lab"]
 MAPS = """import torch
 from tfviz import look, view
 scores = torch.randn(3, 4, 6, 6, generator=torch.Generator().manual_seed(1)) * 2
@@ -33,8 +27,6 @@ NOTEBOOKS = {
     "live": [MAPS, "import time", LIVE, "live.head = 2\nlive.cols = [1]"],
     "fixed": [MAPS, "view.heads(maps)", "view.head(maps, 1, 2)", "view.links(maps, 0, [1, 2])"],
 }
-LOOPBACK = "127.0.0.1"
-IDLE = ".jp-Notebook-ExecutionIndicator[data-status='idle']"
 
 
 def space():
@@ -44,90 +36,13 @@ def space():
     return made["maps"]
 
 
-def write(folder, name):
-    path = folder / f"{name}.ipynb"
-    nbformat.write(new_notebook(cells=[new_code_cell(source) for source in NOTEBOOKS[name]], metadata=KERNEL), path)
-    return path
-
-
 @pytest.fixture(scope="module")
-def house(tmp_path_factory):
-    """A folder of notebooks: one not run yet, one that papermill ran, signed and not."""
-    folder = tmp_path_factory.mktemp("house")
-    write(folder, "views")
-    write(folder, "live")
-    (folder / ".data").mkdir()
-    environment = {**os.environ, "JUPYTER_DATA_DIR": str(folder / ".data"), "OMP_NUM_THREADS": "1"}
-    command = [sys.executable, "-m", "papermill", "--no-progress-bar", "--cwd", folder]
-    subprocess.run(
-        [*command, write(folder, "fixed"), folder / "unsigned.ipynb"], check=True, env=environment, timeout=120
-    )
-    ran = nbformat.read(folder / "unsigned.ipynb", as_version=4)
-    ran.metadata["signed"] = True  # another text, or the signature would hold for both
-    nbformat.write(ran, folder / "signed.ipynb")
-    notary = NotebookNotary(data_dir=str(folder / ".data"))
-    notary.sign(nbformat.read(folder / "signed.ipynb", as_version=4))
-    notary.store.close()
+def house(folder):
+    """A folder of notebooks: some not run yet, one that papermill ran, signed and not."""
+    for name, cells in NOTEBOOKS.items():
+        write(folder, name, cells)
+    run_by_papermill(folder / "fixed.ipynb")
     return folder
-
-
-@pytest.fixture(scope="module")
-def lab(house):
-    """The address of a JupyterLab that has the house open."""
-    with socket.socket() as free:
-        free.bind((LOOPBACK, 0))
-        port = free.getsockname()[1]
-    folders = {f"JUPYTER_{kind}_DIR": str(house / f".{kind.lower()}") for kind in ("DATA", "CONFIG", "RUNTIME")}
-    settings = ["--ServerApp.ip=127.0.0.1", f"--port={port}", f"--ServerApp.root_dir={house}", "--LabApp.news_url="]
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--IdentityProvider.token=t"]
-    with open(house / "lab.log", "w") as log:
-        server = subprocess.Popen(
-            [*command, *settings], stdout=log, stderr=log, env={**os.environ, **folders, "OMP_NUM_THREADS": "1"}
-        )
-    address = f"http://{LOOPBACK}:{port}"
-    for _ in range(120):
-        try:
-            urllib.request.urlopen(f"{address}/api?token=t", timeout=5).close()
-            break
-        except OSError:
-            time.sleep(0.5)
-    yield address
-    server.terminate()
-    server.wait(20)
-
-
-@pytest.fixture
-def notebook(chromium, lab):
-    """`notebook("views")`: that notebook, open in JupyterLab; nothing but the loopback is asked for anything."""
-    context = chromium.new_context(viewport={"width": 1300, "height": 1600})
-    wrong = []
-
-    def route(asked):
-        if asked.request.url.startswith((lab, "data:", "blob:")):
-            return asked.continue_()
-        wrong.append(asked.request.url)
-        return asked.abort()
-
-    def opened(name):
-        page = context.new_page()
-        page.on("pageerror", lambda error: wrong.append(str(error)))
-        page.on("console", lambda line: wrong.append(line.text) if complains(line) else None)
-        context.route("**/*", route)
-        page.goto(f"{lab}/lab/workspaces/{name}/tree/{name}.ipynb?token=t&reset")
-        page.locator(".jp-Notebook .jp-Cell").nth(len(NOTEBOOKS.get(name, NOTEBOOKS["fixed"])) - 1).wait_for(
-            timeout=60_000
-        )
-        return page
-
-    yield opened
-    context.close()
-    assert wrong == []
-
-
-def complains(line):
-    """JupyterLab complains where a machine was slow, or a kernel's line made twice: a lesson can do nothing of that."""
-    own = "did not appear within|is taking too long|WebSocket is closed before the connection is established"
-    return line.type in ("error", "warning") and not re.search(own, line.text)
 
 
 def saved(file):
@@ -136,31 +51,6 @@ def saved(file):
         return [cell for cell in nbformat.reads(file.read_text(), as_version=4).cells if cell.cell_type == "code"]
     except ValueError:
         return []
-
-
-def choose(page, menu, item):
-    page.get_by_role("menuitem", name=menu, exact=True).click()
-    page.get_by_role("menuitem", name=item, exact=True).click()
-
-
-def begin(page):
-    """Run all cells by the menu, as a reader does; and again where JupyterLab was not listening yet."""
-    page.locator(IDLE).wait_for(timeout=60_000)
-    begun = page.locator(".jp-CodeCell").first.locator(".jp-InputPrompt", has_text=re.compile(r"^\[[*\d]+\]:$"))
-    for _ in range(5):
-        choose(page, "Run", "Run All Cells")
-        page.wait_for_timeout(3000)
-        if begun.count():
-            return
-    begun.wait_for()
-
-
-def run_all(page):
-    begin(page)
-    ran = page.locator(".jp-CodeCell").last.locator(".jp-InputPrompt", has_text=re.compile(r"^\[\d+\]:$"))
-    ran.wait_for(timeout=60_000)
-    page.locator(".tfviz canvas").first.wait_for()
-    settled(page)
 
 
 def look_inside(page, view, maps, layer, head):

@@ -12,17 +12,18 @@ function normed(machine, tensor, length, epsilon, weight, bias) {
   const rows = length ? tensor.data.length / length : 0;
   const [means, inverse] = [new Float32Array(rows), new Float32Array(rows)];
   const { data } = tensor;
+  const to = out.data;
+  const scales = weight?.data ?? new Float32Array(length).fill(1);
+  const shifts = bias?.data ?? new Float32Array(length);
   for (let row = 0, start = 0; row < rows; row++, start += length) {
     let sum = 0;
-    for (let i = 0; i < length; i++) sum += data[start + i];
+    for (let i = start; i < start + length; i++) sum += data[i];
     const mean = sum / length;
     let squares = 0;
     for (let i = start; i < start + length; i++) squares += (data[i] - mean) * (data[i] - mean);
     const factor = 1 / Math.sqrt(squares / length + epsilon);
     [means[row], inverse[row]] = [mean, factor];
-    for (let i = start; i < start + length; i++) out.data[i] = (data[i] - mean) * factor;
-    if (weight) for (let i = 0; i < length; i++) out.data[start + i] *= weight.data[i];
-    if (bias) for (let i = 0; i < length; i++) out.data[start + i] += bias.data[i];
+    for (let i = 0; i < length; i++) to[start + i] = (data[start + i] - mean) * factor * scales[i] + shifts[i];
   }
   return { out, means, inverse };
 }

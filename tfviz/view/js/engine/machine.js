@@ -117,10 +117,15 @@ export class Machine {
     });
     const outputs = {};
     for (const { name: said, t } of described.outputs) {
-      if (carry.includes(said.split(".")[0])) this.carried.set(said, copy(values[t]));
-      else outputs[said] = copy(values[t]);
+      // What lies nowhere else is handed over as it is.
+      const given = holders.get(values[t].data) === 1 ? values[t] : copy(values[t]);
+      holders.set(values[t].data, Infinity);
+      if (!carry.includes(said.split(".")[0])) outputs[said] = given;
+      else {
+        if (this.carried.has(said)) this.done(this.carried.get(said));
+        this.carried.set(said, given);
+      }
     }
-    for (const value of new Set(described.outputs.map(({ t }) => t))) this.release(values, value, holders);
     return { outputs, patterns: this.seen };
   }
 

@@ -28,7 +28,7 @@ export function softmaxRow(data, start, end, out) {
   let most = -Infinity;
   for (let i = start; i < end; i++) if (data[i] > most) most = data[i];
   let sum = 0;
-  for (let i = start; i < end; i++) sum += out[i] = Math.exp(data[i] - most);
+  for (let i = start; i < end; i++) sum += out[i] = data[i] === -Infinity ? 0 : Math.exp(data[i] - most);
   for (let i = start; i < end; i++) out[i] /= sum;
 }
 

@@ -1,0 +1,133 @@
+"""A JupyterLab to open notebooks in, with nothing but the loopback at hand.
+
+PYTEST_DONT_REWRITE: test modules name this as their plugin, and import from it.
+"""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+
+import nbformat
+import pytest
+from browser import settled
+from nbformat.sign import NotebookNotary
+from nbformat.v4 import new_code_cell, new_notebook
+
+KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
+LOOPBACK = "127.0.0.1"
+IDLE = ".jp-Notebook-ExecutionIndicator[data-status='idle']"
+
+
+def write(folder, name, cells):
+    path = folder / f"{name}.ipynb"
+    nbformat.write(new_notebook(cells=[new_code_cell(source) for source in cells], metadata=KERNEL), path)
+    return path
+
+
+def run_by_papermill(notebook):
+    """Beside a notebook: `unsigned.ipynb`, as papermill leaves it, and `signed.ipynb`, which JupyterLab trusts."""
+    folder = notebook.parent
+    environment = {**os.environ, "JUPYTER_DATA_DIR": str(folder / ".data"), "OMP_NUM_THREADS": "1"}
+    command = [sys.executable, "-m", "papermill", "--no-progress-bar", "--cwd", folder]
+    subprocess.run([*command, notebook, folder / "unsigned.ipynb"], check=True, env=environment, timeout=180)
+    ran = nbformat.read(folder / "unsigned.ipynb", as_version=4)
+    ran.metadata["signed"] = True  # another text, or the signature would hold for both
+    nbformat.write(ran, folder / "signed.ipynb")
+    notary = NotebookNotary(data_dir=str(folder / ".data"))
+    notary.sign(nbformat.read(folder / "signed.ipynb", as_version=4))
+    notary.store.close()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """What JupyterLab has open."""
+    made = tmp_path_factory.mktemp("house")
+    (made / ".data").mkdir()
+    return made
+
+
+@pytest.fixture(scope="module")
+def lab(folder):
+    """The address of a JupyterLab that has the folder open."""
+    with socket.socket() as free:
+        free.bind((LOOPBACK, 0))
+        port = free.getsockname()[1]
+    folders = {f"JUPYTER_{kind}_DIR": str(folder / f".{kind.lower()}") for kind in ("DATA", "CONFIG", "RUNTIME")}
+    settings = ["--ServerApp.ip=127.0.0.1", f"--port={port}", f"--ServerApp.root_dir={folder}", "--LabApp.news_url="]
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--IdentityProvider.token=t"]
+    with open(folder / "lab.log", "w") as log:
+        server = subprocess.Popen(
+            [*command, *settings], stdout=log, stderr=log, env={**os.environ, **folders, "OMP_NUM_THREADS": "1"}
+        )
+    address = f"http://{LOOPBACK}:{port}"
+    for _ in range(120):
+        try:
+            urllib.request.urlopen(f"{address}/api?token=t", timeout=5).close()
+            break
+        except OSError:
+            time.sleep(0.5)
+    yield address
+    server.terminate()
+    server.wait(20)
+
+
+@pytest.fixture
+def notebook(chromium, folder, lab):
+    """`notebook("views")`: that notebook, open in JupyterLab; nothing but the loopback is asked for anything."""
+    context = chromium.new_context(viewport={"width": 1300, "height": 1600})
+    wrong = []
+
+    def route(asked):
+        if asked.request.url.startswith((lab, "data:", "blob:")):
+            return asked.continue_()
+        wrong.append(asked.request.url)
+        return asked.abort()
+
+    def opened(name):
+        page = context.new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("console", lambda line: wrong.append(line.text) if complains(line) else None)
+        context.route("**/*", route)
+        page.goto(f"{lab}/lab/workspaces/{name}/tree/{name}.ipynb?token=t&reset")
+        cells = min(3, len(nbformat.read(folder / f"{name}.ipynb", as_version=4).cells))
+        page.locator(".jp-Notebook .jp-Cell").nth(cells - 1).wait_for(timeout=60_000)
+        return page
+
+    yield opened
+    context.close()
+    assert wrong == []
+
+
+def complains(line):
+    """JupyterLab complains where a machine was slow, or a kernel's line made twice: a lesson can do nothing of that."""
+    own = "did not appear within|is taking too long|WebSocket is closed before the connection is established"
+    return line.type in ("error", "warning") and not re.search(own, line.text)
+
+
+def choose(page, menu, item):
+    page.get_by_role("menuitem", name=menu, exact=True).click()
+    page.get_by_role("menuitem", name=item, exact=True).click()
+
+
+def begin(page):
+    """Run all cells by the menu, as a reader does; and again where JupyterLab was not listening yet."""
+    page.locator(IDLE).wait_for(timeout=60_000)
+    begun = page.locator(".jp-CodeCell").first.locator(".jp-InputPrompt", has_text=re.compile(r"^\[[*\d]+\]:$"))
+    for _ in range(5):
+        choose(page, "Run", "Run All Cells")
+        page.wait_for_timeout(3000)
+        if begun.count():
+            return
+    begun.wait_for()
+
+
+def run_all(page):
+    begin(page)
+    ran = page.locator(".jp-CodeCell").last.locator(".jp-InputPrompt", has_text=re.compile(r"^\[\d+\]:$"))
+    ran.wait_for(timeout=60_000)
+    page.locator(".tfviz canvas").first.wait_for()
+    settled(page)

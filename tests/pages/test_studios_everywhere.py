@@ -1,0 +1,198 @@
+"""The studios where they live: run in JupyterLab, after papermill, in the gallery's page, in nbconvert's own; and those
+that a kernel answers, with what they leave behind.
+"""
+
+import subprocess
+import sys
+
+import nbformat
+import pytest
+import torch
+from lab import run_all, run_by_papermill, write
+from writing import said
+
+from tfviz.suite import gallery
+
+pytest_plugins = ["browser", "lab"]
+MODELS = """import torch
+from tfviz import models, text, view
+
+def wide(model):
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.3)
+    return model.eval()
+
+torch.manual_seed(1)
+vocab = text.whole_words(["the plot was not very good but the music was never dull"])
+sizes = {"context": 24, "layers": 2, "heads": 3, "dim": 24}
+gpt = wide(models.GPT(len(vocab), **sizes))
+translator = wide(models.Transformer(len(vocab), len(vocab), **sizes))
+classifier = wide(models.Classifier(len(vocab), 2, **sizes))
+bert = wide(models.BERT(len(vocab), **sizes))
+exact = {"weights": "float32"}
+
+def twice(x):
+    return {"twice": 2 * x}"""
+STUDIOS = [
+    'view.write(gpt, vocab, "the plot", **exact)',
+    "view.translate(translator, (vocab, vocab), 'the plot', width=1, length=5, **exact)",
+    'view.classify(classifier, vocab, ["bad", "good"], "the plot was good", **exact)',
+    'view.fill(bert, vocab, "the plot was good", hidden=[1], **exact)',
+    "view.interact(twice, x=(0.0, 4.0))",
+]
+ANSWERED = [
+    'writing = view.write(gpt, vocab, "the plot", kernel=True)\nwriting',
+    "asking = view.interact(twice, x=(0.0, 4.0), kernel=True)\nasking",
+    'writing.state = {**writing.state, "prompt": "the music"}\nasking.values = {"x": 3.0}',
+]
+
+
+@pytest.fixture(scope="module")
+def made():
+    """What `MODELS` makes: the same here as in a notebook."""
+    scope = {}
+    exec(MODELS, scope)
+    return scope
+
+
+@pytest.fixture(scope="module")
+def house(folder):
+    write(folder, "studios", [MODELS, *STUDIOS])
+    write(folder, "answered", [MODELS, *ANSWERED])
+    run_by_papermill(folder / "studios.ipynb")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def expect():
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    sync_api.expect.set_options(timeout=30_000)
+    return sync_api.expect
+
+
+def text_of(model, vocab, words):
+    with torch.no_grad():
+        return model(vocab.encode(words)[None])
+
+
+def shows(expect, view, shares, words):
+    """The likeliest comes first, with its share."""
+    share, best = shares.max(-1)
+    expect(view.locator(".shares .share output").first).to_have_text(said(share.item()))
+    expect(view.locator(".shares .share .name").first).to_have_text(f"“\u2068{words[best]}\u2069”")
+
+
+def writes(expect, view, made):
+    vocab, words = made["vocab"], made["vocab"].words(range(len(made["vocab"])))
+    for prompt in ("the music", "the music was"):
+        view.locator("textarea").fill(prompt)
+        shows(expect, view, text_of(made["gpt"], vocab, prompt)[0, -1].softmax(-1), words)
+    expect(view.locator(".mark")).to_have_count(0)
+    view.locator(".chip").first.click()
+    expect(view.locator(".cost").first).to_contain_text("without 1 head")
+    expect(view.locator(".mark").first).to_be_attached()
+
+
+def translates(expect, view, made):
+    vocab, model = made["vocab"], made["translator"]
+    view.locator("textarea").fill("the music was dull")
+    source = torch.tensor([[*vocab.encode("the music was dull").tolist(), vocab["[EOS]"]]])
+    with torch.no_grad():
+        shares = model(source, torch.tensor([[vocab["[BOS]"]]]))[0, 0].softmax(-1)
+    shares[[0, vocab["[BOS]"]]] = 0
+    first = view.locator(".written .word").first
+    expect(first).to_have_text(vocab.words([int(shares.argmax())])[0])
+    first.click()
+    shows(expect, view, shares, vocab.words(range(len(vocab))))
+
+
+def classifies(expect, view, made):
+    view.locator("textarea").fill("the music was dull")
+    shares = text_of(made["classifier"], made["vocab"], "the music was dull")[0].softmax(-1).tolist()
+    expect(view.locator(".shares .share output")).to_have_text([said(share) for share in shares])
+    view.locator(".passage .word").last.click()
+    shares = text_of(made["classifier"], made["vocab"], "the music was")[0].softmax(-1).tolist()
+    expect(view.locator(".shares .share output")).to_have_text([said(share) for share in shares])
+
+
+def fills(expect, view, made):
+    vocab = made["vocab"]
+    view.locator("textarea").fill("the music was dull")
+    view.locator(".passage .word").nth(3).click()
+    ids = vocab.encode("the music was dull")
+    ids[3] = vocab["[MASK]"]
+    with torch.no_grad():
+        tokens = made["bert"](ids[None]).tokens[0, 3]
+    shows(expect, view, tokens.softmax(-1), vocab.words(range(len(vocab))))
+
+
+def interacts(expect, view, made):
+    view.locator("details", has_text="Table").locator("summary").click()
+    slider = view.locator("input[type=range]")
+    slider.focus()
+    for _ in range(2):
+        before = float(slider.input_value())
+        slider.press("ArrowRight")
+        assert float(slider.input_value()) > before
+        told = view.locator(".twin td").first
+        expect(told).to_have_text(f"{made['twice'](float(slider.input_value()))['twice']:.4f}")
+
+
+USES = [writes, translates, classifies, fills, interacts]
+
+
+def use(expect, page, made):
+    """Each studio answers, as Python does."""
+    views = page.locator(".tfviz[data-alive]")
+    expect(views).to_have_count(len(USES))
+    for number, uses in enumerate(USES):
+        views.nth(number).scroll_into_view_if_needed()
+        uses(expect, views.nth(number), made)
+
+
+def test_run_in_jupyterlab(notebook, house, made, expect):
+    page = notebook("studios")
+    run_all(page)
+    use(expect, page, made)
+
+
+def test_after_papermill(notebook, house, made, expect):
+    use(expect, notebook("signed"), made)
+
+
+def test_a_notebook_that_is_not_trusted_shows_pictures(notebook, house, expect):
+    page = notebook("unsigned")
+    pictures = page.locator(".jp-OutputArea-output img")
+    expect(pictures).to_have_count(len(USES))
+    assert all(width > 100 for width in pictures.evaluate_all("all => all.map(image => image.naturalWidth)"))
+    assert page.locator(".tfviz[data-alive]").count() == 0
+
+
+def test_in_the_gallerys_page(house, opens, made, expect):
+    gallery.page(nbformat.read(house / "unsigned.ipynb", as_version=4), house / "page.html")
+    page = opens(width=1300)
+    page.goto((house / "page.html").as_uri())
+    use(expect, page, made)
+
+
+def test_in_the_page_that_nbconvert_makes_by_itself(house, chromium, made, expect):
+    command = [sys.executable, "-m", "nbconvert", "--to", "html", "unsigned.ipynb", "--output", "plain.html"]
+    subprocess.run(command, cwd=house, check=True, capture_output=True, timeout=120)
+    with chromium.new_context(offline=True, viewport={"width": 1300, "height": 900}) as context:
+        page, wrong = context.new_page(), []
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.goto((house / "plain.html").as_uri(), wait_until="domcontentloaded")  # its formulas ask the network
+        use(expect, page, made)
+        assert wrong == []
+
+
+def test_a_kernel_answers_and_python_sets_what_is_shown(notebook, house, made, expect):
+    page = notebook("answered")
+    run_all(page)
+    views = page.locator(".tfviz")
+    expect(views).to_have_count(2)
+    expect(views.first.locator("textarea")).to_have_value("the music")  # the last cell said so
+    writes(expect, views.first, made)
+    expect(views.nth(1).locator("input[type=range]")).to_have_value("3")
+    interacts(expect, views.nth(1), made)
