@@ -28,13 +28,19 @@ def write(folder, name, cells):
     return path
 
 
-def run_by_papermill(notebook):
-    """Beside a notebook: `unsigned.ipynb`, as papermill leaves it, and `signed.ipynb`, which JupyterLab trusts."""
+def papermilled(notebook, name):
+    """What papermill leaves of a notebook, beside it."""
     folder = notebook.parent
     environment = {**os.environ, "JUPYTER_DATA_DIR": str(folder / ".data"), "OMP_NUM_THREADS": "1"}
     command = [sys.executable, "-m", "papermill", "--no-progress-bar", "--cwd", folder]
-    subprocess.run([*command, notebook, folder / "unsigned.ipynb"], check=True, env=environment, timeout=180)
-    ran = nbformat.read(folder / "unsigned.ipynb", as_version=4)
+    subprocess.run([*command, notebook, folder / f"{name}.ipynb"], check=True, env=environment, timeout=180)
+    return nbformat.read(folder / f"{name}.ipynb", as_version=4)
+
+
+def run_by_papermill(notebook):
+    """Beside a notebook: `unsigned.ipynb`, as papermill leaves it, and `signed.ipynb`, which JupyterLab trusts."""
+    folder = notebook.parent
+    ran = papermilled(notebook, "unsigned")
     ran.metadata["signed"] = True  # another text, or the signature would hold for both
     nbformat.write(ran, folder / "signed.ipynb")
     notary = NotebookNotary(data_dir=str(folder / ".data"))

@@ -8,7 +8,7 @@ import sys
 import nbformat
 import pytest
 import torch
-from lab import run_all, run_by_papermill, write
+from lab import papermilled, run_all, run_by_papermill, write
 from writing import said
 
 from tfviz.suite import gallery
@@ -120,10 +120,9 @@ def fills(expect, view, made):
     vocab = made["vocab"]
     view.locator("textarea").fill("the music was dull")
     view.locator(".passage .word").nth(3).click()
-    ids = vocab.encode("the music was dull")
-    ids[3] = vocab["[MASK]"]
+    ids = [vocab["[CLS]"], *vocab.encode("the music was").tolist(), vocab["[MASK]"], vocab["[SEP]"]]
     with torch.no_grad():
-        tokens = made["bert"](ids[None]).tokens[0, 3]
+        tokens = made["bert"](torch.tensor([ids])).tokens[0, 4]
     shows(expect, view, tokens.softmax(-1), vocab.words(range(len(vocab))))
 
 
@@ -136,7 +135,7 @@ def interacts(expect, view, made):
         slider.press("ArrowRight")
         assert float(slider.input_value()) > before
         told = view.locator(".twin td").first
-        expect(told).to_have_text(f"{made['twice'](float(slider.input_value()))['twice']:.4f}")
+        expect(told).to_have_text(f"{made['twice'](float(slider.input_value()))['twice']:.2g}")
 
 
 USES = [writes, translates, classifies, fills, interacts]
@@ -196,3 +195,16 @@ def test_a_kernel_answers_and_python_sets_what_is_shown(notebook, house, made, e
     writes(expect, views.first, made)
     expect(views.nth(1).locator("input[type=range]")).to_have_value("3")
     interacts(expect, views.nth(1), made)
+
+
+def test_what_a_kernel_answered_is_left_as_it_was_last(house, opens, made, expect):
+    gallery.page(papermilled(house / "answered.ipynb", "left"), house / "left.html")
+    page = opens(width=1300)
+    page.goto((house / "left.html").as_uri())
+    views = page.locator(".tfviz[data-alive]")
+    expect(views).to_have_count(2)
+    expect(views.first).to_contain_text("a model in Python wrote this, and it is not here any more")
+    expect(views.first.locator("h3")).to_contain_text("the plot")
+    expect(views.nth(1)).to_contain_text("this was computed by Python, which is not here any more")
+    views.nth(1).locator("details", has_text="Table").locator("summary").click()
+    expect(views.nth(1).locator(".twin td").first).to_have_text("4")

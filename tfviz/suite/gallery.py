@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import html
 import re
 from collections.abc import Sequence
@@ -148,6 +149,16 @@ def page(notebook: nbformat.NotebookNode, path: Path, home: str = "") -> None:
     exporter = Exporter(
         template_name="page", extra_template_basedirs=here, embed_images=True, preprocessors=said, **nothing
     )
-    body = exporter.from_notebook_node(notebook, {"home": home})[0]
+    body = exporter.from_notebook_node(_without_widgets(notebook), {"home": home})[0]
     with atomic(path) as draft:
         draft.write_text(body, encoding="utf-8", errors="replace")
+
+
+def _without_widgets(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+    """A widget has no kernel in a page, and would ask the network for its script: what stands beside it is shown."""
+    made = copy.deepcopy(notebook)
+    made.metadata.pop("widgets", None)
+    for cell in made.cells:
+        for output in cell.get("outputs", []):
+            output.get("data", {}).pop(notebooks.WIDGET, None)
+    return made

@@ -47,7 +47,11 @@ class Answering(anywidget.AnyWidget):
         """What is shown now as `x.html`, `x.png` or `x.svg`; see `view`."""
         return self.view().save(path)
 
+    def _left(self) -> tuple[dict[str, str], dict[str, Any]]:
+        """What stands beside the widget, for where there is none."""
+        return self.view()._repr_mimebundle_()
+
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
-        left, sizes = self.view().still()
+        left, sizes = self._left()
         return {**data, **left}, {**metadata, **sizes}

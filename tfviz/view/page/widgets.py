@@ -114,10 +114,8 @@ class Live(Answering):
     def __repr__(self) -> str:
         return f"Live view of {', '.join(f'{name} {maps!r}'.strip() for name, maps in self._parts.items())}"
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        if self.described["note"]:  # too much to draw at once
-            return super(Answering, self)._repr_mimebundle_(**kwargs) or ({}, {})
-        return super()._repr_mimebundle_(**kwargs)
+    def _left(self) -> tuple[dict[str, str], dict[str, Any]]:
+        return ({}, {}) if self.described["note"] else self.view().still()  # with a note it is too much to draw at once
 
 
 def _place(question: Mapping[str, Any], name: str, count: int) -> int:
