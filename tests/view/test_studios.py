@@ -1,10 +1,12 @@
 """Studios as Python makes them: what is told to the page, what stands where no script runs."""
 
+import pytest
 import torch
 from writing import CONTEXT, VOCAB, gpt, written
 
 from tfviz import view
 from tfviz.look import capture
+from tfviz.text import Subwords, bpe
 from tfviz.view.page.alive import STATE
 
 COMES = {"prompt", "seed", "temperature", "topK", "topP", "tree", "at", "off"}
@@ -62,3 +64,25 @@ def test_a_model_without_a_cache_only_reads():
     made = view.write(Plain(), VOCAB, "abc")
     assert list(made.described["programs"]) == ["read"]
     assert made.described["context"] == 1024
+
+
+def test_a_tokenizer_of_transformers_is_taken_as_it_is_and_stays_so():
+    transformers = pytest.importorskip("transformers")
+    words = bpe(["the cat sat on the mat and the dog sat on the cat"], 300).tokenizer
+    words.encode_special_tokens = False
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=words, pad_token="[PAD]")
+    padded = tokenizer("the cat", padding="max_length", max_length=9).input_ids
+    sizes = {"n_layer": 2, "n_head": 2, "n_embd": 16, "n_positions": 24}
+    torch.manual_seed(3)
+    model = transformers.GPT2LMHeadModel(transformers.GPT2Config(vocab_size=len(tokenizer), **sizes)).eval()
+    ids = tokenizer("the cat", return_tensors="pt").input_ids
+    with torch.no_grad():
+        expected = model(ids).logits[0, -1].argmax()[None]
+    made = view.write(model, tokenizer, "the cat")
+    assert made.described["context"] == 24
+    assert Subwords(words).words(expected)[0] in made.summary
+    live = view.write(model, tokenizer, "the cat", kernel=True)
+    assert live._ids() == ids[0].tolist()
+    assert tokenizer("the cat", padding="max_length", max_length=9).input_ids == padded
+    assert not tokenizer.backend_tokenizer.encode_special_tokens
+    assert view.interact(lambda x: x.float(), x=view.text("the cat", tokenizer)).summary

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import os
@@ -26,6 +27,17 @@ PAD, UNK, BOS, EOS, CLS, SEP, MASK = range(len(SPECIALS))  # their ids, in every
 NAMES = ("pad", "unknown", "begin", "end", "classification", "separator", "mask")  # the same, as pages call them
 SEAL = "sha256"  # of all the rest of the file; it stands in the model, where `tokenizers` skips what it does not know
 Ids = Iterable[int] | Tensor
+
+
+def own(given: Any) -> Any:
+    """A tokenizer, of `tokenizers` or a fast one of transformers, as `Subwords` of a copy; anything else as it is."""
+    tokenizer = getattr(given, "backend_tokenizer", given)
+    if not hasattr(tokenizer, "encode_batch_fast"):
+        return given
+    copied = copy.deepcopy(tokenizer)
+    copied.no_truncation()  # transformers sets both anew for each call
+    copied.no_padding()
+    return Subwords(copied)
 
 
 class Subwords:

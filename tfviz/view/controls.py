@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from tfviz.look.maps import strings
+from tfviz.text import subwords
 from tfviz.view.page.gears import Angle, Bound, Cells, Order, Points, Text
 from tfviz.view.still.numbers import above, few, real
 from tfviz.view.still.panel import nice
@@ -77,6 +78,7 @@ def text(text: str, vocab: Any, *, most: int = 96) -> Bound:
         TypeError: `vocab` is no vocabulary that a page can use.
         ValueError: the text has more tokens than `most`.
     """
+    vocab = subwords.own(vocab)
     if not all(hasattr(vocab, name) for name in ("encode", "words", "described")):
         raise TypeError(
             f"vocab is a {type(vocab).__name__}; give one of tfviz.text, such as text.Characters.of(corpus)"

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from tfviz.portable.export import export
 from tfviz.portable.program import Program
+from tfviz.text import subwords
 from tfviz.view.page.alive import BUDGET
 from tfviz.view.page.html import View
 from tfviz.view.page.studio import studio
@@ -52,6 +53,7 @@ def classify(
     """
     if isinstance(labels, str) or len(labels) < 2:
         raise ValueError(f"labels is {labels!r}; give a list of two names or more")
+    vocab = subwords.own(vocab)
     described = _described(vocab)
     frame = {"before": _known(vocab, "before", before), "after": _known(vocab, "after", after)}
     program = _reading(model, weights)
@@ -99,6 +101,7 @@ def fill(
         ValueError: a model cannot travel (it says why), or they are past the budget; the text is empty or too long; the
             vocabulary has no `[MASK]`; there is no such word.
     """
+    vocab = subwords.own(vocab)
     described = _described(vocab)
     special = described.get("special", {})
     if "mask" not in special:
@@ -157,8 +160,8 @@ def _context(program: Program) -> int:
 def _described(vocab: Any) -> dict[str, Any]:
     if not hasattr(vocab, "described"):
         raise TypeError(
-            f"vocab is a {type(vocab).__name__}; give one of tfviz.text, such as text.whole_words(texts), or "
-            "text.Subwords(tokenizer.backend_tokenizer)"
+            f"vocab is a {type(vocab).__name__}; give one of tfviz.text, such as text.whole_words(texts), or a fast "
+            "tokenizer of transformers"
         )
     return vocab.described()
 
@@ -199,6 +202,7 @@ def _beside(given: Sequence[Any]) -> tuple[nn.Module, dict[str, Any], int | None
     if not 2 <= len(given) <= 3 or not isinstance(given[0], nn.Module):
         raise ValueError("beside must be a model and its vocabulary, and perhaps the id that its texts begin with")
     model, vocab, first = (*given, None)[:3]
+    vocab = subwords.own(vocab)
     return model, _described(vocab), _known(vocab, "the id that the texts of beside begin with", first)
 
 

@@ -10,6 +10,7 @@ from torch import nn
 from tfviz import bounds
 from tfviz.doors import what
 from tfviz.portable.language import language
+from tfviz.text import subwords
 from tfviz.view.page.alive import BUDGET, STATE
 from tfviz.view.page.html import View
 from tfviz.view.page.studio import studio
@@ -45,7 +46,7 @@ def write(
     Args:
         model: gives logits, batch position vocab, for ids, batch position; with `new_cache()`, as `models.GPT`, a
             token is written without reading all again.
-        vocab: of `tfviz.text`.
+        vocab: of `tfviz.text`, or a fast tokenizer of transformers, of which special tokens are left out.
         temperature, top_k, top_p, seed: where the knobs stand at first; see `generate.Sampler`.
         weights: how they travel: "float32", "float16", or "int8".
         budget: bytes that the model may take in the page.
@@ -58,10 +59,12 @@ def write(
             vocabulary is not the model's; a knob cannot stand there.
     """
     _check(temperature, top_k, top_p, seed)
+    vocab = subwords.own(vocab)
     if not hasattr(vocab, "described"):
-        fast = hasattr(vocab, "backend_tokenizer")
-        give = "text.Subwords(vocab.backend_tokenizer)" if fast else "a vocabulary of tfviz.text"
-        raise TypeError(f"vocab is {what(vocab)}, which a page cannot encode with: give {give}")
+        raise TypeError(
+            f"vocab is {what(vocab)}, which a page cannot encode with: give a vocabulary of tfviz.text, or a fast "
+            "tokenizer of transformers"
+        )
     ids = vocab.encode(prompt)
     context = int(getattr(model, "context", 0) or _positions(model) or 1024)
     if not 0 < len(ids) <= context:

@@ -12,6 +12,7 @@ from tfviz import bounds
 from tfviz.doors import what
 from tfviz.portable.program import Program
 from tfviz.portable.translation import translation
+from tfviz.text import subwords
 from tfviz.view.page.alive import BUDGET
 from tfviz.view.page.html import View
 from tfviz.view.page.studio import studio
@@ -94,7 +95,7 @@ def translate(
 
 def _pair(vocabs: Any) -> tuple[Any, Any]:
     """The vocabulary of the source and that of the target."""
-    given = list(vocabs) if isinstance(vocabs, list | tuple) else [vocabs]
+    given = [subwords.own(one) for one in (vocabs if isinstance(vocabs, list | tuple) else [vocabs])]
     if len(given) not in (1, 2):
         raise ValueError(f"there are {len(given)} vocabularies; give one for both languages, or two")
     for one in given:
