@@ -141,6 +141,7 @@ CASES = [
     ("models.RecurrentLM(11, layers=0)", "layers is 0"),
     ("models.RecurrentLM(11, layers=10**9)", "more than this machine's memory"),
     ("models.Seq2Seq(11, hidden=3)", "hidden is 3; it must be even"),
+    ("models.Seq2Seq(11, attention=torch.nn.Identity())", "attention is a Identity; give its class"),
     ("models.Seq2Seq(11, hidden=-2)", "hidden is -2; it must be at least 1"),
     ("models.SparseTransformer(11, stride=0)", "stride is 0; it must be at least 1"),
     ("models.SparseTransformer(11, stride=3, pattern=[])", "per_head needs at least one mask"),

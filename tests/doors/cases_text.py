@@ -157,6 +157,8 @@ CASES = [
     ("words.decode([-1])", "id -1 is none of"),
     ("words.decode([1.5])", "1.5 is no id; give whole numbers"),
     ("words.decode([None])", "None is no id"),
+    ("words.decode(torch.tensor(3))", r"ids is a tensor of shape \[\]; give those of a text"),
+    ("words.words(3)", r"ids is 3; give those of a text, such as \[3\]"),
     ("words.decode(['7'])", "'7' is no id"),
     ("words.decode(torch.tensor([[1, 2]]))", "is no id; give whole numbers, of one text at a time"),
     ("words.save(at('below') + '/x.json')", "below"),

@@ -191,9 +191,10 @@ CASES = [
     ("view.View(bars(one=[1, 2]), {})", "described says the kind None; it can be heads"),
     # with a kernel
     ("view.live(maps, layer=2)", "layer is 2; there are 2, counted from 0"),
-    ("view.live(maps, layer=-1)", "view.live: .*layer"),
-    ("view.live(maps, mode='circle')", "view.live: .*mode"),
-    ("view.live(maps, least=2.0)", "view.live: .*least"),
+    ("view.live(maps, layer=-1)", "view.live: layer is -1; give a whole number from 0 on"),
+    ("view.live(maps, mode='circle')", "view.live: mode is 'circle'; it can be sheet, head, lines, words"),
+    ("view.live(maps, least=2.0)", "view.live: least is 2.0; give a number from 0 to 1"),
+    ("view.live(maps, merged='yes')", "view.live: merged is 'yes'; give True or False"),
     ("view.live(maps, title=torch.ones(2))", "title is a tensor"),
     ("view.live(maps, budget='4 MB')", "budget is '4 MB'; give a number"),
     ("view.live(maps, layer=numpy.int64(1)).layer", "= 1"),
@@ -202,7 +203,7 @@ CASES = [
     ("view.live(maps, arrange='circle')", "arrange is 'circle' with 1 captures; it can be 'choose'"),
     ("view.live({})", "arrange is 'choose' with 0 captures"),
     ("view.live(maps, budget=0)", "budget is 0"),
-    *((f"told({{'id': 1, 'part': 0, 'layer': {layer}, 'head': 0}})", rf"= 'error': .layer is {says}; there are 2")
+    *((f"told({{'id': 1, 'part': 0, 'layer': {layer}, 'head': 0}})", rf"= 'error': .LookupError: layer is {says}; there are 2")
       for layer, says in (("-1", "-1"), ("10**9", "1000000000"), ("'1'", ".*1.*"), ("True", "True"), ("1.0", "1.0"))),
     ("told({'id': 1, 'part': 0, 'head': 0})", "= layer is None; there are 2"),
     ("told({'id': 1, 'part': -1, 'layer': 0, 'head': 0})", "= part is -1; there are 1"),

@@ -53,6 +53,8 @@ class Seq2Seq(nn.Module):
         bounds.between(0, 1, dropout=dropout)
         if hidden % 2:
             raise ValueError(f"hidden is {hidden}; it must be even, half for either direction of the encoder")
+        if isinstance(attention, nn.Module):
+            raise TypeError(f"attention is a {type(attention).__name__}; give its class, which is built to size here")
         self.source = Tokens(source_vocab, dim)
         self.target = self.source if target_vocab is None else Tokens(target_vocab, dim)
         self.dropout = nn.Dropout(dropout)

@@ -130,6 +130,8 @@ def string(text: str, name: str = "text") -> str:
 
 def known(ids: Iterable, size: int) -> Iterator[int]:
     """The ids as they are, if they are tokens of a vocabulary of this size."""
+    if not isinstance(ids, Iterable) or getattr(ids, "ndim", 1) == 0:
+        raise TypeError(f"ids is {what(ids)}; give those of a text, such as [{ids if isinstance(ids, int) else 5}]")
     for given in ids:
         try:
             index = operator.index(given)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -81,7 +82,7 @@ class Live(Answering):
         try:
             super().__init__(described=described, data=data, **chosen)
         except traitlets.TraitError as error:
-            raise ValueError(f"view.live: {cut(' '.join(str(error).split()), 200)}") from None
+            raise ValueError(f"view.live: {self._refused(chosen) or cut(str(error), 200)}") from None
 
     @traitlets.validate("layer", "head", "part")
     def _within(self, proposal: Any) -> int:
@@ -92,6 +93,24 @@ class Live(Answering):
         if value >= counts[name]:
             raise traitlets.TraitError(f"{name} is {value}; there are {counts[name]}, counted from 0")
         return value
+
+    @classmethod
+    def _refused(cls, chosen: Mapping[str, Any]) -> str:
+        """Which choice is none, and what can be given."""
+        for name, value in chosen.items():
+            trait: Any = cls.class_traits()[name]
+            low, high = getattr(trait, "min", None), getattr(trait, "max", None)
+            if isinstance(trait, traitlets.Enum) and value not in (values := trait.values or ()):
+                give = f"it can be {', '.join(values)}"
+            elif isinstance(trait, traitlets.Bool) and type(value) is not bool:
+                give = "give True or False"
+            elif isinstance(trait, traitlets.Int | traitlets.Float) and not _inside(trait, value):
+                kind = "a whole number" if isinstance(trait, traitlets.Int) else "a number"
+                give = f"give {kind} from {low} {'on' if high is None else f'to {high}'}"
+            else:
+                continue
+            return f"{name} is {cut(repr(value), 60)}; {give}"
+        return ""
 
     def _told(self, question: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
         """A head in full."""
@@ -124,6 +143,13 @@ def _place(question: Mapping[str, Any], name: str, count: int) -> int:
     if type(value) is not int or not 0 <= value < count:
         raise LookupError(f"{name} is {value!r}; there are {count}, counted from 0")
     return value
+
+
+def _inside(trait: Any, value: Any) -> bool:
+    """Whether a number is one that the trait can be."""
+    kinds = int if isinstance(trait, traitlets.Int) else int | float
+    low, high = (-math.inf if trait.min is None else trait.min), (math.inf if trait.max is None else trait.max)
+    return isinstance(value, kinds) and low <= value <= high
 
 
 def _check_lists(chosen: Mapping[str, Any]) -> None:
