@@ -203,7 +203,7 @@ CASES = [
     ("view.live(maps, arrange='circle')", "arrange is 'circle' with 1 captures; it can be 'choose'"),
     ("view.live({})", "arrange is 'choose' with 0 captures"),
     ("view.live(maps, budget=0)", "budget is 0"),
-    *((f"told({{'id': 1, 'part': 0, 'layer': {layer}, 'head': 0}})", rf"= 'error': .LookupError: layer is {says}; there are 2")
+    *((f"told({{'id': 1, 'part': 0, 'layer': {layer}, 'head': 0}})", rf"= .*LookupError: layer is {says}; there are 2")
       for layer, says in (("-1", "-1"), ("10**9", "1000000000"), ("'1'", ".*1.*"), ("True", "True"), ("1.0", "1.0"))),
     ("told({'id': 1, 'part': 0, 'head': 0})", "= layer is None; there are 2"),
     ("told({'id': 1, 'part': -1, 'layer': 0, 'head': 0})", "= part is -1; there are 1"),
