@@ -119,9 +119,16 @@ def choose(page, menu, item):
     page.get_by_role("menuitem", name=item, exact=True).click()
 
 
+def accept(dialog):
+    """What JupyterLab asks where a machine was slow, such as whether to wait: what its first button says."""
+    print("JupyterLab asked:", dialog.inner_text())
+    dialog.locator("button.jp-mod-accept").click()
+
+
 def begin(page):
     """Run all cells by the menu, as a reader does; and again where JupyterLab was not listening yet."""
     page.locator(IDLE).wait_for(timeout=60_000)
+    page.add_locator_handler(page.locator("dialog.jp-Dialog"), accept)
     begun = page.locator(".jp-CodeCell").first.locator(".jp-InputPrompt", has_text=re.compile(r"^\[[*\d]+\]:$"))
     for _ in range(5):
         choose(page, "Run", "Run All Cells")

@@ -107,7 +107,7 @@ def test_segments_matter():
 @torch.no_grad()
 @pytest.mark.parametrize("columns", [1, 4])
 def test_padding_changes_nothing_at_the_words(columns):
-    model, more = bert(), torch.zeros(2, columns, dtype=torch.long)
+    model, more = bert().double(), torch.zeros(2, columns, dtype=torch.long)
     (tokens, follows), wide = model(IDS, SEGMENTS), model(torch.cat((IDS, more), 1), torch.cat((SEGMENTS, more), 1))
     close(wide.tokens[:, :7][WORDS], tokens[WORDS], 1e-6)
     close(wide.follows, follows, 1e-6)
