@@ -19,6 +19,7 @@ def told(**question):
     live.send = lambda answer, buffers=None: sent.append(answer)
     live._answer(live, {"id": 1, **question}, [])
     return sent[0]["error"]
+def asks(ids, shape=None, **more): return told(run="read", inputs=[["ids", shape or [1, len(ids)], ids]], **more)
 class Peeks(nn.Module):
     def __init__(self):
         super().__init__()
@@ -59,12 +60,16 @@ CASES = [
         "write(kernel=True, vocab=Characters('ab'), prompt='b')",
         "the model chooses among 3 tokens, the vocabulary has 2",
     ),
-    ("told(ids=[])", "= ids is ..; give a list of numbers from 0 to 2"),
-    ("told(ids=[3])", "= ids is .3.; give a list"),
-    ("told(ids='ab')", "= ids is 'ab'"),
+    ("asks([])", "= the inputs are .*; give ids, numbers from 0 to 2, with their shapes"),
+    ("asks([3])", "= the inputs are .*; give ids, numbers from 0 to 2"),
+    ("asks([True])", "= the inputs are"),
+    ("asks([0], shape=[2, 5])", "= the inputs are"),
+    ("told(run='read', inputs='ab')", "= the inputs are 'ab'; give ids"),
+    ("told(run='read')", "= the inputs are None"),
+    ("told(run='write')", "= KeyError"),
     ("told()", "= KeyError"),
-    ("told(ids=[1], edits=[{'site': 'nowhere', 'head': 0}])", "= nowhere"),
-    ("told(ids=[1], edits=[{'site': 'blocks.0.attention.pattern', 'head': 9}])", "= head is 9; there are 1"),
+    ("asks([1], edits=[{'site': 'nowhere', 'head': 0}])", "= nowhere"),
+    ("asks([1], edits=[{'site': 'blocks.0.attention.pattern', 'head': 9}])", "= head is 9; there are 1"),
     ("write(title=7)", "title is 7"),
     ("write(top_k=99).described['state']['topK']", "= 99"),
     ("write(prompt='c').described['state']['prompt']", "= c"),

@@ -483,7 +483,7 @@ def test_a_kernel_answers_and_leaves_the_last_heads(opens, tmp_path):
     assert list(bars(page).values()) == [said(share) for share in without[-1].softmax(-1).topk(12).values.tolist()]
     left = opens()
     alive(left, takes(page, "HTML", tmp_path))
-    assert "Still: a model in Python wrote this" in left.locator(".note").inner_text()
+    assert "Still: a model in Python said this" in left.locator(".note").inner_text()
     assert not model.training
     page.evaluate("close_view()")
     assert page.locator(".tfviz").count() == 0

@@ -44,6 +44,9 @@ STUDIOS = [
 ANSWERED = [
     'writing = view.write(gpt, vocab, "the plot", kernel=True)\nwriting',
     "asking = view.interact(twice, x=(0.0, 4.0), kernel=True)\nasking",
+    'view.classify(classifier, vocab, ["bad", "good"], "the plot was good", kernel=True)',
+    'view.fill(bert, vocab, "the plot was good", hidden=[1], kernel=True)',
+    "view.translate(translator, vocab, 'the plot', width=1, length=5, kernel=True)",
     'writing.state = {**writing.state, "prompt": "the music"}\nasking.values = {"x": 3.0}',
 ]
 
@@ -190,11 +193,13 @@ def test_a_kernel_answers_and_python_sets_what_is_shown(notebook, house, made, e
     page = notebook("answered")
     run_all(page)
     views = page.locator(".tfviz")
-    expect(views).to_have_count(2)
+    expect(views).to_have_count(5)
     expect(views.first.locator("textarea")).to_have_value("the music")  # the last cell said so
     writes(expect, views.first, made)
     expect(views.nth(1).locator("input[type=range]")).to_have_value("3")
-    interacts(expect, views.nth(1), made)
+    for number, uses in enumerate((interacts, classifies, fills, translates), 1):
+        views.nth(number).scroll_into_view_if_needed()
+        uses(expect, views.nth(number), made)
 
 
 def test_what_a_kernel_answered_is_left_as_it_was_last(house, opens, made, expect):
@@ -202,8 +207,9 @@ def test_what_a_kernel_answered_is_left_as_it_was_last(house, opens, made, expec
     page = opens(width=1300)
     page.goto((house / "left.html").as_uri())
     views = page.locator(".tfviz[data-alive]")
-    expect(views).to_have_count(2)
-    expect(views.first).to_contain_text("a model in Python wrote this, and it is not here any more")
+    expect(views).to_have_count(5)
+    for number in (0, 2, 3, 4):
+        expect(views.nth(number)).to_contain_text("a model in Python said this, and it is not here any more")
     expect(views.first.locator("h3")).to_contain_text("the plot")
     expect(views.nth(1)).to_contain_text("this was computed by Python, which is not here any more")
     views.nth(1).locator("details", has_text="Table").locator("summary").click()

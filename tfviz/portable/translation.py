@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -25,14 +26,28 @@ def translation(model: nn.Module, weights: str = "float16") -> dict[str, Program
         ValueError: it has other parts, or goes through its texts word by word in a loop, as recurrent models do;
             otherwise as `export`.
     """
+    encode, decode, memory = halves(model)
+    device = next(model.parameters()).device
+    source, target = (torch.ones(shape, dtype=torch.long, device=device) for shape in ((1, 5), (2, 3)))
+    lengths = {"target": {0: "texts", 1: "target"}, "states": {1: "source"}, "words": {1: "source"}}
+    try:
+        reading = export(encode, source, lengths={"source": {1: "source"}}, weights=weights)
+        return {"encode": reading, "decode": export(decode, target, *memory, lengths=lengths, weights=weights)}
+    except ValueError as error:
+        if "cannot change" in str(error):
+            raise _loops(model) from error
+        raise
+
+
+def halves(model: nn.Module) -> tuple[Callable[..., dict[str, Any]], Callable[..., dict[str, Any]], Any]:
+    """`encode(source)`, `decode(target, states, words)`, and what the first leaves of five words.
+
+    Raises:
+        ValueError: the model has other parts.
+    """
     if not (callable(getattr(model, "encode", None)) and callable(getattr(model, "decode", None))):
         raise ValueError(f"{type(model).__name__} has no encode and decode; {REMEDY}")
-    device = next(model.parameters()).device
-    source, target = (
-        torch.ones(1, 5, dtype=torch.long, device=device),
-        torch.ones(2, 3, dtype=torch.long, device=device),
-    )
-    kind, memory = _memory(model, source)
+    kind, memory = _memory(model, torch.ones(1, 5, dtype=torch.long, device=next(model.parameters()).device))
 
     def encode(source: Tensor) -> dict[str, Any]:
         return dict(zip(FIELDS, model.encode(source)))  # type: ignore[operator]
@@ -42,14 +57,7 @@ def translation(model: nn.Module, weights: str = "float16") -> dict[str, Program
         memory = kind(states.expand(many, -1, -1), words.expand(many, -1))
         return {"logits": model.decode(target, memory)}  # type: ignore[operator]
 
-    lengths = {"target": {0: "texts", 1: "target"}, "states": {1: "source"}, "words": {1: "source"}}
-    try:
-        reading = export(encode, source, lengths={"source": {1: "source"}}, weights=weights)
-        return {"encode": reading, "decode": export(decode, target, *memory, lengths=lengths, weights=weights)}
-    except ValueError as error:
-        if "cannot change" in str(error):
-            raise _loops(model) from error
-        raise
+    return encode, decode, memory
 
 
 def _memory(model: Any, source: Tensor) -> tuple[Any, Any]:

@@ -3,23 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
 
-from tfviz.portable.export import export
 from tfviz.portable.program import Program
 from tfviz.text import subwords
+from tfviz.view.page import passage
 from tfviz.view.page.alive import BUDGET
 from tfviz.view.page.html import View
-from tfviz.view.page.studio import studio
+from tfviz.view.page.studio import answered, studio
 from tfviz.view.still.picture import Picture
 from tfviz.view.still.plots import rows
 
+if TYPE_CHECKING:
+    from tfviz.view.page.questioned import Question, Questioned
+
 SHOWN = 8  # guesses in the still picture
-CONTEXT = 1024  # tokens that a model without a limit of its own reads in a page
 
 
 def classify(
@@ -33,7 +35,8 @@ def classify(
     after: int | None = None,
     weights: str = "float16",
     budget: float = BUDGET,
-) -> View:
+    kernel: bool = False,
+) -> View | Questioned:
     """A classifier to question: type a text, strike out or replace its words, see what each is worth, switch heads off.
 
     The model travels in the page and computes there.
@@ -45,6 +48,8 @@ def classify(
         before, after: ids that every text begins and ends with, as `text.framed` puts them: `vocab["[CLS]"]`.
         weights: how they travel: "float32", "float16", or "int8".
         budget: bytes that the model may take in the page.
+        kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
+            travel. What it leaves in a page is the heads of the last text.
 
     Raises:
         TypeError: the vocabulary is no text vocabulary of this library.
@@ -54,21 +59,31 @@ def classify(
     if isinstance(labels, str) or len(labels) < 2:
         raise ValueError(f"labels is {labels!r}; give a list of two names or more")
     vocab = subwords.own(vocab)
-    described = _described(vocab)
-    frame = {"before": _known(vocab, "before", before), "after": _known(vocab, "after", after)}
-    program = _reading(model, weights)
-    context = _context(program)
-    logits = program(_whole(vocab.encode(text), frame, context))["logits"]
+    described = passage.plain(vocab)
+    frame = {"before": passage.known(vocab, "before", before), "after": passage.known(vocab, "after", after)}
+    program = passage.reading(model, vocab, None if kernel else weights)
+    context = passage.context_of(program)
+    whole = passage.whole(vocab.encode(text), frame, context)
+    logits = program(whole)["logits"]
     if logits.shape != (1, len(labels)):
         raise ValueError(
             f"labels has {len(labels)} names, and for one text the model gives numbers of the shape "
             f"{list(logits.shape)}; it must be [1, {len(labels)}]"
         )
-    _finite(logits)
+    passage.finite(logits)
     told = {"labels": list(labels), "frame": frame, "context": context, "vocabularies": [described]}
     state = {"text": text, "struck": [], "swapped": [], "shade": 0}
-    picture = rows(labels, {"probability": logits[0].softmax(-1)}, f"{title}: {_short(text)!r}", top=1.0)
-    return studio("classify", title, picture, {"read": program}, state, told, budget)
+
+    def verdict(logits: Tensor, said: str) -> Picture:
+        return rows(labels, {"probability": logits[0].float().softmax(-1)}, f"{title}: {_short(said)!r}", top=1.0)
+
+    if isinstance(program, Program):
+        return studio("classify", title, verdict(logits, text), {"read": program}, state, told, budget)
+
+    def draws(question: Question, outputs: Mapping[str, Tensor]) -> Picture:
+        return verdict(outputs["logits"], vocab.decode(question[1][0][0]))
+
+    return answered("classify", title, {"read": program}, {"read": [whole]}, state, told, draws, passage.axes(vocab))
 
 
 def fill(
@@ -82,7 +97,8 @@ def fill(
     framed: bool = True,
     weights: str = "float16",
     budget: float = BUDGET,
-) -> View:
+    kernel: bool = False,
+) -> View | Questioned:
     """A masked language model to question: hide words, see its guesses, put one in, switch heads off.
 
     Args:
@@ -95,6 +111,8 @@ def fill(
         framed: texts begin with `[CLS]` and end with `[SEP]`, if the vocabulary has them.
         weights: how they travel: "float32", "float16", or "int8".
         budget: bytes that the models may take in the page.
+        kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
+            travel. What it leaves in a page is the heads of the last text.
 
     Raises:
         TypeError: a vocabulary is no text vocabulary of this library.
@@ -102,83 +120,53 @@ def fill(
             vocabulary has no `[MASK]`; there is no such word.
     """
     vocab = subwords.own(vocab)
-    described = _described(vocab)
+    described = passage.plain(vocab)
     special = described.get("special", {})
     if "mask" not in special:
         raise ValueError("vocab has no [MASK] to hide words with; make it with text.wordpiece, whole_words or bpe")
     places = _places(vocab, text, hidden)
     frame = {key: special.get(name) if framed else None for key, name in FRAME.items()}
-    programs, ids = {"read": _reading(model, weights)}, vocab.encode(text)
-    told: dict[str, Any] = {"frame": frame, "context": _context(programs["read"]), "vocabularies": [described]}
-    whole = _whole(ids.index_fill(0, torch.tensor(places), special["mask"]), frame, told["context"])
+    kept = None if kernel else weights
+    programs: dict[str, Any] = {"read": passage.reading(model, vocab, kept)}
+    ids = vocab.encode(text)
+    told: dict[str, Any] = {
+        "frame": frame,
+        "context": passage.context_of(programs["read"]),
+        "vocabularies": [described],
+    }
+    whole = passage.whole(ids.index_fill(0, torch.tensor(places), special["mask"]), frame, told["context"])
     logits = programs["read"](whole)["logits"]
     if logits.dim() != 3 or logits.shape[:2] != whole.shape or logits.shape[2] < len(vocab):
         raise ValueError(f"the model gives the shape {list(logits.shape)}; it must be {[*whole.shape, len(vocab)]}")
-    _finite(logits)
+    passage.finite(logits)
     guesses = {"both sides": logits[0, places[0] + (frame["before"] is not None), : len(vocab)]}
     if beside is not None:
-        other, known, first = _beside(beside)
-        programs["beside"] = _reading(other, weights)
+        other, own, first = _beside(beside)
+        known = own.described()
+        programs["beside"] = passage.reading(other, own, kept)
         told["vocabularies"] += [known] if known != described else []
         told["beside"] = {"vocabulary": len(told["vocabularies"]) - 1, "before": first}
-        told["beside"]["context"] = _context(programs["beside"])
+        told["beside"]["context"] = passage.context_of(programs["beside"])
         left = [*([] if first is None else [first]), *ids[: places[0]].tolist()][-told["beside"]["context"] :]
         if known == described and left:
             guesses["left side"] = programs["beside"](torch.tensor([left]))["logits"][0, -1, : len(vocab)]
-            _finite(guesses["left side"])
-    picture = _guesses(vocab, guesses, text, places[0], title)
-    return studio("fill", title, picture, programs, {"text": text, "hidden": places, "put": []}, told, budget)
+            passage.finite(guesses["left side"])
+    state = {"text": text, "hidden": places, "put": []}
+    if not kernel:
+        picture = _guesses(vocab, guesses, text, places[0], title)
+        return studio("fill", title, picture, programs, state, told, budget)
+
+    def draws(question: Question, outputs: Mapping[str, Tensor]) -> Picture:
+        ids = question[1][0][0]
+        gaps = (ids == special["mask"]).nonzero().flatten().tolist()
+        shares = outputs["logits"][0, gaps[0] if gaps else 0, : len(vocab)].float().softmax(-1)
+        top = shares.topk(min(SHOWN, len(vocab))).indices
+        return rows(vocab.words(top), {"both sides": shares[top]}, f"{title}: {_short(vocab.decode(ids))!r}", top=1.0)
+
+    return answered("fill", title, programs, {"read": [whole]}, state, told, draws, passage.axes(vocab))
 
 
 FRAME = {"before": "classification", "after": "separator"}
-
-
-def _reading(model: nn.Module, weights: str) -> Program:
-    """The program that reads one text of any length."""
-
-    def read(ids: Tensor) -> dict[str, Tensor]:
-        made = model(ids)
-        return {"logits": getattr(made, "tokens", getattr(made, "logits", made))}
-
-    first = next(model.parameters(), None)
-    if first is None:
-        raise ValueError(f"{type(model).__name__} has no weights; give a model that was trained")
-    example = torch.arange(3, device=first.device)[None] % 2 + 1  # id 0 is padding
-    return export(read, example, lengths={"ids": {1: "words"}}, weights=weights)
-
-
-def _finite(logits: Tensor) -> None:
-    if not bool(logits.isfinite().all()):
-        raise ValueError("the model's logits are not finite: it has nothing to say; look for NaN in its weights")
-
-
-def _context(program: Program) -> int:
-    """How many tokens the model takes."""
-    return program.described["lengths"]["words"][1] or CONTEXT
-
-
-def _described(vocab: Any) -> dict[str, Any]:
-    if not hasattr(vocab, "described"):
-        raise TypeError(
-            f"vocab is a {type(vocab).__name__}; give one of tfviz.text, such as text.whole_words(texts), or a fast "
-            "tokenizer of transformers"
-        )
-    return vocab.described()
-
-
-def _known(vocab: Any, name: str, index: int | None) -> int | None:
-    if index is not None and not (isinstance(index, int) and 0 <= index < len(vocab)):
-        raise ValueError(f"{name} is {index!r}, and the ids of this vocabulary go from 0 to {len(vocab) - 1}")
-    return index
-
-
-def _whole(ids: Tensor, frame: dict[str, int | None], context: int) -> Tensor:
-    """One text as the model reads it, a batch of one."""
-    room = context - sum(index is not None for index in frame.values())
-    if not 0 < len(ids) <= room:
-        raise ValueError(f"the text has {len(ids)} tokens; the model takes 1 to {room}: give another one")
-    front, back = ([] if frame[key] is None else [frame[key]] for key in ("before", "after"))
-    return torch.cat([torch.tensor(front, dtype=torch.long), ids, torch.tensor(back, dtype=torch.long)])[None]
 
 
 def _places(vocab: Any, text: str, hidden: int | Sequence[int] | None) -> list[int]:
@@ -197,13 +185,14 @@ def _places(vocab: Any, text: str, hidden: int | Sequence[int] | None) -> list[i
     return sorted(found)
 
 
-def _beside(given: Sequence[Any]) -> tuple[nn.Module, dict[str, Any], int | None]:
-    """The other model, its vocabulary in plain values, and the id its texts begin with."""
+def _beside(given: Sequence[Any]) -> tuple[nn.Module, Any, int | None]:
+    """The other model, its vocabulary, and the id its texts begin with."""
     if not 2 <= len(given) <= 3 or not isinstance(given[0], nn.Module):
         raise ValueError("beside must be a model and its vocabulary, and perhaps the id that its texts begin with")
     model, vocab, first = (*given, None)[:3]
     vocab = subwords.own(vocab)
-    return model, _described(vocab), _known(vocab, "the id that the texts of beside begin with", first)
+    passage.plain(vocab)
+    return model, vocab, passage.known(vocab, "the id that the texts of beside begin with", first)
 
 
 def _guesses(vocab: Any, guesses: dict[str, Tensor], text: str, place: int, title: str) -> Picture:

@@ -12,6 +12,7 @@ from tfviz.doors import what
 from tfviz.portable.language import language
 from tfviz.text import subwords
 from tfviz.view.page.alive import BUDGET, STATE
+from tfviz.view.page.here import positions
 from tfviz.view.page.html import View
 from tfviz.view.page.studio import studio
 from tfviz.view.still.likeliest import likeliest
@@ -66,7 +67,7 @@ def write(
             "tokenizer of transformers"
         )
     ids = vocab.encode(prompt)
-    context = int(getattr(model, "context", 0) or _positions(model) or 1024)
+    context = positions(model) or 1024
     if not 0 < len(ids) <= context:
         raise ValueError(f"the prompt has {len(ids)} tokens; the model takes 1 to {context}: give a shorter prompt")
     state = {"prompt": prompt, "seed": seed, "temperature": temperature, "topK": top_k or 0, "topP": top_p or 1.0}
@@ -101,8 +102,3 @@ def _check(temperature: float, top_k: int | None, top_p: float | None, seed: int
     if top_p is not None and not 0 < top_p <= 1:
         raise ValueError(f"top_p is {top_p}; it must be above 0 and at most 1")
     bounds.between(0, LARGEST, seed=seed)
-
-
-def _positions(model: nn.Module) -> int | None:
-    """How many positions a Hugging Face model says it has."""
-    return getattr(getattr(model, "config", None), "max_position_embeddings", None)

@@ -1,9 +1,9 @@
-"""A translator to question, in a page with no kernel: the model itself travels and searches there."""
+"""A translator to question: the model itself travels and searches in a page with no kernel, or a kernel answers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor, nn
@@ -11,13 +11,17 @@ from torch import Tensor, nn
 from tfviz import bounds
 from tfviz.doors import what
 from tfviz.portable.program import Program
-from tfviz.portable.translation import translation
+from tfviz.portable.translation import halves, translation
 from tfviz.text import subwords
 from tfviz.view.page.alive import BUDGET
+from tfviz.view.page.here import Here, positions
 from tfviz.view.page.html import View
-from tfviz.view.page.studio import studio
+from tfviz.view.page.studio import answered, studio
 from tfviz.view.still.picture import Picture, cut
 from tfviz.view.still.plots import rows
+
+if TYPE_CHECKING:
+    from tfviz.view.page.questioned import Asked, Question, Questioned
 
 WIDEST = 8  # texts kept at a time
 STRONGEST = 2.0  # length penalty
@@ -37,7 +41,8 @@ def translate(
     after: str | None = "[EOS]",
     weights: str = "float16",
     budget: float = BUDGET,
-) -> View:
+    kernel: bool = False,
+) -> View | Questioned:
     """An encoder-decoder to question: type a sentence, watch the search, force another word, switch heads off.
 
     The model travels in the page and computes there. The text found is the one that `generate.translate` finds with the
@@ -53,6 +58,8 @@ def translate(
         after: the token at the end of each source, as in training; None for no such token.
         weights: how they travel: "float32", "float16", or "int8".
         budget: bytes that the model may take in the page.
+        kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
+            travel. What it leaves in a page is the cross-attention of the last text.
 
     Raises:
         TypeError: a vocabulary that cannot travel, or has no tokens for beginning and end.
@@ -67,12 +74,12 @@ def translate(
     begin, end = target["[BOS]"], target["[EOS]"]
     last = [] if after is None else [source[after]]
     ids = torch.tensor([*source.encode(sentence).tolist(), *last])
-    programs = translation(model, weights)
+    programs: dict[str, Any] = _here(model, source, target) if kernel else dict(translation(model, weights))
     _check(programs, source, target)
-    longest = programs["encode"].described["lengths"]["source"][1]
+    longest, written = (_longest(programs[name], axis) for name, axis in (("encode", "source"), ("decode", "target")))
     if not 0 < len(ids) <= (longest or len(ids)):
         raise ValueError(f"the sentence has {len(ids)} tokens; the model takes 1 to {longest}: give another")
-    most = min(length, programs["decode"].described["lengths"]["target"][1] or length)
+    most = min(length, written or length)
     never = sorted({PAD, begin} - {end})
     more = {
         "vocabularies": [one.described() for one in ([source] if source is target else [source, target])],
@@ -89,8 +96,33 @@ def translate(
         "node": None,
     }
     state |= {"tried": []}
-    picture = _still(_greedy(programs, ids, begin, end, never, min(most, STILL)), target, title, sentence)
-    return studio("translate", title, picture, programs, state, more, budget)
+    if not kernel:
+        picture = _still(_greedy(programs, ids, begin, end, never, min(most, STILL)), target, title, sentence)
+        return studio("translate", title, picture, programs, state, more, budget)
+
+    def draws(question: Question, outputs: Mapping[str, Tensor]) -> Picture:
+        shares = outputs["logits"][0].float().softmax(-1).index_fill(-1, torch.tensor(never, dtype=torch.long), 0)
+        likeliest = list(zip(shares.argmax(-1).tolist(), shares.amax(-1).tolist()))
+        return _still(likeliest, target, title, target.decode(question[1][0][0]))
+
+    def words(asked: Asked) -> dict[str, tuple[list[str], list[str]]]:
+        return {"cross": ([*target.words(asked["decode"][0][0][1:]), "…"], source.words(asked["encode"][0][0]))}
+
+    memory = programs["encode"](ids[None])
+    first = {"encode": [ids[None]], "decode": [torch.tensor([[begin]]), memory["states"], memory["words"]]}
+    return answered("translate", title, programs, first, state, more, draws, words)
+
+
+def _here(model: nn.Module, source: Any, target: Any) -> dict[str, Here]:
+    """Both programs, where the model is."""
+    encode, decode, _ = halves(model)
+    inputs: dict[str, str | int] = {"target": len(target), "states": "float32", "words": "bool"}
+    return {"encode": Here(model, encode, {"source": len(source)}), "decode": Here(model, decode, inputs)}
+
+
+def _longest(program: Program | Here, axis: str) -> int | None:
+    """The most tokens of a text."""
+    return positions(program.model) if isinstance(program, Here) else program.described["lengths"][axis][1]
 
 
 def _pair(vocabs: Any) -> tuple[Any, Any]:
@@ -104,7 +136,7 @@ def _pair(vocabs: Any) -> tuple[Any, Any]:
     return given[0], given[-1]
 
 
-def _check(programs: dict[str, Program], source: Any, target: Any) -> None:
+def _check(programs: Mapping[str, Any], source: Any, target: Any) -> None:
     """Whether the vocabularies can be the model's own."""
     try:
         memory = programs["encode"](torch.tensor([[len(source) - 1]]))

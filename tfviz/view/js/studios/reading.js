@@ -30,9 +30,9 @@ export class TextReader {
     ]);
     if (!made || (edits.length && !whole)) return null;
     const logits = made.outputs.logits.data;
-    const { cost } = made.outputs;
+    const cost = made.outputs.cost?.data[0];
     const size = made.outputs.logits.shape.at(-1);
-    const all = whole && { whole: whole.logits.data, before: whole.cost };
+    const all = whole && { whole: whole.logits.data, before: whole.cost?.data[0] };
     const answer = { key, turn, ids, size, logits, patterns: made.patterns, cost, whole: null, ...all };
     if (!edits.length) this.wholes = { [key]: made.outputs };
     if (turn === this.turn) this.kept = edits.length ? null : answer; // whose keys and values the engine has

@@ -1,16 +1,22 @@
-// The entry of a widget: the studio that writes, with a kernel behind it where the model is.
+// The entry of a widget: the studios, with a kernel behind them where the model is.
 
 import { Questions } from "../base/questions.js";
 import { Engine } from "../engine/client.js";
+import { Classifier } from "./classifier.js";
+import { Filler } from "./filler.js";
+import { Translator } from "./translator.js";
 import { Writer } from "./writer.js";
 
-// The kernel as the other end of an engine: { id, inputs, options } there, logits and maps back.
+const STUDIOS = { write: Writer, classify: Classifier, fill: Filler, translate: Translator };
+
+// The kernel as the other end of an engine: { id, run, inputs, options } there, outputs and maps back.
 function kernelPort(questions) {
   let listener = () => {};
   return {
-    post({ id, inputs, options }) {
+    post({ id, run, inputs, options }) {
+      const given = Object.entries(inputs).map(([name, { shape, data }]) => [name, shape, [...data]]);
       const { edits = [], watch } = options;
-      const answered = questions.ask({ ids: [...inputs.ids.data], edits, watch: watch === true }).then(resultOf);
+      const answered = questions.ask({ run, inputs: given, edits, watch: watch === true }).then(resultOf);
       answered.then(
         (result) => listener({ id, result }),
         ({ message }) => listener({ id, error: message }),
@@ -21,19 +27,21 @@ function kernelPort(questions) {
   };
 }
 
-// told: { cost, masks, patterns: [[site, shape, number of its mask]] }. Weights come as 255 times their square roots, masks
-// as a byte for each cell.
-function resultOf({ told: { cost, masks, patterns }, pieces: [first, ...rest] }) {
-  const logits = new Float32Array(first.slice().buffer);
-  const opens = rest.slice(0, masks);
+const NUMBERS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
+
+// told: { outputs: [[name, shape, dtype]], masks, patterns: [[site, shape, number of its mask]] }, and the bytes of outputs,
+// masks and maps in turn. Weights come as 255 times their square roots, masks as a byte for each cell.
+function resultOf({ told: { outputs, masks, patterns }, pieces }) {
+  const tensors = outputs.map(([name, shape, dtype], i) => [name, { shape, dtype, data: new NUMBERS[dtype](pieces[i].slice().buffer) }]);
+  const opens = pieces.slice(outputs.length, outputs.length + masks);
   const seen = patterns.map(([site, shape, mask], i) => {
-    const data = Float32Array.from(rest[masks + i], (code) => (code / 255) ** 2);
+    const data = Float32Array.from(pieces[outputs.length + masks + i], (code) => (code / 255) ** 2);
     const [, heads, queries, keys] = shape;
     const open = new Uint8Array(data.length);
     for (let head = 0; head < heads; head++) open.set(opens[mask], head * queries * keys);
     return [site, [{ shape, data, open }]];
   });
-  return { outputs: { logits: { shape: [1, 1, logits.length], data: logits }, cost }, patterns: Object.fromEntries(seen) };
+  return { outputs: Object.fromEntries(tensors), patterns: Object.fromEntries(seen) };
 }
 
 // The choices, which Python knows too.
@@ -60,7 +68,7 @@ class Choices {
   }
 }
 
-function renderWriter({ model, el }) {
+function renderAsked({ model, el }) {
   const host = document.createElement("div");
   host.className = "tfviz";
   el.append(host);
@@ -68,7 +76,8 @@ function renderWriter({ model, el }) {
   const questions = new Questions(model, (text) => view?.says(text));
   const engine = () => new Engine(null, () => kernelPort(questions));
   const page = () => questions.page();
-  view = new Writer(host, { document: model.get("described"), data: "" }, new Choices(model), { page, engine });
+  const described = model.get("described");
+  view = new STUDIOS[described.kind](host, { document: described, data: "" }, new Choices(model), { page, engine });
   return () => {
     view.close();
     questions.close();
@@ -76,4 +85,4 @@ function renderWriter({ model, el }) {
   };
 }
 
-export default { render: renderWriter };
+export default { render: renderAsked };

@@ -1,0 +1,81 @@
+"""A model's programs where the model is: asked as those that travel, by a page whose kernel has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.look import edits
+from tfviz.look.capture import Seen, capture
+from tfviz.portable.whole import evaluating
+from tfviz.view.still.picture import cut
+
+KINDS = {"float32": torch.float32, "bool": torch.bool}
+
+
+class Here:
+    """What a model does with tensors, as a `portable.Program` of the same inputs does it.
+
+    Args:
+        function: calls the model; gives tensors by name, in eval mode and without gradients.
+        inputs: name -> "float32", "bool", or how many ids there are, in the function's order.
+    """
+
+    def __init__(self, model: nn.Module, function: Callable[..., Mapping[str, Any]], inputs: Mapping[str, str | int]):
+        self.model, self.function, self.inputs = model, function, dict(inputs)
+
+    def __call__(self, *inputs: Tensor) -> dict[str, Tensor]:
+        return self.run(inputs)[0]
+
+    def run(self, inputs: Sequence[Tensor], off: Iterable[Mapping[str, Any]] = ()) -> tuple[dict[str, Tensor], Seen]:
+        """What it gives, and every pattern, with these heads off: [{site, head}, ...]."""
+        heads: dict[str, list[int]] = {}
+        for edit in off:
+            heads.setdefault(edit["site"], []).append(edit["head"])
+        changes = {site: _without(some) for site, some in heads.items()}
+        device = next(self.model.parameters()).device
+        with evaluating(self.model), torch.no_grad(), capture(self.model, "*.pattern", edit=changes) as seen:
+            made = self.function(*(one.to(device) for one in inputs))
+        return {name: torch.as_tensor(value).detach().cpu() for name, value in made.items()}, seen
+
+    def tensors(self, given: Any) -> list[Tensor]:
+        """The inputs as a page sends them: [[name, shape, numbers], ...]; it may send anything.
+
+        Raises:
+            ValueError: they are not this program's.
+        """
+        try:
+            named = {name: (shape, numbers) for name, shape, numbers in given}
+            return [_tensor(kind, *named[name]) for name, kind in self.inputs.items()]
+        except (TypeError, ValueError, KeyError, RuntimeError) as error:
+            wanted = " and ".join(
+                f"{name}, {f'numbers from 0 to {kind - 1}' if isinstance(kind, int) else kind}"
+                for name, kind in self.inputs.items()
+            )
+            raise ValueError(f"the inputs are {cut(repr(given), 60)}; give {wanted}, with their shapes") from error
+
+
+def positions(model: nn.Module) -> int | None:
+    """How many positions a model says it has: as ours do, or as those of Hugging Face."""
+    said = getattr(model, "context", None) or getattr(getattr(model, "config", None), "max_position_embeddings", None)
+    return None if said is None else int(said)
+
+
+def _tensor(kind: str | int, shape: Any, numbers: Any) -> Tensor:
+    if not isinstance(kind, int):
+        return torch.tensor(numbers, dtype=KINDS[kind]).reshape(shape)
+    if not numbers or not all(type(one) is int and 0 <= one < kind for one in numbers):
+        raise ValueError("these are no ids")
+    return torch.tensor(numbers).reshape(shape)
+
+
+def _without(heads: Sequence[int]) -> Callable[[Tensor], Tensor]:
+    def change(weights: Tensor) -> Tensor:
+        for head in heads:
+            weights = edits.zero(head)(weights)
+        return weights
+
+    return change

@@ -1,0 +1,111 @@
+"""Studios with a kernel behind them: the model stays in Python, which answers what the page asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+import traitlets
+from torch import Tensor
+
+from tfviz.look.capture import Seen
+from tfviz.look.maps import AttentionMaps
+from tfviz.view.page import alive
+from tfviz.view.page.answering import Answering
+from tfviz.view.page.bundle import script
+from tfviz.view.page.here import Here
+from tfviz.view.page.html import View
+from tfviz.view.still.picture import Picture
+
+LEFT = "Still: a model in Python said this, and it is not here any more. These are the heads of the last text."
+Question = tuple[str, Sequence[Tensor], Sequence[Mapping[str, Any]]]  # program, inputs, heads that are off
+Asked = Mapping[str, Sequence[Tensor]]  # program -> its inputs
+Draws = Callable[[Question, Mapping[str, Tensor]], Picture]
+Words = Callable[[Asked], Mapping[str, tuple[list[str], list[str]]]]
+
+
+class Questioned(Answering):
+    """A model in a notebook, questioned there and run here; see `kernel=True` of the studios.
+
+    `state` is a trait that Python may read, set and observe: what the reader typed and chose, such as `text` and `off`,
+    a list of [site, head].
+
+    Args:
+        programs: what the page may run, by name.
+        described: what the page is told.
+        first: what is asked where no page has asked yet; the last is what is shown.
+        draws: the picture that is left of a question and what was said to it.
+        words: of the maps' rows and columns, part by part, such as {"": (rows, cols)}, for the inputs asked last.
+    """
+
+    _esm = script("studios/widget")
+    state = traitlets.Dict().tag(sync=True)
+
+    def __init__(
+        self,
+        programs: Mapping[str, Here],
+        described: Mapping[str, Any],
+        first: Asked,
+        draws: Draws,
+        words: Words,
+    ):
+        self._programs, self._draws, self._words = dict(programs), draws, words
+        self._asked = dict(first)
+        self._last: Question = (*list(first.items())[-1], ())
+        super().__init__(described=dict(described), state=dict(described["state"]))
+
+    def _told(self, question: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+        """What a program gives, and its maps where the page looks."""
+        here = self._programs[question["run"]]
+        asked = (question["run"], here.tensors(question.get("inputs")), question.get("edits", []))
+        outputs, seen = here.run(*asked[1:])
+        self._asked[asked[0]] = asked[1]
+        told = {"outputs": [[name, list(one.shape), _kind(one)] for name, one in outputs.items()]}
+        pieces = [_bytes(one) for one in outputs.values()]
+        if not question.get("watch"):
+            return told | {"masks": 0, "patterns": []}, pieces
+        self._last = asked
+        more, maps = packed(seen)
+        return told | more, [*pieces, *maps]
+
+    def _question(self) -> Question:
+        """What is shown now."""
+        return self._last
+
+    def view(self) -> View:
+        """The heads of the text that is shown, without a kernel: to save, or to leave in a page."""
+        question = self._question()
+        outputs, seen = self._programs[question[0]].run(*question[1:])
+        words = self._words({**self._asked, question[0]: question[1]})
+        parts = {part: AttentionMaps.of(seen, *axes, sites=f"*{part}*.pattern") for part, axes in words.items()}
+        picture = self._draws(question, outputs)
+        made = alive.view(picture, parts, {}, picture.summary.partition("\n")[0])
+        made.described["note"] = f"{LEFT} {made.described['note']}".strip()
+        return made
+
+    def __repr__(self) -> str:
+        return f"{self.described['title']}, answered by the kernel"
+
+
+def packed(seen: Seen) -> tuple[dict[str, Any], list[bytes]]:
+    """Maps as a page takes them: the root of each weight in a byte, masks that are alike once."""
+    masks: dict[bytes, int] = {}
+    patterns, pieces = [], []
+    for site in seen:
+        weights, allowed = seen.firings(site)[-1]
+        may = torch.ones(weights.shape[-2:]) if allowed is None else allowed.broadcast_to(weights.shape)[0, 0]
+        mask = masks.setdefault(_bytes(may.bool()), len(masks))
+        patterns.append([site, list(weights.shape), mask])
+        pieces.append(_bytes((weights.float().sqrt() * 255).round().to(torch.uint8)))
+    return {"masks": len(masks), "patterns": patterns}, [*masks, *pieces]
+
+
+def _kind(tensor: Tensor) -> str:
+    return "bool" if tensor.dtype == torch.bool else "float32" if tensor.is_floating_point() else "int64"
+
+
+def _bytes(tensor: Tensor) -> bytes:
+    kinds = {"bool": torch.uint8, "int64": torch.int32, "float32": torch.float32}
+    kept = tensor if tensor.dtype == torch.uint8 else tensor.to(kinds[_kind(tensor)])
+    return kept.cpu().contiguous().numpy().tobytes()
