@@ -11,6 +11,7 @@ from torch import Tensor
 
 from tfviz.look.capture import Seen
 from tfviz.look.maps import AttentionMaps
+from tfviz.portable.arguments import kind
 from tfviz.view.page import alive
 from tfviz.view.page.answering import Answering
 from tfviz.view.page.bundle import script
@@ -61,7 +62,7 @@ class Questioned(Answering):
         asked = (question["run"], here.tensors(question.get("inputs")), question.get("edits", []))
         outputs, seen = here.run(*asked[1:])
         self._asked[asked[0]] = asked[1]
-        told = {"outputs": [[name, list(one.shape), _kind(one)] for name, one in outputs.items()]}
+        told = {"outputs": [[name, list(one.shape), kind(one.dtype)] for name, one in outputs.items()]}
         pieces = [_bytes(one) for one in outputs.values()]
         if not question.get("watch"):
             return told | {"masks": 0, "patterns": []}, pieces
@@ -101,11 +102,7 @@ def packed(seen: Seen) -> tuple[dict[str, Any], list[bytes]]:
     return {"masks": len(masks), "patterns": patterns}, [*masks, *pieces]
 
 
-def _kind(tensor: Tensor) -> str:
-    return "bool" if tensor.dtype == torch.bool else "float32" if tensor.is_floating_point() else "int64"
-
-
 def _bytes(tensor: Tensor) -> bytes:
     kinds = {"bool": torch.uint8, "int64": torch.int32, "float32": torch.float32}
-    kept = tensor if tensor.dtype == torch.uint8 else tensor.to(kinds[_kind(tensor)])
+    kept = tensor if tensor.dtype == torch.uint8 else tensor.to(kinds[kind(tensor.dtype)])
     return kept.cpu().contiguous().numpy().tobytes()

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.view.page.here import Here
+from tfviz.view.page.passage import axes
 from tfviz.view.page.questioned import Question, Questioned
 from tfviz.view.still.likeliest import likeliest
 from tfviz.view.still.picture import cut
@@ -34,12 +35,8 @@ class Writing(Questioned):
             said = cut(vocab.decode(question[1][0][0]), 60)
             return likeliest(vocab, outputs["logits"][0, -1], described["title"], said)
 
-        def words(asked: Mapping[str, Any]) -> dict[str, tuple[list[str], list[str]]]:
-            text = vocab.words(asked["read"][0][0])
-            return {"": (text, text)}
-
         here = Here(model, read, {"ids": len(vocab)})
-        super().__init__({"read": here}, described, {"read": [torch.zeros(1, 1, dtype=torch.long)]}, draws, words)
+        super().__init__({"read": here}, described, {"read": [torch.zeros(1, 1, dtype=torch.long)]}, draws, axes(vocab))
 
     @property
     def width(self) -> int:
