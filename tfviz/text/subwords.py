@@ -8,7 +8,7 @@ import json
 import os
 import re
 from bisect import bisect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +19,15 @@ from tfviz import sealed
 from tfviz.doors import door
 from tfviz.files import atomic
 from tfviz.shapes import Int
+from tfviz.text.asked import asked
 from tfviz.text.described import described
-from tfviz.text.tokens import SIGNS, known, string
+from tfviz.text.spelling import Spelling
+from tfviz.text.tokens import known, string
 
 SPECIALS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[CLS]", "[SEP]", "[MASK]")
 PAD, UNK, BOS, EOS, CLS, SEP, MASK = range(len(SPECIALS))  # their ids, in every vocabulary built here
 NAMES = ("pad", "unknown", "begin", "end", "classification", "separator", "mask")  # the same, as pages call them
+THEIRS = ("pad", "unk", "bos", "eos", "cls", "sep", "mask")  # the same, as transformers calls them
 SEAL = "sha256"  # of all the rest of the file; it stands in the model, where `tokenizers` skips what it does not know
 Ids = Iterable[int] | Tensor
 
@@ -37,7 +40,9 @@ def own(given: Any) -> Any:
     copied = copy.deepcopy(tokenizer)
     copied.no_truncation()  # transformers sets both anew for each call
     copied.no_padding()
-    return Subwords(copied)
+    called = getattr(given, "special_tokens_map", {})
+    special = {name: called[f"{theirs}_token"] for name, theirs in zip(NAMES, THEIRS) if f"{theirs}_token" in called}
+    return Subwords(copied, special)
 
 
 class Subwords:
@@ -45,9 +50,13 @@ class Subwords:
 
     Build one with `bpe`, `wordpiece`, `whole_words` or `letters`, or `load` one from a `tokenizer.json`. Encoding
     adds no special token, and "[MASK]" in a text is six characters; `vocab["[MASK]"]` is the id of the special token.
+
+    Args:
+        special: what its special tokens are called, where that is not as `NAMES` and `SPECIALS` here have it, such as
+            `{"mask": "<mask>"}`.
     """
 
-    def __init__(self, tokenizer: Any):
+    def __init__(self, tokenizer: Any, special: Mapping[str, str] | None = None):
         if not hasattr(tokenizer, "encode_batch_fast"):
             kind = type(tokenizer).__name__
             raise TypeError(
@@ -55,7 +64,8 @@ class Subwords:
             )
         self.tokenizer = tokenizer
         tokenizer.encode_special_tokens = True  # as text; a file does not keep this
-        self._on_bytes = tokenizer.decoder is not None and tokenizer.decoder.decode(["Ġ"]) == " "
+        self._spelling = Spelling(tokenizer)
+        self._special = dict(zip(NAMES, SPECIALS)) | dict(special or {})
 
     def __len__(self) -> int:
         return self.tokenizer.get_vocab_size()
@@ -64,7 +74,8 @@ class Subwords:
         return f"{type(self).__name__}({type(self.tokenizer.model).__name__}, {len(self):,} tokens)"
 
     def __getitem__(self, token: str) -> int:
-        index = self.tokenizer.token_to_id(token)
+        role = dict(zip(SPECIALS, NAMES)).get(token)
+        index = self.tokenizer.token_to_id(self._special[role] if role else token)
         if index is None:
             there = [special for special in SPECIALS if self.tokenizer.token_to_id(special) is not None]
             raise KeyError(f"{token!r} is not one of the {len(self):,} tokens; of the special ones there are {there}")
@@ -103,22 +114,22 @@ class Subwords:
 
     def words(self, ids: Ids) -> list[str]:
         """One visible sign for each id, for the axes of a picture; a space is `␣`, and `##` goes on with a word."""
-        return [self._visible(self.tokenizer.id_to_token(index)) for index in known(ids, len(self))]
+        return [self._spelling.visible(self.tokenizer.id_to_token(index)) for index in known(ids, len(self))]
 
     @door
     def spans(self, text: str) -> list[int]:
         """The number of the word that each token of `text` is a piece of, words being set apart by white space.
 
-        A token of white space counts to the word before it, or to the first.
+        White space counts to the word after it, as in tokens that hold both, or to the last.
         """
-        starts = [word.start() for word in re.finditer(r"\S+", text)]
+        ends = [word.end() for word in re.finditer(r"\S+", text)]
         offsets = self.tokenizer.encode(text, add_special_tokens=False).offsets
-        return [max(0, bisect(starts, max(start, stop - 1)) - 1) for start, stop in offsets]
+        return [max(0, min(bisect(ends, start), len(ends) - 1)) for start, _ in offsets]
 
     def merges(self) -> list[tuple[str, str]]:
         """The pairs that byte-pair encoding joined, in the order it learned them; readable as `words` are."""
         pairs = json.loads(self.tokenizer.to_str())["model"].get("merges", [])
-        return [(self._visible(left), self._visible(right)) for left, right in pairs]
+        return [(self._spelling.visible(left), self._spelling.visible(right)) for left, right in pairs]
 
     def described(self) -> dict[str, Any]:
         """Plain values from which a page encodes, decodes and shows words just as this does (`tfviz.text.described`).
@@ -127,30 +138,17 @@ class Subwords:
             ValueError: a part of the tokenizer is one that pages do not know.
         """
         plain = described(self.tokenizer)
-        special = {name: self.tokenizer.token_to_id(token) for name, token in zip(NAMES, SPECIALS)}
-        return {
-            "kind": "subwords",
-            **plain,
-            "special": {name: index for name, index in special.items() if index is not None},
-            "hexadecimal": [index for index, token in enumerate(plain["tokens"]) if self._shown(token) is None],
-        }
+        unseen = [index for index, token in enumerate(plain["tokens"]) if self._spelling.shown(token) is None]
+        return {"kind": "subwords", **plain, "special": self._roles(), "hexadecimal": unseen}
 
-    def _visible(self, token: str) -> str:
-        """A token as text where that can be seen, else its bytes in hexadecimal digits."""
-        shown = self._shown(token)
-        return self._raw(token).hex(" ") if shown is None else shown
+    def asked(self) -> dict[str, Any]:
+        """The same of any tokenizer, for a page that asks Python to encode (`tfviz.text.asked`)."""
+        return {**asked(self.tokenizer), "special": self._roles()}
 
-    def _shown(self, token: str) -> str | None:
-        """A token as text, if it is one that can be seen."""
-        try:
-            shown = "".join(SIGNS.get(sign, sign) for sign in self._raw(token).decode())
-        except UnicodeDecodeError:
-            return None
-        return shown if any(map(str.isprintable, shown)) else None
-
-    def _raw(self, token: str) -> bytes:
-        on_bytes = self._on_bytes and all(sign in _BYTES for sign in token)
-        return bytes(_BYTES[sign] for sign in token) if on_bytes else token.encode()
+    def _roles(self) -> dict[str, int]:
+        """The ids of the special tokens that there are, by what they are for."""
+        found = {name: self.tokenizer.token_to_id(token) for name, token in self._special.items()}
+        return {name: index for name, index in found.items() if index is not None}
 
     @door
     def save(self, path: str | Path) -> None:
@@ -198,13 +196,3 @@ def _file(path: str | Path) -> Path:
 def _sum(content: Any) -> str:
     """The same however the file is laid out: another indent is no damage."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
-def _byte_signs() -> dict[str, int]:
-    """Byte-level BPE writes each byte as one printable sign: itself where it is one, else one from U+0100 on."""
-    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(256 + n): byte for n, byte in enumerate(others)}
-
-
-_BYTES = _byte_signs()

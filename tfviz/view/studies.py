@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ from tfviz.view.still.picture import Picture
 from tfviz.view.still.plots import rows
 
 if TYPE_CHECKING:
-    from tfviz.view.page.questioned import Question, Questioned
+    from tfviz.view.page.questioned import Draws, Question, Questioned
 
 SHOWN = 8  # guesses in the still picture
 
@@ -43,7 +42,7 @@ def classify(
 
     Args:
         model: gives logits, batch label, for ids, batch position, as `models.Classifier`.
-        vocab: of `tfviz.text`.
+        vocab: of `tfviz.text`, or a fast tokenizer of transformers; see `write`.
         labels: their names, in the order of the logits; words are shaded by what they do to the first.
         before, after: ids that every text begins and ends with, as `text.framed` puts them: `vocab["[CLS]"]`.
         weights: how they travel: "float32", "float16", or "int8".
@@ -59,7 +58,7 @@ def classify(
     if isinstance(labels, str) or len(labels) < 2:
         raise ValueError(f"labels is {labels!r}; give a list of two names or more")
     vocab = subwords.own(vocab)
-    described = passage.plain(vocab)
+    described = passage.plain(vocab, kernel)
     frame = {"before": passage.known(vocab, "before", before), "after": passage.known(vocab, "after", after)}
     program = passage.reading(model, vocab, None if kernel else weights)
     context = passage.context_of(program)
@@ -73,17 +72,15 @@ def classify(
     passage.finite(logits)
     told = {"labels": list(labels), "frame": frame, "context": context, "vocabularies": [described]}
     state = {"text": text, "struck": [], "swapped": [], "shade": 0}
-
-    def verdict(logits: Tensor, said: str) -> Picture:
-        return rows(labels, {"probability": logits[0].float().softmax(-1)}, f"{title}: {_short(said)!r}", top=1.0)
-
     if isinstance(program, Program):
-        return studio("classify", title, verdict(logits, text), {"read": program}, state, told, budget)
+        picture = _verdict(labels, logits, title, text)
+        return studio("classify", title, picture, {"read": program}, state, told, budget)
 
     def draws(question: Question, outputs: Mapping[str, Tensor]) -> Picture:
-        return verdict(outputs["logits"], vocab.decode(question[1][0][0]))
+        return _verdict(labels, outputs["logits"], title, vocab.decode(question[1][0][0]))
 
-    return answered("classify", title, {"read": program}, {"read": [whole]}, state, told, draws, passage.axes(vocab))
+    first = {"read": [whole]}
+    return answered("classify", title, {"read": program}, first, state, told, draws, passage.axes(vocab), [vocab])
 
 
 def fill(
@@ -104,7 +101,7 @@ def fill(
     Args:
         model: gives logits, batch position vocab, for ids, batch position; or what has them as `.tokens`, as
             `models.BERT`, or as `.logits`.
-        vocab: of `tfviz.text`, with `[MASK]`.
+        vocab: of `tfviz.text`, with `[MASK]`, or a fast tokenizer of transformers that has such a token; see `write`.
         hidden: the words to hide at first, counted from 0 and set apart by white space; None: the one in the middle.
         beside: a model that sees only what stands to the left, such as `models.GPT`, and its vocabulary; behind them
             the id that its texts begin with, if there is one.
@@ -120,7 +117,7 @@ def fill(
             vocabulary has no `[MASK]`; there is no such word.
     """
     vocab = subwords.own(vocab)
-    described = passage.plain(vocab)
+    described = passage.plain(vocab, kernel)
     special = described.get("special", {})
     if "mask" not in special:
         raise ValueError("vocab has no [MASK] to hide words with; make it with text.wordpiece, whole_words or bpe")
@@ -129,23 +126,23 @@ def fill(
     kept = None if kernel else weights
     programs: dict[str, Any] = {"read": passage.reading(model, vocab, kept)}
     ids = vocab.encode(text)
-    told: dict[str, Any] = {
-        "frame": frame,
-        "context": passage.context_of(programs["read"]),
-        "vocabularies": [described],
-    }
+    told: dict[str, Any] = {"frame": frame, "vocabularies": [described]}
+    told["context"] = passage.context_of(programs["read"])
     whole = passage.whole(ids.index_fill(0, torch.tensor(places), special["mask"]), frame, told["context"])
     logits = programs["read"](whole)["logits"]
     if logits.dim() != 3 or logits.shape[:2] != whole.shape or logits.shape[2] < len(vocab):
         raise ValueError(f"the model gives the shape {list(logits.shape)}; it must be {[*whole.shape, len(vocab)]}")
     passage.finite(logits)
     guesses = {"both sides": logits[0, places[0] + (frame["before"] is not None), : len(vocab)]}
+    vocabs = [vocab]
     if beside is not None:
         other, own, first = _beside(beside)
-        known = own.described()
+        known = passage.plain(own, kernel)
+        if known != described:
+            told["vocabularies"].append(known)
+            vocabs.append(own)
         programs["beside"] = passage.reading(other, own, kept)
-        told["vocabularies"] += [known] if known != described else []
-        told["beside"] = {"vocabulary": len(told["vocabularies"]) - 1, "before": first}
+        told["beside"] = {"vocabulary": len(vocabs) - 1, "before": first}
         told["beside"]["context"] = passage.context_of(programs["beside"])
         left = [*([] if first is None else [first]), *ids[: places[0]].tolist()][-told["beside"]["context"] :]
         if known == described and left:
@@ -155,15 +152,8 @@ def fill(
     if not kernel:
         picture = _guesses(vocab, guesses, text, places[0], title)
         return studio("fill", title, picture, programs, state, told, budget)
-
-    def draws(question: Question, outputs: Mapping[str, Tensor]) -> Picture:
-        ids = question[1][0][0]
-        gaps = (ids == special["mask"]).nonzero().flatten().tolist()
-        shares = outputs["logits"][0, gaps[0] if gaps else 0, : len(vocab)].float().softmax(-1)
-        top = shares.topk(min(SHOWN, len(vocab))).indices
-        return rows(vocab.words(top), {"both sides": shares[top]}, f"{title}: {_short(vocab.decode(ids))!r}", top=1.0)
-
-    return answered("fill", title, programs, {"read": [whole]}, state, told, draws, passage.axes(vocab))
+    draws = _first_gap(vocab, special["mask"], title)
+    return answered("fill", title, programs, {"read": [whole]}, state, told, draws, passage.axes(vocab), vocabs)
 
 
 FRAME = {"before": "classification", "after": "separator"}
@@ -171,18 +161,13 @@ FRAME = {"before": "classification", "after": "separator"}
 
 def _places(vocab: Any, text: str, hidden: int | Sequence[int] | None) -> list[int]:
     """The tokens of the words to hide."""
-    words = list(re.finditer(r"\S+", text))
+    words = text.split()
     wanted = [len(words) // 2] if hidden is None else [hidden] if isinstance(hidden, int) else list(hidden)
     if not words:
         raise ValueError("the text has no words; give one to hide")
     if not wanted or not all(0 <= number < len(words) for number in wanted):
         raise ValueError(f"hidden is {wanted}; the text has {len(words)} words, from 0: give one or more of them")
-    found = {
-        place
-        for number in wanted
-        for place in range(*(len(vocab.encode(text[:end])) for end in (words[number].start(), words[number].end())))
-    }
-    return sorted(found)
+    return [place for place, number in enumerate(vocab.spans(text)) if number in wanted]
 
 
 def _beside(given: Sequence[Any]) -> tuple[nn.Module, Any, int | None]:
@@ -191,8 +176,24 @@ def _beside(given: Sequence[Any]) -> tuple[nn.Module, Any, int | None]:
         raise ValueError("beside must be a model and its vocabulary, and perhaps the id that its texts begin with")
     model, vocab, first = (*given, None)[:3]
     vocab = subwords.own(vocab)
-    passage.plain(vocab)
     return model, vocab, passage.known(vocab, "the id that the texts of beside begin with", first)
+
+
+def _verdict(labels: Sequence[str], logits: Tensor, title: str, said: str) -> Picture:
+    return rows(labels, {"probability": logits[0].float().softmax(-1)}, f"{title}: {_short(said)!r}", top=1.0)
+
+
+def _first_gap(vocab: Any, mask: int, title: str) -> Draws:
+    """What is put in the first gap of the text that was asked about."""
+
+    def draws(question: Question, outputs: Mapping[str, Tensor]) -> Picture:
+        ids = question[1][0][0]
+        gaps = (ids == mask).nonzero().flatten().tolist()
+        shares = outputs["logits"][0, gaps[0] if gaps else 0, : len(vocab)].float().softmax(-1)
+        top = shares.topk(min(SHOWN, len(vocab))).indices
+        return rows(vocab.words(top), {"both sides": shares[top]}, f"{title}: {_short(vocab.decode(ids))!r}", top=1.0)
+
+    return draws
 
 
 def _guesses(vocab: Any, guesses: dict[str, Tensor], text: str, place: int, title: str) -> Picture:

@@ -8,9 +8,9 @@ import torch
 from torch import nn
 
 from tfviz import bounds
-from tfviz.doors import what
 from tfviz.portable.language import language
 from tfviz.text import subwords
+from tfviz.view.page import passage
 from tfviz.view.page.alive import BUDGET, STATE
 from tfviz.view.page.here import positions
 from tfviz.view.page.html import View
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tfviz.view.page.writing import Writing
 
 WRITTEN = 400  # tokens that a run writes at most
+SPARE = 1.1  # a model of others may choose among more tokens than its tokenizer has: sizes are rounded up
 OTHER = "the model chooses among {} tokens, the vocabulary has {}: give the model's own"
 LARGEST = 2**53 - 1  # the seeds that a page can tell apart
 
@@ -47,7 +48,8 @@ def write(
     Args:
         model: gives logits, batch position vocab, for ids, batch position; with `new_cache()`, as `models.GPT`, a
             token is written without reading all again.
-        vocab: of `tfviz.text`, or a fast tokenizer of transformers, of which special tokens are left out.
+        vocab: of `tfviz.text`, or a fast tokenizer of transformers, of which special tokens are left out; with `kernel`
+            of any kind, since Python encodes what a page cannot.
         temperature, top_k, top_p, seed: where the knobs stand at first; see `generate.Sampler`.
         weights: how they travel: "float32", "float16", or "int8".
         budget: bytes that the model may take in the page.
@@ -55,24 +57,20 @@ def write(
             travel. What it leaves in a page is the last state's heads.
 
     Raises:
-        TypeError: a vocabulary that cannot travel.
+        TypeError: a vocabulary of another kind.
         ValueError: the model cannot travel (it says why), or is past the budget; the prompt is empty or too long; the
             vocabulary is not the model's; a knob cannot stand there.
     """
     _check(temperature, top_k, top_p, seed)
     vocab = subwords.own(vocab)
-    if not hasattr(vocab, "described"):
-        raise TypeError(
-            f"vocab is {what(vocab)}, which a page cannot encode with: give a vocabulary of tfviz.text, or a fast "
-            "tokenizer of transformers"
-        )
+    described = passage.plain(vocab, kernel)
     ids = vocab.encode(prompt)
     context = positions(model) or 1024
     if not 0 < len(ids) <= context:
         raise ValueError(f"the prompt has {len(ids)} tokens; the model takes 1 to {context}: give a shorter prompt")
     state = {"prompt": prompt, "seed": seed, "temperature": temperature, "topK": top_k or 0, "topP": top_p or 1.0}
     state |= {"tree": [], "at": -1}
-    more = {"context": context, "most": WRITTEN, "vocabularies": [vocab.described()]}
+    more = {"context": context, "most": WRITTEN, "vocabularies": [described]}
     if kernel:
         return _asking(model, vocab, title, more, state)
     programs = language(model, weights)
@@ -89,7 +87,7 @@ def _asking(model: nn.Module, vocab: Any, title: str, more: dict[str, Any], stat
 
     told = {"kind": "write", "title": title, "parts": [], "masks": [], "note": ""}
     made = Writing(model, vocab, {**told, **more, "state": {**STATE, "off": [], **state}})
-    if made.width != len(vocab):
+    if not len(vocab) <= made.width <= SPARE * len(vocab):
         raise ValueError(OTHER.format(made.width, len(vocab)))
     return made
 

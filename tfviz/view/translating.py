@@ -13,6 +13,7 @@ from tfviz.doors import what
 from tfviz.portable.program import Program
 from tfviz.portable.translation import halves, translation
 from tfviz.text import subwords
+from tfviz.view.page import passage
 from tfviz.view.page.alive import BUDGET
 from tfviz.view.page.here import Here, positions
 from tfviz.view.page.html import View
@@ -21,7 +22,7 @@ from tfviz.view.still.picture import Picture, cut
 from tfviz.view.still.plots import rows
 
 if TYPE_CHECKING:
-    from tfviz.view.page.questioned import Asked, Question, Questioned
+    from tfviz.view.page.questioned import Asked, Draws, Question, Questioned, Words
 
 WIDEST = 8  # texts kept at a time
 STRONGEST = 2.0  # length penalty
@@ -51,7 +52,7 @@ def translate(
     Args:
         model: has `encode` and `decode`, as `models.Transformer`.
         vocabs: of `tfviz.text`: one for both languages, or two, of the source and of the target. The target's
-            begins texts with `[BOS]` and ends them with `[EOS]`.
+            begins texts with `[BOS]` and ends them with `[EOS]`. Fast tokenizers of transformers as in `write`.
         width, alpha: where the knobs stand at first: texts kept at a time, 1 to 8, and the exponent of the length
             penalty, 0 to 2; see `generate.beam.steps`.
         length: the most tokens of a translation, its end token included.
@@ -81,36 +82,39 @@ def translate(
         raise ValueError(f"the sentence has {len(ids)} tokens; the model takes 1 to {longest}: give another")
     most = min(length, written or length)
     never = sorted({PAD, begin} - {end})
-    more = {
-        "vocabularies": [one.described() for one in ([source] if source is target else [source, target])],
-        "most": most,
-    }
+    own = [source] if source is target else [source, target]
+    more: dict[str, Any] = {"vocabularies": [passage.plain(one, kernel) for one in own], "most": most}
     more |= {"begin": begin, "end": end, "never": never, "after": last, "longest": longest, "widest": WIDEST}
     more |= {"axes": ["written", "read"], "strongest": STRONGEST}
-    state: dict[str, Any] = {
-        "sentence": sentence,
-        "width": width,
-        "alpha": alpha,
-        "prefix": [],
-        "steps": most,
-        "node": None,
-    }
-    state |= {"tried": []}
+    state: dict[str, Any] = {"sentence": sentence, "width": width, "alpha": alpha, "prefix": [], "steps": most}
+    state |= {"node": None, "tried": []}
     if not kernel:
         picture = _still(_greedy(programs, ids, begin, end, never, min(most, STILL)), target, title, sentence)
         return studio("translate", title, picture, programs, state, more, budget)
+    memory = programs["encode"](ids[None])
+    first = {"encode": [ids[None]], "decode": [torch.tensor([[begin]]), memory["states"], memory["words"]]}
+    draws, words = _last(target, never, title), _cross(source, target)
+    return answered("translate", title, programs, first, state, more, draws, words, own)
+
+
+def _last(target: Any, never: Sequence[int], title: str) -> Draws:
+    """The likeliest word at each place of the text that was asked about."""
 
     def draws(question: Question, outputs: Mapping[str, Tensor]) -> Picture:
         shares = outputs["logits"][0].float().softmax(-1).index_fill(-1, torch.tensor(never, dtype=torch.long), 0)
         likeliest = list(zip(shares.argmax(-1).tolist(), shares.amax(-1).tolist()))
         return _still(likeliest, target, title, target.decode(question[1][0][0]))
 
+    return draws
+
+
+def _cross(source: Any, target: Any) -> Words:
+    """The words of the cross-attention: what is written, and what comes next; what is read."""
+
     def words(asked: Asked) -> dict[str, tuple[list[str], list[str]]]:
         return {"cross": ([*target.words(asked["decode"][0][0][1:]), "…"], source.words(asked["encode"][0][0]))}
 
-    memory = programs["encode"](ids[None])
-    first = {"encode": [ids[None]], "decode": [torch.tensor([[begin]]), memory["states"], memory["words"]]}
-    return answered("translate", title, programs, first, state, more, draws, words)
+    return words
 
 
 def _here(model: nn.Module, source: Any, target: Any) -> dict[str, Here]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 
 from tfviz.look import edits
 from tfviz.look.capture import Seen, capture
+from tfviz.look.sites import Edit
 from tfviz.portable.whole import evaluating
 from tfviz.view.still.picture import cut
 
@@ -27,19 +29,24 @@ class Here:
     def __init__(self, model: nn.Module, function: Callable[..., Mapping[str, Any]], inputs: Mapping[str, str | int]):
         self.model, self.function, self.inputs = model, function, dict(inputs)
 
-    def __call__(self, *inputs: Tensor) -> dict[str, Tensor]:
-        return self.run(inputs)[0]
+    def __call__(self, *inputs: Tensor, off: Iterable[Mapping[str, Any]] = ()) -> dict[str, Tensor]:
+        """What it gives, with these heads off: [{site, head}, ...]."""
+        changes = _changes(off)
+        watched = capture(self.model, list(changes), edit=changes) if changes else nullcontext()
+        with watched:
+            return self._made(inputs)
 
     def run(self, inputs: Sequence[Tensor], off: Iterable[Mapping[str, Any]] = ()) -> tuple[dict[str, Tensor], Seen]:
-        """What it gives, and every pattern, with these heads off: [{site, head}, ...]."""
-        heads: dict[str, list[int]] = {}
-        for edit in off:
-            heads.setdefault(edit["site"], []).append(edit["head"])
-        changes = {site: _without(some) for site, some in heads.items()}
+        """The same, and every pattern."""
+        with capture(self.model, "*.pattern", edit=_changes(off)) as seen:
+            made = self._made(inputs)
+        return made, seen
+
+    def _made(self, inputs: Sequence[Tensor]) -> dict[str, Tensor]:
         device = next(self.model.parameters()).device
-        with evaluating(self.model), torch.no_grad(), capture(self.model, "*.pattern", edit=changes) as seen:
+        with evaluating(self.model), torch.no_grad():
             made = self.function(*(one.to(device) for one in inputs))
-        return {name: torch.as_tensor(value).detach().cpu() for name, value in made.items()}, seen
+        return {name: torch.as_tensor(value).detach().cpu() for name, value in made.items()}
 
     def tensors(self, given: Any) -> list[Tensor]:
         """The inputs as a page sends them: [[name, shape, numbers], ...]; it may send anything.
@@ -72,7 +79,15 @@ def _tensor(kind: str | int, shape: Any, numbers: Any) -> Tensor:
     return torch.tensor(numbers).reshape(shape)
 
 
-def _without(heads: Sequence[int]) -> Callable[[Tensor], Tensor]:
+def _changes(off: Iterable[Mapping[str, Any]]) -> dict[str, Edit]:
+    """The heads that are off, as `capture` takes edits."""
+    heads: dict[str, list[int]] = {}
+    for edit in off:
+        heads.setdefault(edit["site"], []).append(edit["head"])
+    return {site: _without(some) for site, some in heads.items()}
+
+
+def _without(heads: Sequence[int]) -> Edit:
     def change(weights: Tensor) -> Tensor:
         for head in heads:
             weights = edits.zero(head)(weights)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from tfviz.doors import what
 from tfviz.portable.export import export
 from tfviz.portable.program import Program
 from tfviz.view.page.here import Here, positions
@@ -55,13 +56,19 @@ def context_of(program: Program | Here) -> int:
     return program.described["lengths"]["words"][1] or CONTEXT
 
 
-def plain(vocab: Any) -> dict[str, Any]:
+def plain(vocab: Any, kernel: bool) -> dict[str, Any]:
+    """A vocabulary as a page is told of it: one that it encodes with, else one that a kernel encodes with."""
     if not hasattr(vocab, "described"):
         raise TypeError(
-            f"vocab is a {type(vocab).__name__}; give one of tfviz.text, such as text.whole_words(texts), or a fast "
-            "tokenizer of transformers"
+            f"vocab is {what(vocab)}, which a page cannot encode with: give a vocabulary of tfviz.text, such as "
+            "text.whole_words(texts), or a fast tokenizer of transformers"
         )
-    return vocab.described()
+    try:
+        return vocab.described()
+    except ValueError as error:
+        if kernel:
+            return vocab.asked()
+        raise ValueError(f"{error}: with kernel=True Python encodes") from error
 
 
 def known(vocab: Any, name: str, index: int | None) -> int | None:

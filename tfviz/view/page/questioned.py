@@ -17,7 +17,7 @@ from tfviz.view.page.answering import Answering
 from tfviz.view.page.bundle import script
 from tfviz.view.page.here import Here
 from tfviz.view.page.html import View
-from tfviz.view.still.picture import Picture
+from tfviz.view.still.picture import Picture, cut
 
 LEFT = "Still: a model in Python said this, and it is not here any more. These are the heads of the last text."
 Question = tuple[str, Sequence[Tensor], Sequence[Mapping[str, Any]]]  # program, inputs, heads that are off
@@ -38,6 +38,7 @@ class Questioned(Answering):
         first: what is asked where no page has asked yet; the last is what is shown.
         draws: the picture that is left of a question and what was said to it.
         words: of the maps' rows and columns, part by part, such as {"": (rows, cols)}, for the inputs asked last.
+        vocabs: in the order in which the page is told of them.
     """
 
     _esm = script("studios/widget")
@@ -50,25 +51,36 @@ class Questioned(Answering):
         first: Asked,
         draws: Draws,
         words: Words,
+        vocabs: Sequence[Any],
     ):
-        self._programs, self._draws, self._words = dict(programs), draws, words
+        self._programs, self._draws, self._words, self._vocabs = dict(programs), draws, words, list(vocabs)
         self._asked = dict(first)
         self._last: Question = (*list(first.items())[-1], ())
         super().__init__(described=dict(described), state=dict(described["state"]))
 
     def _told(self, question: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
-        """What a program gives, and its maps where the page looks."""
+        """What a program gives, and its maps where the page looks; or the ids of texts."""
+        if "encode" in question:
+            return {"ids": self._encoded(question["encode"], question.get("vocabulary"))}, []
         here = self._programs[question["run"]]
         asked = (question["run"], here.tensors(question.get("inputs")), question.get("edits", []))
-        outputs, seen = here.run(*asked[1:])
+        watched = bool(question.get("watch"))
+        outputs, seen = here.run(*asked[1:]) if watched else (here(*asked[1], off=asked[2]), None)
         self._asked[asked[0]] = asked[1]
         told = {"outputs": [[name, list(one.shape), kind(one.dtype)] for name, one in outputs.items()]}
         pieces = [_bytes(one) for one in outputs.values()]
-        if not question.get("watch"):
+        if seen is None:
             return told | {"masks": 0, "patterns": []}, pieces
         self._last = asked
         more, maps = packed(seen)
         return told | more, [*pieces, *maps]
+
+    def _encoded(self, texts: Any, number: Any) -> list[list[int]]:
+        if not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
+            raise ValueError(f"the texts are {cut(repr(texts), 60)}; give a list of strings")
+        if number not in range(len(self._vocabs)):
+            raise ValueError(f"there is no vocabulary {cut(repr(number), 20)}")
+        return [self._vocabs[number].encode(text).tolist() for text in texts]
 
     def _question(self) -> Question:
         """What is shown now."""

@@ -51,6 +51,7 @@ def answered(
     more: Mapping[str, Any],
     draws: Draws,
     words: Words,
+    vocabs: Sequence[Any],
 ) -> Questioned:
     """The same studio, whose model stays in Python: as `Questioned` takes it.
 
@@ -63,4 +64,4 @@ def answered(
     told: dict[str, Any] = {"kind": kind, "title": title, "parts": [], "masks": [], "note": ""}
     told |= {"programs": {name: {"nodes": nodes} for name, nodes in sites.items()}, **more}
     told["state"] = {**STATE, "off": [], **state}
-    return Questioned(programs, told, first, draws, words)
+    return Questioned(programs, told, first, draws, words, vocabs)

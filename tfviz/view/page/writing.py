@@ -25,9 +25,12 @@ class Writing(Questioned):
     def __init__(self, model: nn.Module, vocab: Any, described: Mapping[str, Any]):
         self._vocab = vocab
 
-        def read(ids: Tensor) -> dict[str, Any]:
+        def scores(ids: Tensor) -> dict[str, Tensor]:
             made = model(ids)
-            logits = getattr(made, "logits", made)[0].float()
+            return {"logits": getattr(made, "logits", made)[0].float()}
+
+        def read(ids: Tensor) -> dict[str, Any]:
+            logits = scores(ids)["logits"][:, : len(vocab)]  # some models have room for more tokens
             cost = nn.functional.cross_entropy(logits[:-1], ids[0, 1:]) if ids.shape[1] > 1 else torch.nan
             return {"logits": logits[None, -1:], "cost": cost}
 
@@ -36,12 +39,9 @@ class Writing(Questioned):
             return likeliest(vocab, outputs["logits"][0, -1], described["title"], said)
 
         here = Here(model, read, {"ids": len(vocab)})
-        super().__init__({"read": here}, described, {"read": [torch.zeros(1, 1, dtype=torch.long)]}, draws, axes(vocab))
-
-    @property
-    def width(self) -> int:
-        """Tokens that the model chooses among."""
-        return self._programs["read"](torch.zeros(1, 1, dtype=torch.long))["logits"].shape[-1]
+        first = {"read": [torch.zeros(1, 1, dtype=torch.long)]}
+        self.width = Here(model, scores, {})(*first["read"])["logits"].shape[-1]  # tokens that the model chooses among
+        super().__init__({"read": here}, described, first, draws, axes(vocab), [vocab])
 
     def _ids(self) -> list[int]:
         """The text that is shown: the prompt and what was written after it."""

@@ -74,7 +74,7 @@ export class Classifier extends Weighing {
     const others = this.store.get("swapped").filter(([other]) => other !== i);
     const struck = this.store.get("struck").filter((other) => other !== i);
     try {
-      this.vocab.encode(lead + word);
+      if (!this.vocab.learn) this.vocab.encode(lead + word); // else Python says so, when it reads the word
     } catch (error) {
       this.says(error.message);
       return false;

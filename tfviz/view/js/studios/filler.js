@@ -9,7 +9,6 @@ import { Gaps, likeliestOf } from "./gaps.js";
 import { cited, seen } from "./passage.js";
 import { bars, percent } from "./studio.js";
 
-const GUESSES = 8; // for each hidden place
 const AFTER = 24; // letters of what stands before
 
 export class Filler extends Gaps {
@@ -88,7 +87,7 @@ export class Filler extends Gaps {
     if (left.wrong) return said(left.wrong);
     const [typed] = this.wordIn(left.own, unit.lead + unit.text) ?? [];
     const takes = (id) => {
-      const found = left.own === this.vocab ? [id] : (this.wordIn(this.vocab, unit.lead + left.own.decode([id]).trim()) ?? []);
+      const found = left.own === this.vocab ? [id] : (this.wordIn(this.vocab, this.guessed(unit, left.own, id)) ?? []);
       return both.length === 1 && found.length === 1 ? () => this.take(both[0].place, found[0]) : null;
     };
     const after = left.text.trim() && `, after ${cited(left.text.trim(), AFTER, "end")}`;

@@ -2,6 +2,8 @@
 
 import { Passage, sharesOf } from "./passage.js";
 
+export const GUESSES = 8; // for each hidden place
+
 export class Gaps extends Passage {
   // place -> the id that was put there
   get put() {
@@ -50,6 +52,7 @@ export class Gaps extends Passage {
         text += unit.lead + now;
         continue;
       }
+      await this.learn(own, [text, unit.lead + unit.text]);
       const read = vocabulary ? this.wordIn(own, text) : tokens;
       if (!read) {
         this.left.set(i, { wrong: "its vocabulary lacks a character that stands there", shares: [] });
@@ -60,12 +63,19 @@ export class Gaps extends Passage {
       if (turn !== this.turn || this.frame.closed) return null;
       this.left.set(i, made && { shares: sharesOf(this.lastOf(made, own)), own, text });
       if (!made) continue;
-      const [id] = likeliestOf(this.left.get(i).shares, 1);
+      const guesses = likeliestOf(this.left.get(i).shares, GUESSES);
+      await this.learn(this.vocab, guesses.map((guess) => this.guessed(unit, own, guess)));
+      const [id] = guesses;
       const word = own.decode([id]);
       tokens.push(id);
       text += /^\s/.test(word) ? word : unit.lead + word;
     }
     return this.left;
+  }
+
+  // The text of a guess in place of a word.
+  guessed(unit, own, id) {
+    return unit.lead + own.decode([id]).trim();
   }
 
   // The tokens of a text, or null if the vocabulary cannot write it.

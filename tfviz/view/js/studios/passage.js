@@ -3,7 +3,7 @@
 import { h } from "../base/elements.js";
 import { sign } from "../base/pen.js";
 import { Studio } from "./studio.js";
-import { unitsOf, wholeWithin } from "./units.js";
+import { textsOf, unitsOf, wholeWithin } from "./units.js";
 
 const PASSAGE_LETTERS = 10000; // of a text that are looked at
 
@@ -103,6 +103,7 @@ export class Passage extends Studio {
   async refresh() {
     const turn = ++this.turn;
     if (this.typed.value !== this.store.get("text")) this.typed.value = this.store.get("text");
+    if (this.vocab.learn && !(await this.learned(turn))) return;
     const { units } = this;
     if (this.read.wrong) this.says(this.read.wrong);
     if (!units || this.read.wrong) return;
@@ -118,6 +119,19 @@ export class Passage extends Studio {
     this.remind();
     this.showHeads();
     this.frame.renewTable();
+  }
+
+  // Python reads the text first, and what stands in place of its words; false if it could not, or is asked again by now.
+  async learned(turn) {
+    const learned = await this.learn(this.vocab, textsOf(this.store.get("text").slice(0, PASSAGE_LETTERS)));
+    if (learned && this.read) this.read.text = null;
+    if (learned === null || turn !== this.turn) return false;
+    return (await this.learn(this.vocab, this.units ? this.others : [])) !== null && turn === this.turn;
+  }
+
+  // Texts in place of words.
+  get others() {
+    return [];
   }
 
   // What it is compared with: nothing, where it would be the same.

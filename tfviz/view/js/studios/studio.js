@@ -13,7 +13,7 @@ export class Studio {
   // does: { keys, panels() -> [{ name, grid, axes }], drawing(), tables() }
   constructor(host, source, store, takes) {
     const described = source.document;
-    Object.assign(this, { described, store, takes, vocabularies: described.vocabularies.map(vocabulary) });
+    Object.assign(this, { described, store, takes, vocabularies: described.vocabularies.map(takes.vocabulary ?? vocabulary) });
     this.frame = new Frame(host, described, store, {
       ...takes,
       keys: this.keys,
@@ -62,6 +62,16 @@ export class Studio {
 
   get vocab() {
     return this.vocabularies[0];
+  }
+
+  // Where Python encodes: whether there was a text that it had not read yet; null if it could not, which is said.
+  async learn(vocab, texts) {
+    try {
+      return vocab.learn ? await vocab.learn(texts) : false;
+    } catch (error) {
+      this.frame.failed(error);
+      return null;
+    }
   }
 
   // The heads that are off, as the engine is told.

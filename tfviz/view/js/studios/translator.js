@@ -81,7 +81,9 @@ export class Translator extends TranslationDesk {
     const { store } = this;
     if (this.sentence.value !== store.get("sentence")) this.sentence.value = store.get("sentence");
     for (const [name, control] of Object.entries(this.controls)) control.show(store.get(name));
-    const ids = this.sourceIds();
+    const learned = await this.learn(this.vocabularies[0], [store.get("sentence").slice(0, SENTENCE_LETTERS)]);
+    if (learned) this.heard = null;
+    const ids = learned === null || this.wanted ? null : this.sourceIds();
     if (!ids) return;
     const search = this.searchOf(ids, this.edits);
     const whole = this.edits.length ? this.searchOf(ids, []) : null;

@@ -15,11 +15,18 @@ export function unitsOf(vocab, text) {
   return placed(vocab, whole.map((id, i) => ({ lead: "", text: shown[i], raw: vocab.decode([id]), ids: [id] })));
 }
 
-function cutBy(vocab, text, rule) {
+// All that is encoded to find them.
+export const textsOf = (text) => [text, ...[FINE, PLAIN].flatMap((rule) => partsBy(text, rule))];
+
+function partsBy(text, rule) {
   const parts = text.match(rule) ?? [];
   const rest = text.slice(parts.join("").length);
   if (rest && parts.length) parts.push(parts.pop() + rest);
-  return parts.map((raw) => {
+  return parts;
+}
+
+function cutBy(vocab, text, rule) {
+  return partsBy(text, rule).map((raw) => {
     const lead = raw.match(/^\s*/)[0];
     return { lead, text: raw.trim(), raw, ids: vocab.encode(raw) };
   });

@@ -19,6 +19,10 @@ export class Weighing extends Passage {
     return new Set(this.store.get("struck"));
   }
 
+  get others() {
+    return this.store.get("swapped").flatMap(([i, word]) => (this.units[i] ? [this.units[i].lead + word] : []));
+  }
+
   // The tokens of each word as it stands now; none of one that is struck out.
   get pieces() {
     const { struck, swapped } = this;

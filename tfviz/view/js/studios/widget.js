@@ -2,6 +2,8 @@
 
 import { Questions } from "../base/questions.js";
 import { Engine } from "../engine/client.js";
+import { AskedVocabulary } from "../text/asked.js";
+import { vocabulary } from "../text/vocabulary.js";
 import { Classifier } from "./classifier.js";
 import { Filler } from "./filler.js";
 import { Translator } from "./translator.js";
@@ -26,6 +28,9 @@ function kernelPort(questions) {
     close: () => {},
   };
 }
+
+// texts -> their ids, by the vocabulary of this number in Python
+const encoder = (questions, number) => async (texts) => (await questions.ask({ encode: texts, vocabulary: number })).told.ids;
 
 const NUMBERS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 
@@ -76,8 +81,9 @@ function renderAsked({ model, el }) {
   const questions = new Questions(model, (text) => view?.says(text));
   const engine = () => new Engine(null, () => kernelPort(questions));
   const page = () => questions.page();
+  const vocabularyOf = (one, number) => (one.kind === "asked" ? new AskedVocabulary(one, encoder(questions, number)) : vocabulary(one));
   const described = model.get("described");
-  view = new STUDIOS[described.kind](host, { document: described, data: "" }, new Choices(model), { page, engine });
+  view = new STUDIOS[described.kind](host, { document: described, data: "" }, new Choices(model), { page, engine, vocabulary: vocabularyOf });
   return () => {
     view.close();
     questions.close();

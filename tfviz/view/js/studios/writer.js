@@ -1,16 +1,17 @@
 // A language model to question: a prompt to type, the next token to choose, heads to switch off.
 
-import { h, slider } from "../base/elements.js";
+import { h } from "../base/elements.js";
 import { table } from "../controls/table.js";
+import { Branches } from "./branches.js";
+import { Knobs } from "./knobs.js";
 import { NextTokens } from "./next.js";
 import { Path } from "./path.js";
+import { Prompt } from "./prompt.js";
 import { lastOf, readingKey, TextReader } from "./reading.js";
 import { costs, drawnFrom, probabilitiesOf, Twister } from "./sampler.js";
 import { Studio } from "./studio.js";
 import { TokenText } from "./written.js";
 
-const PROMPT_LETTERS = 50_000; // of a prompt that are looked at, from its end
-const TOLD = 24; // letters of a branch
 
 export class Writer extends Studio {
   get keys() {
@@ -20,13 +21,14 @@ export class Writer extends Studio {
   build() {
     const { store, frame, described } = this;
     this.path = new Path(store);
+    this.typed = new Prompt(this.vocab, described.context);
     this.reader = new TextReader((...asked) => this.run(...asked), {
       steps: Boolean(described.programs?.step),
       context: described.context,
     });
     this.writing = Promise.resolve(false);
     this.prompt = h("textarea", { rows: 2, dir: "auto", spellcheck: false, oninput: () => this.begin(this.prompt.value) });
-    this.knobs = this.samplerKnobs();
+    this.knobs = new Knobs(store, this.vocab.size);
     this.seed = h("input", { type: "number", min: 0, max: Number.MAX_SAFE_INTEGER, onchange: () => this.reseed() });
     const button = (text, title, onclick) => h("button", { type: "button", title, onclick }, text);
     this.runs = button("Run", "write on until stopped (Alt+R)", () => this.toggle());
@@ -34,7 +36,8 @@ export class Writer extends Studio {
     const back = button("Back", "take the last token back (Alt+B)", () => this.path.back());
     this.text = new TokenText("the text: choose a token", (place) => this.choose(place));
     this.next = new NextTokens(this.vocab, (id) => this.path.take(id));
-    this.tried = h("div", { class: "branches", role: "group", "aria-label": "Texts written so far" });
+    const said = (tokens) => tokens.map((id) => this.piece(id)).join(this.apart ? " " : "");
+    this.branches = new Branches(this.path, said, (at) => store.set({ at, rows: [], cols: [] }));
     this.cost = h("p", { class: "cost" });
     frame.body.append(
       h("label", { class: "prompt" }, h("span", {}, "Prompt"), this.prompt),
@@ -42,26 +45,13 @@ export class Writer extends Studio {
         "div",
         { class: "controls" },
         h("span", { class: "steps", role: "group", "aria-label": "Write" }, step, this.runs, back),
-        ...Object.values(this.knobs).map(({ element }) => element),
+        ...this.knobs.elements,
         h("label", { class: "seed" }, h("span", {}, "Seed"), this.seed),
       ),
     );
-    const said = h("div", {}, this.text.element, this.cost, this.tried);
-    frame.stage(h("div", { class: "stage desk" }, said, this.next.element, this.chips, this.inner), "");
+    const left = h("div", {}, this.text.element, this.cost, this.branches.element);
+    frame.stage(h("div", { class: "stage desk" }, left, this.next.element, this.chips, this.inner), "");
     frame.body.addEventListener("keydown", (event) => this.key(event));
-  }
-
-  samplerKnobs() {
-    const { store } = this;
-    const [temperature, topK, topP] = ["temperature", "topK", "topP"].map((name) => store.get(name));
-    const knob = (name, key, given) =>
-      slider(name, { value: store.get(key), choose: (value) => store.set({ [key]: value }), ...given });
-    const most = Math.min(this.vocab.size, Math.max(50, topK));
-    return {
-      temperature: knob("Temperature", "temperature", { min: 0, max: Math.max(3, temperature), step: 0.05, text: (t) => t.toFixed(2) }),
-      topK: knob("Top-k", "topK", { min: 0, max: most, text: (k) => (k ? String(k) : "all") }),
-      topP: knob("Top-p", "topP", { min: Math.min(0.05, topP), max: 1, step: 0.05, text: (p) => (p < 1 ? p.toFixed(2) : "all") }),
-    };
   }
 
   rest() {
@@ -97,23 +87,8 @@ export class Writer extends Studio {
     this.store.set(now === place ? { rows: [] } : { rows: [place], mode, direction: "at" });
   }
 
-  // The ids of the prompt, or why it has none; `cut` where it is longer than the model reads.
   get read() {
-    const prompt = this.store.get("prompt");
-    if (this.readPrompt?.prompt !== prompt) this.readPrompt = { prompt, ...this.encoded(prompt) };
-    return this.readPrompt;
-  }
-
-  encoded(prompt) {
-    const { context } = this.described;
-    try {
-      const long = prompt.length > PROMPT_LETTERS;
-      const ids = this.vocab.encode(long ? prompt.slice(-PROMPT_LETTERS).replace(/^[\udc00-\udfff]/, "") : prompt);
-      if (!ids.length) return { ids: null, error: "type a prompt: the model goes on from it" };
-      return { ids: ids.slice(-context), cut: long || ids.length > context };
-    } catch (error) {
-      return { ids: null, error: `${error.message}: the text below is the last that could be read` };
-    }
+    return this.typed.read(this.store.get("prompt"));
   }
 
   // What the model sees now: all, or past its context the newer half, as `generate.ids` does it. Null without a prompt.
@@ -131,9 +106,12 @@ export class Writer extends Studio {
   async refresh() {
     const { store } = this;
     if (this.prompt.value !== store.get("prompt")) this.prompt.value = store.get("prompt");
-    for (const [name, control] of Object.entries(this.knobs)) control.show(store.get(name));
+    this.knobs.show();
     if (this.seed.getRootNode().activeElement !== this.seed) this.seed.value = store.get("seed");
     this.markChips();
+    const prompt = store.get("prompt");
+    if (this.vocab.learn && !(await this.typed.learned(prompt, (...given) => this.learn(...given)))) return undefined;
+    if (prompt !== store.get("prompt")) return undefined;
     const { seen } = this;
     if (!seen) return void this.says(this.read.error);
     if (this.answer?.key !== seen.key) {
@@ -150,19 +128,14 @@ export class Writer extends Studio {
     return undefined;
   }
 
-  get sampler() {
-    const [temperature, topK, topP] = ["temperature", "topK", "topP"].map((name) => this.store.get(name));
-    return { temperature, topK: topK || null, topP: topP < 1 ? topP : null };
-  }
-
   show() {
     const { answer, shown } = this;
     const { start, prompt } = shown;
     const tokens = answer.ids.map((id, i) => ({ text: this.piece(id), fresh: i + start >= prompt }));
     this.text.show(tokens, this.store.get("rows")[0], this.apart);
-    this.next.show(answer, this.sampler);
+    this.next.show(answer, this.knobs.sampler);
     this.cost.textContent = this.costs(answer);
-    this.showBranches();
+    this.branches.show(this.store.get("at"));
     if (this.mapped !== answer) {
       const words = this.vocab.words(answer.ids);
       this.showMaps(answer.patterns, () => [words, words]);
@@ -184,23 +157,6 @@ export class Writer extends Studio {
     return `${said} without ${off} ${off === 1 ? "head" : "heads"}; ${before.toFixed(2)} with all (${more}).`;
   }
 
-  showBranches() {
-    const { leaves } = this.path;
-    const focused = this.tried.contains(this.tried.getRootNode().activeElement);
-    this.tried.hidden = leaves.length < 2;
-    this.tried.replaceChildren(h("span", { class: "soft" }, "Branches"), ...leaves.map((leaf) => this.branch(leaf)));
-    if (focused) this.tried.querySelector("[aria-pressed='true']")?.focus();
-  }
-
-  branch(leaf) {
-    const tokens = this.path.to(leaf);
-    const letters = [...tokens.map((id) => this.piece(id)).join(this.apart ? " " : "").replace(/\s/g, " ")];
-    const text = letters.length > TOLD ? `…${letters.slice(1 - TOLD).join("")}` : letters.join("");
-    const here = String(leaf === this.store.get("at"));
-    const onclick = () => this.store.set({ at: leaf, rows: [], cols: [] });
-    return h("button", { type: "button", "aria-pressed": here, title: `${tokens.length} tokens`, dir: "auto", onclick }, text);
-  }
-
   // One token more, after those that are asked for already; whether it was written.
   write() {
     this.writing = this.writing.then(() => this.one());
@@ -215,7 +171,7 @@ export class Writer extends Studio {
       const { answer, seen } = this;
       if (!seen || answer?.key !== seen.key) return false;
       const logits = lastOf(answer.logits, answer.size);
-      const shares = probabilitiesOf(logits, this.sampler);
+      const shares = probabilitiesOf(logits, this.knobs.sampler);
       const id = this.store.get("temperature") === 0 ? shares.indexOf(1) : drawnFrom(shares, this.number(this.path.tokens.length));
       const next = await this.reader.further(answer, id);
       if (this.seen?.key !== seen.key) return false;

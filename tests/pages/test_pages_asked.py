@@ -1,0 +1,126 @@
+"""Studios whose texts Python encodes, in Chromium without a network: tokenizers that no page can encode with."""
+
+import pytest
+import torch
+from browser import plain
+from foreign import fallback, regex, unigram
+from studios import button, calm, click, says, with_kernel
+from torch import nn
+from writing import bars, path_of, said
+
+from tfviz import view
+from tfviz.models import BERT, GPT, Classifier
+from tfviz.text import Subwords
+
+pytest_plugins = ["browser", "studios"]
+KINDS = {"unigram": unigram, "fallback": fallback, "regex": regex}
+HOSTILE = "the \u202e<b>&'漢😀\0 cat\n  <mask>"
+
+
+def wide(model, seed=3):
+    """Far from even: each matrix is drawn anew."""
+    torch.manual_seed(seed)
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            nn.init.normal_(parameter, std=0.3)
+    return model.eval()
+
+
+def shown(page, live):
+    with_kernel(page, live, "studios/widget", "state")
+    page.locator(".studio .word").first.wait_for()
+    calm(page)
+    return page
+
+
+def types(page, text):
+    page.locator("textarea").first.fill(text)
+    calm(page)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_typed_is_encoded_as_python_does(opens, kind):
+    vocab = Subwords(KINDS[kind]())
+    model = wide(GPT(len(vocab) * 17 // 16 + 1, context=96, layers=1, heads=3, dim=24))  # room for more, as many have it
+    live = view.write(model, vocab, "the cat", temperature=0, kernel=True)
+    page = shown(opens(), live)
+    types(page, HOSTILE)
+    assert live._last[1][0][0].tolist() == vocab.encode(HOSTILE).tolist()
+    with torch.no_grad():
+        logits = model(vocab.encode(HOSTILE)[None])[0, -1, : len(vocab)]
+    assert vocab.words(logits.argmax()[None])[0] in bars(page)
+    if kind == "regex":  # what no tokenizer lacks can be written on, token by token
+        click(page, *["Step"] * 3)
+        assert path_of(live.state) == greedy(model, vocab.encode(HOSTILE).tolist(), 3, len(vocab))
+    types(page, "")
+    assert says(page) == "type a prompt: the model goes on from it"
+    types(page, "the")
+    assert says(page) == ""
+
+
+def greedy(model, ids, count, size):
+    """The likeliest token that the vocabulary has, again and again."""
+    with torch.no_grad():
+        for _ in range(count):
+            ids = [*ids, model(torch.tensor([ids]))[0, -1, :size].argmax().item()]
+    return ids[-count:]
+
+
+def test_the_newest_prompt_is_what_is_shown(opens):
+    vocab = Subwords(regex())
+    live = view.write(wide(GPT(len(vocab), context=40, layers=1, heads=2, dim=12)), vocab, "the", kernel=True)
+    page = shown(opens(), live)
+    page.locator("textarea").first.press_sequentially(" mat and the dog", delay=1)
+    calm(page)
+    assert live._last[1][0][0].tolist() == vocab.encode(page.locator("textarea").first.input_value()).tolist()
+    assert says(page) == ""
+
+
+def test_words_are_struck_out_and_replaced(opens):
+    vocab = Subwords(unigram())
+    model = wide(Classifier(len(vocab), 2, context=40, layers=1, heads=2, dim=12))
+    live = view.classify(model, vocab, ["bad", "good"], "the cat sat on the mat", kernel=True)
+    page = shown(opens(), live)
+    words = page.locator(".passage .word")
+    assert words.all_text_contents() == "the cat sat on the mat".split()
+    words.nth(1).dblclick()
+    page.locator("input.swap").fill("dog")
+    page.locator("input.swap").press("Enter")
+    calm(page)
+    with torch.no_grad():
+        shares = model(vocab.encode("the dog sat on the mat")[None])[0].softmax(-1).tolist()
+    verdict = page.locator(".shares output").all_text_contents()
+    assert verdict == [said(share) for share in shares]
+    assert plain(words.nth(1).text_content()) == "dog"
+    types(page, HOSTILE)
+    assert live._last[1][0][0].tolist() == vocab.encode(HOSTILE).tolist()
+
+
+def test_a_mask_of_another_name_hides_a_word(opens):
+    transformers = pytest.importorskip("transformers")
+    made = unigram()
+    made.add_special_tokens(["<mask>", "<s>"])
+    named = {"mask_token": "<mask>", "cls_token": "<s>", "sep_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
+    tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=made, **named)
+    vocab, other = Subwords(made), Subwords(regex())
+    bert = wide(BERT(len(vocab), context=40, layers=1, heads=2, dim=12))
+    left = wide(GPT(len(other), context=40, layers=1, heads=2, dim=12), seed=5)
+    live = view.fill(bert, tokenizer, "the cat sat on the mat", hidden=1, beside=(left, other), kernel=True)
+    page = shown(opens(), live)
+    ids = live._last[1][0][0].tolist()
+    mask, cls, sep = (tokenizer.convert_tokens_to_ids(name) for name in ("<mask>", "<s>", "</s>"))
+    assert (ids[0], ids[-1], ids.count(mask) > 0) == (cls, sep, True)
+    assert live._asked["beside"][0][0].tolist() == other.encode("the").tolist()
+    button(page, "the").first.click()
+    calm(page)
+    assert live._last[1][0][0].tolist().count(mask) > ids.count(mask)
+    assert "Python has not read" not in page.locator(".studio").text_content()
+
+
+def test_what_python_says_of_a_text_that_it_cannot_read_is_shown(opens):
+    vocab = Subwords(regex())
+    live = view.write(wide(GPT(len(vocab), context=40, layers=1, heads=2, dim=12)), vocab, "the", kernel=True)
+    page = shown(opens(), live)
+    live._vocabs = []
+    types(page, "the dog")
+    assert "there is no vocabulary 0" in says(page)

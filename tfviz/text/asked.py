@@ -1,0 +1,28 @@
+"""A `tokenizers.Tokenizer` of any kind for a page that asks Python to encode: what each token says inside a text."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tfviz.text.spelling import Spelling
+from tfviz.text.tokens import SIGNS
+
+BROKEN = "\ufffd"
+
+
+def asked(tokenizer: Any) -> dict[str, Any]:
+    """Plain values from which a page decodes and shows words.
+
+    Gives `texts`, what each id adds to a text; `bytes`, the bytes of those that are no whole characters; `names`, the
+    words of those that are shown otherwise than their texts.
+    """
+    spelling = Spelling(tokenizer)
+    tokens = [tokenizer.id_to_token(index) or "" for index in range(tokenizer.get_vocab_size())]
+    before = tokenizer.encode("a", add_special_tokens=False).ids
+    front = len(tokenizer.decode(before))
+    texts = [text[front:] for text in tokenizer.decode_batch([[*before, index] for index in range(len(tokens))])]
+    cut = {index: list(spelling.raw(token)) for index, token in enumerate(tokens) if BROKEN in texts[index]}
+    names = {index: spelling.visible(token) for index, token in enumerate(tokens)}
+    plain = ("".join(SIGNS.get(sign, sign) for sign in text) for text in texts)
+    named = {index: names[index] for index, text in enumerate(plain) if names[index] != text and index not in cut}
+    return {"kind": "asked", "texts": texts, "bytes": cut, "names": named}

@@ -1,0 +1,30 @@
+// The texts written so far, as buttons to go back to them.
+
+import { h } from "../base/elements.js";
+
+const TOLD = 24; // letters of a branch
+
+export class Branches {
+  // path: a `Path`; says: (tokens) -> their text
+  constructor(path, says, choose) {
+    Object.assign(this, { path, says, choose });
+    this.element = h("div", { class: "branches", role: "group", "aria-label": "Texts written so far" });
+  }
+
+  show(at) {
+    const { leaves } = this.path;
+    const { element } = this;
+    const focused = element.contains(element.getRootNode().activeElement);
+    element.hidden = leaves.length < 2;
+    element.replaceChildren(h("span", { class: "soft" }, "Branches"), ...leaves.map((leaf) => this.branch(leaf, leaf === at)));
+    if (focused) element.querySelector("[aria-pressed='true']")?.focus();
+  }
+
+  branch(leaf, here) {
+    const tokens = this.path.to(leaf);
+    const letters = [...this.says(tokens).replace(/\s/g, " ")];
+    const text = letters.length > TOLD ? `…${letters.slice(1 - TOLD).join("")}` : letters.join("");
+    const onclick = () => this.choose(leaf);
+    return h("button", { type: "button", "aria-pressed": String(here), title: `${tokens.length} tokens`, dir: "auto", onclick }, text);
+  }
+}
