@@ -17,7 +17,19 @@ def unigram():
 
 def fallback():
     """As Llama 2 has it: pieces of SentencePiece, and bytes for what they lack."""
-    pieces = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), "▁", "t", "h", "e", "▁t", "he", "▁the"]
+    pieces = [
+        "<unk>",
+        "<s>",
+        "</s>",
+        *(f"<0x{byte:02X}>" for byte in range(256)),
+        "▁",
+        "t",
+        "h",
+        "e",
+        "▁t",
+        "he",
+        "▁the",
+    ]
     merges = [("▁", "t"), ("h", "e"), ("▁t", "he")]
     own = {piece: index for index, piece in enumerate(pieces)}
     made = Tokenizer(models.BPE(own, merges, unk_token="<unk>", fuse_unk=True, byte_fallback=True))
@@ -32,8 +44,12 @@ def regex():
     """As Llama 3 has it: bytes in pairs, words cut by a rule of its own."""
     made = Tokenizer(models.BPE(ignore_merges=True))
     rule = pre_tokenizers.Split(Regex(r"\p{N}{1,3}| ?\p{L}+| ?[^\s\p{L}\p{N}]+|\s+"), "isolated")
-    made.pre_tokenizer = pre_tokenizers.Sequence([rule, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)])
+    made.pre_tokenizer = pre_tokenizers.Sequence(
+        [rule, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)]
+    )
     made.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    made.train_from_iterator(TEXTS, trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet, special_tokens=["<|end|>"]))
+    made.train_from_iterator(
+        TEXTS, trainers.BpeTrainer(vocab_size=300, initial_alphabet=alphabet, special_tokens=["<|end|>"])
+    )
     return made

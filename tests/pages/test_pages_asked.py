@@ -41,7 +41,9 @@ def types(page, text):
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_typed_is_encoded_as_python_does(opens, kind):
     vocab = Subwords(KINDS[kind]())
-    model = wide(GPT(len(vocab) * 17 // 16 + 1, context=96, layers=1, heads=3, dim=24))  # room for more, as many have it
+    model = wide(
+        GPT(len(vocab) * 17 // 16 + 1, context=96, layers=1, heads=3, dim=24)
+    )  # room for more, as many have it
     live = view.write(model, vocab, "the cat", temperature=0, kernel=True)
     page = shown(opens(), live)
     types(page, HOSTILE)
@@ -100,7 +102,13 @@ def test_a_mask_of_another_name_hides_a_word(opens):
     transformers = pytest.importorskip("transformers")
     made = unigram()
     made.add_special_tokens(["<mask>", "<s>"])
-    named = {"mask_token": "<mask>", "cls_token": "<s>", "sep_token": "</s>", "unk_token": "<unk>", "pad_token": "<pad>"}
+    named = {
+        "mask_token": "<mask>",
+        "cls_token": "<s>",
+        "sep_token": "</s>",
+        "unk_token": "<unk>",
+        "pad_token": "<pad>",
+    }
     tokenizer = transformers.PreTrainedTokenizerFast(tokenizer_object=made, **named)
     vocab, other = Subwords(made), Subwords(regex())
     bert = wide(BERT(len(vocab), context=40, layers=1, heads=2, dim=12))

@@ -94,3 +94,10 @@ export function tabs(name, options, value, choose) {
   show(value);
   return { element, show };
 }
+
+// A mouse points as long as it is there; a finger points where it is put, and goes on pointing when it is gone.
+export function following(element, points, leaves) {
+  element.onpointermove = points;
+  element.addEventListener("pointerdown", (event) => event.pointerType === "touch" && points(event));
+  element.onpointerleave = ({ pointerType }) => pointerType === "touch" || leaves();
+}

@@ -1,5 +1,6 @@
 // A result on a canvas of its own: drawn anew with each answer, read cell by cell with mouse and keys.
 
+import { following } from "../base/elements.js";
 import { CanvasPen, quoted, sign, two } from "../base/pen.js";
 import { drawn } from "../stages/headstage.js";
 import { STEPS } from "../stages/pointing.js";
@@ -78,11 +79,11 @@ export class Panel {
 
   listen() {
     const { canvas } = this;
-    canvas.onpointermove = (event) => {
+    const points = (event) => {
       const { left, top } = canvas.getBoundingClientRect();
       this.point(this.find(event.clientX - left, event.clientY - top));
     };
-    canvas.onpointerleave = () => this.point(null);
+    following(canvas, points, () => this.point(null));
     canvas.onfocus = () => canvas.matches(":focus-visible") && this.point(this.cursor ?? [0, 0]);
     canvas.onblur = () => this.point(null);
     canvas.onkeydown = (event) => {

@@ -1,5 +1,6 @@
 // Two columns of words, queries left and keys right, and a line for each weight; a colour for each head.
 
+import { following } from "../base/elements.js";
 import { label, measure } from "../base/pen.js";
 
 const PITCH = 18;
@@ -117,8 +118,7 @@ export class Lines {
       const box = canvas.getBoundingClientRect();
       return this.word(event.clientX - box.left, event.clientY - box.top + scroll());
     };
-    canvas.onpointermove = (event) => does.point(place(event), null);
-    canvas.onpointerleave = () => does.point(null, null);
+    following(canvas, (event) => does.point(place(event), null), () => does.point(null, null));
     canvas.onclick = (event) => {
       const word = place(event);
       if (word) does.lock(...word);

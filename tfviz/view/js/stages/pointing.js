@@ -1,5 +1,7 @@
 // Mouse, touch and keys on a heatmap. What they mean is told to `does`; nothing is listened to outside the canvas.
 
+import { following } from "../base/elements.js";
+
 export const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
 // does: { point(cell), lock(axis, index), changed(), leave() }
@@ -14,16 +16,18 @@ export function pointing(canvas, map, does) {
   const share = ([x, y]) => [(x - map.left) / map.wide, (y - map.top) / map.tall];
 
   canvas.onpointerdown = (event) => {
-    held = { at: place(event), moved: false };
+    const cell = map.cell(...place(event));
+    const reads = event.pointerType === "touch" && !cell.includes(null) && String(cell) !== String(cursor);
+    held = { at: place(event), moved: false, reads }; // a first tap reads a cell, a second locks its row
     if (map.zoomed) canvas.setPointerCapture(event.pointerId);
   };
-  canvas.onpointermove = (event) => {
+  const points = (event) => {
     const [x, y] = place(event);
     if (held && map.zoomed && event.buttons) {
       const [dx, dy] = [held.at[0] - x, held.at[1] - y];
       if (held.moved || Math.abs(dx) + Math.abs(dy) > 4) {
         map.pan((dx / map.wide) * map.window.wide, (dy / map.tall) * map.window.tall);
-        held = { at: [x, y], moved: true };
+        held = { ...held, at: [x, y], moved: true };
         return does.changed();
       }
     }
@@ -31,11 +35,11 @@ export function pointing(canvas, map, does) {
     cursor = cell.includes(null) ? cursor : cell;
     return does.point(cell.includes(null) ? null : cell);
   };
-  canvas.onpointerleave = () => does.point(null);
+  following(canvas, points, () => does.point(null));
   canvas.onpointerup = (event) => {
-    const moved = held?.moved;
+    const { moved, reads } = held ?? {};
     held = null;
-    if (moved) return;
+    if (moved || reads) return;
     const [row, col] = map.cell(...place(event));
     if (row !== null && (col === null || !event.shiftKey)) does.lock("rows", row);
     else if (col !== null) does.lock("cols", col);

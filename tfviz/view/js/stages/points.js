@@ -1,6 +1,6 @@
 // Points with names on a plane: the one under the cursor is named below, as many others as have room beside themselves.
 
-import { h } from "../base/elements.js";
+import { following, h } from "../base/elements.js";
 import { Frame } from "../controls/frame.js";
 import { Grid } from "../base/grid.js";
 import { drawn } from "./headstage.js";
@@ -79,8 +79,7 @@ export class Points {
     const { canvas } = this;
     const place = (event) => [event.offsetX, event.offsetY];
     const keep = () => this.cursor !== null && this.frame.lock("rows", this.cursor);
-    canvas.onpointermove = (event) => this.point(this.nearest(...place(event)));
-    canvas.onpointerleave = () => this.point(null);
+    following(canvas, (event) => this.point(this.nearest(...place(event))), () => this.point(null));
     canvas.onpointerup = keep;
     canvas.onfocus = () => this.point(this.cursor ?? 0);
     canvas.onblur = () => this.point(null);

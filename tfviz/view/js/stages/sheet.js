@@ -1,5 +1,6 @@
 // All heads at once: layers are rows, heads are columns, one scale; one canvas, however many there are.
 
+import { following } from "../base/elements.js";
 import { legend } from "./heatmap.js";
 import { paint } from "../base/paint.js";
 import { two } from "../base/pen.js";
@@ -86,8 +87,7 @@ export class Sheet {
       const box = canvas.getBoundingClientRect();
       return this.cell(event.clientX - box.left, event.clientY - box.top);
     };
-    canvas.onpointermove = (event) => does.point(place(event));
-    canvas.onpointerleave = () => does.point(null);
+    following(canvas, (event) => does.point(place(event)), () => does.point(null));
     canvas.onclick = (event) => {
       const at = place(event);
       if (!at) return;

@@ -1,0 +1,142 @@
+"""Views under a finger, on a page as wide as a telephone: taps choose, drags move what can be dragged and scroll the rest."""
+
+import pytest
+import torch
+from browser import alive, named, plain, read, says, settled
+from studios import calm
+from writing import VOCAB, written
+
+from tfviz import generate, view
+from tfviz.look import AttentionMaps
+
+pytest_plugins = ["browser", "studios"]
+READY = "() => document.querySelector('.tfviz').shadowRoot.querySelector('.results')?.ariaBusy !== 'true'"
+
+
+@pytest.fixture
+def touched(opens, tmp_path):
+    """`touched(view)`: its page on a telephone, alive."""
+
+    def made(shown):
+        page = opens(width=400, has_touch=True, is_mobile=True)
+        alive(page, shown.save(tmp_path / "x.html"))
+        page.wait_for_function(READY)
+        return page
+
+    return made
+
+
+def middle(element):
+    element.scroll_into_view_if_needed()
+    box = element.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def drag(page, element, right, down, steps=6):
+    """One finger, from the middle of an element."""
+    x, y = middle(element)
+    touch = page.context.new_cdp_session(page)
+
+    def send(kind, *points):
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y} for x, y in points]})
+
+    send("touchStart", (x, y))
+    for step in range(1, steps + 1):
+        send("touchMove", (x + right * step / steps, y + down * step / steps))
+        page.wait_for_timeout(20)
+    send("touchEnd")
+    page.wait_for_function(READY)
+    settled(page)
+
+
+def test_a_tap_opens_a_head_and_reads_a_cell(touched):
+    torch.manual_seed(1)
+    weights = torch.randn(2, 3, 5, 5).softmax(-1)
+    page = touched(view.heads(AttentionMaps(weights, list("abcde"))))
+    sheet = page.locator("canvas:visible").first
+    box = sheet.bounding_box()
+    page.touchscreen.tap(box["x"] + box["width"] * 0.45, box["y"] + box["height"] * 0.75)
+    settled(page)
+    assert "layer 1" in named(page).lower()
+    cells = page.locator("canvas:visible").first
+    box = cells.bounding_box()
+    page.touchscreen.tap(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.5)
+    settled(page)
+    query, key, number = read(page)
+    row, column = "abcde".index(query), "abcde".index(key)
+    head = int(named(page).lower().rpartition("head ")[2].split()[0])
+    assert float(number) == pytest.approx(weights[1, head, row, column].item(), abs=0.01)
+    page.touchscreen.tap(box["x"] + box["width"] * 0.5, box["y"] + box["height"] * 0.5)
+    settled(page)
+    assert says(page).startswith(f"“{query}” → ")  # a second tap locks its row
+    assert says(page).count(",") == 2
+
+
+def test_a_tap_reads_a_picture_and_it_stays_said(touched):
+    page = touched(view.interact(lambda x: {"made": x[:, None] * torch.arange(1.0, 4.0)}, x=view.cells([1.0, 2.0])))
+    x, y = middle(page.locator(".results canvas").first)
+    page.touchscreen.tap(x, y)
+    settled(page)
+    page.wait_for_timeout(200)
+    assert "made" in says(page)
+
+
+def moves(words, row, turn, order):
+    return {"shares": (words @ words.T).softmax(-1), "row": row[0] * turn, "first": order[0] * 1.0}
+
+
+def test_what_can_be_dragged_is_dragged_and_the_page_stays(touched):
+    points = view.points({"cat": (1.0, 2.0), "sat": (2.0, 0.5), "mat": (0.5, 1.5)})
+    page = touched(
+        view.interact(
+            moves,
+            words=points,
+            row=view.cells([[1.0, 2.0]]),
+            turn=view.angle(),
+            order=view.order(["one", "two", "three"]),
+        )
+    )
+    cat = page.get_by_role("button", name="cat at")
+    before = cat.get_attribute("aria-label")
+    top = page.evaluate("scrollY")
+    drag(page, cat, 40, 40)
+    assert cat.get_attribute("aria-label") != before
+    dial = page.locator(".dial")
+    turned = dial.get_attribute("aria-valuenow") or says(page)
+    drag(page, dial, 0, -25)
+    assert (dial.get_attribute("aria-valuenow") or says(page)) != turned
+    assert abs(page.evaluate("scrollY") - top) <= page.evaluate("innerHeight")
+
+
+def test_words_change_places_under_a_finger(touched):
+    page = touched(view.interact(lambda order: order * 1.0, order=view.order(["one", "two", "three"])))
+    words = page.locator(".ordered")
+    first, last = words.nth(0).bounding_box(), words.nth(2).bounding_box()
+    drag(page, words.nth(0), last["x"] + last["width"] - first["x"], 0, steps=12)
+    assert [plain(word) for word in words.all_text_contents()] == ["two", "three", "one"]
+
+
+def test_a_finger_scrolls_over_a_picture(touched):
+    maps = AttentionMaps(torch.randn(4, 6, 9, 9).softmax(-1), [str(n) for n in range(9)])
+    page = touched(view.heads(maps))
+    page.evaluate("document.body.style.paddingBottom = '3000px'")
+    drag(page, page.locator("canvas:visible").first, 0, -120)
+    page.wait_for_timeout(300)
+    assert page.evaluate("scrollY") > 50
+
+
+def test_a_studio_is_written_with_by_taps(touched, tmp_path):
+    model, made = written()
+    page = touched(made)
+    calm(page)
+    page.get_by_role("button", name="Step", exact=True).tap()
+    calm(page)
+    wrote = next(iter(generate.ids(model, VOCAB.encode("abc"), 1)))
+    assert plain(page.locator(".written .word").last.text_content()) == VOCAB.decode(torch.tensor([wrote]))
+    page.get_by_role("button", name="layer 0, head 1: off").tap()
+    calm(page)
+    assert "without 1 head" in page.locator(".cost").text_content()
+    page.locator("button.share").nth(1).tap()
+    calm(page)
+    assert page.locator(".written .word").count() == 5
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
