@@ -1,4 +1,4 @@
-"""Views under a finger, on a page as wide as a telephone: taps choose, drags move what can be dragged and scroll the rest."""
+"""Views under a finger, on a page as wide as a telephone: taps choose, drags move what can be dragged, or scroll."""
 
 import pytest
 import torch
