@@ -117,10 +117,10 @@ def test_of_one_firing_it_is_the_plain_maps():
 
 
 class Called(nn.Module):
-    """The softmax of whatever it is given."""
+    """Values weighed by the softmax of whatever it is given."""
 
     def forward(self, scores):
-        return scores.softmax(-1)
+        return scores.softmax(-1) @ torch.randn(*scores.shape[:2], scores.shape[-1], 6)
 
 
 @pytest.mark.parametrize(

@@ -279,7 +279,7 @@ def test_no_keys(kind):
 
 def test_a_softmax_called_by_its_keywords():
     x = random(2, 3, 5, 7)
-    model = Calls(lambda: torch.softmax(input=x, dim=-1))
+    model = Calls(lambda: torch.softmax(input=x, dim=-1) @ random(2, 3, 7, 4))
     with capture(model) as seen:
         model()
     assert torch.equal(seen["pattern"], x.softmax(-1))
@@ -519,7 +519,7 @@ def test_bytes_say_what_floats_say(kind):
 def test_firings_kept_as_bytes_and_as_floats_join():
     strengths = iter([1.0, 3.0])
     x = random(2, 3, 5, 7)
-    model = Calls(lambda: x.softmax(-1))
+    model = Calls(lambda: x.softmax(-1) @ random(2, 3, 7, 4))
     with capture(model, dtype=torch.uint8, edit={"pattern": lambda pattern: pattern * next(strengths)}) as seen:
         model()
         model()

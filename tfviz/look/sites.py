@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from tfviz.look.aside import aside, bare
 from tfviz.look.kept import pack, packable
+from tfviz.look.lineage import Lineage
 from tfviz.look.recompute import four
 from tfviz.look.running import ACTIVE, Running, checkpointed, recomputed
 
@@ -36,6 +37,8 @@ class Sites(Running):
         self.globs, self.dtype, self.edit = globs, dtype, edit
         self.fired: dict[str, None] = {}
         self.kept: dict[str, list[tuple[Tensor, Tensor | None]]] = {}
+        self.lineage = Lineage()
+        self.buffers = {id(buffer) for buffer in model.buffers()}
         self.outer = [one for one in ACTIVE.get() if isinstance(one, Sites)]
 
     def passed(self, path: str, module: nn.Module, output: Any) -> Any:
@@ -70,10 +73,15 @@ class Sites(Running):
 
     def _pass(self, site: str, tensor: Tensor, allowed: Allowed = lambda: None) -> Tensor:
         """A tensor goes by: returns what flows on."""
+        tensor = self._changed(site, tensor)
+        self._note(site, lambda: self._copy(site, tensor), allowed)
+        return tensor
+
+    def _changed(self, site: str, tensor: Tensor) -> Tensor:
+        """What the edits of a site make of it."""
         for glob, function in self.edit.items():
             if matches(site, glob):
                 tensor = _edited(site, tensor, function)
-        self._note(site, lambda: self._copy(site, tensor), allowed)
         return tensor
 
     def _note(self, site: str, make: Callable[[], Tensor], allowed: Allowed = lambda: None) -> None:

@@ -1,0 +1,144 @@
+"""Which axes of some weights are batch, head, query and key: the way there and back."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from torch import Tensor, nn
+
+from tfviz.look.products import Product
+
+HEADS = re.compile(r"n_?heads?|num_?heads?|heads|num_attention_heads|attention_heads|num_attn_heads")
+GROUPS = re.compile(r"num_key_value_heads|num_kv_heads|n_kv_heads?|kv_heads|num_groups_kv")
+SAID = re.compile(r"\((?P<many>[^()]*)\)|(?P<one>\w+)")
+FORMS = 'in turn, such as "b h q k", "(b h) q k" or "b q h k"; "(b h=8) q k" says how many heads there are'
+
+
+class Layout(NamedTuple):
+    """The axes of some weights.
+
+    Attributes:
+        given: their sizes.
+        split: the same, where one axis holds texts and heads.
+        order: of the split axes: those of batch, of head, of query, of key.
+        four: the sizes of batch, head, query and key.
+    """
+
+    given: tuple[int, ...]
+    split: tuple[int, ...]
+    order: tuple[int, ...]
+    four: tuple[int, int, int, int]
+
+    def to(self, tensor: Tensor) -> Tensor:
+        """batch head query key"""
+        return tensor.reshape(self.split).permute(self.order).reshape(self.four)
+
+    def back(self, tensor: Tensor) -> Tensor:
+        """From batch head query key to the axes as they were."""
+        ordered = tensor.reshape([self.split[axis] for axis in self.order])
+        places = sorted(range(len(self.order)), key=self.order.__getitem__)
+        return ordered.permute(places).reshape(self.given)
+
+
+class Heads(NamedTuple):
+    """What the modules around some weights say: heads, heads of keys, and sizes that may be the batch's."""
+
+    count: int | None = None
+    groups: int | None = None
+    batches: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, modules: Sequence[nn.Module], batches: Iterable[int]) -> Heads:
+        """Args: modules: the innermost first."""
+        return cls(_stated(modules, HEADS), _stated(modules, GROUPS), tuple(batches))
+
+
+def _stated(modules: Sequence[nn.Module], names: re.Pattern[str]) -> int | None:
+    for module in modules:
+        for owner in (module, module.__dict__.get("config")):
+            for name, value in getattr(owner, "__dict__", {}).items():
+                if type(value) is int and value > 0 and names.fullmatch(name):
+                    return value
+    return None
+
+
+def roles(made: Product, place: int, keys: int) -> list[str]:
+    """Of each axis of one factor of a product that adds up over its keys: "b" or "h" are shared with the values."""
+    own, other = made.letters[place], made.letters[1 - place]
+    found = []
+    for axis, letter in enumerate(own):
+        there = letter is None or letter in made.lead or letter in other
+        averaged = letter not in made.output  # over heads, say
+        found.append("k" if axis == keys else "shared" if there or averaged else "q")
+    return found
+
+
+def layout(shape: Sequence[int], found: Sequence[str], heads: Heads) -> Layout:
+    """The layout of weights whose axes have these roles."""
+    shared, query, key = ([axis for axis, role in enumerate(found) if role == name] for name in ("shared", "q", "k"))
+    head = _head(shared, [shape[axis] for axis in shared], heads)
+    batch = [axis for axis in shared if axis != head]
+    order = (*batch, *([] if head is None else [head]), *query, *key)
+    many, queries, keys = (math.prod(shape[axis] for axis in axes) for axes in (batch, query, key))
+    count = 1 if head is None else shape[head]
+    given = tuple(shape)
+    packed = heads.count and heads.groups == count < heads.count == count * queries
+    if packed and queries > 1:  # heads that share a key, on the axis of the one query, as transformers packs them
+        return Layout(given, given, order, (many, count * queries, 1, keys))
+    folded = head is None and len(batch) == 1 and heads.count and heads.count > 1 and many % heads.count == 0
+    if folded and heads.count and (many not in heads.batches or many // heads.count in heads.batches):
+        return _parted(given, order, batch[0], (many // heads.count, heads.count, queries, keys))
+    return Layout(given, given, order, (many, count, queries, keys))
+
+
+def _head(shared: list[int], sizes: list[int], heads: Heads) -> int | None:
+    """The axis that counts heads."""
+    if len(shared) < 2:
+        return shared[0] if shared and heads.count == sizes[0] and sizes[0] not in heads.batches else None
+    if len(shared) == 2:
+        return shared[1]
+    stated = [axis for axis, size in zip(shared, sizes) if size == heads.count]
+    return shared[-1] if shared[-1] in stated or not stated else stated[-1]
+
+
+def _parted(given: tuple[int, ...], order: Sequence[int], axis: int, four: tuple[int, int, int, int]) -> Layout:
+    """The heads of one text stand side by side on one axis with those of the next."""
+    split = (*given[:axis], *four[:2], *given[axis + 1 :])
+    moved = [place + (place > axis) for place in order]
+    at = moved.index(axis)
+    return Layout(given, split, (*moved[: at + 1], axis + 1, *moved[at + 1 :]), four)
+
+
+def said(axes: str, shape: Sequence[int], heads: Heads) -> Layout:
+    """As the reader says it.
+
+    Raises:
+        ValueError: it does not fit the weights, or is none of these forms.
+    """
+    groups = [[one["one"]] if one["one"] else one["many"].split() for one in SAID.finditer(axes)]
+    if len(groups) != len(shape) or SAID.sub("", axes).strip():
+        raise ValueError(f"axes is {axes!r}, the weights have the shape {list(shape)}: name each of its axes {FORMS}")
+    split: list[int] = []
+    names: list[str] = []
+    for size, group in zip(shape, groups):
+        sizes = [_size(name, heads) if len(group) > 1 else size for name in group]
+        open_ = [i for i, one in enumerate(sizes) if one is None]
+        rest = math.prod(one for one in sizes if one is not None)
+        if len(open_) > 1 or size % rest or (not open_ and rest != size):
+            raise ValueError(f"axes is {axes!r}, which does not divide an axis of {size}: name them {FORMS}")
+        split += [size // rest if one is None else one for one in sizes]
+        names += [name.partition("=")[0] for name in group]
+    if sorted(names) not in (sorted("bhqk"), sorted("hqk"), sorted("bqk"), sorted("qk")):
+        raise ValueError(f"axes is {axes!r}; the axes of the weights are b, h, q and k: name them {FORMS}")
+    order = [names.index(name) for name in "bhqk" if name in names]
+    four = [split[names.index(name)] if name in names else 1 for name in "bhqk"]
+    return Layout(tuple(shape), tuple(split), tuple(order), (four[0], four[1], four[2], four[3]))
+
+
+def _size(name: str, heads: Heads) -> int | None:
+    """How many there are, where that is said or known."""
+    kind, _, count = name.partition("=")
+    return int(count) if count.isdecimal() else heads.count if kind == "h" else None

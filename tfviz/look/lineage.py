@@ -1,0 +1,180 @@
+"""Which tensors are attention weights: what a softmax gave, followed through what the model does with it.
+
+A softmax alone is no attention: routers, gates and classifiers have one, too. What it gave is followed through other
+shapes, dropout and changes cell by cell, until a product with values adds up over its keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.weak import WeakIdKeyDictionary
+
+from tfviz.look.aside import aside
+from tfviz.look.products import Product, product, summed
+
+SHAPES = frozenset(
+    "view reshape permute transpose t swapaxes swapdims movedim moveaxis unsqueeze squeeze flatten unflatten expand "  # noqa: SIM905
+    "expand_as view_as reshape_as __getitem__ chunk split unbind select narrow mT T tensor_split".split()
+)
+SAME = frozenset("contiguous clone detach to type type_as float half bfloat16 double cpu cuda".split())  # noqa: SIM905
+DROPS = frozenset(["dropout", "feature_dropout", "dropout2d", "dropout1d"])
+
+
+@dataclass(eq=False)
+class Weights:
+    """What is known of a tensor of attention weights.
+
+    Attributes:
+        keys: the numbers of the keys, in the tensor's shape; only the axis of the keys has a stride.
+        scores: what the softmax was given, in the tensor's shape; None where nothing was seen of it.
+        soft: what the softmax gave, and which of its axes has the keys; None: this is it.
+        changed: whether these are other numbers than those, but for dropout.
+        plain: the weights without dropout; None where there was none.
+        drop: the share that dropout took.
+        stage: "logs" before they are raised to powers; "gate" for a sigmoid's, whose rows need not add up to 1.
+        times: what they were multiplied with cell by cell, to be added up, and the call.
+    """
+
+    keys: Tensor
+    scores: Tensor | None = None
+    soft: tuple[Tensor, int] | None = None
+    changed: bool = False
+    plain: Tensor | None = None
+    drop: float = 0.0
+    stage: str = ""
+    times: tuple[Tensor, Tensor, Callable[..., Tensor]] | None = None
+
+    @property
+    def axis(self) -> int | None:
+        """The axis of the keys; None if they are on several."""
+        moving = [axis for axis, step in enumerate(self.keys.stride()) if step and self.keys.shape[axis] > 1]
+        return None if len(moving) > 1 else moving[0] if moving else self.keys.dim() - 1
+
+
+class Lineage:
+    """The weights that are under way."""
+
+    def __init__(self) -> None:
+        self.known: Any = WeakIdKeyDictionary()
+
+    def begins(self, soft: Tensor, scores: Tensor, axis: int, stage: str = "") -> None:
+        """A softmax over one axis gave these."""
+        axis %= soft.dim()
+        numbers = torch.arange(soft.shape[axis]).reshape([-1 if one == axis else 1 for one in range(soft.dim())])
+        self.known[soft] = Weights(numbers.expand(soft.shape), scores.detach(), stage=stage)
+
+    def tracked(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Tensor | None:
+        """The first of these that is known."""
+        for one in (*args, *kwargs.values()):
+            for part in one if isinstance(one, list | tuple) else (one,):
+                if isinstance(part, Tensor) and part in self.known:
+                    return part
+        return None
+
+    def follow(self, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: Any, output: Any) -> None:
+        """A call was given some of what is known, and gave something."""
+        given = self.tracked(args, kwargs)
+        if given is None:
+            return
+        was = self.known[given]
+        if output is given:
+            if name not in SAME | SHAPES | DROPS:  # changed where it stands
+                self.known[given] = replace(was, changed=True)
+        elif name in SHAPES:
+            self._shaped(
+                was, given, lambda one: func(*(one if arg is given else arg for arg in args), **kwargs), output
+            )
+        elif not isinstance(output, Tensor) or not output.is_floating_point() or was.times:
+            return
+        elif name in SAME:
+            self.known[output] = replace(was, soft=was.soft or _soft(was, given))
+        elif name in DROPS:
+            share = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
+            plain = given.detach() if was.plain is None else was.plain
+            self.known[output] = replace(was, soft=was.soft or _soft(was, given), plain=plain, drop=share)
+        elif was.stage == "logs":
+            if name == "exp":
+                self.known[output] = replace(was, stage="")
+        elif name == "mul" and output.shape != given.shape:
+            other = args[1] if args[0] is given else args[0]
+            if isinstance(other, Tensor) and not learned(other):
+                self.known[output] = replace(was, times=(given, other, func))
+        elif was.stage != "gate":
+            self._changed(name, was, given, product(name, func, args, kwargs), output)
+
+    def summed(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Product | None:
+        """The product that is whole when these are added up: weights times values, cell by cell."""
+        was = self.known.get(args[0]) if args and isinstance(args[0], Tensor) else None
+        dim = args[1] if len(args) > 1 else kwargs.get("dim", kwargs.get("axis"))
+        if was is None or was.times is None or dim is None:
+            return None
+        weights, other, times = was.times
+        axes = dim if isinstance(dim, list | tuple) else (dim,)
+        return summed(
+            weights,
+            other,
+            args[0],
+            axes,
+            lambda a, b: times(a, b).sum(dim, *args[2:], **{k: v for k, v in kwargs.items() if k == "keepdim"}),
+        )
+
+    def _shaped(self, was: Weights, given: Tensor, again: Callable[[Tensor], Any], output: Any) -> None:
+        """The same numbers on other axes, or some of them."""
+        if was.times:
+            return
+        try:
+            with aside(), torch.no_grad():
+                parts = [None if one is None else again(one) for one in (was.keys, was.scores, was.plain)]
+        except RuntimeError:  # the keys were mixed with something else
+            return
+        one = isinstance(output, Tensor)
+        made = [output] if one else list(output)
+        columns = [[part] if one else [None] * len(made) if part is None else list(part) for part in parts]
+        for tensor, keys, scores, plain in zip(made, *columns):
+            if not isinstance(tensor, Tensor) or not isinstance(keys, Tensor) or keys.shape != tensor.shape:
+                continue
+            now = replace(was, keys=keys, scores=scores, plain=plain, soft=was.soft or _soft(was, given))
+            if now.axis is not None and was.axis is not None:
+                fewer = keys.shape[now.axis] < was.keys.shape[was.axis]
+                self.known[tensor] = replace(now, changed=was.changed or fewer)
+
+    def _changed(self, name: str, was: Weights, given: Tensor, made: Product | None, output: Tensor) -> None:
+        """Other numbers in the same cells, or heads mixed with heads."""
+        keys = was.keys
+        if made:
+            place = 0 if made.factors[0] is given else 1
+            letter = made.letters[place][was.axis]
+            if letter not in made.output:
+                return
+            axis = made.output.index(letter)
+            numbers = torch.arange(output.shape[axis]).reshape(
+                [-1 if one == axis else 1 for one in range(output.dim())]
+            )
+            keys = numbers.expand(output.shape)
+        elif output.shape != given.shape:
+            others = [
+                axis
+                for axis in range(given.dim())
+                if output.dim() == given.dim() and output.shape[axis] != given.shape[axis]
+            ]
+            if len(others) != 1 or others == [was.axis] or name not in ("conv2d", "conv1d"):
+                return
+            keys = keys.select(others[0], 0).unsqueeze(others[0]).expand(output.shape)
+        scores = was.scores if was.scores is not None and was.scores.shape == output.shape else None
+        self.known[output] = replace(
+            was, keys=keys, scores=scores, soft=was.soft or _soft(was, given), changed=True, plain=None, drop=0.0
+        )
+
+
+def _soft(was: Weights, given: Tensor) -> tuple[Tensor, int] | None:
+    return None if was.axis is None or was.stage == "logs" else (given.detach(), was.axis)
+
+
+def learned(tensor: Tensor) -> bool:
+    """Whether a model has learned these numbers: no values that somebody looks at."""
+    return isinstance(tensor, nn.Parameter) or isinstance(tensor._base, nn.Parameter)
