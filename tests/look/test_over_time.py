@@ -104,7 +104,7 @@ def test_a_text_that_was_written_is_the_map_of_one_pass(dtype):
     for layer, head in ((0, 0), (1, 2)):
         assert torch.equal(maps.allowed(layer, head), whole.allowed(layer, head))
     assert (maps.rows, maps.cols) == (whole.rows, whole.cols)
-    last = AttentionMaps.of(seen, cols=whole.cols)
+    last = AttentionMaps.of(seen, cols=whole.cols, firings="last")
     assert torch.equal(last[1, 2], unpack(seen.over_time("blocks.1.attention.pattern")[-1][0, 2]))
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from torch import Tensor, nn
@@ -32,6 +33,16 @@ class Layout(NamedTuple):
     order: tuple[int, ...]
     four: tuple[int, int, int, int]
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether they stand as batch, head, query, key already, but for axes that are missing."""
+        return (
+            self.split == self.given
+            and self.order == tuple(sorted(self.order))
+            and len(self.given) <= 4
+            and self.four[-2:] == self.given[-2:]
+        )
+
     def to(self, tensor: Tensor) -> Tensor:
         """batch head query key"""
         return tensor.reshape(self.split).permute(self.order).reshape(self.four)
@@ -43,17 +54,21 @@ class Layout(NamedTuple):
         return ordered.permute(places).reshape(self.given)
 
 
-class Heads(NamedTuple):
-    """What the modules around some weights say: heads, heads of keys, and sizes that may be the batch's."""
+@dataclass(frozen=True)
+class Heads:
+    """What the modules around some weights say: how many heads there are, and how many of keys."""
 
     count: int | None = None
     groups: int | None = None
-    batches: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, modules: Sequence[nn.Module], batches: Iterable[int]) -> Heads:
-        """Args: modules: the innermost first."""
-        return cls(_stated(modules, HEADS), _stated(modules, GROUPS), tuple(batches))
+    def of(cls, modules: Sequence[nn.Module], count: int | None = None) -> Heads:
+        """
+        Args:
+            modules: the innermost first.
+            count: of heads, where it is known.
+        """
+        return cls(count or _stated(modules, HEADS), _stated(modules, GROUPS))
 
 
 def _stated(modules: Sequence[nn.Module], names: re.Pattern[str]) -> int | None:
@@ -89,7 +104,7 @@ def layout(shape: Sequence[int], found: Sequence[str], heads: Heads) -> Layout:
     if packed and queries > 1:  # heads that share a key, on the axis of the one query, as transformers packs them
         return Layout(given, given, order, (many, count * queries, 1, keys))
     folded = head is None and len(batch) == 1 and heads.count and heads.count > 1 and many % heads.count == 0
-    if folded and heads.count and (many not in heads.batches or many // heads.count in heads.batches):
+    if folded and heads.count:
         return _parted(given, order, batch[0], (many // heads.count, heads.count, queries, keys))
     return Layout(given, given, order, (many, count, queries, keys))
 
@@ -97,7 +112,7 @@ def layout(shape: Sequence[int], found: Sequence[str], heads: Heads) -> Layout:
 def _head(shared: list[int], sizes: list[int], heads: Heads) -> int | None:
     """The axis that counts heads."""
     if len(shared) < 2:
-        return shared[0] if shared and heads.count == sizes[0] and sizes[0] not in heads.batches else None
+        return None
     if len(shared) == 2:
         return shared[1]
     stated = [axis for axis, size in zip(shared, sizes) if size == heads.count]

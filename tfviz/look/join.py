@@ -1,5 +1,6 @@
 """From what a capture holds to what maps are made of: one row of the batch, firings one under the other."""
 
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from itertools import pairwise
@@ -28,6 +29,26 @@ def patterns(seen: Iterable[str], sites: str) -> list[str]:
     return chosen
 
 
+def chosen(every: Mapping[str, Sequence[Firing]], firings: str | None) -> dict[str, Sequence[Firing]]:
+    """Of each site one firing, the last, or all as layers of their own; see `AttentionMaps.of`."""
+    several = {site: len(some) for site, some in every.items() if len(some) > 1}
+    if firings == "layers":
+        return {
+            f"{site}, {number} of {len(some)}" if len(some) > 1 else site: [one]
+            for site, some in every.items()
+            for number, one in enumerate(some, 1)
+        }
+    if several and firings is None:
+        site, count = next(iter(several.items()))
+        more = f", and {len(several) - 1} more did so" if len(several) > 1 else ""
+        warnings.warn(
+            f"{site} fired {count} times, the last is shown{more}: firings='layers' shows each, firings='last' is this "
+            "without a warning, and AttentionMaps.over_time joins those of a text written word by word",
+            stacklevel=4,
+        )
+    return {site: some[-1:] for site, some in every.items()}
+
+
 def layers(firings: Mapping[str, Sequence[Firing]], batch: int) -> tuple[list[Tensor], Tensor | None]:
     """The weights of each site, head query key, and a mask that fits them all; None if nothing was forbidden.
 
@@ -41,8 +62,8 @@ def layers(firings: Mapping[str, Sequence[Firing]], batch: int) -> tuple[list[Te
     shapes = {tuple(weights.shape): site for site, (weights, _) in joined.items()}
     if len(shapes) > 1:
         raise ValueError(
-            "the patterns have several shapes (head query key): choose sites whose maps are alike, with sites=: "
-            + ", ".join(f"{site} {shape}" for shape, site in shapes.items())
+            "the patterns have several shapes (head query key): look.groups(seen) has those that are alike together, "
+            "sites= chooses some: " + ", ".join(f"{site} {shape}" for shape, site in shapes.items())
         )
     weights = [weights for weights, _ in joined.values()]
     if all(allowed is None for _, allowed in joined.values()):

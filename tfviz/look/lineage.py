@@ -146,7 +146,7 @@ class Lineage:
     def _changed(self, name: str, was: Weights, given: Tensor, made: Product | None, output: Tensor) -> None:
         """Other numbers in the same cells, or heads mixed with heads."""
         keys = was.keys
-        if made:
+        if made and was.axis is not None:
             place = 0 if made.factors[0] is given else 1
             letter = made.letters[place][was.axis]
             if letter not in made.output:

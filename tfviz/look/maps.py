@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz.bounds import at_least
+from tfviz.bounds import at_least, one_of
 from tfviz.doors import SAID, door
 from tfviz.look import join, kept, stored
 from tfviz.look.capture import Seen
@@ -66,22 +66,28 @@ class AttentionMaps:
         rows: Sequence[str] | None = None,
         cols: Sequence[str] | None = None,
         *,
-        sites: str = "*",
+        sites: str | Sequence[str] = "*",
         batch: int = 0,
+        firings: str | None = None,
         **provenance: Any,
     ) -> AttentionMaps:
         """The patterns in a capture, a layer each, of one row of the batch.
 
         Args:
-            sites: a glob, where only some are meant, such as `decoder.*.cross.*`.
+            sites: a glob, where only some are meant, such as `decoder.*.cross.*`; or their names.
+            firings: of a site that fired several times, "last" or "layers", one for each; None: the last, with a
+                warning. For those of a text that is written word by word see `over_time`.
 
         Raises:
             LookupError: no pattern was captured.
-            ValueError: the words do not fit, or the patterns have different shapes.
+            ValueError: the words do not fit, or the patterns have different shapes: see `look.groups`.
         """
-        firings = {site: seen.firings(site)[-1:] for site in join.patterns(seen, sites)}
-        weights, mask = join.layers(firings, batch)
-        return cls(weights, rows, cols, mask, list(firings), {"model": seen.model, **provenance})
+        if firings is not None:
+            one_of(("last", "layers"), firings=firings)
+        names = join.patterns(seen, sites) if isinstance(sites, str) else list(sites)
+        chosen = join.chosen({site: seen.firings(site) for site in names}, firings)
+        weights, mask = join.layers(chosen, batch)
+        return cls(weights, rows, cols, mask, list(chosen), {"model": seen.model, **provenance})
 
     @classmethod
     @door

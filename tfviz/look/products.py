@@ -30,7 +30,7 @@ class Product(NamedTuple):
 def product(name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Product | None:
     """What a call multiplies; None if it is no product of two tensors."""
     if name in MATMUL and len(args) == 2:
-        return _matmul(*args, again=lambda a, b: func(a, b, **kwargs))
+        return _matmul(args[0], args[1], again=lambda a, b: func(a, b, **kwargs))
     if name == "__rmatmul__" and len(args) == 2:
         return _matmul(args[1], args[0], again=lambda a, b: func(b, a, **kwargs))
     if name == "baddbmm" and len(args) == 3:

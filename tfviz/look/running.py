@@ -79,6 +79,9 @@ class Running(TorchFunctionMode):
         self.paths = {id(module): path for path, module in model.named_modules()}
         self.state = State()
         self.called = False
+        self.parts = {path: model.get_submodule(path) for path in self.paths.values()}
+        self.ran: dict[str, None] = {}  # paths of the modules that were called
+        self.sizes: set[int] = set()  # of the first two axes of what the model was given
         self.unseen: dict[str, str] = {}  # path -> why nothing could be seen in it
         self._stack = ExitStack()
         self._eager = False
@@ -124,6 +127,7 @@ class Running(TorchFunctionMode):
         if not self.state.running:
             super().__enter__()
         self.state.running.append(path)
+        self.ran[path] = None
         if any(isinstance(part, Tensor) and part.is_nested and part.layout is torch.strided for part in args):
             self.unseen[path] = "nested tensors"  # which go by fast paths only, and a mode would close those
             (guard := torch._C.DisableTorchFunction()).__enter__()
@@ -140,6 +144,8 @@ class Running(TorchFunctionMode):
             self.state.blind.pop()[1].__exit__(None, None, None)
         if not running:
             super().__exit__(None, None, None)
+            given = (*args, *(rest[0].values() if len(rest) == 2 else ()))
+            self.sizes |= {size for one in given if _plain(one) for size in one.shape[:2]}
         output = self._as_alone(module, path, args, rest[0], rest[1]) if len(rest) == 2 else rest[-1]
         shown = None if id(module) in self._hooked else self.passed(path, module, output)
         return shown if shown is not None else None if output is rest[-1] else output
@@ -205,3 +211,7 @@ def checkpointed() -> bool:
             return True
         frame = frame.f_back  # type: ignore[assignment]
     return False
+
+
+def _plain(given: Any) -> bool:
+    return isinstance(given, Tensor) and not given.is_nested

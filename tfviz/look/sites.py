@@ -32,11 +32,15 @@ class Sites(Running):
         kept: site -> its firings, each a tensor and, for a pattern, where queries might look.
     """
 
-    def __init__(self, model: nn.Module, globs: list[str], dtype: torch.dtype, edit: dict[str, Edit]):
+    def __init__(
+        self, model: nn.Module, globs: list[str], dtype: torch.dtype, edit: dict[str, Edit], axes: dict[str, str]
+    ):
         super().__init__(model)
-        self.globs, self.dtype, self.edit = globs, dtype, edit
+        self.globs, self.dtype, self.edit, self.axes = globs, dtype, edit, axes
+        self.alone: dict[str, int] = {}  # site -> the one axis beside query and key, of a module that states no heads
         self.fired: dict[str, None] = {}
         self.kept: dict[str, list[tuple[Tensor, Tensor | None]]] = {}
+        self.softmaxes: dict[str, None] = {}  # modules that called one, whatever became of it
         self.lineage = Lineage()
         self.buffers = {id(buffer) for buffer in model.buffers()}
         self.outer = [one for one in ACTIVE.get() if isinstance(one, Sites)]

@@ -10,12 +10,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from tfviz.look.aside import aside, bare, is_wrapped
-from tfviz.look.axes import Heads, Layout, layout, roles
+from tfviz.look.axes import Heads, Layout, layout, roles, said
 from tfviz.look.lineage import Weights, learned
 from tfviz.look.products import Product, product
 from tfviz.look.recompute import Call, four, is_open, living, pattern, weights
 from tfviz.look.running import is_silent, silent
-from tfviz.look.sites import Allowed, Sites
+from tfviz.look.sites import Allowed, Sites, matches
 
 FLEX = torch.ops.higher_order.flex_attention  # what `flex_attention` calls, and the first call of it a mode sees
 STARTS = {"softmax": "", "special_softmax": "", "log_softmax": "logs", "special_log_softmax": "logs", "sigmoid": "gate"}
@@ -95,13 +95,30 @@ class Watch(Sites):
         if self._edits(scores) or self._edits(maps):
             with aside():
                 call = make()
-                edited = self._pass(scores, call.scores())
-                soft = self._weighed(edited, weights(edited), call.allowed)
-                return call.mix(functional.dropout(soft, dropout))
+                axes = self._arrangement(call)
+                edited = self._pass(scores, axes.to(call.scores().reshape(axes.given)))
+                soft = self._weighed(edited, weights(edited), lambda: self._mask(call))
+                return call.mix(functional.dropout(axes.back(soft).reshape(call.shape), dropout))
         call_of = cache(make)  # once, where both are kept, or a map and its mask
-        self._note(scores, lambda: call_of().scores())
-        self._note(maps, lambda: pattern(call_of(), self.dtype), lambda: call_of().allowed())
+
+        def arranged(tensor: Tensor) -> Tensor:
+            axes = self._arrangement(call_of())
+            return tensor if call_of().is_wrapped or axes.is_plain else axes.to(tensor.reshape(axes.given))
+
+        self._note(scores, lambda: arranged(call_of().scores()))
+        self._note(maps, lambda: arranged(pattern(call_of(), self.dtype)), lambda: self._mask(call_of()))
         return None
+
+    def _arrangement(self, call: Call) -> Layout:
+        """The axes of a fused call: heads may stand beside texts, or on the axis of the one query."""
+        shape = (*call.lead, *call.shape[2:])
+        return self._layout(shape, [*["shared"] * len(call.lead), "q", "k"])
+
+    def _mask(self, call: Call) -> Tensor | None:
+        axes, allowed = self._arrangement(call), call.allowed()
+        if allowed is None or call.is_wrapped or axes.is_plain:
+            return allowed
+        return _one_head(axes.to(allowed.expand(call.shape).reshape(axes.given)))
 
     def _written_out(self, func: Callable, args: tuple, kwargs: dict) -> Any:
         """A model may write attention out: a softmax, and later a product with values over its keys."""
@@ -133,6 +150,8 @@ class Watch(Sites):
             edited = self._changed(scores, self._with_heads(moved)).reshape(moved.shape).movedim(-1, axis)
             input = edited
         soft = func(input, *given, **kwargs)
+        if stage != "gate":
+            self.softmaxes[self._site("")] = None
         self.lineage.begins(soft, input, axis, stage)
         return soft
 
@@ -226,9 +245,15 @@ class Watch(Sites):
                 one.state.heads = None
 
     def _layout(self, shape: Sequence[int], found: Sequence[str]) -> Layout:
-        modules = [self.model.get_submodule(path) for path in reversed(self.state.running[-NEAR:])]
-        heads = Heads.of(modules, ())
-        return layout(shape, found, heads._replace(count=self.state.heads) if self.state.heads else heads)
+        modules = [self.parts[path] for path in reversed(self.state.running[-NEAR:])]
+        heads = Heads.of(modules, self.state.heads)
+        site = self._site("pattern")
+        for glob, axes in self.axes.items():
+            if matches(site, glob):
+                return said(axes, shape, heads)
+        if heads.count is None and sum(role == "shared" for role in found) == 1:
+            self.alone.setdefault(site, shape[list(found).index("shared")])
+        return layout(shape, found, heads)
 
     def _with_heads(self, tensor: Tensor) -> Tensor:
         heads = self.state.heads

@@ -11,10 +11,10 @@ from torch import Tensor, nn
 
 from tfviz.look import edits
 from tfviz.look.capture import Seen, capture
-from tfviz.look.sites import Edit
 from tfviz.portable.whole import evaluating
 from tfviz.view.still.picture import cut
 
+Edit = Callable[[Tensor], Tensor]
 KINDS = {"float32": torch.float32, "bool": torch.bool}
 
 
