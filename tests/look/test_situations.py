@@ -459,9 +459,7 @@ def test_a_scripted_or_traced_model_is_told():
         ):
             pass
     part = nn.Sequential(nn.Linear(6, 6), torch.jit.trace(layer, x))
-    hidden = pytest.raises(
-        LookupError, match=r"was called, but nothing met values .*hidden from view: 1 \(TorchScript"
-    )
+    hidden = pytest.raises(LookupError, match=r"was called, but nothing met values .*hidden from view: 1 \(TorchScript")
     with hidden, capture(part):
         part(x)
 

@@ -116,7 +116,7 @@ def capture(
         )
         raise TypeError(f"model is {given}" + ("" if isinstance(part, nn.Module) else "; give a torch.nn.Module"))
     named = {"*": axes} if isinstance(axes, str) else dict(axes or {})
-    watch = Watch(plain, [sites] if isinstance(sites, str) else list(sites), dtype, dict(edit or {}), named)
+    watch = Watch(plain, [sites] if isinstance(sites, str) else list(sites), dtype, dict(edit or {}), axes=named)
     with watch.hooks():
         yield Seen(watch, type(model).__name__)
     told.check(watch)

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import torch
 from torch import Tensor
@@ -75,34 +75,75 @@ def layers(firings: Mapping[str, Sequence[Firing]], batch: int) -> tuple[list[Te
 
 
 def _join(site: str, firings: Sequence[Firing], batch: int) -> tuple[Map, Bool[Tensor, "#head query key"] | None]:
-    """One map of all firings; cells of keys that a firing had not yet are 0 and forbidden."""
-    shapes = [tuple(pattern.shape) for pattern, _ in firings]
-    for before, after in pairwise(shapes):
-        if before[:2] != after[:2] or before[3] > after[3]:
-            raise ValueError(
-                f"{site} fired with the shape {before} and then {after}; firings stand one under the other where batch "
-                "and heads stay and keys only grow: capture one pass of the model, or a text within its context"
-            )
-    keys = shapes[-1][3]
-    weights = [_widened(pattern[batch], keys) for pattern, _ in firings]
-    if shapes[0][3] == keys and all(allowed is None for _, allowed in firings):
+    """One map of all firings; cells of keys that a firing had not yet, or no more, are 0 and forbidden."""
+    firings = firings[_begins(site, [tuple(pattern.shape) for pattern, _ in firings]) :]
+    first, keys = _offsets(site, firings)
+    weights = [_widened(pattern[batch], keys, at) for at, (pattern, _) in zip(first, firings)]
+    same = all(pattern.shape[3] == keys for pattern, _ in firings)
+    if same and all(allowed is None for _, allowed in firings):
         return _stacked(weights), None
     masks = [
         _everywhere(pattern[batch]) if allowed is None else allowed[batch if len(allowed) > 1 else 0].cpu()
         for pattern, allowed in firings
     ]
     heads = max(map(len, masks))
-    return _stacked(weights), _stacked([_widened(mask.expand(heads, -1, -1), keys) for mask in masks])
+    return _stacked(weights), _stacked(
+        [_widened(mask.expand(heads, -1, -1), keys, at) for at, mask in zip(first, masks)]
+    )
+
+
+def _begins(site: str, shapes: Sequence[tuple[int, ...]]) -> int:
+    """The first firing of the last reading: one that has a query for each of more keys reads the whole text again.
+
+    Raises:
+        ValueError: the same text was read again: these are no steps in time.
+    """
+    begins = 0
+    for number, ((_, _, _, before), (_, _, queries, keys)) in enumerate(pairwise(shapes), 1):
+        if queries == keys > before:
+            begins = number
+        elif queries == keys == before > 1:
+            raise ValueError(
+                f"{site} fired {len(shapes)} times, more than once on the same {keys} keys: these are no steps in "
+                "time; AttentionMaps.of(seen, firings='layers') shows each"
+            )
+    return begins
+
+
+def _offsets(site: str, firings: Sequence[Firing]) -> tuple[list[int], int]:
+    """The place of each firing's first key, and how many keys there are in all.
+
+    A cache with a sliding window has dropped those before; one of fixed size has room for more.
+
+    Raises:
+        ValueError: they cannot stand one under the other.
+    """
+    shapes = [tuple(pattern.shape) for pattern, _ in firings]
+    _, _, queries, keys = shapes[0]
+    mask = firings[0][1]
+    causal = queries > 1 and mask is not None and not mask.triu(1).any()
+    own = causal or (queries == keys and len({shape[3] for shape in shapes}) > 1)  # a text that looks at itself
+    if own and len(shapes) > 1 and len({shape[:2] for shape in shapes}) == 1:
+        read = list(accumulate(shape[2] for shape in shapes))
+        return [max(0, count - shape[3]) for count, shape in zip(read, shapes)], read[-1]
+    for before, after in pairwise(shapes):
+        if before[:2] != after[:2] or before[3] > after[3]:
+            raise ValueError(
+                f"{site} fired with the shape {before} and then {after}; firings stand one under the other where batch "
+                "and heads stay and keys only grow: capture one pass of the model, or a text within its context"
+            )
+    return [0] * len(shapes), shapes[-1][3]
 
 
 def _everywhere(weights: Map) -> Bool[Tensor, "1 query key"]:
     return torch.ones(1, *weights.shape[1:], dtype=torch.bool)
 
 
-def _widened(tensor: Tensor, keys: int) -> Tensor:
-    """With zeros on the right."""
+def _widened(tensor: Tensor, keys: int, first: int = 0) -> Tensor:
+    """With zeros before and after, or without the room that no text has filled."""
+    tensor = tensor[..., : keys - first]
     missing = keys - tensor.shape[-1]
-    return functional.pad(tensor, (0, missing)) if missing else tensor
+    return functional.pad(tensor, (first, missing - first)) if missing else tensor
 
 
 def _stacked(parts: Sequence[Tensor]) -> Tensor:

@@ -37,6 +37,8 @@ class Weights:
         plain: the weights without dropout; None where there was none.
         drop: the share that dropout took.
         stage: "logs" before they are raised to powers; "gate" for a sigmoid's, whose rows need not add up to 1.
+        met: whether they were shown: they may meet several values.
+        edited: whether they were changed where they stand.
         times: what they were multiplied with cell by cell, to be added up, and the call.
     """
 
@@ -47,6 +49,8 @@ class Weights:
     plain: Tensor | None = None
     drop: float = 0.0
     stage: str = ""
+    met: bool = False
+    edited: bool = False
     times: tuple[Tensor, Tensor, Callable[..., Tensor]] | None = None
 
     @property
@@ -62,11 +66,11 @@ class Lineage:
     def __init__(self) -> None:
         self.known: Any = WeakIdKeyDictionary()
 
-    def begins(self, soft: Tensor, scores: Tensor, axis: int, stage: str = "") -> None:
-        """A softmax over one axis gave these."""
-        axis %= soft.dim()
-        numbers = torch.arange(soft.shape[axis]).reshape([-1 if one == axis else 1 for one in range(soft.dim())])
-        self.known[soft] = Weights(numbers.expand(soft.shape), scores.detach(), stage=stage)
+    def begins(self, weights: Tensor, scores: Tensor | None, axis: int, stage: str = "") -> Weights:
+        """Weights over one axis, such as a softmax gives of scores."""
+        kept = None if scores is None else scores.detach()
+        self.known[weights] = made = Weights(_numbers(weights, axis % weights.dim()), kept, stage=stage)
+        return made
 
     def tracked(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Tensor | None:
         """The first of these that is known."""
@@ -151,11 +155,7 @@ class Lineage:
             letter = made.letters[place][was.axis]
             if letter not in made.output:
                 return
-            axis = made.output.index(letter)
-            numbers = torch.arange(output.shape[axis]).reshape(
-                [-1 if one == axis else 1 for one in range(output.dim())]
-            )
-            keys = numbers.expand(output.shape)
+            keys = _numbers(output, made.output.index(letter))
         elif output.shape != given.shape:
             others = [
                 axis
@@ -169,6 +169,12 @@ class Lineage:
         self.known[output] = replace(
             was, keys=keys, scores=scores, soft=was.soft or _soft(was, given), changed=True, plain=None, drop=0.0
         )
+
+
+def _numbers(tensor: Tensor, axis: int) -> Tensor:
+    """The numbers along one axis, in the shape of a tensor."""
+    numbers = torch.arange(tensor.shape[axis])
+    return numbers.reshape([-1 if one == axis else 1 for one in range(tensor.dim())]).expand(tensor.shape)
 
 
 def _soft(was: Weights, given: Tensor) -> tuple[Tensor, int] | None:

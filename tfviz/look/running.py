@@ -64,6 +64,7 @@ class State(threading.local):
     def __init__(self) -> None:
         self.running: list[str] = []  # paths of the modules whose forward is under way; none: it is not the model's
         self.heads: int | None = None  # of the `multi_head_attention_forward` under way
+        self.last: Any = None  # the query and the key of the last fused call, as weak references
         self.blind: list[tuple[str, Any]] = []  # modules whose insides must not be looked at, and what keeps us out
 
 

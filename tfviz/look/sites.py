@@ -8,9 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tfviz.look.aside import aside, bare
+from tfviz.look.aside import aside, bare, is_wrapped
 from tfviz.look.kept import pack, packable
-from tfviz.look.lineage import Lineage
 from tfviz.look.recompute import four
 from tfviz.look.running import ACTIVE, Running, checkpointed, recomputed
 
@@ -32,17 +31,11 @@ class Sites(Running):
         kept: site -> its firings, each a tensor and, for a pattern, where queries might look.
     """
 
-    def __init__(
-        self, model: nn.Module, globs: list[str], dtype: torch.dtype, edit: dict[str, Edit], axes: dict[str, str]
-    ):
+    def __init__(self, model: nn.Module, globs: list[str], dtype: torch.dtype, edit: dict[str, Edit]):
         super().__init__(model)
-        self.globs, self.dtype, self.edit, self.axes = globs, dtype, edit, axes
-        self.alone: dict[str, int] = {}  # site -> the one axis beside query and key, of a module that states no heads
+        self.globs, self.dtype, self.edit = globs, dtype, edit
         self.fired: dict[str, None] = {}
         self.kept: dict[str, list[tuple[Tensor, Tensor | None]]] = {}
-        self.softmaxes: dict[str, None] = {}  # modules that called one, whatever became of it
-        self.lineage = Lineage()
-        self.buffers = {id(buffer) for buffer in model.buffers()}
         self.outer = [one for one in ACTIVE.get() if isinstance(one, Sites)]
 
     def passed(self, path: str, module: nn.Module, output: Any) -> Any:
@@ -96,7 +89,7 @@ class Sites(Running):
         if any(matches(site, glob) for glob in self.globs):
             with aside(), torch.no_grad():
                 made, mask = bare(make()), allowed()
-                shown = four(made) if site.endswith("pattern") else made
+                shown = _closed(four(made), mask) if site.endswith("pattern") else made
                 self.kept.setdefault(site, []).append((shown.detach(), mask))
 
     def _copy(self, site: str, tensor: Tensor) -> Tensor:
@@ -109,6 +102,14 @@ class Sites(Running):
                 pack(tensor) if site.endswith("pattern") and packable(tensor) else tensor.to(torch.float32, copy=True)
             )
         return tensor.to(self.dtype, copy=True)
+
+
+def _closed(weights: Tensor, allowed: Tensor | None) -> Tensor:
+    """Zeros in rows that see nothing: by a mask that is finite, a softmax makes them even."""
+    if allowed is None or is_wrapped(weights) or not allowed.numel():
+        return weights
+    dead = ~allowed.any(-1, keepdim=True)
+    return weights.masked_fill(dead & ~weights.isnan(), 0) if dead.any() else weights  # NaN stays NaN
 
 
 def _edited(site: str, tensor: Tensor, function: Edit) -> Tensor:

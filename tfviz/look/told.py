@@ -8,14 +8,15 @@ from difflib import get_close_matches
 
 import torch
 
-from tfviz.look.sites import Sites, matches
+from tfviz.look.sites import matches
+from tfviz.look.written import Written
 
 LISTED = 40  # sites in a message
 NAMED = 5  # modules in a line
 ATTENTION = re.compile(r"attention|attn", re.IGNORECASE)
 
 
-def line(watch: Sites) -> str:
+def line(watch: Written) -> str:
     """One line: how many modules look like attention, how many gave maps, which gave none and why that may be."""
     fired = [site.removesuffix(".pattern") for site in watch.fired if matches(site, "*.pattern")]
     alike = _innermost([path for path in watch.ran if ATTENTION.search(type(watch.parts[path]).__name__)])
@@ -36,10 +37,10 @@ def _within(path: str, whole: str) -> bool:
     return path == whole or path.startswith(f"{whole}.") or not whole
 
 
-def _some(paths: list[str], watch: Sites) -> str:
+def _some(paths: list[str], watch: Written) -> str:
     """Paths, and what may hide what is in them."""
     known = [f"{path or 'the model'}: {watch.unseen[path]}" for path in paths if path in watch.unseen]
-    called = [path for path in paths if path in watch.softmaxes]
+    called = [path for path in paths if any(_within(inner, path) for inner in watch.softmaxes)]
     why = "a kernel that PyTorch does not show, or no softmax over keys"
     if called:
         why = "its softmax met no values in a product that PyTorch shows"
@@ -51,7 +52,7 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def check(watch: Sites) -> None:
+def check(watch: Written) -> None:
     """What is said at the end of a capture.
 
     Raises:
@@ -72,7 +73,7 @@ def check(watch: Sites) -> None:
         )
 
 
-def _nothing(glob: str, watch: Sites) -> str:
+def _nothing(glob: str, watch: Written) -> str:
     """Why a glob met nothing, as far as it is known."""
     if not watch.called:
         return (

@@ -1,0 +1,222 @@
+"""Attention that a model writes out: from a softmax, or other weights, to the product with its values."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tfviz.look.aside import aside, bare, is_wrapped
+from tfviz.look.axes import Heads, Layout, layout, roles, said
+from tfviz.look.lineage import Lineage, Weights, learned
+from tfviz.look.products import Product, product
+from tfviz.look.recompute import four, is_open, living
+from tfviz.look.running import silent
+from tfviz.look.sites import Allowed, Sites, matches
+
+STARTS = {"softmax": "", "special_softmax": "", "log_softmax": "logs", "special_log_softmax": "logs", "sigmoid": "gate"}
+NEAR = 3  # modules, from the innermost on, that may say how many heads there are
+CLOSE = 1e-3  # to 1, of the sum of weights
+
+
+@dataclass
+class Parts:
+    """Weights that meet values, as they are to be shown."""
+
+    given: Tensor
+    weights: Weights
+    axes: Layout
+
+    @property
+    def scores(self) -> Tensor | None:
+        """Those of these weights, if there is one for each."""
+        scores = self.weights.scores
+        return None if scores is None or scores.shape != self.given.shape else scores
+
+    @property
+    def plain(self) -> Tensor:
+        """Without dropout."""
+        return self.given if self.weights.plain is None else self.weights.plain
+
+    @property
+    def shown(self) -> Tensor:
+        """batch head query key, without NaN in rows that see nothing."""
+        weights = self.axes.to(self.plain)
+        return weights if self.scores is None else living(weights, self.axes.to(self.scores))
+
+    def allowed(self) -> Tensor | None:
+        return None if self.scores is None else one_head(is_open(bare(self.axes.to(self.scores))))
+
+
+class Written(Sites):
+    """Follows weights to the values that they meet, and lets them go by as sites of the module that runs then.
+
+    Attributes:
+        softmaxes: modules that called one, whatever became of it.
+        alone: site -> the one axis beside query and key, of a module that does not say how many heads it has.
+    """
+
+    def __init__(self, *given: Any, axes: dict[str, str]):
+        super().__init__(*given)
+        self.axes, self.lineage = axes, Lineage()
+        self.softmaxes: dict[str, None] = {}
+        self.alone: dict[str, int] = {}
+        self.stated: dict[tuple[Any, ...], Heads] = {}  # by the modules that run
+        self.buffers = {id(buffer) for buffer in self.model.buffers()}
+
+    def written_out(self, func: Callable, args: tuple, kwargs: dict) -> Any:
+        """A model may write attention out: a softmax, and later a product with values over its keys."""
+        name = named(func)
+        if name in STARTS:
+            return self._starts(STARTS[name], func, *args, **kwargs)
+        made = product(name, func, args, kwargs)
+        if name == "sum" and self.lineage.known:
+            made = self.lineage.summed(args, kwargs) or made
+        found = made and self._found(made)
+        if made and found:
+            return self._meet(made, *found)
+        output = func(*args, **kwargs)
+        if self.lineage.known:
+            self.lineage.follow(name, func, args, kwargs, output)
+        return output
+
+    def _starts(
+        self, stage: str, func: Callable, input: Tensor, dim: int | None = None, *args: Any, **kwargs: Any
+    ) -> Tensor:
+        """A softmax: of attention, perhaps."""
+        given = (dim, *args) if stage != "gate" else args
+        if input.is_nested or input.layout is not torch.strided or not input.dim() or not input.numel():
+            return func(input, *given, **kwargs)
+        axis = -1 if stage == "gate" else dim if dim is not None else int(input.dim() not in (0, 1, 3))
+        scores = self._site("scores")
+        if self._edits(scores) and input.dim() > 1:
+            moved = input.movedim(axis, -1)
+            edited = self._changed(scores, self._with_heads(moved)).reshape(moved.shape).movedim(-1, axis)
+            input = edited
+        soft = func(input, *given, **kwargs)
+        if stage != "gate":
+            self.softmaxes[self.state.running[-1]] = None
+        self.lineage.begins(soft, input, axis, stage)
+        return soft
+
+    def _found(self, made: Product) -> tuple[int, Weights] | None:
+        """Which factor has weights, if one has: what a softmax gave, or numbers whose rows add up to 1."""
+        for place in (0, 1):
+            weights = self.lineage.known.get(made.factors[place])
+            if weights and not weights.times and weights.stage != "logs" and weights.axis is not None:
+                meets = made.contracted(made.letters[place][weights.axis])
+                if meets and not learned(made.factors[1 - place]):
+                    return place, weights
+        for place in (0, 1):
+            if not learned(made.factors[1 - place]) and (axis := self._of_one(made, place)) is not None:
+                return place, self.lineage.begins(made.factors[place], None, axis)
+        return None
+
+    def _of_one(self, made: Product, place: int) -> int | None:
+        """The axis along which all rows are weights that add up to 1."""
+        rows, letters = made.factors[place], made.letters[place]
+        axes = [axis for axis, letter in enumerate(letters) if made.contracted(letter)]
+        if (
+            len(axes) != 1
+            or rows.dim() < 2
+            or not rows.is_floating_point()
+            or rows.shape[axes[0]] < 2
+            or is_wrapped(rows)
+        ):
+            return None
+        if learned(rows) or id(rows) in self.buffers or not rows.numel():
+            return None
+        with aside(), torch.no_grad():
+            last = rows.movedim(axes[0], -1)
+            first = last[(0,) * (last.dim() - 1)]
+            if not (abs(first.sum() - 1) < CLOSE and (first >= 0).all()):
+                return None
+            return axes[0] if bool(((last.sum(-1) - 1).abs() < CLOSE).all() and (last >= 0).all()) else None
+
+    def _meet(self, made: Product, place: int, weights: Weights) -> Any:
+        """Weights meet values: returns what the product gives."""
+        given = made.factors[place]
+        axes = self._layout(given.shape, roles(made, place, weights.axis or 0))
+        parts = Parts(given, weights, axes)
+        maps = self._site("pattern")
+        if not weights.met:
+            self._note_parts(parts)
+        met, weights.met = weights.met, True
+        if not self._edits(maps):
+            if not met:
+                self._note(maps, lambda: self._copy(maps, parts.shown), parts.allowed)
+            return made.again(*made.factors)
+        if not weights.edited:
+            given = self._edited_weights(parts, met)
+        with silent():
+            return made.again(*(given if i == place else factor for i, factor in enumerate(made.factors)))
+
+    def _note_parts(self, parts: "Parts") -> None:
+        """Scores go by, and the softmax's own output where other numbers multiply the values."""
+        scores, soft, weights = self._site("scores"), self._site("softmax"), parts.weights
+        own = parts.scores
+        if own is not None and weights.stage != "gate":
+            self._note(scores, lambda: self._copy(scores, parts.axes.to(own)))
+        if weights.changed and weights.soft is not None:
+            given = weights.soft[0].movedim(weights.soft[1], -1)
+            if given.shape != parts.plain.shape or not torch.equal(given, parts.plain):
+                self._note(soft, lambda: self._copy(soft, self._with_heads(given)))
+
+    def _edited_weights(self, parts: "Parts", met: bool) -> Tensor:
+        """What flows on in place of some weights, with the dropout that they had."""
+        given, plain, weights, axes = parts.given, parts.plain, parts.weights, parts.axes
+        with aside():
+            if met:
+                passed = self._changed(self._site("pattern"), parts.shown)
+            else:
+                passed = self._weighed(
+                    None if parts.scores is None else axes.to(parts.scores), parts.shown, parts.allowed
+                )
+            passed = axes.back(passed).to(given.dtype)
+            if parts.scores is not None and not (given.requires_grad or is_wrapped(given) or 0 in plain.stride()):
+                plain.copy_(passed)  # for whoever reads them later, such as the caller they are returned to
+                weights.edited = weights.plain is None
+            if weights.plain is not None:
+                passed = torch.where((given == 0) & (plain != 0), 0.0, passed / (1 - weights.drop))
+        return passed
+
+    def _weighed(self, scores: Tensor | None, soft: Tensor, allowed: Allowed) -> Tensor:
+        """Weights of an attention that is edited; captures around this one see no call of it, and are told."""
+        soft = self._pass(self._site("pattern"), soft, allowed)
+        for outer in (one for one in reversed(self.outer) if one.state.running):
+            if scores is not None:
+                outer._note(outer._site("scores"), lambda: scores.clone())
+            soft = outer._pass(outer._site("pattern"), soft, allowed)
+        return soft
+
+    def _layout(self, shape: Sequence[int], found: Sequence[str]) -> Layout:
+        near = (*self.state.running[-NEAR:], self.state.heads)
+        if near not in self.stated:
+            modules = [self.parts[path] for path in reversed(self.state.running[-NEAR:])]
+            self.stated[near] = Heads.of(modules, self.state.heads)
+        heads = self.stated[near]
+        site = self._site("pattern")
+        for glob, axes in self.axes.items():
+            if matches(site, glob):
+                return said(axes, shape, heads)
+        if heads.count is None and sum(role == "shared" for role in found) == 1:
+            self.alone.setdefault(site, shape[list(found).index("shared")])
+        return layout(shape, found, heads)
+
+    def _with_heads(self, tensor: Tensor) -> Tensor:
+        heads = self.state.heads
+        return tensor.unflatten(0, (-1, heads)) if heads and tensor.dim() == 3 else four(tensor)
+
+
+def named(func: Callable) -> str:
+    """The name of a call, without the sign that it changes its tensor."""
+    name = getattr(func, "__name__", "")
+    return getattr(getattr(func, "__self__", None), "__name__", name) if name == "__get__" else name
+
+
+def one_head(allowed: Tensor) -> Tensor | None:
+    """One head's mask if all have the same; None if nothing is forbidden."""
+    if allowed.all():
+        return None
+    return allowed[:, :1].clone() if (allowed == allowed[:, :1]).all() else allowed
