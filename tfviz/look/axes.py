@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -60,15 +60,16 @@ class Heads:
 
     count: int | None = None
     groups: int | None = None
+    batches: frozenset[int] = frozenset()  # sizes that may be the batch's, where that is known
 
     @classmethod
-    def of(cls, modules: Sequence[nn.Module], count: int | None = None) -> Heads:
+    def of(cls, modules: Sequence[nn.Module], count: int | None = None, batches: Iterable[int] = ()) -> Heads:
         """
         Args:
             modules: the innermost first.
             count: of heads, where it is known.
         """
-        return cls(count or _stated(modules, HEADS), _stated(modules, GROUPS))
+        return cls(count or _stated(modules, HEADS), _stated(modules, GROUPS), frozenset(batches))
 
 
 def _stated(modules: Sequence[nn.Module], names: re.Pattern[str]) -> int | None:
@@ -103,9 +104,18 @@ def layout(shape: Sequence[int], found: Sequence[str], heads: Heads) -> Layout:
     packed = heads.count and heads.groups == count < heads.count == count * queries
     if packed and queries > 1:  # heads that share a key, on the axis of the one query, as transformers packs them
         return Layout(given, given, order, (many, count * queries, 1, keys))
-    folded = head is None and len(batch) == 1 and heads.count and heads.count > 1 and many % heads.count == 0
-    if folded and heads.count:
-        return _parted(given, order, batch[0], (many // heads.count, heads.count, queries, keys))
+    if heads.count and heads.count > 1 and shared and shape[shared[0]] % heads.count == 0:
+        texts = shape[shared[0]] // heads.count
+        if head is None and len(batch) == 1:
+            return _parted(given, order, batch[0], heads.count, (texts, heads.count, queries, keys))
+        if (
+            len(shared) == 2
+            and count != heads.count
+            and texts in heads.batches
+            and shape[shared[0]] not in heads.batches
+        ):
+            mixed = (texts * count, heads.count, queries, keys)  # heads beside texts, and windows of each
+            return _parted(given, (*shared, *query, *key), shared[0], heads.count, mixed, windows=1)
     return Layout(given, given, order, (many, count, queries, keys))
 
 
@@ -119,12 +129,19 @@ def _head(shared: list[int], sizes: list[int], heads: Heads) -> int | None:
     return shared[-1] if shared[-1] in stated or not stated else stated[-1]
 
 
-def _parted(given: tuple[int, ...], order: Sequence[int], axis: int, four: tuple[int, int, int, int]) -> Layout:
-    """The heads of one text stand side by side on one axis with those of the next."""
-    split = (*given[:axis], *four[:2], *given[axis + 1 :])
+def _parted(
+    given: tuple[int, ...],
+    order: Sequence[int],
+    axis: int,
+    heads: int,
+    four: tuple[int, int, int, int],
+    windows: int = 0,
+) -> Layout:
+    """The heads of one text stand beside those of the next on one axis; windows, so many axes, come before heads."""
+    split = (*given[:axis], given[axis] // heads, heads, *given[axis + 1 :])
     moved = [place + (place > axis) for place in order]
-    at = moved.index(axis)
-    return Layout(given, split, (*moved[: at + 1], axis + 1, *moved[at + 1 :]), four)
+    at = moved.index(axis) + 1 + windows
+    return Layout(given, split, (*moved[:at], axis + 1, *moved[at:]), four)
 
 
 def said(axes: str, shape: Sequence[int], heads: Heads) -> Layout:
@@ -139,7 +156,7 @@ def said(axes: str, shape: Sequence[int], heads: Heads) -> Layout:
     split: list[int] = []
     names: list[str] = []
     for size, group in zip(shape, groups):
-        sizes = [_size(name, heads) if len(group) > 1 else size for name in group]
+        sizes = [_size(name, heads if len(group) > 1 else Heads()) for name in group]
         open_ = [i for i, one in enumerate(sizes) if one is None]
         rest = math.prod(one for one in sizes if one is not None)
         if len(open_) > 1 or size % rest or (not open_ and rest != size):

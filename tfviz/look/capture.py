@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from tfviz.doors import door, what
+from tfviz.doors import door
 from tfviz.look import told
 from tfviz.look.join import Firing
 from tfviz.look.sites import Edit
@@ -39,7 +39,7 @@ class Seen(Mapping[str, Tensor]):
 
     def __repr__(self) -> str:
         shapes = (f"  {site}: {' x '.join(map(str, tensor.shape))}" for site, tensor in self.items())
-        return "\n".join([f"{len(self)} sites of {self.model}; {self.told}", *shapes])
+        return "\n".join([f"{len(self)} sites of {self.model}", *shapes, *told.doubts(self._watch)])
 
     @property
     def told(self) -> str:
@@ -90,7 +90,6 @@ def capture(
 
     Raises:
         LookupError: at the end, if a glob matched nothing; lists the sites there are.
-        TypeError: the model is none, but a pipeline, say.
         ValueError: the model is TorchScript; an edit returns another shape, or lies under gradient checkpointing;
             `axes` does not fit.
 
@@ -109,12 +108,6 @@ def capture(
             f"{type(model).__name__} is scripted or traced (TorchScript): it runs outside Python, where nothing can be "
             "seen; capture the model that it was made of"
         )
-    if not isinstance(plain, nn.Module):
-        part = getattr(plain, "model", None)
-        given = (
-            f"{type(plain).__name__}; give its model: capture(it.model)" if isinstance(part, nn.Module) else what(plain)
-        )
-        raise TypeError(f"model is {given}" + ("" if isinstance(part, nn.Module) else "; give a torch.nn.Module"))
     named = {"*": axes} if isinstance(axes, str) else dict(axes or {})
     watch = Watch(plain, [sites] if isinstance(sites, str) else list(sites), dtype, dict(edit or {}), axes=named)
     with watch.hooks():

@@ -63,6 +63,7 @@ class State(threading.local):
 
     def __init__(self) -> None:
         self.running: list[str] = []  # paths of the modules whose forward is under way; none: it is not the model's
+        self.given: list[tuple[int, ...]] = []  # the shape of the first tensor that each of them was given
         self.heads: int | None = None  # of the `multi_head_attention_forward` under way
         self.last: Any = None  # the query and the key of the last fused call, as weak references
         self.blind: list[tuple[str, Any]] = []  # modules whose insides must not be looked at, and what keeps us out
@@ -82,6 +83,7 @@ class Running(TorchFunctionMode):
         self.called = False
         self.parts = {path: model.get_submodule(path) for path in self.paths.values()}
         self.ran: dict[str, None] = {}  # paths of the modules that were called
+        self.batches: set[int] = set()  # of the first axes of what it was given by place
         self.sizes: set[int] = set()  # of the first two axes of what the model was given
         self.unseen: dict[str, str] = {}  # path -> why nothing could be seen in it
         self._stack = ExitStack()
@@ -127,7 +129,11 @@ class Running(TorchFunctionMode):
         self.called = True
         if not self.state.running:
             super().__enter__()
+        tensors = [one for one in args if _plain(one)]
+        if not self.state.running:
+            self.batches |= {one.shape[0] for one in tensors if one.dim()}
         self.state.running.append(path)
+        self.state.given.append(tuple(tensors[0].shape) if tensors else ())
         self.ran[path] = None
         if any(isinstance(part, Tensor) and part.is_nested and part.layout is torch.strided for part in args):
             self.unseen[path] = "nested tensors"  # which go by fast paths only, and a mode would close those
@@ -140,7 +146,8 @@ class Running(TorchFunctionMode):
         if path is None or path not in running:
             return None
         while running.pop() != path:
-            pass
+            self.state.given.pop()
+        self.state.given.pop()
         while self.state.blind and self.state.blind[-1][0] not in running:
             self.state.blind.pop()[1].__exit__(None, None, None)
         if not running:
@@ -179,6 +186,7 @@ class Running(TorchFunctionMode):
     def _leave_all(self) -> None:
         if self.state.running:  # the model was left by an exception that no hook is told of
             self.state.running.clear()
+            self.state.given.clear()
             while self.state.blind:
                 self.state.blind.pop()[1].__exit__(None, None, None)
             super().__exit__(None, None, None)

@@ -13,24 +13,36 @@ from tfviz.look.written import Written
 
 LISTED = 40  # sites in a message
 NAMED = 5  # modules in a line
-ATTENTION = re.compile(r"attention|attn", re.IGNORECASE)
+ATTENTION = re.compile(r"attention|attn|multihead", re.IGNORECASE)
 
 
 def line(watch: Written) -> str:
-    """One line: how many modules look like attention, how many gave maps, which gave none and why that may be."""
-    fired = [site.removesuffix(".pattern") for site in watch.fired if matches(site, "*.pattern")]
-    alike = _innermost([path for path in watch.ran if ATTENTION.search(type(watch.parts[path]).__name__)])
-    silent = [path for path in alike if not any(_within(site, path) or _within(path, site) for site in fired)]
+    """One line: how many modules are attention or look like it, how many gave maps, what is to be known of them."""
+    fired = [site.removesuffix("pattern").removesuffix(".") for site in watch.fired if matches(site, "*.pattern")]
+    count = len(fired) + len(_silent(watch, fired))
+    parts = [f"{_count(count, 'module')} look{'s' * (count == 1)} like attention", f"{len(fired)} gave maps"]
+    return ", ".join([*parts, *doubts(watch, fired)])
+
+
+def doubts(watch: Written, fired: list[str] | None = None) -> list[str]:
+    """What is to be known of what a capture saw."""
+    if fired is None:
+        fired = [site.removesuffix("pattern").removesuffix(".") for site in watch.fired if matches(site, "*.pattern")]
+    silent = _silent(watch, fired)
     several = [site for site, firings in watch.kept.items() if matches(site, "*.pattern") and len(firings) > 1]
-    parts = [f"{_count(len(alike), 'module')} look{'s' * (len(alike) == 1)} like attention"]
-    parts.append(f"{_count(len(fired), 'site')} gave maps")
-    parts += [f"{len(several)} fired more than once"] if several else []
-    parts += [f"{len(silent)} gave none ({_some(silent, watch)})"] if silent else []
-    return ", ".join(parts)
+    found = [f"{len(several)} fired more than once"] if several else []
+    found += [f"{len(silent)} gave none ({_some(silent, watch)})"] if silent else []
+    found += (
+        [f"{len(watch.channels)} of channels, not of words ({_listed(list(watch.channels))})"] if watch.channels else []
+    )
+    return found
 
 
-def _innermost(paths: list[str]) -> list[str]:
-    return [path for path in paths if not any(other != path and _within(other, path) for other in paths)]
+def _silent(watch: Written, fired: list[str]) -> list[str]:
+    """The innermost modules that are called as attention is, and gave no map."""
+    named = [path for path in watch.ran if ATTENTION.search(type(watch.parts[path]).__name__)]
+    inner = [path for path in named if not any(other != path and _within(other, path) for other in named)]
+    return [path for path in inner if not any(_within(site, path) or _within(path, site) for site in fired)]
 
 
 def _within(path: str, whole: str) -> bool:
@@ -44,8 +56,11 @@ def _some(paths: list[str], watch: Written) -> str:
     why = "a kernel that PyTorch does not show, or no softmax over keys"
     if called:
         why = "its softmax met no values in a product that PyTorch shows"
-    listed = ", ".join(path or "the model" for path in paths[:NAMED]) + (", ..." if len(paths) > NAMED else "")
-    return ", ".join(known) or f"{listed}: {why}"
+    return ", ".join(known) or f"{_listed(paths)}: {why}"
+
+
+def _listed(paths: list[str]) -> str:
+    return ", ".join(path or "the model" for path in paths[:NAMED]) + (", ..." if len(paths) > NAMED else "")
 
 
 def _count(number: int, what: str) -> str:
@@ -64,6 +79,11 @@ def check(watch: Written) -> None:
     hidden = [f"{site} ({why})" for site, why in watch.unseen.items()]
     if hidden:
         warnings.warn(f"not all could be seen: {', '.join(hidden)}", stacklevel=4)
+    if watch.channels:
+        warnings.warn(
+            f"these weights mix channels, not words: {_listed(list(watch.channels))}; their rows are no queries",
+            stacklevel=4,
+        )
     doubtful = [f"{site} ({size})" for site, size in watch.alone.items() if size > 1 and size not in watch.sizes]
     if doubtful and watch.sizes:
         warnings.warn(

@@ -111,6 +111,7 @@ class Watch(Written):
 
         def arranged(tensor: Tensor) -> Tensor:
             axes = self._arrangement(call_of())
+            self._look_for_channels(axes)
             return tensor if call_of().is_wrapped or axes.is_plain else axes.to(tensor.reshape(axes.given))
 
         self._note(scores, lambda: arranged(call_of().scores()))

@@ -54,6 +54,7 @@ class Written(Sites):
 
     Attributes:
         softmaxes: modules that called one, whatever became of it.
+        channels: modules whose weights mix channels, not words.
         alone: site -> the one axis beside query and key, of a module that does not say how many heads it has.
     """
 
@@ -62,6 +63,7 @@ class Written(Sites):
         self.axes, self.lineage = axes, Lineage()
         self.softmaxes: dict[str, None] = {}
         self.alone: dict[str, int] = {}
+        self.channels: dict[str, None] = {}
         self.stated: dict[tuple[Any, ...], Heads] = {}  # by the modules that run
         self.buffers = {id(buffer) for buffer in self.model.buffers()}
 
@@ -142,6 +144,7 @@ class Written(Sites):
         maps = self._site("pattern")
         if not weights.met:
             self._note_parts(parts)
+            self._look_for_channels(axes)
         met, weights.met = weights.met, True
         if not self._edits(maps):
             if not met:
@@ -190,11 +193,18 @@ class Written(Sites):
             soft = outer._pass(outer._site("pattern"), soft, allowed)
         return soft
 
+    def _look_for_channels(self, axes: Layout) -> None:
+        """Whether there is a row for each channel of the texts that the module was given, not for each word."""
+        given = self.state.given[-1]
+        _, heads, queries, _ = axes.four
+        if len(given) == 3 and queries not in given[:2] and heads * queries == given[2]:
+            self.channels[self.state.running[-1]] = None
+
     def _layout(self, shape: Sequence[int], found: Sequence[str]) -> Layout:
         near = (*self.state.running[-NEAR:], self.state.heads)
         if near not in self.stated:
             modules = [self.parts[path] for path in reversed(self.state.running[-NEAR:])]
-            self.stated[near] = Heads.of(modules, self.state.heads)
+            self.stated[near] = Heads.of(modules, self.state.heads, self.batches)
         heads = self.stated[near]
         site = self._site("pattern")
         for glob, axes in self.axes.items():

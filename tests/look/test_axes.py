@@ -1,0 +1,181 @@
+"""Which axes are batch, head, query and key: by the product, by what the module says, by what the reader says."""
+
+import math
+import warnings
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from tfviz.look import capture
+from tfviz.look.axes import Heads, layout, said
+
+B, H, W, Q, K, D = 2, 3, 4, 5, 7, 6
+
+
+def random(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+SCORES, VALUES = random(B, H, Q, K), random(B, H, K, D)
+SOFT = SCORES.softmax(-1)
+
+
+class Says(nn.Module):
+    """Calls whatever it is given; says how many heads it has, if it does."""
+
+    def __init__(self, call, **states):
+        super().__init__()
+        self.call = call
+        for name, value in states.items():
+            setattr(self, name, value)
+
+    def forward(self, *given):
+        return self.call(*given)
+
+
+def folded(scores, values):
+    return scores.flatten(0, 1).softmax(-1) @ values.flatten(0, 1)
+
+
+@pytest.mark.parametrize("name", ["num_heads", "n_head", "heads", "num_attention_heads", "nhead"])
+def test_heads_beside_texts_are_found_by_what_the_module_says(name):
+    model = Says(folded, **{name: H})
+    with capture(model) as seen:
+        model(SCORES, VALUES)
+    torch.testing.assert_close(seen["pattern"], SOFT)
+
+
+def test_a_config_and_a_module_around_it_say_it_too():
+    class Config:
+        num_attention_heads = 99
+
+        def __init__(self):
+            self.num_attention_heads = H
+
+    outer = nn.Sequential(Says(lambda scores: folded(scores, VALUES)))
+    outer.config = Config()
+    with capture(outer) as seen:
+        outer(SCORES)
+    torch.testing.assert_close(seen["0.pattern"], SOFT)
+
+
+def test_a_fused_call_with_heads_beside_texts():
+    query, key = random(B * H, Q, D), random(B * H, K, D)
+    model = Says(lambda *given: functional.scaled_dot_product_attention(*given), num_heads=H)
+    with capture(model, ["pattern", "scores"]) as seen:
+        model(query, key, key)
+    scores = (query @ key.mT / math.sqrt(D)).unflatten(0, (B, H))
+    torch.testing.assert_close(seen["pattern"], scores.softmax(-1))
+    torch.testing.assert_close(seen["scores"], scores)
+    with capture(model, edit={"pattern": lambda weights: weights * torch.tensor([0.0, 1, 2])[None, :, None, None]}):
+        edited = model(query, key, key)
+    changed = scores.softmax(-1) * torch.tensor([0.0, 1, 2])[None, :, None, None]
+    torch.testing.assert_close(edited, changed.flatten(0, 1) @ key)
+
+
+def test_heads_that_share_a_key_and_stand_on_the_axis_of_one_query():
+    query, key = random(B, 2, 3, D), random(B, 2, K, D)  # 6 heads, 2 of keys, one query
+    mask = (torch.arange(K) < 5).expand(B, 1, 1, K)
+    call = functional.scaled_dot_product_attention
+    model = Says(lambda: call(query, key, key, attn_mask=mask), num_heads=6, num_key_value_heads=2)
+    with capture(model) as seen:
+        model()
+    expected = (query @ key.mT / math.sqrt(D)).masked_fill(~mask, -torch.inf).softmax(-1)
+    torch.testing.assert_close(seen["pattern"], expected.reshape(B, 6, 1, K))
+    assert seen.allowed("pattern").expand(B, 6, 1, K)[..., -1].any().item() is False
+
+
+def test_windows_stand_beside_heads():
+    scores, values = random(B * H, W, Q, K), random(B * H, W, K, D)
+    model = Says(lambda x: scores.softmax(-1) @ values, num_heads=H)
+    with capture(model) as seen:
+        model(random(B, 9))
+    expected = scores.softmax(-1).unflatten(0, (B, H)).transpose(1, 2).flatten(0, 1)
+    torch.testing.assert_close(seen["pattern"], expected)
+    fused = Says(lambda x: functional.scaled_dot_product_attention(x, x, x), num_heads=H)
+    x = random(B, H, W, Q, D)
+    with capture(fused) as seen:
+        fused(x)
+    torch.testing.assert_close(seen["pattern"], (x @ x.mT / math.sqrt(D)).softmax(-1).transpose(1, 2).flatten(0, 1))
+
+
+SAID = {
+    "b h q k": (lambda soft: soft, VALUES, {}),
+    "(b h) q k": (lambda soft: soft.flatten(0, 1), VALUES.flatten(0, 1), {"num_heads": H}),
+    "(b h=3) q k": (lambda soft: soft.flatten(0, 1), VALUES.flatten(0, 1), {}),
+    "(h=3 b) q k": (lambda soft: soft.transpose(0, 1).flatten(0, 1), VALUES.transpose(0, 1).flatten(0, 1), {}),
+    "h b q k": (lambda soft: soft.transpose(0, 1), VALUES.transpose(0, 1), {}),
+}
+
+
+@pytest.mark.parametrize("axes", SAID)
+@pytest.mark.parametrize("by", ["all", "glob"])
+def test_the_reader_may_say_it(axes, by):
+    change, values, states = SAID[axes]
+    model = Says(lambda: change(SCORES).softmax(-1) @ values, **states)
+    with capture(model, axes=axes if by == "all" else {"*pattern": axes}) as seen:
+        model()
+    torch.testing.assert_close(seen["pattern"], SOFT)
+
+
+UNFIT = {
+    "b h q": r"axes is 'b h q', the weights have the shape \[2, 3, 5, 7\]: name each of its axes in turn",
+    "b h q z": "axes is 'b h q z'; the axes of the weights are b, h, q and k",
+    "(b h) q k k": "which does not divide an axis of 2: name them in turn",
+    "b h=2 q k": "name each of its axes|does not divide",
+    "b (h=2) q k": "which does not divide an axis of 3",
+    "b; h q k": "name each of its axes",
+}
+
+
+@pytest.mark.parametrize("axes", UNFIT)
+def test_axes_that_do_not_fit_are_told(axes):
+    with pytest.raises(ValueError, match=UNFIT[axes]):
+        said(axes, (B, H, Q, K), Heads())
+
+
+def test_there_and_back():
+    torch.manual_seed(1)
+    for shape, roles, heads in [
+        ((B, Q, H, K), ["shared", "q", "shared", "k"], Heads(H)),
+        ((B * H, Q, K), ["shared", "q", "k"], Heads(H)),
+        ((B * H, W, Q, K), ["shared", "shared", "q", "k"], Heads(H, None, frozenset([B]))),
+        ((K, Q), ["k", "q"], Heads()),
+        ((B, K), ["shared", "k"], Heads()),
+        ((B, W, H, Q, K), ["shared", "shared", "shared", "q", "k"], Heads(H)),
+        ((B, 2, 3, K), ["shared", "shared", "q", "k"], Heads(6, 2)),
+    ]:
+        axes, x = layout(shape, roles, heads), torch.randn(shape)
+        assert axes.to(x).shape == axes.four
+        assert torch.equal(axes.back(axes.to(x)), x)
+
+
+def test_heads_that_nobody_states_are_told():
+    model = Says(folded)
+    with (
+        pytest.warns(UserWarning, match=r"several heads or windows .*pattern \(6\); say what their axes are"),
+        capture(model),
+    ):
+        model(SCORES, VALUES)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with capture(model, axes="(b h=3) q k"):
+            model(SCORES, VALUES)
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_weights_over_channels_are_told(fused):
+    def crossed(x):  # El-Nouby et al. 2021: each channel looks at channels
+        q = x.mT.unflatten(1, (H, -1))
+        if fused:
+            return functional.scaled_dot_product_attention(q, q, q)
+        return (q @ q.mT).softmax(-1) @ q
+
+    model = Says(crossed, num_heads=H)
+    told = "these weights mix channels, not words: the model; their rows are no queries"
+    with pytest.warns(UserWarning, match=told), capture(model) as seen:
+        model(random(B, 10, H * 4))
+    assert seen["pattern"].shape == (B, H, 4, 4)
+    assert "1 of channels, not of words (the model)" in seen.told

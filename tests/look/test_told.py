@@ -1,0 +1,207 @@
+"""What a capture says of itself, and maps that fit together."""
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from tfviz import view
+from tfviz.look import AttentionMaps, capture, groups
+
+B, Q, D = 2, 5, 6
+
+
+def random(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+class Attention(nn.Module):
+    def __init__(self, kind="written"):
+        super().__init__()
+        self.kind = kind
+
+    def forward(self, x):
+        if self.kind == "elsewhere":  # as a kernel of somebody else's
+            return torch.from_numpy(x.detach().numpy() * 2)
+        if self.kind == "unmet":
+            return x + (x @ x.mT).softmax(-1).amax(-1, keepdim=True)
+        return (x @ x.mT).softmax(-1) @ x
+
+
+class Block(nn.Module):
+    def __init__(self, *kinds):
+        super().__init__()
+        self.layers = nn.ModuleList(Attention(kind) for kind in kinds)
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x
+
+
+def test_one_line_of_truth():
+    model = Block("written", "elsewhere", "unmet", "written")
+    with capture(model) as seen:
+        model(random(B, Q, D))
+        model.layers[0](random(B, Q, D))
+    said = "4 modules look like attention, 2 gave maps, 1 fired more than once, 2 gave none (layers.1, layers.2: "
+    assert seen.told.startswith(said)
+    assert "met no values" in seen.told
+    assert repr(seen).startswith("2 sites of Block\n  layers.0.pattern: 2 x 1 x 5 x 5")
+    assert "2 gave none" in repr(seen)
+    whole = Block("written")
+    with capture(whole) as seen:
+        whole(random(B, Q, D))
+    assert seen.told == "1 module looks like attention, 1 gave maps"
+    assert repr(seen) == "1 sites of Block\n  layers.0.pattern: 2 x 1 x 5 x 5"
+
+
+def test_what_was_looked_for_and_what_may_hide_it():
+    said = r"nothing met values in a product.*kernels of others.*a softmax was called in layers\.0, but met no values"
+    with pytest.raises(LookupError, match=said), capture(Block("unmet")) as seen:
+        seen._watch.model(random(B, Q, D))
+
+
+def test_a_pipeline_is_told_what_to_give():
+    class Pipeline:
+        model = nn.Linear(2, 2)
+
+    with (
+        pytest.raises(TypeError, match=r"model is a Pipeline; give a model \(torch\.nn\.Module\), such as its \.model"),
+        capture(Pipeline()),
+    ):
+        pass
+    with pytest.raises(TypeError, match=r"model is 'gpt2'; give a model"), capture("gpt2"):
+        pass
+
+
+def test_values_that_are_met_twice_are_one_firing():
+    class Twice(nn.Module):
+        def __init__(self, fused):
+            super().__init__()
+            self.fused = fused
+
+        def forward(self, q, k, v):
+            if self.fused:
+                call = functional.scaled_dot_product_attention
+                return torch.cat([call(q, k, half) for half in v.chunk(2, -1)], -1)
+            soft = (q @ k.mT).softmax(-1)
+            return torch.cat([soft @ half for half in v.chunk(2, -1)], -1)
+
+    for fused in (True, False):
+        model, given = Twice(fused), (random(B, 3, Q, D), random(B, 3, 7, D), random(B, 3, 7, 4))
+        with capture(model) as seen:
+            plain = model(*given)
+        assert len(seen.firings("pattern")) == 1
+        with capture(model, edit={"pattern": lambda weights: 2 * weights}):
+            torch.testing.assert_close(model(*given), 2 * plain)
+
+
+def test_a_module_used_again_shows_its_last_firing_and_says_so():
+    class Again(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = Attention()
+
+        def forward(self, x):
+            return self.layer(self.layer(x))
+
+    model, x = Again(), random(B, Q, D)
+    with capture(model) as seen:
+        model(x)
+    first, second = (weights for weights, _ in seen.firings("layer.pattern"))
+    with pytest.warns(
+        UserWarning, match=r"layer.pattern fired 2 times, the last is shown: firings='layers' shows each"
+    ):
+        assert torch.equal(AttentionMaps.of(seen, batch=1)[0], second[1])
+    assert torch.equal(AttentionMaps.of(seen, firings="last")[0], second[0])
+    both = AttentionMaps.of(seen, firings="layers")
+    assert both.sites == ["layer.pattern, 1 of 2", "layer.pattern, 2 of 2"]
+    assert torch.equal(both[0], first[0])
+    with pytest.raises(ValueError, match="more than once on the same 5 keys: these are no steps in time"):
+        AttentionMaps.over_time(seen)
+    with pytest.raises(ValueError, match="firings is 'all'"):
+        AttentionMaps.of(seen, firings="all")
+
+
+def test_maps_that_fit_together():
+    class Stages(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encoder = Block("written", "written")
+            self.decoder = Block("written")
+            self.stages = nn.ModuleList([Block("written", "written"), Block("written")])
+
+        def forward(self, x):
+            return self.encoder(x), self.decoder(x[:, :4]), self.stages[0](x[:, :3]), self.stages[1](x[:, :2])
+
+    model = Stages()
+    with capture(model) as seen:
+        model(random(B, Q, D))
+    words = list("abcde")
+    found = groups(seen, words, words, batch=1)
+    assert {name: maps.shape for name, maps in found.items()} == {
+        "encoder.layers.*": (2, 1, 5, 5),
+        "decoder.layers.0": (1, 1, 4, 4),
+        "stages.0.layers.*": (2, 1, 3, 3),
+        "stages.1.layers.0": (1, 1, 2, 2),
+    }
+    assert found["encoder.layers.*"].rows == words
+    assert found["decoder.layers.0"].rows == list("0123")
+    assert torch.equal(found["stages.0.layers.*"][1, 0], seen["stages.0.layers.1.pattern"][1, 0])
+    named = groups(seen, {"decoder*": list("wxyz")})
+    assert named["decoder.layers.0"].rows == list("wxyz")
+    assert "Encoder.layers.*" in view.sources(**found).summary
+
+
+def cached(shapes, kept, causal=True):
+    """A model whose firings have these numbers of queries, and of keys as its cache keeps them."""
+
+    class Cached(nn.Module):
+        def forward(self, scores, open_):
+            return scores.masked_fill(~open_, -torch.inf).softmax(-1) @ torch.ones(scores.shape[-1], 2)
+
+    model, read = Cached(), 0
+    with capture(model) as seen:
+        for queries, keys in shapes:
+            read += queries
+            rows, cols = torch.arange(read - queries, read), torch.arange(keys) + kept(read, keys)
+            model(
+                random(1, 3, queries, keys),
+                (cols[None] <= rows[:, None]) if causal else torch.ones(queries, keys).bool(),
+            )
+    return seen
+
+
+def test_a_sliding_cache_has_dropped_the_first_keys():
+    seen = cached([(3, 3), (1, 4), (1, 4), (1, 4)], lambda read, keys: read - keys)
+    maps = AttentionMaps.over_time(seen)
+    assert maps.shape == (1, 3, 6, 6)
+    last = seen.firings("pattern")[-1][0][0, 2, 0]
+    torch.testing.assert_close(maps[0, 2][5], torch.cat([torch.zeros(2), last]))
+    assert maps.allowed(0, 0)[5].tolist() == [False, False, True, True, True, True]
+
+
+def test_a_cache_of_fixed_size_has_room_for_more():
+    seen = cached([(3, 9), (1, 9), (1, 9)], lambda read, keys: 0)
+    maps = AttentionMaps.over_time(seen)
+    assert maps.shape == (1, 3, 5, 5)
+    torch.testing.assert_close(maps[0, 1][4], seen.firings("pattern")[-1][0][0, 1, 0, :5])
+
+
+def test_a_text_that_is_read_anew_each_time_is_its_last_reading():
+    seen = cached([(3, 3), (4, 4), (5, 5)], lambda read, keys: read - keys, causal=False)
+    maps = AttentionMaps.over_time(seen)
+    torch.testing.assert_close(maps[0], seen["pattern"][0])
+
+
+def test_rows_that_see_nothing_under_a_finite_mask_are_zeros():
+    class Finite(nn.Module):
+        def forward(self, scores, forbidden):
+            return (scores + forbidden * torch.finfo(scores.dtype).min).softmax(-1) @ torch.ones(4, 2)
+
+    forbidden = torch.tensor([[1.0, 1, 1, 1], [0, 0, 1, 1]])
+    with capture(Finite()) as seen:
+        seen._watch.model(random(1, 3, 2, 4), forbidden)
+    assert not seen["pattern"][:, :, 0].any()
+    torch.testing.assert_close(seen["pattern"][:, :, 1].sum(-1), torch.ones(1, 3))
