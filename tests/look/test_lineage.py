@@ -91,7 +91,7 @@ def test_however_it_is_written_the_softmax_over_keys_is_seen(kind):
 @pytest.mark.parametrize("training", [False, True])
 def test_however_it_is_written_it_can_be_edited(kind, training):
     model = Written(PLAIN[kind]).train(training)
-    model.drop.p = 0.0
+    model.drop.p = 0.0 if training else 0.4
     values = VALUES.clone().requires_grad_(training)
     with capture(model, edit={"*pattern": edits.zero(1)}):
         edited = model(SCORES.clone().requires_grad_(training), values)
@@ -159,6 +159,35 @@ def test_dropout_is_not_shown_and_stays_under_an_edit():
     torch.manual_seed(3)
     with capture(model, edit={"pattern": lambda weights: 2 * weights}):
         torch.testing.assert_close(model(), 2 * plain)
+
+
+def test_gradients_go_through_edited_weights():
+    found = []
+    for edit in ({}, {"pattern": lambda weights: weights * 1.0}):
+        model, scores = Written(PLAIN["dropped"]), SCORES.clone().requires_grad_()
+        torch.manual_seed(3)
+        with capture(model, edit=edit):
+            model(scores).square().sum().backward()
+        found.append(scores.grad)
+    torch.testing.assert_close(found[0], found[1])
+
+
+def test_what_met_values_and_is_changed_then_meets_them_anew():
+    def twice(self, scores, values):
+        soft = scores.softmax(-1)
+        return soft @ values + (soft * torch.ones(Q, K).tril()) @ values
+
+    with capture(model := Written(twice)) as seen:
+        model()
+    first, second = (weights for weights, _ in seen.firings("pattern"))
+    torch.testing.assert_close(first, SOFT)
+    torch.testing.assert_close(second, SOFT * torch.ones(Q, K).tril())
+
+
+def test_a_model_without_numbers_runs():
+    model = Written(lambda self, s, v: torch.matmul(s, v))
+    with pytest.raises(LookupError), capture(model):
+        model(SCORES.to("meta"), VALUES.to("meta"))
 
 
 def test_weights_without_a_softmax_whose_rows_add_up_to_1():

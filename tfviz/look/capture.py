@@ -69,20 +69,25 @@ def capture(
     dtype: torch.dtype = torch.float32,
     edit: Mapping[str, Edit] | None = None,
     axes: str | Mapping[str, str] | None = None,
+    grad: bool = False,
 ) -> Iterator[Seen]:
     """Capture what `model` computes inside the `with`.
 
     A site is a module's dotted path and stands for its output. Below a module that computes attention stand
     `.pattern` (the weights that multiply the values, before dropout), `.scores` (after scale and mask), `.softmax`
-    where its own output is not what multiplies them, and, where it is fused, `.query`, `.key` and `.value`.
+    where its own output is not what multiplies them, and, where it is fused, `.query`, `.key` and `.value`
+    (`.query_heads` and so on, where a part of the module is called `query`).
     Patterns are batch head query key, whatever their axes are in the model.
 
     Args:
         sites: globs, such as `"*.pattern"` or `["decoder.*.cross.pattern", "decoder.0"]`.
         dtype: how patterns are kept: float32, float16, or uint8 (255 times the square root; `unpack` reverses it).
-        edit: site or glob -> function; what it returns flows on in place of the tensor it is given.
+        edit: site or glob -> function; what it returns flows on in place of the tensor it is given. A function that
+            needs two arguments is given the site's name, too.
         axes: what the axes of a model's own weights are, for all sites or by glob, where that is told wrong: "b h q k",
             "(b h) q k", "(b h=8) q k", "b q h k" ...
+        grad: keep patterns and outputs as they flow, so that `seen[site].grad` is there after a backward pass; fused
+            attention is then computed unfused.
 
     What the model gives, its gradients and its copies are what they are without; threads and tasks may each have a
     capture of their own. What could not be seen (nested tensors) is told by a warning, and so are weights whose one
@@ -102,6 +107,8 @@ def capture(
     """
     if dtype not in (torch.float32, torch.float16, torch.uint8):
         raise ValueError(f"dtype is {dtype}; patterns can be kept as torch.float32, torch.float16 or torch.uint8")
+    if grad and dtype != torch.float32:
+        raise ValueError(f"dtype is {dtype}; what carries gradients is kept as it flows: leave dtype away")
     plain = getattr(model, "_orig_mod", model)
     if isinstance(plain, torch.jit.ScriptModule):
         raise ValueError(
@@ -109,7 +116,7 @@ def capture(
             "seen; capture the model that it was made of"
         )
     named = {"*": axes} if isinstance(axes, str) else dict(axes or {})
-    watch = Watch(plain, [sites] if isinstance(sites, str) else list(sites), dtype, dict(edit or {}), axes=named)
+    watch = Watch(plain, [sites] if isinstance(sites, str) else list(sites), dtype, dict(edit or {}), grad, axes=named)
     with watch.hooks():
         yield Seen(watch, type(model).__name__)
     told.check(watch)

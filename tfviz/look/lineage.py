@@ -19,7 +19,7 @@ from tfviz.look.products import Product, product, summed
 
 SHAPES = frozenset(
     "view reshape permute transpose t swapaxes swapdims movedim moveaxis unsqueeze squeeze flatten unflatten expand "  # noqa: SIM905
-    "expand_as view_as reshape_as __getitem__ chunk split unbind select narrow mT T tensor_split".split()
+    "expand_as view_as reshape_as __getitem__ chunk split unbind select narrow mT T tensor_split flip roll".split()
 )
 SAME = frozenset("contiguous clone detach to type type_as float half bfloat16 double cpu cuda".split())  # noqa: SIM905
 DROPS = frozenset(["dropout", "feature_dropout", "dropout2d", "dropout1d"])
@@ -88,7 +88,7 @@ class Lineage:
         was = self.known[given]
         if output is given:
             if name not in SAME | SHAPES | DROPS:  # changed where it stands
-                self.known[given] = replace(was, changed=True)
+                self.known[given] = replace(was, changed=True, met=False)
         elif name in SHAPES:
             self._shaped(
                 was, given, lambda one: func(*(one if arg is given else arg for arg in args), **kwargs), output
@@ -98,13 +98,13 @@ class Lineage:
         elif name in SAME:
             self.known[output] = replace(was, soft=was.soft or _soft(was, given))
         elif name in DROPS:
-            share = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
-            plain = given.detach() if was.plain is None else was.plain
-            self.known[output] = replace(was, soft=was.soft or _soft(was, given), plain=plain, drop=share)
+            share = _dropped(args, kwargs)
+            plain = was.plain if not share or was.plain is not None else given
+            self.known[output] = replace(was, soft=was.soft or _soft(was, given), plain=plain, drop=share or was.drop)
         elif was.stage == "logs":
             if name == "exp":
                 self.known[output] = replace(was, stage="")
-        elif name == "mul" and output.shape != given.shape:
+        elif name in ("mul", "multiply") and output.shape != given.shape:
             other = args[1] if args[0] is given else args[0]
             if isinstance(other, Tensor) and not learned(other):
                 self.known[output] = replace(was, times=(given, other, func))
@@ -132,7 +132,7 @@ class Lineage:
         if was.times:
             return
         try:
-            with aside(), torch.no_grad():
+            with aside():  # gradients go through the plain weights, if they are edited
                 parts = [None if one is None else again(one) for one in (was.keys, was.scores, was.plain)]
         except RuntimeError:  # the keys were mixed with something else
             return
@@ -166,15 +166,21 @@ class Lineage:
                 return
             keys = keys.select(others[0], 0).unsqueeze(others[0]).expand(output.shape)
         scores = was.scores if was.scores is not None and was.scores.shape == output.shape else None
-        self.known[output] = replace(
-            was, keys=keys, scores=scores, soft=was.soft or _soft(was, given), changed=True, plain=None, drop=0.0
-        )
+        fresh = Weights(keys, scores, was.soft or _soft(was, given), changed=True, stage=was.stage)
+        self.known[output] = fresh
 
 
 def _numbers(tensor: Tensor, axis: int) -> Tensor:
     """The numbers along one axis, in the shape of a tensor."""
     numbers = torch.arange(tensor.shape[axis])
     return numbers.reshape([-1 if one == axis else 1 for one in range(tensor.dim())]).expand(tensor.shape)
+
+
+def _dropped(args: Sequence[Any], kwargs: Mapping[str, Any]) -> float:
+    """The share that a call of dropout takes: none where nothing is trained."""
+    share = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
+    trains = args[2] if len(args) > 2 else kwargs.get("training", kwargs.get("train", True))
+    return share if trains else 0.0
 
 
 def _soft(was: Weights, given: Tensor) -> tuple[Tensor, int] | None:

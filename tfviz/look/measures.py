@@ -58,6 +58,41 @@ def rollout(weights: Float[Tensor, "layer query key"], kept: float = 0.5) -> Flo
     return torch.stack(found)
 
 
+def relevance(
+    weights: Float[Tensor, "layer head query key"], gradients: Float[Tensor, "layer head query key"]
+) -> Float[Tensor, "layer query key"]:
+    """How much each position of each layer owes to each word, for one output (Chefer et al. 2021, equations 5 and 6).
+
+    Of weights times their gradients the positive part is taken and averaged over heads; it is added to what stands
+    there, layer by layer: R = R + mean(gradient x weight, where above 0) R. The last row of the last layer, or the row
+    that the output is read from, is what is looked at.
+
+    Args:
+        weights: of self-attention, of one text, first layer first.
+        gradients: of the output with respect to them; see `capture(grad=True)`.
+
+    Raises:
+        ValueError: maps that are not square; not a gradient for each weight.
+
+    >>> found = relevance(torch.full((1, 1, 2, 2), 0.5), torch.tensor([[[[0.0, 0.0], [4.0, -4.0]]]]))
+    >>> found[-1]
+    tensor([[1., 0.],
+            [2., 1.]])
+    """
+    if weights.shape != gradients.shape:
+        raise ValueError(
+            f"weights are {list(weights.shape)}, gradients {list(gradients.shape)}; give one for each weight"
+        )
+    if weights.shape[-1] != weights.shape[-2]:
+        raise ValueError(f"relevance is defined for square maps, not {tuple(weights.shape[-2:])}")
+    found = torch.eye(weights.shape[-1], device=weights.device)
+    made = []
+    for layer in (weights * gradients).clamp(min=0).mean(1).detach():
+        found = found + layer @ found
+        made.append(found)
+    return torch.stack(made)
+
+
 def carried(
     weights: Float[Tensor, "*lead head query key"], values: Float[Tensor, "*lead head key dim"]
 ) -> Float[Tensor, "*lead head query key"]:

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from functools import lru_cache
+from inspect import signature
 from typing import Any
 
 import torch
@@ -13,7 +14,7 @@ from tfviz.look.kept import pack, packable
 from tfviz.look.recompute import four
 from tfviz.look.running import ACTIVE, Running, checkpointed, recomputed
 
-Edit = Callable[[Tensor], Tensor]
+Edit = Callable[..., Tensor]
 Allowed = Callable[[], Tensor | None]
 
 
@@ -31,9 +32,11 @@ class Sites(Running):
         kept: site -> its firings, each a tensor and, for a pattern, where queries might look.
     """
 
-    def __init__(self, model: nn.Module, globs: list[str], dtype: torch.dtype, edit: dict[str, Edit]):
+    def __init__(
+        self, model: nn.Module, globs: list[str], dtype: torch.dtype, edit: dict[str, Edit], grad: bool = False
+    ):
         super().__init__(model)
-        self.globs, self.dtype, self.edit = globs, dtype, edit
+        self.globs, self.dtype, self.edit, self.grad = globs, dtype, edit, grad
         self.fired: dict[str, None] = {}
         self.kept: dict[str, list[tuple[Tensor, Tensor | None]]] = {}
         self.outer = [one for one in ACTIVE.get() if isinstance(one, Sites)]
@@ -66,13 +69,23 @@ class Sites(Running):
         return f"{self.state.running[-1]}.{name}".removeprefix(".")
 
     def _edits(self, site: str) -> bool:
-        return any(matches(site, glob) for glob in self.edit)
+        """Whether what flows on is to be another tensor; one that is kept with its gradient flows on itself."""
+        return any(matches(site, glob) for glob in self.edit) or (self.grad and self._wants(site))
+
+    def _wants(self, site: str) -> bool:
+        return any(matches(site, glob) for glob in self.globs)
 
     def _pass(self, site: str, tensor: Tensor, allowed: Allowed = lambda: None) -> Tensor:
         """A tensor goes by: returns what flows on."""
         tensor = self._changed(site, tensor)
-        self._note(site, lambda: self._copy(site, tensor), allowed)
-        return tensor
+        if not (self.grad and self._wants(site) and tensor.requires_grad):
+            self._note(site, lambda: self._copy(site, tensor), allowed)
+            return tensor
+        kept = tensor.view_as(tensor)
+        kept.retain_grad()
+        self.fired[site] = None
+        self.kept.setdefault(site, []).append((kept, allowed()))
+        return kept
 
     def _changed(self, site: str, tensor: Tensor) -> Tensor:
         """What the edits of a site make of it."""
@@ -86,7 +99,7 @@ class Sites(Running):
         if recomputed():
             return
         self.fired[site] = None
-        if any(matches(site, glob) for glob in self.globs):
+        if self._wants(site):
             with aside(), torch.no_grad():
                 made, mask = bare(make()), allowed()
                 shown = _closed(four(made), mask) if site.endswith("pattern") else made
@@ -112,6 +125,21 @@ def _closed(weights: Tensor, allowed: Tensor | None) -> Tensor:
     return weights.masked_fill(dead & ~weights.isnan(), 0) if dead.any() else weights  # NaN stays NaN
 
 
+@lru_cache(maxsize=2**10)
+def _takes_two(function: Callable[..., Any]) -> bool:
+    """Whether an edit wants the site's name, too."""
+    try:
+        given = signature(function).parameters.values()
+    except ValueError:  # some that are built in tell nothing
+        return False
+    needed = [
+        one
+        for one in given
+        if one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
+    ]
+    return len(needed) == 2
+
+
 def _edited(site: str, tensor: Tensor, function: Edit) -> Tensor:
     if checkpointed():
         raise ValueError(
@@ -119,7 +147,7 @@ def _edited(site: str, tensor: Tensor, function: Edit) -> Tensor:
             "would come twice or not at all, and gradients would be wrong: turn checkpointing off while you edit"
         )
     with aside():
-        edited = function(tensor)
+        edited = function(tensor, site) if _takes_two(function) else function(tensor)
     if not isinstance(edited, Tensor) or edited.shape != tensor.shape:
         what = f"shape {list(edited.shape)}" if isinstance(edited, Tensor) else type(edited).__name__
         raise ValueError(f"the edit of {site} returned {what}; it must return a tensor of shape {list(tensor.shape)}")

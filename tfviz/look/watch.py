@@ -12,9 +12,10 @@ from torch.nn import functional
 
 from tfviz.look.aside import aside
 from tfviz.look.axes import Layout
+from tfviz.look.meeting import one_head
 from tfviz.look.recompute import Call, pattern, weights
 from tfviz.look.running import is_silent
-from tfviz.look.written import Written, one_head
+from tfviz.look.written import Written
 
 FLEX = torch.ops.higher_order.flex_attention  # what `flex_attention` calls, and the first call of it a mode sees
 
@@ -89,7 +90,12 @@ class Watch(Written):
 
     def _ingredients(self, *tensors: Tensor) -> Iterator[Tensor]:
         """Query, key and value go by."""
-        return (self._pass(self._site(name), tensor) for name, tensor in zip(("query", "key", "value"), tensors))
+        return (self._pass(self._ingredient(name), one) for name, one in zip(("query", "key", "value"), tensors))
+
+    def _ingredient(self, name: str) -> str:
+        """Its site; another one where a part of the module has that name."""
+        site = self._site(name)
+        return f"{site}_heads" if site in self.parts else site
 
     def _weigh(self, make: Callable[[], Call], dropout: float = 0.0, again: bool = False) -> Tensor | None:
         """Scores and weights go by: returns the output that they make if they are edited.

@@ -1,52 +1,23 @@
 """Attention that a model writes out: from a softmax, or other weights, to the product with its values."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from tfviz.look.aside import aside, bare, is_wrapped
+from tfviz.look.aside import aside, is_wrapped
 from tfviz.look.axes import Heads, Layout, layout, roles, said
 from tfviz.look.lineage import Lineage, Weights, learned
+from tfviz.look.meeting import Parts, alike
 from tfviz.look.products import Product, product
-from tfviz.look.recompute import four, is_open, living
+from tfviz.look.recompute import four
 from tfviz.look.running import silent
 from tfviz.look.sites import Allowed, Sites, matches
 
 STARTS = {"softmax": "", "special_softmax": "", "log_softmax": "logs", "special_log_softmax": "logs", "sigmoid": "gate"}
 NEAR = 3  # modules, from the innermost on, that may say how many heads there are
 CLOSE = 1e-3  # to 1, of the sum of weights
-
-
-@dataclass
-class Parts:
-    """Weights that meet values, as they are to be shown."""
-
-    given: Tensor
-    weights: Weights
-    axes: Layout
-
-    @property
-    def scores(self) -> Tensor | None:
-        """Those of these weights, if there is one for each."""
-        scores = self.weights.scores
-        return None if scores is None or scores.shape != self.given.shape else scores
-
-    @property
-    def plain(self) -> Tensor:
-        """Without dropout."""
-        return self.given if self.weights.plain is None else self.weights.plain
-
-    @property
-    def shown(self) -> Tensor:
-        """batch head query key, without NaN in rows that see nothing."""
-        weights = self.axes.to(self.plain)
-        return weights if self.scores is None else living(weights, self.axes.to(self.scores))
-
-    def allowed(self) -> Tensor | None:
-        return None if self.scores is None else one_head(is_open(bare(self.axes.to(self.scores))))
 
 
 class Written(Sites):
@@ -77,7 +48,7 @@ class Written(Sites):
             made = self.lineage.summed(args, kwargs) or made
         found = made and self._found(made)
         if made and found:
-            return self._meet(made, *found)
+            return self._meet(made, *found, lambda: func(*args, **kwargs))
         output = func(*args, **kwargs)
         if self.lineage.known:
             self.lineage.follow(name, func, args, kwargs, output)
@@ -119,15 +90,15 @@ class Written(Sites):
         """The axis along which all rows are weights that add up to 1."""
         rows, letters = made.factors[place], made.letters[place]
         axes = [axis for axis, letter in enumerate(letters) if made.contracted(letter)]
-        if (
-            len(axes) != 1
-            or rows.dim() < 2
-            or not rows.is_floating_point()
-            or rows.shape[axes[0]] < 2
-            or is_wrapped(rows)
-        ):
+        if len(axes) != 1 or rows.dim() < 2 or rows.shape[axes[0]] < 2 or not rows.numel():
             return None
-        if learned(rows) or id(rows) in self.buffers or not rows.numel():
+        if (
+            not rows.is_floating_point()
+            or rows.is_meta
+            or is_wrapped(rows)
+            or learned(rows)
+            or id(rows) in self.buffers
+        ):
             return None
         with aside(), torch.no_grad():
             last = rows.movedim(axes[0], -1)
@@ -136,8 +107,8 @@ class Written(Sites):
                 return None
             return axes[0] if bool(((last.sum(-1) - 1).abs() < CLOSE).all() and (last >= 0).all()) else None
 
-    def _meet(self, made: Product, place: int, weights: Weights) -> Any:
-        """Weights meet values: returns what the product gives."""
+    def _meet(self, made: Product, place: int, weights: Weights, call: Callable[[], Any]) -> Any:
+        """Weights meet values: returns what the product gives, by the call as it is where nothing is edited."""
         given = made.factors[place]
         axes = self._layout(given.shape, roles(made, place, weights.axis or 0))
         parts = Parts(given, weights, axes)
@@ -149,13 +120,13 @@ class Written(Sites):
         if not self._edits(maps):
             if not met:
                 self._note(maps, lambda: self._copy(maps, parts.shown), parts.allowed)
-            return made.again(*made.factors)
+            return call()
         if not weights.edited:
             given = self._edited_weights(parts, met)
         with silent():
             return made.again(*(given if i == place else factor for i, factor in enumerate(made.factors)))
 
-    def _note_parts(self, parts: "Parts") -> None:
+    def _note_parts(self, parts: Parts) -> None:
         """Scores go by, and the softmax's own output where other numbers multiply the values."""
         scores, soft, weights = self._site("scores"), self._site("softmax"), parts.weights
         own = parts.scores
@@ -163,10 +134,10 @@ class Written(Sites):
             self._note(scores, lambda: self._copy(scores, parts.axes.to(own)))
         if weights.changed and weights.soft is not None:
             given = weights.soft[0].movedim(weights.soft[1], -1)
-            if given.shape != parts.plain.shape or not torch.equal(given, parts.plain):
+            if not alike(given, parts.plain):
                 self._note(soft, lambda: self._copy(soft, self._with_heads(given)))
 
-    def _edited_weights(self, parts: "Parts", met: bool) -> Tensor:
+    def _edited_weights(self, parts: Parts, met: bool) -> Tensor:
         """What flows on in place of some weights, with the dropout that they had."""
         given, plain, weights, axes = parts.given, parts.plain, parts.weights, parts.axes
         with aside():
@@ -223,10 +194,3 @@ def named(func: Callable) -> str:
     """The name of a call, without the sign that it changes its tensor."""
     name = getattr(func, "__name__", "")
     return getattr(getattr(func, "__self__", None), "__name__", name) if name == "__get__" else name
-
-
-def one_head(allowed: Tensor) -> Tensor | None:
-    """One head's mask if all have the same; None if nothing is forbidden."""
-    if allowed.all():
-        return None
-    return allowed[:, :1].clone() if (allowed == allowed[:, :1]).all() else allowed
