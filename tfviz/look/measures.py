@@ -58,9 +58,7 @@ def rollout(weights: Float[Tensor, "layer query key"], kept: float = 0.5) -> Flo
     return torch.stack(found)
 
 
-def relevance(
-    weights: Float[Tensor, "layer head query key"], gradients: Float[Tensor, "layer head query key"]
-) -> Float[Tensor, "layer query key"]:
+def relevance(weights: Float[Tensor, "layer head query key"], gradients: Tensor) -> Float[Tensor, "layer query key"]:
     """How much each position of each layer owes to each word, for one output (Chefer et al. 2021, equations 5 and 6).
 
     Of weights times their gradients the positive part is taken and averaged over heads; it is added to what stands
@@ -69,7 +67,7 @@ def relevance(
 
     Args:
         weights: of self-attention, of one text, first layer first.
-        gradients: of the output with respect to them; see `capture(grad=True)`.
+        gradients: layer head query key, of the output with respect to the weights; see `capture(grad=True)`.
 
     Raises:
         ValueError: maps that are not square; not a gradient for each weight.
