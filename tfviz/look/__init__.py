@@ -6,9 +6,10 @@ from tfviz.look.ablate import ablate
 from tfviz.look.capture import Seen, capture
 from tfviz.look.grouping import groups
 from tfviz.look.kept import pack, unpack
+from tfviz.look.kernels import attention
 from tfviz.look.maps import AttentionMaps
 
-__all__ = ["AttentionMaps", "Seen", "ablate", "capture", "edits", "groups", "measures", "pack", "unpack"]
+__all__ = ["AttentionMaps", "Seen", "ablate", "attention", "capture", "edits", "groups", "measures", "pack", "unpack"]
 
 guard(globals(), __all__)
 guard(vars(measures), ["entropy", "distance", "rollout", "relevance", "carried", "types", "strongest"])

@@ -1,6 +1,8 @@
 """The eyes of `capture`: a mode that sees what a running module calls, and knows attention when it sees it."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from types import FunctionType
 from typing import Any
@@ -12,9 +14,10 @@ from torch.nn import functional
 
 from tfviz.look.aside import aside
 from tfviz.look.axes import Layout
+from tfviz.look.kernels import WATCHED, Kernel
 from tfviz.look.meeting import one_head
 from tfviz.look.recompute import Call, pattern, weights
-from tfviz.look.running import is_silent
+from tfviz.look.running import is_silent, silent
 from tfviz.look.written import Written
 
 FLEX = torch.ops.higher_order.flex_attention  # what `flex_attention` calls, and the first call of it a mode sees
@@ -42,6 +45,29 @@ class Watch(Written):
         if func is functional.multi_head_attention_forward:
             return self._multi_head(*args, **kwargs)
         return self.written_out(func, args, kwargs)
+
+    @contextmanager
+    def hooks(self) -> Iterator[None]:
+        """See modules start and end, and kernels of others, while the context lasts."""
+        with WATCHED, super().hooks():
+            yield
+
+    def kernel(self, kernel: Kernel, given: dict[str, Any], original: Callable[[], Any]) -> Any:
+        """A call of somebody else's kernel goes by."""
+        with aside():
+            call = kernel.call(given)
+        if isinstance(call, str):
+            self.unseen[self._site("pattern")] = call
+            return original()
+        query, key, value = self._ingredients(call.query, call.key, call.value)
+        made = replace(call, query=query, key=key, value=value)
+        outer: Any
+        for outer in self.outer:
+            if outer.state.running:
+                outer._weigh(lambda: made)
+        edited = self._weigh(lambda: made)
+        with silent():
+            return original() if edited is None else kernel.turned(edited)
 
     def _fused(
         self,

@@ -1,0 +1,157 @@
+"""Kernels that PyTorch does not show, with stand-ins for those of flash-attn and xformers."""
+
+import math
+import sys
+from types import ModuleType
+
+import numpy
+import pytest
+import torch
+from torch import nn
+
+from tfviz import look
+from tfviz.look import capture, edits, kernels
+
+B, H, Q, K, D = 2, 3, 4, 6, 8
+
+
+def computed(q, k, v, scale, allowed):
+    """Outside PyTorch: where no capture sees it."""
+    scores = numpy.einsum("bqhd,bkhd->bhqk", q.detach().numpy(), k.detach().numpy()) * scale
+    scores = numpy.where(allowed, scores, -1e30)
+    weights = numpy.exp(scores - scores.max(-1, keepdims=True))
+    weights /= weights.sum(-1, keepdims=True)
+    return torch.from_numpy(numpy.einsum("bhqk,bkhd->bqhd", weights, v.detach().numpy())), torch.from_numpy(weights)
+
+
+def flash_attn_func(
+    q, k, v, dropout_p=0.0, softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0, alibi_slopes=None
+):
+    seen = kernels._seen(q.shape[1], k.shape[1], window_size[0], 0 if causal else window_size[1]).numpy()
+    return computed(q, k, v, softmax_scale or q.shape[-1] ** -0.5, seen)[0]
+
+
+def memory_efficient_attention(query, key, value, attn_bias=None, p=0.0, scale=None, *, op=None):
+    return computed(query, key, value, scale or query.shape[-1] ** -0.5, True)[0]
+
+
+imported = flash_attn_func  # as a model's module has it
+
+
+MODULES = {"flash_attn.flash_attn_interface": flash_attn_func, "xformers.ops.fmha": memory_efficient_attention}
+
+
+@pytest.fixture
+def packages(monkeypatch):
+    for name, function in MODULES.items():
+        module = ModuleType(name)
+        setattr(module, function.__name__, function)
+        monkeypatch.setitem(sys.modules, name, module)
+    yield
+    kernels.KERNELS.clear()
+
+
+class Uses(nn.Module):
+    def __init__(self, call):
+        super().__init__()
+        self.call = call
+
+    def forward(self, *given):
+        return self.call(*given)
+
+
+def given():
+    torch.manual_seed(4)
+    return [torch.randn(B, n, H, D) for n in (Q, K, K)]
+
+
+CALLS = {
+    "plain": (lambda q, k, v: imported(q, k, v), None, -1, -1),
+    "causal": (lambda q, k, v: imported(q, k, v, causal=True), None, -1, 0),
+    "window": (lambda q, k, v: imported(q, k, v, 0.0, 0.3, window_size=(2, 1)), 0.3, 2, 1),
+    "xformers": (lambda q, k, v: memory_efficient_attention(q, k, v, scale=0.7), 0.7, -1, -1),
+}
+
+
+@pytest.mark.parametrize("kind", CALLS)
+def test_a_known_kernel_is_seen_and_edited(packages, kind):
+    call, scale, before, after = CALLS[kind]
+    model, parts = Uses(call), given()
+    plain = model(*parts)
+    with capture(model, ["pattern", "scores", "query"]) as seen:
+        watched = model(*parts)
+    assert torch.equal(plain, watched)
+    allowed = kernels._seen(Q, K, before, after)
+    _, weights = computed(*parts, scale or 1 / math.sqrt(D), allowed.numpy())
+    torch.testing.assert_close(seen["pattern"], weights, rtol=1e-4, atol=1e-5)
+    assert seen["query"].shape == (B, H, Q, D)
+    with capture(model, edit={"pattern": edits.zero(1)}):
+        edited = model(*parts)
+    torch.testing.assert_close(edited[:, :, [0, 2]], plain[:, :, [0, 2]], rtol=1e-4, atol=1e-5)
+    assert not edited[:, :, 1].any()
+
+
+def test_nothing_is_left_behind(packages):
+    code, defaults, names = flash_attn_func.__code__, flash_attn_func.__defaults__, set(globals())
+    model = Uses(CALLS["plain"][0])
+
+    def breaks():
+        with capture(model):
+            with capture(model):
+                model(*given())
+            assert flash_attn_func.__code__ is not code
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        breaks()
+    assert (flash_attn_func.__code__, flash_attn_func.__defaults__) == (code, defaults)
+    assert set(globals()) == names
+    assert torch.equal(flash_attn_func(*given()), model(*given()))
+
+
+def test_captures_within_captures_all_see_it(packages):
+    model, parts = Uses(CALLS["causal"][0]), given()
+    with capture(model) as outer, capture(model) as inner:
+        model(*parts)
+    assert torch.equal(outer["pattern"], inner["pattern"])
+    assert len(outer.firings("pattern")) == 1
+
+
+def test_what_cannot_be_shown_is_told(packages):
+    model = Uses(lambda q, k, v: imported(q, k, v, softcap=5.0))
+    with (
+        pytest.raises(LookupError, match=r"hidden from view: pattern \(flash_attn_func with softcap\)"),
+        capture(model),
+    ):
+        model(*given())
+
+
+def mine(values, keys, queries, hide, *, temper=1.0):
+    return computed(*(x.transpose(1, 2) for x in (queries, keys, values)), 1 / temper, hide.numpy())[0].transpose(1, 2)
+
+
+def test_ones_own_kernel_with_other_names():
+    parts = [x.transpose(1, 2) for x in given()]
+    mask = torch.rand(Q, K) > 0.4
+    mask[:, 0] = True
+    model = Uses(lambda q, k, v: mine(v, k, q, mask))
+    with pytest.raises(LookupError), capture(model):
+        model(*parts)
+    look.attention(mine, query="queries", key="keys", value="values", mask="hide", causal=None, axes="b h n d")
+    try:
+        with capture(model) as seen:
+            plain = model(*parts)
+    finally:
+        kernels.KERNELS.clear()
+    scores = (parts[0] @ parts[1].mT / math.sqrt(D)).masked_fill(~mask, -torch.inf)
+    torch.testing.assert_close(seen["pattern"], scores.softmax(-1))
+    assert plain.shape == (B, H, Q, D)
+
+
+def test_what_is_no_kernel_is_told():
+    with pytest.raises(TypeError, match="give a plain Python function"):
+        look.attention(len)
+    with pytest.raises(ValueError, match=r"mine has no argument 'q'; it has values, keys"):
+        look.attention(mine)
+    with pytest.raises(ValueError, match="axes is 'n d'; it can be one of"):
+        look.attention(flash_attn_func, axes="n d")
