@@ -53,7 +53,7 @@ def _some(paths: list[str], watch: Written) -> str:
     """Paths, and what may hide what is in them."""
     known = [f"{path or 'the model'}: {watch.unseen[path]}" for path in paths if path in watch.unseen]
     called = [path for path in paths if any(_within(inner, path) for inner in watch.softmaxes)]
-    why = "a kernel that PyTorch does not show, or no softmax over keys"
+    why = "no softmax over keys, or a kernel that PyTorch does not show: see look.attention"
     if called:
         why = "its softmax met no values in a product that PyTorch shows"
     return ", ".join(known) or f"{_listed(paths)}: {why}"
@@ -112,7 +112,7 @@ def _nothing(glob: str, watch: Written) -> str:
     told += f"; a softmax was called in {', '.join(alone[:NAMED])}, but met no values" if alone else ""
     return (
         f"no site matches {glob!r}: the model was called, but nothing met values in a product over keys, nor was "
-        f"there an attention that PyTorch shows (kernels of others, such as flash-attn's, are none){told}; its other "
+        f"there an attention that PyTorch shows (kernels of others are none, unless look.attention knows them){told}; its other "
         f"sites are {', '.join(seen[:LISTED]) or 'none'}"
     )
 
