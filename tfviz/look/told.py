@@ -112,8 +112,8 @@ def _nothing(glob: str, watch: Written) -> str:
     told += f"; a softmax was called in {', '.join(alone[:NAMED])}, but met no values" if alone else ""
     return (
         f"no site matches {glob!r}: the model was called, but nothing met values in a product over keys, nor was "
-        f"there an attention that PyTorch shows (kernels of others are none, unless look.attention knows them){told}; its other "
-        f"sites are {', '.join(seen[:LISTED]) or 'none'}"
+        f"there an attention that PyTorch shows (kernels of others are none, unless look.attention knows them){told}; "
+        f"its other sites are {', '.join(seen[:LISTED]) or 'none'}"
     )
 
 
