@@ -103,10 +103,7 @@ def _begins(site: str, shapes: Sequence[tuple[int, ...]]) -> int:
         if queries == keys > before:
             begins = number
         elif queries == keys == before > 1:
-            raise ValueError(
-                f"{site} fired {len(shapes)} times, more than once on the same {keys} keys: these are no steps in "
-                "time; AttentionMaps.of(seen, firings='layers') shows each"
-            )
+            raise _again(site, len(shapes), keys)
     return begins
 
 
@@ -125,7 +122,12 @@ def _offsets(site: str, firings: Sequence[Firing]) -> tuple[list[int], int]:
     own = causal or (queries == keys and len({shape[3] for shape in shapes}) > 1)  # a text that looks at itself
     if own and len(shapes) > 1 and len({shape[:2] for shape in shapes}) == 1:
         read = list(accumulate(shape[2] for shape in shapes))
-        return [max(0, count - shape[3]) for count, shape in zip(read, shapes)], read[-1]
+        first = [max(0, count - shape[3]) for count, shape in zip(read, shapes)]
+        for (_, allowed), count, at in zip(firings, read, first):
+            places = [] if allowed is None else allowed[..., -1, :].nonzero()[:, -1].tolist()
+            if places and at + max(places) != count - 1:  # the last word sees itself, and no word after it
+                raise _again(site, len(shapes), keys)
+        return first, read[-1]
     for before, after in pairwise(shapes):
         if before[:2] != after[:2] or before[3] > after[3]:
             raise ValueError(
@@ -133,6 +135,13 @@ def _offsets(site: str, firings: Sequence[Firing]) -> tuple[list[int], int]:
                 "and heads stay and keys only grow: capture one pass of the model, or a text within its context"
             )
     return [0] * len(shapes), shapes[-1][3]
+
+
+def _again(site: str, count: int, keys: int) -> ValueError:
+    return ValueError(
+        f"{site} fired {count} times, more than once on the same {keys} keys: these are no steps in time; "
+        "AttentionMaps.of(seen, firings='layers') shows each"
+    )
 
 
 def _everywhere(weights: Map) -> Bool[Tensor, "1 query key"]:
