@@ -125,6 +125,14 @@ def accept(dialog):
     dialog.locator("button.jp-mod-accept").click()
 
 
+def save(page):
+    """As a reader does, by the keys; a question that stands before the notebook is answered first."""
+    for dialog in page.locator("dialog.jp-Dialog").all():
+        accept(dialog)
+    page.keyboard.press("Control+s")
+    page.wait_for_timeout(500)
+
+
 def begin(page):
     """Run all cells by the menu, as a reader does; and again where JupyterLab was not listening yet."""
     page.locator(IDLE).wait_for(timeout=60_000)

@@ -72,7 +72,7 @@ CASES = [
     ("seen(dtype=torch.float64)", "patterns can be kept as torch.float32"),
     ("seen(edit={'blocks.0': lambda x: None})", "the edit of blocks.0 returned NoneType"),
     ("seen(edit={'blocks.9': lambda x: x})", "no site matches 'blocks.9'"),
-    ("seen(nn.Linear(3, 2), torch.ones(3))", "was called, but none of its modules called a softmax"),
+    ("seen(nn.Linear(3, 2), torch.ones(3))", "was called, but nothing met values in a product over keys"),
     ("seen()[0]", r"look\.Seen\.firings: site is 0; give a string"),
     ("seen().allowed(None)", "site is None; give a string"),
     ("maps.allowed([None], 0)", "layer is a list; give a whole number"),

@@ -145,7 +145,7 @@ def test_maps_of_attention_of_two_sizes():
     x = torch.randn(2, 5, 6)
     with capture(model) as seen:
         [layer(x, x, x) for layer in model]
-    with pytest.raises(ValueError, match=r"alike, with sites=: 0\.pattern \(2, 5, 5\), 1\.pattern \(3, 5, 5\)"):
+    with pytest.raises(ValueError, match=r"sites= chooses some: 0\.pattern \(2, 5, 5\), 1\.pattern \(3, 5, 5\)"):
         AttentionMaps.of(seen)
     assert AttentionMaps.of(seen, sites="1.*").shape == (1, 3, 5, 5)
     with pytest.raises(LookupError, match=r"no pattern of '2\.\*' was captured"):

@@ -8,7 +8,7 @@ import nbformat
 import papermill
 import pytest
 from browser import press, settled
-from lab import IDLE, begin, run_all, run_by_papermill, write
+from lab import IDLE, begin, run_all, run_by_papermill, save, write
 
 from tfviz.suite import gallery, notebooks
 
@@ -139,8 +139,7 @@ def test_a_lesson_runs_by_its_buttons(notebook, house, lesson):
     for _ in range(100):
         page.wait_for_timeout(2000)
         page.locator(IDLE).wait_for(timeout=120_000)
-        page.keyboard.press("Control+s")
-        page.wait_for_timeout(500)
+        save(page)
         cells = saved(mine)
         if cells and all(cell.execution_count for cell in cells):
             break
