@@ -32,3 +32,15 @@ def unchecked(whole):
 
 
 exporting.evaluating = unchecked
+
+# Files that take minutes begin first, however few tests they have: else one process waits for the other in the end.
+LONG = ("test_notebooks.py", "test_jupyterlab.py", "test_studios_everywhere.py", "test_systems.py", "test_killed.py")
+
+
+def pytest_configure(config):
+    if hasattr(config.option, "loadscopereorder"):  # of pytest-xdist
+        config.option.loadscopereorder = False
+
+
+def pytest_collection_modifyitems(items):
+    items.sort(key=lambda item: item.path.name not in LONG)
