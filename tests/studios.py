@@ -58,6 +58,15 @@ def studio(opens, tmp_path):
     return opened
 
 
+def wide(model, seed=3):
+    """Far from even: each matrix is drawn anew."""
+    torch.manual_seed(seed)
+    for parameter in model.parameters():
+        if parameter.dim() > 1:
+            torch.nn.init.normal_(parameter, std=0.3)
+    return model.eval()
+
+
 def set_to(made, most=None, **state):
     """The same view with its knobs elsewhere."""
     described = {**made.described, "state": {**made.described["state"], **state}}

@@ -4,8 +4,7 @@ import pytest
 import torch
 from browser import plain
 from foreign import fallback, regex, unigram
-from studios import button, calm, click, says, with_kernel
-from torch import nn
+from studios import button, calm, click, says, wide, with_kernel
 from writing import bars, path_of, said
 
 from tfviz import view
@@ -15,15 +14,6 @@ from tfviz.text import Subwords
 pytest_plugins = ["browser", "studios"]
 KINDS = {"unigram": unigram, "fallback": fallback, "regex": regex}
 HOSTILE = "the \u202e<b>&'漢😀\0 cat\n  <mask>"
-
-
-def wide(model, seed=3):
-    """Far from even: each matrix is drawn anew."""
-    torch.manual_seed(seed)
-    for parameter in model.parameters():
-        if parameter.dim() > 1:
-            nn.init.normal_(parameter, std=0.3)
-    return model.eval()
 
 
 def shown(page, live):

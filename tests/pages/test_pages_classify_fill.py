@@ -7,9 +7,8 @@ from functools import cache
 import pytest
 import torch
 from browser import alive, axe, plain, press, serious, takes
-from studios import button, calm, click, says, state
+from studios import button, calm, click, says, state, wide
 from studios import tensor as numbers
-from torch import nn
 from writing import said
 
 from tfviz import look, view
@@ -24,15 +23,6 @@ CLS, SEP, MASK = (WORDS[token] for token in ("[CLS]", "[SEP]", "[MASK]"))
 PIECES = wordpiece(["sing sings singing the ring rings", TEXT], 70)
 PAIRS = bpe(["the cat sings and the ring rings", TEXT], 300)
 SITES = "*.pattern"
-
-
-def wide(model, seed=3):
-    """Far from even: each matrix is drawn anew."""
-    torch.manual_seed(seed)
-    for parameter in model.parameters():
-        if parameter.dim() > 1:
-            nn.init.normal_(parameter, std=0.3)
-    return model.eval()
 
 
 @cache

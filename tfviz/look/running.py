@@ -78,10 +78,10 @@ class Running(TorchFunctionMode):
     def __init__(self, model: nn.Module):
         super().__init__()
         self.model = model
-        self.paths = {id(module): path for path, module in model.named_modules()}
+        self.parts = dict(model.named_modules())
+        self.paths = {id(module): path for path, module in self.parts.items()}
         self.state = State()
         self.called = False
-        self.parts = {path: model.get_submodule(path) for path in self.paths.values()}
         self.ran: dict[str, None] = {}  # paths of the modules that were called
         self.batches: set[int] = set()  # of the first axes of what it was given by place
         self.sizes: set[int] = set()  # of the first two axes of what the model was given
