@@ -368,7 +368,9 @@ def test_tasks_with_captures_of_their_own():
         one, two = asyncio.Event(), asyncio.Event()
         return await asyncio.gather(watch(0, one, two), watch(1, two, one))
 
-    for number, seen in enumerate(asyncio.run(both())):
+    with ThreadPoolExecutor(1) as thread:  # of its own: a browser driven by this process has its loop running here
+        both_seen = thread.submit(asyncio.run, both()).result()
+    for number, seen in enumerate(both_seen):
         with capture(model) as alone:
             model(IDS[number : number + 1])
         assert len(seen.over_time(PATTERNS[0])) == 2
