@@ -101,7 +101,7 @@ def equal_time(quick: bool) -> Rows:
     gpt = partial(models.GPT, context=CONTEXT, positions=layers.positions.Rotary)
     for system, make, rate in (("GPT", gpt, 3e-3), ("plain 12-block post-norm", Plain, 3e-4)):
         model = built(make, len(vocab))
-        batches = text.Windows(ids, CONTEXT, BATCH, seed=1)
+        batches = text.Windows(ids, CONTEXT, 4 if quick else BATCH, seed=1)
         steps = max(1, int(budget / seconds_a_step(built(make, len(vocab)), batches, rate)))
         clock = Clock()
         learned = Learned(f"equal-time-{system}", model, batches, steps, quick=quick, rate=rate)

@@ -53,7 +53,7 @@ def made_task(task: str, quick: bool) -> Rows:
     """
     examples = made(task, 50 if quick else 10_000, seed=1)
     seen = {one.source for one in examples}
-    held = [one for one in made(task, 20 if quick else 300, seed=2) if one.source not in seen]
+    held = [one for one in made(task, 5 if quick else 300, seed=2) if one.source not in seen]
     sources, targets = sentences(examples)
     vocab = text.whole_words(sources + targets)
     batches = text.Buckets(*columns(vocab, sources, targets, None), tokens=1500, seed=1)

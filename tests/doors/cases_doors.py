@@ -62,7 +62,7 @@ CASES = [
     ("generate.text(gpt, text.Bytes(), 'a', '3')", "count is '3'; give a whole number"),
     ("generate.Sampler(temperature=None)", r"generate\.Sampler: temperature is None; give a number"),
     ("generate.beam.search(models.GPT, None, bos=2, eos=3)", "model is the class GPT; give an enc"),
-    ("look.AttentionMaps(5)", "weights is 5; give a tensor or a list of tensors"),
+    ("look.AttentionMaps(5)", "weights is 5; give a tensor or a list"),
     ("look.AttentionMaps(torch.tensor(5.0))", "weights is one number"),
     ("maps.packed(0, 0, 1.5)", r"block is 1\.5; give a whole number"),
     ("learn.evaluate.links(torch.eye(3), torch.tensor(3))", r"gold is a tensor of shape \[\]; give a list"),

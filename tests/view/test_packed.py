@@ -9,7 +9,8 @@ import torch
 from tfviz import view
 from tfviz.layers import masks
 from tfviz.look import AttentionMaps
-from tfviz.view.page import alive, packed
+from tfviz.view.page import alive
+from tfviz.view.page.named import groups
 
 
 def maps(layers=2, heads=3, queries=5, keys=7, seed=1, mask=None, **given):
@@ -114,7 +115,7 @@ GROUPS = [
 
 @pytest.mark.parametrize(("pieces", "numbers"), GROUPS)
 def test_pieces_belong_to_words(pieces, numbers):
-    assert packed.groups(pieces) == numbers
+    assert groups(pieces) == numbers
 
 
 def test_blocks_are_the_largest_of_their_cells():

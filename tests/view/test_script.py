@@ -8,7 +8,7 @@ from tfviz.view.page.bundle import JS, module_of, script
 from tfviz.view.page.html import KINDS
 
 MODULES = sorted(path.relative_to(JS).with_suffix("").as_posix() for path in JS.rglob("*.js"))
-ROOMS = {"base": {"base"}, "controls": {"base", "controls"}, "stages": {"base", "controls", "stages"}}
+ROOMS = {"base": {"base"}, "controls": {"base", "controls"}, "stages": {"base", "controls", "engine", "stages"}}
 ROOMS["interact"] = ROOMS["stages"] | {"engine", "text", "interact"}
 
 

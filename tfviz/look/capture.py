@@ -13,7 +13,10 @@ from torch import Tensor, nn
 
 from tfviz.doors import door
 from tfviz.look import told
+from tfviz.look.call import Call
+from tfviz.look.ingredients import Shelf
 from tfviz.look.join import Firing
+from tfviz.look.recompute import pattern
 from tfviz.look.sites import Edit
 from tfviz.look.watch import Watch
 
@@ -38,8 +41,13 @@ class Seen(Mapping[str, Tensor]):
         return len(self._watch.kept)
 
     def __repr__(self) -> str:
-        shapes = (f"  {site}: {' x '.join(map(str, tensor.shape))}" for site, tensor in self.items())
+        shapes = (f"  {site}: {' x '.join(map(str, shape))}" for site, shape in self.shapes.items())
         return "\n".join([f"{len(self)} sites of {self.model}", *shapes, *told.doubts(self._watch)])
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Of each site's last firing; of a lazy capture nothing is computed for it."""
+        return {site: tuple(firings[-1][0].shape) for site, firings in self._watch.kept.items()}
 
     @property
     def told(self) -> str:
@@ -57,6 +65,13 @@ class Seen(Mapping[str, Tensor]):
     @door
     def firings(self, site: str) -> list[Firing]:
         """Every firing of a site, first to last, each with where the queries of a pattern might look."""
+        return [
+            (pattern(made, self._watch.dtype), made.allowed()) if isinstance(made, Call) else (made, allowed)
+            for made, allowed in self.as_kept(site)
+        ]
+
+    def as_kept(self, site: str) -> list[tuple[Tensor | Call, Tensor | None]]:
+        """As `firings`; of a lazy capture, what they are made of."""
         if site not in self._watch.kept:
             raise KeyError(told.missing(site, list(self)))
         return self._watch.kept[site]
@@ -70,6 +85,7 @@ def capture(
     edit: Mapping[str, Edit] | None = None,
     axes: str | Mapping[str, str] | None = None,
     grad: bool = False,
+    lazy: bool | str = False,
 ) -> Iterator[Seen]:
     """Capture what `model` computes inside the `with`.
 
@@ -88,6 +104,9 @@ def capture(
             "(b h) q k", "(b h=8) q k", "b q h k" ...
         grad: keep patterns and outputs as they flow, so that `seen[site].grad` is there after a backward pass; fused
             attention is then computed unfused.
+        lazy: keep what patterns of fused attention are made of (queries, keys, mask, scale, in the model's own types)
+            and compute any part of them when it is looked at, so that a text may be of any length; True, or a device
+            to keep them on, such as "cpu". What a model writes out is kept whole, in `dtype`.
 
     What the model gives, its gradients and its copies are what they are without; threads and tasks may each have a
     capture of their own. What could not be seen (nested tensors) is told by a warning, and so are weights whose one
@@ -107,8 +126,11 @@ def capture(
     """
     if dtype not in (torch.float32, torch.float16, torch.uint8):
         raise ValueError(f"dtype is {dtype}; patterns can be kept as torch.float32, torch.float16 or torch.uint8")
-    if grad and dtype != torch.float32:
-        raise ValueError(f"dtype is {dtype}; what carries gradients is kept as it flows: leave dtype away")
+    if grad and (dtype != torch.float32 or lazy):
+        raise ValueError(
+            f"dtype is {dtype}, lazy is {lazy}; what carries gradients is kept as it flows: leave them away"
+        )
+    shelf = Shelf(lazy if isinstance(lazy, str) else None) if lazy else None
     plain = getattr(model, "_orig_mod", model)
     if isinstance(plain, torch.jit.ScriptModule):
         raise ValueError(
@@ -116,7 +138,15 @@ def capture(
             "seen; capture the model that it was made of"
         )
     named = {"*": axes} if isinstance(axes, str) else dict(axes or {})
-    watch = Watch(plain, [sites] if isinstance(sites, str) else list(sites), dtype, dict(edit or {}), grad, axes=named)
+    watch = Watch(
+        plain,
+        [sites] if isinstance(sites, str) else list(sites),
+        dtype,
+        dict(edit or {}),
+        grad,
+        axes=named,
+        shelf=shelf,
+    )
     with watch.hooks():
         yield Seen(watch, type(model).__name__)
     told.check(watch)

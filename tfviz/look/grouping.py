@@ -30,7 +30,7 @@ def groups(
     """
     found: dict[tuple[str, tuple[int, ...]], list[str]] = {}
     for site in join.patterns(seen, "*"):
-        heads, *cells = seen[site].shape[1:]
+        heads, *cells = seen.shapes[site][1:]
         found.setdefault((NUMBER.sub("*", site), (heads, *cells)), []).append(site)
     made = {}
     for (_, (_, queries, keys)), sites in found.items():

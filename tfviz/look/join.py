@@ -9,11 +9,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from tfviz.look.call import Call
+from tfviz.look.ingredients import Ingredients
 from tfviz.look.kept import unpack
+from tfviz.look.recompute import pattern
 from tfviz.shapes import Bool, Float, UInt8
 
 Firing = tuple[Tensor, Tensor | None]  # a pattern, batch head query key, and where its queries might look
+Kept = tuple[Tensor | Call, Tensor | None]  # the same, or what it is made of
 Map = Float[Tensor, "head query key"] | UInt8[Tensor, "head query key"]
+Layer = Tensor | Ingredients
 
 
 def patterns(seen: Iterable[str], sites: str) -> list[str]:
@@ -29,7 +34,7 @@ def patterns(seen: Iterable[str], sites: str) -> list[str]:
     return chosen
 
 
-def chosen(every: Mapping[str, Sequence[Firing]], firings: str | None) -> dict[str, Sequence[Firing]]:
+def chosen(every: Mapping[str, Sequence[Kept]], firings: str | None) -> dict[str, Sequence[Kept]]:
     """Of each site one firing, the last, or all as layers of their own; see `AttentionMaps.of`."""
     several = {site: len(some) for site, some in every.items() if len(some) > 1}
     if firings == "layers":
@@ -49,13 +54,13 @@ def chosen(every: Mapping[str, Sequence[Firing]], firings: str | None) -> dict[s
     return {site: some[-1:] for site, some in every.items()}
 
 
-def layers(firings: Mapping[str, Sequence[Firing]], batch: int) -> tuple[list[Tensor], Tensor | None]:
+def layers(firings: Mapping[str, Sequence[Kept]], batch: int) -> tuple[list[Layer], Tensor | None]:
     """The weights of each site, head query key, and a mask that fits them all; None if nothing was forbidden.
 
     Raises:
         ValueError: no such row; sites, or the firings of one, that do not fit together.
     """
-    size = len(next(iter(firings.values()))[0][0])
+    size = next(iter(firings.values()))[0][0].shape[0]
     if not -size <= batch < size:
         raise ValueError(f"batch is {batch}; the capture holds a batch of {size}")
     joined = {site: _join(site, some, batch) for site, some in firings.items()}
@@ -71,11 +76,17 @@ def layers(firings: Mapping[str, Sequence[Firing]], batch: int) -> tuple[list[Te
     masks = [_everywhere(weights[0]) if allowed is None else allowed for _, allowed in joined.values()]
     if all(torch.equal(mask, masks[0]) for mask in masks):
         return weights, masks[0][None]
-    return weights, torch.stack([mask.expand_as(weights[0]) for mask in masks])
+    return weights, torch.stack([mask.expand(weights[0].shape) for mask in masks])
 
 
-def _join(site: str, firings: Sequence[Firing], batch: int) -> tuple[Map, Bool[Tensor, "#head query key"] | None]:
+def _join(site: str, kept: Sequence[Kept], batch: int) -> tuple[Layer, Bool[Tensor, "#head query key"] | None]:
     """One map of all firings; cells of keys that a firing had not yet, or no more, are 0 and forbidden."""
+    if len(kept) == 1 and isinstance(only := kept[0][0], Call):
+        return Ingredients.of(only, batch), None
+    firings = [
+        (pattern(made, torch.float32), made.allowed()) if isinstance(made, Call) else (made, allowed)
+        for made, allowed in kept
+    ]
     firings = firings[_begins(site, [tuple(pattern.shape) for pattern, _ in firings]) :]
     first, keys = _offsets(site, firings)
     weights = [_widened(pattern[batch], keys, at) for at, (pattern, _) in zip(first, firings)]
@@ -144,7 +155,7 @@ def _again(site: str, count: int, keys: int) -> ValueError:
     )
 
 
-def _everywhere(weights: Map) -> Bool[Tensor, "1 query key"]:
+def _everywhere(weights: Layer) -> Bool[Tensor, "1 query key"]:
     return torch.ones(1, *weights.shape[1:], dtype=torch.bool)
 
 

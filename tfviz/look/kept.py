@@ -1,6 +1,7 @@
 """The forms in which weights are kept: numbers of a float type, or bytes of their square root."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,8 +11,8 @@ from tfviz.bounds import readable
 from tfviz.shapes import Float, UInt8
 
 
-def check(layers: Sequence[Tensor]) -> None:
-    """They are weights, or may be, and all of one shape.
+def check(layers: Sequence[Any]) -> None:
+    """They are weights, or what those are made of, or may be, and all of one shape.
 
     Raises:
         ValueError: it is not so.
@@ -72,7 +73,7 @@ def as_bytes(weights: Tensor, block: int, where: str) -> UInt8[Tensor, "down acr
         ValueError: a weight is not between 0 and 1; `where` says in a message whose weights they are.
     """
     block = min(block, max(1, *weights.shape))
-    largest = _blocks(weights, block) if block > 1 else weights
+    largest = blocks(weights, block)
     if weights.dtype == torch.uint8:
         return largest
     low, high = (float(end) for end in largest.aminmax()) if weights.numel() else (0.0, 0.0)
@@ -86,8 +87,19 @@ def as_bytes(weights: Tensor, block: int, where: str) -> UInt8[Tensor, "down acr
     return pack(largest.float().clamp(0, 1))
 
 
-def _blocks(weights: Tensor, size: int) -> Tensor:
-    """The largest of each `size` x `size` cells; at the edges, of those there are."""
-    down, across = -weights.shape[0] % size, -weights.shape[1] % size
-    padded = functional.pad(weights, (0, across, 0, down)) if down or across else weights
-    return padded.unflatten(1, (-1, size)).amax(2).unflatten(0, (-1, size)).amax(1)
+def blocks(weights: Tensor, size: int, before: int = 0) -> Tensor:
+    """The largest of each `size` x `size` cells; at the edges, of those there are.
+
+    Args:
+        before: cells of the first block of each row that lie before these.
+    """
+    if size == 1:
+        return weights
+    rows = functional.pad(weights, (0, 0, 0, -len(weights) % size)).unflatten(0, (-1, size)).amax(1)
+    return across(rows, size, before)
+
+
+def across(weights: Tensor, size: int, before: int = 0) -> Tensor:
+    """The largest of each `size` keys of a row, as `blocks`."""
+    padded = functional.pad(weights, (before, -(before + weights.shape[1]) % size))
+    return padded.unflatten(1, (-1, size)).amax(2)

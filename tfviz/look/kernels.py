@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz.look.recompute import Call
+from tfviz.look.call import Call
 from tfviz.look.running import ACTIVE, Shared, is_silent
 
 SLOT = "__tfviz_kernel__"  # in the globals of a function's module
@@ -58,7 +58,7 @@ class Kernel:
         if not seen.all():
             added = mask is not None and mask.dtype != torch.bool
             mask = seen if mask is None else mask.masked_fill(~seen, -torch.inf) if added else mask & seen
-        return Call.of(query, key, value, mask, scale, causal=False)
+        return Call.of(query, key, value, mask, scale)
 
     def turned(self, tensor: Tensor) -> Tensor:
         """Between the kernel's axes and batch head position dim, either way."""

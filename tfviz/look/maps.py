@@ -12,7 +12,10 @@ from torch import Tensor
 from tfviz.bounds import at_least, one_of
 from tfviz.doors import SAID, door
 from tfviz.look import join, kept, stored
+from tfviz.look.call import ALL
 from tfviz.look.capture import Seen
+from tfviz.look.ingredients import Ingredients
+from tfviz.look.words import as_broad, named
 from tfviz.shapes import Bool, Float, UInt8
 
 
@@ -37,7 +40,7 @@ class AttentionMaps:
 
     def __init__(
         self,
-        weights: Tensor | Sequence[Tensor],
+        weights: Tensor | Sequence[Tensor | Ingredients],
         rows: Sequence[Any] | None = None,
         cols: Sequence[Any] | None = None,
         mask: Tensor | None = None,
@@ -46,16 +49,16 @@ class AttentionMaps:
     ):
         if isinstance(weights, Tensor) and not weights.dim():
             raise ValueError("weights is one number; give a tensor layer head query key")
-        self.layers = [layer.detach().cpu() for layer in weights]
+        self.layers = [layer if isinstance(layer, Ingredients) else layer.detach().cpu() for layer in weights]
         if not self.layers:
             raise ValueError("there are no weights; a Hugging Face model gives none under sdpa: use look.capture")
         kept.check(self.layers)
         _, queries, keys = self.layers[0].shape
-        self.rows = _words(rows, queries, "rows", "queries")
-        self.cols = list(self.rows) if cols is None and queries == keys else _words(cols, keys, "cols", "keys")
-        self.mask = None if mask is None else _mask(mask.cpu(), self.shape)
-        named = [f"layer {i}" for i in range(len(self.layers))] if sites is None else sites
-        self.sites = _words(named, len(self.layers), "sites", "layers")
+        self.rows = named(rows, queries, "rows", "queries")
+        self.cols = list(self.rows) if cols is None and queries == keys else named(cols, keys, "cols", "keys")
+        self.mask = None if mask is None else as_broad(mask.cpu(), self.shape)
+        counted = [f"layer {i}" for i in range(len(self.layers))] if sites is None else sites
+        self.sites = named(counted, len(self.layers), "sites", "layers")
         self.provenance = dict(provenance or {})
 
     @classmethod
@@ -85,7 +88,7 @@ class AttentionMaps:
         if firings is not None:
             one_of(("last", "layers"), firings=firings)
         names = join.patterns(seen, sites) if isinstance(sites, str) else list(sites)
-        chosen = join.chosen({site: seen.firings(site) for site in names}, firings)
+        chosen = join.chosen({site: seen.as_kept(site) for site in names}, firings)
         weights, mask = join.layers(chosen, batch)
         return cls(weights, rows, cols, mask, list(chosen), {"model": seen.model, **provenance})
 
@@ -114,7 +117,7 @@ class AttentionMaps:
             LookupError: no pattern was captured.
             ValueError: as in `of`; or batch or heads change on the way, or keys get fewer.
         """
-        firings = {site: seen.firings(site) for site in join.patterns(seen, sites)}
+        firings = {site: seen.as_kept(site) for site in join.patterns(seen, sites)}
         weights, mask = join.layers(firings, batch)
         return cls(weights, rows, cols, mask, list(firings), {"model": seen.model, **provenance})
 
@@ -126,18 +129,30 @@ class AttentionMaps:
 
     @property
     def weights(self) -> Float[Tensor, "layer head query key"]:
-        """All weights in float32; `maps[layer, head]` decodes one head only."""
-        return torch.stack([kept.unpack(layer) for layer in self.layers])
+        """All weights in float32; `maps[layer, head]` makes one head only."""
+        return torch.stack([self[layer] for layer in range(len(self.layers))])
 
     @door
-    def __getitem__(self, where: int | tuple[int, int]) -> Tensor:
-        """`maps[layer]`: head query key. `maps[layer, head]`: query key. In float32."""
+    def __getitem__(self, where: int | tuple[int | slice, ...]) -> Tensor:
+        """In float32: `maps[layer]`, head query key; `maps[layer, head]`, query key; or a part of a head:
+        `maps[layer, head, query]`, its row over keys; `maps[layer, head, 10:20, :30]`, some queries and keys.
+        """
         asked = where if isinstance(where, tuple) else (where,)
-        for name, number, count in zip(("layer", "head"), asked, self.shape):
-            if not -count <= number < count:
-                raise IndexError(f"{name} is {number}; the maps have {count}, from 0 to {count - 1}")
-        layer = self.layers[asked[0]]
-        return kept.unpack(layer[asked[1]] if len(asked) > 1 else layer)
+        layer, cells = self._layer(*asked), asked[1:]
+        if isinstance(layer, Ingredients):
+            return layer[cells]
+        return kept.unpack(layer[cells])
+
+    @door
+    def tile(
+        self, layer: int, head: int, rows: slice = ALL, keys: slice = ALL, block: int = 1
+    ) -> Float[Tensor, "down across"]:
+        """A part of a head, or all of it, the largest weight of each `block` x `block` cells standing for them."""
+        at_least(1, block=block)
+        made = self._layer(layer, head)
+        if isinstance(made, Ingredients):
+            return made.tile(head, rows, keys, block)
+        return kept.unpack(kept.blocks(made[head, rows, keys], block))
 
     @door
     def packed(self, layer: int, head: int, block: int = 1) -> UInt8[Tensor, "down across"]:
@@ -150,12 +165,32 @@ class AttentionMaps:
             ValueError: a weight is not between 0 and 1.
         """
         at_least(1, block=block)
-        return kept.as_bytes(self.layers[layer][head], block, f"layer {layer}, head {head}")
+        made, where = self._layer(layer, head), f"layer {layer}, head {head}"
+        if isinstance(made, Ingredients):
+            return kept.as_bytes(made.tile(head, block=min(block, max(made.shape))), 1, where)
+        return kept.as_bytes(made[head], block, where)
 
     @door
-    def allowed(self, layer: int, head: int) -> Bool[Tensor, "query key"] | None:
+    def allowed(self, layer: int, head: int, rows: slice = ALL, keys: slice = ALL) -> Bool[Tensor, "query key"] | None:
         """True where this head's queries might look; None if nothing was forbidden."""
-        return None if self.mask is None else self.mask[layer, head]
+        made = self._layer(layer, head)
+        if isinstance(made, Ingredients):
+            return made.allowed(head, rows, keys)
+        return None if self.mask is None else self.mask[layer, head, rows, keys]
+
+    def _layer(self, *asked: Any) -> Tensor | Ingredients:
+        """The layer that is asked for.
+
+        Raises:
+            IndexError, TypeError: there is no such layer, head, query or key.
+        """
+        for name, number, count in zip(("layer", "head", "query", "key"), asked, self.shape):
+            if isinstance(number, slice):
+                if name in ("layer", "head"):
+                    raise TypeError(f"{name} is a slice; give one number, and take several one by one")
+            elif not -count <= number < count:
+                raise IndexError(f"{name} is {number}; the maps have {count}, from 0 to {count - 1}")
+        return self.layers[asked[0]]
 
     def __repr__(self) -> str:
         layers, heads, queries, keys = self.shape
@@ -181,45 +216,3 @@ class AttentionMaps:
 
 SAID[Seen] = "what a capture sees: with look.capture(model) as seen"
 SAID[AttentionMaps] = "AttentionMaps.of(seen, rows=words), or AttentionMaps(weights, rows=words)"
-
-
-def _words(words: Sequence[Any] | None, count: int, name: str, what: str) -> list[str]:
-    if words is None:
-        return [str(i) for i in range(count)]
-    if len(words) != count:
-        raise ValueError(f"{name} has {len(words)} words, the maps have {count} {what}")
-    return strings(words)
-
-
-def strings(words: Sequence[Any]) -> list[str]:
-    """Words as strings: token ids and other numbers become their digits, bytes what they are in UTF-8.
-
-    Raises:
-        ValueError: a word is None, as a tokenizer answers for an id that it does not have.
-    """
-    for place, word in enumerate(words):
-        if word is None:
-            raise ValueError(f"word {place} is None; give a string or a number for each position")
-    return [word.decode("utf-8", "backslashreplace") if isinstance(word, bytes) else _string(word) for word in words]
-
-
-def _string(word: Any) -> str:
-    return str(word.item() if hasattr(word, "item") else word)
-
-
-def as_mask(mask: Tensor) -> Bool[Tensor, "*any"]:
-    """A mask of booleans, also from zeros and ones.
-
-    Raises:
-        ValueError: it holds other numbers, as an additive mask does.
-    """
-    if mask.dtype != torch.bool and not ((mask == 0) | (mask == 1)).all():
-        raise ValueError("a mask is True where a query may look; of one that is added to the scores, give mask == 0")
-    return mask.bool()
-
-
-def _mask(mask: Tensor, shape: tuple[int, ...]) -> Tensor:
-    try:
-        return torch.broadcast_to(as_mask(mask), shape)
-    except RuntimeError as error:
-        raise ValueError(f"a mask of shape {list(mask.shape)} does not fit maps of shape {list(shape)}") from error

@@ -7,8 +7,9 @@ from torch import Tensor
 
 from tfviz.look.aside import bare, is_wrapped
 from tfviz.look.axes import Layout
+from tfviz.look.call import is_open
 from tfviz.look.lineage import Weights
-from tfviz.look.recompute import is_open, living
+from tfviz.look.recompute import living
 
 
 @dataclass

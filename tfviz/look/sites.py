@@ -10,8 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.look.aside import aside, bare, is_wrapped
+from tfviz.look.call import Call, four
 from tfviz.look.kept import pack, packable
-from tfviz.look.recompute import four
 from tfviz.look.running import ACTIVE, Running, checkpointed, recomputed
 
 Edit = Callable[..., Tensor]
@@ -29,7 +29,7 @@ class Sites(Running):
 
     Attributes:
         fired: the sites there were, in order, kept or not.
-        kept: site -> its firings, each a tensor and, for a pattern, where queries might look.
+        kept: site -> its firings, each a tensor and, for a pattern, where queries might look; or what it is made of.
     """
 
     def __init__(
@@ -38,7 +38,7 @@ class Sites(Running):
         super().__init__(model)
         self.globs, self.dtype, self.edit, self.grad = globs, dtype, edit, grad
         self.fired: dict[str, None] = {}
-        self.kept: dict[str, list[tuple[Tensor, Tensor | None]]] = {}
+        self.kept: dict[str, list[tuple[Tensor | Call, Tensor | None]]] = {}
         self.outer = [one for one in ACTIVE.get() if isinstance(one, Sites)]
 
     def passed(self, path: str, module: nn.Module, output: Any) -> Any:
@@ -94,16 +94,21 @@ class Sites(Running):
                 tensor = _edited(site, tensor, function)
         return tensor
 
-    def _note(self, site: str, make: Callable[[], Tensor], allowed: Allowed = lambda: None) -> None:
+    def _note(self, site: str, make: Callable[[], Tensor | Call], allowed: Allowed = lambda: None) -> None:
         """Keep what was asked for: made aside, of no gradient, and not again when a part is computed again."""
         if recomputed():
             return
         self.fired[site] = None
         if self._wants(site):
             with aside(), torch.no_grad():
-                made, mask = bare(make()), allowed()
-                shown = _closed(four(made), mask) if site.endswith("pattern") else made
-                self.kept.setdefault(site, []).append((shown.detach(), mask))
+                made = make()
+                self.kept.setdefault(site, []).append(
+                    (made, None) if isinstance(made, Call) else self._shown(site, made, allowed())
+                )
+
+    def _shown(self, site: str, made: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        made = bare(made)
+        return (_closed(four(made), mask) if site.endswith("pattern") else made).detach(), mask
 
     def _copy(self, site: str, tensor: Tensor) -> Tensor:
         """A copy that later steps of the model cannot change, in the form it is to be kept in."""

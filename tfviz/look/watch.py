@@ -14,9 +14,11 @@ from torch.nn import functional
 
 from tfviz.look.aside import aside
 from tfviz.look.axes import Layout
+from tfviz.look.call import Call
+from tfviz.look.ingredients import Shelf
 from tfviz.look.kernels import WATCHED, Kernel
 from tfviz.look.meeting import one_head
-from tfviz.look.recompute import Call, pattern, weights
+from tfviz.look.recompute import pattern, weights
 from tfviz.look.running import is_silent, silent
 from tfviz.look.written import Written
 
@@ -31,12 +33,28 @@ _MULTI_HEAD = FunctionType(
 )
 
 
+VIEWS = frozenset({"T", "mT", "H", "mH", "data", "grad", "real", "imag"})  # attributes that are tensors
+
+
+def _asks(func: Any) -> bool:
+    """Whether a call only asks a tensor for its shape, its type, its device."""
+    return getattr(func, "__name__", "") == "__get__" and func.__self__.__name__ not in VIEWS
+
+
 class Watch(Written):
-    """Sees the calls that a running module makes, and lets the parts of each attention go by as sites below it."""
+    """Sees the calls that a running module makes, and lets the parts of each attention go by as sites below it.
+
+    Attributes:
+        shelf: where to keep what weights are made of; None: weights are kept.
+    """
+
+    def __init__(self, *given: Any, shelf: Shelf | None = None, **more: Any):
+        super().__init__(*given, **more)
+        self.shelf = shelf
 
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
-        if not self.state.running or is_silent():
+        if not self.state.running or is_silent() or _asks(func):
             return func(*args, **kwargs)
         if func is functional.scaled_dot_product_attention:
             return self._fused(*args, **kwargs)
@@ -141,14 +159,21 @@ class Watch(Written):
             return None
         call_of = cache(make)  # once, where both are kept, or a map and its mask
 
-        def arranged(tensor: Tensor) -> Tensor:
-            axes = self._arrangement(call_of())
-            self._look_for_channels(axes)
-            return tensor if call_of().is_wrapped or axes.is_plain else axes.to(tensor.reshape(axes.given))
-
-        self._note(scores, lambda: arranged(call_of().scores()))
-        self._note(maps, lambda: arranged(pattern(call_of(), self.dtype)), lambda: self._mask(call_of()))
+        self._note(scores, lambda: self._arranged(call_of(), call_of().scores()))
+        self._note(maps, lambda: self._kept(call_of()), lambda: self._mask(call_of()))
         return None
+
+    def _kept(self, call: Call) -> Tensor | Call:
+        """The weights, or what they are made of where that is to be kept and has their axes."""
+        if self.shelf and not call.is_wrapped and self._arrangement(call).is_plain:
+            self._look_for_channels(self._arrangement(call))
+            return self.shelf.keep(call, self._heads().groups)
+        return self._arranged(call, pattern(call, self.dtype))
+
+    def _arranged(self, call: Call, tensor: Tensor) -> Tensor:
+        axes = self._arrangement(call)
+        self._look_for_channels(axes)
+        return tensor if call.is_wrapped or axes.is_plain else axes.to(tensor.reshape(axes.given))
 
     def _arrangement(self, call: Call) -> Layout:
         """The axes of a fused call: heads may stand beside texts, or on the axis of the one query."""

@@ -8,10 +8,10 @@ from torch import Tensor
 
 from tfviz.look.aside import aside, is_wrapped
 from tfviz.look.axes import Heads, Layout, layout, roles, said
+from tfviz.look.call import four
 from tfviz.look.lineage import Lineage, Weights, learned
 from tfviz.look.meeting import Parts, alike
 from tfviz.look.products import Product, product
-from tfviz.look.recompute import four
 from tfviz.look.running import silent
 from tfviz.look.sites import Allowed, Sites, matches
 
@@ -171,12 +171,16 @@ class Written(Sites):
         if len(given) == 3 and queries not in given[:2] and heads * queries == given[2]:
             self.channels[self.state.running[-1]] = None
 
-    def _layout(self, shape: Sequence[int], found: Sequence[str]) -> Layout:
+    def _heads(self) -> Heads:
+        """What the modules that run say of their heads."""
         near = (*self.state.running[-NEAR:], self.state.heads)
         if near not in self.stated:
             modules = [self.parts[path] for path in reversed(self.state.running[-NEAR:])]
             self.stated[near] = Heads.of(modules, self.state.heads, self.batches)
-        heads = self.stated[near]
+        return self.stated[near]
+
+    def _layout(self, shape: Sequence[int], found: Sequence[str]) -> Layout:
+        heads = self._heads()
         site = self._site("pattern")
         for glob, axes in self.axes.items():
             if matches(site, glob):

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz.look.maps import strings
+from tfviz.look.words import strings
 from tfviz.text import subwords
 from tfviz.view.page.gears import Angle, Bound, Cells, Order, Points, Text
 from tfviz.view.still.numbers import above, few, real

@@ -10,7 +10,7 @@ from torch import Tensor
 from tfviz.portable.program import pack
 from tfviz.view.page.asked import Asked
 from tfviz.view.page.html import View
-from tfviz.view.page.packed import Packed
+from tfviz.view.page.pieces import Packed
 from tfviz.view.page.shown import described_panels, described_view, still, stripped
 from tfviz.view.still.draw import AXES, Drawing
 

@@ -9,10 +9,10 @@ from typing import Any
 from torch import Tensor
 from torch.nn import functional
 
-from tfviz.look.maps import strings
+from tfviz.look.words import strings
 from tfviz.shapes import Float
 from tfviz.view.page.html import View
-from tfviz.view.page.packed import Packed
+from tfviz.view.page.pieces import Packed
 from tfviz.view.still import panels as stills
 from tfviz.view.still import plots
 from tfviz.view.still.numbers import few, real

@@ -10,11 +10,11 @@ from typing import Any
 
 from torch import Tensor
 
-from tfviz.look.maps import as_mask
+from tfviz.look.words import as_mask
 from tfviz.shapes import Bool
 from tfviz.view.labs import TABLES, named, one_shape
 from tfviz.view.page.html import View
-from tfviz.view.page.packed import Packed
+from tfviz.view.page.pieces import Packed
 from tfviz.view.still import panels as stills
 from tfviz.view.still.numbers import few, plain_tensor
 

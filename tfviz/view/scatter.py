@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tfviz.shapes import Float
 from tfviz.view.page.html import View
-from tfviz.view.page.packed import Packed
+from tfviz.view.page.pieces import Packed
 from tfviz.view.still.numbers import few, real
 from tfviz.view.still.palette import plain
 from tfviz.view.still.picture import Picture, headline

@@ -40,7 +40,7 @@ function render({ model, el }) {
   el.append(host);
   const source = new Source(described, new Uint8Array(data.buffer, data.byteOffset, data.byteLength), async (part, layer, head) => {
     const { pieces } = await questions.ask({ part, layer, head });
-    return pieces[0];
+    return source.decoded(part, layer * described.parts[part].heads + head, pieces[0], 1);
   });
   view = new Explorer(host, source, new Model(model), { page: () => questions.page() });
   return () => {

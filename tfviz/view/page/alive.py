@@ -62,7 +62,9 @@ def describe(
             "or 'compare' (two)"
         )
     shown, packed, note = pack(parts, budget, (state["layer"], state["head"]))
-    described = {"kind": "heads", "parts": shown, "masks": packed.masks, "note": note, "state": dict(state)}
+    kind = "heads-made" if any("made" in part for part in shown) else "heads"
+    described: dict[str, Any] = {"kind": kind, "parts": shown, "note": note, "state": dict(state)}
+    described |= {"masks": packed.masks, "rules": packed.rules}
     described |= {
         "title": title or "",
         "arrange": arrange,

@@ -13,7 +13,7 @@ from tfviz.view.page.answering import Answering
 from tfviz.view.page.asked import Asked
 from tfviz.view.page.bundle import script
 from tfviz.view.page.html import View
-from tfviz.view.page.packed import Packed
+from tfviz.view.page.pieces import Packed
 from tfviz.view.page.shown import described_panels, described_view, still
 from tfviz.view.still.draw import Drawing
 from tfviz.view.still.picture import cut

@@ -12,6 +12,7 @@ from tfviz.view.still.picture import Picture
 
 KINDS = {  # what a view shows -> the module that shows it, and its class there
     "heads": ("stages/explorer", "Explorer"),
+    "heads-made": ("stages/made", "Made"),  # from queries and keys
     "masks": ("stages/masklab", "MaskLab"),
     "tables": ("stages/tables", "Tables"),
     "points": ("stages/points", "Points"),
@@ -23,8 +24,9 @@ KINDS = {  # what a view shows -> the module that shows it, and its class there
     "classify": ("studios/classifier", "Classifier"),
     "fill": ("studios/filler", "Filler"),
 }
-# kinds whose page carries the engine
-COMPUTE = frozenset({"interact", "interact-text", "write", "classify", "fill", "translate"})
+# kinds whose page computes -> what of the engine it carries
+COMPUTE = dict.fromkeys(("interact", "interact-text", "write", "classify", "fill", "translate"), "engine/serve")
+COMPUTE |= {"heads-made": "engine/weigh"}
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark"><title>{title}</title><style>{style}</style></head>
@@ -55,8 +57,8 @@ class View(Picture):
         """
         described, data = script_json(self.described), base64.b64encode(self.data).decode()
         module, kind = KINDS[self.described["kind"]]
-        engine = factory("ENGINE", "engine/serve") if self.described["kind"] in COMPUTE else ""
-        modules = engine + script(module, "page")
+        engine = COMPUTE.get(self.described["kind"])
+        modules = (factory("ENGINE", engine) if engine else "") + script(module, "page")
         name = hashlib.sha256(f"{described}{data}".encode()).hexdigest()[:16]
         said = html.escape(_said(self.summary))
         light = base64.b64encode(self._png("light")).decode() if still else ""

@@ -12,7 +12,7 @@ from typing import Any
 from torch import Tensor
 
 from tfviz.doors import SAID, guard
-from tfviz.look.maps import strings
+from tfviz.look.words import strings
 from tfviz.view.still.numbers import above, real
 
 __all__ = ["arrows", "bars", "dots", "graph", "grid", "lines", "number", "words"]

@@ -19,6 +19,7 @@ from torch.nn import functional
 
 from tfviz.look.maps import AttentionMaps
 from tfviz.shapes import Bool, Float
+from tfviz.view.still import large
 from tfviz.view.still.numbers import few
 from tfviz.view.still.palette import DPI, plain, printable, ramp
 from tfviz.view.still.picture import Picture, bare, cut, headline
@@ -46,9 +47,12 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
     if len(down) * len(across) < layers * heads:
         title = f"{cut(title, 80)} ({len(down)} layers × {len(across)} heads of them are drawn)"
     few = max(queries, keys) <= FEW and heads <= 4 and layers <= 12
+    side = max(0.2 * max(queries, keys), 1.6) if few else min(1.5, max(0.55, 8.4 / max(len(across), len(down) / 2)))
+    pixels = int(side * DPI)
+    if (step := large.step(maps, pixels)) > 1:
+        title = f"{cut(title, 80)} (one row of {step} is drawn)"
 
     def draw() -> Figure:
-        side = max(0.2 * max(queries, keys), 1.6) if few else min(1.5, max(0.55, 8.4 / max(len(across), len(down) / 2)))
         tall = side * min(2.0, max(0.5, queries / keys))
         figure = Figure(
             figsize=(side * len(across) * 1.06 + 1.1 + few * 0.5, tall * len(down) * 1.06 + 0.75 + few * 0.5)
@@ -59,7 +63,7 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
         axes = figure.subplots(len(down), len(across), squeeze=False)
         for (row, column), cells in numpy.ndenumerate(axes):
             layer, head = down[row], across[column]
-            image = heatmap(cells, maps[layer, head], maps.allowed(layer, head), pixels=int(side * DPI))
+            image = heatmap(cells, *large.drawn(maps, layer, head, pixels, whole=False), pixels=pixels)
             label(cells, maps.rows if few and head == 0 else (), maps.cols if few and layer == 0 else ())
             cells.set(xlabel="", ylabel="")
             if layer == 0:
@@ -78,8 +82,7 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
 
 def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None) -> Picture:
     """One head with its words."""
-    weights, allowed = one(maps, layer, head)
-    queries, keys = weights.shape
+    *_, queries, keys = at(maps, layer, head)
     title = title or f"Layer {layer}, head {head}"
 
     def draw() -> Figure:
@@ -87,14 +90,14 @@ def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None) -
         wide, tall = (min(12.0, max(1.6, cell * n)) for n in (keys, queries))
         figure = Figure(figsize=(wide + 1.6, tall + 1.1), layout="constrained")
         axes = figure.subplots()
-        image = heatmap(axes, weights, allowed, pixels=1600)
+        image = heatmap(axes, *large.drawn(maps, layer, head, 1600), pixels=1600)
         label(axes, maps.rows, maps.cols)
         scale(figure, image, [axes])
         headline(figure, title)
         return figure
 
-    row, col = divmod(int(weights.argmax()), keys)
-    says = f"{maps.rows[row]!r} looks most sharply, at {maps.cols[col]!r}: {weights.max():.2g}"
+    row, col, most = large.peak(maps, layer, head)
+    says = f"{maps.rows[row]!r} looks most sharply, at {maps.cols[col]!r}: {most:.2g}"
     return Picture(draw, f"{title}\n{queries} queries x {keys} keys; {says}")
 
 
@@ -121,7 +124,13 @@ def some(maps: AttentionMaps) -> tuple[int, int, int, int]:
 def one(
     maps: AttentionMaps, layer: int, head: int
 ) -> tuple[Float[Tensor, "query key"], Bool[Tensor, "query key"] | None]:
-    """One head's weights, and where it might look.
+    """One head's weights, and where it might look; errors as `at`."""
+    at(maps, layer, head)
+    return maps[layer, head], maps.allowed(layer, head)
+
+
+def at(maps: AttentionMaps, layer: int, head: int) -> tuple[int, int, int, int]:
+    """The shape of maps that have this head.
 
     Raises:
         IndexError: there is no such layer or head.
@@ -130,7 +139,7 @@ def one(
     layers, heads, *_ = some(maps)
     within("layer", layer, layers, "layers")
     within("head", head, heads, "heads")
-    return maps[layer, head], maps.allowed(layer, head)
+    return maps.shape
 
 
 def within(name: str, number: int, count: int, many: str) -> None:
@@ -142,18 +151,25 @@ def heatmap(
     axes: Axes,
     values: Float[Tensor, "query key"],
     allowed: Bool[Tensor, "query key"] | None,
+    block: int = 1,
+    *,
     pixels: int,
     cmap: Colormap | None = None,
     norm: Normalize | None = None,
 ) -> AxesImage:
-    """The heatmap itself. Where there are more cells than pixels, each pixel shows the strongest value of its block."""
-    block = max(1, -(-max(values.shape) // pixels))
-    shown = strongest(values, block)
-    open_cells = numpy.ones(shown.shape, bool) if allowed is None else strongest(allowed.float(), block) > 0
+    """The heatmap itself. Where there are more cells than pixels, each pixel shows the strongest value of its block.
+
+    Args:
+        block: cells that each value stands for already, down and across.
+    """
+    more = max(1, -(-max(values.shape) // pixels))
+    shown = strongest(values, more)
+    open_cells = numpy.ones(shown.shape, bool) if allowed is None else strongest(allowed.float(), more) > 0
+    down, across = (block * count for count in values.shape)
     axes.patch.set(hatch="//////", edgecolor=matplotlib.rcParams["hatch.color"], linewidth=0)
     image = axes.imshow(
         numpy.ma.masked_array(shown, ~open_cells), cmap=cmap or ramp(), norm=norm or PowerNorm(0.5, 0, 1),
-        interpolation="nearest", extent=(-0.5, values.shape[1] - 0.5, values.shape[0] - 0.5, -0.5), aspect="auto",
+        interpolation="nearest", extent=(-0.5, across - 0.5, down - 0.5, -0.5), aspect="auto",
     )  # fmt: skip
     bare(axes)
     return image

@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
-from tfviz.look.maps import AttentionMaps, as_mask
+from tfviz.look.maps import AttentionMaps
+from tfviz.look.words import as_mask
 from tfviz.shapes import Bool
 from tfviz.view.still.figures import heatmap, label, soft
 from tfviz.view.still.numbers import plain_tensor
@@ -169,7 +170,7 @@ def _table(figure: Figure, axes: Axes, table: Tensor, signed: bool) -> None:
     finite = table[table.isfinite()].abs()
     limit = max(1.0, float(finite.max()) if finite.numel() else 1.0)
     norm, colours = (Normalize(-limit, limit), diverging()) if signed else (Normalize(0, limit), ramp())
-    image = heatmap(axes, table, None, 1600, colours, norm)
+    image = heatmap(axes, table, None, pixels=1600, cmap=colours, norm=norm)
     colourbar(figure, image, axes, (-limit, 0, limit) if signed else (0, limit / 2, limit))
 
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 from torch.nn import functional
 
-from tfviz.look.maps import strings
+from tfviz.look.words import strings
 from tfviz.shapes import Float
 from tfviz.view.still.numbers import above, few, real
 from tfviz.view.still.palette import diverging, plain, printable, ramp

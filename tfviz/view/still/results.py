@@ -46,7 +46,7 @@ def _grid(axes: Axes, panel: Panel) -> None:
     open_cells = ~(values.isnan() | (values == -math.inf))
     shown = values.nan_to_num(0.0, posinf=limit, neginf=0.0)
     norm: Any = norms[scale]()
-    image = heatmap(axes, shown, open_cells, 1600, colours, norm)
+    image = heatmap(axes, shown, open_cells, pixels=1600, cmap=colours, norm=norm)
     rows, cols = (panel.named(side, count) for side, count in zip(("rows", "cols"), values.shape))
     label(axes, rows, cols, (24, 24))
     axes.set(xlabel="", ylabel="")

@@ -54,7 +54,7 @@ def compare(
         scale(figure, image, axes[:2])
         if same:
             open_cells = None if where_a is None or where_b is None else where_a | where_b
-            image = heatmap(axes[2], b - a, open_cells, int(wide * DPI), diverging(), signed_root())
+            image = heatmap(axes[2], b - a, open_cells, pixels=int(wide * DPI), cmap=diverging(), norm=signed_root())
             caption(
                 axes[2],
                 _both(first.rows, second.rows),

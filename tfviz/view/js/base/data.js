@@ -6,7 +6,7 @@ const KEPT = 64e6; // cells of heads from the kernel that are kept at hand
 
 export class Source {
   // document: what `tfviz.view.packed` describes; data: base64 text or bytes;
-  // ask: where there is a kernel, (part, layer, head) -> promise of the bytes of the whole head
+  // ask: where the page has not all, (part, layer, head) -> promise of the whole head
   constructor(document, data, ask = null) {
     Object.assign(this, { document, data, ask, heads: new Map(), wholes: new Map(), masks: new Map() });
   }
@@ -24,18 +24,17 @@ export class Source {
     return this.heads.get(key);
   }
 
-  // Whether the kernel has more of a head than the page.
+  // Whether there is more of a head than the page shows at once.
   partly(part, layer, head) {
     return Boolean(this.ask) && this.parts[part].blobs[layer * this.parts[part].heads + head][2] > 1;
   }
 
-  // A head in full, from the kernel where the page has it in blocks only; the last few are kept.
+  // A head in full, where the page has it in blocks only; the last few are kept.
   whole(part, layer, head) {
     if (!this.partly(part, layer, head)) return this.head(part, layer, head);
     const { rows, cols, heads } = this.parts[part];
-    const at = layer * heads + head;
-    const key = `${part}.${at}`;
-    const made = this.wholes.get(key) ?? this.ask(part, layer, head).then((bytes) => this.decoded(part, at, bytes, 1));
+    const key = `${part}.${layer * heads + head}`;
+    const made = this.wholes.get(key) ?? this.ask(part, layer, head);
     this.wholes.delete(key); // to the end: the first is the one longest unused
     this.wholes.set(key, made);
     made.catch(() => this.wholes.delete(key));
@@ -45,8 +44,9 @@ export class Source {
   }
 
   async decoded(part, at, bytes, block) {
-    const { rows, cols, masks } = this.parts[part];
+    const { rows, cols, masks, rules } = this.parts[part];
     const packed = await inflated(bytes);
+    if (rules) return this.blocked(part, packed, block, await this.ruled(rules[at], rows.length, cols.length, block));
     if (block > 1) return this.blocks(part, packed, block, masks ? masks[at] : null);
     const state = await this.mask(masks ? masks[at] : null, rows.length * cols.length);
     const codes = new Uint8Array(rows.length * cols.length);
@@ -56,11 +56,17 @@ export class Source {
 
   async blocks(part, codes, block, mask) {
     const { rows, cols } = this.parts[part];
+    const state = await this.remembered(`${mask} ${rows.length} ${cols.length} ${block}`, () => this.coarse(part, block, mask));
+    return this.blocked(part, codes, block, state);
+  }
+
+  blocked(part, codes, block, state) {
+    const { rows, cols } = this.parts[part];
+    if (block === 1) return new Grid(rows, cols, codes, state);
     const named = (words) => {
       const last = (i) => words[Math.min(i + block, words.length) - 1];
       return words.flatMap((word, i) => (i % block ? [] : [`${word}…${last(i)}`]));
     };
-    const state = await this.remembered(`${mask} ${rows.length} ${cols.length} ${block}`, () => this.coarse(part, block, mask));
     return new Grid(named(rows), named(cols), codes, state, { block });
   }
 
@@ -79,6 +85,28 @@ export class Source {
 
   mask(index, cells) {
     return this.remembered(`${index} ${cells}`, () => this.states(index, cells));
+  }
+
+  // A rule: each query's first key, then one past its last; null where all may look everywhere.
+  rule(index) {
+    return this.remembered(`rule ${index}`, async () => new Int32Array((await inflated(this.slice(this.document.rules[index]))).slice().buffer));
+  }
+
+  // A block is open where any of its rows may see any of its keys.
+  ruled(index, queries, keys, block) {
+    return this.remembered(`rule ${index} ${queries} ${keys} ${block}`, async () => {
+      const wide = Math.ceil(keys / block);
+      const state = new Uint8Array(Math.ceil(queries / block) * wide);
+      if (index === null) return state;
+      const rule = await this.rule(index);
+      state.fill(FORBIDDEN);
+      for (let row = 0; row < queries; row++) {
+        const [first, stop] = [rule[row], rule[queries + row]];
+        const start = Math.floor(row / block) * wide;
+        if (stop > first) state.fill(OPEN, start + Math.floor(first / block), start + Math.ceil(stop / block));
+      }
+      return state;
+    });
   }
 
   remembered(key, make) {
@@ -105,7 +133,7 @@ export class Source {
 }
 
 // Written and read by hand, which takes a seventh of the time of a stream piped through.
-async function inflated(bytes) {
+export async function inflated(bytes) {
   const { writable, readable } = new DecompressionStream("deflate");
   const writer = writable.getWriter();
   const reader = readable.getReader();

@@ -1,0 +1,123 @@
+"""Heads that a page computes from their queries and keys: the numbers of Python's, within what the page says."""
+
+import csv
+import re
+
+import pytest
+import torch
+from browser import named, press, read, says, settled, takes
+
+from tfviz import view
+from tfviz.look import AttentionMaps
+from tfviz.look.call import Call
+from tfviz.look.ingredients import Ingredients
+from tfviz.look.spans import Spans
+from tfviz.view.page import packed
+
+pytest_plugins = ["browser"]
+LAYERS, HEADS, QUERIES, KEYS, DIM = 2, 4, 46, 58, 8
+CAUSAL = torch.ones(QUERIES, KEYS, dtype=torch.bool).tril(3)
+RULES = {
+    "open": None,
+    "causal": CAUSAL,
+    "window": CAUSAL & ~CAUSAL.tril(-9),
+    "rows that see nothing": CAUSAL & (torch.arange(KEYS) > 7),
+    "a rule a head": torch.stack([CAUSAL & (torch.arange(KEYS) >= first) for first in (0, 5, 9, 13)]),
+}
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """As if these maps were too large to travel whole."""
+    monkeypatch.setattr(packed, "CELLS", 0)
+
+
+def made(rule="causal", groups=HEADS, scale=0.9, strength=1.0):
+    draw = torch.Generator().manual_seed(3)
+    mask = RULES[rule]
+    spans = None if mask is None else Spans.of(mask.view(1, -1, QUERIES, KEYS))
+    assert (spans is None) == (mask is None)
+    layers = []
+    for _ in range(LAYERS):
+        sizes = (HEADS, QUERIES), (groups, KEYS)
+        query, key = (torch.randn(1, *size, DIM, generator=draw) * strength for size in sizes)
+        layers.append(Ingredients(Call(query, key, key[..., :0], spans, scale)))
+    words = [[f"{letter}{i}" for i in range(n)] for letter, n in (("q", QUERIES), ("k", KEYS))]
+    return AttentionMaps(layers, *words)
+
+
+def computed(page):
+    """Until the head that was opened is there."""
+    page.wait_for_function(
+        "() => !document.querySelector('.tfviz').shadowRoot.querySelector('.status').textContent.startsWith('loading')"
+    )
+    settled(page)
+
+
+def error(page):
+    """What the page says of how far off its weights are."""
+    note = page.locator(".note").text_content()
+    return float(re.search("off by more than ([^ ]+[0-9])", note)[1])
+
+
+def near(page, maps, layer, head, folder):
+    _, *lines = csv.reader(takes(page, "CSV", folder).read_text(encoding="utf-8").splitlines())
+    found = torch.tensor([[float(cell or "nan") for cell in line[1:]] for line in lines], dtype=torch.double)
+    expected, allowed = maps[layer, head].double(), maps.allowed(layer, head)
+    seen = torch.ones_like(expected).bool() if allowed is None else allowed
+    assert torch.equal(~found.isnan(), seen)
+    off = (found.nan_to_num() - expected).abs().max()
+    assert off <= 1.5 * error(page) + 0.004  # and what a byte leaves out
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize(("budget", "form"), [(30_000, "16-bit floats"), (17_000, "whole numbers from −127 to 127")])
+def test_a_head_that_is_opened_is_computed(large, open_view, tmp_path, rule, budget, form):
+    maps = made(rule)
+    page = open_view(view.head(maps, 1, 2, budget=budget))
+    assert form in page.locator(".note").text_content()
+    for _ in range(2):
+        computed(page)
+        layer, head = map(int, re.findall(r"\d+", named(page)))
+        near(page, maps, layer, head, tmp_path)
+        page.locator("canvas").focus()
+        press(page, "]", "PageDown")
+
+
+@pytest.mark.parametrize("groups", [1, 2])
+def test_heads_that_share_keys(large, open_view, tmp_path, groups):
+    maps = made(groups=groups)
+    page = open_view(view.head(maps, 0, 3, budget=22_000))
+    computed(page)
+    near(page, maps, 0, 3, tmp_path)
+
+
+def test_all_heads_are_seen_at_once_and_opened_from_there(large, open_view, tmp_path):
+    maps = made("window", strength=2.0)
+    page = open_view(view.heads(maps, budget=22_000))
+    page.locator("canvas").focus()
+    press(page, "ArrowRight", "Enter")
+    computed(page)
+    assert named(page) == "Layer 0, head 1"
+    near(page, maps, 0, 1, tmp_path)
+    page.locator("canvas").focus()
+    press(page, "Home")
+    assert read(page)[:2] == ("q0", "k0")
+    saved = takes(page, "HTML", tmp_path)
+    page.goto(saved.as_uri())
+    page.wait_for_function("() => document.querySelector('.tfviz').shadowRoot?.querySelector('.stage canvas')")
+    computed(page)
+    assert named(page) == "Layer 0, head 1"
+    near(page, maps, 0, 1, tmp_path)
+    assert says(page) == ""
+
+
+def test_small_maps_travel_as_weights():
+    assert view.heads(made()).described["kind"] == "heads"
+    assert view.heads(made("a rule a head")).described["parts"][0]["masks"] is not None
+
+
+def test_a_budget_for_less_still_has_blocks():
+    described = view.heads(made(), budget=2_000).described
+    assert described["kind"] == "heads"
+    assert "largest weight of each" in described["note"]
