@@ -35,6 +35,7 @@ GPT, LENS = "tfviz GPT: plain forward", "TransformerLens: plain forward"
 GROUPS: dict[str, dict[str, tuple[Callable[[Size], Run], str]]] = {
     "tfviz": {
         PLAIN: (partial(ways.plain, ways.hugging), PLAIN),
+        "tfviz capture, lazy": (partial(ways.lazily, ways.hugging), PLAIN),
         "tfviz capture, uint8": (partial(ways.captured, ways.hugging, torch.uint8), PLAIN),
         "tfviz capture, float16": (partial(ways.captured, ways.hugging, torch.float16), PLAIN),
         "tfviz capture, float32": (partial(ways.captured, ways.hugging, torch.float32), PLAIN),
@@ -55,8 +56,9 @@ GROUPS: dict[str, dict[str, tuple[Callable[[Size], Run], str]]] = {
 }
 
 
-def check(maps: Iterable[Tensor], size: Size, expected: Iterable[Tensor] | None) -> None:
+def check(maps: Iterable[Tensor] | look.Seen, size: Size, expected: Iterable[Tensor] | None) -> None:
     """All maps are there, and are those that the eager model computes."""
+    maps = maps.values() if isinstance(maps, look.Seen) else maps
     maps = [look.unpack(found) for found in maps]
     assert len(maps) == size.layers
     assert {tuple(found.shape) for found in maps} == {(1, size.heads, size.tokens, size.tokens)}

@@ -69,6 +69,17 @@ def plain(model: Callable, size: Size) -> Run:
     return lambda: (there(x), [])
 
 
+def lazily(model: Callable, size: Size) -> Run:
+    there, x = model(size), ids(size)
+
+    def run() -> tuple:
+        with look.capture(there, "*.pattern", lazy=True) as seen:
+            output = there(x)
+        return output, seen
+
+    return run
+
+
 def captured(model: Callable, dtype: torch.dtype, size: Size) -> Run:
     there, x = model(size), ids(size)
 

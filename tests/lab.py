@@ -3,6 +3,7 @@
 PYTEST_DONT_REWRITE: test modules name this as their plugin, and import from it.
 """
 
+import json
 import os
 import re
 import socket
@@ -105,7 +106,17 @@ def notebook(chromium, folder, lab):
 
     yield opened
     context.close()
+    shut_down(lab)
     assert wrong == []
+
+
+def shut_down(lab):
+    """End all kernels: each holds memory, and they outlive their page."""
+    with urllib.request.urlopen(f"{lab}/api/kernels?token=t", timeout=60) as answer:
+        running = json.load(answer)
+    for kernel in running:
+        asked = urllib.request.Request(f"{lab}/api/kernels/{kernel['id']}?token=t", method="DELETE")
+        urllib.request.urlopen(asked, timeout=60).close()
 
 
 def complains(line):
@@ -121,13 +132,13 @@ def choose(page, menu, item):
 
 def accept(dialog):
     """What JupyterLab asks where a machine was slow, such as whether to wait: what its first button says."""
-    print("JupyterLab asked:", dialog.inner_text())
-    dialog.locator("button.jp-mod-accept").click()
+    print("JupyterLab asked:", dialog.last.inner_text())
+    dialog.last.locator("button.jp-mod-accept").click()  # one may stand on another
 
 
 def save(page):
     """As a reader does, by the keys; a question that stands before the notebook is answered first."""
-    for dialog in page.locator("dialog.jp-Dialog").all():
+    while (dialog := page.locator("dialog.jp-Dialog")).count():
         accept(dialog)
     page.keyboard.press("Control+s")
     page.wait_for_timeout(500)
@@ -136,7 +147,7 @@ def save(page):
 def begin(page):
     """Run all cells by the menu, as a reader does; and again where JupyterLab was not listening yet."""
     page.locator(IDLE).wait_for(timeout=60_000)
-    page.add_locator_handler(page.locator("dialog.jp-Dialog"), accept)
+    page.add_locator_handler(page.locator("dialog.jp-Dialog"), accept, no_wait_after=True)
     begun = page.locator(".jp-CodeCell").first.locator(".jp-InputPrompt", has_text=re.compile(r"^\[[*\d]+\]:$"))
     for _ in range(5):
         choose(page, "Run", "Run All Cells")

@@ -112,6 +112,36 @@ def test_all_heads_are_seen_at_once_and_opened_from_there(large, open_view, tmp_
     assert says(page) == ""
 
 
+def test_a_head_too_large_to_be_held_is_looked_at_in_parts(open_view, tmp_path):
+    """From all of it to single cells, which are exact; rows that are locked are exact, too."""
+    size, draw = 4800, torch.Generator().manual_seed(5)
+    query, key = (1.5 * torch.randn(1, 1, size, 4, generator=draw) for _ in range(2))
+    maps = AttentionMaps([Ingredients(Call.of(query, key, key, None, None, causal=True))])
+    page = open_view(view.head(maps, 0, 0, budget=3e5))
+    computed(page)
+    page.locator("canvas").focus()
+    press(page, "Home")
+    assert says(page).startswith("“0” → “0”  at most")
+    for _ in range(25):
+        press(page, "+")
+        page.wait_for_timeout(60)
+    page.wait_for_timeout(500)
+    for step in ["ArrowDown"] * 2 + ["ArrowRight"]:
+        press(page, step)
+    assert read(page)[:2] == ("2", "1")
+    assert abs(float(read(page)[2]) - float(maps[0, 0, 2, 1])) <= 1.5 * error(page) + 0.004
+    press(page, "ArrowRight", "ArrowRight")
+    assert read(page)[2] == "may not look"
+    press(page, "0")
+    press(page, "ArrowUp", "Enter")
+    page.wait_for_timeout(500)
+    settled(page)
+    (line,) = list(csv.reader(takes(page, "CSV", tmp_path).read_text(encoding="utf-8").splitlines()))[1:]
+    assert line[0] == "1"
+    assert len(line) == size + 1
+    assert abs(float(line[2]) - float(maps[0, 0, 1, 1])) <= 1.5 * error(page) + 0.004
+
+
 def test_small_maps_travel_as_weights():
     assert view.heads(made()).described["kind"] == "heads"
     assert view.heads(made("a rule a head")).described["parts"][0]["masks"] is not None
@@ -120,4 +150,4 @@ def test_small_maps_travel_as_weights():
 def test_a_budget_for_less_still_has_blocks():
     described = view.heads(made(), budget=2_000).described
     assert described["kind"] == "heads"
-    assert "largest weight of each" in described["note"]
+    assert described["note"].startswith("Of each head one row of 16 is here")

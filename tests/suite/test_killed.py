@@ -101,7 +101,7 @@ class House:
         assert run.poll() is None, run.stdout.read()
         run.send_signal(how)
         run.communicate(timeout=60)
-        until(lambda: not self.running())
+        until(lambda: not self.running(), self.running)
         assert run.returncode == {signal.SIGKILL: -9, signal.SIGINT: 1}.get(how, 128 + how) or run.returncode == -how
         assert not list(self.out.glob("*.json"))
         assert not list(self.out.glob("*.ipynb"))
@@ -116,10 +116,10 @@ def heed():
         signal.signal(how, signal.SIG_DFL)
 
 
-def until(there, most=60):
-    deadline = time.monotonic() + most
+def until(there, left=lambda: ""):
+    deadline = time.monotonic() + 60
     while not there():
-        assert time.monotonic() < deadline
+        assert time.monotonic() < deadline, left()
         time.sleep(0.05)
 
 

@@ -10,6 +10,8 @@ import traitlets
 from tfviz import view
 from tfviz.layers import masks
 from tfviz.look import AttentionMaps
+from tfviz.look.call import Call
+from tfviz.look.ingredients import Ingredients
 from tfviz.view.page import alive
 from tfviz.view.page.widgets import Live
 
@@ -70,6 +72,34 @@ def test_a_page_that_asks_for_what_is_not_there_gets_an_error_and_no_bytes(name,
 def test_an_unknown_choice_is_an_error():
     with pytest.raises(TypeError, match=r"no such choice: layers; there are: mode, part, layer"):
         view.live(maps(), layers=2)
+
+
+def lazy(size=40):
+    query, key = (torch.randn(1, 3, size, 4, generator=torch.Generator().manual_seed(seed)) for seed in (1, 2))
+    return AttentionMaps([Ingredients(Call.of(query, key, key, None, None, causal=True))] * 2)
+
+
+@pytest.mark.parametrize(
+    ("rows", "cols", "block"), [([0, 40], [0, 40], 4), ([7, 20], [3, 21], 2), ([9, 10], [0, 40], 1)]
+)
+def test_parts_of_a_head_that_is_computed_come_when_they_are_looked_at(rows, cols, block):
+    some = lazy()
+    live = view.live(some, budget=3_000)
+    assert live.described["parts"][0]["rules"] == [0] * 6
+    _, (piece,) = asked(live, part=0, layer=1, head=2, rows=rows, cols=cols, block=block)
+    codes = numpy.frombuffer(zlib.decompress(piece), numpy.uint8)
+    expected = some.tile(1, 2, slice(*rows), slice(*cols), block)
+    assert abs((codes / 255.0) ** 2 - expected.flatten().numpy()).max() <= 0.004
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"rows": [0, 41]}, {"cols": [3, 3]}, {"rows": None}, {"cols": [0.0, 5]}, {"block": "2"}, {"block": 10**9}]
+)
+def test_parts_that_are_not_there_are_told(wrong):
+    given = {"rows": [0, 40], "cols": [0, 40], "block": 2, **wrong}
+    content, buffers = asked(view.live(lazy(), budget=3_000), part=0, layer=1, head=2, **given)
+    assert content["error"].startswith(f"LookupError: {next(iter(wrong))} is ")
+    assert not buffers
 
 
 def test_heads_past_the_budget_come_when_asked_for():

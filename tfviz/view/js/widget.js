@@ -1,6 +1,6 @@
 // The entry of a widget: the same views, with a kernel behind them that knows the choices and sends what is missing.
 
-import { Source } from "./base/data.js";
+import { Source, inflated } from "./base/data.js";
 import { Questions } from "./base/questions.js";
 import { Explorer } from "./stages/explorer.js";
 
@@ -38,9 +38,10 @@ function render({ model, el }) {
   const data = model.get("data");
   host.className = "tfviz";
   el.append(host);
-  const source = new Source(described, new Uint8Array(data.buffer, data.byteOffset, data.byteLength), async (part, layer, head) => {
-    const { pieces } = await questions.ask({ part, layer, head });
-    return source.decoded(part, layer * described.parts[part].heads + head, pieces[0], 1);
+  const bytes = new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
+  const source = new Source(described, bytes, async (part, layer, head, where) => {
+    const { pieces } = await questions.ask({ part, layer, head, ...where });
+    return inflated(pieces[0]);
   });
   view = new Explorer(host, source, new Model(model), { page: () => questions.page() });
   return () => {

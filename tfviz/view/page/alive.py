@@ -62,7 +62,7 @@ def describe(
             "or 'compare' (two)"
         )
     shown, packed, note = pack(parts, budget, (state["layer"], state["head"]))
-    kind = "heads-made" if any("made" in part for part in shown) else "heads"
+    kind = "heads-made" if any(part.get("made") for part in shown) else "heads"
     described: dict[str, Any] = {"kind": kind, "parts": shown, "note": note, "state": dict(state)}
     described |= {"masks": packed.masks, "rules": packed.rules}
     described |= {

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -23,25 +24,36 @@ TRIED = 16  # rows of a head that tell how far its weights are off
 
 
 def parts(given: Mapping[str, AttentionMaps], budget: float) -> tuple[list[dict[str, Any]], Packed, str] | None:
-    """What all heads are made of, as exactly as the budget has room for; None if a page cannot have that.
+    """What all heads are made of, as exactly as the budget has room for; else a sketch of each.
 
-    Also the bytes, and a sentence on how heads come about.
+    Also the bytes, and a sentence on how heads come about. None if a page cannot have that.
     """
     layers = {name: made_of(maps) for name, maps in given.items()}
     if not all(layers.values()):
         return None
     numbers = sum(one.call.query.numel() + one.call.key.numel() for some in layers.values() for one in some)
-    for levels in (None, *LEVELS):
-        if numbers * (1 if levels else 2) * HARDLY > budget * 3 / 4:
+    block = _block(layers.values(), min(SKETCHED, budget / 16))
+    sketches = {name: _sketch(some, block) for name, some in layers.items()}
+    for levels in (None, *LEVELS, 0):
+        if numbers * (1 if levels else 2) * HARDLY > budget * 3 / 4 and levels != 0:
             continue
-        packed = Packed()
-        made = [(name, maps, *carry(layers[name], packed, levels, budget)) for name, maps in given.items()]
+        packed, worst, told = Packed(), 0.0, []
+        for name, maps in given.items():
+            made, error = carry(layers[name], packed, levels) if levels != 0 else (None, 0.0)
+            blobs = [[*packed.add(sketch), block] for sketch in sketches[name]]
+            shown = {"blobs": blobs, "masks": None, "rules": _rules(layers[name], packed), "made": made}
+            told.append({**described(name, maps), **shown})
+            worst = max(worst, error)
         if packed.size * 4 / 3 <= budget:
-            told = [{**described(name, maps), **one} for name, maps, one, _ in made]
-            worst = max(error for *_, error in made)
-            block = max(blob[2] for part in told for blob in part["blobs"])
-            return told, packed, _computed(levels, worst, block)
+            return told, packed, _computed(levels, worst, block) if levels != 0 else _sketched(block, budget)
     return None
+
+
+def _sketched(block: int, budget: float) -> str:
+    return (
+        f"Of each head one row of {block} is here, and of each {block} keys the largest weight: what heads are made of "
+        f"would take more than the view's budget of {budget / 1e6:.3g} MB."
+    )
 
 
 def _computed(levels: int | None, error: float, block: int) -> str:
@@ -61,30 +73,25 @@ def made_of(maps: AttentionMaps) -> list[Ingredients]:
     return known if len(known) == len(maps.layers) else []
 
 
-def carry(
-    made: Sequence[Ingredients], packed: Packed, levels: int | None, budget: float
-) -> tuple[dict[str, Any], float]:
+def carry(made: Sequence[Ingredients], packed: Packed, levels: int | None) -> tuple[list[dict[str, Any]], float]:
     """What a page is told of how each layer is made, and the largest error of a weight among the rows that were tried.
 
     Args:
         levels: of 8 bits; None: float16.
     """
-    layers, rules, worst = [], [], 0.0
+    layers, worst = [], 0.0
     for layer in made:
-        call = layer.call
-        query, key = (_sent(part[0].float(), levels) for part in (call.query, call.key))
-        layers.append(
-            {
-                "scale": call.scale,
-                "query": [_added(packed, part) for part in query],
-                "key": [_added(packed, part) for part in key],
-            }
-        )
-        rule = call.mask if isinstance(call.mask, Spans) else None
-        rules += [packed.rule(rule, head) for head in range(layer.shape[0])]
+        query, key = (_sent(part[0].float(), levels) for part in (layer.call.query, layer.call.key))
+        sent = {name: [_added(packed, part) for part in parts] for name, parts in (("query", query), ("key", key))}
+        layers.append({"scale": layer.call.scale, **sent})
         worst = max(worst, _error(layer, query, key))
-    sketch = _sketch(made, packed, min(SKETCHED, budget / 16))
-    return {**sketch, "made": layers, "masks": None, "rules": rules}, worst
+    return layers, worst
+
+
+def _rules(made: Sequence[Ingredients], packed: Packed) -> list[int | None]:
+    """The number of each head's rule."""
+    masks = [(layer.call.mask if isinstance(layer.call.mask, Spans) else None, layer.shape[0]) for layer in made]
+    return [packed.rule(mask, head) for mask, heads in masks for head in range(heads)]
 
 
 def _sent(parts: Tensor, levels: int | None) -> list[tuple[Tensor, Tensor | None]]:
@@ -127,15 +134,16 @@ def _error(layer: Ingredients, query: list[Any], key: list[Any]) -> float:
     return worst
 
 
-def _sketch(made: Sequence[Ingredients], packed: Packed, most: float) -> dict[str, Any]:
-    """All heads as the sheet shows them: of each block one row, and of its keys the largest weight."""
-    heads, queries, keys = made[0].shape
+def _block(every: Iterable[Sequence[Ingredients]], most: float) -> int:
+    """Cells of a block, so that all heads have so many blocks at most."""
+    shapes = [(len(made), *made[0].shape) for made in every]
     block = 1
-    while len(made) * heads * queries * keys / block**2 > most and block < max(queries, keys):
+    while sum(map(math.prod, shapes)) / block**2 > most and block < max(max(shape[2:]) for shape in shapes):
         block *= 2
-    blobs = []
-    for layer in made:
-        for head in range(heads):
-            sketch = codes(layer.sketch(head, block)).numpy().tobytes()
-            blobs.append([*packed.add(zlib.compress(sketch, 6)), block])
-    return {"blobs": blobs}
+    return block
+
+
+def _sketch(made: Sequence[Ingredients], block: int) -> list[bytes]:
+    """All heads as the sheet shows them: of each block one row, and of its keys the largest weight."""
+    sketches = (layer.sketch(head, block) for layer in made for head in range(layer.shape[0]))
+    return [zlib.compress(codes(sketch).numpy().tobytes(), 6) for sketch in sketches]

@@ -8,6 +8,7 @@ from typing import Any
 
 import traitlets
 
+from tfviz.look.kept import pack
 from tfviz.look.maps import AttentionMaps
 from tfviz.view.page import alive
 from tfviz.view.page.answering import Answering
@@ -120,7 +121,11 @@ class Live(Answering):
         parts = list(self._parts.values())
         maps = parts[_place(question, "part", len(parts))]
         layer, head = (_place(question, name, count) for name, count in zip(("layer", "head"), maps.shape))
-        return deflated(maps.packed(layer, head), maps.allowed(layer, head), level=1)
+        if not self.described["parts"][question["part"]]["rules"]:
+            return deflated(maps.packed(layer, head), maps.allowed(layer, head), level=1)
+        rows, cols = (_range(question, name, count) for name, count in zip(("rows", "cols"), maps.shape[2:]))
+        block = max(1, _place(question, "block", max(maps.shape[2:]) + 1))
+        return deflated(pack(maps.tile(layer, head, rows, cols, block).clamp(0, 1)), None, level=1)
 
     def view(self) -> View:
         """What is shown now, without a kernel: to save, or to leave in a page."""
@@ -143,6 +148,16 @@ def _place(question: Mapping[str, Any], name: str, count: int) -> int:
     if type(value) is not int or not 0 <= value < count:
         raise LookupError(f"{name} is {value!r}; there are {count}, counted from 0")
     return value
+
+
+def _range(question: Mapping[str, Any], name: str, count: int) -> slice:
+    """What a page asks for of an axis, if it is there."""
+    ends = question.get(name)
+    if not (isinstance(ends, list) and len(ends) == 2 and all(type(end) is int for end in ends)):
+        raise LookupError(f"{name} is {ends!r}; it is a pair of places")
+    if not 0 <= ends[0] < ends[1] <= count:
+        raise LookupError(f"{name} is {ends!r}; there are {count}, counted from 0")
+    return slice(*ends)
 
 
 def _inside(trait: Any, value: Any) -> bool:

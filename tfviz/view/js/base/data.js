@@ -1,12 +1,15 @@
 // Heads out of the page's data: base64 -> zlib -> the cells that the mask allows -> a grid.
 
+import { Deep } from "./deep.js";
 import { FORBIDDEN, Grid, OPEN } from "./grid.js";
 
-const KEPT = 64e6; // cells of heads from the kernel that are kept at hand
+const KEPT = 64e6; // cells of heads that are kept at hand
+const WHOLE = 20e6; // cells of a head that is held whole
 
 export class Source {
   // document: what `tfviz.view.packed` describes; data: base64 text or bytes;
-  // ask: where the page has not all, (part, layer, head) -> promise of the whole head
+  // ask: where the page has not all, (part, layer, head, { rows, cols, block }) -> promise of the codes of a head: of
+  // its open cells, or where parts have rules of all in a range of rows and columns, in blocks
   constructor(document, data, ask = null) {
     Object.assign(this, { document, data, ask, heads: new Map(), wholes: new Map(), masks: new Map() });
   }
@@ -20,8 +23,12 @@ export class Source {
     const { blobs, heads } = this.parts[part];
     const at = layer * heads + head;
     const key = `${part}.${at}`;
-    if (!this.heads.has(key)) this.heads.set(key, this.decoded(part, at, this.slice(blobs[at]), blobs[at][2]));
+    if (!this.heads.has(key)) this.heads.set(key, this.unpacked(part, at, blobs[at]));
     return this.heads.get(key);
+  }
+
+  async unpacked(part, at, blob) {
+    return this.decoded(part, at, await inflated(this.slice(blob)), blob[2]);
   }
 
   // Whether there is more of a head than the page shows at once.
@@ -34,7 +41,7 @@ export class Source {
     if (!this.partly(part, layer, head)) return this.head(part, layer, head);
     const { rows, cols, heads } = this.parts[part];
     const key = `${part}.${layer * heads + head}`;
-    const made = this.wholes.get(key) ?? this.ask(part, layer, head);
+    const made = this.wholes.get(key) ?? this.asked(part, layer, head);
     this.wholes.delete(key); // to the end: the first is the one longest unused
     this.wholes.set(key, made);
     made.catch(() => this.wholes.delete(key));
@@ -43,10 +50,27 @@ export class Source {
     return made;
   }
 
-  async decoded(part, at, bytes, block) {
+  async asked(part, layer, head) {
+    const { rows, cols, rules, heads } = this.parts[part];
+    const at = layer * heads + head;
+    if (!rules) return this.decoded(part, at, await this.ask(part, layer, head, { block: 1 }), 1);
+    let block = 1;
+    while ((rows.length * cols.length) / block ** 2 > WHOLE) block *= 2;
+    const ranged = async (down, across, size) => {
+      const codes = await this.ask(part, layer, head, { rows: down, cols: across, block: size });
+      const state = await this.ruled(rules[at], down, across, size);
+      return this.blocked(rows.slice(...down), cols.slice(...across), codes, size, state);
+    };
+    const whole = await ranged([0, rows.length], [0, cols.length], block);
+    return block > 1 ? new Deep(rows, cols, whole, ranged) : whole;
+  }
+
+  async decoded(part, at, packed, block) {
     const { rows, cols, masks, rules } = this.parts[part];
-    const packed = await inflated(bytes);
-    if (rules) return this.blocked(part, packed, block, await this.ruled(rules[at], rows.length, cols.length, block));
+    if (rules) {
+      const state = await this.ruled(rules[at], [0, rows.length], [0, cols.length], block);
+      return this.blocked(rows, cols, packed, block, state);
+    }
     if (block > 1) return this.blocks(part, packed, block, masks ? masks[at] : null);
     const state = await this.mask(masks ? masks[at] : null, rows.length * cols.length);
     const codes = new Uint8Array(rows.length * cols.length);
@@ -57,11 +81,10 @@ export class Source {
   async blocks(part, codes, block, mask) {
     const { rows, cols } = this.parts[part];
     const state = await this.remembered(`${mask} ${rows.length} ${cols.length} ${block}`, () => this.coarse(part, block, mask));
-    return this.blocked(part, codes, block, state);
+    return this.blocked(rows, cols, codes, block, state);
   }
 
-  blocked(part, codes, block, state) {
-    const { rows, cols } = this.parts[part];
+  blocked(rows, cols, codes, block, state) {
     if (block === 1) return new Grid(rows, cols, codes, state);
     const named = (words) => {
       const last = (i) => words[Math.min(i + block, words.length) - 1];
@@ -92,21 +115,20 @@ export class Source {
     return this.remembered(`rule ${index}`, async () => new Int32Array((await inflated(this.slice(this.document.rules[index]))).slice().buffer));
   }
 
-  // A block is open where any of its rows may see any of its keys.
-  ruled(index, queries, keys, block) {
-    return this.remembered(`rule ${index} ${queries} ${keys} ${block}`, async () => {
-      const wide = Math.ceil(keys / block);
-      const state = new Uint8Array(Math.ceil(queries / block) * wide);
-      if (index === null) return state;
-      const rule = await this.rule(index);
-      state.fill(FORBIDDEN);
-      for (let row = 0; row < queries; row++) {
-        const [first, stop] = [rule[row], rule[queries + row]];
-        const start = Math.floor(row / block) * wide;
-        if (stop > first) state.fill(OPEN, start + Math.floor(first / block), start + Math.ceil(stop / block));
-      }
-      return state;
-    });
+  // Of a range of rows and columns: a block is open where any of its rows may see any of its keys.
+  async ruled(index, [top, bottom], [left, right], block) {
+    const wide = Math.ceil((right - left) / block);
+    const state = new Uint8Array(Math.ceil((bottom - top) / block) * wide);
+    if (index === null) return state;
+    const rule = await this.rule(index);
+    state.fill(FORBIDDEN);
+    for (let row = top; row < bottom; row++) {
+      const first = Math.max(0, rule[row] - left);
+      const stop = Math.min(right, rule[rule.length / 2 + row]) - left;
+      const start = Math.floor((row - top) / block) * wide;
+      if (stop > first) state.fill(OPEN, start + Math.floor(first / block), start + Math.ceil(stop / block));
+    }
+    return state;
   }
 
   remembered(key, make) {

@@ -39,8 +39,17 @@ export class Grid {
     return (this.codes[i] / 255) ** 2;
   }
 
+  kind(row, col) {
+    return this.state[row * this.cols.length + col];
+  }
+
   is(row, col, state) {
-    return this.state[row * this.cols.length + col] === state;
+    return this.kind(row, col) === state;
+  }
+
+  // Cells that the value of a cell stands for, down and across.
+  blockAt() {
+    return this.block;
   }
 
   dead(row) {

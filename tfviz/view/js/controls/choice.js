@@ -65,10 +65,18 @@ export class Choice {
   // The chosen heads of a part, each as it is to be shown, or all as one.
   async made(part, together, whole) {
     const grids = await Promise.all(this.heads.map(([layer, head]) => this.grid(part, layer, head, whole)));
-    const coarsest = Math.min(...grids.map((grid) => grid.rows.length));
-    const alike = grids.map((grid) => halved(grid, coarsest));
+    if (together && grids.length === 1 && grids[0].part && this.plain) return grids;
+    const here = grids.map((grid) => grid.overview ?? grid);
+    const coarsest = Math.min(...here.map((grid) => grid.rows.length));
+    const alike = here.map((grid) => halved(grid, coarsest));
     const shown = together ? [combine(alike, this.store.get("how"))] : alike;
     return shown.map((grid) => this.filtered(grid, part));
+  }
+
+  // Whether a head is shown as it is, by itself: one too large to be held can be looked at closely then.
+  get plain() {
+    const as = (name, value) => this.store.get(name) === value;
+    return as("mode", "head") && as("hide", "nothing") && as("merged", false) && this.arrange === "choose";
   }
 
   filtered(grid, part) {

@@ -18,7 +18,7 @@ export class Explorer {
     this.frame = new Frame(host, source.document, store, {
       ...takes,
       keys: HEAD_KEYS,
-      shown: () => this.panels,
+      shown: () => this.panels?.map(held),
       drawing: () => this.stage.drawing,
       tables: () => this.tables(),
       redraw: () => this.refresh(),
@@ -97,8 +97,8 @@ export class Explorer {
   }
 
   reading(grid, [row, col], name = "") {
-    const kind = grid.state[row * grid.cols.length + col];
-    const value = `${grid.block > 1 ? "at most " : ""}${two(grid.at(row, col))}`;
+    const kind = grid.kind(row, col);
+    const value = `${grid.blockAt(row, col) > 1 ? "at most " : ""}${two(grid.at(row, col))}`;
     const said = kind === OPEN ? value : kind === ABSENT ? "not there yet" : "may not look";
     return `${name && `${name}: `}${quoted(grid.rows[row], 200)} → ${quoted(grid.cols[col], 200)}  ${said}`;
   }
@@ -136,8 +136,10 @@ export class Explorer {
     return mode === "lines" ? this.lines(separate) : this.words(panels[0].grid);
   }
 
-  head(panels) {
+  async head(panels) {
     const within = this.choice.within(panels[0].grid);
+    await Promise.all(panels.flatMap(({ grid }) => (grid.row ? within.rows.map((i) => grid.row(i)) : [])));
+    if (this.panels !== panels) return;
     this.stage.show(panels, { ...within, outlined: this.source.document.gold ?? [] }, this.frame.width);
     if (within.rows.length || within.cols.length) this.frame.says(this.locked(panels[0].grid, within));
   }
@@ -194,7 +196,7 @@ export class Explorer {
   }
 
   tables() {
-    if (this.mode !== "sheet") return (this.panels ?? []).map(table);
+    if (this.mode !== "sheet") return (this.panels ?? []).map(held).map(table);
     const grids = this.grids.get(this.choice.at);
     const value = (layer, head) => {
       const grid = grids?.get(`${layer}.${head}`);
@@ -203,6 +205,9 @@ export class Explorer {
     return [headTable(this.choice.shape, value)];
   }
 }
+
+// Of a head that is too large to be held, the rows that were asked for.
+const held = (panel) => ({ ...panel, grid: panel.grid.exact ?? panel.grid });
 
 const HEAD_KEYS = [
   ["1 2 3 4", "all heads, one head, lines, words"],

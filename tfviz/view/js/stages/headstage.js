@@ -32,6 +32,7 @@ export class HeadStage {
     if (pointed && !panels.some(({ grid }) => pointed[0] < grid.rows.length && pointed[1] < grid.cols.length)) this.cursor = null;
     if (pointed) this.does.says(this.cursor ? this.reading(this.cursor) : "");
     this.draw();
+    this.looks();
   }
 
   panel(index) {
@@ -49,6 +50,7 @@ export class HeadStage {
           if (same(panel.map.grid, map.grid)) panel.map.window = map.window;
         });
         this.draw();
+        this.looks();
       },
       leave: () => this.does.leave(),
     });
@@ -86,6 +88,15 @@ export class HeadStage {
       if (factor) map.zoom(factor);
       else map.fit();
     });
+    this.draw();
+    this.looks();
+  }
+
+  // What is finer comes when it is looked at.
+  async looks() {
+    const asked = this.panels.map(({ map }) => map.grid.look?.(map.window, Math.max(map.wide, map.tall)));
+    if (!(await Promise.all(asked)).some(Boolean)) return;
+    if (this.cursor) this.does.says(this.reading(this.cursor));
     this.draw();
   }
 

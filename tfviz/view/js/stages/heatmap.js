@@ -94,10 +94,11 @@ export class Heatmap {
   // of lines before a row or column.
   draw(pen, { cursor = null, rows = [], cols = [], outlined = [], borders = [], title = "" } = {}) {
     const { theme, left, top, wide, tall } = this;
-    const key = JSON.stringify([this.window, wide, tall, theme.key, pen.ratio]);
+    const key = JSON.stringify([this.window, wide, tall, theme.key, pen.ratio, this.grid.version]);
     if (!this.painted || this.painted.key !== key) {
       const size = [wide, tall].map((length) => Math.max(1, Math.round(length * pen.ratio)));
-      this.painted = { key, image: paint(this.grid, this.window, ...size, theme, pen.ratio) };
+      const [grid, window] = this.grid.part?.(this.window) ?? [this.grid, this.window];
+      this.painted = { key, image: paint(grid, window, ...size, theme, pen.ratio) };
     }
     pen.image(this.painted.image, left, top);
     this.fade(pen, rows, cols);
