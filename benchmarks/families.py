@@ -7,8 +7,8 @@ sdpa and flex, equal within 1e-4 on rows that are no padding; then, for those th
 dynamic cache, a static one, and a sliding window of five, whose joined maps are compared with one eager pass over what
 was written. Every type that falls out stands in the table with its reason.
 
-Outside of it (timm, torchvision, diffusers, open_clip, x-transformers: `families_outside.py`): a dozen each of those
-that are installed, against what the library itself can return or drops out.
+Sizes that do not fit a type are left away, one kind after the other, before it counts as not built. Outside of
+transformers: `families_outside.py`.
 
     python benchmarks/families.py [--quick] [--only NAME]
 """
@@ -74,19 +74,43 @@ def writers() -> set[str]:
     return set(modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES)
 
 
-def sizes(config: Any, more: dict[str, Any]) -> dict[str, Any]:
+def sizes(config: Any, more: dict[str, Any], fits: dict[str, Any]) -> dict[str, Any]:
     """What to make a configuration small with: of its own names those that hold a number, and its parts'."""
-    given = {name: size for name, size in {**SIZES, **more}.items() if isinstance(getattr(config, name, None), int)}
+    given = {name: size for name, size in {**fits, **more}.items() if isinstance(getattr(config, name, None), int)}
     given |= {name: SIZES[name] for name in ("pad_token_id", "bos_token_id", "eos_token_id") if hasattr(config, name)}
+    if hasattr(config, "is_decoder"):
+        given["is_decoder"] = config.model_type in writers() and not getattr(config, "is_encoder_decoder", False)
     for part in getattr(config, "sub_configs", None) or {}:
         inner = getattr(config, part, None)
         if inner is not None:
-            given[part] = {"model_type": inner.model_type, **sizes(inner, more)}
+            given[part] = {"model_type": inner.model_type, **sizes(inner, more, fits)}
     return given
 
 
+FITS: dict[str, dict[str, Any]] = {}  # type -> the sizes that were found to fit it
+LEFT_OUT = (
+    (),
+    ("head_dim", "v_head_dim"),
+    ("head_dim", "v_head_dim", "qk_rope_head_dim", "qk_nope_head_dim", "rotary_dim"),
+)
+
+
+def fitting(kind: str) -> None:
+    """Find sizes that a type can be built and run with."""
+    everything = dict(SIZES)
+    for names in LEFT_OUT:
+        FITS[kind] = {name: size for name, size in everything.items() if name not in names}
+        try:
+            model = build(kind, "eager")
+            model(**inputs(model))
+        except Exception:
+            continue
+        return
+    FITS[kind] = everything
+
+
 def build(kind: str, how: str, **more: Any) -> torch.nn.Module:
-    config = transformers.AutoConfig.for_model(kind, **sizes(transformers.AutoConfig.for_model(kind), more))
+    config = transformers.AutoConfig.for_model(kind, **sizes(transformers.AutoConfig.for_model(kind), more, FITS[kind]))
     config._attn_implementation = how
     torch.manual_seed(0)
     of = transformers.AutoModelForCausalLM if kind in writers() else transformers.AutoModel
@@ -161,7 +185,7 @@ def written(kind: str, cache: str) -> str:
     default = transformers.AutoConfig.for_model(kind)
     if cache == "sliding" and not hasattr(getattr(default, "text_config", default), "sliding_window"):
         return "–"
-    model = build(kind, "sdpa", **more)
+    model = build(kind, fused(kind), **more)
     model.generation_config.eos_token_id = None
     fixed = {"cache_implementation": "static"} if cache == "static" else {}
     with capture(model) as seen:
@@ -182,11 +206,21 @@ def written(kind: str, cache: str) -> str:
     return "equal"
 
 
+def fused(kind: str) -> str:
+    """How a type's text is written: fused, if it can be."""
+    try:
+        build(kind, "sdpa")
+    except ValueError:
+        return "eager"
+    return "sdpa"
+
+
 def tried(kind: str) -> list[str]:
     """The row of a type."""
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         try:
+            fitting(kind)
             model = build(kind, "eager")
             expected = list(attentions(model(**inputs(model), output_attentions=True)))
         except Exception as error:

@@ -87,6 +87,14 @@ def test_heads_that_share_a_key_and_stand_on_the_axis_of_one_query():
     assert seen.allowed("pattern").expand(B, 6, 1, K)[..., -1].any().item() is False
 
 
+def test_heads_that_share_one_key_and_value():
+    """Nothing of the values has heads then: only the module knows which axis they are on."""
+    model = Says(lambda s, v: torch.einsum("bhij,bjd->bhid", s.softmax(-1), v), heads=H)
+    with capture(model) as seen:
+        model(SCORES, VALUES[:, 0])
+    torch.testing.assert_close(seen["pattern"], SOFT)
+
+
 def test_windows_stand_beside_heads():
     scores, values = random(B * H, W, Q, K), random(B * H, W, K, D)
     model = Says(lambda x: scores.softmax(-1) @ values, num_heads=H)

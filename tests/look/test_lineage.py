@@ -197,6 +197,14 @@ def test_weights_without_a_softmax_whose_rows_add_up_to_1():
     torch.testing.assert_close(seen["pattern"], Sparsemax.apply(SCORES))
 
 
+def test_decays_that_almost_add_up_to_1_are_no_attention():
+    """As those of a state space (Mamba 2): exp of a sum of steps, nearly an identity."""
+    decay = torch.eye(K) + 1e-4 * torch.ones(K, K).tril(-1)
+    model = Written(lambda self, s, v: decay @ v)
+    with pytest.raises(LookupError), capture(model):
+        model()
+
+
 def test_weights_of_a_sigmoid():
     model = Written(lambda self, s, v: (s - math.log(K)).sigmoid() @ v)
     with capture(model) as seen:

@@ -96,6 +96,8 @@ def layout(shape: Sequence[int], found: Sequence[str], heads: Heads) -> Layout:
     """The layout of weights whose axes have these roles."""
     shared, query, key = ([axis for axis, role in enumerate(found) if role == name] for name in ("shared", "q", "k"))
     head = _head(shared, [shape[axis] for axis in shared], heads)
+    if head is None and len(query) > 1 and heads.count in (sizes := [shape[axis] for axis in query]):
+        head = query.pop(sizes.index(heads.count))  # heads that share one key and value (Shazeer 2019)
     batch = [axis for axis in shared if axis != head]
     order = (*batch, *([] if head is None else [head]), *query, *key)
     many, queries, keys = (math.prod(shape[axis] for axis in axes) for axes in (batch, query, key))

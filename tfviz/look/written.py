@@ -17,7 +17,7 @@ from tfviz.look.sites import Allowed, Sites, matches
 
 STARTS = {"softmax": "", "special_softmax": "", "log_softmax": "logs", "special_log_softmax": "logs", "sigmoid": "gate"}
 NEAR = 3  # modules, from the innermost on, that may say how many heads there are
-CLOSE = 1e-3  # to 1, of the sum of weights
+CLOSE = 200  # steps of their type from 1, of the sum of weights
 
 
 class Written(Sites):
@@ -103,9 +103,10 @@ class Written(Sites):
         with aside(), torch.no_grad():
             last = rows.movedim(axes[0], -1)
             first = last[(0,) * (last.dim() - 1)]
-            if not (abs(first.sum() - 1) < CLOSE and (first >= 0).all()):
+            close = min(CLOSE * torch.finfo(rows.dtype).eps, 1e-2)
+            if not (abs(first.sum() - 1) < close and (first >= 0).all()):
                 return None
-            return axes[0] if bool(((last.sum(-1) - 1).abs() < CLOSE).all() and (last >= 0).all()) else None
+            return axes[0] if bool(((last.sum(-1) - 1).abs() < close).all() and (last >= 0).all()) else None
 
     def _meet(self, made: Product, place: int, weights: Weights, call: Callable[[], Any]) -> Any:
         """Weights meet values: returns what the product gives, by the call as it is where nothing is edited."""
@@ -167,8 +168,8 @@ class Written(Sites):
     def _look_for_channels(self, axes: Layout) -> None:
         """Whether there is a row for each channel of the texts that the module was given, not for each word."""
         given = self.state.given[-1]
-        _, heads, queries, _ = axes.four
-        if len(given) == 3 and queries not in given[:2] and heads * queries == given[2]:
+        _, heads, queries, keys = axes.four
+        if len(given) == 3 and queries == keys and queries not in given[:2] and heads * queries == given[2]:
             self.channels[self.state.running[-1]] = None
 
     def _heads(self) -> Heads:
