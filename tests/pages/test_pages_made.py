@@ -142,6 +142,18 @@ def test_a_head_too_large_to_be_held_is_looked_at_in_parts(open_view, tmp_path):
     assert abs(float(line[2]) - float(maps[0, 0, 1, 1])) <= 1.5 * error(page) + 0.004
 
 
+def test_queries_past_what_16_bits_hold_travel_in_8(large):
+    note = view.heads(made(strength=1e5, scale=1e-9), budget=1e6).described["note"]
+    assert "whole numbers from −127 to 127" in note
+
+
+def test_what_is_no_number_is_told(large):
+    maps = made()
+    maps.layers[1].call.query[0, 2, 5] = torch.nan
+    with pytest.raises(ValueError, match="layer 1, head 2 holds NaN"):
+        view.heads(maps)
+
+
 def test_small_maps_travel_as_weights():
     assert view.heads(made()).described["kind"] == "heads"
     assert view.heads(made("a rule a head")).described["parts"][0]["masks"] is not None

@@ -31,11 +31,14 @@ def parts(given: Mapping[str, AttentionMaps], budget: float) -> tuple[list[dict[
     layers = {name: made_of(maps) for name, maps in given.items()}
     if not all(layers.values()):
         return None
-    numbers = sum(one.call.query.numel() + one.call.key.numel() for some in layers.values() for one in some)
+    every = [part for some in layers.values() for one in some for part in (one.call.query, one.call.key)]
+    numbers, largest = sum(part.numel() for part in every), max(float(part.abs().max()) for part in every)
     block = _block(layers.values(), min(SKETCHED, budget / 16))
     sketches = {name: _sketch(some, block) for name, some in layers.items()}
     for levels in (None, *LEVELS, 0):
-        if numbers * (1 if levels else 2) * HARDLY > budget * 3 / 4 and levels != 0:
+        if levels is None and largest > torch.finfo(torch.float16).max:
+            continue
+        if levels != 0 and numbers * (1 if levels else 2) * HARDLY > budget * 3 / 4:
             continue
         packed, worst, told = Packed(), 0.0, []
         for name, maps in given.items():
@@ -70,6 +73,7 @@ def made_of(maps: AttentionMaps) -> list[Ingredients]:
     """All layers, if they are made of queries, keys, and a rule that a page knows; else none."""
     made = [layer for layer in maps.layers if isinstance(layer, Ingredients) and layer.call.change is None]
     known = [layer for layer in made if layer.call.mask is None or isinstance(layer.call.mask, Spans)]
+    known = [layer for layer in known if layer.call.is_finite]
     return known if len(known) == len(maps.layers) else []
 
 
