@@ -10,7 +10,6 @@ is taken with it turned off. A map counts as right if it has the numbers of the 
 """
 
 import sys
-import types
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -244,7 +243,6 @@ def of_x_transformers(name: str) -> Given:
     ids = torch.randint(0, 50, (2, 9))
     if name == "cross":
         context = torch.randn(2, 7, 24)
-        whole = types.SimpleNamespace(context=context)
 
         class Cross(nn.Module):
             def __init__(self) -> None:
@@ -252,7 +250,7 @@ def of_x_transformers(name: str) -> Given:
                 self.model = model
 
             def forward(self, ids: Tensor, **given: Any) -> Any:
-                return self.model(ids, context=whole.context, **given)
+                return self.model(ids, context=context, **given)
 
         return Cross(), (ids,)
     return model, (ids,)

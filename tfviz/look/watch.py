@@ -165,8 +165,9 @@ class Watch(Written):
 
     def _kept(self, call: Call) -> Tensor | Call:
         """The weights, or what they are made of where that is to be kept and has their axes."""
-        if self.shelf and not call.is_wrapped and self._arrangement(call).is_plain:
-            self._look_for_channels(self._arrangement(call))
+        axes = self._arrangement(call)
+        if self.shelf and not call.is_wrapped and axes.is_plain:
+            self._look_for_channels(axes)
             return self.shelf.keep(call, self._heads().groups)
         return self._arranged(call, pattern(call, self.dtype))
 

@@ -35,21 +35,28 @@ def parts(given: Mapping[str, AttentionMaps], budget: float) -> tuple[list[dict[
     numbers, largest = sum(part.numel() for part in every), max(float(part.abs().max()) for part in every)
     block = _block(layers.values(), min(SKETCHED, budget / 16))
     sketches = {name: _sketch(some, block) for name, some in layers.items()}
-    for levels in (None, *LEVELS, 0):
-        if levels is None and largest > torch.finfo(torch.float16).max:
-            continue
-        if levels != 0 and numbers * (1 if levels else 2) * HARDLY > budget * 3 / 4:
-            continue
+
+    def sent(levels: int | None, made: bool) -> tuple[list[dict[str, Any]], Packed, float]:
         packed, worst, told = Packed(), 0.0, []
         for name, maps in given.items():
-            made, error = carry(layers[name], packed, levels) if levels != 0 else (None, 0.0)
+            parts, error = carry(layers[name], packed, levels) if made else (None, 0.0)
             blobs = [[*packed.add(sketch), block] for sketch in sketches[name]]
-            shown = {"blobs": blobs, "masks": None, "rules": _rules(layers[name], packed), "made": made}
+            shown = {"blobs": blobs, "masks": None, "rules": _rules(layers[name], packed), "made": parts}
             told.append({**described(name, maps), **shown})
             worst = max(worst, error)
-        if packed.size * 4 / 3 <= budget:
-            return told, packed, _computed(levels, worst, block) if levels != 0 else _sketched(block, budget)
-    return None
+        return told, packed, worst
+
+    room = budget * 3 / 4  # in bytes, before base64
+    for levels in (None, *LEVELS):
+        if levels is None and largest > torch.finfo(torch.float16).max:
+            continue
+        if numbers * (2 if levels is None else 1) * HARDLY > room:
+            continue
+        told, packed, worst = sent(levels, made=True)
+        if packed.size <= room:
+            return told, packed, _computed(levels, worst, block)
+    told, packed, _ = sent(None, made=False)
+    return (told, packed, _sketched(block, budget)) if packed.size <= room else None
 
 
 def _sketched(block: int, budget: float) -> str:

@@ -14,9 +14,13 @@ export class Deep {
 
   // What shows a window of cells best, and the window in its own cells.
   part(window) {
-    const { close, overview } = this;
-    if (close && covers(close, window)) return [close.grid, inCells(close, window)];
-    return [overview, inCells({ at: [0, 0], grid: overview }, window)];
+    const found = this.finest(window);
+    return [found.grid, inCells(found, window)];
+  }
+
+  // The finest grid that covers a window, and where it begins.
+  finest(window) {
+    return this.close && covers(this.close, window) ? this.close : { grid: this.overview, at: [0, 0] };
   }
 
   // Finer, or another part, if this window needs it; whether something came.
@@ -57,8 +61,7 @@ export class Deep {
   // The finest grid that has a cell, and where it has it.
   near(row, col) {
     if (this.known.has(row)) return [this.known.get(row), 0, col];
-    const window = { x: col, y: row, wide: 1, tall: 1 };
-    const { grid, at } = this.close && covers(this.close, window) ? this.close : { grid: this.overview, at: [0, 0] };
+    const { grid, at } = this.finest({ x: col, y: row, wide: 1, tall: 1 });
     return [grid, Math.floor((row - at[0]) / grid.block), Math.floor((col - at[1]) / grid.block)];
   }
 
