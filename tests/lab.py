@@ -21,6 +21,8 @@ from nbformat.v4 import new_code_cell, new_notebook
 KERNEL = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}
 LOOPBACK = "127.0.0.1"
 IDLE = ".jp-Notebook-ExecutionIndicator[data-status='idle']"
+HAS_KERNEL = """async () => (await (await fetch('/api/sessions?token=t')).json()).some(
+    ({ kernel }) => kernel?.execution_state === 'idle')"""  # JupyterLab asks which one to take as long as it has none
 
 
 def write(folder, name, cells):
@@ -107,7 +109,7 @@ def notebook(chromium, folder, lab):
     yield opened
     context.close()
     shut_down(lab)
-    assert wrong == []
+    assert not wrong, wrong
 
 
 def shut_down(lab):
@@ -146,6 +148,7 @@ def save(page):
 
 def begin(page):
     """Run all cells by the menu, as a reader does; and again where JupyterLab was not listening yet."""
+    page.wait_for_function(HAS_KERNEL, timeout=60_000)
     page.locator(IDLE).wait_for(timeout=60_000)
     page.add_locator_handler(page.locator("dialog.jp-Dialog"), accept, no_wait_after=True)
     begun = page.locator(".jp-CodeCell").first.locator(".jp-InputPrompt", has_text=re.compile(r"^\[[*\d]+\]:$"))
