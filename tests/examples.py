@@ -45,6 +45,11 @@ def gates():
     return {**tables, "cell": torch.randn(5, 4, generator=draw).tanh()}
 
 
+def looked():
+    draw = torch.Generator().manual_seed(5)
+    return view.image(maps(2, 3, 13, 13, seed=4), torch.rand(60, 80, 3, generator=draw), layer=1)
+
+
 KINDS = {
     "heads": lambda: view.heads(maps(2, 3, 6, 6, causal=True)),
     "masks": lab,
@@ -52,6 +57,7 @@ KINDS = {
     "gates": lambda: view.gates(gates(), ROWS),
     "compare": lambda: view.compare(wide(), wide(seed=3), names=("before", "after")),
     "steps": lambda: view.steps(growing()),
+    "picture": looked,
     "scatter": lambda: view.scatter(torch.eye(5, 2).cumsum(1), ROWS, "Points"),
 }
 every = pytest.mark.parametrize("kind", KINDS)

@@ -12,5 +12,5 @@ from tfviz.look.maps import AttentionMaps
 __all__ = ["AttentionMaps", "Seen", "ablate", "attention", "capture", "edits", "groups", "measures", "pack", "unpack"]
 
 guard(globals(), __all__)
-guard(vars(measures), ["entropy", "distance", "rollout", "relevance", "carried", "types", "strongest"])
+guard(vars(measures), ["entropy", "distance", "change", "rollout", "relevance", "carried", "types", "strongest"])
 guard(vars(edits), ["zero", "even", "hide", "pin"])

@@ -19,6 +19,7 @@ from tfviz.look.join import Firing
 from tfviz.look.recompute import pattern
 from tfviz.look.sites import Edit
 from tfviz.look.watch import Watch
+from tfviz.look.windows import Windows
 
 
 class Seen(Mapping[str, Tensor]):
@@ -49,6 +50,12 @@ class Seen(Mapping[str, Tensor]):
         """Of each site's last firing; of a lazy capture nothing is computed for it."""
         return {site: tuple(firings[-1][0].shape) for site, firings in self._watch.kept.items()}
 
+    def windows(self, site: str) -> Windows | None:
+        """How a picture was cut whose windows look at themselves here, where that is known; None: it was not cut."""
+        parts = site.split(".")[:-1]
+        around = [self._watch.parts[".".join(parts[:count])] for count in range(len(parts), -1, -1)]
+        return Windows.of(around, self._watch.given[site], self.shapes[site])
+
     @property
     def told(self) -> str:
         """One line: how many modules look like attention, how many gave maps, and which gave none."""
@@ -75,6 +82,11 @@ class Seen(Mapping[str, Tensor]):
         if site not in self._watch.kept:
             raise KeyError(told.missing(site, list(self)))
         return self._watch.kept[site]
+
+    def as_whole(self, site: str, batch: int) -> Sequence[tuple[Tensor | Call, Tensor | None]]:
+        """As `as_kept`; of windows, those of one picture of the batch put together."""
+        windows = self.windows(site)
+        return self.as_kept(site) if windows is None else [windows.whole(*one, batch) for one in self.firings(site)]
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from tfviz.look import join
 from tfviz.look.capture import Seen
 from tfviz.look.maps import AttentionMaps
 
+CROSS = re.compile(r"cross|encoder_attn|encdec|encoder_decoder|src_attn", re.IGNORECASE)  # of one text to another
 NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")  # of a layer: a part of a path by itself
 Words = Sequence[str] | Mapping[str, Sequence[str]]
 
@@ -22,7 +23,9 @@ def groups(
     `view.sources(**look.groups(seen))` shows them all.
 
     Args:
-        rows, cols: words of the axes, for the groups whose maps have so many; or by glob of a group's name.
+        rows, cols: words of the axes, for the groups whose maps have so many; or by glob of a group's name. Without
+            `cols`, cross-attention's are those that `rows` has for another group: in an encoder-decoder,
+            `{"encoder*": source, "decoder*": target}` says it all.
         batch, firings: as in `AttentionMaps.of`.
 
     Raises:
@@ -30,12 +33,18 @@ def groups(
     """
     found: dict[tuple[str, tuple[int, ...]], list[str]] = {}
     for site in join.patterns(seen, "*"):
+        windows = seen.windows(site)
         heads, *cells = seen.shapes[site][1:]
+        cells = [windows.cells] * 2 if windows else cells
         found.setdefault((NUMBER.sub("*", site), (heads, *cells)), []).append(site)
     made = {}
     for (_, (_, queries, keys)), sites in found.items():
         name = _name(sites)
         words = [_words(given, name, count) for given, count in ((rows, queries), (cols, keys))]
+        if cols is None and isinstance(rows, Mapping) and CROSS.search(name):
+            words[1] = next(
+                (some for glob, some in rows.items() if not fnmatchcase(name, glob) and len(some) == keys), None
+            )
         made[name] = AttentionMaps.of(seen, *words, sites=sites, batch=batch, firings=firings)
     return made
 

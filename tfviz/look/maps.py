@@ -88,7 +88,7 @@ class AttentionMaps:
         if firings is not None:
             one_of(("last", "layers"), firings=firings)
         names = join.patterns(seen, sites) if isinstance(sites, str) else list(sites)
-        chosen = join.chosen({site: seen.as_kept(site) for site in names}, firings)
+        chosen = join.chosen({site: seen.as_whole(site, batch) for site in names}, firings)
         weights, mask = join.layers(chosen, batch)
         return cls(weights, rows, cols, mask, list(chosen), {"model": seen.model, **provenance})
 

@@ -1,6 +1,7 @@
 """What a head does, in numbers: measured, so that nothing need be claimed by eye."""
 
 from collections.abc import Callable
+from itertools import product
 
 import torch
 from torch import Tensor
@@ -27,6 +28,24 @@ def distance(weights: Float[Tensor, "*lead query key"]) -> Float[Tensor, "*lead 
     queries, keys = weights.shape[-2:]
     gaps = torch.arange(queries)[:, None] - torch.arange(keys)
     return (_weights(weights) * gaps.abs().to(weights.device)).sum(-1)
+
+
+def change(first: AttentionMaps, second: AttentionMaps) -> Float[Tensor, "layer head"]:
+    """How far two captures of one text are apart, head by head: the total variation between a query's weights, mean
+    over the queries. 0 is the same, 1 nothing in common.
+
+    Raises:
+        ValueError: they have different shapes.
+
+    >>> one, other = (AttentionMaps(torch.eye(2)[order].view(1, 1, 2, 2)) for order in ([0, 1], [0, 0]))
+    >>> change(one, other)
+    tensor([[0.5000]])
+    """
+    if first.shape != second.shape:
+        raise ValueError(f"the shapes differ: {first!r}, and {second!r}")
+    layers, heads, *_ = first.shape
+    apart = [(first[at] - second[at]).abs().sum(-1).mean() / 2 for at in product(range(layers), range(heads))]
+    return torch.stack(apart).view(layers, heads)
 
 
 def rollout(weights: Float[Tensor, "layer query key"], kept: float = 0.5) -> Float[Tensor, "layer query key"]:

@@ -30,6 +30,7 @@ class Sites(Running):
     Attributes:
         fired: the sites there were, in order, kept or not.
         kept: site -> its firings, each a tensor and, for a pattern, where queries might look; or what it is made of.
+        given: site -> the shapes that the modules around it were given, the innermost first.
     """
 
     def __init__(
@@ -39,6 +40,7 @@ class Sites(Running):
         self.globs, self.dtype, self.edit, self.grad = globs, dtype, edit, grad
         self.fired: dict[str, None] = {}
         self.kept: dict[str, list[tuple[Tensor | Call, Tensor | None]]] = {}
+        self.given: dict[str, list[tuple[int, ...]]] = {}
         self.outer = [one for one in ACTIVE.get() if isinstance(one, Sites)]
 
     def passed(self, path: str, module: nn.Module, output: Any) -> Any:
@@ -84,6 +86,7 @@ class Sites(Running):
         kept = tensor.view_as(tensor)
         kept.retain_grad()
         self.fired[site] = None
+        self.given[site] = self.state.given[::-1]
         self.kept.setdefault(site, []).append((kept, allowed()))
         return kept
 
@@ -100,6 +103,7 @@ class Sites(Running):
             return
         self.fired[site] = None
         if self._wants(site):
+            self.given[site] = self.state.given[::-1]
             with aside(), torch.no_grad():
                 made = make()
                 self.kept.setdefault(site, []).append(

@@ -112,6 +112,20 @@ def run(
     sys.exit(bool(failed))
 
 
+@main.command("look")
+@click.argument("model")
+@click.argument("text", default="")
+@click.option("--image", type=click.Path(path_type=Path), help="a picture, for a model that sees")
+@click.option("--compare", "other", metavar="OTHER", help="a second checkpoint: what it looks at otherwise")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), default="look.html", show_default=True)
+@_explained
+def look_at(model: str, text: str, image: Path | None, other: str | None, out: Path) -> None:
+    """One page with all that MODEL looks at in TEXT: a name on the Hub, or a folder with config.json and weights."""
+    from tfviz.suite.looking import page
+
+    page(model, text, image, other, out, click.echo)
+
+
 @main.command(context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
 @_explained

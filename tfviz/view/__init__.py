@@ -6,6 +6,7 @@ from tfviz.view.captures import compare, sources, steps
 from tfviz.view.controls import angle, cells, order, points, text
 from tfviz.view.curves import curves, lines
 from tfviz.view.explore import alignment, head, heads, links, live, words
+from tfviz.view.image import audio, image
 from tfviz.view.interact import interact
 from tfviz.view.labs import gates, positions, similarity
 from tfviz.view.masklab import mask, masks
@@ -22,10 +23,10 @@ from tfviz.view.translating import translate
 from tfviz.view.tree import tree
 
 __all__ = [
-    "Picture", "View", "alignment", "angle", "bars", "bertviz", "cells", "classify", "compare", "curves", "fill",
-    "gates", "head", "heads", "interact", "lines", "links", "live", "mask", "masks", "modules", "order", "points",
-    "positions", "rows", "scatter", "shares", "similarity", "sources", "steps", "text", "theme", "translate", "tree",
-    "words", "write",
+    "Picture", "View", "alignment", "angle", "audio", "bars", "bertviz", "cells", "classify", "compare", "curves",
+    "fill", "gates", "head", "heads", "image", "interact", "lines", "links", "live", "mask", "masks", "modules",
+    "order", "points", "positions", "rows", "scatter", "shares", "similarity", "sources", "steps", "text", "theme",
+    "translate", "tree", "words", "write",
 ]  # fmt: skip
 
 guard(globals(), __all__)

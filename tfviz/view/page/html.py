@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import html
+from collections.abc import Mapping
 from typing import Any
 
 from tfviz.view.page.bundle import PAGE_STYLE, factory, script, script_json
@@ -32,6 +33,9 @@ PAGE = """<!doctype html>
 <meta name="color-scheme" content="light dark"><title>{title}</title><style>{style}</style></head>
 <body><main>{view}</main></body></html>
 """
+HEADINGS = """
+h1 { font-size: 1.4rem } h2 { font-size: 1.1rem; margin-top: 2rem }
+caption, th, td { text-align: left; padding: 2px 1.2rem 2px 0; font-variant-numeric: tabular-nums }"""
 
 
 class View(Picture):
@@ -83,6 +87,17 @@ class View(Picture):
         """The view as a page of its own, with no link to anything."""
         title = html.escape(_said(self.summary).partition("\n")[0])
         return PAGE.format(title=title, style=PAGE_STYLE, view=self.html(still=False))
+
+
+def together(title: str, parts: Mapping[str, View | str]) -> str:
+    """Several views under headings as one page; what is text already is HTML."""
+    made = [
+        (f"<h2>{html.escape(_said(name))}</h2>" if name else "")
+        + (part.html(still=False) if isinstance(part, View) else part)
+        for name, part in parts.items()
+    ]
+    named = html.escape(_said(title))
+    return PAGE.format(title=named, style=PAGE_STYLE + HEADINGS, view=f"<h1>{named}</h1>" + "\n".join(made))
 
 
 def _said(text: str) -> str:

@@ -20,12 +20,8 @@ export class Grid {
   }
 
   static of(rows, cols, values, state, { scale = "weight", limit = 1 } = {}) {
-    const { place, signed } = SCALES[scale];
     const codes = new Uint8Array(values.length);
-    for (let i = 0; i < values.length; i++) {
-      const at = Math.max(signed ? -1 : 0, Math.min(1, place(values[i] / limit)));
-      codes[i] = Math.round(signed ? 128 + 127 * at : 255 * at);
-    }
+    for (let i = 0; i < values.length; i++) codes[i] = codeOf(values[i], scale, limit);
     return new Grid(rows, cols, codes, state, { values, scale, limit });
   }
 
@@ -92,6 +88,13 @@ export class Grid {
     this.halves = new Grid(every(this.rows), every(this.cols), codes, state, { scale: this.scale, limit: this.limit });
     return this.halves;
   }
+}
+
+// The colour of a value.
+export function codeOf(value, scale, limit) {
+  const { place, signed } = SCALES[scale];
+  const at = Math.max(signed ? -1 : 0, Math.min(1, place(value / limit)));
+  return Math.round(signed ? 128 + 127 * at : 255 * at);
 }
 
 // Several heads as one: the mean or the maximum of each cell.

@@ -1,6 +1,7 @@
 // From the reader's choices to grids: which part and heads, combined, with keys hidden and pieces merged into words.
 
 import { ABSENT, Grid, combine, difference, merge, sinks, without } from "../base/grid.js";
+import { asks } from "../base/places.js";
 
 const SEPARATORS = /^(\[SEP\]|\[CLS\]|\[PAD\]|<\/?s>|<pad>|<bos>|<eos>|<\|.*\|>|[.,;:!?\n])$/;
 
@@ -22,6 +23,23 @@ export class Choice {
     const parts = this.arrange === "compare" ? this.source.parts : [this.part];
     const least = (name) => Math.min(...parts.map((part) => part[name]));
     return { layers: least("layers"), heads: least("heads") };
+  }
+
+  // Whether there is a picture on which a side of these maps lies.
+  get pictured() {
+    return Boolean(this.source.document.picture);
+  }
+
+  // The token whose weights a picture shows: of the queries, or of the keys.
+  get token() {
+    const side = this.store.get("direction") === "by" ? "cols" : "rows";
+    return { side, index: Math.max(0, Math.min(this.part[side].length - 1, this.store.get(side).at(-1) ?? 0)) };
+  }
+
+  // What a sheet of pictures shows of each head, in words.
+  get onto() {
+    const there = this.pictured && this.part.places[this.token.side === "rows" ? "cols" : "rows"];
+    return there ? `: ${asks(this.part, this.token)}` : "";
   }
 
   get alone() {
@@ -76,11 +94,11 @@ export class Choice {
   // Whether a head is shown as it is, by itself: one too large to be held can be looked at closely then.
   get plain() {
     const as = (name, value) => this.store.get(name) === value;
-    return as("mode", "head") && as("hide", "nothing") && as("merged", false) && this.arrange === "choose";
+    return (as("mode", "head") || as("mode", "picture")) && as("hide", "nothing") && as("merged", false) && this.arrange === "choose";
   }
 
   filtered(grid, part) {
-    const { groups } = this.source.parts[part];
+    const groups = this.store.get("mode") === "picture" ? null : this.source.parts[part].groups;
     const left = without(grid, new Set(this.hidden(grid)));
     if (!this.store.get("merged") || !groups || grid.rows.length !== groups.rows.length) return left;
     return merge(left, groups.rows, left.kept ? dense(left.kept.map((i) => groups.cols[i])) : groups.cols);
@@ -122,7 +140,7 @@ export class Choice {
     const marked = this.store.get("marked");
     const { layers, heads } = this.shape;
     const part = this.source.parts.length > 1 && this.arrange !== "compare" ? `${this.part.name}, ` : "";
-    if (mode === "sheet") return `${part}${layers} layers × ${heads} heads${marked.length ? `, ${marked.length} marked` : ""}`;
+    if (mode === "sheet") return `${part}${layers} layers × ${heads} heads${marked.length ? `, ${marked.length} marked` : ""}${this.onto}`;
     if (this.alone) return part.replace(/, $/, "");
     if (marked.length < 2) return `${part}layer ${this.heads[0][0]}, head ${this.heads[0][1]}`;
     const how = mode === "lines" ? "" : `${this.store.get("how")} of `;

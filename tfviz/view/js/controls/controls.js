@@ -8,6 +8,7 @@ export const MODES = [
   ["head", "One head"],
   ["lines", "Lines"],
   ["words", "Words"],
+  ["picture", "On the picture"],
 ];
 const HIDE = [
   ["nothing", "nothing"],
@@ -35,7 +36,7 @@ export class Controls {
     const hide = (kind) => store.set({ hide: kind, hidden: kind === "chosen" ? store.get("cols") : [], cols: [] });
     const merge = (merged) => store.set({ merged, rows: [], cols: [] });
     this.controls = {
-      mode: tabs("How to look", MODES, ...chosen("mode")),
+      mode: tabs("How to look", MODES.filter(([mode]) => mode !== "picture" || choice.pictured), ...chosen("mode")),
       part: this.parts(choice.source.parts),
       how: select("Together", TOGETHER, ...chosen("how")),
       direction: select("Show", DIRECTIONS, ...chosen("direction")),
@@ -69,11 +70,11 @@ export class Controls {
     const hidden = {
       part: choice.source.parts.length === 1 || (choice.arrange === "compare" && mode === "head"),
       how: store.get("marked").length < 2 || sheet || mode === "lines",
-      direction: mode !== "words",
+      direction: mode !== "words" && mode !== "picture" && !(sheet && choice.pictured),
       least: mode !== "lines",
       most: mode !== "lines",
       hide: sheet,
-      merged: sheet || !choice.part.groups,
+      merged: sheet || mode === "picture" || !choice.part.groups,
     };
     for (const [name, hide] of Object.entries(hidden)) controls[name].element.hidden = hide;
     this.chips.hidden = choice.alone || sheet;

@@ -5,7 +5,9 @@ import { Controls, MODES } from "../controls/controls.js";
 import { Frame } from "../controls/frame.js";
 import { ABSENT, OPEN } from "../base/grid.js";
 import { HeadStage } from "./headstage.js";
+import { PictureStage } from "./onpicture.js";
 import { quoted, two } from "../base/pen.js";
+import { spreadAll } from "../base/places.js";
 import { sharpness } from "./sheet.js";
 import { LinesStage, SheetStage, WordsStage } from "./stages.js";
 import { headTable, table } from "../controls/table.js";
@@ -18,7 +20,7 @@ export class Explorer {
     this.frame = new Frame(host, source.document, store, {
       ...takes,
       keys: HEAD_KEYS,
-      shown: () => this.panels?.map(held),
+      shown: () => this.shown,
       drawing: () => this.stage.drawing,
       tables: () => this.tables(),
       redraw: () => this.refresh(),
@@ -37,7 +39,7 @@ export class Explorer {
     return this.refresh();
   }
 
-  build({ axes, names }) {
+  build({ axes, names, picture }) {
     const { theme } = this.frame;
     const does = {
       lock: (side, index) => this.frame.lock(side, index),
@@ -52,12 +54,13 @@ export class Explorer {
       head: new HeadStage(theme, does, { axes }),
       lines: new LinesStage(theme, does, axes),
       words: new WordsStage(theme, { ...does, lock: (side, index) => this.store.set({ [side]: [index] }) }),
+      picture: picture && new PictureStage(theme, { ...does, choose: (...token) => this.choose(...token) }, picture),
     };
   }
 
   get mode() {
     const mode = this.store.get("mode");
-    return MODES.some(([key]) => key === mode) ? mode : "sheet";
+    return this.stages[mode] ? mode : "sheet";
   }
 
   get stage() {
@@ -76,8 +79,14 @@ export class Explorer {
     this.go("head", { layer, head, marked: among ? marked : [] });
   }
 
+  // Another token whose weights the picture shows.
+  choose(side, index) {
+    this.store.set({ direction: side === "rows" ? "at" : "by", [side]: [index] });
+  }
+
   leave() {
-    if (this.store.get("rows").length || this.store.get("cols").length) this.store.set({ rows: [], cols: [] });
+    if (this.mode === "picture") this.go(this.choice.alone ? "head" : "sheet");
+    else if (this.store.get("rows").length || this.store.get("cols").length) this.store.set({ rows: [], cols: [] });
     else if (!this.choice.alone) this.go("sheet");
   }
 
@@ -90,7 +99,7 @@ export class Explorer {
     const mode = MODES[Number(event.key) - 1]?.[0];
     if (head) this.store.set(turn("head", head, heads));
     else if (layer) this.store.set(turn("layer", layer, layers));
-    else if (mode && mode !== this.mode && !(mode === "sheet" && this.choice.alone)) this.go(mode);
+    else if (this.stages[mode] && mode !== this.mode && !(mode === "sheet" && this.choice.alone)) this.go(mode);
     else return;
     event.preventDefault();
     event.stopPropagation();
@@ -126,13 +135,15 @@ export class Explorer {
   async show(turn, whole) {
     const { mode, choice, frame } = this;
     if (mode === "sheet") return this.sheet(turn);
-    const panels = mode === "head" ? await choice.panels(whole) : await choice.single(whole);
+    const beside = mode === "head" || mode === "picture";
+    const panels = beside ? await choice.panels(whole) : await choice.single(whole);
     const separate = mode === "lines" ? await choice.made(choice.at, false, whole) : [];
     if (turn !== this.turn) return undefined;
     this.panels = panels;
     frame.stage(this.stage.element, choice.named(mode));
     frame.buttons.hidden = mode !== "head";
     if (mode === "head") return this.head(panels);
+    if (mode === "picture") return this.picture(panels);
     return mode === "lines" ? this.lines(separate) : this.words(panels[0].grid);
   }
 
@@ -142,6 +153,14 @@ export class Explorer {
     if (this.panels !== panels) return;
     this.stage.show(panels, { ...within, outlined: this.source.document.gold ?? [] }, this.frame.width);
     if (within.rows.length || within.cols.length) this.frame.says(this.locked(panels[0].grid, within));
+  }
+
+  async picture(panels) {
+    const { token } = this.choice;
+    if (token.side === "rows") await Promise.all(panels.map(({ grid }) => grid.row?.(token.index)));
+    if (this.panels !== panels) return;
+    await this.stage.show(panels, this.choice.part, token, this.frame.width);
+    if (this.choice.alone) this.frame.stage(this.stage.element, this.stage.question);
   }
 
   lines(separate) {
@@ -178,7 +197,8 @@ export class Explorer {
     this.grids.set(at, grids);
     const show = () => {
       const [chosen] = choice.heads;
-      this.stage.show({ part, grids, chosen, marked: this.store.get("marked") }, frame.width);
+      const onto = choice.pictured && spreadAll(grids, part, choice.token);
+      this.stage.show({ part, grids, chosen, marked: this.store.get("marked"), ...onto }, frame.width);
     };
     frame.stage(this.stage.element, choice.named("sheet"));
     frame.buttons.hidden = true;
@@ -195,8 +215,14 @@ export class Explorer {
     show();
   }
 
+  // The grids whose numbers can be taken away: of a head that is too large to be held, the rows that were asked for.
+  get shown() {
+    if (this.mode === "picture") return this.stage.numbers;
+    return this.panels?.map((panel) => ({ ...panel, grid: panel.grid.exact ?? panel.grid }));
+  }
+
   tables() {
-    if (this.mode !== "sheet") return (this.panels ?? []).map(held).map(table);
+    if (this.mode !== "sheet") return (this.shown ?? []).map(table);
     const grids = this.grids.get(this.choice.at);
     const value = (layer, head) => {
       const grid = grids?.get(`${layer}.${head}`);
@@ -206,11 +232,8 @@ export class Explorer {
   }
 }
 
-// Of a head that is too large to be held, the rows that were asked for.
-const held = (panel) => ({ ...panel, grid: panel.grid.exact ?? panel.grid });
-
 const HEAD_KEYS = [
-  ["1 2 3 4", "all heads, one head, lines, words"],
+  ["1 2 3 4 5", "all heads, one head, lines, words, on the picture"],
   ["arrows", "move (with Shift by ten)"],
   ["Enter", "open a head; lock a row"],
   ["Space, C", "lock a row, a column; mark a head"],

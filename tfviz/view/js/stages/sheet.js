@@ -38,8 +38,8 @@ export class Sheet {
     return head >= 0 && layer >= 0 && head < this.part.heads && layer < this.part.layers ? [layer, head] : null;
   }
 
-  // grids: "layer.head" -> Grid, those that have arrived
-  draw(pen, { grids, chosen, marked, focused }) {
+  // grids: "layer.head" -> Grid, those that have arrived; thumbs: what is drawn of each, if not itself, up to a limit
+  draw(pen, { grids, thumbs = grids, limit = 1, chosen, marked, focused }) {
     const { theme, part, names } = this;
     const every = (size) => Math.max(1, Math.ceil(14 / (size + this.gap)));
     for (let layer = 0; layer < part.layers; layer++) {
@@ -50,7 +50,7 @@ export class Sheet {
         });
       for (let head = 0; head < part.heads; head++) {
         const [x, y, w, t] = this.box(layer, head);
-        const grid = grids.get(`${layer}.${head}`);
+        const grid = thumbs.get(`${layer}.${head}`);
         if (layer === 0 && head % every(this.wide) === 0)
           pen.text(x + w / 2, 13, names?.[head] ?? (w > 44 ? `head ${head}` : `${head}`), { fill: theme.soft, align: "center" });
         if (grid) pen.image(this.thumb(grid, w, t, pen.ratio), x, y);
@@ -63,7 +63,7 @@ export class Sheet {
       }
     }
     if (this.across > this.ends)
-      legend(pen, theme, { scale: "weight" }, this.ends + 10, this.top, Math.min(this.height - this.top - 8, 180));
+      legend(pen, theme, { scale: "weight", limit }, this.ends + 10, this.top, Math.min(this.height - this.top - 8, 180));
   }
 
   thumb(grid, wide, tall, ratio) {

@@ -30,7 +30,7 @@ export class SheetStage {
 
   show(shown, width) {
     this.shown = shown;
-    this.sheet.place(shown.part, width);
+    this.sheet.place(shown.placed ?? shown.part, width);
     this.draw();
   }
 

@@ -1,0 +1,303 @@
+"""A picture that a model looked at, in a page: what it reads, shows, and gives away is what Python has."""
+
+import csv
+
+import numpy
+import pytest
+import torch
+from browser import (
+    choose,
+    control,
+    maps,
+    named,
+    page_picture,
+    press,
+    read,
+    says,
+    serious,
+    settled,
+    table,
+    takes,
+)
+
+from browser import axe, weights  # isort: skip
+from PIL import Image
+
+from tfviz import view
+from tfviz.look import AttentionMaps
+
+pytest_plugins = ["browser"]
+WORDS = ["a", "red", "<b>house</b>", "and", "the", "sea"]
+WHITE = Image.new("RGB", (80, 60), "white")
+BOX = (3, 20)  # where a picture without words above it begins
+PALE, STRONG = 0.55, 0.88
+
+
+def itself(layers=2, heads=3, **given):
+    """A class token and 3 x 4 cells that look at themselves."""
+    return maps(layers, heads, 13, 13, **given)
+
+
+def crossed(queries=12, **given):
+    return maps(1, 2, queries, 6, cols=WORDS, **given)
+
+
+def canvas(page):
+    return page.locator("canvas").first
+
+
+def picture(page, words=1):
+    """Where the picture stands on the canvas: (left, top, width, height), with lines of words above it."""
+    wide = 520
+    return BOX[0], BOX[1] + 32 * words, wide, wide * 3 / 4
+
+
+def cell(page, row, col, down=3, across=4, words=1):
+    left, top, wide, tall = picture(page, words)
+    return left + (col + 0.5) * wide / across, top + (row + 0.5) * tall / down
+
+
+def hover(page, x, y):
+    canvas(page).hover(position={"x": x, "y": y})
+    settled(page)
+
+
+def click(page, x, y):
+    canvas(page).click(position={"x": x, "y": y})
+    settled(page)
+
+
+def near(value, expected):
+    return float(value) == float(f"{float(expected):.2g}")
+
+
+def taken(page, folder):
+    """The words and the numbers of what is shown, from the CSV."""
+    _, *lines = csv.reader(takes(page, "CSV", folder).read_text(encoding="utf-8").splitlines())
+    return [line[0].removeprefix("'") for line in lines], torch.tensor(
+        [float(line[1] or "nan") for line in lines]
+    ).double()
+
+
+def test_what_the_class_token_looks_at_is_read_cell_by_cell(open_view):
+    some = itself()
+    page = open_view(view.image(some, WHITE, head=2))
+    expected = weights(some, 1, 2)
+    for row in range(3):
+        for col in range(4):
+            hover(page, *cell(page, row, col))
+            query, key, value = read(page)
+            assert (query, key) == ("cls", f"({row},{col})")
+            assert near(value, expected[0, 1 + 4 * row + col])
+    hover(page, BOX[0] + 12, BOX[1] + 11)  # the word above the picture
+    assert read(page)[:2] == ("cls", "cls")
+
+
+def test_a_patch_that_is_clicked_is_the_one_that_looks(open_view, tmp_path):
+    some = itself()
+    page = open_view(view.image(some, WHITE))
+    click(page, *cell(page, 1, 2))
+    words, found = taken(page, tmp_path)
+    assert words[:3] == ["cls", "(0,0)", "(0,1)"]
+    assert (found - weights(some, 1, 0)[1 + 4 + 2]).abs().max() < 1e-4
+    choose(page, "Show", "what looks at it")
+    click(page, *cell(page, 2, 0))
+    assert (taken(page, tmp_path)[1] - weights(some, 1, 0)[:, 1 + 8]).abs().max() < 1e-4
+    heads, rows, cells = table(page)
+    assert (heads, rows[0], len(cells)) == (["(2,0)"], "cls", 13)
+
+
+def test_colours_are_the_weights(open_view):
+    """On a white picture: the page's white towards the ink, by the square root of the share of the largest."""
+    some = itself()
+    page = open_view(view.image(some, WHITE))
+    seen = Image.open(page_picture(page, "canvas")).convert("RGB")
+    row = weights(some, 1, 0)[0]
+    ink = numpy.array([0x0B, 0x2A, 0x6F])
+    for index in range(12):
+        x, y = cell(page, *divmod(index, 4))
+        share = round(255 * float((row[1 + index] / row.max()) ** 0.5)) / 255
+        expected = 255 + STRONG * share * (ink - 255)
+        assert numpy.abs(numpy.array(seen.getpixel((int(x), int(y)))) - expected).max() <= 2
+
+
+def test_dark_pages_too(open_view):
+    page = open_view(view.image(itself(), Image.new("RGB", (80, 60), "black")), scheme="dark")
+    seen = numpy.array(Image.open(page_picture(page, "canvas")).convert("RGB")).astype(int)
+    left, top, wide, tall = map(int, picture(page))
+    there = seen[top + 4 : top + int(tall) - 4, left + 4 : left + int(wide) - 4]
+    assert there[..., 2].min() >= 0.4 * 0x12
+    assert there[..., 2].max() > 120
+
+
+def test_by_keys_alone(open_view):
+    some = itself()
+    page = open_view(view.image(some, WHITE))
+    page.keyboard.press("Escape")
+    while page.evaluate("document.activeElement.shadowRoot?.activeElement?.tagName") != "CANVAS":
+        page.keyboard.press("Tab")
+    settled(page)
+    assert read(page)[:2] == ("cls", "cls")
+    press(page, "ArrowDown")
+    assert read(page)[1] == "(0,0)"
+    press(page, "ArrowRight", "ArrowRight", "ArrowDown")
+    assert read(page)[1] == "(1,2)"
+    press(page, "Enter")
+    assert read(page)[:2] == ("(1,2)", "(1,2)")
+    press(page, "Shift+ArrowRight")
+    assert read(page)[1] == "(1,3)"
+    press(page, "ArrowUp", "ArrowUp")
+    assert read(page)[1] == "cls"
+    press(page, " ")
+    assert read(page)[:2] == ("cls", "cls")
+    before = canvas(page).evaluate("canvas => canvas.toDataURL()")
+    press(page, "p")
+    assert canvas(page).evaluate("canvas => canvas.toDataURL()") != before
+    press(page, "p")
+    assert canvas(page).evaluate("canvas => canvas.toDataURL()") == before
+    press(page, "Escape")
+    assert "2 layers × 3 heads" in named(page)
+    press(page, "5")
+    assert page.locator("h3").text_content() == "Layer 1, head 0"
+
+
+def test_words_and_places_look_at_each_other(open_view, tmp_path):
+    some = crossed()
+    page = open_view(view.image(some, WHITE, token="red"))
+    words, found = taken(page, tmp_path)
+    assert (found - weights(some, 0, 0)[:, 1]).abs().max() < 1e-4
+    assert words[5] == "(1,1)"
+    hover(page, *cell(page, 1, 1, words=0))
+    query, key, value = read(page)
+    assert (query, key) == ("(1,1)", "red")
+    assert near(value, weights(some, 0, 0)[5, 1])
+    click(page, *cell(page, 2, 3, words=0))  # a place: what it looks at is among the words
+    words, found = taken(page, tmp_path)
+    assert words == WORDS
+    assert (found - weights(some, 0, 0)[11]).abs().max() < 1e-4
+    left, top, _, tall = picture(page, 0)
+    hover(page, left + 10, top + tall + 12 + 11)
+    assert read(page)[:2] == ("(2,3)", "a")
+    click(page, left + 10, top + tall + 12 + 11)
+    assert (taken(page, tmp_path)[1] - weights(some, 0, 0)[:, 0]).abs().max() < 1e-4
+
+
+def test_keys_in_larger_cells_than_queries(open_view, tmp_path):
+    """Pooled attention: 12 queries, 48 keys, one picture."""
+    some = maps(1, 2, 12, 48)
+    page = open_view(view.image(some, WHITE))
+    hover(page, *cell(page, 5, 7, 6, 8, words=0))
+    assert read(page)[1] == "(5,7)"
+    click(page, *cell(page, 5, 7, 6, 8, words=0))
+    assert (taken(page, tmp_path)[1] - weights(some, 0, 0)[11]).abs().max() < 1e-4
+
+
+def test_the_sheet_shows_the_picture_of_each_head(open_view):
+    some = itself()
+    page = open_view(view.image(some, WHITE))
+    page.get_by_role("tab", name="All heads").click()
+    settled(page)
+    assert named(page).endswith(
+        "2 layers × 3 heads: what “cls” looks at".replace("“", "“\u2068").replace("”", "\u2069”")
+    )
+    wide = Image.open(page_picture(page, "canvas")).width
+    side = min(150, (wide - 58 - 56 - 4 * 3) / 3)
+    click(page, 58 + (side + 4) + 9, 26 + 0.75 * side + 4 + 9)
+    assert page.locator("h3").text_content() == "Layer 1, head 1"
+
+
+def test_what_is_hidden_is_left_out(open_view, tmp_path):
+    some = itself()
+    page = open_view(view.image(some, WHITE))
+    choose(page, "Hide", "the first key")
+    _words, found = taken(page, tmp_path)
+    rest = weights(some, 1, 0)[0, 1:]
+    assert found[0].isnan()
+    assert (found[1:] - rest / rest.sum()).abs().max() < 1e-4
+    hover(page, BOX[0] + 12, BOX[1] + 11)
+    assert says(page).endswith("left out")
+
+
+def test_where_it_may_not_look_is_hatched_and_said(open_view):
+    some = itself(causal=True)
+    page = open_view(view.image(some, WHITE, token="(1,1)"))
+    hover(page, *cell(page, 2, 2))
+    assert says(page).endswith("may not look")
+    seen = Image.open(page_picture(page, "canvas")).convert("RGB")
+    x, y = map(int, cell(page, 2, 2))
+    assert len({seen.getpixel((x + i, y)) for i in range(14)}) > 1
+
+
+def test_two_captures_and_their_difference(open_view, tmp_path):
+    one, other = itself(), itself(seed=9)
+    page = open_view(view.image({"before": one, "after": other}, WHITE, arrange="compare"), width=1400)
+    hover(page, 60, 200)
+    before, after, less = (float(part.split(": ")[1]) for part in says(page).split("  ", 1)[1].split("   "))
+    assert abs(after - before - less) < 0.02
+    text = takes(page, "CSV", tmp_path).read_text(encoding="utf-8")
+    found = [float(line.rsplit(",", 1)[1]) for line in text.splitlines() if "(0,0)" in line]
+    expected = [weights(maps_, 1, 0)[0, 1] for maps_ in (one, other)]
+    assert numpy.allclose(found, [*expected, expected[1] - expected[0]], atol=1e-4)
+
+
+def test_steps_have_a_slider(open_view):
+    parts = {f"step {n}": crossed(seed=n) for n in (1, 2, 3)}
+    page = open_view(view.image(parts, WHITE, arrange="steps", token="sea"))
+    hover(page, *cell(page, 0, 0, words=0))
+    assert near(read(page)[2], weights(parts["step 3"], 0, 0)[0, 5])
+    control(page, "Step").fill("0")
+    settled(page)
+    hover(page, *cell(page, 0, 1, words=0))
+    assert near(read(page)[2], weights(parts["step 1"], 0, 0)[1, 5])
+
+
+def test_heads_in_blocks_are_said_to_be_so(open_view):
+    some = maps(3, 4, 145, 145)
+    page = open_view(view.image(some, WHITE, layer=0, budget=90_000))
+    control(page, "Layer").select_option("2")
+    settled(page)
+    hover(page, *cell(page, 5, 5, 12, 12))
+    assert "at most" in says(page)
+
+
+def test_hostile_words_stay_words(open_view):
+    some = crossed()
+    page = open_view(view.image(some, WHITE, token="<b>house</b>", title="<i>x</i>"))
+    assert "<b>house</b>" in says(page)
+    assert page.locator("h3").text_content() == "<i>x</i>"
+
+
+def test_what_is_taken_away_is_the_picture(open_view, tmp_path):
+    page = open_view(view.image(itself(), WHITE))
+    with Image.open(takes(page, "PNG", tmp_path)) as png:
+        assert png.width > 500
+        assert png.height > 400
+    assert "data:image/png" in takes(page, "SVG", tmp_path).read_text(encoding="utf-8")
+    saved = takes(page, "HTML", tmp_path)
+    page.goto(saved.as_uri())
+    canvas(page).wait_for()
+    settled(page)
+    hover(page, *cell(page, 1, 1))
+    assert read(page)[:2] == ("cls", "(1,1)")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(open_view, scheme):
+    page = open_view(view.image(crossed(), WHITE), scheme=scheme)
+    axe(page)
+    assert serious(page) == []
+
+
+@pytest.mark.parametrize("width", [320, 700, 1600])
+def test_it_has_room_at_any_width(open_view, width):
+    page = open_view(view.image(itself(), WHITE), width=width)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    box = canvas(page).bounding_box()
+    assert box["width"] <= width
+
+
+def test_sound_has_frames(open_view):
+    some = AttentionMaps(torch.eye(20).add(0.1).div(3)[None, None])
+    page = open_view(view.audio(some, torch.rand(8, 40)))
+    hover(page, 3 + 520 * 10.5 / 20, 60)
+    assert read(page)[:2] == ("10", "10")

@@ -1,0 +1,229 @@
+"""Where tokens lie on a picture, what is drawn over it, and pictures of all kinds."""
+
+import base64
+import io
+
+import numpy
+import pytest
+import torch
+from PIL import Image
+
+from tfviz import look, view
+from tfviz.look import AttentionMaps
+from tfviz.view.still import photograph
+from tfviz.view.still.palette import theme
+from tfviz.view.still.places import Places, lie
+
+numbers = lambda count: [str(i) for i in range(count)]  # noqa: E731
+SQUARE, WIDE = (48, 48), (60, 80)
+
+
+def maps(queries, keys=None, layers=2, heads=3, **given):
+    draw = torch.Generator().manual_seed(queries)
+    return AttentionMaps(torch.randn(layers, heads, queries, keys or queries, generator=draw).softmax(-1), **given)
+
+
+def picture(height=60, width=80):
+    return torch.rand(height, width, 3, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize(
+    ("count", "size", "grid", "found"),
+    [
+        (196, SQUARE, None, (0, 14, 14)), (197, SQUARE, None, (1, 14, 14)), (198, SQUARE, None, (2, 14, 14)),
+        (261, SQUARE, None, (5, 16, 16)),  # a class token, four registers (Darcet et al. 2023)
+        (197, WIDE, None, (1, 14, 14)),  # most models squeeze a picture into a square
+        (12, WIDE, None, (0, 3, 4)), (13, WIDE, None, (1, 3, 4)), (301, WIDE, None, (1, 15, 20)),
+        (21, SQUARE, (3, 7), (0, 3, 7)), (22, SQUARE, (3, 7), (1, 3, 7)), (84, SQUARE, (3, 7), (0, 6, 14)),
+        (23, SQUARE, None, None), (3, SQUARE, None, None), (20, SQUARE, (3, 7), None), (63, SQUARE, (3, 7), None),
+    ],
+)  # fmt: skip
+def test_where_tokens_lie(count, size, grid, found):
+    places = lie(numbers(count), size, grid)
+    assert (places and (places.first, places.down, places.across)) == found
+
+
+def test_words_lie_nowhere_but_a_run_of_one_does():
+    assert lie(["a", "b", "c", "d", "e", "f", "g", "h", "i"], SQUARE, None) is None
+    prompt = ["<s>", "look", *["<image>"] * 12, "what", "is", "this"]
+    places = lie(prompt, WIDE, None)
+    assert places == Places(2, 3, 4)
+    assert places.words(prompt, ())[:5] == ["<s>", "look", "(0,0)", "(0,1)", "(0,2)"]
+    assert places.words(prompt, ())[13:] == ["(2,3)", "what", "is", "this"]
+
+
+def test_tokens_before_the_picture_have_names():
+    places = lie(numbers(261), SQUARE, None)
+    assert places.words(numbers(261), ())[:6] == ["cls", *(f"register {i}" for i in range(1, 5)), "(0,0)"]
+    assert places.words(numbers(261), ["CLS", "memory"])[:4] == ["CLS", "memory", "register 2", "register 3"]
+    assert lie(numbers(17), SQUARE, None).words(numbers(17), ["a", "b"])[:2] == ["a", "(0,0)"]
+
+
+def test_the_page_is_told_where_and_says_it():
+    made = view.image(maps(13), picture(), title="A picture")
+    (part,) = made.described["parts"]
+    there = {"first": 1, "down": 3, "across": 4, "upward": False}
+    assert part["places"] == {"rows": there, "cols": there}
+    assert part["rows"][:3] == ["cls", "(0,0)", "(0,1)"]
+    assert made.described["note"] == "Taken as 1 token and 3 × 4 cells."
+    state = made.described["state"]
+    assert (state["mode"], state["layer"], state["rows"], state["direction"]) == ("picture", 1, [0], "at")
+    assert made.described["picture"]["width"], made.described["picture"]["height"] == (80, 60)
+    assert str(made).startswith("A picture\n")
+
+
+def test_words_over_a_picture_in_several_resolutions():
+    words = ["one", "two", "three", "four", "five"]
+    parts = {"fine": maps(48, 5, cols=words), "coarse": maps(12, 5, cols=words)}
+    weights = parts["fine"].weights
+    weights[-1, 0] = 0.1
+    weights[-1, 0, :20, 3] = 0.9  # the word whose weights differ most over the picture
+    parts["fine"] = AttentionMaps(weights, cols=words)
+    made = view.image(parts, picture())
+    state = made.described["state"]
+    assert (state["direction"], state["cols"], state["rows"]) == ("by", [3], [])
+    assert [part["places"]["cols"] for part in made.described["parts"]] == [None, None]
+    assert [part["places"]["rows"]["down"] for part in made.described["parts"]] == [6, 3]
+    assert made.described["note"] == "Taken as 6 × 8 cells; 3 × 4 cells."
+    assert view.image(parts, picture(), token="two").described["state"]["cols"] == [1]
+    assert view.image(parts, picture(), token=-1).described["state"]["cols"] == [4]
+
+
+def test_without_a_class_token_the_middle_is_shown_first():
+    assert view.image(maps(12), picture()).described["state"]["rows"] == [1 * 4 + 2]
+    assert view.image(maps(12), picture(), token="(2,1)", layer=0, head=2).described["state"] == {
+        **view.image(maps(12), picture()).described["state"], "rows": [9], "layer": 0, "head": 2
+    }  # fmt: skip
+
+
+def test_steps_begin_at_the_last():
+    parts = {f"step {n}": maps(12, 5, cols=list("abcde")) for n in range(3)}
+    assert view.image(parts, picture(), arrange="steps").described["state"]["part"] == 2
+
+
+@pytest.mark.parametrize("style", ["light", "dark"])
+def test_ink_over_a_pale_picture(style):
+    """By hand, on a white picture: where the weight is 0 it is pale, at the largest it is almost the ink."""
+    white = Image.new("RGB", (8, 6), "white")
+    shares = numpy.array([[0.0, 0.5], [1.0, 0.25]])
+    with theme(style):
+        drawn = photograph.tinted(white, shares, numpy.array([[True, True], [True, False]]), 8)
+    page, ink = {"light": ("#ffffff", "#0b2a6f"), "dark": ("#121212", "#9fd0ff")}[style]
+    rgb = lambda code: numpy.array([int(code[i : i + 2], 16) for i in (1, 3, 5)]) / 255  # noqa: E731
+    page = drawn[0, 0, :3] if style == "dark" else rgb(page)
+    for row, col, share in ((0, 0, 0), (0, -1, 0.5), (-1, 0, 1)):
+        assert numpy.allclose(drawn[row, col, :3], page + 0.88 * share * (rgb(ink) - page), atol=0.01)
+    assert drawn.shape == (6, 8, 4)
+    assert (drawn[..., 3] == 0).sum() == 3 * 4  # what may not be looked at is left to the hatch behind
+
+
+def test_the_same_bytes_each_time():
+    assert view.image(maps(13), picture()).html() == view.image(maps(13), picture()).html()
+
+
+KINDS = {
+    "tensor, channels last": lambda rgb: rgb,
+    "tensor, channels first": lambda rgb: rgb.permute(2, 0, 1),
+    "batch of one": lambda rgb: rgb.permute(2, 0, 1)[None],
+    "array": lambda rgb: rgb.numpy(),
+    "bytes": lambda rgb: (rgb * 255).round().to(torch.uint8),
+    "0 to 255": lambda rgb: (rgb * 255).round().double(),
+    "PIL": lambda rgb: Image.fromarray((rgb * 255).round().to(torch.uint8).numpy()),
+    "transparent": lambda rgb: Image.fromarray((rgb * 255).round().to(torch.uint8).numpy()).convert("RGBA"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_picture_of_any_kind(kind):
+    rgb = picture(5, 7)
+    seen = numpy.asarray(photograph.read(KINDS[kind](rgb)))
+    assert numpy.abs(seen / 255 - rgb.numpy()).max() <= 0.5 / 255 + 1e-6
+
+
+def test_numbers_beyond_0_to_1_are_stretched():
+    normal = (picture(5, 7) - 0.45) / 0.22
+    seen = numpy.asarray(photograph.read(normal))
+    low, high = float(normal.min()), float(normal.max())
+    assert numpy.abs(seen / 255 - ((normal - low) / (high - low)).numpy()).max() <= 0.5 / 255 + 1e-6
+
+
+def test_a_photograph_is_turned_as_its_camera_was(tmp_path):
+    red = Image.new("RGB", (8, 4), "red")
+    marks = red.getexif()
+    marks[0x0112] = 6  # turned by a quarter
+    red.save(tmp_path / "a.jpg", exif=marks)
+    assert photograph.read(tmp_path / "a.jpg").size == (4, 8)
+
+
+def test_a_large_picture_travels_small_and_bare(tmp_path):
+    marks = Image.Exif()
+    marks[0x010E] = "secret place"
+    Image.fromarray((picture(900, 1200) * 255).to(torch.uint8).numpy()).save(tmp_path / "a.png", exif=marks)
+    told = photograph.told(photograph.read(tmp_path / "a.png"))
+    sent = base64.b64decode(told["src"].partition(",")[2])
+    assert b"secret" not in sent
+    assert Image.open(io.BytesIO(sent)).size == (640, 480)
+    assert (told["width"], told["height"]) == (1200, 900)
+
+
+def test_sound_lies_in_time():
+    spectrogram = torch.linspace(0, 1, 40).expand(8, 40) + torch.linspace(0, 3, 8)[:, None]
+    made = view.audio(maps(20, 20), spectrogram)
+    assert made.described["parts"][0]["places"]["cols"] == {"first": 0, "down": 1, "across": 20, "upward": True}
+    assert made.described["parts"][0]["rows"] == numbers(20)
+    drawn = numpy.asarray(photograph.spectrogram(spectrogram))
+    assert drawn[0].mean() > drawn[-1].mean()  # the lowest frequency is at the bottom
+    patches = view.audio(maps(31), spectrogram, grid=(3, 10))
+    assert patches.described["parts"][0]["places"]["rows"] == {"first": 1, "down": 3, "across": 10, "upward": True}
+
+
+def test_windows_of_a_picture_are_hatched_beyond():
+    mask = torch.block_diag(*[torch.ones(6, 6)] * 2).bool()
+    made = view.image(maps(12, mask=mask), picture())
+    assert made.described["masks"]
+    assert made.figure().axes
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error", "says"),
+    [
+        (lambda path: view.image(maps(23), picture()), ValueError, "23 queries and 23 keys fit no grid"),
+        (lambda path: view.image(maps(23), picture(), (4, 5)), ValueError, "fit no 4 x 5 cells"),
+        (lambda path: view.image(maps(4, rows=list("abcd")), picture()), ValueError, "have their own words"),
+        (lambda path: view.image(maps(13), torch.rand(4)), ValueError, "has the shape [4]"),
+        (lambda path: view.image(maps(13), torch.rand(3, 4, 5, 6)), ValueError, "has the shape [3, 4, 5, 6]"),
+        (lambda path: view.image(maps(13), torch.full((4, 4), torch.nan)), ValueError, "not finite"),
+        (lambda path: view.image(maps(13), torch.rand(0, 4)), ValueError, "has the shape [0, 4]"),
+        (lambda path: view.image(maps(13), path / "none.png"), FileNotFoundError, "none.png"),
+        (lambda path: view.image(maps(13), path), FileNotFoundError, "there is no file"),
+        (lambda path: view.image(maps(13), path / "text.png"), ValueError, "cannot be read as a picture"),
+        (lambda path: view.image(maps(13), path / "half.png"), ValueError, "cannot be read as a picture"),
+        (lambda path: view.image(maps(13), picture(), layer=2), IndexError, "layer is 2; the maps have 2"),
+        (lambda path: view.image(maps(13), picture(), head=-4), IndexError, "head is -1; the maps have 3"),
+        (lambda path: view.image(maps(13), picture(), token="dog"), LookupError, "token is 'dog'; there are: cls"),
+        (lambda path: view.image(maps(13), picture(), token=13), LookupError, "token is 13; there are 13"),
+        (lambda path: view.image({}, picture()), ValueError, "there are no maps"),
+        (lambda path: view.image(maps(13), picture(), arrange="heap"), ValueError, "arrange is 'heap'"),
+        (lambda path: view.audio(maps(20), torch.rand(4)), ValueError, "it is [frequency, time]"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said(tmp_path, wrong, error, says):
+    (tmp_path / "text.png").write_text("no picture")
+    stream = io.BytesIO()
+    Image.new("RGB", (64, 64), "red").save(stream, "PNG")
+    (tmp_path / "half.png").write_bytes(stream.getvalue()[:60])
+    with pytest.raises(error) as raised:
+        wrong(tmp_path)
+    assert says in str(raised.value)
+
+
+def test_a_vision_transformer_in_five_lines():
+    transformers = pytest.importorskip("transformers")
+    config = transformers.ViTConfig(
+        image_size=32, patch_size=8, hidden_size=12, num_hidden_layers=2, num_attention_heads=3, intermediate_size=16
+    )
+    model, pixels = transformers.ViTModel(config).eval(), torch.randn(1, 3, 32, 32)
+    with look.capture(model) as seen:
+        model(pixel_values=pixels)
+    made = view.image(AttentionMaps.of(seen), pixels[0])
+    assert made.described["note"] == "Taken as 1 token and 4 × 4 cells."

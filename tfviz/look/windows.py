@@ -1,0 +1,111 @@
+"""Attention within the windows of a picture (Liu et al. 2021): from a batch of windows back to the whole picture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.shapes import Bool, Float, Int, UInt8
+
+Pair = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Windows:
+    """How the windows of a picture were cut.
+
+    Attributes:
+        batch: pictures.
+        grid: rows and columns of places in a picture.
+        size: of a window.
+        shift: places by which the picture was rolled up and left before.
+    """
+
+    batch: int
+    grid: Pair
+    size: Pair
+    shift: Pair
+
+    @classmethod
+    def of(cls, modules: Sequence[nn.Module], given: Sequence[tuple[int, ...]], shape: Sequence[int]) -> Windows | None:
+        """The windows that weights are of, [window, head, query, key]; None if they are of none that is known.
+
+        Args:
+            modules: around the weights, the innermost first; what they call `window_size` and `shift_size` counts.
+            given: the shapes of what these were given.
+        """
+        size, shift = _pair(_said(modules, "window_size")), _pair(_said(modules, "shift_size")) or (0, 0)
+        windows, _, queries, keys = shape
+        if size is None or not queries == keys == math.prod(size):
+            return None
+        for batch, grid in _grids(given):
+            counts = [-(-places // side) for places, side in zip(grid, size)]
+            if windows == batch * math.prod(counts) > batch:
+                moved = (shift[0] if counts[0] > 1 else 0, shift[1] if counts[1] > 1 else 0)
+                padded = any(places % side for places, side in zip(grid, size))
+                return None if padded and any(moved) else cls(batch, grid, size, moved)
+        return None
+
+    @property
+    def cells(self) -> int:
+        return math.prod(self.grid)
+
+    def places(self) -> Int[Tensor, "window cell"]:
+        """The place of each cell of each window, row by row; -1 where a window reaches beyond the picture."""
+        (down, across), (tall, wide) = self.grid, self.size
+        numbers = torch.arange(self.cells).view(down, across).roll((-self.shift[0], -self.shift[1]), (0, 1))
+        padded = nn.functional.pad(numbers, (0, -across % wide, 0, -down % tall), value=-1)
+        rows, cols = (count // side for count, side in zip(padded.shape, self.size))
+        return padded.view(rows, tall, cols, wide).transpose(1, 2).reshape(rows * cols, tall * wide)
+
+    def whole(
+        self,
+        made: Float[Tensor, "window head query key"] | UInt8[Tensor, "window head query key"],
+        allowed: Tensor | None,
+        row: int,
+    ) -> tuple[Tensor, Bool[Tensor, "1 #head place place"]]:
+        """The weights of one picture, batch head place place, where all pictures of the batch are this one; and where
+        a query might look: its own window.
+        """
+        places = self.places()
+        own = made.unflatten(0, (self.batch, -1))[row].cpu()
+        weights = own.new_zeros(own.shape[1], self.cells, self.cells)
+        open_cells = torch.ones(len(own), 1, 1, 1, dtype=torch.bool)
+        if allowed is not None:
+            open_cells = allowed.expand(len(made), *allowed.shape[1:]).unflatten(0, (self.batch, -1))[row].cpu()
+        mask = torch.zeros(open_cells.shape[1], self.cells, self.cells, dtype=torch.bool)
+        for at, window, may in zip(places, own, open_cells):
+            there = at >= 0
+            cells = at[there]
+            weights[:, cells[:, None], cells] = window[:, there][:, :, there]
+            may = may.expand(-1, len(at), len(at))
+            mask[:, cells[:, None], cells] = may[:, there][:, :, there]
+        return weights.expand(self.batch, *weights.shape), mask[None]
+
+
+def _said(modules: Sequence[nn.Module], name: str) -> Any:
+    return next((value for module in modules if (value := getattr(module, name, None)) is not None), None)
+
+
+def _pair(value: Any) -> Pair | None:
+    if type(value) is int:
+        value = (value, value)
+    if isinstance(value, Sequence | torch.Size) and len(value) == 2 and all(type(one) is int for one in value):
+        return (value[0], value[1]) if min(value) >= 0 else None
+    return None
+
+
+def _grids(given: Sequence[tuple[int, ...]]) -> list[tuple[int, Pair]]:
+    """Batches and grids that these may be: [batch, row, col, dim], the same with dims first, or [batch, place, dim]."""
+    found = []
+    for shape in given:
+        if len(shape) == 4:
+            found += [(shape[0], (shape[1], shape[2])), (shape[0], (shape[2], shape[3]))]
+        elif len(shape) == 3 and math.isqrt(shape[1]) ** 2 == shape[1]:
+            found.append((shape[0], (math.isqrt(shape[1]),) * 2))
+    return found

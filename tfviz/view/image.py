@@ -1,0 +1,161 @@
+"""Where a model looks, on what it looks at: weights over a picture, or over a spectrogram."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import index
+from typing import Any
+
+from PIL import Image
+from torch import Tensor
+
+from tfviz.look.maps import AttentionMaps
+from tfviz.view.page.alive import BUDGET, view
+from tfviz.view.page.html import View
+from tfviz.view.still import photograph
+from tfviz.view.still.figures import some, within
+from tfviz.view.still.onpicture import Placed, onpicture
+from tfviz.view.still.places import lie
+
+Grid = tuple[int, int] | Mapping[str, tuple[int, int]]
+
+
+def image(
+    maps: AttentionMaps | Mapping[str, AttentionMaps],
+    picture: Any,
+    grid: Grid | None = None,
+    *,
+    layer: int = -1,
+    head: int = 0,
+    token: int | str | None = None,
+    names: Sequence[str] = (),
+    title: str | None = None,
+    arrange: str = "choose",
+    budget: float = BUDGET,
+) -> View:
+    """What a token looks at, over the picture: a patch, a word, a class token. Click another; `heads` is a button away.
+
+    Queries, keys or both lie on the picture: an axis without words of its own, or the run of one word that repeats,
+    as `<image>` in the prompt of a language model that sees. A vision Transformer:
+
+        with look.capture(model, "*.pattern") as seen:
+            model(pixel_values=pixels)
+        view.image(look.AttentionMaps.of(seen), pixels[0])
+
+    Words over a picture, in several resolutions: `view.image(look.groups(seen, cols=words), picture)`.
+
+    Args:
+        picture: as the model was given it, cropped and scaled alike: a path, a PIL image, an array or a tensor,
+            [height, width, 3] or [3, height, width]; numbers beyond 0 to 1 are stretched.
+        grid: rows and columns of cells, or by name of a capture. None: a square, else cells that are squares; before
+            them none, one, two or five other tokens. The page says what was taken.
+        layer, head: what is shown first.
+        token: what it shows first, by number or word: of the queries; of the keys, if those are the words and the
+            queries lie on the picture. None: the class token, the middle of the picture, or the word whose weights
+            differ most over the picture.
+        names: of the tokens before the first cell; default: `cls`, then `register 1` and on.
+        arrange: how several captures stand to each other: `choose` one, `compare` two, `steps` of a slider.
+
+    Raises:
+        ValueError: neither side fits the picture; it cannot be read.
+        LookupError: there is no such token, layer or head.
+    """
+    shown = photograph.read(picture)
+    return _view(maps, shown, shown.size[::-1], grid, names, (layer, head, token), title, arrange, budget)
+
+
+def audio(
+    maps: AttentionMaps | Mapping[str, AttentionMaps],
+    spectrogram: Tensor,
+    grid: Grid | None = None,
+    *,
+    layer: int = -1,
+    head: int = 0,
+    token: int | str | None = None,
+    names: Sequence[str] = (),
+    title: str | None = None,
+    arrange: str = "choose",
+    budget: float = BUDGET,
+) -> View:
+    """As `image`, over a spectrogram: what a frame or a word looks at, in time.
+
+    Args:
+        spectrogram: [frequency, time], the lowest frequency first; drawn from its least to its greatest number.
+        grid: None: a cell for each token, one after the other in time, as Whisper has them; (frequencies, times) where
+            patches have a place in both, as in an audio spectrogram Transformer.
+    """
+    shown = photograph.spectrogram(spectrogram)
+    return _view(maps, shown, None, grid, names, (layer, head, token), title, arrange, budget)
+
+
+def _view(
+    maps: AttentionMaps | Mapping[str, AttentionMaps],
+    shown: Image.Image,
+    size: tuple[int, int] | None,
+    grid: Grid | None,
+    names: Sequence[str],
+    start: tuple[int, int, int | str | None],
+    title: str | None,
+    arrange: str,
+    budget: float,
+) -> View:
+    given = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
+    if not given:
+        raise ValueError("there are no maps; give AttentionMaps, or several by name, as look.groups(seen) has them")
+    placed = {}
+    for name, one in given.items():
+        some(one)
+        cells = grid.get(name) if isinstance(grid, Mapping) else grid
+        placed[name] = _placed(name, one, size, cells, names)
+    last = list(placed)[-1 if arrange == "steps" else 0]
+    begun = placed[last]
+    layer, head, token = start
+    layers, heads, *_ = begun.maps.shape
+    layer, head = (
+        index(number) + (count if index(number) < 0 else 0) for number, count in ((layer, layers), (head, heads))
+    )
+    within("layer", layer, layers, "layers")
+    within("head", head, heads, "heads")
+    side, at = begun.words, begun.begin(layer, head, token)
+    picture = onpicture(begun, shown, layer, head, at, title)
+    state = {"mode": "picture", "part": list(placed).index(last), "layer": layer, "head": head, side: [at]}
+    state["direction"] = "at" if side == "rows" else "by"
+    parts = {name: one.maps for name, one in placed.items()}
+    made = view(picture, parts, state, title, budget=budget, arrange=arrange)
+    made.described["picture"] = photograph.told(shown)
+    for part, own in zip(made.described["parts"], placed.values(), strict=True):
+        part["places"] = {side: where and where.told() for side, where in (("rows", own.rows), ("cols", own.cols))}
+    made.described["note"] = f"{_said(placed)} {made.described['note']}".strip()
+    return made
+
+
+def _placed(
+    name: str, maps: AttentionMaps, size: tuple[int, int] | None, grid: tuple[int, int] | None, names: Sequence[str]
+) -> Placed:
+    """Maps whose tokens on the picture have names of their own."""
+    rows, cols = (lie(words, size, grid) for words in (maps.rows, maps.cols))
+    if not rows and not cols:
+        *_, queries, keys = maps.shape
+        cells = "no grid" if grid is None else f"no {grid[0]} x {grid[1]} cells"
+        raise ValueError(
+            f"{name or 'maps'}: {queries} queries and {keys} keys fit {cells} of the picture, or have their own words; "
+            "give grid=(rows, columns) of cells, and leave out the words of the side that lies on the picture"
+        )
+    named = {
+        side: where.words(words, names) if where else words
+        for side, where, words in (("rows", rows, maps.rows), ("cols", cols, maps.cols))
+    }
+    return Placed(
+        AttentionMaps(maps.layers, **named, mask=maps.mask, sites=maps.sites, provenance=maps.provenance), rows, cols
+    )
+
+
+def _said(placed: Mapping[str, Placed]) -> str:
+    """How the tokens were taken to lie, in a sentence."""
+    said: dict[str, None] = {}
+    for one in placed.values():
+        where = one.rows or one.cols
+        if where:
+            before = f"{where.first} token{'s' * (where.first > 1)} and " if where.first else ""
+            said[f"{before}{where.down} × {where.across} cells"] = None
+    return f"Taken as {'; '.join(said)}."

@@ -1,0 +1,53 @@
+// A picture with weights over it: grey and pale, so that colour is weight and nothing else.
+
+import { FORBIDDEN, OPEN } from "./grid.js";
+
+const PALE = 0.55; // of the picture's own tones, on the page
+const STRONG = 0.88; // of the ink, where the weight is the largest
+
+export class Photograph {
+  constructor({ src, width, height }) {
+    Object.assign(this, { width, height, image: Object.assign(new Image(), { src }), painted: new Map() });
+  }
+
+  ready() {
+    return this.image.decode();
+  }
+
+  // width, height: in pixels of the device; plain: without weights.
+  paint(grid, width, height, theme, ratio, plain) {
+    const pen = Object.assign(document.createElement("canvas"), { width, height }).getContext("2d", { willReadFrequently: true });
+    pen.drawImage(this.image, 0, 0, width, height);
+    const image = pen.getImageData(0, 0, width, height);
+    if (!plain) tint(image, grid, theme, ratio);
+    return image;
+  }
+}
+
+function tint({ data, width, height }, grid, theme, ratio) {
+  const [down, across] = [grid.rows.length, grid.cols.length];
+  const lut = theme.lut(grid);
+  const zero = grid.signed ? 128 : 0;
+  const inks = [channelsOf(lut[0]), channelsOf(lut[255])];
+  const page = channelsOf(theme.blank);
+  const hatch = channelsOf(theme.hatched);
+  const period = Math.round(6 * ratio);
+  for (let y = 0, at = 0; y < height; y++) {
+    const row = Math.floor((y * down) / height) * across;
+    for (let x = 0; x < width; x++, at += 4) {
+      const i = row + Math.floor((x * across) / width);
+      const code = grid.codes[i];
+      const ink = inks[code < zero ? 0 : 1];
+      const share = grid.state[i] === OPEN ? (STRONG * Math.abs(code - zero)) / (255 - zero) : 0;
+      const grey = 0.2126 * data[at] + 0.7152 * data[at + 1] + 0.0722 * data[at + 2];
+      const hatched = grid.state[i] === FORBIDDEN && (x + y) % period < ratio;
+      for (let c = 0; c < 3; c++) {
+        const under = page[c] + PALE * (grey - page[c]);
+        data[at + c] = hatched ? hatch[c] : under + share * (ink[c] - under);
+      }
+      data[at + 3] = 255;
+    }
+  }
+}
+
+const channelsOf = (value) => [value & 255, (value >> 8) & 255, (value >> 16) & 255];

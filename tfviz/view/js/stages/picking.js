@@ -1,0 +1,35 @@
+// Mouse, touch and keys on a picture and the words beside it.
+
+import { following } from "../base/elements.js";
+import { STEPS } from "./pointing.js";
+
+// stage: { laid, cursor, chosen, point(token), choose(token), only(plain), leave() }
+export function picking(canvas, stage) {
+  const token = (event) => {
+    const box = canvas.getBoundingClientRect();
+    return stage.laid?.under(event.clientX - box.left, event.clientY - box.top);
+  };
+  following(canvas, (event) => stage.point(token(event)), () => stage.point(null));
+  canvas.onclick = (event) => {
+    const at = token(event);
+    if (at) stage.choose(at);
+  };
+  const keys = {
+    Enter: () => stage.choose(stage.cursor ?? stage.chosen),
+    " ": () => stage.choose(stage.cursor ?? stage.chosen),
+    p: () => stage.only(!stage.plain),
+    P: () => stage.only(!stage.plain),
+    Escape: () => stage.does.leave(),
+  };
+  canvas.onkeydown = (event) => {
+    if (event.metaKey || event.altKey || !stage.laid || (event.ctrlKey && !STEPS[event.key])) return;
+    const many = event.shiftKey || event.ctrlKey ? 10 : 1;
+    if (STEPS[event.key]) stage.point(stage.laid.step(stage.cursor ?? stage.chosen, STEPS[event.key], many));
+    else if (keys[event.key]) keys[event.key]();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  canvas.onfocus = () => stage.laid && stage.point(stage.cursor ?? { panel: 0, ...stage.chosen });
+  canvas.onblur = () => stage.point(null);
+}
