@@ -30,6 +30,11 @@ def bare(tensor: Tensor) -> Tensor:
     return tensor
 
 
+def mapped() -> bool:
+    """Whether `torch.vmap` or `torch.func` is under way."""
+    return functorch.peek_interpreter_stack() is not None
+
+
 def is_wrapped(tensor: Tensor) -> bool:
     """Whether `torch.vmap` or `torch.func` is at work on it."""
     return functorch.is_functorch_wrapped_tensor(tensor)

@@ -57,6 +57,14 @@ class Seen(Mapping[str, Tensor]):
         return Windows.of(around, self._watch.given[site], self.shapes[site])
 
     @property
+    def folded(self) -> dict[str, int]:
+        """Sites of patterns whose batch is larger than the model's, and how large: windows, rows or heads of a text."""
+        patterns = {site: shape for site, shape in self.shapes.items() if site.endswith("pattern")}
+        found = {site: shape[0] for site, shape in patterns.items() if site not in self._watch.mapped}
+        most = max(self._watch.sizes, default=0)
+        return {site: size for site, size in found.items() if size > most and not self.windows(site)}
+
+    @property
     def told(self) -> str:
         """One line: how many modules look like attention, how many gave maps, and which gave none."""
         return told.line(self._watch)
@@ -105,6 +113,8 @@ def capture(
     `.pattern` (the weights that multiply the values, before dropout), `.scores` (after scale and mask), `.softmax`
     where its own output is not what multiplies them, and, where it is fused, `.query`, `.key` and `.value`
     (`.query_heads` and so on, where a part of the module is called `query`).
+    `.implicit` is what linear attention, which makes no map, comes to: q.k over its sum (Katharopoulos et al. 2020). It
+    is computed only for this, where keys and values are multiplied and added up over the text before queries meet them.
     Patterns are batch head query key, whatever their axes are in the model.
 
     Args:
@@ -142,6 +152,8 @@ def capture(
         raise ValueError(
             f"dtype is {dtype}, lazy is {lazy}; what carries gradients is kept as it flows: leave them away"
         )
+    if edit and any(glob.rpartition(".")[2] == "implicit" for glob in edit):
+        raise ValueError("a site called implicit is computed to be shown, and by no model: there is nothing to edit")
     shelf = Shelf(lazy if isinstance(lazy, str) else None) if lazy else None
     plain = getattr(model, "_orig_mod", model)
     if isinstance(plain, torch.jit.ScriptModule):
@@ -159,6 +171,7 @@ def capture(
         axes=named,
         shelf=shelf,
     )
+    seen = Seen(watch, type(model).__name__)
     with watch.hooks():
-        yield Seen(watch, type(model).__name__)
-    told.check(watch)
+        yield seen
+    told.check(watch, seen.folded)

@@ -13,6 +13,7 @@ from tfviz.look.call import Call
 from tfviz.look.ingredients import Ingredients
 from tfviz.look.kept import unpack
 from tfviz.look.recompute import pattern
+from tfviz.look.sites import MAPS
 from tfviz.shapes import Bool, Float, UInt8
 
 Firing = tuple[Tensor, Tensor | None]  # a pattern, batch head query key, and where its queries might look
@@ -27,7 +28,7 @@ def patterns(seen: Iterable[str], sites: str) -> list[str]:
     Raises:
         LookupError: there is none.
     """
-    chosen = [site for site in seen if site.rpartition(".")[2] == "pattern" and fnmatchcase(site, sites)]
+    chosen = [site for site in seen if site.rpartition(".")[2] in MAPS and fnmatchcase(site, sites)]
     if not chosen:
         meant = "" if sites == "*" else f" of {sites!r}"
         raise LookupError(f"no pattern{meant} was captured, only: {', '.join(seen) or 'nothing'}")

@@ -69,7 +69,7 @@ class Lineage:
     def begins(self, weights: Tensor, scores: Tensor | None, axis: int, stage: str = "") -> Weights:
         """Weights over one axis, such as a softmax gives of scores."""
         kept = None if scores is None else scores.detach()
-        self.known[weights] = made = Weights(_numbers(weights, axis % weights.dim()), kept, stage=stage)
+        self.known[weights] = made = Weights(numbers(weights, axis % weights.dim()), kept, stage=stage)
         return made
 
     def tracked(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Tensor | None:
@@ -155,7 +155,7 @@ class Lineage:
             letter = made.letters[place][was.axis]
             if letter not in made.output:
                 return
-            keys = _numbers(output, made.output.index(letter))
+            keys = numbers(output, made.output.index(letter))
         elif output.shape != given.shape:
             others = [
                 axis
@@ -170,7 +170,7 @@ class Lineage:
         self.known[output] = fresh
 
 
-def _numbers(tensor: Tensor, axis: int) -> Tensor:
+def numbers(tensor: Tensor, axis: int) -> Tensor:
     """The numbers along one axis, in the shape of a tensor."""
     numbers = torch.arange(tensor.shape[axis])
     return numbers.reshape([-1 if one == axis else 1 for one in range(tensor.dim())]).expand(tensor.shape)

@@ -58,13 +58,20 @@ def _matmul(a: Any, b: Any, again: Callable[[Tensor, Tensor], Any]) -> Product |
 
 def _einsum(func: Callable[..., Any], args: Sequence[Any]) -> Product | None:
     """Two factors and an equation; other forms of einsum are passed by."""
+    found = equation(args)
+    if found is None or len(found[0]) != 2:
+        return None
+    factors, sides, output = found
+    dots = frozenset(one for one in output if isinstance(one, int))
+    return Product((factors[0], factors[1]), (sides[0], sides[1]), output, lambda a, b: func(args[0], a, b), dots)
+
+
+def equation(args: Sequence[Any]) -> tuple[Sequence[Tensor], list[Letters], Letters] | None:
+    """The factors of an einsum, the letters of each, and those of the output."""
     if not args or not isinstance(args[0], str):
         return None
     factors = args[1] if len(args) == 2 and isinstance(args[1], list | tuple) else args[1:]
-    if len(factors) != 2:
-        return None
-    equation = args[0].replace(" ", "")
-    given, arrow, made = equation.partition("->")
+    given, arrow, made = args[0].replace(" ", "").partition("->")
     sides = [_letters(side, factor.dim()) for side, factor in zip(given.split(","), factors)]
     if arrow:
         longest = max(sides, key=lambda side: sum(isinstance(one, int) for one in side))
@@ -73,8 +80,7 @@ def _einsum(func: Callable[..., Any], args: Sequence[Any]) -> Product | None:
         every = [one for side in sides for one in side]
         once = sorted(one for one in every if isinstance(one, str) and every.count(one) == 1)
         output = (*sorted({one for one in every if isinstance(one, int)}), *once)
-    dots = frozenset(one for one in output if isinstance(one, int))
-    return Product((factors[0], factors[1]), (sides[0], sides[1]), output, lambda a, b: func(args[0], a, b), dots)
+    return factors, sides, output
 
 
 def _letters(side: str, count: int) -> Letters:

@@ -9,11 +9,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tfviz.look.aside import aside, bare, is_wrapped
+from tfviz.look.aside import aside, bare, is_wrapped, mapped
 from tfviz.look.call import Call, four
 from tfviz.look.kept import pack, packable
 from tfviz.look.running import ACTIVE, Running, checkpointed, recomputed
 
+MAPS = ("pattern", "implicit")  # what sites of weights are called
 Edit = Callable[..., Tensor]
 Allowed = Callable[[], Tensor | None]
 
@@ -41,6 +42,7 @@ class Sites(Running):
         self.fired: dict[str, None] = {}
         self.kept: dict[str, list[tuple[Tensor | Call, Tensor | None]]] = {}
         self.given: dict[str, list[tuple[int, ...]]] = {}
+        self.mapped: set[str] = set()  # sites of a vmap, whose batch is another than that of one call
         self.outer = [one for one in ACTIVE.get() if isinstance(one, Sites)]
 
     def passed(self, path: str, module: nn.Module, output: Any) -> Any:
@@ -104,6 +106,8 @@ class Sites(Running):
         self.fired[site] = None
         if self._wants(site):
             self.given[site] = self.state.given[::-1]
+            if mapped():
+                self.mapped.add(site)
             with aside(), torch.no_grad():
                 made = make()
                 self.kept.setdefault(site, []).append(
@@ -112,7 +116,7 @@ class Sites(Running):
 
     def _shown(self, site: str, made: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor | None]:
         made = bare(made)
-        return (_closed(four(made), mask) if site.endswith("pattern") else made).detach(), mask
+        return (_closed(four(made), mask) if site.endswith(MAPS) else made).detach(), mask
 
     def _copy(self, site: str, tensor: Tensor) -> Tensor:
         """A copy that later steps of the model cannot change, in the form it is to be kept in."""
@@ -120,9 +124,7 @@ class Sites(Running):
         if not tensor.is_floating_point():
             return tensor.clone()
         if self.dtype == torch.uint8:
-            return (
-                pack(tensor) if site.endswith("pattern") and packable(tensor) else tensor.to(torch.float32, copy=True)
-            )
+            return pack(tensor) if site.endswith(MAPS) and packable(tensor) else tensor.to(torch.float32, copy=True)
         return tensor.to(self.dtype, copy=True)
 
 

@@ -67,8 +67,11 @@ def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def check(watch: Written) -> None:
+def check(watch: Written, folded: dict[str, int]) -> None:
     """What is said at the end of a capture.
+
+    Args:
+        folded: sites whose batch is not the model's, and their batch.
 
     Raises:
         LookupError: a glob met nothing.
@@ -84,7 +87,8 @@ def check(watch: Written) -> None:
             f"these weights mix channels, not words: {_listed(list(watch.channels))}; their rows are no queries",
             stacklevel=4,
         )
-    doubtful = [f"{site} ({size})" for site, size in watch.alone.items() if size > 1 and size not in watch.sizes]
+    alone = {site: size for site, size in watch.alone.items() if size > 1 and size not in watch.sizes}
+    doubtful = [f"{site} ({size})" for site, size in {**alone, **folded}.items()]
     if doubtful and watch.sizes:
         warnings.warn(
             f"weights that may be of several heads or windows are shown as texts of a batch: "
@@ -112,7 +116,8 @@ def _nothing(glob: str, watch: Written) -> str:
     told += f"; a softmax was called in {', '.join(alone[:NAMED])}, but met no values" if alone else ""
     return (
         f"no site matches {glob!r}: the model was called, but nothing met values in a product over keys, nor was "
-        f"there an attention that PyTorch shows (kernels of others are none, unless look.attention knows them){told}; "
+        "there an attention that PyTorch shows (kernels of others are none, unless look.attention knows them; what "
+        f"linear attention comes to is '*.implicit'){told}; "
         f"its other sites are {', '.join(seen[:LISTED]) or 'none'}"
     )
 

@@ -1,5 +1,6 @@
 """Attention that a model writes out: from a softmax, or other weights, to the product with its values."""
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ from torch import Tensor
 from tfviz.look.aside import aside, is_wrapped
 from tfviz.look.axes import Heads, Layout, layout, roles, said
 from tfviz.look.call import four
+from tfviz.look.implicit import Implicit
 from tfviz.look.lineage import Lineage, Weights, learned
 from tfviz.look.meeting import Parts, alike
 from tfviz.look.products import Product, product
@@ -32,6 +34,8 @@ class Written(Sites):
     def __init__(self, *given: Any, axes: dict[str, str]):
         super().__init__(*given)
         self.axes, self.lineage = axes, Lineage()
+        implicit = any(glob.rpartition(".")[2] == "implicit" for glob in self.globs)
+        self.implicit = Implicit() if implicit else None
         self.softmaxes: dict[str, None] = {}
         self.alone: dict[str, int] = {}
         self.channels: dict[str, None] = {}
@@ -50,9 +54,21 @@ class Written(Sites):
         if made and found:
             return self._meet(made, *found, lambda: func(*args, **kwargs))
         output = func(*args, **kwargs)
+        if self.implicit is not None:
+            self._meets_sum(name, made, args)
+            self.implicit.follow(name, func, made, args, kwargs, output)
         if self.lineage.known:
             self.lineage.follow(name, func, args, kwargs, output)
         return output
+
+    def _meets_sum(self, name: str, made: Product | None, args: tuple) -> None:
+        """Queries may meet keys and values that were added up over a text: linear attention, which makes no map."""
+        assert self.implicit is not None
+        found = self.implicit.weights(name, made, args)
+        if found is None or not any(found[0].shape[-1] in _counts(shape) for shape in self.state.given):
+            return
+        weights, site = found[0], self._site("implicit")
+        self._note(site, lambda: self._copy(site, self._layout(weights.shape, found[1]).to(weights)))
 
     def _starts(
         self, stage: str, func: Callable, input: Tensor, dim: int | None = None, *args: Any, **kwargs: Any
@@ -193,6 +209,11 @@ class Written(Sites):
     def _with_heads(self, tensor: Tensor) -> Tensor:
         heads = self.state.heads
         return tensor.unflatten(0, (-1, heads)) if heads and tensor.dim() == 3 else four(tensor)
+
+
+def _counts(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """How many words, or places of a picture, a tensor of this shape may have."""
+    return (math.prod(shape[2:]), math.prod(shape[1:-1])) if len(shape) == 4 else shape[1:2]
 
 
 def named(func: Callable) -> str:

@@ -19,21 +19,40 @@ if TYPE_CHECKING:
     from tfviz.view.page.widgets import Live
 
 
-def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = (), *, budget: float = BUDGET) -> View:
+def heads(
+    maps: AttentionMaps,
+    title: str | None = None,
+    names: Sequence[str] = (),
+    *,
+    top: int | None = None,
+    budget: float = BUDGET,
+) -> View:
     """The sheet of all layers (rows) and heads (columns), on one scale; Enter or a click opens a head.
 
     Args:
         names: what to call the heads, where a number says too little.
+        top: of each query only so many keys travel, the strongest, with what all others hold: for long texts.
         budget: bytes that the data may take in the page; past it, heads come in blocks, and the page says so.
+
+    Raises:
+        ValueError: the strongest alone are more than the budget.
     """
     picture = figures.heads(maps, title, names)
-    return view(picture, {"": maps}, {"mode": "sheet"}, title, budget=budget, names=list(names))
+    return view(picture, {"": maps}, {"mode": "sheet"}, title, budget=budget, names=list(names), top=top)
 
 
-def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None, *, budget: float = BUDGET) -> View:
-    """One head with its words: the weight under the cursor, rows and columns that can be locked, zoom."""
+def head(
+    maps: AttentionMaps,
+    layer: int,
+    head: int,
+    title: str | None = None,
+    *,
+    top: int | None = None,
+    budget: float = BUDGET,
+) -> View:
+    """One head with its words: the weight under the cursor, rows and columns to lock, zoom; `top` as for `heads`."""
     picture = figures.head(maps, layer, head, title)
-    return view(picture, {"": maps}, {"mode": "head", "layer": layer, "head": head}, title, budget=budget)
+    return view(picture, {"": maps}, {"mode": "head", "layer": layer, "head": head}, title, budget=budget, top=top)
 
 
 def links(

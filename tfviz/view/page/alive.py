@@ -44,6 +44,7 @@ def describe(
     axes: Sequence[str] = ("query", "key"),
     gold: Sequence[Sequence[int]] = (),
     names: Sequence[str] = (),
+    top: int | None = None,
 ) -> tuple[dict[str, Any], bytes]:
     """What the page is told of the maps, and their bytes.
 
@@ -52,6 +53,7 @@ def describe(
         axes: what rows and columns are.
         gold: cells to outline.
         names: of the heads.
+        top: keys of each query that travel, the strongest; None: all.
 
     Raises:
         ValueError: nothing to show, another arrangement, or not two parts to compare.
@@ -61,7 +63,7 @@ def describe(
             f"arrange is {arrange!r} with {len(parts)} captures; it can be 'choose' or 'steps' (one or more), "
             "or 'compare' (two)"
         )
-    shown, packed, note = pack(parts, budget, (state["layer"], state["head"]))
+    shown, packed, note = pack(parts, budget, (state["layer"], state["head"]), top)
     kind = "heads-made" if any(part.get("made") for part in shown) else "heads"
     described: dict[str, Any] = {"kind": kind, "parts": shown, "note": note, "state": dict(state)}
     described |= {"masks": packed.masks, "rules": packed.rules}

@@ -19,6 +19,7 @@ from tfviz.shapes import UInt8
 from tfviz.view.page import carried
 from tfviz.view.page.named import described
 from tfviz.view.page.pieces import LEVEL, Packed
+from tfviz.view.page.strongest import strongest
 
 CELLS = 64_000_000  # what a page unpacks at most, in cells of all heads
 LARGE = 4_000_000  # cells of a head
@@ -34,19 +35,22 @@ def deflated(codes: UInt8[Tensor, "query key"], allowed: Tensor | None, level: i
 
 
 def pack(
-    parts: Mapping[str, AttentionMaps], budget: float, first: tuple[int, int] = (0, 0)
+    parts: Mapping[str, AttentionMaps], budget: float, first: tuple[int, int] = (0, 0), top: int | None = None
 ) -> tuple[list[dict[str, Any]], Packed, str]:
     """The parts as the page takes them, their bytes, and a sentence on what was left out (empty if nothing was).
 
     Args:
         budget: bytes that all of it may take, as base64.
         first: the layer and head that is shown first, which is kept whole as long as anything is.
+        top: of each query so many keys only, and what the others hold.
 
     Raises:
         ValueError: the budget is too small for anything.
     """
     if not budget > 0:
         raise ValueError(f"budget is {budget}; it is a number of bytes above 0")
+    if top is not None:
+        return strongest(parts, top, budget)
     cells = sum(math.prod(maps.shape) for maps in parts.values())
     longest = max(max(maps.shape[2:]) for maps in parts.values())
     start = 2

@@ -1,7 +1,8 @@
 // Heads out of the page's data: base64 -> zlib -> the cells that the mask allows -> a grid.
 
 import { Deep } from "./deep.js";
-import { FORBIDDEN, Grid, OPEN } from "./grid.js";
+import { ABSENT, FORBIDDEN, Grid, OPEN } from "./grid.js";
+import { Strongest } from "./strongest.js";
 
 const KEPT = 64e6; // cells of heads that are kept at hand
 const WHOLE = 20e6; // cells of a head that is held whole
@@ -23,8 +24,34 @@ export class Source {
     const { blobs, heads } = this.parts[part];
     const at = layer * heads + head;
     const key = `${part}.${at}`;
-    if (!this.heads.has(key)) this.heads.set(key, this.unpacked(part, at, blobs[at]));
+    const made = () => (this.strongest(part) ? this.topped(part, at) : this.unpacked(part, at, blobs[at]));
+    if (!this.heads.has(key)) this.heads.set(key, made());
     return this.heads.get(key);
+  }
+
+  // Of a part that has each query's strongest keys only, those; else null.
+  strongest(part) {
+    this.tops ??= this.parts.map((one) => (one.top ? new Strongest(one, (blob) => inflated(this.slice(blob))) : null));
+    return this.tops[part];
+  }
+
+  // A head of strongest keys as a sheet shows it.
+  topped(part, at) {
+    const { rows, cols } = this.parts[part];
+    return this.ranged(part, at, [0, rows.length], [0, cols.length], this.strongest(part).block);
+  }
+
+  // A part of a head in blocks, from the kernel, the engine, or what is known of its strongest keys.
+  async ranged(part, at, down, across, block) {
+    const { rows, cols, rules, heads } = this.parts[part];
+    const where = { rows: down, cols: across, block };
+    const top = this.strongest(part);
+    const codes = await (top ? top.codes(at, where) : this.ask(part, Math.floor(at / heads), at % heads, where));
+    const state = await this.ruled(rules[at], down, across, block);
+    const grid = this.blocked(rows.slice(...down), cols.slice(...across), codes, block, state);
+    if (!top) return grid;
+    for (let i = 0; i < codes.length; i++) if (!codes[i] && state[i] === OPEN) state[i] = ABSENT;
+    return Object.assign(grid, { rest: block === 1 ? (await top.head(at)).rest.subarray(...down) : null });
   }
 
   async unpacked(part, at, blob) {
@@ -33,6 +60,7 @@ export class Source {
 
   // Whether there is more of a head than the page shows at once.
   partly(part, layer, head) {
+    if (this.strongest(part)) return this.strongest(part).block > 1;
     return Boolean(this.ask) && this.parts[part].blobs[layer * this.parts[part].heads + head][2] > 1;
   }
 
@@ -56,13 +84,10 @@ export class Source {
     if (!rules) return this.decoded(part, at, await this.ask(part, layer, head, { block: 1 }), 1);
     let block = 1;
     while ((rows.length * cols.length) / block ** 2 > WHOLE) block *= 2;
-    const ranged = async (down, across, size) => {
-      const codes = await this.ask(part, layer, head, { rows: down, cols: across, block: size });
-      const state = await this.ruled(rules[at], down, across, size);
-      return this.blocked(rows.slice(...down), cols.slice(...across), codes, size, state);
-    };
-    const whole = await ranged([0, rows.length], [0, cols.length], block);
-    return block > 1 ? new Deep(rows, cols, whole, ranged) : whole;
+    const whole = await this.ranged(part, at, [0, rows.length], [0, cols.length], block);
+    if (block === 1) return whole;
+    const deep = new Deep(rows, cols, whole, (...range) => this.ranged(part, at, ...range));
+    return Object.assign(deep, { rest: this.strongest(part) && (await this.strongest(part).head(at)).rest });
   }
 
   async decoded(part, at, packed, block) {

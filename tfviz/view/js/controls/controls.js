@@ -26,7 +26,8 @@ const DIRECTIONS = [
   ["by", "what looks at it"],
 ];
 
-const FEW = 6; // parts that have a button each
+const FEW = 6; // parts that have a button each,
+const SHORT = 90; // if their names are no longer together
 
 export class Controls {
   constructor(choice, store, theme) {
@@ -56,7 +57,8 @@ export class Controls {
     const value = this.store.get("part");
     const start = (part) => this.store.set({ part, marked: [], rows: [], cols: [], hidden: [] });
     const names = [...parts.entries()].map(([i, { name }]) => [i, name]);
-    if (this.choice.arrange !== "steps") return (parts.length <= FEW ? tabs : select)("Of", names, value, start);
+    const few = parts.length <= FEW && names.join("").length <= SHORT;
+    if (this.choice.arrange !== "steps") return (few ? tabs : select)("Of", names, value, start);
     const choose = (part) => this.store.set({ part });
     return slider("Step", { min: 0, max: parts.length - 1, value, text: (i) => parts[i].name, choose });
   }

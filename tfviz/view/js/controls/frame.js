@@ -198,4 +198,5 @@ export class Frame {
   }
 }
 
-const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
+// A site's name is left as it is.
+const capital = (text) => text.replace(/^\p{Ll}(?=\p{L}*(?:[\s,]|$))/u, (letter) => letter.toUpperCase());

@@ -108,8 +108,14 @@ export class Explorer {
   reading(grid, [row, col], name = "") {
     const kind = grid.kind(row, col);
     const value = `${grid.blockAt(row, col) > 1 ? "at most " : ""}${two(grid.at(row, col))}`;
-    const said = kind === OPEN ? value : kind === ABSENT ? "not there yet" : "may not look";
+    const said = kind === OPEN ? value : kind === ABSENT ? this.absent(grid, row) : "may not look";
     return `${name && `${name}: `}${quoted(grid.rows[row], 200)} → ${quoted(grid.cols[col], 200)}  ${said}`;
+  }
+
+  // Why a cell is not there: it is of a later step, or only the strongest of its row are here.
+  absent(grid, row) {
+    if (!this.source.parts[this.choice.at].top) return "not there yet";
+    return `left out${grid.rest && grid.blockAt(row, 0) === 1 ? `; all that is left out of this row holds ${two(grid.rest[row])}` : ""}`;
   }
 
   async refresh() {

@@ -1,0 +1,31 @@
+"""Two dozen kinds of models that nobody here wrote, as `benchmarks/families.py` tries them: the maps are theirs."""
+
+import importlib
+import sys
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("transformers")
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+KINDS = [
+    "afmoe", "aria", "bart", "clip_vision_model", "cohere2_moe", "deberta", "electra", "gemma2", "mistral3",
+    "gemma3_text", "glm", "gpt_neox_japanese", "granite", "llava", "modernvbert", "mpnet", "nanochat", "nystromformer",
+    "olmo", "openai-gpt", "qwen2_audio", "qwen2_moe", "roformer", "vit_mae",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def families():
+    sys.path.insert(0, str(BENCHMARKS))
+    yield importlib.import_module("families")
+    sys.path.remove(str(BENCHMARKS))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_map_is_the_models_own(families, kind):
+    """Under every way to compute attention, and written word by word with every cache that the type has."""
+    _, maps, *ways = families.tried(kind)
+    assert int(maps) > 0
+    assert ways[0] == "equal"
+    assert set(ways) <= {"equal", "–"}

@@ -1,0 +1,114 @@
+"""Pages of the strongest keys of each query: those are Python's, and what was left out is said."""
+
+import csv
+import re
+
+import pytest
+import torch
+from browser import maps, press, says, settled, takes, weights
+
+from tfviz import view
+from tfviz.look import AttentionMaps
+from tfviz.look.call import Call
+from tfviz.look.ingredients import Ingredients
+
+pytest_plugins = ["browser"]
+ROWS, COLS = [f"q{i}" for i in range(9)], [f"k{i}" for i in range(12)]
+
+
+def wide(causal=False):
+    return maps(2, 3, 9, 12, causal=causal, rows=ROWS, cols=COLS)
+
+
+def taken(page, folder):
+    _, *lines = csv.reader(takes(page, "CSV", folder).read_text(encoding="utf-8").splitlines())
+    return torch.tensor([[float(cell or "nan") for cell in line[1:]] for line in lines], dtype=torch.double)
+
+
+def kept(rows, top):
+    """The rows with all but their strongest as NaN."""
+    return torch.full_like(rows, torch.nan).scatter(-1, rows.topk(top).indices, rows.topk(top).values)
+
+
+@pytest.mark.parametrize("top", [1, 3, 12, 99])
+@pytest.mark.parametrize("causal", [False, True])
+def test_the_strongest_keys_are_pythons(open_view, tmp_path, top, causal):
+    some = wide(causal)
+    page = open_view(view.head(some, 1, 2, top=top))
+    expected = kept(weights(some, 1, 2), min(top, 12))
+    found = taken(page, tmp_path)
+    assert torch.equal(found.isnan(), (expected.nan_to_num() == 0))  # what is 0 is left out, too
+    assert (found - expected).nan_to_num().abs().max() < 1e-4
+
+
+def test_what_is_left_out_is_said(open_view):
+    some = wide()
+    page = open_view(view.head(some, 0, 1, top=2))
+    expected = weights(some, 0, 1)
+    rest = expected.sum(-1) - expected.topk(2).values.sum(-1)
+    places = {}
+    for _x, _y, text in page.locator("canvas").first.evaluate(SCAN):
+        found = re.fullmatch("“q(.*)” → “k(.*)”  (.*)", re.sub("[\u2066-\u2069]", "", text))
+        places[int(found[1]), int(found[2])] = found[3]
+    assert len(places) == 9 * 12
+    for (row, col), text in places.items():
+        if col in expected[row].topk(2).indices:
+            assert float(text) == float(f"{expected[row, col]:.2g}")
+        else:
+            amount = float(re.fullmatch("left out; all that is left out of this row holds (.*)", text)[1])
+            assert abs(amount - rest[row]) < 0.01
+    note = page.locator(".note").text_content()
+    share = float((expected_share(some, 2)).mean())
+    assert f"{share:.0%} of its weight" in note
+    assert float(re.search("above ([^ ]+[0-9])", note)[1]) == pytest.approx(left_out(some, 2), rel=0.05)
+
+
+LOADED = """() => !document.querySelector('.tfviz').shadowRoot.querySelector('.status').textContent
+    .startsWith('loading')"""
+SCAN = """canvas => { const { left, top, width, height } = canvas.getBoundingClientRect(), found = [];
+    const status = canvas.getRootNode().querySelector('.status'), go = (kind, x, y) => canvas.dispatchEvent(
+        new PointerEvent(kind, { clientX: left + x, clientY: top + y }));
+    for (let y = 2; y < height; y += 6) for (let x = 2; x < Math.min(width, 600); x += 6) {
+        go('pointermove', x, y); if (status.textContent) found.push([x, y, status.textContent]); }
+    go('pointerleave', 0, 0); return found; }"""
+
+
+def every(some):
+    return torch.stack([weights(some, layer, head) for layer in range(2) for head in range(3)])
+
+
+def expected_share(some, top):
+    return every(some).topk(top).values.sum((-1, -2)) / every(some).sum((-1, -2))
+
+
+def left_out(some, top):
+    return float(every(some).topk(top + 1).values[..., top].max())
+
+
+def test_a_rule_is_hatched_not_left_out(open_view):
+    page = open_view(view.head(wide(causal=True), 0, 0, top=2))
+    page.locator("canvas").first.focus()
+    press(page, "Home", "End")
+    assert says(page).endswith("may not look")
+
+
+def test_a_long_text_opens_in_blocks_and_its_rows_whole(open_view, tmp_path):
+    draw = torch.Generator().manual_seed(0)
+    query, key = (torch.randn(1, 4, 2500, 8, generator=draw) for _ in range(2))
+    some = AttentionMaps([Ingredients(Call.of(query, key, key, None, None, causal=True))] * 2)
+    page = open_view(view.heads(some, top=4))
+    assert page.evaluate("document.querySelector('.tfviz').shadowRoot.querySelector('canvas').width > 100")
+    page.get_by_role("tab", name="One head").click()
+    page.wait_for_function(LOADED)
+    settled(page)
+    found = taken(page, tmp_path)
+    expected = kept(some[0, 0].double(), 4)
+    assert torch.equal(found.isnan() | (found == 0), expected.nan_to_num() < 4e-6)
+    assert (found - expected).nan_to_num().abs().max() < 0.005
+
+
+def test_too_many_for_the_budget_is_said():
+    with pytest.raises(ValueError, match="take fewer with top="):
+        view.heads(wide(), top=9, budget=300)
+    with pytest.raises(ValueError, match="top"):
+        view.heads(wide(), top=0)
