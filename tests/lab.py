@@ -112,11 +112,15 @@ def notebook(chromium, folder, lab):
     assert not wrong, wrong
 
 
+def kernels(lab):
+    """What JupyterLab's server knows of its kernels."""
+    with urllib.request.urlopen(f"{lab}/api/kernels?token=t", timeout=60) as answer:
+        return json.load(answer)
+
+
 def shut_down(lab):
     """End all kernels: each holds memory, and they outlive their page."""
-    with urllib.request.urlopen(f"{lab}/api/kernels?token=t", timeout=60) as answer:
-        running = json.load(answer)
-    for kernel in running:
+    for kernel in kernels(lab):
         asked = urllib.request.Request(f"{lab}/api/kernels/{kernel['id']}?token=t", method="DELETE")
         urllib.request.urlopen(asked, timeout=60).close()
 

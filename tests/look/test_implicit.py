@@ -44,7 +44,14 @@ def turned(query, key, value):
     return query @ state / (query @ key.sum(-2, keepdim=True).transpose(-2, -1))
 
 
-WAYS = [by_matmul, values_first, by_einsum, by_three, turned]
+def viewed(query, key, value):
+    """Axes are joined on the way, which hides what was added up; the model goes on as it is."""
+    made = by_matmul(query, key, value)
+    state = (key.transpose(-2, -1) @ value).view(-1, DIM, DIM)
+    return made + 0 * (query.flatten(0, 1) @ state).view_as(made).transpose(1, 2).contiguous().view_as(made)
+
+
+WAYS = [by_matmul, values_first, by_einsum, by_three, turned, viewed]
 
 
 class Linear(nn.Module):
@@ -98,6 +105,19 @@ class Scores(nn.Module):
 @pytest.mark.parametrize("model", [Softmax(), Scores(), nn.Linear(12, 12)], ids=["softmax", "scores", "no attention"])
 def test_what_makes_a_map_has_no_implicit_one(model):
     with pytest.raises(LookupError, match=r"no site matches '\*.implicit'"), look.capture(model, "*.implicit"):
+        model(torch.randn(BATCH, TOKENS, 12))
+
+
+class Added(nn.Module):
+    def forward(self, x):
+        state = x.transpose(-2, -1) @ x
+        state += torch.eye(12)
+        return x @ state
+
+
+def test_a_sum_that_is_changed_where_it_stands_is_no_sum_of_keys_and_values():
+    model = Added()
+    with pytest.raises(LookupError), look.capture(model, "*.implicit"):
         model(torch.randn(BATCH, TOKENS, 12))
 
 

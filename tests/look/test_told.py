@@ -205,3 +205,17 @@ def test_rows_that_see_nothing_under_a_finite_mask_are_zeros():
         seen._watch.model(random(1, 3, 2, 4), forbidden)
     assert not seen["pattern"][:, :, 0].any()
     torch.testing.assert_close(seen["pattern"][:, :, 1].sum(-1), torch.ones(1, 3))
+
+
+def test_chunks_of_a_text_that_stand_on_the_axis_of_texts_are_told():
+    class Chunks(nn.Module):
+        num_heads = 2
+
+        def forward(self, x):
+            parts = x.unflatten(1, (4, 3)).flatten(0, 1).unflatten(-1, (2, -1)).transpose(1, 2)
+            return functional.scaled_dot_product_attention(parts, parts, parts)
+
+    model = Chunks()
+    with pytest.warns(UserWarning, match=r"shown as texts of a batch: pattern \(8\)"), capture(model) as seen:
+        model(random(2, 12, 8))
+    assert seen.folded == {"pattern": 8}

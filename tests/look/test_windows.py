@@ -80,6 +80,33 @@ def test_bytes_stay_bytes():
     assert look.AttentionMaps.of(seen).layers[0].dtype == torch.uint8
 
 
+class Flat(Block):
+    """As Hugging Face's: places in one line, and beside them how many rows and columns they are."""
+
+    def forward(self, x, sides):
+        return super().forward(x.unflatten(1, sides)).flatten(1, 2)
+
+
+def test_a_flat_picture_is_as_its_module_is_told():
+    block, x, sides = Flat(4, 2), torch.randn(1, 8 * 32, DIM), (8, 32)  # as many places as 16 x 16
+    with torch.no_grad(), look.capture(block) as seen:
+        output = block(x, sides)
+    assert seen.windows("pattern").grid == sides
+    whole = block.whole(x.unflatten(1, sides), look.AttentionMaps.of(seen).weights)
+    assert (whole.flatten(1, 2) - output).abs().max() < 1e-6
+
+
+def test_no_such_site_and_no_such_picture():
+    block, x = Block(4), torch.randn(2, 8, 8, DIM)
+    with torch.no_grad(), look.capture(block, ["*.pattern", "qkv"]) as seen:
+        block(x)
+    assert seen.windows("qkv") is None
+    with pytest.raises(KeyError, match="no site matches 'x'"):
+        seen.windows("x")
+    with pytest.raises(ValueError, match="batch is 2; the capture holds a batch of 2"):
+        look.AttentionMaps.of(seen, batch=2)
+
+
 def test_what_is_no_window_is_left_as_it_is():
     assert Windows.of([Block(4)], [(6, 16, DIM)], (6, HEADS, 16, 16)) is None  # a batch of small pictures
     assert Windows.of([Block(4)], [(1, 8, 8, DIM)], (4, HEADS, 16, 17)) is None

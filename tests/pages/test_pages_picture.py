@@ -260,6 +260,23 @@ def test_heads_in_blocks_are_said_to_be_so(open_view):
     assert "at most" in says(page)
 
 
+@pytest.mark.parametrize("hide", ["nothing", "the first key"])
+def test_a_block_is_the_one_its_token_lies_in(open_view, hide):
+    """577 tokens in blocks of 32 are 19, and 577 / 19 is not 32."""
+    some = maps(1, 2, 577, 577)
+    page = open_view(view.image(some, Image.new("RGB", (80, 80), "white"), budget=2_000))
+    (blob, _) = view.image(some, Image.new("RGB", (8, 8)), budget=2_000).described["parts"][0]["blobs"]
+    assert blob[2] == 32
+    choose(page, "Hide", hide)
+    blocks = (some.packed(0, 0, 32).double() / 255) ** 2
+    left = blocks[0, 1:] / blocks[0, 1:].sum() if hide == "the first key" else blocks[0]
+    for row, col in ((3, 5), (11, 0), (23, 23)):
+        box = BOX[0], BOX[1] + 32, 520, 520
+        hover(page, box[0] + (col + 0.5) * box[2] / 24, box[1] + (row + 0.5) * box[3] / 24)
+        at = (1 + 24 * row + col) // 32 - (hide == "the first key")
+        assert float(read(page)[2].removeprefix("at most ")) == float(f"{left[at]:.2g}")
+
+
 def test_hostile_words_stay_words(open_view):
     some = crossed()
     page = open_view(view.image(some, WHITE, token="<b>house</b>", title="<i>x</i>"))

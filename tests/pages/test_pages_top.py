@@ -107,6 +107,17 @@ def test_a_long_text_opens_in_blocks_and_its_rows_whole(open_view, tmp_path):
     assert (found - expected).nan_to_num().abs().max() < 0.005
 
 
+def test_what_is_left_out_is_not_shared_out(open_view):
+    page = open_view(view.head(wide(), 0, 1, top=2))
+    assert not page.locator("label", has_text="Hide").is_visible()
+
+
+@pytest.mark.parametrize("number", [-0.5, 2.0, torch.nan])
+def test_what_is_no_attention_is_said(number):
+    with pytest.raises(ValueError, match="give weights of attention"):
+        view.heads(AttentionMaps(torch.full((1, 2, 8, 8), number)), top=3)
+
+
 def test_too_many_for_the_budget_is_said():
     with pytest.raises(ValueError, match="take fewer with top="):
         view.heads(wide(), top=9, budget=300)

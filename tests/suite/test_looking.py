@@ -134,6 +134,21 @@ def test_two_checkpoints_by_what_changed(saved, tmp_path):
     assert (told["state"]["layer"], told["state"]["head"]) == expected[0][1:]
 
 
+def test_two_that_write_otherwise_are_compared_on_one_text(saved, tmp_path):
+    """Under one folder name, too."""
+    torch.manual_seed(5)
+    for part in kinds()["t5"]():
+        part.save_pretrained(tmp_path / "other" / "t5")
+    made = run(saved("t5"), TEXT, "--compare", tmp_path / "other" / "t5", "--out", tmp_path / "x.html")
+    assert len(parts(page(made, tmp_path / "x.html"))) == 3
+
+
+def test_a_text_longer_than_the_model_is_said(saved, tmp_path):
+    made = run(saved("gpt2"), "sea " * 99, "--out", tmp_path / "x.html")
+    assert made.exit_code == 1
+    assert "takes 64: give a shorter one" in made.output
+
+
 def test_names_are_text(saved, tmp_path):
     folder = tmp_path / "<script>alert(1)<"
     saved("gpt2").rename(folder)
@@ -162,7 +177,7 @@ CASES = {
     "no such picture": (lambda saved, at: [saved("vit"), "--image", at / "b.png"], "there is no file"),
     "no tokenizer": (lambda saved, at: [bare(saved, at), TEXT], "needs its tokenizer"),
     "code of its own": (lambda saved, at: [foreign(saved, at), TEXT], "brings code of its own"),
-    "other kinds": (lambda saved, at: [saved("gpt2"), TEXT, "--compare", saved("t5")], "no two maps can be compared"),
+    "other kinds": (lambda saved, at: [saved("gpt2"), TEXT, "--compare", saved("t5")], "no maps of one name and shape"),
 }
 
 

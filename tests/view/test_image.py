@@ -89,6 +89,36 @@ def test_words_over_a_picture_in_several_resolutions():
     assert view.image(parts, picture(), token=-1).described["state"]["cols"] == [4]
 
 
+def test_padding_is_no_picture_where_the_other_side_is():
+    words = [*["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m"], *["<end>"] * 64]
+    made = view.image(maps(64, 77, cols=words), picture(64, 64))
+    assert made.described["parts"][0]["places"]["cols"] is None
+    assert made.described["parts"][0]["cols"] == words
+
+
+def test_a_language_model_that_sees_begins_with_a_word_that_sees():
+    words = ["<s>", "look", *["<image>"] * 12, "what", "is", "this"]
+    causal = torch.ones(17, 17).tril().bool()
+    scores = torch.randn(1, 1, 17, 17, generator=torch.Generator().manual_seed(0)).masked_fill(~causal, -torch.inf)
+    scores[..., 15, 4] += 9
+    seen = AttentionMaps(scores.softmax(-1), words, mask=causal)
+    assert view.image(seen, picture()).described["state"]["rows"] == [15]
+
+
+def test_captures_in_other_cells_are_not_compared():
+    with pytest.raises(ValueError, match="in different cells"):
+        view.image({"fine": maps(48), "coarse": maps(12)}, picture(), arrange="compare")
+
+
+def test_the_still_ends_its_scale_where_the_page_does():
+    """At the largest of all the token's weights, also of the one beside the picture."""
+    weights = torch.full((1, 1, 13, 13), 0.01)
+    weights[..., 0] = 0.88
+    made = view.image(AttentionMaps(weights), picture())
+    bar = made.figure().axes[-1]
+    assert [label.get_text() for label in bar.get_yticklabels()][-1] == "0.88"
+
+
 def test_without_a_class_token_the_middle_is_shown_first():
     assert view.image(maps(12), picture()).described["state"]["rows"] == [1 * 4 + 2]
     assert view.image(maps(12), picture(), token="(2,1)", layer=0, head=2).described["state"] == {
@@ -138,6 +168,19 @@ def test_a_picture_of_any_kind(kind):
     rgb = picture(5, 7)
     seen = numpy.asarray(photograph.read(KINDS[kind](rgb)))
     assert numpy.abs(seen / 255 - rgb.numpy()).max() <= 0.5 / 255 + 1e-6
+
+
+@pytest.mark.parametrize("kind", ["I;16", "F", "I"])
+def test_more_than_eight_bits_are_stretched_not_cut_off(kind):
+    values = torch.linspace(0, 60_000, 35).view(5, 7).numpy()
+    values = values.astype({"I;16": "uint16", "F": "float32", "I": "int32"}[kind])
+    seen = numpy.asarray(photograph.read(Image.fromarray(values)))
+    assert numpy.abs(seen[..., 0] / 255 - values / 60_000).max() < 0.01
+
+
+def test_a_little_more_than_1_is_stretched_not_taken_for_255():
+    seen = numpy.asarray(photograph.read(picture(5, 7) * 1.02))
+    assert seen.max() == 255
 
 
 def test_numbers_beyond_0_to_1_are_stretched():
@@ -199,10 +242,15 @@ def test_windows_of_a_picture_are_hatched_beyond():
         (lambda path: view.image(maps(13), path / "text.png"), ValueError, "cannot be read as a picture"),
         (lambda path: view.image(maps(13), path / "half.png"), ValueError, "cannot be read as a picture"),
         (lambda path: view.image(maps(13), picture(), layer=2), IndexError, "layer is 2; the maps have 2"),
-        (lambda path: view.image(maps(13), picture(), head=-4), IndexError, "head is -1; the maps have 3"),
+        (lambda path: view.image(maps(13), picture(), head=-4), IndexError, "head is -4; the maps have 3"),
         (lambda path: view.image(maps(13), picture(), token="dog"), LookupError, "token is 'dog'; there are: cls"),
         (lambda path: view.image(maps(13), picture(), token=13), LookupError, "token is 13; there are 13"),
         (lambda path: view.image({}, picture()), ValueError, "there are no maps"),
+        (lambda path: view.image(maps(13), None), TypeError, "a NoneType is no picture"),
+        (lambda path: view.image(maps(13), picture(), (0, 14)), ValueError, "rows is 0"),
+        (lambda path: view.image(maps(13), picture(), (2, -8)), ValueError, "columns is -8"),
+        (lambda path: view.image(maps(13), picture(), (2, 8, 9)), TypeError, "(a whole number, a whole number)"),
+        (lambda path: view.image(maps(13), picture(), {"fien": (3, 4)}), ValueError, "grid names 'fien'"),
         (lambda path: view.image(maps(13), picture(), arrange="heap"), ValueError, "arrange is 'heap'"),
         (lambda path: view.audio(maps(20), torch.rand(4)), ValueError, "it is [frequency, time]"),
     ],

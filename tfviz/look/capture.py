@@ -50,19 +50,30 @@ class Seen(Mapping[str, Tensor]):
         """Of each site's last firing; of a lazy capture nothing is computed for it."""
         return {site: tuple(firings[-1][0].shape) for site, firings in self._watch.kept.items()}
 
+    @door
     def windows(self, site: str) -> Windows | None:
-        """How a picture was cut whose windows look at themselves here, where that is known; None: it was not cut."""
+        """How a picture was cut whose windows look at themselves here, where that is known; None: it was not cut.
+
+        Raises:
+            KeyError: no such site.
+        """
+        shape = self.as_kept(site)[-1][0].shape
+        if not site.endswith("pattern") or len(shape) != 4:
+            return None
         parts = site.split(".")[:-1]
         around = [self._watch.parts[".".join(parts[:count])] for count in range(len(parts), -1, -1)]
-        return Windows.of(around, self._watch.given[site], self.shapes[site])
+        return Windows.of(around, self._watch.given[site], shape)
 
     @property
     def folded(self) -> dict[str, int]:
-        """Sites of patterns whose batch is larger than the model's, and how large: windows, rows or heads of a text."""
-        patterns = {site: shape for site, shape in self.shapes.items() if site.endswith("pattern")}
-        found = {site: shape[0] for site, shape in patterns.items() if site not in self._watch.mapped}
-        most = max(self._watch.sizes, default=0)
-        return {site: size for site, size in found.items() if size > most and not self.windows(site)}
+        """Sites of patterns whose batch is not the model's, and it: of windows, chunks or rows of a text or picture."""
+        sizes, mapped = self._watch.sizes, self._watch.mapped
+        patterns = {site: shape for site, shape in self.shapes.items() if site.endswith("pattern") and shape[0] > 1}
+        return {
+            site: batch
+            for site, (batch, heads, *_) in patterns.items()
+            if not {batch, batch * heads} & sizes and site not in mapped and not self.windows(site)
+        }
 
     @property
     def told(self) -> str:
@@ -94,6 +105,8 @@ class Seen(Mapping[str, Tensor]):
     def as_whole(self, site: str, batch: int) -> Sequence[tuple[Tensor | Call, Tensor | None]]:
         """As `as_kept`; of windows, those of one picture of the batch put together."""
         windows = self.windows(site)
+        if windows and not -windows.batch <= batch < windows.batch:
+            raise ValueError(f"batch is {batch}; the capture holds a batch of {windows.batch}")
         return self.as_kept(site) if windows is None else [windows.whole(*one, batch) for one in self.firings(site)]
 
 

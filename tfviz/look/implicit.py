@@ -32,6 +32,20 @@ class Sum(NamedTuple):
     axes: tuple[tuple[int | None, int | None], ...]
 
 
+class Met(NamedTuple):
+    """Queries and the keys of a sum that they met.
+
+    Attributes:
+        keys: how many.
+        roles: of the axes of the weights.
+        weights: makes them.
+    """
+
+    keys: int
+    roles: list[str]
+    weights: Callable[[], Tensor]
+
+
 class Implicit:
     """The sums that are under way."""
 
@@ -58,18 +72,25 @@ class Implicit:
             self._note(made, output)
         given = args[0] if args and isinstance(args[0], Tensor) else None
         was = self.known.get(given) if given is not None else None
-        if given is None or was is None or output is given or name not in SAME | SHAPES:
+        if given is None or was is None:
+            return
+        if name not in SAME | SHAPES:
+            if output is given:  # changed where it stands
+                del self.known[given]
             return
         if name in SAME:
             self.known[output] = was
             return
-        with aside():
-            order = [_moves(func(numbers(given, axis), *args[1:], **kwargs)) for axis in range(given.dim())]
+        try:
+            with aside():
+                order = [_moves(func(numbers(given, axis), *args[1:], **kwargs)) for axis in range(given.dim())]
+        except RuntimeError:  # axes were joined
+            return
         if sorted(order) == list(range(output.dim())) and len(order) == output.dim():
             self.known[output] = was._replace(axes=tuple(was.axes[order.index(axis)] for axis in range(output.dim())))
 
-    def weights(self, name: str, made: Product | None, args: Sequence[Any]) -> tuple[Tensor, list[str]] | None:
-        """What queries take of each key, where they meet such a sum: the weights and the role of each of their axes."""
+    def met(self, name: str, made: Product | None, args: Sequence[Any]) -> Met | None:
+        """What queries take of each key, where they meet such a sum."""
         for factor, letters, output in _sides(name, made, args):
             was = self.known.get(factor[0])
             if was is None:
@@ -81,7 +102,7 @@ class Implicit:
             if None not in own:
                 continue
             place = 0 if own[1] is None else 1
-            return _weights(was, place, factor[1], letters, shared[0])
+            return _met(was, place, factor[1], letters, shared[0])
         return None
 
 
@@ -100,7 +121,7 @@ def _sides(
                     yield (factors[one], factors[other]), (sides[one], sides[other]), output
 
 
-def _weights(was: Sum, place: int, query: Tensor, letters: tuple[Any, Any], axis: int) -> tuple[Tensor, list[str]]:
+def _met(was: Sum, place: int, query: Tensor, letters: tuple[Any, Any], axis: int) -> Met:
     """q.k over its sum, with the axes that both share first, then those of the queries, then the keys'."""
     key = was.factors[place]
     own = {axes[place]: letter for letter, axes in zip(letters[0], was.axes)}
@@ -110,13 +131,15 @@ def _weights(was: Sum, place: int, query: Tensor, letters: tuple[Any, Any], axis
     lead = [letter for letter in letters[1] if letter in names and letter != feature]
     queries = [letter for letter in letters[1] if letter not in (*lead, feature)]
     number = {letter: i for i, letter in enumerate(dict.fromkeys([*letters[1], *names]))}
-    with aside(), torch.no_grad():
-        made = torch.einsum(
-            query.float(), [number[letter] for letter in letters[1]], key.float(), [number[letter] for letter in names],
-            [number[letter] for letter in (*lead, *queries, "over")],
-        )  # fmt: skip
-        made = made / made.sum(-1, keepdim=True)
-    return made.nan_to_num(0.0), [*["shared"] * len(lead), *["q"] * len(queries), "k"]
+
+    def weights() -> Tensor:
+        sides = ([number[letter] for letter in some] for some in (letters[1], names, (*lead, *queries, "over")))
+        first, second, output = sides
+        made = torch.einsum(query.float(), first, key.float(), second, output)
+        total = made.sum(-1, keepdim=True)
+        return torch.where(total == 0, 0.0, made / total)
+
+    return Met(key.shape[was.over[place]], [*["shared"] * len(lead), *["q"] * len(queries), "k"], weights)
 
 
 def _moves(numbered: Tensor) -> int:

@@ -42,7 +42,7 @@ def change(first: AttentionMaps, second: AttentionMaps) -> Float[Tensor, "layer 
     tensor([[0.5000]])
     """
     if first.shape != second.shape:
-        raise ValueError(f"the shapes differ: {first!r}, and {second!r}")
+        raise ValueError(f"the shapes differ: {first!r}, and {second!r}; capture both on one text")
     layers, heads, *_ = first.shape
     apart = [(first[at] - second[at]).abs().sum(-1).mean() / 2 for at in product(range(layers), range(heads))]
     return torch.stack(apart).view(layers, heads)

@@ -133,7 +133,7 @@ class Running(TorchFunctionMode):
         if not self.state.running:
             self.batches |= {one.shape[0] for one in tensors if one.dim()}
         self.state.running.append(path)
-        self.state.given.append(tuple(tensors[0].shape) if tensors else ())
+        self.state.given.append(_shape(tensors[0], args) if tensors else ())
         self.ran[path] = None
         if any(isinstance(part, Tensor) and part.is_nested and part.layout is torch.strided for part in args):
             self.unseen[path] = "nested tensors"  # which go by fast paths only, and a mode would close those
@@ -220,6 +220,15 @@ def checkpointed() -> bool:
             return True
         frame = frame.f_back  # type: ignore[assignment]
     return False
+
+
+def _shape(tensor: Tensor, args: tuple) -> tuple[int, ...]:
+    """The shape of a tensor; of a flat picture, batch place dim, batch row col dim, where rows and columns are said."""
+    for given in args if tensor.dim() == 3 else ():
+        pair = isinstance(given, tuple | list) and len(given) == 2 and all(type(one) is int for one in given)
+        if pair and given[0] * given[1] == tensor.shape[1]:
+            return (tensor.shape[0], *given, tensor.shape[2])
+    return tuple(tensor.shape)
 
 
 def _plain(given: Any) -> bool:

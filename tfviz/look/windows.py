@@ -101,11 +101,9 @@ def _pair(value: Any) -> Pair | None:
 
 
 def _grids(given: Sequence[tuple[int, ...]]) -> list[tuple[int, Pair]]:
-    """Batches and grids that these may be: [batch, row, col, dim], the same with dims first, or [batch, place, dim]."""
-    found = []
+    """Batches and grids that these may be: [batch, row, col, dim], or the same with dims first."""
+    found: list[tuple[int, Pair]] = []
     for shape in given:
         if len(shape) == 4:
             found += [(shape[0], (shape[1], shape[2])), (shape[0], (shape[2], shape[3]))]
-        elif len(shape) == 3 and math.isqrt(shape[1]) ** 2 == shape[1]:
-            found.append((shape[0], (math.isqrt(shape[1]),) * 2))
     return found

@@ -64,11 +64,16 @@ class Written(Sites):
     def _meets_sum(self, name: str, made: Product | None, args: tuple) -> None:
         """Queries may meet keys and values that were added up over a text: linear attention, which makes no map."""
         assert self.implicit is not None
-        found = self.implicit.weights(name, made, args)
-        if found is None or not any(found[0].shape[-1] in _counts(shape) for shape in self.state.given):
+        found = self.implicit.met(name, made, args)
+        if found is None or not any(found.keys in _counts(shape) for shape in self.state.given):
             return
-        weights, site = found[0], self._site("implicit")
-        self._note(site, lambda: self._copy(site, self._layout(weights.shape, found[1]).to(weights)))
+        site = self._site("implicit")
+
+        def shown() -> Tensor:
+            weights = found.weights()
+            return self._copy(site, self._layout(weights.shape, found.roles).to(weights))
+
+        self._note(site, shown)
 
     def _starts(
         self, stage: str, func: Callable, input: Tensor, dim: int | None = None, *args: Any, **kwargs: Any

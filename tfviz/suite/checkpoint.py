@@ -73,10 +73,10 @@ class Checkpoint:
             return kind.from_pretrained(self.name, trust_remote_code=False)
         except (OSError, KeyError) as error:
             said = str(error).strip().partition("\n")[0][:200]
-            raise OSError(
-                f"cannot have {kind.__name__} of {self.name}: {said}; fetch it where there is a network, as with "
-                f"hf download {self.name} --local-dir FOLDER, and give the folder"
-            ) from error
+            how = f"fetch it where there is a network (hf download {self.name} --local-dir FOLDER) and give the folder"
+            if Path(self.name).is_dir():
+                how = "its folder must hold config.json, weights and tokenizer, as save_pretrained writes them"
+            raise OSError(f"cannot have {kind.__name__} of {self.name}: {said}; {how}") from error
         except ValueError as error:
             if "trust_remote_code" in str(error):
                 raise ValueError(f"{self.name} brings code of its own, which is not run here") from error
@@ -87,11 +87,14 @@ class Checkpoint:
         """Parameters."""
         return sum(parameter.numel() for parameter in self.model.parameters())
 
-    def given(self, text: str, picture: Any = None) -> Given:
+    def given(self, text: str, picture: Any = None, written: Tensor | None = None) -> Given:
         """A text, a picture, or both as the model takes them.
 
+        Args:
+            written: ids of the text that a decoder reads; None: what the model writes itself.
+
         Raises:
-            ValueError: it takes the other.
+            ValueError: it takes the other; the text is longer than it takes.
         """
         kind = type(self.model).__name__
         if self.sees and picture is None:
@@ -107,8 +110,14 @@ class Checkpoint:
                     f"{self.name} makes no token of this text: its folder needs its tokenizer, as tokenizer.json"
                 )
             made.words = self.words(made.inputs["input_ids"][0])
+            most = getattr(self.config, "max_position_embeddings", None)
+            if type(most) is int and len(made.words) > most > 0:
+                raise ValueError(
+                    f"this text has {len(made.words)} tokens; {self.name} takes {most}: give a shorter one"
+                )
         if getattr(self.config, "is_encoder_decoder", False):
-            self._write(made)
+            made.inputs["decoder_input_ids"] = self._write(made) if written is None else written
+            made.written = self.words(made.inputs["decoder_input_ids"][0])
         return made
 
     @cached_property
@@ -116,7 +125,7 @@ class Checkpoint:
         return self._loaded(self._library.AutoTokenizer)
 
     def _seen(self, text: str, picture: Any) -> Given:
-        if not self.reads or getattr(self.config, "is_encoder_decoder", False):
+        if not self.reads:
             inputs = self._loaded(self._library.AutoImageProcessor)(images=picture, return_tensors="pt")
         else:
             processor = self._loaded(self._library.AutoProcessor)
@@ -131,16 +140,13 @@ class Checkpoint:
         pixels = inputs["pixel_values"]
         return Given(_tensors(inputs), picture=pixels[0] if pixels.dim() == 4 and pixels.shape[1] in (1, 3) else None)
 
-    def _write(self, made: Given) -> None:
-        """A decoder's text: what the model writes."""
+    def _write(self, made: Given) -> Tensor:
+        """What the model writes; of one that only reads, its text once more."""
         model: Any = self.model
-        if model.can_generate():
-            with torch.no_grad():
-                ids = model.generate(**made.inputs, max_new_tokens=WRITTEN, do_sample=False)
-        else:
-            ids = made.inputs["input_ids"]
-        made.inputs["decoder_input_ids"] = ids
-        made.written = self.words(ids[0])
+        if not model.can_generate():
+            return made.inputs["input_ids"]
+        with torch.no_grad():
+            return model.generate(**made.inputs, max_new_tokens=WRITTEN, do_sample=False)
 
     def words(self, ids: Tensor) -> list[str]:
         """A readable word for each token."""

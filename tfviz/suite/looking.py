@@ -7,11 +7,14 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from torch import Tensor
+
 from tfviz import look, view
 from tfviz.files import atomic
 from tfviz.suite.checkpoint import Checkpoint, Given
 from tfviz.view.page.html import View, together
 from tfviz.view.still import photograph
+from tfviz.view.still.places import is_plain, lie
 
 SMALL = 20_000_000  # parameters of a model that can travel
 RANKED = 20  # heads of a list
@@ -25,15 +28,18 @@ def page(name: str, text: str, picture: Path | None, other: str | None, out: Pat
         ImportError, OSError, ValueError: as `Checkpoint`, `Checkpoint.given`; the two do not fit.
     """
     checkpoint, given, groups = _looked(name, text, picture, say)
-    title = f"{_short(name)}: what it looks at"
     if other is None:
+        title = f"{_short(name)}: what it looks at"
         parts: dict[str, View | str] = {**_views(groups, given), **_studio(checkpoint, text, say)}
     else:
-        _, its, others = _looked(other, text, picture, say)
-        if (its.words, its.written) != (given.words, given.written):
-            raise ValueError(f"{name} and {other} read other tokens of this text, so that no two maps can be compared")
-        title = f"{_short(name)} and {_short(other)}: what changed"
-        parts = _compared(groups, others, (_short(name), _short(other)), say)
+        names = (_short(name), _short(other)) if _short(name) != _short(other) else (name, other)
+        written = given.inputs.get("decoder_input_ids")
+        del checkpoint  # two may be more than fit
+        _, its, others = _looked(other, text, picture, say, written)
+        if its.words != given.words:
+            raise ValueError(f"{names[0]} and {names[1]} part this text into other tokens: no two maps can be compared")
+        title = f"{names[0]} and {names[1]}: what changed"
+        parts = _compared(groups, others, names, say)
     with atomic(out) as draft:
         draft.write_text(together(title, parts), encoding="utf-8")
     say(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
@@ -41,13 +47,15 @@ def page(name: str, text: str, picture: Path | None, other: str | None, out: Pat
 
 
 def _looked(
-    name: str, text: str, picture: Path | None, say: Say
+    name: str, text: str, picture: Path | None, say: Say, written: Tensor | None = None
 ) -> tuple[Checkpoint, Given, dict[str, look.AttentionMaps]]:
     say(f"{_short(name)}: loading")
     checkpoint = Checkpoint(name)
     seen = None if picture is None else photograph.read(picture)
     say(f"{_short(name)}: {type(checkpoint.model).__name__}, {checkpoint.size:,} parameters")
-    given = checkpoint.given(text, seen)
+    given = checkpoint.given(text, seen, written)
+    if seen is not None and given.picture is None:
+        say(f"{_short(name)}: its picture is in pieces that no view knows: maps are shown without it")
     groups, told = checkpoint.groups(given)
     say(f"{_short(name)}: {told}")
     for group, maps in groups.items():
@@ -61,12 +69,11 @@ def _views(groups: Mapping[str, Any], given: Given) -> dict[str, View]:
         return {"": view.sources(**groups)}
     onto: dict[str, Any] = {}
     rest: dict[str, Any] = {}
+    size = (given.picture.shape[1], given.picture.shape[2])
     for name, maps in groups.items():
-        try:
-            view.image(maps, given.picture)
-            onto[name] = maps
-        except ValueError:
-            rest[name] = maps
+        plain = any(map(is_plain, (maps.rows, maps.cols)))
+        lies = any(lie(words, size, None, runs=not plain) for words in (maps.rows, maps.cols))
+        (onto if lies else rest)[name] = maps
     made = {"On the picture": view.image(onto, given.picture)} if onto else {}
     return {**made, **({"Elsewhere": view.sources(**rest)} if rest else {})}
 

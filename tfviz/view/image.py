@@ -9,13 +9,13 @@ from typing import Any
 from PIL import Image
 from torch import Tensor
 
+from tfviz.bounds import at_least
 from tfviz.look.maps import AttentionMaps
 from tfviz.view.page.alive import BUDGET, view
 from tfviz.view.page.html import View
 from tfviz.view.still import photograph
-from tfviz.view.still.figures import some, within
+from tfviz.view.still.figures import some
 from tfviz.view.still.onpicture import Placed, onpicture
-from tfviz.view.still.places import lie
 
 Grid = tuple[int, int] | Mapping[str, tuple[int, int]]
 
@@ -51,8 +51,8 @@ def image(
             them none, one, two or five other tokens. The page says what was taken.
         layer, head: what is shown first.
         token: what it shows first, by number or word: of the queries; of the keys, if those are the words and the
-            queries lie on the picture. None: the class token, the middle of the picture, or the word whose weights
-            differ most over the picture.
+            queries lie on the picture. None: the class token, the middle of a picture without one, or the word whose
+            weights differ most over the picture.
         names: of the tokens before the first cell; default: `cls`, then `register 1` and on.
         arrange: how several captures stand to each other: `choose` one, `compare` two, `steps` of a slider.
 
@@ -102,20 +102,22 @@ def _view(
     given = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
     if not given:
         raise ValueError("there are no maps; give AttentionMaps, or several by name, as look.groups(seen) has them")
+    grids = dict(grid) if isinstance(grid, Mapping) else dict.fromkeys(given, grid)
+    if unknown := [name for name in grids if name not in given]:
+        raise ValueError(f"grid names {', '.join(map(repr, unknown))}; the captures are {', '.join(map(repr, given))}")
+    for cells in filter(None, grids.values()):
+        at_least(1, rows=cells[0], columns=cells[1])
     placed = {}
     for name, one in given.items():
         some(one)
-        cells = grid.get(name) if isinstance(grid, Mapping) else grid
-        placed[name] = _placed(name, one, size, cells, names)
+        placed[name] = Placed.of(name, one, size, grids.get(name), names)
+    if arrange == "compare" and len({(one.rows, one.cols, *one.maps.shape[2:]) for one in placed.values()}) > 1:
+        raise ValueError("these captures lie on the picture in different cells, and cannot be compared cell by cell")
     last = list(placed)[-1 if arrange == "steps" else 0]
     begun = placed[last]
     layer, head, token = start
     layers, heads, *_ = begun.maps.shape
-    layer, head = (
-        index(number) + (count if index(number) < 0 else 0) for number, count in ((layer, layers), (head, heads))
-    )
-    within("layer", layer, layers, "layers")
-    within("head", head, heads, "heads")
+    layer, head = _counted("layer", layer, layers), _counted("head", head, heads)
     side, at = begun.words, begun.begin(layer, head, token)
     picture = onpicture(begun, shown, layer, head, at, title)
     state = {"mode": "picture", "part": list(placed).index(last), "layer": layer, "head": head, side: [at]}
@@ -129,33 +131,17 @@ def _view(
     return made
 
 
-def _placed(
-    name: str, maps: AttentionMaps, size: tuple[int, int] | None, grid: tuple[int, int] | None, names: Sequence[str]
-) -> Placed:
-    """Maps whose tokens on the picture have names of their own."""
-    rows, cols = (lie(words, size, grid) for words in (maps.rows, maps.cols))
-    if not rows and not cols:
-        *_, queries, keys = maps.shape
-        cells = "no grid" if grid is None else f"no {grid[0]} x {grid[1]} cells"
-        raise ValueError(
-            f"{name or 'maps'}: {queries} queries and {keys} keys fit {cells} of the picture, or have their own words; "
-            "give grid=(rows, columns) of cells, and leave out the words of the side that lies on the picture"
-        )
-    named = {
-        side: where.words(words, names) if where else words
-        for side, where, words in (("rows", rows, maps.rows), ("cols", cols, maps.cols))
-    }
-    return Placed(
-        AttentionMaps(maps.layers, **named, mask=maps.mask, sites=maps.sites, provenance=maps.provenance), rows, cols
-    )
+def _counted(name: str, number: int, count: int) -> int:
+    """A layer or head from the front, where it was counted from the end."""
+    if not -count <= index(number) < count:
+        raise IndexError(f"{name} is {number}; the maps have {count} {name}s, from 0 to {count - 1}")
+    return index(number) % count
 
 
 def _said(placed: Mapping[str, Placed]) -> str:
     """How the tokens were taken to lie, in a sentence."""
     said: dict[str, None] = {}
-    for one in placed.values():
-        where = one.rows or one.cols
-        if where:
-            before = f"{where.first} token{'s' * (where.first > 1)} and " if where.first else ""
-            said[f"{before}{where.down} × {where.across} cells"] = None
+    for where in (where for one in placed.values() for where in (one.rows, one.cols) if where):
+        before = f"{where.first} token{'s' * (where.first > 1)} and " if where.first else ""
+        said[f"{before}{where.down} × {where.across} cells"] = None
     return f"Taken as {'; '.join(said)}."

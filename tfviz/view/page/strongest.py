@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from tfviz.bounds import at_least
 from tfviz.look.ingredients import Ingredients
-from tfviz.look.kept import codes
+from tfviz.look.kept import codes, packable
 from tfviz.look.maps import AttentionMaps
 from tfviz.look.spans import Spans
 from tfviz.view.page.named import described
@@ -43,16 +44,25 @@ def strongest(given: Mapping[str, AttentionMaps], top: int, budget: float) -> tu
                 blobs.append([*packed.add(piece), 1])
                 rules.append(_rule(maps, layer, head, packed))
                 most, shares = max(most, left), [*shares, share]
+                if packed.size * 4 / 3 > budget:
+                    raise ValueError(
+                        f"the {top} strongest keys of all queries take more than the budget of {budget / 1e6:.3g} MB: "
+                        "take fewer with top=, or give a larger budget="
+                    )
         shown = {"blobs": blobs, "masks": None, "rules": rules, "top": min(top, keys)}
         told.append({**described(name, maps), **shown})
-    if packed.size * 4 / 3 > budget:
-        raise ValueError(
-            f"the {top} strongest keys of all queries take {packed.size * 4 / 3e6:.3g} MB, more than the budget of "
-            f"{budget / 1e6:.3g} MB: take fewer with top=, or give a larger budget="
-        )
     share = sum(shares) / len(shares)
-    said = f"Of each query the {top} strongest keys are here, {share:.0%} of its weight on average; no weight that is "
-    return told, packed, f"{said}left out is above {most:.2g}."
+    count = min(top, max(maps.shape[3] for maps in given.values()))
+    said = f"Of each query the {count} strongest keys are here, {share:.0%} of its weight on average; "
+    return told, packed, f"{said}no weight that is left out is above {_above(most)}."
+
+
+def _above(number: float) -> str:
+    """Two digits, rounded up."""
+    if number == 0:
+        return "0"
+    step = 10.0 ** (math.floor(math.log10(number)) - 1)
+    return f"{math.ceil(number / step) * step:.2g}"
 
 
 def _head(maps: AttentionMaps, layer: int, head: int, top: int) -> tuple[bytes, float, float]:
@@ -64,7 +74,12 @@ def _head(maps: AttentionMaps, layer: int, head: int, top: int) -> tuple[bytes, 
     found: list[list[Tensor]] = []
     most = shown = total = 0.0
     for start in range(0, queries, chunk):
-        rows = maps.tile(layer, head, slice(start, start + chunk)).clamp(0, 1)
+        rows = maps.tile(layer, head, slice(start, start + chunk))
+        if not packable(rows):
+            raise ValueError(
+                f"layer {layer}, head {head} holds numbers below 0, above 1, or NaN: give weights of attention"
+            )
+        rows = rows.clamp(0, 1)
         values, places = rows.topk(min(top + 1, keys))
         if keys > top:
             most = max(most, float(values[:, top].max()))
@@ -77,7 +92,7 @@ def _head(maps: AttentionMaps, layer: int, head: int, top: int) -> tuple[bytes, 
 
 
 def _rule(maps: AttentionMaps, layer: int, head: int, packed: Packed) -> int | None:
-    """The number of a head's rule, if it has one that a page knows."""
+    """The number of a head's rule, if it has one that a page knows; else what may not be looked at is left out, too."""
     made = maps.layers[layer]
     if isinstance(made, Ingredients):
         mask = made.call.mask

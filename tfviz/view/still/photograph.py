@@ -23,8 +23,8 @@ PALE, STRONG = 0.55, 0.88  # as in the page
 def read(picture: Any) -> Image.Image:
     """A picture from a path, PIL, or numbers: [height, width], [height, width, 3] or [3, height, width].
 
-    Whole numbers go from 0 to 255. Others go from 0 to 1; what lies beyond, as after a model's normalisation, is
-    stretched from its least to its greatest.
+    Whole numbers go from 0 to 255, others from 0 to 1; what lies beyond, as after a model's normalisation, is stretched
+    from its least to its greatest.
 
     Raises:
         ValueError: it cannot be read, or its shape is none of a picture.
@@ -39,6 +39,8 @@ def read(picture: Any) -> Image.Image:
                 picture = ImageOps.exif_transpose(opened).convert("RGBA")
         except (OSError, ValueError, Image.DecompressionBombError) as error:
             raise ValueError(f"{picture} cannot be read as a picture: {error}") from error
+    if isinstance(picture, Image.Image) and picture.mode[0] in "IF":  # more than 8 bits, which PIL would cut off
+        picture = _stretched(torch.from_numpy(numpy.asarray(picture).astype(numpy.float32))).numpy()
     if not isinstance(picture, Image.Image):
         picture = Image.fromarray(_bytes(picture))
     if not picture.width or not picture.height:
@@ -55,16 +57,17 @@ def spectrogram(given: Any) -> Image.Image:
     Raises:
         ValueError: it has another shape.
     """
-    values = torch.as_tensor(given).detach().cpu()
+    values = _tensor(given)
     if values.dim() != 2 or not values.numel():
         raise ValueError(f"spectrogram has the shape {list(values.shape)}; it is [frequency, time]")
     drawn = Image.fromarray(_stretched(values.float()).flip(0).numpy())
-    return drawn.resize((drawn.width, max(drawn.height, drawn.width // 4)), Image.Resampling.BILINEAR).convert("RGB")
+    wide = min(drawn.width, 2 * SIDE)
+    return drawn.resize((wide, max(min(drawn.height, SIDE), wide // 4)), Image.Resampling.BILINEAR).convert("RGB")
 
 
 def _bytes(given: Any) -> numpy.ndarray:
     """Numbers as bytes, [height, width, 3]."""
-    values = torch.as_tensor(given).detach().cpu()
+    values = _tensor(given)
     shape = list(values.shape)
     if values.dim() == 4 and len(values) == 1:
         values = values[0]
@@ -81,12 +84,22 @@ def _bytes(given: Any) -> numpy.ndarray:
     return values.expand(-1, -1, 3).numpy()
 
 
+def _tensor(given: Any) -> Tensor:
+    try:
+        return torch.as_tensor(given).detach().cpu()
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise TypeError(
+            f"a {type(given).__name__} is no picture: give a path, a PIL image, an array or a tensor"
+        ) from error
+
+
 def _ranged(values: Tensor) -> Tensor:
-    """Numbers as bytes: from 0 to 1, or to 255, as they are; others from the least to the greatest."""
-    high = float(values.max())
-    if float(values.min()) >= 0 and high <= 255:
-        return (values * (255 if high <= 1 else 1)).round().to(torch.uint8)
-    return _stretched(values)
+    """Numbers as bytes: from 0 to 1, or whole ones to 255, as they are; others from the least to the greatest."""
+    low, high = float(values.min()), float(values.max())
+    if low >= 0 and high <= 1:
+        return (values * 255).round().to(torch.uint8)
+    whole = low >= 0 and high <= 255 and bool((values == values.round()).all())
+    return values.to(torch.uint8) if whole else _stretched(values)
 
 
 def _stretched(values: Tensor) -> Tensor:

@@ -28,13 +28,17 @@ class Places:
     across: int
     upward: bool = False
 
+    @property
+    def cells(self) -> int:
+        return self.down * self.across
+
     def words(self, given: Sequence[str], names: Sequence[str]) -> list[str]:
         """A name for each token: of a cell its row and column, counted from 0; of those before, `names`."""
         cells = [f"({row},{col})" for row in range(self.down) for col in range(self.across)]
         if self.down == 1:
             cells = [str(col) for col in range(self.across)]
         before = list(given[: self.first])
-        if before == named(None, self.first, "", ""):
+        if is_plain(before):
             before = ["cls", *(f"register {number}" for number in range(1, self.first))][: self.first]
         before[: len(names)] = names[: self.first]
         return [*before, *cells, *given[self.first + len(cells) :]]
@@ -44,14 +48,19 @@ class Places:
         return {"first": self.first, "down": self.down, "across": self.across, "upward": self.upward}
 
 
-def lie(words: Sequence[str], size: tuple[int, int] | None, grid: tuple[int, int] | None) -> Places | None:
+def lie(
+    words: Sequence[str], size: tuple[int, int] | None, grid: tuple[int, int] | None, runs: bool = True
+) -> Places | None:
     """Where an axis lies on a picture, if it does: one without words of its own, or the run of one that repeats.
 
     Args:
         size: height and width of the picture; None: of sound, where each token is a cell, one after the other.
         grid: rows and columns of cells. None: as many rows as columns, since most models are given a square; else
             cells that are squares themselves. An axis of other cells of the same picture has as many of them as fit.
+        runs: whether a word that repeats may be the picture.
     """
+    if not (runs or is_plain(words)):
+        return None
     start, count = _run(words)
     if size is None and grid is None:
         return Places(start, 1, count, upward=True) if count >= LEAST else None
@@ -63,9 +72,14 @@ def lie(words: Sequence[str], size: tuple[int, int] | None, grid: tuple[int, int
     return Places(start + first, down, across, upward=size is None)
 
 
+def is_plain(words: Sequence[str]) -> bool:
+    """Whether an axis has no words of its own, but their numbers."""
+    return list(words) == named(None, len(words), "", "")
+
+
 def _run(words: Sequence[str]) -> tuple[int, int]:
     """Where the tokens that may lie on a picture begin, and how many they are."""
-    if list(words) == named(None, len(words), "", ""):
+    if is_plain(words):
         return 0, len(words)
     best, start = (0, 0), 0
     for place in range(1, len(words) + 1):
@@ -80,9 +94,9 @@ def _grids(cells: int, size: tuple[int, int] | None, grid: tuple[int, int] | Non
     if cells < LEAST:
         return []
     if grid is not None:
-        finer = (cells / math.prod(grid)) ** 0.5
-        down, across = (side * finer for side in grid)
-        return [(round(down), round(across))] if down.is_integer() and across.is_integer() else []
+        finer = math.sqrt(cells / math.prod(grid))
+        down, across = (round(side * finer) for side in grid)
+        return [(down, across)] if down * across == cells and down * grid[1] == across * grid[0] else []
     assert size is not None
     side = math.isqrt(cells)
     down, across = (round((cells * one / other) ** 0.5) for one, other in (size, size[::-1]))

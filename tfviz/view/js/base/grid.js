@@ -133,7 +133,7 @@ export function without(grid, hidden) {
     values,
     state,
   );
-  return Object.assign(made, { kept });
+  return Object.assign(made, { kept, before: keys });
 }
 
 // Pieces as words: weights summed over the keys of a word, averaged over its queries.

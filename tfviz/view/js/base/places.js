@@ -48,23 +48,25 @@ export function profile(grid, part, side, index) {
   const values = new Float32Array(other.length);
   const state = new Uint8Array(other.length);
   const [row, col] = ["rows", "cols"].map((axis) => finder(grid, part, axis));
+  let block = 1;
   for (let i = 0; i < other.length; i++) {
     const cell = side === "rows" ? [row(index), col(i)] : [row(i), col(index)];
-    state[i] = cell.includes(-1) ? ABSENT : grid.kind(...cell);
-    values[i] = cell.includes(-1) ? 0 : grid.at(...cell);
+    const there = !cell.includes(-1);
+    state[i] = there ? grid.kind(...cell) : ABSENT;
+    values[i] = there ? grid.at(...cell) : 0;
+    if (there) block = Math.max(block, grid.blockAt(...cell));
   }
-  const first = side === "rows" ? [row(index), 0] : [0, Math.max(0, col(index))];
-  return new Grid(other, [part[side][index]], null, state, { values, scale: grid.scale, block: grid.blockAt(...first) });
+  return new Grid(other, [part[side][index]], null, state, { values, scale: grid.scale, block });
 }
 
 // Where a grid has a token: it may be in blocks, or without some keys.
 function finder(grid, part, axis) {
-  if (axis === "cols" && grid.kept) {
-    const at = new Map(grid.kept.map((col, i) => [col, i]));
-    return (index) => at.get(index) ?? -1;
-  }
-  const block = Math.ceil(part[axis].length / grid[axis].length);
-  return (index) => Math.floor(index / block);
+  const kept = axis === "cols" ? grid.kept : null;
+  const count = kept ? grid.before : grid[axis].length;
+  let block = 1; // as Python cuts them
+  while (Math.ceil(part[axis].length / block) > count) block *= 2;
+  const at = kept && new Map(kept.map((col, i) => [col, i]));
+  return (index) => (at ? (at.get(Math.floor(index / block)) ?? -1) : Math.floor(index / block));
 }
 
 // The cells of a picture from a profile: the largest weight is the strongest ink.

@@ -51,7 +51,7 @@ export class Choice {
   get heads() {
     const { layers, heads } = this.shape;
     const within = (at, count) => Math.max(0, Math.min(count - 1, at));
-    const marked = this.store.get("marked");
+    const marked = this.part.top ? [] : this.store.get("marked"); // of the strongest only there is no mean
     const asked = marked.length ? marked : [[this.store.get("layer"), this.store.get("head")]];
     return asked.map(([layer, head]) => [within(layer, layers), within(head, heads)]);
   }
@@ -69,7 +69,7 @@ export class Choice {
 
   async grid(part, layer, head, whole) {
     const grid = await (whole ? this.source.whole(part, layer, head) : this.source.head(part, layer, head));
-    return this.arrange === "steps" ? stretched(grid, this.largest) : grid;
+    return this.arrange === "steps" ? stretched(grid, this.source.parts[part], this.largest) : grid;
   }
 
   // The words of the largest of all steps.
@@ -106,6 +106,7 @@ export class Choice {
 
   // The keys that the reader does not want to see.
   hidden(grid) {
+    if (this.part.top) return []; // what is left out cannot be shared out
     const separates = (word) => SEPARATORS.test(word.trim() || word);
     const kinds = {
       nothing: () => [],
@@ -159,8 +160,10 @@ function halved(grid, rows) {
 const dense = (groups) => groups.map((group) => [...new Set(groups)].indexOf(group));
 
 // A step's grid in the frame of the largest: what does not exist yet is absent, not zero.
-function stretched(grid, { rows, cols }) {
-  if (grid.rows.length === rows.length && grid.cols.length === cols.length) return grid;
+function stretched(grid, part, largest) {
+  const longer = (side) => largest[side].filter((_, i) => i % grid.block === 0).slice(grid[side].length);
+  if (part.rows.length === largest.rows.length && part.cols.length === largest.cols.length) return grid;
+  const [rows, cols] = ["rows", "cols"].map((side) => [...grid[side], ...longer(side)]);
   const codes = new Uint8Array(rows.length * cols.length);
   const state = new Uint8Array(codes.length).fill(ABSENT);
   const keys = grid.cols.length;
@@ -168,5 +171,5 @@ function stretched(grid, { rows, cols }) {
     codes.set(grid.codes.subarray(row * keys, (row + 1) * keys), row * cols.length);
     state.set(grid.state.subarray(row * keys, (row + 1) * keys), row * cols.length);
   }
-  return new Grid([...grid.rows, ...rows.slice(grid.rows.length)], [...grid.cols, ...cols.slice(keys)], codes, state);
+  return new Grid(rows, cols, codes, state, { block: grid.block });
 }

@@ -70,12 +70,12 @@ export class Controls {
     const mode = store.get("mode");
     const sheet = mode === "sheet";
     const hidden = {
-      part: choice.source.parts.length === 1 || (choice.arrange === "compare" && mode === "head"),
+      part: choice.source.parts.length === 1 || (choice.arrange === "compare" && (mode === "head" || mode === "picture")),
       how: store.get("marked").length < 2 || sheet || mode === "lines",
       direction: mode !== "words" && mode !== "picture" && !(sheet && choice.pictured),
       least: mode !== "lines",
       most: mode !== "lines",
-      hide: sheet,
+      hide: sheet || Boolean(choice.part.top),
       merged: sheet || mode === "picture" || !choice.part.groups,
     };
     for (const [name, hide] of Object.entries(hidden)) controls[name].element.hidden = hide;

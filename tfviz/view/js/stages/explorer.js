@@ -3,11 +3,11 @@
 import { Choice } from "../controls/choice.js";
 import { Controls, MODES } from "../controls/controls.js";
 import { Frame } from "../controls/frame.js";
-import { ABSENT, OPEN } from "../base/grid.js";
 import { HeadStage } from "./headstage.js";
 import { PictureStage } from "./onpicture.js";
-import { quoted, two } from "../base/pen.js";
+import { two } from "../base/pen.js";
 import { spreadAll } from "../base/places.js";
+import { cellSaid, lockedSaid } from "./said.js";
 import { sharpness } from "./sheet.js";
 import { LinesStage, SheetStage, WordsStage } from "./stages.js";
 import { headTable, table } from "../controls/table.js";
@@ -19,7 +19,7 @@ export class Explorer {
     Object.assign(this, { source, store, choice: new Choice(source, store), grids: new Map(), turn: 0 });
     this.frame = new Frame(host, source.document, store, {
       ...takes,
-      keys: HEAD_KEYS,
+      keys: source.document.picture ? [...HEAD_KEYS, ...PICTURE_KEYS] : HEAD_KEYS,
       shown: () => this.shown,
       drawing: () => this.stage.drawing,
       tables: () => this.tables(),
@@ -105,17 +105,8 @@ export class Explorer {
     event.stopPropagation();
   }
 
-  reading(grid, [row, col], name = "") {
-    const kind = grid.kind(row, col);
-    const value = `${grid.blockAt(row, col) > 1 ? "at most " : ""}${two(grid.at(row, col))}`;
-    const said = kind === OPEN ? value : kind === ABSENT ? this.absent(grid, row) : "may not look";
-    return `${name && `${name}: `}${quoted(grid.rows[row], 200)} → ${quoted(grid.cols[col], 200)}  ${said}`;
-  }
-
-  // Why a cell is not there: it is of a later step, or only the strongest of its row are here.
-  absent(grid, row) {
-    if (!this.source.parts[this.choice.at].top) return "not there yet";
-    return `left out${grid.rest && grid.blockAt(row, 0) === 1 ? `; all that is left out of this row holds ${two(grid.rest[row])}` : ""}`;
+  reading(grid, cell, name = "") {
+    return cellSaid(grid, cell, name, Boolean(this.choice.part.top));
   }
 
   async refresh() {
@@ -158,15 +149,16 @@ export class Explorer {
     await Promise.all(panels.flatMap(({ grid }) => (grid.row ? within.rows.map((i) => grid.row(i)) : [])));
     if (this.panels !== panels) return;
     this.stage.show(panels, { ...within, outlined: this.source.document.gold ?? [] }, this.frame.width);
-    if (within.rows.length || within.cols.length) this.frame.says(this.locked(panels[0].grid, within));
+    if (within.rows.length || within.cols.length) this.frame.says(lockedSaid(panels[0].grid, within));
   }
 
   async picture(panels) {
     const { token } = this.choice;
     if (token.side === "rows") await Promise.all(panels.map(({ grid }) => grid.row?.(token.index)));
-    if (this.panels !== panels) return;
-    await this.stage.show(panels, this.choice.part, token, this.frame.width);
-    if (this.choice.alone) this.frame.stage(this.stage.element, this.stage.question);
+    const { picture } = this.stages;
+    const here = () => this.panels === panels && this.mode === "picture";
+    if (here()) await picture.show(panels, this.choice.part, token, this.frame.width, here);
+    if (here() && this.choice.alone) this.frame.stage(picture.element, picture.question);
   }
 
   lines(separate) {
@@ -181,17 +173,6 @@ export class Explorer {
     const { rows, cols } = this.choice.within(grid);
     const [last] = (by ? cols : rows).slice(-1);
     this.stage.show(grid, last ?? (by ? 0 : grid.rows.length - 1), by);
-  }
-
-  // What the locked queries look at most, and what looks most at the locked keys.
-  locked(grid, { rows, cols }) {
-    const pairs = (i, along, other) => grid.strongest(i, along, 3).map(([j, value]) => `${quoted(other[j], 40)} ${two(value)}`);
-    const line = (word, sign, found) => `${quoted(word, 40)} ${sign} ${found.join(", ") || "nothing"}`;
-    const lines = [
-      ...rows.map((i) => line(grid.rows[i], "→", pairs(i, "row", grid.cols))),
-      ...cols.map((i) => line(grid.cols[i], "←", pairs(i, "col", grid.rows))),
-    ];
-    return lines.slice(0, 8).join("\n");
   }
 
   // Heads appear as they arrive; the sheet is drawn a few times on the way.
@@ -239,7 +220,7 @@ export class Explorer {
 }
 
 const HEAD_KEYS = [
-  ["1 2 3 4 5", "all heads, one head, lines, words, on the picture"],
+  ["1 2 3 4", "all heads, one head, lines, words"],
   ["arrows", "move (with Shift by ten)"],
   ["Enter", "open a head; lock a row"],
   ["Space, C", "lock a row, a column; mark a head"],
@@ -247,4 +228,8 @@ const HEAD_KEYS = [
   ["PageUp, PageDown", "layer before, after"],
   ["+ − 0", "closer, farther, all"],
   ["Esc", "unlock; back to all heads"],
+];
+const PICTURE_KEYS = [
+  ["5", "on the picture"],
+  ["P", "the picture alone, or with weights"],
 ];

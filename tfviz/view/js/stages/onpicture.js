@@ -21,11 +21,11 @@ export class PictureStage {
     picking(this.canvas, this);
   }
 
-  // panels: [{ name, grid }]; chosen: { side, index }, the token whose weights are shown
-  async show(panels, part, chosen, width) {
-    const shown = (this.asked = panels);
+  // panels: [{ name, grid }]; chosen: { side, index }, the token whose weights are shown; wanted: whether they still are
+  async show(panels, part, chosen, width, wanted) {
     await this.photograph.ready();
-    if (shown !== this.asked) return;
+    if (!wanted()) return;
+    this.panels = panels;
     const names = panels.map(({ name }) => name);
     this.laid = new LaidOut(part, chosen, names, this.photograph, width);
     const profiles = panels.map(({ grid }) => profile(grid, part, chosen.side, chosen.index));
@@ -70,7 +70,7 @@ export class PictureStage {
 
   strongest(side, index) {
     const other = this.part[side === "rows" ? "cols" : "rows"];
-    const found = profile(this.asked[0].grid, this.part, side, index).strongest(0, "col", 3);
+    const found = profile(this.panels[0].grid, this.part, side, index).strongest(0, "col", 3);
     const pairs = found.map(([i, value]) => `${quoted(other[i], 40)} ${two(value)}`);
     return `${quoted(this.part[side][index], 40)} ${side === "rows" ? "→" : "←"} ${pairs.join(", ") || "nothing"}`;
   }
@@ -140,12 +140,13 @@ export class PictureStage {
   }
 
   get drawing() {
+    if (!this.laid) return { width: 0, height: 0, draw: () => {} };
     return { width: this.laid.width, height: this.laid.height, draw: (pen) => this.paint(pen) };
   }
 
   // Its numbers: a line for each token of the other side.
   get numbers() {
     const axes = this.chosen.side === "rows" ? ["key", "query"] : ["query", "key"];
-    return this.profiles.map((grid, i) => ({ name: this.names[i], grid, axes }));
+    return (this.profiles ?? []).map((grid, i) => ({ name: this.names[i], grid, axes }));
   }
 }
