@@ -3,9 +3,11 @@
 import base64
 import io
 
+import matplotlib
 import numpy
 import pytest
 import torch
+from matplotlib.colors import to_rgb
 from PIL import Image
 
 from tfviz import look, view
@@ -138,13 +140,17 @@ def test_ink_over_a_pale_picture(style):
     shares = numpy.array([[0.0, 0.5], [1.0, 0.25]])
     with theme(style):
         drawn = photograph.tinted(white, shares, numpy.array([[True, True], [True, False]]), 8)
+        hatch = to_rgb(matplotlib.rcParams["hatch.color"])
     page, ink = {"light": ("#ffffff", "#0b2a6f"), "dark": ("#121212", "#9fd0ff")}[style]
     rgb = lambda code: numpy.array([int(code[i : i + 2], 16) for i in (1, 3, 5)]) / 255  # noqa: E731
     page = drawn[0, 0, :3] if style == "dark" else rgb(page)
     for row, col, share in ((0, 0, 0), (0, -1, 0.5), (-1, 0, 1)):
         assert numpy.allclose(drawn[row, col, :3], page + 0.88 * share * (rgb(ink) - page), atol=0.01)
-    assert drawn.shape == (6, 8, 4)
-    assert (drawn[..., 3] == 0).sum() == 3 * 4  # what may not be looked at is left to the hatch behind
+    assert drawn.shape == (6, 8, 3)
+    hatched = numpy.isclose(drawn, hatch, atol=1e-6).all(
+        -1
+    )  # only where it may not look
+    assert [tuple(place) for place in numpy.argwhere(hatched)] == [(row, 8 - row) for row in (3, 4)]
 
 
 def test_the_same_bytes_each_time():

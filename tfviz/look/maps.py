@@ -84,6 +84,9 @@ class AttentionMaps:
         Raises:
             LookupError: no pattern was captured.
             ValueError: the words do not fit, or the patterns have different shapes: see `look.groups`.
+
+        Windows of a picture (Liu et al. 2021) are put together, where the modules around them say how they cut it: a
+        map from each place to each, so capture them in uint8. What windows at the edge give to padding is left out.
         """
         if firings is not None:
             one_of(("last", "layers"), firings=firings)

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import matplotlib
 import numpy
 import torch
 from matplotlib.cm import ScalarMappable
@@ -152,7 +151,6 @@ def onpicture(
             first.add_patch(Rectangle(*box, fill=False, edgecolor=MARK[0], linewidth=1.5))
         for cells, (one, (weights, allowed, _)) in zip(others, found.items()):
             over = photograph.tinted(seen, numpy.sqrt(weights / limit), allowed, int(WIDE * DPI))
-            cells.patch.set(hatch="//////", edgecolor=matplotlib.rcParams["hatch.color"], linewidth=0)
             cells.imshow(over, extent=(0, 1, 1, 0), aspect="auto")
             cells.set_title(f"head {one}", loc="left")
         ink = ScalarMappable(PowerNorm(0.5, 0, limit), ramp())

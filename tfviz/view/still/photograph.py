@@ -8,8 +8,10 @@ import math
 from pathlib import Path
 from typing import Any
 
+import matplotlib
 import numpy
 import torch
+from matplotlib.colors import to_rgb
 from PIL import Image, ImageOps
 from torch import Tensor
 
@@ -18,6 +20,7 @@ from tfviz.view.still.palette import ramp
 SIDE = 640  # pixels of the longer side, of what travels in a page
 SMALL = 96  # pixels: less than that keeps every one of them
 PALE, STRONG = 0.55, 0.88  # as in the page
+HATCH = 8  # pixels between two lines
 
 
 def read(picture: Any) -> Image.Image:
@@ -121,9 +124,9 @@ def told(picture: Image.Image) -> dict[str, Any]:
 
 
 def tinted(picture: Image.Image, shares: numpy.ndarray, allowed: numpy.ndarray, pixels: int) -> numpy.ndarray:
-    """The picture pale and grey, with ink where shares (0 to 1, [down, across]) are large: [height, width, 4].
+    """The picture pale and grey, with ink where shares (0 to 1, [down, across]) are large: [height, width, 3].
 
-    What is not allowed is not there.
+    What is not allowed is hatched.
 
     Args:
         pixels: of the longer side.
@@ -136,4 +139,6 @@ def tinted(picture: Image.Image, shares: numpy.ndarray, allowed: numpy.ndarray, 
     cols = numpy.arange(wide) * shares.shape[1] // wide
     under = page + PALE * (grey[..., None] - page)
     shown = under + STRONG * shares[rows][:, cols, None] * (ink - under)
-    return numpy.dstack([shown, allowed[rows][:, cols]])
+    stripes = (numpy.arange(tall)[:, None] + numpy.arange(wide)) % HATCH == 0
+    shown[stripes & ~allowed[rows][:, cols]] = to_rgb(matplotlib.rcParams["hatch.color"])
+    return shown
