@@ -147,9 +147,7 @@ def test_ink_over_a_pale_picture(style):
     for row, col, share in ((0, 0, 0), (0, -1, 0.5), (-1, 0, 1)):
         assert numpy.allclose(drawn[row, col, :3], page + 0.88 * share * (rgb(ink) - page), atol=0.01)
     assert drawn.shape == (6, 8, 3)
-    hatched = numpy.isclose(drawn, hatch, atol=1e-6).all(
-        -1
-    )  # only where it may not look
+    hatched = numpy.isclose(drawn, hatch, atol=1e-6).all(-1)  # only where it may not look
     assert [tuple(place) for place in numpy.argwhere(hatched)] == [(row, 8 - row) for row in (3, 4)]
 
 
