@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
 from tfviz.look.aside import aside
-from tfviz.look.lineage import SAME, SHAPES, learned, numbers
+from tfviz.look.lineage import SAME, SHAPES, learned, moving, numbers
 from tfviz.look.products import Product, equation
 
 
@@ -83,11 +83,12 @@ class Implicit:
             return
         try:
             with aside():
-                order = [_moves(func(numbers(given, axis), *args[1:], **kwargs)) for axis in range(given.dim())]
+                order = [moving(func(numbers(given, axis), *args[1:], **kwargs)) for axis in range(given.dim())]
         except RuntimeError:  # axes were joined
             return
-        if sorted(order) == list(range(output.dim())) and len(order) == output.dim():
-            self.known[output] = was._replace(axes=tuple(was.axes[order.index(axis)] for axis in range(output.dim())))
+        axes = range(output.dim())
+        if sorted(order) == [[axis] for axis in axes]:
+            self.known[output] = was._replace(axes=tuple(was.axes[order.index([axis])] for axis in axes))
 
     def met(self, name: str, made: Product | None, args: Sequence[Any]) -> Met | None:
         """What queries take of each key, where they meet such a sum."""
@@ -140,12 +141,6 @@ def _met(was: Sum, place: int, query: Tensor, letters: tuple[Any, Any], axis: in
         return torch.where(total == 0, 0.0, made / total)
 
     return Met(key.shape[was.over[place]], [*["shared"] * len(lead), *["q"] * len(queries), "k"], weights)
-
-
-def _moves(numbered: Tensor) -> int:
-    """The one axis along which numbers change; -1 if that is none, or several."""
-    found = [axis for axis, step in enumerate(numbered.stride()) if step and numbered.shape[axis] > 1]
-    return found[0] if len(found) == 1 else -1
 
 
 def _place(letters: Sequence[Any], letter: Any) -> int | None:

@@ -56,8 +56,8 @@ class Weights:
     @property
     def axis(self) -> int | None:
         """The axis of the keys; None if they are on several."""
-        moving = [axis for axis, step in enumerate(self.keys.stride()) if step and self.keys.shape[axis] > 1]
-        return None if len(moving) > 1 else moving[0] if moving else self.keys.dim() - 1
+        moves = moving(self.keys)
+        return None if len(moves) > 1 else moves[0] if moves else self.keys.dim() - 1
 
 
 class Lineage:
@@ -168,6 +168,11 @@ class Lineage:
         scores = was.scores if was.scores is not None and was.scores.shape == output.shape else None
         fresh = Weights(keys, scores, was.soft or _soft(was, given), changed=True, stage=was.stage)
         self.known[output] = fresh
+
+
+def moving(numbered: Tensor) -> list[int]:
+    """The axes along which `numbers` change."""
+    return [axis for axis, step in enumerate(numbered.stride()) if step and numbered.shape[axis] > 1]
 
 
 def numbers(tensor: Tensor, axis: int) -> Tensor:

@@ -14,7 +14,7 @@ from tfviz.files import atomic
 from tfviz.suite.checkpoint import Checkpoint, Given
 from tfviz.view.page.html import View, together
 from tfviz.view.still import photograph
-from tfviz.view.still.places import is_plain, lie
+from tfviz.view.still.places import both
 
 SMALL = 20_000_000  # parameters of a model that can travel
 RANKED = 20  # heads of a list
@@ -71,9 +71,7 @@ def _views(groups: Mapping[str, Any], given: Given) -> dict[str, View]:
     rest: dict[str, Any] = {}
     size = (given.picture.shape[1], given.picture.shape[2])
     for name, maps in groups.items():
-        plain = any(map(is_plain, (maps.rows, maps.cols)))
-        lies = any(lie(words, size, None, runs=not plain) for words in (maps.rows, maps.cols))
-        (onto if lies else rest)[name] = maps
+        (onto if any(both(maps.rows, maps.cols, size, None)) else rest)[name] = maps
     made = {"On the picture": view.image(onto, given.picture)} if onto else {}
     return {**made, **({"Elsewhere": view.sources(**rest)} if rest else {})}
 

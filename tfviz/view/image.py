@@ -14,7 +14,7 @@ from tfviz.look.maps import AttentionMaps
 from tfviz.view.page.alive import BUDGET, view
 from tfviz.view.page.html import View
 from tfviz.view.still import photograph
-from tfviz.view.still.figures import some
+from tfviz.view.still.figures import some, within
 from tfviz.view.still.onpicture import Placed, onpicture
 
 Grid = tuple[int, int] | Mapping[str, tuple[int, int]]
@@ -133,9 +133,9 @@ def _view(
 
 def _counted(name: str, number: int, count: int) -> int:
     """A layer or head from the front, where it was counted from the end."""
-    if not -count <= index(number) < count:
-        raise IndexError(f"{name} is {number}; the maps have {count} {name}s, from 0 to {count - 1}")
-    return index(number) % count
+    at = index(number)
+    within(name, at % count if -count <= at < 0 else at, count, f"{name}s")
+    return at % count
 
 
 def _said(placed: Mapping[str, Placed]) -> str:

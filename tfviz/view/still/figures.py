@@ -11,6 +11,7 @@ import matplotlib
 import numpy
 import torch
 from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Colormap, Normalize, PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
@@ -197,10 +198,11 @@ def label(axes: Axes, rows: Sequence[str], cols: Sequence[str], most: tuple[int,
     axes.yaxis.label.set_color(soft())
 
 
-def scale(figure: Figure, image: AxesImage, axes: Sequence[Axes] | numpy.ndarray) -> None:
-    """The colours' meaning, beside the panels that share it."""
-    bar = figure.colorbar(image, ax=axes, fraction=0.035, pad=0.02, ticks=TICKS, aspect=28, shrink=0.9)
-    bar.ax.set_yticklabels([f"{tick:g}" for tick in TICKS])
+def scale(figure: Figure, image: ScalarMappable, axes: Sequence[Axes] | numpy.ndarray, limit: float = 1.0) -> None:
+    """The colours' meaning up to a limit, beside the panels that share it."""
+    ticks = [tick * limit for tick in TICKS]
+    bar = figure.colorbar(image, ax=axes, fraction=0.035, pad=0.02, ticks=ticks, aspect=28, shrink=0.9)
+    bar.ax.set_yticklabels([f"{tick:.2g}" for tick in ticks])
     bar.outline.set_visible(False)
 
 

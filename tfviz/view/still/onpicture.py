@@ -17,10 +17,10 @@ from torch import Tensor
 
 from tfviz.look.maps import AttentionMaps
 from tfviz.view.still import photograph
-from tfviz.view.still.figures import TICKS
+from tfviz.view.still.figures import scale
 from tfviz.view.still.palette import DPI, MARK, plain, ramp
 from tfviz.view.still.picture import Picture, bare, headline
-from tfviz.view.still.places import Places, is_plain, lie
+from tfviz.view.still.places import Places, both, is_plain
 
 HEADS = 7  # beside the picture itself
 BESIDE = 5  # panels in one line
@@ -51,8 +51,7 @@ class Placed:
         Raises:
             ValueError: neither side lies on it.
         """
-        plain = [is_plain(words) for words in (maps.rows, maps.cols)]
-        rows, cols = (lie(words, size, grid, runs=not any(plain)) for words in (maps.rows, maps.cols))
+        rows, cols = both(maps.rows, maps.cols, size, grid)
         if not rows and not cols:
             *_, queries, keys = maps.shape
             cells = "no grid" if grid is None else f"no {grid[0]} x {grid[1]} cells"
@@ -62,7 +61,7 @@ class Placed:
             )
         words = [where.words(own, names) if where else own for where, own in ((rows, maps.rows), (cols, maps.cols))]
         more: Any = {"mask": maps.mask, "sites": maps.sites, "provenance": maps.provenance}
-        return cls(AttentionMaps(maps.layers, words[0], words[1], **more), rows, cols, plain[0])
+        return cls(AttentionMaps(maps.layers, words[0], words[1], **more), rows, cols, is_plain(maps.rows))
 
     @property
     def words(self) -> Side:
@@ -154,9 +153,7 @@ def onpicture(
             cells.imshow(over, extent=(0, 1, 1, 0), aspect="auto")
             cells.set_title(f"head {one}", loc="left")
         ink = ScalarMappable(PowerNorm(0.5, 0, limit), ramp())
-        bar = figure.colorbar(ink, ax=axes, ticks=[tick * limit for tick in TICKS], fraction=0.035, pad=0.02, aspect=28)
-        bar.ax.set_yticklabels([f"{tick * limit:.2g}" for tick in TICKS])
-        bar.outline.set_visible(False)
+        scale(figure, ink, axes, limit)
         headline(figure, plain(title))
         return figure
 

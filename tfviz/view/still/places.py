@@ -72,6 +72,14 @@ def lie(
     return Places(start + first, down, across, upward=size is None)
 
 
+def both(
+    rows: Sequence[str], cols: Sequence[str], size: tuple[int, int] | None, grid: tuple[int, int] | None
+) -> tuple[Places | None, Places | None]:
+    """As `lie`, of both sides: where one has no words of its own, a word that repeats in the other is padding."""
+    runs = not (is_plain(rows) or is_plain(cols))
+    return lie(rows, size, grid, runs), lie(cols, size, grid, runs)
+
+
 def is_plain(words: Sequence[str]) -> bool:
     """Whether an axis has no words of its own, but their numbers."""
     return list(words) == named(None, len(words), "", "")

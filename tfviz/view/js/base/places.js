@@ -73,8 +73,7 @@ function finder(grid, part, axis) {
 export function spread(found, places, limit) {
   const order = Array.from({ length: places.down * places.across }, (_, i) => places.token(Math.floor(i / places.across), i % places.across));
   const taken = (from) => from.constructor.from(order, (index) => from[index]);
-  const named = (count) => Array.from({ length: count }, (_, i) => String(i + 1));
-  return Grid.of(named(places.down), named(places.across), taken(found.values), taken(found.state), { scale: found.scale, limit });
+  return Grid.of(numbered(places.down), numbered(places.across), taken(found.values), taken(found.state), { scale: found.scale, limit });
 }
 
 // Where the scale of some profiles ends: at their largest number.
@@ -88,6 +87,7 @@ export function spreadAll(grids, part, { side, index }) {
   const profiles = [...grids].map(([key, grid]) => [key, profile(grid, part, side, index)]);
   const limit = largest(profiles.map(([, found]) => found));
   const thumbs = new Map(profiles.map(([key, found]) => [key, spread(found, places, limit)]));
-  const counted = (count) => Array.from({ length: count }, (_, i) => String(i));
-  return { thumbs, limit, placed: { ...part, rows: counted(places.down), cols: counted(places.across) } };
+  return { thumbs, limit, placed: { ...part, rows: numbered(places.down), cols: numbered(places.across) } };
 }
+
+const numbered = (count) => Array.from({ length: count }, (_, i) => String(i));

@@ -146,7 +146,8 @@ export class PictureStage {
 
   // Its numbers: a line for each token of the other side.
   get numbers() {
+    if (!this.profiles) return [];
     const axes = this.chosen.side === "rows" ? ["key", "query"] : ["query", "key"];
-    return (this.profiles ?? []).map((grid, i) => ({ name: this.names[i], grid, axes }));
+    return this.profiles.map((grid, i) => ({ name: this.names[i], grid, axes }));
   }
 }
