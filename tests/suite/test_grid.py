@@ -159,7 +159,7 @@ def test_a_worker_that_dies_has_its_notebook_run_again_elsewhere(two, tmp_path, 
     place = f"pathlib.Path({str(begun)!r}) / f'{{steps}}-{{os.getpid()}}'"
     note = f"import os, time, pathlib\n({place}).touch()"
     notebook(two, "01_good", (note, []), ("time.sleep(3)", []), ("print(steps * 10, word)", ["result"]))
-    command = ["run", "01", "--out", str(out), "--grid", "steps=1,2,3,4", "--scheduler", address]
+    command = ["run", "01", "--out", str(out), "--grid", "steps=1,2,3,4,5,6,7,8", "--scheduler", address]
     code = f"""
 from pathlib import Path
 from tfviz.suite import notebooks
@@ -172,10 +172,10 @@ main({command!r})
     os.killpg(workers[0].pid, signal.SIGKILL)  # with the notebook that it runs
     said, _ = running.communicate(timeout=300)
     assert running.returncode == 0, said
-    assert sorted(row["result"] for row in rows(out)) == ["10 a", "20 a", "30 a", "40 a"]
+    assert sorted(row["result"] for row in rows(out)) == [f"{steps}0 a" for steps in range(1, 9)]
     started = [path.name.split("-")[0] for path in begun.iterdir()]
-    assert len(started) == 5  # one of the four twice
-    assert set(started) == {"1", "2", "3", "4"}
+    assert len(started) == 9  # one of the eight twice
+    assert set(started) == set("12345678")
 
 
 def test_without_dask_the_way_to_get_it_is_said(monkeypatch):

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfviz.text import Bytes, Characters, Streams, Windows, corpora, in_order
+from tfviz.text import Bytes, Characters, Repeats, Streams, Windows, corpora, in_order
 
 # requests leaves the socket of a refused download to the garbage collector
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
@@ -232,3 +232,32 @@ def test_split_by_hand():
     assert corpora.split("abcdefghij", 0.7) == ("abcdefg", "hij")
     with pytest.raises(ValueError, match="between 0 and 1"):
         corpora.split("abc", 1.0)
+
+
+def test_repeats_are_blocks_that_come_again():
+    repeats = Repeats(vocab=11, length=13, batch=200, block=(3, 5), seed=2)
+    inputs, targets = repeats[4]
+    assert inputs.shape == targets.shape == (200, 13)
+    assert inputs[:, 1:].equal(targets[:, :-1])
+    rows = torch.cat((inputs, targets[:, -1:]), 1)
+    periods = [min(size for size in range(1, 14) if row[size:].equal(row[:-size])) for row in rows]
+    assert {3, 4, 5} <= set(periods) <= {1, 2, 3, 4, 5}  # a short one where a block by chance repeats itself
+    assert inputs.unique().tolist() == list(range(11))
+    assert inputs.equal(repeats[4][0])
+    assert not inputs.equal(repeats[5][0])
+    assert not inputs.equal(Repeats(vocab=11, length=13, batch=200, block=(3, 5), seed=3)[4][0])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"vocab": 0}, "vocab is 0"),
+        ({"block": (0, 4)}, "shortest is 0"),
+        ({"block": (4, 3)}, "longest is 3; it must be from 4 to 7"),
+        ({"block": (3, 8)}, "longest is 8"),
+        ({"length": 0}, "length is 0"),
+    ],
+)
+def test_repeats_that_cannot_be_are_refused(wrong, says):
+    with pytest.raises(ValueError, match=says):
+        Repeats(**{"vocab": 11, "length": 7, "batch": 2} | wrong)

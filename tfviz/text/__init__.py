@@ -2,7 +2,7 @@
 
 from tfviz.doors import SAID, guard
 from tfviz.text import batches, buckets, corpora, datasets, subwords, tasks
-from tfviz.text.batches import Streams, Windows, in_order
+from tfviz.text.batches import Repeats, Streams, Windows, in_order
 from tfviz.text.buckets import Buckets, framed, pad, sentence_pairs
 from tfviz.text.hidden import Dropped, Masked
 from tfviz.text.subwords import Subwords
@@ -15,6 +15,7 @@ __all__ = [
     "Characters",
     "Dropped",
     "Masked",
+    "Repeats",
     "Streams",
     "Subwords",
     "Windows",

@@ -6,7 +6,7 @@ import numpy
 import torch
 from torch import Tensor
 
-from tfviz.bounds import at_least
+from tfviz.bounds import affordable, at_least, between
 from tfviz.bounds import seed as check_seed
 from tfviz.shapes import Int, UInt8
 
@@ -44,6 +44,42 @@ class Windows:
         draw = torch.Generator().manual_seed(chance(self.seed, step))
         starts = torch.randint(len(self.ids) - self.length, (self.batch, 1), generator=draw)
         rows = self.ids[starts + torch.arange(self.length + 1)].long()
+        return rows[:, :-1], rows[:, 1:]
+
+
+class Repeats:
+    """Random tokens, a block of which comes again and again: new the first time, then known (Olsson et al. 2022).
+
+    What follows a token can be told only by looking for its earlier occurrence and copying what followed there, which
+    is what an induction head does. `repeats[step]` depends on the seed and the step alone.
+
+    Args:
+        vocab: tokens are drawn from 0 to `vocab` - 1, all alike.
+        length: tokens in a row.
+        batch: rows in a batch; each draws a block of its own.
+        block: the shortest and the longest block, in tokens; by default an eighth and half of a row.
+
+    >>> inputs, targets = Repeats(vocab=9, length=7, batch=2, block=(3, 3), seed=1)[0]
+    >>> inputs.tolist()[0], targets.tolist()[0]
+    ([1, 0, 5, 1, 0, 5, 1], [0, 5, 1, 0, 5, 1, 0])
+    """
+
+    def __init__(self, vocab: int, length: int, batch: int, block: tuple[int, int] | None = None, seed: int = 0):
+        at_least(1, vocab=vocab, length=length, batch=batch)
+        check_seed(seed)
+        shortest, longest = block or (max(1, length // 8), max(1, length // 2))
+        between(1, length, shortest=shortest)
+        between(shortest, length, longest=longest)
+        affordable(batch=batch, length=length)
+        self.vocab, self.length, self.batch, self.seed = vocab, length, batch, seed
+        self.block = shortest, longest
+
+    def __getitem__(self, step: int) -> Batch:
+        draw = torch.Generator().manual_seed(chance(self.seed, step))
+        shortest, longest = self.block
+        sizes = torch.randint(shortest, longest + 1, (self.batch, 1), generator=draw)
+        blocks = torch.randint(self.vocab, (self.batch, longest), generator=draw)
+        rows = blocks.gather(1, torch.arange(self.length + 1) % sizes)
         return rows[:, :-1], rows[:, 1:]
 
 

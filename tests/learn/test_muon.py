@@ -1,0 +1,129 @@
+"""The optimizer that moves matrices by their orthogonal part."""
+
+import pytest
+import torch
+from torch import nn
+
+from tfviz.layers import positions
+from tfviz.learn import checkpoint, fit
+from tfviz.learn.muon import Muon, matrices, muon, orthogonal
+from tfviz.models import GPT
+from tfviz.text import Windows
+
+WINDOWS = Windows(torch.arange(300) % 11, length=7, batch=5)
+
+
+def gpt(dropout=0.1):
+    torch.manual_seed(1)
+    return GPT(11, context=7, layers=2, heads=3, dim=12, dropout=dropout)
+
+
+@pytest.mark.parametrize("shape", [(3, 5, 9), (3, 9, 5), (2, 6, 6), (4, 1, 7)])
+def test_all_singular_values_become_about_one(shape):
+    torch.manual_seed(0)
+    given = torch.randn(shape) * 40
+    u, _, v = torch.linalg.svd(given, full_matrices=False)
+    found = orthogonal(given)
+    assert torch.linalg.svdvals(found).sub(1).abs().max() < 0.2
+    turned = u.mT @ found @ v.mT  # diagonal: the directions are those of the matrix
+    assert turned.sub(torch.diag_embed(turned.diagonal(dim1=1, dim2=2))).abs().max() < 1e-4
+
+
+def test_the_small_product_gives_what_the_whole_matrix_would():
+    from tfviz.learn.muon import LARGEST, POLYNOMIALS
+
+    torch.manual_seed(0)
+    given = torch.randn(2, 6, 13)
+    x = given / (given.norm(dim=(1, 2), keepdim=True) * LARGEST)
+    for a, b, c in POLYNOMIALS:  # as it is written everywhere
+        product = x @ x.mT
+        x = a * x + (b * product + c * product @ product) @ x
+    torch.testing.assert_close(orthogonal(given), x, atol=1e-5, rtol=1e-4)
+
+
+def test_a_gradient_of_nothing_moves_nothing():
+    assert orthogonal(torch.zeros(2, 3, 4)).equal(torch.zeros(2, 3, 4))
+
+
+def test_a_first_step_by_hand():
+    torch.manual_seed(0)
+    matrix, vector = nn.Parameter(torch.randn(4, 6)), nn.Parameter(torch.randn(5))
+    before = matrix.detach().clone()
+    twin = nn.Parameter(vector.detach().clone())
+    groups = [{"params": [matrix], "weight_decay": 0.5, "matrices": True}, {"params": [vector], "weight_decay": 0.2}]
+    optimizer, adamw = Muon(groups, lr=0.1), torch.optim.AdamW([twin], lr=0.1, betas=(0.9, 0.95), weight_decay=0.2)
+    matrix.grad, vector.grad = torch.randn(4, 6), torch.randn(5)
+    twin.grad = vector.grad.clone()
+    u, _, v = torch.linalg.svd(matrix.grad)
+    for one in (optimizer, adamw):
+        one.step()
+    assert vector.equal(twin)
+    moved = (before * (1 - 0.1 * 0.5) - matrix) / (0.1 * 0.2 * 6**0.5)
+    assert torch.linalg.svdvals(moved).sub(1).abs().max() < 0.2
+    assert ((u.mT @ moved)[:, :] @ v[:4].mT).diagonal().sub(1).abs().max() < 0.2
+
+
+def test_the_momentum_is_that_of_nesterov():
+    weight = nn.Parameter(torch.zeros(1, 3))
+    optimizer = Muon([{"params": [weight], "weight_decay": 0.0, "matrices": True}], lr=1.0)
+    gradients = [torch.tensor([[3.0, 0.0, 4.0]]), torch.tensor([[0.0, -2.0, 1.0]])]
+    mean, expected = torch.zeros(1, 3), torch.zeros(1, 3)
+    for gradient in gradients:
+        weight.grad = gradient
+        optimizer.step()
+        mean = 0.95 * mean + 0.05 * gradient
+        ahead = 0.05 * gradient + 0.95 * mean
+        expected = expected - 0.2 * 3**0.5 * orthogonal(ahead[None])[0]
+    torch.testing.assert_close(weight.detach(), expected)
+
+
+def test_matrices_are_those_of_blocks():
+    model = gpt()
+    inner = list(matrices(model))
+    assert len(inner) == 2 * 4
+    assert all(weight.dim() == 2 for weight in inner)
+    named = {id(parameter): name for name, parameter in model.named_parameters()}
+    assert all(named[id(weight)].startswith("blocks.") for weight in inner)
+    layer = nn.TransformerEncoderLayer(12, 3, 20, batch_first=True)
+    assert (
+        len(list(matrices(nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)))) == 2 * 4
+    )  # in_proj_weight is one
+    shared = nn.ModuleList([nn.Linear(3, 3)] * 2)
+    assert len(list(matrices(shared))) == 1
+    assert not list(matrices(nn.ModuleList([nn.Embedding(5, 3)])))
+    assert not list(matrices(nn.Linear(3, 3)))
+
+
+def test_every_weight_is_moved_once():
+    model = gpt()
+    optimizer = muon(model, 1e-2)
+    moved = [id(weight) for group in optimizer.param_groups for weight in group["params"]]
+    assert sorted(moved) == sorted(map(id, model.parameters()))
+    plain = nn.Linear(3, 5)
+    assert [group["matrices"] for group in muon(plain, 1e-2).param_groups] == [False, False]
+
+
+def test_a_run_goes_on_with_it_where_it_was(tmp_path):
+    def losses(steps, folder, **how):
+        model = gpt()
+        made = fit(model, WINDOWS, 6, optimizer=muon(model, 1e-2), rate=1e-2, folder=folder, progress=False, **how)
+        return [step.loss for step, _ in zip(made, range(steps))]
+
+    whole = losses(6, tmp_path / "whole", every=2)
+    losses(3, tmp_path / "parts", every=2)
+    assert losses(6, tmp_path / "parts", every=2) == whole
+    assert len(checkpoint.saved(tmp_path / "parts")) == 2
+
+
+def test_it_learns():
+    model = GPT(11, context=7, layers=2, heads=3, dim=12, positions=positions.Rotary)
+    past = list(fit(model, WINDOWS, 60, optimizer=muon(model, 1e-2), rate=1e-2, progress=False))
+    assert past[-1].loss < 0.5 * past[0].loss
+
+
+def test_frozen_weights_stay():
+    model = gpt()
+    model.blocks[0].requires_grad_(requires_grad=False)
+    before = model.blocks[0].attention.in_proj.weight.clone()
+    list(fit(model, WINDOWS, 2, optimizer=muon(model, 1e-2), rate=1e-2, progress=False))
+    assert model.blocks[0].attention.in_proj.weight.equal(before)

@@ -1,0 +1,118 @@
+"""Muon: matrices move by steps whose singular values are all about 1 (Jordan et al. 2024), the rest by AdamW."""
+
+from collections.abc import Iterable, Iterator
+from itertools import groupby
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim.adamw import adamw as adamw_step
+
+from tfviz import bounds
+from tfviz.learn import plan, shards
+from tfviz.shapes import Float
+
+# Each (a, b, c) is a polynomial of the singular values, a x + b x^3 + c x^5, that brings them closer to 1; the five
+# after each other are the best for values from 0.001 on (Amsel et al. 2025, "The Polar Express", section 3)
+POLYNOMIALS = (
+    (8.156554524902461, -22.48329292557795, 15.878769915207462),
+    (4.042929935166739, -2.808917465908714, 0.5000178451051316),
+    (3.8916678022926607, -2.772484153217685, 0.5060648178503393),
+    (3.285753657755655, -2.3681294933425376, 0.46449024233003106),
+    (2.3465413258596377, -1.7097828382687081, 0.42323551169305323),
+)
+LARGEST = 1.02  # by which the norm is taken larger than it is, so that rounding leads no value above 1
+SIZE = 0.2  # root mean square of what AdamW moves a weight by, in rates (Liu et al. 2025, section 2.2)
+TINY = 1e-20
+
+
+def muon(model: nn.Module, rate: float, decay: float = 0.1) -> torch.optim.Optimizer:
+    """Muon for the matrices of a model's blocks; AdamW for the rest: embeddings, norms, biases, what makes the logits.
+
+    Blocks are the members of a `ModuleList`. Both kinds of step are alike in size, so that they share the rate.
+    """
+    bounds.above(0, rate=rate)
+    bounds.at_least(0, decay=decay)
+    plan.check_trainable(model)
+    inner = list(matrices(model))
+    rest = [parameter for parameter in model.parameters() if all(parameter is not one for one in inner)]
+    groups: list[dict[str, Any]] = [
+        {"params": inner, "weight_decay": decay, "matrices": True},
+        {"params": [p for p in rest if p.dim() > 1], "weight_decay": decay},
+        {"params": [p for p in rest if p.dim() <= 1], "weight_decay": 0.0},
+    ]
+    return Muon([group for group in groups if group["params"]], lr=rate)
+
+
+def matrices(model: nn.Module) -> Iterator[nn.Parameter]:
+    """The weights with two axes inside blocks, embeddings left out, each once."""
+    seen: set[nn.Parameter] = set()
+    for blocks in (module for module in model.modules() if isinstance(module, nn.ModuleList)):
+        for module in blocks.modules():
+            own = () if isinstance(module, nn.Embedding) else module.parameters(recurse=False)
+            new = [weight for weight in own if weight.dim() == 2 and weight not in seen]
+            seen.update(new)
+            yield from new
+
+
+class Muon(torch.optim.Optimizer):
+    """Moves groups with `matrices=True` by the orthogonal part of their momentum, the others as AdamW does."""
+
+    def __init__(self, groups: Iterable[dict[str, Any]], lr: float):
+        usual = {"weight_decay": 0.1, "momentum": 0.95, "betas": (0.9, 0.95), "eps": 1e-8, "matrices": False}
+        super().__init__(groups, {"lr": lr, **usual})
+
+    @torch.no_grad()
+    def step(self, closure: Any = None) -> Any:  # type: ignore[override]
+        """Move every weight that has a gradient."""
+        with torch.enable_grad():
+            loss = closure() if closure else None
+        for group in self.param_groups:
+            moved = [weight for weight in group["params"] if weight.grad is not None]
+            (self._matrices if group["matrices"] else self._rest)(moved, group)
+        return loss
+
+    def _matrices(self, weights: list[Tensor], group: dict[str, Any]) -> None:
+        for shape, alike in groupby(sorted(weights, key=lambda one: tuple(one.shape)), key=lambda one: one.shape):
+            same = list(alike)
+            ahead = torch.stack([shards.whole(self._momentum(weight, group["momentum"])) for weight in same])
+            size = group["lr"] * SIZE * max(shape) ** 0.5
+            for weight, step in zip(same, orthogonal(ahead)):
+                weight.mul_(1 - group["lr"] * group["weight_decay"]).add_(shards.cut(step, weight), alpha=-size)
+
+    def _momentum(self, weight: Tensor, share: float) -> Tensor:
+        """The mean of past gradients, looked at one step ahead (Nesterov)."""
+        state = self.state[weight]
+        if not state:
+            state["momentum"] = torch.zeros_like(weight)
+        state["momentum"].lerp_(weight.grad, 1 - share)
+        return weight.grad.lerp(state["momentum"], share)  # type: ignore[union-attr]
+
+    def _rest(self, weights: list[Tensor], group: dict[str, Any]) -> None:
+        for weight in weights:
+            if not self.state[weight]:
+                zeros = {name: torch.zeros_like(weight) for name in ("exp_avg", "exp_avg_sq")}
+                self.state[weight] = {"step": torch.zeros((), device=weight.device), **zeros}
+        means, squares, steps = ([self.state[w][name] for w in weights] for name in ("exp_avg", "exp_avg_sq", "step"))
+        beta1, beta2 = group["betas"]
+        how = {"lr": group["lr"], "weight_decay": group["weight_decay"], "eps": group["eps"], "maximize": False}
+        how |= {"beta1": beta1, "beta2": beta2, "amsgrad": False, "fused": True}
+        adamw_step(weights, [w.grad for w in weights], means, squares, [], steps, **how)  # type: ignore[misc]
+
+
+def orthogonal(matrices: Float[Tensor, "batch row column"]) -> Float[Tensor, "batch row column"]:
+    """U V^T of each matrix U S V^T, roughly: singular values above a thousandth of the norm become about 1.
+
+    All the polynomials are of the small product X X^T, so that only it is multiplied again and again.
+    """
+    if matrices.shape[1] > matrices.shape[2]:
+        return orthogonal(matrices.mT).mT
+    x = matrices / (matrices.norm(dim=(1, 2), keepdim=True) * LARGEST + TINY)
+    product, whole = x @ x.mT, None
+    for place, (a, b, c) in enumerate(POLYNOMIALS, 1):
+        factor = torch.baddbmm(product, product, product, beta=b, alpha=c)
+        factor.diagonal(dim1=1, dim2=2).add_(a)
+        whole = factor if whole is None else factor @ whole
+        if place < len(POLYNOMIALS):
+            product = factor @ product @ factor
+    return whole @ x
