@@ -9,13 +9,14 @@ Seconds are those of training, on the machine that the table names; a row that f
 
 from collections import Counter
 
+import induction
 import languages
 import reviews
 import translations
 from common import RESULTS, parser
 from rows import Row, Task, keep, stored
 
-TASKS: dict[str, Task] = languages.TASKS | translations.TASKS | reviews.TASKS
+TASKS: dict[str, Task] = languages.TASKS | translations.TASKS | reviews.TASKS | induction.TASKS
 
 
 def table(rows: list[Row]) -> str:

@@ -148,6 +148,12 @@ CASES = [
     ("fit(schedule=lambda step, steps: None)", r"schedule\(0, 3\) is None; it must be a share"),
     ("schedule.cosine(warmup=-1)", "warmup is -1; it must be at least 0"),
     ("schedule.cosine(floor=2)", "floor is 2.0; it must be from 0 to 1"),
+    ("schedule.linear(warmup=-1)", "warmup is -1; it must be at least 0"),
+    ("schedule.linear(floor='low')", "floor is 'low'; give a number"),
+    ("learn.muon(linear, 0)", "rate is 0.0; it must be above 0"),
+    ("learn.muon(linear, 1e-2, decay=-1)", "decay is -1.0; it must be at least 0"),
+    ("learn.muon('gpt', 1e-2)", r"learn\.muon: model is 'gpt'; give"),
+    ("learn.muon(torch.nn.ReLU(), 1e-2)", "ReLU, has no weights"),
     ("schedule.cosine(floor=nan)", "floor is nan; it must be from 0 to 1"),
     ("schedule.inverse_square_root(0)", "warmup is 0; it must be at least 1"),
     # a folder of another run

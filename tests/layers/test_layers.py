@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from tfviz.layers import Block, FeedForward, KeyValues, MultiHead, attend, masks, positions, post_norm, pre_norm
+from tfviz.layers.blocks import initialise
 
 
 def random(*shape):
@@ -130,3 +131,45 @@ def test_a_block_is_attention_then_a_network(residual):
     half = residual(x, block.attention_norm, lambda x: block.attention(x, mask=mask))
     torch.testing.assert_close(block(x, mask=mask), residual(half, block.feed_forward_norm, block.feed_forward))
     assert [tuple(p.shape) for p in FeedForward(3).parameters()] == [(12, 3), (12,), (3, 12), (3,)]
+
+
+def test_normed_queries_and_keys_by_hand():
+    attention = MultiHead(6, 3, norm=nn.RMSNorm)
+    with torch.no_grad():
+        for norm in (attention.query_norm, attention.key_norm):
+            norm.weight.copy_(random(2))
+    x = random(2, 5, 6)
+    query, key, value = attention.in_proj(x).view(2, 5, 3, 3, 2).permute(2, 0, 3, 1, 4)
+
+    def normed(heads, weight):
+        return heads / heads.square().mean(-1, keepdim=True).add(torch.finfo().eps).sqrt() * weight
+
+    query, key = normed(query, attention.query_norm.weight), normed(key, attention.key_norm.weight)
+    mixed = (query @ key.mT / 2**0.5).softmax(-1) @ value
+    torch.testing.assert_close(attention(x), attention.out_proj(mixed.transpose(1, 2).flatten(2)))
+    with torch.no_grad():  # however large the weights, the scores stay
+        before = (query @ key.mT).abs().amax()
+        attention.in_proj.weight.mul_(100), attention.in_proj.bias.mul_(100)
+        parts = attention.in_proj(x).view(2, 5, 3, 3, 2).permute(2, 0, 3, 1, 4)[:2]
+        query, key = normed(parts[0], attention.query_norm.weight), normed(parts[1], attention.key_norm.weight)
+        torch.testing.assert_close((query @ key.mT).abs().amax(), before)
+
+
+def test_a_block_takes_any_attention_as_a_part():
+    block = Block(6, 3, attention=lambda dim, heads: MultiHead(dim, heads, norm=nn.RMSNorm))
+    assert isinstance(block.attention.query_norm, nn.RMSNorm)
+    assert block.attention.heads == 3
+    assert isinstance(Block(6, 3).attention.query_norm, nn.Identity)
+
+
+def test_first_weights_keep_the_variance_and_branches_begin_small():
+    torch.manual_seed(0)
+    blocks = nn.ModuleList(Block(48, 3, inner=200) for _ in range(2))
+    initialise(blocks)
+    for block in blocks:
+        attention, (up, _, down) = block.attention, block.feed_forward
+        for layer, share in ((attention.in_proj, 1), (attention.out_proj, 0.1), (up, 1), (down, 0.1)):
+            assert layer.weight.std().item() == pytest.approx(share * layer.in_features**-0.5, rel=0.05)
+            assert not layer.bias.any()
+    x = random(2, 5, 48)
+    assert (blocks[0](x) - x).std() < 0.15 * x.std()

@@ -20,7 +20,7 @@ from torch import nn
 from torch.distributed.fsdp import fully_shard
 
 import tfviz
-from tfviz.learn import adamw, checkpoint, evaluate, losses
+from tfviz.learn import checkpoint, evaluate, losses, muon
 from tfviz.models import BERT
 from tfviz.text import Masked
 
@@ -177,7 +177,7 @@ def test_checkpoints_of_shards_are_those_of_one_process(two, straight, tmp_path)
     assert described(two[0] / "two-tied")["shared in model.safetensors"] == {"2.weight": "0.weight"}
     assert resumed(two[0] / "two", left_alone) == pytest.approx(straight, abs=1e-5)
     model = translator()
-    assert checkpoint.load(two[0] / "one", model, adamw(model, 0.1))["step"] == 6
+    assert checkpoint.load(two[0] / "one", model, muon(model, 0.1))["step"] == 6
 
 
 @pytest.mark.parametrize(("number", "how"), [(0, "left"), (1, "cut")])

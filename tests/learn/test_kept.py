@@ -24,7 +24,7 @@ from torch import nn
 
 import tfviz
 from tfviz import files
-from tfviz.learn import adamw, checkpoint, losses, schedule, signals
+from tfviz.learn import checkpoint, losses, muon, schedule, signals
 from tfviz.text import Windows
 
 STEPS = 8
@@ -124,7 +124,7 @@ def test_an_error_anywhere_keeps_the_last_whole_step(tmp_path, monkeypatch, wher
 
     def rule(step, steps):
         at("schedule")
-        return schedule.cosine()(step, steps)
+        return schedule.linear()(step, steps)
 
     write = checkpoint._write
     monkeypatch.setattr(checkpoint, "_write", lambda *given: (at("save"), write(*given)))
@@ -245,9 +245,9 @@ def test_a_finished_run_is_read_by_many_and_in_a_folder_that_cannot_be_written(t
         ({"clip": 0.5}, r"with clip 1\.0, this one asks for 0\.5"),
         ({"accumulate": 2}, r"with accumulate 1, this one asks for 2"),
         ({"precision": "bfloat16"}, r"with precision None, this one asks for bfloat16"),
-        ({"schedule": schedule.constant}, r"with schedule\(2, 4\) 0\.75, this one asks for 1"),
+        ({"schedule": schedule.constant}, r"with schedule\(2, 4\) 0\.666667, this one asks for 1"),
         ({"decay": 0.2}, r"with optimizer\.0\.weight_decay 0\.1, this one asks for 0\.2"),
-        ({"optimizer": torch.optim.SGD}, r"is of another optimizer: its class is AdamW there and SGD here"),
+        ({"optimizer": torch.optim.SGD}, r"is of another optimizer: its class is Muon there and SGD here"),
     ],
 )
 def test_another_run_is_told_and_nothing_is_touched(tmp_path, other, says):
@@ -257,7 +257,7 @@ def test_another_run_is_told_and_nothing_is_touched(tmp_path, other, says):
     started = weights(model)
     batches = other.pop("batches", windows())
     if "decay" in other:
-        other["optimizer"] = adamw(model, 0.1, decay=other.pop("decay"))
+        other["optimizer"] = muon(model, 0.1, decay=other.pop("decay"))
     if "optimizer" in other and isinstance(other["optimizer"], type):
         other["optimizer"] = other["optimizer"](model.parameters())
     with pytest.raises(ValueError, match=says):
@@ -335,7 +335,7 @@ def test_what_does_not_fit_in_a_checkpoint_is_told(tmp_path, what):
 
 def test_every_flipped_bit_of_a_checkpoint_is_told(tmp_path):
     model = nn.Linear(3, 2)
-    path = checkpoint.save(tmp_path, model, adamw(model, 0.1))
+    path = checkpoint.save(tmp_path, model, muon(model, 0.1))
     draw = random.Random(1)
     for name in (checkpoint.WEIGHTS, checkpoint.MOMENTS, checkpoint.STATE):
         whole = (path / name).read_bytes()

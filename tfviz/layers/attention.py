@@ -82,6 +82,10 @@ def _kernel(compiled: bool) -> Callable[..., Tensor]:
     return torch.compile(flex_attention) if compiled else flex_attention  # type: ignore[return-value]
 
 
+def _as_it_is(_: int) -> nn.Module:
+    return nn.Identity()
+
+
 class MultiHead(nn.Module):
     """Several attentions side by side, each in its own slice of the width (Vaswani et al. 2017, section 3.2.2).
 
@@ -92,9 +96,18 @@ class MultiHead(nn.Module):
         dim: width of the input and of the output.
         heads: number of heads; each is `dim / heads` wide.
         dropout: share of the attention weights set to zero in training.
+        norm: from the width of a head to a norm of its queries and keys, such as `nn.RMSNorm`: scores then stay in
+            bounds whatever the weights (Henry et al. 2020, "Query-key normalization").
     """
 
-    def __init__(self, dim: int, heads: int, dropout: float = 0.0, bias: bool = True):
+    def __init__(
+        self,
+        dim: int,
+        heads: int,
+        dropout: float = 0.0,
+        bias: bool = True,
+        norm: Callable[[int], nn.Module] = _as_it_is,
+    ):
         super().__init__()
         bounds.at_least(1, dim=dim, heads=heads)
         bounds.between(0, 1, dropout=dropout)
@@ -104,6 +117,7 @@ class MultiHead(nn.Module):
         self.heads, self.dropout = heads, dropout
         self.in_proj = nn.Linear(dim, 3 * dim, bias=bias)
         self.out_proj = nn.Linear(dim, dim, bias=bias)
+        self.query_norm, self.key_norm = norm(dim // heads), norm(dim // heads)
 
     def forward(
         self,
@@ -116,6 +130,7 @@ class MultiHead(nn.Module):
     ) -> Float[Tensor, "batch query dim"]:
         """Queries come from `x`; keys and values from `memory`, or from `x` itself (self-attention)."""
         query, key, value = self._project(x, x if memory is None else memory)
+        query, key = self.query_norm(query), self.key_norm(key)
         start = cache.length
         query, key = positions.turn(query, start), positions.turn(key, start)
         key, value = cache.extend(key, value)

@@ -39,6 +39,7 @@ class Block(nn.Module):
         dropout: share of each branch's output set to zero in training (Vaswani et al. 2017, section 5.4).
         residual: `pre_norm` or `post_norm`: where the norm stands.
         norm: from a width to a norm.
+        attention: from width and heads to the attention, such as `partial(MultiHead, norm=nn.RMSNorm)`.
     """
 
     def __init__(
@@ -50,13 +51,14 @@ class Block(nn.Module):
         residual: Residual = pre_norm,
         activation: Activation = nn.GELU,
         norm: Callable[[int], nn.Module] = nn.LayerNorm,
+        attention: Callable[[int, int], nn.Module] = MultiHead,
     ):
         super().__init__()
         bounds.between(0, 1, dropout=dropout)
         bounds.affordable(dim=dim, inner=inner or 4 * dim)
         self.residual = residual
         self.attention_norm = norm(dim)
-        self.attention = MultiHead(dim, heads)
+        self.attention = attention(dim, heads)
         self.feed_forward_norm = norm(dim)
         self.feed_forward = FeedForward(dim, inner, activation)
         self.dropout = nn.Dropout(dropout)
@@ -65,6 +67,24 @@ class Block(nn.Module):
         """`attention` (mask, positions, cache) goes to `MultiHead` as it is."""
         x = self.residual(x, self.attention_norm, lambda x: self.dropout(self.attention(x, **attention)))
         return self.residual(x, self.feed_forward_norm, lambda x: self.dropout(self.feed_forward(x)))
+
+
+def initialise(model: nn.Module) -> None:
+    """First weights: a matrix keeps the variance of its input; biases are 0.
+
+    What ends a residual branch is a tenth of that, so that a block at first hardly changes the stream, as if it were
+    added when it has something to say (Zhang et al. 2019, "Fixup initialization").
+    """
+    for module in model.modules():
+        if isinstance(module, nn.Linear):
+            nn.init.normal_(module.weight, std=module.in_features**-0.5)
+            if module.bias is not None:
+                nn.init.zeros_(module.bias)
+    for module in model.modules():
+        if isinstance(module, MultiHead):
+            module.out_proj.weight.data.mul_(0.1)
+        if isinstance(module, FeedForward):
+            module[-1].weight.data.mul_(0.1)  # type: ignore[operator, union-attr]
 
 
 def stack(layers: int, make: Callable[[], nn.Module]) -> nn.ModuleList:

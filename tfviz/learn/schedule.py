@@ -14,12 +14,25 @@ def constant(step: int, steps: int) -> float:
     return 1.0
 
 
+def linear(warmup: int = 100, floor: float = 0.0) -> Schedule:
+    """Linear up over `warmup` steps, then linear down to `floor` (Bergsma et al. 2025, "Straight to zero").
+
+    >>> [round(linear(warmup=2)(step, 10), 2) for step in (0, 1, 6, 9)]
+    [0.5, 1.0, 0.5, 0.12]
+    """
+    return _up_and_down(warmup, floor, lambda through: 1 - through)
+
+
 def cosine(warmup: int = 100, floor: float = 0.0) -> Schedule:
     """Linear up over `warmup` steps, then half a cosine down to `floor` (Loshchilov & Hutter 2017).
 
     >>> [round(cosine(warmup=2)(step, 10), 2) for step in (0, 1, 6, 9)]
     [0.5, 1.0, 0.5, 0.04]
     """
+    return _up_and_down(warmup, floor, lambda through: (1 + math.cos(math.pi * through)) / 2)
+
+
+def _up_and_down(warmup: int, floor: float, fall: Callable[[float], float]) -> Schedule:
     bounds.at_least(0, warmup=warmup)
     bounds.between(0, 1, floor=floor)
 
@@ -27,8 +40,7 @@ def cosine(warmup: int = 100, floor: float = 0.0) -> Schedule:
         rise = min(warmup, max(1, steps // 4))
         if step < rise:
             return (step + 1) / rise
-        through = (step - rise) / max(1, steps - rise)
-        return floor + (1 - floor) * (1 + math.cos(math.pi * through)) / 2
+        return floor + (1 - floor) * fall((step - rise) / max(1, steps - rise))
 
     return share
 

@@ -11,29 +11,18 @@ from weakref import WeakSet
 import torch
 from torch import nn
 
-from tfviz import bounds
 from tfviz.learn import checkpoint, plan
 from tfviz.learn.history import Step
 from tfviz.learn.losses import Loss, next_token
+from tfviz.learn.optimizers import muon
 from tfviz.learn.run import Run
-from tfviz.learn.schedule import Schedule, cosine
+from tfviz.learn.schedule import Schedule, linear
 from tfviz.learn.trainer import Trainer
 from tfviz.text.buckets import Batches
 
-__all__ = ["Step", "adamw", "fit"]
+__all__ = ["Step", "fit"]
 
 OPEN: WeakSet[Generator[Step]] = WeakSet()  # trainings whose loop has not been left
-
-
-def adamw(model: nn.Module, rate: float, decay: float = 0.1) -> torch.optim.Optimizer:
-    """AdamW that decays matrices and leaves biases and norms alone (Loshchilov & Hutter 2019)."""
-    bounds.above(0, rate=rate)
-    bounds.at_least(0, decay=decay)
-    plan.check_trainable(model)
-    matrices = [p for p in model.parameters() if p.dim() > 1]
-    vectors = [p for p in model.parameters() if p.dim() <= 1]
-    groups = [{"params": matrices, "weight_decay": decay}, {"params": vectors, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.95), fused=True)
 
 
 def fit(
@@ -66,8 +55,8 @@ def fit(
 
     Args:
         batches: `batches[step]` is the batch of that step; see `text.Windows` and `text.Buckets`.
-        rate: the top learning rate; `schedule` moves it (default: `cosine()`).
-        optimizer: default `adamw(model, rate)`.
+        rate: the top learning rate; `schedule` moves it (default: `linear()`).
+        optimizer: default `muon(model, rate)`, which is `adamw` for a model without blocks.
         loss: from model and batch to a sum and how much it is a sum of; see `learn.losses`.
         clip: the largest norm of the gradient.
         device: `"cpu"` to stay off the GPU.
@@ -89,10 +78,10 @@ def fit(
     """
     plan.check(steps=steps, rate=rate, clip=clip, device=device, precision=precision, seed=seed,
                every=every, accumulate=accumulate)  # fmt: skip
-    schedule = schedule or cosine()
+    schedule = schedule or linear()
     plan.check_parts(model, batches, optimizer, steps, loss, schedule)
     place = None if folder is None else checkpoint.as_folder(folder)
-    optimizer = optimizer or adamw(model, rate)
+    optimizer = optimizer or muon(model, rate)
     asked = plan.of(model, optimizer, loss, schedule, steps=steps, rate=rate, seed=seed, clip=clip,
                     accumulate=accumulate, precision=precision)  # fmt: skip
     trainer = Trainer(model, optimizer, loss, clip, device, precision, compile, accumulate, recompute)

@@ -1,6 +1,6 @@
 """GPT: a stack of blocks that sees only the past and predicts the next token (Radford et al. 2018, 2019)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -8,9 +8,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import bounds
-from tfviz.layers import Block, KeyValues, Tokens, masks, positions, pre_norm
+from tfviz.layers import Block, KeyValues, MultiHead, Tokens, masks, positions, pre_norm
 from tfviz.layers.attention import NOTHING, Allowed
-from tfviz.layers.blocks import Activation, Residual, stack
+from tfviz.layers.blocks import Activation, Residual, initialise, stack
 from tfviz.shapes import Float, Int
 
 
@@ -26,6 +26,7 @@ class GPT(nn.Module):
         positions: a kind from `layers.positions`.
         residual: `pre_norm`, or `post_norm` (which then has no last norm).
         activation: of the feed-forward networks.
+        attention: from width and heads to the attention of a block.
     """
 
     def __init__(
@@ -41,18 +42,25 @@ class GPT(nn.Module):
         positions: type[positions.Positions] = positions.Learned,
         residual: Residual = pre_norm,
         activation: Activation = nn.GELU,
+        attention: Callable[[int, int], nn.Module] = MultiHead,
     ):
         super().__init__()
         bounds.at_least(1, context=context, heads=heads)
         bounds.between(0, 1, dropout=dropout)
         self.context, self.mask, self.heads = context, mask, heads
-        parts: dict[str, Any] = {"dropout": dropout, "residual": residual, "activation": activation}
+        parts: dict[str, Any] = {
+            "dropout": dropout,
+            "residual": residual,
+            "activation": activation,
+            "attention": attention,
+        }
         self.tokens = Tokens(vocab, dim)
         self.positions = positions(context, dim, heads)
         self.dropout = nn.Dropout(dropout)
         self.blocks = stack(layers, lambda: Block(dim, heads, **parts))
         self.norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
-        self._initialise()
+        initialise(self)
+        nn.init.normal_(self.tokens.weight, std=0.02)  # small, since it is also the output's
 
     def forward(
         self, ids: Int[Tensor, "batch position"], cache: Sequence[KeyValues] = ()
@@ -80,12 +88,3 @@ class GPT(nn.Module):
     def new_cache(self) -> list[KeyValues]:
         """An empty cache, one for each block, with room for `context` positions."""
         return [KeyValues(self.context) for _ in self.blocks]
-
-    def _initialise(self) -> None:
-        """Embeddings small, since they are also the output weights; matrices keep the variance of their input."""
-        for module in self.modules():
-            if isinstance(module, nn.Linear):
-                nn.init.normal_(module.weight, std=module.in_features**-0.5)
-                if module.bias is not None:
-                    nn.init.zeros_(module.bias)
-        nn.init.normal_(self.tokens.weight, std=0.02)

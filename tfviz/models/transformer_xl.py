@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from tfviz import bounds
 from tfviz.layers import Block, Tokens, masks, positions, pre_norm
-from tfviz.layers.blocks import Residual, stack
+from tfviz.layers.blocks import Residual, initialise, stack
 from tfviz.shapes import Float, Int
 
 
@@ -65,7 +65,8 @@ class TransformerXL(nn.Module):
         self.blocks = stack(layers, lambda: RecurringBlock(dim, heads, dropout=dropout, residual=residual))
         self.distances = nn.ModuleList(positions.Relative(0, dim, heads) for _ in range(layers))
         self.norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
-        self._initialise()
+        initialise(self)
+        nn.init.normal_(self.tokens.weight, std=0.02)  # small, since it is also the output's
 
     def forward(
         self, ids: Int[Tensor, "batch position"], cache: list[Tensor] | tuple[()] = ()
@@ -90,12 +91,3 @@ class TransformerXL(nn.Module):
     def new_cache(self) -> list[Tensor]:
         """An empty memory; a call of the model leaves in it what each layer has to remember."""
         return []
-
-    def _initialise(self) -> None:
-        """As in `GPT`."""
-        for module in self.modules():
-            if isinstance(module, nn.Linear):
-                nn.init.normal_(module.weight, std=module.in_features**-0.5)
-                if module.bias is not None:
-                    nn.init.zeros_(module.bias)
-        nn.init.normal_(self.tokens.weight, std=0.02)

@@ -6,7 +6,7 @@ from torch import nn
 
 from tfviz.layers import positions
 from tfviz.learn import checkpoint, fit
-from tfviz.learn.muon import Muon, matrices, muon, orthogonal
+from tfviz.learn.optimizers import Muon, matrices, muon, orthogonal
 from tfviz.models import GPT
 from tfviz.text import Windows
 
@@ -24,13 +24,13 @@ def test_all_singular_values_become_about_one(shape):
     given = torch.randn(shape) * 40
     u, _, v = torch.linalg.svd(given, full_matrices=False)
     found = orthogonal(given)
-    assert torch.linalg.svdvals(found).sub(1).abs().max() < 0.2
+    assert torch.linalg.svdvals(found).sub(1).abs().max() < 0.6
     turned = u.mT @ found @ v.mT  # diagonal: the directions are those of the matrix
     assert turned.sub(torch.diag_embed(turned.diagonal(dim1=1, dim2=2))).abs().max() < 1e-4
 
 
 def test_the_small_product_gives_what_the_whole_matrix_would():
-    from tfviz.learn.muon import LARGEST, POLYNOMIALS
+    from tfviz.learn.optimizers import LARGEST, POLYNOMIALS
 
     torch.manual_seed(0)
     given = torch.randn(2, 6, 13)
@@ -58,9 +58,9 @@ def test_a_first_step_by_hand():
     for one in (optimizer, adamw):
         one.step()
     assert vector.equal(twin)
-    moved = (before * (1 - 0.1 * 0.5) - matrix) / (0.1 * 0.2 * 6**0.5)
-    assert torch.linalg.svdvals(moved).sub(1).abs().max() < 0.2
-    assert ((u.mT @ moved)[:, :] @ v[:4].mT).diagonal().sub(1).abs().max() < 0.2
+    moved = (before * (1 - 0.1 * 0.5) - matrix) / (0.1 * 0.6 * 6**0.5)
+    assert torch.linalg.svdvals(moved).sub(1).abs().max() < 0.6
+    assert ((u.mT @ moved)[:, :] @ v[:4].mT).diagonal().sub(1).abs().max() < 0.6
 
 
 def test_the_momentum_is_that_of_nesterov():
@@ -71,10 +71,10 @@ def test_the_momentum_is_that_of_nesterov():
     for gradient in gradients:
         weight.grad = gradient
         optimizer.step()
-        mean = 0.95 * mean + 0.05 * gradient
-        ahead = 0.05 * gradient + 0.95 * mean
-        expected = expected - 0.2 * 3**0.5 * orthogonal(ahead[None])[0]
-    torch.testing.assert_close(weight.detach(), expected)
+        mean = 0.9 * mean + 0.1 * gradient
+        ahead = 0.1 * gradient + 0.9 * mean
+        expected = expected - 0.6 * 3**0.5 * orthogonal(ahead[None])[0]
+    torch.testing.assert_close(weight.detach(), expected, atol=1e-4, rtol=0)
 
 
 def test_matrices_are_those_of_blocks():
