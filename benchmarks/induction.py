@@ -1,5 +1,6 @@
 """A task of `systems.py`: induction heads, which look after an earlier occurrence and copy what followed there."""
 
+import math
 from collections.abc import Iterable
 from functools import partial
 
@@ -41,7 +42,7 @@ def copying(model: nn.Module, ids: Tensor, without: Iterable[int] = ()) -> float
 
 
 def induction(quick: bool) -> Rows:
-    """Two layers of attention on random blocks that come again; the heads that form, cut, and as many others cut."""
+    """Two layers on random blocks that come again; the heads that form switched off, and the layer's others."""
     found: list[tuple[float, ...]] = []
     seconds = 0.0
     for seed in SEEDS[:1] if quick else SEEDS:
@@ -55,20 +56,19 @@ def induction(quick: bool) -> Rows:
         scores = prefix_matching(model, blocks(0))
         ranked = sorted(range(HEADS), key=lambda head: -scores[head])
         many = max(1, sum(score >= FOUND for score in scores))
-        others = ranked[many:][:many]
-        losses = (copying(model, blocks(0), cut) for cut in ((), ranked[:many], others))
+        losses = (copying(model, blocks(0), cut) for cut in ((), ranked[:many], ranked[many:]))
         found.append((before, max(scores), many, *losses))
         seconds += learned.facts["seconds"]
     facts = learned.facts | {"seconds": seconds, "seed": len(found)}
-    names = ("before training", "after", "heads", "whole", "without them", "without as many others")
+    names = ("before training", "after", "heads", "whole", "without these heads", "without the layer's others")
     columns = {name: ", ".join(f"{row[place]:.3g}" for row in found) for place, name in enumerate(names)}
     task = "random blocks that come again"
+    seeds = f"seeds 1 to {len(found)}"
     for name in names[:2]:
         aim = ">= 0.5 in four of five seeds" if name == "after" else ""
-        yield Row(
-            "GPT of two layers", task, f"prefix matching of the strongest head, {name}", columns[name], aim, **facts
-        )
-    note = f"heads from {FOUND} on: {columns['heads']}; by chance {torch.tensor(LETTERS).log():.2f}"
+        measure = f"prefix matching of the strongest head, {name}"
+        yield Row("GPT of two layers", task, measure, columns[name], aim, **facts, note=seeds)
+    note = f"{seeds}; of {HEADS} heads {columns['heads']} have {FOUND} or more; by chance {math.log(LETTERS):.2f}"
     for name in names[3:]:
         yield Row("GPT of two layers", task, f"nats a letter, second time, {name}", columns[name], **facts, note=note)
 
