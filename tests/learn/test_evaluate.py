@@ -1,6 +1,8 @@
 """Measures of quality, by hand and against the libraries they stand on; whole texts through a model."""
 
+import sys
 from functools import partial
+from pathlib import Path
 
 import pytest
 import sacrebleu
@@ -139,3 +141,17 @@ def test_a_source_of_padding_only_is_read_as_nothing(make):
 
 def test_memory_is_kept_where_it_can_be():
     assert memory.keep() in (True, False)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="Linux tells what is resident")
+def test_what_a_training_left_is_handed_back():
+    def resident():
+        return 1024 * int(Path("/proc/self/status").read_text().split("VmRSS:")[1].split()[0])
+
+    if not memory.keep():
+        pytest.skip("another C library")
+    kept = [torch.ones(250_000) for _ in range(300)]  # 300 MB, of which nothing is handed back by itself
+    del kept
+    before = resident()
+    assert memory.hand_back()
+    assert resident() < before - 200e6

@@ -48,6 +48,7 @@ class Trainer:
         self.is_main, self.several = self.accelerator.is_main_process, self.accelerator.num_processes > 1
         if self.device.type == "cpu":
             memory.keep()
+            memory.hand_back()
         self.model, self.plain_optimizer, self.loss, self.clip = model, optimizer, loss, clip
         self.accumulate, self.recompute = accumulate, recompute
         half = precision == "bfloat16" or (precision is None and _has_bfloat16(self.device))
