@@ -8,7 +8,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from tfviz.layers import Block, FeedForward, KeyValues, MultiHead, attend, masks, positions, post_norm, pre_norm
+from tfviz.layers import (
+    Block,
+    DecoderBlock,
+    FeedForward,
+    KeyValues,
+    MultiHead,
+    attend,
+    masks,
+    positions,
+    post_norm,
+    pre_norm,
+)
 from tfviz.layers.blocks import initialise
 
 
@@ -160,6 +171,8 @@ def test_a_block_takes_any_attention_as_a_part():
     assert isinstance(block.attention.query_norm, nn.RMSNorm)
     assert block.attention.heads == 3
     assert isinstance(Block(6, 3).attention.query_norm, nn.Identity)
+    decoder = DecoderBlock(6, 3, attention=lambda dim, heads: MultiHead(dim, heads, norm=nn.RMSNorm))
+    assert isinstance(decoder.cross.query_norm, nn.RMSNorm)
 
 
 def test_first_weights_keep_the_variance_and_branches_begin_small():

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from tfviz.layers import positions
-from tfviz.learn import checkpoint, fit
+from tfviz.learn import checkpoint, fit, optimizers
 from tfviz.learn.optimizers import Muon, matrices, muon, orthogonal
 from tfviz.models import GPT
 from tfviz.text import Windows
@@ -92,6 +92,55 @@ def test_matrices_are_those_of_blocks():
     assert len(list(matrices(shared))) == 1
     assert not list(matrices(nn.ModuleList([nn.Embedding(5, 3)])))
     assert not list(matrices(nn.Linear(3, 3)))
+
+
+def test_an_embedding_is_none_wherever_it_lies_and_whatever_shares_it():
+    both = nn.ModuleList([nn.Embedding(5, 3), nn.Linear(3, 5, bias=False), nn.EmbeddingBag(5, 3), nn.Linear(3, 4)])
+    both[1].weight = both[0].weight
+    assert [tuple(weight.shape) for weight in matrices(both)] == [(4, 3)]
+
+
+def test_many_large_matrices_are_moved_some_at_a_time(monkeypatch):
+    def moved():
+        torch.manual_seed(0)
+        weights = [nn.Parameter(torch.randn(3, 5)) for _ in range(7)]
+        for weight in weights:
+            weight.grad = torch.randn(3, 5)
+        Muon([{"params": weights, "matrices": True}], lr=0.1).step()
+        return torch.stack([weight.detach() for weight in weights])
+
+    together, sizes = moved(), []
+    whole = optimizers.orthogonal
+    monkeypatch.setattr(optimizers, "AT_ONCE", 40)
+    monkeypatch.setattr(optimizers, "orthogonal", lambda given: (sizes.append(len(given)), whole(given))[1])
+    torch.testing.assert_close(moved(), together)
+    assert sizes == [2, 2, 2, 1]
+
+
+def test_under_autocast_it_is_as_exact():
+    torch.manual_seed(0)
+    u, v = (torch.linalg.qr(torch.randn(256, 256))[0] for _ in range(2))
+    given = ((u / torch.arange(1, 257)) @ v)[None]
+    with torch.autocast("cpu", torch.bfloat16):
+        found = orthogonal(given)
+    assert found.equal(orthogonal(given))
+    assert torch.linalg.svdvals(found).max() < 2
+
+
+def test_what_is_loaded_lies_where_the_weights_do():
+    """As when a run goes on on a GPU: the count of steps of a fused AdamW must be there, too."""
+    model = gpt()
+    list(fit(model, WINDOWS, 1, optimizer=(made := muon(model, 1e-2)), progress=False))
+    other = muon(gpt().to("meta"), 1e-2)
+    other.load_state_dict(made.state_dict())
+    kept = [value for state in other.state.values() for value in state.values()]
+    assert {value.device.type for value in kept} == {"meta"}
+    assert {state["step"].dtype for state in made.state.values() if "step" in state} == {torch.float32}
+
+
+def test_complex_weights_are_refused():
+    with pytest.raises(ValueError, match="complex weights"):
+        muon(nn.Linear(3, 3, dtype=torch.complex64), 1e-2)
 
 
 def test_every_weight_is_moved_once():

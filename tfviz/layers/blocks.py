@@ -109,7 +109,7 @@ class DecoderBlock(Block):
     def __init__(self, dim: int, heads: int, inner: int | None = None, dropout: float = 0.0, **parts):
         super().__init__(dim, heads, inner, dropout, **parts)
         self.cross_norm = parts.get("norm", nn.LayerNorm)(dim)
-        self.cross = MultiHead(dim, heads)
+        self.cross = parts.get("attention", MultiHead)(dim, heads)
 
     def forward(  # type: ignore[override]
         self,

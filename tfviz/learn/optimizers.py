@@ -1,7 +1,7 @@
 """Optimizers: AdamW; Muon, whose steps of matrices have singular values of about 1 (Jordan et al. 2024)."""
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 import torch
@@ -25,6 +25,7 @@ LARGEST = 1.02  # by which the norm is taken larger than it is, so that rounding
 # Muon's; small models bear, and learn from, three times as much, and so share the rate that AdamW likes.
 SIZE = 0.6
 TINY = 1e-20
+AT_ONCE = 2**24  # numbers of matrices that are moved together
 
 
 def adamw(model: nn.Module, rate: float, decay: float = 0.1) -> torch.optim.Optimizer:
@@ -41,13 +42,16 @@ def adamw(model: nn.Module, rate: float, decay: float = 0.1) -> torch.optim.Opti
 def muon(model: nn.Module, rate: float, decay: float = 0.1) -> torch.optim.Optimizer:
     """Muon for the matrices of a model's blocks; AdamW for the rest: embeddings, norms, biases, what makes the logits.
 
-    Blocks are the members of a `ModuleList`. The steps of both kinds have sizes that one rate suits. A step costs more
+    Blocks are the members of a `ModuleList`, in which nothing else should lie; embeddings there, and what is tied to
+    one, are left to AdamW. The steps of both kinds have sizes that one rate suits. A step costs more
     than AdamW's, by a few products of each matrix with itself: a quarter of a small model's whole step, next to
     nothing of one with large batches.
     """
     bounds.above(0, rate=rate)
     bounds.at_least(0, decay=decay)
     plan.check_trainable(model)
+    if any(weight.is_complex() for weight in model.parameters()):
+        raise ValueError("model has complex weights, which Muon and a fused AdamW do not move; give another optimizer")
     inner = list(matrices(model))
     rest = [parameter for parameter in model.parameters() if all(parameter is not one for one in inner)]
     groups: list[dict[str, Any]] = [
@@ -59,21 +63,20 @@ def muon(model: nn.Module, rate: float, decay: float = 0.1) -> torch.optim.Optim
 
 
 def matrices(model: nn.Module) -> Iterator[nn.Parameter]:
-    """The weights with two axes inside blocks, embeddings left out, each once."""
-    seen: set[nn.Parameter] = set()
+    """The weights with two axes inside blocks, each once; none of an embedding, whoever shares it."""
+    seen = {one.weight for one in model.modules() if isinstance(one, nn.Embedding | nn.EmbeddingBag)}
     for blocks in (module for module in model.modules() if isinstance(module, nn.ModuleList)):
-        for module in blocks.modules():
-            own = () if isinstance(module, nn.Embedding) else module.parameters(recurse=False)
-            new = [weight for weight in own if weight.dim() == 2 and weight not in seen]
-            seen.update(new)
-            yield from new
+        new = [weight for weight in blocks.parameters() if weight.dim() == 2 and weight not in seen]
+        seen.update(new)
+        yield from new
 
 
 class Muon(torch.optim.Optimizer):
     """Moves groups with `matrices=True` by the orthogonal part of their momentum, the others as AdamW does."""
 
     def __init__(self, groups: Iterable[dict[str, Any]], lr: float):
-        usual = {"weight_decay": 0.1, "momentum": 0.9, "betas": (0.9, 0.95), "eps": 1e-8, "matrices": False}
+        usual = {"weight_decay": 0.1, "momentum": 0.9, "betas": (0.9, 0.95), "eps": 1e-8}
+        usual |= {"matrices": False, "fused": True}  # fused: of AdamW, whose count of steps then moves to its device
         super().__init__(groups, {"lr": lr, **usual})
 
     @torch.no_grad()
@@ -87,11 +90,10 @@ class Muon(torch.optim.Optimizer):
         return loss
 
     def _matrices(self, weights: list[Tensor], group: dict[str, Any]) -> None:
-        for shape, alike in groupby(sorted(weights, key=lambda one: tuple(one.shape)), key=lambda one: one.shape):
-            same = list(alike)
+        for same in _alike(weights):
             ahead = torch.stack([shards.whole(self._momentum(weight, group["momentum"])) for weight in same])
             steps = orthogonal(ahead.to(torch.promote_types(ahead.dtype, torch.float32))).to(ahead.dtype)
-            size = group["lr"] * SIZE * max(shape) ** 0.5
+            size = group["lr"] * SIZE * max(ahead.shape[1:]) ** 0.5
             for weight, step in zip(same, steps):
                 weight.mul_(1 - group["lr"] * group["weight_decay"]).add_(shards.cut(step, weight), alpha=-size)
 
@@ -107,21 +109,40 @@ class Muon(torch.optim.Optimizer):
         for weight in weights:
             if not self.state[weight]:
                 zeros = {name: torch.zeros_like(weight) for name in ("exp_avg", "exp_avg_sq")}
-                self.state[weight] = {"step": torch.zeros((), device=weight.device), **zeros}
+                self.state[weight] = {"step": torch.zeros((), dtype=torch.float32, device=weight.device), **zeros}
         means, squares, steps = ([self.state[w][name] for w in weights] for name in ("exp_avg", "exp_avg_sq", "step"))
         beta1, beta2 = group["betas"]
         how = {"lr": group["lr"], "weight_decay": group["weight_decay"], "eps": group["eps"], "maximize": False}
-        how |= {"beta1": beta1, "beta2": beta2, "amsgrad": False, "fused": True}
+        how |= {"beta1": beta1, "beta2": beta2, "amsgrad": False, "fused": group["fused"]}
         adamw_step(weights, [w.grad for w in weights], means, squares, [], steps, **how)  # type: ignore[misc]
 
 
-def orthogonal(matrices: Float[Tensor, "batch row column"]) -> Float[Tensor, "batch row column"]:
-    """U V^T of each matrix U S V^T, roughly: singular values above a thousandth of the norm become about 1.
+def _alike(weights: list[Tensor]) -> Iterator[list[Tensor]]:
+    """Matrices of one shape, as many at a time as do not take much memory: each needs four times its own."""
+    for shape, alike in groupby(sorted(weights, key=lambda one: tuple(one.shape)), key=lambda one: one.shape):
+        yield from map(list, _batched(alike, max(1, AT_ONCE // max(1, shape.numel()))))
 
-    All the polynomials are of the small product X X^T, so that only it is multiplied again and again.
+
+def _batched(things: Iterable[Tensor], many: int) -> Iterator[tuple[Tensor, ...]]:
+    """So many at a time; `itertools` has it from Python 3.12 on."""
+    rest = iter(things)
+    while some := tuple(islice(rest, many)):
+        yield some
+
+
+def orthogonal(matrices: Float[Tensor, "batch row column"]) -> Float[Tensor, "batch row column"]:
+    """U V^T of each matrix U S V^T, roughly: singular values from a thousandth of the norm on come to 0.42 to 1.58.
+
+    All the polynomials are of the small product X X^T, so that only it is multiplied again and again: give float32,
+    for bfloat16 is too coarse for it, and autocast is switched off.
     """
+    with torch.autocast(matrices.device.type, enabled=False):
+        return _orthogonal(matrices)
+
+
+def _orthogonal(matrices: Tensor) -> Tensor:
     if matrices.shape[1] > matrices.shape[2]:
-        return orthogonal(matrices.mT).mT
+        return _orthogonal(matrices.mT).mT
     x = matrices / (matrices.norm(dim=(1, 2), keepdim=True) * LARGEST + TINY)
     product, whole = x @ x.mT, None
     for place, (a, b, c) in enumerate(POLYNOMIALS, 1):

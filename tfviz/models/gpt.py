@@ -26,7 +26,7 @@ class GPT(nn.Module):
         positions: a kind from `layers.positions`.
         residual: `pre_norm`, or `post_norm` (which then has no last norm).
         activation: of the feed-forward networks.
-        attention: from width and heads to the attention of a block.
+        attention: from width and heads to the attention of a block; its linear layers get new first weights, as all do.
     """
 
     def __init__(
