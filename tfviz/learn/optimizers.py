@@ -1,7 +1,7 @@
 """Optimizers: AdamW; Muon, whose steps of matrices have singular values of about 1 (Jordan et al. 2024)."""
 
 from collections.abc import Iterable, Iterator
-from itertools import groupby, islice
+from itertools import groupby
 from typing import Any
 
 import torch
@@ -30,36 +30,39 @@ AT_ONCE = 2**24  # numbers of matrices that are moved together
 
 def adamw(model: nn.Module, rate: float, decay: float = 0.1) -> torch.optim.Optimizer:
     """AdamW that decays matrices and leaves biases and norms alone (Loshchilov & Hutter 2019)."""
-    bounds.above(0, rate=rate)
-    bounds.at_least(0, decay=decay)
-    plan.check_trainable(model)
-    matrices = [p for p in model.parameters() if p.dim() > 1]
-    vectors = [p for p in model.parameters() if p.dim() <= 1]
-    groups = [{"params": matrices, "weight_decay": decay}, {"params": vectors, "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=rate, betas=(0.9, 0.95), fused=True)
+    _check(model, rate, decay)
+    return torch.optim.AdamW(_groups(model.parameters(), decay), lr=rate, betas=(0.9, 0.95), fused=True)
 
 
 def muon(model: nn.Module, rate: float, decay: float = 0.1) -> torch.optim.Optimizer:
     """Muon for the matrices of a model's blocks; AdamW for the rest: embeddings, norms, biases, what makes the logits.
 
     Blocks are the members of a `ModuleList`, in which nothing else should lie; embeddings there, and what is tied to
-    one, are left to AdamW. The steps of both kinds have sizes that one rate suits. A step costs more
-    than AdamW's, by a few products of each matrix with itself: a quarter of a small model's whole step, next to
-    nothing of one with large batches.
+    one, are left to AdamW. The steps of both kinds have sizes that one rate suits. A step costs more than AdamW's, by a
+    few products of each matrix with itself: a quarter of a small model's whole step, next to nothing of one with large
+    batches.
     """
-    bounds.above(0, rate=rate)
-    bounds.at_least(0, decay=decay)
-    plan.check_trainable(model)
+    _check(model, rate, decay)
     if any(weight.is_complex() for weight in model.parameters()):
         raise ValueError("model has complex weights, which Muon and a fused AdamW do not move; give another optimizer")
     inner = list(matrices(model))
-    rest = [parameter for parameter in model.parameters() if all(parameter is not one for one in inner)]
-    groups: list[dict[str, Any]] = [
-        {"params": inner, "weight_decay": decay, "matrices": True},
-        {"params": [p for p in rest if p.dim() > 1], "weight_decay": decay},
-        {"params": [p for p in rest if p.dim() <= 1], "weight_decay": 0.0},
-    ]
+    inside = set(inner)
+    rest = _groups((weight for weight in model.parameters() if weight not in inside), decay)
+    groups = [{"params": inner, "weight_decay": decay, "matrices": True}, *rest]
     return Muon([group for group in groups if group["params"]], lr=rate)
+
+
+def _check(model: nn.Module, rate: float, decay: float) -> None:
+    bounds.above(0, rate=rate)
+    bounds.at_least(0, decay=decay)
+    plan.check_trainable(model)
+
+
+def _groups(weights: Iterable[nn.Parameter], decay: float) -> list[dict[str, Any]]:
+    """What decays and what does not."""
+    weights = list(weights)
+    matrices, vectors = ([weight for weight in weights if (weight.dim() > 1) == wide] for wide in (True, False))
+    return [{"params": matrices, "weight_decay": decay}, {"params": vectors, "weight_decay": 0.0}]
 
 
 def matrices(model: nn.Module) -> Iterator[nn.Parameter]:
@@ -120,14 +123,9 @@ class Muon(torch.optim.Optimizer):
 def _alike(weights: list[Tensor]) -> Iterator[list[Tensor]]:
     """Matrices of one shape, as many at a time as do not take much memory: each needs four times its own."""
     for shape, alike in groupby(sorted(weights, key=lambda one: tuple(one.shape)), key=lambda one: one.shape):
-        yield from map(list, _batched(alike, max(1, AT_ONCE // max(1, shape.numel()))))
-
-
-def _batched(things: Iterable[Tensor], many: int) -> Iterator[tuple[Tensor, ...]]:
-    """So many at a time; `itertools` has it from Python 3.12 on."""
-    rest = iter(things)
-    while some := tuple(islice(rest, many)):
-        yield some
+        same, many = list(alike), max(1, AT_ONCE // max(1, shape.numel()))
+        for start in range(0, len(same), many):
+            yield same[start : start + many]
 
 
 def orthogonal(matrices: Float[Tensor, "batch row column"]) -> Float[Tensor, "batch row column"]:
