@@ -326,9 +326,43 @@ def test_a_text_goes_on_before_its_logits_are_asked_again():
     model, source = model_of("seq2seq"), some_sources()
     calls = []
     model.encode, encode = lambda ids: calls.append(len(ids)) or encode(ids), model.encode
-    model.decode, decode = lambda ids, memory: calls.append(tuple(ids.shape)) or decode(ids, memory), model.decode
+    model.decode, decode = lambda ids, *rest: calls.append(tuple(ids.shape)) or decode(ids, *rest), model.decode
     search(model, source, width=4, length=3)
-    assert calls == [5, (20, 1), (20, 2), (20, 3)]
+    assert calls == [5, (20, 1), (20, 1), (20, 1)]
+
+
+class Halves(nn.Module):
+    """An encoder-decoder of which nothing is known but its two halves: every text is read again at every step."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def encode(self, source):
+        return self.model.encode(source)
+
+    def decode(self, target, memory):
+        assert len(target) == len(memory.words)
+        return self.model.decode(target, memory)
+
+
+@models
+@pytest.mark.parametrize("width", [1, 3, 9])
+def test_what_is_kept_changes_nothing(name, width):
+    model, source = model_of(name), some_sources()
+    how = {"bos": BOS, "eos": EOS, "width": width, "length": 9}
+    for kept, anew in zip(beam.steps(model, source, **how), beam.steps(Halves(model), source, **how), strict=True):
+        assert torch.equal(kept.texts, anew.texts)
+        torch.testing.assert_close(kept.sums, anew.sums, atol=1e-5, rtol=1e-5)
+
+
+@models
+def test_a_cache_may_be_given_several_words(name):
+    model, source = model_of(name), some_sources()
+    target = torch.randint(3, 7, (15, 8), generator=torch.Generator().manual_seed(2))
+    memory, cache = model.encode(source), model.new_cache(8)
+    parts = [model.decode(part, memory, cache) for part in target.split([3, 1, 4], dim=1)]
+    torch.testing.assert_close(torch.cat(parts, 1), model(source.repeat_interleave(3, 0), target), atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.parametrize("training", [True, False])

@@ -21,6 +21,7 @@ from tfviz.layers import (
     pre_norm,
 )
 from tfviz.layers.blocks import initialise
+from tfviz.layers.cache import Once
 
 
 def random(*shape):
@@ -127,6 +128,34 @@ def test_the_cache_gives_back_all_it_was_given():
         assert cache.bytes == 2 * 3 * stop * (5 + 5) * 4
     with pytest.raises(ValueError, match="room for 7 positions, 8 are needed"):
         cache.extend(keys[:, :, :1], values[:, :, :1])
+
+
+def test_a_cache_goes_on_with_the_texts_that_are_kept():
+    cache, keys, values = KeyValues(7), random(4, 3, 7, 5), random(4, 3, 7, 5) + 1
+    rows = torch.tensor([2, 0, 2, 1])
+    cache.keep(rows)  # nothing is there yet
+    cache.extend(keys[:, :, :3], values[:, :, :3])
+    cache.keep(rows)
+    kept = cache.extend(keys[:, :, 3:5], values[:, :, 3:5])
+    assert torch.equal(kept[0], torch.cat((keys[rows, :, :3], keys[:, :, 3:5]), 2))
+    assert torch.equal(kept[1], torch.cat((values[rows, :, :3], values[:, :, 3:5]), 2))
+
+
+def test_another_text_is_read_once():
+    attention, memory, cache = MultiHead(6, 3, norm=nn.RMSNorm), random(2, 7, 6), Once()
+    for length in (4, 1):
+        x = random(2, length, 6)
+        torch.testing.assert_close(attention(x, memory, cache=cache), attention(x, memory))
+    with torch.no_grad():
+        attention.in_proj.weight[6:] = 0.0
+    assert attention(x, memory, cache=cache).abs().max() > attention(x, memory).abs().max()
+
+
+def test_texts_of_one_source_ask_together():
+    block, memory, x = DecoderBlock(6, 3), random(2, 7, 6), random(8, 4, 6)
+    words = torch.arange(7) < torch.tensor([7, 3])[:, None]
+    each = block(x, memory.repeat_interleave(4, 0), words[:, None, None].repeat_interleave(4, 0), mask=masks.causal)
+    torch.testing.assert_close(block(x, memory, words[:, None, None], mask=masks.causal), each)
 
 
 def test_norms_by_hand():

@@ -1,6 +1,6 @@
 """Text from an encoder-decoder: the likeliest token at each step, or a beam of the likeliest texts."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -19,7 +19,9 @@ PAD = 0  # in sources and, after an end, in texts
 class EncoderDecoder(Protocol):
     """What the search asks of a model; `models.Transformer` and `models.Seq2Seq` have it.
 
-    The memory is a named tuple of tensors whose first axis is the batch.
+    The memory is a named tuple of tensors whose first axis is the batch. Where there is a `new_cache(length)`, too,
+    `decode(target, memory, cache)` gets the last words alone, and the memory as `encode` has made it: the texts of a
+    source stand side by side. What is in the list that `new_cache` gives has `keep(rows)`.
     """
 
     training: bool
@@ -117,18 +119,15 @@ def _steps(
         source = source.to(next(model.parameters()).device)
         never = source.new_tensor([token for token in {PAD, bos} if token != eos])
         with torch.no_grad():  # not inference_mode: what comes out may meet gradients later
-            memory = model.encode(source)
-            memory = type(memory)(*(part.repeat_interleave(width, dim=0) for part in memory))
+            ahead = _ahead(model, model.encode(source), width, length)
         beam = _start(source, bos, width, alpha)
         for _ in range(length):
             with torch.no_grad():
-                logits = model.decode(beam.texts.flatten(0, 1), memory)[:, -1]
+                logits = ahead(beam).float()
                 if eos >= logits.shape[-1]:
                     raise ValueError(f"eos is {eos}; the model's tokens are 0 to {logits.shape[-1] - 1}")
-                if logits.isnan().any():
-                    raise FloatingPointError("the model's logits are not finite; it cannot generate")
-                logs = logits.float().log_softmax(-1).index_fill(-1, never, -torch.inf)
-                beam = _step(beam, logs.unflatten(0, beam.sums.shape), eos)
+                logs, tokens = _likeliest(logits, width, never)
+                beam = _step(beam, logs.unflatten(0, beam.sums.shape), tokens.unflatten(0, beam.sums.shape), eos)
             yield beam
             if beam.ended.all():
                 break
@@ -155,15 +154,44 @@ def _start(source: Tensor, bos: int, width: int, alpha: float) -> Beam:
     return Beam(none.unsqueeze(-1) + bos, sums, none.bool(), none, none, alpha)
 
 
-def _step(beam: Beam, logs: Float[Tensor, "batch width vocab"], eos: int) -> Beam:
-    """The best of all continuations, given the logarithms of the probabilities of the next token."""
-    width, vocab = logs.shape[1:]
-    stays = torch.full_like(logs[0, 0], -torch.inf)
+def _ahead(model: Any, memory: Any, width: int, length: int) -> Callable[[Beam], Float[Tensor, "text vocab"]]:
+    """From a beam to the logits of what follows each of its texts."""
+    if not hasattr(model, "new_cache"):
+        memory = type(memory)(*(part.repeat_interleave(width, dim=0) for part in memory))
+        return lambda beam: model.decode(beam.texts.flatten(0, 1), memory)[:, -1]
+    cache = model.new_cache(length)
+
+    def go_on(beam: Beam) -> Tensor:
+        first = width * torch.arange(len(beam.texts), device=beam.texts.device).unsqueeze(-1)
+        for kept in cache:
+            kept.keep((first + beam.parents).flatten())
+        return model.decode(beam.texts[..., -1:].flatten(0, 1), memory, cache)[:, -1]
+
+    return go_on
+
+
+def _likeliest(
+    logits: Float[Tensor, "text vocab"], width: int, never: Tensor
+) -> tuple[Float[Tensor, "text some"], Int[Tensor, "text some"]]:
+    """Of each text the `width` likeliest next tokens, as more cannot remain: logarithms of probabilities, and ids."""
+    whole = logits.logsumexp(-1, keepdim=True)
+    if not whole.isfinite().all():
+        raise FloatingPointError("the model's logits are not finite; it cannot generate")
+    best = logits.index_fill(-1, never, -torch.inf).topk(min(width, logits.shape[-1]))
+    return best.values - whole, best.indices
+
+
+def _step(
+    beam: Beam, logs: Float[Tensor, "batch width some"], tokens: Int[Tensor, "batch width some"], eos: int
+) -> Beam:
+    """The best of all continuations by one of these tokens, given the logarithms of their probabilities."""
+    width, some = logs.shape[1:]
+    ended, stays = beam.ended.unsqueeze(-1), torch.full_like(logs[0, 0], -torch.inf)
     stays[0] = 0.0  # what has ended goes on with padding, for nothing
-    sums = beam.sums.unsqueeze(-1) + torch.where(beam.ended.unsqueeze(-1), stays, logs)
+    sums = beam.sums.unsqueeze(-1) + torch.where(ended, stays, logs)
     lengths = beam.lengths + ~beam.ended
     best = (sums / penalty(lengths, beam.alpha).unsqueeze(-1)).flatten(1).topk(width).indices
-    parents, tokens = best // vocab, best % vocab
+    parents, tokens = best // some, torch.where(ended, PAD, tokens).flatten(1).gather(1, best)
     texts = beam.texts.gather(1, parents.unsqueeze(-1).expand(-1, -1, beam.texts.shape[-1]))
     return replace(
         beam,

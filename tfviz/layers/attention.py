@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from tfviz import bounds
 from tfviz.layers import masks
-from tfviz.layers.cache import KeyValues, NoCache
+from tfviz.layers.cache import KeyValues, NoCache, Once
 from tfviz.layers.positions import Positions
 from tfviz.shapes import Bool, Float
 
@@ -129,11 +129,13 @@ class MultiHead(nn.Module):
         cache: KeyValues = NOTHING,
     ) -> Float[Tensor, "batch query dim"]:
         """Queries come from `x`; keys and values from `memory`, or from `x` itself (self-attention)."""
-        query, key, value = self._project(x, x if memory is None else memory)
-        query, key = self.query_norm(query), self.key_norm(key)
         start = cache.length
-        query, key = positions.turn(query, start), positions.turn(key, start)
-        key, value = cache.extend(key, value)
+        if isinstance(cache, Once) and cache.keys is not None and cache.values is not None:
+            (query,), key, value = self._split(self._of(x, 0, 1), parts=1), cache.keys, cache.values
+        else:
+            query, key, value = self._project(x, x if memory is None else memory)
+            key, value = cache.extend(positions.turn(self.key_norm(key), start), value)
+        query = positions.turn(self.query_norm(query), start)
         dropout = self.dropout if self.training else 0.0
         mixed = attend(query, key, value, mask, dropout, positions.bias(query, key))
         return self.out_proj(mixed.transpose(1, 2).flatten(2))
@@ -142,10 +144,12 @@ class MultiHead(nn.Module):
         """Queries, keys and values: in one product where they come from the same words."""
         if memory is x:
             return self._split(self.in_proj(x), parts=3)
-        dim, weight, bias = x.shape[-1], self.in_proj.weight, self.in_proj.bias
-        of_x, of_memory = (None, None) if bias is None else (bias[:dim], bias[dim:])
-        query = functional.linear(x, weight[:dim], of_x)
-        return *self._split(query, parts=1), *self._split(functional.linear(memory, weight[dim:], of_memory), parts=2)
+        return *self._split(self._of(x, 0, 1), parts=1), *self._split(self._of(memory, 1, 3), parts=2)
+
+    def _of(self, x: Tensor, start: int, stop: int) -> Float[Tensor, "batch position width"]:
+        """Some of queries, keys and values, which are parts 0, 1 and 2 of the packed product."""
+        rows, bias = slice(start * x.shape[-1], stop * x.shape[-1]), self.in_proj.bias
+        return functional.linear(x, self.in_proj.weight[rows], None if bias is None else bias[rows])
 
     def _split(self, x: Tensor, parts: int) -> Tensor:
         """batch position (part head width) -> part batch head position width"""

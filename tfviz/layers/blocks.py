@@ -5,7 +5,8 @@ from collections.abc import Callable
 from torch import Tensor, nn
 
 from tfviz import bounds
-from tfviz.layers.attention import MultiHead
+from tfviz.layers.attention import NOTHING, MultiHead
+from tfviz.layers.cache import KeyValues
 from tfviz.shapes import Bool, Float
 
 Activation = Callable[[], nn.Module]
@@ -70,16 +71,21 @@ class Block(nn.Module):
 
 
 def initialise(model: nn.Module) -> None:
-    """First weights: a matrix keeps the variance of its input; biases are 0.
-
-    What ends a residual branch is a tenth of that, so that a block at first hardly changes the stream, as if it were
-    added when it has something to say (Zhang et al. 2019, "Fixup initialization").
-    """
+    """First weights: a matrix keeps the variance of its input; biases are 0; branches begin `small`."""
     for module in model.modules():
         if isinstance(module, nn.Linear):
             nn.init.normal_(module.weight, std=module.in_features**-0.5)
             if module.bias is not None:
                 nn.init.zeros_(module.bias)
+    small(model)
+
+
+def small(model: nn.Module) -> None:
+    """What ends a residual branch becomes a tenth of what it was.
+
+    A block at first hardly changes the stream, as if it were added when it has something to say (Zhang et al. 2019,
+    "Fixup initialization").
+    """
     for module in model.modules():
         if isinstance(module, MultiHead):
             module.out_proj.weight.data.mul_(0.1)
@@ -114,14 +120,21 @@ class DecoderBlock(Block):
     def forward(  # type: ignore[override]
         self,
         x: Float[Tensor, "batch position dim"],
-        memory: Float[Tensor, "batch source dim"],
-        memory_mask: Bool[Tensor, "#batch 1 1 source"] | None = None,
+        memory: Float[Tensor, "sources source dim"],
+        memory_mask: Bool[Tensor, "#sources 1 1 source"] | None = None,
+        memory_cache: KeyValues = NOTHING,
         **attention,
     ) -> Float[Tensor, "batch position dim"]:
-        """`attention` goes to the self-attention as it is."""
+        """`attention` goes to the self-attention as it is.
+
+        Args:
+            memory: of as many sources as there are texts, or of fewer: then as many texts, one after the other, belong
+                to each, and ask together.
+        """
 
         def cross(x: Tensor) -> Tensor:
-            return self.dropout(self.cross(x, memory, mask=memory_mask))
+            asked = x if len(x) == len(memory) else x.reshape(len(memory), -1, x.shape[-1])
+            return self.dropout(self.cross(asked, memory, mask=memory_mask, cache=memory_cache).view_as(x))
 
         x = self.residual(x, self.attention_norm, lambda x: self.dropout(self.attention(x, **attention)))
         x = self.residual(x, self.cross_norm, cross)

@@ -3,7 +3,7 @@
 from torch import Tensor
 
 from tfviz import bounds
-from tfviz.shapes import Float
+from tfviz.shapes import Float, Int
 
 
 class KeyValues:
@@ -40,12 +40,32 @@ class KeyValues:
         self.length = stop
         return self.keys[:, :, :stop], self.values[:, :, :stop]
 
+    def keep(self, rows: Int[Tensor, "batch"]) -> None:
+        """Go on with these texts in place of those so far; one may come several times."""
+        if self.keys is not None and self.values is not None:
+            for kept in (self.keys[:, :, : self.length], self.values[:, :, : self.length]):
+                kept.copy_(kept[rows])
+
     @property
     def bytes(self) -> int:
         """Memory that the kept positions fill, in bytes."""
         if self.keys is None or self.values is None:
             return 0
         return sum(kept[:, :, : self.length].numel() * kept.element_size() for kept in (self.keys, self.values))
+
+
+class Once(KeyValues):
+    """Keys and values of another text, which does not grow: made in the first call and the same from then on."""
+
+    def __init__(self) -> None:
+        super().__init__(capacity=0)
+
+    def extend(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+        self.keys, self.values = key, value
+        return key, value
+
+    def keep(self, rows: Tensor) -> None:
+        """Nothing changes: the texts that look at the other one share it."""
 
 
 class NoCache(KeyValues):

@@ -1,6 +1,6 @@
 """A recurrent encoder-decoder, with one context vector or with attention (Bahdanau, Cho & Bengio 2015)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
@@ -8,7 +8,7 @@ from torch import Tensor, nn
 
 from tfviz import bounds
 from tfviz.layers.embeddings import Tokens
-from tfviz.layers.recurrent import LSTM, RNN, Recurrent
+from tfviz.layers.recurrent import LSTM, RNN, Recurrent, State
 from tfviz.shapes import Bool, Float, Int
 
 
@@ -18,6 +18,17 @@ class Memory(NamedTuple):
     states: Float[Tensor, "batch source both"]  # of each word, read from the left and from the right
     words: Bool[Tensor, "batch source"]  # False at padding
     summary: Float[Tensor, "batch both"]  # the last state of either direction
+
+
+class Written:
+    """What a decoder carries on: its state, and the keys of the sources, which are made once."""
+
+    state: State = ()
+    keys: Tensor | None = None
+
+    def keep(self, rows: Int[Tensor, "batch"]) -> None:
+        """Go on with these texts in place of those so far; one may come several times."""
+        self.state = tuple(part[rows] for part in self.state)
 
 
 class Seq2Seq(nn.Module):
@@ -80,19 +91,38 @@ class Seq2Seq(nn.Module):
         states, ends = self.encoder(self.dropout(self.source(source)), mask=words)
         return Memory(states, words, torch.cat([end[0] for end in ends], dim=-1))
 
-    def decode(self, target: Int[Tensor, "batch target"], memory: Memory) -> Float[Tensor, "batch target vocab"]:
-        """Logits after each target position (Bahdanau et al. 2015, section 3.1 and appendix A.2)."""
-        embedded = self.dropout(self.target(target))
-        keys = memory.states if self.attention is None else self.attention.of_key(memory.states)
-        state = (torch.tanh(self.bridge(memory.summary)), *self.decoder.start(memory.summary)[1:])
+    def decode(
+        self, target: Int[Tensor, "batch target"], memory: Memory, cache: Sequence[Written] = ()
+    ) -> Float[Tensor, "batch target vocab"]:
+        """Logits after each target position (Bahdanau et al. 2015, section 3.1 and appendix A.2).
+
+        Args:
+            memory: of as many sources as targets, or of fewer, each for as many targets that stand side by side.
+            cache: from `new_cache()`; then `target` continues the texts seen before, and only that is computed.
+        """
+        (kept,) = cache or [Written()]
+        if not kept.state:
+            self._start(kept, memory, len(target) // len(memory.words))
         written = []
-        for word in embedded.unbind(1):
-            context = self._context(state[0], keys, memory)
-            state = self.decoder(torch.cat((word, context), dim=-1), state)
-            written.append(torch.cat((state[0], context, word), dim=-1))
+        for word in self.dropout(self.target(target)).unbind(1):
+            context = self._context(kept.state[0], kept.keys, memory)
+            kept.state = self.decoder(torch.cat((word, context), dim=-1), kept.state)
+            written.append(torch.cat((kept.state[0], context, word), dim=-1))
         return self.to_logits(self.dropout(torch.tanh(self.to_word(torch.stack(written, dim=1)))))
 
-    def _context(self, state: Tensor, keys: Tensor, memory: Memory) -> Float[Tensor, "batch both"]:
+    def new_cache(self, length: int) -> list[Written]:
+        """An empty cache; a state has the same size after any `length`."""
+        return [Written()]
+
+    def _start(self, kept: Written, memory: Memory, times: int) -> None:
+        """The state before the first word, of each source for so many targets."""
+        state = torch.tanh(self.bridge(memory.summary)).repeat_interleave(times, dim=0)
+        kept.state = (state, *self.decoder.start(state)[1:])
+        kept.keys = memory.states if self.attention is None else self.attention.of_key(memory.states)
+
+    def _context(self, state: Tensor, keys: Tensor | None, memory: Memory) -> Float[Tensor, "batch both"]:
+        sources = len(memory.words)
         if self.attention is None:
-            return memory.summary
-        return self.attention(state.unsqueeze(1), keys, memory.states, memory.words.unsqueeze(1)).squeeze(1)
+            return memory.summary.repeat_interleave(len(state) // sources, dim=0)
+        queries = state.view(sources, -1, state.shape[-1])  # all targets of a source ask together
+        return self.attention(queries, keys, memory.states, memory.words.unsqueeze(1)).flatten(0, 1)

@@ -1,13 +1,16 @@
 """The encoder-decoder Transformer (Vaswani et al. 2017, figure 1)."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import bounds
-from tfviz.layers import Block, DecoderBlock, MultiHead, Tokens, masks, positions, pre_norm
-from tfviz.layers.blocks import Activation, Residual, stack
+from tfviz.layers import Block, DecoderBlock, KeyValues, MultiHead, Tokens, masks, positions, pre_norm
+from tfviz.layers.attention import NOTHING
+from tfviz.layers.cache import Once
+from tfviz.layers.blocks import Activation, Residual, small, stack
 from tfviz.shapes import Bool, Float, Int
 
 
@@ -61,6 +64,8 @@ class Transformer(nn.Module):
         self.encoder_norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
         self.decoder_norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
         self._initialise()
+        if residual is pre_norm:
+            small(self)
 
     def forward(
         self, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
@@ -76,15 +81,30 @@ class Transformer(nn.Module):
             x = block(x, mask=words[:, None, None], positions=self.positions)
         return Memory(self.encoder_norm(x), words)
 
-    def decode(self, target: Int[Tensor, "batch target"], memory: Memory) -> Float[Tensor, "batch target vocab"]:
-        """Logits after each target position; queries come from the target, keys and values from the memory."""
-        x = self._embed(self.target, target)
-        for block in self.decoder:
-            x = block(x, memory.states, memory.words[:, None, None], mask=masks.causal, positions=self.positions)
+    def decode(
+        self, target: Int[Tensor, "batch target"], memory: Memory, cache: Sequence[KeyValues] = ()
+    ) -> Float[Tensor, "batch target vocab"]:
+        """Logits after each target position; queries come from the target, keys and values from the memory.
+
+        Args:
+            memory: of as many sources as targets, or of fewer, each for as many targets that stand side by side.
+            cache: from `new_cache()`; then `target` continues the texts seen before, and only that is computed.
+        """
+        start, length = cache[0].length if cache else 0, target.shape[1]
+        x = self._embed(self.target, target, start)
+        mask = masks.causal.dense(length, start + length, start=start, device=x.device) if start else masks.causal
+        looks = {"mask": mask, "positions": self.positions}
+        kept = cache or [NOTHING] * (2 * len(self.decoder))
+        for block, own, other in zip(self.decoder, kept[::2], kept[1::2], strict=True):
+            x = block(x, memory.states, memory.words[:, None, None], other, cache=own, **looks)
         return functional.linear(self.decoder_norm(x), self.target.weight)
 
-    def _embed(self, table: nn.Embedding, ids: Tensor) -> Tensor:
-        return self.dropout(self.positions(table(ids) * table.embedding_dim**0.5))
+    def new_cache(self, length: int) -> list[KeyValues]:
+        """An empty cache for targets of up to `length` tokens: of each block its own words, then the source's."""
+        return [cache for _ in self.decoder for cache in (KeyValues(length), Once())]
+
+    def _embed(self, table: nn.Embedding, ids: Tensor, start: int = 0) -> Tensor:
+        return self.dropout(self.positions(table(ids) * table.embedding_dim**0.5, start))
 
     def _initialise(self) -> None:
         """Xavier uniform (Glorot & Bengio 2010), the packed queries, keys and values being one matrix each."""
