@@ -104,7 +104,9 @@ def rows(shape: dict[str, int], length: int, rounds: int) -> Iterator[list[str]]
     assert torch.equal(*found), f"{(found[0] != found[1]).any(1).sum()} of {BATCH} texts differ"
     times = race(racing, rounds)
     for name, seconds in times.items():
-        what = f"{shape['layers']} + {shape['layers']} blocks, width {shape['dim']}, vocabulary {shape['vocab']:,}: {name}"
+        what = (
+            f"{shape['layers']} + {shape['layers']} blocks, width {shape['dim']}, vocabulary {shape['vocab']:,}: {name}"
+        )
         speed = f"{BATCH * length / median(seconds):,.0f} tokens/s"
         yield [what, speed, f"{1 / ratio(times, name, 'transformers'):.2f}"]
 

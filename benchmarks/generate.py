@@ -2,7 +2,8 @@
 
 Greedy, one sequence in float32, an 8-token prompt, keys and values kept. The Hugging Face GPT-2 has the weights of the
 tfviz model, and the texts are asserted to be the same. (a) a character model: 4 layers, 4 heads, width 128, vocabulary
-65, context 256; 128 tokens. (b) GPT-2 small's shape; 48 tokens. tfviz's faster product of one row and a large matrix
+65, context 256; 128 tokens, with its step compiled, before the clocks start, and without. (b) GPT-2 small's shape; 48
+tokens. tfviz's faster product of one row and a large matrix
 (`generate.fast.FastRows`) is also taken out, and measured alone: one row times the 50,257 x 768 output matrix, as the
 weights read in a second. All rows of a part take turns in one process; medians, and medians of the ratios in each
 round.
@@ -10,6 +11,7 @@ round.
     python benchmarks/generate.py [--quick] [--rounds N]
 """
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from statistics import median
@@ -21,6 +23,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import generate, models
+from tfviz.generate import compiled
 from tfviz.generate.fast import FastRows
 
 SEED, PROMPT = 0, 8
@@ -69,10 +72,19 @@ def runs(shape: dict[str, int], count: int) -> dict[str, Run]:
         with mock.patch("tfviz.generate.sample._fast_rows", return_value=nullcontext()):
             return tfviz()
 
+    def alone() -> list[int]:
+        with mock.patch.dict(os.environ, {compiled.OFF: "0"}):
+            return tfviz()
+
     rows: dict[str, Run] = {"tfviz": tfviz}
     weights = sum(p.numel() * p.element_size() for p in model.parameters())
     if FastRows.helps(weights, prompt.device):
         rows["tfviz without FastRows"] = slow
+    elif compiled.possible(model):
+        made = compiled.place(model)
+        if not made.is_file() and compiled.build(model, made).wait():
+            raise RuntimeError("the step could not be compiled")
+        rows["tfviz, nothing compiled"] = alone
     try:
         rows["Hugging Face"] = peer(hugging(model, **shape), prompt, count)
     except ModuleNotFoundError:

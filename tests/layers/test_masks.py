@@ -1,5 +1,7 @@
 """Masks: closed forms, composition, explanations, and FlexAttention's view of them."""
 
+import copy
+import pickle
 import subprocess
 import sys
 
@@ -9,6 +11,7 @@ from torch.nn import functional
 from torch.nn.attention.flex_attention import create_mask, flex_attention
 
 from tfviz.layers import attend, masks
+from tfviz.models import GPT
 
 LENGTHS = [4, 6]
 DOCUMENTS = [[0, 0, 0, 1, 1, 2, 2], [3, 3, 4, 4, 4, 4, 3]]
@@ -202,3 +205,29 @@ def test_importing_the_layers_loads_no_compiler_which_can_trace_every_rule():
     ignored = "ignore:flex_attention called without:UserWarning"
     done = subprocess.run([sys.executable, "-W", ignored, "-c", UNCHECKED], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+MADE = [
+    masks.causal,
+    masks.padding(torch.tensor([3, 5])),
+    ~masks.window(2),
+    masks.fixed(3, 2),
+    masks.prefix(torch.tensor([2, 1])),
+    masks.strided(2) | masks.documents(torch.tensor([[0, 0, 1, 1, 2]]).expand(2, -1)),
+    masks.per_head(masks.everything, masks.graph(torch.eye(5).bool().expand(2, -1, -1))),
+]
+
+
+@pytest.mark.parametrize("mask", MADE, ids=repr)
+def test_masks_can_be_copied_and_stored(mask):
+    table = mask.dense(5, 5, batch=2, heads=3)
+    for other in (copy.deepcopy(mask), pickle.loads(pickle.dumps(mask))):
+        assert torch.equal(other.dense(5, 5, batch=2, heads=3), table)
+        assert repr(other) == repr(mask)
+        assert (other is mask) == (mask is masks.causal)
+
+
+def test_a_copied_model_keeps_its_fast_mask():
+    model = GPT(9, layers=1, heads=1, dim=4)
+    assert copy.deepcopy(model).mask is masks.causal
+    assert pickle.loads(pickle.dumps(model)).mask is masks.causal

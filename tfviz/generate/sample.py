@@ -1,6 +1,6 @@
 """Text from a language model, token by token."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -10,6 +10,7 @@ from torch import Tensor
 
 from tfviz.bounds import at_least
 from tfviz.bounds import seed as check_seed
+from tfviz.generate import compiled
 from tfviz.generate.fast import FastRows
 from tfviz.shapes import Float, Int
 
@@ -145,23 +146,37 @@ def ids(
 
 def _ids(model: LanguageModel, prompt: Tensor, count: int, sampler: Sampler, seed: int, cache: bool) -> Iterator[int]:
     draw = torch.Generator().manual_seed(seed)
-    was_training, fast = model.training, _fast_rows(model)
+    was_training, fast, device = model.training, _fast_rows(model), next(model.parameters()).device
     model.train(False)
+    written = 0
     try:
-        seen = prompt.to(next(model.parameters()).device)[None]
-        fresh, kept = seen, model.new_cache()
+        fresh, seen = prompt.tolist(), prompt.tolist()
+        read = _reader(model, cache)
         for _ in range(count):
-            if seen.shape[1] > model.context:
-                fresh = seen = seen[:, -max(1, model.context // 2) :]
-                kept = model.new_cache()
+            if len(seen) > model.context:
+                compiled.wrote(model, written)
+                fresh = seen = seen[-max(1, model.context // 2) :]
+                written = 0
+                read = _reader(model, cache)
             with torch.inference_mode(), fast:
-                logits = model(fresh, kept) if cache else model(seen)
-                chosen = sampler.choose(logits[0, -1], draw)
-                fresh = seen.new_tensor([[chosen]])
-                seen = torch.cat((seen, fresh), dim=1)
+                logits = read(torch.tensor([fresh if cache else seen], device=device))
+                chosen = sampler.choose(logits, draw)
+            fresh, written = [chosen], written + 1
+            seen.append(chosen)
             yield chosen
     finally:
         model.train(was_training)
+        compiled.wrote(model, written)
+
+
+def _reader(model: LanguageModel, cache: bool) -> Callable[[Tensor], Tensor]:
+    """From new tokens, or without a cache from all of them, to the logits after the last."""
+    if not cache:
+        return lambda seen: model(seen)[0, -1]
+    if reader := compiled.reader(model):
+        return reader
+    kept = model.new_cache()
+    return lambda fresh: model(fresh, kept)[0, -1]
 
 
 def stream(

@@ -133,7 +133,8 @@ class DecoderBlock(Block):
         """
 
         def cross(x: Tensor) -> Tensor:
-            asked = x if len(x) == len(memory) else x.reshape(len(memory), -1, x.shape[-1])
+            sources = memory.shape[0]
+            asked = x if x.shape[0] == sources else x.reshape(sources, -1, x.shape[-1])
             return self.dropout(self.cross(asked, memory, mask=memory_mask, cache=memory_cache).view_as(x))
 
         x = self.residual(x, self.attention_norm, lambda x: self.dropout(self.attention(x, **attention)))

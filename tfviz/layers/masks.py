@@ -5,6 +5,8 @@ so, masks compose with `&`, `|` and `~`, become a dense tensor of any size, expl
 serve as FlexAttention's `mask_mod` as they are.
 """
 
+from functools import partial
+
 from torch import Tensor
 
 from tfviz.bounds import at_least, between
@@ -26,26 +28,54 @@ __all__ = [
     "window",
 ]
 
-everything = Mask(lambda batch, head, query, key: (query >= 0) & (key >= 0), "everything")
-causal = Mask(lambda batch, head, query, key: key <= query, "causal")
+
+class Standing(Mask):
+    """A mask with a name in this module, which is the same one wherever it is copied or loaded."""
+
+    def __reduce__(self) -> str:
+        return self.name
+
+
+def _everything(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+    return (query >= 0) & (key >= 0)
+
+
+def _causal(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+    return key <= query
+
+
+everything = Standing(_everything, "everything")
+causal = Standing(_causal, "causal")
 
 
 def padding(lengths: Int[Tensor, "batch"]) -> Mask:
     """Only the first `lengths[batch]` keys are words; the rest is padding."""
     _lengths(lengths)
-    return Mask(lambda batch, head, query, key: key < lengths[batch], "padding")
+    return Mask(partial(_before, lengths), "padding")
+
+
+def _before(lengths: Tensor, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+    return key < lengths[batch]
 
 
 def window(size: int) -> Mask:
     """Keys fewer than `size` positions away, to either side."""
     at_least(1, size=size)
-    return Mask(lambda batch, head, query, key: (query - key).abs() < size, f"window({size})")
+    return Mask(partial(_near, size), f"window({size})")
+
+
+def _near(size: int, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+    return (query - key).abs() < size
 
 
 def every(stride: int) -> Mask:
     """Keys a multiple of `stride` positions away."""
     at_least(1, stride=stride)
-    return Mask(lambda batch, head, query, key: (query - key) % stride == 0, f"every({stride})")
+    return Mask(partial(_every, stride), f"every({stride})")
+
+
+def _every(stride: int, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+    return (query - key) % stride == 0
 
 
 def strided(stride: int) -> Mask:
@@ -58,22 +88,32 @@ def fixed(stride: int, summary: int = 1) -> Mask:
     """The own block of `stride` and the last `summary` cells of each block (Child et al. 2019, section 4.3, fixed)."""
     at_least(1, stride=stride)
     between(1, stride, summary=summary)
-    block = Mask(lambda batch, head, query, key: query // stride == key // stride, f"block({stride})")
-    ends = Mask(lambda batch, head, query, key: key % stride >= stride - summary, f"summary({summary})")
-    return causal & (block | ends)
+    block = Mask(partial(_block, stride), f"block({stride})")
+    return causal & (block | Mask(partial(_ends, stride, summary), f"summary({summary})"))
+
+
+def _block(stride: int, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+    return query // stride == key // stride
+
+
+def _ends(stride: int, summary: int, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+    return key % stride >= stride - summary
 
 
 def prefix(lengths: Int[Tensor, "batch"]) -> Mask:
     """The first `lengths[batch]` keys are open to all, the rest causally (Raffel et al. 2020, figure 3)."""
     _lengths(lengths)
-    start = Mask(lambda batch, head, query, key: key < lengths[batch], "prefix")
-    return causal | start
+    return causal | Mask(partial(_before, lengths), "prefix")
 
 
 def documents(ids: Int[Tensor, "batch position"]) -> Mask:
     """Only keys of the query's own document, where several are packed into one row."""
     _axes(ids, 2, "ids", "batch position")
-    return Mask(lambda batch, head, query, key: ids[batch, query] == ids[batch, key], "documents")
+    return Mask(partial(_together, ids), "documents")
+
+
+def _together(ids: Tensor, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+    return ids[batch, query] == ids[batch, key]
 
 
 def graph(edges: Bool[Tensor, "batch node node"]) -> Mask:
@@ -82,8 +122,11 @@ def graph(edges: Bool[Tensor, "batch node node"]) -> Mask:
     A node sees itself only where the edges say so; one without edges looks nowhere.
     """
     _axes(edges, 3, "edges", "batch node node")
-    linked = edges != 0  # an adjacency matrix of numbers would be added to the scores
-    return Mask(lambda batch, head, query, key: linked[batch, query, key], "graph")
+    return Mask(partial(_linked, edges != 0), "graph")  # a matrix of numbers would be added to the scores
+
+
+def _linked(edges: Tensor, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+    return edges[batch, query, key]
 
 
 def per_head(*masks: Mask) -> Mask:

@@ -51,7 +51,7 @@ class Mask:
         return _mask(other, "|")
 
     def __invert__(self) -> "Mask":
-        return Mask(lambda *cell: ~self(*cell), f"~{self.name}")
+        return _Not(self)
 
     def __repr__(self) -> str:
         return self.name
@@ -139,6 +139,15 @@ class Mask:
         return [] if self(*map(torch.tensor, cell)) else [self.name]
 
 
+class _Not(Mask):
+    def __init__(self, other: Mask):
+        super().__init__(self._rule, f"~{other.name}")
+        self.other = other
+
+    def _rule(self, *cell: Tensor) -> Tensor:
+        return ~self.other(*cell)
+
+
 class _Both(Mask):
     parts: tuple[Mask, ...]
 
@@ -156,8 +165,12 @@ class _Both(Mask):
 
 class _Either(Mask):
     def __init__(self, left: Mask, right: Mask):
-        super().__init__(lambda *cell: left(*cell) | right(*cell), f"({left} | {right})")
+        super().__init__(self._rule, f"({left} | {right})")
         self.parts = (left, right)
+
+    def _rule(self, *cell: Tensor) -> Tensor:
+        left, right = self.parts
+        return left(*cell) | right(*cell)
 
     def _why(self, cell: Cell) -> list[str]:
         reasons = [part._why(cell) for part in self.parts]

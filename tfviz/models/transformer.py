@@ -9,8 +9,8 @@ from torch.nn import functional
 from tfviz import bounds
 from tfviz.layers import Block, DecoderBlock, KeyValues, MultiHead, Tokens, masks, positions, pre_norm
 from tfviz.layers.attention import NOTHING
-from tfviz.layers.cache import Once
 from tfviz.layers.blocks import Activation, Residual, small, stack
+from tfviz.layers.cache import Once
 from tfviz.shapes import Bool, Float, Int
 
 
