@@ -174,11 +174,10 @@ def _likeliest(
     logits: Float[Tensor, "text vocab"], width: int, never: Tensor
 ) -> tuple[Float[Tensor, "text some"], Int[Tensor, "text some"]]:
     """Of each text the `width` likeliest next tokens, as more cannot remain: logarithms of probabilities, and ids."""
-    whole = logits.logsumexp(-1, keepdim=True)
-    if not whole.isfinite().all():
+    best = logits.log_softmax(-1).index_fill_(-1, never, -torch.inf).topk(min(width, logits.shape[-1]))
+    if best.values.isnan().any():
         raise FloatingPointError("the model's logits are not finite; it cannot generate")
-    best = logits.index_fill(-1, never, -torch.inf).topk(min(width, logits.shape[-1]))
-    return best.values - whole, best.indices
+    return best.values, best.indices
 
 
 def _step(

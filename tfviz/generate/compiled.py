@@ -158,7 +158,7 @@ def build(model: nn.Module, file: Path) -> subprocess.Popen:
         os.unlink(draft)
         raise
     command = [sys.executable, "-m", "tfviz.generate.building", draft, str(file), str(_failure(file))]
-    quiet = {name: subprocess.DEVNULL for name in ("stdin", "stdout", "stderr")}
+    quiet = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
     return subprocess.Popen(command, start_new_session=True, **quiet)  # type: ignore[call-overload]
 
 

@@ -1,5 +1,6 @@
 """Keys and values kept while generating, so that each new word is computed once."""
 
+import torch
 from torch import Tensor
 
 from tfviz import bounds
@@ -43,8 +44,9 @@ class KeyValues:
     def keep(self, rows: Int[Tensor, "batch"]) -> None:
         """Go on with these texts in place of those so far; one may come several times."""
         if self.keys is not None and self.values is not None:
+            (moved,) = (rows != torch.arange(len(rows), device=rows.device)).nonzero(as_tuple=True)
             for kept in (self.keys[:, :, : self.length], self.values[:, :, : self.length]):
-                kept.copy_(kept[rows])
+                kept[moved] = kept[rows[moved]]
 
     @property
     def bytes(self) -> int:

@@ -92,7 +92,9 @@ class Transformer(nn.Module):
         """
         start, length = cache[0].length if cache else 0, target.shape[1]
         x = self._embed(self.target, target, start)
-        mask = masks.causal.dense(length, start + length, start=start, device=x.device) if start else masks.causal
+        mask: Any = None if start and length == 1 else masks.causal  # a single new word may look at all that is kept
+        if start and length > 1:
+            mask = masks.causal.dense(length, start + length, start=start, device=x.device)
         looks = {"mask": mask, "positions": self.positions}
         kept = cache or [NOTHING] * (2 * len(self.decoder))
         for block, own, other in zip(self.decoder, kept[::2], kept[1::2], strict=True):
