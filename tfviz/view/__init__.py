@@ -6,6 +6,7 @@ from tfviz.view.captures import compare, sources, steps
 from tfviz.view.controls import angle, cells, order, points, text
 from tfviz.view.curves import curves, lines
 from tfviz.view.explore import alignment, head, heads, links, live, words
+from tfviz.view.flow import flow
 from tfviz.view.image import audio, image
 from tfviz.view.interact import interact
 from tfviz.view.labs import gates, positions, similarity
@@ -24,7 +25,7 @@ from tfviz.view.tree import tree
 
 __all__ = [
     "Picture", "View", "alignment", "angle", "audio", "bars", "bertviz", "cells", "classify", "compare", "curves",
-    "fill", "gates", "head", "heads", "image", "interact", "lines", "links", "live", "mask", "masks", "modules",
+    "fill", "flow", "gates", "head", "heads", "image", "interact", "lines", "links", "live", "mask", "masks", "modules",
     "order", "points", "positions", "rows", "scatter", "shares", "similarity", "sources", "steps", "text", "theme",
     "translate", "tree", "words", "write",
 ]  # fmt: skip
