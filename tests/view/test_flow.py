@@ -175,7 +175,7 @@ def test_boxes_do_not_overlap_and_stand_below_their_parents(parents):
     spans = [(x - w / 2, x + w / 2, y, y + h) for (x, y), (w, h) in zip(layout.places, boxes)]
     for one, other in combinations(spans, 2):
         assert one[1] < other[0] or other[1] < one[0] or one[3] < other[2] or other[3] < one[2]
-    assert all(0 < left and right < layout.width and bottom < layout.height for left, right, _, bottom in spans)
+    assert all(left > 0 and right < layout.width and bottom < layout.height for left, right, _, bottom in spans)
     assert all(spans[parent][3] < spans[child][2] for child, its in enumerate(parents) for parent in its)
     assert len(layout.ways) == sum(map(len, parents))
     for way in layout.ways:

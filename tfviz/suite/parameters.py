@@ -44,7 +44,7 @@ def check(lesson: str, given: Given) -> None:
         TypeError: a value is of another kind than the parameter.
         ValueError: a value that the lesson cannot use.
 
-    >>> check("01_attention_from_nothing", {"sentence": "a b", "dim": 7, "steps": 9, "seed": 1})
+    >>> check("01_attention_from_nothing", {"sentence": "a", "dim": 7, "steps": 9, "seed": 1, "trainings": 3})
     Traceback (most recent call last):
     ValueError: dim is 7; it must be a multiple of 6, such as 12
     """
@@ -73,7 +73,9 @@ LAYERS, WIDE = whole(1, 100), whole(of=(2, "heads"))
 SEED = whole(0, 10**9)
 MODEL = {"layers": LAYERS, "heads": whole(), "dim": WIDE}
 RULES: dict[str, dict[str, Rule]] = {
-    "01_attention_from_nothing": {"sentence": words(), "dim": whole(of=(6,)), "steps": whole(), "seed": SEED},
+    "01_attention_from_nothing": {
+        "sentence": words(most=12), "dim": whole(of=(6,)), "steps": whole(), "seed": SEED, "trainings": whole(most=9),
+    },
     "02_recommender": {
         "ratings": choice("made", "movielens"), "dim": whole(2), "steps": whole(),
         "rate": number(lambda **given: bounds.between(1e-9, 10, **given)), "seed": SEED, "film": words(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import matplotlib
@@ -97,7 +98,9 @@ def _box(board: Axes, layout: Layout, number: int, value: Value, text: tuple[str
     corner = (x - width / 2, y)
     board.add_patch(FancyBboxPatch(corner, width, height, facecolor=page, edgecolor=page, zorder=2, **style))
     tint = 0.12 if value.code or value.learned else 0.0
-    board.add_patch(FancyBboxPatch(corner, width, height, facecolor=(colour, tint), edgecolor=colour, zorder=3, **style))
+    board.add_patch(
+        FancyBboxPatch(corner, width, height, facecolor=(colour, tint), edgecolor=colour, zorder=3, **style)
+    )
     top, left = y + ROOM + 0.35 * LINE, x - width / 2 + ROOM
     board.text(left, top, name, size=NAME, family=BOLD, weight="bold", va="center", zorder=4)
     right: dict[str, Any] = {"ha": "right", "va": "center", "color": soft(), "zorder": 4}
@@ -109,7 +112,7 @@ def _box(board: Axes, layout: Layout, number: int, value: Value, text: tuple[str
 def _arrow(board: Axes, way: list[tuple[float, float]]) -> None:
     """A line from the lower edge of one box to the upper edge of another, by the places between."""
     points, codes = [way[0]], [Path.MOVETO]
-    for (x, y), (u, v) in zip(way, way[1:]):
+    for (x, y), (u, v) in pairwise(way):
         middle = (y + v) / 2
         points += [(x, middle), (u, middle), (u, v)]
         codes += 3 * [Path.CURVE4]

@@ -98,7 +98,9 @@ class _Run:
         """Run statements one by one; whether one of them returned."""
         for statement in statements:
             if isinstance(statement, ast.If):
-                chosen = statement.body if eval(_compiled(ast.Expression(statement.test)), self.space) else statement.orelse
+                chosen = (
+                    statement.body if eval(_compiled(ast.Expression(statement.test)), self.space) else statement.orelse
+                )
                 if self.through(chosen):
                     return True
             else:
@@ -168,7 +170,9 @@ class _Run:
 
 
 def _compiled(tree: Any) -> CodeType:
-    return compile(ast.fix_missing_locations(tree), "<followed>", "eval" if isinstance(tree, ast.Expression) else "exec")
+    return compile(
+        ast.fix_missing_locations(tree), "<followed>", "eval" if isinstance(tree, ast.Expression) else "exec"
+    )
 
 
 def _written(statement: ast.stmt) -> Iterator[str]:

@@ -94,7 +94,7 @@ def steps(parts: Mapping[str, AttentionMaps], layer: int = 0, head: int = 0, tit
     queries, keys = (max(weights.shape[axis] for _, _, weights, _ in every) for axis in (0, 1))
     title = title or f"Layer {layer}, head {head}, step by step"
     if len(shown) < len(parts):
-        title += f": {', '.join(short(name) for name, *_ in shown)} of {len(parts)} steps"
+        title += f" ({len(shown)} of {len(parts)} steps)"
 
     def draw() -> Figure:
         across = min(3, len(shown)) if keys < 3 * queries else 1  # flat maps stand one below another
