@@ -21,7 +21,7 @@ NAMES = [book.stem for book in BOOKS]
 
 # The concepts of the field that the lessons must show, and the notebook that does; a C with its number is a cell's tag.
 CONCEPTS = {
-    "01_attention_from_nothing": [1, 2, *range(4, 13)],
+    "01_attention_from_nothing": [1, 2, *range(4, 10), 11, 12],
     "02_recommender": [3],
     "03_masks": [15, 16, 17, 54],
     "04_positions": [18, 19, 20],

@@ -174,7 +174,10 @@ def place(model: nn.Module) -> Path:
 
 
 def _named(value: Any) -> str:
-    return repr(value) if isinstance(value, PLAIN) else getattr(value, "__qualname__", type(value).__qualname__)
+    """Plain values as they are; functions, classes and other things by name, masks by their rule's."""
+    if isinstance(value, PLAIN):
+        return repr(value)
+    return getattr(value, "__qualname__", f"{type(value).__qualname__} {getattr(value, 'name', '')}")
 
 
 def _failure(file: Path) -> Path:

@@ -5,7 +5,9 @@ so, masks compose with `&`, `|` and `~`, become a dense tensor of any size, expl
 serve as FlexAttention's `mask_mod` as they are.
 """
 
-from functools import partial
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
 
 from torch import Tensor
 
@@ -36,46 +38,26 @@ class Standing(Mask):
         return self.name
 
 
-def _everything(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-    return (query >= 0) & (key >= 0)
-
-
-def _causal(batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-    return key <= query
-
-
-everything = Standing(_everything, "everything")
-causal = Standing(_causal, "causal")
+everything = Standing(lambda batch, head, query, key: (query >= 0) & (key >= 0), "everything")
+causal = Standing(lambda batch, head, query, key: key <= query, "causal")
 
 
 def padding(lengths: Int[Tensor, "batch"]) -> Mask:
     """Only the first `lengths[batch]` keys are words; the rest is padding."""
     _lengths(lengths)
-    return Mask(partial(_before, lengths), "padding")
-
-
-def _before(lengths: Tensor, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-    return key < lengths[batch]
+    return Mask(lambda batch, head, query, key: key < lengths[batch], "padding")
 
 
 def window(size: int) -> Mask:
     """Keys fewer than `size` positions away, to either side."""
     at_least(1, size=size)
-    return Mask(partial(_near, size), f"window({size})")
-
-
-def _near(size: int, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-    return (query - key).abs() < size
+    return Mask(lambda batch, head, query, key: (query - key).abs() < size, f"window({size})")
 
 
 def every(stride: int) -> Mask:
     """Keys a multiple of `stride` positions away."""
     at_least(1, stride=stride)
-    return Mask(partial(_every, stride), f"every({stride})")
-
-
-def _every(stride: int, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-    return (query - key) % stride == 0
+    return Mask(lambda batch, head, query, key: (query - key) % stride == 0, f"every({stride})")
 
 
 def strided(stride: int) -> Mask:
@@ -88,32 +70,22 @@ def fixed(stride: int, summary: int = 1) -> Mask:
     """The own block of `stride` and the last `summary` cells of each block (Child et al. 2019, section 4.3, fixed)."""
     at_least(1, stride=stride)
     between(1, stride, summary=summary)
-    block = Mask(partial(_block, stride), f"block({stride})")
-    return causal & (block | Mask(partial(_ends, stride, summary), f"summary({summary})"))
-
-
-def _block(stride: int, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-    return query // stride == key // stride
-
-
-def _ends(stride: int, summary: int, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-    return key % stride >= stride - summary
+    block = Mask(lambda batch, head, query, key: query // stride == key // stride, f"block({stride})")
+    ends = Mask(lambda batch, head, query, key: key % stride >= stride - summary, f"summary({summary})")
+    return causal & (block | ends)
 
 
 def prefix(lengths: Int[Tensor, "batch"]) -> Mask:
     """The first `lengths[batch]` keys are open to all, the rest causally (Raffel et al. 2020, figure 3)."""
     _lengths(lengths)
-    return causal | Mask(partial(_before, lengths), "prefix")
+    start = Mask(lambda batch, head, query, key: key < lengths[batch], "prefix")
+    return causal | start
 
 
 def documents(ids: Int[Tensor, "batch position"]) -> Mask:
     """Only keys of the query's own document, where several are packed into one row."""
     _axes(ids, 2, "ids", "batch position")
-    return Mask(partial(_together, ids), "documents")
-
-
-def _together(ids: Tensor, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-    return ids[batch, query] == ids[batch, key]
+    return Mask(lambda batch, head, query, key: ids[batch, query] == ids[batch, key], "documents")
 
 
 def graph(edges: Bool[Tensor, "batch node node"]) -> Mask:
@@ -122,11 +94,8 @@ def graph(edges: Bool[Tensor, "batch node node"]) -> Mask:
     A node sees itself only where the edges say so; one without edges looks nowhere.
     """
     _axes(edges, 3, "edges", "batch node node")
-    return Mask(partial(_linked, edges != 0), "graph")  # a matrix of numbers would be added to the scores
-
-
-def _linked(edges: Tensor, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
-    return edges[batch, query, key]
+    linked = edges != 0  # an adjacency matrix of numbers would be added to the scores
+    return Mask(lambda batch, head, query, key: linked[batch, query, key], "graph")
 
 
 def per_head(*masks: Mask) -> Mask:
@@ -138,6 +107,26 @@ def per_head(*masks: Mask) -> Mask:
     if not masks:
         raise ValueError("per_head needs at least one mask, such as per_head(causal, window(3))")
     return PerHead(masks) if len(masks) > 1 else masks[0]
+
+
+def _again(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Mask:
+    return globals()[name](*args, **named)
+
+
+def _remembering(make: Callable[..., Mask]) -> Callable[..., Mask]:
+    """The same function; its masks are copied and stored as what they were made of, since a rule cannot be."""
+
+    @wraps(make)
+    def making(*args: Any, **named: Any) -> Mask:
+        mask = make(*args, **named)
+        mask.made = _again, (make.__name__, args, named)
+        return mask
+
+    return making
+
+
+for _one in (padding, window, every, strided, fixed, prefix, documents, graph):
+    globals()[_one.__name__] = _remembering(_one)
 
 
 def _lengths(lengths: Tensor) -> None:

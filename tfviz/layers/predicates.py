@@ -32,8 +32,13 @@ class Mask:
     ['window(2)']
     """
 
+    made: tuple[Callable, tuple] | None = None  # what makes it again, and of what; else it is stored as it is
+
     def __init__(self, rule: Rule, name: str):
         self.rule, self.name = rule, name
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.made or super().__reduce_ex__(protocol)
 
     def __call__(self, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
         return self.rule(batch, head, query, key)
