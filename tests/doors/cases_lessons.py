@@ -12,7 +12,7 @@ russian, chinese = "кошка спит на окне", "我家的猫在窗台�
 words = text.whole_words(["the cat sat on the mat"])
 """
 CASES = [
-    ("lesson('01', sentence='')", "sentence is ''; give a text of 1 to 100 words"),
+    ("lesson('01', sentence='')", "sentence is ''; give a text of 1 to 12 words"),
     ("lesson('01', sentence=None)", "sentence is None; give a string"),
     ("lesson('01', dim=7)", "dim is 7; it must be a multiple of 6, such as 12"),
     ("lesson('01', dim=0)", "dim is 0; it must be from 1 to"),

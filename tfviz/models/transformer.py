@@ -25,7 +25,7 @@ class Transformer(nn.Module):
     """A text in, another out: an encoder that reads both ways, a decoder that sees its past and the whole source.
 
     Input embeddings are scaled by the square root of the width, and those of the target are the output weights too
-    (section 3.4). Id 0 is padding, which nobody looks at.
+    (section 3.4). Id 0 is padding, which nothing looks at.
 
     Args:
         source_vocab: number of source tokens.
@@ -95,10 +95,10 @@ class Transformer(nn.Module):
         mask: Any = None if start and length == 1 else masks.causal  # a single new word may look at all that is kept
         if start and length > 1:
             mask = masks.causal.dense(length, start + length, start=start, device=x.device)
-        looks = {"mask": mask, "positions": self.positions}
+        how = {"mask": mask, "positions": self.positions}
         kept = cache or [NOTHING] * (2 * len(self.decoder))
         for block, own, other in zip(self.decoder, kept[::2], kept[1::2], strict=True):
-            x = block(x, memory.states, memory.words[:, None, None], other, cache=own, **looks)
+            x = block(x, memory.states, memory.words[:, None, None], other, cache=own, **how)
         return functional.linear(self.decoder_norm(x), self.target.weight)
 
     def new_cache(self, length: int) -> list[KeyValues]:
