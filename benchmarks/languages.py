@@ -113,60 +113,6 @@ def equal_time(quick: bool) -> Rows:
         yield Row(system, "Shakespeare", "bits/byte at equal time", f"{per_byte:.3f}", aim, **learned.facts, note=note)
 
 
-def review_ids(quick: bool) -> tuple[int, Tensor, Tensor, float]:
-    """The reviews' text in sub-words: vocabulary, tokens to train on, tokens to measure on, bytes a token there."""
-    texts = text.datasets.reviews("train").texts[: 60 if quick else 5000]
-    vocab = text.bpe(texts, 400 if quick else 4000)
-    rows = vocab.encode_all(texts)
-    cut = int(0.95 * len(rows))
-    held = torch.cat(rows[cut:])
-    size = sum(len(one.encode()) for one in texts[cut:])
-    return len(vocab), torch.cat(rows[:cut]), held, size / len(held)
-
-
-class Ordered:
-    """The batches of a Transformer-XL for a model without a memory."""
-
-    def __init__(self, streams: text.Streams):
-        self.streams = streams
-
-    def __getitem__(self, step: int) -> tuple[Tensor, ...]:
-        return self.streams[step][:2]
-
-
-def segments(quick: bool) -> Rows:
-    """Transformer-XL against GPT: as many blocks, as wide, the same segment, the same steps.
-
-    A memory needs its text in order, piece after piece; a GPT may read pieces from random places, which learns better.
-    So there are two of it.
-    """
-    vocab, ids, held = shakespeare()
-    size, review, unseen, width = review_ids(quick)
-    for name, count, train, rest, bytes_a_token, steps in (
-        ("Shakespeare", len(vocab), ids, held, 1.0, STEPS),
-        ("IMDb text", size, review, unseen, width, 3 * STEPS),
-    ):
-        rest = rest[:2000] if quick else rest[:100_000]
-        xl = built(models.TransformerXL, count, memory=CONTEXT)
-        windows, streams = text.Windows(train, CONTEXT, BATCH, seed=1), text.Streams(train, CONTEXT, BATCH)
-        for system, order in (("GPT", windows), ("GPT, pieces in order", Ordered(streams))):
-            gpt = built(models.GPT, count, context=CONTEXT)
-            learned = Learned(f"segments-{name}-{system}", gpt, order, steps, quick=quick, rate=2e-3)
-            loss = learn.evaluate.loss(gpt, text.in_order(rest, CONTEXT, BATCH))
-            yield _per_byte(system, name, loss, bytes_a_token, "", learned)
-        how = {"rate": 2e-3, "loss": learn.losses.Carried()}
-        learned = Learned(f"segments-{name}-XL", xl, streams, steps, quick=quick, **how)
-        ordered = text.Streams(rest, CONTEXT, 1)
-        batches = (ordered[step] for step in range(len(ordered)))
-        loss = learn.evaluate.loss(xl, batches, learn.losses.Carried())
-        yield _per_byte("Transformer-XL", name, loss, bytes_a_token, "below GPT", learned)
-
-
-def _per_byte(system: str, task: str, loss: float, bytes_a_token: float, aim: str, learned: Learned) -> Row:
-    value = f"{learn.evaluate.bits_per_byte(loss, 1, 1) / bytes_a_token:.3f}"
-    return Row(system, task, f"bits/byte, segments of {CONTEXT} tokens", value, aim, **learned.facts)
-
-
 def sparse(quick: bool) -> Rows:
     """Strided, fixed and dense attention over 256 characters; and how the number of cells grows."""
     vocab, ids, held = shakespeare()
@@ -200,6 +146,5 @@ def sparse(quick: bool) -> Rows:
 TASKS: dict[str, Task] = {
     "characters": characters,
     "equal-time": equal_time,
-    "segments": segments,
     "sparse": sparse,
 }

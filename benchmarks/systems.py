@@ -11,12 +11,13 @@ from collections import Counter
 
 import induction
 import languages
+import memories
 import reviews
 import translations
 from common import RESULTS, parser
 from rows import Row, Task, keep, stored
 
-TASKS: dict[str, Task] = languages.TASKS | translations.TASKS | reviews.TASKS | induction.TASKS
+TASKS: dict[str, Task] = languages.TASKS | memories.TASKS | translations.TASKS | reviews.TASKS | induction.TASKS
 
 
 def table(rows: list[Row]) -> str:

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 import torch
 from rows import Learned, Row, Rows, Task, built
@@ -27,6 +28,11 @@ EDGES = (8, 12, 16, 20)
 def adam(model: nn.Module, rate: float) -> torch.optim.Optimizer:
     """Adam as Vaswani et al. 2017 have it, section 5.3."""
     return torch.optim.Adam(model.parameters(), lr=rate, betas=(0.9, 0.98), eps=1e-9, fused=True)
+
+
+def as_before(model: nn.Module, rate: float) -> dict[str, Any]:
+    """By that Adam and a cosine, as recurrent models are trained here."""
+    return {"optimizer": adam(model, rate), "schedule": learn.schedule.cosine(400)}
 
 
 def columns(
@@ -95,15 +101,17 @@ def alignment_errors(model: nn.Module, vocab: text.Subwords, examples: Sequence[
     return {site: learn.evaluate.alignment_error_rate(best, sure, gold) for site, best in found.items()}
 
 
-CAPTIONS = {  # system -> its model and top learning rate
-    "LSTM encoder-decoder": (partial(models.Seq2Seq, dim=128, hidden=256, dropout=0.3), 2e-3),
+CAPTIONS = {  # system -> its model, its top learning rate and how it is trained beside what `fit` does by itself
+    "LSTM encoder-decoder": (partial(models.Seq2Seq, dim=128, hidden=256, dropout=0.3), 2e-3, as_before),
     "Bahdanau attention, additive": (
         partial(models.Seq2Seq, dim=128, hidden=256, dropout=0.3, attention=layers.Additive),
         2e-3,
+        as_before,
     ),
     "encoder-decoder Transformer": (
         partial(models.Transformer, layers=4, heads=4, dim=128, inner=256, dropout=0.3),
-        3e-3,
+        5e-3,
+        lambda model, rate: {"schedule": learn.schedule.linear(400)},
     ),
 }
 
@@ -120,14 +128,13 @@ def captions(source: str, target: str, systems: dict[str, int], quick: bool) -> 
     vocab = text.bpe(train[0] + train[1], 600 if quick else 6000, lower=True)
     batches = text.Buckets(*columns(vocab, *train), tokens=2048, seed=1)
     for system, steps in systems.items():
-        make, rate = CAPTIONS[system]
+        make, rate, how = CAPTIONS[system]
         model = built(make, len(vocab))
-        how = {"rate": rate, "optimizer": adam(model, rate), "schedule": learn.schedule.cosine(400)}
-        how["loss"] = learn.losses.translation(0.1)
+        given = how(model, rate) | {"rate": rate, "loss": learn.losses.translation(0.1)}
         task = f"Multi30k {source}-{target}"
-        learned = Learned(f"{task}-{system}", model, batches, steps, quick=quick, **how)
+        learned = Learned(f"{task}-{system}", model, batches, steps, quick=quick, **given)
         found = generate.translate(model, asked, vocab, length=8 if quick else 60, progress=not quick)
-        aim = ">= 38" if (source, target) == ("en", "de") and "Transformer" in system else ""
+        aim = ">= 41" if (source, target) == ("en", "de") and "Transformer" in system else ""
         yield Row(system, task, "sacreBLEU", f"{learn.evaluate.bleu(found, answers):.1f}", aim, **learned.facts)
         by_length = learn.evaluate.bleu_by_length(asked, found, answers, EDGES)
         shown = "; ".join(f"{words} words: {score} ({many})" for words, (score, many) in by_length.items())
@@ -138,7 +145,7 @@ RECURRENT, TRANSFORMER = list(CAPTIONS)[:-1], list(CAPTIONS)[-1]
 TASKS: dict[str, Task] = {
     "dates": partial(made_task, "dates"),
     "numbers": partial(made_task, "numbers"),
-    "en-de": partial(captions, "en", "de", {TRANSFORMER: 7500}),
+    "en-de": partial(captions, "en", "de", {TRANSFORMER: 12_000}),
     "en-de-recurrent": partial(captions, "en", "de", dict.fromkeys(RECURRENT, 3000)),
     "de-en": partial(captions, "de", "en", {TRANSFORMER: 3000}),
     "en-fr": partial(captions, "en", "fr", {TRANSFORMER: 4000}),
