@@ -97,7 +97,7 @@ def run(
     grid: tuple[str, ...],
     scheduler: str | None,
 ) -> None:
-    """Run notebooks through papermill: all of them, or those named (10_gpt, or just 10)."""
+    """Run notebooks through papermill: all of them, or those named (12_gpt, or just 12)."""
     from tfviz.suite import notebooks, options
     from tfviz.suite.run import run as run_notebooks
 

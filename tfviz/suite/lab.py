@@ -34,7 +34,7 @@ def hand_out(originals: Path, to: Path) -> Iterator[str]:
     """Copy notebooks into a folder in which the reader works; yields what is to be said.
 
     A copy that the reader has changed, by running it, say, is never touched: a newer original is put beside it, as
-    `10_gpt.new.ipynb`. A copy that is as it was handed out is renewed.
+    `12_gpt.new.ipynb`. A copy that is as it was handed out is renewed.
 
     Raises:
         OSError: the folder cannot be written.

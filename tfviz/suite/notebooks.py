@@ -29,7 +29,7 @@ def folder() -> Path:
 
 
 def find(names: Sequence[str] = ()) -> list[Path]:
-    """The notebooks of these names (`10_gpt`, `10`, or a path); all of them where no name is given.
+    """The notebooks of these names (`12_gpt`, `12`, or a path); all of them where no name is given.
 
     Raises:
         LookupError: a name means no notebook; lists what there is.

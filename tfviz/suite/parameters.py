@@ -1,6 +1,6 @@
 """What the parameters of each lesson may be, looked at in its setup: at once, not after minutes of training.
 
-`check("10_gpt", globals())` tells the first that does not fit, in one sentence. `RULES` has a rule for every parameter
+`check("12_gpt", globals())` tells the first that does not fit, in one sentence. `RULES` has a rule for every parameter
 of every lesson. What a lesson's models and data look at themselves before anything is trained (a width that this
 machine has no memory for) needs no second rule here.
 """
@@ -102,32 +102,32 @@ RULES: dict[str, dict[str, Rule]] = {
         "heads": whole(), "dim": whole(of=(2, "heads")), "short": whole(6), "dropout": number(bounds.share),
         "depths": numbers(LAYERS), "seed": SEED,
     },
-    "08_classifier": {
+    "10_classifier": {
         "reviews": choice("made", "imdb"), **MODEL, "steps": whole(20), "epochs": whole(), "words": whole(400),
         "seed": SEED, "sentence": words(),
     },
-    "09_bert": {
+    "11_bert": {
         "reviews": choice("made", "imdb"), "pieces": corpus(lambda given: 1000), **MODEL, "length": whole(8),
         "steps": whole(), "labels": whole(), "seed": SEED, "sentence": gap,
     },
-    "10_gpt": {
+    "12_gpt": {
         "context": whole(4), **MODEL, "batch": whole(), "steps": whole(), "seed": SEED,
         "corpus": corpus(lambda given: max(21_000, 100 * given["context"])), "prompt": short_prompt,
         "length": whole(3),
     },
-    "11_long_context": {
+    "13_long_context": {
         "segment": whole(4), **MODEL, "batch": whole(), "steps": whole(25), "long": whole(2), "stride": whole(),
         "seed": SEED, "corpus": corpus(lambda given: max(22_000, 500 * given["segment"], 20 * given["long"])),
     },
-    "12_cost": {
+    "14_cost": {
         "context": whole(), **MODEL, "batch": whole(of=(4,)), "steps": whole(), "longest": whole(32), "seed": SEED,
         "corpus": corpus(lambda given: max(10_500, 50 * given["context"])),
     },
-    "13_side_by_side": {
+    "15_side_by_side": {
         "sentence": words(11, 11), "instead": other_word, **MODEL, "batch": whole(), "steps": whole(),
         "longer": whole(), "seed": SEED,
     },
-    "14_your_model": {
+    "16_your_model": {
         "context": whole(), "sentence": letters("context"), "layers": whole(2, 100), "heads": whole(),
         "dim": whole(of=("heads",)), "batch": whole(), "steps": whole(), "seed": SEED,
         "corpus": corpus(lambda given: max(1000, 2 * given["context"])),
