@@ -308,3 +308,23 @@ def test_rows_on_scales_of_their_own_or_on_one(top, longest):
 def test_rows_that_cannot_be_drawn_say_so(column):
     with pytest.raises(ValueError, match="must be 3 numbers from 0 on"):
         view.rows(["a", "b", "c"], {"fine": [0, 1, 2], "one": column}, "t")
+
+
+def test_several_trainings_are_drawn_as_their_mean_and_range_beside_a_reference():
+    trained = torch.tensor([[0.1, 0.5], [0.2, 0.8], [0.6, 0.8]])
+    axes = view.lines(
+        {"one": ([1, 2], trained), "other": ([1, 2], [0.3, 0.3])}, x="x", y="y", title="t", references={"by chance": 0.25}
+    ).figure().axes[0]  # fmt: skip
+    assert axes.lines[0].get_ydata() == pytest.approx([0.3, 0.7])
+    (band,) = axes.collections
+    assert sorted({*band.get_paths()[0].vertices[:, 1].round(6)}) == pytest.approx([0.1, 0.5, 0.6, 0.8])
+    assert list(axes.lines[-1].get_ydata()) == [0.25, 0.25]
+    assert [text.get_text() for text in axes.texts] == ["by chance"]
+    bars = view.bars(["a", "b"], {"one": trained}, "t", references={"by chance": 0.25}).figure().axes[0]
+    assert [bar.get_height() for bar in bars.patches] == pytest.approx([0.3, 0.7])
+    assert [[*ends[:, 1]] for ends in bars.collections[0].get_segments()] == [
+        pytest.approx([0.1, 0.6]),
+        pytest.approx([0.5, 0.8]),
+    ]
+    rows = view.rows(["a", "b"], {"one": trained}, "t", 1).figure().axes[0]
+    assert [text.get_text() for text in rows.texts] == ["0.3 (0.1 to 0.6)", "0.7 (0.5 to 0.8)"]

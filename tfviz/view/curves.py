@@ -9,10 +9,11 @@ import numpy
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from torch import Tensor
 
-from tfviz.view.still.numbers import few, real
+from tfviz.view.still.numbers import Spread, few, real
 from tfviz.view.still.palette import plain
-from tfviz.view.still.picture import Picture, headline
+from tfviz.view.still.picture import Picture, headline, reference
 
 BESIDE = 4  # lines whose names find room among them; those of more stand beside the axes
 POINTS = 7  # of a log axis, that can all have their numbers
@@ -73,23 +74,36 @@ def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequenc
 
 
 def lines(
-    series: Mapping[str, tuple[Sequence[float], Sequence[float]]], *, x: str, y: str, title: str, **axes_settings: Any
+    series: Mapping[str, tuple[Sequence[float], Sequence[float] | Tensor]],
+    *,
+    x: str,
+    y: str,
+    title: str,
+    references: Mapping[str, float] | None = None,
+    **axes_settings: Any,
 ) -> Picture:
     """Lines with a name each, from `name: (xs, ys)`; where a y is NaN, or 0 on a log axis, the line has a gap.
 
     Args:
+        series: ys of several trainings are a tensor [training, point]: the line is their mean, in a band from the
+            lowest to the highest.
+        references: name -> y of a dashed line across the picture, such as what chance gives.
         axes_settings: handed to matplotlib's `Axes.set`, such as `xscale="log"`.
 
     Raises:
         ValueError: there is no line, or one without points or with infinity, or more than there is room for; settings
             that matplotlib does not know, or a log axis for numbers that are not above 0.
     """
-    if not series or not all(len(xs) and len(xs) == len(ys) for xs, ys in series.values()):
-        shapes = {name: (len(xs), len(ys)) for name, (xs, ys) in series.items()}
-        raise ValueError(f"there is nothing to draw: each line needs points, as many xs as ys; got {shapes}")
+    counts = {
+        name: (len(xs), ys.shape[-1] if getattr(ys, "ndim", 1) == 2 else len(ys)) for name, (xs, ys) in series.items()
+    }
+    if not series or not all(many and many == same for many, same in counts.values()):
+        raise ValueError(f"there is nothing to draw: each line needs points, as many xs as ys; got {counts}")
     few(len(series), LEGEND, "lines", "give fewer of them")
-    series = {name: (real(name, xs).tolist(), real(name, ys, gaps=True).tolist()) for name, (xs, ys) in series.items()}
+    spread = {name: Spread.of(name, ys, gaps=True) for name, (_, ys) in series.items()}
+    series = {name: (real(name, xs).tolist(), spread[name].mean.tolist()) for name, (xs, _) in series.items()}
     _settle(series, axes_settings)
+    level = dict(zip(references or (), real("references", list((references or {}).values())).tolist()))
     whole = all(float(value).is_integer() for xs, _ in series.values() for value in xs)
     broken = {name for name, (_, ys) in series.items() if axes_settings.get("yscale") == "log" and 0 in ys}
 
@@ -101,7 +115,12 @@ def lines(
         for index, (name, (xs, ys)) in enumerate(series.items()):
             marker = "os^D"[index % 4] if len(xs) <= 30 else ""
             said = f"{plain(name)}{BROKEN if name in broken else ''}"
-            axes.plot(xs, ys, marker=marker, markersize=4, color=f"C{LINES[index % 8]}", label=said)
+            ink = f"C{LINES[index % 8]}"
+            axes.plot(xs, ys, marker=marker, markersize=4, color=ink, label=said)
+            if spread[name].several:
+                axes.fill_between(xs, spread[name].low, spread[name].high, color=ink, alpha=0.22, linewidth=0)
+        for name, value in level.items():
+            reference(axes, name, value)
         axes.set(**{"xlabel": plain(x), "ylabel": plain(y), **axes_settings})
         if axes.get_xscale() == "log":
             _number(axes.xaxis, sorted({value for xs, _ in series.values() for value in xs}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -30,6 +31,26 @@ def real(name: str, values: Tensor | Sequence[float], gaps: bool = False) -> Ten
         where = at[0] if len(at) == 1 else at
         raise ValueError(f"{name!r} holds {value} (first at {where}); give finite numbers, or leave those out")
     return made
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Numbers that were measured once, or in several trainings: their mean, lowest and highest."""
+
+    mean: Tensor
+    low: Tensor
+    high: Tensor
+    several: bool
+
+    @classmethod
+    def of(cls, name: str, values: Tensor | Sequence[float], gaps: bool = False) -> Spread:
+        """Of one axis, or of [training, number]; in float64."""
+        made = real(name, values, gaps).double()
+        if made.dim() == 1:
+            return cls(made, made, made, several=False)
+        if made.dim() != 2 or not len(made):
+            raise ValueError(f"{name!r} has the shape {list(made.shape)}; give one axis, or [training, number]")
+        return cls(made.mean(0), made.amin(0), made.amax(0), several=True)
 
 
 def plain_tensor(name: str, tensor: Tensor) -> Tensor:

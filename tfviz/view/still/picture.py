@@ -6,6 +6,7 @@ import io
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import matplotlib
@@ -160,6 +161,14 @@ def bare(axes: Axes) -> None:
     axes.grid(False)
     axes.spines[:].set_visible(True)
     axes.spines[:].set_color(matplotlib.rcParams["axes.edgecolor"])
+
+
+def reference(axes: Axes, name: str, value: float) -> None:
+    """A dashed line at a height, with its name at its right end, such as what chance gives."""
+    soft = matplotlib.rcParams["xtick.labelcolor"]
+    axes.axhline(value, color=soft, linestyle=(0, (5, 3)), linewidth=1, zorder=3)
+    where = {"xy": (1.01, value), "xycoords": axes.get_yaxis_transform()}
+    axes.annotate(fill(plain(name), 16), ha="left", va="center", fontsize=8, color=soft, annotation_clip=False, **where)
 
 
 def _width(png: bytes) -> int:

@@ -12,9 +12,9 @@ from torch.nn import functional
 
 from tfviz.look.words import strings
 from tfviz.shapes import Float
-from tfviz.view.still.numbers import above, few, real
+from tfviz.view.still.numbers import Spread, above, few, real
 from tfviz.view.still.palette import diverging, plain, printable, ramp
-from tfviz.view.still.picture import Picture, bare, cut, headline
+from tfviz.view.still.picture import Picture, bare, cut, headline, reference
 
 BARS, ROWS, PANELS = 400, 200, 24  # bars side by side, rows, panels or columns: what a picture has room for
 WRAPPED = 16  # characters of a column's name in a line
@@ -23,12 +23,19 @@ NAME = 36  # characters of a row's name
 
 
 def bars(
-    words: Sequence[Any], heights: Mapping[str, Tensor | Sequence[float]], title: str, y: str = "probability"
+    words: Sequence[Any],
+    heights: Mapping[str, Tensor | Sequence[float]],
+    title: str,
+    y: str = "probability",
+    references: Mapping[str, float] | None = None,
 ) -> Picture:
     """A bar for each word, a panel for each series, all on one scale.
 
     Args:
         words: a number becomes its digits.
+        heights: those of several trainings are a tensor [training, word]: bars are their mean, with a line from the
+            lowest to the highest.
+        references: name -> height of a dashed line across the panels, such as what chance gives.
 
     Raises:
         ValueError: there is nothing to draw, or too much; a series with another number of values than there are words,
@@ -36,13 +43,20 @@ def bars(
     """
     words = strings(words)
     values = _columns(words, heights, BARS)
+    level = dict(zip(references or (), real("references", list((references or {}).values())).tolist()))
 
     def draw() -> Figure:
         wide = min(9.0, max(2.4, 0.2 * len(words) + 0.6) * len(values) + 0.4)
         figure = Figure(figsize=(wide, 2.5), layout="constrained")
         panels = figure.subplots(1, len(values), sharey=True, squeeze=False)[0]
         for axes, (name, series) in zip(panels, values.items()):
-            axes.bar(range(len(words)), series, color="C5", width=0.75)
+            axes.bar(range(len(words)), series.mean, color="C5", width=0.75)
+            if series.several:
+                axes.vlines(
+                    range(len(words)), series.low, series.high, color=matplotlib.rcParams["text.color"], linewidth=1.5
+                )
+            for what, value in level.items():
+                reference(axes, what if axes is panels[-1] else "", value)
             axes.set_xticks(range(len(words)), printable(words))
             axes.grid(axis="x", visible=False)
             axes.set_title(_over(name, wide / len(values)))
@@ -50,7 +64,8 @@ def bars(
         headline(figure, title)
         return figure
 
-    tops = ", ".join(f"{name}: {words[int(series.argmax())]!r} {series.max():.2g}" for name, series in values.items())
+    means = {name: series.mean for name, series in values.items()}
+    tops = ", ".join(f"{name}: {words[int(mean.argmax())]!r} {mean.max():.2g}" for name, mean in means.items())
     return Picture(draw, f"{title}\nhighest {y}: {tops}")
 
 
@@ -61,7 +76,8 @@ def rows(
 
     Args:
         names: a number becomes its digits.
-        columns: the measures, none below 0.
+        columns: the measures, none below 0; of several trainings a tensor [training, name]: bars are their mean, with a
+            line and numbers from the lowest to the highest.
         top: where the scales of all measures end, such as 1 for shares; None: each has its own.
 
     Raises:
@@ -72,16 +88,22 @@ def rows(
     values = _columns(names, columns, ROWS, least=0)
     above("top", top)
     for name, column in values.items():
-        if top is not None and column.max() > 1.001 * top:
-            raise ValueError(f"{name!r} goes up to {column.max():.3g}, past the end of the scale: top is {top:g}")
+        if top is not None and column.high.max() > 1.001 * top:
+            raise ValueError(f"{name!r} goes up to {column.high.max():.3g}, past the end of the scale: top is {top:g}")
 
     def draw() -> Figure:
         figure = Figure(figsize=(min(9.0, 2.6 * len(values) + 1.6), 0.27 * len(names) + 0.8), layout="constrained")
         panels = figure.subplots(1, len(values), sharey=True, squeeze=False)[0]
         for axes, (name, column) in zip(panels, values.items()):
-            drawn = axes.barh(range(len(names)), column, color="C5", height=0.72)
-            axes.bar_label(drawn, [f"{value:.3g}" for value in column], padding=3, fontsize=8)
-            axes.set(xlim=(0, 1.22 * ((column.max() or 1) if top is None else top)), xticks=[])
+            axes.barh(range(len(names)), column.mean, color="C5", height=0.72)
+            if column.several:
+                axes.hlines(
+                    range(len(names)), column.low, column.high, color=matplotlib.rcParams["text.color"], linewidth=1.5
+                )
+            end = float(column.high.max() or 1) if top is None else top
+            for row, said in enumerate(_said(column)):
+                axes.text(column.high[row] + 0.02 * end, row, said, va="center", fontsize=8)
+            axes.set(xlim=(0, (1.5 if column.several else 1.22) * end), xticks=[])
             axes.set_title(_over(name, 2.6), loc="left")
             axes.grid(False)
             axes.spines[["right", "top", "bottom"]].set_visible(False)
@@ -92,7 +114,8 @@ def rows(
         headline(figure, title)
         return figure
 
-    tops = ", ".join(f"{name}: {names[int(column.argmax())]!r} {column.max():.3g}" for name, column in values.items())
+    means = {name: column.mean for name, column in values.items()}
+    tops = ", ".join(f"{name}: {names[int(mean.argmax())]!r} {mean.max():.3g}" for name, mean in means.items())
     return Picture(draw, f"{title}\nhighest {tops}")
 
 
@@ -167,19 +190,25 @@ def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "Wha
 
 def _columns(
     names: Sequence[str], given: Mapping[str, Tensor | Sequence[float]], most: int, least: float | None = None
-) -> dict[str, numpy.ndarray]:
-    """Each series as an array: a number for each of at most so many names, none below `least`."""
+) -> dict[str, Spread]:
+    """Each series, of one training or several: a number for each of at most so many names, none below `least`."""
     if not names or not given:
         raise ValueError("there is nothing to draw: give names, and numbers for each")
     few(len(names), most, "names", "give those you mean, such as the 20 highest")
     few(len(given), PANELS, "series", "give fewer of them")
-    columns = {name: real(name, series).double().numpy() for name, series in given.items()}
+    columns = {name: Spread.of(name, series) for name, series in given.items()}
     kind = "numbers" if least is None else f"numbers from {least:g} on"
     for name, column in columns.items():
-        got = column if column.ndim == 1 else f"the shape {list(column.shape)}"
-        if column.shape != (len(names),) or (least is not None and not (column >= least).all()):
-            raise ValueError(f"{name!r} must be {len(names)} {kind}, one for each name; got {got}")
+        if column.mean.shape != (len(names),) or (least is not None and not (column.low >= least).all()):
+            raise ValueError(f"{name!r} must be {len(names)} {kind}, one for each name; got {given[name]}")
     return columns
+
+
+def _said(column: Spread) -> list[str]:
+    """Each mean, and between which numbers it lies."""
+    if not column.several:
+        return [f"{value:.3g}" for value in column.mean]
+    return [f"{mean:.3g} ({low:.3g} to {high:.3g})" for mean, low, high in zip(column.mean, column.low, column.high)]
 
 
 def _over(name: str, inches: float) -> str:
