@@ -180,3 +180,31 @@ def test_boxes_do_not_overlap_and_stand_below_their_parents(parents):
     assert len(layout.ways) == sum(map(len, parents))
     for way in layout.ways:
         assert all(upper[1] <= lower[1] for upper, lower in pairwise(way))
+
+
+class Namesake(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Parameter(torch.ones(5, 7))
+
+    def forward(self, table):
+        y = table + 1
+        for _ in range(2):
+            y = y * 2
+        return y @ self.table
+
+
+def test_a_modules_own_weight_is_not_the_variable_of_the_same_name():
+    values = follow(Namesake(), [torch.ones(3, 5)], {})
+    assert [(one.name, one.shape, one.learned, one.parents) for one in values] == [
+        ("table", (3, 5), False, ()),
+        ("y", (3, 5), False, (0,)),
+        ("y", (3, 5), False, (1,)),
+        ("table", (5, 7), True, ()),
+        ("output", (3, 7), False, (2, 3)),
+    ]
+
+
+def test_a_loop_keeps_its_lines():
+    shown = [text.get_text() for text in view.flow(Namesake(), torch.ones(3, 5)).figure().axes[0].texts]
+    assert "for _ in range(2):" in shown and "\u00a0\u00a0y = y * 2" in shown

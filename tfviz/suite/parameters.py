@@ -99,8 +99,8 @@ RULES: dict[str, dict[str, Rule]] = {
     },
     "07_transformer": {
         "task": choice("numbers", "dates", "multi30k"), "sentence": of_task, "steps": whole(), "blocks": LAYERS,
-        "heads": whole(), "dim": whole(of=(2, "heads")), "short": whole(6), "dropout": number(bounds.share),
-        "depths": numbers(LAYERS), "seed": SEED,
+        "heads": whole(), "dim": whole(of=(2, "heads")), "dropout": number(bounds.share), "short": whole(),
+        "trainings": whole(most=9), "seed": SEED,
     },
     "10_classifier": {
         "reviews": choice("made", "imdb"), **MODEL, "steps": whole(20), "epochs": whole(), "words": whole(400),

@@ -74,7 +74,9 @@ def flow(
 
 def _texts(value: Value, axes: Mapping[int, str]) -> tuple[str, str, list[str]]:
     sizes = [f"{axes[size]} {size}" if size in axes else str(size) for size in value.shape]
-    code = textwrap.wrap(value.code, LETTERS, break_long_words=False, break_on_hyphens=False)
+    lines = [line.replace("    ", "\u00a0\u00a0") for line in value.code.splitlines()]  # a loop's body stays indented
+    how = {"break_long_words": False, "break_on_hyphens": False}
+    code = [piece for line in lines for piece in textwrap.wrap(line, LETTERS, **how)]
     return plain(value.name), " × ".join(sizes) or "a number", [plain(line) for line in code]
 
 

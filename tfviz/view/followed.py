@@ -84,7 +84,7 @@ class _Run:
         documented = ast.get_docstring(definition) is not None
         self.statements = definition.body[documented:]
         self.values: list[Value] = []
-        self.now: dict[str, int] = {}  # name -> the number of the value that it means
+        self.now: dict[str, int] = {}  # name, of the module's own with a dot -> the number of the value that it means
         self.space: dict[str, Any] = {}
 
     def begin(self, outside: dict[str, Any], arguments: dict[str, Any], everything: dict[str, Any]) -> None:
@@ -124,7 +124,7 @@ class _Run:
         for name in dict.fromkeys(_written(statement)):
             if (shape := _shape(self.space.get(name))) is not None:
                 code = self._code(statement)
-                self._add(Value(name, code, shape, False, read, ends))
+                self._add(Value(name, code, shape, False, read, ends), name)
 
     def _passes(self, value: ast.expr) -> bool:
         """Whether a return only hands on what there is; that is then marked."""
@@ -140,8 +140,8 @@ class _Run:
             name, value = None, None
             if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
                 name, value = node.id, self.space.get(node.id)
-            elif self._is_own(node):
-                name, value = node.attr, getattr(self.module, node.attr, None)  # type: ignore[attr-defined]
+            elif self._is_own(node):  # with its dot: a variable may have the same name
+                name, value = f".{node.attr}", getattr(self.module, node.attr, None)  # type: ignore[attr-defined]
             if base := _changed(node):  # what is changed in part was there before
                 name, value = base, self.space.get(base)
             if name is not None and name not in self.now and isinstance(value, Tensor):
@@ -155,10 +155,10 @@ class _Run:
 
     def _given(self, name: str, value: Any) -> None:
         if (shape := _shape(value)) is not None:
-            self._add(Value(name, "", shape, isinstance(value, nn.Parameter), ()))
+            self._add(Value(name.removeprefix("."), "", shape, isinstance(value, nn.Parameter), ()), name)
 
-    def _add(self, value: Value) -> None:
-        self.now[value.name] = len(self.values)
+    def _add(self, value: Value, name: str) -> None:
+        self.now[name] = len(self.values)
         self.values.append(value)
 
     def _code(self, statement: ast.stmt) -> str:
