@@ -328,3 +328,11 @@ def test_several_trainings_are_drawn_as_their_mean_and_range_beside_a_reference(
     ]
     rows = view.rows(["a", "b"], {"one": trained}, "t", 1).figure().axes[0]
     assert [text.get_text() for text in rows.texts] == ["0.3 (0.1 to 0.6)", "0.7 (0.5 to 0.8)"]
+
+
+def test_the_mean_of_the_losses_stands_where_they_are():
+    history = [Step(step, float(step), 0.1, 9.0) for step in range(400)]
+    axes = view.curves(history, held_out=[(0, 3.0), (399, 2.0)]).figure().axes[0]
+    strong = axes.lines[1]
+    assert abs(strong.get_xdata() - strong.get_ydata()).max() < 0.51
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["training, mean of 10 steps", "held out"]

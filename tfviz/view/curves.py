@@ -31,11 +31,11 @@ class Step(Protocol):
 
 
 def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequence[tuple[int, float]]) -> Picture:
-    """The loss over the steps: each step faint, their running mean strong.
+    """The loss over the steps: each step faint, the mean of those around it strong.
 
     Args:
         history: the steps of `learn.fit`.
-        measured: further points (step, nats) by name, such as `validation=[(100, 2.1), (200, 1.9)]`.
+        measured: further points (step, nats) by name, such as `held_out=[(100, 2.1), (200, 1.9)]`.
     """
     given: Any = history
     history = [given] if getattr(given, "ndim", None) == 0 else list(given)
@@ -59,18 +59,22 @@ def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequenc
         axes = figure.subplots()
         ink = matplotlib.rcParams["text.color"]
         axes.plot(steps, losses, color=ink, alpha=0.18, linewidth=0.8)
-        axes.plot(steps[width - 1 :], smooth, color=ink, label=f"training, mean of {width} steps")
+        axes.plot(steps[(width - 1) // 2 :][: len(smooth)], smooth, color=ink, label=f"training, mean of {width} steps")
         for (name, points), colour in zip(measured.items(), itertools.cycle(("C6", "C5", "C3", "C7"))):
-            axes.plot(*zip(*points), color=colour, marker="o", markersize=3.5, label=plain(name))
-        axes.set(xlabel="step", ylabel="loss (nats a token)")
+            axes.plot(*zip(*points), color=colour, marker="o", markersize=3.5, label=_spoken(name))
+        axes.set(xlabel="step", ylabel="loss (nats per token)")
         axes.legend()
         headline(figure, title)
         return figure
 
-    ends = [f"{name} {points[-1][1]:.3f}" for name, points in measured.items()]
+    ends = [f"{_spoken(name)} {points[-1][1]:.3f}" for name, points in measured.items()]
     return Picture(
         draw, f"{title}\nloss in nats after {len(steps)} steps: " + ", ".join([f"training {smooth[-1]:.3f}", *ends])
     )
+
+
+def _spoken(name: str) -> str:
+    return plain(name.replace("_", " "))  # of an argument
 
 
 def lines(
