@@ -208,3 +208,100 @@ def test_a_modules_own_weight_is_not_the_variable_of_the_same_name():
 def test_a_loop_keeps_its_lines():
     shown = [text.get_text() for text in view.flow(Namesake(), torch.ones(3, 5)).figure().axes[0].texts]
     assert "for _ in range(2):" in shown and "\u00a0\u00a0y = y * 2" in shown
+
+
+h, y = torch.ones(7, 7), torch.ones(9)  # as a notebook has them: names that functions use for themselves
+
+
+def gathered(x):
+    outs = [h * 2 for h in x]
+    return torch.stack(outs)
+
+
+def looped(x):
+    for i in range(2):
+        y = x * (i + 1)
+    return y
+
+
+def inner(x, w):
+    def twice(a):
+        return 2 * a @ w
+
+    return twice(x)
+
+
+def in_place(x, mask):
+    scores = x @ x.T
+    scores.masked_fill_(mask, -torch.inf)
+    return scores.softmax(-1)
+
+
+def through_a_dict(x):
+    parts = {"q": x + 1}
+    parts["k"] = x - 1
+    steps = []
+    for row in parts["q"]:
+        steps.append(row * parts["k"].sum())
+    return torch.stack(steps)
+
+
+def several(x):
+    y = 2 * x
+    return y, None, y.sum()
+
+
+def named_parts(x):
+    y = 2 * x
+    return {"y": y, "loss": y.sum()}
+
+
+class Below(nn.Linear):
+    def forward(self, x):
+        self.kept = super().forward(x)
+        return self.kept.relu()
+
+
+@torch.no_grad()
+def moved(w):
+    w += 1
+    return w
+
+
+def column_zero(x):
+    text = """
+at the left"""
+    return x + len(text)
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "flow"),
+    [
+        (gathered, 1, ["x", "outs < x", "output < outs"]),
+        (looped, 1, ["x", "y < x"]),
+        (inner, 2, ["x", "w", "output < w x"]),
+        (in_place, 2, ["x", "mask", "scores < x", "scores < scores mask", "output < scores"]),
+        (through_a_dict, 1, ["x", "steps < x", "output < steps"]),
+        (several, 1, ["x", "y < x", "output 3 < y"]),
+        (named_parts, 1, ["x", "y < x", "loss < y"]),
+        (Below(4, 4), 1, ["x", "kept < x", "output < kept"]),
+        (moved, 1, ["w", "w < w"]),
+        (column_zero, 1, ["x", "output < x"]),
+    ],
+    ids=lambda one: getattr(one, "__name__", None),
+)
+def test_what_flows_through_python_of_all_kinds(function, given, flow):
+    arguments = [torch.randn(4, 4), torch.ones(4, 4, dtype=torch.bool)][:given]
+    if function is inner:
+        arguments[1] = torch.randn(4, 4)
+    if function is moved:
+        arguments = [nn.Parameter(torch.randn(4, 4))]
+    values = follow(function, arguments, {})
+    said = [f"{name} < {' '.join(parents)}" if parents else name for name, _, parents in named(values)]
+    assert said == flow
+    assert values[-1].output
+
+
+def test_values_that_take_all_before_them_are_laid_out():
+    parents = [list(range(n)) for n in range(16)]
+    assert len(laid([Box(60.0, 20.0)] * 16, parents).ways) == 120

@@ -102,6 +102,11 @@ RULES: dict[str, dict[str, Rule]] = {
         "heads": whole(), "dim": whole(of=(2, "heads")), "dropout": number(bounds.share), "short": whole(),
         "trainings": whole(most=9), "seed": SEED,
     },
+    "09_decoding_and_cost": {
+        "task": choice("numbers", "dates", "multi30k"), "sentence": of_task, "steps": whole(), "blocks": LAYERS,
+        "heads": whole(), "dim": whole(of=(2, "heads")), "dropout": number(bounds.share), "short": whole(),
+        "trainings": whole(most=9), "seed": SEED,
+    },
     "10_classifier": {
         "reviews": choice("made", "imdb"), **MODEL, "steps": whole(20), "epochs": whole(), "words": whole(400),
         "seed": SEED, "sentence": words(),

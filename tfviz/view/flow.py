@@ -38,8 +38,7 @@ def flow(
     """What becomes of what in a function: each variable with its shape and the line that made it, from top to bottom.
 
     The function, or the `forward` of a module, is run once, statement by statement, on what is given: what is drawn is
-    the code and the shapes of that run. A loop is one statement. Weights are those that training changes, or that come
-    from outside the function.
+    the code and the shapes of that run. A loop is one statement, of which those values are shown that later lines look at.
 
     Args:
         title: default: the function's name.

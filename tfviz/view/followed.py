@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
-import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
-from types import CodeType
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
-REMEDY = "give a function or a module that is written down in a file or a cell, such as def attend(x): ..."
+from tfviz.view.statements import compiled, definition, reads, returns, said, writes
+
+SIZES = (int, str, torch.Size)  # made of shapes and settings: no data flows through them
 
 
 @dataclass
@@ -47,11 +50,11 @@ def follow(function: Callable[..., Any], given: Sequence[Any], named: dict[str, 
     """
     asked = function.forward if isinstance(function, nn.Module) else function
     plain: Any = inspect.unwrap(getattr(asked, "__func__", asked))
-    run = _Run(getattr(asked, "__self__", None), _definition(plain))
-    bound = _bound(asked, given, named)
-    outside = inspect.getclosurevars(plain)
-    run.begin({**outside.builtins, **outside.globals, **outside.nonlocals}, bound.arguments, plain.__globals__)
-    run.through(run.statements)
+    run = _Run(getattr(asked, "__self__", None), plain)
+    run.begin(plain, _bound(asked, given, named).arguments)
+    quiet = any("no_grad" in ast.unparse(one) or "inference_mode" in ast.unparse(one) for one in run.decorators)
+    with torch.no_grad() if quiet else nullcontext():
+        run.through(run.statements)
     return run.values
 
 
@@ -64,94 +67,99 @@ def _bound(asked: Callable[..., Any], given: Sequence[Any], named: dict[str, Any
     return bound
 
 
-def _definition(function: Any) -> ast.FunctionDef:
-    try:
-        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-    except (OSError, TypeError, SyntaxError) as error:
-        raise ValueError(f"the source of {getattr(function, '__name__', function)} is not at hand; {REMEDY}") from error
-    if not isinstance(tree.body[0], ast.FunctionDef):
-        raise ValueError(f"{getattr(function, '__name__', function)} is no plain def; {REMEDY}")
-    return tree.body[0]
-
-
 class _Run:
-    """What is known while the lines are run: the variables, and the value that each of them is."""
+    """What is known while the lines are run: the variables, and the value that each of them is.
 
-    def __init__(self, module: Any, definition: ast.FunctionDef):
-        self.module = module
-        arguments = definition.args.posonlyargs + definition.args.args
+    A name with a dot before it is the module's own.
+    """
+
+    def __init__(self, module: Any, function: Any):
+        tree = definition(function)
+        self.module, self.decorators = module, tree.decorator_list
+        arguments = tree.args.posonlyargs + tree.args.args
         self.own = arguments[0].arg if module is not None and arguments else ""
-        documented = ast.get_docstring(definition) is not None
-        self.statements = definition.body[documented:]
+        self.statements = tree.body[ast.get_docstring(tree) is not None :]
+        self.local = {*function.__code__.co_varnames, *function.__code__.co_cellvars}
         self.values: list[Value] = []
-        self.now: dict[str, int] = {}  # name, of the module's own with a dot -> the number of the value that it means
+        self.now: dict[str, int] = {}  # name -> the number of the value that it means
+        self.carried: dict[str, tuple[int, ...]] = {}  # of what is no tensor, such as a dict -> what it was made of
         self.space: dict[str, Any] = {}
 
-    def begin(self, outside: dict[str, Any], arguments: dict[str, Any], everything: dict[str, Any]) -> None:
-        self.space = {**everything, **outside, **arguments}
+    def begin(self, function: Any, arguments: dict[str, Any]) -> None:
+        outside = inspect.getclosurevars(function)
+        self.space = {**function.__globals__, **outside.builtins, **outside.globals, **outside.nonlocals, **arguments}
         if self.own:
-            self.space[self.own] = self.module
+            kind = outside.nonlocals.get("__class__", type(self.module))
+            self.space |= {self.own: self.module}
+            self.space["super"] = lambda *named: builtins.super(*(named or (kind, self.module)))
         for name, value in arguments.items():
             self._given(name, value)
 
-    def through(self, statements: Sequence[ast.stmt]) -> bool:
-        """Run statements one by one; whether one of them returned."""
-        for statement in statements:
+    def through(self, statements: Sequence[ast.stmt], later: frozenset[str] = frozenset()) -> bool:
+        """Run statements one by one; whether one of them returned.
+
+        Args:
+            later: names that are looked at after them.
+        """
+        for place, statement in enumerate(statements):
+            after = later.union(*(reads(one, self.own) for one in statements[place + 1 :]))
             if isinstance(statement, ast.If):
-                chosen = (
-                    statement.body if eval(_compiled(ast.Expression(statement.test)), self.space) else statement.orelse
-                )
-                if self.through(chosen):
+                taken = eval(compiled(ast.Expression(statement.test)), self.space)
+                if self.through(statement.body if taken else statement.orelse, after):
                     return True
-            else:
-                self.step(statement)
-                if isinstance(statement, ast.Return):
-                    return True
+            elif isinstance(statement, ast.Return):
+                self._end(statement.value)
+                return True
+            else:  # of what a loop makes for itself nothing is noted
+                self.step(statement, only=after if hasattr(statement, "body") else None)
         return False
 
-    def step(self, statement: ast.stmt) -> None:
+    def step(self, statement: ast.stmt, output: bool = False, only: frozenset[str] | None = None) -> None:
         """Run a statement and note what it made."""
-        ends = isinstance(statement, ast.Return)
-        if not ends and any(isinstance(node, ast.Return) for node in ast.walk(statement)):
+        if not isinstance(statement, ast.FunctionDef) and returns(statement):
             raise ValueError("the function returns from inside a loop or a with; let it return in a line of its own")
-        if isinstance(statement, ast.Return):
-            if statement.value is not None and self._passes(statement.value):
-                return
-            target: ast.expr = ast.Name("output", ast.Store())
-            statement = ast.Assign([target], statement.value or ast.Constant(None), lineno=1)
-        read = tuple(dict.fromkeys(self._read(statement)))
-        exec(_compiled(ast.Module([statement], [])), self.space)
-        for name in dict.fromkeys(_written(statement)):
-            if (shape := _shape(self.space.get(name))) is not None:
-                code = self._code(statement)
-                self._add(Value(name, code, shape, False, read, ends), name)
+        read = tuple(dict.fromkeys(self._read(reads(statement, self.own))))
+        before = {name: _version(self._value(name)) for name in self.now}
+        exec(compiled(ast.Module([statement], [])), self.space)
+        in_place = [name for name, old in before.items() if old and _moved(old, _version(self._value(name)))]
+        for name in dict.fromkeys([*writes(statement, self.own), *in_place]):
+            if only is not None and name not in only:
+                continue
+            self._made(name, said(statement, self.own), read, output)
 
-    def _passes(self, value: ast.expr) -> bool:
-        """Whether a return only hands on what there is; that is then marked."""
-        parts = value.values if isinstance(value, ast.Dict) else getattr(value, "elts", [value])
-        names = [part.id for part in parts if isinstance(part, ast.Name) and part.id in self.now]
-        for name in names if len(names) == len(parts) else ():
-            self.values[self.now[name]].output = True
-        return len(names) == len(parts)
+    def _made(self, name: str, code: str, read: tuple[int, ...], output: bool) -> None:
+        value = self._value(name)
+        self.now.pop(name, None)
+        if (shape := _shape(value)) is not None:
+            self._add(Value(name.removeprefix("."), code, shape, False, read, output), name)
+        elif not isinstance(value, SIZES):
+            self.carried[name] = read
 
-    def _read(self, statement: ast.stmt) -> Iterator[int]:
-        """The numbers of the values that a statement looks at; what comes from outside is noted now."""
-        for node in ast.walk(statement):
-            name, value = None, None
-            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-                name, value = node.id, self.space.get(node.id)
-            elif self._is_own(node):  # with its dot: a variable may have the same name
-                name, value = f".{node.attr}", getattr(self.module, node.attr, None)  # type: ignore[attr-defined]
-            if base := _changed(node):  # what is changed in part was there before
-                name, value = base, self.space.get(base)
-            if name is not None and name not in self.now and isinstance(value, Tensor):
-                self._given(name, value)
-            if name in self.now:
-                yield self.now[name]
+    def _end(self, value: ast.expr | None) -> None:
+        """What is returned: values that there are, which are marked, or new ones."""
+        parts = getattr(value, "elts", [value])
+        names = ["output"] if len(parts) == 1 else [f"output {number}" for number in range(1, len(parts) + 1)]
+        if isinstance(value, ast.Dict) and all(isinstance(key, ast.Constant) for key in value.keys):
+            names, parts = [str(key.value) for key in value.keys], value.values  # type: ignore[union-attr]
+        if any(isinstance(part, ast.Starred) for part in parts):
+            names, parts = ["output"], [value]
+        for name, part in zip(names, parts):
+            if isinstance(part, ast.Name) and part.id in self.now:
+                self.values[self.now[part.id]].output = True
+            elif part is not None and not isinstance(part, ast.Constant):
+                self.step(ast.Assign([ast.Name(name, ast.Store())], part, lineno=1), output=True)
 
-    def _is_own(self, node: ast.AST) -> bool:
-        inside = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name)
-        return bool(self.own) and inside and node.value.id == self.own  # type: ignore[attr-defined]
+    def _read(self, names: Iterable[str]) -> Iterator[int]:
+        """The numbers of the values that are looked at; what comes from outside is noted now."""
+        for name in names:
+            if name not in self.now and name not in self.carried and name not in self.local:
+                value = self._value(name)
+                if isinstance(value, Tensor):
+                    self._given(name, value)
+            yield from (self.now[name],) if name in self.now else self.carried.get(name, ())
+
+    def _value(self, name: str) -> Any:
+        return getattr(self.module, name[1:], None) if name.startswith(".") else self.space.get(name)
 
     def _given(self, name: str, value: Any) -> None:
         if (shape := _shape(value)) is not None:
@@ -161,35 +169,14 @@ class _Run:
         self.now[name] = len(self.values)
         self.values.append(value)
 
-    def _code(self, statement: ast.stmt) -> str:
-        value = getattr(statement, "value", None)
-        if isinstance(statement, ast.AugAssign):
-            value = ast.BinOp(ast.Name(ast.unparse(statement.target), ast.Load()), statement.op, statement.value)
-        code = ast.unparse(ast.fix_missing_locations(value) if isinstance(value, ast.expr) else statement)
-        return code.replace(f"{self.own}.", "") if self.own else code
+
+def _version(value: Any) -> tuple[int, int] | None:
+    """Which tensor it is, and how often it was changed in place."""
+    return (id(value), value._version) if isinstance(value, Tensor) and not value.is_inference() else None
 
 
-def _compiled(tree: Any) -> CodeType:
-    return compile(
-        ast.fix_missing_locations(tree), "<followed>", "eval" if isinstance(tree, ast.Expression) else "exec"
-    )
-
-
-def _written(statement: ast.stmt) -> Iterator[str]:
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            yield node.id
-        if base := _changed(node):
-            yield base
-
-
-def _changed(node: ast.AST) -> str | None:
-    """The variable of which a part is assigned, `y` in `y[i] = ...`, or that is added to, as in `y += ...`."""
-    if isinstance(node, ast.AugAssign):
-        return node.target.id if isinstance(node.target, ast.Name) else None
-    if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store) and isinstance(node.value, ast.Name):
-        return node.value.id
-    return None
+def _moved(old: tuple[int, int], new: tuple[int, int] | None) -> bool:
+    return new is not None and new[0] == old[0] and new[1] != old[1]
 
 
 def _shape(value: Any) -> tuple[int, ...] | None:

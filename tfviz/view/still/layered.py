@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import mean
+from statistics import fmean
 from typing import NamedTuple
 
 GAP, BETWEEN = 16.0, 26.0  # points between boxes side by side, and between layers
 SWEEPS = 12
+SETTLED = 0.5  # points: a box that moves by less is not seen to move
 STRAIGHT = 6  # times as much as its ends count the other places that a long link passes
 Point = tuple[float, float]
 
@@ -90,7 +91,7 @@ def _ordered(levels: Sequence[int], above: Sequence[Sequence[int]]) -> list[list
         links = below if sweep % 2 else above
         for row in reversed(rows) if sweep % 2 else rows:
             spot = {one: place / max(1, len(other)) for other in rows for place, one in enumerate(other)}
-            row.sort(key=lambda one: mean([spot[other] for other in links[one]] or [spot[one]]))
+            row.sort(key=lambda one: fmean([spot[other] for other in links[one]] or [spot[one]]))
     return rows
 
 
@@ -108,10 +109,14 @@ def _across(rows: list[list[int]], sizes: Sequence[Box], chains: Sequence[Sequen
     across = {one: 0.0 for row in rows for one in row}
     for row in rows:
         _apart(row, [0.0] * len(row), sizes, across)
+    before = across.copy()
     for sweep in range(20 * SWEEPS):
         for row in rows if sweep % 2 else reversed(rows):
-            wanted = [mean([across[other] for other in linked[one]] or [across[one]]) for one in row]
+            wanted = [fmean([across[other] for other in linked[one]] or [across[one]]) for one in row]
             _apart(row, wanted, sizes, across)
+        if sweep % 2 and max(abs(across[one] - old) for one, old in before.items()) < SETTLED:
+            break
+        before = across.copy() if sweep % 2 else before
     return across
 
 
