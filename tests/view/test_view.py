@@ -312,9 +312,8 @@ def test_rows_that_cannot_be_drawn_say_so(column):
 
 def test_several_trainings_are_drawn_as_their_mean_and_range_beside_a_reference():
     trained = torch.tensor([[0.1, 0.5], [0.2, 0.8], [0.6, 0.8]])
-    axes = view.lines(
-        {"one": ([1, 2], trained), "other": ([1, 2], [0.3, 0.3])}, x="x", y="y", title="t", references={"by chance": 0.25}
-    ).figure().axes[0]  # fmt: skip
+    series = {"one": ([1, 2], trained), "other": ([1, 2], [0.3, 0.3])}
+    axes = view.lines(series, x="x", y="y", title="t", references={"by chance": 0.25}).figure().axes[0]
     assert axes.lines[0].get_ydata() == pytest.approx([0.3, 0.7])
     (band,) = axes.collections
     assert sorted({*band.get_paths()[0].vertices[:, 1].round(6)}) == pytest.approx([0.1, 0.5, 0.6, 0.8])

@@ -38,7 +38,7 @@ def flow(
     """What becomes of what in a function: each variable with its shape and the line that made it, from top to bottom.
 
     The function, or the `forward` of a module, is run once, statement by statement, on what is given: what is drawn is
-    the code and the shapes of that run. A loop is one statement, of which those values are shown that later lines look at.
+    the code and the shapes of that run. A loop is one statement; of it those values are shown that later lines look at.
 
     Args:
         title: default: the function's name.
@@ -74,8 +74,8 @@ def flow(
 def _texts(value: Value, axes: Mapping[int, str]) -> tuple[str, str, list[str]]:
     sizes = [f"{axes[size]} {size}" if size in axes else str(size) for size in value.shape]
     lines = [line.replace("    ", "\u00a0\u00a0") for line in value.code.splitlines()]  # a loop's body stays indented
-    how = {"break_long_words": False, "break_on_hyphens": False}
-    code = [piece for line in lines for piece in textwrap.wrap(line, LETTERS, **how)]
+    wrapper = textwrap.TextWrapper(LETTERS, break_long_words=False, break_on_hyphens=False)
+    code = [piece for line in lines for piece in wrapper.wrap(line)]
     return plain(value.name), " × ".join(sizes) or "a number", [plain(line) for line in code]
 
 

@@ -167,8 +167,8 @@ def reference(axes: Axes, name: str, value: float) -> None:
     """A dashed line at a height, with its name at its right end, such as what chance gives."""
     soft = matplotlib.rcParams["xtick.labelcolor"]
     axes.axhline(value, color=soft, linestyle=(0, (5, 3)), linewidth=1, zorder=3)
-    where = {"xy": (1.01, value), "xycoords": axes.get_yaxis_transform()}
-    axes.annotate(fill(plain(name), 16), ha="left", va="center", fontsize=8, color=soft, annotation_clip=False, **where)
+    how: dict[str, Any] = {"ha": "left", "va": "center", "fontsize": 8, "color": soft, "annotation_clip": False}
+    axes.annotate(fill(plain(name), 16), (1.01, value), xycoords=axes.get_yaxis_transform(), **how)
 
 
 def _width(png: bytes) -> int:
