@@ -168,6 +168,21 @@ def product(matrix, row):
     return {"product": matrix @ row, "sum": matrix.sum()}
 
 
+def test_bars_in_their_order_are_read_as_they_stand(opened):
+    drawn = {"output": view.draw.bars(["low", "middle", "high"], top=2)}
+    page = opened(view.interact(lambda x: x * torch.tensor([1.0, 2.0, 3.0]), x=(-1.0, 1.0), draw=drawn))
+    page.get_by_role("slider").focus()
+    press(page, "End")
+    page.locator("canvas").focus()
+    press(page, "ArrowUp")
+    assert says(page) == "“high” 3"
+    press(page, "ArrowDown")
+    assert says(page) == "“middle” 2"
+    page.get_by_role("slider").focus()
+    press(page, "Home")
+    assert says(page).endswith("“low” is first (was “high”)")
+
+
 def test_cells_by_keyboard_by_typing_and_by_mouse(opened):
     matrix, row = torch.tensor([[1.0, 2.0, 3.0], [4.0, -5.0, 6.0]]), torch.tensor([0.5, 1.5, 2.5])
     cells = {"matrix": view.cells(matrix, ["a", "b"], list("xyz"), step=0.5), "row": view.cells(row)}

@@ -95,3 +95,54 @@ def test_the_still_picture_names_what_has_room():
 def test_what_is_no_plane_of_points_is_refused(points, names, said):
     with pytest.raises(ValueError, match=said):
         view.scatter(points, names, "No")
+
+
+def test_groups_have_colours_and_marked_names_come_first(open_view, tmp_path):
+    crowd = torch.tensor([[0.0, 0.0], [0.01, 0.0], [1.0, 1.0], [0.5, 0.2]])
+    given = {"groups": ["a", "", "b", "a"], "mark": ["three"]}
+    made = view.scatter(crowd, ["one", "two", "three", "four"], "Groups", **given)
+    page = open_view(made)
+    circles = list(ElementTree.parse(takes(page, "SVG", tmp_path)).getroot().iter(CIRCLE))
+    inks = [one.get("fill") for one in circles[:4]]  # the marked one first
+    assert inks[0] != inks[1] == inks[3] != inks[2]
+    assert len(circles) == 4 + 3  # and those of the legend: a, b, others
+    texts = {text.get_text(): text.get_weight() for text in made.figure().axes[0].texts}
+    assert texts["three"] == "bold"
+    with pytest.raises(ValueError, match="2 groups for 4 points"):
+        view.scatter(crowd, list("abcd"), "No", groups=["a", "b"])
+    with pytest.raises(ValueError, match="room for 6"):
+        view.scatter(torch.eye(7, 2), list("abcdefg"), "No", groups=list("abcdefg"))
+    with pytest.raises(LookupError, match="marked names 'e', and no point is called so"):
+        view.scatter(crowd, list("abcd"), "No", mark=["e"])
+
+
+def test_a_name_never_covers_a_point():
+    torch.manual_seed(3)
+    points = torch.randn(80, 2)
+    figure = view.scatter(points, [f"a long name {i}" for i in range(80)], "Crowd", mark=["a long name 7"]).figure()
+    plane = figure.axes[0]
+    places = torch.as_tensor(plane.transData.transform(points.numpy()))
+    assert len(plane.texts) > 5
+    for box in (text.get_window_extent() for text in plane.texts):
+        inside = (places > torch.tensor([box.x0, box.y0])) & (places < torch.tensor([box.x1, box.y1]))
+        assert not inside.all(1).any()
+
+
+def test_planes_show_the_same_points_side_by_side():
+    square = torch.tensor([[1.0, 1.0], [1, -1], [-1, -1], [-1, 1]])
+    made = view.planes({"as it is": square, "half": square / 2}, list("abcd"), "Squares", groups=["x", "x", "y", ""],
+                       mark=["a"], paths=[[0, 1, 2, 3, 0]])  # fmt: skip
+    left, right = made.figure().axes
+    assert left.get_xlim()[1] == pytest.approx(2 * right.get_xlim()[1])
+    assert [text.get_text() for text in (*left.texts, *right.texts)] == ["a", "a"]
+    assert made.summary == "Squares\n4 points in 2 planes: as it is, half"
+    assert made._png("light")[:4] == b"\x89PNG"
+    for panels, more, error, said in [
+        ({}, {}, ValueError, "give planes by name"),
+        ({"a": square, "b": square[:3]}, {}, ValueError, "'b' has 3 points, for 4 names"),
+        ({"a": square}, {"paths": [[0, 4]]}, LookupError, "0 to 3"),
+        ({"a": square}, {"mark": ["e"]}, LookupError, "no point is called so"),
+        ({"a": square.T[:, :3]}, {}, ValueError, r"a has the shape \[2, 3\]"),
+    ]:
+        with pytest.raises(error, match=said):
+            view.planes(panels, list("abcd"), "No", **more)

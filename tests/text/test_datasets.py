@@ -298,6 +298,7 @@ def test_ratings_by_hand(data, form):
     assert found.movies.tolist() == [1, 1, 0]
     assert found.values.tolist() == [2.5, 5.0, 0.5]
     assert found.titles == ["Ŝtorm (2003)", 'Seven, "Oh" (2001)']
+    assert found.genres == ["War", "Drama"] == found.split(0.5)[1].genres
     assert (found.users.dtype, found.movies.dtype, found.values.dtype) == (torch.long, torch.long, torch.float32)
     assert corpora.verify("movielens") == ("differs" if form == "zip" else "unpacked")
 

@@ -264,6 +264,15 @@ def test_every_kind_has_a_still_picture_within_bounds():
     assert {"the sum", "angle = 57°", "sin", "mat"} <= texts
 
 
+def test_bars_in_the_order_of_their_numbers():
+    drawing = {"output": view.draw.bars(list("abcd"), top=3)}
+    made = view.interact(lambda x: x * torch.tensor([1.0, 3.0, torch.nan, 2.0]), x=(0.0, 1.0), draw=drawing)
+    assert made.described["panels"][0]["top"] == 3
+    assert "'b' 1.5, 'd' 1, 'a' 0.5" in made.summary
+    with pytest.raises(ValueError, match="top is 0"):
+        view.draw.bars(top=0)
+
+
 def test_words_of_any_kind_are_drawn():
     bad = ["</script>", "שלום", "\0", "x" * 1000]
     made = view.interact(

@@ -77,8 +77,8 @@ RULES: dict[str, dict[str, Rule]] = {
         "sentence": words(most=12), "dim": whole(of=(6,)), "steps": whole(), "seed": SEED, "trainings": whole(most=9),
     },
     "02_recommender": {
-        "ratings": choice("made", "movielens"), "dim": whole(2), "steps": whole(),
-        "rate": number(lambda **given: bounds.between(1e-9, 10, **given)), "seed": SEED, "film": words(),
+        "ratings": choice("made", "movielens"), "dim": whole(2), "steps": whole(), "seed": SEED,
+        "trainings": whole(most=9), "splits": whole(2, 9), "film": words(),
     },
     "03_masks": {
         "sentence": words(), "letters": whole(2), "context": whole(), "people": whole(3, 1000), "rounds": LAYERS,

@@ -7,7 +7,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -39,12 +39,14 @@ class Ratings:
         users: consecutive ids from 0.
         movies: consecutive ids from 0, of the movies that somebody rated; `titles` are in their order.
         values: stars, 0.5 to 5 in halves.
+        genres: of each title, such as "Comedy|Romance", as its file has them; empty where it has none.
     """
 
     users: Int[Tensor, "rating"]
     movies: Int[Tensor, "rating"]
     values: Float[Tensor, "rating"]
     titles: list[str]
+    genres: list[str] = field(default_factory=list)
 
     def split(self, share: float = 0.9, seed: int = 0) -> tuple[Ratings, Ratings]:
         """A random `share` of the ratings, to train on, and the rest, to measure on; ids and titles stay."""
@@ -55,7 +57,7 @@ class Ratings:
             raise ValueError(f"share is {share} of {total} ratings; it must leave at least one on each side")
         order = torch.randperm(total, generator=torch.Generator().manual_seed(seed))
         first, rest = (
-            Ratings(self.users[rows], self.movies[rows], self.values[rows], self.titles)
+            Ratings(self.users[rows], self.movies[rows], self.values[rows], self.titles, self.genres)
             for rows in (order[:cut], order[cut:])
         )
         return first, rest
@@ -142,9 +144,11 @@ def ratings() -> Ratings:
         ValueError: a row is damaged; names the file and the line. A film is listed twice, or rated twice by one user.
     """
     movies_file, ratings_file = corpora.parts("movielens")
-    titles = dict(named := _table(movies_file, movieId=int, title=str))
+    named = _table(movies_file, "genres", movieId=int, title=str)
+    titles = {number: title for number, title, *_ in named}
+    genres = {number: kinds for number, _, kinds in named} if len(named[0]) == 3 else {}
     if len(titles) < len(named):
-        twice = next(number for number, count in Counter(number for number, _ in named).items() if count > 1)
+        twice = next(number for number, count in Counter(number for number, *_ in named).items() if count > 1)
         raise ValueError(f"{movies_file}: movie {twice} stands there twice; take one of them out")
 
     def listed(cell: str) -> int:
@@ -159,7 +163,8 @@ def ratings() -> Ratings:
     users, movies, values = map(torch.tensor, zip(*rated))
     users = torch.unique(users, return_inverse=True)[1]
     numbers, movies = torch.unique(movies, return_inverse=True)
-    return Ratings(users, movies, values, [titles[number] for number in numbers.tolist()])
+    kept = numbers.tolist()
+    return Ratings(users, movies, values, [titles[one] for one in kept], [genres[one] for one in kept if genres])
 
 
 def enwik8() -> tuple[UInt8[Tensor, "train"], UInt8[Tensor, "valid"], UInt8[Tensor, "test"]]:
@@ -198,13 +203,18 @@ def _lines(path: Path) -> list[str]:
     return lines
 
 
-def _table(part: archives.Part, **columns: Callable[[str], Any]) -> list[list[Any]]:
-    """The first columns of a CSV file, each as its function reads it; more columns are left alone."""
+def _table(part: archives.Part, more: str = "", **columns: Callable[[str], Any]) -> list[list[Any]]:
+    """The first columns of a CSV file, each as its function reads it; then `more`, if that is the next one.
+
+    Other columns are left alone.
+    """
     text = archives.decoded(archives.content(part), str(part))
     reader, rows = csv.reader(io.StringIO(text, newline=""), strict=True), []
     try:
         if (head := next(reader, []))[: len(columns)] != list(columns):
             raise ValueError(f"the first columns must be {', '.join(columns)}, not {', '.join(head) or 'nothing'}")
+        if more and head[len(columns) : len(columns) + 1] == [more]:
+            columns = {**columns, more: str}
         for row in reader:
             if len(row) != len(head):
                 raise ValueError(f"{len(row)} cells where the head has {len(head)}")

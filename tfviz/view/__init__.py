@@ -13,7 +13,7 @@ from tfviz.view.labs import gates, positions, similarity
 from tfviz.view.masklab import mask, masks
 from tfviz.view.modules import modules
 from tfviz.view.page.html import View
-from tfviz.view.scatter import scatter
+from tfviz.view.scatter import planes, scatter
 from tfviz.view.still import draw
 from tfviz.view.still.palette import theme
 from tfviz.view.still.picture import Picture
@@ -26,8 +26,8 @@ from tfviz.view.tree import tree
 __all__ = [
     "Picture", "View", "alignment", "angle", "audio", "bars", "bertviz", "cells", "classify", "compare", "curves",
     "fill", "flow", "gates", "head", "heads", "image", "interact", "lines", "links", "live", "mask", "masks", "modules",
-    "order", "points", "positions", "rows", "scatter", "shares", "similarity", "sources", "steps", "text", "theme",
-    "translate", "tree", "words", "write",
+    "order", "planes", "points", "positions", "rows", "scatter", "shares", "similarity", "sources", "steps", "text",
+    "theme", "translate", "tree", "words", "write",
 ]  # fmt: skip
 
 guard(globals(), __all__)

@@ -2,28 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy
 from matplotlib.figure import Figure
-from matplotlib.transforms import Bbox
 from torch import Tensor
 
 from tfviz.shapes import Float
 from tfviz.view.page.html import View
 from tfviz.view.page.pieces import Packed
+from tfviz.view.still.figures import soft
 from tfviz.view.still.numbers import few, real
 from tfviz.view.still.palette import plain
-from tfviz.view.still.picture import Picture, headline
+from tfviz.view.still.picture import Picture, cut, headline
+from tfviz.view.still.scattered import dots, kinds, legend, marked, name
 
 MOST = 100_000  # points
-TRIED = 1000  # names for which room is looked for
-NAMED = 60  # of the points in a still picture, at most
-LONGEST = 32  # characters of a name there
+PLANES = 12  # side by side
 
 
 def scatter(
-    points: Float[Tensor, "point axis"], names: Sequence[str], title: str, axes: tuple[str, str] = ("first", "second")
+    points: Float[Tensor, "point axis"],
+    names: Sequence[str],
+    title: str,
+    axes: tuple[str, str] = ("first", "second"),
+    *,
+    groups: Sequence[str] | None = None,
+    mark: Sequence[str] = (),
 ) -> View:
     """A point for each name. Alive, the nearest point says its name and numbers, and names can be searched.
 
@@ -31,17 +37,16 @@ def scatter(
 
     Args:
         axes: what the two numbers of a point are.
+        groups: of each point, which gives it its colour: six at most; "" is none of them, and grey.
+        mark: names of points that are drawn larger, and are named first, in bold.
 
     Raises:
-        ValueError: no points, points that are not pairs of finite numbers, or not as many names.
+        ValueError: no points, points that are not pairs of finite numbers, or not as many names or groups.
+        LookupError: a marked name that no point has.
     """
-    points = real("points", points).float()
-    if points.dim() != 2 or points.shape[1] != 2 or not len(points):
-        raise ValueError(f"points has the shape {list(points.shape)}; it must be [point, 2], with at least one point")
-    few(len(points), MOST, "points", "give fewer, such as points[::10] and names[::10]")
-    if len(names) != len(points):
-        raise ValueError(f"{len(names)} names for {len(points)} points; each point has one")
-    names = [" ".join("".join(c if c.isprintable() else " " for c in name).split()) or "∅" for name in names]
+    points = _plane("points", points)
+    names = _named(names, len(points))
+    marks, found = marked(names, _cleaned(mark)), kinds(groups, len(points))
     packed = Packed()
     described = {
         "kind": "points",
@@ -51,44 +56,115 @@ def scatter(
         "data": packed.add(points.contiguous().numpy().tobytes()),
         "range": [[float(points[:, axis].min()), float(points[:, axis].max())] for axis in (0, 1)],
         "limit": float(points.abs().max()) or 1.0,
+        "kinds": found,
+        "groups": [found.index(group) if group else -1 for group in groups] if groups is not None and found else [],
+        "marks": marks,
         "state": {"rows": [], "zoom": 1, "middle": [0.5, 0.5]},
     }
-    return View(_still(points.numpy(), names, title, axes), described, packed.data)
+    return View(_still(points.numpy(), names, title, axes, groups, marks), described, packed.data)
 
 
-def _still(points: numpy.ndarray, names: Sequence[str], title: str, axes: tuple[str, str]) -> Picture:
+def planes(
+    panels: Mapping[str, Float[Tensor, "point axis"]],
+    names: Sequence[str],
+    title: str,
+    *,
+    groups: Sequence[str] | None = None,
+    mark: Sequence[str] = (),
+    paths: Sequence[Sequence[int]] = (),
+) -> Picture:
+    """The same points in several planes side by side, each on a scale of its own, as wide as it is tall.
+
+    Args:
+        panels: title -> [point, 2].
+        groups: of each point, which gives it its colour: six at most; "" is none of them, and grey.
+        mark: names of points that are drawn larger and named; the others are not.
+        paths: points, by number, that a thin line goes through.
+
+    Raises:
+        ValueError: no panels, or more than 12; what is not [point, 2], or not as many names or groups.
+        LookupError: a marked name that no point has; a path through a point that there is not.
+    """
+    if not panels:
+        raise ValueError("there is nothing to draw: give planes by name")
+    few(len(panels), PLANES, "planes", "give fewer of them")
+    tables = {str(panel): _plane(panel, points).numpy() for panel, points in panels.items()}
+    names = _named(names, len(next(iter(tables.values()))))
+    if wrong := [panel for panel, table in tables.items() if len(table) != len(names)]:
+        raise ValueError(f"{wrong[0]!r} has {len(tables[wrong[0]])} points, for {len(names)} names")
+    if any(not 0 <= point < len(names) for path in paths for point in path):
+        raise LookupError(f"a path goes through a point that is not there; there are 0 to {len(names) - 1}")
+    marks = marked(names, _cleaned(mark))
+    kinds(groups, len(names))
+
     def draw() -> Figure:
-        figure = Figure(figsize=(7.2, 4.6), layout="constrained")
-        plane = figure.subplots()
-        plane.scatter(points[:, 0], points[:, 1], s=9, color="C5", alpha=0.8, linewidths=0)
-        plane.margins(0.06)
-        plane.set(xlabel=plain(axes[0]), ylabel=plain(axes[1]))
+        across = min(len(tables), 3)
+        down = -(-len(tables) // across)
+        figure = Figure(figsize=(2.9 * across + 0.2, 2.9 * down + 0.4 + 0.3 * bool(groups)), layout="constrained")
+        grid = figure.subplots(down, across, squeeze=False)
+        for axes, (panel, points) in zip(grid.flat, tables.items()):
+            for path in paths:
+                axes.plot(*points[list(path)].T, color=soft(), linewidth=0.7, alpha=0.5, zorder=1)
+            dots(axes, points, groups, marks, 14)
+            _square(axes, points)
+            axes.set_title(cut(plain(panel), 40), loc="left")
+        for axes in grid.flat[len(tables) :]:
+            axes.remove()
+        legend(figure, groups, len(names))
         headline(figure, title)
         figure.draw_without_rendering()  # the layout settles
-        _name(figure, points, [plain(_cut(name)) for name in names])
+        for axes, points in zip(grid.flat, tables.values()):
+            name(axes, points, names, marks, only=True)
+        return figure
+
+    return Picture(draw, f"{title}\n{len(names)} points in {len(tables)} planes: {', '.join(tables)}")
+
+
+def _square(axes: Any, points: numpy.ndarray) -> None:
+    """As wide as tall, around 0, with room for names."""
+    far = 1.25 * max(float(abs(points).max()), 1e-9)
+    axes.set(xlim=(-far, far), ylim=(-far, far), xticks=[0], yticks=[0], aspect="equal")
+    axes.tick_params(labelbottom=False, labelleft=False)
+
+
+def _plane(name: str, points: Tensor) -> Tensor:
+    points = real(name, points).float()
+    if points.dim() != 2 or points.shape[1] != 2 or not len(points):
+        raise ValueError(f"{name} has the shape {list(points.shape)}; it must be [point, 2], with at least one point")
+    few(len(points), MOST, "points", "give fewer, such as points[::10] and names[::10]")
+    return points
+
+
+def _named(names: Sequence[str], count: int) -> list[str]:
+    if len(names) != count:
+        raise ValueError(f"{len(names)} names for {count} points; each point has one")
+    return _cleaned(names)
+
+
+def _cleaned(names: Sequence[str]) -> list[str]:
+    return [" ".join("".join(c if c.isprintable() else " " for c in name).split()) or "∅" for name in names]
+
+
+def _still(
+    points: numpy.ndarray,
+    names: Sequence[str],
+    title: str,
+    axes: tuple[str, str],
+    groups: Sequence[str] | None,
+    marks: Sequence[int],
+) -> Picture:
+    def draw() -> Figure:
+        figure = Figure(figsize=(7.2, 4.6 + 0.8 * bool(groups)), layout="constrained")
+        plane = figure.subplots()
+        dots(plane, points, groups, marks, 9 if groups is None else 14)
+        plane.margins(0.06)
+        plane.set(xlabel=plain(axes[0]), ylabel=plain(axes[1]))
+        legend(figure, groups, len(points))
+        headline(figure, title)
+        figure.draw_without_rendering()  # the layout settles
+        name(plane, points, names, marks)
         return figure
 
     ends = [[names[int(end)] for end in (column.argmin(), column.argmax())] for column in points.T]
     said = [f"{axis}: from {low!r} to {high!r}" for axis, (low, high) in zip(axes, ends)]
     return Picture(draw, f"{title}\n{'; '.join(said)}")
-
-
-def _cut(name: str) -> str:
-    return name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
-
-
-def _name(figure: Figure, points: numpy.ndarray, names: Sequence[str]) -> None:
-    """Write names beside their points, as long as none covers another or leaves the plane."""
-    plane = figure.axes[0]
-    frame = plane.get_window_extent()
-    taken: list[Bbox] = []
-    for point, name in zip(points[:TRIED], names):
-        if len(taken) == NAMED:
-            return
-        for shift, side in ((4, "left"), (-4, "right")):
-            text = plane.annotate(name, point, (shift, 0), textcoords="offset points", ha=side, va="center", size=8)
-            box = text.get_window_extent()
-            if frame.contains(box.x0, box.y0) and frame.contains(box.x1, box.y1) and not box.count_overlaps(taken):
-                taken.append(box)
-                break
-            text.remove()

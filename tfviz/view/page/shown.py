@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torch import Tensor
@@ -73,6 +74,7 @@ def _panel(name: str, values: Tensor, drawing: Drawing | None, controls: Mapping
         "scale": drawing.scale, "limit": drawing.limit,
         "least": near.limit if isinstance(near, Points) and drawing.kind in ("arrows", "dots") else 0,
         "places": drawing.places if isinstance(drawing.places, str) else [list(place) for place in drawing.places],
+        **({"top": drawing.top} if drawing.top else {}),
     }  # fmt: skip
 
 
@@ -102,6 +104,12 @@ def stripped(values: Tensor, axes: tuple[int, ...]) -> Tensor:
     return values
 
 
+def _first(values: Tensor, rows: Sequence[str], top: int) -> tuple[Tensor, list[str]]:
+    """The largest of them in their order, with their words; what is no number comes last."""
+    order = values.float().nan_to_num(nan=-math.inf).argsort(descending=True, stable=True)[:top]
+    return values[order], [rows[i] if len(rows) == len(values) else str(i) for i in order.tolist()]
+
+
 def still(
     asked: Asked, title: str, panels: list[dict[str, Any]], shown: Mapping[str, Tensor], values: Mapping[str, Any],
     note: str = "",
@@ -118,6 +126,8 @@ def still(
         )
         places = values[panel["places"]] if isinstance(panel["places"], str) else panel["places"]
         scale, limit = colours(panel["kind"], tensor, panel["scale"], panel["limit"], panel["least"])
+        if top := panel.get("top"):
+            tensor, rows = _first(tensor, rows, top)
         several = tensor if tensor.dim() == 3 else [tensor]
         for at, table in enumerate(several):
             name = f"{panel['title']} {at}".strip() if tensor.dim() == 3 else panel["title"]

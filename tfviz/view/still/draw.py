@@ -33,6 +33,7 @@ class Drawing:
         scale: of colours: `share` (0 to 1), `signed`, `weight` (0 to 1, its square root); empty: by the numbers.
         limit: where the scale ends; None: at the next round number.
         places: of the nodes of a graph: [x, y] each, or the name of a control; None: on a circle.
+        top: so many bars, the largest first; 0: all, as they are.
     """
 
     kind: str
@@ -42,6 +43,7 @@ class Drawing:
     scale: str = ""
     limit: float | None = None
     places: str | tuple[tuple[float, float], ...] = field(default=())
+    top: int = 0
 
 
 def grid(
@@ -63,10 +65,18 @@ def grid(
     return Drawing("grid", title, _words(rows), _words(cols), scale or "", limit)
 
 
-def bars(words: Words = None, *, title: str = "", limit: float | None = None) -> Drawing:
-    """A bar with its number for each of [word]; `limit` is where the longest may end."""
+def bars(words: Words = None, *, title: str = "", limit: float | None = None, top: int | None = None) -> Drawing:
+    """A bar with its number for each of [word]; `limit` is where the longest may end.
+
+    Args:
+        top: only so many, the largest first, so that their order changes with the numbers.
+
+    Raises:
+        ValueError: `top` is not a whole number above 0.
+    """
     above("limit", limit)
-    return Drawing("bars", title, _words(words), limit=limit)
+    above("top", top)
+    return Drawing("bars", title, _words(words), limit=limit, top=top or 0)
 
 
 def lines(rows: Words = None, cols: Words = None, *, title: str = "") -> Drawing:

@@ -151,6 +151,11 @@ def _grid_size(panel: Panel) -> tuple[float, float]:
     return wide, min(6.0, max(0.5, cell * TALL * rows if few else cell * rows)) + above + 0.35
 
 
+def _bars_wide(panel: Panel) -> float:
+    """Of 2 inches for the bars, and what long words need."""
+    return max(2.7, 2.0 + 0.075 * max(map(len, printable(panel.named("rows", len(panel.values)))), default=1))
+
+
 def _grid_shape(panel: Panel) -> float:
     rows, cols = panel.values.shape
     return min(6.0, max(0.15, rows / cols * (TALL if rows * cols <= NUMBERED else 1)))
@@ -166,7 +171,7 @@ SHAPES: dict[str, Callable[[Panel], float]] = {  # height by width of what lies 
 }
 SIZES: dict[str, Callable[[Panel], tuple[float, float]]] = {
     "grid": _grid_size,
-    "bars": lambda panel: (2.7, min(6.0, 0.22 * len(panel.values)) + 0.4),
+    "bars": lambda panel: (_bars_wide(panel), min(6.0, 0.22 * len(panel.values)) + 0.4),
     "lines": lambda panel: (3.6, 2.3),
     "arrows": lambda panel: (2.7, 2.7),
     "dots": lambda panel: (2.7, 2.7),

@@ -4,7 +4,8 @@ import { h } from "../base/elements.js";
 import { CanvasPen, label, quoted, two } from "../base/pen.js";
 import { STEPS } from "../stages/pointing.js";
 import { Gear } from "./gears.js";
-import { Plane, inkAt } from "./plane.js";
+import { Plane } from "./plane.js";
+import { inkAt } from "../base/theme.js";
 import { roundUp } from "./scales.js";
 
 const PLANE = 240; // pixels of its side

@@ -4,9 +4,6 @@ import { label, measure } from "../base/pen.js";
 
 const EDGE_OF_PLANE = 20; // pixels around it, for numbers and names
 const ARROW = 8; // pixels of an arrow's head
-const INKS = [5, 6, 3, 7, 1, 2]; // of the eight colours; yellow and black say too little on one of the two pages
-
-export const inkAt = (theme, index) => theme.head(INKS[index % INKS.length]);
 
 export class Plane {
   // limit: how far it goes to each side; size: of the canvas, in pixels; top: room above it
@@ -47,7 +44,8 @@ export class Plane {
       const [x, y] = this.at(point);
       const text = label(words[i] ?? String(i));
       const wide = measure(text, 12);
-      const outside = point[0] < 0 ? x - 8 - wide : x + 8;
+      const sides = point[0] < 0 ? [x - 8 - wide, x + 8] : [x + 8, x - 8 - wide];
+      const outside = sides.find((at) => at >= 2 && at + wide <= this.size - 2) ?? sides[0];
       const left = Math.max(2, Math.min(this.size - wide - 2, outside));
       const way = point[1] < 0 ? 12 : -12;
       let down = y + way / 2;

@@ -3,7 +3,8 @@
 import { gridOf, wordsFor } from "./scales.js";
 import { label, measure, quoted } from "../base/pen.js";
 import { Panel, fromTo, readable, titled } from "./panel.js";
-import { Plane, arrowTo, inkAt } from "./plane.js";
+import { Plane, arrowTo } from "./plane.js";
+import { inkAt } from "../base/theme.js";
 
 const SQUARE = 260;
 const ABOVE = 8; // pixels that the title takes of what is above a plane anyway

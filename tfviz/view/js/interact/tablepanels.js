@@ -71,16 +71,19 @@ const LONGEST_BAR = 150;
 
 export class BarPanel extends Panel {
   place(width) {
-    const count = this.tensor.data.length;
+    this.order = ordered(this.tensor.data, this.panel?.top);
+    const count = this.order.length;
     this.size = [count, 1];
-    this.words = wordsFor(this.rows, count);
-    this.grid = gridOf(this.words, [this.title || "value"], this.tensor.data, this);
+    const words = wordsFor(this.rows, this.tensor.data.length);
+    this.words = this.order.map((at) => words[at]);
+    this.values = this.order.map((at) => this.tensor.data[at]);
+    this.grid = gridOf(this.words, [this.title || "value"], this.values, this);
     this.tall = Math.max(3, Math.min(20, 560 / Math.max(1, count)));
     this.labels = this.words.map((word) => label(word));
-    const words = this.tall < 11 ? 0 : Math.max(0, ...this.labels.map((word) => measure(word, 12)));
-    this.signed = this.tensor.data.some((value) => value < 0);
-    this.long = Math.max(60, Math.min(LONGEST_BAR, width - words - 70));
-    this.left = Math.min(words, width / 2) + 10;
+    const wide = this.tall < 11 ? 0 : Math.max(0, ...this.labels.map((word) => measure(word, 12)));
+    this.signed = this.values.some((value) => value < 0);
+    this.long = Math.max(60, Math.min(LONGEST_BAR, width - wide - 70));
+    this.left = Math.min(wide, width / 2) + 10;
     this.zero = this.left + (this.signed ? this.long / 2 + 30 : 0);
     this.width = Math.min(width, Math.max(this.left + this.long + (this.signed ? 90 : 52), measure(titled(this.title), 11, true) + 12));
     this.height = TITLE + this.tall * count + 6;
@@ -90,7 +93,7 @@ export class BarPanel extends Panel {
     const { theme } = this;
     this.head(pen);
     const scale = (this.signed ? this.long / 2 : this.long) / this.limit;
-    this.tensor.data.forEach((value, i) => {
+    this.values.forEach((value, i) => {
       const y = TITLE + i * this.tall;
       const length = Math.min(this.long, Math.abs(Number.isFinite(value) ? value : 0) * scale);
       const fill = theme.head(value < 0 ? 6 : 5);
@@ -115,6 +118,26 @@ export class BarPanel extends Panel {
   named([row]) {
     return quoted(this.words[row]);
   }
+
+  value([row]) {
+    return this.values[row];
+  }
+
+  // Of bars in their order, which of them is first now.
+  change(before) {
+    if (!this.panel?.top || before?.data.length !== this.tensor.data.length) return super.change(before);
+    const was = ordered(before.data, 1)[0];
+    if (was === this.order[0]) return "";
+    const words = wordsFor(this.rows, this.tensor.data.length);
+    return `${this.title ? `${titled(this.title)}: ` : ""}${quoted(words[this.order[0]])} is first (was ${quoted(words[was])})`;
+  }
+}
+
+// All of them as they are; or so many, the largest first, what is no number last.
+function ordered(values, top) {
+  const all = Array.from(values, (_, i) => i);
+  const size = (i) => (Number.isNaN(values[i]) ? -Infinity : values[i]);
+  return top ? all.sort((a, b) => (size(a) === size(b) ? a - b : size(b) - size(a))).slice(0, top) : all;
 }
 
 export class NumberPanel extends Panel {

@@ -3,7 +3,7 @@
 import { OPEN } from "../base/grid.js";
 import { label, measure, quoted } from "../base/pen.js";
 import { Panel, fromTo, readable, titled } from "./panel.js";
-import { inkAt } from "./plane.js";
+import { inkAt } from "../base/theme.js";
 import { gridOf, inkOn, roundUp, wordsFor } from "./scales.js";
 
 const CURVES = { wide: 380, tall: 180, left: 40, top: 22, below: 20 };

@@ -7,15 +7,16 @@ import { drawn } from "./headstage.js";
 import { CanvasPen, measure, two } from "../base/pen.js";
 import { STEPS } from "./pointing.js";
 import { table } from "../controls/table.js";
+import { inkAt } from "../base/theme.js";
 
 const MARGIN = 22;
 const REACH = 24; // pixels from a point at which it is meant
 
 export class Points {
   constructor(host, source, store, takes) {
-    const { names, axes, data } = source.document;
+    const { names, axes, data, kinds = [], groups = [], marks = [] } = source.document;
     const values = new Float32Array(source.slice(data).slice().buffer);
-    Object.assign(this, { store, names, axes, values, cursor: null, marked: new Set() });
+    Object.assign(this, { store, names, axes, values, kinds, groups, cursor: null, marks: new Set(marks) });
     this.grid = Grid.of(names, axes, values, new Uint8Array(values.length), { scale: "signed", limit: source.document.limit });
     this.frame = new Frame(host, source.document, store, {
       ...takes,
@@ -145,33 +146,57 @@ export class Points {
     pen.rect(0, 0, this.width, this.height, { fill: theme.page });
     const kept = new Set(this.store.get("rows"));
     const loud = (point) => point === this.cursor || kept.has(point) || this.found[point];
-    const order = this.names.map((_, point) => point).sort((a, b) => loud(b) - loud(a) || a - b);
+    const first = (point) => 2 * loud(point) + this.marks.has(point);
+    const order = this.names.map((_, point) => point).sort((a, b) => first(b) - first(a) || a - b);
     const seen = order.map((point) => [point, ...this.at(point)]).filter(([, x, y]) => x > 0 && y > 0 && x < this.width && y < this.height);
     const taken = [];
-    for (const [point, x, y] of seen) pen.dot(x, y, loud(point) ? 4 : 2.5, { fill: loud(point) ? theme.mark : theme.soft, alpha: loud(point) ? 1 : 0.55 });
-    for (const [point, x, y] of seen) this.name(pen, point, x, y, taken, point === this.cursor || kept.has(point));
+    for (const [point, x, y] of seen) {
+      const kind = this.groups[point] ?? -1;
+      const own = kind < 0 ? theme.soft : inkAt(theme, kind);
+      const strong = loud(point) || this.marks.has(point);
+      pen.dot(x, y, strong ? 4.5 : kind < 0 ? 2.5 : 3, { fill: loud(point) ? theme.mark : own, alpha: strong ? 1 : kind < 0 ? 0.55 : 0.85 });
+    }
+    const free = seen.length > MOST_DOTS ? [] : seen;
+    for (const [point, x, y] of seen) this.name(pen, point, x, y, [taken, free], point === this.cursor || kept.has(point));
+    this.legend(pen);
     this.axes.forEach((axis, i) => {
       const [x, y] = i ? [10, this.height / 2] : [this.width / 2, this.height - 9];
       pen.text(x, y, `${axis} →`, { fill: theme.soft, size: 11, align: "center", up: Boolean(i) });
     });
   }
 
-  // A name beside its point, where none stands yet; always, if it must.
-  name(pen, point, x, y, taken, must) {
+  // What the colours are, in a line at the top.
+  legend(pen) {
+    const { theme } = this.frame;
+    let x = MARGIN;
+    const said = [...this.kinds.map((kind, at) => [kind, inkAt(theme, at)]), ...(this.groups.includes(-1) ? [["others", theme.soft]] : [])];
+    for (const [kind, fill] of this.kinds.length ? said : []) {
+      const text = brief(kind);
+      pen.dot(x, 9, 4, { fill });
+      pen.text(x + 8, 9, text, { fill: theme.soft, size: 11 });
+      x += measure(text, 11) + 26;
+    }
+  }
+
+  // A name beside its point, where neither name nor point stands yet; always, if it must.
+  name(pen, point, x, y, [taken, dots], must) {
     const text = brief(this.names[point]);
     const wide = measure(text, 11);
-    const left = x + 7 + wide > this.width - 4 ? x - 7 - wide : x + 7;
+    const away = this.marks.has(point) ? 9 : 7;
+    const left = x + away + wide > this.width - 4 ? x - away - wide : x + away;
     const box = [left - 2, y - 8, left + wide + 2, y + 8];
     const meets = ([a, b, c, d]) => a < box[2] && box[0] < c && b < box[3] && box[1] < d;
-    if (!must && (taken.length >= MOST_NAMES || taken.some(meets))) return;
+    const covers = ([other, a, b]) => other !== point && box[0] - 2 < a && a < box[2] + 2 && box[1] < b && b < box[3];
+    if (!must && (taken.length >= MOST_NAMES || taken.some(meets) || dots.some(covers))) return;
     taken.push(box);
     if (must) pen.rect(box[0], box[1], box[2] - box[0], 16, { fill: this.frame.theme.page, alpha: 0.85 });
-    pen.text(left, y, text, { fill: this.frame.theme.ink, size: 11, bold: must });
+    pen.text(left, y, text, { fill: this.frame.theme.ink, size: 11, bold: must || this.marks.has(point) });
   }
 }
 
 const brief = (name) => ([...name].length > 40 ? `${[...name].slice(0, 39).join("")}…` : name);
 const MOST_NAMES = 60;
+const MOST_DOTS = 2000; // that names keep clear of
 const POINT_KEYS = [
   ["arrows", "to the next point that way"],
   ["Space", "keep or drop a name"],
