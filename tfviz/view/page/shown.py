@@ -73,6 +73,7 @@ def _panel(name: str, values: Tensor, drawing: Drawing | None, controls: Mapping
         "scale": drawing.scale, "limit": drawing.limit,
         "least": near.limit if isinstance(near, Points) and drawing.kind in ("arrows", "dots") else 0,
         "places": drawing.places if isinstance(drawing.places, str) else [list(place) for place in drawing.places],
+        "filled": drawing.filled,
     }  # fmt: skip
 
 
@@ -121,5 +122,5 @@ def still(
         several = tensor if tensor.dim() == 3 else [tensor]
         for at, table in enumerate(several):
             name = f"{panel['title']} {at}".strip() if tensor.dim() == 3 else panel["title"]
-            drawn.append(Panel(panel["kind"], name, table, rows, cols, scale, limit, places))
+            drawn.append(Panel(panel["kind"], name, table, rows, cols, scale, limit, places, panel["filled"]))
     return interaction(title, line, drawn, note)
