@@ -371,6 +371,50 @@ def test_a_page_taken_away_stands_where_it_was_left_and_lives(opened, tmp_path):
     agrees(own, attention(moved, torch.tensor(3.1)))
 
 
+def counted(table, row):
+    return {"rows": table.sum(1), "open": (table & row).sum(0)}
+
+
+def test_switches_by_mouse_by_stroke_and_by_keyboard(opened):
+    table, row = torch.eye(3).bool(), torch.tensor([True, False, True])
+    cells = {"table": view.cells(table, list("abc"), list("xyz")), "row": view.cells(row, cols=["p", "q", "r"])}
+    page = opened(view.interact(counted, draw={"rows": view.draw.bars("table")}, **cells))
+    agrees(page, counted(table, row))
+    page.get_by_role("button", name="a, y").click()
+    table[0, 1] = True
+    agrees(page, counted(table, row))
+    assert says(page).startswith("a, y is on; rows: “a” ")
+    first, last = (page.get_by_role("button", name=name) for name in ("c, x", "c, z"))
+    drag(page, first, middle(last)[0] - middle(first)[0], 0, steps=12)
+    table[2] = True
+    agrees(page, counted(table, row))
+    drag(page, last, middle(first)[0] - middle(last)[0], 0, steps=12)
+    table[2] = False
+    agrees(page, counted(table, row))
+    page.get_by_role("button", name="q").focus()
+    press(page, "Space", "ArrowLeft", "Enter")
+    row[:2] = torch.tensor([False, True])
+    agrees(page, counted(table, row))
+    assert focused(page, "aria-label") == "p"
+    assert page.get_by_role("button", name="q").get_attribute("aria-pressed") == "true"
+    axe(page)
+    assert serious(page) == []
+
+
+def tied(x):
+    return torch.tensor([[0.0, 1.0], [0.5, 0.0]]) + torch.diag(x)
+
+
+def test_a_node_is_filled_by_its_own_number(opened):
+    shown = {}
+    for filled in (True, False):
+        drawing = view.draw.graph(["a", "b"], filled=filled, limit=1.0)
+        page = opened(view.interact(tied, x=view.cells([1.0, -1.0]), draw={"output": drawing}))
+        agrees(page, {"output": tied(torch.tensor([1.0, -1.0]))})
+        shown[filled] = page.locator(".results canvas").screenshot()
+    assert shown[True] != shown[False]
+
+
 def every():
     """One of each control and picture."""
 

@@ -166,6 +166,39 @@ def test_special_controls_give_the_tensors_they_promise():
     assert given["cells"].control.words(None) == (["r", "s"], ["0", "1", "2"])
 
 
+def test_booleans_are_switches():
+    table, row = torch.tensor([[True, False], [True, True]]), torch.tensor([False, True, True])
+    controls = {"table": view.cells(table, ["r", "s"], ["x", "y"]).control, "row": view.cells(row).control}
+    assert [one.kind for one in controls.values()] == ["switches", "switches"]
+    assert torch.equal(controls["table"].tensor(controls["table"].start), table)
+    assert torch.equal(controls["row"].tensor([[True, True, False]]), torch.tensor([True, True, False]))
+    assert controls["table"].said(controls["table"].start) == "3 of 4 on"
+    assert [controls["row"].said([given]) for given in ([False] * 3, [True, False, True])] == ["none", "0, 2"]
+    made = view.interact(lambda table: (~table).sum(0), table=view.cells(table, ["r", "s"], ["x", "y"]))
+    assert "table = 3 of 4 on" in made.summary
+    assert "'0' 0, '1' 1" in made.summary
+
+
+def test_the_nodes_of_a_filled_graph_have_colours_of_their_own():
+    def tied(x):
+        return torch.tensor([[0.0, 1.0, 0.0], [0.0, 0.0, 1.0], [1.0, 0.0, 0.0]]) + torch.diag(x)
+
+    def boxes(filled):
+        drawing = view.draw.graph(["a", "b", "c"], filled=filled, limit=1.0)
+        made = view.interact(tied, x=view.cells([1.0, -1.0, 0.0]), draw={"output": drawing})
+        assert made.described["panels"][0]["filled"] is filled
+        axes = made.figure().subfigs[1].axes[0]
+        colours = {one.get_text(): one.get_bbox_patch().get_facecolor() for one in axes.texts if one.get_text()}
+        return colours, len(axes.patches)  # loops are circles
+
+    colours, loops = boxes(filled=True)
+    assert len(set(colours.values())) == 3
+    assert loops == 0
+    colours, loops = boxes(filled=False)
+    assert len(set(colours.values())) == 1
+    assert loops == 2
+
+
 def test_typed_text_has_a_length_that_changes():
     vocab = text.Characters.of("the cat sat")
     torch.manual_seed(2)
@@ -194,7 +227,7 @@ def test_results_are_drawn_by_their_axes_unless_told():
     told = view.interact(many, x=(0.0, 1.0), draw={"one": view.draw.words(["a", "b", "c"], title="said")})
     assert told.described["panels"][1] | {"limit": None} == {
         "output": "one", "kind": "words", "title": "said", "rows": ["a", "b", "c"], "cols": [], "scale": "",
-        "limit": None, "least": 0, "places": [],
+        "limit": None, "least": 0, "places": [], "filled": False,
     }  # fmt: skip
 
 

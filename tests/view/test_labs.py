@@ -35,6 +35,10 @@ def test_a_mask_lab_holds_every_predicate_at_every_size():
     for size, number in zip(sizes, window["masks"]):
         assert (bits(lab, number) == sizes[size][0, 0].numpy()).all()
     assert lab.described["state"]["roles"] == {"causal": "all"}
+    windows = {size: masks.window(size).dense(5, 5) for size in (1, 2, 3)}
+    rules = {"causal": masks.causal.dense(5, 5), "window": windows}
+    used = view.masks(rules, use=dict.fromkeys(rules, "all"))
+    assert "9 of 25 cells allowed by causal & window(2);" in used.summary  # where the slider stands at first
 
 
 TABLE = torch.ones(5, 5, dtype=torch.bool)

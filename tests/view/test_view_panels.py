@@ -78,6 +78,22 @@ def test_all_masks_together_are_their_intersection():
     assert "1 of 6 rows have no key left" in picture.summary
 
 
+def test_the_masks_in_use_are_joined_as_the_page_joins_them():
+    causal, window, other = (next(iter(r.values())) if isinstance(r, dict) else r for r in rules().values())
+    for use, formula, expected in (
+        ({"causal": "all", "window": "not"}, "causal & ~window(2)", causal & ~window),
+        ({"causal": "any", "not itself": "any"}, "causal | not itself", causal | other),
+        ({"causal": "any", "window": "any", "not itself": "all"}, "not itself & (causal | window(2))",
+         other & (causal | window)),
+        ({}, "everything", torch.ones_like(causal)),
+    ):  # fmt: skip
+        picture = panels.mask_lab(rules(), use=use)
+        last = drawn(picture.figure())[3]
+        assert last.get_xlabel() in (formula, formula[:17] + "…")
+        numpy.testing.assert_array_equal(numpy.ma.getmaskarray(last.images[0].get_array()), ~expected.numpy())
+        assert f"allowed by {formula};" in picture.summary
+
+
 @pytest.mark.parametrize(
     ("make", "says"),
     [

@@ -81,8 +81,8 @@ RULES: dict[str, dict[str, Rule]] = {
         "trainings": whole(most=9), "splits": whole(2, 9), "film": words(),
     },
     "03_masks": {
-        "sentence": words(), "letters": whole(2), "context": whole(), "people": whole(3, 1000), "rounds": LAYERS,
-        "dim": whole(of=(4,)), "steps": whole(), "seed": SEED,
+        "sentence": words(), "letters": whole(2, 26), "context": whole(2), "people": whole(4, 1000), "rounds": LAYERS,
+        "dim": whole(of=(4,)), "steps": whole(), "trainings": whole(most=9), "seed": SEED,
     },
     "04_positions": {
         "context": whole(of=(4,)), **MODEL, "batch": whole(), "steps": whole(), "drills": whole(), "length": whole(4),

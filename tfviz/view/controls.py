@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tfviz.look.words import strings
 from tfviz.text import subwords
-from tfviz.view.page.gears import Angle, Bound, Cells, Order, Points, Text
+from tfviz.view.page.gears import Angle, Bound, Cells, Order, Points, Switches, Text
 from tfviz.view.still.numbers import above, few, real
 from tfviz.view.still.panel import nice
 
@@ -44,6 +44,8 @@ def cells(
 ) -> Bound:
     """Numbers to drag or type in a table, for `interact`: the function is given them, float32 of the same shape.
 
+    Of booleans it is a table of switches, to click or to paint over: the function is given booleans.
+
     Args:
         matrix: [row, col], or one row.
         rows, cols: words for them; by default their numbers, from 0.
@@ -52,6 +54,7 @@ def cells(
     Raises:
         ValueError: not one or two axes; nothing in it, or more than 400 numbers; words that do not fit.
     """
+    truth = isinstance(matrix, Tensor) and matrix.dtype == torch.bool
     matrix = real("matrix", matrix).float()
     if matrix.dim() not in (1, 2) or not matrix.numel():
         raise ValueError(f"matrix has the shape {list(matrix.shape)}; it must be [row, col], with something in it")
@@ -63,6 +66,8 @@ def cells(
         if words is not None and len(words) != count:
             raise ValueError(f"{name} has {len(words)} words, the matrix has {count} {name}")
         named.append([str(i) for i in range(count)] if words is None else strings(words))
+    if truth:
+        return Bound(Switches(table.bool().tolist(), named[0], named[1], matrix.dim() == 1))
     return Bound(Cells(_plain(table), named[0], named[1], step, matrix.dim() == 1))
 
 

@@ -60,13 +60,16 @@ def masks(
         {"name": name, "values": [str(value) for value in values], "masks": [packed.mask(t) for t in values.values()]}
         for name, values in tables.items()
     ]
-    state = {"roles": roles, "at": {name: len(values) // 3 for name, values in tables.items()}, "rows": [], "cols": []}
+    at = {name: len(values) // 3 for name, values in tables.items()}
+    first = {name: list(values.items())[at[name]] for name, values in tables.items()}
+    state = {"roles": roles, "at": at, "rows": [], "cols": []}
     return View(
         stills.mask_lab(
-            {name: values if len(values) > 1 else next(iter(values.values())) for name, values in tables.items()},
+            {name: {value: one} if len(tables[name]) > 1 else one for name, (value, one) in first.items()},
             title,
             rows if words is not None else (),
             columns if words is not None or cols is not None else (),
+            use,
         ),
         {"kind": "masks", "title": title, "parts": [], "rules": described, "masks": packed.masks, "rows": rows,
          "cols": columns, "note": "", "state": state},

@@ -118,6 +118,22 @@ class Cells(Control):
         return self.cols if self.flat else self.rows, self.cols
 
 
+class Switches(Cells):
+    kind = "switches"
+
+    def __init__(self, start: list[list[bool]], rows: list[str], cols: list[str], flat: bool):
+        self.start, self.rows, self.cols, self.flat = start, rows, cols, flat
+
+    def tensor(self, value: list[list[bool]]) -> Tensor:
+        made = torch.tensor(value, dtype=torch.bool)
+        return made[0] if self.flat else made
+
+    def said(self, value: list[list[bool]]) -> str:
+        if self.flat:
+            return ", ".join(word for word, on in zip(self.cols, value[0]) if on) or "none"
+        return f"{sum(map(sum, value))} of {len(self.rows) * len(self.cols)} on"
+
+
 class Text(Control):
     kind = "text"
 

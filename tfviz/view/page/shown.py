@@ -75,6 +75,7 @@ def _panel(name: str, values: Tensor, drawing: Drawing | None, controls: Mapping
         "least": near.limit if isinstance(near, Points) and drawing.kind in ("arrows", "dots") else 0,
         "places": drawing.places if isinstance(drawing.places, str) else [list(place) for place in drawing.places],
         **({"top": drawing.top} if drawing.top else {}),
+        "filled": drawing.filled,
     }  # fmt: skip
 
 
@@ -131,5 +132,5 @@ def still(
         several = tensor if tensor.dim() == 3 else [tensor]
         for at, table in enumerate(several):
             name = f"{panel['title']} {at}".strip() if tensor.dim() == 3 else panel["title"]
-            drawn.append(Panel(panel["kind"], name, table, rows, cols, scale, limit, places))
+            drawn.append(Panel(panel["kind"], name, table, rows, cols, scale, limit, places, panel["filled"]))
     return interaction(title, line, drawn, note)

@@ -34,6 +34,7 @@ class Drawing:
         limit: where the scale ends; None: at the next round number.
         places: of the nodes of a graph: [x, y] each, or the name of a control; None: on a circle.
         top: so many bars, the largest first; 0: all, as they are.
+        filled: of a graph: numbers on the diagonal fill their nodes.
     """
 
     kind: str
@@ -44,6 +45,7 @@ class Drawing:
     limit: float | None = None
     places: str | tuple[tuple[float, float], ...] = field(default=())
     top: int = 0
+    filled: bool = False
 
 
 def grid(
@@ -103,12 +105,18 @@ def words(words: Words = None, *, title: str = "", limit: float | None = None) -
 
 
 def graph(
-    words: Words = None, *, places: str | Tensor | None = None, title: str = "", limit: float | None = None
+    words: Words = None,
+    *,
+    places: str | Tensor | None = None,
+    title: str = "",
+    limit: float | None = None,
+    filled: bool = False,
 ) -> Drawing:
     """Nodes, and an edge for each of [from, to], the thicker, the greater.
 
     Args:
         places: of the nodes, [node, 2], or the name of a control that has them; by default on a circle.
+        filled: a number on the diagonal is no loop, but the node's own: it fills the node, the stronger, the greater.
     """
     above("limit", limit)
     at: Any = places
@@ -119,7 +127,7 @@ def graph(
         if table.dim() != 2 or table.shape[1] != 2:
             raise ValueError(f"places has the shape {list(table.shape)}; it must be [node, 2]")
         at = tuple((float(x), float(y)) for x, y in table.tolist())
-    return Drawing("graph", title, _words(words), limit=limit, places=at)
+    return Drawing("graph", title, _words(words), limit=limit, places=at, filled=filled)
 
 
 def number(*, title: str = "") -> Drawing:

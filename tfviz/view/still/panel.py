@@ -22,6 +22,7 @@ class Panel:
     scale: str
     limit: float
     places: Sequence[Sequence[float]] = ()
+    filled: bool = False
 
     @property
     def numbers(self) -> numpy.ndarray:

@@ -98,20 +98,22 @@ def mask_lab(
     title: str = "Masks",
     rows: Sequence[str] = (),
     cols: Sequence[str] = (),
+    use: Mapping[str, str] | None = None,
 ) -> Picture:
     """Which key each query may look at, under each rule alone and under all of them together; forbidden is hatched.
 
     Args:
         tables: name -> allowed (query key), or name -> {setting: allowed}, of which the first setting is drawn.
         rows, cols: a word for each query and key; numbers where there are none.
+        use: which of them are joined in the last picture, and how: "all", "any" or "not".
 
     Raises:
         ValueError: there is no mask, or their sizes differ.
     """
     masks = _masks(tables)
-    together = reduce(torch.logical_and, (allowed for _, allowed in masks))
+    joined, together = _joined(dict(zip(tables, masks)), dict.fromkeys(tables, "all") if use is None else use)
     dead = int((~together.any(1)).sum())
-    panels = [*masks, ("all together", together)]
+    panels = [*masks, ("all together" if use is None else joined, together)]
 
     def draw() -> Figure:
         down = -(-len(panels) // 4)
@@ -131,7 +133,7 @@ def mask_lab(
         headline(figure, title)
         return figure
 
-    says = f"{int(together.sum())} of {together.numel()} cells allowed by all together"
+    says = f"{int(together.sum())} of {together.numel()} cells allowed by {'all together' if use is None else joined}"
     return Picture(draw, f"{title}\n{says}; {dead} of {len(together)} rows have no key left")
 
 
@@ -163,6 +165,20 @@ def _masks(tables: Mapping[str, Tensor | Mapping[Any, Tensor]]) -> list[tuple[st
     if not masks or any(len(shape) != 2 or 0 in shape or shape != shapes[0] for shape in shapes):
         raise ValueError(f"masks must be query key, all of one size; got {shapes or 'none'}")
     return masks
+
+
+def _joined(masks: Mapping[str, tuple[str, Tensor]], use: Mapping[str, str]) -> tuple[str, Tensor]:
+    """The rules in use as one, and its formula; the page has the same rule (`js/stages/masklab.js`)."""
+    named = {name: (said.replace(" = ", "(") + ")" * (said != name), one) for name, (said, one) in masks.items()}
+    used = {role: [named[name] for name, has in use.items() if has == role] for role in ("all", "any", "not")}
+    parts = [*used["all"], *((f"~{name}", ~allowed) for name, allowed in used["not"])]
+    if used["any"]:
+        either = " | ".join(name for name, _ in used["any"])
+        brackets = parts and len(used["any"]) > 1
+        parts.append((f"({either})" if brackets else either, reduce(torch.logical_or, [one for _, one in used["any"]])))
+    everything = torch.ones_like(next(iter(masks.values()))[1])
+    formula = " & ".join(name for name, _ in parts) or "everything"
+    return formula, reduce(torch.logical_and, [one for _, one in parts], everything)
 
 
 def _table(figure: Figure, axes: Axes, table: Tensor, signed: bool) -> None:

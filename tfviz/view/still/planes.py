@@ -8,6 +8,7 @@ from typing import Any
 import matplotlib
 import numpy
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
 from matplotlib.patches import Circle
 
 from tfviz.view.still.figures import soft
@@ -36,7 +37,10 @@ def dots(axes: Axes, panel: Panel) -> None:
 
 
 def graph(axes: Axes, panel: Panel) -> None:
-    """Nodes, and an edge for each number that is not 0: the thicker, the greater; below 0 in vermillion."""
+    """Nodes, and an edge for each number that is not 0: the thicker, the greater; below 0 in vermillion.
+
+    Where the panel is filled, the diagonal tints the nodes in the same two colours.
+    """
     weights, limit = panel.numbers, panel.limit
     count = len(weights)
     places = numpy.array(panel.places) if len(panel.places) == count else circle(count)
@@ -50,6 +54,8 @@ def graph(axes: Axes, panel: Panel) -> None:
             if share < 0.02:
                 continue
             ink: dict[str, Any] = {"color": "C6" if weights[start, end] < 0 else "C5", "alpha": 0.2 + 0.8 * share}
+            if start == end and panel.filled:
+                continue
             if start == end:
                 ring = Circle(places[start] + [0, 0.11 * far], 0.07 * far, fill=False, linewidth=3 * share, **ink)
                 axes.add_patch(ring)
@@ -58,8 +64,13 @@ def graph(axes: Axes, panel: Panel) -> None:
                      "connectionstyle": "arc3,rad=0.12"}  # fmt: skip
             axes.annotate("", places[end], places[start], arrowprops=arrow)
     page = matplotlib.rcParams["figure.facecolor"]
-    for (x, y), name in zip(places, printable(panel.named("rows", count))):
+    for node, ((x, y), name) in enumerate(zip(places, printable(panel.named("rows", count)))):
         box = {"facecolor": page, "edgecolor": soft(), "boxstyle": "round,pad=0.25", "linewidth": 0.6}
+        share = min(1.0, abs(weights[node, node]) / limit) if panel.filled else 0.0
+        if share >= 0.02:  # False for NaN
+            ink = "C6" if weights[node, node] < 0 else "C5"
+            tint = tuple(0.5 * share * a + (1 - 0.5 * share) * b for a, b in zip(to_rgb(ink), to_rgb(page)))
+            box |= {"facecolor": tint, "edgecolor": ink, "linewidth": 1.2}
         axes.text(x, y, name, ha="center", va="center", fontsize=8, bbox=box)
 
 

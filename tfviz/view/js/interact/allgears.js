@@ -5,5 +5,6 @@ import { CellsGear } from "./filling.js";
 import { GEARS } from "./gears.js";
 import { OrderGear } from "./ordering.js";
 import { PointsGear } from "./placing.js";
+import { SwitchesGear } from "./painting.js";
 
-export const ALL_GEARS = { ...GEARS, points: PointsGear, cells: CellsGear, order: OrderGear, angle: AngleGear };
+export const ALL_GEARS = { ...GEARS, points: PointsGear, cells: CellsGear, switches: SwitchesGear, order: OrderGear, angle: AngleGear };

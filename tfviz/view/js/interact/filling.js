@@ -17,7 +17,7 @@ export class CellsGear extends Gear {
     const lines = rows.map((word, row) =>
       h("tr", {}, flat ? null : h("th", { scope: "row" }, label(word)), ...this.buttons[row].map((button) => h("td", {}, button))),
     );
-    const table = h("table", { class: "cells", "aria-label": `${this.name}: numbers to change` }, h("thead", {}, head), h("tbody", {}, ...lines));
+    const table = h("table", { class: "cells", "aria-label": `${this.name}: ${control.kind === "switches" ? "switches" : "numbers to change"}` }, h("thead", {}, head), h("tbody", {}, ...lines));
     this.element = h("div", { class: "gear" }, h("span", {}, this.name), table);
   }
 

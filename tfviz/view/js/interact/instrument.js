@@ -106,6 +106,7 @@ export class Instrument {
       if (!whole) continue;
       const tensor = stripped(whole, panel.kind === "number" ? 0 : ["bars", "words"].includes(panel.kind) ? 1 : 2);
       const shown = { panel, rows: this.words(panel.rows, "rows"), cols: this.words(panel.cols, "cols"), ...scaleOf(whole, panel) };
+      shown.filled = panel.filled;
       shown.places = typeof panel.places === "string" ? this.values[panel.places] : panel.places;
       if (tensor.shape.length < 3) yield { ...shown, key: panel.output, title: panel.title, tensor };
       else

@@ -96,7 +96,7 @@ export class GraphPanel extends Panel {
       for (let to = 0; to < this.size[0]; to++) {
         const value = this.value([from, to]);
         const share = Math.min(1, Math.abs(value) / this.limit);
-        if (share >= 0.02) found.push([from, to, value, share]);
+        if (share >= 0.02 && !(this.filled && from === to)) found.push([from, to, value, share]);
       }
     return found;
   }
@@ -115,7 +115,13 @@ export class GraphPanel extends Panel {
       const text = label(word, 14);
       const wide = Math.max(18, measure(text, 12) + 8);
       pen.rect(x - wide / 2, y - 10, wide, 20, { fill: theme.page, alpha: 0.9 });
-      pen.rect(x - wide / 2, y - 10, wide, 20, { stroke: theme.line });
+      const own = this.filled ? this.value([i, i]) : 0;
+      const share = Math.min(1, Math.abs(own) / this.limit);
+      if (share >= 0.02) {
+        const colour = theme.head(own < 0 ? 6 : 5);
+        pen.rect(x - wide / 2, y - 10, wide, 20, { fill: colour, alpha: 0.5 * share });
+        pen.rect(x - wide / 2, y - 10, wide, 20, { stroke: colour, thick: 2 });
+      } else pen.rect(x - wide / 2, y - 10, wide, 20, { stroke: theme.line });
       pen.text(x, y, text, { fill: theme.ink, size: 12, align: "center" });
     });
   }

@@ -20,6 +20,8 @@ export const INTERACT_CSS = `
 .gear:has(.cells) { overflow-x: auto }
 .cells td, .cells th { padding: 1px 3px; border: 0 } .cells th { text-align: center } .cells tbody th { text-align: right }
 .cell { width: 5em; padding: 2px 6px; text-align: right; font-size: 12px; font-variant-numeric: tabular-nums; touch-action: pan-y; box-sizing: border-box; min-height: 26px }
+.switch { width: 26px; height: 26px; min-height: 26px; padding: 0; touch-action: none; cursor: pointer; user-select: none; border-radius: 4px; font-size: 12px; color: var(--soft); background: var(--page) }
+.switch[aria-pressed="true"] { background: var(--ink); color: var(--page); border-color: var(--ink) }
 button.cell { cursor: ew-resize; user-select: none }
 input.cell { border: 1px solid var(--focus); border-radius: 5px; background: var(--page) }
 [inert] { opacity: 0.75 }
@@ -32,6 +34,8 @@ export const KEYS_HELP = [
   ["cells", "arrows in the table", "go from number to number"],
   ["cells", "+ − on a number", "change it by a step; with Shift by ten"],
   ["cells", "digits, Enter", "type a number; Enter keeps it, Escape does not"],
+  ["switches", "arrows in the table", "go from switch to switch"],
+  ["switches", "Space, Enter", "turn it on or off; a mouse that is dragged turns all it meets"],
   ["order", "Alt with arrows", "move a word; or Space, arrows, Space"],
   ["angle", "arrows on a dial", "turn it by 5°; with Shift by 1°, Page up and down by 45°, Home to 0°"],
   ["", "arrows on a picture", "read its numbers one by one; Home, End: first, last"],
