@@ -32,6 +32,7 @@ CASES = [
     ("lesson('03', rounds=-1)", "rounds is -1; it must be from 1 to"),
     ("lesson('03', dim=10)", "dim is 10; it must be a multiple of 4, such as 12"),
     ("lesson('04', context=30)", "context is 30; it must be a multiple of 4, such as 32"),
+    ("lesson('04', drills=0)", "drills is 0; it must be from 1 to"),
     ("lesson('04', heads=0)", "heads is 0; it must be from 1 to"),
     ("lesson('04', heads=3)", "dim is 16; it must be a multiple of 6, such as 18"),
     ("lesson('04', corpus='nothing')", "no corpus and no file is called 'nothing'; there are: pydoc, "),

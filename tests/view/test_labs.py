@@ -81,6 +81,17 @@ def test_positions_are_shown_with_how_alike_they_are():
     assert isinstance(view.similarity(table[:6]), Similarity)
 
 
+def test_the_still_of_several_kinds_shows_each():
+    table, bias = positions.sinusoids(torch.arange(9), 6), positions.alibi(9, 4)[1]
+    kinds = {"sinusoidal": table, "ALiBi": view.similarity(bias)}
+    drawn = {axes.get_title(loc="left"): axes for axes in view.positions(kinds).figure().axes if axes.images}
+    cosine = torch.nn.functional.cosine_similarity(table[:, None], table[None], dim=-1)
+    for name, wanted in {"sinusoidal": cosine, "ALiBi": bias}.items():
+        (image,) = drawn[name].images
+        numpy.testing.assert_allclose(image.get_array(), wanted.numpy(), atol=1e-6)
+        assert image.get_clim() == pytest.approx((-float(wanted.abs().max()), float(wanted.abs().max())))
+
+
 def test_gates_stand_word_by_word():
     gates = {"input": torch.rand(5, 3), "cell": torch.randn(5, 3) * 2}
     lab = view.gates(gates, WORDS)

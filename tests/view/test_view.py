@@ -335,3 +335,20 @@ def test_the_mean_of_the_losses_stands_where_they_are():
     strong = axes.lines[1]
     assert abs(strong.get_xdata() - strong.get_ydata()).max() < 0.51
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["training, mean of 10 steps", "held out"]
+
+
+def test_lines_apart_have_a_panel_each_on_one_scale_and_a_shaded_stretch():
+    series = {name: ([1, 2, 3, 4], [rise * x for x in (1, 2, 3, 4)]) for rise, name in enumerate("abcdefg", 1)}
+    figure = view.lines(
+        series, x="place", y="loss", title="t", apart=True, shaded={"trained": (1, 2)}, references={"base": 3.0}
+    ).figure()
+    assert [axes.get_title(loc="left") for axes in figure.axes] == list(series)
+    assert len({axes.get_ylim() for axes in figure.axes}) == 1
+    for axes, (_, ys) in zip(figure.axes, series.values()):
+        (own,) = [line for line in axes.lines if line.get_linewidth() == 1.8]
+        assert list(own.get_ydata()) == ys
+        assert axes.patches[0].get_extents().transformed(axes.transData.inverted()).x1 == pytest.approx(2)
+    said = [[text.get_text() for text in axes.texts if text.get_text()] for axes in figure.axes]
+    assert said == [["trained"], [], [], ["base"], [], [], []]
+    (axes,) = view.lines(series, x="x", y="y", title="t", shaded={"trained": (1, 2)}).figure().axes
+    assert [text.get_text() for text in axes.texts] == ["trained"]

@@ -85,8 +85,8 @@ RULES: dict[str, dict[str, Rule]] = {
         "dim": whole(of=(4,)), "steps": whole(), "trainings": whole(most=9), "seed": SEED,
     },
     "04_positions": {
-        "context": whole(of=(4,)), **MODEL, "batch": whole(), "steps": whole(), "drills": whole(), "length": whole(4),
-        "seed": SEED, "corpus": corpus(lambda given: max(1000, 50 * given["context"])),
+        "context": whole(of=(4,)), **MODEL, "batch": whole(), "steps": whole(), "drills": whole(),
+        "trainings": whole(most=9), "seed": SEED, "corpus": corpus(lambda given: max(1000, 50 * given["context"])),
     },
     "05_recurrent": {
         "between": any_words, "hidden": whole(of=(4,)), "steps": whole(2), "longest": power, "reading": whole(),

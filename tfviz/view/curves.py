@@ -6,6 +6,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import matplotlib
 import numpy
+from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter, NullLocator
@@ -18,6 +19,7 @@ from tfviz.view.still.picture import Picture, headline, reference
 BESIDE = 4  # lines whose names find room among them; those of more stand beside the axes
 POINTS = 7  # of a log axis, that can all have their numbers
 LEGEND = 40  # lines, at most
+ACROSS = 4  # panels of a row
 BROKEN = " (0 where the line breaks off)"  # said of a line on a log axis
 LINES = (0, 6, 5, 3, 7, 1, 2, 4)  # of the eight colours, those that make good lines first
 
@@ -84,6 +86,8 @@ def lines(
     y: str,
     title: str,
     references: Mapping[str, float] | None = None,
+    apart: bool = False,
+    shaded: Mapping[str, tuple[float, float]] | None = None,
     **axes_settings: Any,
 ) -> Picture:
     """Lines with a name each, from `name: (xs, ys)`; where a y is NaN, or 0 on a log axis, the line has a gap.
@@ -92,6 +96,8 @@ def lines(
         series: ys of several trainings are a tensor [training, point]: the line is their mean, in a band from the
             lowest to the highest.
         references: name -> y of a dashed line across the picture, such as what chance gives.
+        apart: a panel for each line, all on one scale, the others faint behind it: for lines that hide each other.
+        shaded: name -> (from, to), a stretch of x that is shaded, such as what a model was trained on.
         axes_settings: handed to matplotlib's `Axes.set`, such as `xscale="log"`.
 
     Raises:
@@ -110,8 +116,38 @@ def lines(
     level = dict(zip(references or (), real("references", list((references or {}).values())).tolist()))
     whole = all(float(value).is_integer() for xs, _ in series.values() for value in xs)
     broken = {name for name, (_, ys) in series.items() if axes_settings.get("yscale") == "log" and 0 in ys}
+    stretches = {name: tuple(real(name, ends).tolist()) for name, ends in (shaded or {}).items()}
+    if wrong := [name for name, ends in stretches.items() if len(ends) != 2]:
+        raise ValueError(f"shaded is name -> (from, to); {wrong[0]!r} has {len(stretches[wrong[0]])} numbers")
+
+    def panels() -> Figure:
+        down = -(-len(series) // ACROSS)
+        across = -(-len(series) // down)
+        figure = Figure(figsize=(min(9.0, 2.1 * across + 1.2), 1.7 * down + 0.7), layout="constrained")
+        grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
+        for index, (axes, (name, (xs, ys))) in enumerate(zip(grid.flat, series.items())):
+            for other, also in series.values():
+                axes.plot(other, also, color=matplotlib.rcParams["xtick.labelcolor"], alpha=0.3, linewidth=0.8)
+            axes.plot(xs, ys, color="C5", linewidth=1.8)
+            if spread[name].several:
+                axes.fill_between(xs, spread[name].low, spread[name].high, color="C5", alpha=0.3, linewidth=0)
+            for said, value in level.items():
+                reference(axes, said if index == across - 1 else "", value)
+            axes.set_title(f"{plain(name)}{BROKEN if name in broken else ''}", loc="left")
+            axes.set(**axes_settings)
+            _shade(axes, stretches, series if index == 0 else {})
+        for axes in grid.flat[len(series) :]:
+            axes.remove()
+        for axes in grid.flat[max(0, len(series) - across) : len(series)]:
+            axes.tick_params(labelbottom=True)
+        figure.supxlabel(plain(x), fontsize=9)
+        figure.supylabel(plain(y), fontsize=9)
+        headline(figure, title)
+        return figure
 
     def draw() -> Figure:
+        if apart:
+            return panels()
         figure = Figure(figsize=(6.4, 3.0), layout="constrained")
         axes = figure.subplots()
         if whole:  # there is no step or block in between
@@ -126,6 +162,7 @@ def lines(
         for name, value in level.items():
             reference(axes, name, value)
         axes.set(**{"xlabel": plain(x), "ylabel": plain(y), **axes_settings})
+        _shade(axes, stretches, series)
         if axes.get_xscale() == "log":
             _number(axes.xaxis, sorted({value for xs, _ in series.values() for value in xs}))
         if axes.get_yscale() == "log":
@@ -139,6 +176,20 @@ def lines(
 
     ends = ", ".join(f"{name} {float(ys[-1]):.3g}" for name, (_, ys) in series.items())
     return Picture(draw, f"{title}\n{y} at the last {x}: {ends}")
+
+
+def _shade(axes: Axes, stretches: Mapping[str, tuple[float, ...]], series: Mapping[str, Any]) -> None:
+    """Stretches of x in a soft grey, each with its name at the foot, or at the top where fewer of the lines are."""
+    soft = matplotlib.rcParams["xtick.labelcolor"]
+    for name, (start, end) in stretches.items():
+        axes.axvspan(start, end, color=soft, alpha=0.13, linewidth=0, zorder=0)
+        inside = [(start, y) for xs, ys in series.values() for x, y in zip(xs, ys) if start <= x <= end and y == y]
+        heights = [axes.transLimits.transform(axes.transScale.transform(point))[1] for point in inside]
+        above = sum(height > 0.8 for height in heights) < sum(height < 0.2 for height in heights)
+        where: dict[str, Any] = {"xycoords": axes.get_xaxis_transform(), "va": "top" if above else "bottom"}
+        at = ((start + end) / 2, 0.97 if above else 0.03)
+        if series:
+            axes.annotate(plain(name), at, ha="center", fontsize=8, color=soft, annotation_clip=False, **where)
 
 
 def _settle(series: Mapping[str, tuple[Sequence[float], Sequence[float]]], settings: Mapping[str, Any]) -> None:

@@ -53,12 +53,22 @@ def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *
 
 
 def _still(kinds: Mapping[str, Tensor], title: str) -> Picture:
-    """The first of the kinds; its name says so where there are more."""
-    name, table = next(iter(kinds.items()))
-    title = f"{title}: {name}, 1 of {len(kinds)}" if len(kinds) > 1 else title
+    """One kind: its table, and how alike its positions are. Several: how alike their positions are, side by side."""
+    (name, table), *others = kinds.items()
+    if others:
+        alike = {
+            name: table if isinstance(table, Similarity) else _cosines(real(name, table).float())
+            for name, table in kinds.items()
+        }
+        return plots.likenesses({name: real(name, table.as_subclass(Tensor)) for name, table in alike.items()}, title)
     if isinstance(table, Similarity):
         return stills.tables({name: table.as_subclass(Tensor)}, None, None, title, "key", "query")
     return plots.positions(table, title)
+
+
+def _cosines(table: Tensor) -> Tensor:
+    unit = functional.normalize(table, dim=-1)
+    return unit @ unit.T
 
 
 class Similarity(Tensor):
@@ -79,11 +89,10 @@ def _panels(table: Tensor, compares: bool, packed: Packed, trained: int | None) 
     both = [*down, *(["cols", row] for _, row in down)]
     if compares:
         return [_panel("query and key", table, numbers, numbers, ["query", "key"], packed) | {"borders": both}]
-    unit = functional.normalize(table, dim=-1)
     dims = [str(i) for i in range(table.shape[1])]
     top = float(table.abs().max()) or 1.0
     alike = _panel(
-        "cosine of two positions", unit @ unit.T, numbers, numbers, ["position", "position"], packed, limit=1.0
+        "cosine of two positions", _cosines(table), numbers, numbers, ["position", "position"], packed, limit=1.0
     )
     return [
         _panel("the table", table, numbers, dims, ["position", "dimension"], packed, top) | {"borders": down},

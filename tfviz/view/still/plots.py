@@ -146,6 +146,40 @@ def positions(table: Float[Tensor, "position dim"], title: str = "Positions") ->
     return Picture(draw, f"{title}\n{table.shape[0]} positions x {table.shape[1]} dimensions")
 
 
+def likenesses(tables: Mapping[str, Float[Tensor, "position position"]], title: str) -> Picture:
+    """How alike two positions are, a panel for each kind: from blue through 0 to orange, each up to its own largest."""
+    across = min(3, len(tables))
+    down = -(-len(tables) // across)
+    tops = {name: float(table.abs().max()) or 1.0 for name, table in tables.items()}
+
+    def draw() -> Figure:
+        figure = Figure(figsize=(2.6 * across + 0.4, 2.35 * down + 0.5), layout="constrained")
+        panels = figure.subplots(down, across, squeeze=False)
+        for place, (axes, (name, table)) in enumerate(zip(panels.flat, tables.items())):
+            limit = tops[name]
+            shown = {"cmap": diverging(), "vmin": -limit, "vmax": limit, "interpolation": "nearest"}
+            image = axes.imshow(table.numpy(), **shown)
+            axes.set_title(cut(plain(name), 24), loc="left")
+            axes.set_ylabel("query" if place % across == 0 else "")
+            axes.set_xlabel("key" if place + across >= len(tables) else "")
+            axes.locator_params(nbins=4, integer=True)
+            bare(axes)
+            bar = figure.colorbar(image, ax=axes, fraction=0.046, pad=0.03, aspect=18)
+            bar.set_ticks([-limit, 0, limit], labels=[_signed(-limit), "0", _signed(limit)])
+            bar.outline.set_visible(False)
+        for axes in panels.flat[len(tables) :]:
+            axes.remove()
+        headline(figure, title)
+        return figure
+
+    said = ", ".join(f"{name} {table.min():.2g} to {table.max():.2g}" for name, table in tables.items())
+    return Picture(draw, f"{title}\nhow alike two positions are: {said}")
+
+
+def _signed(value: float) -> str:
+    return f"{value:.2g}".replace("-", "−")
+
+
 def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "What each head looks at") -> Picture:
     """A table of numbers from 0 to 1, a row for each head: for `look.measures.types`, or any share of your own.
 
