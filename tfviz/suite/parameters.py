@@ -19,7 +19,6 @@ from tfviz.suite.rules import (
     gap,
     letters,
     number,
-    numbers,
     of_dates,
     of_task,
     other_word,

@@ -124,11 +124,11 @@ class Switches(Cells):
     def __init__(self, start: list[list[bool]], rows: list[str], cols: list[str], flat: bool):
         self.start, self.rows, self.cols, self.flat = start, rows, cols, flat
 
-    def tensor(self, value: list[list[bool]]) -> Tensor:
+    def tensor(self, value: list[list[bool]]) -> Tensor:  # type: ignore[override]
         made = torch.tensor(value, dtype=torch.bool)
         return made[0] if self.flat else made
 
-    def said(self, value: list[list[bool]]) -> str:
+    def said(self, value: list[list[bool]]) -> str:  # type: ignore[override]
         if self.flat:
             return ", ".join(word for word, on in zip(self.cols, value[0]) if on) or "none"
         return f"{sum(map(sum, value))} of {len(self.rows) * len(self.cols)} on"

@@ -68,9 +68,9 @@ def graph(axes: Axes, panel: Panel) -> None:
         box = {"facecolor": page, "edgecolor": soft(), "boxstyle": "round,pad=0.25", "linewidth": 0.6}
         share = min(1.0, abs(weights[node, node]) / limit) if panel.filled else 0.0
         if share >= 0.02:  # False for NaN
-            ink = "C6" if weights[node, node] < 0 else "C5"
-            tint = tuple(0.5 * share * a + (1 - 0.5 * share) * b for a, b in zip(to_rgb(ink), to_rgb(page)))
-            box |= {"facecolor": tint, "edgecolor": ink, "linewidth": 1.2}
+            edge = "C6" if weights[node, node] < 0 else "C5"
+            tint = tuple(0.5 * share * a + (1 - 0.5 * share) * b for a, b in zip(to_rgb(edge), to_rgb(page)))
+            box |= {"facecolor": tint, "edgecolor": edge, "linewidth": 1.2}
         axes.text(x, y, name, ha="center", va="center", fontsize=8, bbox=box)
 
 

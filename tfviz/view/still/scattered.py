@@ -62,7 +62,9 @@ def dots(axes: Axes, points: numpy.ndarray, groups: Sequence[str] | None, marks:
         ink = "C5" if group is None else f"C{colour(at - 1)}" if at else soft()
         sizes = [4 * size if i in set(marks) else size for i in rows]
         alpha = 0.45 if group == "" else 0.85
-        axes.scatter(*points[rows].T, s=sizes, color=ink, alpha=alpha, linewidths=0, zorder=2 + bool(at))
+        axes.scatter(
+            points[rows, 0], points[rows, 1], s=sizes, color=ink, alpha=alpha, linewidths=0, zorder=2 + bool(at)
+        )
 
 
 def legend(figure: Figure, groups: Sequence[str] | None, count: int) -> None:
@@ -87,7 +89,8 @@ def name(
         only: no others than the marked.
     """
     figure: Any = axes.figure
-    frame, taken = axes.get_window_extent(), []
+    frame = axes.get_window_extent()
+    taken: list[Bbox] = []
     places = axes.transData.transform(points)
     own, away = ROOM * figure.dpi / 100, places - places.mean(0)
     others = [] if only else [i for i in range(min(len(points), TRIED)) if i not in set(marks)]
@@ -105,13 +108,14 @@ def _written(
 ) -> Bbox | None:
     """Where a name was written, the first place that is free."""
     frame, taken, places, own = around
+    spot = (float(point[0]), float(point[1]))
     loud = away is not None
     face: dict[str, Any] = {"weight": "bold", "family": BOLD} if loud else {}
     near: Any = BESIDE if away is None else sorted(AROUND, key=lambda one: -_along(one, away))
     tried = [(ring, place) for ring in (RINGS if loud else RINGS[:1]) for place in near]
     for ring, (right, up, side, level) in tried:
         right, up = (ring * (shift + LARGE * loud * numpy.sign(shift)) for shift in (right, up))
-        text = axes.annotate(said, point, (right, up), textcoords="offset points", ha=side, va=level, size=8, **face)
+        text = axes.annotate(said, spot, (right, up), textcoords="offset points", ha=side, va=level, size=8, **face)
         text.set_zorder(5)
         box = text.get_window_extent()
         inside = frame.contains(box.x0, box.y0) and frame.contains(box.x1, box.y1)
@@ -120,7 +124,7 @@ def _written(
         if inside and not covers and not box.count_overlaps(taken):
             if ring > 1:
                 line = {"arrowstyle": "-", "color": soft(), "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
-                axes.annotate("", point, (right, up), textcoords="offset points", arrowprops=line)
+                axes.annotate("", spot, (right, up), textcoords="offset points", arrowprops=line)
             return box
         text.remove()
     return None
