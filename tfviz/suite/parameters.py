@@ -89,17 +89,22 @@ RULES: dict[str, dict[str, Rule]] = {
     },
     "05_recurrent": {
         "between": any_words, "hidden": whole(of=(4,)), "steps": whole(2), "longest": power, "reading": whole(),
-        "labels": whole(), "seed": SEED, "corpus": corpus(lambda given: 1000), "prompt": prompt, "length": whole(),
+        "labels": whole(), "trainings": whole(most=9), "seed": SEED, "corpus": corpus(lambda given: 1000),
+        "prompt": prompt, "length": whole(),
     },
     "06_alignment": {
         "task": choice("reverse", "copy", "sort"), "longest": whole(8, 1000), "hidden": whole(4, of=(2,)),
         "steps": whole(), "languages": some_of("en", "de", "fr", "zh"), "date_steps": whole(), "date": of_dates,
-        "seed": SEED,
+        "trainings": whole(most=9), "seed": SEED,
     },
     "07_transformer": {
         "task": choice("numbers", "dates", "multi30k"), "sentence": of_task, "steps": whole(), "blocks": LAYERS,
         "heads": whole(), "dim": whole(of=(2, "heads")), "dropout": number(bounds.share), "short": whole(),
         "trainings": whole(most=9), "seed": SEED,
+    },
+    "08_training_it": {
+        "steps": whole(2), "short": whole(2), "blocks": LAYERS, "heads": whole(), "dim": whole(of=(4, "heads")),
+        "few": whole(most=100), "trainings": whole(most=9), "seed": SEED,
     },
     "09_decoding_and_cost": {
         "task": choice("numbers", "dates", "multi30k"), "sentence": of_task, "steps": whole(), "blocks": LAYERS,
