@@ -6,6 +6,7 @@ import torch
 from test_view_sides import NASTY, SHAPES, draws, maps, sound
 from test_view_sides import panels as drawn
 
+from tfviz import view
 from tfviz.view.still import panels
 
 
@@ -112,3 +113,12 @@ def test_the_masks_in_use_are_joined_as_the_page_joins_them():
 def test_what_cannot_be_drawn_is_refused(make, says):
     with pytest.raises(ValueError, match=says):
         make()
+
+
+def test_lines_apart_have_their_numbers_on_a_log_axis():
+    """Panels once said 10 to the 0 in markup, one over the other."""
+    series = {name: ([1, 2, 4, 8], [4, 3, 2, 1]) for name in "ab"}
+    axes = view.lines(series, x="x", y="y", title="t", apart=True, xscale="log").figure().axes
+    for one in axes:
+        one.figure.canvas.draw()
+    assert [[label.get_text() for label in one.get_xticklabels()] for one in axes] == [["1", "2", "4", "8"]] * 2

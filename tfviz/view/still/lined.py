@@ -66,10 +66,7 @@ class Plot:
             reference(axes, name, value)
         axes.set(**{"xlabel": self.x, "ylabel": self.y, **self.settings})
         shade(axes, self.stretches, self.lines)
-        if axes.get_xscale() == "log":
-            _number(axes.xaxis, sorted({value for line in self.lines.values() for value in line.xs}))
-        if axes.get_yscale() == "log":
-            _number(axes.yaxis)
+        self._number(axes)
         if len(self.lines) > BESIDE:
             figure.legend(loc="outside right center")
         elif len(self.lines) > 1 or BROKEN in self._said(next(iter(self.lines))):
@@ -93,6 +90,7 @@ class Plot:
             axes.set_title(self._said(name), loc="left")
             axes.set(**self.settings)
             shade(axes, self.stretches, self.lines if index == 0 else {})
+            self._number(axes)
         for axes in grid.flat[count:]:
             axes.remove()
         for axes in grid.flat[max(0, count - across) : count]:
@@ -100,6 +98,13 @@ class Plot:
         figure.supxlabel(self.x, fontsize=9)
         figure.supylabel(self.y, fontsize=9)
         return figure
+
+    def _number(self, axes: Axes) -> None:
+        """The numbers of log axes."""
+        if axes.get_xscale() == "log":
+            _number(axes.xaxis, sorted({value for line in self.lines.values() for value in line.xs}))
+        if axes.get_yscale() == "log":
+            _number(axes.yaxis)
 
     def _said(self, name: str) -> str:
         broken = self.settings.get("yscale") == "log" and 0 in self.lines[name].mean
