@@ -100,8 +100,6 @@ def lines(
     drawn = _checked(series, axes_settings)
     level = dict(zip(references or (), real("references", list((references or {}).values())).tolist()))
     stretches = {name: tuple(real(name, ends).tolist()) for name, ends in (shaded or {}).items()}
-    if wrong := [name for name, ends in stretches.items() if len(ends) != 2]:
-        raise ValueError(f"shaded is name -> (from, to); {wrong[0]!r} has {len(stretches[wrong[0]])} numbers")
     plot = Plot(drawn, plain(x), plain(y), level, stretches, axes_settings)
 
     def draw() -> Figure:
