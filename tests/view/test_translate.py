@@ -4,11 +4,12 @@ import pytest
 import torch
 from translators import LENGTH, READ, WRITE, model, source_ids, translated, vocabs
 
-from tfviz import generate, layers, models, view
+from tfviz import generate, layers, look, models, view
 from tfviz.models.transformer import Memory
 from tfviz.portable.program import pack
 from tfviz.portable.translation import translation
 from tfviz.text import whole_words
+from tfviz.view.still.panel import two
 
 
 @pytest.mark.parametrize("parts", [{}, {"positions": layers.positions.Rotary}, {"positions": layers.positions.ALiBi}])
@@ -66,12 +67,13 @@ def test_the_still_picture_has_the_greedy_translation():
     how = {"bos": target["[BOS]"], "eos": target["[EOS]"], "length": LENGTH}
     text = generate.beam.greedy(made, source_ids("one two three"), **how)
     assert "Translate: 'one two three'" in shown.summary
-    assert "probability of the likeliest word" in shown.summary
-    with torch.no_grad():
+    with torch.no_grad(), look.capture(made, "*.cross.pattern") as seen:
         logits = made(source_ids("one two three"), text.texts[0, :, :-1])[0]
     shares = logits.softmax(-1).index_fill(-1, torch.tensor([0, target["[BOS]"]]), 0)
     best = int(shares.amax(-1)[: text.lengths[0, 0]].argmax())
-    assert f"{target.words(text.texts[0, 0])[best + 1]!r} {shares[best].max():.3g}" in shown.summary
+    most = torch.stack([pattern[0].mean(0) for pattern in seen.values()]).mean(0)[best].argmax()
+    read = vocabs()[0].words(source_ids("one two three")[0])[most]
+    assert f"{target.words(text.texts[0, 0])[best + 1]!r} {two(float(shares[best].max()))} ({read!r})" in shown.summary
 
 
 def test_the_same_bytes_each_time():

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from tfviz.look.maps import AttentionMaps
 from tfviz.view.page.alive import BUDGET, SENT, view
 from tfviz.view.page.html import View
-from tfviz.view.still import figures, prose, sentences
+from tfviz.view.still import figures, prose, sentences, single
 
 if TYPE_CHECKING:
     from tfviz.view.page.widgets import Live
@@ -51,7 +51,7 @@ def head(
     budget: float = BUDGET,
 ) -> View:
     """One head with its words: the weight under the cursor, rows and columns to lock, zoom; `top` as for `heads`."""
-    picture = figures.head(maps, layer, head, title)
+    picture = single.head(maps, layer, head, title)
     return view(picture, {"": maps}, {"mode": "head", "layer": layer, "head": head}, title, budget=budget, top=top)
 
 

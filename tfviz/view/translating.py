@@ -20,6 +20,7 @@ from tfviz.view.page.html import View
 from tfviz.view.page.studio import answered, studio
 from tfviz.view.still.picture import Picture, cut
 from tfviz.view.still.plots import rows
+from tfviz.view.still.translated import translated
 
 if TYPE_CHECKING:
     from tfviz.view.page.questioned import Asked, Draws, Question, Questioned, Words
@@ -89,7 +90,11 @@ def translate(
     state: dict[str, Any] = {"sentence": sentence, "width": width, "alpha": alpha, "prefix": [], "steps": most}
     state |= {"node": None, "tried": []}
     if not kernel:
-        picture = _still(_greedy(programs, ids, begin, end, never, min(most, STILL)), target, title, sentence)
+        found = _greedy(programs, ids, begin, end, never, min(most, STILL))
+        words = target.words(torch.tensor([token for token, _ in found]))
+        shares, about = [share for _, share in found], f"{title}: {cut(sentence, 40)!r}"
+        read = _read(programs, ids, [begin, *(token for token, _ in found[:-1])])
+        picture = translated(words, shares, source.words(ids), read, about)
         return studio("translate", title, picture, programs, state, more, budget)
     memory = programs["encode"](ids[None])
     first = {"encode": [ids[None]], "decode": [torch.tensor([[begin]]), memory["states"], memory["words"]]}
@@ -102,8 +107,9 @@ def _last(target: Any, never: Sequence[int], title: str) -> Draws:
 
     def draws(question: Question, outputs: Mapping[str, Tensor]) -> Picture:
         shares = outputs["logits"][0].float().softmax(-1).index_fill(-1, torch.tensor(never, dtype=torch.long), 0)
-        likeliest = list(zip(shares.argmax(-1).tolist(), shares.amax(-1).tolist()))
-        return _still(likeliest, target, title, target.decode(question[1][0][0]))
+        words = target.words(shares.argmax(-1))
+        about = f"{title}: {cut(target.decode(question[1][0][0]), 40)!r}"
+        return rows(words, {"probability of the likeliest word": shares.amax(-1)}, about, top=1.0)
 
     return draws
 
@@ -170,7 +176,16 @@ def _greedy(
     return list(zip(text[1:], shares))
 
 
-def _still(written: Sequence[tuple[int, float]], vocab: Any, title: str, sentence: str) -> Picture:
-    words = vocab.words(torch.tensor([token for token, _ in written]))
-    about = f"{title}: {cut(sentence, 40)!r}"
-    return rows(words, {"probability of the likeliest word": [share for _, share in written]}, about, top=1.0)
+def _read(programs: dict[str, Program], ids: Tensor, text: Sequence[int]) -> Tensor:
+    """Where the decoder looks in the source, the mean of all its heads: [written, read]."""
+    seen: list[Tensor] = []
+
+    def keep(pattern: Tensor) -> Tensor:
+        if pattern.shape[-1] == len(ids):
+            seen.append(pattern[0].mean(0))
+        return pattern
+
+    memory, decode = programs["encode"](ids[None]), programs["decode"]
+    sites = [site for site in decode.sites if "cross" in site] or decode.sites
+    decode(torch.tensor([list(text)]), memory["states"], memory["words"], edit=dict.fromkeys(sites, keep))
+    return torch.stack(seen).mean(0)

@@ -15,7 +15,7 @@ from tfviz.view.page.answering import Answering
 from tfviz.view.page.bundle import script
 from tfviz.view.page.html import View
 from tfviz.view.page.packed import deflated
-from tfviz.view.still import figures
+from tfviz.view.still import figures, single
 from tfviz.view.still.picture import cut
 
 NUMBER = traitlets.Int(min=0)
@@ -131,7 +131,7 @@ class Live(Answering):
         """What is shown now, without a kernel: to save, or to leave in a page."""
         first = list(self._parts.values())[self.part]
         layer, head = min(self.layer, first.shape[0] - 1), min(self.head, first.shape[1] - 1)
-        picture = figures.head(first, layer, head) if self.mode == "head" else figures.heads(first)
+        picture = single.head(first, layer, head) if self.mode == "head" else figures.heads(first)
         state = {name: getattr(self, name) for name in alive.STATE} | {"layer": layer, "head": head}
         return alive.view(picture, self._parts, state, self._given, arrange=self._arrange)
 

@@ -81,27 +81,6 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
     return Picture(draw, f"{title}\n{maps!r}; weights from 0 to 1, square-root scale")
 
 
-def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None) -> Picture:
-    """One head with its words."""
-    *_, queries, keys = at(maps, layer, head)
-    title = title or f"Layer {layer}, head {head}"
-
-    def draw() -> Figure:
-        cell = min(0.3, max(0.125, 6.0 / max(queries, keys)))
-        wide, tall = (min(12.0, max(1.6, cell * n)) for n in (keys, queries))
-        figure = Figure(figsize=(wide + 1.6, tall + 1.1), layout="constrained")
-        axes = figure.subplots()
-        image = heatmap(axes, *large.drawn(maps, layer, head, 1600), pixels=1600)
-        label(axes, maps.rows, maps.cols)
-        scale(figure, image, [axes])
-        headline(figure, title)
-        return figure
-
-    row, col, most = large.peak(maps, layer, head)
-    says = f"{maps.rows[row]!r} looks most sharply, at {maps.cols[col]!r}: {most:.2g}"
-    return Picture(draw, f"{title}\n{queries} queries x {keys} keys; {says}")
-
-
 def some(maps: AttentionMaps) -> tuple[int, int, int, int]:
     """The shape of maps that can be drawn.
 

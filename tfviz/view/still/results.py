@@ -6,18 +6,18 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import matplotlib
 import numpy
 from matplotlib.axes import Axes
-from matplotlib.colors import Normalize, PowerNorm, to_rgb
+from matplotlib.colors import Normalize, PowerNorm
 
+from tfviz.view.still.cells import CELL, NUMBERED, number, readable
 from tfviz.view.still.figures import heatmap, label
 from tfviz.view.still.palette import diverging, plain, printable, ramp
 from tfviz.view.still.panel import Panel, two
 from tfviz.view.still.picture import cut
 from tfviz.view.still.planes import arrows, dots, graph
 
-NUMBERED = 100  # cells that show their numbers
+NAME = 0.1  # of the height of a plot: the name of a line
 LEVEL = 5  # letters of a word that has room above such a cell
 
 
@@ -28,11 +28,6 @@ def drawn(axes: Axes, panel: Panel, wide: float) -> None:
     if shape := SHAPES.get(panel.kind):
         axes.set_box_aspect(shape(panel))
     axes.set_anchor("NW")
-
-
-def _brief(value: float, limit: float) -> str:
-    """In a cell: what is nearly nothing on its scale is a dot."""
-    return "·" if value != 0 and abs(value) < limit / 200 else two(value)
 
 
 def _grid(axes: Axes, panel: Panel) -> None:
@@ -57,23 +52,7 @@ def _grid(axes: Axes, panel: Panel) -> None:
         bar.set_ticks([-limit, 0, limit] if scale == "signed" else [0, limit / 2, limit])
         bar.outline.set_visible(False)
         return
-    inks = [matplotlib.rcParams[name] for name in ("text.color", "figure.facecolor")]
-    for (row, col), value in numpy.ndenumerate(panel.numbers):
-        if open_cells[row, col]:
-            behind: Any = image.cmap(norm(float(shown[row, col])))
-            ink = max(inks, key=lambda ink: _contrast(to_rgb(ink), behind[:3]))
-            axes.text(col, row, _brief(value, limit), ha="center", va="center", color=ink, fontsize=8)
-
-
-def _contrast(one: Sequence[float], other: Sequence[float]) -> float:
-    """Of two colours, as WCAG has it."""
-    light, dark = sorted((_luminance(one), _luminance(other)), reverse=True)
-    return (light + 0.05) / (dark + 0.05)
-
-
-def _luminance(colour: Sequence[float]) -> float:
-    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
-    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    number(axes, image, panel.numbers, limit)
 
 
 def _bars(axes: Axes, panel: Panel) -> None:
@@ -99,13 +78,29 @@ def _curves(axes: Axes, panel: Panel) -> None:
     table = numpy.atleast_2d(panel.numbers)
     cols = panel.named("cols", table.shape[1])
     names = panel.named("rows", len(table)) if panel.values.dim() == 2 or panel.rows else [""]
-    for at, (name, series) in enumerate(zip(names, table)):
-        (line,) = axes.plot(numpy.arange(len(series)), series, color=f"C{(at + 5) % 8}")
-        if len(table) <= 8 and name:
-            axes.annotate(cut(plain(name), 18), (len(series) - 1, series[-1]), (4, 0), textcoords="offset points",
-                          va="center", color=line.get_color(), fontsize=8)  # fmt: skip
-    step = max(1, -(-len(cols) // 12))
+    for at, series in enumerate(table):
+        axes.plot(numpy.arange(len(series)), series, color=f"C{(at + 5) % 8}")
+    if len(table) <= 8 and any(names):
+        _ends(axes, [cut(plain(name), 18) for name in names], table)
+    most = max(2, int(40 / (1.5 + max(map(len, printable(cols))))))
+    step = max(1, -(-len(cols) // most))
     axes.set_xticks(range(0, len(cols), step), printable(cols[::step]))
+
+
+def _ends(axes: Axes, names: Sequence[str], table: numpy.ndarray) -> None:
+    """The names of lines where these end, one above another."""
+    low, high = axes.get_ylim()
+    tall = (high - low) * NAME
+    ends = table[:, -1]
+    known = [int(at) for at in numpy.argsort(ends) if numpy.isfinite(ends[at])]
+    places: list[float] = []
+    for at in known:
+        places.append(max(float(ends[at]), places[-1] + tall if places else low))
+    for back in range(len(places) - 1, -1, -1):
+        places[back] = min(places[back], places[back + 1] - tall if back + 1 < len(places) else high)
+    for at, place in zip(known, places):
+        axes.annotate(names[at], (table.shape[1] - 1, place), (4, 0), textcoords="offset points", va="center",
+                      color=f"C{(at + 5) % 8}", fontsize=8)  # fmt: skip
 
 
 def _words(axes: Axes, panel: Panel) -> None:
@@ -114,12 +109,10 @@ def _words(axes: Axes, panel: Panel) -> None:
     colours, norm = (diverging(), Normalize(-limit, limit)) if scale == "signed" else (ramp(), Normalize(0, limit))
     axes.set(xlim=(0, SIZES["words"](panel)[0]), ylim=(0.5 - _word_places(panel)[1], 0.5), xticks=[], yticks=[])
     axes.axis("off")
-    inks = [matplotlib.rcParams[name] for name in ("text.color", "figure.facecolor")]
     for (x, line, word), value in zip(_word_places(panel)[0], values):
         shade = colours(norm(float(value)))
-        ink = max(inks, key=lambda ink: _contrast(to_rgb(ink), shade[:3]))
         box = {"facecolor": shade, "edgecolor": "none", "pad": 2.0}
-        axes.text(x, -line, word, color=ink, bbox=box, fontsize=10, va="center", family="DejaVu Sans Mono")
+        axes.text(x, -line, word, color=readable(shade), bbox=box, fontsize=10, va="center", family="DejaVu Sans Mono")
 
 
 def _word_places(panel: Panel) -> tuple[list[tuple[float, int, str]], int, float]:
@@ -135,7 +128,7 @@ def _word_places(panel: Panel) -> tuple[list[tuple[float, int, str]], int, float
     return placed, line + 1, most
 
 
-def _number(axes: Axes, panel: Panel) -> None:
+def _figure(axes: Axes, panel: Panel) -> None:
     axes.axis("off")
     axes.text(0.0, 1.0, two(float(panel.numbers)), fontsize=22, va="top", transform=axes.transAxes)
 
@@ -143,12 +136,18 @@ def _number(axes: Axes, panel: Panel) -> None:
 def _grid_size(panel: Panel) -> tuple[float, float]:
     rows, cols = panel.values.shape
     few = rows * cols <= NUMBERED
-    cell = 0.42 if few else min(0.25, max(0.02, 4.0 / max(rows, cols)))
+    cell = CELL if few else min(0.25, max(0.02, 4.0 / max(rows, cols)))
     words = 0.075 * max(map(len, printable(panel.named("rows", rows))), default=1)
     above = 0.075 * max(map(len, printable(panel.named("cols", cols))), default=1)
     above = 0.15 if above < 0.12 or (few and above <= 0.075 * LEVEL) else above
     wide = min(7.0, max(0.9, cell * cols)) + words + (0.2 if few else 0.7)
     return wide, min(6.0, max(0.5, cell * TALL * rows if few else cell * rows)) + above + 0.35
+
+
+def _names_wide(panel: Panel) -> float:
+    """What the names of lines take beside these."""
+    names = panel.rows if len(panel.rows) <= 8 else ()
+    return 0.075 * max((len(cut(plain(name), 18)) for name in names), default=0)
 
 
 def _bars_wide(panel: Panel) -> float:
@@ -172,7 +171,7 @@ SHAPES: dict[str, Callable[[Panel], float]] = {  # height by width of what lies 
 SIZES: dict[str, Callable[[Panel], tuple[float, float]]] = {
     "grid": _grid_size,
     "bars": lambda panel: (_bars_wide(panel), min(6.0, 0.22 * len(panel.values)) + 0.4),
-    "lines": lambda panel: (3.6, 2.3),
+    "lines": lambda panel: (3.5 + _names_wide(panel), 2.1),
     "arrows": lambda panel: (2.7, 2.7),
     "dots": lambda panel: (2.7, 2.7),
     "graph": lambda panel: (2.7, 2.7),
@@ -181,5 +180,5 @@ SIZES: dict[str, Callable[[Panel], tuple[float, float]]] = {
 }  # fmt: skip
 DRAWS: dict[str, Callable[[Axes, Panel], Any]] = {
     "grid": _grid, "bars": _bars, "lines": _curves, "arrows": arrows, "dots": dots, "graph": graph, "words": _words,
-    "number": _number,
+    "number": _figure,
 }  # fmt: skip

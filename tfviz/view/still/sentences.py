@@ -18,9 +18,10 @@ from torch import Tensor
 
 from tfviz.look.maps import AttentionMaps
 from tfviz.shapes import Float
-from tfviz.view.still.figures import LABELS, heatmap, label, one, scale, soft
+from tfviz.view.still.figures import LABELS, label, one, soft
 from tfviz.view.still.palette import plain, printable
 from tfviz.view.still.picture import Picture, headline
+from tfviz.view.still.single import alone, weighed
 
 LEAST = 0.02  # a weaker weight is no line
 # heads 0-7, 8-15, ...: the eight colours come round again
@@ -93,18 +94,14 @@ def alignment(
     title = title or "Alignment"
 
     def draw() -> Figure:
-        cell = min(0.3, max(0.125, 6.0 / max(queries, keys)))
-        wide, tall = (min(12.0, max(1.6, cell * n)) for n in (keys, queries))
-        figure = Figure(figsize=(wide + 1.6, tall + 1.1 + 0.25 * bool(cells)), layout="constrained")
-        cells_of = figure.subplots()
-        image = heatmap(cells_of, weights, allowed, pixels=1600)
+        figure, cells_of = alone(queries, keys, 0.25 * bool(cells))
+        weighed(figure, cells_of, weights, allowed)
         label(cells_of, maps.rows, maps.cols)
         cells_of.set(ylabel=plain(axes[0]), xlabel=plain(axes[1]))
-        inset = 0.06 if cell > 0.2 else 0.0
+        inset = 0.06 if max(queries, keys) < 30 else 0.0
         for row, col in cells:
             corner, side = (col - 0.5 + inset, row - 0.5 + inset), 1 - 2 * inset
             cells_of.add_patch(Rectangle(corner, side, side, fill=False, edgecolor=MARK, linewidth=1.5))
-        scale(figure, image, [cells_of])
         if cells:
             handle = Rectangle((0, 0), 1, 1, fill=False, edgecolor=MARK, linewidth=1.5)
             figure.legend([handle], ["gold"], loc="outside lower left", handlelength=1, handleheight=1)

@@ -3,6 +3,7 @@
 export const OPEN = 0;
 export const FORBIDDEN = 1;
 export const ABSENT = 2; // may look; may not; does not exist at this step
+export const NUMBERED = 100; // cells that can show their numbers
 
 // Where a value stands on its colour scale: 0 to 1, or -1 to 1 where it has a sign.
 export const SCALES = {
@@ -111,6 +112,15 @@ export function combine(grids, how) {
     }
   }
   return Grid.of(first.rows, first.cols, values, state);
+}
+
+// On a linear scale where there are so few cells that each can show its number.
+export function linear(grid) {
+  const { cols, codes, scale, limit } = grid;
+  if (scale !== "weight" || codes?.length !== grid.rows.length * cols.length || codes.length > NUMBERED) return grid;
+  const values = Float32Array.from(codes, (_, i) => grid.at(Math.floor(i / cols.length), i % cols.length));
+  const own = { values, codes: Uint8Array.from(values, (value) => codeOf(value, "share", limit)), scale: "share" };
+  return Object.assign(Object.create(Object.getPrototypeOf(grid)), grid, own);
 }
 
 // Without some keys, each row divided by what is left of it: what a head does beside them.

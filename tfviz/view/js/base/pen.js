@@ -34,6 +34,23 @@ export function two(value) {
   return String(Number(value.toPrecision(2)));
 }
 
+export function readable(value) {
+  if (Number.isFinite(value)) return two(value).replaceAll("-", "−");
+  return Number.isNaN(value) ? "no number" : value > 0 ? "∞" : "−∞";
+}
+
+// In a cell: what is nearly nothing on its scale is a dot.
+export const inCell = (value, limit) => (value !== 0 && Math.abs(value) < limit / 200 ? "·" : readable(value));
+
+// Places on a line, moved as little as keeps them `room` from one another and between two ends.
+export function spaced(places, room, low, high) {
+  const order = [...places.keys()].sort((a, b) => places[a] - places[b]);
+  const moved = [...places];
+  order.forEach((i, n) => (moved[i] = Math.max(moved[i], n ? moved[order[n - 1]] + room : low)));
+  order.reverse().forEach((i, n) => (moved[i] = Math.min(moved[i], n ? moved[order[n - 1]] - room : high)));
+  return moved;
+}
+
 export class CanvasPen {
   constructor(canvas, width, height) {
     this.ratio = globalThis.devicePixelRatio || 1;

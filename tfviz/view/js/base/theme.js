@@ -14,6 +14,7 @@ export class Theme {
     const dark = luminance(page) < 0.35;
     const inks = this.palette[dark ? "dark" : "light"];
     Object.assign(this, inks, { key, page: `rgb(${page.join(" ")})`, dark });
+    this.lights = [inks.ink, this.page].map((colour) => [colour, luminance(rgb(colour))]);
     this.weight = ramp([this.page, inks.ramp], 256);
     this.signed = ramp([inks.low, this.page, inks.high], 256);
     this.blank = pixel(page);
@@ -27,6 +28,14 @@ export class Theme {
 
   colour(grid, code) {
     return css(this.lut(grid)[code]);
+  }
+
+  // The ink that reads best on a colour of a scale, by the contrast of WCAG.
+  inkOn(pixel) {
+    const behind = luminance([pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255]);
+    const contrast = ([, light]) => (Math.max(light, behind) + 0.05) / (Math.min(light, behind) + 0.05);
+    const [ink, page] = this.lights;
+    return contrast(ink) >= contrast(page) ? ink[0] : page[0];
   }
 
   head(index) {

@@ -1,14 +1,9 @@
 // A result on a canvas of its own: drawn anew with each answer, read cell by cell with mouse and keys.
 
 import { following } from "../base/elements.js";
-import { CanvasPen, quoted, sign, two } from "../base/pen.js";
+import { CanvasPen, quoted, readable, sign } from "../base/pen.js";
 import { drawn } from "../stages/headstage.js";
 import { STEPS } from "../stages/pointing.js";
-
-export const readable = (value) => {
-  if (Number.isFinite(value)) return two(value).replaceAll("-", "−");
-  return Number.isNaN(value) ? "no number" : value > 0 ? "∞" : "−∞";
-};
 
 // A title: as it is, with a sign for what cannot be seen, never cut without one.
 export function titled(text, longest = 40) {
@@ -16,9 +11,6 @@ export function titled(text, longest = 40) {
   const shown = points.slice(0, points.length > longest ? longest - 1 : longest).map((point) => (point === " " ? point : sign(point)));
   return shown.join("") + (points.length > longest ? "…" : "");
 }
-
-// In a cell: what is nearly nothing on its scale is a dot.
-export const inCell = (value, limit) => (value !== 0 && Math.abs(value) < limit / 200 ? "·" : readable(value));
 
 // Of each kind is known: place(width), which sets width, height, `size` (how many rows and columns the cursor goes over) and
 // `grid`, its numbers for table and CSV; paint(pen); find(x, y), a cell; box(cell), its corner and size; named(cell), in words.

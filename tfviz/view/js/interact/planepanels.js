@@ -1,8 +1,8 @@
 // Results in the plane: vectors from 0, points, nodes with edges.
 
 import { gridOf, wordsFor } from "./scales.js";
-import { label, measure, quoted } from "../base/pen.js";
-import { Panel, fromTo, readable, titled } from "./panel.js";
+import { label, measure, quoted, readable } from "../base/pen.js";
+import { Panel, fromTo, titled } from "./panel.js";
 import { Plane, arrowTo } from "./plane.js";
 import { inkAt } from "../base/theme.js";
 

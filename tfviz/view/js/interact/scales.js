@@ -49,21 +49,3 @@ export function gridOf(rows, cols, data, look) {
 export function wordsFor(words, count) {
   return words.length === count ? words : Array.from({ length: count }, (_, i) => String(i));
 }
-
-// Black on light and white on dark, by the contrast of WCAG; behind: a colour as [r, g, b]
-export function inkOn(theme, behind) {
-  const light = brightness(behind);
-  const [ink, page] = [theme.ink, theme.page].map((colour) => brightness(channels(colour)));
-  const contrast = (other) => (Math.max(light, other) + 0.05) / (Math.min(light, other) + 0.05);
-  return contrast(ink) >= contrast(page) ? theme.ink : theme.page;
-}
-
-function channels(colour) {
-  if (colour.startsWith("#")) return [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16));
-  return colour.match(/\d+/g).slice(0, 3).map(Number);
-}
-
-function brightness(colour) {
-  const [r, g, b] = colour.map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-}

@@ -1,13 +1,11 @@
 // Results in rows and columns: heatmaps, with their numbers where they are few; bars; a single number.
 
-import { OPEN } from "../base/grid.js";
-import { label, measure, quoted } from "../base/pen.js";
-import { Heatmap } from "../stages/heatmap.js";
-import { Panel, fromTo, inCell, readable, titled } from "./panel.js";
-import { gridOf, inkOn, wordsFor } from "./scales.js";
+import { NUMBERED } from "../base/grid.js";
+import { label, measure, quoted, readable } from "../base/pen.js";
+import { Heatmap, ROOMY } from "../stages/heatmap.js";
+import { Panel, fromTo, titled } from "./panel.js";
+import { gridOf, wordsFor } from "./scales.js";
 
-const NUMBERED = 100; // cells that show their numbers
-const LARGE = 44; // pixels of such a cell
 const TITLE = 20; // pixels of a title above
 
 // Words along the top stand upright only where they would not have room side by side.
@@ -26,8 +24,8 @@ export class GridPanel extends Panel {
     const [n, m] = this.tensor.shape;
     this.size = [n, m];
     this.few = n * m <= NUMBERED;
-    this.map ??= new FewWords(this.theme, { axes: ["", ""] });
-    Object.assign(this.map, { legend: !this.few, largest: this.few ? LARGE : 22, tallest: this.few ? LARGE * n : 420 });
+    this.map ??= new FewWords(this.theme, { axes: ["", ""], numbers: true });
+    Object.assign(this.map, { legend: !this.few, largest: 22, tallest: this.few ? ROOMY * n : 420 });
     this.grid = gridOf(wordsFor(this.rows, n), wordsFor(this.cols, m), this.tensor.data, this);
     if (n && m) this.map.place(this.grid, Math.min(width, 640));
     this.height = n && m ? this.map.height : 40;
@@ -36,20 +34,8 @@ export class GridPanel extends Panel {
   }
 
   paint(pen) {
-    if (!this.size[0] || !this.size[1]) return this.head(pen);
-    this.map.draw(pen, { title: titled(this.title) || " " });
-    const [, , wide, tall] = this.map.box(0, 0);
-    if (!this.few || wide < 26 || tall < 13) return undefined;
-    const lut = this.theme.lut(this.grid);
-    for (let i = 0; i < this.grid.codes.length; i++) {
-      if (this.grid.state[i] !== OPEN) continue;
-      const [x, y] = this.map.box(Math.floor(i / this.size[1]), i % this.size[1]);
-      const colour = lut[this.grid.codes[i]];
-      const fill = inkOn(this.theme, [colour & 255, (colour >> 8) & 255, (colour >> 16) & 255]);
-      const text = inCell(this.tensor.data[i], this.limit);
-      pen.text(x + wide / 2, y + tall / 2, text, { fill, size: measure(text, 12) > wide - 4 ? 10 : 12, align: "center" });
-    }
-    return undefined;
+    if (this.size[0] && this.size[1]) this.map.draw(pen, { title: titled(this.title) || " " });
+    else this.head(pen);
   }
 
   find(x, y) {

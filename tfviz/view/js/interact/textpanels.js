@@ -1,11 +1,12 @@
 // Results along a row of words: lines, and the words themselves, shaded.
 
 import { OPEN } from "../base/grid.js";
-import { label, measure, quoted } from "../base/pen.js";
-import { Panel, fromTo, readable, titled } from "./panel.js";
-import { inkAt } from "../base/theme.js";
-import { gridOf, inkOn, roundUp, wordsFor } from "./scales.js";
+import { label, measure, quoted, spaced } from "../base/pen.js";
+import { Panel, fromTo, titled } from "./panel.js";
+import { css, inkAt } from "../base/theme.js";
+import { gridOf, roundUp, wordsFor } from "./scales.js";
 
+const NAME = 13; // pixels of a line's name
 const CURVES = { wide: 380, tall: 180, left: 40, top: 22, below: 20 };
 
 export class LinePanel extends Panel {
@@ -43,10 +44,11 @@ export class LinePanel extends Panel {
     const every = Math.max(1, Math.ceil((room * (this.size[1] - 1)) / this.long));
     for (let col = 0; col < this.size[1]; col += every)
       pen.text(this.at(0, col)[0], this.height - 8, label(this.steps[col]), { fill: theme.soft, size: 10, align: "center" });
-    this.names.forEach((name, row) => this.curve(pen, row, name));
+    this.names.forEach((_, row) => this.curve(pen, row));
+    if (!this.single) this.ends(pen);
   }
 
-  curve(pen, row, name) {
+  curve(pen, row) {
     const stroke = inkAt(this.theme, row);
     for (let col = 1; col < this.size[1]; col++) {
       const [from, to] = [this.at(row, col - 1), this.at(row, col)];
@@ -54,7 +56,14 @@ export class LinePanel extends Panel {
     }
     const [x, y] = this.at(row, this.size[1] - 1);
     if (this.size[1] === 1 && Number.isFinite(y)) pen.dot(x, y, 3, { fill: stroke });
-    if (!this.single && Number.isFinite(y)) pen.text(x + 5, y, label(name), { fill: this.theme.ink, size: 11 });
+  }
+
+  // The names of the lines where these end, one above another.
+  ends(pen) {
+    const rows = [...this.names.keys()].filter((row) => Number.isFinite(this.value([row, this.size[1] - 1])));
+    const last = rows.map((row) => this.at(row, this.size[1] - 1));
+    const down = spaced(last.map(([, y]) => y), NAME, CURVES.top, CURVES.top + CURVES.tall);
+    rows.forEach((row, i) => pen.text(last[i][0] + 5, down[i], label(this.names[row]), { fill: inkAt(this.theme, row), size: 11 }));
   }
 
   find(x, y) {
@@ -104,9 +113,8 @@ export class WordPanel extends Panel {
       const [x, y, wide, tall] = this.boxes[i];
       const open = this.grid.state[i] === OPEN;
       const colour = open ? lut[this.grid.codes[i]] : this.theme.blank;
-      const behind = [colour & 255, (colour >> 8) & 255, (colour >> 16) & 255];
-      pen.rect(x, y, wide, tall, { fill: `rgb(${behind.join(" ")})` });
-      pen.text(x + 6, y + tall / 2, label(word), { fill: inkOn(this.theme, behind), size: 14 });
+      pen.rect(x, y, wide, tall, { fill: css(colour) });
+      pen.text(x + 6, y + tall / 2, label(word), { fill: this.theme.inkOn(colour), size: 14 });
     });
   }
 

@@ -3,6 +3,7 @@
 import { Choice } from "../controls/choice.js";
 import { Controls, MODES } from "../controls/controls.js";
 import { Frame } from "../controls/frame.js";
+import { linear } from "../base/grid.js";
 import { HeadStage } from "./headstage.js";
 import { PictureStage } from "./onpicture.js";
 import { two } from "../base/pen.js";
@@ -51,7 +52,7 @@ export class Explorer {
     };
     return {
       sheet: new SheetStage(theme, does, names),
-      head: new HeadStage(theme, does, { axes }),
+      head: new HeadStage(theme, does, { axes, numbers: true }),
       lines: new LinesStage(theme, does, axes),
       words: new WordsStage(theme, { ...does, lock: (side, index) => this.store.set({ [side]: [index] }) }),
       picture: picture && new PictureStage(theme, { ...does, choose: (...token) => this.choose(...token) }, picture),
@@ -148,7 +149,8 @@ export class Explorer {
     const within = this.choice.within(panels[0].grid);
     await Promise.all(panels.flatMap(({ grid }) => (grid.row ? within.rows.map((i) => grid.row(i)) : [])));
     if (this.panels !== panels) return;
-    this.stage.show(panels, { ...within, outlined: this.source.document.gold ?? [] }, this.frame.width);
+    const drawn = panels.map((panel) => ({ ...panel, grid: linear(panel.grid) }));
+    this.stage.show(drawn, { ...within, outlined: this.source.document.gold ?? [] }, this.frame.width);
     if (within.rows.length || within.cols.length) this.frame.says(lockedSaid(panels[0].grid, within));
   }
 

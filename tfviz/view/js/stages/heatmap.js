@@ -1,19 +1,21 @@
 // One grid with its words: queries are rows, from the top; keys are columns, their words along the top edge.
 
-import { SCALES } from "../base/grid.js";
+import { NUMBERED, OPEN } from "../base/grid.js";
 import { paint } from "../base/paint.js";
-import { label, measure, two } from "../base/pen.js";
-import { css } from "../base/theme.js";
+import { inCell, label, measure } from "../base/pen.js";
+import { legend } from "./legend.js";
 
 const SIZE = 12;
 const GAP = 14;
 const LEGEND = 58;
 const EDGE = 3;
+export const ROOMY = 44; // pixels of a cell with its number
 
 export class Heatmap {
-  // axes: names of rows and columns; legend: whether the colour scale stands beside it
-  constructor(theme, { axes = ["query", "key"], legend = true, tallest = 660, largest = 34 } = {}) {
-    Object.assign(this, { theme, axes, legend, tallest, largest, painted: null, grid: null, window: null });
+  // axes: names of rows and columns; legend: whether the colour scale stands beside it; numbers: whether cells that have
+  // room show theirs
+  constructor(theme, { axes = ["query", "key"], legend = true, tallest = 660, largest = 34, numbers = false } = {}) {
+    Object.assign(this, { theme, axes, legend, tallest, largest, numbers, painted: null, grid: null, window: null });
   }
 
   // The place of everything, in pixels, for a width; and its height.
@@ -26,13 +28,16 @@ export class Heatmap {
     this.upright = longest(this.labels[1]) > 16;
     const left = Math.min(0.4 * width, Math.max(measure(`${this.axes[0]} ↓`) + 12, longest(this.labels[0]) + 10));
     const top = this.upright ? Math.max(42, longest(this.labels[1]) + 22) : 34;
-    let wide = Math.min(this.largest, (width - left - (this.legend ? LEGEND : EDGE)) / m);
-    let tall = Math.min(this.largest, this.tallest / n);
+    const few = this.numbers && n * m <= NUMBERED;
+    const largest = few ? ROOMY : this.largest;
+    let wide = Math.min(largest, (width - left - (this.legend ? LEGEND : EDGE)) / m);
+    let tall = Math.min(largest, this.tallest / n);
     if (n === m) wide = tall = Math.min(wide, tall);
     else [wide, tall] = [Math.min(wide, 4 * tall), Math.min(tall, 4 * wide)];
     if (!this.window || grid.rows.length !== this.grid?.rows.length || grid.cols.length !== this.grid?.cols.length)
       this.fit(grid);
-    Object.assign(this, { grid, left, top, wide: Math.max(1, wide * m), tall: Math.max(1, tall * n), width });
+    const numbered = few && wide >= 26 && tall >= 13;
+    Object.assign(this, { grid, left, top, wide: Math.max(1, wide * m), tall: Math.max(1, tall * n), width, numbered });
     this.height = top + this.tall + EDGE;
     return this.height;
   }
@@ -101,6 +106,7 @@ export class Heatmap {
       this.painted = { key, image: paint(grid, window, ...size, theme, pen.ratio) };
     }
     pen.image(this.painted.image, left, top);
+    if (this.numbered) this.number(pen);
     this.fade(pen, rows, cols);
     pen.rect(left, top, wide, tall, { stroke: theme.line, thick: 1 });
     for (const [row, col] of outlined) this.outline(pen, row, col, theme.mark, 1.5);
@@ -113,12 +119,26 @@ export class Heatmap {
       fill: title ? theme.ink : theme.soft,
       bold: Boolean(title),
     });
-    if (this.legend) legend(pen, theme, this.grid, left + wide + 14, top, Math.min(tall, 180));
+    if (this.legend && !this.numbered) legend(pen, theme, this.grid, left + wide + 14, top, Math.min(tall, 180));
   }
 
-  visible(row, col) {
+  number(pen) {
+    const { grid, theme } = this;
+    const [, , wide] = this.box(0, 0);
+    const lut = theme.lut(grid);
+    for (let row = 0; row < grid.rows.length; row++)
+      for (let col = 0; col < grid.cols.length; col++) {
+        if (!grid.is(row, col, OPEN) || !this.visible(row + 0.5, col + 0.5, 0)) continue;
+        const [x, y] = this.box(row + 0.5, col + 0.5);
+        const text = inCell(grid.at(row, col), grid.limit);
+        const fill = theme.inkOn(lut[grid.codes[row * grid.cols.length + col]]);
+        pen.text(x, y, text, { fill, size: measure(text, 12) > wide - 4 ? 10 : 12, align: "center" });
+      }
+  }
+
+  visible(row, col, size = 1) {
     const { x, y, wide, tall } = this.window;
-    return row + 1 > y && row < y + tall && col + 1 > x && col < x + wide;
+    return row + size > y && row < y + tall && col + size > x && col < x + wide;
   }
 
   outline(pen, row, col, stroke, thick) {
@@ -186,26 +206,6 @@ export class Heatmap {
       if (!near.some((other) => Math.abs(other - i) * cell < room)) put(i, false);
     }
     near.forEach((i) => put(i, true));
-  }
-}
-
-// The colour scale with its ticks, upright.
-export function legend(pen, theme, { scale, limit = 1 }, x, y, height) {
-  const { place, ticks, signed } = SCALES[scale];
-  const lut = signed ? theme.signed : theme.weight;
-  const steps = 64;
-  const low = signed ? -1 : 0;
-  const at = (value) => y + height * (1 - (place(value) - low) / (1 - low));
-  for (let i = 0; i < steps; i++)
-    pen.rect(x, y + height * (1 - (i + 1) / steps), 10, height / steps + 0.5, {
-      fill: css(lut[Math.round(((i + 0.5) / steps) * 255)]),
-    });
-  pen.rect(x, y, 10, height, { stroke: theme.line, thick: 0.5 });
-  let last = Infinity;
-  for (const tick of ticks) {
-    if (last - at(tick) < 12) continue;
-    last = at(tick);
-    pen.text(x + 15, last, two(tick * limit).replace("-", "−"), { fill: theme.soft, size: 10 });
   }
 }
 

@@ -6,7 +6,7 @@ import { CanvasPen, quoted, two } from "../base/pen.js";
 import { Photograph } from "../base/photograph.js";
 import { asks, largest, profile, spread } from "../base/places.js";
 import { drawn } from "./headstage.js";
-import { legend } from "./heatmap.js";
+import { legend } from "./legend.js";
 import { LaidOut } from "./laidout.js";
 import { picking } from "./picking.js";
 

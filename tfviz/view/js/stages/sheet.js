@@ -1,7 +1,7 @@
 // All heads at once: layers are rows, heads are columns, one scale; one canvas, however many there are.
 
 import { following } from "../base/elements.js";
-import { legend } from "./heatmap.js";
+import { legend } from "./legend.js";
 import { paint } from "../base/paint.js";
 import { two } from "../base/pen.js";
 import { STEPS } from "./pointing.js";

@@ -1,0 +1,25 @@
+// What the colours mean.
+
+import { SCALES } from "../base/grid.js";
+import { two } from "../base/pen.js";
+import { css } from "../base/theme.js";
+
+// The colour scale with its ticks, upright.
+export function legend(pen, theme, { scale, limit = 1 }, x, y, height) {
+  const { place, ticks, signed } = SCALES[scale];
+  const lut = signed ? theme.signed : theme.weight;
+  const steps = 64;
+  const low = signed ? -1 : 0;
+  const at = (value) => y + height * (1 - (place(value) - low) / (1 - low));
+  for (let i = 0; i < steps; i++)
+    pen.rect(x, y + height * (1 - (i + 1) / steps), 10, height / steps + 0.5, {
+      fill: css(lut[Math.round(((i + 0.5) / steps) * 255)]),
+    });
+  pen.rect(x, y, 10, height, { stroke: theme.line, thick: 0.5 });
+  let last = Infinity;
+  for (const tick of ticks) {
+    if (last - at(tick) < 12) continue;
+    last = at(tick);
+    pen.text(x + 15, last, two(tick * limit).replace("-", "−"), { fill: theme.soft, size: 10 });
+  }
+}

@@ -1,0 +1,50 @@
+"""A translation, still: each word that was written, where the decoder looked before, and how sure it was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from tfviz.shapes import Float
+from tfviz.view.still.cells import CELL, NUMBERED
+from tfviz.view.still.figures import label
+from tfviz.view.still.panel import two
+from tfviz.view.still.picture import Picture, headline
+from tfviz.view.still.single import weighed
+
+BAR = 1.5  # inches
+
+
+def translated(
+    words: Sequence[str],
+    shares: Sequence[float],
+    read: Sequence[str],
+    weights: Float[Tensor, "written read"],
+    title: str,
+) -> Picture:
+    """The weights beside bars of the probability of each written word."""
+
+    def draw() -> Figure:
+        cell = CELL if weights.numel() <= NUMBERED else 0.28
+        wide, tall = cell * len(read), (cell if weights.numel() <= NUMBERED else 0.24) * len(words)
+        figure = Figure(figsize=(wide + BAR + 2.4, tall + 1.5), layout="constrained")
+        cells, bars = figure.subplots(1, 2, sharey=True, width_ratios=[wide, BAR])
+        weighed(figure, cells, weights, None)
+        label(cells, words, read)
+        cells.set(ylabel="written", xlabel="read; mean of all heads")
+        bars.barh(range(len(words)), shares, color="C5", height=0.72)
+        for row, share in enumerate(shares):
+            bars.annotate(two(share), (share, row), (3, 0), textcoords="offset points", va="center", fontsize=8)
+        bars.set(xlim=(0, 1.3), xticks=[])
+        bars.set_title("probability", loc="left")
+        bars.grid(False)
+        bars.spines[["right", "top", "bottom"]].set_visible(False)
+        bars.tick_params(axis="y", length=0, labelleft=False)
+        headline(figure, title)
+        return figure
+
+    most = [read[int(at)] for at in weights.argmax(-1)]
+    said = ", ".join(f"{word!r} {two(share)} ({key!r})" for word, share, key in zip(words, shares, most))
+    return Picture(draw, f"{title}\nwritten, its probability, and where it looked most: {said}")
