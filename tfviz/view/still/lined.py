@@ -123,7 +123,14 @@ def shade(axes: Axes, stretches: Mapping[str, tuple[float, ...]], lines: Mapping
         where: dict[str, Any] = {"xycoords": axes.get_xaxis_transform(), "va": "top" if above else "bottom"}
         at = ((start + end) / 2, 0.97 if above else 0.03)
         if lines:
-            axes.annotate(plain(name), at, ha="center", fontsize=8, color=soft, annotation_clip=False, **where)
+            page = {
+                "facecolor": matplotlib.rcParams["figure.facecolor"],
+                "alpha": 0.75,
+                "edgecolor": "none",
+                "pad": 0.5,
+            }
+            where |= {"color": soft, "bbox": page, "annotation_clip": False}
+            axes.annotate(plain(name), at, ha="center", fontsize=8, **where)
 
 
 def _number(axis: Axis, points: Sequence[float] = ()) -> None:
