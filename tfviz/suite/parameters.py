@@ -111,7 +111,7 @@ RULES: dict[str, dict[str, Rule]] = {
         "trainings": whole(most=9), "seed": SEED,
     },
     "10_classifier": {
-        "reviews": choice("made", "imdb"), **MODEL, "steps": whole(20), "epochs": whole(), "words": whole(400),
+        "reviews": choice("made", "imdb"), **MODEL, "steps": whole(), "trainings": whole(most=9), "epochs": whole(),
         "seed": SEED, "sentence": words(),
     },
     "11_bert": {
