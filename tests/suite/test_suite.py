@@ -1,6 +1,7 @@
 """The command `tfviz`, on small notebooks made here."""
 
 import json
+import re
 from pathlib import Path
 
 import nbformat
@@ -241,3 +242,14 @@ def test_the_environments_ask_for_the_same():
     names = {requirement.split(">")[0].split("<")[0].split("=")[0].lower().replace("_", "-") for requirement in asked}
     assert names <= {name.replace("_", "-") for name in pinned}
     assert "torch==2.13.0" in (ROOT / "constraints.txt").read_text().split()
+
+
+def test_a_folded_answer_stays_folded_in_the_page():
+    from tfviz.suite.formulas import Exporter
+
+    told = "<details><summary>Answer</summary>\n\nIt is *this*.\n\n</details>\n\nAfter."
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(told)])
+    page, _ = Exporter(embed_images=True).from_notebook_node(book)
+    folded = re.search(r"<details><summary>Answer</summary>(.*?)</details>(.*)", page, re.DOTALL)
+    assert "It is <em>this</em>." in folded[1]
+    assert "After." in folded[2]

@@ -33,6 +33,10 @@ class Exporter(HTMLExporter):
 
 
 class _Renderer(IPythonRenderer):
+    def block_html(self, html: str) -> str:
+        """Of a block without pictures not a letter changes: `<details>` ends in a later block."""
+        return super().block_html(html) if "<img" in html.lower() else f"{html}\n"
+
     def block_math(self, body: str) -> str:
         return mathml(body, "block")
 
