@@ -99,6 +99,7 @@ def test_the_committed_copy_is_executed_light_and_clean(book):
     assert all(cell.execution_count for cell in code(book))
     outputs = [output for cell in code(book) for output in cell.outputs]
     assert not any(output.output_type == "error" for output in outputs)
+    assert outputs[0].text.startswith("The outputs below were made with: ")
     assert sum("image/png" in output.get("data", {}) for output in outputs) >= 3
     assert book.stat().st_size < 500_000
     assert nbformat.writes(notebooks.clean(read(book))) + "\n" == book.read_text(encoding="utf-8")

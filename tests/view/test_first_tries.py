@@ -1,4 +1,4 @@
-"""The README's four first tries run as they stand, each in five lines, on small random models."""
+"""The README's first script runs as it stands, and its four first tries do, in five lines each, on small models."""
 
 import re
 from pathlib import Path
@@ -52,6 +52,13 @@ def stands_in(monkeypatch):
     }
     for name, make in made.items():
         monkeypatch.setattr(getattr(transformers, name), "from_pretrained", lambda *_, make=make, **__: make())
+
+
+def test_the_first_script_needs_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    script = re.search(r"<!-- paste -->\n```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)[1]
+    exec(compile(script, "README.md", "exec"), {"__name__": "pasted"})
+    assert (tmp_path / "heads.html").read_text(encoding="utf-8").count("chased")
 
 
 def test_there_are_four_of_at_most_five_lines():

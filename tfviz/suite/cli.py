@@ -112,6 +112,17 @@ def run(
     sys.exit(bool(failed))
 
 
+@main.command()
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), default="demo.html", show_default=True)
+@click.option("--no-browser", is_flag=True, help="write the page and do not open it")
+@_explained
+def demo(out: Path, no_browser: bool) -> None:
+    """A small GPT in one page, opened in your browser: type, choose a letter, switch a head off."""
+    from tfviz.suite.demo import page
+
+    page(out, not no_browser, click.echo)
+
+
 @main.command("look")
 @click.argument("model")
 @click.argument("text", default="")
