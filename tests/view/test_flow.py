@@ -305,3 +305,21 @@ def test_what_flows_through_python_of_all_kinds(function, given, flow):
 def test_values_that_take_all_before_them_are_laid_out():
     parents = [list(range(n)) for n in range(16)]
     assert len(laid([Box(60.0, 20.0)] * 16, parents).ways) == 120
+
+
+def two_loops(x, y):
+    for step in (1.0, 2.0):
+        x = x * step
+    for step in (3.0, 4.0):
+        y = y + step
+    return x @ y
+
+
+def test_a_second_loop_reads_its_own_variable():
+    """Not what an earlier loop left behind under the same name."""
+    values = follow(two_loops, [torch.ones(2, 3), torch.ones(3, 4)], {})
+    assert named(values)[2:] == [
+        ("x", (2, 3), ["x"]),
+        ("y", (3, 4), ["y"]),
+        ("output", (2, 4), ["x", "y"]),
+    ]
