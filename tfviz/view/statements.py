@@ -57,9 +57,9 @@ def reads(node: ast.AST, own: str, hidden: frozenset[str] = frozenset()) -> Iter
         hidden |= _bound(node)
     if isinstance(node, ast.For):  # what runs through a loop is its own, not what an earlier loop left behind
         yield from reads(node.iter, own, hidden)
-        hidden |= {part.id for part in ast.walk(node.target) if isinstance(part, ast.Name)}
-        for child in [*node.body, *node.orelse]:
-            yield from reads(child, own, hidden)
+        hidden |= {name.id for name in ast.walk(node.target) if isinstance(name, ast.Name)}
+        for part in (*node.body, *node.orelse):
+            yield from reads(part, own, hidden)
     elif isinstance(node, ast.Name):
         if isinstance(node.ctx, ast.Load) and node.id not in hidden:
             yield node.id

@@ -13,10 +13,11 @@ from matplotlib.colors import Normalize, PowerNorm
 from tfviz.view.still.cells import CELL, NUMBERED, number, readable
 from tfviz.view.still.figures import heatmap, label
 from tfviz.view.still.palette import diverging, plain, printable, ramp
-from tfviz.view.still.panel import Panel, two
+from tfviz.view.still.panel import Panel, nice, two
 from tfviz.view.still.picture import cut
 from tfviz.view.still.planes import arrows, dots, graph
 
+WIDEST = 4.8  # inches of lines whose steps are all named
 NAME = 0.1  # of the height of a plot: the name of a line
 LEVEL = 5  # letters of a word that has room above such a cell
 
@@ -83,7 +84,7 @@ def _curves(axes: Axes, panel: Panel) -> None:
     if len(table) <= 8 and any(names):
         _ends(axes, [cut(plain(name), 18) for name in names], table)
     most = max(2, int(40 / (1.5 + max(map(len, printable(cols))))))
-    step = max(1, -(-len(cols) // most))
+    step = 1 if _steps_wide(panel) <= WIDEST else int(nice(-(-len(cols) // most), (1, 2, 5)))
     axes.set_xticks(range(0, len(cols), step), printable(cols[::step]))
 
 
@@ -144,6 +145,17 @@ def _grid_size(panel: Panel) -> tuple[float, float]:
     return wide, min(6.0, max(0.5, cell * TALL * rows if few else cell * rows)) + above + 0.35
 
 
+def _lines_wide(panel: Panel) -> float:
+    """Of a usual width, and of a larger one where that lets all steps be named."""
+    wide = _steps_wide(panel)
+    return max(3.5, wide) if wide <= WIDEST else 3.5
+
+
+def _steps_wide(panel: Panel) -> float:
+    """What the names of all steps take side by side."""
+    return 0.5 + sum(0.07 * len(word) + 0.14 for word in printable(panel.named("cols", panel.values.shape[-1])))
+
+
 def _names_wide(panel: Panel) -> float:
     """What the names of lines take beside these."""
     names = panel.rows if len(panel.rows) <= 8 else ()
@@ -171,7 +183,7 @@ SHAPES: dict[str, Callable[[Panel], float]] = {  # height by width of what lies 
 SIZES: dict[str, Callable[[Panel], tuple[float, float]]] = {
     "grid": _grid_size,
     "bars": lambda panel: (_bars_wide(panel), min(6.0, 0.22 * len(panel.values)) + 0.4),
-    "lines": lambda panel: (3.5 + _names_wide(panel), 2.1),
+    "lines": lambda panel: (_lines_wide(panel) + _names_wide(panel), 0.6 * _lines_wide(panel)),
     "arrows": lambda panel: (2.7, 2.7),
     "dots": lambda panel: (2.7, 2.7),
     "graph": lambda panel: (2.7, 2.7),

@@ -21,7 +21,7 @@ export class LinePanel extends Panel {
     const [low, high] = [Math.min(0, ...finite), Math.max(0, ...finite)];
     this.low = low < 0 ? -roundUp(-low) : 0;
     this.high = high > 0 || low === 0 ? roundUp(high) : 0;
-    this.beside = this.single ? 8 : Math.max(...this.names.map((name) => measure(label(name), 11))) + 10;
+    this.beside = this.single ? 8 : Math.max(...this.names.map((name) => measure(titled(name, 18), 11))) + 10;
     this.width = Math.min(width, CURVES.wide + CURVES.left + this.beside);
     this.long = this.width - CURVES.left - this.beside;
     this.height = CURVES.top + CURVES.tall + CURVES.below;
@@ -41,7 +41,7 @@ export class LinePanel extends Panel {
       pen.text(CURVES.left - 6, y, readable(tick), { fill: theme.soft, size: 10, align: "right" });
     }
     const room = Math.max(...this.steps.map((step) => measure(label(step), 10))) + 10;
-    const every = Math.max(1, Math.ceil((room * (this.size[1] - 1)) / this.long));
+    const every = roundUp(Math.ceil((room * (this.size[1] - 1)) / this.long), [1, 2, 5, 10]);
     for (let col = 0; col < this.size[1]; col += every)
       pen.text(this.at(0, col)[0], this.height - 8, label(this.steps[col]), { fill: theme.soft, size: 10, align: "center" });
     this.names.forEach((_, row) => this.curve(pen, row));
@@ -63,7 +63,7 @@ export class LinePanel extends Panel {
     const rows = [...this.names.keys()].filter((row) => Number.isFinite(this.value([row, this.size[1] - 1])));
     const last = rows.map((row) => this.at(row, this.size[1] - 1));
     const down = spaced(last.map(([, y]) => y), NAME, CURVES.top, CURVES.top + CURVES.tall);
-    rows.forEach((row, i) => pen.text(last[i][0] + 5, down[i], label(this.names[row]), { fill: inkAt(this.theme, row), size: 11 }));
+    rows.forEach((row, i) => pen.text(last[i][0] + 5, down[i], titled(this.names[row], 18), { fill: inkAt(this.theme, row), size: 11 }));
   }
 
   find(x, y) {
