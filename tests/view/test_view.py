@@ -327,6 +327,9 @@ def test_several_trainings_are_drawn_as_their_mean_and_range_beside_a_reference(
     ]
     rows = view.rows(["a", "b"], {"one": trained}, "t", 1).figure().axes[0]
     assert [text.get_text() for text in rows.texts] == ["0.3 (0.1 to 0.6)", "0.7 (0.5 to 0.8)"]
+    same = torch.tensor([[0.3, 1.0], [0.5, 1.0]])  # where all trainings agree there is no range
+    rows = view.rows(["a", "b"], {"one": same}, "t", 1).figure().axes[0]
+    assert [text.get_text() for text in rows.texts] == ["0.4 (0.3 to 0.5)", "1"]
 
 
 def test_the_mean_of_the_losses_stands_where_they_are():

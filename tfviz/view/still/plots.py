@@ -239,10 +239,9 @@ def _columns(
 
 
 def _said(column: Spread) -> list[str]:
-    """Each mean, and between which numbers it lies."""
-    if not column.several:
-        return [f"{value:.3g}" for value in column.mean]
-    return [f"{mean:.3g} ({low:.3g} to {high:.3g})" for mean, low, high in zip(column.mean, column.low, column.high)]
+    """Each mean, and between which numbers it lies, where these differ."""
+    rows = ([f"{value:.3g}" for value in row] for row in zip(column.mean, column.low, column.high))
+    return [mean if low == high else f"{mean} ({low} to {high})" for mean, low, high in rows]
 
 
 def _over(name: str, inches: float) -> str:
