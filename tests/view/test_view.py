@@ -355,3 +355,8 @@ def test_lines_apart_have_a_panel_each_on_one_scale_and_a_shaded_stretch():
     assert said == [["trained"], [], [], ["base"], [], [], []]
     (axes,) = view.lines(series, x="x", y="y", title="t", shaded={"trained": (1, 2)}).figure().axes
     assert [text.get_text() for text in axes.texts] == ["trained"]
+
+
+def test_a_line_that_ends_in_a_gap_has_no_last_number():
+    line = view.lines({"a": ([1, 2], [1.0, float("nan")]), "b": ([1, 2], [3.0, 4.0])}, x="x", y="y", title="t")
+    assert "a none, b 4" in line.summary

@@ -107,7 +107,8 @@ def lines(
         headline(figure, title)
         return figure
 
-    ends = ", ".join(f"{name} {line.mean[-1]:.3g}" for name, line in drawn.items())
+    last = {name: line.mean[-1] for name, line in drawn.items()}
+    ends = ", ".join(f"{name} {end:.3g}" if end == end else f"{name} none" for name, end in last.items())
     return Picture(draw, f"{title}\n{y} at the last {x}: {ends}")
 
 
