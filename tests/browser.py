@@ -209,9 +209,9 @@ def middle(points):
 
 
 def colours(page, places):
-    """The colour in the middle of each cell, as it is seen."""
+    """The colour of each cell above the number it may hold, as it is seen."""
     picture = Image.open(io.BytesIO(page.locator("canvas").first.screenshot())).convert("RGB")
-    return {cell: picture.getpixel(middle(points)) for cell, points in places.items()}
+    return {cell: picture.getpixel(middle([points[0], middle(points)])) for cell, points in places.items()}
 
 
 def focused(page, attribute):
