@@ -6,6 +6,7 @@ import matplotlib
 import numpy
 import pytest
 import torch
+from matplotlib import pyplot
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
@@ -13,7 +14,7 @@ from PIL import Image
 
 from tfviz import view
 from tfviz.look.maps import AttentionMaps
-from tfviz.view.still import palette
+from tfviz.view.still import cells, palette
 from tfviz.view.still.picture import Picture, headline
 
 styles = pytest.mark.parametrize("style", palette.THEMES)
@@ -109,3 +110,15 @@ def test_more_flat_colours_than_a_palette_holds_are_all_kept():
     there = colours(Picture(draw, "many"), "light")
     assert len(wanted) == 289
     assert wanted - there == set()
+
+
+@pytest.mark.parametrize(
+    ("limit", "seen"),
+    [(1, ["·", "0.01", "0.05", "0.99", "1", "−0.12", "0"]), (15, ["·", "·", "·", "1", "1", "−0.1", "0"])],
+)
+def test_cells_show_hundredths_of_their_scales_unit(limit, seen):
+    values = numpy.array([[0.004, 0.0055, 0.046, 0.994, 0.996, -0.1234, 0.0]])
+    figure, axes = pyplot.subplots()
+    cells.number(axes, axes.imshow(values), values, limit)
+    assert [text.get_text() for text in axes.texts] == seen
+    pyplot.close(figure)

@@ -35,8 +35,10 @@ def readable(shade: Sequence[float]) -> Any:
 
 
 def _brief(value: float, limit: float) -> str:
-    """What is nearly nothing on its scale is a dot."""
-    return "·" if value != 0 and math.isfinite(value) and abs(value) < limit / 200 else two(value)
+    """To hundredths of its scale's unit; what is nearly nothing there is a dot."""
+    if value == 0 or not math.isfinite(value):
+        return two(value)
+    return "·" if abs(value) < limit / 200 else two(round(value, 2 - math.floor(math.log10(limit))))
 
 
 def _contrast(one: Sequence[float], other: Sequence[float]) -> float:

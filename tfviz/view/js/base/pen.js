@@ -39,8 +39,13 @@ export function readable(value) {
   return Number.isNaN(value) ? "no number" : value > 0 ? "∞" : "−∞";
 }
 
-// In a cell: what is nearly nothing on its scale is a dot.
-export const inCell = (value, limit) => (value !== 0 && Math.abs(value) < limit / 200 ? "·" : readable(value));
+// In a cell: to hundredths of its scale's unit; what is nearly nothing there is a dot.
+export function inCell(value, limit) {
+  if (value === 0 || !Number.isFinite(value)) return readable(value);
+  if (Math.abs(value) < limit / 200) return "·";
+  const unit = 10 ** (2 - Math.floor(Math.log10(limit)));
+  return readable(Math.round(value * unit) / unit);
+}
 
 // Places on a line, moved as little as keeps them `room` from one another and between two ends.
 export function spaced(places, room, low, high) {
