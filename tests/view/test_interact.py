@@ -433,3 +433,18 @@ def test_a_kernel_tells_what_a_function_raises_and_refuses_strange_values():
 
 def test_the_same_function_gives_the_same_bytes():
     assert lesson().html() == lesson().html()
+
+
+def test_numbers_stand_in_a_column_beside_what_is_taller():
+    def written(day=16.0, month=7.0):
+        return {"looks": torch.eye(6, 3) * day / 31, "day": day, "month": month, "sum": day + month}
+
+    numbers = {name: view.draw.number() for name in ("day", "month", "sum")}
+    made = view.interact(written, draw={"looks": view.draw.grid()} | numbers, day=(1.0, 31.0), month=(1.0, 12.0))
+    figure = made.figure()
+    figure.draw_without_rendering()
+    boxes = [axes.get_position() for axes in figure.axes if axes.get_label() != "<colorbar>"]
+    grid, *below = sorted(boxes, key=lambda box: box.x0)
+    assert len({round(box.x0, 2) for box in below}) == 1
+    assert below[0].x0 > grid.x1
+    assert len({round(box.y0, 2) for box in below}) == 3

@@ -26,7 +26,7 @@ from tfviz.view.still.palette import DPI, plain, printable, ramp
 from tfviz.view.still.picture import Picture, bare, cut, headline
 
 LABELS = 96  # words an axis can name one by one
-FEW = 12  # words that a sheet of heads can name
+FEW, WIDE = 12, 10.0  # words that a sheet of heads can name, and inches that it may be wide then
 MANY = 64  # heads that a layout engine can place in less than a second or two
 HEADS = 20_000  # of maps
 SIDE = 24  # layers, and heads, that a sheet can hold
@@ -47,8 +47,9 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
     down, across = _some(layers), _some(heads)
     if len(down) * len(across) < layers * heads:
         title = f"{cut(title, 80)} ({len(down)} layers × {len(across)} heads of them are drawn)"
-    few = max(queries, keys) <= FEW and heads <= 4 and layers <= 12
-    side = max(0.2 * max(queries, keys), 1.6) if few else min(1.5, max(0.55, 8.4 / max(len(across), len(down) / 2)))
+    roomy = max(0.2 * max(queries, keys), 1.6)
+    few = max(queries, keys) <= FEW and heads * roomy <= WIDE and layers <= 12
+    side = roomy if few else min(1.5, max(0.55, 8.4 / max(len(across), len(down) / 2)))
     pixels = int(side * DPI)
     if (step := large.step(maps, pixels)) > 1:
         title = f"{cut(title, 80)} (one row of {step} is drawn)"

@@ -15,29 +15,35 @@ from tfviz.view.still.picture import Picture, cut, headline
 from tfviz.view.still.results import SIZES, drawn
 
 ACROSS = 9.0  # inches of a row of panels
+SLACK = 1.2  # of the tallest panel: what numbers in a column may take
 SAID = 100  # characters of a line of controls
 
 
 def interaction(title: str, line: Sequence[str], panels: Sequence[Panel], note: str = "") -> Picture:
     """The panels, and above them what the controls stand at, such as "sharpness = 2.55"; `note` stands below."""
     sizes = [SIZES[panel.kind](panel) for panel in panels]
-    rows = _rows([wide for wide, _ in sizes])
+    stacks = _stacks(panels, [tall for _, tall in sizes])
+    wide_of = [max(sizes[i][0] for i in stack) for stack in stacks]
+    tall_of = [sum(sizes[i][1] for i in stack) for stack in stacks]
+    rows = _rows(wide_of)
     said = _lines(line)
 
     def draw() -> Figure:
-        talls = [max(sizes[i][1] for i in row) for row in rows]
-        wides = [sum(sizes[i][0] for i in row) for row in rows]
+        talls = [max(tall_of[n] for n in row) for row in rows]
+        wides = [sum(wide_of[n] for n in row) for row in rows]
         wide, above, below = max(*wides, 3.2), 0.18 * len(said), 0.25 if note else 0.05
         tall = above + sum(talls) + below + 0.35
         figure = Figure(figsize=(wide, tall), layout="constrained")
         parts: Any = figure.subfigures(2 + len(rows), 1, height_ratios=[above, *talls, below])
-        for part, row, own in zip(parts[1:-1], rows, wides):
-            widths = [sizes[i][0] for i in row] + [wide - own] * (wide - own > 0.05)
-            cells = part.subplots(1, len(widths), squeeze=False, width_ratios=widths)[0]
-            for axes, i in zip(cells, row):
-                drawn(axes, panels[i], sizes[i][0])
-            for axes in cells[len(row) :]:
-                axes.remove()
+        for part, row, high, own in zip(parts[1:-1], rows, talls, wides):
+            widths = [wide_of[n] for n in row] + [wide - own] * (wide - own > 0.05)
+            grid = part.add_gridspec(1, len(widths), width_ratios=widths)
+            for place, n in enumerate(row):
+                rest = [high - tall_of[n]] * (len(stacks[n]) > 1 and high - tall_of[n] > 0.05)
+                heights = [sizes[i][1] for i in stacks[n]] + rest
+                cells = grid[place].subgridspec(len(heights), 1, height_ratios=heights)
+                for cell, i in zip(cells, stacks[n]):
+                    drawn(part.add_subplot(cell), panels[i], sizes[i][0])
         ink: dict[str, Any] = {"color": soft(), "fontsize": 9}
         figure.text(0.01, 1 - 0.3 / tall, "\n".join(map(plain, said)), va="top", **ink)
         figure.text(0.01, 0.0, plain(note), va="bottom", **ink)
@@ -48,8 +54,21 @@ def interaction(title: str, line: Sequence[str], panels: Sequence[Panel], note: 
     return Picture(draw, "\n".join([title, "; ".join(line), *words, *([note] if note else [])]))
 
 
+def _stacks(panels: Sequence[Panel], talls: Sequence[float]) -> list[list[int]]:
+    """Which panels stand in one column: numbers one below the other, where something taller stands beside them."""
+    tallest, stacks = max(talls), [[0]]
+    for i in range(1, len(panels)):
+        stack = stacks[-1]
+        numbers = panels[i].kind == panels[stack[0]].kind == "number"
+        if numbers and sum(talls[j] for j in stack) + talls[i] <= SLACK * tallest:
+            stack.append(i)
+        else:
+            stacks.append([i])
+    return stacks
+
+
 def _rows(wides: Sequence[float]) -> list[list[int]]:
-    """Which panels stand side by side, as many as a row has room for."""
+    """Which columns stand side by side, as many as a row has room for."""
     rows: list[list[int]] = [[]]
     for i, wide in enumerate(wides):
         if rows[-1] and sum(wides[j] for j in rows[-1]) + wide > ACROSS:
