@@ -121,7 +121,7 @@ RULES: dict[str, dict[str, Rule]] = {
     "12_gpt": {
         "context": whole(4), **MODEL, "batch": whole(), "steps": whole(), "seed": SEED,
         "corpus": corpus(lambda given: max(21_000, 100 * given["context"])), "prompt": short_prompt,
-        "length": whole(3),
+        "drills": whole(),
     },
     "13_long_context": {
         "segment": whole(4), **MODEL, "batch": whole(), "steps": whole(25), "long": whole(2), "stride": whole(),
