@@ -1,9 +1,9 @@
-"""Record `docs/write.webp`, the README's moving picture: a prompt typed, letters written, heads switched off.
+"""Record the README's moving picture, light and dark: a prompt typed, letters written, heads switched off.
 
-A GPT of the lessons' size is trained on tiny Shakespeare (a few minutes on two cores), `view.write` makes its page,
-and a Chromium with no network is filmed by screenshots, one for each thing that is done.
+The GPT of `tfviz demo` is in its page, and a Chromium with no network is filmed by screenshots, one for each thing
+that is done.
 
-    TFVIZ_DATA=folder python docs/record.py [--steps 600] [--out docs/write.webp]
+    python docs/record.py [--out docs]
 """
 
 import argparse
@@ -13,11 +13,11 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-import torch
 from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
-from tfviz import learn, models, text, view
+from tfviz import view
+from tfviz.suite import demo
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 SIZE = {"width": 900, "height": 760}
@@ -62,17 +62,6 @@ class Film:
         print(f"{path}: {made.tell():,} bytes, {seen}, quality {quality}")
 
 
-def studio(steps: int) -> view.View:
-    corpus = text.corpora.load("shakespeare")
-    vocab = text.Characters.of(corpus)
-    torch.manual_seed(0)
-    model = models.GPT(len(vocab), context=96, layers=4, heads=4, dim=128)
-    for step in learn.fit(model, text.Windows(vocab.encode(corpus), 96, 16), steps, progress=False):
-        last = step.loss
-    print(f"{steps} steps: {last:.2f} nats a letter")
-    return view.write(model, vocab, PROMPT, title="A GPT of 0.8 M parameters, in this page", temperature=0.7, seed=3)
-
-
 def play(film: Film) -> None:
     page = film.page
     button: Callable[[str], None] = lambda name: page.get_by_role("button", name=name, exact=True).click()  # noqa: E731
@@ -100,21 +89,23 @@ def play(film: Film) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--steps", type=int, default=600)
-    parser.add_argument("--out", type=Path, default=Path(__file__).with_name("write.webp"))
+    parser.add_argument("--out", type=Path, default=Path(__file__).parent, help="a folder")
     given = parser.parse_args()
+    model, letters = demo.load()
+    studio = view.write(model, letters, PROMPT, title="A small GPT, in this page", temperature=0.7, seed=3)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
-        path = studio(given.steps).save(Path(folder) / "write.html")
+        path = studio.save(Path(folder) / "write.html")
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
-        context = browser.new_context(color_scheme="light", viewport=SIZE)
-        context.set_offline(True)
-        page = context.new_page()
-        page.goto(path.as_uri())
-        page.locator(".written .word").first.wait_for()
-        film = Film(page)
-        play(film)
+        for scheme, name in (("light", "write.webp"), ("dark", "write-dark.webp")):
+            context = browser.new_context(color_scheme=scheme, viewport=SIZE)
+            context.set_offline(True)
+            page = context.new_page()
+            page.goto(path.as_uri())
+            page.locator(".written .word").first.wait_for()
+            film = Film(page)
+            play(film)
+            film.save(given.out / name)
         browser.close()
-    film.save(given.out)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Every notebook: its skeleton, papermill at smoke size, nbval on what is committed."""
 
 import html
+import io
 import json
 import re
 import subprocess
@@ -11,8 +12,10 @@ from concurrent.futures import ThreadPoolExecutor
 import nbformat
 import papermill
 import pytest
+from PIL import Image
 
 from tfviz.suite import gallery, notebooks, parameters
+from tfviz.suite.darkened import darkened
 from tfviz.suite.run import run
 
 BOOKS = notebooks.find()
@@ -134,12 +137,29 @@ def test_more_words_than_code_and_no_plumbing(book):
             assert len(body.strip().splitlines()) <= 10
 
 
-def test_the_pictures_of_the_readme_are_those_of_the_notebooks():
+def test_the_pictures_of_the_readme_are_those_of_the_notebooks_on_light_and_on_dark_pages():
     drawn = {f"{name}.png": png for book in BOOKS for name, png in notebooks.pictures(read(book)).items()}
-    assert {file.name: file.read_bytes() for file in DOCS.glob("*.png")} == drawn
+    dark = {name.replace(".png", "-dark.png"): pixels(darkened(png)) for name, png in drawn.items()}
+    files = {file.name: file.read_bytes() for file in DOCS.glob("*.png")}
+    assert {name: png for name, png in files.items() if name not in dark} == drawn
+    assert {name: pixels(png) for name, png in files.items() if name in dark} == dark
+    readme = (DOCS.parent / "README.md").read_text()
+    shown = re.findall(r'srcset="docs/([^"]+)"><img src="docs/([^"]+)"', readme)
+    assert {light.replace(".", "-dark.") for _, light in shown} == {dark for dark, _ in shown}
     moving = {"write.webp"}  # `docs/record.py` films it
-    assert set(re.findall(r'src="docs/([^"]+)"', (DOCS.parent / "README.md").read_text())) == drawn.keys() | moving
-    assert all((DOCS / name).is_file() for name in moving)
+    assert {light for _, light in shown} == set(re.findall(r'src="docs/([^"]+)"', readme)) == drawn.keys() | moving
+    assert all((DOCS / name).is_file() for pair in shown for name in pair)
+
+
+def pixels(png):
+    return Image.open(io.BytesIO(png)).convert("RGB").tobytes()
+
+
+@pytest.mark.parametrize("book", BOOKS, ids=NAMES)
+def test_a_committed_lesson_leads_to_its_living_page(book):
+    title, link, *_ = read(book).cells[0].source.split("\n\n")
+    assert title.startswith("# ")
+    assert f"({notebooks.SITE}notebooks/{book.stem}.html)" in link
 
 
 def test_every_concept_has_a_cell_that_computes_it():

@@ -65,7 +65,7 @@ class Block(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "batch position dim"], **attention) -> Float[Tensor, "batch position dim"]:
-        """`attention` (mask, positions, cache) goes to `MultiHead` as it is."""
+        """`**attention` (mask, positions, cache) goes to `MultiHead` as it is."""
         x = self.residual(x, self.attention_norm, lambda x: self.dropout(self.attention(x, **attention)))
         return self.residual(x, self.feed_forward_norm, lambda x: self.dropout(self.feed_forward(x)))
 
@@ -125,7 +125,7 @@ class DecoderBlock(Block):
         memory_cache: KeyValues = NOTHING,
         **attention,
     ) -> Float[Tensor, "batch position dim"]:
-        """`attention` goes to the self-attention as it is.
+        """`**attention` goes to the self-attention as it is.
 
         Args:
             memory: of as many sources as there are texts, or of fewer: then as many texts, one after the other, belong

@@ -11,6 +11,7 @@ from nbformat import NotebookNode
 
 from tfviz.files import atomic
 from tfviz.suite import notebooks
+from tfviz.suite.darkened import darkened
 
 
 def clean(
@@ -23,7 +24,7 @@ def clean(
     """Clean notebooks where they stand, or into the folder `to`; returns whether something changed, or would.
 
     Args:
-        pictures: a folder for their tagged pictures.
+        pictures: a folder for their tagged pictures, each for light pages and for dark ones.
         check: change nothing.
 
     Raises:
@@ -59,6 +60,8 @@ def _text(file: Path) -> str:
 def _cleaned(file: Path, text: str) -> NotebookNode:
     try:
         notebook = notebooks.clean(notebooks.parse(text))
+        if file.stem in (path.stem for path in notebooks.find()):  # a lesson, wherever it has run
+            notebook = notebooks.linked(notebook, file.stem)
         nbformat.writes(notebook).encode()  # half of a character cannot be written
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         raise ValueError(f"{file} is not a notebook: {str(error).splitlines()[0]}") from error
@@ -70,7 +73,9 @@ def _drawn(cleaned: Mapping[Path, NotebookNode]) -> dict[str, bytes]:
     found = []
     for file, notebook in cleaned.items():
         try:
-            found += [(f"{name}.png", file, png) for name, png in notebooks.pictures(notebook).items()]
+            drawn = notebooks.pictures(notebook)
+            found += [(f"{name}.png", file, png) for name, png in drawn.items()]
+            found += [(f"{name}-dark.png", file, darkened(png)) for name, png in drawn.items()]
         except ValueError as error:
             raise ValueError(f"{file}: {error}") from error
     _once((name, file) for name, file, _ in found)

@@ -113,6 +113,24 @@ def run(
 
 
 @main.command()
+@click.argument("names", nargs=-1)
+@click.option("--preset", default="cpu", show_default=True, help="smoke, cpu, gpu or shown (notebooks/presets.yaml)")
+@click.option("--out", type=FOLDER, default="site", show_default=True, help="where the pages go")
+@click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="lessons at a time")
+@_explained
+def site(names: tuple[str, ...], preset: str, out: Path, jobs: int) -> None:
+    """Make the site: lessons run and alive (all, or NAMES), the guide, the reference, the measurements."""
+    from tfviz.suite.site import build
+
+    with _ended_by_signals():
+        failed = build(names, preset, out.resolve(), jobs, click.echo)
+    if failed:
+        click.echo(f"failed: {', '.join(failed)}", err=True)
+    click.echo(f"look at {out / 'index.html'}")
+    sys.exit(bool(failed))
+
+
+@main.command()
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), default="demo.html", show_default=True)
 @click.option("--no-browser", is_flag=True, help="write the page and do not open it")
 @_explained

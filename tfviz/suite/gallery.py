@@ -14,37 +14,16 @@ from tfviz.files import atomic
 from tfviz.suite import notebooks
 from tfviz.suite.result import Result, cut
 
-STYLE = """
-:root { color-scheme: light dark; --line: #d9dde2; --soft: #59636e; --card: #fff }
-@media (prefers-color-scheme: dark) { :root { --line: #30363d; --soft: #9aa4af; --card: #1b1f24 } }
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2.5rem auto; max-width: 1120px; padding: 0 1.25rem;
-  background: Canvas; color: CanvasText }
-h1 { font-size: 1.5rem; margin: 0 } header p { color: var(--soft); margin: .25rem 0 2rem }
-main { display: grid; grid-template-columns: repeat(auto-fill, minmax(320px, 1fr)); gap: 1.25rem }
-article { border: 1px solid var(--line); border-radius: 8px; overflow: hidden; background: var(--card);
-  display: flex; flex-direction: column }
-.thumb { aspect-ratio: 16 / 10; position: relative; background: #fff; display: flex;
-  border-bottom: 1px solid var(--line) }
-.thumb img { position: absolute; width: 100%; height: 100%; object-fit: contain; padding: 8px; box-sizing: border-box }
-.thumb span { margin: auto; color: #59636e }
-.text { padding: .9rem 1rem 1rem } h2 { font-size: 1.05rem; margin: 0 0 .25rem } h2 a { color: inherit }
-.text { overflow-wrap: anywhere }
-.text p { margin: .35rem 0 } .soft { color: var(--soft); font-size: 13px } a { color: LinkText }
-.result { font-weight: 600; font-size: 13.5px; overflow: hidden;
-  display: -webkit-box; -webkit-box-orient: vertical; -webkit-line-clamp: 5 }
-.failed { color: #c62f2f } @media (prefers-color-scheme: dark) { .failed { color: #ff8a80 }
-  .thumb { background: #121212 } .thumb img { filter: invert(.93) hue-rotate(180deg) } }
-code { font: 12px ui-monospace, monospace; overflow-wrap: anywhere }
-.questions { columns: 3 280px; margin: 0 0 2rem; padding: 0; list-style: none; font-size: 14px }
-.questions li { break-inside: avoid; padding: .12rem 0 } .questions a { text-decoration: none }
-.questions a:hover, .questions a:focus { text-decoration: underline }
-"""
+STYLE = (Path(__file__).parent / "page" / "house.css").read_text(encoding="utf-8")
 LONGEST = 1000  # characters of a title, a text or a value
 QUESTIONS = "**Questions:**"  # begins the paragraph of a notebook's first cell that says what it answers
 
 
-def write(results: Sequence[Result], out: Path) -> Path:
-    """`out/index.html`, whole; while notebooks are still to come it renews itself every few seconds."""
+def write(results: Sequence[Result], out: Path, way: str = "") -> Path:
+    """`out/index.html`, whole; while notebooks are still to come it renews itself every few seconds.
+
+    `way` is HTML that leads to other pages, above all else.
+    """
     coming = sum(result.status in ("waiting", "running") for result in results)
     renew = '<meta http-equiv="refresh" content="5">' if coming else ""
     failed = sum(result.status == "failed" for result in results)
@@ -57,14 +36,20 @@ def write(results: Sequence[Result], out: Path) -> Path:
     asked = "".join(_asked(first[name], sources[name], out) for name in sorted(first))
     page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">{renew}<title>tfviz gallery</title>'
-        f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body>'
-        f"<header><h1>tfviz</h1><p>{state}{table}</p></header>"
-        f"{f'<ul class=questions>{asked}</ul>' if asked else ''}<main>{cards}</main>"
+        f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body class="house wide">'
+        f"{way}<header><h1>{'Lessons' if way else 'tfviz'}</h1><p>{state}{table}</p></header>"
+        f"{f'<ul class=questions>{asked}</ul>' if asked else ''}<main class=cards>{cards}</main>"
         "</body></html>\n"
     )
     with atomic(out / "index.html") as draft:
         draft.write_text(page, encoding="utf-8", errors="replace")
     return out / "index.html"
+
+
+def home(root: str) -> str:
+    """The way back to all notebooks, from a page that stands in a folder below `root`."""
+    link = f'<a href="{root}index.html">All notebooks</a>'
+    return f'<div class="house-way" role="navigation" aria-label="tfviz"><div>{link}</div></div>'
 
 
 def questions(notebook: nbformat.NotebookNode) -> list[str]:
@@ -111,7 +96,7 @@ def _first(notebook: nbformat.NotebookNode) -> str:
 
 def _heading(notebook: nbformat.NotebookNode, name: str) -> tuple[str, str]:
     """Title and promise: the first line and the first paragraph of the first cell, without its emphasis."""
-    parts = re.sub(r"\*+|`", "", _first(notebook)).strip().split("\n\n")
+    parts = re.sub(r"\*+|`", "", notebooks.unlinked(_first(notebook))).strip().split("\n\n")
     return parts[0].lstrip("# ") or name, parts[1].replace("\n", " ") if len(parts) > 1 else ""
 
 
@@ -134,10 +119,10 @@ def _thumbnail(notebook: nbformat.NotebookNode) -> str | None:
     return pictures[-1] if pictures else None
 
 
-def page(notebook: nbformat.NotebookNode, path: Path, home: str = "") -> None:
+def page(notebook: nbformat.NotebookNode, path: Path, way: str = "") -> None:
     """The notebook as a page that asks nothing of the network: formulas become MathML, which browsers draw.
 
-    `home` is where its way back leads to.
+    `way` is HTML that leads to other pages, above the notebook; it brings no link to a living page, since it is one.
     """
     from nbconvert.preprocessors import CoalesceStreamsPreprocessor  # of a progress bar only what it said last
 
@@ -149,15 +134,16 @@ def page(notebook: nbformat.NotebookNode, path: Path, home: str = "") -> None:
     exporter = Exporter(
         template_name="page", extra_template_basedirs=here, embed_images=True, preprocessors=said, **nothing
     )
-    body = exporter.from_notebook_node(_without_widgets(notebook), {"home": home})[0]
+    body = exporter.from_notebook_node(_here(notebook, path.stem), {"way": way, "house": STYLE})[0]
     with atomic(path) as draft:
         draft.write_text(body, encoding="utf-8", errors="replace")
 
 
-def _without_widgets(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
+def _here(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
     """A widget has no kernel in a page, and would ask the network for its script: what stands beside it is shown."""
-    made = copy.deepcopy(notebook)
+    made = notebooks.linked(copy.deepcopy(notebook))
     made.metadata.pop("widgets", None)
+    made.metadata["title"] = _heading(made, name)[0]
     for cell in made.cells:
         for output in cell.get("outputs", []):
             output.get("data", {}).pop(notebooks.WIDGET, None)

@@ -19,6 +19,8 @@ KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 WIDGET = "application/vnd.jupyter.widget-view+json"
 PICTURE = "picture:"
 SHOWN_WITH = "The outputs below were made with: "
+SITE = "https://tfviz.github.io/tfviz/"  # where the pages of `tfviz site` stand: the one place that says it
+LIVE = "[Open the living page of this lesson]("  # begins the line of a committed lesson that leads there
 
 
 def folder() -> Path:
@@ -171,6 +173,21 @@ def clean(notebook: NotebookNode) -> NotebookNode:
         for cell in tagged(notebook, "parameters"):
             cell.outputs = [nbformat.v4.new_output("stream", name="stdout", text=said + "\n")]
     return notebook
+
+
+def linked(notebook: NotebookNode, name: str = "") -> NotebookNode:
+    """The notebook, under its title a line that leads to the page `name` of the site; no line where that is empty."""
+    if notebook.cells and notebook.cells[0].cell_type == "markdown":
+        first = notebook.cells[0]
+        title, *rest = unlinked(first.source).split("\n\n", 1)
+        link = f"{LIVE}{SITE}notebooks/{name}.html): type, drag and switch in it, with nothing to install."
+        first.source = "\n\n".join([title, *([link] if name else []), *rest])
+    return notebook
+
+
+def unlinked(source: str) -> str:
+    """The text of a first cell without that line."""
+    return "\n\n".join(part for part in source.split("\n\n") if not part.startswith(LIVE))
 
 
 def pictures(notebook: NotebookNode) -> dict[str, bytes]:

@@ -65,7 +65,7 @@ class Picture:
 
         Raises:
             ValueError: another ending, or another style.
-        OSError: nothing can be written there.
+            OSError: nothing can be written there.
         """
         path = Path(path).expanduser()
         if style not in THEMES:

@@ -1,0 +1,169 @@
+"""The site: every link leads somewhere, no page asks anything of another host, all read well on a telephone.
+
+`TFVIZ_SITE=folder` looks at the whole of a site that was made already.
+"""
+
+import os
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+import yaml
+from browser import axe, serious
+from click.testing import CliRunner
+
+import tfviz
+from tfviz.suite import notebooks
+from tfviz.suite.cli import main
+from tfviz.suite.site import prose, reference
+
+pytest_plugins = ["browser"]
+CHECKED = [
+    "index",
+    "notebooks/index",
+    "notebooks/01_attention_from_nothing",
+    "docs/looking",
+    "api/tfviz/look",
+    "benchmarks/index",
+]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    if made := os.environ.get("TFVIZ_SITE"):
+        return Path(made)
+    out = tmp_path_factory.mktemp("site")
+    told = CliRunner().invoke(main, ["site", "01", "--preset", "smoke", "--out", str(out)])
+    assert told.exit_code == 0, told.output
+    return out
+
+
+class Read(HTMLParser):
+    """Where a page leads, what it takes in, and what it has to lead to."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.leads, self.takes, self.names = set(), set(), set()
+        self.feed(page.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.names |= {found.get("id"), found.get("name")} - {None}
+        if tag == "a" and "href" in found:
+            self.leads.add(found["href"])
+        elif tag in ("img", "script", "source", "iframe", "link", "video"):
+            self.takes |= {found.get(key) for key in ("src", "href", "srcset")} - {None, ""}
+
+
+def pages(site):
+    found = {path.resolve(): Read(path) for path in sorted(site.rglob("*.html"))}
+    assert len(found) > 50
+    return found
+
+
+def test_every_link_leads_to_a_page_and_to_a_place_in_it(site):
+    found = pages(site)
+    whole = {path.name for path in notebooks.find()} <= {path.name for path in (site / "notebooks").iterdir()}
+    wrong = []
+    for path, page in found.items():
+        for url in page.leads | page.takes:
+            if re.match(r"https?:|data:|mailto:", url) and url not in page.takes:
+                continue
+            place, _, name = url.partition("#")
+            to = (path.parent / place).resolve() if place else path
+            lesson = to.parent.name == "notebooks" and re.match(r"\d\d_", to.name)
+            there = url.startswith("data:") or to.is_file() or (lesson and not whole)
+            if not there or (name and to in found and name not in found[to].names):
+                wrong.append((path.relative_to(site.resolve()), url))
+    assert wrong == []
+
+
+def test_a_lesson_is_alive_and_leads_to_no_copy_of_itself(site):
+    page = (site / "notebooks/01_attention_from_nothing.html").read_text(encoding="utf-8")
+    assert 'class="tfviz"' in page
+    assert notebooks.SITE not in page
+    assert "<title>Attention" in page
+
+
+def test_the_reference_has_a_page_for_each_room_and_what_they_name(site):
+    for module in reference.modules():
+        assert (site / "api" / (module.__name__.replace(".", "/") + ".html")).is_file()
+    text = (site / "api/tfviz/look.html").read_text(encoding="utf-8")
+    assert 'id="capture"' in text
+    assert "<strong>LookupError:</strong>" in text
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(400, "light"), (1600, "dark")])
+def test_pages_open_without_a_request_and_fit(site, opens, width, scheme):
+    page = opens(scheme, width)
+    wide = []
+    for path in sorted(site.rglob("*.html")):
+        if 'http-equiv="refresh"' in path.read_text(encoding="utf-8"):  # it leads on at once
+            continue
+        page.goto(path.as_uri())
+        page.wait_for_load_state()
+        if page.evaluate("document.documentElement.scrollWidth") > width:
+            wide.append(str(path.relative_to(site)))
+    assert wide == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", CHECKED)
+def test_axe_finds_nothing_serious(site, opens, name, scheme):
+    page = opens(scheme, 1000)
+    page.goto((site / f"{name}.html").as_uri())
+    page.wait_for_load_state()
+    axe(page)
+    assert serious(page, "link-name") == []
+
+
+def test_a_text_that_leads_nowhere_is_told(tmp_path):
+    (tmp_path / "README.md").write_text("# x\n[there](docs/none.md)", encoding="utf-8")
+    with pytest.raises(FileNotFoundError, match=r"README\.md leads to docs/none\.md"):
+        prose.write(tmp_path, tmp_path / "out")
+
+
+def test_addresses_are_those_of_the_site(tmp_path):
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "LICENSE").write_text("MIT")
+    (tmp_path / "docs/a.svg").write_text("<svg/>")
+    (tmp_path / "README.md").write_text("# One two!\n", encoding="utf-8")
+    (tmp_path / "docs/x.md").write_text(
+        f"<!-- badges -->\n![b](https://host/b.svg)\n<!-- /badges -->\n# x\n[a](../README.md#one-two) [b](../LICENSE)"
+        f" [c]({notebooks.SITE}demo.html) [d](https://other.org/e.md) ![e](a.svg)\n\n| |\n|-|\n| t |\n",
+        encoding="utf-8",
+    )
+    out = tmp_path / "out"
+    prose.write(tmp_path, out)
+    text = (out / "docs/x.html").read_text(encoding="utf-8")
+    assert re.findall(r'(?:href|src)="([^"]*)"', text.partition("<main>")[2]) == [
+        "../index.html#one-two", "../LICENSE.txt", "../demo.html", "https://other.org/e.md", "a.svg",
+    ]  # fmt: skip
+    assert (out / "docs/a.svg").is_file()
+    assert (out / "LICENSE.txt").read_text() == "MIT"
+    assert 'id="one-two"' in (out / "index.html").read_text()
+    assert 'class="scrolls"' in text
+
+
+def test_texts_name_the_site_by_the_one_address_that_the_package_has():
+    clone = notebooks.folder().parent
+    for name in ("README.md", "docs/README.md", "CITATION.cff"):
+        named = re.findall(r"https://\w+\.github\.io/[^\s)\]\"]*", (clone / name).read_text(encoding="utf-8"))
+        assert named
+        assert all(url.startswith(notebooks.SITE) for url in named)
+
+
+def test_the_citation_is_of_this_version():
+    cited = yaml.safe_load((notebooks.folder().parent / "CITATION.cff").read_text(encoding="utf-8"))
+    assert cited["cff-version"] == "1.2.0"
+    assert cited["version"] == tfviz.__version__
+    assert {"message", "title", "authors", "license"} <= cited.keys()
+
+
+def test_without_pdoc_it_is_said_before_anything_runs(tmp_path, monkeypatch):
+    monkeypatch.setattr(reference.importlib.util, "find_spec", lambda name: None)
+    told = CliRunner().invoke(main, ["site", "01", "--preset", "smoke", "--out", str(tmp_path)])
+    assert told.exit_code == 1
+    assert "pip install -e '.[site]'" in told.output
+    assert not list(tmp_path.iterdir())
