@@ -1,4 +1,5 @@
-"""Record the README's moving picture, light and dark: a prompt typed, letters written, heads switched off.
+"""Record the README's moving picture, light and dark: a prompt typed, letters written and pointed at,
+heads switched off.
 
 The GPT of `tfviz demo` is in its page, and a Chromium with no network is filmed by screenshots, one for each thing
 that is done.
@@ -20,7 +21,7 @@ from tfviz import view
 from tfviz.suite import demo
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-SIZE = {"width": 900, "height": 760}
+SIZE = {"width": 900, "height": 880}
 PROMPT = "KING RICHARD:\nMy lord, "
 LARGEST = 1.5e6  # bytes
 DRAWN = """async () => { const { shadowRoot } = document.querySelector('.tfviz');
@@ -76,6 +77,14 @@ def play(film: Film) -> None:
         button("Step")
         film.shot(80)
     film.shot(1200)
+    page.get_by_text("Words", exact=True).click()  # the text, shaded by what the letter pointed at looks at
+    film.shot(1000)
+    words = page.locator(".sentence .word")
+    for at in (-2, -6, -12, -20):
+        words.nth(words.count() + at).click()
+        film.shot(900)
+    page.get_by_text("All heads", exact=True).click()
+    film.shot(600)
     for name in ("layer 0, head 0: off", "layer 0, head 1: off", "layer 0, head 2: off"):
         button(name)
         film.shot(1100)
