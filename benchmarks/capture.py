@@ -10,10 +10,14 @@ fresh process, since a peer may patch PyTorch, and each has the plain fused forw
 row in a fresh process, its peak resident memory less that of the plain fused forward (TransformerLens too: its own
 plain forward is eager and holds all maps already). Peers that are absent are left out.
 
-    python benchmarks/capture.py [--quick] [--rounds N]
+On a busy machine `--processor` takes the seconds that the process itself kept a core busy, on one thread: the work of
+others lengthens those least. It and `--group`, for a group alone, print their table only.
+
+    python benchmarks/capture.py [--quick] [--rounds N] [--group NAME] [--processor]
 """
 
 import copy
+import time
 import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -53,6 +57,11 @@ GROUPS: dict[str, dict[str, tuple[Callable[[Size], Run], str]]] = {
         "TorchLens, eager: record softmax": (ways.torchlens_softmax, PLAIN),
         "TorchLens, fused: trace, pattern facets": (ways.torchlens_pattern, PLAIN),
     },
+    "nnsight": {
+        PLAIN: (partial(ways.plain, ways.hugging), PLAIN),
+        "nnsight, eager: trace, attention weights saved": (ways.nnsight_eager, PLAIN),
+        "nnsight, fused: trace, softmax by hand": (ways.nnsight_fused, PLAIN),
+    },
 }
 
 
@@ -66,8 +75,10 @@ def check(maps: Iterable[Tensor] | look.Seen, size: Size, expected: Iterable[Ten
         torch.testing.assert_close(found, wanted, atol=0.004, rtol=0)
 
 
-def timed(group: str, quick: bool, rounds: int) -> dict[str, list[float]]:
+def timed(group: str, quick: bool, rounds: int, processor: bool) -> dict[str, list[float]]:
     warnings.simplefilter("ignore")
+    if processor:
+        torch.set_num_threads(1)
     size = Size.of(quick)
     runs = {name: build(size) for name, (build, _) in GROUPS[group].items()}
     own = {"tfviz GPT: capture, uint8"} | (set() if _wraps() else {"TransformerLens: run_with_cache"})
@@ -75,7 +86,7 @@ def timed(group: str, quick: bool, rounds: int) -> dict[str, list[float]]:
         for name, (_, base) in GROUPS[group].items():
             if name != base:
                 check(runs[name]()[1], size, None if name in own else ways.eager(size)()[1])
-        return race(runs, rounds)
+        return race(runs, rounds, time.process_time if processor else time.perf_counter)
 
 
 def _wraps() -> bool:
@@ -105,13 +116,14 @@ def afterwards(quick: bool, rounds: int) -> float:
     return ratio(times, "once", "never")
 
 
-def table(quick: bool, rounds: int) -> list[list[str]]:
+def table(groups: Iterable[str], quick: bool, rounds: int, processor: bool) -> list[list[str]]:
     rows: list[list[str]] = []
-    for group, members in GROUPS.items():
+    for group in groups:
+        members = GROUPS[group]
         if group != "tfviz" and not _installed(group):
             rows.append([f"{group}: not installed", *["–"] * 4])
             continue
-        times = fresh(timed, group, quick, rounds)
+        times = fresh(timed, group, quick, rounds, processor)
         for name, (_, base) in members.items():
             extra = "–" if name in (PLAIN, GPT) else f"{fresh(memory, group, name, quick, env=EXACT) / MB:,.0f}"
             ratios = (f"{ratio(times, name, against):.2f}" for against in (base, PLAIN))
@@ -130,17 +142,22 @@ def _installed(package: str) -> str | None:
 def main() -> None:
     options = parser(__doc__)
     options.add_argument("--rounds", type=int, default=7)
+    options.add_argument("--group", choices=GROUPS)
+    options.add_argument("--processor", action="store_true")
     given = options.parse_args()
-    rows = table(given.quick, given.rounds)
-    left = fresh(afterwards, given.quick, given.rounds)
-    rows.append(["Hugging Face, fused: plain, after capture was left", "–", f"{left:.2f}", f"{left:.2f}", "–"])
-    peers = ", ".join(f"{p} {_installed(p) or 'absent'}" for p in ("transformers", "transformer_lens", "torchlens"))
-    header = ["", "seconds", "ratio to its own plain forward", "ratio to Hugging Face, fused", "extra memory, MB"]
-    notes = [
-        f"{Size.of(given.quick)}, batch 1, float32; {given.rounds} rounds. {peers}. "
-        "The last row's ratio is to a twin model that was never captured; no hook and no mode was left."
-    ]
-    report("capture", "Capture", header, rows, seeds=[SEED], quick=given.quick, notes=notes)
+    part = bool(given.group) or given.processor
+    rows = table([given.group] if given.group else GROUPS, given.quick, given.rounds, given.processor)
+    notes = []
+    if not part:
+        left = fresh(afterwards, given.quick, given.rounds)
+        rows.append(["Hugging Face, fused: plain, after capture was left", "–", f"{left:.2f}", f"{left:.2f}", "–"])
+        notes = ["The last row's ratio is to a twin model that was never captured; no hook and no mode was left."]
+    looked = ("transformers", "transformer_lens", "torchlens", "nnsight")
+    peers = ", ".join(f"{p} {_installed(p) or 'absent'}" for p in looked)
+    seconds = "processor seconds, one thread" if given.processor else "seconds"
+    header = ["", seconds, "ratio to its own plain forward", "ratio to Hugging Face, fused", "extra memory, MB"]
+    notes = [" ".join([f"{Size.of(given.quick)}, batch 1, float32; {given.rounds} rounds. {peers}.", *notes])]
+    report("capture", "Capture", header, rows, seeds=[SEED], quick=given.quick or part, notes=notes)
 
 
 if __name__ == "__main__":

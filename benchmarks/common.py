@@ -36,7 +36,7 @@ def parser(doc: str) -> argparse.ArgumentParser:
     return made
 
 
-def race(runs: dict[str, Run], rounds: int) -> Times:
+def race(runs: dict[str, Run], rounds: int, now: Callable[[], float] = time.perf_counter) -> Times:
     """Seconds of each run in each round, after one round to warm up.
 
     All take turns in one process and each round begins with another, so that a slow moment of the machine hits all
@@ -47,20 +47,20 @@ def race(runs: dict[str, Run], rounds: int) -> Times:
         names = list(runs)
         first = max(turn, 0) % len(names)
         for name in names[first:] + names[:first]:
-            seconds = clock(runs[name])
+            seconds = clock(runs[name], now)
             if turn >= 0:
                 times[name].append(seconds)
     return times
 
 
-def clock(run: Run) -> float:
+def clock(run: Run, now: Callable[[], float] = time.perf_counter) -> float:
     """Seconds that one call takes, the GPU's work included."""
     gc.collect()
     settle()
-    started = time.perf_counter()
+    started = now()
     kept = run()
     settle()
-    seconds = time.perf_counter() - started
+    seconds = now() - started
     del kept
     return seconds
 

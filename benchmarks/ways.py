@@ -4,6 +4,7 @@ import copy
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 import torch
 from common import Run
@@ -62,6 +63,14 @@ def lens(size: Size) -> nn.Module:
     shape = {"n_layers": size.layers, "n_heads": size.heads, "d_model": size.dim, "d_head": size.dim // size.heads}
     config = HookedTransformerConfig(**shape, n_ctx=size.tokens, d_vocab=size.vocab, act_fn="gelu_new", seed=SEED)
     return HookedTransformer(config).eval()
+
+
+@cache
+def sight(size: Size, attention: str) -> Any:
+    """nnsight wraps a copy of the Hugging Face model, since it rewrites a forward to look into it."""
+    from nnsight import NNsight
+
+    return NNsight(copy.deepcopy(hugging(size, attention)))
 
 
 def plain(model: Callable, size: Size) -> Run:
@@ -135,5 +144,43 @@ def torchlens_pattern(size: Size) -> Run:
     def run() -> tuple:
         trace = torchlens.trace(there, x, save=fused, reconstruction_ready=True)
         return trace, [trace.modules[name].facets["pattern"] for name in names]
+
+    return run
+
+
+def nnsight_eager(size: Size) -> Run:
+    """The weights that each attention of the eager model gives, as nnsight's page on attention patterns has it."""
+    import nnsight
+
+    there, x = sight(size, "eager"), ids(size)
+
+    def run() -> tuple:
+        with there.trace(x):
+            maps = nnsight.save([])
+            for block in there.transformer.h:
+                maps.append(block.attn.source.attention_interface_1.output[1])
+            output = nnsight.save(there.output)
+        return output, maps
+
+    return run
+
+
+def nnsight_fused(size: Size) -> Run:
+    """What goes into each fused call; scale, mask and softmax by hand, since nnsight's pages ask for eager."""
+    import nnsight
+
+    there, x = sight(size, "sdpa"), ids(size)
+    later = torch.ones(size.tokens, size.tokens, dtype=torch.bool).triu(1)
+
+    def run() -> tuple:
+        with there.trace(x):
+            maps = nnsight.save([])
+            for block in there.transformer.h:
+                inner = block.attn.source.attention_interface_1.source
+                (queries, keys, _), options = inner.torch_nn_functional_scaled_dot_product_attention_0.inputs
+                scores = queries * options["scale"] @ keys.mT
+                maps.append(scores.masked_fill_(later, -torch.inf).softmax(-1))
+            output = nnsight.save(there.output)
+        return output, maps
 
     return run
