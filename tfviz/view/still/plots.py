@@ -66,7 +66,7 @@ def bars(
         return figure
 
     means = {name: series.mean for name, series in values.items()}
-    tops = ", ".join(f"{name}: {words[int(mean.argmax())]!r} {mean.max():.2g}" for name, mean in means.items())
+    tops = ", ".join(f"{name}: {words[int(mean.argmax())]!r} {mean.max():.3g}" for name, mean in means.items())
     return Picture(draw, f"{title}\nhighest {y}: {tops}")
 
 

@@ -7,7 +7,7 @@ const ARROW = 8; // pixels of an arrow's head
 export const STOPS = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]; // of an arrow
 const AXES = [0, 1];
 const NEAR = 4; // pixels around a point that a name keeps clear
-const FAR = [7, 12, 18, 26]; // pixels between a point and its name
+const FAR = [10, 14, 20, 28]; // pixels between a point and its name
 const WAYS = [[1, 0], [-1, 0], [0, -1], [0, 1], [1, -1], [-1, -1], [1, 1], [-1, 1]]; // where a name may stand
 
 export class Plane {
