@@ -108,18 +108,20 @@ def _names(axes: Axes, panel: Panel, stops: tuple[float, ...] = (1.0,)) -> None:
     """
     spots = HALF / panel.limit * panel.numbers  # in points, as all that follows
     taken: list[numpy.ndarray] = []
-    for at, name in enumerate(printable(panel.named("rows", len(spots)))):
+    names = printable(panel.named("rows", len(spots)))
+    for at in numpy.argsort(-numpy.linalg.norm(spots, axis=1), kind="stable"):  # the outermost first
         if not numpy.isfinite(spots[at]).all():
             continue
         drawn = spots[numpy.isfinite(spots).all(1) & (numpy.arange(len(spots)) != at)]
         others = numpy.concatenate([stop * drawn for stop in stops])
-        size = numpy.array([LETTER * len(name), TALL])
-        boxes = [_beside(spots[at], size, way, far) for far in FAR for way in WAYS]
-        costs = [_cost(box, spots[at], others, taken) for box in boxes]
+        size = numpy.array([LETTER * len(names[at]), TALL])
+        places = [(far, _beside(spots[at], size, way, far)) for far in FAR for way in WAYS]
+        boxes = [box for _, box in places]
+        costs = [far / 5 + _cost(box, spots[at], others, taken) for far, box in places]
         box = boxes[int(numpy.argmin(costs))]
         taken.append(box)
         left, middle = box[0, 0] - spots[at, 0], box.mean(0)[1] - spots[at, 1]
-        axes.annotate(name, panel.numbers[at], (left, middle), textcoords="offset points", va="center", fontsize=8)
+        axes.annotate(names[at], panel.numbers[at], (left, middle), textcoords="offset points", va="center", fontsize=8)
 
 
 def _beside(spot: numpy.ndarray, size: numpy.ndarray, way: tuple[int, int], far: float) -> numpy.ndarray:
@@ -129,10 +131,10 @@ def _beside(spot: numpy.ndarray, size: numpy.ndarray, way: tuple[int, int], far:
 
 
 def _cost(box: numpy.ndarray, spot: numpy.ndarray, others: numpy.ndarray, taken: list[numpy.ndarray]) -> float:
-    """What speaks against a place: what it covers, how far it lies outside or from its point, and inwards."""
+    """What speaks against a place: what it covers, how far it lies outside, and inwards."""
     covered = sum(bool((box[0] < other[1]).all() and (other[0] < box[1]).all()) for other in taken)
     touched = int(((others > box[0] - NEAR) & (others < box[1] + NEAR)).all(1).sum())
     outside = float(numpy.clip(abs(box).max(0) - HALF - SPARE, 0, None).sum())
     shift = box.mean(0) - spot
     along = shift @ spot / max(float(numpy.linalg.norm(shift) * numpy.linalg.norm(spot)), 1e-9)
-    return 10 * (covered + touched) + 0.5 * outside + float(numpy.linalg.norm(shift)) / 20 - along
+    return 10 * (covered + touched) + 0.5 * outside - along

@@ -47,21 +47,23 @@ export class Plane {
     const middle = this.at([0, 0]);
     const spots = points.map((point) => (point.every(Number.isFinite) ? this.at(point) : null));
     const taken = [];
-    spots.forEach((spot, i) => {
-      if (!spot) return;
+    const far = ([x, y]) => Math.hypot(x - middle[0], y - middle[1]);
+    const order = spots.map((_, i) => i).filter((i) => spots[i]).sort((a, b) => far(spots[b]) - far(spots[a])); // the outermost first
+    order.forEach((i) => {
+      const spot = spots[i];
       const text = label(words[i] ?? String(i));
       const size = [measure(text, 12), 13];
       const drawn = spots.filter((other, j) => other && j !== i);
       const others = stops.flatMap((stop) => drawn.map((at) => AXES.map((axis) => middle[axis] + stop * (at[axis] - middle[axis]))));
       const boxes = FAR.flatMap((far) => WAYS.map((way) => beside(spot, size, way, far)));
-      const costs = boxes.map((box) => this.cost(box, spot, others, taken));
+      const costs = boxes.map((box, at) => FAR[Math.floor(at / WAYS.length)] / 6 + this.cost(box, spot, others, taken));
       const box = boxes[costs.indexOf(Math.min(...costs))];
       taken.push(box);
       pen.text(Math.max(2, Math.min(this.size - size[0] - 2, box[0][0])), (box[0][1] + box[1][1]) / 2, text, { fill: theme.ink, size: 12 });
     });
   }
 
-  // What speaks against a place: what it covers, how far it lies outside or from its point, and inwards.
+  // What speaks against a place: what it covers, how far it lies outside, and inwards.
   cost([low, high], spot, others, taken) {
     const covered = taken.filter(([a, b]) => AXES.every((axis) => low[axis] < b[axis] && a[axis] < high[axis])).length;
     const touched = others.filter((at) => AXES.every((axis) => at[axis] > low[axis] - NEAR && at[axis] < high[axis] + NEAR)).length;
@@ -70,7 +72,7 @@ export class Plane {
     const shift = AXES.map((axis) => (low[axis] + high[axis]) / 2 - spot[axis]);
     const from = AXES.map((axis) => spot[axis] - this.at([0, 0])[axis]);
     const along = (shift[0] * from[0] + shift[1] * from[1]) / Math.max(1e-9, Math.hypot(...shift) * Math.hypot(...from));
-    return 10 * (covered + touched) + outside + Math.hypot(...shift) / 25 - along;
+    return 10 * (covered + touched) + outside - along;
   }
 }
 
