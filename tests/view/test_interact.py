@@ -448,3 +448,29 @@ def test_numbers_stand_in_a_column_beside_what_is_taller():
     assert len({round(box.x0, 2) for box in below}) == 1
     assert below[0].x0 > grid.x1
     assert len({round(box.y0, 2) for box in below}) == 3
+
+
+def test_four_panels_too_wide_for_a_row_stand_in_two_rows_of_two():
+    def squares(x=1.0):
+        return {name: x * torch.eye(5) for name in "abcd"}
+
+    draw = dict.fromkeys("abcd", view.draw.grid([*"12345"], [*"12345"], scale="share"))
+    figure = view.interact(squares, draw=draw, x=(0.0, 1.0)).figure()
+    figure.draw_without_rendering()
+    tops = [round(axes.get_position().y1, 2) for axes in figure.axes]
+    assert [tops.count(top) for top in sorted(set(tops))] == [2, 2]
+
+
+@pytest.mark.parametrize("kind", ["arrows", "dots"])
+def test_names_in_a_plane_cover_neither_each_other_nor_the_points(kind):
+    close = torch.tensor([[0.6, 0.4], [0.8, 0.5], [0.5, 0.7], [0.9, 0.4], [0.05, 0.0], [-0.9, -0.9]])
+    words = ["the", "cat", "walks", "street", "middle", "corner"]
+    drawing = getattr(view.draw, kind)(words, limit=1.5)
+    figure = view.interact(lambda x=1.0: {"plane": x * close}, draw={"plane": drawing}, x=(0.5, 1.0)).figure()
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    boxes = [text.get_window_extent() for text in axes.texts if text.get_text() in words]
+    assert len(boxes) == len(words)
+    assert all(box.count_overlaps([other for other in boxes if other is not box]) == 0 for box in boxes)
+    at = axes.transData.transform((0.75 * close).numpy())
+    assert not any(box.contains(*point) for box in boxes for point in at)

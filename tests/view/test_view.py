@@ -329,7 +329,29 @@ def test_several_trainings_are_drawn_as_their_mean_and_range_beside_a_reference(
     assert [text.get_text() for text in rows.texts] == ["0.3 (0.1 to 0.6)", "0.7 (0.5 to 0.8)"]
     same = torch.tensor([[0.3, 1.0], [0.5, 1.0]])  # where all trainings agree there is no range
     rows = view.rows(["a", "b"], {"one": same}, "t", 1).figure().axes[0]
-    assert [text.get_text() for text in rows.texts] == ["0.4 (0.3 to 0.5)", "1"]
+    assert [text.get_text() for text in rows.texts] == ["0.4 (0.3 to 0.5)", "1.0"]
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ([99.3, 91.0, 3.0], ["99.3", "91.0", "3.0"]),
+        ([3.0, 12.0, 0.0], ["3", "12", "0"]),
+        ([0.97, 0.02, 1.0], ["0.97", "0.02", "1.00"]),
+        ([0.095, 0.0123, 0.0], ["0.095", "0.012", "0.000"]),
+        ([0.5, 0.25, 0.00001], ["0.50", "0.25", "1e-05"]),
+        ([0.0, 0.0, 0.0], ["0", "0", "0"]),
+    ],
+)
+def test_the_numbers_of_a_column_end_at_the_same_place(column, said):
+    rows = view.rows(["a", "b", "c"], {"one": column}, "t").figure().axes[0]
+    assert [text.get_text() for text in rows.texts] == said
+
+
+def test_groups_are_listed_in_the_order_in_which_they_come():
+    points, groups = torch.eye(3, 2), ["cold", "mild", "hot"]
+    figure = view.scatter(points, ["a", "b", "c"], "t", groups=groups).figure()
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == groups
 
 
 def test_the_mean_of_the_losses_stands_where_they_are():

@@ -68,10 +68,17 @@ def _stacks(panels: Sequence[Panel], talls: Sequence[float]) -> list[list[int]]:
 
 
 def _rows(wides: Sequence[float]) -> list[list[int]]:
-    """Which columns stand side by side, as many as a row has room for."""
+    """Which columns stand side by side: in as few rows as they need, each as narrow as that allows."""
+    need = len(_filled(wides, ACROSS))
+    ends = sorted({sum(wides[i:j]) for i in range(len(wides)) for j in range(i + 1, len(wides) + 1)})
+    return next(rows for end in [*ends, ACROSS] if len(rows := _filled(wides, end)) <= need)
+
+
+def _filled(wides: Sequence[float], across: float) -> list[list[int]]:
+    """As many columns in each row as it has room for."""
     rows: list[list[int]] = [[]]
     for i, wide in enumerate(wides):
-        if rows[-1] and sum(wides[j] for j in rows[-1]) + wide > ACROSS:
+        if rows[-1] and sum(wides[j] for j in rows[-1]) + wide > across + 1e-6:
             rows.append([])
         rows[-1].append(i)
     return rows

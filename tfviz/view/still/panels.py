@@ -118,7 +118,7 @@ def mask_lab(
     def draw() -> Figure:
         down = -(-len(panels) // 4)
         across = -(-len(panels) // down)
-        tall, wide = (inches(n, 2.2, 0.13) for n in together.shape)
+        tall, wide = (inches(n, 2.2, WORD + 0.01) for n in together.shape)
         figure = Figure(figsize=((wide + 0.3) * across + 0.3, (tall + 0.6) * down + 0.4), layout="constrained")
         grid = figure.subplots(down, across, squeeze=False)
         for axes, (name, allowed) in zip(grid.flat, panels):

@@ -16,6 +16,11 @@ from tfviz.view.still.palette import printable
 from tfviz.view.still.panel import Panel
 
 HALF = 80.0  # points from the middle of a plane to its edge, about
+LETTER, TALL = 5.2, 10.0  # points of a letter of a name, and of its height
+NEAR, SPARE = 3.0, 4.0  # points around a point that a name keeps clear, and that it may go beyond the edge
+FAR = (5.0, 9.0, 14.0, 20.0)  # points between a point and its name
+STOPS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of an arrow
+WAYS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))  # where a name may stand
 
 
 def arrows(axes: Axes, panel: Panel) -> None:
@@ -26,7 +31,7 @@ def arrows(axes: Axes, panel: Panel) -> None:
             continue
         arrow = {"arrowstyle": "-|>", "color": f"C{colour(at)}", "shrinkA": 0, "shrinkB": 0, "linewidth": 1.6}
         axes.annotate("", (x, y), (0, 0), arrowprops=arrow)
-    _names(axes, panel)
+    _names(axes, panel, STOPS)
 
 
 def dots(axes: Axes, panel: Panel) -> None:
@@ -95,17 +100,41 @@ def _plane(axes: Axes, limit: float) -> None:
     axes.spines[:].set_visible(False)
 
 
-def _names(axes: Axes, panel: Panel) -> None:
-    """Beyond their points, as seen from the middle; one above another where they would meet."""
-    taken: list[tuple[float, float, float, float]] = []
-    for name, (x, y) in zip(printable(panel.named("rows", len(panel.values))), panel.numbers):
-        if not (math.isfinite(x) and math.isfinite(y)):
+def _names(axes: Axes, panel: Panel, stops: tuple[float, ...] = (1.0,)) -> None:
+    """Beside their points, away from the middle where there is room: clear of each other and of what is drawn.
+
+    Args:
+        stops: shares of the way from 0 to each point, where something is drawn.
+    """
+    spots = HALF / panel.limit * panel.numbers  # in points, as all that follows
+    taken: list[numpy.ndarray] = []
+    names = printable(panel.named("rows", len(spots)))
+    for at in numpy.argsort(-numpy.linalg.norm(spots, axis=1), kind="stable"):  # the outermost first
+        if not numpy.isfinite(spots[at]).all():
             continue
-        wide, way = 5.2 * len(name), -10.0 if y < 0 else 10.0  # in points, as all that follows
-        right, up = (HALF * at / panel.limit for at in (x, y))
-        left, up = (right - 5 - wide if x < 0 else right + 5), up + way / 2
-        while any(left < c and a < left + wide and up - 4 < d and b < up + 4 for a, b, c, d in taken):
-            up += way
-        taken.append((left, up - 4, left + wide, up + 4))
-        shift = (left - right, up - HALF * y / panel.limit)
-        axes.annotate(name, (x, y), shift, textcoords="offset points", va="center", fontsize=8)
+        drawn = spots[numpy.isfinite(spots).all(1) & (numpy.arange(len(spots)) != at)]
+        others = numpy.concatenate([stop * drawn for stop in stops])
+        size = numpy.array([LETTER * len(names[at]), TALL])
+        places = [(far, _beside(spots[at], size, way, far)) for far in FAR for way in WAYS]
+        boxes = [box for _, box in places]
+        costs = [far / 5 + _cost(box, spots[at], others, taken) for far, box in places]
+        box = boxes[int(numpy.argmin(costs))]
+        taken.append(box)
+        left, middle = box[0, 0] - spots[at, 0], box.mean(0)[1] - spots[at, 1]
+        axes.annotate(names[at], panel.numbers[at], (left, middle), textcoords="offset points", va="center", fontsize=8)
+
+
+def _beside(spot: numpy.ndarray, size: numpy.ndarray, way: tuple[int, int], far: float) -> numpy.ndarray:
+    """The box [low or high, axis] of a name on one side of its point, or at one of its corners."""
+    low = spot + numpy.array(way) * far - size * (1 - numpy.array(way)) / 2
+    return numpy.stack([low, low + size])
+
+
+def _cost(box: numpy.ndarray, spot: numpy.ndarray, others: numpy.ndarray, taken: list[numpy.ndarray]) -> float:
+    """What speaks against a place: what it covers, how far it lies outside, and inwards."""
+    covered = sum(bool((box[0] < other[1]).all() and (other[0] < box[1]).all()) for other in taken)
+    touched = int(((others > box[0] - NEAR) & (others < box[1] + NEAR)).all(1).sum())
+    outside = float(numpy.clip(abs(box).max(0) - HALF - SPARE, 0, None).sum())
+    shift = box.mean(0) - spot
+    along = shift @ spot / max(float(numpy.linalg.norm(shift) * numpy.linalg.norm(spot)), 1e-9)
+    return 10 * (covered + touched) + 0.5 * outside - along

@@ -1,5 +1,6 @@
 """Drawings of numbers that have names: bars over words or in rows, position tables, shares of heads."""
 
+import math
 from collections.abc import Mapping, Sequence
 from textwrap import fill, wrap
 from typing import Any
@@ -65,7 +66,7 @@ def bars(
         return figure
 
     means = {name: series.mean for name, series in values.items()}
-    tops = ", ".join(f"{name}: {words[int(mean.argmax())]!r} {mean.max():.2g}" for name, mean in means.items())
+    tops = ", ".join(f"{name}: {words[int(mean.argmax())]!r} {mean.max():.3g}" for name, mean in means.items())
     return Picture(draw, f"{title}\nhighest {y}: {tops}")
 
 
@@ -239,9 +240,19 @@ def _columns(
 
 
 def _said(column: Spread) -> list[str]:
-    """Each mean, and between which numbers it lies, where these differ."""
-    rows = ([f"{value:.3g}" for value in row] for row in zip(column.mean, column.low, column.high))
-    return [mean if low == high else f"{mean} ({low} to {high})" for mean, low, high in rows]
+    """Each mean, and between which numbers it lies, where these differ; all of a column to the same place."""
+    rows = list(zip(column.mean.tolist(), column.low.tolist(), column.high.tolist()))
+    values = [value for row in rows for value in row]
+    size = math.floor(math.log10(max(values))) if max(values) > 0 else 0  # its power of ten
+    most = max(0, (2 if size >= -1 else 1) - size)
+    places = next(n for n in range(most + 1) if all(round(v, n) == round(v, most) for v in values))
+    shown = ([_to(value, places) for value in row] for row in rows)
+    return [mean if low == high else f"{mean} ({low} to {high})" for mean, low, high in shown]
+
+
+def _to(value: float, places: int) -> str:
+    """To so many decimals; what would be 0 then, or is very large, to three digits."""
+    return f"{value:.{places}f}" if value < 1e6 and (round(value, places) or not value) else f"{value:.3g}"
 
 
 def _over(name: str, inches: float) -> str:

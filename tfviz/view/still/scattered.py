@@ -38,7 +38,7 @@ def kinds(groups: Sequence[str] | None, count: int) -> list[str]:
         return []
     if len(groups) != count:
         raise ValueError(f"{len(groups)} groups for {count} points; each point has one, '' where it is of none")
-    found = sorted({group for group in groups if group})
+    found = list(dict.fromkeys(group for group in groups if group))
     few(len(found), GROUPS, "groups", "put the rarest together, or in '', which is drawn grey")
     return found
 

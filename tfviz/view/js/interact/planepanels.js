@@ -3,7 +3,7 @@
 import { gridOf, wordsFor } from "./scales.js";
 import { label, measure, quoted, readable } from "../base/pen.js";
 import { Panel, fromTo, titled } from "./panel.js";
-import { Plane, arrowTo } from "./plane.js";
+import { Plane, STOPS, arrowTo } from "./plane.js";
 import { inkAt } from "../base/theme.js";
 
 const SQUARE = 260;
@@ -58,7 +58,7 @@ export class ArrowPanel extends PlanePanel {
     this.points.forEach((point, i) => {
       if (point.every(Number.isFinite)) arrowTo(pen, this.plane.at([0, 0]), this.plane.at(point), { stroke: inkAt(this.theme, i) });
     });
-    this.plane.names(pen, this.theme, this.words, this.points);
+    this.plane.names(pen, this.theme, this.words, this.points, STOPS);
   }
 }
 
