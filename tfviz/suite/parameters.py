@@ -17,7 +17,6 @@ from tfviz.suite.rules import (
     corpus,
     familiar,
     gap,
-    letters,
     number,
     of_dates,
     of_task,
@@ -136,8 +135,7 @@ RULES: dict[str, dict[str, Rule]] = {
         "longer": whole(), "seed": SEED,
     },
     "16_your_model": {
-        "context": whole(), "sentence": letters("context"), "layers": whole(2, 100), "heads": whole(),
-        "dim": whole(of=("heads",)), "batch": whole(), "steps": whole(), "seed": SEED,
-        "corpus": corpus(lambda given: max(1000, 2 * given["context"])),
+        "checkpoint": any_words, "sentence": words(3, 20), "corpus": corpus(lambda given: 20_000),
+        "steps": whole(), "batch": whole(), "trainings": whole(most=9), "drills": whole(), "seed": SEED,
     },
 }  # fmt: skip
