@@ -133,7 +133,7 @@ RULES: dict[str, dict[str, Rule]] = {
     },
     "15_side_by_side": {
         "sentence": words(11, 11), "instead": other_word, **MODEL, "batch": whole(), "steps": whole(),
-        "longer": whole(), "seed": SEED,
+        "longer": whole(), "trainings": whole(most=9), "seed": SEED,
     },
     "16_your_model": {
         "context": whole(), "sentence": letters("context"), "layers": whole(2, 100), "heads": whole(),
