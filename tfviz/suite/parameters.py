@@ -132,7 +132,7 @@ RULES: dict[str, dict[str, Rule]] = {
     },
     "15_side_by_side": {
         "sentence": words(11, 11), "instead": other_word, **MODEL, "batch": whole(), "steps": whole(),
-        "longer": whole(), "seed": SEED,
+        "longer": whole(), "trainings": whole(most=9), "seed": SEED,
     },
     "16_your_model": {
         "checkpoint": any_words, "sentence": words(3, 20), "corpus": corpus(lambda given: 20_000),
