@@ -127,7 +127,8 @@ RULES: dict[str, dict[str, Rule]] = {
         "seed": SEED, "corpus": corpus(lambda given: max(22_000, 500 * given["segment"], 20 * given["long"])),
     },
     "14_cost": {
-        "context": whole(), **MODEL, "batch": whole(of=(4,)), "steps": whole(), "longest": whole(32), "seed": SEED,
+        "context": whole(), **MODEL, "batch": whole(of=(4,)), "steps": whole(), "trainings": whole(most=9),
+        "longest": whole(64), "seed": SEED,
         "corpus": corpus(lambda given: max(10_500, 50 * given["context"])),
     },
     "15_side_by_side": {
