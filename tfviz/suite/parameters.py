@@ -124,8 +124,8 @@ RULES: dict[str, dict[str, Rule]] = {
         "drills": whole(),
     },
     "13_long_context": {
-        "segment": whole(4), **MODEL, "batch": whole(), "steps": whole(25), "long": whole(2), "stride": whole(),
-        "seed": SEED, "corpus": corpus(lambda given: max(22_000, 500 * given["segment"], 20 * given["long"])),
+        "context": whole(of=(4,)), **MODEL, "steps": whole(), "drills": whole(20), "trainings": whole(most=9),
+        "seed": SEED, "corpus": corpus(lambda given: max(21_000, 100 * given["context"])),
     },
     "14_cost": {
         "context": whole(), **MODEL, "batch": whole(of=(4,)), "steps": whole(), "longest": whole(32), "seed": SEED,
