@@ -124,8 +124,8 @@ RULES: dict[str, dict[str, Rule]] = {
         "drills": whole(),
     },
     "13_long_context": {
-        "context": whole(of=(4,)), **MODEL, "steps": whole(), "drills": whole(20), "trainings": whole(most=9),
-        "seed": SEED, "corpus": corpus(lambda given: max(21_000, 100 * given["context"])),
+        "context": whole(of=(4,)), **MODEL, "dim": whole(of=(4, "heads")), "steps": whole(), "drills": whole(20),
+        "trainings": whole(most=9), "seed": SEED, "corpus": corpus(lambda given: max(21_000, 100 * given["context"])),
     },
     "14_cost": {
         "context": whole(), **MODEL, "batch": whole(of=(4,)), "steps": whole(), "longest": whole(32), "seed": SEED,
