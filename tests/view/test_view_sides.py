@@ -12,8 +12,9 @@ from matplotlib.collections import LineCollection
 from matplotlib.colors import to_hex
 from matplotlib.patches import Rectangle
 
+from tfviz import view
 from tfviz.look import AttentionMaps
-from tfviz.view.still import palette, prose, sentences, sides
+from tfviz.view.still import palette, prose, sentences, sides, single
 
 NASTY = [
     "漢字", "👩‍👧", "שלום", "$x_$ $", "a\nb\tc", "", " ", "\ud800", "</script>", "x" * 99, "\n", "\\frac{", "%s{0}",
@@ -319,6 +320,18 @@ def test_at_most_six_steps_with_the_first_and_the_last(count):
     assert (names[0], names[-1]) == ("step 0", f"step {count - 1}")
     left_out = f" (6 of {count} steps)"
     assert picture.summary.partition("\n")[0].endswith(left_out) == (count > 6)
+
+
+def test_a_line_stands_before_the_key_that_divides():
+    parts = growing(3)
+    step, alone = sides.steps(parts, divide=1).figure(), single.head(maps(), 0, 0, divide=1).figure()
+    for shown in (panels(step)[-1], alone.axes[0]):
+        assert [list(line.get_xdata()) for line in shown.lines] == [[0.5, 0.5]]
+    assert not panels(sides.steps(parts).figure())[-1].lines
+    assert view.head(maps(), 0, 0, divide=1).described["borders"] == [["cols", 1]]
+    assert "borders" not in view.head(maps(), 0, 0).described
+    with pytest.raises(ValueError, match="divide is 0; a line stands before one of the keys 1 to"):
+        view.head(maps(), 0, 0, divide=0)
 
 
 @pytest.mark.parametrize(

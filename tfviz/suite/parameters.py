@@ -123,8 +123,8 @@ RULES: dict[str, dict[str, Rule]] = {
         "drills": whole(),
     },
     "13_long_context": {
-        "segment": whole(4), **MODEL, "batch": whole(), "steps": whole(25), "long": whole(2), "stride": whole(),
-        "seed": SEED, "corpus": corpus(lambda given: max(22_000, 500 * given["segment"], 20 * given["long"])),
+        "context": whole(of=(4,)), **MODEL, "dim": whole(of=(4, "heads")), "steps": whole(), "drills": whole(20),
+        "trainings": whole(most=9), "seed": SEED, "corpus": corpus(lambda given: max(21_000, 100 * given["context"])),
     },
     "14_cost": {
         "context": whole(), **MODEL, "batch": whole(of=(4,)), "steps": whole(), "trainings": whole(most=9),

@@ -35,17 +35,18 @@ def steps(
     head: int = 0,
     title: str | None = None,
     *,
+    divide: int | None = None,
     budget: float = BUDGET,
 ) -> View:
     """A slider over steps of training or generation, by name, from the last back to the first.
 
-    What a step does not have yet is blank, not zero.
+    What a step does not have yet is blank, not zero. A line stands before the key `divide`.
     """
     if not isinstance(parts, Mapping):
         raise TypeError(f"parts is a {type(parts).__name__}; name each step: {{'step 1': maps, 'step 2': maps}}")
-    picture = sides.steps(parts, layer, head, title)
+    picture = sides.steps(parts, layer, head, title, divide)
     state = {"mode": "head", "part": len(parts) - 1, "layer": layer, "head": head}
-    return view(picture, parts, state, title, budget=budget, arrange="steps")
+    return view(picture, parts, state, title, budget=budget, arrange="steps", divide=divide)
 
 
 def sources(title: str | None = None, *, budget: float = BUDGET, **parts: AttentionMaps) -> View:

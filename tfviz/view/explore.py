@@ -47,12 +47,18 @@ def head(
     head: int,
     title: str | None = None,
     *,
+    divide: int | None = None,
     top: int | None = None,
     budget: float = BUDGET,
 ) -> View:
-    """One head with its words: the weight under the cursor, rows and columns to lock, zoom; `top` as for `heads`."""
-    picture = single.head(maps, layer, head, title)
-    return view(picture, {"": maps}, {"mode": "head", "layer": layer, "head": head}, title, budget=budget, top=top)
+    """One head with its words: the weight under the cursor, rows and columns to lock, zoom; `top` as for `heads`.
+
+    Args:
+        divide: a line stands before this key, such as the first that is no longer of a memory.
+    """
+    picture = single.head(maps, layer, head, title, divide)
+    state = {"mode": "head", "layer": layer, "head": head}
+    return view(picture, {"": maps}, state, title, budget=budget, top=top, divide=divide)
 
 
 def links(

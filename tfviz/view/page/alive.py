@@ -45,6 +45,7 @@ def describe(
     gold: Sequence[Sequence[int]] = (),
     names: Sequence[str] = (),
     top: int | None = None,
+    divide: int | None = None,
 ) -> tuple[dict[str, Any], bytes]:
     """What the page is told of the maps, and their bytes.
 
@@ -54,6 +55,7 @@ def describe(
         gold: cells to outline.
         names: of the heads.
         top: keys of each query that travel, the strongest; None: all.
+        divide: the key before which a line stands.
 
     Raises:
         ValueError: nothing to show, another arrangement, or not two parts to compare.
@@ -74,4 +76,6 @@ def describe(
         "gold": list(gold),
         "names": list(names),
     }
+    if divide is not None:
+        described["borders"] = [["cols", index(divide)]]
     return described, packed.data

@@ -178,6 +178,18 @@ def label(axes: Axes, rows: Sequence[str], cols: Sequence[str], most: tuple[int,
     axes.yaxis.label.set_color(soft())
 
 
+def divided(divide: int | None, keys: int) -> None:
+    """Whether there is a key before which a line may stand."""
+    if divide is not None and not 0 < divide < keys:
+        raise ValueError(f"divide is {divide}; a line stands before one of the keys 1 to {keys - 1}")
+
+
+def border(axes: Axes, divide: int | None) -> None:
+    """A line between the key `divide` and the one before it."""
+    if divide is not None:
+        axes.axvline(divide - 0.5, color=matplotlib.rcParams["text.color"], linewidth=1.2)
+
+
 def scale(figure: Figure, image: ScalarMappable, axes: Sequence[Axes] | numpy.ndarray, limit: float = 1.0) -> None:
     """The colours' meaning up to a limit, beside the panels that share it."""
     ticks = [tick * limit for tick in TICKS]

@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from tfviz.look.maps import AttentionMaps
-from tfviz.view.still.figures import heatmap, label, one, scale
+from tfviz.view.still.figures import border, divided, heatmap, label, one, scale
 from tfviz.view.still.palette import DPI, LONGEST, diverging, plain
 from tfviz.view.still.picture import Picture, headline
 
@@ -75,13 +75,20 @@ def compare(
     return Picture(draw, f"{title}\n{_size(a)}; the greatest difference: {says}")
 
 
-def steps(parts: Mapping[str, AttentionMaps], layer: int = 0, head: int = 0, title: str | None = None) -> Picture:
+def steps(
+    parts: Mapping[str, AttentionMaps],
+    layer: int = 0,
+    head: int = 0,
+    title: str | None = None,
+    divide: int | None = None,
+) -> Picture:
     """One head as it grows, step by step: at most six panels, all as large as the largest map.
 
     What is not there yet is blank page: neither zero nor forbidden.
 
     Args:
         parts: the maps of each step, by the step's name.
+        divide: a line stands before this key.
 
     Raises:
         IndexError: a step has no such layer or head.
@@ -92,6 +99,7 @@ def steps(parts: Mapping[str, AttentionMaps], layer: int = 0, head: int = 0, tit
     every = [(str(name), maps, *one(maps, layer, head)) for name, maps in parts.items()]
     shown = [every[int(i)] for i in numpy.linspace(0, len(every) - 1, min(PANELS, len(every))).round()]
     queries, keys = (max(weights.shape[axis] for _, _, weights, _ in every) for axis in (0, 1))
+    divided(divide, keys)
     title = title or f"Layer {layer}, head {head}, step by step"
     if len(shown) < len(parts):
         title += f" ({len(shown)} of {len(parts)} steps)"
@@ -105,6 +113,7 @@ def steps(parts: Mapping[str, AttentionMaps], layer: int = 0, head: int = 0, tit
         for axes, (name, maps, weights, allowed) in zip(grid.flat, shown):
             image = _grown(axes, weights, allowed, queries, keys)
             caption(axes, maps.rows, maps.cols, wide, tall, name)
+            border(axes, divide)
         for axes in grid.flat[len(shown) :]:
             axes.remove()
         figure.align_xlabels(grid.flat[: len(shown)])

@@ -10,19 +10,21 @@ from torch import Tensor
 from tfviz.look.maps import AttentionMaps
 from tfviz.view.still import large
 from tfviz.view.still.cells import CELL, NUMBERED, number
-from tfviz.view.still.figures import at, heatmap, label, scale
+from tfviz.view.still.figures import at, border, divided, heatmap, label, scale
 from tfviz.view.still.picture import Picture, headline
 
 
-def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None) -> Picture:
-    """One head with its words."""
+def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None, divide: int | None = None) -> Picture:
+    """One head with its words; a line before the key `divide`."""
     *_, queries, keys = at(maps, layer, head)
+    divided(divide, keys)
     title = title or f"Layer {layer}, head {head}"
 
     def draw() -> Figure:
         figure, axes = alone(queries, keys)
         weighed(figure, axes, *large.drawn(maps, layer, head, 1600))
         label(axes, maps.rows, maps.cols)
+        border(axes, divide)
         headline(figure, title)
         return figure
 

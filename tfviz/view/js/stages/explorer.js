@@ -150,7 +150,8 @@ export class Explorer {
     await Promise.all(panels.flatMap(({ grid }) => (grid.row ? within.rows.map((i) => grid.row(i)) : [])));
     if (this.panels !== panels) return;
     const drawn = panels.map((panel) => ({ ...panel, grid: linear(panel.grid) }));
-    this.stage.show(drawn, { ...within, outlined: this.source.document.gold ?? [] }, this.frame.width);
+    const { gold = [], borders = [] } = this.source.document;
+    this.stage.show(drawn, { ...within, outlined: gold, borders: drawn.map(() => borders) }, this.frame.width);
     if (within.rows.length || within.cols.length) this.frame.says(lockedSaid(panels[0].grid, within));
   }
 
