@@ -75,7 +75,7 @@ CASES = [
     ("lesson('11', pieces='')", "no corpus and no file is called ''"),
     ("lesson('11', sentence='the plot was good')", r"put bars around one word, as in 'the plot \| was \| good'"),
     ("lesson('11', sentence='a | | b')", "put bars around one word"),
-    ("lesson('11', sentence='the plot | was | good')", "sentence has 'plot', a word that is not in these texts; take"),
+    ("lesson('11', sentence='the acting | was | good')", "sentence has 'acting', a word that is not in these texts"),
     ("lesson('12', corpus=written(chinese))", "prompt is 'The '; 'own.txt' has no 'T'; .*: '我家的猫"),
     ("lesson('12', corpus=written(chinese), prompt='猫')", "= cell 17 trains"),
     ("lesson('12', corpus=written(russian), prompt='на ')", "= cell 17 trains"),
