@@ -114,8 +114,8 @@ RULES: dict[str, dict[str, Rule]] = {
         "seed": SEED, "sentence": words(),
     },
     "11_bert": {
-        "reviews": choice("made", "imdb"), "pieces": corpus(lambda given: 1000), **MODEL, "length": whole(8),
-        "steps": whole(), "labels": whole(), "seed": SEED, "sentence": gap,
+        "pieces": corpus(lambda given: 1000), **MODEL, "steps": whole(), "tuning": whole(), "labels": whole(),
+        "trainings": whole(most=9), "seed": SEED, "sentence": gap,
     },
     "12_gpt": {
         "context": whole(4), **MODEL, "batch": whole(), "steps": whole(), "seed": SEED,
