@@ -322,6 +322,16 @@ def test_at_most_six_steps_with_the_first_and_the_last(count):
     assert picture.summary.partition("\n")[0].endswith(left_out) == (count > 6)
 
 
+def test_flat_maps_of_the_same_words_name_them_once():
+    words, other = [*"abcdefghijkl"], [*"abcdefghijkm"]
+    flat = {name: AttentionMaps(torch.rand(1, 1, 2, 12), ["x", "y"], words) for name in ("one", "two", "three")}
+    named = [[tick.get_text() for tick in axes.get_xticklabels()] for axes in panels(sides.steps(flat).figure())]
+    assert named == [words, [], []]
+    flat["two"] = AttentionMaps(torch.rand(1, 1, 2, 12), ["x", "y"], other)
+    named = [[tick.get_text() for tick in axes.get_xticklabels()] for axes in panels(sides.steps(flat).figure())]
+    assert named == [words, other, words]
+
+
 def test_a_line_stands_before_the_key_that_divides():
     parts = growing(3)
     step, alone = sides.steps(parts, divide=1).figure(), single.head(maps(), 0, 0, divide=1).figure()

@@ -108,11 +108,15 @@ def steps(
         across = min(3, len(shown)) if keys < 3 * queries else 1  # flat maps stand one below another
         down = -(-len(shown) // across)
         wide, tall = inches(keys, 2.4 if across > 1 else 5.6), inches(queries, 2.4, least=1.2 if across > 1 else 0.25)
-        figure = Figure(figsize=((wide + 0.75) * across + 0.7, (tall + 0.95) * down + 0.4), layout="constrained")
+        once = across == 1 and len({tuple(maps.cols) for _, maps, *_ in shown}) == 1  # the words of all, at the top
+        high = (tall + 0.35) * down + 1 if once else (tall + 0.95) * down + 0.4
+        figure = Figure(figsize=((wide + 0.75) * across + 0.7, high), layout="constrained")
         grid = figure.subplots(down, across, squeeze=False)
         for axes, (name, maps, weights, allowed) in zip(grid.flat, shown):
             image = _grown(axes, weights, allowed, queries, keys)
             caption(axes, maps.rows, maps.cols, wide, tall, name)
+            if once and axes is not grid.flat[0]:
+                axes.set_xticks([])
             border(axes, divide)
         for axes in grid.flat[len(shown) :]:
             axes.remove()
