@@ -411,8 +411,16 @@ def test_it_does_not_scroll_sideways(studio, width):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_axe_finds_nothing_serious_in_the_studio(studio):
+def test_a_space_of_the_text_has_a_name(studio):
+    page = studio(written()[1])
+    type_prompt(page, "a b\nc")
+    options = page.locator(".written [role=option]")
+    assert options.evaluate_all("all => all.map(one => one.ariaLabel)") == [None, "space", None, None, None]
+    axe(page)
+    assert serious(page) == []
 
+
+def test_axe_finds_nothing_serious_in_the_studio(studio):
     page = studio(written()[1])
     click(page, "Step", "Step", "Back")
     page.locator(".shares button").nth(3).click()
