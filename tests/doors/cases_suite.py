@@ -52,7 +52,7 @@ def record(**changed):
     return again.status
 
 book(BOOKS / "01_one.ipynb")
-PNG = {"image/png": "aGk="}
+PNG = {"image/png": "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAAAAAA6fptVAAAACklEQVR42mP4DwABAQEAHLCMmQAAAABJRU5ErkJggg=="}
 """
 NEST = "'[' * 100_000"
 DEEP = '\'{"nbformat": 4, "nbformat_minor": 4, "metadata": \' + \'{"a":\' * 100_000 + "1" + "}" * 100_000 + \', "cells": []}\''
@@ -154,7 +154,8 @@ CASES = [
     ("tfviz('clean', book('x.ipynb', tags=['picture:a\\\\b'], data=PNG), '--pictures', 'p')", "= .1 Error: x.ipynb: the tag"),
     ("tfviz('clean', book('x.ipynb', tags=['picture:' + 'a' * 999], data=PNG), '--pictures', 'p')", "= .1 Error: x.ipynb: the"),
     ("tfviz('clean', book('x.ipynb', tags=['picture:a'], data={'image/png': 'x'}), '--pictures', 'p')", "= .1 Error: .*damaged"),
-    ("tfviz('clean', book('x.ipynb', tags=['picture:a'], data=PNG), '--pictures', 'p'); it = os.listdir('p')", r"= \['a.png'\]"),
+    ("tfviz('clean', book('x.ipynb', tags=['picture:a'], data=PNG), '--pictures', 'p'); it = sorted(os.listdir('p'))", r"= \['a-dark.png', 'a.png'\]"),
+    ("tfviz('clean', book('x.ipynb', tags=['picture:a'], data={'image/png': 'aGk='}), '--pictures', 'p')", "= .1 Error: x.ipynb: no picture"),
     ("tfviz('clean', book('a/x.ipynb'), book('b/x.ipynb'), '--to', 'c')", "= .1 Error: a/x.ipynb and b/x.ipynb would both"),
     ("tfviz('clean', book('a/x.ipynb'), book('b/X.ipynb'), '--to', 'c')", "= .1 Error: a/x.ipynb and b/X.ipynb would both"),
     ("tfviz('clean', book('a.ipynb', tags=['picture:a'], data=PNG), book('b.ipynb', tags=['picture:a'], data=PNG), '--pictures', 'p')", "= .1 Error: a.ipynb and b.ipynb would both become a.png"),
