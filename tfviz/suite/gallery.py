@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import html
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import nbformat
@@ -46,10 +46,12 @@ def write(results: Sequence[Result], out: Path, way: str = "") -> Path:
     return out / "index.html"
 
 
-def home(root: str) -> str:
-    """The way back to all notebooks, from a page that stands in a folder below `root`."""
-    link = f'<a href="{root}index.html">All notebooks</a>'
-    return f'<div class="house-way" role="navigation" aria-label="tfviz"><div>{link}</div></div>'
+def links(places: Mapping[str, str], here: str = "") -> str:
+    """The line of links at the top of a page, as HTML: what each says, and where it leads; `here` is where one is."""
+    drawn = "".join(
+        f'<a href="{to}"{" aria-current=page" if name == here else ""}>{name}</a>' for name, to in places.items()
+    )
+    return f'<div class="house-way" role="navigation" aria-label="tfviz"><div>{drawn}</div></div>'
 
 
 def questions(notebook: nbformat.NotebookNode) -> list[str]:

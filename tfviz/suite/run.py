@@ -190,7 +190,8 @@ def _keep(result: Result, notebook: NotebookNode, out: Path, tell: Callable[[str
     except Exception as error:  # its keys lie in the reader's home, if there is one; its database may be anything
         tell(f"{result.title}: JupyterLab will ask whether it is to be trusted: {error}")
     try:
-        gallery.page(notebook, page, gallery.home("../" * bool(result.folder)))
+        back = {"All notebooks": "../" * bool(result.folder) + "index.html"}
+        gallery.page(notebook, page, gallery.links(back))
     except Exception as error:  # what a notebook may hold, nbconvert may stumble over
         page.unlink(missing_ok=True)  # it showed another run
         tell(f"{result.title}: has no page: {error}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pygments.formatters import HtmlFormatter
 
+from tfviz.suite import gallery
+
 PLACES = {
     "tfviz": "index.html",
     "Try it": "demo.html",
@@ -21,11 +23,7 @@ def way(root: str, here: str = "") -> str:
         root: the way from the page's folder to the site's, such as "../".
         here: the link that the page stands under.
     """
-    links = "".join(
-        f'<a href="{root}{path}"{" aria-current=page" if name == here else ""}>{name}</a>'
-        for name, path in PLACES.items()
-    )
-    return f'<div class="house-way" role="navigation" aria-label="tfviz"><div>{links}</div></div>'
+    return gallery.links({name: root + path for name, path in PLACES.items()}, here)
 
 
 def colours(where: str) -> str:

@@ -36,7 +36,7 @@ def write(clone: Path, out: Path) -> list[Path]:
     Raises:
         FileNotFoundError: a text leads to something that is not there; says which.
     """
-    pages, wanted = [], set()
+    pages, wanted, style = [], set(), STYLE + colours(".code")
     for file in sorted(path for pattern in TEXTS for path in clone.glob(pattern)):
         place = file.relative_to(clone)
         body, led = _body(file, clone)
@@ -47,7 +47,7 @@ def write(clone: Path, out: Path) -> list[Path]:
         pages[-1].parent.mkdir(parents=True, exist_ok=True)
         filled = PAGE.format(
             title=re.sub("<.*?>", "", title[1]) if title else "tfviz",
-            style=STYLE + colours(".code"),
+            style=style,
             way=way(root, UNDER.get(place.parts[0], "")),
             body=body,
         )
