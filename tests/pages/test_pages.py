@@ -22,6 +22,7 @@ from browser import (
     shown,
     spots,
     table,
+    takes,
     weights,
 )
 
@@ -169,6 +170,25 @@ def test_a_click_opens_and_shift_marks(open_view):
     page.mouse.click(box["x"] + x, box["y"] + 50)
     settled(page)
     assert named(page) == "Layer 0, head 1"
+
+
+def test_lines_of_two_layers_have_two_colours_even_where_their_heads_have_one_number(open_view, tmp_path):
+    some = maps(2, 3, 6, 6, causal=True, rows=SIX)
+
+    def colours(page):
+        text = takes(page, "SVG", tmp_path).read_text(encoding="utf-8")
+        return set(re.findall(r'<path[^>]* stroke="(#\w+)"', text)), re.findall(r">(\d\.\d)<", text)
+
+    page = open_view(view.links(some, 1, [1]))
+    assert colours(page)[1] == []
+    assert len(colours(page)[0]) == 1
+    page = open_view(view.heads(some))
+    page.locator("canvas").focus()
+    press(page, "ArrowRight", "Space", "ArrowDown", "Space", "3")
+    assert named(page) == "Heads 0.1, 1.1"
+    found, legend = colours(page)
+    assert len(found) == 2
+    assert legend == ["0.1", "1.1"]
 
 
 def test_number_keys_change_the_way_to_look(open_view):

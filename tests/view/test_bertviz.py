@@ -24,7 +24,7 @@ SHOWN = {  # a word -> what the page shows
     "<img src=x onerror=alert(1)>": "<img␣src=x␣o…",
     "<!--<script>": "<!--<script>",
     "'\"`${1}\\": "'\"`${1}\\",
-    "a\nb\tc": "a␊b␉c",
+    "a\nb\tc": "a⏎b⇥c",
     "\0": "␀",
     "\ud800": "⟨D800⟩",
     "\u2028\u202e": "⟨2028⟩⟨202E⟩",

@@ -59,7 +59,8 @@ def test_the_first_script_needs_nothing_else(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     script = re.search(r"<!-- paste -->\n```python\n(.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)[1]
     exec(compile(script, "README.md", "exec"), {"__name__": "pasted"})
-    assert (tmp_path / "heads.html").read_text(encoding="utf-8").count("chased")
+    page = (tmp_path / "heads.html").read_text(encoding="utf-8")
+    assert "4 layers × 4 heads" in page
 
 
 def test_there_are_four_of_at_most_five_lines():

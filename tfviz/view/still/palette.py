@@ -14,6 +14,8 @@ from matplotlib import font_manager
 from matplotlib.colors import ListedColormap, to_hex, to_rgb
 from matplotlib.ft2font import FT2Font
 
+from tfviz.text.tokens import SIGNS
+
 THEMES = ("light", "dark")
 BOLD = "DejaVu Sans"
 LONGEST = 18  # characters of a word on an axis
@@ -113,9 +115,7 @@ def _printable(word: str) -> str:
 
 def _sign(character: str) -> str:
     point = ord(character)
-    if point == 32:
-        return "␣"
-    shown = chr(0x2400 + point) if point < 32 else character
+    shown = SIGNS.get(character) or (chr(0x2400 + point) if point < 32 else character)
     return shown if any(ord(shown) in _points(family) for family in families()) else f"⟨{point:X}⟩"
 
 

@@ -16,9 +16,12 @@ export function label(word, longest = 18) {
 // A word in quotation marks, as part of a line: whatever way it is written, the line goes on from left to right.
 export const quoted = (word, longest = 60) => `“\u2068${label(word, longest)}\u2069”`;
 
+// Signs that most faces can draw; those of the other control characters few can.
+export const SIGNS = new Map([[" ", "␣"], ["\n", "⏎"], ["\t", "⇥"], ["\r", "␍"], ["\0", "␀"]]);
+
 export function sign(character) {
+  if (SIGNS.has(character)) return SIGNS.get(character);
   const point = character.codePointAt(0);
-  if (point === 32) return "␣";
   if (point < 32) return String.fromCodePoint(0x2400 + point);
   return UNSEEN.test(character) || (point & 0xfffe) === 0xfffe ? `⟨${point.toString(16).toUpperCase()}⟩` : character;
 }

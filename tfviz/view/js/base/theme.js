@@ -87,6 +87,6 @@ function ramp(stops, steps) {
   return new Uint32Array(pen.getImageData(0, 0, steps, 1).data.buffer);
 }
 
-const INKS = [5, 6, 3, 7, 1, 2]; // of the eight colours; yellow and black say too little on one of the two pages
+export const INKS = [5, 6, 3, 7, 1, 2]; // of the eight colours; yellow and black say too little on one of the two pages
 
 export const inkAt = (theme, index) => theme.head(INKS[index % INKS.length]);

@@ -2,6 +2,7 @@
 
 import { ABSENT, Grid, combine, difference, merge, sinks, without } from "../base/grid.js";
 import { asks } from "../base/places.js";
+import { INKS } from "../base/theme.js";
 
 const SEPARATORS = /^(\[SEP\]|\[CLS\]|\[PAD\]|<\/?s>|<pad>|<bos>|<eos>|<\|.*\|>|[.,;:!?\n])$/;
 
@@ -54,6 +55,15 @@ export class Choice {
     const marked = this.part.top ? [] : this.store.get("marked"); // of the strongest only there is no mean
     const asked = marked.length ? marked : [[this.store.get("layer"), this.store.get("head")]];
     return asked.map(([layer, head]) => [within(layer, layers), within(head, heads)]);
+  }
+
+  // What gives a head its colour: its number, or where heads of several layers are chosen its place among them, or -1.
+  ink(layer, head) {
+    const on = this.heads;
+    const apart = on.some(([other]) => other !== on[0][0]);
+    if (!apart) return head;
+    const place = on.findIndex((one) => one[0] === layer && one[1] === head);
+    return place < 0 ? place : INKS[place % INKS.length];
   }
 
   // Whether the kernel has more of these heads than the page.

@@ -105,7 +105,8 @@ export class Controls {
     }
     [...this.chips.children].forEach((chip, head) => {
       chip.setAttribute("aria-pressed", String(on.some(([l, other]) => l === layer && other === head)));
-      chip.style.setProperty("--head", this.theme.head(head));
+      const ink = this.choice.ink(layer, head);
+      chip.style.setProperty("--head", ink < 0 ? this.theme.faint : this.theme.head(ink));
     });
   }
 

@@ -11,7 +11,7 @@ export class Lines {
     Object.assign(this, { theme, axes });
   }
 
-  // layers: [{ grid, head, name }], all of the same words.
+  // shown: [{ grid, ink, name }], all of the same words.
   place(shown, width) {
     const { grid } = shown[0];
     this.labels = [grid.rows, grid.cols].map((words) => words.map((word) => label(word, 24)));
@@ -56,6 +56,19 @@ export class Lines {
     return found;
   }
 
+  // Which colour is whose, in the middle of the head line, as far as there is room.
+  legend(pen, y) {
+    const { theme } = this;
+    const widths = this.shown.map(({ name }) => 24 + measure(name) + 14);
+    let x = Math.max(this.left + 10, (this.left + this.right - widths.reduce((sum, one) => sum + one, 0)) / 2);
+    for (const [place, { ink, name }] of this.shown.entries()) {
+      if (x + widths[place] > this.right) break;
+      pen.line(x, y, x + 18, y, { stroke: theme.head(ink), thick: 3 });
+      pen.text(x + 24, y, name, { fill: theme.soft });
+      x += widths[place];
+    }
+  }
+
   // scroll: how far down the part that is drawn begins; tall: how much is drawn.
   draw(pen, { rows = [], cols = [], pointed = null, least = 0.05, most = 5, scroll = 0, tall = Infinity, cursor = null }) {
     const { theme } = this;
@@ -66,7 +79,8 @@ export class Lines {
     pen.text(this.left - 8, 10 - scroll, this.axes[0], { fill: theme.soft, align: "right" });
     pen.text(this.right + 8, 10 - scroll, this.axes[1], { fill: theme.soft });
     const touched = { rows: new Map(), cols: new Map() };
-    for (const { grid, head } of this.shown) {
+    if (this.shown.length > 1) this.legend(pen, 10 - scroll);
+    for (const { grid, ink } of this.shown) {
       for (const [row, col, value] of this.chosen(grid, { ...asked, least, most, from, to })) {
         for (const [side, i] of [
           ["rows", row],
@@ -75,7 +89,7 @@ export class Lines {
           touched[side].set(i, Math.max(touched[side].get(i) ?? 0, value));
         const strength = Math.sqrt(value);
         pen.line(this.left, this.y(row) - scroll, this.right, this.y(col) - scroll, {
-          stroke: theme.head(head),
+          stroke: theme.head(ink),
           thick: 0.5 + 4.5 * strength,
           alpha: 0.15 + 0.75 * strength,
           bend: 0.45,

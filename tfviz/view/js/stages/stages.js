@@ -73,7 +73,7 @@ export class LinesStage {
     );
   }
 
-  // shown: [{ grid, head, name }]; look: { rows, cols, least, most }
+  // shown: [{ grid, ink, name }]; look: { rows, cols, least, most }
   show(shown, look, width) {
     this.look = look;
     this.lines.place(shown, width);

@@ -1,6 +1,7 @@
 // Text to ids and back: characters and bytes. A character is a code point, as in Python, or half of a pair alone.
 
-const VISIBLE = new Map([[" ", "␣"], ["\n", "⏎"], ["\t", "⇥"], ["\r", "␍"], ["\0", "␀"]]);
+import { SIGNS } from "../base/pen.js";
+
 const HALF = /\p{Surrogate}/u;
 const UTF8 = new TextEncoder();
 
@@ -51,7 +52,7 @@ export class ByteVocabulary {
   words(ids) {
     return knownIds(ids, this.size).map((id) => {
       const character = String.fromCharCode(id);
-      return VISIBLE.get(character) ?? (id > 32 && id < 127 ? character : hexadecimal([id]));
+      return SIGNS.get(character) ?? (id > 32 && id < 127 ? character : hexadecimal([id]));
     });
   }
 }
@@ -76,7 +77,7 @@ export function fromBytes(bytes) {
 
 // A text with a sign for each space, tab and end of a line.
 export function visible(text) {
-  return Array.from(text, (character) => VISIBLE.get(character) ?? character).join("");
+  return Array.from(text, (character) => SIGNS.get(character) ?? character).join("");
 }
 
 export function hexadecimal(bytes) {
