@@ -121,6 +121,19 @@ def test_axe_finds_nothing_serious(site, opens, name, scheme):
     assert serious(page, "document-title") == []
 
 
+def test_a_link_in_a_line_of_a_lesson_is_seen_without_colour(site, opens):
+    page = opens("light", 1000)
+    page.goto((site / "notebooks/01_attention_from_nothing.html").as_uri())
+    text = page.locator(".jp-RenderedMarkdown").first
+    text.evaluate(
+        "text => text.insertAdjacentHTML('beforeend', '<ol><li>Made by them, <a href=\\'#x\\'>there</a></li></ol>')"
+    )
+    assert (
+        text.get_by_text("there", exact=True).evaluate("link => getComputedStyle(link).textDecorationLine")
+        == "underline"
+    )
+
+
 def test_a_text_that_leads_nowhere_is_told(tmp_path):
     (tmp_path / "README.md").write_text("# x\n[there](docs/none.md)", encoding="utf-8")
     with pytest.raises(FileNotFoundError, match=r"README\.md leads to docs/none\.md"):
