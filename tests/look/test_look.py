@@ -1,5 +1,6 @@
 """Capture on the package's own models and on raw attention; maps; measures."""
 
+import functools
 import math
 import pickle
 import subprocess
@@ -115,6 +116,21 @@ def test_a_head_set_to_zero_adds_nothing():
     nn.init.zeros_(model.blocks[0].attention.in_proj.weight[12:])
     nn.init.zeros_(model.blocks[0].attention.in_proj.bias[12:])
     torch.testing.assert_close(silent, model(IDS), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["scaled_dot_product_attention", "multi_head_attention_forward"])
+def test_wrappers_that_another_library_left_in_pytorch_hide_nothing(name, monkeypatch):
+    layer = nn.TransformerEncoderLayer(6, nhead=3, dim_feedforward=5, batch_first=True)
+    x = random(2, 5, 6).requires_grad_()  # so that PyTorch takes the way that calls these functions
+
+    def seen():
+        with capture(layer.eval()) as maps:
+            layer(x)
+        return maps["self_attn.pattern"]
+
+    before, original = seen(), getattr(functional, name)
+    monkeypatch.setattr(functional, name, functools.wraps(original)(lambda *args, **more: original(*args, **more)))
+    assert torch.equal(seen(), before)
 
 
 def test_a_pattern_can_be_pasted():

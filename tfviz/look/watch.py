@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
+from inspect import unwrap
 from types import FunctionType
 from typing import Any
 from weakref import ref
@@ -25,11 +26,10 @@ from tfviz.look.written import Written
 FLEX = torch.ops.higher_order.flex_attention  # what `flex_attention` calls, and the first call of it a mode sees
 
 # `multi_head_attention_forward` hands itself to a mode before it does anything; this is its body without that
-# step, so that the attention inside it can be seen.
+# step, so that the attention inside it can be seen. Some libraries leave wrappers where PyTorch had its functions.
+_WHOLE = unwrap(functional.multi_head_attention_forward)
 _MULTI_HEAD = FunctionType(
-    functional.multi_head_attention_forward.__code__,
-    {**vars(functional), "has_torch_function": lambda _: False},
-    argdefs=functional.multi_head_attention_forward.__defaults__,
+    _WHOLE.__code__, {**vars(functional), "has_torch_function": lambda _: False}, argdefs=_WHOLE.__defaults__
 )
 
 
@@ -56,11 +56,12 @@ class Watch(Written):
         kwargs = kwargs or {}
         if not self.state.running or is_silent() or _asks(func):
             return func(*args, **kwargs)
-        if func is functional.scaled_dot_product_attention:
+        name = getattr(func, "__name__", "")  # a wrapper has the name of what it wraps
+        if name == "scaled_dot_product_attention":
             return self._fused(*args, **kwargs)
         if func is FLEX:
             return self._flex(*args, **kwargs)
-        if func is functional.multi_head_attention_forward:
+        if name == "multi_head_attention_forward":
             return self._multi_head(*args, **kwargs)
         return self.written_out(func, args, kwargs)
 
