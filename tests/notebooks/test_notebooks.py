@@ -14,7 +14,7 @@ import papermill
 import pytest
 from PIL import Image
 
-from tfviz.suite import gallery, notebooks, parameters
+from tfviz.suite import committed, gallery, notebooks, parameters
 from tfviz.suite.darkened import darkened
 from tfviz.suite.run import run
 
@@ -105,7 +105,7 @@ def test_the_committed_copy_is_executed_light_and_clean(book):
     assert outputs[0].text.startswith("The outputs below were made with: ")
     assert sum("image/png" in output.get("data", {}) for output in outputs) >= 3
     assert book.stat().st_size < 500_000
-    assert nbformat.writes(notebooks.clean(read(book))) + "\n" == book.read_text(encoding="utf-8")
+    assert nbformat.writes(committed.clean(read(book))) + "\n" == book.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("book", BOOKS, ids=NAMES)
@@ -138,7 +138,7 @@ def test_more_words_than_code_and_no_plumbing(book):
 
 
 def test_the_pictures_of_the_readme_are_those_of_the_notebooks_on_light_and_on_dark_pages():
-    drawn = {f"{name}.png": png for book in BOOKS for name, png in notebooks.pictures(read(book)).items()}
+    drawn = {f"{name}.png": png for book in BOOKS for name, png in committed.pictures(read(book)).items()}
     dark = {name.replace(".png", "-dark.png"): pixels(darkened(png)) for name, png in drawn.items()}
     files = {file.name: file.read_bytes() for file in DOCS.glob("*.png")}
     assert {name: png for name, png in files.items() if name not in dark} == drawn

@@ -10,7 +10,7 @@ import yaml
 from click.testing import CliRunner
 from nbformat.sign import NotebookNotary
 
-from tfviz.suite import gallery, notebooks, options
+from tfviz.suite import committed, gallery, notebooks, options
 from tfviz.suite.cli import main
 from tfviz.suite.run import run
 
@@ -21,7 +21,7 @@ def notebook(folder, name, *cells, parameters="steps = 3  # how many\nword = 'a'
     code = [nbformat.v4.new_code_cell(parameters, metadata={"tags": ["parameters"]})]
     code += [nbformat.v4.new_code_cell(source, metadata={"tags": tags}) for source, tags in cells]
     title = nbformat.v4.new_markdown_cell(f"# About {name} <b>\n\nA promise & more.")
-    kernel = {"kernelspec": notebooks.KERNEL}
+    kernel = {"kernelspec": committed.KERNEL}
     nbformat.write(nbformat.v4.new_notebook(cells=[title, *code], metadata=kernel), folder / f"{name}.ipynb")
 
 

@@ -10,7 +10,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from tfviz.files import atomic
-from tfviz.suite import notebooks
+from tfviz.suite import committed, notebooks
 from tfviz.suite.darkened import darkened
 
 
@@ -59,9 +59,9 @@ def _text(file: Path) -> str:
 
 def _cleaned(file: Path, text: str) -> NotebookNode:
     try:
-        notebook = notebooks.clean(notebooks.parse(text))
+        notebook = committed.clean(notebooks.parse(text))
         if file.stem in (path.stem for path in notebooks.find()):  # a lesson, wherever it has run
-            notebook = notebooks.linked(notebook, file.stem)
+            notebook = committed.linked(notebook, file.stem)
         nbformat.writes(notebook).encode()  # half of a character cannot be written
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         raise ValueError(f"{file} is not a notebook: {str(error).splitlines()[0]}") from error
@@ -73,7 +73,7 @@ def _drawn(cleaned: Mapping[Path, NotebookNode]) -> dict[str, bytes]:
     found = []
     for file, notebook in cleaned.items():
         try:
-            drawn = notebooks.pictures(notebook)
+            drawn = committed.pictures(notebook)
             found += [(f"{name}.png", file, png) for name, png in drawn.items()]
             found += [(f"{name}-dark.png", file, darkened(png)) for name, png in drawn.items()]
         except ValueError as error:

@@ -3,69 +3,14 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import wraps
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any
 
 import click
 
 import tfviz
-
-
-def _explained(command: Callable) -> Callable:
-    """What a user can mend is said in a sentence, not in a traceback."""
-
-    @wraps(command)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return command(*args, **kwargs)
-        except BrokenPipeError:  # `tfviz data list | head`: click ends quietly
-            raise
-        except (LookupError, ValueError, OSError, ImportError) as error:
-            raise click.ClickException(_sentence(error)) from error
-
-    return wrapped
-
-
-def _sentence(error: Exception) -> str:
-    """What an error says, without its number or quotation marks."""
-    if isinstance(error, OSError) and error.strerror:
-        return f"{error.strerror}: {error.filename}" if error.filename else error.strerror
-    return str(error.args[0]) if isinstance(error, LookupError) and error.args else str(error)
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """A request to end, or a terminal that is closed, ends it as Ctrl-C does: by clearing up."""
-
-    def end(number: int, frame: object) -> None:
-        signal.signal(number, signal.SIG_IGN)  # once is enough
-        raise SystemExit(128 + number)
-
-    wanted = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before = {number: signal.signal(number, end) for number in wanted if signal.getsignal(number) == signal.SIG_DFL}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
-class _Folder(click.Path):
-    """A folder's name, which may not be empty: that would be the current one, without being asked for."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if value == "" and param:
-            self.fail(f"{param.opts[-1]} is empty; name a folder, '.' for this one", param, ctx)
-        return super().convert(value, param, ctx)
-
-
-FOLDER = _Folder(file_okay=False, path_type=Path)
+from tfviz.suite.terminal import FOLDER, ended_by_signals, explained
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -86,7 +31,7 @@ def main() -> None:
 @click.option("--force", is_flag=True, help="run again what is finished and unchanged")
 @click.option("--grid", multiple=True, metavar="KEY=V1,V2,...", help="run every combination of values; repeatable")
 @click.option("--scheduler", metavar="ADDRESS", help="a Dask cluster that runs already, such as tcp://host:8786")
-@_explained
+@explained
 def run(
     names: tuple[str, ...],
     preset: str,
@@ -103,7 +48,7 @@ def run(
 
     out, known = out.resolve(), notebooks.defaults(notebooks.find(names)) if given or grid else {}
     mine, over = options.given(known, given), options.varied(known, grid)
-    with _ended_by_signals():
+    with ended_by_signals():
         results = run_notebooks(names, preset, mine, out, jobs, force, click.echo, over=over, scheduler=scheduler)
     failed = [result.title for result in results if result.status == "failed"]
     if failed:
@@ -117,12 +62,12 @@ def run(
 @click.option("--preset", default="cpu", show_default=True, help="smoke, cpu, gpu or shown (notebooks/presets.yaml)")
 @click.option("--out", type=FOLDER, default="site", show_default=True, help="where the pages go")
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="lessons at a time")
-@_explained
+@explained
 def site(names: tuple[str, ...], preset: str, out: Path, jobs: int) -> None:
     """Make the site: lessons run and alive (all, or NAMES), the guide, the reference, the measurements."""
     from tfviz.suite.site import build
 
-    with _ended_by_signals():
+    with ended_by_signals():
         failed = build(names, preset, out.resolve(), jobs, click.echo)
     if failed:
         click.echo(f"failed: {', '.join(failed)}", err=True)
@@ -133,7 +78,7 @@ def site(names: tuple[str, ...], preset: str, out: Path, jobs: int) -> None:
 @main.command()
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), default="demo.html", show_default=True)
 @click.option("--no-browser", is_flag=True, help="write the page and do not open it")
-@_explained
+@explained
 def demo(out: Path, no_browser: bool) -> None:
     """A small GPT in one page, opened in your browser: type, choose a letter, switch a head off."""
     from tfviz.suite.demo import page
@@ -147,7 +92,7 @@ def demo(out: Path, no_browser: bool) -> None:
 @click.option("--image", type=click.Path(path_type=Path), help="a picture, for a model that sees")
 @click.option("--compare", "other", metavar="OTHER", help="a second checkpoint: what it looks at otherwise")
 @click.option("--out", type=click.Path(dir_okay=False, path_type=Path), default="look.html", show_default=True)
-@_explained
+@explained
 def look_at(model: str, text: str, image: Path | None, other: str | None, out: Path) -> None:
     """One page with all that MODEL looks at in TEXT: a name on the Hub, or a folder with config.json and weights."""
     from tfviz.suite.looking import page
@@ -157,7 +102,7 @@ def look_at(model: str, text: str, image: Path | None, other: str | None, out: P
 
 @main.command(context_settings={"ignore_unknown_options": True})
 @click.argument("arguments", nargs=-1, type=click.UNPROCESSED)
-@_explained
+@explained
 def lab(arguments: tuple[str, ...]) -> None:
     """Open the notebooks in JupyterLab; ARGUMENTS go to it as they are."""
     from tfviz.suite.lab import open_lab
@@ -166,7 +111,7 @@ def lab(arguments: tuple[str, ...]) -> None:
 
 
 @main.group()
-@_explained
+@explained
 def data() -> None:
     """Corpora: what there is, fetch, verify, where."""
     if (local := os.environ.get("TFVIZ_DATA")) and not Path(local).expanduser().is_dir():
@@ -174,7 +119,7 @@ def data() -> None:
 
 
 @data.command("list")
-@_explained
+@explained
 def list_corpora() -> None:
     """Name, state, content, licence and source of each corpus."""
     from tfviz.text import corpora
@@ -187,7 +132,7 @@ def list_corpora() -> None:
 
 @data.command()
 @click.argument("names", nargs=-1, required=True)
-@_explained
+@explained
 def fetch(names: tuple[str, ...]) -> None:
     """Download what is not here; a folder named by TFVIZ_DATA wins."""
     from tfviz.text import corpora
@@ -198,7 +143,7 @@ def fetch(names: tuple[str, ...]) -> None:
 
 @data.command()
 @click.argument("names", nargs=-1)
-@_explained
+@explained
 def verify(names: tuple[str, ...]) -> None:
     """Check SHA-256 sums; the exit status is 1 if a file differs from the published one."""
     from tfviz.text import corpora
@@ -211,7 +156,7 @@ def verify(names: tuple[str, ...]) -> None:
 
 @data.command()
 @click.argument("name", required=False)
-@_explained
+@explained
 def path(name: str | None) -> None:
     """Where the files of a corpus stand, a line each, or where all downloads go."""
     from tfviz.text import corpora
@@ -221,7 +166,7 @@ def path(name: str | None) -> None:
 
 
 @main.command()
-@_explained
+@explained
 def doctor() -> None:
     """Versions, device, data, fonts, a browser; the exit status is 1 if something is missing."""
     from tfviz.suite.doctor import examine
@@ -238,7 +183,7 @@ def doctor() -> None:
 @click.option("--to", type=FOLDER, help="write there and leave FILES as they are")
 @click.option("--pictures", type=FOLDER, help="also write tagged pictures there")
 @click.option("--check", is_flag=True, help="change nothing; exit with 1 if something would change")
-@_explained
+@explained
 def clean(files: tuple[Path, ...], to: Path | None, pictures: Path | None, check: bool) -> None:
     """Reduce notebooks to what a commit keeps."""
     from tfviz.suite import cleaning

@@ -11,7 +11,7 @@ from pathlib import Path
 import nbformat
 
 from tfviz.files import atomic
-from tfviz.suite import notebooks
+from tfviz.suite import committed, notebooks
 from tfviz.suite.result import Result, cut
 
 STYLE = (Path(__file__).parent / "page" / "house.css").read_text(encoding="utf-8")
@@ -98,7 +98,7 @@ def _first(notebook: nbformat.NotebookNode) -> str:
 
 def _heading(notebook: nbformat.NotebookNode, name: str) -> tuple[str, str]:
     """Title and promise: the first line and the first paragraph of the first cell, without its emphasis."""
-    parts = re.sub(r"\*+|`", "", notebooks.unlinked(_first(notebook))).strip().split("\n\n")
+    parts = re.sub(r"\*+|`", "", committed.unlinked(_first(notebook))).strip().split("\n\n")
     return parts[0].lstrip("# ") or name, parts[1].replace("\n", " ") if len(parts) > 1 else ""
 
 
@@ -143,10 +143,10 @@ def page(notebook: nbformat.NotebookNode, path: Path, way: str = "") -> None:
 
 def _here(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
     """A widget has no kernel in a page, and would ask the network for its script: what stands beside it is shown."""
-    made = notebooks.linked(copy.deepcopy(notebook))
+    made = committed.linked(copy.deepcopy(notebook))
     made.metadata.pop("widgets", None)
     made.metadata["title"] = _heading(made, name)[0]
     for cell in made.cells:
         for output in cell.get("outputs", []):
-            output.get("data", {}).pop(notebooks.WIDGET, None)
+            output.get("data", {}).pop(committed.WIDGET, None)
     return made

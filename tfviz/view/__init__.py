@@ -15,9 +15,10 @@ from tfviz.view.modules import modules
 from tfviz.view.page.html import View
 from tfviz.view.scatter import planes, scatter
 from tfviz.view.still import draw
+from tfviz.view.still.barred import bars, rows
 from tfviz.view.still.palette import theme
 from tfviz.view.still.picture import Picture
-from tfviz.view.still.plots import bars, rows, shares
+from tfviz.view.still.tabled import shares
 from tfviz.view.studies import classify, fill
 from tfviz.view.studios import write
 from tfviz.view.translating import translate

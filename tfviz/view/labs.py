@@ -14,7 +14,7 @@ from tfviz.shapes import Float
 from tfviz.view.page.html import View
 from tfviz.view.page.pieces import Packed
 from tfviz.view.still import panels as stills
-from tfviz.view.still import plots
+from tfviz.view.still import tabled
 from tfviz.view.still.numbers import few, real
 from tfviz.view.still.picture import Picture
 
@@ -60,10 +60,10 @@ def _still(kinds: Mapping[str, Tensor], title: str) -> Picture:
             name: table if isinstance(table, Similarity) else _cosines(real(name, table).float())
             for name, table in kinds.items()
         }
-        return plots.likenesses({name: real(name, table.as_subclass(Tensor)) for name, table in alike.items()}, title)
+        return tabled.likenesses({name: real(name, table.as_subclass(Tensor)) for name, table in alike.items()}, title)
     if isinstance(table, Similarity):
         return stills.tables({name: table.as_subclass(Tensor)}, None, None, title, "key", "query")
-    return plots.positions(table, title)
+    return tabled.positions(table, title)
 
 
 def _cosines(table: Tensor) -> Tensor:

@@ -14,8 +14,8 @@ from tfviz.view.page import passage
 from tfviz.view.page.alive import BUDGET
 from tfviz.view.page.html import View
 from tfviz.view.page.studio import answered, studio
+from tfviz.view.still.barred import rows
 from tfviz.view.still.picture import Picture
-from tfviz.view.still.plots import rows
 
 if TYPE_CHECKING:
     from tfviz.view.page.questioned import Draws, Question, Questioned

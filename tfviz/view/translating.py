@@ -18,8 +18,8 @@ from tfviz.view.page.alive import BUDGET
 from tfviz.view.page.here import Here, positions
 from tfviz.view.page.html import View
 from tfviz.view.page.studio import answered, studio
+from tfviz.view.still.barred import rows
 from tfviz.view.still.picture import Picture, cut
-from tfviz.view.still.plots import rows
 from tfviz.view.still.translated import translated
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ from typing import Any
 
 from torch import Tensor
 
+from tfviz.view.still.barred import rows
 from tfviz.view.still.picture import Picture
-from tfviz.view.still.plots import rows
 
 SHOWN = 12
 
