@@ -12,6 +12,7 @@ from nbformat.sign import NotebookNotary
 
 from tfviz.suite import committed, gallery, notebooks, options
 from tfviz.suite.cli import main
+from tfviz.suite.result import Result
 from tfviz.suite.run import run
 
 ROOT = Path(__file__).parents[2]
@@ -210,6 +211,16 @@ def test_a_page_shows_of_a_progress_bar_what_it_said_last(tmp_path):
     assert [word for word in ("0 %", "50 %", "100 %") if f">{word}" in (tmp_path / "page.html").read_text()] == [
         "100 %"
     ]
+
+
+def test_the_gallery_folds_the_questions_of_its_notebooks_and_writes_them_plainly(tmp_path):
+    title = nbformat.v4.new_markdown_cell("# Memory\n\nIt lasts.\n\n**Questions:** Why *could* `x` < y? And then?")
+    source = nbformat.writes(nbformat.v4.new_notebook(cells=[title]))
+    gallery.write([Result("05_memory", "cpu", {}, "", source=source)], tmp_path)
+    page = (tmp_path / "index.html").read_text(encoding="utf-8")
+    folded = page.partition("<details class=questions>")[2].partition("</details>")[0]
+    assert "<li>Why could x &lt; y?</li><li>And then?</li>" in folded
+    assert page.index("<details") < page.index("<article>")
 
 
 def test_gallery_shows_the_picture_that_is_tagged():

@@ -17,6 +17,7 @@ from tfviz.suite.result import Result, cut
 STYLE = (Path(__file__).parent / "page" / "house.css").read_text(encoding="utf-8")
 LONGEST = 1000  # characters of a title, a text or a value
 QUESTIONS = "**Questions:**"  # begins the paragraph of a notebook's first cell that says what it answers
+FOUND = "<details class=questions><summary>Find a lesson by a question it answers</summary><ul>{}</ul></details>"
 
 
 def write(results: Sequence[Result], out: Path, way: str = "") -> Path:
@@ -38,7 +39,7 @@ def write(results: Sequence[Result], out: Path, way: str = "") -> Path:
         f'<!doctype html><html lang="en"><head><meta charset="utf-8">{renew}<title>tfviz gallery</title>'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body class="house wide">'
         f"{way}<header><h1>{'Lessons' if way else 'tfviz'}</h1><p>{state}{table}</p></header>"
-        f"{f'<ul class=questions>{asked}</ul>' if asked else ''}<main class=cards>{cards}</main>"
+        f"{asked and FOUND.format(asked)}<main class=cards>{cards}</main>"
         "</body></html>\n"
     )
     with atomic(out / "index.html") as draft:
@@ -63,9 +64,9 @@ def questions(notebook: nbformat.NotebookNode) -> list[str]:
 def _asked(result: Result, source: nbformat.NotebookNode, out: Path) -> str:
     """A line for each question, which leads to the notebook once it has run."""
     there = result.there(out)
+    lines = (html.escape(_plain(question)) for question in questions(source))
     return "".join(
-        f'<li><a href="{_page(result, out)}">{line}</a></li>' if there else f"<li>{line}</li>"
-        for line in map(html.escape, questions(source))
+        f'<li><a href="{_page(result, out)}">{line}</a></li>' if there else f"<li>{line}</li>" for line in lines
     )
 
 
@@ -98,8 +99,12 @@ def _first(notebook: nbformat.NotebookNode) -> str:
 
 def _heading(notebook: nbformat.NotebookNode, name: str) -> tuple[str, str]:
     """Title and promise: the first line and the first paragraph of the first cell, without its emphasis."""
-    parts = re.sub(r"\*+|`", "", committed.unlinked(_first(notebook))).strip().split("\n\n")
+    parts = _plain(committed.unlinked(_first(notebook))).strip().split("\n\n")
     return parts[0].lstrip("# ") or name, parts[1].replace("\n", " ") if len(parts) > 1 else ""
+
+
+def _plain(markdown: str) -> str:
+    return re.sub(r"\*+|`", "", markdown)
 
 
 def _picture(path: Path) -> str | None:
