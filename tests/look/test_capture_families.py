@@ -190,6 +190,34 @@ def test_hugging_face(family, implementation, padded):
         assert (~allowed if allowed is not None else torch.zeros(5, 5)).sum() == expected_closed(family, padded)
 
 
+@pytest.mark.filterwarnings("ignore::FutureWarning:transformers")
+@pytest.mark.parametrize(("family", "targets"), [("bert", ["query", "value"]), ("llama", ["q_proj", "k_proj"])])
+def test_adapters_of_peft(family, targets):
+    """The maps are those of the adapted model, not of the base; merged into the weights, they are the same."""
+    import peft
+
+    eager, model = twins(family, "sdpa")
+    ids = torch.tensor([[1, 2, 3, 4, 5], [6, 7, 8, 9, 1]])
+    adapted = []
+    for base in (eager, model):
+        torch.manual_seed(1)
+        how = peft.LoraConfig(r=2, target_modules=targets, init_lora_weights=False)  # so that it changes something
+        adapted.append(peft.get_peft_model(base, how).eval())
+    own = shown(adapted[0](ids, output_attentions=True))
+    with torch.no_grad(), capture(adapted[1]) as seen:
+        adapted[1](ids)
+    for site, expected in zip(seen, own, strict=True):
+        torch.testing.assert_close(seen[site], expected, rtol=0, atol=1e-5)
+    with torch.no_grad(), adapted[1].disable_adapter(), capture(adapted[1]) as base:
+        adapted[1](ids)
+    assert all((seen[site] - base[site]).abs().max() > 1e-3 for site in seen)
+    merged = adapted[1].merge_and_unload()
+    with torch.no_grad(), capture(merged) as after:
+        merged(ids)
+    for expected, found in zip(seen.values(), after.values(), strict=True):
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-5)
+
+
 def expected_closed(family, padded):
     open_to = torch.ones(5, 5) if family == "bert" else torch.ones(5, 5).tril()
     return (open_to * (~PADDED[1] if padded else 1) == 0).sum()
