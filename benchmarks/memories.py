@@ -11,7 +11,7 @@ from torch.nn import functional
 from tfviz import learn, models, text
 
 CONTEXT, BATCH = 64, 16
-STEPS = {"Shakespeare": 2000, "IMDb text": 6000}
+STEPS = {"Shakespeare": 2000, "IMDb text": 4000}
 REMEMBERED = (64, 256, 640)  # tokens that a trained Transformer-XL keeps when it is measured
 STRETCH = 32  # tokens by which contexts are made longer, and 12 such
 HARD, WORTH = 0.1, 0.01  # of Dai et al. 2019, appendix C: the share of hardest tokens, and the least relative gain

@@ -145,7 +145,7 @@ RECURRENT, TRANSFORMER = list(CAPTIONS)[:-1], list(CAPTIONS)[-1]
 TASKS: dict[str, Task] = {
     "dates": partial(made_task, "dates"),
     "numbers": partial(made_task, "numbers"),
-    "en-de": partial(captions, "en", "de", {TRANSFORMER: 12_000}),
+    "en-de": partial(captions, "en", "de", {TRANSFORMER: 10_800}),
     "en-de-recurrent": partial(captions, "en", "de", dict.fromkeys(RECURRENT, 3000)),
     "de-en": partial(captions, "de", "en", {TRANSFORMER: 3000}),
     "en-fr": partial(captions, "en", "fr", {TRANSFORMER: 4000}),

@@ -16,7 +16,7 @@ from tfviz.view.still.picture import Picture, cut, headline, reference
 
 BARS, ROWS, PANELS = 400, 200, 24  # bars side by side, rows, panels or columns: what a picture has room for
 LETTER = 0.075  # inches, about
-NAME = 36  # characters of a row's name
+NAME = 42  # characters of a row's name
 
 
 def bars(
