@@ -56,17 +56,18 @@ def links(places: Mapping[str, str], here: str = "") -> str:
 
 
 def questions(notebook: nbformat.NotebookNode) -> list[str]:
-    """What it answers, in its own words."""
+    """What it answers, in its own words, without their emphasis."""
     said = next((part for part in _first(notebook).split("\n\n") if part.startswith(QUESTIONS)), "")
-    return [asked.strip() for asked in re.findall(r"[^?]+\?", said.removeprefix(QUESTIONS).replace("\n", " "))]
+    plain = _plain(said.removeprefix(QUESTIONS)).replace("\n", " ")
+    return [asked.strip() for asked in re.findall(r"[^?]+\?", plain)]
 
 
 def _asked(result: Result, source: nbformat.NotebookNode, out: Path) -> str:
     """A line for each question, which leads to the notebook once it has run."""
     there = result.there(out)
-    lines = (html.escape(_plain(question)) for question in questions(source))
     return "".join(
-        f'<li><a href="{_page(result, out)}">{line}</a></li>' if there else f"<li>{line}</li>" for line in lines
+        f'<li><a href="{_page(result, out)}">{line}</a></li>' if there else f"<li>{line}</li>"
+        for line in map(html.escape, questions(source))
     )
 
 
