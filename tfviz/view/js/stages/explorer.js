@@ -165,8 +165,8 @@ export class Explorer {
   }
 
   lines(separate) {
-    const { choice } = this;
-    const shown = separate.map((grid, i) => ({ grid, ink: choice.ink(...choice.heads[i]), name: choice.heads[i].join(".") }));
+    const { heads } = this.choice;
+    const shown = separate.map((grid, i) => ({ grid, ink: this.choice.ink(...heads[i]), name: heads[i].join(".") }));
     const limits = { least: this.store.get("least"), most: this.store.get("most") };
     this.stage.show(shown, { ...this.choice.within(separate[0]), ...limits }, this.frame.width);
   }
