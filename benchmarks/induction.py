@@ -5,13 +5,13 @@ from collections.abc import Iterable
 from functools import partial
 
 import torch
-from rows import Learned, Row, Rows, Task, built
+from rows import Row, Rows, Task, Trial
 from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import layers, look, models, text
 
-LETTERS, LENGTH, HEADS, STEPS, SEEDS, ROWS = 64, 64, 4, 1000, (1, 2, 3, 4, 5), 64
+LETTERS, LENGTH, HEADS, STEPS, ROWS = 64, 64, 4, 1000, 64
 BLOCK = LENGTH // 2
 SECOND = "blocks.1.attention.pattern"
 FOUND = 0.3  # weight on the key after the earlier occurrence from which a head counts as one of them
@@ -41,36 +41,24 @@ def copying(model: nn.Module, ids: Tensor, without: Iterable[int] = ()) -> float
     return functional.cross_entropy(logits.flatten(0, 1), ids[:, BLOCK + 1 :].flatten()).item()
 
 
-def induction(quick: bool) -> Rows:
+def induction(trial: Trial) -> Rows:
     """Two layers on random blocks that come again; the heads that form switched off, and the layer's others."""
-    found: list[tuple[float, ...]] = []
-    seconds = 0.0
-    for seed in SEEDS[:1] if quick else SEEDS:
-        parts = {"context": LENGTH, "layers": 2, "heads": HEADS, "dim": 64, "positions": layers.positions.Rotary}
-        model = built(partial(models.GPT, LETTERS, **parts), seed=seed)
-        before = max(prefix_matching(model.eval(), blocks(0)))
-        learned = Learned(
-            f"induction-{seed}", model, text.Repeats(LETTERS, LENGTH, 32, seed=seed), STEPS, quick=quick, seed=seed
-        )
-        model.eval()
-        scores = prefix_matching(model, blocks(0))
-        ranked = sorted(range(HEADS), key=lambda head: -scores[head])
-        many = max(1, sum(score >= FOUND for score in scores))
-        losses = (copying(model, blocks(0), cut) for cut in ((), ranked[:many], ranked[many:]))
-        found.append((before, max(scores), many, *losses))
-        seconds += learned.facts["seconds"]
-    facts = learned.facts | {"seconds": seconds, "seed": len(found)}
-    names = ("before training", "after", "heads", "whole", "without these heads", "without the layer's others")
-    columns = {name: ", ".join(f"{row[place]:.3g}" for row in found) for place, name in enumerate(names)}
-    task = "random blocks that come again"
-    seeds = f"seeds 1 to {len(found)}"
-    for name in names[:2]:
-        aim = ">= 0.5 in four of five seeds" if name == "after" else ""
-        measure = f"prefix matching of the strongest head, {name}"
-        yield Row("GPT of two layers", task, measure, columns[name], aim, **facts, note=seeds)
-    note = f"{seeds}; of {HEADS} heads {columns['heads']} have {FOUND} or more; by chance {math.log(LETTERS):.2f}"
-    for name in names[3:]:
-        yield Row("GPT of two layers", task, f"nats a letter, second time, {name}", columns[name], **facts, note=note)
+    parts = {"context": LENGTH, "layers": 2, "heads": HEADS, "dim": 64, "positions": layers.positions.Rotary}
+    model = trial.built(models.GPT, LETTERS, **parts)
+    before = max(prefix_matching(model.eval(), blocks(0)))
+    learned = trial.learned("induction", model, text.Repeats(LETTERS, LENGTH, 32, seed=trial.seed), STEPS)
+    scores = prefix_matching(model.eval(), blocks(0))
+    row = partial(Row, "GPT of two layers", "random blocks that come again", **learned.facts)
+    measure = "prefix matching of the strongest head, "
+    yield row(measure + "before training", f"{before:.3g}")
+    yield row(measure + "after", f"{max(scores):.3g}", ">= 0.5 in four of five seeds")
+    ranked = sorted(range(HEADS), key=lambda head: -scores[head])
+    many = max(1, sum(score >= FOUND for score in scores))
+    off = {"whole": (), "without these heads": ranked[:many], "without the layer's others": ranked[many:]}
+    for name, heads in off.items():
+        loss = copying(model, blocks(0), heads)
+        note = f"{len(heads)} of {HEADS} heads off; by chance {math.log(LETTERS):.2f}"
+        yield row(f"nats a letter, second time, {name}", f"{loss:.3g}", note=note)
 
 
 TASKS: dict[str, Task] = {"induction": induction}

@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import mean
 
 import torch
-from rows import QUICK_STEPS, Clock, Learned, Row, Rows, Task, built
+from rows import QUICK_STEPS, Clock, Row, Rows, Task, Trial
 from torch import Tensor, nn
 
 from tfviz import layers, learn, models, text
@@ -26,10 +26,10 @@ def bits(nats: float) -> str:
     return f"{nats / math.log(2):.3f}"
 
 
-def characters(quick: bool) -> Rows:
+def characters(trial: Trial) -> Rows:
     """All that read one character after the other: same data, windows, steps."""
     vocab, ids, held = shakespeare()
-    held = held[:2000] if quick else held
+    held = held[:2000] if trial.quick else held
     wide = {"dim": 128, "hidden": 256}
     made: dict[str, Callable[..., nn.Module]] = {
         "RNN": partial(models.RecurrentLM, cell=layers.RNN, **wide),
@@ -39,9 +39,9 @@ def characters(quick: bool) -> Rows:
         "GPT": partial(models.GPT, context=CONTEXT, positions=layers.positions.Rotary),
     }
     for system, make in made.items():
-        model = built(make, len(vocab))
-        batches = text.Windows(ids, CONTEXT, BATCH, seed=1)
-        learned = Learned(f"characters-{system}", model, batches, STEPS, quick=quick, rate=3e-3)
+        model = trial.built(make, len(vocab))
+        batches = text.Windows(ids, CONTEXT, BATCH, seed=trial.seed)
+        learned = trial.learned(f"characters-{system}", model, batches, STEPS, rate=3e-3)
         loss = learn.evaluate.loss(model, text.in_order(held, CONTEXT, BATCH))
         yield Row(system, "Shakespeare", "bits/character", bits(loss), **learned.facts)
         norms = gradient_norms(model, next(text.in_order(held, CONTEXT, BATCH))[0])
@@ -93,18 +93,18 @@ def seconds_a_step(model: nn.Module, batches: text.Windows, rate: float) -> floa
     return clock() / rest
 
 
-def equal_time(quick: bool) -> Rows:
+def equal_time(trial: Trial) -> Rows:
     """GPT and the plain reference, as many processor-seconds each; bits a byte."""
     vocab, ids, held = shakespeare()
-    held = held[:2000] if quick else held
-    budget = 1.0 if quick else 240.0
+    held = held[:2000] if trial.quick else held
+    budget = 1.0 if trial.quick else 240.0
     gpt = partial(models.GPT, context=CONTEXT, positions=layers.positions.Rotary)
     for system, make, rate in (("GPT", gpt, 3e-3), ("plain 12-block post-norm", Plain, 3e-4)):
-        model = built(make, len(vocab))
-        batches = text.Windows(ids, CONTEXT, 4 if quick else BATCH, seed=1)
-        steps = max(1, int(budget / seconds_a_step(built(make, len(vocab)), batches, rate)))
+        model = trial.built(make, len(vocab))
+        batches = text.Windows(ids, CONTEXT, 4 if trial.quick else BATCH, seed=trial.seed)
+        steps = max(1, int(budget / seconds_a_step(trial.built(make, len(vocab)), batches, rate)))
         clock = Clock()
-        learned = Learned(f"equal-time-{system}", model, batches, steps, quick=quick, rate=rate)
+        learned = trial.learned(f"equal-time-{system}", model, batches, steps, rate=rate)
         took = clock()
         loss = learn.evaluate.loss(model, text.in_order(held, CONTEXT, BATCH))
         per_byte = learn.evaluate.bits_per_byte(loss, 1, 1)  # every character of this text is one byte
@@ -113,10 +113,10 @@ def equal_time(quick: bool) -> Rows:
         yield Row(system, "Shakespeare", "bits/byte at equal time", f"{per_byte:.3f}", aim, **learned.facts, note=note)
 
 
-def sparse(quick: bool) -> Rows:
+def sparse(trial: Trial) -> Rows:
     """Strided, fixed and dense attention over 256 characters; and how the number of cells grows."""
     vocab, ids, held = shakespeare()
-    held = held[:3000] if quick else held[:60_000]
+    held = held[:3000] if trial.quick else held[:60_000]
     length, stride = 256, 16
     fixed = partial(layers.masks.fixed, summary=4)
     kinds: dict[str, Callable[..., nn.Module]] = {
@@ -126,9 +126,9 @@ def sparse(quick: bool) -> Rows:
     }
     dense = math.inf
     for kind, make in kinds.items():
-        model = built(partial(make, positions=layers.positions.Rotary), len(vocab))
-        windows = text.Windows(ids, length, 4, seed=1)
-        learned = Learned(f"sparse-{kind}", model, windows, STEPS, quick=quick, rate=2e-3)
+        model = trial.built(partial(make, positions=layers.positions.Rotary), len(vocab))
+        windows = text.Windows(ids, length, 4, seed=trial.seed)
+        learned = trial.learned(f"sparse-{kind}", model, windows, STEPS, rate=2e-3)
         loss = learn.evaluate.loss(model, text.in_order(held, length, 8))
         dense = min(dense, loss) if kind == "dense" else dense
         cells = model.mask.count(length) / layers.masks.causal.count(length)

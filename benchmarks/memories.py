@@ -4,7 +4,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from rows import Learned, Row, Rows, Task, built
+from rows import Learned, Row, Rows, Task, Trial
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -65,35 +65,36 @@ def texts(quick: bool) -> dict[str, tuple[int, list[Tensor], Tensor, float]]:
     }
 
 
-def segments(quick: bool) -> Rows:
+def segments(trial: Trial) -> Rows:
     """Transformer-XL against a GPT of as many weights: the same segments in the same order, as many steps.
 
     The reviews come in their own order, film after film, and in an order by chance. A GPT may also read pieces from
     random places, which a memory cannot.
     """
-    for name, (count, rows, held, width) in texts(quick).items():
+    for name, (count, rows, held, width) in texts(trial.quick).items():
         streams: dict[str, Any] = {"in order": text.Streams(torch.cat(rows), CONTEXT, BATCH)}
         if len(rows) > 1:
-            streams["shuffled"] = Documents(rows, CONTEXT, BATCH, seed=1)
-        random = text.Windows(torch.cat(rows), CONTEXT, BATCH, seed=1)
+            streams["shuffled"] = Documents(rows, CONTEXT, BATCH, seed=trial.seed)
+        random = text.Windows(torch.cat(rows), CONTEXT, BATCH, seed=trial.seed)
         ordered = {order: Forgetting(given) for order, given in streams.items()}
         row = partial(_row, task=name, width=width)
         gpts = {}
         for order, batches in {"random places": random, **ordered}.items():
-            gpt = built(models.GPT, count, context=CONTEXT, dim=132)  # 132: so that it has as many weights
-            gpts[order] = learned = Learned(f"memories-{name}-GPT-{order}", gpt, batches, STEPS[name], quick=quick)
+            gpt = trial.built(models.GPT, count, context=CONTEXT, dim=132)  # 132: so that it has as many weights
+            gpts[order] = learned = trial.learned(f"memories-{name}-GPT-{order}", gpt, batches, STEPS[name])
             loss = learn.evaluate.loss(gpt, text.in_order(held, CONTEXT, BATCH))
             yield row(f"GPT, {order}", loss=loss, learned=learned)
         for order, batches in streams.items():
-            xl = built(models.TransformerXL, count, memory=CONTEXT)
-            how = {"quick": quick, "loss": learn.losses.Carried()}
-            learned = Learned(f"memories-{name}-XL-{order}", xl, batches, STEPS[name], **how)
+            xl = trial.built(models.TransformerXL, count, memory=CONTEXT)
+            learned = trial.learned(
+                f"memories-{name}-XL-{order}", xl, batches, STEPS[name], loss=learn.losses.Carried()
+            )
             for memory in REMEMBERED:
                 xl.memory = memory
                 note = f"memory of {memory} when measured"
                 yield row(f"Transformer-XL, {order}, {memory}", loss=carried(xl, held), learned=learned, note=note)
             group = {"GPT": gpts[order], "Transformer-XL": learned}
-            for system, reach in reaches({one: of.model for one, of in group.items()}, held, quick).items():
+            for system, reach in reaches({one: of.model for one, of in group.items()}, held, trial.quick).items():
                 measure = "relative effective context length, tokens"
                 note = f"steps of {STRETCH}; hardest {HARD:.0%}, gain {WORTH:.0%}"
                 yield Row(f"{system}, {order}", name, measure, str(reach), **group[system].facts, note=note)

@@ -5,7 +5,7 @@ from functools import partial
 
 import stretches
 import torch
-from rows import Learned, Row, Rows, Task, built
+from rows import Learned, Row, Rows, Task, Trial
 from torch import Tensor
 
 from tfviz import layers, learn, models, text
@@ -22,7 +22,7 @@ EPOCHS = 3  # of the classifier of IMDb; chosen, as its dropout, on 2,500 review
 class Rated:
     """Batches of ratings; every rating comes once in an epoch."""
 
-    def __init__(self, ratings: text.datasets.Ratings, seed: int = 1):
+    def __init__(self, ratings: text.datasets.Ratings, seed: int):
         self.columns = ratings.users, ratings.movies, ratings.values
         self.seed, self.steps = seed, len(ratings.values) // RATINGS
 
@@ -33,15 +33,15 @@ class Rated:
         return tuple(column[rows] for column in self.columns)
 
 
-def rated(train: text.datasets.Ratings, decay: float, sizes: tuple[int, int], name: str, quick: bool) -> Learned:
+def rated(trial: Trial, name: str, train: text.datasets.Ratings, decay: float, sizes: tuple[int, int]) -> Learned:
     """Trained on ratings; `decay` pulls the factors to zero, a fifth of it the biases."""
     users, movies = sizes
-    model = built(models.Recommender, users, movies, dim=64, mean=float(train.values.mean()))
+    model = trial.built(models.Recommender, users, movies, dim=64, mean=float(train.values.mean()))
     biases = [model.user_biases.weight, model.movie_biases.weight]
     factors = [model.user_factors.weight, model.movie_factors.weight]
     groups = [{"params": factors, "weight_decay": decay}, {"params": biases, "weight_decay": decay / 5}]
     how = {"rate": 1e-2, "optimizer": torch.optim.AdamW(groups, lr=1e-2), "loss": learn.losses.squared, "clip": 1e9}
-    return Learned(name, model, Rated(train), 1000, quick=quick, **how)
+    return trial.learned(name, model, Rated(train, trial.seed), 1000, **how)
 
 
 def rmse(model: models.Recommender, ratings: text.datasets.Ratings) -> float:
@@ -49,7 +49,7 @@ def rmse(model: models.Recommender, ratings: text.datasets.Ratings) -> float:
     return learn.evaluate.loss(model, [batch], learn.losses.squared) ** 0.5
 
 
-def recommender(quick: bool) -> Rows:
+def recommender(trial: Trial) -> Rows:
     """MovieLens small, a seeded split into 90 % to train on and 10 % to measure on.
 
     The weight decay is the best of three on a tenth of the ratings to train on.
@@ -57,27 +57,27 @@ def recommender(quick: bool) -> Rows:
     train, test = text.datasets.ratings().split(0.9, seed=1)
     sizes = tuple(int(torch.cat(ids).max()) + 1 for ids in ((train.users, test.users), (train.movies, test.movies)))
     part, held = train.split(0.9, seed=2)
-    tried = {decay: rmse(rated(part, decay, sizes, f"recommender-held-{decay}", quick).model, held) for decay in DECAYS}
+    tried = {decay: rmse(rated(trial, f"recommender-held-{decay}", part, decay, sizes).model, held) for decay in DECAYS}
     best = min(tried, key=lambda decay: tried[decay])
-    learned = rated(train, best, sizes, "recommender", quick)
+    learned = rated(trial, "recommender", train, best, sizes)
     note = "weight decay chosen on held-out training ratings"
     error = f"{rmse(learned.model, test):.4f}"
     yield Row("recommender", "MovieLens small", "test RMSE, stars", error, "<= 0.88", **learned.facts, note=note)
 
 
-def made_reviews(quick: bool) -> Rows:
+def made_reviews(trial: Trial) -> Rows:
     """Graded reviews with negation: a bag of their words is wrong on a third of them."""
-    train, test = (text.tasks.reviews(50 if quick else many, seed=seed) for many, seed in ((8000, 1), (2000, 2)))
+    train, test = (text.tasks.reviews(50 if trial.quick else many, seed=seed) for many, seed in ((8000, 1), (2000, 2)))
     joined = [[" ".join(one.words) for one in part] for part in (train, test)]
     labels = [torch.tensor([one.label for one in part]) for part in (train, test)]
     vocab = text.whole_words(joined[0])
     train_batches, test_batches = (
-        text.Buckets(vocab.encode_all(rows), given, tokens=1500, seed=1) for rows, given in zip(joined, labels)
+        text.Buckets(vocab.encode_all(rows), given, tokens=1500, seed=trial.seed) for rows, given in zip(joined, labels)
     )
     for pooling in (models.classifier.mean, models.classifier.maximum):
-        model = built(models.Classifier, len(vocab), dim=64, pooling=pooling)
+        model = trial.built(models.Classifier, len(vocab), dim=64, pooling=pooling)
         how = {"rate": 2e-3, "loss": learn.losses.label}
-        learned = Learned(f"made-reviews-{pooling.__name__}", model, train_batches, 1500, quick=quick, **how)
+        learned = trial.learned(f"made-reviews-{pooling.__name__}", model, train_batches, 1500, **how)
         right = learn.evaluate.accuracy(model, test_batches.in_order())
         yield Row(f"classifier, {pooling.__name__}", "graded reviews", "accuracy", f"{right:.1%}", **learned.facts)
 
@@ -88,47 +88,47 @@ def cut(rows: list[Tensor], length: int) -> list[Tensor]:
     return [row if len(row) <= length else torch.cat((row[:head], row[head - length :])) for row in rows]
 
 
-def imdb(quick: bool) -> Rows:
+def imdb(trial: Trial) -> Rows:
     """All 25,000 reviews to train on, all 25,000 to measure on."""
     train, test = (text.datasets.reviews(split) for split in ("train", "test"))
-    few = slice(0, 60) if quick else slice(None)
+    few = slice(0, 60) if trial.quick else slice(None)
     vocab = text.whole_words(train.texts[few], 30_000, lower=True)
     rows = [cut(vocab.encode_all(part.texts[few]), 400) for part in (train, test)]
-    batches = text.Buckets(rows[0], train.labels[few], tokens=12_000, seed=1)
+    batches = text.Buckets(rows[0], train.labels[few], tokens=12_000, seed=trial.seed)
     parts = {"context": 400, "layers": 1, "dim": 64, "dropout": 0.4, "positions": layers.positions.Positions}
-    model = built(models.Classifier, len(vocab), embedding=layers.Bigrams, **parts)
+    model = trial.built(models.Classifier, len(vocab), embedding=layers.Bigrams, **parts)
     how = {"rate": 2e-3, "loss": learn.losses.label, "schedule": learn.schedule.cosine(100)}
-    unsure = text.Dropped(batches, 0.3, seed=1)
-    learned = Learned("imdb", model, unsure, EPOCHS * len(batches), quick=quick, **how)
+    unsure = text.Dropped(batches, 0.3, seed=trial.seed)
+    learned = trial.learned("imdb", model, unsure, EPOCHS * len(batches), **how)
     right = learn.evaluate.accuracy(model, text.Buckets(rows[1], test.labels[few], tokens=20_000).in_order())
     yield Row("classifier", "IMDb", "accuracy on the test reviews", f"{right:.2%}", ">= 89 %", **learned.facts)
 
 
-def bert(quick: bool) -> Rows:
+def bert(trial: Trial) -> Rows:
     """Guess words of the reviews and tell which stretches belong together, then learn from 1,000 labels.
 
     Beside it the same model from fresh weights, on the labels alone. Each has the rate that is the best of `RATES` on
     reviews to train on that are not among the 1,000.
     """
     train, test = (text.datasets.reviews(split) for split in ("train", "test"))
-    few = slice(0, 60) if quick else slice(None)
-    vocab = text.wordpiece(train.texts[few], 400 if quick else 8000)
+    few = slice(0, 60) if trial.quick else slice(None)
+    vocab = text.wordpiece(train.texts[few], 400 if trial.quick else 8000)
     ids = [vocab.encode_all(part.texts[few]) for part in (train, test)]
     rows = [text.framed(cut(part, 191), CLS, None) for part in ids]
     parts = {"positions": layers.positions.Rotary, "residual": layers.pre_norm}
     make = partial(stretches.Averaged, len(vocab), context=192, **parts)
-    hidden = text.Masked(stretches.Stretches(ids[0]), len(vocab), seed=1)
+    hidden = text.Masked(stretches.Stretches(ids[0], trial.seed), len(vocab), seed=trial.seed)
     how = {"rate": 3e-3, "loss": stretches.words_and_stretches}
-    first = Learned("bert", built(make), hidden, 4000, quick=quick, **how)
+    first = trial.learned("bert", trial.built(make), hidden, 4000, **how)
     labels, last = train.labels[few], len(rows[0])
-    given = text.Buckets(rows[0][:LABELS], labels[:LABELS], tokens=6000, seed=1)
+    given = text.Buckets(rows[0][:LABELS], labels[:LABELS], tokens=6000, seed=trial.seed)
     chosen = text.Buckets(rows[0][last - HELD :], labels[last - HELD :], tokens=12_000)
     asked = text.Buckets(rows[1], test.labels[few], tokens=12_000)
-    for name, body in (("labels alone", built(make)), ("after pre-training", first.model)):
+    for name, body in (("labels alone", trial.built(make)), ("after pre-training", first.model)):
         best, right = None, -1.0
         for rate in RATES:
             model = models.BERTClassifier(deepcopy(body))
-            tried = Learned(f"bert-{name}-{rate}", model, given, 8 * len(given), quick=quick, rate=rate,
+            tried = trial.learned(f"bert-{name}-{rate}", model, given, 8 * len(given), rate=rate,
                             loss=learn.losses.label)  # fmt: skip
             held = learn.evaluate.accuracy(model, chosen.in_order())
             if held > right:

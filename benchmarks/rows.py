@@ -43,42 +43,61 @@ class Row:
     machine: str = ""
 
 
-Rows = Iterator[Row]
-Task = Callable[[bool], Rows]  # from whether it is to be quick
-
-
+@dataclass(frozen=True)
 class Learned:
-    """A trained model: `model`, and how it came about in `facts`, which a `Row` takes."""
+    """A trained model, and how it came about in `facts`, which a `Row` takes."""
 
-    def __init__(
-        self, name: str, model: nn.Module, batches: Any, steps: int, *, quick: bool, seed: int = 1, **how: Any
-    ):
-        steps = QUICK_STEPS if quick else steps
-        folder = None if quick else RUNS / name
-        past = list(learn.fit(model, batches, steps, seed=seed, folder=folder, progress=not quick, device="cpu", **how))
+    model: nn.Module
+    facts: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """How a task is run.
+
+    Attributes:
+        quick: at tiny sizes, to see that it runs; nothing is kept.
+        seed: of first weights, order of batches and dropout; texts and how they are split stay the same.
+    """
+
+    quick: bool = False
+    seed: int = 1
+
+    def built(self, make: Callable[..., nn.Module], *args: Any, **parts: Any) -> nn.Module:
+        """A model whose first weights depend on the seed alone."""
+        torch.manual_seed(self.seed)
+        return make(*args, **parts)
+
+    def learned(self, name: str, model: nn.Module, batches: Any, steps: int, **how: Any) -> Learned:
+        """Trained by `learn.fit`, from where an earlier run of this name and seed was stopped."""
+        steps, folder = (QUICK_STEPS, None) if self.quick else (steps, RUNS / f"seed-{self.seed}" / name)
+        how |= {"seed": self.seed, "folder": folder, "progress": not self.quick, "device": "cpu"}
+        past = list(learn.fit(model, batches, steps, **how))
         tokens = [batches[step.step][0].numel() for step in past]
-        self.model, self.past = model, past
-        self.facts = {
+        facts = {
             "steps": steps,
             "parameters": sum(p.numel() for p in model.parameters()),
             "seconds": sum(many / step.speed for many, step in zip(tokens, past)),
-            "seed": seed,
+            "seed": self.seed,
         }
+        return Learned(model, facts)
 
 
-def built(make: Callable[..., nn.Module], *args: Any, seed: int = 1, **parts: Any) -> nn.Module:
-    """A model whose first weights depend on the seed alone."""
-    torch.manual_seed(seed)
-    return make(*args, **parts)
+Rows = Iterator[Row]
+Task = Callable[[Trial], Rows]
 
 
 def keep(rows: list[Row]) -> None:
-    """Put rows into the store, in place of earlier ones of the same system, task and measure."""
+    """Put rows into the store, in place of earlier ones of the same system, task, measure and seed."""
     now, here = datetime.now(UTC).strftime("%Y-%m-%d"), machine()
-    store = {(row.system, row.task, row.measure): row for row in stored()}
+    store = {_key(row): row for row in stored()}
     for row in rows:
-        store[row.system, row.task, row.measure] = Row(**asdict(row) | {"date": now, "machine": here})
+        store[_key(row)] = Row(**asdict(row) | {"date": now, "machine": here})
     STORE.write_text(json.dumps([asdict(row) for row in store.values()], indent=1) + "\n")
+
+
+def _key(row: Row) -> tuple[str, str, str, int]:
+    return row.system, row.task, row.measure, row.seed
 
 
 def stored() -> list[Row]:

@@ -21,7 +21,7 @@ class Stretches:
         rows: ids of the texts, each of two tokens at least.
     """
 
-    def __init__(self, rows: Sequence[Tensor], seed: int = 1):
+    def __init__(self, rows: Sequence[Tensor], seed: int):
         self.rows, self.seed = rows, seed
 
     def __getitem__(self, step: int) -> tuple[Tensor]:

@@ -1,13 +1,16 @@
 """Every system trained, on made text and on real text; one table.
 
 A task trains its models, with checkpoints in `runs/systems` (or `TFVIZ_RUNS`): stopped, it goes on where it was. Its
-rows go into `results/systems.json` and the table is made of all that is there, so that tasks can be run one by one.
-Seconds are those of training, on the machine that the table names; a row that falls short stays, with its number.
+rows go into `results/systems.json` and the table is made of all that is there, so that tasks, and seeds of one task,
+can be run one by one. Seconds are those of training, on the machines that stand under the table; a row that falls
+short stays, with its number.
 
-    TFVIZ_DATA=... python benchmarks/systems.py [--quick] [TASK ...]
+    TFVIZ_DATA=... python benchmarks/systems.py [--quick] [--seeds 1 2 3] [TASK ...]
 """
 
 from collections import Counter
+from itertools import product
+from statistics import median
 
 import induction
 import languages
@@ -15,32 +18,57 @@ import memories
 import reviews
 import translations
 from common import RESULTS, parser
-from rows import Row, Task, keep, stored
+from rows import Row, Task, Trial, keep, stored
 
 TASKS: dict[str, Task] = languages.TASKS | memories.TASKS | translations.TASKS | reviews.TASKS | induction.TASKS
 
+MEDIANS = (
+    "With several seeds, what was measured is their median and each, in the order of the seeds; seconds are medians."
+)
+COMMAND = "* command: `python benchmarks/systems.py --seeds N ... TASK ...`"
+
 
 def table(rows: list[Row]) -> str:
-    """Markdown, in the order of the tasks."""
-    head = ("system", "trained on", "measure", "aim", "measured", "steps", "parameters", "seconds", "seed", "date", "")
+    """Markdown, in the order of the tasks; a row for all seeds of a measure, as medians with each seed's value."""
+    head = ("system", "trained on", "measure", "aim", "measured", "steps", "parameters", "seconds", "seeds", "date", "")
     lines = [f"| {' | '.join(head)} |", f"|{' --- |' * len(head)}"]
+    groups: dict[tuple[str, str, str], list[Row]] = {}
     for row in rows:
-        counts = (f"{row.steps:,}", f"{row.parameters:,}", f"{row.seconds:,.0f}") if row.steps else ("", "", "")
-        cells = (row.system, row.task, row.measure, row.aim, row.value, *counts, str(row.seed), row.date, row.note)
+        groups.setdefault((row.system, row.task, row.measure), []).append(row)
+    for group in groups.values():
+        group.sort(key=lambda row: row.seed)
+        row, seconds = group[-1], median(row.seconds for row in group)
+        counts = (f"{row.steps:,}", f"{row.parameters:,}", f"{seconds:,.0f}") if row.steps else ("", "", "")
+        seeds = ", ".join(str(row.seed) for row in group)
+        notes = "; ".join(dict.fromkeys(row.note for row in group if row.note))
+        cells = (row.system, row.task, row.measure, row.aim, measured(group), *counts, seeds, row.date, notes)
         lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
+def measured(group: list[Row]) -> str:
+    """The median of the seeds, and each; values that are no single number one after the other."""
+    values = [row.value for row in group]
+    if len(values) == 1:
+        return values[0]
+    try:
+        middle = sorted(values, key=lambda value: float(value.rstrip("%")))[(len(values) - 1) // 2]
+    except ValueError:
+        return " / ".join(values)
+    return f"{middle} ({', '.join(values)})"
+
+
 def main() -> None:
     options = parser(__doc__)
+    options.add_argument("--seeds", nargs="+", type=int, default=[1], help="run each task with each of these")
     options.add_argument("tasks", nargs="*", metavar="TASK", help=", ".join(TASKS))
     given = options.parse_args()
     unknown = [name for name in given.tasks if name not in TASKS]
     if unknown:
         options.error(f"no task is called {', '.join(unknown)}; there are: {', '.join(TASKS)}")
     quick = []
-    for name in given.tasks or TASKS:
-        rows = list(TASKS[name](given.quick))
+    for name, seed in product(given.tasks or TASKS, given.seeds):
+        rows = list(TASKS[name](Trial(given.quick, seed)))
         print(table(rows), flush=True)
         quick += rows
         if not given.quick:
@@ -50,7 +78,7 @@ def main() -> None:
         return
     rows = stored()
     machines = "\n".join(f"* {count} rows: {name}" for name, count in Counter(row.machine for row in rows).items())
-    parts = ["# The systems, trained", table(rows), machines, "* command: `python benchmarks/systems.py TASK ...`"]
+    parts = ["# The systems, trained", MEDIANS, table(rows), machines, COMMAND]
     (RESULTS / "systems.md").write_text("\n\n".join(parts) + "\n")
 
 

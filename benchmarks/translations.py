@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from rows import Learned, Row, Rows, Task, built
+from rows import Row, Rows, Task, Trial
 from torch import Tensor, nn
 
 from tfviz import generate, layers, learn, look, models, text
@@ -52,21 +52,21 @@ def made(task: str, count: int, seed: int) -> list[Example]:
     return [one for language in LANGUAGES[:3] for one in text.tasks.numbers(count, language, seed=seed)]
 
 
-def made_task(task: str, quick: bool) -> Rows:
+def made_task(task: str, trial: Trial) -> Rows:
     """Exact answers and alignment errors on examples that were not trained on.
 
     Sources have no end token: a recurrent encoder carries what it has read there, and is then looked at there.
     """
-    examples = made(task, 50 if quick else 10_000, seed=1)
+    examples = made(task, 50 if trial.quick else 10_000, seed=1)
     seen = {one.source for one in examples}
-    held = [one for one in made(task, 5 if quick else 300, seed=2) if one.source not in seen]
+    held = [one for one in made(task, 5 if trial.quick else 300, seed=2) if one.source not in seen]
     sources, targets = sentences(examples)
     vocab = text.whole_words(sources + targets)
-    batches = text.Buckets(*columns(vocab, sources, targets, None), tokens=1500, seed=1)
+    batches = text.Buckets(*columns(vocab, sources, targets, None), tokens=1500, seed=trial.seed)
     for system, make in MODELS.items():
-        model = built(make, len(vocab))
+        model = trial.built(make, len(vocab))
         how = {"rate": 2e-3, "optimizer": adam(model, 2e-3), "loss": learn.losses.translation(0.1)}
-        learned = Learned(f"{task}-{system}", model, batches, 2000, quick=quick, **how)
+        learned = trial.learned(f"{task}-{system}", model, batches, 2000, **how)
         found = generate.translate(model, sentences(held)[0], vocab, width=1, length=30, after=None)
         right = learn.evaluate.exact(found, sentences(held)[1])
         aim = ">= 99 %" if task == "dates" and "Transformer" in system else ""
@@ -116,24 +116,24 @@ CAPTIONS = {  # system -> its model, its top learning rate and how it is trained
 }
 
 
-def captions(source: str, target: str, systems: dict[str, int], quick: bool) -> Rows:
+def captions(source: str, target: str, systems: dict[str, int], trial: Trial) -> Rows:
     """Multi30k: BLEU on test_2016_flickr, lower-cased, 13a, by a beam of 5; and by length of the source.
 
     `systems` maps each to its steps of training.
     """
     pairs = {split: text.datasets.pairs(source, target, split) for split in ("train", "test_2016_flickr")}
     train, (asked, answers) = pairs["train"], pairs["test_2016_flickr"]
-    if quick:
+    if trial.quick:
         train, asked, answers = (train[0][:300], train[1][:300]), asked[:20], answers[:20]
-    vocab = text.bpe(train[0] + train[1], 600 if quick else 6000, lower=True)
-    batches = text.Buckets(*columns(vocab, *train), tokens=2048, seed=1)
+    vocab = text.bpe(train[0] + train[1], 600 if trial.quick else 6000, lower=True)
+    batches = text.Buckets(*columns(vocab, *train), tokens=2048, seed=trial.seed)
     for system, steps in systems.items():
         make, rate, how = CAPTIONS[system]
-        model = built(make, len(vocab))
+        model = trial.built(make, len(vocab))
         given = how(model, rate) | {"rate": rate, "loss": learn.losses.translation(0.1)}
         task = f"Multi30k {source}-{target}"
-        learned = Learned(f"{task}-{system}", model, batches, steps, quick=quick, **given)
-        found = generate.translate(model, asked, vocab, length=8 if quick else 60, progress=not quick)
+        learned = trial.learned(f"{task}-{system}", model, batches, steps, **given)
+        found = generate.translate(model, asked, vocab, length=8 if trial.quick else 60, progress=not trial.quick)
         aim = ">= 41" if (source, target) == ("en", "de") and "Transformer" in system else ""
         yield Row(system, task, "sacreBLEU", f"{learn.evaluate.bleu(found, answers):.1f}", aim, **learned.facts)
         by_length = learn.evaluate.bleu_by_length(asked, found, answers, EDGES)

@@ -76,7 +76,7 @@ def test_all_tasks_are_counted(systems):
 @pytest.mark.parametrize("task", TASKS)
 def test_a_task_gives_its_rows(systems, task):
     stored = systems.stored()
-    rows = list(systems.TASKS[task](True))
+    rows = list(systems.TASKS[task](systems.Trial(quick=True)))
     assert len(rows) == TASKS[task]
     assert len({(row.system, row.task, row.measure) for row in rows}) == len(rows)  # none would replace another
     for row in rows:
@@ -84,3 +84,17 @@ def test_a_task_gives_its_rows(systems, task):
         assert not re.search(r"\b(nan|inf)\b", row.value), row
     assert systems.table(rows).count("\n") == len(rows) + 1
     assert systems.stored() == stored  # quick numbers are not kept
+
+
+def test_seeds_are_kept_apart_and_shown_as_a_median(systems, monkeypatch, tmp_path):
+    monkeypatch.setattr(sys.modules["rows"], "STORE", tmp_path / "systems.json")
+    made = [systems.Row("GPT", "plays", "exact", value, steps=9, seconds=seconds, seed=seed)
+            for seed, value, seconds in ((3, "9.5%", 30.0), (1, "10.0%", 10.0), (2, "8.0%", 80.0))]  # fmt: skip
+    systems.keep(made)
+    systems.keep([systems.Row("GPT", "plays", "by length", "7 words: 1", seed=1)])
+    systems.keep([systems.Row("GPT", "plays", "exact", "11.0%", steps=9, seconds=20.0, seed=1)])  # of seed 1 again
+    assert len(systems.stored()) == 4
+    lines = systems.table(systems.stored()).splitlines()
+    assert len(lines) == 4  # the head, and a line for each measure
+    assert "| 9.5% (11.0%, 8.0%, 9.5%) | 9 | 0 | 30 | 1, 2, 3 |" in lines[2]
+    assert "| 7 words: 1 |" in lines[3]
