@@ -19,6 +19,7 @@ import plain
 import torch
 from common import parser, report
 from torch import Tensor, nn
+from torch.nn import functional
 
 from tfviz import layers, learn, models, text
 
@@ -50,6 +51,51 @@ def squared(vocab: int) -> nn.Module:
     return model
 
 
+class Gated(nn.Module):
+    """SwiGLU (Shazeer 2020): what is inside is multiplied by gates; as many weights as the plain network has."""
+
+    def __init__(self, dim: int):
+        super().__init__()
+        inner = 8 * dim // 3
+        self.into, self.out = nn.Linear(dim, 2 * inner), nn.Linear(inner, dim)
+        for layer, size in ((self.into, 1.0), (self.out, 0.1)):  # as the other branches begin
+            nn.init.normal_(layer.weight, std=size * layer.in_features**-0.5)
+            nn.init.zeros_(layer.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        gate, up = self.into(x).chunk(2, dim=-1)
+        return self.out(functional.silu(gate) * up)
+
+
+def gated(vocab: int) -> nn.Module:
+    model = gpt(vocab)
+    for block in model.blocks:
+        block.feed_forward = Gated(plain.DIM)
+    return model
+
+
+class Quicker(learn.optimizers.Muon):
+    """Muon that moves what it leaves to AdamW, the embeddings above all, at three times the rate."""
+
+    def _rest(self, weights: list[Tensor], group: dict[str, Any]) -> None:
+        super()._rest(weights, group | {"lr": 3 * group["lr"]})
+
+
+def quicker(model: nn.Module, rate: float) -> torch.optim.Optimizer:
+    return Quicker(learn.muon(model, rate).param_groups, lr=rate)
+
+
+class Growing:
+    """Windows of a quarter of the length for a third of the steps, then of a half, then whole; as many letters each."""
+
+    def __init__(self, ids: Tensor, length: int, batch: int, steps: int, seed: int):
+        self.stages = [text.Windows(ids, length // part, batch * part, seed=seed) for part in (4, 2, 1)]
+        self.steps = steps
+
+    def __getitem__(self, step: int) -> tuple[Tensor, ...]:
+        return self.stages[min(2, 3 * step // self.steps)][step]
+
+
 class Averaged:
     """The running mean of a model's weights, over about the last `steps` steps."""
 
@@ -75,6 +121,9 @@ ROWS: dict[str, tuple[Callable[[int], nn.Module], dict[str, Any]]] = {
     "queries and keys normed": (partial(gpt, normed=True), {}),
     "branches as large as the stream at first": (partial(gpt, quiet=False), {}),
     "squared ReLU": (squared, {}),
+    "SwiGLU": (gated, {}),
+    "embeddings, norms and biases at three times the rate": (gpt, {"optimizer": quicker}),
+    "short windows first": (gpt, {"growing": True}),
     "weights averaged over the last 30 steps": (gpt, {"average": 30}),
     "none of it": (
         partial(gpt, quiet=False),
@@ -90,7 +139,8 @@ def trained(name: str, ids: Tensor, vocab: int, steps: int, seed: int) -> nn.Mod
     if "optimizer" in how:
         how["optimizer"] = how["optimizer"](model, RATE)
     average = Averaged(model, how.pop("average")) if "average" in how else None
-    batches = text.Windows(ids, plain.CONTEXT, plain.BATCH, seed=seed)
+    size = (ids, plain.CONTEXT, plain.BATCH)
+    batches = Growing(*size, steps, seed) if how.pop("growing", False) else text.Windows(*size, seed=seed)
     for _ in learn.fit(model, batches, steps, rate=RATE, seed=seed, progress=False, device="cpu", **how):
         if average:
             average()
