@@ -256,3 +256,43 @@ def test_sizes_are_plain_expressions():
     assert lengths == {"words": 5}
     with pytest.raises(ValueError, match=r"x has the shape \[2, 5, 6\]"):
         bound((2, "words", "words"), (2, 5, 6), {}, "x")
+
+
+def test_what_changes_in_place_is_computed_as_python_does():
+    """A sum in place is seen through a view that was taken before; such a graph is written anew."""
+
+    def function(x):
+        y = x * 2
+        first = y[0]
+        y.add_(1)
+        y[:, 1] = 0.0
+        return first + y.sum(0)
+
+    x = torch.randn(3, 4)
+    program = portable.export(function, x, lengths={"x": {0: "rows"}})
+    assert not any(name.endswith("_") or "_." in name for name in program.operations)
+    longer = torch.randn(5, 4)
+    torch.testing.assert_close(program(longer)["output"], function(longer))
+
+
+def test_dropout_that_drops_does_not_travel_as_if_it_did_not():
+    with pytest.raises(ValueError, match="the page's engine lacks"):
+        portable.export(lambda x: nn.functional.dropout(x, 0.5), torch.ones(2, 3))
+    kept = portable.export(lambda x: nn.functional.dropout(x, 0.5, training=False) + 1, torch.ones(2, 3))
+    assert kept.operations == ["add.Tensor"]
+
+
+def test_what_nobody_uses_is_left_out():
+    def function(x):
+        x.exp().sum()
+        return x.to(torch.float32) + 1
+
+    assert portable.export(function, torch.ones(2, 3)).operations == ["add.Tensor"]
+
+
+def test_a_norm_by_the_batch_at_hand_does_not_travel_as_one_by_running_means():
+    mean, variance, x = torch.zeros(3), torch.ones(3), torch.randn(5, 3)
+    kept = portable.export(lambda x: nn.functional.batch_norm(x, mean, variance), x)
+    torch.testing.assert_close(kept(x)["output"], nn.functional.batch_norm(x, mean, variance))
+    with pytest.raises(ValueError, match="the page's engine lacks"):
+        portable.export(lambda x: nn.functional.batch_norm(x, None, None, training=True), x)

@@ -13,7 +13,7 @@ from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
 
 from tfviz.portable.arguments import DEPENDS, LARGEST
-from tfviz.portable.graph import Graph
+from tfviz.portable.graph import Graph, plain
 from tfviz.portable.program import FORMAT, Program
 from tfviz.portable.whole import Whole, evaluating, whole_of
 
@@ -121,7 +121,8 @@ def _exported(whole: Whole, example: Sequence[Any], shapes: tuple[Any, ...], sai
         try:
             leaves = tuple(_alone(leaf) for leaf in pytree.tree_leaves(example))
             exported = torch.export.export(whole, leaves, dynamic_shapes=(shapes,), strict=False)
-            return exported.run_decompositions({})
+            exported.graph.eliminate_dead_code()
+            return exported if plain(exported) else exported.run_decompositions({})
         except torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode as error:
             raise ValueError(f"{said} cannot travel: {DEPENDS}") from error
         except Exception as error:

@@ -18,6 +18,37 @@ from tfviz.portable.program import stored
 SOFTMAX = {"softmax.int", "_softmax"}
 SAME = {"clone", "alias", "detach", "contiguous", "lift_fresh_copy", "dropout"}  # in a page no tensor ever changes
 RESHAPE = {"view", "_unsafe_view", "reshape"}
+CHECKS = ("_assert", "sym_constrain", "sym_size")  # what such steps ask holds for the lengths that a program allows
+
+
+def plain(exported: ExportedProgram) -> bool:
+    """Whether a graph can be read as it is: the engine has all its operations, and nothing changes in place.
+
+    Otherwise torch.export is to write it anew, which takes twice as long again.
+    """
+    return all(_plain(node) for node in exported.graph.nodes if node.op == "call_function")
+
+
+def _plain(node: fx.Node) -> bool:
+    if isinstance(node.meta.get("val"), torch.SymInt | int) or _of_python(node, "getitem", "assert", *CHECKS):
+        return True
+    if not isinstance(node.target, torch._ops.OpOverload) or node.target._schema.is_mutable:
+        return False
+    said = dict(zip((one.name for one in node.target._schema.arguments), node.args)) | node.kwargs
+    trains = any(said.get(name) is True for name in ("train", "training"))  # a dropout that drops, running means
+    name = _name(node.target)
+    return name.startswith(CHECKS) or (name in OPERATIONS | SAME and not trains)
+
+
+def _of_python(node: fx.Node, *names: str) -> bool:
+    said = getattr(node.target, "__name__", str(node.target))
+    return not isinstance(node.target, torch._ops.OpOverload) and any(name in said for name in names)
+
+
+def _name(operation: torch._ops.OpOverload) -> str:
+    """PyTorch's, without what is the same for all; one for all ways to give a tensor another shape."""
+    name = str(operation).removeprefix("aten.").removesuffix(".default")
+    return "reshape" if name in RESHAPE else name
 
 
 class Graph:
@@ -106,16 +137,13 @@ class Graph:
             self.numbers[node] = several[node.args[1]]  # type: ignore[index]
             return None
         if not isinstance(node.target, torch._ops.OpOverload) or node.target.namespace != "aten":
-            name = getattr(node.target, "__name__", str(node.target))
-            if name.startswith(("_assert", "sym_constrain")) or "assert" in name:
-                return None
-            self.missing.setdefault(str(node.target), set()).add(path or "the function")
+            if not _of_python(node, "assert", *CHECKS):
+                self.missing.setdefault(str(node.target), set()).add(path or "the function")
             return None
-        name = str(node.target).removeprefix("aten.").removesuffix(".default")
-        if name.startswith(("_assert", "sym_constrain", "sym_size")):
+        name = _name(node.target)
+        if name.startswith(CHECKS):
             return None
-        name = "reshape" if name in RESHAPE else name
-        if name in SAME:
+        if name in SAME or (name == "to.dtype" and node.args[0].meta["val"].dtype == value.dtype):  # type: ignore[union-attr]
             self.numbers[node] = self.numbers[node.args[0]]  # type: ignore[index]
             return None
         if name not in OPERATIONS:
