@@ -7,7 +7,7 @@ from itertools import pairwise
 from statistics import mean
 
 import torch
-from rows import QUICK_STEPS, Clock, Row, Rows, Task, Trial
+from rows import Clock, Row, Rows, Task, Trial
 from torch import Tensor, nn
 
 from tfviz import layers, learn, models, text
@@ -85,12 +85,12 @@ class Plain(nn.Module):
         return self.to_logits(self.blocks(x, mask=self.mask[:length, :length], is_causal=True))
 
 
-def seconds_a_step(model: nn.Module, batches: text.Windows, rate: float) -> float:
-    """Of processor time, the first steps left out."""
-    steps = learn.fit(model, batches, 5 * QUICK_STEPS, rate=rate, device="cpu", progress=False)
-    for _ in zip(range(QUICK_STEPS), steps):
+def seconds_a_step(model: nn.Module, batches: text.Windows, rate: float, steps: int) -> float:
+    """Of processor time; the first fifth of the steps is left out."""
+    running = learn.fit(model, batches, steps, rate=rate, device="cpu", progress=False)
+    for _ in zip(range(steps // 5), running):
         clock = Clock()
-    rest = sum(1 for _ in steps)
+    rest = sum(1 for _ in running)
     return clock() / rest
 
 
@@ -103,9 +103,9 @@ def equal_time(trial: Trial) -> Rows:
     for system, make, rate in (("GPT", gpt, 3e-3), ("plain 12-block post-norm", Plain, 3e-4)):
         model = trial.built(make, len(vocab))
         batches = text.Windows(ids, CONTEXT, 4 if trial.quick else BATCH, seed=trial.seed)
-        steps = max(1, int(budget / seconds_a_step(trial.built(make, len(vocab)), batches, rate)))
+        each = seconds_a_step(trial.built(make, len(vocab)), batches, rate, steps=10 if trial.quick else 60)
         clock = Clock()
-        learned = trial.learned(f"equal-time-{system}", model, batches, steps, rate=rate)
+        learned = trial.learned(f"equal-time-{system}", model, batches, max(1, int(budget / each)), rate=rate)
         took = clock()
         loss = learn.evaluate.loss(model, text.in_order(held, CONTEXT, BATCH))
         per_byte = learn.evaluate.bits_per_byte(loss, 1, 1)  # every character of this text is one byte

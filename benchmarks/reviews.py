@@ -126,7 +126,7 @@ def bert(trial: Trial) -> Rows:
     asked = text.Buckets(rows[1], test.labels[few], tokens=12_000)
     for name, body in (("labels alone", trial.built(make)), ("after pre-training", first.model)):
         best, right = None, -1.0
-        for rate in RATES:
+        for rate in RATES[:1] if trial.quick else RATES:
             model = models.BERTClassifier(deepcopy(body))
             tried = trial.learned(f"bert-{name}-{rate}", model, given, 8 * len(given), rate=rate,
                             loss=learn.losses.label)  # fmt: skip

@@ -17,7 +17,7 @@ from tfviz import learn
 
 RUNS = Path(os.environ.get("TFVIZ_RUNS", "runs/systems"))
 STORE = RESULTS / "systems.json"
-QUICK_STEPS = 12
+QUICK_STEPS = 4
 
 
 @dataclass(frozen=True)
