@@ -96,6 +96,11 @@ class Growing:
         return self.stages[min(2, 3 * step // self.steps)][step]
 
 
+def as_long(ids: Tensor, length: int, batch: int, steps: int, seed: int) -> text.Windows:
+    """Windows of the whole length for all steps."""
+    return text.Windows(ids, length, batch, seed=seed)
+
+
 class Averaged:
     """The running mean of a model's weights, over about the last `steps` steps."""
 
@@ -123,7 +128,7 @@ ROWS: dict[str, tuple[Callable[[int], nn.Module], dict[str, Any]]] = {
     "squared ReLU": (squared, {}),
     "SwiGLU": (gated, {}),
     "embeddings, norms and biases at three times the rate": (gpt, {"optimizer": quicker}),
-    "short windows first": (gpt, {"growing": True}),
+    "short windows first": (gpt, {"windows": Growing}),
     "weights averaged over the last 30 steps": (gpt, {"average": 30}),
     "none of it": (
         partial(gpt, quiet=False),
@@ -139,8 +144,7 @@ def trained(name: str, ids: Tensor, vocab: int, steps: int, seed: int) -> nn.Mod
     if "optimizer" in how:
         how["optimizer"] = how["optimizer"](model, RATE)
     average = Averaged(model, how.pop("average")) if "average" in how else None
-    size = (ids, plain.CONTEXT, plain.BATCH)
-    batches = Growing(*size, steps, seed) if how.pop("growing", False) else text.Windows(*size, seed=seed)
+    batches = how.pop("windows", as_long)(ids, plain.CONTEXT, plain.BATCH, steps, seed)
     for _ in learn.fit(model, batches, steps, rate=RATE, seed=seed, progress=False, device="cpu", **how):
         if average:
             average()

@@ -23,7 +23,8 @@ from rows import Row, Task, Trial, keep, stored
 TASKS: dict[str, Task] = languages.TASKS | memories.TASKS | translations.TASKS | reviews.TASKS | induction.TASKS
 
 MEDIANS = (
-    "With several seeds, what was measured is their median and each, in the order of the seeds; seconds are medians."
+    "With several seeds, what was measured is each, in the order of the seeds, behind the median of three or five; "
+    "seconds are medians."
 )
 COMMAND = "* command: `python benchmarks/systems.py --seeds N ... TASK ...`"
 
@@ -47,15 +48,14 @@ def table(rows: list[Row]) -> str:
 
 
 def measured(group: list[Row]) -> str:
-    """The median of the seeds, and each; values that are no single number one after the other."""
+    """Each seed's value, behind the median where there is one in the middle; longer texts one after the other."""
     values = [row.value for row in group]
-    if len(values) == 1:
-        return values[0]
     try:
-        middle = sorted(values, key=lambda value: float(value.rstrip("%")))[(len(values) - 1) // 2]
+        ordered = sorted(values, key=lambda value: float(value.rstrip("%")))
     except ValueError:
         return " / ".join(values)
-    return f"{middle} ({', '.join(values)})"
+    each = ", ".join(values)
+    return f"{ordered[len(values) // 2]} ({each})" if len(values) > 1 and len(values) % 2 else each
 
 
 def main() -> None:

@@ -98,3 +98,5 @@ def test_seeds_are_kept_apart_and_shown_as_a_median(systems, monkeypatch, tmp_pa
     assert len(lines) == 4  # the head, and a line for each measure
     assert "| 9.5% (11.0%, 8.0%, 9.5%) | 9 | 0 | 30 | 1, 2, 3 |" in lines[2]
     assert "| 7 words: 1 |" in lines[3]
+    two = [row for row in systems.stored() if row.seed < 3]
+    assert "| 11.0%, 8.0% | 9 | 0 | 50 | 1, 2 |" in systems.table(two)  # two have no middle one

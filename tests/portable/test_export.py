@@ -296,3 +296,13 @@ def test_a_norm_by_the_batch_at_hand_does_not_travel_as_one_by_running_means():
     torch.testing.assert_close(kept(x)["output"], nn.functional.batch_norm(x, mean, variance))
     with pytest.raises(ValueError, match="the page's engine lacks"):
         portable.export(lambda x: nn.functional.batch_norm(x, None, None, training=True), x)
+
+
+def test_an_operation_of_somebody_elses_is_named():
+    @torch.library.custom_op("tfviz_tests::twice", mutates_args=())
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return 2 * x
+
+    twice.register_fake(torch.empty_like)
+    with pytest.raises(ValueError, match=r"lacks 1 of the operations it needs: tfviz_tests\.twice\.default \(in the"):
+        portable.export(lambda x: twice(x) + 1, torch.ones(2, 3))

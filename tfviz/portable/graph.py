@@ -22,7 +22,7 @@ CHECKS = ("_assert", "sym_constrain", "sym_size")  # what such steps ask holds f
 
 
 def plain(exported: ExportedProgram) -> bool:
-    """Whether a graph can be read as it is: the engine has all its operations, and nothing changes in place.
+    """Whether a graph can be read as it is: the engine has all its operations, of which none changes a tensor in place.
 
     Otherwise torch.export is to write it anew, which takes twice as long again.
     """
@@ -30,24 +30,26 @@ def plain(exported: ExportedProgram) -> bool:
 
 
 def _plain(node: fx.Node) -> bool:
-    if isinstance(node.meta.get("val"), torch.SymInt | int) or _of_python(node, "getitem", "assert", *CHECKS):
-        return True
-    if not isinstance(node.target, torch._ops.OpOverload) or node.target._schema.is_mutable:
-        return False
-    said = dict(zip((one.name for one in node.target._schema.arguments), node.args)) | node.kwargs
-    trains = any(said.get(name) is True for name in ("train", "training"))  # a dropout that drops, running means
-    name = _name(node.target)
-    return name.startswith(CHECKS) or (name in OPERATIONS | SAME and not trains)
+    name = _needed(node)
+    if name not in OPERATIONS:
+        return not name
+    names = (one.name for one in node.target._schema.arguments)  # type: ignore[union-attr]
+    arguments = dict(zip(names, node.args)) | node.kwargs
+    return not (
+        arguments.get("train") or arguments.get("training")
+    )  # a dropout that drops, a norm by the batch at hand
 
 
-def _of_python(node: fx.Node, *names: str) -> bool:
-    said = getattr(node.target, "__name__", str(node.target))
-    return not isinstance(node.target, torch._ops.OpOverload) and any(name in said for name in names)
-
-
-def _name(operation: torch._ops.OpOverload) -> str:
-    """PyTorch's, without what is the same for all; one for all ways to give a tensor another shape."""
-    name = str(operation).removeprefix("aten.").removesuffix(".default")
+def _needed(node: fx.Node) -> str:
+    """The operation that a step asks of the engine; empty where it gives a size, one result of several, or a check."""
+    if isinstance(node.meta.get("val"), torch.SymInt | int) and not isinstance(node.meta["val"], bool):
+        return ""
+    name = getattr(node.target, "__name__", str(node.target))
+    if not isinstance(node.target, torch._ops.OpOverload) or node.target.namespace != "aten":
+        return "" if name == "getitem" or "assert" in name or name.startswith(CHECKS) else str(node.target)
+    name = str(node.target).removeprefix("aten.").removesuffix(".default")
+    if name.startswith(CHECKS):
+        return ""
     return "reshape" if name in RESHAPE else name
 
 
@@ -127,27 +129,21 @@ class Graph:
     def _node(self, node: fx.Node) -> dict[str, Any] | None:
         """A step as plain data; None for what only names a size or one of several results."""
         value: Any = node.meta.get("val")
-        if isinstance(value, torch.SymInt | int) and not isinstance(value, bool):
-            return None
         if isinstance(value, torch.SymFloat | torch.SymBool):
             raise ValueError(DEPENDS.capitalize())
-        path = self._path(node)
-        if getattr(node.target, "__name__", "") == "getitem":
-            several = self.numbers[node.args[0]]  # type: ignore[index]
-            self.numbers[node] = several[node.args[1]]  # type: ignore[index]
-            return None
-        if not isinstance(node.target, torch._ops.OpOverload) or node.target.namespace != "aten":
-            if not _of_python(node, "assert", *CHECKS):
-                self.missing.setdefault(str(node.target), set()).add(path or "the function")
-            return None
-        name = _name(node.target)
-        if name.startswith(CHECKS):
+        name, path = _needed(node), self._path(node)
+        if not name:
+            if getattr(node.target, "__name__", "") == "getitem" and isinstance(value, Tensor):
+                several = self.numbers[node.args[0]]  # type: ignore[index]
+                self.numbers[node] = several[node.args[1]]  # type: ignore[index]
             return None
         if name in SAME or (name == "to.dtype" and node.args[0].meta["val"].dtype == value.dtype):  # type: ignore[union-attr]
             self.numbers[node] = self.numbers[node.args[0]]  # type: ignore[index]
             return None
         if name not in OPERATIONS:
             self.missing.setdefault(name, set()).add(path or "the function")
+            if not isinstance(value, Tensor | list | tuple):
+                return None
         results = list(value) if isinstance(value, list | tuple) else [value]
         arguments = [] if name not in OPERATIONS else given(node, self.numbers, self.symbols)
         numbers = [self.count + i for i in range(len(results))]
