@@ -45,7 +45,7 @@ def export(
 
     >>> program = export(lambda x: (x @ x.mT).softmax(-1), torch.randn(5, 3), lengths={"x": {0: "words"}})
     >>> program.operations, program.described["lengths"]
-    (['matmul', 'softmax.int', 'transpose.int'], {'words': [1, None]})
+    (['mT', 'matmul', 'softmax.int'], {'words': [1, None]})
     """
     if weights not in WEIGHTS:
         raise ValueError(f"weights is {weights!r}; it can be {', '.join(map(repr, WEIGHTS))}")
