@@ -85,17 +85,6 @@ def quicker(model: nn.Module, rate: float) -> torch.optim.Optimizer:
     return Quicker(learn.muon(model, rate).param_groups, lr=rate)
 
 
-class Growing:
-    """Windows of a quarter of the length for a third of the steps, then of a half, then whole; as many letters each."""
-
-    def __init__(self, ids: Tensor, length: int, batch: int, steps: int, seed: int):
-        self.stages = [text.Windows(ids, length // part, batch * part, seed=seed) for part in (4, 2, 1)]
-        self.steps = steps
-
-    def __getitem__(self, step: int) -> tuple[Tensor, ...]:
-        return self.stages[min(2, 3 * step // self.steps)][step]
-
-
 def as_long(ids: Tensor, length: int, batch: int, steps: int, seed: int) -> text.Windows:
     """Windows of the whole length for all steps."""
     return text.Windows(ids, length, batch, seed=seed)
@@ -128,7 +117,7 @@ ROWS: dict[str, tuple[Callable[[int], nn.Module], dict[str, Any]]] = {
     "squared ReLU": (squared, {}),
     "SwiGLU": (gated, {}),
     "embeddings, norms and biases at three times the rate": (gpt, {"optimizer": quicker}),
-    "short windows first": (gpt, {"windows": Growing}),
+    "short windows first": (gpt, {"windows": text.Growing}),
     "weights averaged over the last 30 steps": (gpt, {"average": 30}),
     "none of it": (
         partial(gpt, quiet=False),

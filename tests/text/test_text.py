@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfviz.text import Bytes, Characters, Repeats, Streams, Windows, corpora, in_order
+from tfviz.text import Bytes, Characters, Growing, Repeats, Streams, Windows, corpora, in_order
 
 # requests leaves the socket of a refused download to the garbage collector
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
@@ -232,6 +232,32 @@ def test_split_by_hand():
     assert corpora.split("abcdefghij", 0.7) == ("abcdefg", "hij")
     with pytest.raises(ValueError, match="between 0 and 1"):
         corpora.split("abc", 1.0)
+
+
+def test_growing_windows_are_those_of_their_length():
+    ids = torch.arange(40)
+    growing = Growing(ids, length=11, batch=3, steps=7, seed=2)
+    lengths = {0: (2, 12), 1: (2, 12), 2: (2, 12), 3: (5, 6), 4: (5, 6), 5: (11, 3), 6: (11, 3), 90: (11, 3)}
+    for step, (length, batch) in lengths.items():
+        inputs, targets = growing[step]
+        assert inputs.shape == (batch, length)
+        assert targets.equal(inputs + 1)
+        assert inputs.equal(Windows(ids, length, batch, seed=2)[step][0])
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"length": 3}, "length is 3"),
+        ({"steps": 0}, "steps is 0"),
+        ({"batch": 0}, "batch is 0"),
+        ({"length": 40}, "the text has 40 tokens; a window of 40"),
+        ({"seed": -1}, "seed is -1"),
+    ],
+)
+def test_growing_windows_that_cannot_be_are_refused(wrong, says):
+    with pytest.raises(ValueError, match=says):
+        Growing(**{"ids": torch.arange(40), "length": 8, "batch": 3, "steps": 6} | wrong)
 
 
 def test_repeats_are_blocks_that_come_again():

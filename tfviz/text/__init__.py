@@ -2,7 +2,7 @@
 
 from tfviz.doors import SAID, guard
 from tfviz.text import batches, buckets, corpora, datasets, subwords, tasks
-from tfviz.text.batches import Repeats, Streams, Windows, in_order
+from tfviz.text.batches import Growing, Repeats, Streams, Windows, in_order
 from tfviz.text.buckets import Buckets, framed, pad, sentence_pairs
 from tfviz.text.hidden import Dropped, Masked
 from tfviz.text.subwords import Subwords
@@ -14,6 +14,7 @@ __all__ = [
     "Bytes",
     "Characters",
     "Dropped",
+    "Growing",
     "Masked",
     "Repeats",
     "Streams",

@@ -47,6 +47,34 @@ class Windows:
         return rows[:, :-1], rows[:, 1:]
 
 
+class Growing:
+    """Windows that begin short, as many tokens a batch: sequence-length warm-up (Press et al. 2021, "Shortformer").
+
+    A model learns first what stands close by, from more places of the text. For a third of the steps windows have a
+    quarter of the length, for a third half of it, then all of it. `growing[step]` depends on the seed and the step
+    alone.
+
+    Args:
+        ids: the text, as for `Windows`.
+        length: tokens in a window at last; at least 4.
+        batch: windows in a batch at last; there are twice and four times as many before.
+        steps: how many there will be; later ones have whole windows.
+
+    >>> growing = Growing(torch.arange(50), length=8, batch=3, steps=6)
+    >>> [tuple(growing[step][0].shape) for step in range(7)]
+    [(12, 2), (12, 2), (6, 4), (6, 4), (3, 8), (3, 8), (3, 8)]
+    """
+
+    def __init__(self, ids: Ids, length: int, batch: int, steps: int, seed: int = 0):
+        at_least(4, length=length)
+        at_least(1, steps=steps)
+        self.stages = [Windows(ids, length // part, batch * part, seed) for part in (4, 2, 1)]
+        self.steps = steps
+
+    def __getitem__(self, step: int) -> Batch:
+        return self.stages[min(2, 3 * step // self.steps)][step]
+
+
 class Repeats:
     """Random tokens, a block of which comes again and again: new the first time, then known (Olsson et al. 2022).
 
