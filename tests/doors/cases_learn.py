@@ -135,6 +135,9 @@ CASES = [
     ("fit(loss='next')", "loss is 'next'; give a function"),
     ("losses.translation(1.0)", r"smoothing is 1\.0; it is a share"),
     ("losses.translation(nan)", "smoothing is nan; it is a share"),
+    ("losses.adversarial(size=0)", "size is 0.0; it must be above 0"),
+    ("losses.adversarial(size=nan)", "size is nan"),
+    ("losses.adversarial(size='far')", "size is 'far'; give a"),
     ("losses.scheduled(1.5)", r"share is 1\.5; it must lie between 0 and 1"),
     ("losses.scheduled(nan)", "share is nan; it must lie between"),
     (

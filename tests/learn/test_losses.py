@@ -7,8 +7,9 @@ import torch
 from torch import nn
 
 from tfviz import text
+from tfviz.layers import Bigrams
 from tfviz.learn import fit, losses
-from tfviz.models import GPT, Seq2Seq, TransformerXL
+from tfviz.models import GPT, Classifier, Seq2Seq, Transformer, TransformerXL
 
 SOURCE, TARGET = torch.tensor([[5, 3, 4], [7, 2, 0]]), torch.tensor([[1, 3, 5, 2], [1, 6, 2, 0]])
 
@@ -83,6 +84,99 @@ def test_no_label_is_left_out_of_the_sum():
     for label in range(5):
         total, count = losses.label(Said(1, 5), (SOURCE[:1], torch.tensor([label])))
         assert (total.item() > 0, count) == (True, 1)
+
+
+class Pooled(nn.Module):
+    """Embeddings, dropout, a mean over the row, logits."""
+
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(5)
+        self.tokens, self.unused = nn.Embedding(9, 4), nn.Embedding(9, 4)
+        self.dropout, self.to_logits = nn.Dropout(0.4), nn.Linear(4, 3)
+
+    def forward(self, ids):
+        return self.after(self.tokens(ids))
+
+    def after(self, vectors):
+        return self.to_logits(self.dropout(vectors).tanh().mean(1))
+
+
+LABELS = torch.tensor([2, 0])
+
+
+def test_adversarial_is_the_mean_of_both_passes_under_one_dropout():
+    model = Pooled()
+    torch.manual_seed(8)
+    total, count = losses.adversarial(size=0.3)(model, (SOURCE, LABELS))
+    after = torch.rand(1)
+
+    vectors = model.tokens(SOURCE).detach().requires_grad_()
+    torch.manual_seed(8)
+    clean = nn.functional.cross_entropy(model.after(vectors), LABELS, reduction="sum")
+    assert torch.rand(1).equal(after)  # as if there had been one pass
+    (slope,) = torch.autograd.grad(clean, vectors)
+    moved = []
+    for row, down in zip(vectors.detach(), slope):
+        moved.append(row + 0.3 * row.norm() * down / down.norm())
+        assert (moved[-1] - row).norm() == pytest.approx(0.3 * row.norm())
+    torch.manual_seed(8)
+    worse = nn.functional.cross_entropy(model.after(torch.stack(moved)), LABELS, reduction="sum")
+    assert worse > clean
+    torch.testing.assert_close(total, (clean + worse) / 2)
+    assert count == 2
+
+
+def test_adversarial_gradients_are_those_of_fixed_moves():
+    model = Pooled().train()
+    model.dropout.p = 0.0
+    losses.adversarial(size=0.3)(model, (SOURCE, LABELS))[0].backward()
+    found = {name: weight.grad for name, weight in model.named_parameters() if weight.grad is not None}
+    assert set(found) == {"tokens.weight", "to_logits.weight", "to_logits.bias"}
+    vectors = model.tokens(SOURCE)
+    clean = nn.functional.cross_entropy(model.after(vectors), LABELS, reduction="sum")
+    (slope,) = torch.autograd.grad(clean, vectors, retain_graph=True)
+    lengths = [one.detach().flatten(1).norm(dim=1)[:, None, None] for one in (vectors, slope)]
+    worse = model.after(vectors + 0.3 * slope * lengths[0] / lengths[1])
+    total = (clean + nn.functional.cross_entropy(worse, LABELS, reduction="sum")) / 2
+    names = ["tokens.weight", "to_logits.weight"]
+    for name, wanted in zip(names, torch.autograd.grad(total, [model.get_parameter(name) for name in names])):
+        torch.testing.assert_close(found[name], wanted)
+
+
+def test_adversarial_measures_as_the_loss_does():
+    model = Pooled().eval()
+    assert losses.adversarial()(model, (SOURCE, LABELS)) == losses.label(model, (SOURCE, LABELS))
+    with torch.no_grad():
+        model.train()
+        model.dropout.p = 0.0
+        assert losses.adversarial()(model, (SOURCE, LABELS)) == losses.label(model, (SOURCE, LABELS))
+
+
+def test_adversarial_leaves_no_hook_and_says_what_it_cannot_move():
+    model = Pooled()
+    with pytest.raises(ValueError, match="unused has no part in the loss"):
+        losses.adversarial(embedding="unused")(model, (SOURCE, LABELS))
+    with pytest.raises(ValueError, match="Pooled has no words: embedding= names the module"):
+        losses.adversarial(embedding="words")(model, (SOURCE, LABELS))
+    with pytest.raises(ValueError, match="label 3 is none"):
+        losses.adversarial()(model, (SOURCE, torch.tensor([2, 3])))
+    losses.adversarial()(model, (SOURCE, LABELS))
+    assert not any(module._forward_hooks for module in model.modules())
+
+
+def test_adversarial_moves_each_call_of_a_shared_table_and_trains():
+    """An encoder-decoder reads two texts by one table; a classifier's embedding has a module of its name inside."""
+    torch.manual_seed(4)
+    pairs = [(SOURCE, TARGET)] * 3
+    model = Transformer(9, layers=1, heads=3, dim=6, dropout=0.0)
+    loss = losses.adversarial(losses.translation(), embedding="source")
+    steps = list(fit(model, pairs, 3, loss=loss, device="cpu", progress=False))
+    assert len(steps) == 3
+    model = Classifier(9, layers=1, heads=2, dim=6, embedding=lambda vocab, dim: Bigrams(vocab, dim, rows=7))
+    total, _ = losses.adversarial()(model, (SOURCE, torch.tensor([1, 0])))
+    total.backward()
+    assert model.tokens.pairs.weight.grad.abs().sum() > 0
 
 
 @pytest.mark.parametrize("make", [lambda: GPT(11, layers=1, heads=3, dim=6), lambda: TransformerXL(11, heads=3, dim=6)])

@@ -12,4 +12,4 @@ guard(vars(checkpoint), ["save", "saved", "load"])
 guard(vars(evaluate), ["loss", "accuracy", "perplexity", "bits_per_byte", "exact", "bleu", "bleu_by_length"])
 guard(vars(evaluate), ["alignment_error_rate", "links"])
 guard(vars(schedule), ["cosine", "inverse_square_root", "linear"])
-guard(vars(losses), ["translation", "scheduled"])  # the others are called at each step
+guard(vars(losses), ["adversarial", "translation", "scheduled"])  # the others are called at each step
