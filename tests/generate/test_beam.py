@@ -3,7 +3,7 @@
 from copy import deepcopy
 from functools import cache, partial
 from itertools import pairwise
-from math import inf, log
+from math import inf, log, nan
 from typing import NamedTuple
 
 import pytest
@@ -433,3 +433,19 @@ def test_a_search_for_nothing_is_refused(wrong):
         search(model_of("transformer"), some_sources(), **wrong)
     with pytest.raises(ValueError, match=r"(width|length) is -?\d; it must be at least 1"):
         beam.greedy(model_of("transformer"), some_sources(), bos=BOS, eos=EOS, length=0)
+
+
+@pytest.mark.parametrize("vocab", [5, 63, 64, 130, 640, 701])
+@pytest.mark.parametrize("some", [1, 3, 5])
+def test_the_likeliest_of_blocks_are_the_likeliest_of_all(vocab, some):
+    draw = torch.Generator().manual_seed(vocab)
+    logs = torch.randn(7, vocab, generator=draw)
+    logs[0, -3:] = torch.tensor([9.0, 11.0, 10.0])  # beyond the last whole block, and
+    logs[1, :5] = torch.tensor([9.0, 11.0, 10.0, 13.0, 12.0])  # all in one block
+    logs[2, some:] = -inf
+    values, tokens = beam._top(logs, some)
+    expected = logs.topk(some)
+    assert values.equal(expected.values)
+    assert tokens.equal(expected.indices)
+    logs[3, vocab // 2] = nan
+    assert beam._top(logs, some)[0].isnan().any(1).tolist() == [row == 3 for row in range(7)]

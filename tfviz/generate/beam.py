@@ -12,6 +12,7 @@ from tfviz.shapes import Bool, Float, Int
 
 STRONGEST = 10.0  # alpha: beyond it the penalty of a long text leaves no digit of its probability
 WIDEST = 10_000  # texts kept at a time
+BLOCK = 64  # logarithms whose largest is found first
 PAD = 0  # in sources and, after an end, in texts
 
 
@@ -174,10 +175,24 @@ def _likeliest(
     logits: Float[Tensor, "text vocab"], width: int, never: Tensor
 ) -> tuple[Float[Tensor, "text some"], Int[Tensor, "text some"]]:
     """Of each text the `width` likeliest next tokens, as more cannot remain: logarithms of probabilities, and ids."""
-    best = logits.log_softmax(-1).index_fill_(-1, never, -torch.inf).topk(min(width, logits.shape[-1]))
-    if best.values.isnan().any():
+    values, tokens = _top(logits.log_softmax(-1).index_fill_(-1, never, -torch.inf), min(width, logits.shape[-1]))
+    if values.isnan().any():
         raise FloatingPointError("the model's logits are not finite; it cannot generate")
-    return best.values, best.indices
+    return values, tokens
+
+
+def _top(logs: Float[Tensor, "text vocab"], some: int) -> tuple[Float[Tensor, "text some"], Int[Tensor, "text some"]]:
+    """`topk`, in the blocks with the largest values alone: no others can hold any of them. Half the time on a CPU."""
+    (rows, vocab), count = logs.shape, logs.shape[1] // BLOCK
+    if count < 2 * some:
+        found = logs.topk(some)
+        return found.values, found.indices
+    largest = logs[:, : count * BLOCK].unflatten(-1, (count, BLOCK)).amax(-1)
+    inside, rest = (torch.arange(*ends, device=logs.device) for ends in ((BLOCK,), (count * BLOCK, vocab)))
+    blocks = largest.topk(some).indices.unsqueeze(-1) * BLOCK + inside
+    tokens = torch.cat((blocks.flatten(1), rest.expand(rows, -1)), dim=1)
+    found = logs.gather(1, tokens).topk(some)
+    return found.values, tokens.gather(1, found.indices)
 
 
 def _step(
