@@ -117,10 +117,10 @@ def equal_time(trial: Trial) -> Rows:
 def six_minutes(trial: Trial) -> Rows:
     """The GPT of lesson 12 on windows of 192 characters, short ones first, for the steps that six minutes hold."""
     vocab, ids, held = shakespeare()
-    context, steps = 192, SIX_MINUTES
+    context = 192
     model = trial.built(models.GPT, len(vocab), context=context, positions=layers.positions.Rotary)
-    windows = text.Growing(ids, context, 2 if trial.quick else 12, steps, seed=trial.seed)
-    learned = trial.learned("six-minutes", model, windows, steps)
+    windows = text.Growing(ids, context, 2 if trial.quick else 12, SIX_MINUTES, seed=trial.seed)
+    learned = trial.learned("six-minutes", model, windows, SIX_MINUTES)
     loss = learn.evaluate.loss(model, text.in_order(held[:2000] if trial.quick else held, context, 64))
     aim = "<= 1.48 in 360 s"
     yield Row("GPT", "Shakespeare", "loss after six minutes, nats", f"{loss:.3f}", aim, **learned.facts)

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from tfviz import bounds
 from tfviz.doors import takes, what
-from tfviz.learn.losses import Loss, about, check_labels, next_token
+from tfviz.learn.checks import about, check_labels
+from tfviz.learn.losses import Loss, next_token
 
 LARGEST = 709.0  # nats; e to a larger power is no float
 Link = tuple[int, ...]  # place in the target, place in the source; of several pairs of texts, the pair's number first

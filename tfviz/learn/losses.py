@@ -4,21 +4,19 @@ The sum and the count, rather than their quotient, so that ragged batches, accum
 processes weigh every prediction alike.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tfviz import bounds, doors
+from tfviz import bounds
+from tfviz.learn.checks import check_labels
 
 Loss = Callable[[nn.Module, Any], tuple[Tensor, int]]
 PAD = 0  # nothing is predicted where the target is padding
 NEVER = -(2**63)  # a label that nobody has, to be left out: PyTorch's own, -100, comes by mistake
-
-NAMED = "embedding= names the module that turns ids into vectors"
 
 
 def next_token(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
@@ -128,23 +126,29 @@ def adversarial(loss: Loss = label, size: float = 0.02, embedding: str = "tokens
         embedding: the name of the module that turns ids into vectors; the first one that is called so.
     """
     bounds.above(0, size=size)
+    named = "embedding= names the module that turns ids into vectors"
 
     def both(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
         if not (model.training and torch.is_grad_enabled()):
             return loss(model, batch)
+        # by the end of its path: what wraps a model for several processes adds to the front
+        modules = (module for path, module in model.named_modules() if path.split(".")[-1] == embedding)
+        table = next(modules, None)
+        if table is None:
+            raise ValueError(f"{type(model).__name__} has no {embedding}: {named}")
         found: list[Tensor] = []
         again = torch.random.fork_rng([batch[0].device] if batch[0].is_cuda else [])  # the same dropout in both
-        with again, _hooked(model, embedding, lambda module, given, vectors: found.append(vectors)):
+        with again, table.register_forward_hook(lambda module, given, vectors: found.append(vectors)):
             total, count = loss(model, batch)
         asked = torch.autograd.grad(total, found, retain_graph=True, allow_unused=True) if found else ()
         slopes = [slope for slope in asked if slope is not None]
         if len(slopes) != max(1, len(found)):
-            raise ValueError(f"{embedding} has no part in the loss, or the model is compiled: {NAMED}")
+            raise ValueError(f"{embedding} has no part in the loss, or the model is compiled: {named}")
         moves = [
             slope * (size * _lengths(vectors) / _lengths(slope).clamp(min=torch.finfo(slope.dtype).tiny))
             for vectors, slope in zip(found, slopes)
         ]
-        with _hooked(model, embedding, lambda module, given, vectors: vectors + moves.pop(0)):
+        with table.register_forward_hook(lambda module, given, vectors: vectors + moves.pop(0)):
             worse, _ = loss(model, batch)
         return (total + worse) / 2, count
 
@@ -160,55 +164,9 @@ def squared(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
     return (guesses - values).square().sum(), len(values)
 
 
-@contextmanager
-def about(model: nn.Module, batch: Sequence[Tensor]) -> Iterator[None]:
-    """What a model or a loss raises in here keeps its kind and words, and gets a note on what they were given."""
-    try:
-        yield
-    except (TypeError, RuntimeError, IndexError, AttributeError) as error:
-        parts = ", ".join(f"{str(part.dtype).removeprefix('torch.')} {list(part.shape)}" for part in batch)
-        given = f"the batch was ({parts}), the model {doors.what(model)}"
-        error.add_note(f"the loss could not be computed; {given}: do batch, model and loss fit?")
-        raise
-
-
-def check_labels(labels: Tensor, rows: Sequence[int], classes: int, what: str = "label") -> None:
-    """Each row has one of the classes.
-
-    Raises:
-        ValueError: it has not. On a GPU, which would have to be waited for, and in compiled code only shape and type
-            are looked at.
-    """
-    if labels.shape != tuple(rows) or labels.dtype not in (torch.int64, torch.uint8):
-        kind = str(labels.dtype).removeprefix("torch.")
-        raise ValueError(f"{what}s are {kind} {list(labels.shape)}; give whole numbers (int64) {list(rows)}, one a row")
-    if labels.device.type != "cpu" or torch.compiler.is_compiling():
-        return
-    wrong = labels[(labels < 0) | (labels >= classes)]
-    if len(wrong):
-        of, more = {"label": ("classes", "classes="), "target": ("tokens", "vocab=")}[what]
-        raise ValueError(
-            f"{what} {int(wrong[0])} is none of the model's {classes} {of}, which count from 0 to {classes - 1}: "
-            f"number the {what}s so, leave out rows that have none, or build the model with more {more}"
-        )
-
-
-@contextmanager
-def _hooked(model: nn.Module, name: str, hook: Callable[..., Any]) -> Iterator[None]:
-    """A forward hook on the first module of a name; what wraps a model for several processes puts names before it."""
-    named = (module for path, module in model.named_modules() if path.split(".")[-1] == name)
-    if (module := next(named, None)) is None:
-        raise ValueError(f"{type(model).__name__} has no {name}: {NAMED}")
-    handle = module.register_forward_hook(hook)
-    try:
-        yield
-    finally:
-        handle.remove()
-
-
 def _lengths(vectors: Tensor) -> Tensor:
-    """Of each row, all its vectors in one, of an axis for each that the vectors have."""
-    return vectors.detach().flatten(1).norm(dim=1).view(-1, *[1] * (vectors.dim() - 1))
+    """Of each row, all its vectors in one."""
+    return torch.linalg.vector_norm(vectors.detach(), dim=tuple(range(1, vectors.dim())), keepdim=True)
 
 
 def _everywhere(logits: Tensor, targets: Tensor, what: str = "target") -> tuple[Tensor, int]:

@@ -14,7 +14,8 @@ from torch.utils.checkpoint import checkpoint
 
 from tfviz.doors import what
 from tfviz.learn import memory, shards, threads
-from tfviz.learn.losses import Loss, about
+from tfviz.learn.checks import about
+from tfviz.learn.losses import Loss
 
 
 class Measured(NamedTuple):

@@ -35,9 +35,8 @@ def _plain(node: fx.Node) -> bool:
         return not name
     names = (one.name for one in node.target._schema.arguments)  # type: ignore[union-attr]
     arguments = dict(zip(names, node.args)) | node.kwargs
-    return not (
-        arguments.get("train") or arguments.get("training")
-    )  # a dropout that drops, a norm by the batch at hand
+    trains = arguments.get("train") or arguments.get("training")  # a dropout that drops, a norm by the batch at hand
+    return not trains
 
 
 def _needed(node: fx.Node) -> str:
