@@ -117,8 +117,8 @@ def adversarial(loss: Loss = label, size: float = 0.02, embedding: str = "tokens
     """A loss at the words and, as much, at words moved to where it is worse (Miyato et al. 2017, equation 4).
 
     In training each batch passes twice: as it is, and with the embeddings of each row moved along the gradient of the
-    loss; the mean of the two is made small. A model that may not be sure of what small moves undo learns its training
-    texts by heart later. A step takes about twice as long. In eval mode it is `loss` alone.
+    loss; the mean of the two is made small. A model whose answer must hold under small moves overfits later. A step
+    takes about twice as long. In eval mode it is `loss` alone.
 
     Args:
         loss: of one pass; it may remember nothing, as `Carried` does.
