@@ -93,11 +93,11 @@ def imdb(trial: Trial) -> Rows:
     train, test = (text.datasets.reviews(split) for split in ("train", "test"))
     few = slice(0, 60) if trial.quick else slice(None)
     vocab = text.whole_words(train.texts[few], 30_000, lower=True)
-    rows = [cut(vocab.encode_all(part.texts[few]), 400) for part in (train, test)]
+    rows = [cut(vocab.encode_all(part.texts[few]), 800) for part in (train, test)]
     batches = text.Buckets(rows[0], train.labels[few], tokens=12_000, seed=trial.seed)
-    parts = {"context": 400, "layers": 1, "dim": 64, "dropout": 0.4, "positions": layers.positions.Positions}
+    parts = {"context": 800, "layers": 1, "dim": 64, "dropout": 0.4, "positions": layers.positions.Positions}
     model = trial.built(models.Classifier, len(vocab), embedding=layers.Bigrams, **parts)
-    how = {"rate": 2e-3, "loss": learn.losses.label, "schedule": learn.schedule.cosine(100)}
+    how = {"rate": 2e-3, "loss": learn.losses.adversarial(), "schedule": learn.schedule.cosine(100)}
     unsure = text.Dropped(batches, 0.3, seed=trial.seed)
     learned = trial.learned("imdb", model, unsure, EPOCHS * len(batches), **how)
     right = learn.evaluate.accuracy(model, text.Buckets(rows[1], test.labels[few], tokens=20_000).in_order())
