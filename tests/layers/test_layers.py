@@ -139,6 +139,12 @@ def test_a_cache_goes_on_with_the_texts_that_are_kept():
     kept = cache.extend(keys[:, :, 3:5], values[:, :, 3:5])
     assert torch.equal(kept[0], torch.cat((keys[rows, :, :3], keys[:, :, 3:5]), 2))
     assert torch.equal(kept[1], torch.cat((values[rows, :, :3], values[:, :, 3:5]), 2))
+    before = [part.clone() for part in kept]
+    cache.keep(rows)
+    cache.keep(rows)
+    again = cache.extend(keys[:, :, 5:], values[:, :, 5:])
+    assert torch.equal(again[0], torch.cat((before[0][rows][rows], keys[:, :, 5:]), 2))
+    assert torch.equal(again[1], torch.cat((before[1][rows][rows], values[:, :, 5:]), 2))
 
 
 def test_another_text_is_read_once():

@@ -163,9 +163,11 @@ def _ahead(model: Any, memory: Any, width: int, length: int) -> Callable[[Beam],
     cache = model.new_cache(length)
 
     def go_on(beam: Beam) -> Tensor:
-        first = width * torch.arange(len(beam.texts), device=beam.texts.device).unsqueeze(-1)
-        for kept in cache:
-            kept.keep((first + beam.parents).flatten())
+        if width > 1:
+            first = width * torch.arange(len(beam.texts), device=beam.texts.device).unsqueeze(-1)
+            rows = (first + beam.parents).flatten()
+            for kept in cache:
+                kept.keep(rows)
         return model.decode(beam.texts[..., -1:].flatten(0, 1), memory, cache)[:, -1]
 
     return go_on

@@ -10,7 +10,8 @@ from tfviz.shapes import Float, Int
 class KeyValues:
     """The keys and values one attention module has seen so far, in room for `capacity` positions.
 
-    The room is taken at the first use, when batch, heads, width and type are known.
+    The room is taken at the first use, when batch, heads, width and type are known. In memory positions come first, so
+    that what is filled lies together, which `keep` copies.
     """
 
     def __init__(self, capacity: int):
@@ -19,6 +20,7 @@ class KeyValues:
         self.length = 0
         self.keys: Tensor | None = None
         self.values: Tensor | None = None
+        self._spare: tuple[Tensor, ...] = ()  # where `keep` writes, in turns with those
 
     def extend(
         self, key: Float[Tensor, "batch head new dim"], value: Float[Tensor, "batch head new dim"]
@@ -31,9 +33,7 @@ class KeyValues:
                 "model with a longer context="
             )
         if self.keys is None or self.values is None:
-            batch, heads, _, width = key.shape
-            self.keys = key.new_empty(batch, heads, self.capacity, width)
-            self.values = value.new_empty(batch, heads, self.capacity, value.shape[-1])
+            self.keys, self.values = (self._room(of) for of in (key, value))
         if len(key) != len(self.keys):
             raise ValueError(f"the cache is of {len(self.keys)} texts, these are {len(key)}; begin a new one")
         self.keys[:, :, start:stop] = key
@@ -43,10 +43,18 @@ class KeyValues:
 
     def keep(self, rows: Int[Tensor, "batch"]) -> None:
         """Go on with these texts in place of those so far; one may come several times."""
-        if self.keys is not None and self.values is not None:
-            (moved,) = (rows != torch.arange(len(rows), device=rows.device)).nonzero(as_tuple=True)
-            for kept in (self.keys[:, :, : self.length], self.values[:, :, : self.length]):
-                kept[moved] = kept[rows[moved]]
+        if self.keys is None or self.values is None:
+            return
+        now = self.keys, self.values
+        self.keys, self.values = new = self._spare or tuple(self._room(of) for of in now)
+        self._spare = now
+        for here, there in zip(now, new, strict=True):
+            seen, room = (kept.permute(2, 0, 1, 3)[: self.length] for kept in (here, there))
+            torch.index_select(seen, 1, rows, out=room)
+
+    def _room(self, of: Float[Tensor, "batch head any dim"]) -> Float[Tensor, "batch head capacity dim"]:
+        batch, heads, _, width = of.shape
+        return of.new_empty(self.capacity, batch, heads, width).permute(1, 2, 0, 3)
 
     @property
     def bytes(self) -> int:
