@@ -53,7 +53,7 @@ def _adamw(model: nn.Module, batches: Any, steps: int, **how: Any) -> Iterator[l
     return fit(model, batches, math.ceil(LONGER * steps), **deepcopy(how) | old)
 
 
-Past = list[tuple[float, float]]  # loss and seconds of each step
+Past = list[tuple[learn.Step, float]]  # each step and its seconds
 
 
 def _timed(steps: Iterator[learn.Step]) -> Iterator[tuple[learn.Step, float]]:
@@ -64,10 +64,8 @@ def _timed(steps: Iterator[learn.Step]) -> Iterator[tuple[learn.Step, float]]:
         started = time.perf_counter()
 
 
-def _told(
-    steps: Iterator[learn.Step], old: list[tuple[learn.Step, float]], row: dict[str, Any], path: str
-) -> Iterator[learn.Step]:
-    new = []
+def _told(steps: Iterator[learn.Step], old: Past, row: dict[str, Any], path: str) -> Iterator[learn.Step]:
+    new: Past = []
     for step, seconds in _timed(steps):
         new.append((step, seconds))
         yield step
