@@ -1,9 +1,10 @@
 """What the recipe is worth in the lessons: each model that `learn.fit` trains as it comes, beside AdamW with a cosine.
 
 The lessons run as they are, at the preset `cpu`. Before each of their trainings that names no optimizer, a copy of the
-model is trained by AdamW at the same rate on the same batches for `LONGER` times as many steps, which takes about as
-long as the recipe over 0.7. The loss is the mean of the last tenth of the steps. Models without blocks, which `fit`
-gives to AdamW anyway, are left out, and so is lesson 03, which trains its models while they are edited: a copy is not.
+model is trained by AdamW on the same batches for `LONGER` times as many steps, which takes about as long as the recipe
+over 0.7; at the same rate, or at 3e-3 where the lesson's is higher: that is what it had when AdamW trained it. The loss is the mean of the last tenth of the steps. Models without blocks,
+which `fit` gives to AdamW anyway, are left out, and so is lesson 03, which trains its models while they are edited: a
+copy is not.
 
     python benchmarks/lessons.py [--quick] [LESSON ...]
 """
@@ -30,6 +31,7 @@ from tfviz.suite import notebooks
 
 LESSONS = ("04", "07", "09", "10", "11", "12", "13")  # whose models have blocks, and are trained by `fit`
 LONGER = 1.8  # a step of Muon takes a small model about a quarter more time than one of AdamW
+RATE = 3e-3  # AdamW's at most
 SAME = 0.01  # by which losses differ that count as the same
 fit = learn.fit
 
@@ -48,8 +50,9 @@ def watch(path: str) -> None:
 
 
 def _adamw(model: nn.Module, batches: Any, steps: int, **how: Any) -> Iterator[learn.Step]:
-    optimizer = learn.optimizers.adamw(model, how.get("rate", 3e-3))
-    old = {"optimizer": optimizer, "schedule": learn.schedule.cosine(100), "progress": False, "folder": None}
+    rate = min(RATE, how.get("rate", RATE))
+    optimizer, schedule = learn.optimizers.adamw(model, rate), learn.schedule.cosine(100)
+    old = {"rate": rate, "optimizer": optimizer, "schedule": schedule, "progress": False, "folder": None}
     return fit(model, batches, math.ceil(LONGER * steps), **deepcopy(how) | old)
 
 
