@@ -2,9 +2,9 @@
 
 The lessons run as they are, at the preset `cpu`. Before each of their trainings that names no optimizer, a copy of the
 model is trained by AdamW on the same batches for `LONGER` times as many steps, which takes about as long as the recipe
-over 0.7; at the same rate, or at 3e-3 where the lesson's is higher: that is what it had when AdamW trained it. The loss is the mean of the last tenth of the steps. Models without blocks,
-which `fit` gives to AdamW anyway, are left out, and so is lesson 03, which trains its models while they are edited: a
-copy is not.
+over 0.7; at the same rate, or at 3e-3 where the lesson's is higher: the lesson had that when AdamW trained it. The loss
+is the mean of the last tenth of the steps. Models without blocks, which `fit` gives to AdamW anyway, are left out, and
+so is lesson 03, which trains its models while they are edited: a copy is not.
 
     python benchmarks/lessons.py [--quick] [LESSON ...]
 """
