@@ -2,9 +2,9 @@
 
 The lessons run as they are, at the preset `cpu`. Before each of their trainings that names no optimizer, a copy of the
 model is trained by AdamW on the same batches for `LONGER` times as many steps, which takes about as long as the recipe
-over 0.7; at the same rate, or at 3e-3 where the lesson's is higher: the lesson had that when AdamW trained it. The loss
-is the mean of the last tenth of the steps. Models without blocks, which `fit` gives to AdamW anyway, are left out, and
-so is lesson 03, which trains its models while they are edited: a copy is not.
+over 0.7; at the same rate, but for `RAISED`, which had 3e-3 when AdamW trained them. The loss is the mean of the last
+tenth of the steps. Models without blocks, which `fit` gives to AdamW anyway, are left out, and so is lesson 03, which
+trains its models while they are edited: a copy is not.
 
     python benchmarks/lessons.py [--quick] [LESSON ...]
 """
@@ -31,26 +31,26 @@ from tfviz.suite import notebooks
 
 LESSONS = ("04", "07", "09", "10", "11", "12", "13")  # whose models have blocks, and are trained by `fit`
 LONGER = 1.8  # a step of Muon takes a small model about a quarter more time than one of AdamW
-RATE = 3e-3  # AdamW's at most
+RAISED = ("12_gpt", "13_long_context")  # lessons with a higher rate than `fit`'s, since they are trained by Muon
 SAME = 0.01  # by which losses differ that count as the same
 fit = learn.fit
 
 
-def watch(path: str) -> None:
-    """Let `learn.fit` add a line to `path` for each training: what the recipe and AdamW did with it."""
+def watch(path: str, most: float) -> None:
+    """Let `learn.fit` add a line to `path` for each training: what the recipe did, and AdamW at a rate up to `most`."""
 
     def both(model: nn.Module, batches: Any, steps: int, **how: Any) -> Iterator[learn.Step]:
         if "optimizer" in how or not any(True for _ in matrices(model)):
             return fit(model, batches, steps, **how)
         with torch.random.fork_rng():  # what the lesson draws later stays as it was
-            past = list(_timed(_adamw(*deepcopy((model, batches)), steps, **how)))
+            past = list(_timed(_adamw(most, *deepcopy((model, batches)), steps, **how)))
         return _told(fit(model, batches, steps, **how), past, {"model": type(model).__name__, "steps": steps}, path)
 
     learn.fit = both
 
 
-def _adamw(model: nn.Module, batches: Any, steps: int, **how: Any) -> Iterator[learn.Step]:
-    rate = min(RATE, how.get("rate", RATE))
+def _adamw(most: float, model: nn.Module, batches: Any, steps: int, **how: Any) -> Iterator[learn.Step]:
+    rate = min(most, how.get("rate", 3e-3))
     optimizer, schedule = learn.optimizers.adamw(model, rate), learn.schedule.cosine(100)
     old = {"rate": rate, "optimizer": optimizer, "schedule": schedule, "progress": False, "folder": None}
     return fit(model, batches, math.ceil(LONGER * steps), **deepcopy(how) | old)
@@ -84,8 +84,8 @@ def trainings(lesson: Path, preset: str) -> list[dict[str, Any]]:
     notebook = notebooks.load(lesson)
     with tempfile.TemporaryDirectory() as folder:
         rows, out = (str(Path(folder) / name) for name in ("rows.jsonl", lesson.name))
-        here = str(Path(__file__).parent)
-        first = f"import sys\nsys.path.insert(0, {here!r})\nimport lessons\nlessons.watch({rows!r})"
+        here, most = str(Path(__file__).parent), 3e-3 if lesson.stem in RAISED else 1
+        first = f"import sys\nsys.path.insert(0, {here!r})\nimport lessons\nlessons.watch({rows!r}, {most})"
         notebook.cells.insert(0, nbformat.v4.new_code_cell(first))
         parameters = notebooks.values(lesson, preset, {})
         papermill.execute_notebook(notebook, out, parameters, cwd=str(lesson.parent), progress_bar=False)
