@@ -31,28 +31,29 @@ from tfviz.suite import notebooks
 
 LESSONS = ("04", "07", "09", "10", "11", "12", "13")  # whose models have blocks, and are trained by `fit`
 LONGER = 1.8  # a step of Muon takes a small model about a quarter more time than one of AdamW
-RAISED = ("12_gpt", "13_long_context")  # lessons with a higher rate than `fit`'s, since they are trained by Muon
+USUAL = 3e-3  # `fit`'s rate
+RAISED = ("12", "13")  # lessons that have had a higher one since Muon trains them
 SAME = 0.01  # by which losses differ that count as the same
 fit = learn.fit
 
 
-def watch(path: str, most: float) -> None:
-    """Let `learn.fit` add a line to `path` for each training: what the recipe did, and AdamW at a rate up to `most`."""
+def watch(path: str, raised: bool) -> None:
+    """Let `learn.fit` add a line to `path` for each training: what the recipe and AdamW did with it."""
 
     def both(model: nn.Module, batches: Any, steps: int, **how: Any) -> Iterator[learn.Step]:
         if "optimizer" in how or not any(True for _ in matrices(model)):
             return fit(model, batches, steps, **how)
+        old = how | {"rate": USUAL} if raised else how
         with torch.random.fork_rng():  # what the lesson draws later stays as it was
-            past = list(_timed(_adamw(most, *deepcopy((model, batches)), steps, **how)))
+            past = list(_timed(_adamw(*deepcopy((model, batches)), steps, **old)))
         return _told(fit(model, batches, steps, **how), past, {"model": type(model).__name__, "steps": steps}, path)
 
     learn.fit = both
 
 
-def _adamw(most: float, model: nn.Module, batches: Any, steps: int, **how: Any) -> Iterator[learn.Step]:
-    rate = min(most, how.get("rate", 3e-3))
-    optimizer, schedule = learn.optimizers.adamw(model, rate), learn.schedule.cosine(100)
-    old = {"rate": rate, "optimizer": optimizer, "schedule": schedule, "progress": False, "folder": None}
+def _adamw(model: nn.Module, batches: Any, steps: int, **how: Any) -> Iterator[learn.Step]:
+    optimizer = learn.optimizers.adamw(model, how.get("rate", USUAL))
+    old = {"optimizer": optimizer, "schedule": learn.schedule.cosine(100), "progress": False, "folder": None}
     return fit(model, batches, math.ceil(LONGER * steps), **deepcopy(how) | old)
 
 
@@ -84,8 +85,8 @@ def trainings(lesson: Path, preset: str) -> list[dict[str, Any]]:
     notebook = notebooks.load(lesson)
     with tempfile.TemporaryDirectory() as folder:
         rows, out = (str(Path(folder) / name) for name in ("rows.jsonl", lesson.name))
-        here, most = str(Path(__file__).parent), 3e-3 if lesson.stem in RAISED else 1
-        first = f"import sys\nsys.path.insert(0, {here!r})\nimport lessons\nlessons.watch({rows!r}, {most})"
+        here, raised = str(Path(__file__).parent), lesson.stem[:2] in RAISED
+        first = f"import sys\nsys.path.insert(0, {here!r})\nimport lessons\nlessons.watch({rows!r}, {raised})"
         notebook.cells.insert(0, nbformat.v4.new_code_cell(first))
         parameters = notebooks.values(lesson, preset, {})
         papermill.execute_notebook(notebook, out, parameters, cwd=str(lesson.parent), progress_bar=False)
@@ -118,7 +119,7 @@ def main() -> None:
     title = "The lessons' models, trained by `learn.fit` as it comes"
     note = (
         "Losses are means over the trainings of a row, in the lesson's own unit; time is a share of AdamW's. "
-        "In 12 and 13 AdamW has a rate of 3e-3, which the lessons had when AdamW trained them."
+        f"In {' and '.join(RAISED)} AdamW has a rate of {USUAL}, which the lessons had when AdamW trained them."
     )
     report("lessons", title, header, found, seeds=["as in the lessons"], quick=given.quick, notes=[note])
 
