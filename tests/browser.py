@@ -14,6 +14,7 @@ import torch
 from PIL import Image
 
 from tfviz.look import AttentionMaps, pack
+from tfviz.view.still.formatting import formatted
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
@@ -166,15 +167,22 @@ def table(page, which=0):
     return heads[1:], [row[0] for row in rows], [row[1:] for row in rows]
 
 
+def number(text):
+    """What a page writes, as a float."""
+    return float(text.replace("−", "-").replace(",", ""))
+
+
 def numbers(page):
     """The numbers of the table twin; NaN for a cell that may not be looked at."""
-    cells = [[float("nan" if cell == "–" else cell) for cell in row] for row in table(page)[2]]
+    cells = [[float("nan") if cell == "–" else number(cell) for cell in row] for row in table(page)[2]]
     return torch.tensor(cells, dtype=torch.double)
 
 
 def shown(weights, mask=None):
-    """Weights as pages show them: two significant digits; NaN where the mask forbids."""
-    rounded = torch.tensor([[float(f"{value:.2g}") for value in row] for row in weights.tolist()], dtype=torch.double)
+    """Weights as pages show them; NaN where the mask forbids."""
+    rounded = torch.tensor(
+        [[number(formatted(value)) for value in row] for row in weights.tolist()], dtype=torch.double
+    )
     return rounded if mask is None else rounded.where(mask, torch.nan)
 
 

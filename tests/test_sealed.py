@@ -27,6 +27,21 @@ def test_what_was_saved_is_loaded(tmp_path):
     assert sealed.read_json(tmp_path / "y") == value
 
 
+def test_one_tensor_under_two_names_is_saved_twice(tmp_path):
+    one = torch.arange(6.0)
+    sealed.save(tmp_path / "x", {"a": one, "b": one, "c": one[2:5], "d": one.view(2, 3).mT})
+    tensors, _ = sealed.load(tmp_path / "x")
+    assert tensors["a"].tolist() == tensors["b"].tolist() == [0, 1, 2, 3, 4, 5]
+    assert (tensors["c"].tolist(), tensors["d"].tolist()) == ([2, 3, 4], [[0, 3], [1, 4], [2, 5]])
+
+
+@pytest.mark.parametrize("nested", [300, 500, 900, 990, 2000, 100_000])
+def test_json_of_any_depth_is_read_or_told(tmp_path, nested):
+    (tmp_path / "x").write_text('{"a": ' + "[" * nested + "]" * nested + "}")
+    with pytest.raises(ValueError, match=r"altered or is damaged|nested too deep"):
+        sealed.read_json(tmp_path / "x")
+
+
 @pytest.mark.parametrize("kind", ["tensors", "json"])
 def test_every_flipped_bit_is_told(tmp_path, kind):
     path = tmp_path / "x"

@@ -9,6 +9,7 @@ from tfviz import view
 from tfviz.layers import masks, positions
 from tfviz.models import GPT
 from tfviz.text import Characters
+from tfviz.view.still.formatting import percent
 
 SIGNS = "\u202e\0<b>&\"'שלום漢😀"
 VOCAB = Characters.of("abcdefgh .\n" + SIGNS)
@@ -53,7 +54,7 @@ def bars(page):
 
 def said(share):
     """A share as the bars say it."""
-    return "< 0.1 %" if 0 < share < 0.001 else f"{float(f'{100 * share:.2g}'):g} %"
+    return percent(float(share))
 
 
 def path_of(chosen):

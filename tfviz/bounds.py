@@ -81,6 +81,25 @@ def readable(**given: Tensor) -> None:
             raise ValueError(f"{name} is a tensor {kind}, whose numbers cannot be read; give a dense one with numbers")
 
 
+def token_ids(**given: Tensor) -> None:
+    """Each is a tensor of whole numbers from 0 on.
+
+    >>> token_ids(prompt=torch.tensor([0.9, 1.9]))
+    Traceback (most recent call last):
+    ValueError: prompt is float32; ids are whole numbers from 0 on (int64), such as a vocabulary's encode gives
+    """
+    for name, ids in given.items():
+        kind = str(ids.dtype).removeprefix("torch.")
+        if not ids.numel():  # of no list the kind is unknown
+            continue
+        if ids.is_floating_point() or ids.is_complex() or ids.dtype == torch.bool:
+            raise ValueError(
+                f"{name} is {kind}; ids are whole numbers from 0 on (int64), such as a vocabulary's encode gives"
+            )
+        if ids.dtype != torch.uint8 and not ids.is_meta and ids.min() < 0:
+            raise ValueError(f"{name} holds {int(ids.min())}; ids are whole numbers from 0 on")
+
+
 def multiple(of: int, **given: int) -> None:
     """Each can be divided by `of`.
 
@@ -122,7 +141,7 @@ def affordable(**sizes: int) -> None:
     """
     at_least(1, **sizes)
     needed = 4 * math.prod(sizes.values())
-    if needed > _memory() and torch.get_default_device().type == "cpu":
+    if needed > memory() and torch.get_default_device().type == "cpu":
         product = " x ".join(f"{name} {size}" for name, size in sizes.items())
         size = f"{needed // 10**9:,} GB of numbers"
         raise ValueError(f"{product} are {size}, more than this machine's memory; take less")
@@ -134,7 +153,7 @@ def _one(name: str, value: object) -> None:
         raise TypeError(f"{name} is {what(value)}; give a number")
 
 
-def _memory() -> int:
+def memory() -> int:
     """Bytes of memory this machine has; where it does not say, as many as no machine has."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -8,6 +8,7 @@ argument, what it is, what to give. Values (ranges, sizes, names) are each funct
 
 import inspect
 import re
+import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -55,25 +56,25 @@ def door(function: F) -> F:
     Traceback (most recent call last):
     TypeError: doors.wide: times is '3'; give a whole number
     """
-    signature, name = inspect.signature(function), _name(function)
+    signature = inspect.signature(function)
 
     @wraps(function)
     def entered(*args: Any, **kwargs: Any) -> Any:
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
-            takes = ", ".join(key for key in signature.parameters if key != "self")
-            raise TypeError(f"{name}: {error}; it takes {takes or 'nothing'}") from None
+            takes = ", ".join(key for key in signature.parameters if key not in ("self", "cls"))
+            raise TypeError(f"{_name(function)}: {error}; it takes {takes or 'nothing'}") from None
         hints, given = _hints(function), bound.arguments
         for key, value in given.items():
             if key in hints:
                 many = signature.parameters[key].kind
                 if many is inspect.Parameter.VAR_POSITIONAL:
-                    given[key] = tuple(_taken(name, key, one, hints[key]) for one in value)
+                    given[key] = tuple(_taken(function, key, one, hints[key]) for one in value)
                 elif many is inspect.Parameter.VAR_KEYWORD:
-                    given[key] = {inner: _taken(name, inner, one, hints[key]) for inner, one in value.items()}
+                    given[key] = {inner: _taken(function, inner, one, hints[key]) for inner, one in value.items()}
                 else:
-                    given[key] = _taken(name, key, value, hints[key])
+                    given[key] = _taken(function, key, value, hints[key])
         return function(*bound.args, **bound.kwargs)
 
     entered.__wrapped_door__ = True  # type: ignore[attr-defined]
@@ -91,6 +92,8 @@ def takes(*arguments: str, **given: Any) -> None:
     TypeError: schedule is the function <lambda>; it must take (step, steps), but: too many positional arguments
     """
     for name, function in given.items():
+        if not callable(function):
+            raise TypeError(f"{name} is {what(function)}; give a function")
         if isinstance(function, type):
             raise TypeError(f"{name} is {what(function)}; give a function, or an instance, {function.__name__}(...)")
         try:
@@ -105,10 +108,15 @@ def takes(*arguments: str, **given: Any) -> None:
 
 
 def _name(function: Callable[..., Any]) -> str:
-    """As a reader writes it: `view.heads`, `models.GPT`."""
+    """As a reader writes it: `view.heads`, `models.GPT`, `learn.evaluate.loss`."""
     room = re.match(r"tfviz\.(\w+)", function.__module__ or "")
     own = function.__qualname__.removesuffix(".__init__").rpartition("<locals>.")[2]
-    return f"{room[1]}.{own}" if room else own
+    if not room:
+        return own
+    direct = own.partition(".")[0] in getattr(sys.modules.get(room[0]), "__all__", ())
+    inner = function.__module__.removeprefix(room[0])
+    known = inner[1:] in getattr(sys.modules.get(room[0]), "__all__", ())
+    return f"{room[1]}{inner if known and not direct else ''}.{own}"
 
 
 @cache
@@ -119,11 +127,11 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     return {key: hint for key, hint in hints.items() if hint is not Any}
 
 
-def _taken(name: str, key: str, value: Any, hint: Any) -> Any:
+def _taken(function: Callable[..., Any], key: str, value: Any, hint: Any) -> Any:
     fitting = fit(value, hint)
     if fitting is NO:
         where, wrong, asked = _culprit(key, value, hint)
-        raise TypeError(f"{name}: {where} is {what(wrong)}; give {_say(asked)}{_instead(wrong, asked)}")
+        raise TypeError(f"{_name(function)}: {where} is {what(wrong)}; give {_say(asked)}{_instead(wrong, asked)}")
     return fitting
 
 
@@ -160,12 +168,14 @@ def _say(hint: Any) -> str:
     if origin is Literal:
         return " or ".join(map(repr, inner))
     if origin is type:
-        return "a class"
+        return f"a class ({inner[0].__name__})" if inner and isinstance(inner[0], type) else "a class"
     if origin is tuple and inner[-1:] != (Ellipsis,):
         return f"({', '.join(map(_say, inner))})"
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return f"{{'a name': {_say(inner[1])}}}" if inner[0] is str else "a dictionary"
     if isinstance(origin, type) and issubclass(origin, Sequence | Iterable):
+        if slice in get_args(inner[0]):
+            return "whole numbers and slices, one for each axis"
         return f"a list{_of_many(inner[0])}"
     if origin is not None or hint is Callable:
         return "a function"

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 ROOM = ".tfviz-draft"  # how a hidden folder is called in which something is being written: .NAME.RANDOM.tfviz-draft
 OLD, OWNER = ".old", ".owner"  # in it, beside the draft: what the draft replaces; a file that its writer has locked
 LOCK = ".tfviz-lock"
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # errors of a disk, which name no file
 
 
 @contextmanager
@@ -35,12 +36,16 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
     'whole'
     """
     path = _target(path)
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        raise OSError(f"{path} is no file (a device, a pipe or a socket); give the name of one")
     with _told(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         tidy(path.parent)
         room, owner = _room(path)
+    draft = room / path.name
     try:
-        yield (draft := room / path.name)
+        with _named(path, draft):
+            yield draft
         if path.exists() and path.is_dir() != draft.is_dir():
             kind, other = ("folder", "file") if path.is_dir() else ("file", "folder")
             raise FileExistsError(f"{path} is a {kind}; give the name of a {other}")
@@ -51,6 +56,11 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
     finally:
         _recover(room, path)
         _clear(room, owner)
+
+
+def home(path: str | os.PathLike) -> Path:
+    """The path with the user's home in place of `~`; as it is where nobody has this home."""
+    return Path(os.path.expanduser(path))
 
 
 def tidy(folder: str | os.PathLike) -> None:
@@ -119,8 +129,7 @@ def _target(path: str | os.PathLike) -> Path:
     target = Path(path)
     if target.name in ("", "..") or "\0" in str(target):
         raise ValueError(f"path is {os.fspath(path)!r}; give the name of a file")
-    with suppress(RuntimeError):  # nobody has this home
-        target = target.expanduser()
+    target = home(target)
     with _told(target):
         return target.resolve() if target.is_symlink() else target
 
@@ -131,6 +140,22 @@ def _told(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise OSError(error.errno, f"{path} cannot be written: {error.strerror or error}") from error
+    except RecursionError as error:
+        raise OSError(errno.ENAMETOOLONG, f"{path} cannot be written: it lies in too many folders") from error
+    except RuntimeError as error:  # as Python below 3.13 says it
+        raise OSError(errno.ELOOP, f"{path} cannot be written: it is a link to itself") from error
+
+
+@contextmanager
+def _named(path: Path, draft: Path) -> Iterator[None]:
+    """What cannot be written into a draft cannot be written to the path, which is the name that the user knows."""
+    try:
+        yield
+    except OSError as error:
+        if str(draft) not in str(error) and error.errno not in NO_ROOM:
+            raise
+        said = error.strerror or str(error).replace(str(draft), path.name)
+        raise OSError(error.errno, f"{path} cannot be written: {said}") from error
 
 
 def _room(path: Path) -> tuple[Path, "BaseFileLock"]:

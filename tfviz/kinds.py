@@ -19,12 +19,17 @@ def fit(value: Any, hint: Any) -> Any:
     hint = plain(hint)
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        found = [fit(value, one) for one in inner]
-        return next((one for one in found if one is value), next((one for one in found if one is not NO), NO))
+        best: Any = NO
+        for one in inner:  # what is of a kind as it is need not be turned into another
+            found = fit(value, one)
+            if found is value:
+                return value
+            best = found if best is NO else best
+        return best
     if origin is Literal:
         return value if value in inner else NO
     if origin is type:
-        return value if isinstance(value, type) else NO
+        return value if isinstance(value, type) and _is_one_of(value, inner) else NO
     if origin is tuple and inner[-1:] != (Ellipsis,):
         same = isinstance(value, list | tuple) and len(value) == len(inner)
         return _members(value, inner, tuple) if same else NO
@@ -47,6 +52,12 @@ def plain(hint: Any) -> Any:
     """Without the names of axes; jaxtyping's own kinds, as in tests, are those of their tensors."""
     hint = hint.__origin__ if get_origin(hint) is Annotated else hint
     return getattr(hint, "array_type", hint)
+
+
+def _is_one_of(value: type, kinds: tuple[Any, ...]) -> bool:
+    """Whether a class is one of those that `type[...]` names, or is made of one."""
+    known = [kind for kind in kinds if isinstance(kind, type)]
+    return not known or issubclass(value, tuple(known))
 
 
 def _single(value: Any, kind: type) -> Any:
@@ -73,8 +84,10 @@ def _members(values: Iterable[Any], hints: Iterable[Any], make: Callable[[list[A
 def _sequence(value: Any, member: Any, kind: type) -> Any:
     if isinstance(value, str):
         return value if member in (str, Any) and kind is Sequence else NO
-    if isinstance(value, bytes | bytearray | Mapping) or not isinstance(value, Iterable):
+    if isinstance(value, bytes | bytearray | Mapping | set | frozenset) or not isinstance(value, Iterable):
         return NO
+    if slice in get_args(member) and not isinstance(value, tuple):
+        return NO  # in brackets a list is several indices, and a tuple the places of one
     if not isinstance(value, Sequence):
         if getattr(value, "ndim", 1) == 0 or (isinstance(value, Tensor) and not has_numbers(value)):
             return NO

@@ -15,13 +15,33 @@ SEAL = "sha256"
 
 
 def save(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
-    """Write tensors and texts into one safetensors file, sealed; not atomic by itself, see `files.atomic`."""
+    """Write tensors and texts into one safetensors file, sealed; not atomic by itself, see `files.atomic`.
+
+    Raises:
+        OSError: it cannot be written, such as on a full disk.
+    """
+    from safetensors import SafetensorError
     from safetensors.torch import save_file
 
-    kept = {name: tensor.contiguous() for name, tensor in tensors.items()}
+    kept = _apart(tensors)
     said = dict(metadata or {})
-    save_file(kept, path, {**said, SEAL: _seal(kept, said)})
+    try:
+        save_file(kept, path, {**said, SEAL: _seal(kept, said)})
+    except SafetensorError as error:  # the disk is full, say: it has no number and names no file
+        raise OSError(f"{path}: {error}") from error
     _in_order(path)
+
+
+def _apart(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Contiguous tensors, none of which shares memory with another, which safetensors refuses."""
+    kept: dict[str, Tensor] = {}
+    places: set[int] = set()
+    for name, tensor in tensors.items():
+        one = tensor.contiguous()
+        place = one.untyped_storage().data_ptr()
+        kept[name] = one.clone() if place in places else one
+        places.add(place)
+    return kept
 
 
 def _in_order(path: str | Path) -> None:
@@ -80,7 +100,11 @@ def read_json(path: str | Path) -> dict[str, Any]:
         ValueError: the file is damaged, was altered, or is something else.
     """
     value = plain_json(path)
-    if not isinstance(value, dict) or value.pop(SEAL, None) != _of_json(value):
+    try:
+        whole = isinstance(value, dict) and value.pop(SEAL, None) == _of_json(value)
+    except (RecursionError, ValueError):  # what can be read need not be what can be written
+        whole = False
+    if not whole:
         raise ValueError(f"{path} was altered or is damaged: its checksum is another one; take a copy, or make it anew")
     return value
 

@@ -41,6 +41,13 @@ CASES = [
     ("os.environ['HOME'] = os.getcwd(); it = write('~/x')", r"= \['x'\]"),
     ("held('x')", "x is in use by another training"),
     ("Path('f').touch(); held('f')", "f cannot be written: File exists"),
+    ("os.symlink('x', 'x'); write('x')", "x cannot be written: it is a link to itself"),
+    ("write('a/' * 1500 + 'x')", "cannot be written: (it lies in too many folders|File name too long)"),
+    ("write('~nobody-has-this-name')", r"= \['~nobody-has-this-name'\]"),
+    (
+        "sealed.save('x', {'a': torch.arange(4.0).expand(2, 4)}); it = sealed.load('x')[0]['a'].shape",
+        r"= torch.Size\(\[2, 4\]\)",
+    ),
     ("sealed.load('none')", "there is no file none"),
     ("os.mkdir('d'); sealed.load('d')", "there is no file d"),
     ("os.mkfifo('p'); sealed.load('p')", "there is no file p"),

@@ -32,7 +32,7 @@ CASES = [
     ("returns(lambda x: x * torch.ones(600, 600))", "360,000 numbers, and a picture has room for 250,000"),
     ("returns(lambda x: x * torch.ones(25, 2, 2))", "25 grids, and a picture has room for 24"),
     ("returns(lambda x: x * torch.ones(2, 2, 2, 2))", r"\[2, 2, 2, 2\]: return a part"),
-    ("returns(lambda x: x * nan)", "= number: –"),
+    ("returns(lambda x: x * nan)", "= number: NaN"),
     ("returns(lambda x: x * torch.full((2, 2), -inf))", "= 2 x 2 without a finite number"),
     ("returns(lambda x: [x, {'a': x > 0}])", r"= 1\.a: 1"),
     # controls

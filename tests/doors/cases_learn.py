@@ -50,6 +50,10 @@ tokens = torch.ones(2, 7, dtype=torch.long)
 """
 STATE = "is not a whole checkpoint: .*; delete it"
 CASES = [
+    ("schedule.linear(100)(5, 0)", "steps is 0; it must be at least 1"),
+    ("schedule.cosine()(-1, 10)", "step is -1; it must be from 0 to 10"),
+    ("schedule.linear()(11, 10)", "step is 11; it must be from 0 to 10"),
+    ("schedule.inverse_square_root()(-1, 10)", "step is -1"),
     # what fit is asked for
     ("fit(steps=0)", "steps is 0; it must be at least 1"),
     ("fit(steps=-3)", "steps is -3; it must be at least 1"),
@@ -304,4 +308,16 @@ CASES = [
     ("evaluate.links(torch.ones(2, 2).bool(), [(0, 0)])", r"pattern is torch\.bool; give weights"),
     ("evaluate.links(torch.ones(2, 2, device='meta'), [(0, 0)])", "pattern is a tensor on the meta device"),
     ("evaluate.links(torch.full((2, 2), nan), [(0, 0)])", "pattern holds nan"),
+    ("fit(gpt().half())", "is float16, too coarse to be trained"),
+    ("fit(loss=nn.CrossEntropyLoss())", "loss is a CrossEntropyLoss, which takes predictions and targets"),
+    ("evaluate.loss(gpt(), 3)", "learn\\.evaluate\\.loss: batches is 3"),
+    (
+        "it = gpt(); fit(it, optimizer=torch.optim.SGD(it.parameters(), lr=0.0))",
+        "the rate of the optimizer's group 0 is 0.0; it must be above 0|must be .*above 0",
+    ),
+    (
+        "it = gpt(); it.tokens.weight.data.fill_(nan); evaluate.accuracy(it, [batches[0]])",
+        "the model's logits are not finite",
+    ),
+    ("it = gpt(); fit(it, optimizer=torch.optim.LBFGS(it.parameters()))", "optimizer is an LBFGS"),
 ]

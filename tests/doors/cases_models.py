@@ -50,6 +50,9 @@ read = models.pretrained.gpt2
 """
 
 CASES = [
+    ("layers.Recurrent(torch.nn.LSTM, 3, 4)", r"cell is the class LSTM; give a class \(RNN\) or a class \(LSTM\)"),
+    ("models.Seq2Seq(11, cell=torch.nn.LSTM)", "cell is the class LSTM"),
+    ("models.GPT(11, positions=torch.nn.Embedding)", "positions is the class Embedding"),
     ("type(read(folder())).__name__", "= GPT"),
     ("type(read(shards('part.safetensors'))).__name__", "= GPT"),
     ("read(folder(n_layer=10**9))", "n_layer is 1000000000 in .*config.json, and its weights have 16 tensors"),
@@ -222,4 +225,106 @@ CASES = [
     ("positions.Rotary(7, '6')", "dim is '6'; give a whole number"),
     ("positions.alibi(3, 0)", "heads is 0"),
     ("positions.relative(0, 4)", "queries is 0; it must be at least 1"),
+    ("masks.padding(torch.tensor([1, 2])).dense(2, 3).shape[0]", "= 2"),
+    (
+        "masks.Mask(lambda b, h, q, k: True, 'x').dense(2, 2)",
+        "the mask x gave True; its rule must make a tensor of bools",
+    ),
+    (
+        "masks.Mask(lambda b, h, q, k: q - k, 'x').dense(2, 2)",
+        "the mask x gave a tensor torch\\.int64; its rule must make a tensor of bools",
+    ),
+    ("masks.Mask(3, 'x')", "layers\\.Mask: rule is 3; give a function|rule is 3"),
+    ("masks.Mask(lambda q, k: q > k, 'x')", "it must take \\(batch, head, query, key\\)"),
+    (
+        "masks.padding(torch.tensor([2, 3])).why(query=0, key=1, batch=5)",
+        "was made of fewer texts or positions than batch 5",
+    ),
+    (
+        "masks.graph(torch.ones(1, 3, 3)).why(query=7, key=1)",
+        "was made of fewer texts or positions than batch 0, query 7",
+    ),
+    (
+        "masks.padding(torch.tensor([1, 2])) & masks.prefix(torch.tensor([1, 2, 3]))",
+        "padding of 2 texts and .* of 3 texts are joined",
+    ),
+    ("layers.attend(None, None, None)", "query, key and value are None, None, None; each must be a tensor"),
+    ("layers.attend(*[torch.zeros(1, 1, 2, 4)] * 3, dropout=-1)", "dropout is -1; it must be from 0 to 1"),
+    (
+        "layers.MultiHead(8, 2)(torch.zeros(1, 3, 8), cache=None)",
+        "cache is None; give an instance, such as KeyValues\\(\\)",
+    ),
+    (
+        "layers.MultiHead(8, 2)(torch.zeros(1, 3, 8), positions=positions.Rotary)",
+        "positions is the class Rotary; give an instance",
+    ),
+    ("layers.MultiHead(8, 2)(torch.zeros(1, 3, 8), positions='rotary')", "positions is 'rotary'; give an instance"),
+    (
+        "layers.MultiHead(8, 2)(torch.zeros(1, 3, 8), positions=positions.Rotary(4, 12, 2))",
+        "rotary positions were built for width 6",
+    ),
+    (
+        "layers.MultiHead(8, 2)(torch.zeros(1, 3, 8), positions=positions.ALiBi(4, 12, 3))",
+        "ALiBi positions were built for 3 heads",
+    ),
+    (
+        "layers.MultiHead(8, 2)(torch.zeros(1, 3, 8), positions=positions.Relative(4, 12, 2))",
+        "relative positions were built for 2 heads, width 6",
+    ),
+    ("layers.MultiHead(8, 2, norm=torch.nn.LayerNorm(4))", "norm is a LayerNorm; give what makes a norm of a width"),
+    ("layers.MultiHead(8, 2, norm=lambda width: None)", "norm is the function <lambda>; give what makes a norm"),
+    ("positions.shift(torch.zeros(1, 1, 2, 4), keys=9)", "there are 4 distances for 2 queries and 9 keys"),
+    ("positions.shift(torch.zeros(1, 1, 2, 4), keys=-1)", "there are 4 distances for 2 queries and -1 keys"),
+    ("models.Seq2Seq(11, dim=4, hidden=6)(torch.ones(1, 3).long(), torch.ones(1, 0).long())", "target has no words"),
+    ("gpt()(torch.ones(1, 3, device='meta').long())", "ids are on the meta device"),
+    ("gpt()(torch.ones(1, 3).long(), [])", "cache holds .*; it must be this model's own, of 2 parts"),
+    (
+        "gpt()(torch.ones(1, 3).long(), [layers.KeyValues(8)])",
+        "it must be this model's own, of 2 parts: model.new_cache",
+    ),
+    ("gpt()(torch.ones(1, 3).long(), models.RecurrentLM(11, dim=3, hidden=4).new_cache())", "must be this model's own"),
+    (
+        "it = torch.ones(1, 3).long(); models.Seq2Seq(11, dim=4, hidden=6).decode(it, it)",
+        "memory is a tensor .*; give this model's own",
+    ),
+    (
+        "it = torch.ones(2, 3).long(); models.Seq2Seq(11, dim=4, hidden=6)(it, it[:1])",
+        "1 targets cannot be shared out to 2",
+    ),
+    ("positions.Learned(8, 8)(torch.rand(1, 3, 8), start=-1)", "start is -1; it must be at least 0"),
+    (
+        "positions.Sinusoidal(8, 8)(torch.rand(1, 3, 1))",
+        "x is \\[1, 3, 1\\]; it must be batch position dim, with dim 8",
+    ),
+    ("positions.Rotary(8, 8, 2).turn(torch.ones(1, 2, 3, 4).long())", "heads are torch\\.int64 .*; give floats"),
+    (
+        "positions.Rotary(8, 8, 2).turn(torch.rand(3, 4))",
+        "heads are torch\\.float32 \\[3, 4\\]; give floats, batch head",
+    ),
+    (
+        "positions.ALiBi(8, 8, 2).bias(torch.rand(1, 2, 5, 4), torch.rand(1, 2, 4, 4))",
+        "the first of these stands at -1",
+    ),
+    (
+        "positions.Relative(8, 8, 2).bias(torch.rand(1, 2, 5, 4), torch.rand(1, 2, 4, 4))",
+        "the first of these stands at -1",
+    ),
+    ("layers.attend(*[torch.ones(1, 1, 2, 4).long()] * 3)", "query, key and value are int64, int64, int64"),
+    (
+        "it = torch.rand(1, 1, 2, 4); layers.attend(it, it, it, bias=torch.rand(3, 3))",
+        "bias is \\[3, 3\\], the scores are",
+    ),
+    ("layers.MultiHead(8, 2)(torch.ones(1, 3, 8).long())", "x is torch\\.int64; give floats"),
+    ("masks.graph(torch.ones(1, 3, 4))", "as many nodes to look as to be looked at"),
+    ("masks.graph(torch.full((1, 3, 3), NAN))", "edges hold NaN or numbers below 0"),
+    ("masks.Mask(lambda b, h, q, k: q >= k, 5)", "name is 5; give a string"),
+    ("masks.causal.count(200_000)", "cells would be asked one by one; take less"),
+    (
+        "it, x = layers.KeyValues(9), torch.rand(1, 2, 3, 4); it.extend(x, x); it.extend(x.double(), x)",
+        "the cache is of torch.float32",
+    ),
+    ("models.SelfAttention()(torch.tensor([1.0, 2.0]))", "it must be batch position dim"),
+    ("models.Recommender(5, 7, 2)(torch.tensor([9]), torch.tensor([1]))", "users hold 9; there are 5, counted from 0"),
+    ("models.Recommender(5, 7, 2)(torch.tensor([1]), torch.tensor([7]))", "movies hold 7; there are 7"),
+    ("models.Recommender(5, 7, 2)(1, 2)", "users are 1, movies 2; give tensors"),
 ]

@@ -3,12 +3,17 @@
 SETUP = """
 import numpy, torch
 from torch import nn
-from tfviz import look, models, portable
+from tfviz import look, models, portable, sealed
+from tfviz.portable.program import pack
 from tfviz.look import edits
 gpt = models.GPT(11, context=7, layers=1, heads=2, dim=4)
 ids = torch.tensor([[1, 2, 3]])
 weights = torch.full((1, 2, 3, 3), 1 / 3)
 square = portable.export(lambda x: x * x, torch.ones(2, 3), lengths={"x": {0: "rows"}})
+program = portable.export(gpt, ids)
+def stored(text):
+    sealed.save("p", {}, {"program": text})
+    return portable.Program.load("p")
 """
 CASES = [
     ("portable.export(None, ids)", "module is None; give a model"),
@@ -29,8 +34,39 @@ CASES = [
     ("square()", "takes x; 0 were given"),
     ("square(torch.ones(2, 3), edit={'pattern': torch.zeros_like})", "no site 'pattern' to edit"),
     ("square(torch.ones(5, 3))['output'].shape", r"= torch.Size\(\[5, 3\]\)"),
+    ("square('x')", "x is 'x'; give a tensor"),
+    ("square(None)", "x is None; give a tensor"),
+    ("square([['a', 1, 2]])", "x is a list; give a tensor"),
+    ("square([[1, 2, 3], [4, 5, 6]])['output'].tolist()", r"= \[\[1.0, 4.0, 9.0\], \[16.0, 25.0, 36.0\]\]"),
+    ("square(numpy.ones((2, 3)))['output'].sum().item()", "= 6.0"),
+    ("square(torch.ones(2, 3), edit=torch.zeros_like)", "edit is the function zeros_like; give {site: function}"),
+    ("program(ids, edit={program.sites[0]: 3})", r"edit\['blocks.0.attention.pattern'\] is 3; give a function"),
+    (
+        "program(ids, edit={program.sites[0]: lambda w: None})",
+        "the edit of blocks.0.attention.pattern returned NoneType",
+    ),
+    ("program([[1, 2, 11]])", "embedding cannot be computed: index out of range"),
+    ("program([[1, 2, 0.5]])", "ids is torch.float32; this program takes int64"),
+    ("portable.Program(None)", "program is None; it must be a dictionary"),
+    ("portable.Program('x')", "program is 'x'; it must be a dictionary"),
+    ("portable.Program([])", "program is a list; it must be a dictionary"),
+    ("portable.Program({})", "program has no 'format'; it must have format, name"),
+    ("portable.Program({'format': 'tfviz/program/1'})", "program has no 'name'"),
+    ("portable.Program(square.described, None)", "tensors is None; it must be a dictionary of tensors"),
+    ("portable.Program(square.described, {'x': 3})", "there is a tensor 'x' that weights does not name"),
+    ("pack({'p': square.described})", "p is a dictionary; give a portable.Program"),
+    ("stored('null')", "p: program is None; it must be a dictionary"),
+    ("stored('[]')", "p: program is a list; it must be a dictionary"),
+    ("stored('[' * 100_000)", "p: program is nested too deep"),
+    ("stored('x')", "p: program is no JSON: "),
+    ("sealed.save('p', {}, {}); portable.Program.load('p')", "p holds no program; it is a file of something else"),
     ("edits.zero(2)(weights)", "head is 2; there are 2, counted from 0"),
     ("edits.zero('first')", "head is 'first'|head is a string"),
     ("edits.pin([(0, 0)], 2.0)", "to is 2.0; a weight lies between 0 and 1"),
     ("edits.hide([(9, 0)])(weights)", "there is no query 9; there are 3"),
+    ("portable.export(nn.Linear, torch.ones(2, 3))", "module is the class Linear; give"),
+    ("portable.export(nn.Linear(3, 2, device='meta'), torch.ones(2, 3))", "weight is a tensor on the meta device"),
+    ("program(ids, edit={program.sites[0]: lambda weights: weights.to('meta')})", "returned a tensor on meta"),
+    ("portable.export(gpt, ids, lengths={'ids': {'1': 'n'}})", "lengths of ids are .*; give axes by number"),
+    ("portable.export(gpt, ids, lengths={'ids': {1: ''}})", "lengths of ids are .*; give axes by number"),
 ]

@@ -70,4 +70,8 @@ CASES = [
     ("fill(beside=(gpt(), vocab, 'x'))", "the id that the texts of beside begin with is 'x'"),
     ("fill(beside=(sick(gpt()), vocab, 4))", "the model's logits are not finite"),
     ("fill(budget=100)", "the model takes .* bytes in a page, the budget is 100"),
+    ('fill(model=gpt())', 'GPT reads from left to right, and knows nothing of what stands after a hidden word'),
+    ("view.write(nn.Linear(2, 2), vocab, 'a b')", 'Linear cannot be called with ids of tokens'),
+    ('view.angle(90)', 'start is 90.0; it is in radians: math\\.radians\\(90\\)'),
+    ("classify(labels=['a', 'a'])", 'labels are .*, where two are alike'),
 ]  # fmt: skip

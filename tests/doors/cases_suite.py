@@ -33,6 +33,21 @@ def book(name, parameters="steps = 3", tags=(), language="python", **output):
     kernel = {"kernelspec": {"name": "k", "display_name": "k", "language": language}}
     return raw(name, nbformat.writes(v4.new_notebook(cells=cells, metadata=kernel)))
 
+def preset(content, *arguments):
+    path = BOOKS / "presets.yaml"
+    path.unlink()
+    try:
+        if content == "pipe":
+            os.mkfifo(path)
+        elif content == "folder":
+            path.mkdir()
+        elif content:
+            raw(path, content)
+        return tfviz("run", *arguments)
+    finally:
+        path.rmdir() if path.is_dir() else path.unlink(missing_ok=True)
+        path.write_text("cpu: {}")
+
 def pipe(name):
     os.mkfifo(name)
     return name
@@ -119,6 +134,44 @@ CASES = [
     ("grid.combinations(dict.fromkeys('abc', range(1000)), 'd')", r"= \[{}\]$"),
     ("len(grid.folder({'word': '語' * 300}).encode()) < 120", "= True"),
     ("grid._inert('=1+1')", "= \"'=1.1\""),
+    # presets
+    ("preset('')", "= .1 Error: there is no file .*presets.yaml, which says what each preset is"),
+    ("preset('pipe')", "= .1 Error: there is no file .*presets.yaml"),
+    ("preset('folder')", "= .1 Error: there is no file .*presets.yaml"),
+    ("preset('cpu: {}')[:5]", "= 'False'"),
+    ("preset('cpu: [')", "= .1 Error: .*presets.yaml: it is no plain YAML: "),
+    ("preset('5')", "= .1 Error: .*presets.yaml: presets is 5; it must be a dictionary"),
+    ("preset('[]')", "= .1 Error: .*presets.yaml: presets is a list; it must be a dictionary"),
+    ("preset('cpu: 5')", "= .1 Error: .*presets.yaml: presets.cpu is 5; it must be a dictionary"),
+    ("preset('cpu:')", "= .1 Error: .*presets.yaml: presets.cpu is None; it must be a dictionary"),
+    ("preset('5: {}')", "= .1 Error: .*presets.yaml: presets has the key 5; every key must be a text"),
+    ("preset('cpu: {01_one: 5}')", "= .1 Error: .*presets.yaml: presets.cpu.*01_one.* is 5; it must be a dictionary"),
+    ("preset('cpu: {01_one: {5: 5}}')", "= .1 Error: .*presets.yaml: presets.cpu.*01_one.* has the key 5; every key"),
+    ("preset('cpu: {01_ones: {}}')", "= .1 Error: .*presets.yaml: cpu has '01_ones', and there is no such notebook; there are: 01_one"),
+    ("preset('cpu: {01_one: {zzz: 5}}')", "= .1 Error: .*presets.yaml: cpu.01_one: no notebook here has a parameter 'zzz': 01_one has steps"),
+    ("preset('cpu: {01_one: {steps: fast}}')", "= .1 Error: .*presets.yaml: cpu.01_one.steps is 'fast'; in 01_one steps is a whole number, such as 3"),
+    ("preset('cpu: {01_one: {steps: 1.5}}')", "= .1 Error: .*presets.yaml: cpu.01_one.steps is 1.5; in 01_one steps is a whole number"),
+    ("preset('cpu: {01_one: {steps: true}}')", "= .1 Error: .*cpu.01_one.steps is True; in 01_one steps is a whole number"),
+    ("preset('cpu: {01_one: {steps: null}}')", "= .1 Error: .*cpu.01_one.steps is None; in 01_one steps is a whole number"),
+    ("preset('cpu: {01_one: {steps: 2020-01-01}}')", "= .1 Error: .*steps is a date; it must be a number, a text"),
+    ("preset('cpu: {01_one: {steps: 2020-99-99}}')", "= .1 Error: .*presets.yaml: it is no plain YAML: month must be"),
+    ("preset('cpu: {01_one: {steps: !!set {a}}}')", "= .1 Error: .*steps is a set; it must be a number, a text"),
+    ("preset('cpu: {01_one: {steps: !!binary aGk=}}')", "= .1 Error: .*steps is b'hi'; it must be a number, a text"),
+    ("preset('cpu: {01_one: {steps: ' + '9' * 9999 + '}}')", "= .1 Error: .*presets.yaml: it is no plain YAML: Exceeds"),
+    ("preset('cpu: !!python/object/apply:os.getcwd []')", "= .1 Error: .*it is no plain YAML: could not determine a constructor"),
+    ("preset('cpu: !mine {}')", "= .1 Error: .*it is no plain YAML: could not determine a constructor"),
+    ("preset('cpu: {}\\ncpu: {}')", "= .1 Error: .*it is no plain YAML: 'cpu' stands twice in one dictionary"),
+    ("preset('cpu: &a {}\\nb: *a')", "= .1 Error: .*it is no plain YAML: a value is written out"),
+    ("preset('cpu: &a {<<: *a}')", "= .1 Error: .*it is no plain YAML: a value is written out"),
+    ("preset('a: &a [*a]')", "= .1 Error: .*it is no plain YAML: a value is written out"),
+    ("preset('cpu: ' + LAUGHS)", "= .1 Error: .*it is no plain YAML: a value is written out"),
+    ("preset('cpu: ' + '[' * 90_000)", "= .1 Error: .*presets.yaml: it is nested too deep"),
+    ("preset('cpu: ' + '{a: ' * 20_000)", "= .1 Error: .*presets.yaml: it is nested too deep"),
+    ("preset('#' * 100_001)", "= .1 Error: .*presets.yaml: it has more than 100,000 bytes; presets are short"),
+    ("preset(b'\\xff\\xfec')", "= .1 Error: .*presets.yaml: it is no text in UTF-8"),
+    ("preset(b'cpu: \\x00')", "= .1 Error: .*presets.yaml: it is no plain YAML: "),
+    ("preset('--- {}\\n--- {}')", "= .1 Error: .*presets.yaml: it is no plain YAML: expected a single document"),
+    ("preset('gpu: {}')", "= .1 Error: there is no preset 'cpu'; there are: gpu"),
     # where results go
     ("tfviz('run', '--out', '')", "= .2 .*--out is empty; name a folder"),
     ("tfviz('run', '--out', raw('a', '') + '/b')", "= .1 Error: cannot write to .*/a/b: .*; choose another folder with --out"),
@@ -170,7 +223,14 @@ CASES = [
     ("before = book('a.ipynb', tags=['x', 'y']); text = Path(before).read_text(); tfviz('clean', before, raw('b.ipynb', '')); it = Path(before).read_text() == text", "= True"),
     ("os.symlink(book('a/x.ipynb'), 'x.ipynb'); tfviz('clean', 'x.ipynb'); it = (os.path.islink('x.ipynb'), tfviz('clean', '--check', 'a/x.ipynb'))", "= .True, '0 '"),
     ("os.chmod(book('x.ipynb'), 0o640); tfviz('clean', 'x.ipynb'); it = oct(os.stat('x.ipynb').st_mode)", "= '0o100640'"),
+    ("tfviz('run', '--out', 'd/' * 1990)", "= .1 Error: cannot write to .*d: .*; choose another folder with --out"),
+    ("os.mkdir('o'); os.symlink('01_one.json', 'o/01_one.json'); it = tfviz('run', '--out', 'o')", "= .1 Error: .*o/01_one.json is a link to itself; remove it, or choose another --out"),
+    ("os.mkdir('o'); os.symlink('b.html', 'o/01_one.html'); os.symlink('01_one.html', 'o/b.html'); it = tfviz('run', '--out', 'o')", "= .1 Error: .*o/01_one.html is a link to itself"),
     # data
+    ("tfviz('data', 'list', TFVIZ_DATA='~nobody-has-this-name')", "= .1 Error: TFVIZ_DATA is ~nobody-has-this-name, which is no folder"),
+    ("tfviz('doctor', TFVIZ_DATA='~nobody-has-this-name')", "= 'True .*data folder +~nobody-has-this-name is no folder"),
+    ("folder('c/shakespeare/input.txt'); it = tfviz('data', 'fetch', 'shakespeare', TFVIZ_CACHE='c')", "= .1 Error: c/shakespeare/input.txt is a folder, and a file of shakespeare is to stand there"),
+    ("folder('c/shakespeare/input.txt'); it = tfviz('data', 'verify', 'shakespeare', TFVIZ_CACHE='c')", "= '(True|1) shakespeare  differs"),
     ("tfviz('data', 'list', TFVIZ_DATA='nowhere')", "= .1 Error: TFVIZ_DATA is nowhere, which is no folder"),
     ("tfviz('data', 'path', TFVIZ_DATA=raw('a', ''))", "= .1 Error: TFVIZ_DATA is a, which is no folder"),
     ("tfviz('data', 'verify', TFVIZ_DATA='nowhere')", "= .1 Error: TFVIZ_DATA is nowhere, which is no folder"),

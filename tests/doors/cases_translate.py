@@ -28,7 +28,7 @@ class Peeks(Transformer):
 CASES = [
     ("translate(model=3)", "model is 3"),
     ("translate(model=lambda ids: ids)", "model is the function"),
-    ("translate(model=GPT(9, layers=1, heads=1, dim=4))", "GPT has no encode and decode; use a model such as"),
+    ("translate(model=GPT(9, layers=1, heads=1, dim=4))", "GPT has no encode and decode: give a model whose encode"),
     ("translate(model=Bare())", "encode of Bare gives no named tuple of states and words"),
     ("translate(model=Seq2Seq(10, dim=4, hidden=4))", "Seq2Seq reads and writes word by word in a loop"),
     ("translate(model=Peeks(10, context=8, layers=1, heads=1, dim=4))", "cannot travel"),
@@ -47,7 +47,7 @@ CASES = [
     ("translate(sentence=3)", "sentence is 3"),
     ("translate(sentence=['a b'])", "sentence is"),
     ("translate(sentence='\\ud800')", "lone surrogate"),
-    ("translate(after='[FIN]')", r"'\[FIN\]' is not one of the 10 tokens"),
+    ("translate(after='[FIN]')", r"the source's vocabulary has no token \[FIN\]"),
     ("translate(width=0)", "width is 0; it must be from 1 to 8"),
     ("translate(width=9)", "width is 9; it must be from 1 to 8"),
     ("translate(width=2.5)", "width is 2.5"),

@@ -40,7 +40,7 @@ CASES = [
     ("bars(one=[1])", "'one' must be 2 numbers"),
     ("bars(one=torch.ones(2, requires_grad=True))", "= highest probability: one: 'a' 1"),
     ("bars(one=torch.ones(2, dtype=torch.bfloat16))", "= highest"),
-    ("bars(one=[-1, -2])", "= one: 'a' -1"),
+    ("bars(one=[-1, -2])", "= one: 'a' −1"),
     ("bars()", "nothing to draw: give names"),
     ("view.bars([], {'one': []}, 't')", "nothing to draw: give names"),
     ("view.bars(['a'] * 20_000, {'one': torch.ones(20_000)}, 't')", "20,000 names, and a picture has room for 400"),

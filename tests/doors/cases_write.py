@@ -26,7 +26,7 @@ class Peeks(nn.Module):
         self.tokens = nn.Embedding(3, 3)
     def forward(self, ids):
         made = self.tokens(ids)
-        return made if made.sum() > 0 else -made
+        return made if made[0, 0].sum() > 0 else -made
 """
 CASES = [
     ("write(model=3)", "model is 3"),
@@ -73,4 +73,8 @@ CASES = [
     ("write(title=7)", "title is 7"),
     ("write(top_k=99).described['state']['topK']", "= 99"),
     ("write(prompt='c').described['state']['prompt']", "= c"),
+    (
+        "write(model=GPT(3, context=8, layers=1, heads=1, dim=4).half())",
+        "float16, and a page computes in float32: give model",
+    ),
 ]

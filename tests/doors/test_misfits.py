@@ -101,7 +101,7 @@ def test_attention_without_heads_or_width(dim, heads):
 
 def test_a_cache_of_another_model_or_of_other_texts():
     model = gpt()
-    with pytest.raises(ValueError, match="shorter"):
+    with pytest.raises(ValueError, match="this model's own, of 2 parts"):
         model(IDS, gpt(layers=1).new_cache())
     longer, shorter = (models.TransformerXL(11, layers=many, heads=3, dim=6) for many in (2, 1))
     shorter(IDS, memory := shorter.new_cache())

@@ -257,7 +257,7 @@ def test_another_run_is_told_and_nothing_is_touched(tmp_path, other, says):
     started = weights(model)
     batches = other.pop("batches", windows())
     if "decay" in other:
-        other["optimizer"] = muon(model, 0.1, decay=other.pop("decay"))
+        other["optimizer"] = muon(model, 3e-3, decay=other.pop("decay"))
     if "optimizer" in other and isinstance(other["optimizer"], type):
         other["optimizer"] = other["optimizer"](model.parameters())
     with pytest.raises(ValueError, match=says):

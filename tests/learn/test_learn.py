@@ -122,6 +122,16 @@ def test_a_finished_run_is_replayed(tmp_path):
     assert same(weights(again), weights(model))
 
 
+def test_the_callers_chance_goes_on_as_if_there_were_no_training(tmp_path):
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    for folder in (None, tmp_path / "run", tmp_path / "run"):  # without one, begun, replayed
+        model = gpt()
+        torch.manual_seed(5)
+        drawn = [torch.rand(1) for _ in train(model, windows(), 3, folder=folder)]
+        assert torch.equal(torch.cat(drawn), expected)
+
+
 def test_seeds_fix_a_run():
     assert run(gpt()) == run(gpt())
     assert run(gpt(), seed=1) != run(gpt())

@@ -63,6 +63,62 @@ def test_a_weight_lies_between_0_and_1(to):
         edits.pin([(0, 0)], to)
 
 
+@pytest.mark.parametrize(
+    ("cells", "to", "says"),
+    [
+        ([(0, 0), (0, 1)], 0.7, "to is 0.7, for 2 keys of query 0: more than 1 in all; give at most 0.5"),
+        ([(2, None)], 0.3, "to is 0.3, for 5 keys of query 2: more than 1 in all; give at most 0.2"),
+        ([(None, 1), (None, 4)], 0.6, "for 2 keys of query 0"),
+        ([(3, None)], 0.1, "to is 0.1, for 5 of the keys of query 3, which sees no other .*: give 0.2"),
+        ([(1, 0), (1, 1)], 0.4, "for 2 of the keys of query 1, which sees no other"),  # the others are forbidden
+        ([(None, 0)], 0.5, "for 1 of the keys of query 0, which sees no other .*: give 1, or leave the query out"),
+    ],
+)
+def test_no_more_than_1_is_given_away_and_no_less(cells, to, says):
+    for head in (None, 1):
+        with pytest.raises(ValueError, match=says):
+            edits.pin(cells, to, head)(weights(2, 3, 5, 5))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+@pytest.mark.parametrize(
+    ("cells", "to"),
+    [
+        ([(0, 0)], 1.0),
+        ([(3, None)], 0.2),
+        ([(4, 1), (4, 1), (4, 1)], 0.4),  # the same cell, three times
+        ([(2, 4)], 0.25),  # which the mask forbids
+        ([(1, 0), (2, 1), (4, 3), (4, 0)], 0.5),
+        ([(None, 0), (None, 1), (None, 2), (None, 3), (None, 4)], 0.2),
+        ([(2, 0), (2, 1), (2, 2)], 1 / 3),
+    ],
+)
+def test_rows_go_on_adding_up_and_no_weight_is_negative(cells, to, dtype):
+    given = weights(2, 3, 5, 5).to(dtype)
+    made = edits.pin(cells, to)(given)
+    assert made.dtype == dtype
+    assert (made >= 0).all()
+    slack = max(1e-6, 4 * torch.finfo(dtype).eps)  # what they were drawn in
+    torch.testing.assert_close(made.double().sum(-1), torch.ones(2, 3, 5).double(), atol=slack, rtol=0)
+    for query, key in cells:
+        if None not in (query, key):
+            assert made[..., query, key].tolist() == torch.full((2, 3), to, dtype=torch.float64).to(dtype).tolist()
+
+
+def test_a_query_that_sees_nothing_goes_on_seeing_nothing():
+    given = weights(1, 2, 5, 5)
+    given[0, :, 3] = 0
+    for edit in (edits.pin([(None, None)], 0.2), edits.pin([(3, 1)], 0.5), edits.hide([(3, 1)]), edits.even()):
+        assert not edit(given)[0, :, 3].any()
+
+
+def test_small_weights_in_half_precision_are_shared_out_in_float32():
+    given = torch.full((1, 1, 1, 3000), 1 / 3000, dtype=torch.float16)
+    made = edits.hide([(0, key) for key in range(2900)])(given)
+    torch.testing.assert_close(made[..., 2900:].float(), torch.full((1, 1, 1, 100), 0.01), atol=1e-5, rtol=0)
+    torch.testing.assert_close(edits.even()(given).float().sum(), torch.tensor(1.0), atol=1e-3, rtol=0)
+
+
 def test_a_head_that_is_not_there_is_told():
     with pytest.raises(ValueError, match="head is 3; there are 3, counted from 0"):
         edits.zero(3)(weights(1, 3, 2, 2))

@@ -275,3 +275,25 @@ def test_numbers_a_model_has_learned_or_keeps_are_no_attention():
 
     with pytest.raises(LookupError), capture(Pools()) as seen:
         seen._watch.model(SCORES, VALUES)
+
+
+def summed_in_logs(scores, dim=-1, minus=torch.sub):
+    return minus(scores, scores.logsumexp(dim, keepdim=True)).exp()
+
+
+@pytest.mark.parametrize("minus", [torch.sub, lambda one, other: one - other])
+@pytest.mark.parametrize("large", [1.0, 1e4])
+def test_a_softmax_by_its_logarithms_is_known_by_its_scores(large, minus):
+    """As Reformer's (Kitaev et al. 2020): large scores round so much that no row adds up to 1."""
+    scores = SCORES * large
+    model = Written(lambda self, s, v: summed_in_logs(s, minus=minus) @ v)
+    with capture(model, ["pattern", "scores"]) as seen:
+        model(scores)
+    torch.testing.assert_close(seen["pattern"], summed_in_logs(scores))
+    torch.testing.assert_close(seen["scores"], scores)
+
+
+def test_logarithms_of_other_scores_are_no_softmax():
+    model = Written(lambda self, s, v: ((s - (2 * s).logsumexp(-1, keepdim=True)).exp()) @ v)
+    with pytest.raises(LookupError), capture(model):
+        model()

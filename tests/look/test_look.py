@@ -500,7 +500,7 @@ def test_a_file_that_is_no_capture_is_an_error(tmp_path, content):
 def test_maps_of_a_capture():
     model = gpt()
     seen = captured(model)
-    one = AttentionMaps.of(seen, rows="abcde", batch=1, step=3)
+    one = AttentionMaps.of(seen, rows="abcde", batch=1, provenance={"step": 3})
     assert (one.shape, one.rows, one.cols, one.sites) == ((2, 3, 5, 5), [*"abcde"], [*"abcde"], PATTERNS)
     assert torch.equal(one[1, 2], seen[PATTERNS[1]][1, 2])
     assert torch.equal(one.allowed(1, 2), torch.ones(5, 5).tril().bool())
@@ -546,3 +546,37 @@ def test_head_types_by_hand(kind):
     assert measures.strongest(one, kind) == (1, 2)
     with pytest.raises(ValueError, match="square maps of at least 3 words"):
         measures.types(maps())
+
+
+def doubts(weights, mask=None):
+    return AttentionMaps(weights, mask=mask).doubt
+
+
+def test_what_numbers_say_against_being_weights_is_told():
+    even, causal = torch.full((2, 1, 5, 5), 0.2), torch.ones(5, 5).tril().bool()
+    lower = causal / causal.sum(-1, keepdim=True)
+    assert doubts(even) == doubts(lower.expand(2, 3, 5, 5), causal) == doubts(even.half()) == ""
+    assert doubts(even, causal) == ""  # a cell that is closed may have weight, as in rows that see nothing
+    blind = lower.clone().index_fill(0, torch.tensor([3]), 0.0)  # a row of zeros sees nothing
+    assert doubts(blind.expand(1, 1, 5, 5)) == ""
+    assert doubts(torch.stack([even[0], even[1] - 3])) == (
+        "layer 1 goes from -2.8 to -2.8, where weights are from 0 to 1: are these scores?"
+    )
+    assert doubts(even * torch.nan) == "layer 0 holds NaN, as a softmax over nothing gives"
+    assert doubts(torch.stack([even[0], even[0] * 0.8])) == "rows do not add up to 1 in layer 1"
+    turned = doubts(lower.expand(1, 2, 5, 5), ~causal)
+    assert turned == "most of layer 0 lies where the mask is False: it is True where a query may look"
+    assert doubts(pack(lower).expand(1, 2, 5, 5), ~causal) == turned
+    assert turned in repr(AttentionMaps(lower.expand(1, 2, 5, 5), mask=~causal))
+
+
+def test_a_module_that_comes_into_the_model_meanwhile_is_told():
+    model = nn.Sequential(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True))
+
+    def grown():
+        with capture(model):
+            model.append(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True))
+            model(torch.rand(1, 3, 4))
+
+    with pytest.warns(UserWarning, match="1, 1.self_attn, .* came into the model inside the with"):
+        grown()

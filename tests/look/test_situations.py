@@ -1,6 +1,7 @@
 """Capture where models do unusual things: what they give stays what it was, and what is shown is true."""
 
 import asyncio
+import contextvars
 import copy
 import threading
 import warnings
@@ -340,15 +341,71 @@ def test_threads_with_captures_of_their_own():
     assert not left_behind(model)
 
 
-def test_a_model_called_in_a_worker_thread_is_seen():
+def test_a_model_called_in_another_thread_is_not_seen():
     model = gpt()
     with capture(model) as plain:
         model(IDS)
-    with capture(model) as seen, ThreadPoolExecutor(4) as pool:
-        list(pool.map(model, [IDS] * 20))
-        firings = seen.over_time(PATTERNS[1])
-    assert len(firings) == 20
-    assert all(torch.equal(firing, plain[PATTERNS[1]]) for firing in firings)
+    with ThreadPoolExecutor(4) as early, capture(model) as seen, ThreadPoolExecutor(4) as late:
+        early.submit(model, IDS.flip(0)).result()
+        late.submit(model, IDS.flip(0)).result()
+        model(IDS)
+        list(early.map(model, [IDS.flip(0)] * 20))
+    assert len(seen.over_time(PATTERNS[1])) == 1
+    assert torch.equal(seen[PATTERNS[1]], plain[PATTERNS[1]])
+    with (
+        pytest.raises(LookupError, match=r"called in another thread, .* contextvars.copy_context\(\)"),
+        ThreadPoolExecutor(1) as pool,
+        capture(model),
+    ):
+        pool.submit(model, IDS).result()
+
+
+def test_a_thread_that_is_handed_the_context_is_seen():
+    model = gpt()
+    with capture(model) as seen, ThreadPoolExecutor(1) as pool:
+        pool.submit(contextvars.copy_context().run, model, IDS).result()
+    assert len(seen.over_time(PATTERNS[1])) == 1
+
+
+class Apart(nn.Module):
+    """A model whose halves run in threads of their own, started in its forward."""
+
+    def __init__(self, start):
+        super().__init__()
+        self.halves, self.start = nn.ModuleList([Written(), Written()]), start
+
+    def forward(self, x):
+        return sum(self.start(self.halves, x))
+
+
+def by_threads(halves, x):
+    made = {}
+    threads = [
+        threading.Thread(target=lambda i=i, half=half: made.update({i: half(x)})) for i, half in enumerate(halves)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return made.values()
+
+
+def by_a_pool(halves, x):
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(lambda half: half(x), halves))
+
+
+@pytest.mark.parametrize("start", [by_threads, by_a_pool])
+def test_threads_that_a_forward_starts_are_seen(start):
+    model, x = Apart(start), random(2, 5, 6)
+    begin = threading.Thread.start
+    with capture(model) as seen:
+        model(x)
+    assert threading.Thread.start is begin
+    assert sorted(seen) == ["halves.0.pattern", "halves.1.pattern"]
+    with capture(model.halves[1]) as alone:
+        model.halves[1](x)
+    assert torch.equal(seen["halves.1.pattern"], alone["pattern"])
 
 
 def test_tasks_with_captures_of_their_own():
@@ -402,7 +459,7 @@ def test_ablation_inside_a_capture():
     alone = ablate(model, lambda: model(IDS).square().mean().item())
     with capture(model) as seen:
         inside = ablate(model, lambda: model(IDS).square().mean().item())
-    assert all(torch.equal(alone[site], inside[site]) for site in alone)
+    assert all(torch.allclose(alone[site], inside[site], atol=1e-6) for site in alone)
     assert len(seen.over_time(PATTERNS[0])) == 7  # whole, and without each of six heads
 
 
@@ -527,3 +584,26 @@ def test_firings_kept_as_bytes_and_as_floats_join():
     torch.testing.assert_close(
         maps[0, 1], torch.cat([x[0, 1].softmax(-1), 3 * x[0, 1].softmax(-1)]), rtol=0, atol=0.004
     )
+
+
+@pytest.mark.parametrize("fused", [True, False])
+def test_rows_that_see_nothing_are_zeros_and_forbidden_also_where_their_queries_are_nan(fused):
+    """As after a layer whose softmax over nothing gave NaN; NaN that a query may see stays NaN."""
+
+    class Two(nn.Module):
+        def forward(self, query, key, mask):
+            if fused:
+                return functional.scaled_dot_product_attention(query, key, key, mask)
+            scores = (query @ key.mT).masked_fill(~mask, -torch.inf)
+            return scores.softmax(-1) @ key
+
+    query, key = torch.randn(1, 2, 3, 4), torch.randn(1, 2, 5, 4)
+    query[:, :, 1:] = torch.nan
+    mask = torch.ones(3, 5, dtype=torch.bool)
+    mask[1] = False
+    with capture(model := Two()) as seen:
+        model(query, key, mask)
+    assert torch.equal(seen["pattern"][:, :, 1], torch.zeros(1, 2, 5))
+    assert seen["pattern"][:, :, 2].isnan().all()
+    allowed = seen.allowed("pattern").expand(1, 2, 3, 5)
+    assert torch.equal(allowed, mask.expand(1, 2, 3, 5))

@@ -219,3 +219,38 @@ def test_chunks_of_a_text_that_stand_on_the_axis_of_texts_are_told():
     with pytest.warns(UserWarning, match=r"shown as texts of a batch: pattern \(8\)"), capture(model) as seen:
         model(random(2, 12, 8))
     assert seen.folded == {"pattern": 8}
+
+
+def test_deformable_attention_is_told_by_its_kind():
+    """Its weights are of points that it samples (Zhu et al. 2021): no map from words to words, and none is shown."""
+
+    class DeformableAttention(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.offsets, self.shares = torch.nn.Linear(6, 8), torch.nn.Linear(6, 4)
+
+        def forward(self, x, picture):
+            points = self.offsets(x).tanh().view(2, 5, 4, 2)
+            read = torch.nn.functional.grid_sample(picture, points, align_corners=False)  # [batch, dim, query, point]
+            return (read * self.shares(x).softmax(-1)[:, None]).sum(-1).transpose(1, 2)
+
+    class Both(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.own = torch.nn.MultiheadAttention(6, 2, batch_first=True)
+            self.cross = DeformableAttention()
+
+        def forward(self, x, picture):
+            return self.cross(self.own(x, x, x)[0], picture)
+
+    with capture(model := Both()) as seen:
+        model(torch.randn(2, 5, 6), torch.randn(2, 6, 7, 8))
+    assert list(seen) == ["own.pattern"]
+    assert "cross: deformable attention, whose weights are of points in a picture, not of keys" in seen.told
+
+
+def test_gradients_that_nobody_keeps_are_told():
+    layer, x = nn.MultiheadAttention(6, 2, batch_first=True), random(3, 5, 6)
+    with torch.no_grad(), pytest.warns(UserWarning, match="ran without gradients"), capture(layer, grad=True) as seen:
+        layer(x, x, x)
+    assert not seen["pattern"].requires_grad

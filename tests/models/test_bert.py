@@ -258,7 +258,7 @@ def test_a_classifier_reads_the_first_position():
     logits = model(IDS)
     assert logits.shape == (2, 5)
     close(logits, model.to_logits(model.bert.pool(model.bert.encode(IDS))))
-    close(model(torch.cat((IDS, torch.zeros(2, 3, dtype=torch.long)), 1)), logits, 1e-6)
+    close(model(torch.cat((IDS, torch.zeros(2, 3, dtype=torch.long)), 1)), logits, 1e-5)
     swapped = IDS[:, [1, 0, *range(2, 7)]]
     assert (model(swapped) - logits).abs().amax(1).min() > 1e-3
 

@@ -2,14 +2,15 @@
 
 import pytest
 import torch
-from browser import plain
+from browser import alive, plain
 from foreign import fallback, regex, unigram
-from studios import button, calm, click, says, wide, with_kernel
+from studios import button, calm, click, says, set_to, wide, with_kernel
 from writing import bars, path_of, said
 
 from tfviz import view
+from tfviz.layers.masks import causal, every, per_head, window
 from tfviz.models import BERT, GPT, Classifier
-from tfviz.text import Subwords
+from tfviz.text import Characters, Subwords
 
 pytest_plugins = ["browser", "studios"]
 KINDS = {"unigram": unigram, "fallback": fallback, "regex": regex}
@@ -122,3 +123,55 @@ def test_what_python_says_of_a_text_that_it_cannot_read_is_shown(opens):
     live._vocabs = []
     types(page, "the dog")
     assert "there is no vocabulary 0" in says(page)
+
+
+@pytest.mark.parametrize("kernel", [True, False])
+def test_no_token_is_offered_that_the_vocabulary_lacks(opens, tmp_path, kernel):
+    """Of a model whose sizes are rounded up, and which likes best what there is not."""
+    letters = Characters("abcdefghijklmnopqrst")
+    model = wide(GPT(22, context=12, layers=1, heads=2, dim=12))
+    with torch.no_grad():
+        model.tokens.weight[20:] *= 9
+    made = view.write(model, letters, "abcd", kernel=kernel, weights="float32", temperature=0)
+    page = opens()
+    if kernel:
+        shown(page, made)
+    else:
+        alive(page, made.save(tmp_path / "x.html"))
+        calm(page)
+    with torch.no_grad():
+        logits = model(letters.encode("abcd")[None])[0]
+    shares = logits[-1, :20].softmax(-1)
+    assert sum(float(said(share).split()[0]) for share in shares) > 90
+    assert bars(page)[letters.words(shares.argmax()[None])[0]] == said(1.0)  # temperature 0 takes the likeliest
+    cost = torch.nn.functional.cross_entropy(logits[:-1, :20], letters.encode("abcd")[1:])
+    assert f"costs {float(cost):.2f} nats a token" in page.locator(".cost").text_content()
+    click(page, *["Step"] * 3)
+    assert len(page.locator(".written .word").all()) >= 7
+
+
+def forbidden(page):
+    """Which cells of the shown head are said to be forbidden: [query, key]."""
+    page.locator("summary", has_text="Table").last.click()
+    page.locator(".twin table").last.wait_for()
+    rows = page.locator(".twin table").last.locator("tbody tr")
+    cells = rows.evaluate_all("rows => rows.map(row => [...row.cells].slice(1).map((cell) => cell.innerText))")
+    return torch.tensor([[cell == "–" for cell in row] for row in cells])
+
+
+@pytest.mark.parametrize("kernel", [True, False])
+def test_each_head_has_the_mask_that_is_its_own(opens, tmp_path, kernel):
+    """As the model has it, whether Python answers or the page computes."""
+    letters = Characters("abcdefghijkl")
+    mask = causal & per_head(window(2), every(3))
+    model = wide(GPT(len(letters), context=12, layers=1, heads=2, dim=12, mask=mask))
+    made = view.write(model, letters, "abcdefghijkl", kernel=kernel)
+    for head, allowed in enumerate(mask.dense(12, 12, heads=2)[0]):
+        page = opens()
+        if kernel:
+            made.state = {**made.state, "mode": "head", "head": head}
+            shown(page, made)
+        else:
+            alive(page, set_to(made, mode="head", head=head).save(tmp_path / "x.html"))
+            calm(page)
+        assert torch.equal(forbidden(page), ~allowed)

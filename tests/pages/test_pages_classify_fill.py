@@ -98,7 +98,7 @@ def odds(scores, label=0):
 
 
 def signed(value):
-    return f"{'−' if value < 0 else '+'}{abs(value):.2f}"
+    return f"{'−' if value < 0 else '+'}{abs(value):.2f}" if abs(value) >= 0.005 else "0.00"
 
 
 def shares(page, where=".shares"):

@@ -12,6 +12,7 @@ from studios import with_kernel
 from torch import nn
 
 from tfviz import text, view
+from tfviz.view.still.formatting import formatted
 
 pytest_plugins = ["browser"]
 WORDS = {"cat": (1.0, 2.0), "sat": (2.0, 0.5), "mat": (0.5, 1.5)}
@@ -130,7 +131,7 @@ def test_points_by_mouse_and_by_keyboard(opened):
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Shift+ArrowDown")
     torch.testing.assert_close(given(page, "words")[2], torch.tensor([0.45, 1.05]))
-    assert focused(page, "aria-label") == "mat at (0.45, 1.1)"
+    assert focused(page, "aria-label") == "mat at (0.45, 1.05)"
     agrees(page, attention(torch.tensor([[3.0, 3.0], [2.0, 0.5], [0.45, 1.05]]), torch.tensor(2.55)))
 
 
@@ -301,7 +302,7 @@ def test_text_is_typed_and_read_as_in_python(opened):
     for wrong, told in {
         "": "sentence is empty",
         "abz": '"z" (U+007A)',
-        "ab" * 5000: "10000 tokens, and there is room for 12",
+        "ab" * 5000: "10,000 tokens, and there is room for 12",
     }.items():
         area.fill(wrong)
         ready(page)
@@ -332,7 +333,7 @@ def tables(page):
 
 
 def two(value):
-    return f"{float(f'{value:.2g}'):.10g}".replace("e-0", "e-")
+    return formatted(value)
 
 
 def test_the_table_the_cursor_and_the_files_say_the_same(opened, opens, tmp_path):

@@ -14,6 +14,8 @@ from browser import (
     control,
     maps,
     named,
+    number,
+    numbers,
     page_picture,
     pixels,
     plain,
@@ -104,10 +106,10 @@ def test_what_a_step_does_not_have_yet_is_blank(open_view):
         texts = page.locator("canvas").evaluate(READ, [list(places[cell][0]) for cell in places])
         own, seen = shown(weights(parts["step 9"], 1, 2)).tolist(), colours(page, places)
         for (row, col), text in zip(places, texts):
-            beyond, number = row >= n or col >= n, text.rpartition("  ")[2]
-            assert (number == "not there yet") == beyond
-            assert beyond or (number == "may not look") == (col > row)
-            assert beyond or col > row or float(number) == own[row][col]
+            beyond, said = row >= n or col >= n, text.rpartition("  ")[2]
+            assert (said == "not there yet") == beyond
+            assert beyond or (said == "may not look") == (col > row)
+            assert beyond or col > row or number(said) == own[row][col]
             assert not beyond or seen[row, col] == blank
     control(page, "Step").fill("0")
     settled(page)
@@ -168,21 +170,16 @@ def test_positions_are_read_by_their_own_axes(open_view):
             page.get_by_role("tab", name=name).click()
             settled(page)
         alike = unit(some) @ unit(some).T
-        torch.testing.assert_close(numbers_with_sign(page), shown(some), rtol=1e-6, atol=0)
+        torch.testing.assert_close(numbers(page), shown(some), rtol=1e-6, atol=0)
         page.locator("canvas").nth(1).focus()
         for row in range(len(some)):
             for col in range(len(some)):
                 ((panel, value),) = readings(page).items()  # a column of the table is no position: no shared cursor
                 assert panel == "cosine of two positions"
-                assert float(value) == pytest.approx(float(shown(alike)[row, col]), rel=1e-6, abs=2e-7)
+                assert number(value) == pytest.approx(float(shown(alike)[row, col]), rel=1e-6, abs=2e-7)
                 page.keyboard.press("ArrowRight")
             page.keyboard.press("Home")
             page.keyboard.press("ArrowDown")
-
-
-def numbers_with_sign(page):
-    cells = [[float(cell.replace("−", "-")) for cell in row] for row in table(page)[2]]
-    return torch.tensor(cells, dtype=torch.double)
 
 
 def test_gates_are_read_over_the_words(open_view):
@@ -201,7 +198,7 @@ def test_gates_are_read_over_the_words(open_view):
         page.get_by_role("tab", name=name, exact=True).click()
         settled(page)
         assert table(page)[:2] == (ROWS, list("0123"))
-        torch.testing.assert_close(numbers_with_sign(page), shown(some.T), rtol=1e-9, atol=0)
+        torch.testing.assert_close(numbers(page), shown(some.T), rtol=1e-9, atol=0)
 
 
 def test_what_is_taken_away_is_what_is_shown(open_view, opens, tmp_path):

@@ -10,6 +10,7 @@ from browser import (
     control,
     maps,
     named,
+    number,
     page_picture,
     press,
     read,
@@ -232,7 +233,7 @@ def test_two_captures_and_their_difference(open_view, tmp_path):
     one, other = itself(), itself(seed=9)
     page = open_view(view.image({"before": one, "after": other}, WHITE, arrange="compare"), width=1400)
     hover(page, 60, 200)
-    before, after, less = (float(part.split(": ")[1]) for part in says(page).split("  ", 1)[1].split("   "))
+    before, after, less = (number(part.split(": ")[1]) for part in says(page).split("  ", 1)[1].split("   "))
     assert abs(after - before - less) < 0.02
     text = takes(page, "CSV", tmp_path).read_text(encoding="utf-8")
     found = [float(line.rsplit(",", 1)[1]) for line in text.splitlines() if "(0,0)" in line]

@@ -9,6 +9,7 @@ from browser import alive, press, says, settled, takes
 from PIL import Image
 
 from tfviz import view
+from tfviz.view.still.formatting import formatted
 
 pytest_plugins = ["browser"]
 
@@ -32,7 +33,10 @@ def test_the_mouse_reads_the_nearest_point(page, tmp_path):
     box = page.locator("canvas").bounding_box()
     for (x, y), name, (longitude, latitude) in zip(drawn(page, tmp_path), NAMES, GRID.tolist(), strict=True):
         page.mouse.move(box["x"] + x + 5, box["y"] + y - 3)
-        assert says(page) == f"“{name.replace(chr(9), ' ')}”  longitude {longitude:g}, latitude {latitude:g}"
+        assert (
+            says(page)
+            == f"“{name.replace(chr(9), ' ')}”  longitude {formatted(longitude)}, latitude {formatted(latitude)}"
+        )
     page.mouse.move(box["x"] + 130, box["y"] + 5)
     assert says(page) == ""
 

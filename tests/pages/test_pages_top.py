@@ -11,6 +11,7 @@ from tfviz import view
 from tfviz.look import AttentionMaps
 from tfviz.look.call import Call
 from tfviz.look.ingredients import Ingredients
+from tfviz.view.still.formatting import formatted, percent
 
 pytest_plugins = ["browser"]
 ROWS, COLS = [f"q{i}" for i in range(9)], [f"k{i}" for i in range(12)]
@@ -53,13 +54,13 @@ def test_what_is_left_out_is_said(open_view):
     assert len(places) == 9 * 12
     for (row, col), text in places.items():
         if col in expected[row].topk(2).indices:
-            assert float(text) == float(f"{expected[row, col]:.2g}")
+            assert text == formatted(expected[row, col])
         else:
             amount = float(re.fullmatch("left out; all that is left out of this row holds (.*)", text)[1])
             assert abs(amount - rest[row]) < 0.01
     note = page.locator(".note").text_content()
     share = float((expected_share(some, 2)).mean())
-    assert f"{share:.0%} of its weight" in note
+    assert f"{percent(share)} of its weight" in note
     assert float(re.search("above ([^ ]+[0-9])", note)[1]) == pytest.approx(left_out(some, 2), rel=0.05)
 
 

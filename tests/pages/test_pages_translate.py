@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from browser import alive, axe, control, press, serious, table, takes
+from browser import alive, axe, control, number, press, serious, table, takes
 from studios import calm, click, says, set_to, tensor
 from translators import (
     LENGTH,
@@ -74,7 +74,7 @@ def test_greedy_and_beam_write_what_python_writes(studio):
             columns = search(made, sentence, **how)
             assert texts(page) == decoded(columns)
             same_tree(page, columns)
-            sums = [float(cells[0]) for cells in table(page, 1)[2]]
+            sums = [number(cells[0]) for cells in table(page, 1)[2]]
             assert sums == pytest.approx([total for _, total, _ in columns[-1]], abs=1e-3)
 
 

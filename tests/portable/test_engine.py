@@ -115,6 +115,11 @@ EDITS = {  # what the page is told, and the same in Python
         {"do": "hide", "cells": [[0, 0], [3, None]]},
         look.edits.hide([(0, 0), (3, None)]),
     ),
+    "a forbidden cell is pinned": ({"do": "pin", "cells": [[2, 4]], "to": 0.25}, look.edits.pin([(2, 4)], 0.25)),
+    "all of a row is pinned": (
+        {"do": "pin", "cells": [[2, None], [2, 1]], "to": 1 / 7},
+        look.edits.pin([(2, None)], 1 / 7),
+    ),
     "a weight is pinned": ({"do": "pin", "head": 1, "cells": [[5, 2]], "to": 0.7}, look.edits.pin([(5, 2)], 0.7, 1)),
 }
 
@@ -135,6 +140,20 @@ def test_an_edit_in_a_page_is_the_edit_of_capture(edit, page_engine):
     near(program(text, edit={site: change})["output"], wanted, 1e-4)
     plain, _ = page_engine.run("model", {"ids": text})
     assert not torch.allclose(plain["output"], wanted, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("cells", "to", "says"),
+    [([[5, 1], [5, 2]], 0.7, "more than 1"), ([[None, 0]], 0.5, "no other"), ([[4, None]], 0.1, "no other")],
+)
+def test_what_cannot_be_pinned_is_refused_by_both(cells, to, says, page_engine):
+    model, site = gpt().eval(), "blocks.1.attention.pattern"
+    page_engine.load(model=portable.export(model, ids(1, 5), lengths=WORDS))
+    with pytest.raises(RuntimeError, match=says):
+        page_engine.run("model", {"ids": ids(1, 7)}, edits=[{"site": site, "do": "pin", "cells": cells, "to": to}])
+    change = look.edits.pin([tuple(cell) for cell in cells], to)
+    with torch.no_grad(), pytest.raises(ValueError, match=says), look.capture(model, [], edit={site: change}):
+        model(ids(1, 7))
 
 
 def test_only_what_is_watched_comes_back(page_engine):

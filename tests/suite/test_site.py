@@ -162,6 +162,14 @@ def test_addresses_are_those_of_the_site(tmp_path):
     assert 'class="scrolls"' in text
 
 
+def test_what_is_trusted_is_a_page_of_the_site_and_leads_to_how_to_report(tmp_path):
+    pages = prose.write(notebooks.folder().parent, tmp_path)
+    assert {tmp_path / "docs" / "trust.html", tmp_path / "SECURITY.html"} <= set(pages)
+    for page, leads in {"index": "docs/trust.html", "docs/index": "trust.html", "docs/trust": "../SECURITY.html",
+                        "SECURITY": "docs/trust.html"}.items():  # fmt: skip
+        assert f'href="{leads}"' in (tmp_path / f"{page}.html").read_text(encoding="utf-8")
+
+
 def test_texts_name_the_site_by_the_one_address_that_the_package_has():
     clone = notebooks.folder().parent
     for name in ("README.md", "docs/README.md", "CITATION.cff"):

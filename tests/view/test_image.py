@@ -78,8 +78,10 @@ def test_words_over_a_picture_in_several_resolutions():
     words = ["one", "two", "three", "four", "five"]
     parts = {"fine": maps(48, 5, cols=words), "coarse": maps(12, 5, cols=words)}
     weights = parts["fine"].weights
-    weights[-1, 0] = 0.1
-    weights[-1, 0, :20, 3] = 0.9  # the word whose weights differ most over the picture
+    weights[-1, 0] = 0.2
+    weights[-1, 0, :20] = torch.tensor(
+        [0.025, 0.025, 0.025, 0.9, 0.025]
+    )  # the word whose weights differ most over the picture
     parts["fine"] = AttentionMaps(weights, cols=words)
     made = view.image(parts, picture())
     state = made.described["state"]
@@ -279,3 +281,17 @@ def test_a_vision_transformer_in_five_lines():
         model(pixel_values=pixels)
     made = view.image(AttentionMaps.of(seen), pixels[0])
     assert made.described["note"] == "Taken as 1 token and 4 × 4 cells."
+
+
+def test_a_grid_is_that_of_the_tokens():
+    four = AttentionMaps(torch.full((1, 1, 4, 4), 0.25))
+    picture = torch.rand(36, 36, 3)
+    for grid in ((9, 9), (3, 3), (1, 1), (4, 4)):
+        with pytest.raises(ValueError, match=f"grid is {grid[0]} x {grid[1]} cells, and the tokens lie in 2 x 2: give"):
+            view.image(four, picture, grid=grid)
+    assert view.image(four, picture, grid=(2, 2)).described["parts"][0]["places"]["rows"]["down"] == 2
+    coarse = AttentionMaps(torch.rand(1, 1, 36, 4).softmax(-1))  # keys in larger cells than queries
+    for grid in ((6, 6), (2, 2)):
+        assert view.image(coarse, picture, grid=grid).described["parts"][0]["places"]["cols"]["across"] == 2
+    with pytest.raises(ValueError, match="grid is 3 x 3 cells of 'b', and the tokens lie in 2 x 2"):
+        view.image({"a": four, "b": four}, picture, grid={"a": (2, 2), "b": (3, 3)})

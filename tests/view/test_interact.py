@@ -14,7 +14,8 @@ from tfviz import text, view
 from tfviz.portable.program import pack
 from tfviz.view.page.asked import Asked
 from tfviz.view.page.bound import bind
-from tfviz.view.still.panel import colours, nice, two
+from tfviz.view.still.formatting import formatted
+from tfviz.view.still.panel import colours, nice
 
 NONE = Parameter.empty
 WORDS = {"cat": (1.0, 2.0), "sat": (2.0, 0.5), "mat": (0.5, 1.5)}
@@ -63,7 +64,10 @@ def test_the_summary_says_what_the_function_returns():
     shares = attention(torch.tensor(list(WORDS.values())), 2.55)["shares"]
     said = lesson().summary
     assert said.startswith("attention\nwords = cat (1, 2), sat (2, 0.5), mat (0.5, 1.5); sharpness = 2.55\n")
-    assert f"shares: 3 x 3, from {two(float(shares.min()))} to {two(float(shares.max()))} ('cat' → 'cat')" in said
+    assert (
+        f"shares: 3 x 3, from {formatted(float(shares.min()))} to {formatted(float(shares.max()))} ('cat' → 'cat')"
+        in said
+    )
 
 
 SLIDERS = [  # given, the default of the signature, then low, high, step, start, whole
@@ -129,10 +133,10 @@ def test_a_model_is_taken_as_it_computes_in_eval_mode():
     model = nn.Sequential(nn.Linear(2, 5), nn.Dropout(0.5)).train()
     made = view.interact(lambda place: model(place), place=view.points({"a": (1, 2), "b": (3, 4), "c": (5, 6)}))
     expected = model.eval()(torch.tensor([[1.0, 2], [3, 4], [5, 6]])).detach()
-    assert f"from {two(float(expected.min()))} to {two(float(expected.max()))}" in made.summary
+    assert f"from {formatted(float(expected.min()))} to {formatted(float(expected.max()))}" in made.summary
     again = view.interact(model.train(), input=view.points({"a": (1, 2), "b": (3, 4), "c": (5, 6)}))
     assert model.training
-    assert f"from {two(float(expected.min()))}" in again.summary
+    assert f"from {formatted(float(expected.min()))}" in again.summary
 
 
 def test_arguments_without_a_control_keep_their_defaults():

@@ -124,3 +124,11 @@ def test_relative_positions_depend_on_the_distance_alone():
     for distance in range(6):
         assert table.diagonal(distance).unique().numel() == 1 or table.diagonal(distance).std() < 1e-6
     torch.testing.assert_close(table.diagonal(), torch.ones(6))
+
+
+def test_no_more_positions_were_trained_on_than_there_are():
+    with pytest.raises(ValueError, match="trained is 9; the longest table has 5 positions"):
+        view.positions(torch.eye(5), trained=9)
+    with pytest.raises(ValueError, match="trained is 6"):
+        view.positions({"a": torch.eye(5), "b": torch.eye(3)}, trained=6)
+    assert view.positions({"a": torch.eye(5), "b": torch.eye(3)}, trained=5).described["sheets"][0]["says"] == ""

@@ -114,7 +114,7 @@ def test_more_flat_colours_than_a_palette_holds_are_all_kept():
 
 @pytest.mark.parametrize(
     ("limit", "seen"),
-    [(1, ["·", "0.01", "0.05", "0.99", "1", "−0.12", "0"]), (15, ["·", "·", "·", "1", "1", "−0.1", "0"])],
+    [(1, ["·", "0.01", "0.05", "0.99", ">0.99", "−0.12", "0"]), (15, ["·", "·", "·", "1", "1", "−0.1", "0"])],
 )
 def test_cells_show_hundredths_of_their_scales_unit(limit, seen):
     values = numpy.array([[0.004, 0.0055, 0.046, 0.994, 0.996, -0.1234, 0.0]])

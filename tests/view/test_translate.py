@@ -9,7 +9,7 @@ from tfviz.models.transformer import Memory
 from tfviz.portable.program import pack
 from tfviz.portable.translation import translation
 from tfviz.text import whole_words
-from tfviz.view.still.panel import two
+from tfviz.view.still.formatting import formatted
 
 
 @pytest.mark.parametrize("parts", [{}, {"positions": layers.positions.Rotary}, {"positions": layers.positions.ALiBi}])
@@ -73,7 +73,10 @@ def test_the_still_picture_has_the_greedy_translation():
     best = int(shares.amax(-1)[: text.lengths[0, 0]].argmax())
     most = torch.stack([pattern[0].mean(0) for pattern in seen.values()]).mean(0)[best].argmax()
     read = vocabs()[0].words(source_ids("one two three")[0])[most]
-    assert f"{target.words(text.texts[0, 0])[best + 1]!r} {two(float(shares[best].max()))} ({read!r})" in shown.summary
+    assert (
+        f"{target.words(text.texts[0, 0])[best + 1]!r} {formatted(float(shares[best].max()))} ({read!r})"
+        in shown.summary
+    )
 
 
 def test_the_same_bytes_each_time():

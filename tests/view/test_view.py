@@ -329,7 +329,7 @@ def test_several_trainings_are_drawn_as_their_mean_and_range_beside_a_reference(
     assert [text.get_text() for text in rows.texts] == ["0.3 (0.1 to 0.6)", "0.7 (0.5 to 0.8)"]
     same = torch.tensor([[0.3, 1.0], [0.5, 1.0]])  # where all trainings agree there is no range
     rows = view.rows(["a", "b"], {"one": same}, "t", 1).figure().axes[0]
-    assert [text.get_text() for text in rows.texts] == ["0.4 (0.3 to 0.5)", "1.0"]
+    assert [text.get_text() for text in rows.texts] == ["0.4 (0.3 to 0.5)", "1"]
 
 
 @pytest.mark.parametrize(
@@ -337,9 +337,9 @@ def test_several_trainings_are_drawn_as_their_mean_and_range_beside_a_reference(
     [
         ([99.3, 91.0, 3.0], ["99.3", "91.0", "3.0"]),
         ([3.0, 12.0, 0.0], ["3", "12", "0"]),
-        ([0.97, 0.02, 1.0], ["0.97", "0.02", "1.00"]),
+        ([0.97, 0.02, 1.0], ["0.97", "0.02", "1"]),
         ([0.095, 0.0123, 0.0], ["0.095", "0.012", "0.000"]),
-        ([0.5, 0.25, 0.00001], ["0.50", "0.25", "1e-05"]),
+        ([0.5, 0.25, 0.00001], ["0.50", "0.25", "1e−5"]),
         ([0.0, 0.0, 0.0], ["0", "0", "0"]),
     ],
 )
@@ -382,3 +382,27 @@ def test_lines_apart_have_a_panel_each_on_one_scale_and_a_shaded_stretch():
 def test_a_line_that_ends_in_a_gap_has_no_last_number():
     line = view.lines({"a": ([1, 2], [1.0, float("nan")]), "b": ([1, 2], [3.0, 4.0])}, x="x", y="y", title="t")
     assert "a none, b 4" in line.summary
+
+
+def test_half_a_character_in_a_title_is_written_as_its_code(tmp_path):
+    for name, make in {
+        "bars": lambda t: view.bars(["\ud800", "b"], {"one": [0.7, 0.3]}, t),
+        "lines": lambda t: view.lines({"\udfff": ([1], [2.0])}, x="x", y="y", title=t),
+    }.items():
+        for ending in ("html", "svg", "png"):
+            path = make("a\ud800b\0").save(tmp_path / f"{name}.{ending}")
+        assert "a⟨D800⟩b⟨0⟩" in (tmp_path / f"{name}.html").read_text("utf-8"), path
+
+
+def test_the_threshold_of_lines_is_that_of_the_still_picture():
+    weights = torch.tensor([[[[0.7, 0.2, 0.1], [0.34, 0.33, 0.33], [1.0, 0.0, 0.0]]]])
+    for least, count in (
+        (0.02, "7 weights"),
+        (0.2, "6 weights"),
+        (0.34, "3 weights"),
+        (0.99, "1 weight"),
+        (0.0, "7 weights"),
+    ):
+        picture = view.links(AttentionMaps(weights), least=least)
+        assert f"; {count} of at least" in picture.summary
+        assert len(picture.figure().axes[0].collections[0].get_segments()) == int(count.split()[0])

@@ -57,7 +57,12 @@ def test_a_name_without_room_is_left_out():
     wide = nn.Sequential()
     wide.add_module("a_name_of_some_length", nn.Linear(1, 1, bias=False))
     wide.add_module("rest", nn.Linear(50, 50))
-    assert [text.get_text() for text in modules(wide).figure().axes[0].texts] == ["Sequential", "100%", "rest", "100%"]
+    assert [text.get_text() for text in modules(wide).figure().axes[0].texts] == [
+        "Sequential",
+        "100%",
+        "rest",
+        "99.96%",
+    ]
 
 
 def test_a_model_without_parameters_is_refused():

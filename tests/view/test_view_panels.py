@@ -76,7 +76,7 @@ def test_all_masks_together_are_their_intersection():
     assert all(axes.patch.get_hatch() for axes in shown)
     numpy.testing.assert_array_equal(masked[3], masked[0] | masked[1] | masked[2])
     assert (masked[1] == ~rules()["window"][2].numpy()).all()
-    assert "1 of 6 rows have no key left" in picture.summary
+    assert "1 of 6 rows has no key left" in picture.summary
 
 
 def test_the_masks_in_use_are_joined_as_the_page_joins_them():

@@ -35,7 +35,7 @@ BEAMS = [
 def drawn(picture):
     """Tokens with their places, and lines as (start row, end row, style, strong)."""
     (axes,) = picture.figure().axes
-    tokens = {(*text.get_position(), text.get_text()) for text in axes.texts if text.get_text()[0] not in "-0123456789"}
+    tokens = {(*text.get_position(), text.get_text()) for text in axes.texts if text.get_text()[0] not in "−0123456789"}
     lines = set()
     for patch in axes.patches:
         (_, start), *_, (end, last) = patch.get_path().vertices
@@ -55,7 +55,7 @@ def test_the_way_of_the_best_is_strong_and_what_had_ended_is_dotted():
 
 
 def test_it_says_what_won():
-    assert repr(tree(BEAMS, WORDS)) == "Beam search\nof 3 texts at each step the best is: a end (-2.25)"
+    assert repr(tree(BEAMS, WORDS)) == "Beam search\nof 3 texts at each step the best is: a end (−2.25)"
 
 
 def test_a_text_that_is_impossible_is_not_drawn():

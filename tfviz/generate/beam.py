@@ -1,13 +1,14 @@
 """Text from an encoder-decoder: the likeliest token at each step, or a beam of the likeliest texts."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
-from tfviz.bounds import at_least, between
+from tfviz.bounds import at_least, between, token_ids
 from tfviz.shapes import Bool, Float, Int
 
 STRONGEST = 10.0  # alpha: beyond it the penalty of a long text leaves no digit of its probability
@@ -59,7 +60,7 @@ class Beam:
     @property
     def scores(self) -> Float[Tensor, "batch width"]:
         """What texts are ranked by: the sums over the length penalty."""
-        return self.sums / penalty(self.lengths, self.alpha)
+        return self.sums / _penalty(self.lengths, self.alpha)
 
     def ids(self, row: int, rank: int = 0) -> Int[Tensor, "_"]:
         """One text without the tokens for beginning and end."""
@@ -73,6 +74,15 @@ def penalty(length: Int[Tensor, "*any"], alpha: float) -> Float[Tensor, "*any"]:
     >>> penalty(torch.tensor([1, 7]), alpha=1.0)
     tensor([1., 2.])
     """
+    between(0, STRONGEST, alpha=alpha)
+    given = torch.as_tensor(length)
+    if given.device.type == "cpu" and given.numel():
+        at_least(0, length=given.min().item())
+    return _penalty(length, alpha)
+
+
+def _penalty(length: Tensor, alpha: float) -> Tensor:
+    """As `penalty`, within a search, which has looked at its own numbers."""
     return ((5 + length) / 6) ** alpha
 
 
@@ -104,10 +114,11 @@ def steps(
     """
     at_least(1, width=width, length=length)
     between(1, WIDEST, width=width)
-    at_least(0, bos=bos, eos=eos)
+    at_least(1, bos=bos, eos=eos)  # 0 is padding, which never comes
     between(0, STRONGEST, alpha=alpha)
-    if source.dim() != 2 or not source.shape[1]:
+    if source.dim() != 2 or not source.numel():
         raise ValueError(f"source is {list(source.shape)}; give texts of at least one token, batch source")
+    token_ids(source=source)
     return _steps(model, source, bos, eos, width, alpha, length)
 
 
@@ -146,6 +157,33 @@ def search(model: EncoderDecoder, source: Int[Tensor, "batch source"], **how) ->
 def greedy(model: EncoderDecoder, source: Int[Tensor, "batch source"], **how) -> Beam:
     """The text that takes the likeliest token at each step, for each row of `source`; `how` goes to `steps`."""
     return search(model, source, width=1, alpha=0.0, **how)
+
+
+def rows(beams: Sequence[Beam], rank: int = 0) -> Int[Tensor, "batch step"]:
+    """In which row of the decoder's batch each token of a text was chosen, -1 after its end.
+
+    It is what `look.AttentionMaps.over_time(beams=)` follows a text by.
+
+    Args:
+        beams: all beams of a search, as `steps` yields them.
+        rank: of the text in the last of them.
+
+    Raises:
+        ValueError: there are none, or none of this rank.
+    """
+    if not beams or not 0 <= rank < beams[-1].parents.shape[1]:
+        raise ValueError(f"there is no text of rank {rank} in {len(beams)} beams; give all that steps(...) yields")
+    if any(one.texts.shape[-1] >= other.texts.shape[-1] for one, other in pairwise(beams)):
+        raise ValueError(
+            "beams must be in the order of their steps, each a token longer; give all that steps(...) yields"
+        )
+    texts, width = beams[-1].parents.shape
+    place, made = torch.full((texts, 1), rank, device=beams[-1].parents.device), []
+    for beam in reversed(beams):
+        place = beam.parents.gather(1, place)
+        made.append(place + width * torch.arange(texts, device=place.device)[:, None])
+    found, lengths = torch.cat(made[::-1], 1), beams[-1].lengths[:, rank, None]
+    return found.masked_fill(torch.arange(len(beams), device=found.device) >= lengths, -1)
 
 
 def _start(source: Tensor, bos: int, width: int, alpha: float) -> Beam:
@@ -206,7 +244,7 @@ def _step(
     stays[0] = 0.0  # what has ended goes on with padding, for nothing
     sums = beam.sums.unsqueeze(-1) + torch.where(ended, stays, logs)
     lengths = beam.lengths + ~beam.ended
-    best = (sums / penalty(lengths, beam.alpha).unsqueeze(-1)).flatten(1).topk(width).indices
+    best = (sums / _penalty(lengths, beam.alpha).unsqueeze(-1)).flatten(1).topk(width).indices
     parents, tokens = best // some, torch.where(ended, PAD, tokens).flatten(1).gather(1, best)
     texts = beam.texts.gather(1, parents.unsqueeze(-1).expand(-1, -1, beam.texts.shape[-1]))
     return replace(

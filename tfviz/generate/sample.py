@@ -8,8 +8,9 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from tfviz.bounds import at_least
+from tfviz.bounds import at_least, token_ids
 from tfviz.bounds import seed as check_seed
+from tfviz.doors import what
 from tfviz.generate import compiled
 from tfviz.generate.fast import FastRows
 from tfviz.shapes import Float, Int
@@ -72,8 +73,12 @@ class Sampler:
         """The distribution that is drawn from.
 
         Raises:
+            ValueError: logits of more than one token, or none.
             FloatingPointError: the likeliest logit is not finite.
         """
+        if not isinstance(logits, Tensor) or logits.dim() != 1 or not len(logits):
+            found = list(logits.shape) if isinstance(logits, Tensor) else what(logits)
+            raise ValueError(f"logits are {found}; give those of one token, [vocab]")
         if not logits.max().isfinite():
             raise FloatingPointError(
                 f"the largest of the logits is {logits.max().item()}; there is nothing to draw from"
@@ -141,6 +146,7 @@ def ids(
     if not 0 < len(prompt) <= model.context:
         what = "is empty" if len(prompt) == 0 else f"has {len(prompt)} tokens, the model's context is {model.context}"
         raise ValueError(f"the prompt {what}; give 1 to {model.context} tokens, such as prompt[-{model.context}:]")
+    token_ids(prompt=prompt)
     return _ids(model, prompt, count, sampler, seed, cache)
 
 

@@ -2,7 +2,8 @@
 
 from tfviz.doors import guard
 from tfviz.layers import masks, positions
-from tfviz.layers.attention import Additive, Dot, MultiHead, attend
+from tfviz.layers.additive import Additive, Dot
+from tfviz.layers.attention import MultiHead, attend
 from tfviz.layers.blocks import Block, DecoderBlock, FeedForward, post_norm, pre_norm
 from tfviz.layers.cache import KeyValues
 from tfviz.layers.embeddings import Bigrams, Tokens

@@ -9,10 +9,11 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import bounds
-from tfviz.layers import masks
+from tfviz.doors import what
+from tfviz.layers import masks, sizes
 from tfviz.layers.cache import KeyValues, NoCache, Once
 from tfviz.layers.positions import Positions
-from tfviz.shapes import Bool, Float
+from tfviz.shapes import Float
 
 NOWHERE = Positions()
 NOTHING = NoCache()
@@ -41,8 +42,11 @@ def attend(
         dropout: share of the weights set to zero.
 
     Raises:
-        ValueError: a mask that is no bool, has no axis for the heads, or is a predicate.
+        ValueError: a mask that is no bool, has no axis for the heads, or is a predicate; sizes that do not fit.
     """
+    sizes.attention(query, key, value, mask)
+    if dropout:
+        bounds.between(0, 1, dropout=dropout)
     if mask is masks.causal and bias is None:
         return functional.scaled_dot_product_attention(query, key, value, dropout_p=dropout, is_causal=True)
     if mask is masks.causal:
@@ -50,8 +54,15 @@ def attend(
     if isinstance(mask, Tensor | masks.Mask):
         _check(mask)
     elif mask is not None:
+        if not hasattr(mask, "mask_mod"):
+            raise TypeError(
+                f"mask is {what(mask)}; give a table of bools, True where a query may look, or masks.causal"
+            )
         return _flex(query, key, value, mask, dropout, bias)
+    if bias is not None and bias.dtype == torch.bool:
+        raise ValueError("bias is bool; numbers are added to the scores, and a table of what may be seen is mask=")
     if bias is not None:
+        sizes.attention(query, key, value, bias, "bias")
         bias = bias.to(query.dtype)
         mask = bias if mask is None else bias.masked_fill(~mask, -torch.inf)
     return functional.scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
@@ -80,6 +91,14 @@ def _kernel(compiled: bool) -> Callable[..., Tensor]:
     from torch.nn.attention.flex_attention import flex_attention
 
     return torch.compile(flex_attention) if compiled else flex_attention  # type: ignore[return-value]
+
+
+def _made(norm: Callable[[int], nn.Module], width: int) -> nn.Module:
+    """A norm of this width."""
+    made = None if isinstance(norm, nn.Module) else norm(width)
+    if not isinstance(made, nn.Module):
+        raise TypeError(f"norm is {what(norm)}; give what makes a norm of a width, such as nn.RMSNorm")
+    return made
 
 
 def _as_it_is(_: int) -> nn.Module:
@@ -117,7 +136,7 @@ class MultiHead(nn.Module):
         self.heads, self.dropout = heads, dropout
         self.in_proj = nn.Linear(dim, 3 * dim, bias=bias)
         self.out_proj = nn.Linear(dim, dim, bias=bias)
-        self.query_norm, self.key_norm = norm(dim // heads), norm(dim // heads)
+        self.query_norm, self.key_norm = _made(norm, dim // heads), _made(norm, dim // heads)
 
     def forward(
         self,
@@ -129,6 +148,9 @@ class MultiHead(nn.Module):
         cache: KeyValues = NOTHING,
     ) -> Float[Tensor, "batch query dim"]:
         """Queries come from `x`; keys and values from `memory`, or from `x` itself (self-attention)."""
+        dim = self.out_proj.in_features
+        sizes.parts(positions=(positions, "turn", "positions.Rotary(...)"), cache=(cache, "extend", "KeyValues()"))
+        sizes.batch(dim, x=x, **({} if memory is None else {"memory": memory}))
         start = cache.length
         if isinstance(cache, Once) and cache.keys is not None and cache.values is not None:
             (query,), key, value = self._split(self._of(x, 0, 1), parts=1), cache.keys, cache.values
@@ -154,69 +176,3 @@ class MultiHead(nn.Module):
     def _split(self, x: Tensor, parts: int) -> Tensor:
         """batch position (part head width) -> part batch head position width"""
         return x.unflatten(-1, (parts, self.heads, -1)).permute(2, 0, 3, 1, 4)
-
-
-class Additive(nn.Module):
-    """Attention whose scores are a small network's: v tanh(W q + U k) (Bahdanau, Cho & Bengio 2015, appendix A.1.2).
-
-    A decoder asks again at each step, so its keys are made once, by `of_key`, and given to each call.
-
-    Args:
-        query: width of the queries.
-        key: width of what keys are made of.
-        hidden: width inside the network.
-    """
-
-    def __init__(self, query: int, key: int, hidden: int):
-        super().__init__()
-        bounds.affordable(query=query, hidden=hidden)
-        bounds.affordable(key=key, hidden=hidden)
-        self.of_query = nn.Linear(query, hidden)
-        self.of_key = nn.Linear(key, hidden, bias=False)
-        self.to_score = nn.Linear(hidden, 1, bias=False)
-
-    def forward(
-        self,
-        query: Float[Tensor, "batch query dim"],
-        key: Float[Tensor, "batch key hidden"],
-        value: Float[Tensor, "batch key out"],
-        mask: Bool[Tensor, "batch #query key"] | None = None,
-    ) -> Float[Tensor, "batch query out"]:
-        """The average of the values for each query; zeros for a query that may look nowhere."""
-        together = self.of_query(query).unsqueeze(2) + key.unsqueeze(1)
-        return mix(self.to_score(together.tanh()).squeeze(-1), value, mask)
-
-
-class Dot(nn.Module):
-    """Attention whose scores are dot products of projected queries and keys (Luong et al. 2015, "general"), scaled.
-
-    To be used as `Additive`.
-    """
-
-    def __init__(self, query: int, key: int, hidden: int):
-        super().__init__()
-        bounds.affordable(query=query, hidden=hidden)
-        bounds.affordable(key=key, hidden=hidden)
-        self.of_query = nn.Linear(query, hidden)
-        self.of_key = nn.Linear(key, hidden, bias=False)
-
-    def forward(
-        self,
-        query: Float[Tensor, "batch query dim"],
-        key: Float[Tensor, "batch key hidden"],
-        value: Float[Tensor, "batch key out"],
-        mask: Bool[Tensor, "batch #query key"] | None = None,
-    ) -> Float[Tensor, "batch query out"]:
-        """The average of the values for each query; zeros for a query that may look nowhere."""
-        return mix(self.of_query(query) @ key.mT * key.shape[-1] ** -0.5, value, mask)
-
-
-def mix(
-    scores: Float[Tensor, "batch query key"],
-    value: Float[Tensor, "batch key out"],
-    mask: Bool[Tensor, "batch #query key"] | None = None,
-) -> Float[Tensor, "batch query out"]:
-    """The values weighted by the softmax of the scores; zeros for a query that may look nowhere."""
-    if mask is not None:
-        scores = scores.masked_fill(~mask, -torch.inf)
-    return scores.softmax(dim=-1).nan_to_num(0.0) @ value

@@ -5,6 +5,8 @@ from collections.abc import Callable
 from torch import Tensor, nn
 
 from tfviz import bounds
+from tfviz.doors import what
+from tfviz.layers import sizes
 from tfviz.layers.attention import NOTHING, MultiHead
 from tfviz.layers.cache import KeyValues
 from tfviz.shapes import Bool, Float
@@ -23,13 +25,20 @@ def post_norm(x: Tensor, norm: nn.Module, branch: Callable[[Tensor], Tensor]) ->
     return norm(x + branch(x))
 
 
+def _made(activation: Activation) -> nn.Module:
+    try:
+        return activation()
+    except TypeError as error:
+        raise TypeError(f"activation is {what(activation)}; give the class of a module, such as nn.ReLU") from error
+
+
 class FeedForward(nn.Sequential):
     """The same two-layer network at every position (Vaswani et al. 2017, equation 2), `inner` wide inside."""
 
     def __init__(self, dim: int, inner: int | None = None, activation: Activation = nn.GELU):
         inner = 4 * dim if inner is None else inner
         bounds.affordable(dim=dim, inner=inner)
-        super().__init__(nn.Linear(dim, inner), activation(), nn.Linear(inner, dim))
+        super().__init__(nn.Linear(dim, inner), _made(activation), nn.Linear(inner, dim))
 
 
 class Block(nn.Module):
@@ -66,6 +75,7 @@ class Block(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch position dim"], **attention) -> Float[Tensor, "batch position dim"]:
         """`**attention` (mask, positions, cache) goes to `MultiHead` as it is."""
+        sizes.batch(self.feed_forward[-1].out_features, x=x)  # type: ignore[arg-type]
         x = self.residual(x, self.attention_norm, lambda x: self.dropout(self.attention(x, **attention)))
         return self.residual(x, self.feed_forward_norm, lambda x: self.dropout(self.feed_forward(x)))
 

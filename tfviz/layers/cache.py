@@ -34,6 +34,11 @@ class KeyValues:
             )
         if self.keys is None or self.values is None:
             self.keys, self.values = (self._room(of) for of in (key, value))
+        if key.dtype != self.keys.dtype or key.shape[1:2] + key.shape[3:] != self.keys.shape[1:2] + self.keys.shape[3:]:
+            raise ValueError(
+                f"the cache is of {self.keys.dtype} {list(self.keys.shape)}, these are {key.dtype} {list(key.shape)}; "
+                "begin a new one"
+            )
         if len(key) != len(self.keys):
             raise ValueError(f"the cache is of {len(self.keys)} texts, these are {len(key)}; begin a new one")
         self.keys[:, :, start:stop] = key
@@ -45,6 +50,11 @@ class KeyValues:
         """Go on with these texts in place of those so far; one may come several times."""
         if self.keys is None or self.values is None:
             return
+        texts = len(self.keys)
+        if rows.shape != (texts,) or rows.dtype not in (torch.int64, torch.int32):
+            raise ValueError(f"rows are {rows.dtype} {list(rows.shape)}; give {texts} whole numbers, one for each text")
+        if rows.device.type == "cpu" and not 0 <= int(rows.min()) <= int(rows.max()) < texts:
+            raise ValueError(f"rows are {rows.tolist()}; the cache is of {texts} texts, counted from 0")
         now = self.keys, self.values
         self.keys, self.values = new = self._spare or tuple(self._room(of) for of in now)
         self._spare = now

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import bounds
+from tfviz.doors import what
 from tfviz.shapes import Float, Int
 
 
@@ -23,9 +24,15 @@ class Tokens(nn.Embedding):
         super().__init__(num_embeddings, embedding_dim, **more)
 
     def forward(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch position dim"]:
+        if not isinstance(ids, Tensor):
+            raise TypeError(f"ids are {what(ids)}; give a tensor of whole numbers, batch position")
+        if ids.dtype not in (torch.int64, torch.int32):
+            raise ValueError(f"ids are {str(ids.dtype).removeprefix('torch.')}; give whole numbers (int64): ids.long()")
         if ids.dim() != 2:
             raise ValueError(f"ids are {list(ids.shape)}; give a batch of texts, batch position: of one text ids[None]")
-        if ids.device.type == "cpu" and ids.numel() and not torch.compiler.is_compiling():
+        if ids.is_meta and not self.weight.is_meta:
+            raise ValueError("ids are on the meta device, without numbers; give those of a text")
+        if ids.device.type == "cpu" and ids.numel() and not (torch.compiler.is_compiling() or _is_mapped(ids)):
             low, high = map(int, ids.aminmax())
             if low < 0 or high >= self.num_embeddings:
                 raise IndexError(
@@ -33,6 +40,11 @@ class Tokens(nn.Embedding):
                     f"{self.num_embeddings - 1}; was it built for this vocabulary?"
                 )
         return super().forward(ids)
+
+
+def _is_mapped(ids: Tensor) -> bool:
+    """Whether torch.vmap goes over them, and so nobody may look at their values."""
+    return torch._C._functorch.is_functorch_wrapped_tensor(ids)
 
 
 class Bigrams(nn.Module):

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from tfviz.bounds import at_least, between
@@ -45,7 +46,7 @@ causal = Standing(lambda batch, head, query, key: key <= query, "causal")
 def padding(lengths: Int[Tensor, "batch"]) -> Mask:
     """Only the first `lengths[batch]` keys are words; the rest is padding."""
     _lengths(lengths)
-    return Mask(lambda batch, head, query, key: key < lengths[batch], "padding")
+    return Mask(lambda batch, head, query, key: key < lengths[batch], "padding", len(lengths))
 
 
 def window(size: int) -> Mask:
@@ -78,14 +79,14 @@ def fixed(stride: int, summary: int = 1) -> Mask:
 def prefix(lengths: Int[Tensor, "batch"]) -> Mask:
     """The first `lengths[batch]` keys are open to all, the rest causally (Raffel et al. 2020, figure 3)."""
     _lengths(lengths)
-    start = Mask(lambda batch, head, query, key: key < lengths[batch], "prefix")
+    start = Mask(lambda batch, head, query, key: key < lengths[batch], "prefix", len(lengths))
     return causal | start
 
 
 def documents(ids: Int[Tensor, "batch position"]) -> Mask:
     """Only keys of the query's own document, where several are packed into one row."""
     _axes(ids, 2, "ids", "batch position")
-    return Mask(lambda batch, head, query, key: ids[batch, query] == ids[batch, key], "documents")
+    return Mask(lambda batch, head, query, key: ids[batch, query] == ids[batch, key], "documents", len(ids))
 
 
 def graph(edges: Bool[Tensor, "batch node node"]) -> Mask:
@@ -94,8 +95,13 @@ def graph(edges: Bool[Tensor, "batch node node"]) -> Mask:
     A node sees itself only where the edges say so; one without edges looks nowhere.
     """
     _axes(edges, 3, "edges", "batch node node")
+    if edges.shape[1] != edges.shape[2]:
+        raise ValueError(f"edges are {list(edges.shape)}; there must be as many nodes to look as to be looked at")
+    readable = edges.is_floating_point() and edges.device.type == "cpu" and not torch.compiler.is_compiling()
+    if readable and not (edges >= 0).all():
+        raise ValueError("edges hold NaN or numbers below 0; give True, or 1, where a node may look")
     linked = edges != 0  # an adjacency matrix of numbers would be added to the scores
-    return Mask(lambda batch, head, query, key: linked[batch, query, key], "graph")
+    return Mask(lambda batch, head, query, key: linked[batch, query, key], "graph", len(edges))
 
 
 def per_head(*masks: Mask) -> Mask:
@@ -131,6 +137,8 @@ for _one in (padding, window, every, strided, fixed, prefix, documents, graph):
 
 def _lengths(lengths: Tensor) -> None:
     _axes(lengths, 1, "lengths", "batch")
+    if lengths.is_floating_point() or lengths.dtype == torch.bool:
+        raise ValueError(f"lengths are {str(lengths.dtype).removeprefix('torch.')}; give whole numbers, batch")
     if lengths.device.type == "cpu" and lengths.numel():  # another device would have to be waited for
         at_least(0, lengths=lengths.min().item())
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from tfviz import bounds
 from tfviz.doors import door
-from tfviz.layers import tables
+from tfviz.layers import sizes, tables
 from tfviz.layers.tables import alibi, relative, shift, sinusoids
 from tfviz.shapes import Float
 
@@ -60,6 +60,7 @@ class Learned(Positions):
         nn.init.normal_(self.vectors.weight, std=0.02)
 
     def forward(self, x: Float[Tensor, "batch position dim"], start: int = 0) -> Float[Tensor, "batch position dim"]:
+        sizes.embedded(self.vectors.embedding_dim, x, start)
         return x + self.table(start + x.shape[1])[start:]
 
     def table(self, length: int) -> Float[Tensor, "position dim"]:
@@ -85,6 +86,7 @@ class Sinusoidal(Positions):
         self.register_buffer("kept", sinusoids(torch.arange(context), dim), persistent=False)
 
     def forward(self, x: Float[Tensor, "batch position dim"], start: int = 0) -> Float[Tensor, "batch position dim"]:
+        sizes.embedded(self.kept.shape[1], x, start)
         return x + self.table(start + x.shape[1])[start:]
 
     def table(self, length: int) -> Float[Tensor, "position dim"]:
@@ -141,6 +143,7 @@ class Rotary(Positions):
         return (angles[:, None] - angles[None]).cos().mean(-1)
 
     def turn(self, heads: Float[Tensor, "batch head position dim"], start: int = 0) -> Tensor:
+        sizes.heads(self.width, None, heads, "rotary", start)
         stop = start + heads.shape[2]
         if stop > len(self.cos):
             self._keep(stop, self.cos.device)
@@ -160,6 +163,7 @@ class ALiBi(Positions):
         self.register_buffer("kept", alibi(context, heads), persistent=False)
 
     def bias(self, query: Tensor, key: Tensor) -> Float[Tensor, "1 head query key"]:
+        sizes.heads(None, self.heads, query, "ALiBi", key.shape[2] - query.shape[2])
         length = key.shape[2]
         if length > self.kept.shape[1]:
             with torch.inference_mode(False):  # what is kept while generating must serve in training, too
@@ -186,6 +190,7 @@ class Relative(Positions):
 
     def bias(self, query: Tensor, key: Tensor) -> Float[Tensor, "batch head query key"]:
         queries, keys, (heads, _, width) = query.shape[2], key.shape[2], self.content.shape
+        sizes.heads(width, heads, query, "relative", keys - queries)
         distances = torch.arange(keys - 1, -queries, -1, device=query.device)
         vectors = self.project(tables.sines(distances, heads * width).to(query.dtype))
         vectors = vectors.unflatten(-1, (heads, width)).permute(1, 2, 0)  # head dim distance

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from tfviz.bounds import affordable, at_least, whole
-from tfviz.doors import door
+from tfviz.doors import door, takes, what
 from tfviz.layers.tables import WHOLE
 from tfviz.shapes import Bool
 
@@ -24,6 +24,7 @@ class Mask:
     Args:
         rule: from index tensors `(batch, head, query, key)` that broadcast against each other to booleans.
         name: what the mask is called when it explains why a cell is forbidden.
+        texts, heads: of how many the rule tells; None: of any number.
 
     >>> from tfviz.layers.masks import causal, window
     >>> causal.dense(3, 3)[0, 0].int().tolist()
@@ -34,8 +35,12 @@ class Mask:
 
     made: tuple[Callable, tuple] | None = None  # what makes it again, and of what; else it is stored as it is
 
-    def __init__(self, rule: Rule, name: str):
-        self.rule, self.name = rule, name
+    def __init__(self, rule: Rule, name: str, texts: int | None = None, heads: int | None = None):
+        takes("batch", "head", "query", "key", rule=rule)
+        if not isinstance(name, str):
+            raise TypeError(f"name is {what(name)}; give a string")
+        at_least(1, texts=texts or 1, heads=heads or 1)
+        self.rule, self.name, self.texts, self.heads = rule, name, texts, heads
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.made or super().__reduce_ex__(protocol)
@@ -58,6 +63,9 @@ class Mask:
     def __invert__(self) -> "Mask":
         return _Not(self)
 
+    def __bool__(self) -> bool:
+        raise TypeError(f"the mask {self.name} is neither true nor false: join masks by & and |, turn one round by ~")
+
     def __repr__(self) -> str:
         return self.name
 
@@ -66,17 +74,20 @@ class Mask:
         queries: int,
         keys: int,
         *,
-        batch: int = 1,
-        heads: int = 1,
+        batch: int | None = None,
+        heads: int | None = None,
         start: int = 0,
         device: torch.device | str | None = None,
     ) -> Bool[Tensor, "batch head query key"]:
         """The mask as a tensor. Batch and head have size 1 where the rule does not tell them apart.
 
         Args:
+            batch, heads: their number; None: as many as the mask was made of.
             start: the position of the first query; while generating, the keys already in the cache precede it.
         """
 
+        batch = self.texts or 1 if batch is None else batch
+        heads = self.heads or 1 if heads is None else heads
         known = all(isinstance(size, WHOLE) for size in (queries, keys, batch, heads, start))
         if not known or queries < 0 or keys < 0 or start < 0 or batch < 1 or heads < 1 or queries * keys > LARGE:
             _told(queries, keys, batch, heads, start)
@@ -90,6 +101,9 @@ class Mask:
         except IndexError as error:
             asked = f"batch {batch}, queries from {start} to {start + queries}, keys {keys}"
             raise IndexError(f"the mask {self.name} was made of fewer texts or positions than {asked}") from error
+        if not isinstance(allowed, Tensor) or allowed.dtype != torch.bool:
+            given = f"a tensor {allowed.dtype}" if isinstance(allowed, Tensor) else what(allowed)
+            raise TypeError(f"the mask {self.name} gave {given}; its rule must make a tensor of bools of four indices")
         return allowed.expand(*allowed.shape[:2], queries, keys)
 
     @door
@@ -121,15 +135,21 @@ class Mask:
         return create_block_mask(rule, batch, heads, queries, keys, device, size)
 
     @door
-    def count(self, length: int, *, batch: int = 1, heads: int = 1) -> int:
+    def count(self, length: int, *, batch: int | None = None, heads: int | None = None) -> int:
         """How many cells it allows, in all heads of all rows of the batch; attention needs work in proportion.
 
         >>> from tfviz.layers.masks import causal, strided
         >>> causal.count(4), strided(2).count(4, heads=3)
         (10, 27)
         """
+        batch = self.texts or 1 if batch is None else batch
+        heads = self.heads or 1 if heads is None else heads
         at_least(0, length=length)
         affordable(strip=128, length=max(1, length), heads=heads, batch=batch)
+        if length * length * heads * batch > LARGE:
+            raise ValueError(
+                f"length is {length}: {length**2 * heads * batch:,} cells would be asked one by one; take less"
+            )
         rows = range(0, length, 128)  # a strip at a time, for little memory
         parts = (self.dense(min(128, length - row), length, batch=batch, heads=heads, start=row) for row in rows)
         return sum(int(part.expand(batch, heads, -1, -1).sum()) for part in parts)
@@ -138,7 +158,11 @@ class Mask:
     def why(self, query: int, key: int, *, batch: int = 0, head: int = 0) -> list[str]:
         """The names of the predicates that forbid this cell; an empty list where it is allowed."""
         at_least(0, query=query, key=key, batch=batch, head=head)
-        return self._why((batch, head, query, key))
+        try:
+            return self._why((batch, head, query, key))
+        except IndexError as error:
+            asked = f"batch {batch}, query {query}, key {key}"
+            raise IndexError(f"the mask {self.name} was made of fewer texts or positions than {asked}") from error
 
     def _why(self, cell: Cell) -> list[str]:
         return [] if self(*map(torch.tensor, cell)) else [self.name]
@@ -146,7 +170,7 @@ class Mask:
 
 class _Not(Mask):
     def __init__(self, other: Mask):
-        super().__init__(self._rule, f"~{other.name}")
+        super().__init__(self._rule, f"~{other.name}", other.texts, other.heads)
         self.other = other
 
     def _rule(self, *cell: Tensor) -> Tensor:
@@ -159,7 +183,7 @@ class _Both(Mask):
     def __init__(self, left: Mask, right: Mask):
         joined = [part for mask in (left, right) for part in (mask.parts if isinstance(mask, _Both) else (mask,))]
         self.parts = tuple(dict.fromkeys(joined))  # what is joined twice is named once
-        super().__init__(self._rule, f"({' & '.join(map(repr, self.parts))})")
+        super().__init__(self._rule, f"({' & '.join(map(repr, self.parts))})", *_sizes(self.parts))
 
     def _rule(self, *cell: Tensor) -> Tensor:
         return reduce(and_, (part(*cell) for part in self.parts))
@@ -170,8 +194,8 @@ class _Both(Mask):
 
 class _Either(Mask):
     def __init__(self, left: Mask, right: Mask):
-        super().__init__(self._rule, f"({left} | {right})")
         self.parts = (left, right)
+        super().__init__(self._rule, f"({left} | {right})", *_sizes(self.parts))
 
     def _rule(self, *cell: Tensor) -> Tensor:
         left, right = self.parts
@@ -184,7 +208,7 @@ class _Either(Mask):
 
 class PerHead(Mask):
     def __init__(self, masks: tuple[Mask, ...]):
-        super().__init__(self._rule, f"per_head({', '.join(map(repr, masks))})")
+        super().__init__(self._rule, f"per_head({', '.join(map(repr, masks))})", _sizes(masks)[0], len(masks))
         self.parts = masks
 
     def _rule(self, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
@@ -199,6 +223,19 @@ def _mask(other: object, sign: str) -> Mask:
     if not isinstance(other, Mask):
         raise TypeError(f"{sign} joins two masks, and one is {other!r}; give a mask, such as masks.window(8)")
     return other
+
+
+def _sizes(parts: tuple[Mask, ...]) -> tuple[int | None, int | None]:
+    """Of how many texts and heads masks tell together.
+
+    Raises:
+        ValueError: of different numbers of texts.
+    """
+    texts = {part.texts: part for part in parts if part.texts is not None}
+    if len(texts) > 1:
+        said = " and ".join(f"{part.name} of {count} texts" for count, part in texts.items())
+        raise ValueError(f"{said} are joined; give masks of the same texts")
+    return next(iter(texts), None), max((part.heads for part in parts if part.heads is not None), default=None)
 
 
 def _told(queries: int, keys: int, batch: int, heads: int, start: int) -> None:

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import bounds
+from tfviz.layers import sizes
 from tfviz.shapes import Bool, Float
 
 State = tuple[Tensor, ...]  # first the hidden state, batch hidden; an LSTM adds its memory, of the same shape
@@ -40,6 +41,7 @@ class RNN(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch dim"], state: State) -> State:
         """The state after the word `x`."""
+        sizes.words(self.of_input.in_features, self.hidden, x, state, 1)
         (hidden,) = state
         return (torch.tanh(self.of_input(x) + self.of_state(hidden)),)
 
@@ -76,6 +78,7 @@ class LSTM(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch dim"], state: State) -> State:
         """Hidden state and memory after the word `x`."""
+        sizes.words(self.of_input.in_features, self.hidden, x, state, 2)
         hidden, memory = state
         write, keep, content, show = (self.of_input(x) + self.of_state(hidden)).chunk(4, dim=-1)
         memory = self.forget_gate(keep) * memory + self.input_gate(write) * self.candidate(content)

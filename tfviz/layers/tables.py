@@ -84,5 +84,10 @@ def shift(scores: Float[Tensor, "batch head query distance"], keys: int) -> Floa
     [[1, 0, -1], [2, 1, 0]]
     """
     queries, distances = scores.shape[-2:]
+    if not torch.compiler.is_compiling() and distances != queries + keys - 1:
+        raise ValueError(
+            f"there are {distances} distances for {queries} queries and {keys} keys; there must be "
+            f"{queries + keys - 1}, from {keys - 1} down to {1 - queries}"
+        )
     line = nn.functional.pad(scores, (0, 1)).flatten(-2)[..., queries - 1 : queries - 1 + queries * distances]
     return line.unflatten(-1, (queries, distances))[..., :keys]

@@ -14,11 +14,22 @@ from safetensors import SafetensorError
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from tfviz import bounds, files, sealed
+from tfviz import bounds, files, schema, sealed
 from tfviz.learn import contents, fingerprint, shards
 
 NAME, LAST = "step-{:09d}", 10**9 - 1
 WEIGHTS, MOMENTS, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
+_SUM = schema.text(64)
+_PLAIN = schema.dict_of(schema.scalar)
+HELD = schema.record(
+    {
+        "step": schema.whole(0, LAST),
+        "model": _PLAIN,
+        "state": schema.dict_of(schema.plain),
+        "optimizer": schema.record({"numbers": schema.dict_of(schema.plain), "what": _PLAIN}),
+        "files": schema.record({WEIGHTS: _SUM, MOMENTS: _SUM}),
+    }
+)
 
 
 def save(
@@ -35,7 +46,7 @@ def save(
     Of several processes, the first writes. Where each holds a shard of the weights, all must call.
 
     Args:
-        state: anything JSON can hold; `load` gives it back.
+        state: anything JSON can hold; `load` gives it back, a tuple as a list.
 
     Raises:
         FloatingPointError: a weight is not finite.
@@ -44,6 +55,7 @@ def save(
     """
     bounds.between(0, LAST, step=step)
     bounds.at_least(1, keep=keep)
+    model = contents.unwrapped(model)
     target = as_folder(folder) / NAME.format(step)
     what = {"step": step, "model": fingerprint.of_model(model), "state": _plain(state)}
     weights, shared = contents.named(model)
@@ -93,23 +105,25 @@ class Opened(NamedTuple):
     numbers: dict[str, Any]  # of the optimizer
 
     def fill(self, model: nn.Module, optimizer: torch.optim.Optimizer | None) -> None:
-        contents.fill_model(self.weights, model)
+        contents.fill_model(self.weights, contents.unwrapped(model))
         if optimizer is not None:
             contents.fill_optimizer(self.moments, self.numbers, optimizer)
 
 
 def opened(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | None) -> Opened:
     """As `load`, but nothing is filled yet."""
-    path = as_folder(path)
+    model, path = contents.unwrapped(model), as_folder(path)
     path = (saved(path) or [path])[-1]
     if not (path / STATE).is_file():
         raise FileNotFoundError(f"no checkpoint at {path}; a checkpoint is a folder that holds {STATE}")
     try:
         what = _checked(path)
         weights, moments = (contents.File.read(path / name) for name in (WEIGHTS, MOMENTS))
-        contents.check_model(weights, what["model"], model)
+        weights = weights.without_wrapper(model)
+        contents.check_model(weights, contents.without_wrapper(what["model"], model), model)
         if optimizer is not None:
             contents.check_optimizer(path, what["optimizer"]["what"], optimizer)
+            contents.check_moments(moments, what["optimizer"]["numbers"], optimizer)
         state = {"step": what["step"], **what["state"]}
         return Opened(path, state, weights, moments, what["optimizer"]["numbers"])
     except contents.Differs:
@@ -129,7 +143,7 @@ def as_folder(path: str | Path) -> Path:
     """
     if not str(path) or "\0" in str(path):
         raise ValueError(f"folder is {str(path)!r}; give the name of a folder")
-    return Path(path).expanduser() if str(path).startswith(("~/", "~\\")) else Path(path)
+    return files.home(path)
 
 
 def _write(
@@ -147,6 +161,7 @@ def _write(
 def _checked(path: Path) -> dict[str, Any]:
     """What `state.json` says, once the two others are known to be as it says."""
     what = sealed.read_json(path / STATE)
+    HELD(what, STATE)
     for name in (WEIGHTS, MOMENTS):
         if not (path / name).is_file():  # a pipe would be waited for without end
             raise ValueError(f"there is no file {name}")
@@ -164,6 +179,7 @@ def _digest(file: Path) -> str:
 
 def _plain(state: dict[str, Any]) -> dict[str, Any]:
     try:
+        schema.plain(state, "state")
         json.dumps(state, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
         wanted = "give finite numbers, strings, lists and dictionaries"

@@ -12,6 +12,7 @@ from tfviz.learn import fingerprint, shards
 
 # plays no part once a model has learned, or is its user's to set: dropout, a configuration of Hugging Face's
 FREE = re.compile(r"drop|(^|\.)p$|(^|\.)config\b")
+ALIKE = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq", "momentum_buffer")  # state that has its parameter's shape
 MOVED = re.compile(r"(\d+\.shapes)?")  # of an optimizer: its class and the parameters it moves
 
 
@@ -31,6 +32,41 @@ class File(NamedTuple):
         with safe_open(path, framework="pt") as stored:
             names = stored.keys()
             return cls(path, {name: stored.get_tensor(name) for name in names}, stored.metadata() or {})
+
+    def without_wrapper(self, model: nn.Module) -> "File":
+        """Named as in a model that is compiled or parallel no more."""
+        shared = without_wrapper(self.shared, model)
+        firsts = without_wrapper(dict.fromkeys(shared.values()), model)
+        renamed = dict(zip(dict.fromkeys(shared.values()), firsts))
+        shared = {name: renamed[first] for name, first in shared.items()}
+        return self._replace(tensors=without_wrapper(self.tensors, model), shared=shared)
+
+
+COMPILED = re.compile(r"(?<=\.)_orig_mod\.")  # in the name of a part
+
+
+def unwrapped(model: nn.Module) -> nn.Module:
+    """The model within `torch.compile`, `DataParallel` and `DistributedDataParallel`."""
+    while True:
+        if hasattr(model, "_orig_mod"):
+            model = model._orig_mod  # type: ignore[assignment]
+        elif isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
+            model = model.module
+        else:
+            return model
+
+
+def without_wrapper(names: dict[str, Any], model: nn.Module) -> dict[str, Any]:
+    """Names of what was saved with wrappers around it, as the model has them: `_orig_mod.norm` is `norm`."""
+    own = {name for name, _ in model.named_modules()}
+    if not any(name.rpartition(".")[2] == "_orig_mod" for name in own):  # parts were compiled then that are not now
+        names = {COMPILED.sub("", name): value for name, value in names.items()}
+    for whole in ("_orig_mod", "module"):
+        prefix = f"{whole}."
+        if not hasattr(model, whole) and (whole in names or all(name.startswith(prefix) for name in names)):
+            inner = {name: value for name, value in names.items() if name == whole or name.startswith(prefix)}
+            names = {name.removeprefix(whole).removeprefix("."): value for name, value in inner.items()}
+    return names
 
 
 def named(model: nn.Module) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -64,8 +100,11 @@ def check_model(file: File, before: fingerprint.Plain, model: nn.Module) -> None
             raise Differs(f"{file.path} holds {name} {list(there[name].shape)}, which the model does not have")
         if name not in there and name not in file.shared:
             raise Differs(f"the model has {name} {list(here[name].shape)}, which {file.path} does not hold")
-        for what in ("shape", "dtype") if name in there else ():
-            mine, other = (_said(getattr(tensors[name], what)) for tensors in (here, there))
+        stored = name if name in there else file.shared[name]
+        if stored not in there:
+            raise Differs(f"{file.path} says that {name} is the same as {stored}, which it does not hold")
+        for what in ("shape", "dtype"):
+            mine, other = _said(getattr(here[name], what)), _said(getattr(there[stored], what))
             if mine != other:
                 raise Differs(f"{name} has {what} {mine} in the model and {other} in {file.path}")
     for name, first in named(model)[1].items():
@@ -101,6 +140,22 @@ def check_optimizer(path: Path, before: fingerprint.Plain, optimizer: torch.opti
         raise Differs(
             f"{path} is of another optimizer: {what}; make it as it was, of the same parameters in their order"
         )
+
+
+def check_moments(file: File, numbers: dict[str, Any], optimizer: torch.optim.Optimizer) -> None:
+    """Each belongs to a parameter that the optimizer moves, and has its shape, or is one number.
+
+    Raises:
+        ValueError: it is not so; the first that does not fit is named.
+    """
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    for where, value in {**file.tensors, **numbers}.items():
+        number, point, name = where.partition(".")
+        if not (point and name and number.isdecimal() and len(number) < 9 and int(number) < len(parameters)):
+            raise ValueError(f"{file.path.name} holds {where!r}, which is of none of {len(parameters)} parameters")
+        shape = parameters[int(number)].shape
+        if name in ALIKE and (not isinstance(value, Tensor) or value.shape != shape):
+            raise ValueError(f"{where} in {file.path.name} has not the shape of its parameter, {list(shape)}")
 
 
 def fill_optimizer(file: File, numbers: dict[str, Any], optimizer: torch.optim.Optimizer) -> None:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from tfviz import bounds
 from tfviz.doors import takes, what
 from tfviz.learn.checks import about, check_labels
-from tfviz.learn.losses import Loss, next_token
+from tfviz.learn.losses import Loss, logits_of, next_token
 
 LARGEST = 709.0  # nats; e to a larger power is no float
 Link = tuple[int, ...]  # place in the target, place in the source; of several pairs of texts, the pair's number first
@@ -53,7 +53,11 @@ def accuracy(model: nn.Module, batches: Iterable[Sequence[Tensor]]) -> float:
         for batch in batches:
             *inputs, labels = _moved(batch, device)
             with about(model, [*inputs, labels]):
-                logits = model(*inputs)
+                logits = logits_of(model(*inputs))
+            if not logits.isfinite().all():
+                raise FloatingPointError(
+                    "the model's logits are not finite: its weights or the batches hold such numbers"
+                )
             check_labels(labels, logits.shape[:-1], logits.shape[-1])
             right += int((logits.argmax(-1) == labels).sum())
             count += len(labels)

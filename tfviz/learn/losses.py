@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import bounds
+from tfviz.doors import what
 from tfviz.learn.checks import check_labels
 
 Loss = Callable[[nn.Module, Any], tuple[Tensor, int]]
@@ -22,7 +23,7 @@ NEVER = -(2**63)  # a label that nobody has, to be left out: PyTorch's own, -100
 def next_token(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
     """Cross-entropy of the next token, in nats; the batch is (inputs, targets), both [batch position]."""
     inputs, targets = batch
-    return _everywhere(model(inputs), targets)
+    return _everywhere(logits_of(model(inputs)), targets)
 
 
 def translation(smoothing: float = 0.0) -> Loss:
@@ -51,7 +52,7 @@ def label(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
             stops the run instead; with `fit(device="cpu")` the label is named.
     """
     *inputs, labels = batch
-    return _everywhere(model(*inputs), labels, "label")
+    return _everywhere(logits_of(model(*inputs)), labels, "label")
 
 
 def masked(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
@@ -158,10 +159,25 @@ def adversarial(loss: Loss = label, size: float = 0.02, embedding: str = "tokens
 def squared(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
     """Squared error; the batch is (what the model takes ..., values [batch])."""
     *inputs, values = batch
-    guesses = model(*inputs).float()
+    guesses = logits_of(model(*inputs)).float()
     if guesses.shape != values.shape:
         raise ValueError(f"values are {list(values.shape)}, the model gives {list(guesses.shape)}; they must be alike")
     return (guesses - values).square().sum(), len(values)
+
+
+def logits_of(given: Any) -> Tensor:
+    """What a model gives, or the logits in what a Hugging Face model gives.
+
+    Raises:
+        TypeError: there are none.
+    """
+    found = getattr(given, "logits", given)
+    if not isinstance(found, Tensor):
+        raise TypeError(
+            f"the model gives {what(given)} without logits; give a model with a head, whose output is logits or has "
+            "them as .logits"
+        )
+    return found
 
 
 def _lengths(vectors: Tensor) -> Tensor:
@@ -169,8 +185,8 @@ def _lengths(vectors: Tensor) -> Tensor:
     return torch.linalg.vector_norm(vectors.detach(), dim=tuple(range(1, vectors.dim())), keepdim=True)
 
 
-def _everywhere(logits: Tensor, targets: Tensor, what: str = "target") -> tuple[Tensor, int]:
-    check_labels(targets, logits.shape[:-1], logits.shape[-1], what)
+def _everywhere(logits: Tensor, targets: Tensor, kind: str = "target") -> tuple[Tensor, int]:
+    check_labels(targets, logits.shape[:-1], logits.shape[-1], kind)
     flat = logits.reshape(-1, logits.shape[-1]).float()
     return functional.cross_entropy(flat, targets.flatten(), ignore_index=NEVER, reduction="sum"), targets.numel()
 

@@ -17,7 +17,9 @@ from tfviz.text.buckets import Batches
 PLACES = 8  # where a schedule is looked at
 
 
-def check(*, steps: int, rate: float, clip: float, device: str | None, precision: str | None, seed: int, **counts: int):
+def check(
+    *, steps: int, rate: float | None, clip: float, device: str | None, precision: str | None, seed: int, **counts: int
+):
     """The numbers and names are possible ones.
 
     Raises:
@@ -25,7 +27,7 @@ def check(*, steps: int, rate: float, clip: float, device: str | None, precision
     """
     bounds.at_least(1, steps=steps, **counts)
     bounds.between(1, checkpoint.LAST, steps=steps)
-    bounds.above(0, rate=rate)
+    bounds.above(0, **({} if rate is None else {"rate": rate}))
     bounds.seed(seed)
     if not clip > 0:  # infinity switches it off
         raise ValueError(f"clip is {clip}; it must be above 0")
@@ -45,14 +47,36 @@ def check_parts(
         ValueError: the others are not so.
     """
     check_trainable(model)
+    half = next((name for name, one in model.named_parameters() if one.dtype == torch.float16), None)
+    if half is not None:
+        raise ValueError(f'{half} is float16, too coarse to be trained: give model.float(), and precision="bfloat16"')
+    if isinstance(loss, nn.modules.loss._Loss):
+        raise TypeError(
+            f"loss is {what(loss)}, which takes predictions and targets; give a function of model and batch that "
+            "returns a sum and of how many, such as learn.losses.label, or one that calls it"
+        )
     takes("model", "batch", loss=loss)
     takes("step", "steps", schedule=schedule)
     if optimizer is not None:
+        if isinstance(optimizer, torch.optim.LBFGS):
+            raise ValueError("optimizer is an LBFGS, which asks for the loss again and again; take learn.adamw or muon")
         moved = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
         if not any(id(parameter) in moved for parameter in model.parameters()):
             raise ValueError("optimizer moves no weight of this model; make it of model.parameters()")
     if isinstance(batches, list | tuple) and len(batches) < steps:
         raise ValueError(f"batches are {len(batches)} and steps is {steps}; give as many, or steps={len(batches)}")
+
+
+def rates_of(optimizer: torch.optim.Optimizer, rate: float | None) -> list[float]:
+    """The top learning rate of each group: this one, or its own.
+
+    Raises:
+        ValueError: a group's own is not above 0, as a schedule may have left it.
+    """
+    found = [float(group["lr"]) if rate is None else rate for group in optimizer.param_groups]
+    for number, one in enumerate(found):
+        bounds.above(0, **{f"the rate of the optimizer's group {number}": one})
+    return found
 
 
 def check_trainable(model: nn.Module) -> None:

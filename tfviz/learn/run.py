@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import time
 import warnings
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from pathlib import Path
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tfviz import files
 from tfviz.learn import checkpoint, fingerprint, history, signals
@@ -37,12 +37,11 @@ class Run:
         trainer: Trainer,
         batches: Batches,
         schedule: Schedule,
-        rate: float,
         plan: fingerprint.Plain,
         folder: Path | None,
         every: int,
     ):
-        self.trainer, self.batches, self.schedule, self.rate = trainer, batches, schedule, rate
+        self.trainer, self.batches, self.schedule = trainer, batches, schedule
         self.plan, self.folder, self.every = plan, folder, every
         self.history: list[Step] = []
         self.kept = 0  # steps that the newest checkpoint holds
@@ -57,6 +56,8 @@ class Run:
         from tqdm import tqdm
 
         with ExitStack() as stack:
+            stack.callback(_put_modes_back, [(module, module.training) for module in self.trainer.model.modules()])
+            stack.callback(self.trainer.give_back)
             stack.enter_context(self._held())
             if self.folder and self.trainer.several:
                 self.asked = stack.enter_context(signals.deferred())
@@ -87,9 +88,15 @@ class Run:
                 raise SystemExit(f"another process was asked to end: {self._where()}")
 
     def _step(self) -> Step:
+        """The next step, whose chance is its own: that of the caller goes on where it stood."""
+        with _apart():
+            return self._taken()
+
+    def _taken(self) -> Step:
         number, started = len(self.history), time.perf_counter()
         torch.manual_seed(chance(self.plan["seed"], number))
-        rate = self.rate * share(self.schedule, number, self.plan["steps"])
+        part = share(self.schedule, number, self.plan["steps"])
+        rate = part * max(self.trainer.rates)
         batch = self._first() if number == 0 and self.folder else drawn(self.batches, number)
         self.before = self.trainer.buffers()
         try:
@@ -99,7 +106,7 @@ class Run:
             raise FloatingPointError(self._refused(error, batch, number, rate)) from None
         with signals.deferred():
             self.half = True
-            self.trainer.take(rate)
+            self.trainer.take(part)
             speed = found.tokens / (time.perf_counter() - started)
             self.history.append(Step(number, found.loss, rate, speed))
             self.half, self.before, self.stopped = False, None, found.stop
@@ -119,8 +126,9 @@ class Run:
         """Draw the first batch again, for the plan; where it is never the same, it can tell nothing."""
         for _ in range(2):
             earlier = dict(self.plan)
-            torch.manual_seed(chance(self.plan["seed"], 0))
-            self._first()
+            with _apart():
+                torch.manual_seed(chance(self.plan["seed"], 0))
+                self._first()
         if differs := fingerprint.difference(earlier, self.plan):
             warnings.warn(f"{differs[0]} is another one each time: losses will not be those of one run", stacklevel=2)
             self.plan = {name: value for name, value in self.plan.items() if not name.startswith("batches")}
@@ -203,3 +211,14 @@ class Run:
         whole = all(part.isfinite().all() for part in batch)
         advice = "take a lower rate, more warm-up or a smaller clip" if whole else f"batches[{step}] holds such numbers"
         return f"{error} at step {step}, learning rate {rate:.2g}: the step was not taken, {kept}; {advice}"
+
+
+def _put_modes_back(modes: Sequence[tuple[nn.Module, bool]]) -> None:
+    """The parts of a model in training or eval mode, as they were given."""
+    for module, training in modes:
+        module.training = training
+
+
+def _apart() -> AbstractContextManager[None]:
+    """Chance that is seeded in here leaves the caller's where it stood."""
+    return torch.random.fork_rng([torch.cuda.current_device()] if torch.cuda.is_available() else [])

@@ -17,6 +17,8 @@ def constant(step: int, steps: int) -> float:
 def linear(warmup: int = 100, floor: float = 0.0) -> Schedule:
     """Linear up over `warmup` steps, then linear down to `floor` (Bergsma et al. 2025, "Straight to zero").
 
+    It rises for a quarter of all steps at the most.
+
     >>> [round(linear(warmup=2)(step, 10), 2) for step in (0, 1, 6, 9)]
     [0.5, 1.0, 0.5, 0.12]
     """
@@ -26,10 +28,17 @@ def linear(warmup: int = 100, floor: float = 0.0) -> Schedule:
 def cosine(warmup: int = 100, floor: float = 0.0) -> Schedule:
     """Linear up over `warmup` steps, then half a cosine down to `floor` (Loshchilov & Hutter 2017).
 
+    It rises for a quarter of all steps at the most.
+
     >>> [round(cosine(warmup=2)(step, 10), 2) for step in (0, 1, 6, 9)]
     [0.5, 1.0, 0.5, 0.04]
     """
     return _up_and_down(warmup, floor, lambda through: (1 + math.cos(math.pi * through)) / 2)
+
+
+def _check(step: int, steps: int) -> None:
+    bounds.at_least(1, steps=steps)
+    bounds.between(0, steps, step=step)
 
 
 def _up_and_down(warmup: int, floor: float, fall: Callable[[float], float]) -> Schedule:
@@ -37,6 +46,7 @@ def _up_and_down(warmup: int, floor: float, fall: Callable[[float], float]) -> S
     bounds.between(0, 1, floor=floor)
 
     def share(step: int, steps: int) -> float:
+        _check(step, steps)
         rise = min(warmup, max(1, steps // 4))
         if step < rise:
             return (step + 1) / rise
@@ -50,6 +60,7 @@ def inverse_square_root(warmup: int = 4000) -> Schedule:
     bounds.at_least(1, warmup=warmup)
 
     def share(step: int, steps: int) -> float:
+        bounds.at_least(0, step=step)  # how many there will be makes no difference
         return min((step + 1) / warmup, (warmup / (step + 1)) ** 0.5)
 
     return share

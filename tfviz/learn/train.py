@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import atexit
+import warnings
 from collections.abc import Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from weakref import WeakSet
 
 import torch
 from torch import nn
 
-from tfviz.learn import checkpoint, plan
+from tfviz.learn import checkpoint, contents, plan
 from tfviz.learn.history import Step
 from tfviz.learn.losses import Loss, next_token
 from tfviz.learn.optimizers import muon
@@ -22,6 +24,35 @@ from tfviz.text.buckets import Batches
 
 __all__ = ["Step", "fit"]
 
+
+class Training(Generator[Step, None, None]):
+    """The steps of a training, which trains as they are taken; warns if it is dropped before the first."""
+
+    def __init__(self, steps: Generator[Step]):
+        self.steps, self.begun = steps, False
+
+    def send(self, value: None) -> Step:
+        self.begun = True
+        return self.steps.send(value)
+
+    def throw(self, *error: Any) -> Step:
+        self.begun = True
+        return self.steps.throw(*error)
+
+    def close(self) -> None:
+        self.begun = True
+        self.steps.close()
+
+    def __del__(self) -> None:
+        if not getattr(self, "begun", True):
+            warnings.warn(
+                "learn.fit(...) was called and nothing was trained: it trains as its steps are taken, so write "
+                "for step in learn.fit(...): ..., or list(learn.fit(...))",
+                stacklevel=2,
+            )
+
+
+RATE = 3e-3
 OPEN: WeakSet[Generator[Step]] = WeakSet()  # trainings whose loop has not been left
 
 
@@ -30,7 +61,7 @@ def fit(
     batches: Batches,
     steps: int,
     *,
-    rate: float = 3e-3,
+    rate: float | None = None,
     schedule: Schedule | None = None,
     optimizer: torch.optim.Optimizer | None = None,
     loss: Loss = next_token,
@@ -50,12 +81,14 @@ def fit(
     Run as it is, it uses the GPU if there is one; under `accelerate launch` or `torchrun` it uses all processes, each
     of which takes its share of every batch. With `accelerate launch --use_fsdp --fsdp_version 2` each also keeps but a
     shard of the weights; on CPUs, where accelerate does not shard, call `torch.distributed.fsdp.fully_shard` on the
-    model before. All chance (dropout) at a step depends on `seed` and the step alone: with a `folder`, a run that was
-    stopped goes on where it was, yields its past steps first, and has the same losses as one that was not stopped.
+    model before. All chance (dropout) at a step depends on `seed` and the step alone, and PyTorch's own generator goes
+    on as if there had been none: with a `folder`, a run that was stopped goes on where it was, yields its past steps
+    first, and has the same losses as one that was not stopped.
 
     Args:
         batches: `batches[step]` is the batch of that step; see `text.Windows` and `text.Buckets`.
-        rate: the top learning rate; `schedule` moves it (default: `linear()`).
+        rate: the top learning rate; `schedule` moves it (default: `linear()`). None: 3e-3, or the rate that each group
+            of an `optimizer` of yours has; it has them again after the run.
         optimizer: default `muon(model, rate)`, which is `adamw` for a model without blocks.
         loss: from model and batch to a sum and how much it is a sum of; see `learn.losses`.
         clip: the largest norm of the gradient.
@@ -81,12 +114,13 @@ def fit(
     schedule = schedule or linear()
     plan.check_parts(model, batches, optimizer, steps, loss, schedule)
     place = None if folder is None else checkpoint.as_folder(folder)
-    optimizer = optimizer or muon(model, rate)
-    asked = plan.of(model, optimizer, loss, schedule, steps=steps, rate=rate, seed=seed, clip=clip,
+    rates = plan.rates_of(optimizer := optimizer or muon(model, rate or RATE), rate)
+    top: Any = rates if len({*rates}) > 1 else rates[0]
+    asked = plan.of(contents.unwrapped(model), optimizer, loss, schedule, steps=steps, rate=top, seed=seed, clip=clip,
                     accumulate=accumulate, precision=precision)  # fmt: skip
-    trainer = Trainer(model, optimizer, loss, clip, device, precision, compile, accumulate, recompute)
-    run = Run(trainer, batches, schedule, rate, asked, place, every)
-    OPEN.add(training := run.steps(progress))
+    trainer = Trainer(model, optimizer, rates, loss, clip, device, precision, compile, accumulate, recompute)
+    run = Run(trainer, batches, schedule, asked, place, every)
+    OPEN.add(training := Training(run.steps(progress)))
     return training
 
 

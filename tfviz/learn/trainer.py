@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
 from typing import Any, NamedTuple
@@ -30,12 +31,16 @@ class Trainer:
     """A model on its device with all it takes to do one step; wraps `accelerate`.
 
     A step is `measure`, which changes no weight, then `take`.
+
+    Args:
+        rates: the top learning rate of each group of the optimizer.
     """
 
     def __init__(
         self,
         model: nn.Module,
         optimizer: torch.optim.Optimizer,
+        rates: Sequence[float],
         loss: Loss,
         clip: float,
         device: str | None,
@@ -52,7 +57,8 @@ class Trainer:
             memory.hand_back()
         self.model, self.plain_optimizer, self.loss, self.clip = model, optimizer, loss, clip
         self.accumulate, self.recompute = accumulate, recompute
-        half = precision == "bfloat16" or (precision is None and _has_bfloat16(self.device))
+        self.rates, self.own_rates = rates, [group["lr"] for group in optimizer.param_groups]
+        half = precision == "bfloat16" or (precision is None and (_launched_half() or _has_bfloat16(self.device)))
         self.autocast = torch.autocast(self.device.type, torch.bfloat16) if half else nullcontext()
         prepare = self.accelerator.prepare
         prepared: Any = (model, prepare(optimizer)) if shards.are_in(model) else prepare(model, optimizer)
@@ -86,13 +92,19 @@ class Trainer:
             raise FloatingPointError(f"the loss is {value}, the gradient's norm {length}")
         return Measured(value, batch[0].numel(), bool(asked))
 
-    def take(self, rate: float) -> None:
-        """Move the weights. Broken off, this leaves a model that is neither of the step before nor of this one."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
+    def take(self, share: float) -> None:
+        """Move the weights by this share of the rates. Broken off, this leaves a model that is neither of the step
+        before nor of this one."""
+        for group, rate in zip(self.optimizer.param_groups, self.rates):
+            group["lr"] = rate * share
         with self.shared():
             self.optimizer.step()
         self._forget()
+
+    def give_back(self) -> None:
+        """The optimizer has its own rates again, for whatever its owner does next."""
+        for group, rate in zip(self.plain_optimizer.param_groups, self.own_rates):
+            group["lr"] = rate
 
     def buffers(self) -> dict[str, Tensor]:
         """What a forward pass may change, such as a norm's running means."""
@@ -172,13 +184,26 @@ def _accelerator(device: str | None) -> Any:
     if PartialState(cpu=cpu).num_processes == 1:
         AcceleratorState._reset_state(reset_partial_state=True)
     some_rest = DistributedDataParallelKwargs(find_unused_parameters=True)  # such as BERT's second head, without pairs
-    accelerator = Accelerator(cpu=cpu, kwargs_handlers=[some_rest])
+    # half precision is ours to switch on, in `measure`: accelerate would wrap the model's forward for good
+    accelerator = Accelerator(cpu=cpu, mixed_precision="no", kwargs_handlers=[some_rest])
     if accelerator.distributed_type == DistributedType.FSDP:
         if not accelerator.is_fsdp2:
             raise ValueError("weights can be sharded by version 2 of FSDP only; launch with --fsdp_version 2")
         # the weights are in memory already; and with it, accelerate takes no parameter at the top of a model
         accelerator.state.fsdp_plugin.cpu_ram_efficient_loading = False
     return accelerator
+
+
+def _launched_half() -> bool:
+    """Whether `accelerate launch --mixed_precision` asks for bfloat16.
+
+    Raises:
+        ValueError: it asks for what `fit` does not do.
+    """
+    asked = os.environ.get("ACCELERATE_MIXED_PRECISION", "no").lower()
+    if asked not in ("no", "bf16"):
+        raise ValueError(f"accelerate was launched with --mixed_precision {asked}; fit can do bf16, or no")
+    return asked == "bf16"
 
 
 def _has_bfloat16(device: torch.device) -> bool:

@@ -6,15 +6,18 @@ from contextlib import ExitStack, contextmanager
 import torch
 from torch import Tensor
 from torch._C import _functorch as functorch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from tfviz.look.running import silent
 
 
 @contextmanager
 def aside() -> Iterator[None]:
-    """No capture sees what is done in here, and autocast does not round it."""
+    """No capture sees what is done in here, no mode of others counts it (as FLOPs), and autocast does not round it."""
     with ExitStack() as stack:
         stack.enter_context(silent())
+        if torch._C._len_torch_dispatch_stack():
+            stack.enter_context(_disable_current_modes())
         for device in ("cpu", "cuda"):
             if torch.is_autocast_enabled(device):
                 stack.enter_context(torch.autocast(device, enabled=False))

@@ -174,5 +174,7 @@ def said(axes: str, shape: Sequence[int], heads: Heads) -> Layout:
 
 def _size(name: str, heads: Heads) -> int | None:
     """How many there are, where that is said or known."""
-    kind, _, count = name.partition("=")
+    kind, given, count = name.partition("=")
+    if given and not (count.isdecimal() and int(count)):
+        raise ValueError(f"{name!r} in axes: how many there are is a whole number from 1 on, as in (b h=8)")
     return int(count) if count.isdecimal() else heads.count if kind == "h" else None

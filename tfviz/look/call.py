@@ -134,8 +134,10 @@ class Call:
 
 
 def is_open(added: Float[Tensor, "*any"]) -> Bool[Tensor, "*any"]:
-    """Where a number added to the scores does not forbid: neither -inf nor the lowest number of its type."""
-    return added > torch.finfo(added.dtype).min / 2
+    """Where a number added to the scores does not forbid: not -inf, not the lowest number of its type, nor that divided
+    by a scale that comes after it (as in CodeGen).
+    """
+    return ~(added <= torch.finfo(added.dtype).min / (8 if added.dtype == torch.float16 else 4096))
 
 
 def four(tensor: Tensor) -> Tensor:

@@ -3,23 +3,63 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from tfviz.shapes import Float
+from tfviz.doors import what
+from tfviz.look.aside import is_wrapped
+from tfviz.shapes import Bool, Float
 
 Weights = Float[Tensor, "batch head query key"]
 Cell = tuple[int | None, int | None]  # query, key; None for every one
+SLACK = 1e-6  # of a sum of weights
 
 
-def zero(head: int | None = None) -> Callable[[Tensor], Tensor]:
+class ZeroHeads:
+    """An edit of a pattern that needs no map: some heads give nothing, the others what they gave.
+
+    So `capture` lets a fused kernel compute the output, and writes zeros where these heads have it.
+    """
+
+    of_weights = True
+
+    def off(self, heads: int, site: str) -> Bool[Tensor, "head"]:
+        """True for each of so many heads that gives nothing.
+
+        Raises:
+            ValueError: there is no such head.
+        """
+        raise NotImplementedError
+
+    def __call__(self, weights: Weights, site: str = "pattern") -> Weights:
+        _check_axes(weights)
+        return weights.masked_fill(self.off(weights.shape[1], site).to(weights.device).view(-1, 1, 1), 0.0)
+
+
+@dataclass(frozen=True)
+class ZeroHead(ZeroHeads):
+    """One head gives nothing; None for every head."""
+
+    head: int | None
+
+    def off(self, heads: int, site: str) -> Bool[Tensor, "head"]:
+        if self.head is None:
+            return torch.ones(heads, dtype=torch.bool)
+        _check_head(self.head, heads)
+        return torch.arange(heads) == self.head
+
+
+def zero(head: int | None = None) -> ZeroHead:
     """The head gives nothing; None for every head.
+
+    Alone at a site of fused attention it makes no map: the kernel's output of the head becomes zeros.
 
     >>> zero(1)(torch.full((1, 2, 1, 4), 0.25))[0, :, 0, 0]
     tensor([0.2500, 0.0000])
     """
-    return _changed(head, torch.zeros_like)
+    return ZeroHead(head)
 
 
 def even(head: int | None = None) -> Callable[[Tensor], Tensor]:
@@ -30,14 +70,16 @@ def even(head: int | None = None) -> Callable[[Tensor], Tensor]:
     """
 
     def change(weights: Tensor) -> Tensor:
-        may = (weights > 0).to(weights.dtype)
-        return may / may.sum(-1, keepdim=True).clamp(min=1)
+        may = weights > 0
+        return (may / may.sum(-1, keepdim=True).clamp(min=1)).to(weights.dtype)
 
     return _changed(head, change)
 
 
 def hide(cells: Sequence[Cell], head: int | None = None) -> Callable[[Tensor], Tensor]:
     """A query may not look at a key; what it gave it, the other keys of its row share in proportion.
+
+    A query that is left with nothing to look at has a row of zeros, as one that the mask forbids everything.
 
     >>> hide([(0, 0)])(torch.tensor([[[[0.5, 0.25, 0.25]]]]))
     tensor([[[[0.0000, 0.5000, 0.5000]]]])
@@ -48,6 +90,15 @@ def hide(cells: Sequence[Cell], head: int | None = None) -> Callable[[Tensor], T
 def pin(cells: Sequence[Cell], to: float, head: int | None = None) -> Callable[[Tensor], Tensor]:
     """A query looks at a key with this weight; the other keys of its row share what is left in proportion.
 
+    Rows go on adding up to 1, and a query that sees nothing goes on seeing nothing. The mask is not asked: a cell that
+    it forbids can be pinned.
+
+    Args:
+        to: from 0 to 1; each of the keys that are pinned in a row gets so much. 0 does as `hide`.
+
+    Raises:
+        ValueError: more than 1 is given away in a row; or less, where no other key is left to share the rest.
+
     >>> pin([(0, 0)], 0.8)(torch.tensor([[[[0.5, 0.25, 0.25]]]]))
     tensor([[[[0.8000, 0.1000, 0.1000]]]])
     """
@@ -55,19 +106,49 @@ def pin(cells: Sequence[Cell], to: float, head: int | None = None) -> Callable[[
         raise ValueError(f"to is {to}; a weight lies between 0 and 1")
 
     def change(weights: Tensor) -> Tensor:
-        chosen = torch.zeros(weights.shape[-2:], dtype=torch.bool, device=weights.device)
-        for cell in cells:
-            chosen[tuple(_places(name, at, many) for name, at, many in zip(("query", "key"), cell, chosen.shape))] = (
-                True
-            )
-        others = weights.masked_fill(chosen, 0.0)
+        chosen = _chosen(cells, weights.shape[-2:])
+        left = 1 - to * chosen.sum(-1, keepdim=True, dtype=torch.float64)
+        _check_left(left, chosen, to)
+        rows = weights if weights.dtype == torch.float64 else weights.float()  # halves have no room for sums
+        chosen, left = chosen.to(rows.device), left.to(rows)
+        others = rows.masked_fill(chosen, 0.0)
         sums = others.sum(-1, keepdim=True)
-        left = 1 - to * chosen.sum(-1, keepdim=True)
-        shared = torch.where(sums > 0, others / sums.clamp(min=torch.finfo(weights.dtype).tiny) * left, 0.0)
-        touched = chosen.any(-1, keepdim=True)
-        return torch.where(touched, shared.masked_fill(chosen, to), weights)
+        touched = chosen.any(-1, keepdim=True) & (rows.sum(-1, keepdim=True) != 0)
+        if to and not is_wrapped(rows):
+            _check_shared(touched & (sums == 0) & (left > SLACK), chosen, to)
+        shared = others / torch.where(sums == 0, 1.0, sums) * left
+        return torch.where(touched, shared.masked_fill(chosen, to), rows).to(weights.dtype)
 
     return _changed(head, change)
+
+
+def _chosen(cells: Sequence[Cell], shape: Sequence[int]) -> Bool[Tensor, "query key"]:
+    chosen = torch.zeros(*shape, dtype=torch.bool)
+    for cell in cells:
+        chosen[tuple(_places(name, at, many) for name, at, many in zip(("query", "key"), cell, shape))] = True
+    return chosen
+
+
+def _check_left(left: Float[Tensor, "query 1"], chosen: Bool[Tensor, "query key"], to: float) -> None:
+    """No row gives away more than it has; its `left` becomes exactly 0 where nothing is left but for rounding."""
+    if left.numel() and left.min() < -SLACK:
+        query = int(left.argmin())
+        count = int(chosen[query].sum())
+        raise ValueError(
+            f"to is {to}, for {count} keys of query {query}: more than 1 in all; give at most {1 / count:.4g}, or fewer"
+        )
+    left.clamp_(min=0)
+
+
+def _check_shared(wrong: Bool[Tensor, "*lead query 1"], chosen: Bool[Tensor, "query key"], to: float) -> None:
+    """Where less than 1 is given away there is a key that takes the rest."""
+    if wrong.any():
+        query = int(wrong.nonzero()[0, -2])
+        count = int(chosen[query].sum())
+        raise ValueError(
+            f"to is {to}, for {count} of the keys of query {query}, which sees no other that could have the rest: give "
+            f"{1 / count:.4g}, or leave the query out"
+        )
 
 
 def _places(name: str, at: int | None, many: int) -> int | slice:
@@ -78,16 +159,29 @@ def _places(name: str, at: int | None, many: int) -> int | slice:
     return at
 
 
+def _check_head(head: int, heads: int) -> None:
+    if not 0 <= head < heads:
+        raise ValueError(f"head is {head}; there are {heads}, counted from 0")
+
+
+def _check_axes(weights: Tensor) -> None:
+    if not isinstance(weights, Tensor):
+        raise TypeError(f"weights are {what(weights)}; an edit of a head takes a tensor, batch head query key")
+    if weights.dim() != 4:
+        raise ValueError(f"weights are {list(weights.shape)}; an edit of a head takes batch head query key")
+
+
 def _changed(head: int | None, change: Callable[[Tensor], Tensor]) -> Callable[[Tensor], Tensor]:
     """The change, of one head or of all."""
 
     def edit(weights: Tensor) -> Tensor:
         if head is None:
             return change(weights)
-        if not 0 <= head < weights.shape[1]:
-            raise ValueError(f"head is {head}; there are {weights.shape[1]}, counted from 0")
+        _check_axes(weights)
+        _check_head(head, weights.shape[1])
         made = weights.clone()
         made[:, head] = change(weights[:, head])
         return made
 
+    edit.of_weights = True  # type: ignore[attr-defined]
     return edit

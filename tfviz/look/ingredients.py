@@ -35,6 +35,11 @@ class Shelf:
             groups: how many heads of keys there are, where the model says so: it may have repeated them.
         """
         mask = self._rule(call.mask) if isinstance(call.mask, Tensor) else call.mask
+        if (
+            isinstance(mask, Spans) and mask.first.shape[2] != call.shape[2]
+        ):  # a mask of one row stands for all queries, of which some may be looked at
+            first, stop = (part.expand(-1, -1, call.shape[2]) for part in mask[:2])
+            mask = Spans(first, stop, mask.keys)
         query, key = (self._copy(part) for part in (call.query, _once(call.key, groups)))
         return Call(query, key, key[..., :0], mask, call.scale, call.change)
 

@@ -1,24 +1,27 @@
 """From what a capture holds to what maps are made of: one row of the batch, firings one under the other."""
 
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
-from itertools import accumulate, pairwise
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from tfviz.look.call import Call
+from tfviz.look.history import History
 from tfviz.look.ingredients import Ingredients
 from tfviz.look.kept import unpack
 from tfviz.look.recompute import pattern
 from tfviz.look.sites import MAPS
-from tfviz.shapes import Bool, Float, UInt8
+from tfviz.look.texts import Texts
+from tfviz.look.timeline import Timeline
+from tfviz.shapes import Bool
 
 Firing = tuple[Tensor, Tensor | None]  # a pattern, batch head query key, and where its queries might look
 Kept = tuple[Tensor | Call, Tensor | None]  # the same, or what it is made of
-Map = Float[Tensor, "head query key"] | UInt8[Tensor, "head query key"]
+FIRING = re.compile(r", (\d+) of (\d+)$")  # in the name of one of several firings
 Layer = Tensor | Ingredients
 
 
@@ -38,7 +41,7 @@ def patterns(seen: Iterable[str], sites: str) -> list[str]:
 def chosen(every: Mapping[str, Sequence[Kept]], firings: str | None) -> dict[str, Sequence[Kept]]:
     """Of each site one firing, the last, or all as layers of their own; see `AttentionMaps.of`."""
     several = {site: len(some) for site, some in every.items() if len(some) > 1}
-    if firings == "layers":
+    if firings == "layers":  # `FIRING` finds these names
         return {
             f"{site}, {number} of {len(some)}" if len(some) > 1 else site: [one]
             for site, some in every.items()
@@ -47,8 +50,10 @@ def chosen(every: Mapping[str, Sequence[Kept]], firings: str | None) -> dict[str
     if several and firings is None:
         site, count = next(iter(several.items()))
         more = f", and {len(several) - 1} more did so" if len(several) > 1 else ""
+        alike = len({tuple(made.shape) for made, _ in every[site]}) == 1
+        each = "firings='layers'" if alike else "look.groups(seen, firings='layers')"
         warnings.warn(
-            f"{site} fired {count} times, the last is shown{more}: firings='layers' shows each, firings='last' is this "
+            f"{site} fired {count} times, the last is shown{more}: {each} shows each, firings='last' is this "
             "without a warning, and AttentionMaps.over_time joins those of a text written word by word",
             stacklevel=4,
         )
@@ -56,20 +61,52 @@ def chosen(every: Mapping[str, Sequence[Kept]], firings: str | None) -> dict[str
 
 
 def layers(firings: Mapping[str, Sequence[Kept]], batch: int) -> tuple[list[Layer], Tensor | None]:
-    """The weights of each site, head query key, and a mask that fits them all; None if nothing was forbidden.
+    """The weights of each site's one firing, head query key, and a mask for all of them; None: nothing is forbidden.
 
     Raises:
-        ValueError: no such row; sites, or the firings of one, that do not fit together.
+        ValueError: no such row; sites that do not fit together.
     """
     size = next(iter(firings.values()))[0][0].shape[0]
     if not -size <= batch < size:
         raise ValueError(f"batch is {batch}; the capture holds a batch of {size}")
-    joined = {site: _join(site, some, batch) for site, some in firings.items()}
+    return _fitting({site: _one(some[0], batch) for site, some in firings.items()})
+
+
+def texts(
+    firings: Mapping[str, Sequence[Kept]], history: History, batch: int, beams: Tensor | None, generation: int | None
+) -> tuple[list[Layer], Tensor | None]:
+    """As `layers`, of all firings that are of one text, their queries one under the other.
+
+    Raises:
+        ValueError: no such row; it cannot be told which firings are of one text; sites that do not fit together.
+    """
+    joined, found = {}, None
+    for site, some in firings.items():
+        size = some[-1][0].shape[0]
+        if beams is None and not -size <= batch < size:
+            raise ValueError(f"batch is {batch}; the capture holds a batch of {size}")
+        row = batch % size if beams is None else batch
+        if len(some) == 1 and beams is None:
+            joined[site] = _one(some[0], row)
+            continue
+        log = history.logs.get(site)
+        if log is None or len(log.firings) != len(some):
+            raise ValueError(
+                f"{site} fired {len(some)} times, and what its keys are could not be followed; "
+                "AttentionMaps.of(seen, firings='layers') shows each"
+            )
+        found = found if found is not None and found.row == row else Texts(history, row, beams, generation)
+        joined[site] = _joined(some, found.of(site))
+    return _fitting(joined)
+
+
+def _fitting(joined: Mapping[str, tuple[Layer, Tensor | None]]) -> tuple[list[Layer], Tensor | None]:
     shapes = {tuple(weights.shape): site for site, (weights, _) in joined.items()}
     if len(shapes) > 1:
+        each = ", firings='layers'" if any(FIRING.search(site) for site in joined) else ""
         raise ValueError(
-            "the patterns have several shapes (head query key): look.groups(seen) has those that are alike together, "
-            "sites= chooses some: " + ", ".join(f"{site} {shape}" for shape, site in shapes.items())
+            f"the patterns have several shapes (head query key): look.groups(seen{each}) has those that are alike "
+            "together, sites= chooses some: " + ", ".join(f"{site} {shape}" for shape, site in shapes.items())
         )
     weights = [weights for weights, _ in joined.values()]
     if all(allowed is None for _, allowed in joined.values()):
@@ -80,80 +117,34 @@ def layers(firings: Mapping[str, Sequence[Kept]], batch: int) -> tuple[list[Laye
     return weights, torch.stack([mask.expand(weights[0].shape) for mask in masks])
 
 
-def _join(site: str, kept: Sequence[Kept], batch: int) -> tuple[Layer, Bool[Tensor, "#head query key"] | None]:
-    """One map of all firings; cells of keys that a firing had not yet, or no more, are 0 and forbidden."""
-    if len(kept) == 1 and isinstance(only := kept[0][0], Call):
-        return Ingredients.of(only, batch), None
-    firings = [
-        (pattern(made, torch.float32), made.allowed()) if isinstance(made, Call) else (made, allowed)
-        for made, allowed in kept
-    ]
-    firings = firings[_begins(site, [tuple(pattern.shape) for pattern, _ in firings]) :]
-    first, keys = _offsets(site, firings)
-    weights = [_widened(pattern[batch], keys, at) for at, (pattern, _) in zip(first, firings)]
-    same = all(pattern.shape[3] == keys for pattern, _ in firings)
-    if same and all(allowed is None for _, allowed in firings):
+def _one(kept: Kept, batch: int) -> tuple[Layer, Bool[Tensor, "#head query key"] | None]:
+    """The map of one firing."""
+    made, allowed = kept
+    if isinstance(made, Call):
+        return Ingredients.of(made, batch), None
+    return made[batch].cpu(), None if allowed is None else allowed[batch if len(allowed) > 1 else 0].cpu()
+
+
+def _joined(kept: Sequence[Kept], timeline: Timeline) -> tuple[Layer, Bool[Tensor, "#head query key"] | None]:
+    """One map of one text; cells of keys that a firing had not yet, or no more, are 0 and forbidden."""
+    first = min(segment.offset for segment in timeline.segments)
+    keys = timeline.length - first
+    weights, masks, open_ = [], [], True
+    for segment in timeline.segments:
+        whole, allowed = kept[segment.firing]
+        if isinstance(whole, Call):
+            allowed, whole = whole.allowed(), pattern(whole, torch.float32)
+        part = whole[segment.row][:, segment.start : segment.stop].cpu()
+        may = _everywhere(part)
+        if allowed is not None:
+            may = allowed[segment.row if len(allowed) > 1 else 0][:, segment.start : segment.stop].cpu()
+        open_ &= allowed is None and whole.shape[3] == keys
+        weights.append(_widened(part, keys, segment.offset - first))
+        masks.append(_widened(may, keys, segment.offset - first))
+    if open_:
         return _stacked(weights), None
-    masks = [
-        _everywhere(pattern[batch]) if allowed is None else allowed[batch if len(allowed) > 1 else 0].cpu()
-        for pattern, allowed in firings
-    ]
     heads = max(map(len, masks))
-    return _stacked(weights), _stacked(
-        [_widened(mask.expand(heads, -1, -1), keys, at) for at, mask in zip(first, masks)]
-    )
-
-
-def _begins(site: str, shapes: Sequence[tuple[int, ...]]) -> int:
-    """The first firing of the last reading: one that has a query for each of more keys reads the whole text again.
-
-    Raises:
-        ValueError: the same text was read again: these are no steps in time.
-    """
-    begins = 0
-    for number, ((_, _, _, before), (_, _, queries, keys)) in enumerate(pairwise(shapes), 1):
-        if queries == keys > before:
-            begins = number
-        elif queries == keys == before > 1:
-            raise _again(site, len(shapes), keys)
-    return begins
-
-
-def _offsets(site: str, firings: Sequence[Firing]) -> tuple[list[int], int]:
-    """The place of each firing's first key, and how many keys there are in all.
-
-    A cache with a sliding window has dropped those before; one of fixed size has room for more.
-
-    Raises:
-        ValueError: they cannot stand one under the other.
-    """
-    shapes = [tuple(pattern.shape) for pattern, _ in firings]
-    _, _, queries, keys = shapes[0]
-    mask = firings[0][1]
-    causal = queries > 1 and mask is not None and not mask.triu(1).any()
-    own = causal or (queries == keys and len({shape[3] for shape in shapes}) > 1)  # a text that looks at itself
-    if own and len(shapes) > 1 and len({shape[:2] for shape in shapes}) == 1:
-        read = list(accumulate(shape[2] for shape in shapes))
-        first = [max(0, count - shape[3]) for count, shape in zip(read, shapes)]
-        for (_, allowed), count, at in zip(firings, read, first):
-            places = [] if allowed is None else allowed[..., -1, :].nonzero()[:, -1].tolist()
-            if places and at + max(places) != count - 1:  # the last word sees itself, and no word after it
-                raise _again(site, len(shapes), keys)
-        return first, read[-1]
-    for before, after in pairwise(shapes):
-        if before[:2] != after[:2] or before[3] > after[3]:
-            raise ValueError(
-                f"{site} fired with the shape {before} and then {after}; firings stand one under the other where batch "
-                "and heads stay and keys only grow: capture one pass of the model, or a text within its context"
-            )
-    return [0] * len(shapes), shapes[-1][3]
-
-
-def _again(site: str, count: int, keys: int) -> ValueError:
-    return ValueError(
-        f"{site} fired {count} times, more than once on the same {keys} keys: these are no steps in time; "
-        "AttentionMaps.of(seen, firings='layers') shows each"
-    )
+    return _stacked(weights), _stacked([mask.expand(heads, -1, -1) for mask in masks])
 
 
 def _everywhere(weights: Layer) -> Bool[Tensor, "1 query key"]:

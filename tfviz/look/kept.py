@@ -17,6 +17,14 @@ def check(layers: Sequence[Any]) -> None:
     Raises:
         ValueError: it is not so.
     """
+    for place, layer in enumerate(layers):
+        if layer is None:
+            raise ValueError(
+                f"weights[{place}] is None: under sdpa a Hugging Face model gives none; use look.capture, or load it "
+                'with attn_implementation="eager"'
+            )
+        if isinstance(layer, Tensor):
+            readable(**{f"weights[{place}]": layer})
     shapes = sorted({tuple(layer.shape) for layer in layers})
     if all(len(shape) == 4 for shape in shapes):
         raise ValueError(
@@ -29,7 +37,7 @@ def check(layers: Sequence[Any]) -> None:
             "choose sites whose maps are alike"
         )
     for kind in {layer.dtype for layer in layers}:
-        if not kind.is_floating_point and kind != torch.uint8:
+        if (not kind.is_floating_point and kind != torch.uint8) or (kind.is_floating_point and kind.itemsize < 2):
             raise ValueError(f"weights are {kind}; give numbers from 0 to 1 in a float type, such as weights.float()")
 
 
@@ -62,7 +70,13 @@ def codes(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
 
 
 def unpack(stored: Tensor) -> Float[Tensor, "*any"]:
-    """Weights in float32 from any form they are kept in."""
+    """Weights in float32 from any form they are kept in.
+
+    Raises:
+        ValueError: it is none: numbers of a float type, or bytes as `pack` makes them.
+    """
+    if stored.dtype != torch.uint8 and not stored.is_floating_point():
+        raise ValueError(f"weights are {stored.dtype}; give numbers of a float type, or uint8 as look.pack makes them")
     return stored.float().div_(255).square_() if stored.dtype == torch.uint8 else stored.float()
 
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
+from weakref import ref
 
 import torch
 from torch import Tensor, nn
 from torch.utils.weak import WeakIdKeyDictionary
 
 from tfviz.look.aside import aside
-from tfviz.look.products import Product, product, summed
+from tfviz.look.products import Product, summed
 
 SHAPES = frozenset(
     "view reshape permute transpose t swapaxes swapdims movedim moveaxis unsqueeze squeeze flatten unflatten expand "  # noqa: SIM905
@@ -53,11 +55,18 @@ class Weights:
     edited: bool = False
     times: tuple[Tensor, Tensor, Callable[..., Tensor]] | None = None
 
+    @cached_property
+    def moves(self) -> list[int]:
+        """The axes on which the keys are: one, unless it was joined with another."""
+        moves = moving(self.keys)
+        if len(moves) > 1:  # the numbers of axes that were joined, and maybe parted again, were written down one by one
+            return [axis for axis in moves if bool((self.keys != self.keys.narrow(axis, 0, 1)).any())]
+        return moves or [self.keys.dim() - 1]
+
     @property
     def axis(self) -> int | None:
         """The axis of the keys; None if they are on several."""
-        moves = moving(self.keys)
-        return None if len(moves) > 1 else moves[0] if moves else self.keys.dim() - 1
+        return self.moves[0] if len(self.moves) == 1 else None
 
 
 class Lineage:
@@ -65,6 +74,19 @@ class Lineage:
 
     def __init__(self) -> None:
         self.known: Any = WeakIdKeyDictionary()
+        self.sums: Any = WeakIdKeyDictionary()  # logarithms of sums of exponentials -> of which scores, over which axis
+
+    def by_hand(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], output: Any) -> None:
+        """A softmax as `(scores - scores.logsumexp(-1, keepdim=True)).exp()`, which rounds too much for its sums."""
+        if name in ("logsumexp", "special_logsumexp"):
+            dim = args[1] if len(args) > 1 else kwargs.get("dim")
+            dim = dim[0] if isinstance(dim, list | tuple) and len(dim) == 1 else dim
+            if type(dim) is int:
+                self.sums[output] = (ref(args[0]), dim)
+        elif name in ("sub", "__sub__", "subtract") and isinstance(args[1], Tensor) and args[1] in self.sums:
+            scores, dim = self.sums[args[1]]
+            if scores() is args[0]:
+                self.begins(output, args[0], dim, "logs")
 
     def begins(self, weights: Tensor, scores: Tensor | None, axis: int, stage: str = "") -> Weights:
         """Weights over one axis, such as a softmax gives of scores."""
@@ -80,9 +102,11 @@ class Lineage:
                     return part
         return None
 
-    def follow(self, name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: Any, output: Any) -> None:
-        """A call was given some of what is known, and gave something."""
-        given = self.tracked(args, kwargs)
+    def follow(
+        self, name: str, func: Callable[..., Any], made: Product | None, args: Sequence[Any], kwargs: Any, output: Any
+    ) -> None:
+        """A call, perhaps a product, was given some of what is known, and gave something."""
+        given = self._lasting(made) if made else self.tracked(args, kwargs)
         if given is None:
             return
         was = self.known[given]
@@ -106,10 +130,18 @@ class Lineage:
                 self.known[output] = replace(was, stage="")
         elif name in ("mul", "multiply") and output.shape != given.shape:
             other = args[1] if args[0] is given else args[0]
-            if isinstance(other, Tensor) and not learned(other):
+            if isinstance(other, Tensor):
                 self.known[output] = replace(was, times=(given, other, func))
         elif was.stage != "gate":
-            self._changed(name, was, given, product(name, func, args, kwargs), output)
+            self._changed(name, was, given, made, output)
+
+    def _lasting(self, made: Product) -> Tensor | None:
+        """Of the factors that are known the one whose keys a product leaves."""
+        for factor, letters in zip(made.factors, made.letters):
+            was = self.known.get(factor)
+            if was and not was.times and not any(made.contracted(letters[axis]) for axis in was.moves):
+                return factor
+        return None
 
     def summed(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Product | None:
         """The product that is whole when these are added up: weights times values, cell by cell."""
@@ -150,24 +182,37 @@ class Lineage:
     def _changed(self, name: str, was: Weights, given: Tensor, made: Product | None, output: Tensor) -> None:
         """Other numbers in the same cells, or heads mixed with heads."""
         keys = was.keys
-        if made and was.axis is not None:
-            place = 0 if made.factors[0] is given else 1
-            letter = made.letters[place][was.axis]
-            if letter not in made.output:
+        if made:
+            mixed = _mixed(keys, made.letters[0 if made.factors[0] is given else 1], made, output)
+            if mixed is None:
                 return
-            keys = numbers(output, made.output.index(letter))
+            keys = mixed
         elif output.shape != given.shape:
             others = [
                 axis
                 for axis in range(given.dim())
                 if output.dim() == given.dim() and output.shape[axis] != given.shape[axis]
             ]
-            if len(others) != 1 or others == [was.axis] or name not in ("conv2d", "conv1d"):
+            if len(others) != 1 or others == [was.axis] or name not in ("conv3d", "conv2d", "conv1d"):
                 return
             keys = keys.select(others[0], 0).unsqueeze(others[0]).expand(output.shape)
         scores = was.scores if was.scores is not None and was.scores.shape == output.shape else None
         fresh = Weights(keys, scores, was.soft or _soft(was, given), changed=True, stage=was.stage)
         self.known[output] = fresh
+
+
+def _mixed(keys: Tensor, letters: Sequence[Any], made: Product, output: Tensor) -> Tensor | None:
+    """The numbers of the keys in what a product gives that does not add up over them; None: its axes are not known."""
+    if output.dim() != len(made.output) or keys.dim() != len(letters):
+        return None
+    left = [letter for letter in letters if letter in made.output]
+    for axis in reversed(range(keys.dim())):
+        if letters[axis] not in made.output:
+            keys = keys.select(axis, 0)
+    keys = keys.permute(sorted(range(len(left)), key=lambda axis: made.output.index(left[axis])))
+    for axis, letter in enumerate(made.output):
+        keys = keys if letter in left else keys.unsqueeze(axis)
+    return keys.expand(output.shape)
 
 
 def moving(numbered: Tensor) -> list[int]:

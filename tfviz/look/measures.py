@@ -1,18 +1,30 @@
-"""What a head does, in numbers: measured, so that nothing need be claimed by eye."""
+"""What a head does, in numbers: measured, so that nothing need be claimed by eye.
+
+What is measured of `AttentionMaps` is a mean over the queries of a text that see something. Padding is left out as if
+the text had been given without it: a key that no query may look at (where the mask is known), and in self-attention the
+query at its position. So the first key is the first that is no padding, and distances are counted without it.
+"""
 
 from collections.abc import Callable
-from itertools import product
 
 import torch
 from torch import Tensor
 
-from tfviz.bounds import between, readable
+from tfviz.bounds import between
+from tfviz.look import padding
+from tfviz.look.head_types import TYPES, strongest, types
 from tfviz.look.maps import AttentionMaps
+from tfviz.look.padding import Text, mean, of_rows, statistic
 from tfviz.shapes import Float
 
+__all__ = ["TYPES", "carried", "change", "distance", "entropy", "relevance", "rollout", "strongest", "types"]
 
-def entropy(weights: Float[Tensor, "*lead query key"]) -> Float[Tensor, "*lead query"]:
+
+def entropy(weights: Float[Tensor, "*lead query key"] | AttentionMaps) -> Float[Tensor, "*lead query"]:
     """Of each query's weights, in nats: 0 looks at one key, log(n) at n keys alike.
+
+    Of `AttentionMaps` the mean of each head, [layer, head]. Of a tensor a number for each query; a row of zeros, which
+    sees nothing, has 0 and is to be left out of a mean.
 
     Raises:
         ValueError: these are no weights: a query's must be 0 or more and sum to 1, or to 0 where all is masked.
@@ -20,19 +32,38 @@ def entropy(weights: Float[Tensor, "*lead query key"]) -> Float[Tensor, "*lead q
     >>> entropy(torch.tensor([[1.0, 0.0], [0.5, 0.5]]))
     tensor([0.0000, 0.6931])
     """
-    return torch.special.entr(_weights(weights)).sum(-1)
+    return _of_rows(weights, lambda checked: torch.special.entr(checked).sum(-1))
 
 
-def distance(weights: Float[Tensor, "*lead query key"]) -> Float[Tensor, "*lead query"]:
-    """How far away each query looks on average, in positions; errors as for `entropy`."""
-    queries, keys = weights.shape[-2:]
-    gaps = torch.arange(queries)[:, None] - torch.arange(keys)
-    return (_weights(weights) * gaps.abs().to(weights.device)).sum(-1)
+def distance(weights: Float[Tensor, "*lead query key"] | AttentionMaps) -> Float[Tensor, "*lead query"]:
+    """How far away each query looks on average, in positions; of `AttentionMaps` and errors as for `entropy`.
+
+    Raises:
+        ValueError: as for `entropy`; or maps in a tensor that are not square, where no distance is known.
+    """
+    if isinstance(weights, Tensor) and weights.dim() < 2:
+        raise ValueError(f"weights are {list(weights.shape)}; give queries and keys, [..., query, key]")
+
+    def far(weights: Tensor) -> Tensor:
+        queries, keys = (torch.arange(count, device=weights.device) for count in weights.shape[-2:])
+        return (weights * (queries[:, None] - keys).abs()).sum(-1)
+
+    found = _of_rows(weights, far)
+    if isinstance(weights, Tensor) and weights.shape[-2] != weights.shape[-1]:
+        raise ValueError(f"distance is defined for square maps, not {tuple(weights.shape[-2:])}")
+    return found
+
+
+def _of_rows(weights: Tensor | AttentionMaps, of: Callable[[Tensor], Tensor]) -> Tensor:
+    """A number of each row of weights; of maps its mean for each head."""
+    if isinstance(weights, AttentionMaps):
+        return statistic(weights, lambda some, counts: mean(of(some), counts))
+    return of(of_rows(weights))
 
 
 def change(first: AttentionMaps, second: AttentionMaps) -> Float[Tensor, "layer head"]:
     """How far two captures of one text are apart, head by head: the total variation between a query's weights, mean
-    over the queries. 0 is the same, 1 nothing in common.
+    over the queries that see something in one of them. 0 is the same, 1 nothing in common.
 
     Raises:
         ValueError: they have different shapes.
@@ -43,9 +74,13 @@ def change(first: AttentionMaps, second: AttentionMaps) -> Float[Tensor, "layer 
     """
     if first.shape != second.shape:
         raise ValueError(f"the shapes differ: {first!r}, and {second!r}; capture both on one text")
-    layers, heads, *_ = first.shape
-    apart = [(first[at] - second[at]).abs().sum(-1).mean() / 2 for at in product(range(layers), range(heads))]
-    return torch.stack(apart).view(layers, heads)
+    text, found = Text.of(first, second), []
+    for layer in range(first.shape[0]):
+        for (head, one), (_, other) in zip(padding.of_heads(first, layer), padding.of_heads(second, layer)):
+            one, other = text.cut(one), text.cut(other)
+            counts = text.counts(one, layer, head) | text.counts(other, layer, head)
+            found.append(mean((one - other).abs().sum(-1) / 2, counts))
+    return torch.cat(found).view(first.shape[:2])
 
 
 def rollout(weights: Float[Tensor, "layer query key"], kept: float = 0.5) -> Float[Tensor, "layer query key"]:
@@ -54,8 +89,10 @@ def rollout(weights: Float[Tensor, "layer query key"], kept: float = 0.5) -> Flo
     A layer is taken to keep a share of each position and to fill the rest by attention; layers are multiplied. It
     knows nothing of values, feed-forward networks and norms: a bound on what may flow, not a measure of what does.
 
+    A position that sees nothing in a layer is kept whole, and nothing flows out of padding, which nobody looks at.
+
     Args:
-        weights: square maps, one a layer, such as the mean over heads; rows sum to 1.
+        weights: square maps, one a layer, such as the mean over heads; rows sum to 1, or to 0 where all is masked.
         kept: the share that the residual stream keeps, 0 to 1.
 
     Raises:
@@ -70,7 +107,9 @@ def rollout(weights: Float[Tensor, "layer query key"], kept: float = 0.5) -> Flo
         raise ValueError(f"weights are {list(weights.shape)}; give one map a layer, such as the mean over heads")
     if weights.shape[-1] != weights.shape[-2]:
         raise ValueError(f"rollout is defined for square maps, not {tuple(weights.shape[-2:])}")
-    layers = kept * torch.eye(weights.shape[-1], device=weights.device) + (1 - kept) * _weights(weights)
+    stays, weights = torch.eye(weights.shape[-1], device=weights.device), of_rows(weights)
+    blind = weights.sum(-1, keepdim=True) == 0
+    layers = torch.where(blind, stays, kept * stays + (1 - kept) * weights)
     found = [layers[0]]
     for layer in layers[1:]:
         found.append(layer @ found[-1])
@@ -102,6 +141,9 @@ def relevance(weights: Float[Tensor, "layer head query key"], gradients: Tensor)
         )
     if weights.shape[-1] != weights.shape[-2]:
         raise ValueError(f"relevance is defined for square maps, not {tuple(weights.shape[-2:])}")
+    of_rows(weights, whole=False)
+    if not gradients.isfinite().all():
+        raise ValueError("there is NaN or infinity among the gradients; of a row that sees nothing, take it out")
     found = torch.eye(weights.shape[-1], device=weights.device)
     made = []
     for layer in (weights * gradients).clamp(min=0).mean(1).detach():
@@ -126,83 +168,6 @@ def carried(
             f"weights are {list(weights.shape)} and values {list(values.shape)}; they must be ... head query key and "
             "... head key dim, of the same heads and keys"
         )
-    return weights * values.norm(dim=-1).unsqueeze(-2)
-
-
-def _weights(weights: Tensor) -> Tensor:
-    """Themselves, if they are weights; kept in 8 bits their sums are off by up to a fifth."""
-    readable(weights=weights)
-    if not weights.isfinite().all() or (weights.numel() and weights.min() < 0):
-        wrong = "NaN or infinity" if not weights.isfinite().all() else f"{weights.min().item():.3g}"
-        raise ValueError(f"there is {wrong} among the weights; each must be from 0 to 1: give patterns, not scores")
-    sums = weights.float().sum(-1)
-    odd = sums[(sums > 0) & ((sums - 1).abs() > 0.25)]
-    if len(odd):
-        raise ValueError(f"a query's weights sum to {odd[0].item():.3g}, not to 1; give whole rows of a pattern")
-    return weights
-
-
-def _offset(back: int) -> Callable[[Tensor, list[str]], Tensor]:
-    return lambda weights, words: weights.diagonal(-back, -2, -1).mean(-1)
-
-
-def _first(weights: Tensor, words: list[str]) -> Tensor:
-    return weights[..., 1:, 0].mean(-1)
-
-
-def _where(weights: Tensor, cells: Tensor) -> Tensor:
-    """Mean weight that queries put on the marked cells, over the queries that have one."""
-    queries = cells.any(-1)
-    return (weights * cells).sum(-1)[..., queries].mean(-1) if queries.any() else weights.new_zeros(weights.shape[:-2])
-
-
-def _same(weights: Tensor, words: list[str]) -> Tensor:
-    return _where(weights, _equal(words).tril(-1))
-
-
-def _after_same(weights: Tensor, words: list[str]) -> Tensor:
-    """The key one after an earlier occurrence of the query's word: what an induction head looks at."""
-    shifted = torch.zeros(len(words), len(words), dtype=torch.bool)
-    shifted[:, 1:] = _equal(words).tril(-1)[:, :-1]
-    return _where(weights, shifted.tril(-1))
-
-
-def _equal(words: list[str]) -> Tensor:
-    codes = torch.tensor([sorted(set(words)).index(word) for word in words])
-    return codes[:, None] == codes
-
-
-# name -> share of the attention, 0 to 1, that goes where the name says
-TYPES: dict[str, Callable[[Tensor, list[str]], Tensor]] = {
-    "itself": _offset(0),
-    "previous": _offset(1),
-    "two back": _offset(2),
-    "first": _first,
-    "same word": _same,
-    "after same word": _after_same,
-}
-
-
-def types(maps: AttentionMaps) -> dict[str, Float[Tensor, "layer head"]]:
-    """How much of each head's attention goes to one kind of place: see `TYPES`. For square maps.
-
-    >>> maps = AttentionMaps(torch.eye(3).roll(-1, 1)[None, None], rows=["a", "b", "c"])
-    >>> round(types(maps)["previous"].item(), 2), types(maps)["itself"].item()
-    (1.0, 0.0)
-    """
-    if maps.shape[2] != maps.shape[3] or maps.shape[2] < 3:
-        raise ValueError(f"head types are defined for square maps of at least 3 words, not {maps.shape[2:]}")
-    return {name: torch.stack([of(maps[i], maps.rows) for i in range(maps.shape[0])]) for name, of in TYPES.items()}
-
-
-def strongest(maps: AttentionMaps, kind: str) -> tuple[int, int]:
-    """Layer and head that give most attention to this kind of place.
-
-    Raises:
-        LookupError: there is no such kind; lists them.
-    """
-    if kind not in TYPES:
-        raise LookupError(f"no kind of place is called {kind!r}; there are: {', '.join(TYPES)}")
-    shares = types(maps)[kind]
-    layer, head = divmod(int(shares.argmax()), shares.shape[1])
-    return layer, head
+    of_rows(weights, whole=False)
+    lengths = values.norm(dim=-1).unsqueeze(-2)
+    return torch.where(weights == 0, 0.0, weights * lengths)  # whatever stands at padding, nothing is taken of it

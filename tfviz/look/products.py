@@ -10,7 +10,6 @@ from torch import Tensor
 
 Letters = tuple[Any, ...]
 MATMUL = ("matmul", "__matmul__", "bmm", "mm", "mv")
-ADDED = ("baddbmm", "addbmm", "addmm")  # what is added stands first
 
 
 class Product(NamedTuple):
@@ -41,7 +40,28 @@ def product(name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: Ma
         return Product((args[0], args[1]), letters, (*over, "col"), lambda a, b: func(a, b, *args[2:], **kwargs))
     if name == "einsum":
         return _einsum(func, args)
+    if name in ("tensordot", "inner"):
+        return _tensordot(func, args, kwargs, name == "inner")
     return None
+
+
+def _tensordot(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], last: bool) -> Product | None:
+    """Axes of both are added up, and what is left of the first stands before what is left of the second."""
+    if len(args) < 2 or not all(isinstance(one, Tensor) for one in args[:2]):
+        return None
+    a, b = args[:2]
+    dims: Any = 1 if last else args[2] if len(args) > 2 else kwargs.get("dims", 2)
+    if last or type(dims) is int:
+        dims = [range(a.dim() - dims, a.dim()), range(b.dim() - dims, b.dim()) if last else range(dims)]
+    if isinstance(dims, Tensor) or not (a.dim() and b.dim()):
+        return None
+    gone = [[axis % one.dim() for axis in ([axes] if type(axes) is int else axes)] for one, axes in zip((a, b), dims)]
+    sides = [
+        tuple(("sum", axes.index(axis)) if axis in axes else (side, axis) for axis in range(one.dim()))
+        for side, one, axes in zip("ab", (a, b), gone)
+    ]
+    output = tuple(letter for side in sides for letter in side if letter[0] != "sum")
+    return Product((a, b), (sides[0], sides[1]), output, lambda x, y: func(x, y, *args[2:], **kwargs))
 
 
 def _matmul(a: Any, b: Any, again: Callable[[Tensor, Tensor], Any]) -> Product | None:

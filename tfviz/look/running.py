@@ -2,26 +2,36 @@
 
 Nothing is attached to the model, so that copies of it are copies and its fast paths stay open: hooks for all modules
 tell when one begins and ends, and those that are not the model's are passed by.
+
+A capture owns what it puts into PyTorch: hooks, and a mode on the stack of each thread. `close` takes all of it back,
+wherever an exception left off, and `open` first removes what a capture that never came to its `close` has left.
 """
 
+import re
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.modules.module import _global_forward_hooks_with_kwargs as _with_kwargs
+from torch._C import _TorchDispatchModeKey as _Key
+from torch.nn.modules import module as _modules
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
-from torch.overrides import TorchFunctionMode
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack, _pop_mode, _push_mode
 from torch.utils import checkpoint
 
+EXPECTED_TEXTS = (
+    "flex_attention called without torch.compile",
+    "Using `torch.compile.module.` when there are global hooks",
+)
 FLEX_MODULE = "torch.nn.attention.flex_attention"
 # captures under way in this thread or task, from the outermost on
 ACTIVE: ContextVar[tuple["Running", ...]] = ContextVar("captures", default=())
+OPEN: set["Running"] = set()  # captures under way, in whatever thread
 _SILENT = threading.local()
 
 
@@ -29,33 +39,71 @@ class Shared:
     """A setting of the whole process, which lasts from the first capture that wants it until the last."""
 
     def __init__(self, make: Callable[[], AbstractContextManager[Any]]):
-        self.make, self.lock, self.count = make, threading.Lock(), 0
+        self.make, self.lock = make, threading.RLock()
+        self.holders: set[Any] = set()
+        self.setting: AbstractContextManager[Any] | None = None
 
-    def __enter__(self) -> None:
+    def acquire(self, holder: Any) -> None:
         with self.lock:
-            if not self.count:
-                self.setting = self.make()
-                self.setting.__enter__()
-            self.count += 1
+            self.holders.add(holder)
+            if self.setting is None:
+                setting = self.make()
+                setting.__enter__()
+                self.setting = setting
 
-    def __exit__(self, *_: Any) -> None:
+    def release(self, holder: Any) -> None:
         with self.lock:
-            self.count -= 1
-            if not self.count:
-                self.setting.__exit__(None, None, None)
+            self.holders.discard(holder)
+            if not self.holders and self.setting is not None:
+                setting, self.setting = self.setting, None
+                setting.__exit__(None, None, None)
 
 
 @contextmanager
 def _expected() -> Iterator[None]:
     """Warnings about what is done here on purpose are not shown."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "flex_attention called without torch.compile")
-        warnings.filterwarnings("ignore", "Using `torch.compile.module.` when there are global hooks")
+    added = [("ignore", re.compile(text, re.IGNORECASE), Warning, None, 0) for text in EXPECTED_TEXTS]
+    try:
+        warnings.filters[:0] = added  # type: ignore[index]
+        yield
+    finally:  # these alone: others may have come and gone since
+        for one in added:
+            if one in warnings.filters:
+                warnings.filters.remove(one)  # type: ignore[attr-defined]
+
+
+@contextmanager
+def _eager() -> Iterator[None]:
+    with torch.compiler.set_stance("force_eager"):
         yield
 
 
-EAGER = Shared(lambda: torch.compiler.set_stance("force_eager"))
-EXPECTED = Shared(_expected)
+@contextmanager
+def _inherited() -> Iterator[None]:
+    """Threads that a forward starts belong to its captures."""
+    start = threading.Thread.start
+
+    def start_inside(thread: threading.Thread) -> None:
+        captures = ACTIVE.get()
+        if any(one.state.running for one in captures):
+            run = thread.run
+
+            def run_inside() -> None:
+                ACTIVE.set(captures)
+                run()
+
+            thread.run = run_inside  # type: ignore[method-assign]
+        start(thread)
+
+    threading.Thread.start = start_inside  # type: ignore[method-assign, assignment]
+    try:
+        yield
+    finally:
+        if threading.Thread.start is start_inside:  # else somebody has put another in its place since
+            threading.Thread.start = start  # type: ignore[method-assign]
+
+
+EAGER, EXPECTED, THREADS = Shared(_eager), Shared(_expected), Shared(_inherited)
 
 
 class State(threading.local):
@@ -70,10 +118,12 @@ class State(threading.local):
 
 
 class Running(TorchFunctionMode):
-    """A mode that is on while the model runs, in whatever thread, and knows which of its modules it is.
+    """A mode that is on while the model runs, and knows which of its modules it is.
 
-    Of captures in several threads or tasks each sees what its own runs; a thread without a capture is seen by all.
+    It sees the thread or task in which the capture is open, and threads that a forward of the model starts there.
     """
+
+    settings: tuple[Shared, ...] = (EXPECTED, THREADS)
 
     def __init__(self, model: nn.Module):
         super().__init__()
@@ -82,56 +132,79 @@ class Running(TorchFunctionMode):
         self.paths = {id(module): path for path, module in self.parts.items()}
         self.state = State()
         self.called = False
+        self.elsewhere = False  # whether the model was called in a thread that is not this capture's
+        self.traced = False  # whether a call was passed by, since no numbers flow in it
         self.ran: dict[str, None] = {}  # paths of the modules that were called
         self.batches: set[int] = set()  # of the first axes of what it was given by place
         self.sizes: set[int] = set()  # of the first two axes of what the model was given
         self.unseen: dict[str, str] = {}  # path -> why nothing could be seen in it
-        self._stack = ExitStack()
         self._eager = False
+        self._hooked: set[int] = set()
 
-    @contextmanager
-    def hooks(self) -> Iterator[None]:
-        """See modules start and end while the context lasts."""
-        self._stack.enter_context(EXPECTED)
+    def open(self) -> None:
+        """See modules start and end from now on."""
+        _sweep()
+        OPEN.add(self)
+        for setting in self.settings:
+            setting.acquire(self)
         self._run_eagerly()
         own = [module for module in self.model.modules() if module._forward_hooks]
-        handles = [
-            register_module_forward_pre_hook(self._begin),
-            register_module_forward_hook(self._end, with_kwargs=True, always_call=True),
-            *(module.register_forward_hook(self._after_hooks) for module in own),  # their hooks have the last word
-        ]
         self._hooked = set(map(id, own))
+        register_module_forward_pre_hook(self._begin)
+        register_module_forward_hook(self._end, with_kwargs=True, always_call=True)
+        for module in own:  # their hooks have the last word
+            module.register_forward_hook(self._after_hooks)
         ACTIVE.set((*ACTIVE.get(), self))
-        try:
-            yield
-        finally:
-            ACTIVE.set(tuple(one for one in ACTIVE.get() if one is not self))
-            for handle in handles:
-                handle.remove()
-                _with_kwargs.pop(handle.id, None)  # which PyTorch forgets
-            self._leave_all()
-            self._stack.close()
+
+    def close(self) -> None:
+        """Take everything back; may be called again, where it was interrupted."""
+        ACTIVE.set(tuple(one for one in ACTIVE.get() if one is not self))
+        _unhook(self)
+        for module in self.model.modules() if self._hooked else ():
+            _remove(module._forward_hooks, lambda owner: owner is self)
+        self._leave_all()
+        for setting in (EAGER, *self.settings):
+            setting.release(self)
+        OPEN.discard(self)
 
     def passed(self, path: str, module: nn.Module, output: Any) -> Any:
         """A module's output goes by: returns what flows on, None for the same."""
         return None
 
+    def began(self) -> None:
+        """A call of the model, or of a part of it that is called by itself, begins."""
+
+    def ended(self, given: dict[str, Any], output: Any) -> None:
+        """That call ends.
+
+        Args:
+            given: its arguments by name.
+        """
+
     def _path(self, module: nn.Module) -> str | None:
-        """None: it is not the model's, or another capture's to see."""
-        mine = ACTIVE.get()
-        return self.paths.get(id(module)) if (not mine or self in mine) and not is_silent() else None
+        """None: it is not the model's, or not this capture's to see."""
+        path = self.paths.get(id(module))
+        if path is None or is_silent():
+            return None
+        if self in ACTIVE.get():
+            return path
+        self.elsewhere = True
+        return None
 
     def _begin(self, module: nn.Module, args: tuple) -> None:
         self._run_eagerly()
         path = self._path(module)
         if path is None:
             return
-        self.called = True
-        if not self.state.running:
-            super().__enter__()
         tensors = [one for one in args if _plain(one)]
         if not self.state.running:
+            if _is_traced(tensors):
+                self.traced = True
+                return
+            super().__enter__()
             self.batches |= {one.shape[0] for one in tensors if one.dim()}
+            self.began()
+        self.called = True
         self.state.running.append(path)
         self.state.given.append(_shape(tensors[0], args) if tensors else ())
         self.ran[path] = None
@@ -145,15 +218,16 @@ class Running(TorchFunctionMode):
         path, running = self._path(module), self.state.running
         if path is None or path not in running:
             return None
-        while running.pop() != path:
-            self.state.given.pop()
-        self.state.given.pop()
+        at = len(running) - 1 - running[::-1].index(path)  # modules in it may have been left by an exception
+        del running[at:], self.state.given[at:]
         while self.state.blind and self.state.blind[-1][0] not in running:
             self.state.blind.pop()[1].__exit__(None, None, None)
+        kwargs = rest[0] if len(rest) == 2 else {}
         if not running:
-            super().__exit__(None, None, None)
-            given = (*args, *(rest[0].values() if len(rest) == 2 else ()))
+            take_off(lambda mode: mode is self)
+            given = (*args, *kwargs.values())
             self.sizes |= {size for one in given if _plain(one) for size in one.shape[:2]}
+            self.ended(kwargs, rest[-1])
         output = self._as_alone(module, path, args, rest[0], rest[1]) if len(rest) == 2 else rest[-1]
         shown = None if id(module) in self._hooked else self.passed(path, module, output)
         return shown if shown is not None else None if output is rest[-1] else output
@@ -163,15 +237,23 @@ class Running(TorchFunctionMode):
         return None if path is None else self.passed(path, module, output)
 
     def _as_alone(self, module: nn.Module, path: str, args: tuple, kwargs: dict[str, Any], output: Any) -> Any:
-        """What PyTorch's encoder gives when nobody looks: its fast path leaves zeros at the padding."""
+        """What PyTorch's encoder gives when nobody looks: its fast path leaves zeros at the padding, and NaN in rows
+        that see nothing."""
         padding = kwargs.get("src_key_padding_mask", args[2] if len(args) > 2 else None)
-        if not isinstance(module, nn.TransformerEncoder) or padding is None or torch.is_grad_enabled():
+        padded = isinstance(module, nn.TransformerEncoder) and padding is not None and not torch.is_grad_enabled()
+        if not (padded or (isinstance(module, nn.TransformerEncoderLayer) and self.is_fast(path))):
             return output
         with silent(), torch._C.DisableTorchFunction():
             alone = module.forward(*args, **kwargs)
+        if not padded:
+            return output if self.edits_below(path) else alone
         if alone.is_nested or alone.shape != output.shape:
             return output
         return torch.where((alone == 0).all(-1, keepdim=True), alone, output) if self.edits_below(path) else alone
+
+    def is_fast(self, path: str) -> bool:
+        """Whether an encoder layer was shown as PyTorch's fast path computes it, which is another way than its own."""
+        return False
 
     def edits_below(self, path: str) -> bool:
         """Whether anything inside this module was edited."""
@@ -181,15 +263,64 @@ class Running(TorchFunctionMode):
         """Compiled parts, since a kernel shows nothing: once there may be any, for dynamo loads slowly."""
         if not self._eager and ("torch._dynamo" in sys.modules or FLEX_MODULE in sys.modules):
             self._eager = True
-            self._stack.enter_context(EAGER)
+            EAGER.acquire(self)
 
     def _leave_all(self) -> None:
-        if self.state.running:  # the model was left by an exception that no hook is told of
-            self.state.running.clear()
-            self.state.given.clear()
-            while self.state.blind:
-                self.state.blind.pop()[1].__exit__(None, None, None)
-            super().__exit__(None, None, None)
+        """Whatever is under way in this thread: an exception may have left the model without a hook being told."""
+        self.state.running.clear()
+        self.state.given.clear()
+        while self.state.blind:
+            self.state.blind.pop()[1].__exit__(None, None, None)
+        take_off(lambda mode: mode is self)
+
+
+def _sweep() -> None:
+    """Remove what captures left that were interrupted before their end: hooks, modes of this thread, silence."""
+    owners = [getattr(hook, "__self__", None) for hook in _modules._global_forward_pre_hooks.values()]
+    for left in [one for one in owners if isinstance(one, Running) and one not in OPEN]:
+        left.close()
+    take_off(lambda mode: isinstance(mode, Running) and mode not in OPEN)
+    if not any(one in OPEN for one in ACTIVE.get()):
+        _SILENT.on = False
+
+
+def take_off(ours: Callable[[Any], bool]) -> None:
+    """Take modes off this thread's stack, wherever they stand on it."""
+    stack = _get_current_function_mode_stack()
+    if stack and ours(stack[-1]) and not any(map(ours, stack[:-1])):
+        _pop_mode()
+    elif any(map(ours, stack)):
+        for _ in stack:
+            _pop_mode()
+        for mode in stack:
+            if not ours(mode):
+                _push_mode(mode)
+
+
+def _unhook(owner: Running) -> None:
+    """Remove the hooks for all modules that a capture registered."""
+    for hooks in (_modules._global_forward_pre_hooks, _modules._global_forward_hooks):
+        for number in _remove(hooks, lambda one: one is owner):
+            _modules._global_forward_hooks_with_kwargs.pop(number, None)  # which PyTorch forgets
+            _modules._global_forward_hooks_always_called.pop(number, None)
+
+
+def _remove(hooks: dict[int, Any], ours: Callable[[Any], bool]) -> list[int]:
+    """Remove the hooks that are methods of these objects; gives their numbers."""
+    numbers = [number for number, hook in list(hooks.items()) if ours(getattr(hook, "__self__", None))]
+    for number in numbers:
+        hooks.pop(number, None)
+    return numbers
+
+
+def _is_traced(tensors: list[Tensor]) -> bool:
+    """Whether no numbers flow: a graph is recorded (torch.export, torch.jit.trace, FX), or tensors are fake or meta."""
+    fx = getattr(sys.modules.get("torch.fx._symbolic_trace"), "_is_fx_tracing_flag", False)
+    if fx or torch._C._get_tracing_state() is not None or any(one.is_meta for one in tensors):
+        return True
+    if not torch._C._len_torch_dispatch_stack():
+        return False
+    return any(torch._C._get_dispatch_mode(key) is not None for key in (_Key.FAKE, _Key.PROXY))
 
 
 @contextmanager

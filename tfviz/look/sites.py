@@ -11,12 +11,18 @@ from torch import Tensor, nn
 
 from tfviz.look.aside import aside, bare, is_wrapped, mapped
 from tfviz.look.call import Call, four
+from tfviz.look.history import History
 from tfviz.look.kept import pack, packable
-from tfviz.look.running import ACTIVE, Running, checkpointed, recomputed
+from tfviz.look.running import ACTIVE, OPEN, Running, checkpointed, recomputed
+from tfviz.look.signatures import Keys
 
+TAKES = "it must take a tensor, or a tensor and the site's name"
 MAPS = ("pattern", "implicit")  # what sites of weights are called
 Edit = Callable[..., Tensor]
 Allowed = Callable[[], Tensor | None]
+# of a firing: how many queries, where some of them may look, what its keys are, and of what type they were
+Dated = tuple[int, Callable[[slice], Tensor | None], Keys, torch.dtype]
+KINDS = ("pattern", "implicit", "scores", "softmax")  # sites that are kept in the type that was asked for
 
 
 @lru_cache(maxsize=2**14)
@@ -32,6 +38,7 @@ class Sites(Running):
         fired: the sites there were, in order, kept or not.
         kept: site -> its firings, each a tensor and, for a pattern, where queries might look; or what it is made of.
         given: site -> the shapes that the modules around it were given, the innermost first.
+        history: which text each firing is of.
     """
 
     def __init__(
@@ -43,7 +50,35 @@ class Sites(Running):
         self.kept: dict[str, list[tuple[Tensor | Call, Tensor | None]]] = {}
         self.given: dict[str, list[tuple[int, ...]]] = {}
         self.mapped: set[str] = set()  # sites of a vmap, whose batch is another than that of one call
-        self.outer = [one for one in ACTIVE.get() if isinstance(one, Sites)]
+        self.outer = [one for one in ACTIVE.get() if isinstance(one, Sites) and one in OPEN]
+        self.history = History()
+        self.ungraded = False  # whether the model ran where no gradients are kept
+        self.dropped: dict[str, float] = {}  # patterns -> the share that dropout took of them before they met values
+        self._wants_maps = any(fnmatchcase("pattern", glob.rpartition(".")[2]) for glob in globs)
+
+    def began(self) -> None:
+        self.history.begin()
+        self.ungraded |= not torch.is_grad_enabled()
+
+    def ended(self, given: dict[str, Any], output: Any) -> None:
+        if self.history.logs:
+            self.history.end(given, output)
+
+    def close(self) -> None:
+        super().close()
+        self.history.close()
+
+    def _date(self, site: str, firing: Callable[[], Dated]) -> None:
+        """Note what the keys of a firing are, where maps of it, or of others in the same call, are to be joined."""
+        if recomputed() or mapped() or not (self._wants(site) or (self._wants_maps and self.history.leads(site))):
+            return
+        with aside(), torch.no_grad():
+            queries, seen, keys, dtype = firing()
+            if not queries or not keys.shape[1]:
+                return
+            first = seen(slice(0, 1))
+            last = first if queries == 1 else seen(slice(queries - 1, queries))
+            self.history.note(site, queries, (first, last), keys, dtype)
 
     def passed(self, path: str, module: nn.Module, output: Any) -> Any:
         """A module's output goes by, or the first of several, which come back as they came if one was edited."""
@@ -123,32 +158,47 @@ class Sites(Running):
         tensor = bare(tensor)
         if not tensor.is_floating_point():
             return tensor.clone()
+        if not site.endswith(KINDS):
+            return tensor.clone()
         if self.dtype == torch.uint8:
             return pack(tensor) if site.endswith(MAPS) and packable(tensor) else tensor.to(torch.float32, copy=True)
         return tensor.to(self.dtype, copy=True)
 
 
 def _closed(weights: Tensor, allowed: Tensor | None) -> Tensor:
-    """Zeros in rows that see nothing: by a mask that is finite, a softmax makes them even."""
+    """Zeros in rows that see nothing: by a mask that is finite, a softmax makes them even, by one of -inf NaN."""
     if allowed is None or is_wrapped(weights) or not allowed.numel():
         return weights
     dead = ~allowed.any(-1, keepdim=True)
-    return weights.masked_fill(dead & ~weights.isnan(), 0) if dead.any() else weights  # NaN stays NaN
+    return weights.masked_fill(dead, 0) if dead.any() else weights
 
 
 @lru_cache(maxsize=2**10)
 def _takes_two(function: Callable[..., Any]) -> bool:
-    """Whether an edit wants the site's name, too."""
+    """Whether an edit wants the site's name, too.
+
+    Raises:
+        TypeError: it cannot be called with a tensor, nor with a tensor and a name.
+    """
     try:
         given = signature(function).parameters.values()
     except ValueError:  # some that are built in tell nothing
         return False
+    places = [one for one in given if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD, one.VAR_POSITIONAL)]
+    if not places:
+        raise TypeError(f"the edit {_named(function)} takes nothing; {TAKES}")
     needed = [
         one
         for one in given
         if one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
     ]
+    if len(needed) > 2:
+        raise TypeError(f"the edit {_named(function)} takes {len(needed)}; {TAKES}")
     return len(needed) == 2
+
+
+def _named(function: Callable[..., Any]) -> str:
+    return str(getattr(function, "__name__", type(function).__name__))
 
 
 def _edited(site: str, tensor: Tensor, function: Edit) -> Tensor:
@@ -157,9 +207,15 @@ def _edited(site: str, tensor: Tensor, function: Edit) -> Tensor:
             f"{site} lies in a part that the backward pass computes again (gradient checkpointing), where its edit "
             "would come twice or not at all, and gradients would be wrong: turn checkpointing off while you edit"
         )
+    if getattr(function, "of_weights", False) and site.rpartition(".")[2] != "pattern":
+        raise ValueError(f"{site}: what look.edits makes changes weights; name a site that ends in .pattern")
     with aside():
         edited = function(tensor, site) if _takes_two(function) else function(tensor)
     if not isinstance(edited, Tensor) or edited.shape != tensor.shape:
         what = f"shape {list(edited.shape)}" if isinstance(edited, Tensor) else type(edited).__name__
         raise ValueError(f"the edit of {site} returned {what}; it must return a tensor of shape {list(tensor.shape)}")
-    return edited
+    if edited.device != tensor.device:
+        raise ValueError(f"the edit of {site} returned a tensor on {edited.device}; it must stay on {tensor.device}")
+    if edited.dtype != tensor.dtype and not (edited.is_floating_point() and tensor.is_floating_point()):
+        raise ValueError(f"the edit of {site} returned {edited.dtype}; it must return a tensor of {tensor.dtype}")
+    return edited.to(tensor.dtype)

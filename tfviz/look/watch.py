@@ -1,26 +1,30 @@
 """The eyes of `capture`: a mode that sees what a running module calls, and knows attention when it sees it."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from inspect import unwrap
+from inspect import signature, unwrap
 from types import FunctionType
 from typing import Any
 from weakref import ref
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 
-from tfviz.look.aside import aside
+from tfviz.look.aside import aside, is_wrapped
 from tfviz.look.axes import Layout
-from tfviz.look.call import Call
+from tfviz.look.call import Call, is_open
+from tfviz.look.edits import ZeroHeads
+from tfviz.look.fastpath import takes_fast_path
+from tfviz.look.flex import by_blocks, is_compiled
 from tfviz.look.ingredients import Shelf
 from tfviz.look.kernels import WATCHED, Kernel
 from tfviz.look.meeting import one_head
 from tfviz.look.recompute import pattern, weights
-from tfviz.look.running import is_silent, silent
+from tfviz.look.running import checkpointed, is_silent, silent
+from tfviz.look.signatures import of_call
+from tfviz.look.sites import Dated, matches
 from tfviz.look.written import Written
 
 FLEX = torch.ops.higher_order.flex_attention  # what `flex_attention` calls, and the first call of it a mode sees
@@ -31,7 +35,7 @@ _WHOLE = unwrap(functional.multi_head_attention_forward)
 _MULTI_HEAD = FunctionType(
     _WHOLE.__code__, {**vars(functional), "has_torch_function": lambda _: False}, argdefs=_WHOLE.__defaults__
 )
-
+_ARGUMENTS = signature(_WHOLE)
 
 VIEWS = frozenset({"T", "mT", "H", "mH", "data", "grad", "real", "imag"})  # attributes that are tensors
 
@@ -48,9 +52,12 @@ class Watch(Written):
         shelf: where to keep what weights are made of; None: weights are kept.
     """
 
+    settings = (*Written.settings, WATCHED)
+
     def __init__(self, *given: Any, shelf: Shelf | None = None, **more: Any):
         super().__init__(*given, **more)
         self.shelf = shelf
+        self.fast: dict[str, None] = {}  # modules whose mask of numbers PyTorch's fast path reads as a boolean one
 
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
@@ -64,12 +71,6 @@ class Watch(Written):
         if name == "multi_head_attention_forward":
             return self._multi_head(*args, **kwargs)
         return self.written_out(func, args, kwargs)
-
-    @contextmanager
-    def hooks(self) -> Iterator[None]:
-        """See modules start and end, and kernels of others, while the context lasts."""
-        with WATCHED, super().hooks():
-            yield
 
     def kernel(self, kernel: Kernel, given: dict[str, Any], original: Callable[[], Any]) -> Any:
         """A call of somebody else's kernel goes by."""
@@ -86,7 +87,11 @@ class Watch(Written):
                 outer._weigh(lambda: made)
         edited = self._weigh(lambda: made)
         with silent():
-            return original() if edited is None else kernel.turned(edited)
+            given_out = original()
+        if edited is None:
+            return given_out
+        made_out = kernel.back(edited)
+        return (made_out, *given_out[1:]) if isinstance(given_out, tuple) else made_out
 
     def _fused(
         self,
@@ -99,17 +104,22 @@ class Watch(Written):
         scale: float | None = None,
         enable_gqa: bool = False,
     ) -> Tensor:
-        again = self._same(query, key)
+        again, off = self._same(query, key), None
+        if dropout_p:
+            self.dropped[self._site("pattern")] = dropout_p
         query, key, value = self._ingredients(query, key, value)
         if query.is_nested or key.is_nested:
             self.unseen[self._site("pattern")] = "nested tensors"
         else:
-            edited = self._weigh(lambda: Call.of(query, key, value, attn_mask, scale, is_causal), dropout_p, again)
+            make = lambda: Call.of(query, key, value, attn_mask, scale, is_causal)  # noqa: E731
+            off = self._off(make, query, again)
+            edited = None if off is not None else self._weigh(make, dropout_p, again)
             if edited is not None:
                 return edited
-        return functional.scaled_dot_product_attention(
+        output = functional.scaled_dot_product_attention(
             query, key, value, attn_mask, dropout_p, is_causal, scale=scale, enable_gqa=enable_gqa
         )
+        return output if off is None else output.masked_fill(off, 0.0)
 
     def _flex(
         self,
@@ -124,8 +134,13 @@ class Watch(Written):
     ) -> tuple[Tensor, ...]:
         """The output of FlexAttention, and with it what it tells of each row, which edits of weights leave alone."""
         query, key, value = self._ingredients(query, key, value)
-        edited = self._weigh(lambda: Call.flex(query, key, value, score_mod, block_mask[-1], scale))
+        if is_compiled():  # its kernel reads only the blocks that are listed, and asks no rule in those that are full
+            block_mask = (*block_mask[:-1], by_blocks(block_mask))
+        make = lambda: Call.flex(query, key, value, score_mod, block_mask[-1], scale)  # noqa: E731
+        off = self._off(make, query)
+        edited = None if off is not None else self._weigh(make)
         output, *rows = FLEX(query, key, value, score_mod, block_mask, scale, *args, **kwargs)
+        output = output if off is None else output.masked_fill(off, 0.0)
         return (output if edited is None else edited, *rows)
 
     def _same(self, query: Tensor, key: Tensor) -> bool:
@@ -149,20 +164,58 @@ class Watch(Written):
             again: these were seen already, and meet other values now.
         """
         scores, maps = self._site("scores"), self._site("pattern")
+        call_of = cache(make)  # once, where both are kept, or a map and its mask
+        if not again:
+            self._date(maps, lambda: self._dated_call(call_of()))
         if self._edits(scores) or self._edits(maps):
             with aside():
-                call = make()
+                call = make()  # of its own: gradients flow through it
                 axes = self._arrangement(call)
                 edited = self._pass(scores, axes.to(call.scores().reshape(axes.given)))
-                soft = self._weighed(edited, weights(edited), lambda: self._mask(call))
+                soft = self._weighed(edited, weights(edited), lambda: self._mask(call), lambda: self._dated_call(call))
                 return call.mix(functional.dropout(axes.back(soft).reshape(call.shape), dropout))
         if again:
             return None
-        call_of = cache(make)  # once, where both are kept, or a map and its mask
-
         self._note(scores, lambda: self._arranged(call_of(), call_of().scores()))
         self._note(maps, lambda: self._kept(call_of()), lambda: self._mask(call_of()))
         return None
+
+    def _dated_call(self, call: Call) -> Dated:
+        axes = self._arrangement(call)
+        plain = axes.is_plain
+        whole = None if plain else cache(lambda: self._mask(call))
+
+        def seen(rows: slice) -> Tensor | None:
+            if whole is None:
+                return call.allowed(rows)
+            return None if (mask := whole()) is None else mask[:, :, rows]
+
+        return axes.four[2], seen, of_call(call, axes), call.key.dtype
+
+    def _off(self, make: Callable[[], Call], query: Tensor, again: bool = False) -> Tensor | None:
+        """Which heads give nothing, [head, 1, 1], where that is the only edit and needs no map; weights go by, too."""
+        scores, maps = self._site("scores"), self._site("pattern")
+        edits = [function for glob, function in self.edit.items() if matches(maps, glob)]
+        empties = [one for one in edits if isinstance(one, ZeroHeads)]
+        if not edits or len(empties) < len(edits) or self._edits(scores):
+            return None
+        if (self.grad and self._wants(maps)) or any(one.state.running for one in self.outer):
+            return None
+        if query.dim() != 4 or is_wrapped(query) or checkpointed():
+            return None
+        with aside():
+            call = make()
+            if not self._arrangement(call).is_plain:
+                return None
+            off = torch.stack([one.off(call.shape[1], maps) for one in empties]).any(0).to(query.device).view(-1, 1, 1)
+        if again:
+            return off
+        self._date(maps, lambda: self._dated_call(call))
+        self._note(scores, lambda: self._arranged(call, call.scores()))
+        self._note(
+            maps, lambda: self._arranged(call, pattern(call, self.dtype)).masked_fill(off, 0), lambda: self._mask(call)
+        )
+        return off
 
     def _kept(self, call: Call) -> Tensor | Call:
         """The weights, or what they are made of where that is to be kept and has their axes."""
@@ -180,7 +233,14 @@ class Watch(Written):
     def _arrangement(self, call: Call) -> Layout:
         """The axes of a fused call: heads may stand beside texts, or on the axis of the one query."""
         shape = (*call.lead, *call.shape[2:])
-        return self._layout(shape, [*["shared"] * len(call.lead), "q", "k"])
+        made = self._layout(shape, [*["shared"] * len(call.lead), "q", "k"])
+        count = len(made.split)
+        if made.order[-2:] != (count - 2, count - 1):
+            raise ValueError(
+                f"axes of {self._site('pattern')}: PyTorch's own attention has queries and keys on its last two axes: "
+                "leave axes out, or give them by glob for the sites that a model writes out"
+            )
+        return made
 
     def _mask(self, call: Call) -> Tensor | None:
         axes, allowed = self._arrangement(call), call.allowed()
@@ -188,8 +248,30 @@ class Watch(Written):
             return allowed
         return one_head(axes.to(allowed.expand(call.shape).reshape(axes.given)))
 
+    def _as_read(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The arguments of multi-head attention, with the mask as PyTorch reads it where nobody looks.
+
+        The fast path of its encoder layer forbids each cell at which a mask of numbers is not 0.
+        """
+        bound = _ARGUMENTS.bind(*args, **kwargs)
+        added = bound.arguments.get("attn_mask")
+        if not isinstance(added, Tensor) or not added.is_floating_point():
+            return args, kwargs
+        if not bool((is_open(added) & (added != 0)).any()):  # it forbids, and does nothing else
+            return args, kwargs
+        around = [self.parts[path] for path in self.state.running]
+        if not any(isinstance(one, nn.TransformerEncoderLayer) and takes_fast_path(one) for one in around):
+            return args, kwargs
+        bound.arguments["attn_mask"] = torch.zeros_like(added).masked_fill_(added != 0, -torch.inf)
+        self.fast[self.state.running[-1]] = None
+        return bound.args, bound.kwargs
+
+    def is_fast(self, path: str) -> bool:
+        return any(module.startswith(f"{path}.".lstrip(".")) for module in self.fast)
+
     def _multi_head(self, *args: Any, **kwargs: Any) -> Any:
         mine = [one for one in (self, *self.outer) if one.state.running]
+        args, kwargs = self._as_read(args, kwargs)
         for one in mine:
             one.state.heads = args[4] if len(args) > 4 else kwargs["num_heads"]
         try:

@@ -19,6 +19,8 @@ def named(words: Sequence[Any] | None, count: int, name: str, what: str) -> list
     """
     if words is None:
         return [str(i) for i in range(count)]
+    if isinstance(words, set | frozenset):
+        raise TypeError(f"{name} is a set, which has no order; give a list")
     if len(words) != count:
         raise ValueError(f"{name} has {len(words)} words, the maps have {count} {what}")
     return strings(words)

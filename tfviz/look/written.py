@@ -1,46 +1,49 @@
 """Attention that a model writes out: from a softmax, or other weights, to the product with its values."""
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from tfviz.look.aside import aside, is_wrapped
-from tfviz.look.axes import Heads, Layout, layout, roles, said
-from tfviz.look.call import four
+from tfviz.look.axes import Layout, layout, roles, said
+from tfviz.look.blocks import Piece
+from tfviz.look.call import four, is_open
+from tfviz.look.finding import Finding, counts
 from tfviz.look.implicit import Implicit
-from tfviz.look.lineage import Lineage, Weights, learned
+from tfviz.look.lineage import Weights
 from tfviz.look.meeting import Parts, alike
 from tfviz.look.products import Product, product
 from tfviz.look.running import silent
-from tfviz.look.sites import Allowed, Sites, matches
+from tfviz.look.signatures import of_product
+from tfviz.look.sites import Allowed, Dated, matches
 
 STARTS = {"softmax": "", "special_softmax": "", "log_softmax": "logs", "special_log_softmax": "logs", "sigmoid": "gate"}
-NEAR = 3  # modules, from the innermost on, that may say how many heads there are
-CLOSE = 200  # steps of their type from 1, of the sum of weights
 
 
-class Written(Sites):
+class Written(Finding):
     """Follows weights to the values that they meet, and lets them go by as sites of the module that runs then.
 
     Attributes:
         softmaxes: modules that called one, whatever became of it.
         channels: modules whose weights mix channels, not words.
+        unnormalized: sites whose rows need not add up to 1: those, where they were named, and sigmoids'.
         alone: site -> the one axis beside query and key, of a module that does not say how many heads it has.
     """
 
     def __init__(self, *given: Any, axes: dict[str, str]):
         super().__init__(*given)
-        self.axes, self.lineage = axes, Lineage()
+        self.axes = axes
         implicit = any(glob.rpartition(".")[2] == "implicit" for glob in self.globs)
         self.implicit = Implicit() if implicit else None
         self.softmaxes: dict[str, None] = {}
         self.alone: dict[str, int] = {}
         self.channels: dict[str, None] = {}
-        self.stated: dict[tuple[Any, ...], Heads] = {}  # by the modules that run
-        self.buffers = {id(buffer) for buffer in self.model.buffers()}
+        self.pieces: dict[str, dict[int, Piece]] = {}  # of sites that saw parts of a text: by firing
+        self.unnormalized: dict[str, None] = {}
 
     def written_out(self, func: Callable, args: tuple, kwargs: dict) -> Any:
         """A model may write attention out: a softmax, and later a product with values over its keys."""
@@ -57,15 +60,14 @@ class Written(Sites):
         if self.implicit is not None:
             self._meets_sum(name, made, args)
             self.implicit.follow(name, func, made, args, kwargs, output)
-        if self.lineage.known:
-            self.lineage.follow(name, func, args, kwargs, output)
+        self._follow(name, func, made, args, kwargs, output)
         return output
 
     def _meets_sum(self, name: str, made: Product | None, args: tuple) -> None:
         """Queries may meet keys and values that were added up over a text: linear attention, which makes no map."""
         assert self.implicit is not None
         found = self.implicit.met(name, made, args)
-        if found is None or not any(found.keys in _counts(shape) for shape in self.state.given):
+        if found is None or not any(found.keys in counts(shape) for shape in self.state.given):
             return
         site = self._site("implicit")
 
@@ -92,42 +94,9 @@ class Written(Sites):
         if stage != "gate":
             self.softmaxes[self.state.running[-1]] = None
         self.lineage.begins(soft, input, axis, stage)
+        if self.places:
+            self.places.softens(input, soft)
         return soft
-
-    def _found(self, made: Product) -> tuple[int, Weights] | None:
-        """Which factor has weights, if one has: what a softmax gave, or numbers whose rows add up to 1."""
-        for place in (0, 1):
-            weights = self.lineage.known.get(made.factors[place])
-            if weights and not weights.times and weights.stage != "logs" and weights.axis is not None:
-                meets = made.contracted(made.letters[place][weights.axis])
-                if meets and not learned(made.factors[1 - place]):
-                    return place, weights
-        for place in (0, 1):
-            if not learned(made.factors[1 - place]) and (axis := self._of_one(made, place)) is not None:
-                return place, self.lineage.begins(made.factors[place], None, axis)
-        return None
-
-    def _of_one(self, made: Product, place: int) -> int | None:
-        """The axis along which all rows are weights that add up to 1."""
-        rows, letters = made.factors[place], made.letters[place]
-        axes = [axis for axis, letter in enumerate(letters) if made.contracted(letter)]
-        if len(axes) != 1 or rows.dim() < 2 or rows.shape[axes[0]] < 2 or not rows.numel():
-            return None
-        if (
-            not rows.is_floating_point()
-            or rows.is_meta
-            or is_wrapped(rows)
-            or learned(rows)
-            or id(rows) in self.buffers
-        ):
-            return None
-        with aside(), torch.no_grad():
-            last = rows.movedim(axes[0], -1)
-            first = last[(0,) * (last.dim() - 1)]
-            close = min(CLOSE * torch.finfo(rows.dtype).eps, 1e-2)
-            if not (abs(first.sum() - 1) < close and (first >= 0).all()):
-                return None
-            return axes[0] if bool(((last.sum(-1) - 1).abs() < close).all() and (last >= 0).all()) else None
 
     def _meet(self, made: Product, place: int, weights: Weights, call: Callable[[], Any]) -> Any:
         """Weights meet values: returns what the product gives, by the call as it is where nothing is edited."""
@@ -135,18 +104,35 @@ class Written(Sites):
         axes = self._layout(given.shape, roles(made, place, weights.axis or 0))
         parts = Parts(given, weights, axes)
         maps = self._site("pattern")
+        dated = cache(lambda: self._dated_product(parts, made, place))
+        if weights.drop:
+            self.dropped[maps] = weights.drop
         if not weights.met:
+            self._date(maps, dated)
             self._note_parts(parts)
             self._look_for_channels(axes)
+            if weights.stage == "gate":
+                self.unnormalized[maps] = None
         met, weights.met = weights.met, True
         if not self._edits(maps):
             if not met:
-                self._note(maps, lambda: self._copy(maps, parts.shown), parts.allowed)
+                with self._piece(maps, made, place, parts):
+                    self._note(maps, lambda: self._copy(maps, parts.shown), parts.allowed)
             return call()
         if not weights.edited:
-            given = self._edited_weights(parts, met)
+            with self._piece(maps, made, place, parts):
+                given = self._edited_weights(parts, met, dated)
         with silent():
             return made.again(*(given if i == place else factor for i, factor in enumerate(made.factors)))
+
+    @contextmanager
+    def _piece(self, site: str, made: Product, place: int, parts: Parts) -> Iterator[None]:
+        """Of which words the weights are that are kept meanwhile, if a text was cut."""
+        before = len(self.kept.get(site, ()))
+        yield
+        piece = self.places and self.places.piece(made, place, parts.axes)
+        if piece and len(self.kept.get(site, ())) > before:
+            self.pieces.setdefault(site, {})[before] = piece
 
     def _note_parts(self, parts: Parts) -> None:
         """Scores go by, and the softmax's own output where other numbers multiply the values."""
@@ -159,7 +145,16 @@ class Written(Sites):
             if not alike(given, parts.plain):
                 self._note(soft, lambda: self._copy(soft, self._with_heads(given)))
 
-    def _edited_weights(self, parts: Parts, met: bool) -> Tensor:
+    def _dated_product(self, parts: Parts, made: Product, place: int) -> Dated:
+        scores, keys = parts.scores, parts.weights.axis or 0
+
+        def seen(rows: slice) -> Tensor | None:
+            return None if scores is None else is_open(parts.axes.to(scores)[:, :, rows])
+
+        values = made.factors[1 - place]
+        return parts.axes.four[2], seen, of_product(made, place, keys, parts.axes), values.dtype
+
+    def _edited_weights(self, parts: Parts, met: bool, dated: Callable[[], Dated]) -> Tensor:
         """What flows on in place of some weights, with the dropout that they had."""
         given, plain, weights, axes = parts.given, parts.plain, parts.weights, parts.axes
         with aside():
@@ -167,7 +162,7 @@ class Written(Sites):
                 passed = self._changed(self._site("pattern"), parts.shown)
             else:
                 passed = self._weighed(
-                    None if parts.scores is None else axes.to(parts.scores), parts.shown, parts.allowed
+                    None if parts.scores is None else axes.to(parts.scores), parts.shown, parts.allowed, dated
                 )
             passed = axes.back(passed).to(given.dtype)
             if parts.scores is not None and not (given.requires_grad or is_wrapped(given) or 0 in plain.stride()):
@@ -177,10 +172,11 @@ class Written(Sites):
                 passed = torch.where((given == 0) & (plain != 0), 0.0, passed / (1 - weights.drop))
         return passed
 
-    def _weighed(self, scores: Tensor | None, soft: Tensor, allowed: Allowed) -> Tensor:
+    def _weighed(self, scores: Tensor | None, soft: Tensor, allowed: Allowed, dated: Callable[[], Dated]) -> Tensor:
         """Weights of an attention that is edited; captures around this one see no call of it, and are told."""
         soft = self._pass(self._site("pattern"), soft, allowed)
         for outer in (one for one in reversed(self.outer) if one.state.running):
+            outer._date(outer._site("pattern"), dated)
             if scores is not None:
                 outer._note(outer._site("scores"), lambda: scores.clone())
             soft = outer._pass(outer._site("pattern"), soft, allowed)
@@ -192,14 +188,6 @@ class Written(Sites):
         _, heads, queries, keys = axes.four
         if len(given) == 3 and queries == keys and queries not in given[:2] and heads * queries == given[2]:
             self.channels[self.state.running[-1]] = None
-
-    def _heads(self) -> Heads:
-        """What the modules that run say of their heads."""
-        near = (*self.state.running[-NEAR:], self.state.heads)
-        if near not in self.stated:
-            modules = [self.parts[path] for path in reversed(self.state.running[-NEAR:])]
-            self.stated[near] = Heads.of(modules, self.state.heads, self.batches)
-        return self.stated[near]
 
     def _layout(self, shape: Sequence[int], found: Sequence[str]) -> Layout:
         heads = self._heads()
@@ -214,11 +202,6 @@ class Written(Sites):
     def _with_heads(self, tensor: Tensor) -> Tensor:
         heads = self.state.heads
         return tensor.unflatten(0, (-1, heads)) if heads and tensor.dim() == 3 else four(tensor)
-
-
-def _counts(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """How many words, or places of a picture, a tensor of this shape may have."""
-    return (math.prod(shape[2:]), math.prod(shape[1:-1])) if len(shape) == 4 else shape[1:2]
 
 
 def named(func: Callable) -> str:

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import bounds
+from tfviz.doors import what
 from tfviz.layers import Block, Tokens, positions, post_norm, pre_norm
 from tfviz.layers.blocks import Residual, stack
 from tfviz.shapes import Bool, Float, Int
@@ -73,6 +74,8 @@ class BERT(nn.Module):
             segments: 0 in the first sentence, 1 in the second; None for one sentence.
             where: the positions to guess at, which saves the others' logits; None for all.
         """
+        if where is not None and (not isinstance(where, Tensor) or where.dtype != torch.bool):
+            raise TypeError(f"where is {what(where)}; give a table of bools, batch position, True at words to guess")
         x = self.encode(ids, segments)
         guessed = x if where is None else x[where]
         words = self.word_norm(functional.gelu(self.to_word(guessed)))
@@ -84,6 +87,8 @@ class BERT(nn.Module):
     ) -> Float[Tensor, "batch position dim"]:
         """What the last block makes of each word."""
         segments = torch.zeros_like(ids) if segments is None else segments
+        if not torch.compiler.is_compiling():
+            _check(ids, segments)
         x = self.dropout(self.norm(self.positions(self.tokens(ids) + self.segments(segments))))
         for block in self.blocks:
             x = block(x, mask=(ids != 0)[:, None, None], positions=self.positions)
@@ -100,6 +105,13 @@ class BERT(nn.Module):
                 nn.init.normal_(module.weight, std=0.02)
             if isinstance(module, nn.Linear) and module.bias is not None:
                 nn.init.zeros_(module.bias)
+
+
+def _check(ids: Tensor, segments: Tensor) -> None:
+    if segments.shape != ids.shape:
+        raise ValueError(f"segments are {list(segments.shape)}; ids are {list(ids.shape)}, and each has its segment")
+    if segments.device.type == "cpu" and (segments & ~1).any():  # a GPU would have to be waited for
+        raise ValueError("segments must be 0 in the first sentence and 1 in the second")
 
 
 class BERTClassifier(nn.Module):

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import bounds
-from tfviz.layers import Block, KeyValues, MultiHead, Tokens, masks, positions, pre_norm
+from tfviz.layers import Block, KeyValues, MultiHead, Tokens, masks, positions, pre_norm, sizes
 from tfviz.layers.attention import NOTHING, Allowed
 from tfviz.layers.blocks import Activation, Residual, initialise, stack
 from tfviz.shapes import Float, Int
@@ -70,7 +70,10 @@ class GPT(nn.Module):
         Args:
             cache: from `new_cache()`; then `ids` continue the text seen before, and only they are computed.
         """
+        sizes.caches(cache, "extend", len(self.blocks))
         start = cache[0].length if cache else 0
+        if not torch.compiler.is_compiling() and cache and {kept.length for kept in cache} != {start}:
+            raise ValueError("layers of the cache hold unlike lengths, as after an interrupted call; begin a new one")
         x = self.dropout(self.positions(self.tokens(ids), start))
         mask = self.allowed(len(ids), ids.shape[1], start, ids.device)
         for block, kept in zip(self.blocks, cache or [NOTHING] * len(self.blocks), strict=True):

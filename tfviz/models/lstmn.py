@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from tfviz.layers.attention import mix
+from tfviz.layers.additive import mix
 from tfviz.layers.recurrent import LSTM, State
 from tfviz.models.recurrent import RecurrentLM
 from tfviz.shapes import Float

@@ -4,6 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import bounds
+from tfviz.doors import what
 from tfviz.shapes import Float, Int
 
 
@@ -41,6 +42,15 @@ class Recommender(nn.Module):
 
     def forward(self, users: Int[Tensor, "rating"], movies: Int[Tensor, "rating"]) -> Float[Tensor, "rating"]:
         """The rating that each of these users would give the movie beside them, in stars."""
+        if not (isinstance(users, Tensor) and isinstance(movies, Tensor)):
+            raise TypeError(f"users are {what(users)}, movies {what(movies)}; give tensors of whole numbers")
+        if users.shape != movies.shape or users.dim() != 1:
+            raise ValueError(
+                f"users are {list(users.shape)}, movies {list(movies.shape)}; give one movie for each user"
+            )
+        if not torch.compiler.is_compiling():  # then nobody may look at their values
+            _there("users", users, self.user_biases)
+            _there("movies", movies, self.movie_biases)
         biases = self.user_biases(users) + self.movie_biases(movies)
         return self.mean + biases.squeeze(-1) + (self.user_factors(users) * self.movie_factors(movies)).sum(-1)
 
@@ -67,3 +77,10 @@ class Recommender(nn.Module):
         places = centred @ axes[:2].T
         farthest = places.gather(0, places.abs().argmax(0, keepdim=True))
         return places * farthest.sign()
+
+
+def _there(name: str, ids: Tensor, table: nn.Embedding) -> None:
+    """Each has a row."""
+    bounds.token_ids(**{name: ids})
+    if ids.device.type == "cpu" and ids.numel() and int(ids.max()) >= table.num_embeddings:
+        raise IndexError(f"{name} hold {int(ids.max())}; there are {table.num_embeddings}, counted from 0")

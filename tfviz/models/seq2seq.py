@@ -7,6 +7,8 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import bounds
+from tfviz.doors import what
+from tfviz.layers import sizes
 from tfviz.layers.embeddings import Tokens
 from tfviz.layers.recurrent import LSTM, RNN, Recurrent, State
 from tfviz.shapes import Bool, Float, Int
@@ -100,7 +102,14 @@ class Seq2Seq(nn.Module):
             memory: of as many sources as targets, or of fewer, each for as many targets that stand side by side.
             cache: from `new_cache()`; then `target` continues the texts seen before, and only that is computed.
         """
+        sizes.caches(cache, "state", 1)
         (kept,) = cache or [Written()]
+        if getattr(memory, "_fields", None) != Memory._fields:
+            raise TypeError(f"memory is {what(memory)}; give this model's own, model.encode(source)")
+        if len(target) % max(1, len(memory.words)):
+            raise ValueError(f"{len(target)} targets cannot be shared out to {len(memory.words)} sources side by side")
+        if not target.shape[1]:
+            raise ValueError("target has no words; give at least the token with which a text begins")
         if not kept.state:
             self._start(kept, memory, len(target) // len(memory.words))
         written = []

@@ -9,7 +9,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from tfviz import sealed
+from tfviz import schema, sealed
 from tfviz.models.families import Family
 
 BUFFERS = (".attn.bias", ".attn.masked_bias", "embeddings.position_ids")  # masks and counters: nothing learned
@@ -126,6 +126,9 @@ def _json(file: Path, *keys: str) -> dict[str, Any]:
         content = sealed.plain_json(file)
         for key in keys:
             content = content[key]
-        return dict(content)
-    except (ValueError, TypeError, KeyError) as error:
-        raise ValueError(f"{file} is not what transformers writes: {error!r}; get it again") from error
+        schema.dict_of(schema.plain)(content, keys[-1] if keys else "config")
+        return content
+    except KeyError as error:
+        raise ValueError(f"{file} is not what transformers writes: it has no {error}; get it again") from error
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{file} is not what transformers writes: {error}; get it again") from error

@@ -12,9 +12,12 @@ from torch.export import Dim, ExportedProgram
 from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
 
+from tfviz import bounds
+from tfviz.doors import what
 from tfviz.portable.arguments import DEPENDS, LARGEST
 from tfviz.portable.graph import Graph, plain
-from tfviz.portable.program import FORMAT, Program
+from tfviz.portable.program import Program
+from tfviz.portable.validate import FORMAT
 from tfviz.portable.whole import Whole, evaluating, whole_of
 
 WEIGHTS = {"float32": torch.float32, "float16": torch.float16, "int8": torch.int8}
@@ -49,13 +52,17 @@ def export(
     """
     if weights not in WEIGHTS:
         raise ValueError(f"weights is {weights!r}; it can be {', '.join(map(repr, WEIGHTS))}")
+    if isinstance(module, type):
+        raise TypeError(f"module is {what(module)}; give an instance, {module.__name__}(...), or a function of tensors")
+    if isinstance(module, nn.Module):
+        bounds.readable(**dict(module.state_dict()))
     whole, names, said = whole_of(module, example)
     shapes = _shapes(names, example, dict(lengths or {}))
     exported = _exported(whole, example, shapes, said)
     symbols, ranges = _lengths(exported, names, example, dict(lengths or {}))
     graph = Graph(exported, _leaves(names, example), symbols, whole.prefix, WEIGHTS[weights])
     described = {"format": FORMAT, "name": said, "lengths": ranges, **graph.described()}
-    program = Program(described, graph.tensors)
+    program = Program._of_model(described, graph.tensors)
     if ranges and not _holds_for_one(program, whole, pytree.tree_leaves(example)):
         for limits in ranges.values():
             limits[0] = max(2, limits[0] or 2)
@@ -106,6 +113,8 @@ def _changing(axes: Mapping[int, str], one: Any) -> Any:
 
 
 def _check_axis(name: str, one: Tensor, axis: int, said: str) -> None:
+    if not isinstance(axis, int) or not isinstance(said, str) or not said:
+        raise TypeError(f"lengths of {name} are {{{axis!r}: {said!r}}}; give axes by number and their names")
     if not 0 <= axis < one.dim():
         raise ValueError(f"lengths names axis {axis} of {name}, which has {one.dim()} axes, counted from 0")
     if one.shape[axis] < 2:
@@ -146,6 +155,7 @@ def _lengths(
     nodes = [one for one in exported.graph.nodes if one.op == "placeholder" and kinds[one.name] == InputKind.USER_INPUT]
     symbols: dict[str, str] = {}
     ranges: dict[str, list[int | None]] = {}
+    sizes: dict[str, int] = {}
     for node, name in zip(nodes, _leaves(names, example)):
         for axis, said in lengths.get(name, lengths.get(name.partition(".")[0], {})).items():
             extent = node.meta["val"].shape[axis]
@@ -155,6 +165,16 @@ def _lengths(
                     f"that must be {extent}); leave it out of lengths"
                 )
             symbol = extent.node.expr
+            if not symbol.is_Symbol:
+                raise ValueError(
+                    f"{said!r} cannot change by itself: the model makes it {symbol} of another length; leave it out of "
+                    "lengths, or take an axis that is independent"
+                )
+            size = int(extent.node.hint)
+            if sizes.setdefault(said, size) != size:
+                raise ValueError(
+                    f"{said!r} is {sizes[said]} and {size} in the example; axes of one name have one length"
+                )
             symbols[symbol.name] = said
             limits = exported.range_constraints.get(symbol)
             low = 1 if limits is None or limits.lower <= 2 else int(limits.lower)  # 0 and 1 are never followed

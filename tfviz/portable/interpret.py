@@ -8,66 +8,148 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz.portable.operations import LEFT_OUT
+from tfviz.bounds import readable
+from tfviz.doors import what
+from tfviz.kinds import NO, fit
+from tfviz.portable.limits import Limits, sketch
+from tfviz.portable.operators import call, operator
 from tfviz.portable.sizes import bound, number
+from tfviz.portable.validate import DTYPES
 
-DTYPES = {"float32": torch.float32, "int64": torch.int64, "bool": torch.bool}
 Edit = Callable[[Tensor], Tensor]
 
 
 @torch.no_grad()
 def run(
-    described: Mapping[str, Any], weights: Sequence[Tensor], inputs: Sequence[Tensor], edit: Mapping[str, Edit]
+    described: Mapping[str, Any],
+    weights: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    edit: Mapping[str, Edit],
+    known: set[tuple[int, ...]] | None,
 ) -> dict[str, Tensor]:
-    """The outputs by name; see `Program.__call__`, which says what is described."""
+    """The outputs by name; see `Program.__call__`, which says what is described.
+
+    Args:
+        known: lengths for which the machine is known to have the memory, to which these are added; None: for all.
+    """
+    _check_edits(described, edit)
+    values, lengths = _inputs(described, inputs)
+    values += weights
+    if known is not None and (sizes := tuple(lengths.values())) not in known:
+        with Limits():
+            _steps(described, [sketch(one) for one in values], lengths, {}, "meta")
+        known.add(sizes)
+    _steps(described, values, lengths, edit, "cpu")
+    return {one["name"]: values[one["t"]] for one in described["outputs"]}
+
+
+def _check_edits(described: Mapping[str, Any], edit: Mapping[str, Edit]) -> None:
     sites = [node["pattern"] for node in described["nodes"] if "pattern" in node]
-    for site in edit.keys() - set(sites):
-        raise LookupError(f"no site {site!r} to edit; this program has {', '.join(sites) or 'none'}")
+    for site, function in edit.items():
+        if site not in sites:
+            raise LookupError(f"no site {site!r} to edit; this program has {', '.join(sites) or 'none'}")
+        if not callable(function):
+            raise TypeError(f"edit[{site!r}] is {what(function)}; give a function")
+
+
+def _inputs(described: Mapping[str, Any], inputs: Sequence[Any]) -> tuple[list[Tensor], dict[str, int]]:
+    """What is given, in the program's dtypes, and the lengths that its shapes say."""
     if len(inputs) != len(described["inputs"]):
         names = ", ".join(one["name"] for one in described["inputs"])
         raise ValueError(f"{described['name']} takes {names}; {len(inputs)} were given")
     lengths: dict[str, int] = {}
-    values: list[Tensor] = []
-    for declared, given in zip(described["inputs"], inputs):
-        bound(tuple(declared["shape"]), tuple(given.shape), lengths, declared["name"])
-        values.append(given.to(DTYPES[declared["dtype"]]))
+    values = [_input(declared, given, lengths) for declared, given in zip(described["inputs"], inputs)]
     for name, (least, most) in described["lengths"].items():
         if lengths[name] < least or (most is not None and lengths[name] > most):
             raise ValueError(f"{name!r} is {lengths[name]}; this program takes {least} to {most or 'any number'}")
-    values += weights
-    for node in described["nodes"]:
-        made = _step(node, values, lengths, edit.get(node.get("pattern", "")))
-        values += made if isinstance(made, tuple | list) else [made]
-    return {one["name"]: values[one["t"]] for one in described["outputs"]}
+    return values, lengths
 
 
-def _step(node: Mapping[str, Any], values: list[Tensor], lengths: Mapping[str, int], edit: Edit | None) -> Any:
-    packet, _, overload = node["op"].partition(".")
-    operation = getattr(getattr(torch.ops.aten, packet), overload or "default")
-    given = [_value(one, values, lengths) for one in node["args"]]
-    if edit and packet == "scaled_dot_product_attention":
-        return _attend(edit, *given)
-    left_out = [one for one in operation._schema.arguments if one.name in _taken(node["args"], operation)]
-    made = operation(
-        *(one for one, said in zip(given, left_out) if not said.kwarg_only),
-        **{said.name: one for one, said in zip(given, left_out) if said.kwarg_only and one is not None},
-    )
-    return edit(made) if edit else made
+def _input(declared: Mapping[str, Any], given: Any, lengths: dict[str, int]) -> Tensor:
+    name, dtype = declared["name"], DTYPES[declared["dtype"]]
+    try:
+        tensor = fit(given, Tensor)
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        tensor = NO
+    if tensor is NO:
+        raise TypeError(f"{name} is {what(given)}; give a tensor")
+    if tensor.is_nested:
+        raise ValueError(f"{name} is a nested tensor; give a padded one, tensor.to_padded_tensor(0)")
+    readable(**{name: tensor})
+    bound(tuple(declared["shape"]), tuple(tensor.shape), lengths, name)
+    if tensor.is_complex() or (tensor.is_floating_point() and dtype != torch.float32):
+        raise ValueError(f"{name} is {tensor.dtype}; this program takes {declared['dtype']}")
+    return tensor.detach().to("cpu", dtype)
 
 
-def _taken(args: list[Any], operation: Any) -> list[str]:
-    """The arguments of a schema that a program keeps."""
-    return [one.name for one in operation._schema.arguments if one.name not in LEFT_OUT]
+def _steps(
+    described: Mapping[str, Any],
+    values: list[Tensor],
+    lengths: Mapping[str, int],
+    edit: Mapping[str, Edit],
+    device: str,
+) -> None:
+    """Add the results of all steps to the values."""
+    for place, node in enumerate(described["nodes"]):
+        made = _step(node, values, lengths, edit.get(node.get("pattern", "")), device, f"program.nodes[{place}]")
+        results = list(made) if isinstance(made, tuple | list) else [made]
+        wanted = [[number(side, lengths) for side in shape] for shape in node["out"]]
+        if [list(one.shape) for one in results] != wanted:
+            shapes = ", ".join(str(list(one.shape)) for one in results)
+            raise ValueError(
+                f"program.nodes[{place}]: {node['op']} makes {shapes}; out says {', '.join(map(str, wanted))}"
+            )
+        if any(one.dtype != DTYPES[kind] for one, kind in zip(results, node["dtype"])):
+            kinds = ", ".join(str(one.dtype) for one in results)
+            raise ValueError(
+                f"program.nodes[{place}]: {node['op']} makes {kinds}; dtype says {', '.join(node['dtype'])}"
+            )
+        values += results
 
 
-def _value(argument: Any, values: list[Tensor], lengths: Mapping[str, int]) -> Any:
+def _step(
+    node: Mapping[str, Any],
+    values: list[Tensor],
+    lengths: Mapping[str, int],
+    edit: Edit | None,
+    device: str,
+    key: str,
+) -> Any:
+    given = [
+        _value(one, values, lengths, "ScalarType" in parameter.kind)
+        for one, parameter in zip(node["args"], operator(node["op"]).parameters)
+    ]
+    if edit and node["op"] == "scaled_dot_product_attention":
+        return _attend(lambda weights: _edited(node["pattern"], weights, edit), *given)
+    try:
+        made = call(node["op"], given, device)
+    except Exception as error:  # whatever torch raises: the step cannot be done
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise ValueError(f"{key}: {node['op']} cannot be computed: {lines[0]}") from error
+    return _edited(node["pattern"], made, edit) if edit else made
+
+
+def _value(argument: Any, values: list[Tensor], lengths: Mapping[str, int], is_dtype: bool) -> Any:
     if isinstance(argument, list):
-        return [_value(one, values, lengths) for one in argument]
+        return [_value(one, values, lengths, False) for one in argument]
     if isinstance(argument, dict):
         if "t" in argument:
             return values[argument["t"]]
         return number(argument["s"], lengths) if "s" in argument else float(argument["f"])
-    return DTYPES.get(argument, argument) if isinstance(argument, str) else argument
+    return DTYPES[argument] if is_dtype and argument is not None else argument
+
+
+def _edited(site: str, weights: Tensor, edit: Edit) -> Tensor:
+    """Weights as an edit returns them, by the rule of `look.capture`."""
+    edited = edit(weights)
+    if not isinstance(edited, Tensor) or edited.shape != weights.shape:
+        found = f"shape {list(edited.shape)}" if isinstance(edited, Tensor) else type(edited).__name__
+        raise ValueError(f"the edit of {site} returned {found}; it must return a tensor of shape {list(weights.shape)}")
+    if edited.device != weights.device:
+        raise ValueError(f"the edit of {site} returned a tensor on {edited.device}; it must stay on {weights.device}")
+    if edited.dtype != weights.dtype:
+        raise ValueError(f"the edit of {site} returned {edited.dtype}; it must return a tensor of {weights.dtype}")
+    return edited
 
 
 def _attend(

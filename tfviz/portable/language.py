@@ -43,7 +43,7 @@ def language(model: nn.Module, weights: str = "float16", example: int = 5) -> di
     device = next(model.parameters()).device
     ids = torch.arange(example, device=device)[None] % 2
     new_cache: Any = getattr(model, "new_cache", lambda: [None])
-    if not all(hasattr(one, "extend") for one in new_cache()):
+    if not (caches := new_cache()) or not all(hasattr(one, "extend") for one in caches):
 
         def plain(ids: Tensor) -> dict[str, Tensor]:
             made = model(ids)
@@ -51,7 +51,7 @@ def language(model: nn.Module, weights: str = "float16", example: int = 5) -> di
 
         return {"read": export(plain, ids, lengths={"ids": {1: "words"}}, weights=weights)}
 
-    count = len(new_cache())
+    count = len(caches)
 
     def read(ids: Tensor) -> dict[str, Any]:
         kept = [Given() for _ in range(count)]

@@ -13,10 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz import files, sealed
+from tfviz import files, schema, sealed
+from tfviz.doors import what
 from tfviz.portable.interpret import run
-
-FORMAT = "tfviz/program/1"
+from tfviz.portable.validate import validate
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,10 +30,27 @@ class Program:
             results of the nodes, in order. An argument is a plain value or `{"t": value}`, `{"s": size}`,
             `{"f": "inf"}`; a size is a number, the name of a length, or `[operator, size, ...]`.
         tensors: the weights by name, as they are kept; `NAME:scale` beside an int8 one, a float32 for each row.
+
+    Only the operations of `OPERATIONS` can be named, and everything is checked against everything else when a program
+    is made, so one of a stranger can be run: it computes with the tensors that it is given, and does nothing else.
+
+    Raises:
+        ValueError: it is no program; names what does not fit.
     """
 
     described: dict[str, Any]
     tensors: dict[str, Tensor] = field(default_factory=dict)
+    _known: set[tuple[int, ...]] | None = field(default_factory=set, init=False)  # lengths known to be affordable
+
+    def __post_init__(self) -> None:
+        validate(self.described, self.tensors)
+
+    @classmethod
+    def _of_model(cls, described: dict[str, Any], tensors: dict[str, Tensor]) -> Program:
+        """Of a model at hand, whose memory and work are its own: these need not be found out first."""
+        made = cls(described, tensors)
+        object.__setattr__(made, "_known", None)
+        return made
 
     @property
     def name(self) -> str:
@@ -64,6 +81,8 @@ class Program:
 
     def weight(self, name: str) -> Tensor:
         """A weight as the program computes with it: float32, int64 or bool."""
+        if name not in self.tensors:
+            raise LookupError(f"no weight is called {name!r}; there are: {', '.join(self.tensors)}")
         kept = self.tensors[name]
         if kept.dtype == torch.int8:
             return kept.float() * self.tensors[f"{name}:scale"]
@@ -78,15 +97,19 @@ class Program:
             edit: site -> what its weights become, as in `look.capture`.
 
         Raises:
-            ValueError: an input of another shape; a length that is out of range.
+            TypeError: an input is no tensor.
+            ValueError: an input of another shape or kind; a length that is out of range; an edit returns another
+                shape or kind; a step cannot be computed, or would take more memory than this machine has.
             LookupError: an edit of a site that is not there.
         """
+        if not isinstance(edit, Mapping | None):
+            raise TypeError(f"edit is {what(edit)}; give {{site: function}}")
         weights = [self.weight(one["name"]) for one in self.described["weights"]]
-        return run(self.described, weights, inputs, dict(edit or {}))
+        return run(self.described, weights, inputs, dict(edit or {}), self._known)
 
     def save(self, path: str | Path) -> Path:
         """Write it as one safetensors file with a checksum."""
-        path = Path(path).expanduser()
+        path = files.home(path)
         with files.atomic(path) as draft:
             sealed.save(draft, self.tensors, {"program": json.dumps(self.described, sort_keys=True)})
         return path
@@ -99,15 +122,12 @@ class Program:
             FileNotFoundError: there is no such file.
             ValueError: the file is damaged, was altered, or is something else.
         """
-        tensors, said = sealed.load(Path(path).expanduser())
-        try:
-            described = json.loads(said["program"])
-            known = described["format"] == FORMAT
-        except (KeyError, TypeError, ValueError, RecursionError) as error:
-            raise ValueError(f"{path} holds no program; it is a file of something else") from error
-        if not known:
-            raise ValueError(f"{path} is of the format {described['format']!r}; this tfviz reads {FORMAT!r}")
-        return cls(described, tensors)
+        path = files.home(path)
+        tensors, said = sealed.load(path)
+        if said.keys() != {"program"}:
+            raise ValueError(f"{path} holds no program; it is a file of something else")
+        with schema.of_file(path):
+            return cls(schema.parse(said["program"], "program"), tensors)
 
     def __repr__(self) -> str:
         many = len(self.described["nodes"])
@@ -118,7 +138,15 @@ def pack(programs: Mapping[str, Program]) -> tuple[dict[str, dict[str, Any]], by
     """Programs as a page takes them: plain values, and all weights as one run of bytes, each kept once.
 
     A weight says where its bytes stand, `[start, length]`, and how it is stored.
+
+    Raises:
+        TypeError: one is no program.
+        ValueError: one was changed into something else since it was made.
     """
+    for name, program in programs.items():
+        if not isinstance(program, Program):
+            raise TypeError(f"{name} is {what(program)}; give a portable.Program")
+        validate(program.described, program.tensors)
     pieces: list[bytes] = []
     places: dict[str, list[int]] = {}
 

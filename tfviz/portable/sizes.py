@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from functools import reduce
 from typing import Any
 
@@ -22,6 +22,8 @@ OPERATORS: dict[str, Callable[..., int]] = {
     "max": max,
     "min": min,
 }
+TWO = ("-", "//", "%")  # operators of two parts
+LONGEST, DEEPEST, LARGEST = 1000, 100, 2**31 - 1  # of a size: parts, lists within each other, numbers
 SYMBOLS = {
     sympy.Add: "+",
     sympy.Mul: "*",
@@ -65,8 +67,43 @@ def size(value: int | SymInt | sympy.Expr, names: Mapping[str, str]) -> Size:
     return [symbol, *(size(part, names) for part in value.args)]
 
 
+def check_size(value: Any, key: str, lengths: Collection[str]) -> None:
+    """A size of these lengths.
+
+    Raises:
+        ValueError: it is none, or longer than a size is.
+    """
+    left = _check(value, key, lengths, LONGEST, DEEPEST)
+    if left < 0:
+        raise ValueError(f"{key} has more than {LONGEST} parts; a size has fewer")
+
+
+def _check(value: Any, key: str, lengths: Collection[str], parts: int, depth: int) -> int:
+    """How many parts are left of those that it may have."""
+    if type(value) is int:
+        if not -LARGEST <= value <= LARGEST:
+            raise ValueError(f"{key} is a number of {value.bit_length()} bits; it must be below 2**31")
+        return parts - 1
+    if type(value) is str:
+        if value not in lengths:
+            raise ValueError(f"{key} is {value[:60]!r}, which is no length; there are {', '.join(lengths) or 'none'}")
+        return parts - 1
+    if type(value) is not list or not depth or len(value) < 2 or type(value[0]) is not str:
+        raise ValueError(f"{key} is no size; it must be a number, the name of a length, or [operator, size, ...]")
+    if value[0] not in OPERATORS or (value[0] in TWO and len(value) != 3):
+        raise ValueError(f"{key} has the operator {value[0][:60]!r}; there are {', '.join(OPERATORS)}, of two or more")
+    for part in value[1:]:
+        parts = _check(part, key, lengths, parts, depth - 1)
+        if parts < 0:
+            break
+    return parts
+
+
 def number(value: Size, lengths: Mapping[str, int]) -> int:
     """What a size is for these lengths.
+
+    Raises:
+        ValueError: it divides by nothing, or is 2**62 or more.
 
     >>> number(["//", ["+", "words", 1], 2], {"words": 8})
     4
@@ -76,7 +113,13 @@ def number(value: Size, lengths: Mapping[str, int]) -> int:
     if isinstance(value, int):
         return value
     operator, *parts = value
-    return OPERATORS[operator](*(number(part, lengths) for part in parts))
+    try:
+        made = OPERATORS[operator](*(number(part, lengths) for part in parts))
+    except ZeroDivisionError:
+        raise ValueError(f"the size {value} divides by 0") from None
+    if abs(made) >= 2**62:
+        raise ValueError(f"the size {value} is too large")
+    return made
 
 
 def bound(shape: tuple[Size, ...], actual: tuple[int, ...], lengths: dict[str, int], name: str) -> None:

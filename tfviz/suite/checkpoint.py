@@ -13,12 +13,16 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tfviz import look
+from tfviz import look, sealed
+from tfviz.files import home
 from tfviz.look.grouping import CROSS
+from tfviz.suite import folder
 from tfviz.text import subwords
 
 WRITTEN = 40  # tokens that a decoder writes, which it is then shown reading
 LONG = 1024  # tokens: from there on maps are kept as what they are made of
+NUMBERED = re.compile(r"\.\d+\.")  # in the name of a weight: it is of a layer
+BUFFERS = ("inv_freq", "position_ids", "masked_bias", "attn.bias")  # masks and tables: nothing learned
 DECODER = re.compile(r"(^|\.)decoder(\.|$)")
 
 
@@ -48,7 +52,8 @@ class Checkpoint:
     Raises:
         ImportError: transformers is not installed.
         OSError: there is no such checkpoint here, and none can be had.
-        ValueError: it would run code of its own.
+        ValueError: it would run code of its own, or from elsewhere; a file is damaged; config and weights are not of
+            one model.
     """
 
     def __init__(self, name: str):
@@ -57,30 +62,63 @@ class Checkpoint:
         except ImportError as error:
             raise ImportError("checkpoints of others need transformers: pip install transformers") from error
         self.name, self._library = name, transformers
-        if Path(name).expanduser().exists():
-            self.name = str(_folder(Path(name).expanduser()))
-        self.config = self._loaded(transformers.AutoConfig)
-        named = next(iter(self.config.architectures or []), "AutoModel")
-        self.model: nn.Module = self._loaded(getattr(transformers, named, transformers.AutoModel)).eval()
+        if home(name).exists():
+            self.name = str(folder.checked(home(name)))
+            found = sealed.plain_json(Path(self.name) / "config.json")
+        else:
+            found, _ = self._loaded(transformers.PreTrainedConfig.get_config_dict)
+        folder.data(found, name)
+        self.config = self._loaded(transformers.AutoConfig.from_pretrained)
+        _choose_own(self.config)
+        self.model: nn.Module = self._model().eval()
         takes = inspect.signature(self.model.forward).parameters
         self.reads, self.sees = "input_ids" in takes, "pixel_values" in takes
         if not (self.reads or self.sees):
             raise ValueError(f"{type(self.model).__name__} takes neither text nor a picture: {', '.join(takes)}")
 
-    def _loaded(self, kind: Any) -> Any:
-        """What `from_pretrained` gives; its errors in a sentence."""
+    def _model(self) -> Any:
+        """The model that the config names, all of whose weights are there.
+
+        Raises:
+            ValueError: it names something else; a weight is missing, has another shape, or is of one more layer.
+        """
+        library = self._library
+        name = next(iter(self.config.architectures or []), None)
+        kind = getattr(library, name, library.AutoModel) if name and name.isidentifier() else library.AutoModel
+        if kind is not library.AutoModel and not (isinstance(kind, type) and issubclass(kind, library.PreTrainedModel)):
+            raise ValueError(f"config.json of {self.name}: {name!r} is no model of transformers")
+        more = {"config": self.config, "output_loading_info": True, "use_kernels": False, "weights_only": True}
+        model, told = self._loaded(kind.from_pretrained, **more, ignore_mismatched_sizes=True)
+        missing = sorted(key for key in told["missing_keys"] if "pooler" not in key)
+        odd = sorted(key for key in told["unexpected_keys"] if NUMBERED.search(key) and not key.endswith(BUFFERS))
+        for keys, said in ((missing, "holds no"), (odd, "also holds"), (_mismatched(told), "holds other sizes of")):
+            if keys:
+                some = f"{', '.join(keys[:3])}{f' and {len(keys) - 3} more' if len(keys) > 3 else ''}"
+                raise ValueError(f"{self.name} {said} {some}: its config.json and its weights are not of one model")
+        return model
+
+    def _loaded(self, load: Any, **more: Any) -> Any:
+        """What transformers loads; whatever goes wrong in a sentence."""
+        what = getattr(getattr(load, "__self__", load), "__name__", "part")
+        before = self._library.logging.get_verbosity()
+        self._library.logging.set_verbosity_error()
         try:
-            return kind.from_pretrained(self.name, trust_remote_code=False)
-        except (OSError, KeyError) as error:
-            said = str(error).strip().partition("\n")[0][:200]
-            how = f"fetch it where there is a network (hf download {self.name} --local-dir FOLDER) and give the folder"
-            if Path(self.name).is_dir():
-                how = "its folder must hold config.json, weights and tokenizer, as save_pretrained writes them"
-            raise OSError(f"cannot have {kind.__name__} of {self.name}: {said}; {how}") from error
-        except ValueError as error:
+            return load(self.name, trust_remote_code=False, **more)
+        except Exception as error:  # a damaged file may be told in any way
+            said = (str(error).strip().partition("\n")[0] or type(error).__name__)[:200]
+            if "weights_only" in str(error):
+                raise ValueError(
+                    f"the weights of {self.name} are a pickle that may run code, which is not opened; save them as "
+                    "safetensors"
+                ) from error
             if "trust_remote_code" in str(error):
                 raise ValueError(f"{self.name} brings code of its own, which is not run here") from error
-            raise
+            if Path(self.name).is_dir():
+                raise ValueError(f"cannot have {what} of {self.name}: {said}; {folder.WRITES}") from error
+            how = f"fetch it where there is a network (hf download {self.name} --local-dir FOLDER) and give the folder"
+            raise OSError(f"cannot have {what} of {self.name}: {said}; {how}") from error
+        finally:
+            self._library.logging.set_verbosity(before)
 
     @property
     def size(self) -> int:
@@ -122,13 +160,13 @@ class Checkpoint:
 
     @cached_property
     def tokenizer(self) -> Any:
-        return self._loaded(self._library.AutoTokenizer)
+        return self._loaded(self._library.AutoTokenizer.from_pretrained)
 
     def _seen(self, text: str, picture: Any) -> Given:
         if not self.reads:
-            inputs = self._loaded(self._library.AutoImageProcessor)(images=picture, return_tensors="pt")
+            inputs = self._loaded(self._library.AutoImageProcessor.from_pretrained)(images=picture, return_tensors="pt")
         else:
-            processor = self._loaded(self._library.AutoProcessor)
+            processor = self._loaded(self._library.AutoProcessor.from_pretrained)
             if getattr(processor, "chat_template", None):
                 said = [{"type": "image", "image": picture}, {"type": "text", "text": text}]
                 inputs = processor.apply_chat_template(
@@ -167,12 +205,16 @@ def _tensors(inputs: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in inputs.items() if isinstance(value, Tensor)}
 
 
-def _folder(path: Path) -> Path:
-    if not path.is_dir() or not (path / "config.json").is_file():
-        raise FileNotFoundError(
-            f"{path} is no checkpoint: give a folder with config.json and its weights, as save_pretrained writes it"
-        )
-    return path
+def _mismatched(told: Mapping[str, Any]) -> list[str]:
+    """Names of weights whose sizes differ, from what transformers tells of them."""
+    return sorted(key if isinstance(key, str) else str(key[0]) for key in told["mismatched_keys"])
+
+
+def _choose_own(config: Any) -> None:
+    """Let transformers choose the code of attention and experts; a name in a config may make it fetch some."""
+    eager = config._attn_implementation == "eager"
+    config._attn_implementation = "eager" if eager else None
+    config._experts_implementation = None
 
 
 def _named(name: str, maps: look.AttentionMaps, given: Given) -> look.AttentionMaps:

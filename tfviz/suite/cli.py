@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 import tfviz
-from tfviz.suite.terminal import FOLDER, ended_by_signals, explained
+from tfviz.suite.terminal import FOLDER, PAGE, ended_by_signals, explained
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -76,7 +76,7 @@ def site(names: tuple[str, ...], preset: str, out: Path, jobs: int) -> None:
 
 
 @main.command()
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), default="demo.html", show_default=True)
+@click.option("--out", type=PAGE, default="demo.html", show_default=True)
 @click.option("--no-browser", is_flag=True, help="write the page and do not open it")
 @explained
 def demo(out: Path, no_browser: bool) -> None:
@@ -91,7 +91,7 @@ def demo(out: Path, no_browser: bool) -> None:
 @click.argument("text", default="")
 @click.option("--image", type=click.Path(path_type=Path), help="a picture, for a model that sees")
 @click.option("--compare", "other", metavar="OTHER", help="a second checkpoint: what it looks at otherwise")
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), default="look.html", show_default=True)
+@click.option("--out", type=PAGE, default="look.html", show_default=True)
 @explained
 def look_at(model: str, text: str, image: Path | None, other: str | None, out: Path) -> None:
     """One page with all that MODEL looks at in TEXT: a name on the Hub, or a folder with config.json and weights."""
@@ -114,7 +114,7 @@ def lab(arguments: tuple[str, ...]) -> None:
 @explained
 def data() -> None:
     """Corpora: what there is, fetch, verify, where."""
-    if (local := os.environ.get("TFVIZ_DATA")) and not Path(local).expanduser().is_dir():
+    if (local := os.environ.get("TFVIZ_DATA")) and not os.path.isdir(os.path.expanduser(local)):
         raise ValueError(f"TFVIZ_DATA is {local}, which is no folder; make it, name another, or unset the variable")
 
 

@@ -44,8 +44,13 @@ def keep(model: nn.Module, letters: text.Characters, path: Path = KEPT) -> None:
 def load(path: Path = KEPT) -> tuple[models.GPT, text.Characters]:
     """What `keep` wrote."""
     tensors, said = sealed.load(path)
+    if said.keys() != {"letters"} or not said["letters"]:
+        raise ValueError(f"{path} holds no model of the demo, which has weights and its letters")
     letters = text.Characters(said["letters"])
     with torch.device("meta"):
         model = models.GPT(len(letters), **SHAPE)
-    model.load_state_dict({name: tensor.float() for name, tensor in tensors.items()}, assign=True)
+    try:
+        model.load_state_dict({name: tensor.float() for name, tensor in tensors.items()}, assign=True)
+    except RuntimeError as error:
+        raise ValueError(f"{path} holds other weights than the demo's model has: {error}") from error
     return model.eval(), letters

@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
-from pathlib import Path
 from re import match
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "microsoft-edge", "firefox")
@@ -48,7 +47,7 @@ def _data() -> Iterator[Row]:
     from tfviz.text import corpora
 
     local = os.environ.get("TFVIZ_DATA")
-    there = not local or Path(local).expanduser().is_dir()
+    there = not local or os.path.isdir(os.path.expanduser(local))
     said = f"{local}{'' if there else ' is no folder'}" if local else f"{corpora.cache()} (TFVIZ_DATA is not set)"
     yield there, "data folder", said
     if not there:

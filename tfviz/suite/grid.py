@@ -22,7 +22,9 @@ STYLE = """
 :root { color-scheme: light dark }
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2.5rem auto; max-width: 1120px; padding: 0 1.25rem;
   background: Canvas; color: CanvasText }
-table { border-collapse: collapse; width: 100% } th, td { text-align: left; padding: .35rem .8rem .35rem 0;
+table { border-collapse: collapse; width: 100% }
+.table { overflow-x: auto } td { overflow-wrap: anywhere; max-width: 40em; min-width: 5em }
+th, td { text-align: left; padding: .35rem .8rem .35rem 0;
   border-bottom: 1px solid color-mix(in srgb, CanvasText 18%, Canvas); vertical-align: top }
 td.number { font-variant-numeric: tabular-nums; text-align: right } .failed { color: light-dark(#c62f2f, #ff8a80) }
 """
@@ -73,8 +75,9 @@ def write(results: Sequence[Result], names: Sequence[str], out: Path) -> None:
         '<!doctype html><html lang="en"><head><meta charset="utf-8"><title>tfviz: all runs</title>'
         f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head><body><h1>All runs</h1>'
         '<p><a href="index.html">pictures</a> · <a href="results.csv">as CSV</a></p>'
+        '<div class="table" tabindex="0" role="region" aria-label="All runs">'
         f"<table><thead><tr>{''.join(f'<th>{html.escape(name)}</th>' for name in head)}</tr></thead>"
-        f"<tbody>{body}</tbody></table></body></html>\n"
+        f"<tbody>{body}</tbody></table></div></body></html>\n"
     )
     with atomic(out / "results.html") as draft:
         draft.write_text(page, encoding="utf-8", errors="replace")

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 
 import tfviz
-from tfviz import sealed
+from tfviz import schema, sealed
 from tfviz.files import atomic
 from tfviz.suite import notebooks, work
 
@@ -58,7 +58,9 @@ def hand_out(originals: Path, to: Path) -> Iterator[str]:
 
 def _given(to: Path) -> dict[str, str]:
     try:
-        return sealed.read_json(to / GIVEN)
+        found = sealed.read_json(to / GIVEN)
+        schema.dict_of(schema.text())(found, str(to / GIVEN))
+        return found
     except (OSError, ValueError):
         return {}  # then every copy that differs is the reader's
 

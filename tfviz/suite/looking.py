@@ -53,10 +53,16 @@ def _looked(
     checkpoint = Checkpoint(name)
     seen = None if picture is None else photograph.read(picture)
     say(f"{_short(name)}: {type(checkpoint.model).__name__}, {checkpoint.size:,} parameters")
-    given = checkpoint.given(text, seen, written)
+    try:
+        given = checkpoint.given(text, seen, written)
+        groups, told = checkpoint.groups(given)
+    except (ValueError, LookupError, OSError, ImportError):
+        raise
+    except Exception as error:  # whatever a damaged checkpoint makes a model or a tokenizer raise
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        raise ValueError(f"{name} cannot be run: {lines[0][:200]}; get the checkpoint again") from error
     if seen is not None and given.picture is None:
         say(f"{_short(name)}: its picture is in pieces that no view knows: maps are shown without it")
-    groups, told = checkpoint.groups(given)
     say(f"{_short(name)}: {told}")
     for group, maps in groups.items():
         say(f"  {group}: {' × '.join(map(str, maps.shape))} (layer, head, query, key)")

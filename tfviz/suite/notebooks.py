@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-import yaml
 from nbformat import NotebookNode
+
+from tfviz.suite.presets import check as check_preset
+from tfviz.suite.presets import read as read_presets
 
 PRESETS = "presets.yaml"
 SITE = "https://tfviz.github.io/tfviz/"  # where the pages of `tfviz site` stand: the one place that says it
@@ -111,17 +113,30 @@ def parameters(path: Path) -> dict[str, Any]:
 
 
 def presets() -> dict[str, dict[str, dict[str, Any]]]:
-    """preset -> notebook -> parameter -> value"""
-    return yaml.safe_load((folder() / PRESETS).read_text(encoding="utf-8"))
+    """preset -> notebook -> parameter -> value
+
+    Raises:
+        FileNotFoundError, ValueError: as `presets.read`.
+    """
+    return read_presets(folder() / PRESETS, [path.stem for path in folder().glob("*.ipynb")])
 
 
 def values(path: Path, preset: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The parameters a notebook runs with: its defaults, then the preset's, then those given that it has."""
+    """The parameters a notebook runs with: its defaults, then the preset's, then those given that it has.
+
+    Raises:
+        LookupError: there is no such preset, or it names a parameter that the notebook does not have.
+        ValueError: the presets are damaged, or a value in them is of another kind than the notebook's own.
+    """
     known = presets()
     if preset not in known:
         raise LookupError(f"there is no preset {preset!r}; there are: {', '.join(known)}")
-    mine = parameters(path)
-    return {**mine, **known[preset].get(path.stem, {}), **{name: v for name, v in given.items() if name in mine}}
+    mine, own = parameters(path), known[preset].get(path.stem, {})
+    if path.parent == folder():
+        check_preset(folder() / PRESETS, preset, path.stem, own, mine)
+    else:  # the reader's own copy of a lesson may have fewer parameters
+        own = {name: value for name, value in own.items() if name in mine}
+    return {**mine, **own, **{name: v for name, v in given.items() if name in mine}}
 
 
 def check(paths: Sequence[Path], given: dict[str, Any]) -> None:

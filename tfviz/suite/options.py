@@ -8,6 +8,8 @@ from typing import Any
 
 import yaml
 
+from tfviz.suite import presets
+
 
 def given(known: Mapping[str, tuple[str, Any]], texts: Iterable[str]) -> dict[str, Any]:
     """Of several `KEY=VALUE`: each parameter's value, of the kind that its default has.
@@ -46,24 +48,13 @@ def read(known: Mapping[str, tuple[str, Any]], name: str, text: str) -> Any:
         return text
     try:
         kind = type(default)
-        value = kind(text) if kind in (int, float) else yaml.load(text, _Plain)
+        value = kind(text) if kind in (int, float) else yaml.load(text, presets.Plain)
         json.dumps(value)  # a date or a set is no parameter
         if default is None or type(value) is kind:
             return value
     except (ValueError, TypeError, yaml.YAMLError, RecursionError):
         pass
-    what = {int: "a whole number", float: "a number", bool: "true or false", type(None): "a number, a text or a list"}
-    said = what.get(type(default), type(default).__name__)
-    raise ValueError(f"{name}={_short(text)}: in {home} {name} is {said}, such as {default!r}")
-
-
-class _Plain(yaml.SafeLoader):
-    """YAML without aliases: with them a short line can stand for 10**9 values."""
-
-    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("a value is written out, and not referred to")
-        return super().compose_node(parent, index)
+    raise ValueError(f"{name}={_short(text)}: in {home} {name} is {presets.kind(default)}, such as {default!r}")
 
 
 def _pair(text: str) -> tuple[str, str]:
@@ -77,7 +68,7 @@ def _values(text: str) -> tuple[str, list[str]]:
     """A list keeps its commas in brackets, a text its own in quotation marks."""
     name, equals, values = text.partition("=")
     try:
-        nodes = yaml.compose(listed := f"[{values}]", _Plain).value  # type: ignore[arg-type]
+        nodes = yaml.compose(listed := f"[{values}]", presets.Plain).value  # type: ignore[arg-type]
     except (yaml.YAMLError, RecursionError):
         nodes = []
     if not equals or not name or not nodes:

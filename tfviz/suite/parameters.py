@@ -93,7 +93,8 @@ RULES: dict[str, dict[str, Rule]] = {
     },
     "06_alignment": {
         "longest": whole(4, 1000), "hidden": whole(4, of=(2,)), "steps": whole(), "date_steps": whole(),
-        "languages": some_of("en", "de", "fr", "zh"), "date": of_dates, "trainings": whole(2, 9), "seed": SEED,
+        "languages": some_of("en", "de", "fr", "zh"), "new_dates": whole(9), "date": of_dates,
+        "trainings": whole(2, 9), "seed": SEED,
     },
     "07_transformer": {
         "task": choice("numbers", "dates", "multi30k"), "sentence": of_task, "steps": whole(), "blocks": LAYERS,

@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from tfviz import schema
 from tfviz.files import atomic
 from tfviz.suite import notebooks
 
 TAKEN = ("index", "results")  # the pages of all
 LONGEST = 200  # bytes of a file's name, so that there is room for a draft's
+
+
+_TEXT = schema.text(10**7)
+KEPT = schema.record(
+    {
+        "name": _TEXT, "preset": _TEXT, "parameters": schema.dict_of(schema.plain), "fingerprint": _TEXT,
+        "folder": _TEXT, "status": _TEXT, "seconds": schema.number, "result": _TEXT, "error": _TEXT,
+        "source": schema.optional(_TEXT),
+    }
+)  # fmt: skip
 
 
 @dataclass
@@ -62,6 +74,8 @@ class Result:
             path = self.file(out, ending)
             if len(path.name.encode(errors="surrogateescape")) > LONGEST:
                 raise OSError(f"{path.name} is too long a name; rename the notebook to at most {LONGEST} bytes")
+            if path.is_symlink() and not path.exists() and os.path.islink(os.path.realpath(path)):
+                raise OSError(f"{path} is a link to itself; remove it, or choose another --out")
             if path.is_dir():
                 raise OSError(f"{path} is a folder, where a file is to be written; move it, or choose another --out")
 
@@ -79,10 +93,11 @@ class Result:
 
         try:
             old = sealed.read_json(self.file(out, ".json"))
+            KEPT(old, "record")
             if (old["fingerprint"], old["status"]) == (self.fingerprint, "ok"):
                 notebooks.load(self.file(out, ".ipynb"))
                 self.status, self.seconds, self.result = "unchanged", old["seconds"], old["result"]
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError):
             pass  # nothing to recall
 
 

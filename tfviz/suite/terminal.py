@@ -61,3 +61,16 @@ class _Folder(click.Path):
 
 
 FOLDER = _Folder(file_okay=False, path_type=Path)
+
+
+class _Page(click.Path):
+    """A page's name, which a browser opens as one."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = Path(super().convert(value, param, ctx))  # type: ignore[arg-type]
+        if path.suffix.lower() not in (".html", ".htm"):
+            self.fail(f"{path} is to be a page; name it with .html", param, ctx)
+        return path
+
+
+PAGE = _Page(dir_okay=False, path_type=Path)

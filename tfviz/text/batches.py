@@ -6,7 +6,7 @@ import numpy
 import torch
 from torch import Tensor
 
-from tfviz.bounds import affordable, at_least, between
+from tfviz.bounds import affordable, at_least, between, token_ids, whole
 from tfviz.bounds import seed as check_seed
 from tfviz.shapes import Int, UInt8
 
@@ -20,7 +20,17 @@ def chance(seed: int, step: int) -> int:
     return int(numpy.random.SeedSequence((seed, step)).generate_state(1)[0])
 
 
-class Windows:
+class Endless:
+    """Batches by their number, one for each step of a training, however long it is."""
+
+    def __iter__(self) -> Iterator[Batch]:
+        raise TypeError(
+            f"{type(self).__name__} has no last batch, so that going through it would not end: take batches[step], "
+            "[batches[step] for step in range(20)], or text.in_order(ids, length, batch), which has an end"
+        )
+
+
+class Windows(Endless):
     """Random stretches of a text and, as targets, the same stretches one token later.
 
     `windows[step]` depends on the seed and the step alone.
@@ -47,7 +57,7 @@ class Windows:
         return rows[:, :-1], rows[:, 1:]
 
 
-class Growing:
+class Growing(Endless):
     """Windows that begin short, as many tokens a batch: sequence-length warm-up (Press et al. 2021, "Shortformer").
 
     A model learns first what stands close by, from more places of the text. For a third of the steps windows have a
@@ -75,7 +85,7 @@ class Growing:
         return self.stages[min(2, 3 * step // self.steps)][step]
 
 
-class Repeats:
+class Repeats(Endless):
     """Random tokens, a block of which comes again and again: new the first time, then known (Olsson et al. 2022).
 
     What follows a token can be told only by looking for its earlier occurrence and copying what followed there, which
@@ -144,6 +154,8 @@ class Streams:
         return self.segments
 
     def __getitem__(self, step: int) -> tuple[Tensor, Tensor, Tensor]:
+        whole(step=step)
+        at_least(0, step=step)
         segment = step % self.segments
         here = slice(segment * self.length, (segment + 1) * self.length)
         places = torch.tensor([(stream, segment) for stream in range(len(self.inputs))])
@@ -167,6 +179,7 @@ def _in_order(ids: Tensor, length: int, batch: int) -> Iterator[Batch]:
 def _axes(ids: Tensor, length: int, batch: int) -> None:
     if ids.dim() != 1:
         raise ValueError(f"ids are {list(ids.shape)}; give those of one text, one axis, such as ids.flatten()")
+    token_ids(ids=ids)
     at_least(1, length=length, batch=batch)
 
 

@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from tfviz.bounds import at_least
+from tfviz.bounds import at_least, token_ids
 from tfviz.bounds import seed as check_seed
 from tfviz.shapes import Int
 from tfviz.text.batches import chance
@@ -35,12 +35,13 @@ def pad(rows: Sequence[Int[Tensor, "_"]], value: int = PAD) -> Int[Tensor, "batc
     if not len(rows):
         raise ValueError("there are no rows to pad; give at least one")
     _check_rows(rows)
-    return torch.nn.utils.rnn.pad_sequence(list(rows), batch_first=True, padding_value=value)
+    return _padded(rows, value)
 
 
 def framed(rows: Sequence[Tensor], before: int | None = None, after: int | None = EOS) -> list[Tensor]:
     """Each row with a token before it, after it, or both."""
     _check_rows(rows)
+    at_least(0, **{name: one for name, one in (("before", before), ("after", after)) if one is not None})
     front = [] if before is None else [torch.tensor([before])]
     back = [] if after is None else [torch.tensor([after])]
     return [torch.cat([*front, row, *back]) for row in rows]
@@ -50,6 +51,12 @@ def _check_rows(rows: Sequence[Tensor]) -> None:
     alone = next((place for place, row in enumerate(rows) if not row.dim()), None)
     if alone is not None:
         raise ValueError(f"row {alone} is one number; give each row as a tensor of ids, such as torch.tensor([5, 6])")
+    for place, row in enumerate(rows):
+        token_ids(**{f"row {place}": row})
+
+
+def _padded(rows: Sequence[Tensor], value: int = PAD) -> Tensor:
+    return torch.nn.utils.rnn.pad_sequence(list(rows), batch_first=True, padding_value=value)
 
 
 class Buckets:
@@ -87,6 +94,7 @@ class Buckets:
             empty = next((place for place, row in enumerate(column) if len(row) == 0), None)
             if empty is not None:
                 raise ValueError(f"row {empty} is empty; leave it out, or frame rows with an end token first")
+            _check_rows(column)
         if self.lengths.max() > tokens:
             longest = int(self.lengths.argmax())
             raise ValueError(f"row {longest} has {self.lengths[longest]} tokens, more than a batch's {tokens}")
@@ -117,7 +125,7 @@ class Buckets:
 
     def _batch(self, rows: Tensor) -> tuple[Tensor, ...]:
         def take(column: Rows) -> Tensor:
-            return column[rows] if isinstance(column, Tensor) else pad([column[row] for row in rows])
+            return column[rows] if isinstance(column, Tensor) else _padded([column[row] for row in rows])
 
         return tuple(take(column) for column in self.columns)
 
@@ -145,6 +153,9 @@ def sentence_pairs(
         cls, sep: the ids of `[CLS]` and `[SEP]`, where the vocabulary was not built here.
     """
     check_seed(seed)
+    at_least(0, cls=cls, sep=sep)
+    if any(not len(sentence) for document in documents for sentence in document):
+        raise ValueError("a sentence has no tokens; leave it out")
     if length < 5:
         raise ValueError(f"length is {length}; three special tokens and one of each sentence need 5")
     documents = [document for document in documents if len(document)]

@@ -26,13 +26,17 @@ def load(name: str) -> str:
 
     Raises:
         LookupError: no corpus and no file has this name.
-        ValueError: it is not UTF-8, or UTF-16 without a mark; it is not one text (says what reads it); it is damaged.
+        ValueError: it is not UTF-8, or UTF-16 without a mark; it is not one text (says what reads it); it is empty, or
+            damaged.
         ConnectionError: it is not on this machine and could not be fetched; says where to put it by hand.
     """
     if name == "pydoc":
         return _pydoc()
     own = os.path.expanduser(name)
-    return archives.text(Path(own) if name not in CORPORA and os.path.isfile(own) else _text(name))
+    found = archives.text(Path(own) if name not in CORPORA and os.path.isfile(own) else _text(name))
+    if not found:
+        raise ValueError(f"{name} is empty; there is nothing to learn from")
+    return found
 
 
 def split(text: str, share: float = 0.9) -> tuple[str, str]:
@@ -90,6 +94,8 @@ def _state(file: File) -> str:
         return "absent"
     if path.name != Path(file.path).name:
         return "unpacked"
+    if path.is_dir():
+        return "differs"
     with path.open("rb") as stream:
         return "ok" if hashlib.file_digest(stream, "sha256").hexdigest() == file.sha256 else "differs"
 
@@ -132,6 +138,8 @@ def _places(file: File) -> list[Path]:
 
 def _fetched(name: str, file: File) -> list[Path]:
     target = _places(file)[0]
+    if target.is_dir() and target.name == Path(file.path).name:
+        raise FileExistsError(f"{target} is a folder, and a file of {name} is to stand there; move it away")
     if not target.exists():
         download(name, file, target)
     return _places(file)

@@ -112,11 +112,13 @@ def pairs(source: str, target: str, split: str = "train") -> tuple[list[str], li
 
     Raises:
         LookupError: there is no such language or split.
-        ValueError: the files do not fit; see `parallel`.
+        ValueError: two times one language; the files do not fit; see `parallel`.
     """
     _among("language", source, LANGUAGES)
     _among("language", target, LANGUAGES)
     _among("split", split, PAIR_SPLITS)
+    if source == target:
+        raise ValueError(f"source and target are both {source!r}; give two languages of {', '.join(LANGUAGES)}")
     return parallel(*(corpora.fetch("multi30k", f"{split}.{language}.gz")[0] for language in (source, target)))
 
 
@@ -144,7 +146,7 @@ def ratings() -> Ratings:
         ValueError: a row is damaged; names the file and the line. A film is listed twice, or rated twice by one user.
     """
     movies_file, ratings_file = corpora.parts("movielens")
-    named = _table(movies_file, "genres", movieId=int, title=str)
+    named = _table(movies_file, "genres", movieId=_number, title=str)
     titles = {number: title for number, title, *_ in named}
     genres = {number: kinds for number, _, kinds in named} if len(named[0]) == 3 else {}
     if len(titles) < len(named):
@@ -152,11 +154,11 @@ def ratings() -> Ratings:
         raise ValueError(f"{movies_file}: movie {twice} stands there twice; take one of them out")
 
     def listed(cell: str) -> int:
-        if int(cell) not in titles:
+        if (number := _number(cell)) not in titles:
             raise ValueError(f"movie {cell} is not in {movies_file}")
-        return int(cell)
+        return number
 
-    rated = _table(ratings_file, userId=int, movieId=listed, rating=_stars)
+    rated = _table(ratings_file, userId=_number, movieId=listed, rating=_stars)
     (user, movie), count = Counter((user, movie) for user, movie, _ in rated).most_common(1)[0]
     if count > 1:
         raise ValueError(f"{ratings_file}: user {user} rates movie {movie} {count} times; leave one of them")
@@ -226,7 +228,14 @@ def _table(part: archives.Part, more: str = "", **columns: Callable[[str], Any])
     return rows
 
 
+def _number(cell: str) -> int:
+    """Digits alone: Python's own `int` also reads 1_0 as 10."""
+    if not re.fullmatch("[0-9]{1,18}", cell):
+        raise ValueError(f"a user or a movie has a whole number of at most 18 digits, not {cell[:40]!r}")
+    return int(cell)
+
+
 def _stars(cell: str) -> float:
-    if float(cell) * 2 not in range(1, 11):
+    if "_" in cell or float(cell) * 2 not in range(1, 11):
         raise ValueError(f"a rating is 0.5 to 5 stars in halves, not {cell}")
     return float(cell)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from tfviz import bounds
+from tfviz.doors import what
 from tfviz.text.batches import chance
 from tfviz.text.buckets import Batches
 from tfviz.text.subwords import PAD, SPECIALS, UNK
@@ -40,6 +41,7 @@ class Dropped:
 
     def __getitem__(self, step: int) -> tuple[Tensor, ...]:
         ids, *rest = self.batches[step]
+        bounds.token_ids(ids=ids)
         lots = torch.rand(ids.shape, generator=torch.Generator().manual_seed(chance(self.seed, step)))
         return torch.where((lots < self.share) & (ids != PAD), UNK, ids), *rest
 
@@ -67,6 +69,8 @@ class Masked:
             raise ValueError(f"share is {share}; it must lie between 0 and 1")
         bounds.seed(seed)
         specials = dict(zip(SPECIALS, range(len(SPECIALS)))) if isinstance(vocab, int) else _specials(vocab)
+        if not callable(getattr(batches, "__getitem__", None)) or isinstance(batches, Tensor):
+            raise TypeError(f"batches are {what(batches)}; give batches of ids, such as text.Windows(ids, length)")
         count = vocab if isinstance(vocab, int) else len(vocab)
         if count <= len(specials):
             raise ValueError(f"vocab is {count}; it counts {len(specials)} special tokens, and there must be others")
@@ -77,6 +81,9 @@ class Masked:
 
     def __getitem__(self, step: int) -> tuple[Tensor, ...]:
         ids, *rest = self.batches[step]
+        bounds.token_ids(ids=ids)
+        if ids.numel() and int(ids.max()) > int(self.others[-1]) and int(ids.max()) not in self.specials:
+            raise ValueError(f"batches[{step}] holds the id {int(ids.max())}, which the vocabulary does not have")
         draw = torch.Generator().manual_seed(chance(self.seed, step))
         lots = torch.rand(ids.shape, generator=draw).masked_fill(torch.isin(ids, self.specials), 2)  # 2: never chosen
         chosen = lots <= lots.min().clamp(self.share, 1)

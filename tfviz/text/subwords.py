@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from tfviz import sealed
-from tfviz.doors import door
+from tfviz.doors import door, what
 from tfviz.files import atomic
 from tfviz.shapes import Int
 from tfviz.text.asked import asked
@@ -65,15 +65,27 @@ class Subwords:
         self.tokenizer = tokenizer
         tokenizer.encode_special_tokens = True  # as text; a file does not keep this
         self._spelling = Spelling(tokenizer)
+        self._counted = (0, 0)  # tokens, and one more than the highest id
+        for name, token in (special or {}).items():
+            if name not in NAMES:
+                raise ValueError(f"special names {name!r}; it can name {', '.join(NAMES)}")
+            if tokenizer.token_to_id(token) is None:
+                raise ValueError(f"special says that {name} is {token!r}, which is none of the tokenizer's tokens")
         self._special = dict(zip(NAMES, SPECIALS)) | dict(special or {})
 
     def __len__(self) -> int:
-        return self.tokenizer.get_vocab_size()
+        """How many ids there are, from 0 to the highest, also where one between has no token."""
+        count = self.tokenizer.get_vocab_size()
+        if count != self._counted[0]:  # a token was added
+            self._counted = count, 1 + max(self.tokenizer.get_vocab().values(), default=-1)
+        return self._counted[1]
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({type(self.tokenizer.model).__name__}, {len(self):,} tokens)"
 
     def __getitem__(self, token: str) -> int:
+        if not isinstance(token, str):
+            raise TypeError(f"token is {what(token)}; give a string, and words(ids) for the token of an id")
         role = dict(zip(SPECIALS, NAMES)).get(token)
         index = self.tokenizer.token_to_id(self._special[role] if role else token)
         if index is None:
@@ -114,7 +126,8 @@ class Subwords:
 
     def words(self, ids: Ids) -> list[str]:
         """One visible sign for each id, for the axes of a picture; a space is `␣`, and `##` goes on with a word."""
-        return [self._spelling.visible(self.tokenizer.id_to_token(index)) for index in known(ids, len(self))]
+        tokens = ((index, self.tokenizer.id_to_token(index)) for index in known(ids, len(self)))
+        return [f"⟨{index}⟩" if token is None else self._spelling.visible(token) for index, token in tokens]
 
     @door
     def spans(self, text: str) -> list[int]:
@@ -189,6 +202,8 @@ class Subwords:
 
 
 def _file(path: str | Path) -> Path:
+    if not str(path):
+        raise ValueError("path is empty; give the name of a file, or a folder for tokenizer.json")
     place = Path(os.path.expanduser(path))
     return place / "tokenizer.json" if place.is_dir() else place
 

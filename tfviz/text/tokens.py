@@ -99,7 +99,12 @@ class Bytes:
 
     def encode(self, text: str) -> Int[Tensor, "position"]:
         """The bytes of `text` in UTF-8."""
-        raw = bytearray(string(text).encode("utf-8", "surrogateescape"))
+        try:
+            raw = bytearray(string(text).encode("utf-8", "surrogateescape"))
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                f"character {error.start} is a lone surrogate, U+D800 to U+DFFF, which is no text"
+            ) from error
         return torch.frombuffer(raw, dtype=torch.uint8).long() if raw else torch.empty(0, dtype=torch.long)
 
     def decode(self, ids: Int[Tensor, "position"]) -> str:

@@ -9,6 +9,7 @@ from tfviz.text.subwords import SPECIALS, Subwords
 
 LONGEST = 100  # characters: of a longer word, parts are learned from, since the time grows with its square
 WORD = re.compile(rf"\S{{{LONGEST}}}|\s{{{LONGEST}}}")
+LARGEST = 10**8  # tokens; the trainer takes memory for them before it begins
 SPACE = re.compile(rf"\s{{{LONGEST}}}")
 
 
@@ -74,7 +75,7 @@ def _asked(size: int, needed: int = 0) -> dict[str, Any]:
     least = len(SPECIALS) + needed + 1
     if size < least:
         raise ValueError(f"a vocabulary of {size} tokens is too small; {least - 1} are taken already: ask for {least}")
-    between(least, 2**31, size=size)
+    between(least, LARGEST, size=size)
     return {"vocab_size": size, "special_tokens": list(SPECIALS), "show_progress": False}
 
 
@@ -83,6 +84,8 @@ def _given(texts: Iterable[str]) -> list[str]:
     for place, text in enumerate(texts):
         if not isinstance(text, str):
             raise TypeError(f"text {place} is a {type(text).__name__}; vocabularies are built of strings")
+        if any("\ud800" <= letter <= "\udfff" for letter in text):
+            raise ValueError(f"text {place} has a lone surrogate, U+D800 to U+DFFF, which is no text")
     if not any(text.strip() for text in texts):
         raise ValueError("there is no text to build a vocabulary of")
     return texts

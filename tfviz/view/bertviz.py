@@ -18,6 +18,7 @@ from tfviz.look.maps import AttentionMaps
 from tfviz.text.tokens import SIGNS
 from tfviz.view.page.bundle import script_json
 from tfviz.view.still.figures import heads
+from tfviz.view.still.formatting import maps_size
 from tfviz.view.still.picture import Picture
 
 PARTS = ("encoder", "decoder", "cross")
@@ -84,7 +85,9 @@ def bertviz(maps: AttentionMaps | Mapping[str, AttentionMaps], kind: str = "head
         jquery=_carried("XStatic-jQuery", "jquery.min.js"),
     )  # fmt: skip
     _afford(len(script), BUDGET, "bytes")
-    summary = f"bertviz's {kind} view\n" + "; ".join(f"{part} {some!r}".strip() for part, some in parts.items())
+    summary = f"bertviz's {kind} view\n" + "; ".join(
+        f"{part} {maps_size(some)}".strip() for part, some in parts.items()
+    )
     return _Page(sheet, summary, name, script)
 
 

@@ -8,6 +8,7 @@ from tfviz.look.maps import AttentionMaps
 from tfviz.view.page.alive import BUDGET, view
 from tfviz.view.page.html import View
 from tfviz.view.still import figures, sides
+from tfviz.view.still.formatting import sheet_size
 
 
 def compare(
@@ -66,5 +67,5 @@ def sources(title: str | None = None, *, budget: float = BUDGET, **parts: Attent
     (name, first), *others = parts.items()
     layers, heads, *_ = first.shape
     beside = f" (also here: {', '.join(other for other, _ in others)})" if others else ""
-    picture = figures.heads(first, title or f"{name.capitalize()}: {layers} layers × {heads} heads{beside}")
+    picture = figures.heads(first, title or f"{name.capitalize()}: {sheet_size(layers, heads)}{beside}")
     return view(picture, parts, {"mode": "sheet"}, title, budget=budget)

@@ -115,8 +115,10 @@ def angle(start: float = 0.0) -> Bound:
     """A dial, for `interact`: the function is given its angle in radians, a float of no axes, from -pi to pi.
 
     Raises:
-        ValueError: `start` is not a finite number.
+        ValueError: `start` is not a finite number, or larger than two turns, as degrees are.
     """
+    if math.isfinite(start) and abs(start) > 4 * math.pi:
+        raise ValueError(f"start is {start}; it is in radians: math.radians({start:g})")
     if not math.isfinite(start):
         raise ValueError(f"start is {start}; give an angle in radians, such as math.pi / 4")
     return Bound(Angle(math.remainder(start, 2 * math.pi)))

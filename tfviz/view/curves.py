@@ -9,6 +9,7 @@ import numpy
 from matplotlib.figure import Figure
 from torch import Tensor
 
+from tfviz.view.still.formatting import counted, fixed, formatted
 from tfviz.view.still.lined import Line, Plot
 from tfviz.view.still.numbers import Spread, few, real
 from tfviz.view.still.palette import plain
@@ -44,7 +45,10 @@ def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequenc
     for name, points in measured.items():
         if not points:
             raise ValueError(f"{name} has no points; give pairs (step, nats), or leave it out")
+        real(name, [nats for _, nats in points])
     real("history", [step.loss for step in history], gaps=True)
+    if any(one.step >= other.step for one, other in itertools.pairwise(history)):
+        raise ValueError("the steps of history do not rise, as in two runs one after the other; draw each by itself")
     steps, losses = numpy.array([s.step for s in history]), numpy.array([s.loss for s in history])
     width = max(1, len(losses) // 40)
     smooth = numpy.convolve(losses, numpy.ones(width) / width, mode="valid")
@@ -54,7 +58,12 @@ def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequenc
         axes = figure.subplots()
         ink = matplotlib.rcParams["text.color"]
         axes.plot(steps, losses, color=ink, alpha=0.18, linewidth=0.8)
-        axes.plot(steps[(width - 1) // 2 :][: len(smooth)], smooth, color=ink, label=f"training, mean of {width} steps")
+        axes.plot(
+            steps[(width - 1) // 2 :][: len(smooth)],
+            smooth,
+            color=ink,
+            label=f"training, mean of {counted(width, 'step')}" if width > 1 else "training",
+        )
         for (name, points), colour in zip(measured.items(), itertools.cycle(("C6", "C5", "C3", "C7"))):
             axes.plot(*zip(*points), color=colour, marker="o", markersize=3.5, label=_spoken(name))
         axes.set(xlabel="step", ylabel="loss (nats per token)")
@@ -62,9 +71,11 @@ def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequenc
         headline(figure, title)
         return figure
 
-    ends = [f"{_spoken(name)} {points[-1][1]:.3f}" for name, points in measured.items()]
+    ends = [f"{_spoken(name)} {fixed(points[-1][1], 3)}" for name, points in measured.items()]
     return Picture(
-        draw, f"{title}\nloss in nats after {len(steps)} steps: " + ", ".join([f"training {smooth[-1]:.3f}", *ends])
+        draw,
+        f"{title}\nloss in nats after {counted(len(steps), 'step')}: "
+        + ", ".join([f"training {fixed(float(smooth[-1]), 3)}", *ends]),
     )
 
 
@@ -108,7 +119,7 @@ def lines(
         return figure
 
     last = {name: line.mean[-1] for name, line in drawn.items()}
-    ends = ", ".join(f"{name} {end:.3g}" if end == end else f"{name} none" for name, end in last.items())
+    ends = ", ".join(f"{name} {formatted(end, 3)}" if end == end else f"{name} none" for name, end in last.items())
     return Picture(draw, f"{title}\n{y} at the last {x}: {ends}")
 
 

@@ -83,7 +83,7 @@ def links(
         raise TypeError("heads is one whole number, or a list of them, such as [0, 2]") from error
     if not 0 <= least <= 1:
         raise ValueError(f"least is {least}; weights lie between 0 and 1")
-    picture = sentences.links(maps, layer, shown, title)
+    picture = sentences.links(maps, layer, shown, title, least)
     marked = [[layer, head] for head in shown] if len(shown) > 1 else []
     state = {"mode": "lines", "layer": layer, "head": shown[0], "marked": marked, "least": least}
     return view(picture, {"": maps}, state, title, budget=budget)

@@ -15,6 +15,7 @@ from tfviz.view.page.alive import BUDGET, view
 from tfviz.view.page.html import View
 from tfviz.view.still import photograph
 from tfviz.view.still.figures import some, within
+from tfviz.view.still.formatting import counted
 from tfviz.view.still.onpicture import Placed, onpicture
 
 Grid = tuple[int, int] | Mapping[str, tuple[int, int]]
@@ -111,6 +112,7 @@ def _view(
     for name, one in given.items():
         some(one)
         placed[name] = Placed.of(name, one, size, grids.get(name), names)
+    _given(grid, placed)
     if arrange == "compare" and len({(one.rows, one.cols, *one.maps.shape[2:]) for one in placed.values()}) > 1:
         raise ValueError("these captures lie on the picture in different cells, and cannot be compared cell by cell")
     last = list(placed)[-1 if arrange == "steps" else 0]
@@ -131,6 +133,25 @@ def _view(
     return made
 
 
+def _given(grid: Grid | None, placed: Mapping[str, Placed]) -> None:
+    """A grid is that of some tokens, if not of all: keys may lie in larger cells than queries.
+
+    Raises:
+        ValueError: none lies in its cells.
+    """
+    asked = {name: [name] for name in grid} if isinstance(grid, Mapping) else {"": list(placed)}
+    for name, captures in asked.items():
+        wanted = grid[name] if isinstance(grid, Mapping) else grid
+        sides = [one for capture in captures for one in (placed[capture].rows, placed[capture].cols) if one]
+        found = list(dict.fromkeys((one.down, one.across) for one in sides))
+        if wanted is not None and tuple(wanted) not in found:
+            there = ", ".join(f"{down} x {across}" for down, across in found)
+            own = f" of {name!r}" if name else ""
+            raise ValueError(
+                f"grid is {wanted[0]} x {wanted[1]} cells{own}, and the tokens lie in {there}: give those, or none"
+            )
+
+
 def _counted(name: str, number: int, count: int) -> int:
     """A layer or head from the front, where it was counted from the end."""
     at = index(number)
@@ -142,6 +163,6 @@ def _said(placed: Mapping[str, Placed]) -> str:
     """How the tokens were taken to lie, in a sentence."""
     said: dict[str, None] = {}
     for where in (where for one in placed.values() for where in (one.rows, one.cols) if where):
-        before = f"{where.first} token{'s' * (where.first > 1)} and " if where.first else ""
+        before = f"{counted(where.first, 'token')} and " if where.first else ""
         said[f"{before}{where.down} × {where.across} cells"] = None
     return f"Taken as {'; '.join(said)}."

@@ -15,6 +15,7 @@ from tfviz.view.page.html import View
 from tfviz.view.page.pieces import Packed
 from tfviz.view.still import panels as stills
 from tfviz.view.still import tabled
+from tfviz.view.still.formatting import counted
 from tfviz.view.still.numbers import few, real
 from tfviz.view.still.picture import Picture
 
@@ -36,6 +37,11 @@ def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *
         raise ValueError("no tables: give one, or several by name")
     if trained is not None and index(trained) < 1:
         raise ValueError(f"trained is {trained}; it is a number of positions, at least 1")
+    longest = max(len(table) for table in kinds.values())
+    if trained is not None and trained > longest:
+        raise ValueError(
+            f"trained is {trained}; the longest table has {counted(longest, 'position')}: give at most those"
+        )
     packed, sheets = Packed(), []
     few(len(kinds), TABLES, "tables", "give fewer of them")
     for name, table in kinds.items():

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from tfviz.view.still.figures import soft
+from tfviz.view.still.formatting import percent
 from tfviz.view.still.palette import DPI, plain
 from tfviz.view.still.picture import Picture, headline
 
@@ -84,7 +85,7 @@ def _draw(axes: Axes, box: Box, whole: int) -> None:
     axes.barh(box.depth, box.size, 0.94, box.left, color="C5", alpha=max(0.1, 0.42 - 0.06 * box.depth), linewidth=0)
     axes.barh(box.depth, box.size, 0.94, box.left, fill=False, edgecolor=page, linewidth=1)
     room = WIDE * share - 0.06
-    middle, count = box.left + box.size / 2, f"{share:.0%}"
+    middle, count = box.left + box.size / 2, percent(share).replace(" %", "%")
     longest = max(len(box.name), len(count))
     sizes = [size for size in SIZES if room > LETTER * size * longest]
     if sizes:

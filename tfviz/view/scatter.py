@@ -13,6 +13,7 @@ from tfviz.shapes import Float
 from tfviz.view.page.html import View
 from tfviz.view.page.pieces import Packed
 from tfviz.view.still.figures import soft
+from tfviz.view.still.formatting import counted
 from tfviz.view.still.numbers import few, real
 from tfviz.view.still.palette import plain
 from tfviz.view.still.picture import Picture, cut, headline
@@ -117,7 +118,9 @@ def planes(
             name(axes, points, names, marks, only=True)
         return figure
 
-    return Picture(draw, f"{title}\n{len(names)} points in {len(tables)} planes: {', '.join(tables)}")
+    return Picture(
+        draw, f"{title}\n{counted(len(names), 'point')} in {counted(len(tables), 'plane')}: {', '.join(tables)}"
+    )
 
 
 def _square(axes: Any, points: numpy.ndarray) -> None:

@@ -63,7 +63,10 @@ def classify(
     program = passage.reading(model, vocab, None if kernel else weights)
     context = passage.context_of(program)
     whole = passage.whole(vocab.encode(text), frame, context)
+    passage.reads(model, vocab, program)
     logits = program(whole)["logits"]
+    if len({*labels}) < len(labels):
+        raise ValueError(f"labels are {list(labels)}, where two are alike; give each class a name of its own")
     if logits.shape != (1, len(labels)):
         raise ValueError(
             f"labels has {len(labels)} names, and for one text the model gives numbers of the shape "
@@ -130,9 +133,12 @@ def fill(
     told["context"] = passage.context_of(programs["read"])
     whole = passage.whole(ids.index_fill(0, torch.tensor(places), special["mask"]), frame, told["context"])
     logits = programs["read"](whole)["logits"]
-    if logits.dim() != 3 or logits.shape[:2] != whole.shape or logits.shape[2] < len(vocab):
+    if logits.dim() != 3 or logits.shape[:2] != whole.shape:
         raise ValueError(f"the model gives the shape {list(logits.shape)}; it must be {[*whole.shape, len(vocab)]}")
-    passage.finite(logits)
+    passage.own(logits.shape[2], vocab)
+    passage.reads(model, vocab, programs["read"])
+    passage.fills(model, vocab)
+    passage.finite(logits[..., : len(vocab)])
     guesses = {"both sides": logits[0, places[0] + (frame["before"] is not None), : len(vocab)]}
     vocabs = [vocab]
     if beside is not None:
@@ -142,6 +148,8 @@ def fill(
             told["vocabularies"].append(known)
             vocabs.append(own)
         programs["beside"] = passage.reading(other, own, kept)
+        passage.own(programs["beside"](torch.ones(1, 2, dtype=torch.long))["logits"].shape[-1], own, "its vocabulary")
+        passage.reads(other, own, programs["beside"], "its vocabulary")
         told["beside"] = {"vocabulary": len(vocabs) - 1, "before": first}
         told["beside"]["context"] = passage.context_of(programs["beside"])
         left = [*([] if first is None else [first]), *ids[: places[0]].tolist()][-told["beside"]["context"] :]

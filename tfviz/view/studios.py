@@ -15,14 +15,13 @@ from tfviz.view.page.alive import BUDGET, STATE
 from tfviz.view.page.here import positions
 from tfviz.view.page.html import View
 from tfviz.view.page.studio import studio
+from tfviz.view.still.formatting import counted
 from tfviz.view.still.likeliest import likeliest
 
 if TYPE_CHECKING:
     from tfviz.view.page.writing import Writing
 
 WRITTEN = 400  # tokens that a run writes at most
-SPARE = 1.1  # a model of others may choose among more tokens than its tokenizer has: sizes are rounded up
-OTHER = "the model chooses among {} tokens, the vocabulary has {}: give the model's own"
 LARGEST = 2**53 - 1  # the seeds that a page can tell apart
 
 
@@ -67,17 +66,20 @@ def write(
     ids = vocab.encode(prompt)
     context = positions(model) or 1024
     if not 0 < len(ids) <= context:
-        raise ValueError(f"the prompt has {len(ids)} tokens; the model takes 1 to {context}: give a shorter prompt")
+        remedy = "a shorter prompt" if len(ids) else "a text of one token at least for it to go on from"
+        raise ValueError(f"the prompt has {counted(len(ids), 'token')}; the model takes 1 to {context}: give {remedy}")
+    if not kernel:
+        passage.exact(model)
+    passage.writes(model, vocab)
     state = {"prompt": prompt, "seed": seed, "temperature": temperature, "topK": top_k or 0, "topP": top_p or 1.0}
     state |= {"tree": [], "at": -1}
     more = {"context": context, "most": WRITTEN, "vocabularies": [described]}
     if kernel:
         return _asking(model, vocab, title, more, state)
     programs = language(model, weights)
-    width = programs["read"](torch.zeros(1, 2, dtype=torch.long))["logits"].shape[-1]
-    if width != len(vocab):
-        raise ValueError(OTHER.format(width, len(vocab)))
-    logits = programs["read"](ids[None])["logits"][0, -1]
+    passage.own(programs["read"](torch.zeros(1, 2, dtype=torch.long))["logits"].shape[-1], vocab)
+    passage.reads(model, vocab, programs["read"])
+    logits = programs["read"](ids[None])["logits"][0, -1, : len(vocab)]
     return studio("write", title, likeliest(vocab, logits, title, prompt), programs, state, more, budget)
 
 
@@ -87,8 +89,8 @@ def _asking(model: nn.Module, vocab: Any, title: str, more: dict[str, Any], stat
 
     told = {"kind": "write", "title": title, "parts": [], "masks": [], "note": ""}
     made = Writing(model, vocab, {**told, **more, "state": {**STATE, "off": [], **state}})
-    if not len(vocab) <= made.width <= SPARE * len(vocab):
-        raise ValueError(OTHER.format(made.width, len(vocab)))
+    passage.own(made.width, vocab)
+    passage.reads(model, vocab, made.scores)
     return made
 
 

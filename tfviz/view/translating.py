@@ -73,8 +73,9 @@ def translate(
     bounds.between(0, STRONGEST, alpha=alpha)
     bounds.at_least(1, length=length)
     source, target = _pair(vocabs)
-    begin, end = target["[BOS]"], target["[EOS]"]
-    last = [] if after is None else [source[after]]
+    _translator(model)
+    begin, end = (_special(target, token, "the target's vocabulary") for token in ("[BOS]", "[EOS]"))
+    last = [] if after is None else [_special(source, after, "the source's vocabulary")]
     ids = torch.tensor([*source.encode(sentence).tolist(), *last])
     programs: dict[str, Any] = _here(model, source, target) if kernel else dict(translation(model, weights))
     _check(programs, source, target)
@@ -90,7 +91,7 @@ def translate(
     state: dict[str, Any] = {"sentence": sentence, "width": width, "alpha": alpha, "prefix": [], "steps": most}
     state |= {"node": None, "tried": []}
     if not kernel:
-        found = _greedy(programs, ids, begin, end, never, min(most, STILL))
+        found = _greedy(programs, ids, begin, end, never, min(most, STILL), len(target))
         words = target.words(torch.tensor([token for token, _ in found]))
         shares, about = [share for _, share in found], f"{title}: {cut(sentence, 40)!r}"
         read = _read(programs, ids, [begin, *(token for token, _ in found[:-1])])
@@ -106,7 +107,12 @@ def _last(target: Any, never: Sequence[int], title: str) -> Draws:
     """The likeliest word at each place of the text that was asked about."""
 
     def draws(question: Question, outputs: Mapping[str, Tensor]) -> Picture:
-        shares = outputs["logits"][0].float().softmax(-1).index_fill(-1, torch.tensor(never, dtype=torch.long), 0)
+        shares = (
+            outputs["logits"][0, :, : len(target)]
+            .float()
+            .softmax(-1)
+            .index_fill(-1, torch.tensor(never, dtype=torch.long), 0)
+        )
         words = target.words(shares.argmax(-1))
         about = f"{title}: {cut(target.decode(question[1][0][0]), 40)!r}"
         return rows(words, {"probability of the likeliest word": shares.amax(-1)}, about, top=1.0)
@@ -146,30 +152,59 @@ def _pair(vocabs: Any) -> tuple[Any, Any]:
     return given[0], given[-1]
 
 
+def _translator(model: nn.Module) -> None:
+    """Refuse what is no encoder-decoder as this studio takes it.
+
+    Raises:
+        ValueError: it has no `encode` and `decode`, or is quantized.
+    """
+    if not all(callable(getattr(model, name, None)) for name in ("encode", "decode")):
+        raise ValueError(
+            f"{type(model).__name__} has no encode and decode: give a model whose encode(source ids) gives a named "
+            "tuple of states and words, and whose decode(target ids, memory) gives logits, as models.Transformer; look "
+            "at maps of an encoder-decoder of transformers with view.sources or view.live"
+        )
+    passage.exact(model)
+
+
+def _special(vocab: Any, token: str, name: str) -> int:
+    """The id of a token that a translation cannot do without.
+
+    Raises:
+        ValueError: there is no such token.
+    """
+    try:
+        return vocab[token]
+    except (KeyError, TypeError) as error:
+        raise ValueError(
+            f"{name} has no token {token}: texts begin with [BOS] and end with [EOS], as in those that "
+            "text.whole_words and text.bpe make; of a tokenizer of others, say which tokens do so with "
+            'text.Subwords(tokenizer, {"begin": "<s>", "end": "</s>"})'
+        ) from error
+
+
 def _check(programs: Mapping[str, Any], source: Any, target: Any) -> None:
     """Whether the vocabularies can be the model's own."""
     try:
         memory = programs["encode"](torch.tensor([[len(source) - 1]]))
-    except (IndexError, RuntimeError) as error:
-        raise ValueError(f"the model reads fewer than the {len(source)} tokens of the source's vocabulary") from error
-    logits = programs["decode"](torch.ones(1, 1, dtype=torch.long), memory["states"], memory["words"])["logits"]
-    if logits.shape[-1] != len(target):
+    except (ValueError, IndexError) as error:
         raise ValueError(
-            f"the model chooses among {logits.shape[-1]} tokens, the target's vocabulary has {len(target)}: give the "
-            "model's own"
-        )
-    if not logits.isfinite().all():
+            f"the model reads fewer than the {len(source):,} tokens of the source's vocabulary: give the model's own"
+        ) from error
+    logits = programs["decode"](torch.ones(1, 1, dtype=torch.long), memory["states"], memory["words"])["logits"]
+    passage.own(logits.shape[-1], target, "the target's vocabulary")
+    if not logits[..., : len(target)].isfinite().all():
         raise ValueError("the model's logits are not finite: it has nothing to translate with")
 
 
 def _greedy(
-    programs: dict[str, Program], ids: Tensor, begin: int, end: int, never: Sequence[int], most: int
+    programs: dict[str, Program], ids: Tensor, begin: int, end: int, never: Sequence[int], most: int, size: int
 ) -> list[tuple[int, float]]:
-    """The likeliest token at each step, and its probability, for the still picture."""
+    """The likeliest of `size` tokens at each step, and its probability, for the still picture."""
     memory = programs["encode"](ids[None])
     text, shares = [begin], list[float]()
     while len(shares) < most and (not shares or text[-1] != end):
-        logits = programs["decode"](torch.tensor([text]), memory["states"], memory["words"])["logits"][0, -1]
+        logits = programs["decode"](torch.tensor([text]), memory["states"], memory["words"])["logits"][0, -1, :size]
         share = logits.float().softmax(-1).index_fill(-1, torch.tensor(never, dtype=torch.long), 0)
         text.append(int(share.argmax()))
         shares.append(float(share.max()))

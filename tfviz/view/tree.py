@@ -13,6 +13,7 @@ from matplotlib.path import Path
 from torch import Tensor
 
 from tfviz.view.still.figures import soft
+from tfviz.view.still.formatting import counted, fixed
 from tfviz.view.still.numbers import few
 from tfviz.view.still.palette import BOLD, draws, plain, printable
 from tfviz.view.still.picture import Picture, headline
@@ -75,7 +76,9 @@ def tree(beams: Sequence[Beam], words: Sequence[str], row: int = 0, title: str =
 
     best = beams[-1].texts[row, 0, 1:].tolist()
     said = " ".join(words[token] for token in best if token)
-    return Picture(draw, f"{title}\nof {width} texts at each step the best is: {said} ({_score(beams[-1], row, 0)})")
+    return Picture(
+        draw, f"{title}\nof {counted(width, 'text')} at each step the best is: {said} ({_score(beams[-1], row, 0)})"
+    )
 
 
 def _way(beams: Sequence[Beam], row: int) -> set[Place]:
@@ -110,4 +113,4 @@ def _node(axes: Axes, beams: Sequence[Beam], words: Sequence[str], row: int, pla
 
 
 def _score(beam: Beam, row: int, rank: int) -> str:
-    return f"{float(beam.scores[row, rank]):.2f}"
+    return fixed(float(beam.scores[row, rank]), 2)

@@ -19,7 +19,10 @@ from tfviz.suite.gallery import STYLE
 from tfviz.suite.notebooks import SITE
 from tfviz.suite.site.frame import colours, way
 
-TEXTS = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "docs/*.md", "benchmarks/README.md", "benchmarks/results/*.md")
+TEXTS = (
+    "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "benchmarks/README.md",
+    "benchmarks/results/*.md",
+)  # fmt: skip
 UNDER = {"docs": "Guide", "benchmarks": "Measured", "README.md": "tfviz"}
 BADGES = re.compile(r"<!-- badges -->.*?<!-- /badges -->\n*", re.S)  # pictures that a code host draws
 ADDRESS = re.compile(r'(?<=\s)(src|href|srcset)="([^"]+)"')

@@ -66,6 +66,8 @@ def describe(
             "or 'compare' (two)"
         )
     shown, packed, note = pack(parts, budget, (state["layer"], state["head"]), top)
+    uneven = dict.fromkeys(f"{maps.doubt[0].upper() + maps.doubt[1:]}." for maps in parts.values() if maps.doubt)
+    note = " ".join(filter(None, [note, *uneven]))
     kind = "heads-made" if any(part.get("made") for part in shown) else "heads"
     described: dict[str, Any] = {"kind": kind, "parts": shown, "note": note, "state": dict(state)}
     described |= {"masks": packed.masks, "rules": packed.rules}

@@ -14,6 +14,7 @@ from tfviz.view.page.gears import Bound, Control, Menu, Slider, Switch
 from tfviz.view.still.panel import nice
 
 GIVE = "(low, high[, step]), a list, a dict, True or False, a number, or view.points, cells, text, order, angle"
+LARGEST = 2**53 - 1  # the whole numbers that a page can tell apart
 STEPS = 50  # of a slider of numbers, at least
 
 
@@ -59,6 +60,8 @@ def _slider(name: str, given: tuple[Any, ...], default: Any) -> Slider:
     whole = all(isinstance(value, Integral) for value in given)
     given = tuple(int(value) if isinstance(value, Integral) else float(value) for value in given)
     low, high, *rest = given
+    if whole and max(map(abs, given)) > LARGEST:
+        raise ValueError(f"{name} is {_shown(given)}; the whole numbers of a page end at {LARGEST:,}: give floats")
     if not all(math.isfinite(value) for value in given) or not low < high:
         raise ValueError(f"{name} is {given}; a slider goes from a smaller number to a larger one")
     step = rest[0] if rest else 1 if whole else nice((high - low) / STEPS / 2.5, (1, 2, 5))

@@ -14,7 +14,7 @@ from tfviz.view.still.palette import inks
 
 JS = Path(__file__).parent.parent / "js"
 PAGE_STYLE = """body { font: 15px/1.5 system-ui, sans-serif; margin: 1.5rem auto; max-width: 1400px; padding: 0 1rem;
-background: Canvas; color: CanvasText } img { max-width: 100% }"""
+background: Canvas; color: CanvasText; overflow-wrap: anywhere } img { max-width: 100% }"""
 GIVEN = ("PALETTE", "CSS", "PAGE_STYLE")  # names that Python gives to every page
 DECLARES = ("const", "let", "var", "function", "class", "async")
 DECLARATION = "a declaration at the top gives one name, as in const a = 1;"

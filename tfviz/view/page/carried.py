@@ -16,6 +16,7 @@ from tfviz.look.maps import AttentionMaps
 from tfviz.look.spans import Spans
 from tfviz.view.page.named import described
 from tfviz.view.page.pieces import Packed
+from tfviz.view.still.formatting import at_most, formatted
 
 LEVELS = (127, 90, 64, 45)  # steps of 8 bits up to the largest number of a row: fewer are deflated to less
 SKETCHED = 2_000_000  # cells of all heads that the sheet shows at most
@@ -62,7 +63,7 @@ def parts(given: Mapping[str, AttentionMaps], budget: float) -> tuple[list[dict[
 def _sketched(block: int, budget: float) -> str:
     return (
         f"Of each head one row of {block} is here, and of each {block} keys the largest weight: what heads are made of "
-        f"would take more than the view's budget of {budget / 1e6:.3g} MB."
+        f"would take more than the view's budget of {formatted(budget / 1e6, 3)} MB."
     )
 
 
@@ -72,7 +73,7 @@ def _computed(levels: int | None, error: float, block: int) -> str:
     sheet = f" The sheet shows one row of {block}, and of each {block} keys the largest weight." if block > 1 else ""
     return (
         f"Heads are computed here, from queries and keys in {form}; of {TRIED} rows of each, no weight is off by more "
-        f"than {error:.1g}.{sheet}"
+        f"than {at_most(error, 1)}.{sheet}"
     )
 
 

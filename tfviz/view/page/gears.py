@@ -10,11 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tfviz.view.still.formatting import formatted, stepped
+
 SAID = 60  # characters of a value in a line
-
-
-def _short(value: float, digits: int = 3) -> str:
-    return f"{value:.{digits}g}".replace("-", "−")
 
 
 class Control:
@@ -62,7 +60,7 @@ class Slider(Control):
         return self.values.index(int(value))  # type: ignore[union-attr]  # whole ones have them
 
     def said(self, value: float) -> str:
-        return _short(value, 6)
+        return stepped(value, self.step)
 
 
 class Menu(Control):
@@ -95,7 +93,7 @@ class Points(Control):
         return torch.tensor(value, dtype=torch.float32)
 
     def said(self, value: list[list[float]]) -> str:
-        return ", ".join(f"{name} ({_short(x)}, {_short(y)})" for name, (x, y) in zip(self.names, value))
+        return ", ".join(f"{name} ({formatted(x, 3)}, {formatted(y, 3)})" for name, (x, y) in zip(self.names, value))
 
     def words(self, value: Any) -> tuple[list[str], list[str]]:
         return self.names, self.names
@@ -112,7 +110,7 @@ class Cells(Control):
         return made[0] if self.flat else made
 
     def said(self, value: list[list[float]]) -> str:
-        return "; ".join(", ".join(_short(cell) for cell in row) for row in value)
+        return "; ".join(", ".join(formatted(cell, 4) for cell in row) for row in value)
 
     def words(self, value: Any) -> tuple[list[str], list[str]]:
         return self.cols if self.flat else self.rows, self.cols
@@ -187,7 +185,7 @@ class Angle(Control):
         return torch.tensor(float(value))
 
     def said(self, value: float) -> str:
-        return f"{_short(round(math.degrees(value)))}°"
+        return f"{formatted(round(math.degrees(value)))}°"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tfviz.view.page.bundle import PAGE_STYLE, factory, script, script_json
-from tfviz.view.still.picture import Picture
+from tfviz.view.still.picture import Picture, encodable
 
 KINDS = {  # what a view shows -> the module that shows it, and its class there
     "heads": ("stages/explorer", "Explorer"),
@@ -64,7 +64,7 @@ class View(Picture):
         engine = COMPUTE.get(self.described["kind"])
         modules = (factory("ENGINE", engine) if engine else "") + script(module, "page")
         name = hashlib.sha256(f"{described}{data}".encode()).hexdigest()[:16]
-        said = html.escape(_said(self.summary))
+        said = html.escape(encodable(self.summary))
         light = base64.b64encode(self._png("light")).decode() if still else ""
         shown = f'<img src="data:image/png;base64,{light}" alt="{said}">' if still else f"<p>{said}</p>"
         # a plain script: those of type module stay in a browser's memory after their view is gone
@@ -85,21 +85,16 @@ class View(Picture):
 
     def page(self) -> str:
         """The view as a page of its own, with no link to anything."""
-        title = html.escape(_said(self.summary).partition("\n")[0])
+        title = html.escape(encodable(self.summary).partition("\n")[0])
         return PAGE.format(title=title, style=PAGE_STYLE, view=self.html(still=False))
 
 
 def together(title: str, parts: Mapping[str, View | str]) -> str:
     """Several views under headings as one page; what is text already is HTML."""
     made = [
-        (f"<h2>{html.escape(_said(name))}</h2>" if name else "")
+        (f"<h2>{html.escape(encodable(name))}</h2>" if name else "")
         + (part.html(still=False) if isinstance(part, View) else part)
         for name, part in parts.items()
     ]
-    named = html.escape(_said(title))
+    named = html.escape(encodable(title))
     return PAGE.format(title=named, style=PAGE_STYLE + HEADINGS, view=f"<h1>{named}</h1>" + "\n".join(made))
-
-
-def _said(text: str) -> str:
-    """Text that UTF-8 can hold: half of a character, as bytes may give, as its code."""
-    return "".join(f"⟨{ord(c):X}⟩" if 0xD800 <= ord(c) <= 0xDFFF or c == "\0" else c for c in text)

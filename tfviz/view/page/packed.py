@@ -20,6 +20,7 @@ from tfviz.view.page import carried
 from tfviz.view.page.named import described
 from tfviz.view.page.pieces import LEVEL, Packed
 from tfviz.view.page.strongest import strongest
+from tfviz.view.still.formatting import formatted
 
 CELLS = 64_000_000  # what a page unpacks at most, in cells of all heads
 LARGE = 4_000_000  # cells of a head
@@ -90,7 +91,7 @@ def _left(parts: Sequence[dict[str, Any]], block: int, budget: float) -> str:
     total = sum(len(part["blobs"]) for part in parts)
     return (
         f"{whole} of {total} heads {'is' if whole == 1 else 'are'} here in full, the others as the largest weight of "
-        f"each {block} × {block} cells: all would take more than the view's budget of {budget / 1e6:.3g} MB."
+        f"each {block} × {block} cells: all would take more than the view's budget of {formatted(budget / 1e6, 3)} MB."
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -10,12 +11,137 @@ from torch import Tensor, nn
 from tfviz.doors import what
 from tfviz.portable.export import export
 from tfviz.portable.program import Program
+from tfviz.portable.whole import evaluating
 from tfviz.view.page.here import Here, positions
 
 if TYPE_CHECKING:
     from tfviz.view.page.questioned import Asked, Words
 
 CONTEXT = 1024  # tokens that a model without a limit of its own reads in a page
+
+
+SPARE = 1.1  # a model may choose among more tokens than its vocabulary has: sizes are rounded up
+QUANTIZED = ("torch.ao.nn.quantized", "torch.nn.quantized")
+TRIED = 5  # tokens of a text that tells which way a model reads
+
+
+def own(width: int, vocab: Any, name: str = "the vocabulary") -> None:
+    """Whether a vocabulary can be that of a model with so many logits for each token.
+
+    Raises:
+        ValueError: the model has fewer, or many more.
+    """
+    if not len(vocab) <= width <= SPARE * len(vocab):
+        raise ValueError(f"the model chooses among {width:,} tokens, {name} has {len(vocab):,}: give the model's own")
+
+
+def reads(model: nn.Module, vocab: Any, program: Callable[[Tensor], Any], name: str = "the vocabulary") -> None:
+    """Whether a model has a vector for each token.
+
+    Raises:
+        ValueError: it has fewer.
+    """
+    table = getattr(model, "get_input_embeddings", lambda: None)()
+    sizes: int | None = getattr(table, "num_embeddings", None)
+    cause: Exception | None = None
+    try:
+        if sizes is None and next(model.parameters()).device.type == "cpu":  # elsewhere a wrong id ends the session
+            program(torch.full((1, 2), len(vocab) - 1))
+    except (IndexError, RuntimeError, ValueError) as error:
+        sizes, cause = 0, error
+    if sizes is not None and sizes < len(vocab):
+        raise ValueError(
+            f"the model reads fewer than the {len(vocab):,} tokens of {name}: give the model's own"
+        ) from cause
+
+
+def exact(model: nn.Module) -> None:
+    """Refuse weights that no page computes with.
+
+    Raises:
+        ValueError: they are quantized by PyTorch, of half precision, or none (on the meta device).
+    """
+    for path, weight in model.named_parameters():
+        if weight.is_meta:
+            raise ValueError(f"{path} is on the meta device, without numbers: load the model's weights first")
+        if weight.is_floating_point() and weight.dtype not in (torch.float32, torch.float64):
+            raise ValueError(
+                f"{path} is {str(weight.dtype).removeprefix('torch.')}, and a page computes in float32: give "
+                "model.float(); weights= says how they travel; or take kernel=True"
+            )
+    for path, module in model.named_modules():
+        if type(module).__module__.startswith(QUANTIZED):
+            raise ValueError(
+                f"{path or type(model).__name__} was quantized by PyTorch, which no page computes with: give the model "
+                'as it was before, with weights="int8" to send a byte for each weight, or take kernel=True'
+            )
+
+
+def writes(model: nn.Module, vocab: Any) -> None:
+    """Refuse what is no left-to-right language model.
+
+    Raises:
+        ValueError: it has no logits of each token; or those of a token depend on what stands after it.
+    """
+    if _looks_ahead(model, vocab):
+        raise ValueError(
+            f"{type(model).__name__} does not write from left to right: what it says of a token depends on those after "
+            "it; give a model such as models.GPT, or look at this one with view.fill, which hides words"
+        )
+
+
+def fills(model: nn.Module, vocab: Any) -> None:
+    """Refuse a model that does not see what stands after a hidden word.
+
+    Raises:
+        ValueError: it has no logits of each token; or those of a token depend on no later one.
+    """
+    if _looks_ahead(model, vocab) is False:
+        raise ValueError(
+            f"{type(model).__name__} reads from left to right, and knows nothing of what stands after a hidden word: "
+            "give a model such as models.BERT, or this one as beside=; view.write lets it go on with a text"
+        )
+
+
+def _looks_ahead(model: nn.Module, vocab: Any) -> bool | None:
+    """Whether the logits of a token depend on those after it; None: it is not known."""
+    length = min(TRIED, positions(model) or TRIED)
+    count = min(len(vocab), getattr(getattr(model, "config", None), "vocab_size", None) or len(vocab))
+    if length < 2 or count < 3 or next(model.parameters(), None) is None:
+        return None
+    text = torch.arange(length)[None] % 2 + 1  # id 0 may be padding
+    other = text.clone()
+    other[0, -1] = 3 - text[0, -1]
+    first, second = (_logits(model, ids) for ids in (text, other))
+    far = (first[:, :-1] - second[:, :-1]).abs().max()
+    noise = 4 * torch.finfo(first.dtype).eps * float(first.abs().max())
+    return float(far) > noise if bool(far.isfinite()) else None
+
+
+def _logits(model: nn.Module, ids: Tensor) -> Tensor:
+    """Of each token.
+
+    Raises:
+        ValueError: there are none.
+    """
+    with evaluating(model), torch.no_grad():
+        try:
+            made = model(ids.to(next(model.parameters()).device))
+        except (RuntimeError, TypeError) as error:
+            raise ValueError(
+                f"{type(model).__name__} cannot be called with ids of tokens, [batch, position]: give a language model "
+                f"({error})"
+            ) from error
+    logits = getattr(made, "logits", made)
+    if hasattr(made, "tokens") and not hasattr(made, "logits"):  # as models.BERT gives them
+        logits = made.tokens
+    if not isinstance(logits, Tensor) or logits.dim() != 3 or logits.shape[:2] != ids.shape:
+        found = f"the shape {list(logits.shape)}" if isinstance(logits, Tensor) else f"a {type(made).__name__}"
+        raise ValueError(
+            f"{type(model).__name__} gives {found}, and a language model logits, [batch, position, vocab]: give the "
+            "model with its head, such as GPT2LMHeadModel where this is GPT2Model"
+        )
+    return logits.cpu()
 
 
 def axes(vocab: Any) -> Words:
@@ -33,11 +159,19 @@ def reading(model: nn.Module, vocab: Any, weights: str | None) -> Program | Here
 
     def read(ids: Tensor) -> dict[str, Tensor]:
         made = model(ids)
-        return {"logits": getattr(made, "tokens", getattr(made, "logits", made))}
+        logits = getattr(made, "tokens", getattr(made, "logits", made))
+        if not isinstance(logits, Tensor):
+            raise ValueError(
+                f"{type(model).__name__} gives a {type(made).__name__}, without logits: give the model with its head, "
+                "such as BertForMaskedLM where this is BertModel"
+            )
+        return {"logits": logits}
 
     first = next(model.parameters(), None)
     if first is None:
         raise ValueError(f"{type(model).__name__} has no weights; give a model that was trained")
+    if weights is not None:
+        exact(model)
     if weights is None:
         return Here(model, read, {"ids": len(vocab)})
     example = torch.arange(3, device=first.device)[None] % 2 + 1  # id 0 is padding

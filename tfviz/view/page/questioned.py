@@ -20,6 +20,7 @@ from tfviz.view.page.html import View
 from tfviz.view.still.picture import Picture, cut
 
 LEFT = "Still: a model in Python said this, and it is not here any more. These are the heads of the last text."
+EXACT = 1_000_000  # weights that are sent in 32 bits each
 Question = tuple[str, Sequence[Tensor], Sequence[Mapping[str, Any]]]  # program, inputs, heads that are off
 Asked = Mapping[str, Sequence[Tensor]]  # program -> its inputs
 Draws = Callable[[Question, Mapping[str, Tensor]], Picture]
@@ -102,16 +103,26 @@ class Questioned(Answering):
 
 
 def packed(seen: Seen) -> tuple[dict[str, Any], list[bytes]]:
-    """Maps as a page takes them: the root of each weight in a byte, masks that are alike once."""
+    """Maps as a page takes them: weights as they are, of many the root of each in a byte; masks that are alike once.
+
+    A mask is [query, key], of all heads, or [head, query, key], where they differ.
+    """
     masks: dict[bytes, int] = {}
     patterns, pieces = [], []
+    exact = sum(seen[site].numel() for site in seen) <= EXACT
     for site in seen:
         weights, allowed = seen.firings(site)[-1]
-        may = torch.ones(weights.shape[-2:]) if allowed is None else allowed.broadcast_to(weights.shape)[0, 0]
-        mask = masks.setdefault(_bytes(may.bool()), len(masks))
-        patterns.append([site, list(weights.shape), mask])
-        pieces.append(_bytes((weights.float().sqrt() * 255).round().to(torch.uint8)))
+        patterns.append([site, list(weights.shape), masks.setdefault(_mask(weights, allowed), len(masks))])
+        pieces.append(_bytes(weights.float() if exact else (weights.float().sqrt() * 255).round().to(torch.uint8)))
     return {"masks": len(masks), "patterns": patterns}, [*masks, *pieces]
+
+
+def _mask(weights: Tensor, allowed: Tensor | None) -> bytes:
+    """Where the heads of the first text may look."""
+    if allowed is None:
+        return _bytes(torch.ones(weights.shape[-2:], dtype=torch.bool))
+    heads = allowed.broadcast_to(weights.shape)[0].reshape(-1, *weights.shape[-2:])
+    return _bytes((heads[0] if (heads == heads[0]).all() else heads).bool())
 
 
 def _bytes(tensor: Tensor) -> bytes:

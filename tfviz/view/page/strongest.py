@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import zlib
 from collections.abc import Mapping
 from typing import Any
@@ -18,6 +17,7 @@ from tfviz.look.maps import AttentionMaps
 from tfviz.look.spans import Spans
 from tfviz.view.page.named import described
 from tfviz.view.page.pieces import LEVEL, Packed
+from tfviz.view.still.formatting import at_most, counted, formatted, percent
 
 CELLS = 16_000_000  # of a head that are looked at together
 
@@ -46,23 +46,18 @@ def strongest(given: Mapping[str, AttentionMaps], top: int, budget: float) -> tu
                 most, shares = max(most, left), [*shares, share]
                 if packed.size * 4 / 3 > budget:
                     raise ValueError(
-                        f"the {top} strongest keys of all queries take more than the budget of {budget / 1e6:.3g} MB: "
-                        "take fewer with top=, or give a larger budget="
+                        f"the {counted(top, 'strongest key')} of all queries take more than the budget of "
+                        f"{formatted(budget / 1e6, 3)} MB: take fewer with top=, or give a larger budget="
                     )
         shown = {"blobs": blobs, "masks": None, "rules": rules, "top": min(top, keys)}
         told.append({**described(name, maps), **shown})
     share = sum(shares) / len(shares)
     count = min(top, max(maps.shape[3] for maps in given.values()))
-    said = f"Of each query the {count} strongest keys are here, {share:.0%} of its weight on average; "
-    return told, packed, f"{said}no weight that is left out is above {_above(most)}."
-
-
-def _above(number: float) -> str:
-    """Two digits, rounded up."""
-    if number == 0:
-        return "0"
-    step = 10.0 ** (math.floor(math.log10(number)) - 1)
-    return f"{math.ceil(number / step) * step:.2g}"
+    some = "strongest key is" if count == 1 else f"{count} strongest keys are"
+    said = (
+        f"Of each query the {some} here, {percent(share)} of its weight on average; no weight that is left out is above"
+    )
+    return told, packed, f"{said} {at_most(most)}."
 
 
 def _head(maps: AttentionMaps, layer: int, head: int, top: int) -> tuple[bytes, float, float]:

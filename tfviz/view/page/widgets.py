@@ -15,8 +15,9 @@ from tfviz.view.page.answering import Answering
 from tfviz.view.page.bundle import script
 from tfviz.view.page.html import View
 from tfviz.view.page.packed import deflated
-from tfviz.view.still import figures, single
-from tfviz.view.still.picture import cut
+from tfviz.view.still import figures, prose, sentences, single
+from tfviz.view.still.formatting import maps_size
+from tfviz.view.still.picture import Picture, cut
 
 NUMBER = traitlets.Int(min=0)
 ON_DEMAND = "Heads come in full as you open them; the sheet shows them in blocks."
@@ -131,12 +132,23 @@ class Live(Answering):
         """What is shown now, without a kernel: to save, or to leave in a page."""
         first = list(self._parts.values())[self.part]
         layer, head = min(self.layer, first.shape[0] - 1), min(self.head, first.shape[1] - 1)
-        picture = single.head(first, layer, head) if self.mode == "head" else figures.heads(first)
+        picture = self._picture(first, layer, head)
         state = {name: getattr(self, name) for name in alive.STATE} | {"layer": layer, "head": head}
         return alive.view(picture, self._parts, state, self._given, arrange=self._arrange)
 
+    def _picture(self, maps: AttentionMaps, layer: int, head: int) -> Picture:
+        """What is shown, still: of a mode that has no picture of its own the sheet."""
+        if self.mode == "lines":
+            marked = [one for at, one in self.marked if at == layer and one < maps.shape[1]]
+            return sentences.links(maps, layer, marked or [head], least=self.least)
+        if self.mode == "words":
+            row = self.rows[-1] if self.rows and self.rows[-1] < maps.shape[2] else None
+            return prose.words(maps, layer, head, row)
+        return single.head(maps, layer, head) if self.mode == "head" else figures.heads(maps)
+
     def __repr__(self) -> str:
-        return f"Live view of {', '.join(f'{name} {maps!r}'.strip() for name, maps in self._parts.items())}"
+        named = (f"{name} {maps_size(maps)}".strip() for name, maps in self._parts.items())
+        return f"Live view of {', '.join(named)}"
 
     def _left(self) -> tuple[dict[str, str], dict[str, Any]]:
         return ({}, {}) if self.described["note"] else self.view().still()  # with a note it is too much to draw at once

@@ -40,7 +40,8 @@ class Writing(Questioned):
 
         here = Here(model, read, {"ids": len(vocab)})
         first = {"read": [torch.zeros(1, 1, dtype=torch.long)]}
-        self.width = Here(model, scores, {})(*first["read"])["logits"].shape[-1]  # tokens that the model chooses among
+        self.scores = Here(model, scores, {})
+        self.width = self.scores(*first["read"])["logits"].shape[-1]  # tokens that the model chooses among
         super().__init__({"read": here}, described, first, draws, axes(vocab), [vocab])
 
     def _ids(self) -> list[int]:

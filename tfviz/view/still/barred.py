@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tfviz.look.words import strings
+from tfviz.view.still.formatting import LARGE, fixed, formatted
 from tfviz.view.still.numbers import Spread, above, few, real
 from tfviz.view.still.palette import plain, printable
 from tfviz.view.still.picture import Picture, cut, headline, reference
@@ -62,7 +63,9 @@ def bars(
         return figure
 
     means = {name: series.mean for name, series in values.items()}
-    tops = ", ".join(f"{name}: {words[int(mean.argmax())]!r} {mean.max():.3g}" for name, mean in means.items())
+    tops = ", ".join(
+        f"{name}: {words[int(mean.argmax())]!r} {formatted(float(mean.max()), 3)}" for name, mean in means.items()
+    )
     return Picture(draw, f"{title}\nhighest {y}: {tops}")
 
 
@@ -112,7 +115,9 @@ def rows(
         return figure
 
     means = {name: column.mean for name, column in values.items()}
-    tops = ", ".join(f"{name}: {names[int(mean.argmax())]!r} {mean.max():.3g}" for name, mean in means.items())
+    tops = ", ".join(
+        f"{name}: {names[int(mean.argmax())]!r} {formatted(float(mean.max()), 3)}" for name, mean in means.items()
+    )
     return Picture(draw, f"{title}\nhighest {tops}")
 
 
@@ -144,8 +149,9 @@ def _said(column: Spread) -> list[str]:
 
 
 def _to(value: float, places: int) -> str:
-    """To so many decimals; what would be 0 then, or is very large, to three digits."""
-    return f"{value:.{places}f}" if value < 1e6 and (round(value, places) or not value) else f"{value:.3g}"
+    """To so many decimals; what would be 0 or 1 then and is not, or is very large, as it is written alone."""
+    said = fixed(value, places)
+    return formatted(value, 3) if value >= LARGE or (value and float(said.replace(",", "")) in (0, 1)) else said
 
 
 def _over(name: str, inches: float) -> str:

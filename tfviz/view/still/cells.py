@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.image import AxesImage
 
-from tfviz.view.still.panel import two
+from tfviz.view.still.formatting import in_cell
 
 NUMBERED = 100  # cells that show their numbers
 CELL = 0.42  # inches of such a cell
@@ -25,20 +24,15 @@ def number(axes: Axes, image: AxesImage, values: numpy.ndarray, limit: float = 1
         value = shades.get_array()[row, col]
         if value is not numpy.ma.masked:
             ink = readable(shades.cmap(shades.norm(float(value))))
-            axes.text(col, row, _brief(float(values[row, col]), limit), ha="center", va="center", color=ink, fontsize=8)
+            axes.text(
+                col, row, in_cell(float(values[row, col]), limit), ha="center", va="center", color=ink, fontsize=8
+            )
 
 
 def readable(shade: Sequence[float]) -> Any:
     """The ink or the page's own colour, whichever stands out more from a shade, by the contrast of WCAG."""
     inks = [matplotlib.rcParams[name] for name in ("text.color", "figure.facecolor")]
     return max(inks, key=lambda ink: _contrast(to_rgb(ink), shade[:3]))
-
-
-def _brief(value: float, limit: float) -> str:
-    """To hundredths of its scale's unit; what is nearly nothing there is a dot."""
-    if value == 0 or not math.isfinite(value):
-        return two(value)
-    return "·" if abs(value) < limit / 200 else two(round(value, 2 - math.floor(math.log10(limit))))
 
 
 def _contrast(one: Sequence[float], other: Sequence[float]) -> float:

@@ -21,6 +21,7 @@ from torch.nn import functional
 from tfviz.look.maps import AttentionMaps
 from tfviz.shapes import Bool, Float
 from tfviz.view.still import large
+from tfviz.view.still.formatting import counted, formatted, maps_size, sheet_size, size
 from tfviz.view.still.numbers import few
 from tfviz.view.still.palette import DPI, plain, printable, ramp
 from tfviz.view.still.picture import Picture, bare, cut, headline
@@ -42,11 +43,11 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
     layers, heads, queries, keys = some(maps)
     if len(names) not in (0, heads):
         raise ValueError(f"names has {len(names)} names, the maps have {heads} heads")
-    title = title or f"Every head: {layers} layers × {heads} heads, {_size(maps)}"
+    title = title or f"Every head: {sheet_size(layers, heads)}, {_size(maps)}"
     named = list(names) or [f"head {head}" if heads <= 8 else str(head) for head in range(heads)]
     down, across = _some(layers), _some(heads)
     if len(down) * len(across) < layers * heads:
-        title = f"{cut(title, 80)} ({len(down)} layers × {len(across)} heads of them are drawn)"
+        title = f"{cut(title, 80)} ({sheet_size(len(down), len(across))} of them are drawn)"
     roomy = max(0.2 * max(queries, keys), 1.6)
     few = max(queries, keys) <= FEW and heads * roomy <= WIDE and layers <= 12
     side = roomy if few else min(1.5, max(0.55, 8.4 / max(len(across), len(down) / 2)))
@@ -79,7 +80,7 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
         headline(figure, title)
         return figure
 
-    return Picture(draw, f"{title}\n{maps!r}; weights from 0 to 1, square-root scale")
+    return Picture(draw, f"{title}\n{maps_size(maps)}; weights from 0 to 1, square-root scale")
 
 
 def some(maps: AttentionMaps) -> tuple[int, int, int, int]:
@@ -194,7 +195,7 @@ def scale(figure: Figure, image: ScalarMappable, axes: Sequence[Axes] | numpy.nd
     """The colours' meaning up to a limit, beside the panels that share it."""
     ticks = [tick * limit for tick in TICKS]
     bar = figure.colorbar(image, ax=axes, fraction=0.035, pad=0.02, ticks=ticks, aspect=28, shrink=0.9)
-    bar.ax.set_yticklabels([f"{tick:.2g}" for tick in ticks])
+    bar.ax.set_yticklabels([formatted(tick) for tick in ticks])
     bar.outline.set_visible(False)
 
 
@@ -210,4 +211,4 @@ def _some(count: int) -> list[int]:
 
 def _size(maps: AttentionMaps) -> str:
     _, _, queries, keys = maps.shape
-    return f"{queries} tokens" if queries == keys else f"{queries} queries × {keys} keys"
+    return counted(queries, "token") if queries == keys else size(queries, keys).replace(" x ", " × ")

@@ -9,8 +9,9 @@ import numpy
 from matplotlib.figure import Figure
 
 from tfviz.view.still.figures import soft
+from tfviz.view.still.formatting import formatted
 from tfviz.view.still.palette import plain
-from tfviz.view.still.panel import Panel, two
+from tfviz.view.still.panel import Panel
 from tfviz.view.still.picture import Picture, cut, headline
 from tfviz.view.still.results import SIZES, drawn
 
@@ -100,18 +101,20 @@ def _said(panel: Panel) -> str:
     values = panel.numbers
     shape = " x ".join(map(str, values.shape))
     if values.ndim == 0:
-        return two(float(values))
+        return formatted(float(values))
     finite = values[numpy.isfinite(values)]
     if not finite.size:
         return f"{shape} without a finite number"
     if values.ndim == 1 and values.size <= 12:
-        return ", ".join(f"{word!r} {two(value)}" for word, value in zip(panel.named("rows", len(values)), values))
+        return ", ".join(
+            f"{word!r} {formatted(value)}" for word, value in zip(panel.named("rows", len(values)), values)
+        )
     if panel.kind in ("arrows", "dots") and len(values) <= 12:
         words = panel.named("rows", len(values))
-        return ", ".join(f"{word!r} ({two(x)}, {two(y)})" for word, (x, y) in zip(words, values))
+        return ", ".join(f"{word!r} ({formatted(x)}, {formatted(y)})" for word, (x, y) in zip(words, values))
     at = numpy.unravel_index(int(numpy.argmax(numpy.where(numpy.isfinite(values), values, -numpy.inf))), values.shape)
     words = [panel.named("rows", values.shape[0])[at[0]]]
     if values.ndim == 2:
         side = "rows" if panel.kind == "graph" else "cols"
         words.append(panel.named(side, values.shape[1])[at[1]])
-    return f"{shape}, from {two(finite.min())} to {two(finite.max())} ({' → '.join(map(repr, words))})"
+    return f"{shape}, from {formatted(finite.min())} to {formatted(finite.max())} ({' → '.join(map(repr, words))})"

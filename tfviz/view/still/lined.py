@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, SupportsFloat
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -13,6 +13,7 @@ from matplotlib.axis import Axis
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
+from tfviz.view.still.formatting import formatted
 from tfviz.view.still.numbers import Spread
 from tfviz.view.still.palette import plain
 from tfviz.view.still.picture import reference
@@ -133,6 +134,12 @@ def shade(axes: Axes, stretches: Mapping[str, tuple[float, ...]], lines: Mapping
             axes.annotate(plain(name), at, ha="center", fontsize=8, **where)
 
 
+def _on_log_axis(value: SupportsFloat) -> str:
+    """0.01, 100, 1,000: powers of ten would be formulas, and no years stand there."""
+    number = float(value)
+    return f"{int(number):,}" if number >= 1000 and number.is_integer() else formatted(number, 6)
+
+
 def _number(axis: Axis, points: Sequence[float] = ()) -> None:
     """Numbers on a log axis: those asked for; at its points, if they are few and apart; or 1, 2, 5 ... if short."""
     low, high = axis.get_view_interval()
@@ -144,5 +151,5 @@ def _number(axis: Axis, points: Sequence[float] = ()) -> None:
         axis.set_minor_locator(NullLocator())
     elif high < 100 * low:
         axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    axis.set_major_formatter("{x:,g}")  # 0.01 and 100, not powers of ten, which would be formulas
+    axis.set_major_formatter(lambda value, _: _on_log_axis(value))
     axis.set_minor_formatter(NullFormatter())

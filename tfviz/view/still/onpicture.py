@@ -18,6 +18,7 @@ from torch import Tensor
 from tfviz.look.maps import AttentionMaps
 from tfviz.view.still import photograph
 from tfviz.view.still.figures import scale
+from tfviz.view.still.formatting import maps_size
 from tfviz.view.still.palette import DPI, MARK, plain, ramp
 from tfviz.view.still.picture import Picture, bare, headline
 from tfviz.view.still.places import Places, both, is_plain
@@ -157,4 +158,4 @@ def onpicture(
         headline(figure, plain(title))
         return figure
 
-    return Picture(draw, f"{title}\n{placed.maps!r}; heads {', '.join(map(str, shown))}, on one scale")
+    return Picture(draw, f"{title}\n{maps_size(placed.maps)}; heads {', '.join(map(str, shown))}, on one scale")

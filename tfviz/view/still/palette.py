@@ -22,6 +22,9 @@ LONGEST = 18  # characters of a word on an axis
 DPI = 150  # dots per inch of a PNG: sharp, and ten of them weigh less than half a megabyte
 SHADES = 200  # of a scale: finer than an eye can see, and a PNG's 256 colours have room for the inks beside them
 
+# Settings that belong to the session and not to a picture, by how they begin.
+SESSION = ("backend", "interactive", "toolbar", "webagg.", "tk.", "docstring.", "timezone", "date.epoch",
+           "savefig.directory", "figure.max_open_warning", "figure.raise_window")  # fmt: skip
 # Faces that together draw most of the world's writing; those installed are used, in this order.
 FAMILIES = (
     "DejaVu Sans",
@@ -41,12 +44,24 @@ FAMILIES = (
 
 @contextmanager
 def theme(name: str = "light") -> Iterator[None]:
-    """tfviz's matplotlib style, `light` or `dark`, while the context lasts."""
+    """tfviz's matplotlib style, `light` or `dark`, while the context lasts, on matplotlib's own defaults.
+
+    Settings that were made before, in rcParams, a style sheet or a matplotlibrc, rest meanwhile and are then as before.
+    """
     if name not in THEMES:
         raise ValueError(f"theme is {name!r}; it can be 'light' or 'dark'")
-    style = matplotlib.rc_params_from_file(Path(__file__).with_name(f"{name}.mplstyle"), use_default_template=False)
-    with matplotlib.rc_context({**style, "savefig.dpi": DPI, "font.family": list(families())}):
+    with matplotlib.rc_context():
+        matplotlib.rcParams.update(_settings(name))
         yield
+
+
+@lru_cache
+def _settings(name: str) -> Any:
+    """All settings of a theme: matplotlib's defaults and our own, but for those of the session."""
+    file = Path(__file__).with_name(f"{name}.mplstyle")
+    style: Any = matplotlib.rc_params_from_file(file, use_default_template=False)
+    default: Any = {key: value for key, value in matplotlib.rcParamsDefault.items() if not key.startswith(SESSION)}
+    return {**default, **style, "savefig.dpi": DPI, "font.family": list(families())}
 
 
 # The strongest ink, and the ends of the diverging scale, on a light and on a dark page.

@@ -61,17 +61,6 @@ def _shares(numbers: numpy.ndarray) -> bool:
     return bool((abs(table.sum(-1) - 1) < 1e-3).all())
 
 
-def two(value: float) -> str:
-    """Two significant digits.
-
-    >>> two(0.3141), two(-120.4), two(0.0)
-    ('0.31', '−120', '0')
-    """
-    if not math.isfinite(value):
-        return "∞" if value > 0 else "−∞" if value < 0 else "–"
-    return f"{float(f'{value:.2g}'):.10g}".replace("-", "−").replace("e−0", "e−")
-
-
 def nice(value: float, sizes: Sequence[float] = (1, 1.5, 2, 3, 4, 5, 6, 8)) -> float:
     """The next round number that is not less: one of these sizes times a power of ten; 1 for 0.
 

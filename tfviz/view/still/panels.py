@@ -17,6 +17,7 @@ from tfviz.look.maps import AttentionMaps
 from tfviz.look.words import as_mask
 from tfviz.shapes import Bool
 from tfviz.view.still.figures import heatmap, label, soft
+from tfviz.view.still.formatting import counted, formatted
 from tfviz.view.still.numbers import plain_tensor
 from tfviz.view.still.palette import diverging, plain, ramp
 from tfviz.view.still.picture import Picture, headline
@@ -61,8 +62,10 @@ def tables(
         headline(figure, title)
         return figure
 
-    says = ", ".join(f"{name} {table.min():.2g} to {table.max():.2g}" for name, table in values.items())
-    return Picture(draw, f"{title}\n{count} columns; {says}")
+    says = ", ".join(
+        f"{name} {formatted(float(table.min()))} to {formatted(float(table.max()))}" for name, table in values.items()
+    )
+    return Picture(draw, f"{title}\n{counted(count, 'column')}; {says}")
 
 
 def mask(
@@ -90,7 +93,7 @@ def mask(
         headline(figure, title)
         return figure
 
-    return Picture(draw, f"{title}\n{int(allowed.sum())} of {allowed.numel()} cells allowed")
+    return Picture(draw, f"{title}\n{formatted(int(allowed.sum()))} of {counted(allowed.numel(), 'cell')} allowed")
 
 
 def mask_lab(
@@ -133,8 +136,10 @@ def mask_lab(
         headline(figure, title)
         return figure
 
-    says = f"{int(together.sum())} of {together.numel()} cells allowed by {'all together' if use is None else joined}"
-    return Picture(draw, f"{title}\n{says}; {dead} of {len(together)} rows have no key left")
+    by = "all together" if use is None else joined
+    says = f"{formatted(int(together.sum()))} of {counted(together.numel(), 'cell')} allowed by {by}"
+    left = f"{formatted(dead)} of {counted(len(together), 'row')} {'has' if dead == 1 else 'have'} no key left"
+    return Picture(draw, f"{title}\n{says}; {left}")
 
 
 def _values(tables: Mapping[str, Tensor], rows: Sequence[str] | None, cols: Sequence[str] | None) -> dict[str, Tensor]:
@@ -192,4 +197,4 @@ def _table(figure: Figure, axes: Axes, table: Tensor, signed: bool) -> None:
 
 def _numbers(axis: Axis, most: int) -> None:
     axis.set_major_locator(MaxNLocator(most, integer=True))
-    axis.set_major_formatter("{x:.0f}")
+    axis.set_major_formatter(lambda value, _: formatted(round(value)))

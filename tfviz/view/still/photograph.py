@@ -15,6 +15,7 @@ from matplotlib.colors import to_rgb
 from PIL import Image, ImageOps
 from torch import Tensor
 
+from tfviz.files import home
 from tfviz.view.still.palette import ramp
 
 SIDE = 640  # pixels of the longer side, of what travels in a page
@@ -34,7 +35,7 @@ def read(picture: Any) -> Image.Image:
         FileNotFoundError: no such file.
     """
     if isinstance(picture, str | Path):
-        path = Path(picture).expanduser()
+        path = home(picture)
         if not path.is_file():
             raise FileNotFoundError(f"there is no file {path}; give the path of a picture, or the picture itself")
         try:

@@ -3,6 +3,7 @@
 import base64
 import html
 import io
+import os
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image
 
-from tfviz.files import atomic
+from tfviz.doors import what
+from tfviz.files import atomic, home
 from tfviz.view.still.palette import BOLD, DPI, THEMES, diverging, draws, plain, ramp, theme
 
 LINE, BESIDE, LINES = 120, 60, 8  # characters of a line, of one beside axes; lines of a text
@@ -27,10 +29,24 @@ PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>{title}</title>
 <meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">
 <style>body {{ font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: {width}px; padding: 0 1rem;
-background: Canvas; color: CanvasText }} img {{ max-width: 100% }}</style>
+background: Canvas; color: CanvasText; overflow-wrap: anywhere }} img {{ max-width: 100% }}</style>
 <picture><source srcset="{dark}" media="(prefers-color-scheme: dark)"><img src="{light}" alt="{title}"></picture>
 <p>{summary}</p></html>
 """
+
+
+class Themed(Figure):
+    """A figure that keeps its theme: matplotlib reads many of its settings only as it draws or saves."""
+
+    style = "light"
+
+    def draw(self, renderer: Any) -> None:
+        with theme(self.style):
+            super().draw(renderer)
+
+    def savefig(self, *args: Any, **kwargs: Any) -> None:
+        with theme(self.style):
+            super().savefig(*args, **kwargs)
 
 
 class Picture:
@@ -56,9 +72,11 @@ class Picture:
         return data, {"image/png": {"width": _width(png)}}
 
     def figure(self, style: str = "light") -> Figure:
-        """A fresh matplotlib figure, to go on with by hand."""
+        """A fresh matplotlib figure, to go on with by hand; it is saved as it is drawn, whatever rcParams say then."""
         with theme(style):
-            return self._drawn()
+            figure: Any = self._drawn()
+        figure.__class__, figure.style = Themed, style  # however its drawing made it
+        return figure
 
     def save(self, path: str | Path, style: str = "light") -> Path:
         """Write `x.png`, `x.svg`, or `x.html`: one file, no links, light or dark with the page.
@@ -67,7 +85,9 @@ class Picture:
             ValueError: another ending, or another style.
             OSError: nothing can be written there.
         """
-        path = Path(path).expanduser()
+        if not isinstance(path, str | os.PathLike):
+            raise TypeError(f"path is {what(path)}; give the name of a file, such as 'heads.png'")
+        path = home(path)
         if style not in THEMES:
             raise ValueError(f"style is {style!r}; it can be 'light' or 'dark'")
         writers: dict[str, Callable[[], bytes]] = {
@@ -88,6 +108,8 @@ class Picture:
     def _drawn(self) -> Figure:
         """The figure; what is written in it in one line is cut where it would be wider than any picture."""
         figure = self._draw()
+        if not isinstance(figure, Figure):
+            raise TypeError(f"draw gives {what(figure)}; it must give a figure of matplotlib")
         for text in figure.findobj(Text):
             most = LINE if text in figure.texts else BESIDE
             if isinstance(text, Text) and len(text.get_text()) > most:
@@ -108,9 +130,14 @@ class Picture:
         light, dark = (
             "data:image/png;base64," + base64.b64encode(self._png(style)).decode() for style in ("light", "dark")
         )
-        title, _, rest = self.summary.partition("\n")
+        title, _, rest = encodable(self.summary).partition("\n")
         width = max(400, _width(self._png("light")))
         return PAGE.format(title=html.escape(title), summary=html.escape(rest), light=light, dark=dark, width=width)
+
+
+def encodable(text: str) -> str:
+    """Text that UTF-8 can hold: half of a character, as bytes may give, as its code."""
+    return "".join(f"⟨{ord(c):X}⟩" if 0xD800 <= ord(c) <= 0xDFFF or c == "\0" else c for c in text)
 
 
 def _png(image: Image.Image) -> bytes:
@@ -168,7 +195,7 @@ def reference(axes: Axes, name: str, value: float) -> None:
     soft = matplotlib.rcParams["xtick.labelcolor"]
     axes.axhline(value, color=soft, linestyle=(0, (5, 3)), linewidth=1, zorder=3)
     how: dict[str, Any] = {"ha": "left", "va": "center", "fontsize": 8, "color": soft, "annotation_clip": False}
-    axes.annotate(fill(plain(name), 16), (1.01, value), xycoords=axes.get_yaxis_transform(), **how)
+    axes.annotate(fill(cut(plain(name), 48), 16), (1.01, value), xycoords=axes.get_yaxis_transform(), **how)
 
 
 def _width(png: bytes) -> int:

@@ -21,6 +21,7 @@ from matplotlib.patches import Rectangle
 
 from tfviz.look.maps import AttentionMaps
 from tfviz.view.still.figures import TICKS, one, soft, within
+from tfviz.view.still.formatting import formatted
 from tfviz.view.still.palette import DPI, families, plain, ramp
 from tfviz.view.still.picture import Picture, headline
 from tfviz.view.still.sentences import MARK
@@ -75,7 +76,7 @@ def words(
 def _favourites(words: Sequence[str], looks: numpy.ndarray) -> str:
     """The three words with the greatest weights, and how great those are."""
     top = numpy.argsort(-looks, kind="stable")[:3]
-    return ", ".join(f"{words[key]!r} {looks[key]:.2g}" for key in top if looks[key] > 0) or "nothing"
+    return ", ".join(f"{words[key]!r} {formatted(float(looks[key]))}" for key in top if looks[key] > 0) or "nothing"
 
 
 def _text(
@@ -160,5 +161,5 @@ def _below(figure: Figure, place: tuple[float, float, float, float]) -> None:
     """The shades' meaning, under the text."""
     shades = ScalarMappable(PowerNorm(0.5, 0, 1), ramp())
     bar = figure.colorbar(shades, figure.add_axes(place), orientation="horizontal")
-    bar.set_ticks(TICKS, labels=[f"{tick:g}" for tick in TICKS])
+    bar.set_ticks(TICKS, labels=[formatted(tick) for tick in TICKS])
     bar.outline.set_color(matplotlib.rcParams["axes.edgecolor"])

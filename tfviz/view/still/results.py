@@ -12,8 +12,9 @@ from matplotlib.colors import Normalize, PowerNorm
 
 from tfviz.view.still.cells import CELL, NUMBERED, number, readable
 from tfviz.view.still.figures import heatmap, label
+from tfviz.view.still.formatting import formatted
 from tfviz.view.still.palette import diverging, plain, printable, ramp
-from tfviz.view.still.panel import Panel, nice, two
+from tfviz.view.still.panel import Panel, nice
 from tfviz.view.still.picture import cut
 from tfviz.view.still.planes import arrows, dots, graph
 
@@ -50,7 +51,8 @@ def _grid(axes: Axes, panel: Panel) -> None:
         axes.tick_params(axis="x", labelrotation=0)
     if values.numel() > NUMBERED:
         bar = axes.figure.colorbar(image, ax=axes, fraction=0.05, pad=0.03, aspect=28)
-        bar.set_ticks([-limit, 0, limit] if scale == "signed" else [0, limit / 2, limit])
+        ticks = [-limit, 0, limit] if scale == "signed" else [0, limit / 2, limit]
+        bar.set_ticks(ticks, labels=[formatted(tick, 3) for tick in ticks])
         bar.outline.set_visible(False)
         return
     number(axes, image, panel.numbers, limit)
@@ -66,7 +68,7 @@ def _bars(axes: Axes, panel: Panel) -> None:
         for place, value in enumerate(panel.numbers):
             left = value < 0
             shift = -3 if left else 3
-            axes.annotate(two(value), (values[place], place), (shift, 0), textcoords="offset points",
+            axes.annotate(formatted(value), (values[place], place), (shift, 0), textcoords="offset points",
                           va="center", ha="right" if left else "left", fontsize=8)  # fmt: skip
     axes.set(xlim=(-1.3 * limit if signed else 0, 1.3 * limit), xticks=[], ylim=(len(values) - 0.4, -0.6))
     step = max(1, -(-len(values) // 40))
@@ -131,7 +133,7 @@ def _word_places(panel: Panel) -> tuple[list[tuple[float, int, str]], int, float
 
 def _figure(axes: Axes, panel: Panel) -> None:
     axes.axis("off")
-    axes.text(0.0, 1.0, two(float(panel.numbers)), fontsize=22, va="top", transform=axes.transAxes)
+    axes.text(0.0, 1.0, formatted(float(panel.numbers)), fontsize=22, va="top", transform=axes.transAxes)
 
 
 def _grid_size(panel: Panel) -> tuple[float, float]:

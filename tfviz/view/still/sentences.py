@@ -19,21 +19,29 @@ from torch import Tensor
 from tfviz.look.maps import AttentionMaps
 from tfviz.shapes import Float
 from tfviz.view.still.figures import LABELS, label, one, soft
+from tfviz.view.still.formatting import counted, formatted, size
 from tfviz.view.still.palette import plain, printable
 from tfviz.view.still.picture import Picture, headline
 from tfviz.view.still.single import alone, weighed
 
-LEAST = 0.02  # a weaker weight is no line
+LEAST = 0.02  # a weaker weight is no line, unless one says otherwise
 # heads 0-7, 8-15, ...: the eight colours come round again
 STROKES: tuple[Any, ...] = ("solid", "dashed", "dashdot", "dotted")
 MARK = "C6"  # vermillion: of the eight, the one that reads on both pages and on any shade
 
 
-def links(maps: AttentionMaps, layer: int = 0, heads: Sequence[int] = (0,), title: str | None = None) -> Picture:
-    """Queries on the left, keys on the right, a line for each weight of at least 0.02: the thicker, the greater.
+def links(
+    maps: AttentionMaps,
+    layer: int = 0,
+    heads: Sequence[int] = (0,),
+    title: str | None = None,
+    least: float = LEAST,
+) -> Picture:
+    """Queries on the left, keys on the right, a line for each weight that is not too small: the thicker, the greater.
 
     Args:
         heads: whose weights; each head in its own colour, in the order of their numbers.
+        least: a weaker weight is no line, as is one of 0.
 
     Raises:
         IndexError: there is no such layer or head.
@@ -43,7 +51,7 @@ def links(maps: AttentionMaps, layer: int = 0, heads: Sequence[int] = (0,), titl
     if not several:
         raise ValueError("heads is empty: name at least one")
     weights = {head: _seen(maps, layer, head)[:LABELS, :LABELS] for head in several}
-    count = sum(int((seen >= LEAST).sum()) for seen in weights.values())
+    count = sum(int(_strong(seen.numpy(), least).sum()) for seen in weights.values())
     title = title or f"Layer {layer}, head{'s' * (len(several) > 1)} {', '.join(map(str, several))}"
 
     def draw() -> Figure:
@@ -52,7 +60,7 @@ def links(maps: AttentionMaps, layer: int = 0, heads: Sequence[int] = (0,), titl
         axes, apart = figure.subplots(), min(0.08, 0.6 / len(several))
         for place, (head, seen) in enumerate(weights.items()):
             # lines of several heads between the same two words lie side by side, not on each other
-            axes.add_collection(_lines(seen, head, (place - (len(several) - 1) / 2) * apart))
+            axes.add_collection(_lines(seen, head, (place - (len(several) - 1) / 2) * apart, least))
         _columns(axes, maps.rows, maps.cols, tall)
         if len(several) > 1:
             handles = [
@@ -63,10 +71,10 @@ def links(maps: AttentionMaps, layer: int = 0, heads: Sequence[int] = (0,), titl
         headline(figure, title)
         return figure
 
-    says = f"{count} weights of at least {LEAST}, a line each"
+    says = f"{counted(count, 'weight')} of at least {formatted(least, 3)}, a line each"
     if max(len(maps.rows), len(maps.cols)) > LABELS:
         says += f", among the first {LABELS} words"
-    return Picture(draw, f"{title}\n{len(maps.rows)} queries x {len(maps.cols)} keys; {says}")
+    return Picture(draw, f"{title}\n{size(len(maps.rows), len(maps.cols))}; {says}")
 
 
 def alignment(
@@ -109,7 +117,7 @@ def alignment(
         return figure
 
     found = f"{right} of {len(cells)} gold cells are the strongest of their row" if cells else "no gold cells given"
-    return Picture(draw, f"{title}\n{queries} queries x {keys} keys; {found}")
+    return Picture(draw, f"{title}\n{size(queries, keys)}; {found}")
 
 
 def _seen(maps: AttentionMaps, layer: int, head: int) -> Float[Tensor, "query key"]:
@@ -118,10 +126,10 @@ def _seen(maps: AttentionMaps, layer: int, head: int) -> Float[Tensor, "query ke
     return weights if allowed is None else weights * allowed
 
 
-def _lines(weights: Float[Tensor, "query key"], head: int, shift: float) -> LineCollection:
+def _lines(weights: Float[Tensor, "query key"], head: int, shift: float, least: float) -> LineCollection:
     """A line for each weight that is not too small, the strongest on top; `shift`, in words, moves them all."""
     values = weights.numpy()
-    rows, cols = numpy.nonzero(values >= LEAST)
+    rows, cols = numpy.nonzero(_strong(values, least))
     order = numpy.argsort(values[rows, cols], kind="stable")
     rows, cols = rows[order], cols[order]
     shown = values[rows, cols]
@@ -130,6 +138,11 @@ def _lines(weights: Float[Tensor, "query key"], head: int, shift: float) -> Line
     ends = [[(0, row + shift), (1, col + shift)] for row, col in zip(rows, cols)]
     stroke = STROKES[head // 8 % len(STROKES)]
     return LineCollection(ends, colors=colours, linewidths=0.5 + 3.5 * shown, linestyles=stroke, clip_on=False)
+
+
+def _strong(values: numpy.ndarray, least: float) -> numpy.ndarray:
+    """Which weights are lines."""
+    return (values >= least) & (values > 0)
 
 
 def _columns(axes: Axes, rows: Sequence[str], cols: Sequence[str], tall: int) -> None:

@@ -18,6 +18,7 @@ from torch.nn import functional
 
 from tfviz.look.maps import AttentionMaps
 from tfviz.view.still.figures import border, divided, heatmap, label, one, scale
+from tfviz.view.still.formatting import counted, formatted, size
 from tfviz.view.still.palette import DPI, LONGEST, diverging, plain
 from tfviz.view.still.picture import Picture, headline
 
@@ -71,7 +72,8 @@ def compare(
     if not same:
         return Picture(draw, f"{title}\n{_size(a)} and {_size(b)}: of two sizes, so without a difference")
     row, col = divmod(int((b - a).abs().argmax()), a.shape[1])
-    says = f"{first.rows[row]!r} looks at {first.cols[col]!r}: {a[row, col]:.2g}, then {b[row, col]:.2g}"
+    was, now = (formatted(float(weights[row, col])) for weights in (a, b))
+    says = f"{first.rows[row]!r} looks at {first.cols[col]!r}: {was}, then {now}"
     return Picture(draw, f"{title}\n{_size(a)}; the greatest difference: {says}")
 
 
@@ -126,7 +128,7 @@ def steps(
         return figure
 
     sizes = (f"{_size(weights)} ({name})" for name, _, weights, _ in (every[0], every[-1]))
-    return Picture(draw, f"{title}\n{len(parts)} steps, from {' to '.join(sizes)}")
+    return Picture(draw, f"{title}\n{counted(len(parts), 'step')}, from {' to '.join(sizes)}")
 
 
 def signed_root() -> FuncNorm:
@@ -155,7 +157,7 @@ def _both(first: Sequence[str], second: Sequence[str]) -> list[str]:
 
 
 def _size(weights: Tensor) -> str:
-    return f"{weights.shape[0]} queries x {weights.shape[1]} keys"
+    return size(*weights.shape)
 
 
 def caption(
@@ -186,6 +188,6 @@ def inches(count: int, most: float, each: float = 0.2, least: float = 1.2) -> fl
 def colourbar(figure: Figure, image: AxesImage, axes: Axes, ticks: Sequence[float]) -> None:
     """The colours' meaning, beside the one panel that it belongs to."""
     bar = figure.colorbar(image, ax=axes, fraction=0.035, pad=0.02, aspect=28, shrink=0.9)
-    bar.set_ticks(ticks, labels=[f"{tick:.2g}" for tick in ticks])
+    bar.set_ticks(ticks, labels=[formatted(tick) for tick in ticks])
     bar.ax.minorticks_off()
     bar.outline.set_visible(False)

@@ -11,6 +11,7 @@ from tfviz.look.maps import AttentionMaps
 from tfviz.view.still import large
 from tfviz.view.still.cells import CELL, NUMBERED, number
 from tfviz.view.still.figures import at, border, divided, heatmap, label, scale
+from tfviz.view.still.formatting import formatted, size
 from tfviz.view.still.picture import Picture, headline
 
 
@@ -29,8 +30,9 @@ def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None, d
         return figure
 
     row, col, most = large.peak(maps, layer, head)
-    says = f"{maps.rows[row]!r} looks most sharply, at {maps.cols[col]!r}: {most:.2g}"
-    return Picture(draw, f"{title}\n{queries} queries x {keys} keys; {says}")
+    says = f"{maps.rows[row]!r} looks most sharply, at {maps.cols[col]!r}: {formatted(most)}"
+    more = f"; {maps.doubt}" if maps.doubt else ""
+    return Picture(draw, f"{title}\n{size(queries, keys)}; {says}{more}")
 
 
 def alone(queries: int, keys: int, more: float = 0.0) -> tuple[Figure, Axes]:

@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from tfviz.shapes import Float
+from tfviz.view.still.formatting import counted, formatted, in_cell
 from tfviz.view.still.numbers import few, real
 from tfviz.view.still.palette import diverging, plain, ramp
 from tfviz.view.still.picture import Picture, bare, cut, headline
@@ -42,7 +43,7 @@ def positions(table: Float[Tensor, "position dim"], title: str = "Positions") ->
         headline(figure, title)
         return figure
 
-    return Picture(draw, f"{title}\n{table.shape[0]} positions x {table.shape[1]} dimensions")
+    return Picture(draw, f"{title}\n{counted(table.shape[0], 'position')} x {counted(table.shape[1], 'dimension')}")
 
 
 def likenesses(tables: Mapping[str, Float[Tensor, "position position"]], title: str) -> Picture:
@@ -64,19 +65,17 @@ def likenesses(tables: Mapping[str, Float[Tensor, "position position"]], title: 
             axes.locator_params(nbins=4, integer=True)
             bare(axes)
             bar = figure.colorbar(image, ax=axes, fraction=0.046, pad=0.03, aspect=18)
-            bar.set_ticks([-limit, 0, limit], labels=[_signed(-limit), "0", _signed(limit)])
+            bar.set_ticks([-limit, 0, limit], labels=[formatted(-limit), "0", formatted(limit)])
             bar.outline.set_visible(False)
         for axes in panels.flat[len(tables) :]:
             axes.remove()
         headline(figure, title)
         return figure
 
-    said = ", ".join(f"{name} {table.min():.2g} to {table.max():.2g}" for name, table in tables.items())
+    said = ", ".join(
+        f"{name} {formatted(float(table.min()))} to {formatted(float(table.max()))}" for name, table in tables.items()
+    )
     return Picture(draw, f"{title}\nhow alike two positions are: {said}")
-
-
-def _signed(value: float) -> str:
-    return f"{value:.2g}".replace("-", "−")
 
 
 def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "What each head looks at") -> Picture:
@@ -103,9 +102,9 @@ def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "Wha
         ink, paper = matplotlib.rcParams["text.color"], matplotlib.rcParams["figure.facecolor"]
         for (row, column), value in numpy.ndenumerate(values):
             colour = paper if value > 0.45 else ink
-            axes.text(column, row, _two(float(value)), ha="center", va="center", color=colour, fontsize=8)
+            axes.text(column, row, in_cell(float(value), 1.0), ha="center", va="center", color=colour, fontsize=8)
         bare(axes)
-        axes.set_xticks(range(len(columns)), [fill(plain(name), WRAPPED) for name in columns])
+        axes.set_xticks(range(len(columns)), [fill(cut(plain(name), 3 * WRAPPED), WRAPPED) for name in columns])
         axes.set_yticks(range(len(names)), names)
         axes.set_ylabel("layer.head")
         axes.xaxis.tick_top()
@@ -115,12 +114,7 @@ def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "Wha
         return figure
 
     best = (
-        f"{name}: {names[int(values[:, i].argmax())]} ({_two(float(values[:, i].max()))})"
+        f"{name}: {names[int(values[:, i].argmax())]} ({formatted(float(values[:, i].max()))})"
         for i, name in enumerate(columns)
     )
     return Picture(draw, f"{title}\nstrongest head by kind, as layer.head: " + ", ".join(best))
-
-
-def _two(value: float) -> str:
-    """Two significant digits, without the zeros of a small number."""
-    return "·" if value < 0.005 else f"{value:.2f}".lstrip("0") if value < 0.995 else "1"

@@ -10,7 +10,7 @@ from torch import Tensor
 from tfviz.shapes import Float
 from tfviz.view.still.cells import CELL, NUMBERED
 from tfviz.view.still.figures import label
-from tfviz.view.still.panel import two
+from tfviz.view.still.formatting import formatted
 from tfviz.view.still.picture import Picture, headline
 from tfviz.view.still.single import weighed
 
@@ -36,7 +36,7 @@ def translated(
         cells.set(ylabel="written", xlabel="read; mean of all heads")
         bars.barh(range(len(words)), shares, color="C5", height=0.72)
         for row, share in enumerate(shares):
-            bars.annotate(two(share), (share, row), (3, 0), textcoords="offset points", va="center", fontsize=8)
+            bars.annotate(formatted(share), (share, row), (3, 0), textcoords="offset points", va="center", fontsize=8)
         bars.set(xlim=(0, 1.3), xticks=[])
         bars.set_title("probability", loc="left")
         bars.grid(False)
@@ -46,5 +46,5 @@ def translated(
         return figure
 
     most = [read[int(at)] for at in weights.argmax(-1)]
-    said = ", ".join(f"{word!r} {two(share)} ({key!r})" for word, share, key in zip(words, shares, most))
+    said = ", ".join(f"{word!r} {formatted(share)} ({key!r})" for word, share, key in zip(words, shares, most))
     return Picture(draw, f"{title}\nwritten, its probability, and where it looked most: {said}")

@@ -29,27 +29,6 @@ export function sign(character) {
 // Controls, marks of direction, halves of characters; but not the joiners that make one emoji of several.
 const UNSEEN = /[\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]/u;
 
-// Two significant digits.
-export function two(value) {
-  const size = Math.abs(value);
-  if (size === 0) return "0";
-  if (size < 0.0001) return value.toExponential(1).replace(".0e", "e");
-  return String(Number(value.toPrecision(2)));
-}
-
-export function readable(value) {
-  if (Number.isFinite(value)) return two(value).replaceAll("-", "−");
-  return Number.isNaN(value) ? "no number" : value > 0 ? "∞" : "−∞";
-}
-
-// In a cell: to hundredths of its scale's unit; what is nearly nothing there is a dot.
-export function inCell(value, limit) {
-  if (value === 0 || !Number.isFinite(value)) return readable(value);
-  if (Math.abs(value) < limit / 200) return "·";
-  const unit = 10 ** (2 - Math.floor(Math.log10(limit)));
-  return readable(Math.round(value * unit) / unit);
-}
-
 // Places on a line, moved as little as keeps them `room` from one another and between two ends.
 export function spaced(places, room, low, high) {
   const order = [...places.keys()].sort((a, b) => places[a] - places[b]);

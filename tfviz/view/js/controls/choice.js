@@ -1,6 +1,7 @@
 // From the reader's choices to grids: which part and heads, combined, with keys hidden and pieces merged into words.
 
 import { ABSENT, Grid, combine, difference, merge, sinks, without } from "../base/grid.js";
+import { counted } from "../base/numbers.js";
 import { asks } from "../base/places.js";
 import { INKS } from "../base/theme.js";
 
@@ -151,7 +152,7 @@ export class Choice {
     const marked = this.store.get("marked");
     const { layers, heads } = this.shape;
     const part = this.source.parts.length > 1 && this.arrange !== "compare" ? `${this.part.name}, ` : "";
-    if (mode === "sheet") return `${part}${layers} layers × ${heads} heads${marked.length ? `, ${marked.length} marked` : ""}${this.onto}`;
+    if (mode === "sheet") return `${part}${counted(layers, "layer")} × ${counted(heads, "head")}${marked.length ? `, ${marked.length} marked` : ""}${this.onto}`;
     if (this.alone) return part.replace(/, $/, "");
     if (marked.length < 2) return `${part}layer ${this.heads[0][0]}, head ${this.heads[0][1]}`;
     const how = mode === "lines" ? "" : `${this.store.get("how")} of `;

@@ -1,7 +1,7 @@
 // The row of controls above a view of heads: which part, layer and heads, and how several become one.
 
 import { check, h, select, slider, tabs } from "../base/elements.js";
-import { two } from "../base/pen.js";
+import { formatted } from "../base/numbers.js";
 
 export const MODES = [
   ["sheet", "All heads"],
@@ -41,7 +41,7 @@ export class Controls {
       part: this.parts(choice.source.parts),
       how: select("Together", TOGETHER, ...chosen("how")),
       direction: select("Show", DIRECTIONS, ...chosen("direction")),
-      least: slider("At least", { min: 0, max: 0.5, step: 0.01, value: store.get("least"), text: two, choose: set("least") }),
+      least: slider("At least", { min: 0, max: Math.max(0.5, store.get("least")), step: 0.01, value: store.get("least"), text: (least) => formatted(least, 3), choose: set("least") }),
       most: slider("Strongest", { min: 1, max: 20, value: store.get("most"), choose: set("most") }),
       hide: select("Hide", HIDE, store.get("hide"), hide),
       merged: check("whole words", store.get("merged"), merge),

@@ -2,11 +2,14 @@
 
 import { h } from "../base/elements.js";
 import { ABSENT, OPEN } from "../base/grid.js";
-import { label, two } from "../base/pen.js";
+import { formatted, plainNumber } from "../base/numbers.js";
+import { label } from "../base/pen.js";
 
 const CELLS = 1600;
 const ROWS = 100;
 const KEYS = 5;
+
+const FORBIDS = "–"; // in place of a number, where a mask forbids to look
 
 const named = (name, said) => (name ? `${name}: ${said}` : said);
 const heading = (scope, text) => h("th", { scope }, text);
@@ -18,12 +21,14 @@ export function table({ name, grid, axes = ["query", "key"] }) {
   const rows = grid.rows.map((word, row) =>
     h("tr", {}, heading("row", label(word)), ...grid.cols.map((_, col) => h("td", {}, shown(grid, row, col)))),
   );
-  return h("table", {}, h("caption", {}, named(name, "– may not look")), h("thead", {}, head), h("tbody", {}, ...rows));
+  const masked = grid.rows.some((_, row) => grid.cols.some((__, col) => shown(grid, row, col) === FORBIDS));
+  const said = masked ? named(name, `${FORBIDS} may not look`) : name;
+  return h("table", {}, said && h("caption", {}, said), h("thead", {}, head), h("tbody", {}, ...rows));
 }
 
 function strongest(grid, axes, name) {
   const rows = grid.rows.slice(0, ROWS).map((word, row) => {
-    const pairs = grid.strongest(row, "row", KEYS).map(([col, value]) => `${label(grid.cols[col])} ${two(value)}`);
+    const pairs = grid.strongest(row, "row", KEYS).map(([col, value]) => `${label(grid.cols[col])} ${formatted(value)}`);
     return h("tr", {}, heading("row", `${row} ${label(word)}`), h("td", { class: "text" }, pairs.join(", ") || "–"));
   });
   const said =
@@ -61,7 +66,8 @@ export function headTable(part, value) {
 
 function shown(grid, row, col) {
   const kind = grid.state[row * grid.cols.length + col];
-  return kind === OPEN ? two(grid.at(row, col)) : kind === ABSENT ? "" : "–";
+  if (kind === OPEN || (grid.values && !Number.isFinite(grid.at(row, col)))) return formatted(grid.at(row, col));
+  return kind === ABSENT ? "" : FORBIDS;
 }
 
 // One grid behind another, under their names where they have any.
@@ -75,7 +81,7 @@ const cell = (text) => `"${FORMULA.test(text) ? "'" : ""}${text.replace(/"/g, '"
 export function csv(grid, corner = "query/key") {
   const lines = [[corner, ...grid.cols].map(cell).join(",")];
   grid.rows.forEach((word, row) => {
-    const cells = grid.cols.map((_, col) => (grid.is(row, col, OPEN) ? String(Number(grid.at(row, col).toPrecision(4))) : ""));
+    const cells = grid.cols.map((_, col) => (grid.is(row, col, OPEN) ? plainNumber(grid.at(row, col)) : ""));
     lines.push([cell(word), ...cells].join(","));
   });
   return lines.join("\r\n") + "\r\n";

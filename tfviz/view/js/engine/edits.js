@@ -3,6 +3,7 @@
 //   { site, head, do: "even" }                    it looks evenly at all it may see
 //   { site, head, do: "hide", cells: [[q, k]] }   it may not look there; the row's other weights share what is left
 //   { site, head, do: "pin", cells: [[q, k]], to: 0.5 }   it looks there with this weight, the others share the rest
+// A row that sees nothing stays as it is; more than 1 given away in a row, or less with no other key to share the rest, is an error.
 // `head` null means every head; a cell's query or key null means every one.
 
 // The weights [batch, head, query, key] that flow on: the same ones if nothing is to be done.
@@ -20,6 +21,8 @@ export function edited(machine, weights, edits, allowed) {
       }
   return made;
 }
+
+const SLACK = 1e-6; // of a sum of weights
 
 const EDITS = {
   zero(head) {
@@ -48,11 +51,13 @@ function chosen(cells, query, keys) {
   return found;
 }
 
-// Give each of the chosen this weight, and what is left to the others, in proportion; zeros where nothing is left to share.
+// Give each of the chosen this weight, and what is left to the others, in proportion; hidden rows may be left with zeros.
 function share(row, keys, weight) {
-  if (!keys.size) return;
+  if (weight * keys.size > 1 + SLACK) throw new Error(`${weight} for ${keys.size} keys of a query is more than 1 in all`);
+  if (!keys.size || row.every((old) => old === 0)) return;
   let others = 0;
   row.forEach((old, key) => { if (!keys.has(key)) others += old; });
-  const left = 1 - weight * keys.size;
-  for (let key = 0; key < row.length; key++) row[key] = keys.has(key) ? weight : others > 0 ? (row[key] / others) * left : 0;
+  const left = Math.max(0, 1 - weight * keys.size);
+  if (weight && others === 0 && left > SLACK) throw new Error(`${weight} for ${keys.size} keys of a query that sees no other to share the rest`);
+  for (let key = 0; key < row.length; key++) row[key] = keys.has(key) ? weight : others === 0 ? 0 : (row[key] / others) * left;
 }

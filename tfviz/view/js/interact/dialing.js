@@ -1,7 +1,8 @@
 // A dial: an angle, by hand or by arrow keys.
 
 import { h } from "../base/elements.js";
-import { CanvasPen, two } from "../base/pen.js";
+import { formatted } from "../base/numbers.js";
+import { CanvasPen } from "../base/pen.js";
 import { Gear } from "./gears.js";
 
 const SIDE = 76;
@@ -55,7 +56,7 @@ export class AngleGear extends Gear {
     const [x, y] = [middle + far * Math.cos(value), middle - far * Math.sin(value)];
     pen.line(middle, middle, x, y, { stroke: this.theme.focus, thick: 2 });
     pen.dot(x, y, 5, { fill: this.theme.focus });
-    this.output.value = `${this.said(value)}, ${two(value).replace("-", "−")} rad`;
+    this.output.value = `${this.said(value)}, ${formatted(value)} rad`;
     this.canvas.setAttribute("aria-valuenow", String(Math.round(value / DEGREE)));
     this.canvas.setAttribute("aria-valuetext", this.output.value);
   }

@@ -1,6 +1,7 @@
 // Numbers in a table: dragged to the side, stepped by keys, or typed.
 
 import { h } from "../base/elements.js";
+import { formatted } from "../base/numbers.js";
 import { label } from "../base/pen.js";
 import { STEPS } from "../stages/pointing.js";
 import { Gear } from "./gears.js";
@@ -140,4 +141,4 @@ export class CellsGear extends Gear {
   }
 }
 
-const digits = (value) => String(Number(value.toPrecision(4))).replace("-", "−");
+const digits = (value) => formatted(value, 4);

@@ -2,6 +2,7 @@
 // tensor that the function is given, or choice(value), which of its programs; said(value) and words(value), for pictures.
 
 import { check, select, slider } from "../base/elements.js";
+import { stepped } from "../base/numbers.js";
 import { label, quoted } from "../base/pen.js";
 
 export class Gear {
@@ -28,7 +29,6 @@ class SliderGear extends Gear {
   constructor(control, set, theme) {
     super(control, set, theme);
     const { low, high, step, start } = control;
-    this.digits = Math.min(10, (String(step).split(".")[1] ?? "").length + (/e-(\d+)/.exec(step)?.[1] ?? 0) * 1);
     this.knob = slider(this.name, { min: low, max: high, step, value: start, text: (now) => this.said(now), choose: set });
     this.element = this.knob.element;
   }
@@ -38,8 +38,7 @@ class SliderGear extends Gear {
   }
 
   said(value) {
-    const exact = Number(Number(value).toPrecision(6));
-    return String(Number(exact.toFixed(Math.max(this.digits ?? 10, 0))) === exact ? exact.toFixed(this.digits) : exact).replace("-", "−");
+    return stepped(Number(value), this.control.step);
   }
 
   input(value) {

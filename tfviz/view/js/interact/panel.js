@@ -1,7 +1,8 @@
 // A result on a canvas of its own: drawn anew with each answer, read cell by cell with mouse and keys.
 
 import { following } from "../base/elements.js";
-import { CanvasPen, quoted, readable, sign } from "../base/pen.js";
+import { formatted } from "../base/numbers.js";
+import { CanvasPen, quoted, sign } from "../base/pen.js";
 import { drawn } from "../stages/headstage.js";
 import { STEPS } from "../stages/pointing.js";
 
@@ -47,7 +48,7 @@ export class Panel {
   }
 
   reading(cell) {
-    return `${this.title ? `${titled(this.title)}: ` : ""}${this.named(cell)} ${readable(this.value(cell))}`.replace("  ", " ");
+    return `${this.title ? `${titled(this.title)}: ` : ""}${this.named(cell)} ${formatted(this.value(cell))}`.replace("  ", " ");
   }
 
   // The number that changed most, in words, of those that read otherwise than before; nothing where none does.
@@ -56,10 +57,10 @@ export class Panel {
     let [most, at] = [0, -1];
     this.tensor.data.forEach((value, i) => {
       const far = Math.abs(value - before.data[i]);
-      if (far > most && Number.isFinite(far) && readable(value) !== readable(before.data[i])) [most, at] = [far, i];
+      if (far > most && Number.isFinite(far) && formatted(value) !== formatted(before.data[i])) [most, at] = [far, i];
     });
     if (at < 0) return "";
-    const was = readable(before.data[at]);
+    const was = formatted(before.data[at]);
     return `${this.reading([Math.floor(at / this.size[1]), at % this.size[1]])} (was ${was})`;
   }
 

@@ -1,7 +1,8 @@
 // Points to drag in the plane: each is a button, which arrow keys move.
 
 import { h } from "../base/elements.js";
-import { CanvasPen, label, quoted, two } from "../base/pen.js";
+import { formatted } from "../base/numbers.js";
+import { CanvasPen, label, quoted } from "../base/pen.js";
 import { STEPS } from "../stages/pointing.js";
 import { Gear } from "./gears.js";
 import { Plane } from "./plane.js";
@@ -12,7 +13,7 @@ const PLANE = 240; // pixels of its side
 const ABOVE_PLANE = 10; // pixels that no name needs
 const LEAPS = 10; // steps with Shift
 
-const coordinate = (value) => two(value).replaceAll("-", "−");
+const coordinate = (value) => formatted(value, 3);
 
 export class PointsGear extends Gear {
   constructor(control, set, theme) {

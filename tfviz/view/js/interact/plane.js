@@ -1,5 +1,6 @@
 // A square of the plane around 0: where its points stand on a canvas, its lines, names that do not cover each other.
 
+import { formatted } from "../base/numbers.js";
 import { label, measure } from "../base/pen.js";
 
 const EDGE_OF_PLANE = 20; // pixels around it, for numbers and names
@@ -36,8 +37,8 @@ export class Plane {
     pen.line(middle - half, down, middle + half, down, { stroke: theme.line });
     pen.line(middle, down - half, middle, down + half, { stroke: theme.line });
     const style = { fill: theme.soft, size: 10 };
-    pen.text(middle + half, down + half + 9, String(limit), { ...style, align: "right" });
-    pen.text(middle - half, down + half + 9, `−${limit}`, style);
+    pen.text(middle + half, down + half + 9, formatted(limit, 3), { ...style, align: "right" });
+    pen.text(middle - half, down + half + 9, formatted(-limit, 3), style);
     pen.text(middle, down + half + 9, "0", { ...style, align: "center" });
   }
 

@@ -1,7 +1,8 @@
 // Results in the plane: vectors from 0, points, nodes with edges.
 
+import { formatted } from "../base/numbers.js";
 import { gridOf, wordsFor } from "./scales.js";
-import { label, measure, quoted, readable } from "../base/pen.js";
+import { label, measure, quoted } from "../base/pen.js";
 import { Panel, fromTo, titled } from "./panel.js";
 import { Plane, STOPS, arrowTo } from "./plane.js";
 import { inkAt } from "../base/theme.js";
@@ -39,14 +40,14 @@ class PlanePanel extends Panel {
 
   reading([row]) {
     const [x, y] = this.points[row];
-    return `${this.title ? `${titled(this.title)}: ` : ""}${this.named([row])} (${readable(x)}, ${readable(y)})`;
+    return `${this.title ? `${titled(this.title)}: ` : ""}${this.named([row])} (${formatted(x)}, ${formatted(y)})`;
   }
 
   change(before) {
     if (!before || before.data.length !== this.tensor.data.length) return "";
     const far = this.points.map(([x, y], i) => Math.hypot(x - before.data[2 * i], y - before.data[2 * i + 1]));
     const row = far.indexOf(Math.max(...far));
-    const was = `(${readable(before.data[2 * row])}, ${readable(before.data[2 * row + 1])})`;
+    const was = `(${formatted(before.data[2 * row])}, ${formatted(before.data[2 * row + 1])})`;
     return row < 0 || this.reading([row]).endsWith(was) ? "" : `${this.reading([row])} (was ${was.slice(1, -1)})`;
   }
 }

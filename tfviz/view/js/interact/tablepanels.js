@@ -1,7 +1,8 @@
 // Results in rows and columns: heatmaps, with their numbers where they are few; bars; a single number.
 
 import { NUMBERED } from "../base/grid.js";
-import { label, measure, quoted, readable } from "../base/pen.js";
+import { formatted } from "../base/numbers.js";
+import { label, measure, quoted } from "../base/pen.js";
 import { Heatmap, ROOMY } from "../stages/heatmap.js";
 import { Panel, fromTo, titled } from "./panel.js";
 import { gridOf, wordsFor } from "./scales.js";
@@ -87,7 +88,7 @@ export class BarPanel extends Panel {
       if (this.tall < 11) return;
       pen.text(this.left - 6, y + this.tall / 2, this.labels[i], { fill: theme.soft, size: 12, align: "right" });
       const at = value < 0 ? this.zero - length - 4 : this.zero + length + 4;
-      pen.text(at, y + this.tall / 2, readable(value), { fill: theme.ink, size: 11, align: value < 0 ? "right" : "left" });
+      pen.text(at, y + this.tall / 2, formatted(value), { fill: theme.ink, size: 11, align: value < 0 ? "right" : "left" });
     });
     pen.line(this.zero, TITLE, this.zero, this.height - 6, { stroke: theme.line });
   }
@@ -130,7 +131,7 @@ export class NumberPanel extends Panel {
   place(width) {
     this.size = [1, 1];
     this.grid = gridOf([this.title || "value"], ["value"], this.tensor.data, this);
-    this.text = readable(this.tensor.data[0]);
+    this.text = formatted(this.tensor.data[0]);
     this.width = Math.min(width, Math.max(100, measure(this.text, 30) + 16, measure(titled(this.title), 11, true) + 12));
     this.height = TITLE + 44;
   }

@@ -1,6 +1,7 @@
 // Results along a row of words: lines, and the words themselves, shaded.
 
 import { OPEN } from "../base/grid.js";
+import { formatted } from "../base/numbers.js";
 import { label, measure, quoted, spaced } from "../base/pen.js";
 import { Panel, fromTo, titled } from "./panel.js";
 import { css, inkAt } from "../base/theme.js";
@@ -38,7 +39,7 @@ export class LinePanel extends Panel {
     for (const tick of new Set([this.low, 0, this.high])) {
       const y = CURVES.top + ((this.high - tick) / (this.high - this.low)) * CURVES.tall;
       pen.line(CURVES.left, y, CURVES.left + this.long, y, { stroke: theme.line });
-      pen.text(CURVES.left - 6, y, readable(tick), { fill: theme.soft, size: 10, align: "right" });
+      pen.text(CURVES.left - 6, y, formatted(tick), { fill: theme.soft, size: 10, align: "right" });
     }
     const room = Math.max(...this.steps.map((step) => measure(label(step), 10))) + 10;
     const every = roundUp(Math.ceil((room * (this.size[1] - 1)) / this.long), [1, 2, 5, 10]);

@@ -1,8 +1,8 @@
 // The style and the help of an instrument.
 
 export const INTERACT_CSS = `
-.controls.knobs { flex-direction: column; align-items: stretch; gap: 10px }
-.knobs .knobs { display: flex; flex-wrap: wrap; align-items: flex-start; gap: 10px 28px }
+.controls.knobs { flex-flow: column nowrap; align-items: stretch; gap: 10px }
+.knobs .knobs { display: flex; min-width: 0; flex-wrap: wrap; align-items: flex-start; gap: 10px 28px }
 .knobs label { min-height: 26px }
 .results { gap: 16px 28px; align-items: flex-start }
 .gear { display: inline-flex; flex-direction: column; align-items: flex-start; gap: 4px; color: var(--soft); max-width: 100%; min-width: 0 }

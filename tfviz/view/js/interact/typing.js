@@ -1,6 +1,7 @@
 // Text to type: encoded in the page just as in Python.
 
 import { h } from "../base/elements.js";
+import { counted } from "../base/numbers.js";
 import { label, quoted } from "../base/pen.js";
 import { vocabulary } from "../text/vocabulary.js";
 import { Gear } from "./gears.js";
@@ -29,7 +30,7 @@ export class TextGear extends Gear {
     const ids = this.ids(value);
     const { most } = this.control;
     if (!ids.length) throw new Error(`${label(this.name, 40)} is empty: type something`);
-    if (ids.length > most) throw new Error(`${label(this.name, 40)} has ${ids.length} tokens, and there is room for ${most}`);
+    if (ids.length > most) throw new Error(`${label(this.name, 40)} has ${counted(ids.length, "token")}, and there is room for ${most}`);
     return { shape: [1, ids.length], data: ids };
   }
 

@@ -1,12 +1,12 @@
 // A view of heads: the reader's choices in, one of four ways to look out.
 
+import { formatted } from "../base/numbers.js";
 import { Choice } from "../controls/choice.js";
 import { Controls, MODES } from "../controls/controls.js";
 import { Frame } from "../controls/frame.js";
 import { linear } from "../base/grid.js";
 import { HeadStage } from "./headstage.js";
 import { PictureStage } from "./onpicture.js";
-import { two } from "../base/pen.js";
 import { spreadAll } from "../base/places.js";
 import { cellSaid, lockedSaid } from "./said.js";
 import { sharpness } from "./sheet.js";
@@ -216,7 +216,7 @@ export class Explorer {
     const grids = this.grids.get(this.choice.at);
     const value = (layer, head) => {
       const grid = grids?.get(`${layer}.${head}`);
-      return grid ? two(sharpness(grid)) : "…";
+      return grid ? formatted(sharpness(grid)) : "…";
     };
     return [headTable(this.choice.shape, value)];
   }

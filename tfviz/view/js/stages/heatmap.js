@@ -1,8 +1,9 @@
 // One grid with its words: queries are rows, from the top; keys are columns, their words along the top edge.
 
 import { NUMBERED, OPEN } from "../base/grid.js";
+import { inCell } from "../base/numbers.js";
 import { paint } from "../base/paint.js";
-import { inCell, label, measure } from "../base/pen.js";
+import { label, measure } from "../base/pen.js";
 import { legend } from "./legend.js";
 
 const SIZE = 12;

@@ -1,5 +1,6 @@
 // Where everything stands: pictures side by side, and beside each the words of tokens that lie nowhere on it.
 
+import { counted } from "../base/numbers.js";
 import { label, measure } from "../base/pen.js";
 import { placesOf } from "../base/places.js";
 
@@ -50,7 +51,7 @@ export class LaidOut {
     }
     const bottom = tokens.length ? y + CHIP_TALL + 10 : top;
     if (tokens.length <= CHIPS) return { chips, said: [], bottom };
-    return { chips, said: [{ text: `${tokens.length - CHIPS} words more`, y: bottom }], bottom: bottom + 14 };
+    return { chips, said: [{ text: `${counted(tokens.length - CHIPS, "word")} more`, y: bottom }], bottom: bottom + 14 };
   }
 
   // Whether a token of one side is one of the other as well.

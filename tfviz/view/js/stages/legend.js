@@ -1,7 +1,7 @@
 // What the colours mean.
 
 import { SCALES } from "../base/grid.js";
-import { two } from "../base/pen.js";
+import { formatted } from "../base/numbers.js";
 import { css } from "../base/theme.js";
 
 // The colour scale with its ticks, upright.
@@ -20,6 +20,6 @@ export function legend(pen, theme, { scale, limit = 1 }, x, y, height) {
   for (const tick of ticks) {
     if (last - at(tick) < 12) continue;
     last = at(tick);
-    pen.text(x + 15, last, two(tick * limit).replace("-", "−"), { fill: theme.soft, size: 10 });
+    pen.text(x + 15, last, formatted(tick * limit), { fill: theme.soft, size: 10 });
   }
 }

@@ -1,6 +1,7 @@
 // Masks composed by hand: which predicates must hold, of which one is enough, and for each cell which of them forbids it.
 
 import { h, select, slider } from "../base/elements.js";
+import { counted, formatted } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { Grid } from "../base/grid.js";
 import { HeadStage } from "./headstage.js";
@@ -144,12 +145,12 @@ export class MaskLab {
       "everything";
     const dead = this.rows.map((_, row) => row).filter((row) => this.shown.dead(row));
     this.warning.textContent = dead.length
-      ? `${dead.length === 1 ? "One query" : `${dead.length} queries`} may look at nothing: ${dead
+      ? `${dead.length === 1 ? "One query" : `${formatted(dead.length)} queries`} may look at nothing: ${dead
           .slice(0, 5)
           .map((row) => quoted(this.rows[row], 18))
           .join(", ")}${dead.length > 5 ? " …" : ""}. A softmax over nothing is not a number.`
       : "";
-    this.frame.stage(this.stage.element, `${state.reduce((sum, kind) => sum + (kind === 0), 0)} of ${cells} cells allowed`);
+    this.frame.stage(this.stage.element, `${formatted(state.reduce((sum, kind) => sum + (kind === 0), 0))} of ${counted(cells, "cell")} allowed`);
     this.stage.show(
       [{ name: "", grid: this.shown }],
       { rows: this.store.get("rows"), cols: this.store.get("cols"), outlined: [] },

@@ -2,7 +2,8 @@
 
 import { h } from "../base/elements.js";
 import { ABSENT, FORBIDDEN, OPEN, codeOf } from "../base/grid.js";
-import { CanvasPen, quoted, two } from "../base/pen.js";
+import { formatted } from "../base/numbers.js";
+import { CanvasPen, quoted } from "../base/pen.js";
 import { Photograph } from "../base/photograph.js";
 import { asks, largest, profile, spread } from "../base/places.js";
 import { drawn } from "./headstage.js";
@@ -59,7 +60,7 @@ export class PictureStage {
     const { chosen, laid, part } = this;
     if (!laid.is(side, laid.other)) return this.strongest(side, index);
     const read = this.profiles.map((found, i) => {
-      const value = found.kind(index, 0) === OPEN ? two(found.at(index, 0)) : KIND_SAID[found.kind(index, 0)];
+      const value = found.kind(index, 0) === OPEN ? formatted(found.at(index, 0)) : KIND_SAID[found.kind(index, 0)];
       const most = found.kind(index, 0) === OPEN && found.block > 1 ? "at most " : "";
       return `${this.names[i] ? `${this.names[i]}: ` : ""}${most}${value}`;
     });
@@ -71,7 +72,7 @@ export class PictureStage {
   strongest(side, index) {
     const other = this.part[side === "rows" ? "cols" : "rows"];
     const found = profile(this.panels[0].grid, this.part, side, index).strongest(0, "col", 3);
-    const pairs = found.map(([i, value]) => `${quoted(other[i], 40)} ${two(value)}`);
+    const pairs = found.map(([i, value]) => `${quoted(other[i], 40)} ${formatted(value)}`);
     return `${quoted(this.part[side][index], 40)} ${side === "rows" ? "→" : "←"} ${pairs.join(", ") || "nothing"}`;
   }
 

@@ -1,10 +1,11 @@
 // Points with names on a plane: the one under the cursor is named below, as many others as have room beside themselves.
 
 import { following, h } from "../base/elements.js";
+import { counted, formatted } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { Grid } from "../base/grid.js";
 import { drawn } from "./headstage.js";
-import { CanvasPen, measure, two } from "../base/pen.js";
+import { CanvasPen, measure } from "../base/pen.js";
 import { STEPS } from "./pointing.js";
 import { table } from "../controls/table.js";
 import { inkAt } from "../base/theme.js";
@@ -66,7 +67,7 @@ export class Points {
 
   point(at) {
     this.cursor = at;
-    const numbers = this.axes.map((axis, i) => `${axis} ${two(this.values[2 * at + i])}`);
+    const numbers = this.axes.map((axis, i) => `${axis} ${formatted(this.values[2 * at + i])}`);
     this.frame.says(at === null ? "" : `“${this.names[at]}”  ${numbers.join(", ")}`);
     this.draw();
   }
@@ -132,7 +133,7 @@ export class Points {
     const asked = this.find.value.trim().toLowerCase();
     this.found = this.names.map((name) => Boolean(asked) && name.toLowerCase().includes(asked));
     const many = this.found.filter(Boolean).length;
-    this.frame.stage(this.stage, asked ? `${many} of ${this.names.length} found` : `${this.names.length} points`);
+    this.frame.stage(this.stage, asked ? `${many} of ${this.names.length} found` : `${counted(this.names.length, "point")}`);
     this.draw();
     this.frame.renewTable();
   }

@@ -1,9 +1,9 @@
 // All heads at once: layers are rows, heads are columns, one scale; one canvas, however many there are.
 
 import { following } from "../base/elements.js";
+import { formatted } from "../base/numbers.js";
 import { legend } from "./legend.js";
 import { paint } from "../base/paint.js";
-import { two } from "../base/pen.js";
 import { STEPS } from "./pointing.js";
 
 export class Sheet {
@@ -78,7 +78,7 @@ export class Sheet {
 
   says(layer, head, grid) {
     if (!grid) return `layer ${layer}, head ${head}`;
-    return `layer ${layer}, head ${head}: the strongest key of a query has ${two(sharpness(grid))} on average`;
+    return `layer ${layer}, head ${head}: the strongest key of a query has ${formatted(sharpness(grid))} on average`;
   }
 
   // does: { open(layer, head), mark(layer, head), point(at), leave() }

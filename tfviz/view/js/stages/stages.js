@@ -1,9 +1,10 @@
 // The other ways to look at heads: the sheet, lines, words. Each has an element, shows what it is given, and can draw it once more elsewhere.
 
 import { h } from "../base/elements.js";
+import { formatted } from "../base/numbers.js";
 import { drawn } from "./headstage.js";
 import { Lines } from "./lines.js";
-import { CanvasPen, quoted, two } from "../base/pen.js";
+import { CanvasPen, quoted } from "../base/pen.js";
 import { Sheet } from "./sheet.js";
 import { Words } from "./words.js";
 
@@ -92,7 +93,7 @@ export class LinesStage {
         `${name}: ` +
         grid
           .strongest(index, along, 3)
-          .map(([i, value]) => `${quoted(shown[0].grid[side === "rows" ? "cols" : "rows"][i])} ${two(value)}`)
+          .map(([i, value]) => `${quoted(shown[0].grid[side === "rows" ? "cols" : "rows"][i])} ${formatted(value)}`)
           .join(", "),
     );
     return `${quoted(shown[0].grid[side][index])} ${axis ? "←" : "→"} ${pairs.join("; ")}`;

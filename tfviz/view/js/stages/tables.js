@@ -1,10 +1,11 @@
 // Tables of numbers side by side or one at a time: position tables and how alike their rows are, gates over a sentence.
 
 import { h, tabs } from "../base/elements.js";
+import { formatted } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { Grid } from "../base/grid.js";
 import { HeadStage } from "./headstage.js";
-import { label, two } from "../base/pen.js";
+import { label } from "../base/pen.js";
 import { table } from "../controls/table.js";
 
 export class Tables {
@@ -49,7 +50,7 @@ export class Tables {
 
   reading(grid, [row, col], name) {
     const [down, across] = this.sheet.panels.find((panel) => panel.name === name)?.axes ?? this.axes;
-    return `${name}: ${down} ${label(grid.rows[row], 60)}, ${across} ${label(grid.cols[col], 60)}  ${two(grid.at(row, col))}`;
+    return `${name}: ${down} ${label(grid.rows[row], 60)}, ${across} ${label(grid.cols[col], 60)}  ${formatted(grid.at(row, col))}`;
   }
 
   grid({ rows, cols, data, scale, limit }) {

@@ -2,7 +2,8 @@
 
 import { h } from "../base/elements.js";
 import { FORBIDDEN, SCALES } from "../base/grid.js";
-import { quoted, sign, two } from "../base/pen.js";
+import { counted, formatted } from "../base/numbers.js";
+import { quoted, sign } from "../base/pen.js";
 
 const MOST = 1200; // words on the page at once
 
@@ -32,7 +33,7 @@ export class Words {
       span.style.background = this.theme.colour(grid, code);
       span.style.color = code > 140 ? this.theme.page : this.theme.ink;
       span.classList.toggle("hidden", grid.is(row, col, FORBIDDEN));
-      span.title = grid.is(row, col, FORBIDDEN) ? "may not look" : two(value);
+      span.title = grid.is(row, col, FORBIDDEN) ? "may not look" : formatted(value);
     });
     this.picks.forEach((span, i) => {
       const here = i + this.start[side] === at;
@@ -47,7 +48,7 @@ export class Words {
     const { grid, at, by } = this;
     const name = (words, i) => quoted(words[i]);
     const [own, other] = by ? [grid.cols, grid.rows] : [grid.rows, grid.cols];
-    const top = grid.strongest(at, by ? "col" : "row", 3).map(([i, value]) => `${name(other, i)} ${two(value)}`);
+    const top = grid.strongest(at, by ? "col" : "row", 3).map(([i, value]) => `${name(other, i)} ${formatted(value)}`);
     return `${name(own, at)} ${by ? "←" : "→"} ${top.join(", ") || "nothing"}`;
   }
 
@@ -71,11 +72,11 @@ export class Words {
     const loose = !grid[side].some((word) => /^[\s▁Ġ]/.test(word)) && grid[side].some((word) => [...word].length > 1);
     const spans = words.map((word) => h("span", { role: "option", class: "word" }, running(word)));
     const element = h("p", { class: loose ? "sentence loose" : "sentence", role: "listbox", "aria-label": name, dir: "auto" });
-    if (start) element.append(`… ${start} words before … `);
+    if (start) element.append(`… ${counted(start, "word")} before … `);
     words.forEach((word, i) => {
       element.append(spans[i], /\n$/.test(word) ? h("br") : loose ? " " : h("wbr"));
     });
-    if (left) element.append(` … ${left} words more`);
+    if (left) element.append(` … ${counted(left, "word")} more`);
     return Object.assign(spans, { element });
   }
 

@@ -56,6 +56,3 @@ export function wayTo(columns, column, rank) {
   for (let step = column, at = rank; step >= 0; at = columns[step][at].parent, step--) way.unshift(at);
   return way;
 }
-
-// Two digits behind the point, with a sign that is as wide as a digit.
-export const signedTwo = (value) => value.toFixed(2).replace("-", "−");

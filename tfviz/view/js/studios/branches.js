@@ -1,6 +1,7 @@
 // The texts written so far, as buttons to go back to them.
 
 import { h } from "../base/elements.js";
+import { counted } from "../base/numbers.js";
 
 const TOLD = 24; // letters of a branch
 
@@ -25,6 +26,6 @@ export class Branches {
     const letters = [...this.says(tokens).replace(/\s/g, " ")];
     const text = letters.length > TOLD ? `…${letters.slice(1 - TOLD).join("")}` : letters.join("");
     const onclick = () => this.choose(leaf);
-    return h("button", { type: "button", "aria-pressed": String(here), title: `${tokens.length} tokens`, dir: "auto", onclick }, text);
+    return h("button", { type: "button", "aria-pressed": String(here), title: `${counted(tokens.length, "token")}`, dir: "auto", onclick }, text);
   }
 }

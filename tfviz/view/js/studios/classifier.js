@@ -2,10 +2,11 @@
 
 import { Grid, OPEN } from "../base/grid.js";
 import { h, select } from "../base/elements.js";
+import { percent, withSign } from "../base/numbers.js";
 import { table } from "../controls/table.js";
 import { cited, seen, sharesOf } from "./passage.js";
-import { bars, percent } from "./studio.js";
-import { oddsOf, signedOdds, Weighing } from "./weighing.js";
+import { bars } from "./studio.js";
+import { oddsOf, Weighing } from "./weighing.js";
 
 export class Classifier extends Weighing {
   get keys() {
@@ -100,8 +101,8 @@ export class Classifier extends Weighing {
     const [odds, were] = [this.answer, this.compared].map(({ logits }) => oddsOf(logits, first));
     const name = cited(labels[first], 24);
     this.moved.textContent = changed
-      ? `${name}: ${percent(before[first])} → ${percent(now[first])}; log-odds ${signedOdds(were)} → ${signedOdds(odds)} (${signedOdds(odds - were)})`
-      : `log-odds of ${name}: ${signedOdds(odds)}`;
+      ? `${name}: ${percent(before[first])} → ${percent(now[first])}; log-odds ${withSign(were)} → ${withSign(odds)} (${withSign(odds - were)})`
+      : `log-odds of ${name}: ${withSign(odds)}`;
     this.weigh(turn);
   }
 

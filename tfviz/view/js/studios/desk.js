@@ -2,11 +2,12 @@
 
 import { Grid, OPEN } from "../base/grid.js";
 import { h, slider } from "../base/elements.js";
+import { fixed, percent } from "../base/numbers.js";
 import { quoted, sign } from "../base/pen.js";
 import { table } from "../controls/table.js";
-import { highest, logarithms, scoreOf, signedTwo } from "./beams.js";
+import { highest, logarithms, scoreOf } from "./beams.js";
 import { SearchTree } from "./searchtree.js";
-import { bars, percent, Studio } from "./studio.js";
+import { bars, Studio } from "./studio.js";
 
 const COULD_STAND = 12; // words that could stand at a place
 export const UNCHOSEN = { node: null, rows: [], cols: [] }; // nothing chosen
@@ -29,7 +30,7 @@ export class TranslationDesk extends Studio {
     });
     this.controls = {
       width: knob("Beam", "width", { min: 1, max: described.widest, text: (width) => (width > 1 ? `${width} texts` : "greedy") }),
-      alpha: knob("Length penalty", "alpha", { min: 0, max: described.strongest, step: 0.1, text: (alpha) => alpha.toFixed(1) }),
+      alpha: knob("Length penalty", "alpha", { min: 0, max: described.strongest, step: 0.1, text: (alpha) => fixed(alpha, 1) }),
     };
     this.stepping = button("Step", "one word more (Alt+S)", () => this.step());
     this.running = button("Run", "to the end, or stop (Alt+R)", () => this.toggle());
@@ -166,12 +167,12 @@ export class TranslationDesk extends Studio {
     const { text, base, whole } = this.shown;
     if (!text.tokens.length) return void (this.cost.textContent = "");
     const alpha = this.store.get("alpha");
-    let said = `Log of its probability ${signedTwo(text.sum)} nats (${percent(Math.exp(text.sum))}), score ${signedTwo(scoreOf(text, alpha))}`;
+    let said = `Log of its probability ${fixed(text.sum, 2)} nats (${percent(Math.exp(text.sum))}), score ${fixed(scoreOf(text, alpha), 2)}`;
     if (base) {
       const sum = text.tokens.reduce((all, id, place) => all + logarithms(base.at(0, place))[id], 0);
       const [best] = whole.columns[Math.min(this.columns.length, whole.columns.length) - 1];
       const same = String(best.tokens) === String(text.tokens);
-      said += `; with all heads on ${signedTwo(sum)} nats, and ${same ? "the same text" : `it writes ${this.whole(best.tokens)}`}`;
+      said += `; with all heads on ${fixed(sum, 2)} nats, and ${same ? "the same text" : `it writes ${this.whole(best.tokens)}`}`;
     }
     this.cost.textContent = `${said}.`;
     return undefined;
@@ -187,7 +188,7 @@ export class TranslationDesk extends Studio {
         h(
           "button",
           { type: "button", "aria-pressed": String(String(text.tokens) === now), onclick: () => store.set({ ...UNCHOSEN, node: [last, rank] }) },
-          h("span", { class: "score" }, signedTwo(scoreOf(text, store.get("alpha")))),
+          h("span", { class: "score" }, fixed(scoreOf(text, store.get("alpha")), 2)),
           h("span", { class: "name", dir: "auto" }, this.whole(text.tokens), text.ended ? "" : " …"),
         ),
       ),
@@ -227,7 +228,7 @@ export class TranslationDesk extends Studio {
     const cell = (text) => h("td", { class: "text" }, text);
     const heads = ["text", "nats", "score"].map((name) => h("th", { scope: "col" }, name));
     const rows = (this.columns.at(-1) ?? []).map((text) =>
-      h("tr", {}, h("th", { scope: "row" }, this.whole(text.tokens)), cell(text.sum.toFixed(4)), cell(scoreOf(text, alpha).toFixed(4))),
+      h("tr", {}, h("th", { scope: "row" }, this.whole(text.tokens)), cell(fixed(text.sum, 4)), cell(fixed(scoreOf(text, alpha), 4))),
     );
     const texts = h("table", {}, h("caption", {}, "texts of the search"), h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...rows));
     return [...this.panels().map(table), texts];

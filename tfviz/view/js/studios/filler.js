@@ -3,11 +3,12 @@
 
 import { Grid, OPEN } from "../base/grid.js";
 import { h } from "../base/elements.js";
+import { percent } from "../base/numbers.js";
 import { quoted } from "../base/pen.js";
 import { table } from "../controls/table.js";
-import { Gaps, likeliestOf } from "./gaps.js";
+import { GUESSES, Gaps, likeliestOf } from "./gaps.js";
 import { cited, seen } from "./passage.js";
-import { bars, percent } from "./studio.js";
+import { bars } from "./studio.js";
 
 const AFTER = 24; // letters of what stands before
 

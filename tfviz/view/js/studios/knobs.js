@@ -1,6 +1,7 @@
 // How the next token is drawn: temperature, top-k, top-p.
 
 import { slider } from "../base/elements.js";
+import { fixed } from "../base/numbers.js";
 
 export class Knobs {
   // size: tokens of the vocabulary
@@ -11,9 +12,9 @@ export class Knobs {
       slider(name, { value: store.get(key), choose: (value) => store.set({ [key]: value }), ...given });
     const most = Math.min(size, Math.max(50, topK));
     this.sliders = {
-      temperature: knob("Temperature", "temperature", { min: 0, max: Math.max(3, temperature), step: 0.05, text: (t) => t.toFixed(2) }),
+      temperature: knob("Temperature", "temperature", { min: 0, max: Math.max(3, temperature), step: 0.05, text: (t) => fixed(t, 2) }),
       topK: knob("Top-k", "topK", { min: 0, max: most, text: (k) => (k ? String(k) : "all") }),
-      topP: knob("Top-p", "topP", { min: Math.min(0.05, topP), max: 1, step: 0.05, text: (p) => (p < 1 ? p.toFixed(2) : "all") }),
+      topP: knob("Top-p", "topP", { min: Math.min(0.05, topP), max: 1, step: 0.05, text: (p) => (p < 1 ? fixed(p, 2) : "all") }),
     };
   }
 

@@ -2,10 +2,11 @@
 
 import { Grid, OPEN } from "../base/grid.js";
 import { h } from "../base/elements.js";
+import { percent } from "../base/numbers.js";
 import { quoted } from "../base/pen.js";
 import { lastOf } from "./reading.js";
 import { probabilitiesOf } from "./sampler.js";
-import { bars, percent } from "./studio.js";
+import { bars } from "./studio.js";
 
 const SHOWN = 12;
 

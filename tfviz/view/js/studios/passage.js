@@ -77,7 +77,7 @@ export class Passage extends Studio {
       this.read.cut = wholeWithin(units, this.room);
       if (!this.read.cut.length) this.read.wrong = units.length ? "its first word is longer than the model reads" : "type a text";
       else if (this.read.cut.length < units.length || text.length > PASSAGE_LETTERS)
-        this.read.note = `the text is longer than the model reads: its first ${this.read.cut.length} words are shown`;
+        this.read.note = `the text is longer than the model reads: its first ${this.read.cut.length > 1 ? `${this.read.cut.length} words are` : "word is"} shown`;
       if (!this.read.wrong) this.read.units = this.read.cut;
     } catch (error) {
       this.read.wrong = `${error.message}${this.read.units ? ": the words below are the last that could be read" : ""}`;

@@ -3,9 +3,9 @@
 const CARRY = ["keys", "values"];
 
 export class TextReader {
-  // run: as `Studio.run`; steps: whether there is a program that goes on by a token
-  constructor(run, { steps, context }) {
-    Object.assign(this, { run, steps, context, turn: 0, asking: null, kept: null, wholes: {} });
+  // run: as `Studio.run`; steps: whether there is a program that goes on by a token; tokens: how many the vocabulary has
+  constructor(run, { steps, context, tokens }) {
+    Object.assign(this, { run, steps, context, tokens, turn: 0, asking: null, kept: null, wholes: {} });
   }
 
   // { key, turn, ids, size, logits, patterns, whole }: `whole` has the logits with all heads on, where some are off. A
@@ -29,10 +29,10 @@ export class TextReader {
       edits.length ? this.whole(ids, inputs) : null,
     ]);
     if (!made || (edits.length && !whole)) return null;
-    const logits = made.outputs.logits.data;
+    const { data: logits, shape } = cutTo(made.outputs.logits, this.tokens);
     const cost = made.outputs.cost?.data[0];
-    const size = made.outputs.logits.shape.at(-1);
-    const all = whole && { whole: whole.logits.data, before: whole.cost?.data[0] };
+    const size = shape.at(-1);
+    const all = whole && { whole: cutTo(whole.logits, this.tokens).data, before: whole.cost?.data[0] };
     const answer = { key, turn, ids, size, logits, patterns: made.patterns, cost, whole: null, ...all };
     if (!edits.length) this.wholes = { [key]: made.outputs };
     if (turn === this.turn) this.kept = edits.length ? null : answer; // whose keys and values the engine has
@@ -59,13 +59,23 @@ export class TextReader {
     const ids = [...answer.ids, id];
     const logits = new Float32Array(answer.logits.length + answer.size);
     logits.set(answer.logits);
-    logits.set(made.outputs.logits.data, answer.logits.length);
+    logits.set(cutTo(made.outputs.logits, this.tokens).data, answer.logits.length);
     const patterns = {};
     for (const [site, [map]] of Object.entries(answer.patterns)) patterns[site] = [longer(map, made.patterns[site][0])];
     const next = { key: readingKey(ids, []), turn, ids, size: answer.size, logits, patterns, whole: null };
     if (turn === this.turn) this.kept = next;
     return next;
   }
+}
+
+// Logits of the tokens that the vocabulary has: a model may have room for more.
+export function cutTo(logits, tokens) {
+  const { shape, data } = logits;
+  const each = shape.at(-1);
+  if (each <= tokens) return logits;
+  const cut = new Float32Array((data.length / each) * tokens);
+  for (let row = 0; row * each < data.length; row++) cut.set(data.subarray(row * each, row * each + tokens), row * tokens);
+  return { ...logits, shape: [...shape.slice(0, -1), tokens], data: cut };
 }
 
 // What an answer depends on.

@@ -1,13 +1,15 @@
 // What a translator makes of a source with some heads off, and how far a search for its translation has come.
 
 import { continued, logarithms, nextBeam, NO_TEXT } from "./beams.js";
+import { cutTo } from "./reading.js";
 
 const READINGS = 60; // texts whose maps are kept
 
 export class Reader {
-  // ask(program, inputs, options) -> what it gives, or null if it failed; source: ids; begin: the id of the beginning
-  constructor(ask, source, begin) {
-    Object.assign(this, { ask, source, begin, readings: new Map(), memory: null });
+  // ask(program, inputs, options) -> what it gives, or null if it failed; source: ids; begin: the id of the beginning;
+  // tokens: how many the target's vocabulary has
+  constructor(ask, source, begin, tokens) {
+    Object.assign(this, { ask, source, begin, tokens, readings: new Map(), memory: null });
   }
 
   // What the encoder makes of the source.
@@ -24,7 +26,7 @@ export class Reader {
     const target = { shape: [texts.length, texts[0].length + 1], data: texts.flatMap((tokens) => [this.begin, ...tokens]) };
     const made = await this.ask("decode", { target, states: memory.states, words: memory.words }, { watch });
     if (!made) return null;
-    const { shape, data } = made.outputs.logits;
+    const { shape, data } = cutTo(made.outputs.logits, this.tokens);
     const at = (text, place) => data.subarray((text * shape[1] + place) * shape[2], (text * shape[1] + place + 1) * shape[2]);
     return { at, patterns: made.patterns, heard: memory.patterns };
   }

@@ -1,8 +1,9 @@
 // A search as a tree: a column for each step, the best text on top; every word a button.
 
 import { h } from "../base/elements.js";
+import { fixed } from "../base/numbers.js";
 import { CanvasPen, label, measure } from "../base/pen.js";
-import { scoreOf, signedTwo, wayTo } from "./beams.js";
+import { scoreOf, wayTo } from "./beams.js";
 
 const STEP_ROW = 38; // pixels
 const STEP_GAP = 26; // between two columns
@@ -66,7 +67,7 @@ export class SearchTree {
       "button",
       { type: "button", class: classes, "aria-pressed": String(here), tabIndex: here ? 0 : -1, "data-place": `${step} ${rank}` },
       h("span", { dir: "auto" }, this.said(text)),
-      h("small", {}, signedTwo(scoreOf(text, this.alpha))),
+      h("small", {}, fixed(scoreOf(text, this.alpha), 2)),
     );
     Object.assign(button.style, { left: `${this.lefts[step]}px`, top: `${rank * STEP_ROW + 2}px`, width: `${this.wide[step]}px` });
     return button;
@@ -113,7 +114,7 @@ export class SearchTree {
         if (!words || text.over) return;
         const x = this.lefts[step] + this.wide[step] / 2;
         pen.text(x, middle(rank) - 6, this.said(text), { fill: on ? theme.ink : theme.soft, size: 13, align: "center", bold: on });
-        pen.text(x, middle(rank) + 9, signedTwo(scoreOf(text, this.alpha)), { fill: theme.soft, size: 10, align: "center" });
+        pen.text(x, middle(rank) + 9, fixed(scoreOf(text, this.alpha), 2), { fill: theme.soft, size: 10, align: "center" });
       }),
     );
   }

@@ -1,12 +1,13 @@
 // What all studios share: a frame, an engine with the model's programs, its vocabulary, heads to switch off, and the
 // view of heads inside.
 
+import { percent } from "../base/numbers.js";
 import { Engine } from "../engine/client.js";
 import { Explorer } from "../stages/explorer.js";
 import { Frame } from "../controls/frame.js";
 import { h } from "../base/elements.js";
 import { headsOf, LiveSource, partsOf } from "./live.js";
-import { label, two } from "../base/pen.js";
+import { label } from "../base/pen.js";
 import { vocabulary } from "../text/vocabulary.js";
 
 export class Studio {
@@ -190,7 +191,6 @@ export function bars(rows, most = Math.max(...rows.flatMap(({ share, other }) =>
   });
 }
 
-export const percent = (share) => (share > 0 && share < 0.001 ? "< 0.1 %" : `${two(100 * share)} %`);
 
 function bytesOf(data) {
   if (typeof data !== "string") return data;

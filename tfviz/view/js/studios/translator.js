@@ -107,7 +107,7 @@ export class Translator extends TranslationDesk {
     const reader = rememberedIn(this.readers, JSON.stringify([ids, edits]), () => {
       const within = (program) => edits.filter(({ site }) => !programs || programs[program].nodes.some(({ pattern }) => pattern === site));
       const ask = (program, inputs, options) => this.run("search", program, inputs, { ...options, edits: within(program) });
-      return new Reader(ask, ids, begin);
+      return new Reader(ask, ids, begin, this.vocabularies.at(-1).size);
     });
     const key = JSON.stringify([ids, edits, width, alpha, prefix]);
     return rememberedIn(this.searches, key, () => new Search(reader, prefix, { width, alpha, end, never, most }));

@@ -1,10 +1,10 @@
 // What each word of a text is worth to a classifier: the text is read without it, word by word, in the background.
 
+import { percent, withSign } from "../base/numbers.js";
 import { css } from "../base/theme.js";
 import { Grid, OPEN } from "../base/grid.js";
 import { h } from "../base/elements.js";
 import { cited, Passage, sharesOf } from "./passage.js";
-import { percent } from "./studio.js";
 
 const LEAST_LIMIT = 0.5; // of the scale of the words: below it all are pale
 const DEPTH = 0.5; // of the colour scale that lies behind words, which stay legible on it
@@ -85,9 +85,9 @@ export class Weighing extends Passage {
     const stops = [-1, -0.5, 0, 0.5, 1].map(colour).join(", ");
     this.scale.replaceChildren(
       h("span", {}, `without the word, log-odds of ${cited(this.described.labels[label], 24)}`),
-      h("output", {}, signedOdds(-limit)),
+      h("output", {}, withSign(-limit)),
       h("span", { class: "gradient", style: `background: linear-gradient(to right, ${stops})` }),
-      h("output", {}, signedOdds(limit)),
+      h("output", {}, withSign(limit)),
     );
   }
 
@@ -102,7 +102,7 @@ export class Weighing extends Passage {
     if (made && label >= 0) {
       const [share, without] = [this.answer, made].map(({ logits }) => percent(sharesOf(logits)[label]));
       const name = cited(this.described.labels[label], 24);
-      about.push(`without it ${name} goes ${share} → ${without}, log-odds ${signedOdds(this.effect(i, label))}`);
+      about.push(`without it ${name} goes ${share} → ${without}, log-odds ${withSign(this.effect(i, label))}`);
     }
     return `${cited(word)}${about.length ? `: ${about.join("; ")}` : ""}`;
   }
@@ -126,5 +126,3 @@ export function oddsOf(logits, label) {
   const top = others.reduce((a, b) => Math.max(a, b), -Infinity);
   return logits[label] - top - Math.log(others.reduce((sum, one) => sum + Math.exp(one - top), 0));
 }
-
-export const signedOdds = (value) => `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;

@@ -35,18 +35,26 @@ const encoder = (questions, number) => async (texts) => (await questions.ask({ e
 const NUMBERS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 
 // told: { outputs: [[name, shape, dtype]], masks, patterns: [[site, shape, number of its mask]] }, and the bytes of outputs,
-// masks and maps in turn. Weights come as 255 times their square roots, masks as a byte for each cell.
+// masks and maps in turn. Masks come as a byte for each cell,
+// of all heads or of one after the other.
 function resultOf({ told: { outputs, masks, patterns }, pieces }) {
   const tensors = outputs.map(([name, shape, dtype], i) => [name, { shape, dtype, data: new NUMBERS[dtype](pieces[i].slice().buffer) }]);
   const opens = pieces.slice(outputs.length, outputs.length + masks);
   const seen = patterns.map(([site, shape, mask], i) => {
-    const data = Float32Array.from(pieces[outputs.length + masks + i], (code) => (code / 255) ** 2);
-    const [, heads, queries, keys] = shape;
+    const data = weightsOf(pieces[outputs.length + masks + i], shape);
+    const cells = shape[shape.length - 2] * shape[shape.length - 1];
+    const heads = shape.length > 3 ? shape[1] : 1;
     const open = new Uint8Array(data.length);
-    for (let head = 0; head < heads; head++) open.set(opens[mask], head * queries * keys);
+    for (let at = 0; at < heads * cells; at += opens[mask].length) open.set(opens[mask], at); // once, or for each head
     return [site, [{ shape, data, open }]];
   });
   return { outputs: Object.fromEntries(tensors), patterns: Object.fromEntries(seen) };
+}
+
+// As they are, or as 255 times their square roots in a byte each.
+function weightsOf(piece, shape) {
+  if (piece.length > shape.reduce((a, b) => a * b, 1)) return new Float32Array(piece.slice().buffer);
+  return Float32Array.from(piece, (code) => (code / 255) ** 2);
 }
 
 // The choices, which Python knows too.

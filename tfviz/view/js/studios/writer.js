@@ -1,6 +1,7 @@
 // A language model to question: a prompt to type, the next token to choose, heads to switch off.
 
 import { h } from "../base/elements.js";
+import { counted, fixed, withSign } from "../base/numbers.js";
 import { table } from "../controls/table.js";
 import { Branches } from "./branches.js";
 import { Knobs } from "./knobs.js";
@@ -25,6 +26,7 @@ export class Writer extends Studio {
     this.reader = new TextReader((...asked) => this.run(...asked), {
       steps: Boolean(described.programs?.step),
       context: described.context,
+      tokens: this.vocab.size,
     });
     this.writing = Promise.resolve(false);
     this.prompt = h("textarea", { rows: 2, dir: "auto", spellcheck: false, oninput: () => this.begin(this.prompt.value) });
@@ -119,7 +121,7 @@ export class Writer extends Studio {
       if (!answer || answer.turn < this.answer?.turn) return undefined;
       Object.assign(this, { answer, shown: seen });
     }
-    this.says(this.read.cut ? `the prompt is longer than the model reads: these are its last ${this.read.ids.length} tokens` : "");
+    this.says(this.read.cut ? `the prompt is longer than the model reads: these are its last ${counted(this.read.ids.length, "token")}` : "");
     try {
       this.show();
     } catch (error) {
@@ -149,12 +151,11 @@ export class Writer extends Studio {
     if (ids.length < 2) return "";
     const mean = (given) => costs(given, ids, size).reduce((a, b) => a + b) / (ids.length - 1);
     const now = (answer.cost ??= mean(logits));
-    const said = `This text costs ${now.toFixed(2)} nats a token`;
+    const said = `This text costs ${fixed(now, 2)} nats a token`;
     if (!whole) return `${said}.`;
     const before = (answer.before ??= mean(whole));
     const { off } = this.shown;
-    const more = `${now < before ? "−" : "+"}${Math.abs(now - before).toFixed(2)}`;
-    return `${said} without ${off} ${off === 1 ? "head" : "heads"}; ${before.toFixed(2)} with all (${more}).`;
+    return `${said} without ${counted(off, "head")}; ${fixed(before, 2)} with all (${withSign(now - before)}).`;
   }
 
   // One token more, after those that are asked for already; whether it was written.
@@ -205,7 +206,7 @@ export class Writer extends Studio {
       if (!(await this.write()) && this.seen?.key === before) break; // it cannot go on, and has said why
       await new Promise((done) => requestAnimationFrame(done));
     }
-    if (this.path.tokens.length >= most) this.says(`${most} tokens are written, and Run stops here; Step goes on`);
+    if (this.path.tokens.length >= most) this.says(`${counted(most, "token")} are written, and Run stops here; Step goes on`);
     this.running = false;
     this.runs.textContent = "Run";
   }

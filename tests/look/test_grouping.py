@@ -1,0 +1,135 @@
+"""Maps of one capture that fit together; firings of several shapes are groups of their own."""
+
+import warnings
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from tfviz import look
+
+HEADS, DIM = 3, 6
+
+
+class Attention(nn.Module):
+    """Looks at pictures of one sequence, each alone, as Qwen2-VL does."""
+
+    def __init__(self, written=False):
+        super().__init__()
+        self.qkv, self.num_heads, self.written = nn.Linear(DIM, 3 * DIM), HEADS, written
+
+    def forward(self, x, sizes):
+        query, key, value = self.qkv(x).view(1, -1, 3, HEADS, DIM // HEADS).permute(2, 0, 3, 1, 4)
+        made = []
+        for q, k, v in zip(*(part.split(sizes, 2) for part in (query, key, value))):
+            soft = (q @ k.mT).softmax(-1) if self.written else None
+            made.append(functional.scaled_dot_product_attention(q, k, v, scale=1.0) if soft is None else soft @ v)
+        return torch.cat(made, 2).transpose(1, 2).reshape(-1, DIM)
+
+
+class Visual(nn.Module):
+    def __init__(self, written=False):
+        super().__init__()
+        torch.manual_seed(0)
+        self.blocks = nn.ModuleList(Attention(written) for _ in range(2))
+
+    def forward(self, x, sizes):
+        for block in self.blocks:
+            x = x + block(x, sizes)
+        return x
+
+
+def pictures(sizes, **how):
+    model, x = Visual(how.pop("written", False)).eval(), torch.randn(sum(sizes), DIM)
+    with torch.no_grad(), look.capture(model, **how) as seen:
+        model(x, sizes)
+    return model, x, seen
+
+
+def alone(model, x, sizes, number):
+    """The weights of the first layer for one picture by itself."""
+    part = x.split(sizes)[number]
+    query, key, _ = model.blocks[0].qkv(part).view(-1, 3, HEADS, DIM // HEADS).permute(1, 2, 0, 3)
+    return (query @ key.mT).softmax(-1)
+
+
+@pytest.mark.parametrize("how", [{}, {"written": True}, {"lazy": True}, {"dtype": torch.uint8}])
+@pytest.mark.parametrize("firings", [None, "layers"])
+def test_pictures_of_several_sizes_are_groups_of_their_own(how, firings):
+    sizes = [4, 9]
+    model, x, seen = pictures(sizes, **how)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = look.groups(seen, firings=firings)
+    assert list(found) == ["blocks.*, 1 of 2", "blocks.*, 2 of 2"]
+    for number, maps in enumerate(found.values()):
+        assert maps.shape == (2, HEADS, sizes[number], sizes[number])
+        assert maps.sites == [f"blocks.{layer}.pattern, {number + 1} of 2" for layer in (0, 1)]
+        assert (maps[0] - alone(model, x, sizes, number)).abs().max() < 0.01
+
+
+def test_those_of_one_size_stand_together():
+    sizes = [4, 9, 4]
+    *_, seen = pictures(sizes)
+    found = look.groups(seen)
+    assert list(found) == ["blocks.*, 1, 3 of 3", "blocks.*, 2 of 3"]
+    assert found["blocks.*, 1, 3 of 3"].sites == [
+        f"blocks.{layer}.pattern, {number} of 3" for layer in (0, 1) for number in (1, 3)
+    ]
+
+
+def test_one_size_alone_is_one_group_as_before():
+    *_, seen = pictures([4, 4])
+    with pytest.warns(UserWarning, match="firings='layers' shows each"):
+        assert look.groups(seen)["blocks.*"].shape == (2, HEADS, 4, 4)
+    assert look.groups(seen, firings="layers")["blocks.*"].shape == (4, HEADS, 4, 4)
+
+
+def test_messages_point_to_what_works():
+    *_, seen = pictures([4, 9])
+    with pytest.warns(UserWarning, match=r"look\.groups\(seen, firings='layers'\) shows each"):
+        assert look.AttentionMaps.of(seen).shape == (2, HEADS, 9, 9)
+    with pytest.raises(ValueError, match=r"look\.groups\(seen, firings='layers'\) has those that are alike"):
+        look.AttentionMaps.of(seen, firings="layers")
+    assert list(look.groups(seen, firings="last")) == ["blocks.*"]
+
+
+def test_words_by_the_name_of_a_firing():
+    *_, seen = pictures([2, 3])
+    found = look.groups(seen, {"*1 of 2": ["a", "b"], "*2 of 2": ["c", "d", "e"]})
+    assert [maps.rows for maps in found.values()] == [["a", "b"], ["c", "d", "e"]]
+
+
+def test_a_text_written_word_by_word_stays_one_group():
+    class Word(nn.Module):
+        def forward(self, query, key):
+            return functional.scaled_dot_product_attention(query, key, key)
+
+    model = Word()
+    with look.capture(model) as seen:
+        for queries, keys in ((3, 3), (1, 4), (1, 5)):
+            model(torch.randn(1, HEADS, queries, 2), torch.randn(1, HEADS, keys, 2))
+    with pytest.warns(UserWarning, match="fired 3 times, the last is shown"):
+        assert look.groups(seen)["attention"].shape == (1, HEADS, 1, 5)
+    found = look.groups(seen, firings="layers")
+    assert list(found) == [f"attention, {number} of 3" for number in (1, 2, 3)]
+
+
+def test_layers_of_one_kind_and_several_shapes_are_all_there():
+    """Their names would be the same but for the shape."""
+
+    class Layer(nn.Module):
+        def __init__(self, heads):
+            super().__init__()
+            self.attention = nn.MultiheadAttention(12, heads, batch_first=True)
+
+        def forward(self, x):
+            return self.attention(x, x, x)[0]
+
+    model, x = nn.Sequential(*(Layer(heads) for heads in (2, 3, 2, 3))), torch.randn(1, 5, 12)
+    with look.capture(model) as seen:
+        model(x)
+    found = look.groups(seen)
+    assert list(found) == ["*.attention", "*.attention (3 x 5 x 5)"]
+    assert [maps.shape for maps in found.values()] == [(2, 2, 5, 5), (2, 3, 5, 5)]

@@ -1,0 +1,208 @@
+"""Padding changes no statistic: on either side, in a batch, by mask of all heads or of each; against plain loops."""
+
+import math
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from tfviz.look import AttentionMaps, capture, measures
+
+WORDS = ["a", "cat", "a", "dog", "a", "cat", "sat"]
+LAYERS, HEADS, LENGTH = 2, 3, len(WORDS)
+SIDES = [(0, 0), (2, 0), (0, 3), (2, 3)]
+
+
+def drawn(causal=True, seed=1):
+    scores = 2 * torch.randn(LAYERS, HEADS, LENGTH, LENGTH, generator=torch.Generator().manual_seed(seed))
+    mask = torch.ones(LENGTH, LENGTH, dtype=torch.bool)
+    mask = mask.tril() if causal else mask
+    return scores.masked_fill(~mask, -torch.inf).softmax(-1), mask
+
+
+def padded(weights, mask, before, after, rows="zeros", per_head=False):
+    """Maps of the same text between so many pads: rows of pads see nothing, or real words, as right padding does."""
+    sides = (before, after, before, after)
+    wide, allowed = functional.pad(weights, sides), functional.pad(mask, sides)
+    if rows == "see":
+        places = [*range(before), *range(before + LENGTH, before + LENGTH + after)]
+        for place in places:
+            wide[..., place, before : before + LENGTH] = 1 / LENGTH
+            allowed[..., place, before : before + LENGTH] = True
+    if rows == "even":  # what a finite mask comes to
+        wide[..., ~allowed.any(-1), :] = 1 / wide.shape[-1]
+    if per_head:
+        allowed = allowed.expand(LAYERS, HEADS, *allowed.shape).clone()
+        allowed[1, 2, before] = False  # a head that sees nothing from the first word
+        wide[1, 2, before] = 0
+    words = ["[PAD]"] * before + WORDS + ["[PAD]"] * after
+    return AttentionMaps(wide, words, mask=allowed)
+
+
+def statistics(maps):
+    return {
+        **measures.types(maps),
+        "entropy": measures.entropy(maps),
+        "distance": measures.distance(maps),
+        "change": measures.change(maps, AttentionMaps(maps.weights.flip(1), maps.rows, mask=maps.mask)),
+    }
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize("per_head", [True, False])
+@pytest.mark.parametrize("rows", ["zeros", "see", "even"])
+@pytest.mark.parametrize(("before", "after"), SIDES[1:])
+def test_padding_changes_no_statistic(before, after, rows, per_head, causal):
+    plain = statistics(padded(*drawn(causal), 0, 0, per_head=per_head))
+    found = statistics(padded(*drawn(causal), before, after, rows, per_head))
+    for name, value in plain.items():
+        assert torch.equal(found[name], value), name
+
+
+@pytest.mark.parametrize(("before", "after"), SIDES[1:])
+def test_nor_do_pads_that_no_mask_tells_of_but_that_look_at_nothing(before, after):
+    weights, mask = drawn()
+    wide = padded(weights, mask, before, after)
+    for name, value in statistics(padded(weights, mask, 0, 0)).items():
+        assert torch.equal(statistics(AttentionMaps(wide.weights, wide.rows))[name], value), name
+
+
+def by_loops(weights, sees):
+    """Of one head, by the words of the docstrings; each mean is over the queries that see something."""
+
+    def mean(of):
+        values = [of(q) for q in range(LENGTH) if sees[q]]
+        values = [value for value in values if value is not None]
+        return sum(values) / len(values) if values else 0.0
+
+    def put(q, keys):
+        return sum(weights[q][k] for k in keys) if keys else None
+
+    earlier = [[k for k in range(q) if WORDS[k] == WORDS[q]] for q in range(LENGTH)]
+    return {
+        "itself": mean(lambda q: weights[q][q]),
+        "previous": mean(lambda q: put(q, [q - 1] if q >= 1 else [])),
+        "two back": mean(lambda q: put(q, [q - 2] if q >= 2 else [])),
+        "first": mean(lambda q: put(q, [0] if q >= 1 else [])),
+        "same word": mean(lambda q: put(q, earlier[q])),
+        "after same word": mean(lambda q: put(q, [k + 1 for k in earlier[q] if k + 1 < q])),
+        "entropy": mean(lambda q: -sum(w * math.log(w) for w in weights[q] if w > 0)),
+        "distance": mean(lambda q: sum(abs(q - k) * weights[q][k] for k in range(LENGTH))),
+    }
+
+
+@pytest.mark.parametrize("causal", [True, False])
+@pytest.mark.parametrize(("before", "after"), SIDES)
+def test_statistics_are_what_loops_say(before, after, causal):
+    weights, mask = drawn(causal)
+    found = statistics(padded(weights, mask, before, after, "see", per_head=True))
+    weights[1, 2, 0] = 0
+    for layer in range(LAYERS):
+        for head in range(HEADS):
+            rows = weights[layer, head].tolist()
+            for name, value in by_loops(rows, [sum(row) > 0 for row in rows]).items():
+                assert float(found[name][layer, head]) == pytest.approx(value, abs=1e-6), name
+
+
+def test_a_change_is_over_what_either_sees():
+    one, other = drawn(seed=1)[0], drawn(seed=2)[0]
+    one[0, 1, 3] = 0  # sees nothing before, something after
+    one[0, 1, 4] = other[0, 1, 4] = 0  # sees nothing
+    found = measures.change(AttentionMaps(one, WORDS), AttentionMaps(other, WORDS))
+    rows = [float((one[0, 1, q] - other[0, 1, q]).abs().sum()) / 2 for q in range(LENGTH) if q != 4]
+    assert float(found[0, 1]) == pytest.approx(sum(rows) / 6, abs=1e-6)
+    assert rows[3] == pytest.approx(0.5, abs=1e-6)
+
+
+@pytest.mark.parametrize("lazy", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.uint8])
+def test_a_text_beside_it_in_the_batch_changes_nothing(dtype, lazy):
+    torch.manual_seed(3)
+    layer = nn.MultiheadAttention(6, 3, batch_first=True).eval()
+    for parameter in layer.parameters():
+        nn.init.normal_(parameter, std=0.6)
+
+    def maps(x, padding, row, words):
+        with torch.no_grad(), capture(layer, dtype=dtype, lazy=lazy) as seen:
+            layer(x, x, x, key_padding_mask=padding, need_weights=False)
+        return AttentionMaps.of(seen, words, batch=row)
+
+    x = torch.randn(1, LENGTH, 6)
+    alone = statistics(maps(x, None, 0, WORDS))
+    beside = torch.cat([functional.pad(x, (0, 0, 4, 0)), torch.randn(1, LENGTH + 4, 6)])
+    padding = torch.zeros(2, LENGTH + 4, dtype=torch.bool)
+    padding[0, :4] = True
+    found = statistics(maps(beside, padding, 0, ["[PAD]"] * 4 + WORDS))
+    for name, value in alone.items():
+        torch.testing.assert_close(found[name], value, atol=1e-6, rtol=0, msg=name)
+
+
+def test_a_map_between_two_texts_has_padding_among_its_keys_alone():
+    weights = torch.tensor([[0.75, 0.25], [0.25, 0.75], [1.0, 0.0], [0.0, 1.0]])
+    mask = torch.tensor([True, True, False, False])
+    maps = AttentionMaps(
+        functional.pad(weights, (0, 2))[None, None], list("wxyz"), list("ab") + ["[PAD]"] * 2, mask[None]
+    )  # as many source words as target words
+    entropy = -(0.75 * math.log(0.75) + 0.25 * math.log(0.25))
+    assert float(measures.entropy(maps)) == pytest.approx(entropy / 2, abs=1e-6)
+    assert float(measures.distance(maps)) == pytest.approx((0.25 + 0.25 + 2 + 2) / 4, abs=1e-6)
+
+
+def test_rollout_keeps_what_sees_nothing_and_takes_nothing_from_padding():
+    weights = drawn()[0].mean(1)
+    plain = measures.rollout(weights, kept=0.3)
+    for before, after in SIDES[1:]:
+        found = measures.rollout(functional.pad(weights, (before, after) * 2), kept=0.3)
+        inner = slice(before, before + LENGTH)
+        torch.testing.assert_close(found[:, inner, inner], plain)
+        torch.testing.assert_close(found.sum(-1), torch.ones(found.shape[:2]))
+
+
+def test_relevance_and_lengths_of_padding_are_nothing():
+    weights, values = drawn()[0], torch.rand(LAYERS, HEADS, LENGTH, 5)
+    gradients = torch.randn(weights.shape, generator=torch.Generator().manual_seed(4))
+    inner = slice(2, 2 + LENGTH)
+    wide = functional.pad(weights, (2, 3, 2, 3))
+    found = measures.relevance(wide, functional.pad(gradients, (2, 3, 2, 3)))
+    torch.testing.assert_close(found[:, inner, inner], measures.relevance(weights, gradients))
+    lengths = measures.carried(wide, functional.pad(values, (0, 0, 2, 3), value=torch.inf))
+    assert torch.equal(lengths[..., inner, inner], measures.carried(weights, values))
+    assert not lengths[..., :2].any()
+    assert not lengths[..., :2, :].any()
+
+
+def test_kinds_of_words_need_words():
+    weights = drawn()[0]
+    maps = AttentionMaps(weights)
+    for measure in (lambda: measures.types(maps), lambda: measures.strongest(maps, "same word")):
+        with pytest.raises(ValueError, match="the maps have no words, and 'same word' compares them"):
+            measure()
+    with pytest.raises(LookupError, match="no kind of place is called 'next'"):
+        measures.types(maps, ["next"])
+    found, named = measures.types(maps, ["previous", "first"]), measures.types(AttentionMaps(weights, WORDS))
+    assert list(found) == ["previous", "first"]
+    assert torch.equal(found["first"], named["first"])
+
+
+def test_heads_of_large_maps_are_taken_one_by_one_with_the_same_result(monkeypatch):
+    maps = padded(*drawn(), 2, 3, "see", per_head=True)
+    whole = statistics(maps)
+    monkeypatch.setattr("tfviz.look.padding.LARGE", 0)
+    monkeypatch.setattr("tfviz.look.head_types.CHUNK", 1)
+    for name, value in statistics(maps).items():
+        assert torch.equal(value, whole[name]), name
+
+
+def test_padding_leaves_less_than_three_words():
+    with pytest.raises(ValueError, match=r"at least 3 words, not \(2, 2\)"):
+        measures.types(AttentionMaps(functional.pad(torch.eye(2), (3, 0, 3, 0))[None, None], list("[[[ab")))
+
+
+def test_heads_that_give_nothing_have_shares_of_nothing_and_change_by_a_half():
+    weights, mask = drawn()
+    for given in (None, mask):
+        nothing = AttentionMaps(torch.zeros_like(weights), WORDS, mask=given)
+        assert not any(share.any() for share in measures.types(nothing).values())
+        found = measures.change(AttentionMaps(weights, WORDS, mask=mask), nothing)
+        torch.testing.assert_close(found, torch.full((LAYERS, HEADS), 0.5))

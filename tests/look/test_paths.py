@@ -1,0 +1,405 @@
+"""Under a capture the model runs as it runs without: compiled kernels, fast paths, packed texts, traced calls."""
+
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+import torch
+from test_look import IDS, PATTERNS, gpt, random
+from torch import nn
+from torch.nn.attention import varlen
+from torch.nn.attention.flex_attention import BlockMask, flex_attention
+from torch.overrides import _get_current_function_mode_stack
+from torch.utils.flop_counter import FlopCounterMode
+
+from tfviz import portable
+from tfviz.look import AttentionMaps, ablate, attention, capture
+from tfviz.look.kernels import KERNELS
+
+INT = {"dtype": torch.int32}
+
+
+class Flex(nn.Module):
+    def __init__(self, kernel, mask):
+        super().__init__()
+        self.kernel, self.mask = kernel, mask
+
+    def forward(self, q, k, v):
+        return self.kernel(q, k, v, block_mask=self.mask)
+
+
+def by_hand():
+    """Two rows of blocks: the first row sees its first block, the second both, its second as far as the rule allows."""
+    listed = torch.tensor([[[1, 1]]], **INT), torch.tensor([[[[0, 1], [1, 0]]]], **INT)
+    full = torch.tensor([[[0, 1]]], **INT), torch.tensor([[[[0, 1], [0, 1]]]], **INT)
+    return BlockMask.from_kv_blocks(*listed, *full, BLOCK_SIZE=128, mask_mod=lambda b, h, q, k: q >= k)
+
+
+def blocks_alone():
+    return BlockMask.from_kv_blocks(
+        torch.tensor([[[1, 1]]], **INT), torch.tensor([[[[1, 0], [0, 1]]]], **INT), BLOCK_SIZE=128
+    )
+
+
+def seen_by(mask):
+    cells = torch.zeros(256, 256, dtype=torch.bool)
+    if mask is by_hand:
+        cells[:128, :128] = cells[128:, 128:] = torch.ones(128, 128).tril().bool()
+        cells[128:, :128] = True
+    else:
+        cells[:128, 128:] = cells[128:, :128] = True
+    return cells
+
+
+@pytest.mark.parametrize("mask", [by_hand, blocks_alone])
+@pytest.mark.parametrize("compiled", ["kernel", "model", "not"])
+def test_blocks_are_the_mask_of_a_compiled_kernel(mask, compiled):
+    q, k, v = (random(1, 2, 256, 16) for _ in range(3))
+    model = Flex(torch.compile(flex_attention) if compiled == "kernel" else flex_attention, mask())
+    run = torch.compile(model) if compiled == "model" else model
+    with torch.no_grad(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        plain = run(q, k, v)
+        with capture(run) as seen:
+            captured = run(q, k, v)
+        with capture(run, lazy=True) as lazy:
+            run(q, k, v)
+    torch.testing.assert_close(captured, plain, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(seen["pattern"] @ v, plain, rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(lazy["pattern"], seen["pattern"], rtol=1e-4, atol=1e-6)
+    if compiled != "not":
+        assert torch.equal(seen.allowed("pattern").expand(1, 1, 256, 256)[0, 0], seen_by(mask))
+
+
+def encoder(norm_first=False, layers=2):
+    torch.manual_seed(0)
+    layer = nn.TransformerEncoderLayer(12, 2, 20, batch_first=True, norm_first=norm_first)
+    return nn.TransformerEncoder(layer, layers, enable_nested_tensor=False).eval()
+
+
+def alibi(size=5):
+    gap = torch.arange(size)[:, None] - torch.arange(size)
+    return (-gap.float() / 2).masked_fill(gap < 0, -torch.inf)
+
+
+MASKS = {
+    "alibi": alibi(),
+    "nowhere": torch.full((5, 5), 0.7),
+    "causal": nn.Transformer.generate_square_subsequent_mask(5),
+    "some": torch.tensor([[0.0, 1.0, 0.0, 0.0, -2.0]]).repeat(5, 1),
+}
+
+
+@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("padded", [False, True])
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_a_mask_of_numbers_is_read_as_the_fast_path_reads_it(mask, padded, norm_first):
+    model, x, added = encoder(norm_first), random(2, 5, 12), MASKS[mask]
+    padding = torch.tensor([[0.0] * 5, [0.0] * 4 + [-torch.inf]]) if padded else None
+    with torch.no_grad():
+        plain = model(x, mask=added, src_key_padding_mask=padding)
+        with capture(model) as seen:
+            captured = model(x, mask=added, src_key_padding_mask=padding)
+    assert torch.equal(captured.isnan(), plain.isnan())
+    torch.testing.assert_close(captured.nan_to_num(), plain.nan_to_num(), rtol=1e-4, atol=1e-5)
+    first = seen["layers.0.self_attn.pattern"]
+    forbidden = (added != 0).expand(2, 2, 5, 5) if mask != "causal" else (added == -torch.inf).expand(2, 2, 5, 5)
+    assert not first[forbidden].any()
+    own = model.layers[0].self_attn
+    if not norm_first and mask in ("alibi", "some"):
+        weights = own(x, x, x, attn_mask=added != 0, key_padding_mask=None if padding is None else padding != 0)[1]
+        torch.testing.assert_close(first.mean(1), weights.detach().nan_to_num(), rtol=1e-4, atol=1e-5)
+    assert ("fast path" in seen.told) == (mask != "causal")
+
+
+def test_with_gradients_a_mask_of_numbers_is_added():
+    model, x = encoder(), random(2, 5, 12)
+    with capture(model) as seen:
+        captured = model(x, mask=alibi())
+    torch.testing.assert_close(captured, model(x, mask=alibi()), rtol=1e-4, atol=1e-5)
+    assert seen["layers.0.self_attn.pattern"][0, 0, 4].gt(0).all()
+    assert "fast path" not in seen.told
+
+
+# --- texts without an axis of their own, and packed ones
+
+Q, K, H, D = 5, 7, 3, 4
+
+
+def unbatched(q, k, v, causal=False):
+    """position head dim"""
+    weights = torch.einsum("qhd,khd->hqk", q, k) / q.shape[-1] ** 0.5
+    with torch._C.DisableTorchFunction():
+        return torch.einsum("hqk,khd->qhd", weights.softmax(-1), v)
+
+
+def heads_first(q, k, v, causal=False):
+    """head position dim"""
+    with torch._C.DisableTorchFunction():
+        return (q @ k.mT / q.shape[-1] ** 0.5).softmax(-1) @ v
+
+
+def packed(q, k, v, cu_seqlens_q, cu_seqlens_k, causal=False, softmax_scale=None):
+    """position head dim, text after text"""
+    out = torch.empty_like(q)
+    with torch._C.DisableTorchFunction():
+        for (a, b), (c, d) in zip(*(zip(s[:-1].tolist(), s[1:].tolist()) for s in (cu_seqlens_q, cu_seqlens_k))):
+            scores = torch.einsum("qhd,khd->hqk", q[a:b], k[c:d]) * (softmax_scale or q.shape[-1] ** -0.5)
+            if causal:
+                hidden = torch.ones(b - a, d - c).triu(d - c - (b - a) + 1).bool()
+                scores = scores.masked_fill(hidden, -torch.inf)
+            out[a:b] = torch.einsum("hqk,khd->qhd", scores.softmax(-1).nan_to_num(), v[c:d])
+    return out
+
+
+class Uses(nn.Module):
+    def __init__(self, call):
+        super().__init__()
+        self.call = call
+
+    def forward(self, *given):
+        return self.call(*given)
+
+
+@pytest.fixture
+def registered():
+    before = dict(KERNELS)
+    yield attention
+    KERNELS.clear()
+    KERNELS.update(before)
+
+
+@pytest.mark.parametrize(("kernel", "axes"), [(unbatched, "n h d"), (heads_first, "h n d")])
+def test_a_kernel_without_an_axis_of_texts(registered, kernel, axes):
+    registered(kernel, axes=axes)
+    sizes = [(n, H, D) if axes == "n h d" else (H, n, D) for n in (Q, K, K)]
+    q, k, v = (random(*size) for size in sizes)
+    model = Uses(lambda *given: kernel(*given))
+    with capture(model) as seen:
+        out = model(q, k, v)
+    assert seen["pattern"].shape == (1, H, Q, K)
+    made = torch.einsum("hqk,khd->qhd", seen["pattern"][0], v) if axes == "n h d" else seen["pattern"][0] @ v
+    torch.testing.assert_close(made, out, rtol=1e-4, atol=1e-5)
+    with capture(model, edit={"pattern": lambda weights: weights.flip(-1)}):
+        edited = model(q, k, v)
+    assert edited.shape == out.shape
+    assert (edited - out).abs().max() > 1e-3
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_packed_texts_see_themselves_alone(registered, causal):
+    registered(packed, lengths=("cu_seqlens_q", "cu_seqlens_k"), axes="n h d", scale="softmax_scale")
+    starts = torch.tensor([0, 2, 5]), torch.tensor([0, 4, 7])
+    q, k, v = (random(n, H, D) for n in (5, 7, 7))
+    model = Uses(lambda *given: packed(*given, *starts, causal=causal, softmax_scale=0.6))
+    with capture(model) as seen:
+        out = model(q, k, v)
+    weights = seen["pattern"]
+    assert weights.shape == (1, H, 5, 7)
+    assert not weights[0, :, :2, 4:].any()
+    assert not weights[0, :, 2:, :4].any()
+    torch.testing.assert_close(torch.einsum("hqk,khd->qhd", weights[0], v), out, rtol=1e-4, atol=1e-5)
+    allowed = seen.allowed("pattern").expand(1, 1, 5, 7)[0, 0].int().tolist()
+    rows = [[1, 1, 1, causal ^ 1, 0, 0, 0], [1, 1, 1, 1, 0, 0, 0]]
+    rows += [[0, 0, 0, 0, 1, causal ^ 1, causal ^ 1], [0, 0, 0, 0, 1, 1, causal ^ 1], [0, 0, 0, 0, 1, 1, 1]]
+    assert allowed == rows
+
+
+def test_packed_texts_have_no_axis_of_their_own(registered):
+    with pytest.raises(ValueError, match="packed by lengths have no axis b: give 'n h d' or 'h n d'"):
+        registered(packed, lengths=("cu_seqlens_q", "cu_seqlens_k"), axes="b n h d")
+    with pytest.raises(ValueError, match="packed has no argument 'starts'"):
+        registered(packed, lengths=("starts", "cu_seqlens_k"), axes="n h d")
+
+
+@pytest.mark.parametrize("window", [(-1, -1), (-1, 0), (2, 0)])
+def test_torchs_own_packed_attention_is_seen(monkeypatch, window):
+    def kernel(q, k, v, starts, others, *_, scale=None, **__):
+        out = torch.empty_like(q)
+        for a, b in zip(starts[:-1].tolist(), starts[1:].tolist()):
+            gap = torch.arange(b - a)[:, None] - torch.arange(b - a)
+            hidden = (gap < 0) & (window[1] == 0) | (gap > 2) & (window[0] == 2)
+            scores = torch.einsum("qhd,khd->hqk", q[a:b], k[a:b]) / q.shape[-1] ** 0.5
+            out[a:b] = torch.einsum("hqk,khd->qhd", scores.masked_fill(hidden, -torch.inf).softmax(-1), v[a:b])
+        return out, None, None
+
+    class Ops:
+        _varlen_attn = staticmethod(kernel)
+
+    monkeypatch.setattr(torch.ops, "torch_attn", Ops, raising=False)
+    starts = torch.tensor([0, 4, 9], **INT)
+    q, k, v = (random(9, H, D) for _ in range(3))
+    model = Uses(lambda *given: varlen.varlen_attn(*given, starts, starts, 5, 5, window_size=window))
+    with capture(model) as seen, torch._C.DisableTorchFunction():
+        pass_through = model(q, k, v)
+    torch.testing.assert_close(torch.einsum("hqk,khd->qhd", seen["pattern"][0], v), pass_through, rtol=1e-4, atol=1e-5)
+
+
+# --- calls in which no numbers flow
+
+
+def test_a_model_is_exported_inside_a_capture():
+    model = gpt()
+    with capture(model) as seen:
+        program = portable.export(model, IDS[:1])
+        exported = torch.export.export(model, (IDS,), strict=False)
+        model(IDS)
+    assert len(seen.over_time(PATTERNS[0])) == 1
+    torch.testing.assert_close(program(IDS[:1])[program.outputs[0]], model(IDS[:1]), rtol=1e-4, atol=1e-5)
+    torch.testing.assert_close(exported.module()(IDS), model(IDS), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning", "ignore::DeprecationWarning")
+@pytest.mark.parametrize("how", ["jit", "fx", "fake", "meta"])
+def test_a_call_in_which_no_numbers_flow_is_passed_by(how):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    class Written(nn.Module):
+        def forward(self, x):
+            return (x @ x.mT).softmax(-1) @ x
+
+    model, x = Written(), random(2, 5, 6)
+
+    def trace():
+        if how == "jit":
+            return torch.jit.trace(model, x, check_trace=False)(x)
+        if how == "fx":
+            return torch.fx.symbolic_trace(model)(x)
+        if how == "meta":
+            return model(x.to("meta"))
+        with FakeTensorMode() as mode:
+            return model(mode.from_tensor(x))
+
+    with capture(model) as seen:
+        assert trace().shape == (2, 5, 6)
+        model(x)
+    assert len(seen.over_time("pattern")) == 1
+    message = "was not called inside the with" if how == "fx" else "the model was only traced"  # FX calls `forward`
+    with pytest.raises(LookupError, match=message), capture(model):
+        trace()
+
+
+def test_what_is_computed_to_be_shown_is_counted_by_nobody():
+    model = gpt()
+    with FlopCounterMode(display=False) as plain:
+        model(IDS)
+    with FlopCounterMode(display=False) as watched, capture(model):
+        model(IDS)
+    assert watched.get_total_flops() == plain.get_total_flops()
+
+
+# --- verify
+
+
+class Notices(nn.Module):
+    """Gives something else where a mode is on."""
+
+    def forward(self, x):
+        weights = (x @ x.mT).softmax(-1)
+        return weights @ x + len(_get_current_function_mode_stack())
+
+
+def test_verify_compares_with_a_run_without():
+    model = gpt().train()
+    state = {name: one.clone() for name, one in model.state_dict().items()}
+    torch.manual_seed(1)
+    plain = model(IDS)
+    torch.manual_seed(1)
+    with capture(model, verify=True) as seen:
+        assert torch.equal(model(IDS), plain)
+    assert "the output differs from that without the capture by 0 at most" in seen.told
+    assert all(torch.equal(one, state[name]) for name, one in model.state_dict().items())
+    assert not model._forward_hooks
+    assert not model._forward_pre_hooks
+    assert len(seen.over_time(PATTERNS[0])) == 1
+    with (
+        pytest.warns(UserWarning, match="output of the model is another than without it, by up to 1"),
+        capture(Notices(), verify=True) as seen,
+    ):
+        seen._watch.model(random(2, 5, 6))
+    with pytest.raises(ValueError, match="verify compares the model with itself as it is, and edit changes it"):
+        capture(model, verify=True, edit={"*": torch.zeros_like})
+
+
+def test_verify_leaves_buffers_and_what_is_given_alone():
+    class Counts(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = nn.BatchNorm1d(5)
+
+        def forward(self, x, cache):
+            cache.append(x)
+            return (x @ x.mT).softmax(-1) @ self.norm(torch.cat(cache, 1)[:, :5])
+
+    model, twin, x, cache = Counts(), Counts(), random(2, 5, 6), []
+    with capture(model, verify=True) as seen:
+        model(x, cache)
+    twin(x, [])
+    assert len(cache) == 1
+    assert seen.verified.difference == 0
+    assert all(torch.equal(one, other) for one, other in zip(model.buffers(), twin.buffers(), strict=True))
+
+
+# --- small truths
+
+
+def test_a_map_taken_under_dropout_says_so():
+    layer, x = nn.MultiheadAttention(6, 2, dropout=0.25, batch_first=True), random(3, 5, 6)
+    with capture(layer) as seen:
+        layer(x, x, x)
+    assert "1 in training, under dropout, which the maps leave out" in seen.told
+    maps = AttentionMaps.of(seen)
+    assert maps.provenance["dropout"] == 0.25
+    assert repr(maps).endswith("taken in training: before a dropout of 0.25")
+    layer.eval()
+    with capture(layer) as seen:
+        layer(x, x, x)
+    assert "dropout" not in seen.told + repr(AttentionMaps.of(seen))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.uint8])
+def test_what_is_no_map_keeps_its_type(dtype):
+    model, x = nn.TransformerEncoderLayer(6, 2, 8, batch_first=True).bfloat16(), random(3, 5, 6).bfloat16()
+    with torch.no_grad(), capture(model, ["*.query", "*.pattern", "linear1"], dtype=dtype) as seen:
+        model(x)
+    kinds = {site.rpartition(".")[2]: seen[site].dtype for site in seen}
+    assert kinds == {"query": torch.bfloat16, "pattern": dtype, "linear1": torch.bfloat16}
+
+
+def test_axes_of_no_site_are_told():
+    model = gpt()
+    with (
+        pytest.raises(LookupError, match=r"axes: no site matches 'blcoks\.\*'"),
+        capture(model, axes={"blcoks.*": "b h q k"}),
+    ):
+        model(IDS)
+
+
+# --- interrupts
+
+
+class Stop(BaseException):
+    pass
+
+
+def test_interrupts_at_any_moment_leave_nothing_behind():
+    command = [sys.executable, str(Path(__file__).with_name("interrupted.py")), "31"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    whole, moments, modes_of_torch = done.stdout.split()
+    assert whole == "whole"
+    assert int(moments) > 100
+    assert int(modes_of_torch) < 0.02 * int(moments)
+
+
+def test_ablation_gives_what_it_gave_after_an_interrupt():
+    model = gpt()
+    alone = ablate(model, lambda: model(IDS).square().mean().item())
+    with pytest.raises(Stop), capture(model):
+        raise Stop
+    assert all(
+        torch.equal(worth, alone[site])
+        for site, worth in ablate(model, lambda: model(IDS).square().mean().item()).items()
+    )

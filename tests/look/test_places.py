@@ -1,0 +1,275 @@
+"""Blocks of a text come back to one map of it, or are refused: never is a part shown as if it were the text."""
+
+import warnings
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from tfviz.look import AttentionMaps, capture, groups
+
+B, H, T, D, W = 2, 3, 20, 5, 4
+
+
+def blocks(x):
+    """[batch, block, head, place, dim]"""
+    return x.unflatten(1, (-1, W)).transpose(2, 3)
+
+
+def padded(x):
+    return functional.pad(x, (0, 0, 0, 0, W, 0))
+
+
+def own(q, k, v):
+    made = (blocks(q) @ blocks(k).mT).softmax(-1) @ blocks(v)
+    return made.transpose(2, 3).flatten(1, 2)
+
+
+def with_the_block_before(q, k, v):
+    k, v = (torch.cat([blocks(padded(x))[:, :-1], blocks(padded(x))[:, 1:]], 3) for x in (k, v))
+    scores = blocks(q) @ k.mT
+    scores[:, 0, :, :, :W] = -torch.inf
+    return (scores.softmax(-1) @ v).transpose(2, 3).flatten(1, 2)
+
+
+def sliding(q, k, v):
+    """Each word and the three before it, by `unfold`."""
+    keys, values = (functional.pad(x, (0, 0, 0, 0, W - 1, 0)).unfold(1, W, 1) for x in (k, v))
+    scores = torch.einsum("bthd,bthdw->bthw", q, keys)
+    gone = torch.arange(T)[:, None] + torch.arange(W) < W - 1
+    return torch.einsum("bthw,bthdw->bthd", scores.masked_fill(gone[:, None], -torch.inf).softmax(-1), values)
+
+
+def gathered(q, k, v):
+    """Blocks look at a block chosen for them, and the first words at all, in a call of their own."""
+    chosen = torch.tensor([3, 0, 4, 1, 2])
+    blocked = [blocks(x) for x in (q, k, v)]
+    made = (blocked[0] @ blocked[1][:, chosen].mT).softmax(-1) @ blocked[2].index_select(1, chosen)
+    first = torch.einsum("bqhd,bkhd->bhqk", q[:, :W], k).softmax(-1)
+    first = torch.einsum("bhqk,bkhd->bqhd", first, v)
+    return torch.cat([first, made.transpose(2, 3).flatten(1, 2)[:, W:]], 1)
+
+
+def sorted_by_hash(q, k, v):
+    order = torch.arange(T).view(-1, W).T.flatten()
+    made = own(*(x[:, order] for x in (q, k, v)))
+    return made[:, order.argsort()]
+
+
+def overlapping(q, k, v):
+    """By `as_strided`: each block and the one after it; the last has none."""
+    size, step = (B, T // W - 1, 2 * W, H, D), (T * H * D, W * H * D, H * D, D, 1)
+    k, v = (x.contiguous().as_strided(size, step).transpose(2, 3) for x in (k, v))
+    most = (blocks(q)[:, :-1] @ k.mT).softmax(-1) @ v
+    last = (blocks(q)[:, -1] @ blocks(k[:, -1, :, W:].transpose(1, 2))[:, 0].mT).softmax(-1)
+    last = last @ v[:, -1, :, W:]
+    return torch.cat([most, last[:, None]], 1).transpose(2, 3).flatten(1, 2)
+
+
+CUTS = {
+    "own": own,
+    "with the block before": with_the_block_before,
+    "sliding": sliding,
+    "gathered": gathered,
+    "sorted": sorted_by_hash,
+    "overlapping": overlapping,
+}
+
+
+class Local(nn.Module):
+    def __init__(self, cut, fused=False):
+        super().__init__()
+        torch.manual_seed(0)
+        self.cut, self.block_size, self.num_heads = cut, W, H
+        self.parts = nn.ModuleList(nn.Linear(H * D, H * D) for _ in range(3))
+        self.norm = nn.LayerNorm(H * D)
+
+    def projected(self, x):
+        return [part(self.norm(x)).unflatten(-1, (H, D)) for part in self.parts]
+
+    def forward(self, x):
+        query, key, value = self.projected(x)
+        return self.cut(query, key / D**0.5, value).flatten(2)
+
+
+X = torch.randn(B, T, H * D, generator=torch.Generator().manual_seed(1))
+
+
+def multiplied(maps, value):
+    """What a map of the whole text makes of the values of one text [word, head, dim]."""
+    return torch.einsum("hqk,khd->qhd", maps[0], value).flatten(1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.uint8])
+@pytest.mark.parametrize("cut", CUTS)
+def test_one_map_gives_what_the_blocks_gave(cut, dtype):
+    model = Local(CUTS[cut])
+    plain = model(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with capture(model, dtype=dtype) as seen:
+            assert torch.equal(model(X), plain)
+        for batch in range(B):
+            maps = AttentionMaps.of(seen, batch=batch)
+            assert maps.shape == (1, H, T, T)
+            value = model.projected(X)[2][batch]
+            near = 1e-6 if dtype == torch.float32 else 0.05
+            assert (multiplied(maps, value) - plain[batch]).abs().max() < near
+            assert torch.equal(maps.mask[0], maps[0] > 0) or dtype == torch.uint8
+            (grouped,) = groups(seen, batch=batch).values()
+            assert torch.equal(grouped.weights, maps.weights)
+            assert torch.equal(AttentionMaps.over_time(seen, batch=batch).weights, maps.weights)
+    with pytest.raises(ValueError, match="batch is 2; the capture holds a batch of 2"):
+        AttentionMaps.of(seen, batch=B)
+
+
+def test_layers_and_calls_are_kept_apart():
+    model = nn.Sequential(Local(gathered), Local(gathered))
+    with capture(model) as seen:
+        model(X)
+        model(2 * X)
+    assert len(seen.over_time("0.pattern")) == 4
+    maps = AttentionMaps.of(seen, firings="layers")
+    assert maps.sites == [f"{layer}.pattern, {number} of 2" for layer in (0, 1) for number in (1, 2)]
+    torch.testing.assert_close(maps.weights.sum(-1), torch.ones(4, H, T))
+
+
+def test_edits_of_blocks_are_shown_in_the_whole():
+    model = Local(own)
+    with capture(model, ["pattern"], edit={"pattern": lambda weights: weights * 0.5}) as seen:
+        model(X)
+    torch.testing.assert_close(AttentionMaps.of(seen).weights.sum(-1), torch.full((1, H, T), 0.5))
+
+
+def test_blocks_of_which_it_is_not_known_where_they_belong_are_refused():
+    """Beside the words stand means of blocks, which are no words."""
+
+    def with_means(q, k, v):
+        k, v = (torch.cat([blocks(x), blocks(x).mean(-2, keepdim=True)], -2) for x in (k, v))
+        return ((blocks(q) @ k.mT).softmax(-1) @ v).transpose(2, 3).flatten(1, 2)
+
+    model = Local(with_means)
+    with capture(model) as seen:
+        model(X)
+    says = r"these are blocks of a text of 20 words, not the text: pattern fired 1 times, the last with 4 queries and 5"
+    for make in (AttentionMaps.of, AttentionMaps.over_time, groups):
+        with pytest.raises(ValueError, match=says):
+            make(seen)
+    assert seen["pattern"].shape[-2:] == (W, W + 1)  # as they are
+
+
+def test_what_is_not_cut_is_left_as_it_is():
+    whole = lambda q, k, v: torch.einsum(  # noqa: E731
+        "bhqk,bkhd->bqhd", torch.einsum("bqhd,bkhd->bhqk", q, k).softmax(-1), v
+    )
+    with capture(model := Local(whole)) as seen:
+        model(X)
+    assert seen.cut == []
+    assert AttentionMaps.of(seen).shape == (1, H, T, T)
+
+
+transformers = pytest.importorskip("transformers")
+IDS = torch.randint(5, 60, (2, 64), generator=torch.Generator().manual_seed(0))
+OPEN = (torch.arange(64) < torch.tensor([64, 50])[:, None]).long()
+SMALL = {"vocab_size": 60, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 32}
+
+
+def alive(model):
+    torch.manual_seed(0)
+    for weight in model.parameters():
+        if weight.dim() > 1:
+            nn.init.normal_(weight, std=0.2)
+    return model.eval()
+
+
+def big_bird(kind):
+    config = transformers.BigBirdConfig(
+        **SMALL, block_size=4, num_random_blocks=2, attention_type=kind, max_position_embeddings=64
+    )
+    return alive(transformers.BigBirdModel(config))
+
+
+def longformer():
+    config = transformers.LongformerConfig(**SMALL, attention_window=[8, 8], max_position_embeddings=80, pad_token_id=1)
+    return alive(transformers.LongformerModel(config))
+
+
+@pytest.mark.parametrize("make", [lambda: big_bird("block_sparse"), longformer], ids=["BigBird", "Longformer"])
+def test_texts_cut_by_others(make):
+    model = make()
+    with torch.no_grad(), capture(model, ["*.pattern", "*.self", "*.self.value"]) as seen:
+        model(input_ids=IDS, attention_mask=OPEN)
+    for batch, words in ((0, 64), (1, 50)):
+        maps = AttentionMaps.of(seen, batch=batch)
+        assert maps.shape == (2, 4, 64, 64)
+        for layer in range(2):
+            site = f"encoder.layer.{layer}.attention.self"
+            value = seen[f"{site}.value"]
+            value = value if len(value) == 2 else value.transpose(0, 1)
+            made = torch.einsum("hqk,khd->qhd", maps[layer], value[batch].unflatten(-1, (4, 6))).flatten(1)
+            torch.testing.assert_close(made[:words], seen[site][batch, :words], atol=1e-5, rtol=1e-5)
+
+
+def test_few_blocks_are_all_there_is_as_in_the_dense_model():
+    """Where windows, first, last and random blocks cover the whole text, a block-sparse BigBird is the dense one."""
+    dense, sparse = big_bird("original_full"), big_bird("block_sparse")
+    sparse.load_state_dict(dense.state_dict())
+    with torch.no_grad(), capture(sparse) as seen:
+        sparse(input_ids=IDS, attention_mask=OPEN)
+    with torch.no_grad(), capture(dense) as whole:
+        dense(input_ids=IDS, attention_mask=OPEN)
+    for batch, words in ((0, 64), (1, 50)):
+        one, other = (AttentionMaps.of(some, batch=batch)[0][:, :4, :] for some in (seen, whole))
+        torch.testing.assert_close(one, other)  # the first block looks at all
+        mine, full = (AttentionMaps.of(some, batch=batch)[0][:, :words] for some in (seen, whole))
+        there = AttentionMaps.of(seen, batch=batch).mask[0, :, :words]
+        share = full.where(there, torch.zeros(()))
+        counted = mine / share
+        assert (counted[there & (share > 1e-6)] > 0).all()
+
+
+def test_words_that_look_everywhere():
+    model, everywhere = longformer(), torch.zeros_like(IDS)
+    everywhere[:, 0] = everywhere[1, 5] = 1
+    with torch.no_grad(), capture(model) as seen:
+        output = model(input_ids=IDS, attention_mask=OPEN, global_attention_mask=everywhere, output_attentions=True)
+    for batch, words in ((0, [0]), (1, [0, 5])):
+        maps = AttentionMaps.of(seen, batch=batch)
+        for layer in range(2):
+            for number, word in enumerate(words):  # [batch, head, key, global word], as the model returns them
+                own = output.global_attentions[layer][batch, :, :, number]
+                torch.testing.assert_close(maps[layer][:, word], own)
+            local, reach = output.attentions[layer][batch], len(everywhere.sum(0).nonzero())
+            row = maps[layer][:, 20]
+            wide = local.shape[-1] - 9
+            torch.testing.assert_close(row[:, 16:25], local[:, 20, wide:])
+            assert reach >= wide
+            torch.testing.assert_close(row[:, words], local[:, 20, : len(words)])
+
+
+def test_local_attention_of_another_library_with_biases():
+    config = transformers.LongT5Config(
+        vocab_size=60, d_model=24, num_layers=2, num_heads=4, d_kv=6, d_ff=32, local_radius=5, pad_token_id=1
+    )
+    model = alive(transformers.LongT5EncoderModel(config))
+    kinds = [f"encoder.block.{layer}.layer.0.LocalSelfAttention" for layer in (0, 1)]
+    with torch.no_grad(), capture(model, ["*.pattern", *kinds, *(f"{kind}.v" for kind in kinds)]) as seen:
+        model(input_ids=IDS, attention_mask=OPEN)
+    maps = AttentionMaps.of(seen)
+    for layer, kind in enumerate(kinds):
+        module = model.encoder.block[layer].layer[0].LocalSelfAttention
+        value = seen[f"{kind}.v"][0].unflatten(-1, (4, 6))
+        made = module.o(torch.einsum("hqk,khd->qhd", maps[layer], value).flatten(1))
+        torch.testing.assert_close(made, seen[kind][0], atol=1e-5, rtol=1e-5)
+
+
+def test_means_of_blocks_beside_the_words_are_refused():
+    config = transformers.LongT5Config(
+        vocab_size=60, d_model=24, num_layers=1, num_heads=4, d_kv=6, d_ff=32, local_radius=5, global_block_size=4,
+        encoder_attention_type="transient-global",
+    )  # fmt: skip
+    with torch.no_grad(), capture(model := alive(transformers.LongT5EncoderModel(config))) as seen:
+        model(input_ids=IDS)
+    with pytest.raises(ValueError, match="these are blocks of a text of 64 words, not the text"):
+        AttentionMaps.of(seen)

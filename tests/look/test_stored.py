@@ -1,0 +1,206 @@
+"""Files of maps that are sealed rightly and hold something wrong: each is a ValueError that names file and key."""
+
+import copy
+import json
+import random
+
+import pytest
+import torch
+
+from tfviz import look, models, sealed
+from tfviz.look import AttentionMaps
+
+GONE = object()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """Maps that are kept whole, in bytes, with a mask; and as what they are made of, under two kinds of rules."""
+    folder = tmp_path_factory.mktemp("maps")
+    torch.manual_seed(4)
+    whole = AttentionMaps(torch.rand(2, 3, 5, 7), mask=torch.ones(5, 7).bool().tril(), provenance={"seed": 4})
+    whole.save(folder / "whole")
+    model, ids = models.GPT(11, context=9, layers=2, heads=3, dim=12), torch.ones(1, 5, dtype=torch.long)
+    with look.capture(model, lazy=True) as seen:
+        model(ids)
+    AttentionMaps.of(seen, list("abcde")).save(folder / "spans")
+    mask = torch.tensor([[True, False, True, True, True]]).expand(5, 5)
+    encoder = torch.nn.MultiheadAttention(12, 3, batch_first=True)
+    x = torch.rand(1, 5, 12)
+    with look.capture(encoder, lazy=True) as seen:
+        encoder(x, x, x, attn_mask=~mask, need_weights=False)
+    AttentionMaps.of(seen).save(folder / "rules")
+    return folder
+
+
+def changed(path, to, change):
+    """A copy of a file, sealed anew, after `change(metadata, tensors)` of its plain values."""
+    tensors, said = sealed.load(path)
+    plain = {name: json.loads(text) if name != "format" else text for name, text in said.items()}
+    change(plain, tensors)
+    sealed.save(to, tensors, {name: text if name == "format" else json.dumps(text) for name, text in plain.items()})
+    return to
+
+
+def tensor(name, make):
+    def change(said, tensors):
+        value = make(tensors.get(name))
+        tensors.pop(name, None)
+        if value is not GONE:
+            tensors[name] = value.contiguous()
+
+    return change
+
+
+def plain(name, value):
+    return lambda said, tensors: said.pop(name) if value is GONE else said.update({name: value})
+
+
+def layer(**values):
+    return lambda said, tensors: said["made"][1].update(values)
+
+
+SPOILT = {  # file, what is changed, what is said
+    "no rows": ("whole", plain("rows", GONE), "metadata has no 'rows'; it must have rows, cols, sites, provenance"),
+    "rows of numbers": ("whole", plain("rows", [1, 2, 3, 4, 5]), r"metadata\.rows\[0\] is 1; it must be a text"),
+    "rows too few": ("whole", plain("rows", ["a"]), "rows has 1 members; the maps have 5"),
+    "cols too many": ("whole", plain("cols", ["a"] * 8), "cols has 8 members; the maps have 7"),
+    "sites that are a text": ("whole", plain("sites", "ab"), r"metadata\.sites is 'ab'; it must be a list"),
+    "more than is known": ("whole", plain("more", 3), "metadata has the key 'more', which is not known"),
+    "provenance of a list": ("whole", plain("provenance", [1]), r"metadata\.provenance is a list; it must be a dict"),
+    "no layers": ("whole", lambda s, t: [t.pop("layer.0"), t.pop("layer.1")], "its layers have the shapes"),
+    "a layer lost": ("whole", tensor("layer.0", lambda _: GONE), "there is no tensor 'layer.0'"),
+    "a layer of two axes": ("whole", tensor("layer.0", lambda one: one[0]), "layer.0 is torch.float32 of 2 axes"),
+    "a layer of another shape": ("whole", tensor("layer.1", lambda one: one[:, :4]), "its layers have the shapes"),
+    "whole numbers": ("whole", tensor("layer.0", lambda one: one.long()), "layer.0 is torch.int64 of 3 axes"),
+    "a mask of numbers": ("whole", tensor("mask", lambda one: one.float()), "mask is torch.float32 of 4 axes"),
+    "a mask of another size": ("whole", tensor("mask", lambda one: one[..., :6]), r"mask is .*; it does not fit"),
+    "a mask of five axes": ("whole", tensor("mask", lambda one: one[None]), "mask is torch.bool of 5 axes"),
+    "another tensor": ("whole", tensor("more", lambda _: torch.ones(2)), "there is a tensor 'more', which no layer"),
+    "made of a number": ("spans", plain("made", 3), r"metadata\.made is 3; it must be a list"),
+    "made of nothing": ("spans", plain("made", [None, None]), "there is no tensor 'layer.0'"),
+    "made of more": ("spans", layer(more=1), r"metadata\.made\[1\] has the key 'more', which is not known"),
+    "an endless scale": ("spans", layer(scale=float("inf")), r"metadata\.made\[1\]\.scale is inf; it must be a finite"),
+    "a scale in words": ("spans", layer(scale="1"), r"metadata\.made\[1\]\.scale is '1'; it must be a finite number"),
+    "a rule that is none": ("spans", layer(rule=99), "there is no tensor 'rule.99.first'"),
+    "a rule below": (
+        "spans",
+        layer(rule=-1),
+        r"metadata\.made\[1\]\.rule is -1; it must be a whole number, at least 0",
+    ),
+    "no query": ("spans", tensor("layer.0.query", lambda _: GONE), "there is no tensor 'layer.0.query'"),
+    "keys of other heads": ("spans", tensor("layer.0.key", lambda one: one[:2]), "they do not fit each other"),
+    "keys of no heads": ("spans", tensor("layer.0.key", lambda one: one[:0]), "they do not fit each other"),
+    "keys of another width": ("spans", tensor("layer.0.key", lambda one: one[..., :3]), "they do not fit each other"),
+    "keys of another kind": ("spans", tensor("layer.0.key", lambda one: one.half()), "they do not fit each other"),
+    "spans past the end": ("spans", tensor("rule.0.stop", lambda one: one + 1), r"stop goes from 2 to 6; .* 0 to 5"),
+    "spans before all": ("spans", tensor("rule.0.first", lambda one: one - 1), r"first goes from -1 to -1"),
+    "spans of fewer rows": ("spans", tensor("rule.0.stop", lambda one: one[..., :4]), "it does not fit"),
+    "spans of fractions": ("spans", tensor("rule.0.stop", lambda one: one.float()), "rule.0.stop is torch.float32"),
+    "spans of other keys": ("spans", tensor("rule.0.keys", lambda one: one + 1), "rule.0.keys is 6; the layer has 5"),
+    "a mask of whole numbers": ("rules", tensor("rule.0", lambda one: one.long()), "rule.0 is torch.int64 of 4 axes"),
+    "a mask of fewer keys": ("rules", tensor("rule.0", lambda one: one[..., :4]), "rule.0 is .*; it does not fit"),
+}
+
+
+@pytest.mark.parametrize("name", ["whole", "spans", "rules"])
+def test_what_was_saved_is_loaded(files, name):
+    maps = AttentionMaps.load(files / name)
+    again = AttentionMaps.load(maps.save(files / "again"))
+    assert torch.equal(again.weights, maps.weights)
+    assert (again.rows, again.cols, again.sites, again.provenance) == (
+        maps.rows, maps.cols, maps.sites, maps.provenance)  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SPOILT)
+def test_what_does_not_fit_is_told_with_file_and_key(case, files, tmp_path):
+    name, change, says = SPOILT[case]
+    with pytest.raises(ValueError, match=f"{tmp_path / 'x'}: .*{says}"):
+        AttentionMaps.load(changed(files / name, tmp_path / "x", change))
+
+
+@pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "x"])
+@pytest.mark.parametrize("key", ["rows", "provenance", "made"])
+def test_json_that_is_none_is_told_with_file_and_key(text, key, files, tmp_path):
+    tensors, said = sealed.load(files / "spans")
+    sealed.save(tmp_path / "x", tensors, {**said, key: text})
+    with pytest.raises(ValueError, match=f"{tmp_path / 'x'}: {key} is (no JSON|nested too deep)"):
+        AttentionMaps.load(tmp_path / "x")
+
+
+def test_a_mask_of_one_row_holds_for_each_query(tmp_path):
+    """Also where only the last of them are looked at."""
+
+    class Padded(torch.nn.Module):
+        def forward(self, x):
+            allowed = torch.tensor([True, True, True, False, False])[None, None, None]
+            return torch.nn.functional.scaled_dot_product_attention(x, x, x, attn_mask=allowed)
+
+    model, x = Padded(), torch.rand(1, 2, 5, 4)
+    wanted = (x[0] @ x[0].mT / 2)[:, 3:5, :3].softmax(-1)
+    with look.capture(model, lazy=True) as seen:
+        model(x)
+    maps = AttentionMaps.of(seen)
+    for one in (maps, AttentionMaps.load(maps.save(tmp_path / "x"))):
+        for head in range(2):
+            made = one.tile(0, head, slice(3, 5))
+            torch.testing.assert_close(made[:, :3], wanted[head])
+            assert not made[:, 3:].any()
+
+
+ODD = (None, True, 0, -1, 3, 0.5, 10**30, float("nan"), "", "rule", [], {}, [[]], [None], {"scale": 1})
+TURNED = (
+    lambda one: one[:0] if one.dim() else one + 9, lambda one: one[..., :1] if one.dim() else one - 9,
+    lambda one: one.double(), lambda one: one.bool(),
+    lambda one: one.to(torch.int32), lambda one: one[None], lambda one: one.flatten(), lambda one: one * -1,
+    lambda one: one.float() * torch.inf, lambda one: one.expand(2, *one.shape), lambda one: GONE,
+)  # fmt: skip
+
+
+def _turned(one, draw):
+    made = draw.choice(TURNED)(one)
+    return made if made is GONE else made.clone()
+
+
+def _spoil(said, tensors, draw):
+    if draw.random() < 0.5:
+        name = draw.choice(list(tensors))
+        tensor(draw.choice([name, name, "layer.7", "rule.0", "mask"]), lambda _: _turned(tensors[name], draw))(
+            said, tensors
+        )
+        return
+    home, key = said, draw.choice([name for name in said if name != "format"])
+    while isinstance(home[key], dict | list) and home[key] and draw.random() < 0.7:
+        home = home[key]
+        key = draw.choice(list(home) if isinstance(home, dict) else range(len(home)))
+    home[key] = copy.deepcopy(draw.choice(ODD))
+
+
+def test_forged_maps_are_refused_or_can_be_looked_at(files, tmp_path):
+    draw, counts = random.Random(5), {"refused": 0, "opened": 0, "no file named": 0}
+    for _ in range(300):
+        name = draw.choice(["whole", "spans", "rules"])
+        try:
+            maps = AttentionMaps.load(changed(files / name, tmp_path / "x", lambda s, t: _spoil(s, t, draw)))
+        except ValueError as error:
+            counts["refused" if str(error).startswith(str(tmp_path / "x")) else "no file named"] += 1
+            continue
+        assert maps.weights.shape == maps.shape
+        counts["opened"] += 1
+        if 0 in maps.shape:
+            continue
+        maps.allowed(0, 0)
+        maps.tile(0, 0, block=2)
+    assert counts["refused"] > 10
+    assert counts["opened"] > 10
+    assert not counts["no file named"]
+
+
+def test_what_could_not_be_loaded_again_is_not_saved(tmp_path):
+    deep = "x"
+    for _ in range(500):
+        deep = [deep]
+    for provenance, says in (({"a": deep}, "nested deeper than 100"), ({"a": {1: 2}}, "provenance.a has the key 1;")):
+        with pytest.raises(ValueError, match=says):
+            AttentionMaps(torch.rand(1, 2, 3, 5), provenance=provenance).save(tmp_path / "x")
+    assert list(tmp_path.iterdir()) == []

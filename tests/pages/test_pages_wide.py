@@ -1,0 +1,45 @@
+"""No name is so long that a page becomes wider than its window."""
+
+import pytest
+import torch
+
+from tfviz import view
+from tfviz.suite import grid
+from tfviz.suite.result import Result
+
+pytest_plugins = ["browser"]
+LONG = "x" * 3000
+NAMES = [LONG, "b", "c", "d", "e"]
+TABLE = torch.eye(5)
+STILLS = {
+    "bars": lambda: view.bars(NAMES, {LONG: TABLE[0], "b": TABLE[1]}, LONG, y=LONG, references={LONG: 0.3}),
+    "rows": lambda: view.rows(NAMES, {LONG: TABLE[0]}, LONG),
+    "lines": lambda: view.lines({LONG: ([1, 2], [1.0, 2.0])}, x=LONG, y=LONG, title=LONG),
+    "planes": lambda: view.planes({LONG: TABLE[:, :2]}, NAMES, LONG, mark=[LONG]),
+    "shares": lambda: view.shares({LONG: torch.rand(1, 2)}, LONG),
+    "cells": lambda: view.interact(lambda p: p.sum(0), p=view.cells(TABLE, NAMES, NAMES)),
+    "menu": lambda: view.interact(lambda k: TABLE * k, k={LONG: 1.0, "b": 2.0}),
+}
+
+
+def beyond(opens, path, width):
+    page = opens(width=width)
+    page.goto(f"file://{path}")
+    page.wait_for_timeout(400)
+    for summary in page.locator("summary").all():
+        summary.click()
+    return page.evaluate("document.documentElement.scrollWidth - innerWidth")
+
+
+@pytest.mark.parametrize("name", STILLS)
+def test_a_page_is_as_wide_as_its_window(opens, tmp_path, name):
+    path = STILLS[name]().save(tmp_path / "x.html")
+    assert [beyond(opens, path, width) for width in (1280, 500)] == [0, 0]
+    text = path.read_text()
+    assert LONG in text  # nothing is lost
+
+
+def test_the_table_of_all_runs_scrolls_by_itself(opens, tmp_path):
+    one = Result("01_a", "cpu", {LONG[:400]: LONG}, "f", folder=LONG[:90], error=LONG, result=LONG, status="failed")
+    grid.write([one], [LONG[:400], "b"], tmp_path)
+    assert [beyond(opens, tmp_path / "results.html", width) for width in (1280, 500)] == [0, 0]

@@ -1,0 +1,158 @@
+"""Programs of several kinds, and copies of them in which something is wrong.
+
+`python tests/portable/forged.py 5000 1` forges so many, from a seed, and tells what comes out but a ValueError.
+"""
+
+import collections
+import copy
+import random
+import resource
+import signal
+import sys
+import time
+
+import torch
+from torch import nn
+
+from tfviz import models, portable
+from tfviz.portable.language import language
+
+OPS = sorted(portable.OPERATIONS)
+LARGE = (2**31 - 1, -(2**31) + 1, 2**31, 2**63, 10**400, 65_536, 10**6, 50_000)
+ODD = (
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    2,
+    3,
+    0.5,
+    float("nan"),
+    float("inf"),
+    "",
+    "words",
+    "int64",
+    "float32",
+    "x" * 300,
+    [],
+    {},
+)
+ODD += ([0], [1, 2], {"t": 0}, {"t": -1}, {"t": 10**9}, {"s": "words"}, {"s": ["//", 1, 0]}, {"f": "nan"}, {"f": 3})
+ODD += (*LARGE, [*LARGE[:2]], [50_000, 50_000], {"s": ["*", 2**30, 2**30, 2**30]}, ["max"], {"t": 0, "s": 1})
+
+
+def programs():
+    """(program, inputs) of several kinds, small."""
+    torch.manual_seed(5)
+    ids = torch.randint(1, 11, (2, 5))
+    words = {"ids": {1: "words"}}
+    small = {"layers": 1, "heads": 2, "dim": 4}
+    gpt = models.GPT(11, context=7, **small)
+    made = [(portable.export(gpt, ids, lengths=words), [ids])]
+    read, step = language(gpt, "float32").values()
+    kept = [one for name, one in read(ids[:1]).items() if name != "logits"]
+    made.append((step, [ids[:1, :1], *kept]))
+    wide = models.Classifier(300, 3, context=7, **small)
+    made.append((portable.export(wide, ids, lengths=words, weights="int8"), [ids]))
+    both = models.Transformer(11, 13, context=7, **small)
+    made.append((portable.export(both, ids, ids[:, :3]), [ids, ids[:, :3]]))
+    x = torch.randn(2, 3, 8)
+    made.append((portable.export(nn.LSTM(8, 4, batch_first=True), x), [x]))
+    net = nn.Sequential(nn.Conv1d(3, 6, 3), nn.BatchNorm1d(6), nn.MaxPool1d(2), nn.Flatten(), nn.Linear(18, 2))
+    made.append((portable.export(net, x), [x]))
+    y = torch.arange(6.0).reshape(2, 3)
+
+    def shapes(x):
+        grid = torch.meshgrid(torch.arange(3), torch.arange(2), indexing="ij")
+        parts = torch.cat([x, torch.zeros(2, 3), torch.full((1, 3), 2.0)]).split(2)
+        whole = torch.div(x.long(), 2, rounding_mode="trunc") + grid[0].T
+        return {
+            "a": torch.einsum("ij,kj->ik", parts[0], x),
+            "b": nn.functional.pad(x, (1, 2)),
+            "c": whole,
+            "d": x.repeat(2, 2).topk(2)[1],
+            "e": nn.functional.one_hot(whole.abs(), 9),
+            "f": x.unfold(1, 2, 1),
+        }
+
+    made.append((portable.export(shapes, y, lengths={}), [y]))
+    return made
+
+
+def places(value, way=()):
+    """The ways to all parts of plain values."""
+    yield way
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, part in inner:
+        yield from places(part, (*way, key))
+
+
+def forged(described, draw):
+    """A copy in which one to three parts are other ones."""
+    found = copy.deepcopy(described)
+    for _ in range(draw.choice((1, 1, 2, 3))):
+        *way, last = draw.choice([one for one in places(found) if one])
+        home = found
+        for key in way:
+            home = home[key]
+        _change(home, last, found, draw)
+        if not (isinstance(found, dict) and any(places(found))):
+            break
+    return found
+
+
+def _change(home, key, whole, draw):
+    kind = draw.randrange(6)
+    if kind == 0 and isinstance(home[key], int) and not isinstance(home[key], bool):
+        home[key] += draw.choice((-1, 1, 2, 7, 10**5))
+    elif kind == 1:
+        home.pop(key)
+    elif kind == 2 and isinstance(home, list):
+        home.insert(key, copy.deepcopy(draw.choice(home)))
+    elif kind == 3:
+        way = draw.choice(list(places(whole)))
+        for step in way:
+            whole = whole[step]
+        home[key] = copy.deepcopy(whole)
+    elif kind == 4 and key == "op":
+        home[key] = draw.choice(OPS)
+    else:
+        home[key] = copy.deepcopy(draw.choice(ODD))
+
+
+def outcome(described, program, inputs):
+    """What comes of a forged program: "refused", "stopped" while it runs, "computed", or another error."""
+    try:
+        made = portable.Program(described, program.tensors)
+    except ValueError:
+        return "refused"
+    except Exception as error:
+        return f"{type(error).__name__} when made: {error}"
+    try:
+        made(*inputs)
+        return "computed"
+    except ValueError:
+        return "stopped"
+    except Exception as error:
+        return f"{type(error).__name__} when run: {error}"
+
+
+def main(many, seed):
+    signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(KeyboardInterrupt("it hangs")))
+    made, draw, slowest = programs(), random.Random(seed), (0.0, None)
+    counts = collections.Counter()
+    for number in range(many):
+        program, inputs = draw.choice(made)
+        described = forged(program.described, draw)
+        signal.alarm(60)
+        began = time.perf_counter()
+        counts[outcome(described, program, inputs)] += 1
+        slowest = max(slowest, (time.perf_counter() - began, number), key=lambda one: one[0])
+        signal.alarm(0)
+    print(counts, slowest, f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6:.2f} GB")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))

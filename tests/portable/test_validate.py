@@ -1,0 +1,399 @@
+"""A program file of a stranger computes and does nothing else; what is wrong in it is a ValueError that names it."""
+
+import copy
+import json
+import random
+import time
+
+import pytest
+import torch
+from forged import forged, outcome, programs
+from torch import nn
+
+from tfviz import models, portable, sealed
+from tfviz.portable.operators import ZEROED, call, operator
+from tfviz.portable.program import pack
+
+X = torch.arange(6.0).reshape(2, 3)
+
+
+@pytest.fixture(scope="module")
+def linear():
+    torch.manual_seed(2)
+    return portable.export(nn.Sequential(nn.Linear(3, 5), nn.ReLU()), X, lengths={"input": {0: "rows"}})
+
+
+def steps(*nodes, inputs=("float32",), outputs=None, shape=(2, 3)):
+    """A program of these steps, each (operation, arguments, shape, dtype), which takes such inputs."""
+    count = len(inputs)
+    return {
+        "format": "tfviz/program/1",
+        "name": "forged",
+        "lengths": {},
+        "inputs": [{"name": f"x{i}", "shape": list(shape), "dtype": kind} for i, kind in enumerate(inputs)],
+        "weights": [],
+        "nodes": [
+            {"op": op, "args": args, "site": "", "out": [list(out)], "dtype": [kind]} for op, args, out, kind in nodes
+        ],
+        "outputs": [{"name": "y", "t": count + len(nodes) - 1}],
+    }
+
+
+def test_no_operation_but_those_listed_is_called(linear, tmp_path):
+    """The one that reads, makes and writes over files; those that change what they are given; any other."""
+    secret = tmp_path / "secret.txt"
+    secret.write_text("x" * 64)
+    first = linear.described["nodes"][0]
+    count = len(linear.described["inputs"]) + len(linear.described["weights"])
+    others = ["from_file", "zero_", "relu_", "add_.Tensor", "set_.source_Tensor", "resize_", "rand", "bernoulli", "add"]
+    others += ["add.out", "relu.default", "nonzero", "aten.relu", "relu.", "", "__class__", "save", "item"]
+    for name in others:
+        nodes = [{**first, "op": name, "args": [str(secret), True, 16, None]}]
+        changed = {**linear.described, "nodes": nodes, "outputs": [{"name": "y", "t": count}]}
+        with pytest.raises(ValueError, match=r"program\.nodes\[0\]\.op: .* is no operation of a program"):
+            portable.Program(changed, linear.tensors)
+        sealed.save(tmp_path / "evil", linear.tensors, {"program": json.dumps(changed)})
+        with pytest.raises(ValueError, match=r"evil: program\.nodes\[0\]\.op"):
+            portable.Program.load(tmp_path / "evil")
+    assert secret.read_text() == "x" * 64
+    assert {path.name for path in tmp_path.iterdir()} == {"secret.txt", "evil"}
+
+
+def test_one_that_was_changed_since_is_not_run_and_not_put_into_a_page(linear):
+    program = portable.Program(copy.deepcopy(linear.described), linear.tensors)
+    program.described["nodes"][0]["op"] = "from_file"
+    with pytest.raises(ValueError, match="no operation"):
+        program(X)
+    with pytest.raises(ValueError, match=r"nodes\[0\]\.op"):
+        pack({"p": program})
+
+
+def test_all_that_can_be_named_changes_nothing():
+    for name in portable.OPERATIONS:
+        schema = operator(name).overload._schema
+        assert not schema.is_mutable, name
+        assert schema.name == f"aten::{ZEROED.get(name, name).partition('.')[0]}"
+
+
+TRAINS = {
+    "batch_norm": [{"t": 0}, None, None, {"t": 1}, {"t": 1}, True, 0.1, 1e-5, False],
+    "instance_norm": [{"t": 0}, None, None, {"t": 1}, {"t": 1}, True, 0.1, 1e-5, False],
+    "dropout": [{"t": 0}, 0.5, True],
+}
+
+
+@pytest.mark.parametrize("op", TRAINS)
+def test_a_step_for_training_is_refused_since_it_changes_its_inputs_or_draws(op):
+    with pytest.raises(ValueError, match=f"{op} has (training|train|use_input_stats), which is for training"):
+        portable.Program(steps((op, TRAINS[op], (2, 3), "float32"), inputs=("float32",) * 2))
+
+
+def test_attention_with_dropout_draws_nothing():
+    args = [{"t": 0}, {"t": 0}, {"t": 0}, None, 0.9, False, None, False]
+    program = portable.Program(steps(("scaled_dot_product_attention", args, (2, 3), "float32")))
+    before = torch.get_rng_state()
+    expected = (X @ X.T / 3**0.5).softmax(-1) @ X
+    torch.testing.assert_close(program(X)["y"], expected)
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_memory_that_nothing_wrote_to_is_zeros():
+    for op, args in {
+        "empty.memory_format": [[50, 70], "float32"],
+        "empty_like": [{"t": 0}, None],
+        "new_empty": [{"t": 0}, [50, 70], None],
+    }.items():
+        out = (2, 3) if op == "empty_like" else (50, 70)
+        torch.full((5, 70, 50), 7.0)  # what may lie there
+        assert not portable.Program(steps((op, args, out, "float32")))(X)["y"].any()
+
+
+def test_what_lies_beside_a_view_is_not_seen():
+    beside = torch.arange(100.0).reshape(10, 10)
+    program = portable.Program(steps(("as_strided", [{"t": 0}, [7], [1], 0], (7,), "float32")))
+    with pytest.raises(ValueError, match="as_strided cannot be computed"):
+        program(beside[2:4, :3])
+    program = portable.Program(steps(("as_strided", [{"t": 0}, [6], [1], 0], (6,), "float32")))
+    assert program(beside[2:4, :3])["y"].tolist() == [20, 21, 22, 30, 31, 32]
+
+
+def test_the_least_whole_number_by_minus_one_ends_no_process():
+    for op, other in (("div.Tensor_mode", {"t": 0}), ("div.Scalar_mode", -1)):
+        program = portable.Program(steps((op, [{"t": 0}, other, "trunc"], (2, 3), "int64"), inputs=("int64",)))
+        given = torch.tensor([[-(2**63), 7, -7], [1, 3, -1]])
+        made = program(given)["y"]
+        assert made[0, 1:].tolist() == ([1, 1] if op == "div.Tensor_mode" else [-7, 7])
+    program = portable.Program(steps(("div.Scalar_mode", [{"t": 0}, -2, "trunc"], (2, 3), "int64"), inputs=("int64",)))
+    assert program(torch.tensor([[5, -5, 4], [1, 0, 3]]))["y"].tolist() == [[-2, 2, -2], [0, 0, -1]]
+    assert call("div.Tensor_mode", [torch.tensor([7.5]), torch.tensor([-1.0]), "trunc"], "cpu").tolist() == [-7.0]
+
+
+HUGE = 2**31 - 1
+BOMBS = {
+    "full": [("full", [[HUGE, 100], 1.0, "float32"], (HUGE, 100), "float32")],
+    "arange": [("arange", [HUGE * 1.0e6, "float32"], (10,), "float32")],
+    "small steps": [("arange.start_step", [0, 1.0, 1e-12, "float32"], (10,), "float32")],
+    "eye": [("eye", [HUGE, "float32"], (HUGE, HUGE), "float32")],
+    "repeat": [("repeat", [{"t": 0}, [50_000, 50_000]], (2, 3), "float32")],
+    "tile": [("tile", [{"t": 0}, [50_000, 50_000]], (2, 3), "float32")],
+    "pad": [("constant_pad_nd", [{"t": 0}, [HUGE, HUGE], 0], (2, 3), "float32")],
+    "classes": [("one_hot", [{"t": 0}, HUGE], (2, 3, HUGE), "int64")],
+    "outer": [
+        ("expand", [{"t": 0}, [1_000_000, 2, 3], False], (1_000_000, 2, 3), "float32"),
+        ("flatten.using_ints", [{"t": 1}, 0, -1], (6_000_000,), "float32"),
+        ("outer", [{"t": 2}, {"t": 2}], (6_000_000, 6_000_000), "float32"),
+    ],
+    "a sum over what takes no memory": [
+        ("expand", [{"t": 0}, [HUGE, HUGE, 2, 3], False], (HUGE, HUGE, 2, 3), "float32"),
+        ("sum", [{"t": 1}, None], (), "float32"),
+    ],
+    "a product of large ones": [
+        ("expand", [{"t": 0}, [10**7, 2, 3], False], (10**7, 2, 3), "float32"),
+        ("reshape", [{"t": 1}, [3000, 20_000]], (3000, 20_000), "float32"),
+        ("einsum", ["ab,cd,ef->a", [{"t": 2}, {"t": 2}, {"t": 2}], None], (3000,), "float32"),
+        ("mm", [{"t": 2}, {"t": 2}], (3000, 3000), "float32"),
+    ],
+    "work": [
+        ("expand", [{"t": 0}, [5000, 5000, 2, 3], False], (5000, 5000, 2, 3), "float32"),
+        ("reshape", [{"t": 1}, [10_000, 15_000]], (10_000, 15_000), "float32"),
+        ("t", [{"t": 2}], (15_000, 10_000), "float32"),
+        ("matmul", [{"t": 2}, {"t": 3}], (10_000, 10_000), "float32"),
+    ],
+    "pieces": [
+        ("expand", [{"t": 0}, [10**9, 2, 3], False], (10**9, 2, 3), "float32"),
+        ("unbind.int", [{"t": 1}, 0], (2, 3), "float32"),
+    ],
+    "chunks": [
+        ("expand", [{"t": 0}, [10**9, 2, 3], False], (10**9, 2, 3), "float32"),
+        ("chunk", [{"t": 1}, 10**9, 0], (2, 3), "float32"),
+    ],
+    "a pool as large as its picture": [
+        ("expand", [{"t": 0}, [10**7, 2, 3], False], (10**7, 2, 3), "float32"),
+        ("reshape", [{"t": 1}, [1, 6000, 10_000]], (1, 6000, 10_000), "float32"),
+        ("max_pool2d", [{"t": 2}, [3000, 5000], [1, 1], [0, 0], [1, 1], False], (1, 3001, 5001), "float32"),
+    ],
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_what_would_take_all_memory_or_no_end_is_refused_at_once(bomb):
+    x, inputs = (X.long(), ("int64",)) if bomb == "classes" else (X, ("float32",))
+    began = time.perf_counter()
+    with pytest.raises(ValueError, match=r"program\.nodes\[\d\]: \w+.* (cannot be computed|makes)"):
+        portable.Program(steps(*BOMBS[bomb], inputs=inputs))(x)
+    assert time.perf_counter() - began < 20
+
+
+def test_a_text_as_long_as_a_model_reads_is_no_bomb():
+    torch.manual_seed(1)
+    model, ids = models.GPT(300, context=512, layers=2, heads=4, dim=32), torch.ones(1, 5, dtype=torch.long)
+    program = portable.export(model, ids, lengths={"ids": {1: "words"}})
+    assert program(torch.ones(1, 512, dtype=torch.long))["output"].shape == (1, 512, 300)
+
+
+def without(key):
+    return lambda d, t: d.pop(key)
+
+
+def put(way, value):
+    """Put a value where a way leads in the description."""
+
+    def change(described, tensors):
+        *before, last = way
+        for key in before:
+            described = described[key]
+        described[last] = value
+
+    return change
+
+
+def tensor(name, make):
+    return lambda d, t: t.update({name: make(t.get(name))})
+
+
+WRONG = {  # what is changed, what is said
+    "no name": (without("name"), "program has no 'name'; it must have format, name, lengths"),
+    "a key too many": (put(["more"], 1), "program has the key 'more', which is not known"),
+    "another format": (put(["format"], 3), "program is of the format '3'; this tfviz reads 'tfviz/program/1'"),
+    "a number as name": (put(["name"], 3), r"program\.name is 3; it must be a text"),
+    "lengths": (put(["lengths"], {"rows": [1]}), r"program\.lengths\.rows has 1 members; it must have 2"),
+    "no least": (put(["lengths"], {"rows": [None, 3]}), r"lengths\['rows'\] is \[None, 3\]; it must be the least"),
+    "no range": (put(["lengths"], {"rows": [3, 2]}), r"lengths\['rows'\] is \[3, 2\]; it must be the least"),
+    "an unused length": (put(["lengths", "more"], [1, None]), "'more' must be in both"),
+    "an unknown length": (put(["lengths"], {}), "'rows' must be in both"),
+    "a shape": (put(["inputs", 0, "shape"], ["rows", -1]), r"inputs\[0\]\.shape\[1\] is -1; it must be a size"),
+    "a dtype": (put(["inputs", 0, "dtype"], "float64"), r"inputs\[0\]\.dtype is 'float64'; it must be 'float32' or"),
+    "a huge name": (put(["name"], "x" * 99_999), r"program\.name has 99,999 characters; it can have 10,000"),
+    "two inputs": (lambda d, t: d["inputs"].append(d["inputs"][0]), "inputs has two of the name 'input'"),
+    "a weight's shape": (put(["weights", 0, "shape"], [5, 2]), r"says \[5, 2\], and the tensor '0.weight' is \[5, 3\]"),
+    "a weight's dtype": (put(["weights", 0, "dtype"], "int64"), r"is int64, and its tensor torch\.float32"),
+    "a weight's name": (put(["weights", 0, "name"], "w"), r"weights\[0\] \('w'\) has no tensor 'w'"),
+    "one weight twice": (put(["weights", 1], {"name": "0.weight", "shape": [5, 3], "dtype": "float32"}), "two of the"),
+    "a tensor too many": (tensor("more", lambda _: X), "there is a tensor 'more' that weights does not name"),
+    "another tensor": (tensor("0.bias", lambda one: one[:1]), r"says \[5\], and the tensor '0.bias' is \[1\]"),
+    "no numbers": (tensor("0.bias", lambda one: one.to("meta")), "dense and on the CPU"),
+    "int8 without scale": (tensor("0.weight", lambda one: one.to(torch.int8)), "has no tensor '0.weight:scale'"),
+    "an argument too few": (
+        lambda d, t: d["nodes"][0]["args"].pop(),
+        r"args has 2 members; linear takes input, weight, b",
+    ),
+    "a later value": (put(["nodes", 0, "args", 0], {"t": 3}), r"nodes\[0\]\.args\[0\]\.t is 3; .* from 0 to 2"),
+    "a value before all": (put(["nodes", 0, "args", 0], {"t": -1}), r"args\[0\]\.t is -1; it must be the number of"),
+    "true as a value": (put(["nodes", 0, "args", 0], {"t": True}), r"args\[0\]\.t is True; it must be the number of"),
+    "a text for a tensor": (put(["nodes", 0, "args", 0], "x"), r'args\[0\] is \'x\'; it must be a value {"t": number}'),
+    "nothing for a tensor": (put(["nodes", 1, "args", 0], None), r"nodes\[1\]\.args\[0\] is None; it must be a value"),
+    "two keys": (put(["nodes", 0, "args", 0], {"t": 0, "s": 1}), r"args\[0\] is a dictionary; it must be a value"),
+    "a size of nothing": (put(["nodes", 0, "out", 0, 0], "cols"), "is 'cols', which is no length; there are rows"),
+    "an operator": (put(["nodes", 0, "out", 0, 0], ["**", "rows", 9]), r"has the operator '\*\*'; there are \+, \*"),
+    "a dtype too few": (put(["nodes", 0, "dtype"], []), "has 1 shapes and 0 dtypes; each result has one"),
+    "no result": (lambda d, t: d["nodes"][0].update(out=[], dtype=[]), "has 0 shapes and 0 dtypes"),
+    "a site that is none": (
+        put(["nodes", 0, "pattern"], "a.pattern"),
+        "pattern is at linear, which gives no attention",
+    ),
+    "no outputs": (put(["outputs"], []), r"program\.outputs has 0 members; it must have at least 1"),
+    "an output of nothing": (put(["outputs", 0, "t"], 5), r"outputs\[0\]\.t is 5; it must be .* from 0 to 4"),
+    "two outputs": (lambda d, t: d["outputs"].append(d["outputs"][0]), "outputs has two of the name 'output'"),
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_every_part_is_checked_against_the_others(wrong, linear, tmp_path):
+    change, says = WRONG[wrong]
+    described, tensors = copy.deepcopy(linear.described), dict(linear.tensors)
+    change(described, tensors)
+    with pytest.raises(ValueError, match=says):
+        portable.Program(described, tensors)
+    if all(one.device.type == "cpu" for one in tensors.values()):
+        sealed.save(tmp_path / "p", tensors, {"program": json.dumps(described)})
+        with pytest.raises(ValueError, match=f"{tmp_path / 'p'}: .*{says}"):
+            portable.Program.load(tmp_path / "p")
+
+
+def test_a_size_nested_without_end_is_no_size(linear):
+    deep = "rows"
+    for _ in range(50_000):
+        deep = ["+", deep, 1]
+    endless = ["+", 1]
+    endless.append(endless)
+    for one in (deep, endless, ["+", *[1] * 5000], ["*", *["rows"] * 3, {}], ["//", "rows"], [], [["+"], 1]):
+        described = copy.deepcopy(linear.described)
+        described["nodes"][0]["out"][0][0] = one
+        with pytest.raises(ValueError, match=r"nodes\[0\]\.out\[0\]\[0\]"):
+            portable.Program(described, linear.tensors)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "{", "[" * 100_000, '{"name": NaN}', '{"name": 1e999}'])
+def test_a_file_whose_json_is_none_is_named(text, tmp_path):
+    sealed.save(tmp_path / "p", {"x": X}, {"program": text})
+    with pytest.raises(ValueError, match=f"{tmp_path / 'p'}: program"):
+        portable.Program.load(tmp_path / "p")
+
+
+def test_a_step_that_makes_another_shape_or_kind_than_it_says_is_stopped(linear):
+    for change, says in (
+        (put(["nodes", 1, "out", 0], ["rows", 4]), r"nodes\[1\]: relu makes \[2, 5\]; out says \[2, 4\]"),
+        (put(["nodes", 0, "dtype", 0], "int64"), r"nodes\[0\]: linear makes torch.float32; dtype says int64"),
+        (put(["nodes", 0, "out", 0, 0], ["//", "rows", ["-", "rows", "rows"]]), r"divides by 0"),
+    ):
+        described = copy.deepcopy(linear.described)
+        change(described, None)
+        with pytest.raises(ValueError, match=says):
+            portable.Program(described, linear.tensors)(X)
+
+
+def test_forged_programs_are_refused_or_compute():
+    made, draw = programs(), random.Random(3)
+    found = set()
+    for _ in range(500):
+        program, inputs = draw.choice(made)
+        found.add(outcome(forged(program.described, draw), program, inputs))
+    assert found <= {"refused", "stopped", "computed"}
+    assert len(found) == 3
+
+
+INPUTS = {
+    "no numbers": ([X.to("meta")], ValueError, "input is a tensor on the meta device"),
+    "sparse": ([X.to_sparse()], ValueError, "whose numbers cannot be read"),
+    "nested": (
+        [torch.nested.nested_tensor([X[0], X[1, :2]], layout=torch.jagged)],
+        ValueError,
+        "input is a nested tensor",
+    ),
+    "complex": ([X.cfloat()], ValueError, "input is torch.complex64; this program takes float32"),
+    "two": ([X, X], ValueError, "Sequential takes input; 2 were given"),
+    "another shape": ([X[0]], ValueError, r"input has the shape \[3\]; this program was made for \[rows 3\]"),
+    "none at all": ([X[:0]], ValueError, "'rows' is 0; this program takes 1 to any number"),
+}
+
+
+@pytest.mark.parametrize("given", INPUTS)
+def test_odd_inputs_are_told(given, linear):
+    inputs, error, says = INPUTS[given]
+    with pytest.raises(error, match=says):
+        linear(*inputs)
+
+
+def test_other_numbers_are_taken(linear):
+    assert torch.equal(linear(X.int())["output"], linear(X)["output"])
+
+
+def test_ids_that_are_none_are_told():
+    program = portable.export(models.GPT(11, context=7, layers=1, heads=2, dim=4), torch.ones(1, 5, dtype=torch.long))
+    with pytest.raises(ValueError, match=r"program\.nodes\[\d\]: embedding cannot be computed: index out of range"):
+        program(torch.tensor([[1, 2, 3, 4, 11]]))
+    with pytest.raises(ValueError, match=r"ids is torch\.float32; this program takes int64"):
+        program(torch.tensor([[1, 2, 3, 4, 0.5]]))
+
+
+EDITS = {
+    "another batch": (
+        lambda w: w[:1],
+        r"the edit of blocks\.0\.attention\.pattern returned shape \[1, 2, 3, 3\]; it must",
+    ),
+    "nothing": (lambda w: None, r"returned NoneType; it must return a tensor of shape \[2, 2, 3, 3\]"),
+    "a number": (lambda w: 0.0, r"returned float; it must return a tensor of shape \[2, 2, 3, 3\]"),
+    "a row for all": (lambda w: w[:, :, :1], r"returned shape \[2, 2, 1, 3\]"),
+    "another dtype": (lambda w: w.double(), r"returned torch\.float64; it must return a tensor of torch\.float32"),
+}
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edit_returns_what_it_is_given(edit):
+    change, says = EDITS[edit]
+    ids = torch.ones(2, 3, dtype=torch.long)
+    program = portable.export(models.GPT(11, context=7, layers=1, heads=2, dim=4), ids)
+    (site,) = program.sites
+    with pytest.raises(ValueError, match=says):
+        program(ids, edit={site: change})
+
+
+def test_two_results_of_one_name_cannot_travel():
+    with pytest.raises(ValueError, match=r"outputs has two of the name 'a\.b'; each must have its own"):
+        portable.export(lambda x: {"a": {"b": x + 1}, "a.b": x * 2}, X)
+
+
+def test_a_length_that_is_twice_another_is_told():
+    with pytest.raises(ValueError, match="'b' cannot change by itself"):
+        portable.export(
+            lambda x, y: torch.cat([x, x]) + y,
+            torch.randn(3),
+            torch.randn(6),
+            lengths={"x": {0: "a"}, "y": {0: "b"}},
+        )
+
+
+def test_a_norm_whose_other_results_are_empty_is_computed():
+    class Norm(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = nn.BatchNorm1d(6)
+
+        def forward(self, x):
+            made = self.norm(x)
+            made[:, 0] = 0  # written anew by torch.export, which takes the norm apart
+            return made
+
+    x = torch.randn(4, 6, 5)
+    model = Norm().eval()
+    torch.testing.assert_close(portable.export(model, x)(x)["output"], model(x))

@@ -1,0 +1,198 @@
+"""Numbers as text: one table of cases for Python and for the page."""
+
+import json
+import math
+import random
+import shutil
+import struct
+import subprocess
+from decimal import Decimal
+
+import pytest
+
+from tfviz.view.page.bundle import factory
+from tfviz.view.still import formatting
+from tfviz.view.still.formatting import at_most, counted
+
+NODE = shutil.which("node")
+# function of both sides, its arguments, what is written
+CASES = {
+    "formatted": [
+        ([0.3141], "0.31"),
+        ([0.5], "0.5"),
+        ([0.0], "0"),
+        ([-0.0], "0"),
+        ([1.0], "1"),
+        ([-1.0], "−1"),
+        ([0.125], "0.13"),
+        ([-0.125], "−0.13"),
+        ([0.375], "0.38"),
+        ([2.5], "2.5"),
+        ([9.96], "10"),
+        ([12.5], "13"),
+        ([-120.4], "−120"),
+        ([1986.97], "1987"),
+        ([1987], "1987"),
+        ([9999], "9999"),
+        ([9999.5], "10,000"),
+        ([12345], "12,345"),
+        ([-12345.6], "−12,346"),
+        ([1234567], "1,234,567"),
+        ([2147483647], "2,147,483,647"),
+        ([9999999999], "9,999,999,999"),
+        ([1e10], "1e10"),
+        ([-1.26e20], "−1.3e20"),
+        ([1e300], "1e300"),
+        ([9.99e15], "1e16"),
+        ([0.0001], "0.0001"),
+        ([0.00009996], "1e−4"),
+        ([0.000012345], "1.2e−5"),
+        ([-3.1e-7], "−3.1e−7"),
+        ([5e-324], "4.9e−324"),
+        ([0.994], "0.99"),
+        ([0.996], "0.996"),
+        ([0.9996], "0.9996"),
+        ([-0.9996], "−0.9996"),
+        ([0.99999], "0.99999"),
+        ([0.9999990], "0.999999"),
+        ([0.99999994], "1"),
+        ([1.0004], "1"),
+        ([1.98], "2"),
+        ([math.nan], "NaN"),
+        ([math.inf], "∞"),
+        ([-math.inf], "−∞"),
+        ([1.23456, 4], "1.235"),
+        ([12345.678, 4], "12,346"),
+        ([0.0625, 3], "0.0625"),
+        ([0.99996, 3], "0.99996"),
+        ([1 / 3, 6], "0.333333"),
+        ([1e-5, 6], "1e−5"),
+        ([1048576, 6], "1,048,576"),
+    ],
+    "fixed": [
+        ([-0.001, 2], "0.00"),
+        ([0, 2], "0.00"),
+        ([-1.5, 2], "−1.50"),
+        ([0.125, 2], "0.13"),
+        ([2, 2], "2.00"),
+        ([2.6, 0], "3"),
+        ([12345, 0], "12,345"),
+        ([-12345.678, 2], "−12,345.68"),
+        ([math.nan, 2], "NaN"),
+        ([-math.inf, 2], "−∞"),
+        ([1987, 0], "1987"),
+    ],
+    "in_cell": [
+        ([0.123, 1], "0.12"),
+        ([0.125, 1], "0.13"),
+        ([0.0049, 1], "·"),
+        ([-0.0049, 1], "·"),
+        ([0.005, 1], "0.01"),
+        ([0, 1], "0"),
+        ([1, 1], "1"),
+        ([0.994, 1], "0.99"),
+        ([0.9996, 1], ">0.99"),
+        ([-0.9996, 1], "<−0.99"),
+        ([0.99999994, 1], "1"),
+        ([17, 2000], "17"),
+        ([1987, 2000], "1987"),
+        ([12345, 20000], "12,345"),
+        ([3.14159, 5], "3.1"),
+        ([-3.16, 5], "−3.2"),
+        ([1.126, 1.5], "1.1"),
+        ([0.996, 3], "1"),
+        ([123.456, 150], "123"),
+        ([0.00126, 0.002], "0.0013"),
+        ([math.nan, 1], "NaN"),
+    ],
+    "percent": [
+        ([0], "0 %"),
+        ([1], "100 %"),
+        ([0.123], "12 %"),
+        ([0.0123], "1.2 %"),
+        ([0.0002], "< 0.1 %"),
+        ([0.001], "0.1 %"),
+        ([0.99], "99 %"),
+        ([0.994], "99 %"),
+        ([0.996], "99.6 %"),
+        ([0.9996], "99.96 %"),
+        ([0.99996], "> 99.99 %"),
+        ([0.99999994], "100 %"),
+        ([1.5], "150 %"),
+        ([-0.05], "−5 %"),
+        ([math.nan], "NaN"),
+    ],
+    "counted": [
+        ([1, "head"], "1 head"),
+        ([0, "head"], "0 heads"),
+        ([2, "query", "queries"], "2 queries"),
+        ([1, "query", "queries"], "1 query"),
+        ([12345, "token"], "12,345 tokens"),
+    ],
+}
+FLAT = [(name, *case) for name, cases in CASES.items() for case in cases]
+PAGE = {"in_cell": "inCell"}
+
+
+def page(calls):
+    """What the page's functions give, by Node: numbers travel as their bytes, so that none is changed."""
+    code = factory("MAKE", "base/numbers") + "const made = MAKE();\n"
+    code += "const of = (x) => typeof x === 'string' && x.startsWith('0x') ? "
+    code += "Buffer.from(x.slice(2), 'hex').readDoubleBE(0) : x;\n"
+    code += f"console.log(JSON.stringify({json.dumps(calls)}.map(([f, ...given]) => made[f](...given.map(of)))));"
+    done = subprocess.run([NODE, "-"], input=code, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def sent(value):
+    return f"0x{struct.pack('>d', value).hex()}" if isinstance(value, float) else value
+
+
+@pytest.mark.parametrize(("name", "given", "says"), FLAT)
+def test_a_number_is_written(name, given, says):
+    assert getattr(formatting, name)(*given) == says
+
+
+@pytest.mark.skipif(NODE is None, reason="there is no Node")
+def test_the_page_writes_the_same():
+    made = page([[PAGE.get(name, name), *map(sent, given)] for name, given, _ in FLAT])
+    assert made == [says for *_, says in FLAT]
+
+
+def numbers(count=1500):
+    """Of all sizes, ties of roundings among them, as 32 bits and as 64."""
+    draw = random.Random(1)
+    wide = [draw.choice((-1, 1)) * 10 ** draw.uniform(-9, 12) for _ in range(count)]
+    near = [1 - 10 ** draw.uniform(-9, -1) for _ in range(count // 3)]
+    ties = [draw.randrange(1, 4096) / 2 ** draw.randrange(1, 14) for _ in range(count // 3)]
+    found = wide + near + ties + [float(draw.randrange(10**6)) for _ in range(50)]
+    return [*found, *(struct.unpack("f", struct.pack("f", value))[0] for value in found)]
+
+
+@pytest.mark.skipif(NODE is None, reason="there is no Node")
+def test_the_page_writes_any_number_as_python_does():
+    calls = [
+        (name, value, more) for value in numbers() for name, more in (("formatted", 2), ("fixed", 2), ("in_cell", 2.0))
+    ]
+    calls += [("percent", value) for value in numbers() if abs(value) < 2]
+    made = page([[PAGE.get(name, name), *map(sent, given)] for name, *given in calls])
+    assert [got for got, (name, *given) in zip(made, calls) if got != getattr(formatting, name)(*given)] == []
+
+
+def test_what_is_written_is_within_half_of_its_last_digit():
+    for value in numbers():
+        said = formatting.formatted(value).replace("−", "-").replace(",", "")
+        mantissa, _, power = said.partition("e")
+        last = Decimal(1).scaleb(int(power or 0) - len(mantissa.partition(".")[2]))
+        assert abs(Decimal(said) - Decimal(value)) <= last / 2
+
+
+def test_a_bound_is_rounded_up():
+    assert [at_most(value) for value in (0.1201, 0.12, 0.0996, 0.0, 0.00021)] == ["0.13", "0.12", "0.1", "0", "0.00022"]
+    assert at_most(0.0031, 1) == "0.004"
+    for value in (abs(value) for value in numbers(200)):
+        assert Decimal(at_most(value).replace("−", "-").replace(",", "")) >= Decimal(value) * (1 - Decimal("1e-9"))
+
+
+def test_what_is_counted_may_have_a_plural_of_its_own():
+    assert counted(2, "story", "stories") == "2 stories"

@@ -1,0 +1,195 @@
+"""Studios of a model that has room for more tokens than its vocabulary, as those whose sizes are rounded up; and of
+models that are none for them.
+"""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from foreign import unigram
+from tokenizers import AddedToken, Tokenizer
+from tokenizers import models as token_models
+from torch import nn
+
+from tfviz import models, text, view
+from tfviz.text import Subwords
+
+LETTERS = text.Characters("abcdefghijklmnopqrstuvwxyz .")  # 28
+WORDS = text.whole_words(["the plot was not very good but the music was never dull at all of it"])
+ROOM = 1.1
+SIZES = {"context": 12, "layers": 1, "heads": 2, "dim": 8}
+
+
+def gpt(size, **more):
+    torch.manual_seed(1)
+    return models.GPT(size, **SIZES, **more).eval()
+
+
+def bert(size):
+    torch.manual_seed(1)
+    return models.BERT(size, **SIZES).eval()
+
+
+def translator(size):
+    torch.manual_seed(1)
+    return models.Transformer(size, size, **SIZES).eval()
+
+
+def classifier(size):
+    torch.manual_seed(1)
+    return models.Classifier(size, 2, **SIZES).eval()
+
+
+STUDIOS = {
+    "write": (lambda size, **how: view.write(gpt(size), LETTERS, "abc", **how), len(LETTERS)),
+    "fill": (lambda size, **how: view.fill(bert(size), WORDS, "the plot was good", **how), len(WORDS)),
+    "beside": (
+        lambda size, **how: view.fill(
+            bert(len(WORDS)), WORDS, "the plot was good", beside=(gpt(size), WORDS), **how
+        ), len(WORDS),
+    ),
+    "translate": (lambda size, **how: view.translate(translator(size), WORDS, "the plot", length=4, **how), len(WORDS)),
+    "classify": (lambda size, **how: view.classify(classifier(size), WORDS, ["a", "b"], "the plot", **how), len(WORDS)),
+}  # fmt: skip
+each = pytest.mark.parametrize("studio", STUDIOS)
+where = pytest.mark.parametrize("kernel", [False, True])
+
+
+@each
+@where
+def test_a_size_that_is_rounded_up_is_taken(studio, kernel):
+    make, tokens = STUDIOS[studio]
+    made = make(tokens + 2, kernel=kernel)
+    assert made.described["vocabularies"]
+
+
+@each
+@where
+def test_a_model_with_fewer_tokens_is_refused(studio, kernel):
+    make, tokens = STUDIOS[studio]
+    with pytest.raises(ValueError, match=r"(reads fewer than|chooses among).*model's own"):
+        make(tokens - 1, kernel=kernel)
+
+
+@each
+@where
+def test_a_vocabulary_that_is_plainly_another_ones_is_refused(studio, kernel):
+    make, tokens = STUDIOS[studio]
+    if studio == "classify":
+        pytest.skip("a classifier does not say how many tokens it reads")
+    with pytest.raises(ValueError, match=f"chooses among {int(ROOM * tokens) + 1} tokens.*model's own"):
+        make(int(ROOM * tokens) + 1, kernel=kernel)
+
+
+class Head(nn.Module):
+    """Prefers what the vocabulary does not have."""
+
+    def __init__(self, model, tokens):
+        super().__init__()
+        self.model, self.tokens = model, tokens
+
+    def forward(self, ids):
+        logits = self.model(ids)
+        return torch.cat([logits[..., : self.tokens], logits[..., self.tokens :] + 9.0], -1)
+
+
+def test_the_still_picture_shares_out_among_the_tokens_that_there_are():
+    model = Head(gpt(30), 28)
+    made = view.write(model, LETTERS, "abc", weights="float32")
+    with torch.no_grad():
+        shares = model(LETTERS.encode("abc")[None])[0, -1, :28].softmax(-1)
+    top = LETTERS.words(shares.argmax()[None])[0]
+    assert f"probability: {top!r} {float(shares.max()):.3f}".rstrip("0") in made.summary
+
+
+def test_a_tokenizer_with_holes_in_its_ids_has_all_its_tokens():
+    tokenizer = Tokenizer(token_models.WordLevel({"a": 0, "b": 1, "[UNK]": 2, "z": 6}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = unigram().pre_tokenizer.__class__()
+    vocab = Subwords(tokenizer)
+    assert len(vocab) == 7
+    assert vocab.words([0, 4, 6]) == ["a", "⟨4⟩", "z"]
+    told = vocab.asked()
+    assert len(told["texts"]) == 7
+    assert told["names"][4] == "⟨4⟩"
+    assert view.write(gpt(7), vocab, "▁a", kernel=True).width == 7
+    with pytest.raises(ValueError, match="model's own"):
+        view.write(gpt(6), vocab, "▁a", kernel=True)
+    tokenizer.add_tokens([AddedToken("more"), AddedToken("most"), AddedToken("end"), AddedToken("last")])
+    assert len(vocab) == 1 + max(tokenizer.get_vocab().values()) > 7
+
+
+# Models that are none for a studio
+
+
+class Headless(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = gpt(28)
+
+    def forward(self, ids):
+        return SimpleNamespace(last_hidden_state=self.inner(ids))
+
+
+class Hub(nn.Module):
+    """Logits as those of transformers have them, of a model that looks both ways."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = bert(28)
+
+    def forward(self, ids):
+        return SimpleNamespace(logits=self.inner(ids).tokens)
+
+
+@where
+@pytest.mark.parametrize(
+    ("model", "prompt", "says"),
+    {
+        "both ways": (lambda: bert(28), "abc", r"BERT does not write from left to right.*view\.fill"),
+        "both ways, of others": (Hub, "abc", r"Hub does not write from left to right.*view\.fill"),
+        "no head": (Headless, "abc", "Headless gives a SimpleNamespace.*with its head"),
+        "no prompt": (lambda: gpt(28), "", "the prompt has 0 tokens.*at least for it to go on from"),
+        "a long prompt": (lambda: gpt(28), "a" * 13, "the prompt has 13 tokens; the model takes 1 to 12: give a"),
+    }.values(),
+)  # fmt: skip
+def test_write_takes_what_writes(model, prompt, says, kernel):
+    with pytest.raises(ValueError, match=says):
+        view.write(model(), LETTERS, prompt, kernel=kernel)
+
+
+def test_fill_says_that_a_head_is_missing():
+    class Base(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = bert(len(WORDS))
+
+        def forward(self, ids):
+            return SimpleNamespace(last_hidden_state=self.inner(ids).tokens)
+
+    with pytest.raises(ValueError, match="Base gives a SimpleNamespace, without logits"):
+        view.fill(Base(), WORDS, "the plot was good")
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning", "ignore::DeprecationWarning")
+def test_quantized_weights_stay_here():
+    model = gpt(28)
+    torch.ao.quantization.quantize_dynamic(model, {nn.Linear}, dtype=torch.qint8, inplace=True)
+    with pytest.raises(ValueError, match=r'was quantized by PyTorch.*weights="int8".*kernel=True'):
+        view.write(model, LETTERS, "abc")
+
+
+def test_translate_says_what_it_wants():
+    with pytest.raises(ValueError, match=r"GPT has no encode and decode.*view\.sources or view\.live"):
+        view.translate(gpt(28), WORDS, "the plot")
+    plain = Subwords(unigram())
+    with pytest.raises(ValueError, match=r"the target's vocabulary has no token \[BOS\]"):
+        view.translate(translator(len(WORDS)), plain, "the plot")
+    with pytest.raises(ValueError, match=r"the source's vocabulary has no token </s>"):
+        view.translate(translator(len(WORDS)), WORDS, "the plot", after="</s>")
+
+
+@pytest.mark.parametrize("given", [(0, 10**30), 10**23 - 1, (-(10**20), 0, 7)])
+@where
+def test_a_slider_ends_where_whole_numbers_of_a_page_do(given, kernel):
+    with pytest.raises(ValueError, match="whole numbers of a page end at 9,007,199,254,740,991: give floats"):
+        view.interact(lambda x: torch.ones(2) * x, x=given, kernel=kernel)

@@ -1,0 +1,157 @@
+"""Pictures do not depend on the reader's settings of matplotlib, nor change them."""
+
+import io
+import re
+
+import matplotlib
+import pytest
+from matplotlib import style
+from PIL import Image
+from stills import STILLS
+
+from tfviz import view
+
+CLIP = re.compile(r"\bp[0-9a-f]{10}\b")
+HOSTILE = {
+    "image.origin": "lower",
+    "image.cmap": "jet",
+    "image.interpolation": "bicubic",
+    "image.aspect": "equal",
+    "image.resample": False,
+    "image.composite_image": False,
+    "text.usetex": True,
+    "text.parse_math": True,
+    "text.antialiased": False,
+    "text.hinting": "none",
+    "savefig.transparent": True,
+    "savefig.bbox": None,
+    "savefig.dpi": 31,
+    "savefig.pad_inches": 2.0,
+    "savefig.facecolor": "red",
+    "figure.dpi": 333,
+    "figure.facecolor": "red",
+    "figure.autolayout": True,
+    "figure.subplot.left": 0.4,
+    "figure.constrained_layout.w_pad": 0.9,
+    "path.sketch": (1, 100, 2),
+    "path.simplify_threshold": 1.0,
+    "font.weight": "bold",
+    "font.style": "italic",
+    "font.family": ["monospace"],
+    "font.size": 33.0,
+    "axes.formatter.limits": (0, 0),
+    "axes.formatter.use_mathtext": True,
+    "axes.formatter.useoffset": False,
+    "axes.unicode_minus": False,
+    "axes.grid": True,
+    "axes.grid.which": "both",
+    "axes.titlepad": 40.0,
+    "axes.labelpad": 30.0,
+    "axes.labelweight": "bold",
+    "axes.titleweight": "heavy",
+    "axes.titley": 0.5,
+    "axes.xmargin": 0.5,
+    "axes.autolimit_mode": "round_numbers",
+    "axes3d.grid": False,
+    "xtick.major.pad": 30.0,
+    "ytick.major.pad": 30.0,
+    "xtick.minor.visible": True,
+    "xtick.bottom": False,
+    "xtick.top": True,
+    "ytick.left": False,
+    "ytick.right": True,
+    "xtick.direction": "in",
+    "xtick.alignment": "left",
+    "lines.linewidth": 9.0,
+    "lines.linestyle": ":",
+    "lines.marker": "x",
+    "lines.color": "red",
+    "lines.antialiased": False,
+    "lines.solid_capstyle": "butt",
+    "lines.dashed_pattern": (9.0, 9.0),
+    "lines.scale_dashes": False,
+    "patch.edgecolor": "red",
+    "patch.linewidth": 9.0,
+    "patch.force_edgecolor": True,
+    "patch.antialiased": False,
+    "hatch.color": "red",
+    "hatch.linewidth": 9.0,
+    "markers.fillstyle": "none",
+    "scatter.marker": "x",
+    "scatter.edgecolors": "red",
+    "legend.loc": "lower left",
+    "legend.frameon": True,
+    "legend.fontsize": 30,
+    "legend.handlelength": 9.0,
+    "legend.numpoints": 3,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "mine",
+    "svg.image_inline": False,
+    "grid.linestyle": ":",
+    "mathtext.default": "it",
+    "agg.path.chunksize": 100,
+    "axes.prop_cycle": matplotlib.cycler("color", ["red", "blue"]),
+    "figure.titlesize": 40,
+    "figure.labelweight": "bold",
+}
+
+
+def bytes_of(name, tmp_path):
+    """A picture as it is saved, and as a figure that is saved by hand.
+
+    Names of clip paths are digests of places, in whose last bits matplotlib's solver of layouts is free.
+    """
+    picture = STILLS[name]()
+    figure, stream = picture.figure("dark"), io.BytesIO()
+    figure.savefig(stream)
+    drawing = picture.save(tmp_path / "x.svg").read_text(encoding="utf-8")
+    names = {name: f"clip {number}" for number, name in enumerate(dict.fromkeys(CLIP.findall(drawing)))}
+    return CLIP.sub(lambda found: names[found[0]], drawing), stream.getvalue()
+
+
+@pytest.mark.parametrize("name", STILLS)
+def test_no_setting_of_the_reader_changes_a_picture(name, tmp_path):
+    usual = bytes_of(name, tmp_path)
+    with matplotlib.rc_context(HOSTILE):
+        before = dict(matplotlib.rcParams)
+        assert bytes_of(name, tmp_path) == usual
+        assert dict(matplotlib.rcParams) == before
+
+
+@pytest.mark.parametrize("sheet", ["dark_background", "classic", "ggplot", "grayscale", "fivethirtyeight", "xkcd"])
+def test_no_style_sheet_changes_a_picture(sheet, tmp_path):
+    usual = bytes_of("head", tmp_path)
+    if sheet == "xkcd":
+        pyplot = pytest.importorskip("matplotlib.pyplot")
+        with pyplot.xkcd():
+            assert bytes_of("head", tmp_path) == usual
+    else:
+        with style.context(sheet):
+            assert bytes_of("head", tmp_path) == usual
+
+
+def test_a_figure_to_go_on_with_is_saved_as_it_was_drawn():
+    """Settings that matplotlib reads only as it draws or saves: ticks, minus signs, resolution, background."""
+
+    def saved(settings, title=""):
+        figure, stream = STILLS["lines"]().figure(), io.BytesIO()
+        with matplotlib.rc_context(settings):
+            if title:
+                figure.axes[0].set_title(title)
+            figure.savefig(stream)
+        return stream.getvalue()
+
+    assert saved(HOSTILE) == saved({})
+    assert Image.open(io.BytesIO(saved(HOSTILE))).getpixel((1, 1))[:3] == (255, 255, 255)
+    assert saved({}, "by hand") != saved({})
+
+
+def test_the_theme_leaves_the_session_alone():
+    """What belongs to the session and not to a picture stays: the backend, whether it is interactive."""
+    with matplotlib.rc_context({"interactive": True, "figure.max_open_warning": 3, "timezone": "Europe/Paris"}):
+        with view.theme("dark"):
+            assert matplotlib.rcParams["interactive"] is True
+            assert matplotlib.rcParams["figure.max_open_warning"] == 3
+            assert matplotlib.rcParams["timezone"] == "Europe/Paris"
+            assert matplotlib.rcParams["image.origin"] == "upper"
+        assert matplotlib.rcParams["interactive"] is True

@@ -1,0 +1,122 @@
+"""What tensors that meet in a layer must be like, told before PyTorch's kernels tell it in their own words.
+
+Nothing is looked at while a model is compiled or exported: sizes may be symbols there.
+"""
+
+import torch
+from torch import Tensor
+
+from tfviz.doors import what
+
+
+def batch(dim: int, **given: object) -> None:
+    """Each is a batch of texts, batch position dim.
+
+    >>> batch(8, x=torch.zeros(5, 8))
+    Traceback (most recent call last):
+    ValueError: x is [5, 8]; it must be batch position dim, with dim 8: of one text x[None]
+    """
+    if torch.compiler.is_compiling():
+        return
+    for name, one in given.items():
+        if not isinstance(one, Tensor):
+            raise TypeError(f"{name} is {what(one)}; give a tensor, batch position dim")
+        if one.dim() != 3 or one.shape[-1] != dim:
+            single = f": of one text {name}[None]" if one.dim() == 2 and one.shape[-1] == dim else ""
+            raise ValueError(f"{name} is {list(one.shape)}; it must be batch position dim, with dim {dim}{single}")
+        if not one.is_floating_point():
+            raise ValueError(f"{name} is {one.dtype}; give floats: {name}.float()")
+
+
+def words(dim: int, hidden: int, x: object, state: object, parts: int) -> None:
+    """A cell's word, batch dim, and its state: so many tensors, batch hidden."""
+    if torch.compiler.is_compiling():
+        return
+    if not isinstance(x, Tensor) or x.dim() != 2 or x.shape[-1] != dim:
+        said = list(x.shape) if isinstance(x, Tensor) else what(x)
+        raise ValueError(f"x is {said}; it must be one word of each text, batch dim, with dim {dim}")
+    if (
+        not isinstance(state, tuple | list)
+        or [getattr(one, "shape", None) for one in state] != [(len(x), hidden)] * parts
+    ):
+        raise ValueError(f"state must be a tuple of {parts}, each batch hidden, [{len(x)}, {hidden}]: cell.start(x)")
+
+
+def parts(**given: tuple[object, str, str]) -> None:
+    """Each is an instance that has a method.
+
+    >>> parts(cache=(None, "extend", "KeyValues()"))
+    Traceback (most recent call last):
+    TypeError: cache is None; give an instance, such as KeyValues(), or leave it out
+    """
+    for name, (one, method, such) in given.items():
+        if isinstance(one, type) or not hasattr(one, method):
+            raise TypeError(f"{name} is {what(one)}; give an instance, such as {such}, or leave it out")
+
+
+def embedded(dim: int, x: Tensor, start: int) -> None:
+    """A batch to which positions of this width are added, from `start` on."""
+    if not torch.compiler.is_compiling():
+        batch(dim, x=x)
+        if isinstance(start, int) and start < 0:
+            raise ValueError(f"start is {start}; it must be at least 0")
+
+
+def heads(width: int | None, count: int | None, x: Tensor, name: str, start: int = 0) -> None:
+    """Queries or keys have heads of the width and number that positions were built for; the first stands at `start`."""
+    if torch.compiler.is_compiling():
+        return
+    if x.dim() != 4 or not x.is_floating_point():
+        raise ValueError(f"heads are {x.dtype} {list(x.shape)}; give floats, batch head position dim")
+    if isinstance(start, int) and start < 0:
+        raise ValueError(f"the first of these stands at {start}; queries are the last of the positions of the keys")
+    if (width is not None and x.shape[-1] != width) or (count is not None and x.shape[1] != count):
+        built = ", ".join(said for one, said in ((count, f"{count} heads"), (width, f"width {width}")) if one)
+        raise ValueError(f"heads are {list(x.shape)}, {name} positions were built for {built}; build them for these")
+
+
+def attention(query: Tensor, key: Tensor, value: Tensor, mask: object, name: str = "mask") -> None:
+    """Queries, keys and values of one width and number, batch head position dim, and a mask that fits them."""
+    if torch.compiler.is_compiling():
+        return
+    if not (isinstance(query, Tensor) and isinstance(key, Tensor) and isinstance(value, Tensor)):
+        given = ", ".join(what(one) for one in (query, key, value))
+        raise TypeError(f"query, key and value are {given}; each must be a tensor, batch head position dim")
+    alike = query.dtype == key.dtype == value.dtype and query.is_floating_point()
+    if not alike and not torch.is_autocast_enabled(query.device.type):
+        given = ", ".join(str(one.dtype).removeprefix("torch.") for one in (query, key, value))
+        raise ValueError(f"query, key and value are {given}; they must be of one float type: x.float()")
+    lead, queries, keys = query.shape[:-2], query.shape[-2:], key.shape[-2:]
+    alike = lead == key.shape[:-2] == value.shape[:-2] and query.dim() > 1
+    if not alike or queries[1] != keys[1] or keys[0] != value.shape[-2]:
+        _unlike(query, key, value)
+    if isinstance(mask, Tensor):
+        cells = (*lead, queries[0], keys[0])
+        if any(one not in (1, many) for one, many in zip(reversed(mask.shape), reversed(cells))):
+            raise ValueError(
+                f"{name} is {list(mask.shape)}, the scores are {list(cells)}; an axis must be of one size, or 1"
+            )
+
+
+def caches(cache: object, method: str, count: int) -> None:
+    """What is kept of a text: for each of so many layers one that has this method or attribute; or nothing."""
+    if torch.compiler.is_compiling() or (isinstance(cache, tuple) and not cache):
+        return
+    if not isinstance(cache, list | tuple) or len(cache) != count or not all(hasattr(one, method) for one in cache):
+        held = f"{len(cache)} x {what(cache[0])}" if isinstance(cache, list | tuple) and cache else what(cache)
+        raise ValueError(f"cache holds {held}; it must be this model's own, of {count} parts: model.new_cache()")
+
+
+def _unlike(query: Tensor, key: Tensor, value: Tensor) -> None:
+    """What is wrong with them, if it is not only that an axis of 1 is spread out."""
+    said = f"query is {list(query.shape)}, key is {list(key.shape)}, value is {list(value.shape)}"
+    if len({query.dim(), key.dim(), value.dim()}) != 1 or query.dim() < 2:
+        raise ValueError(f"{said}; each must be batch head position dim")
+    if query.shape[-1] != key.shape[-1]:
+        raise ValueError(f"{said}; queries and keys must have one width")
+    if key.shape[-2] != value.shape[-2]:
+        raise ValueError(f"{said}; there must be as many values as keys")
+    try:
+        torch.broadcast_shapes(query.shape[:-2], key.shape[:-2], value.shape[:-2])
+    except RuntimeError as error:
+        raise ValueError(f"{said}; their batches or heads do not fit together") from error

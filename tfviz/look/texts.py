@@ -1,0 +1,230 @@
+"""Which firings of a site are of one text, decided once for all sites of a capture.
+
+What the keys of a deep layer are depends on all that was read before them, so the deepest site that looks at the text
+that is written leads: its firings are followed back by their keys, and the others take theirs in the same calls.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from itertools import accumulate, count
+
+from torch import Tensor
+
+from tfviz.look.history import History
+from tfviz.look.signatures import Firing
+from tfviz.look.timeline import Segment, Site, Timeline
+
+
+class Texts:
+    """The texts of a capture.
+
+    Args:
+        row: of the batch; of the texts that were returned, where `beams` is given.
+        beams: for each returned text the rows in which its tokens were chosen, -1 after its end.
+        generation: which text of several that the capture holds, in order; None: the last.
+    """
+
+    def __init__(self, history: History, row: int, beams: Tensor | None, generation: int | None) -> None:
+        self.history, self.row, self.beams, self.generation = history, row, beams, generation
+        self._sites: dict[str, Site] = {}
+        self._led: dict[str, Timeline] = {}
+
+    def of(self, site: str) -> Timeline:
+        """The firings of the text at a site.
+
+        Raises:
+            ValueError: it cannot be told which firings these are.
+        """
+        own = self._site(site)
+        if self.beams is None and self.history.searched(own.firings[-1].call) and len(own.keys[-1]) > 1:
+            raise self._moved(site)
+        found = self._leader(site, own)
+        if found is None:
+            return self._chosen(site, own)
+        leader, pairs = found
+        if leader not in self._led:
+            self._led[leader] = self._chosen(leader, self._site(leader))
+        return self._translated(site, own, self._site(leader), pairs, self._led[leader])
+
+    def _site(self, site: str) -> Site:
+        if site not in self._sites:
+            log = self.history.logs[site]
+            self._sites[site] = Site(log.firings, list(log))
+        return self._sites[site]
+
+    @property
+    def _place(self) -> int:
+        """A row of the last firing: of a beam search any, all of which have gone through the same firings."""
+        return 0 if self.beams is not None else self.row
+
+    def _leader(self, site: str, own: Site) -> tuple[str, dict[int, int]] | None:
+        """The site that leads this one, and of each of its firings the one of this site in the same place of a call."""
+        numbers = {place: at for at, place in enumerate(_places(own.firings))}
+        last = len(own.firings) - 1
+        for name in reversed(self.history.logs):
+            other = self._site(name)
+            pairs = {at: numbers[place] for at, place in enumerate(_places(other.firings)) if place in numbers}
+            end = next((at for at, mine in pairs.items() if mine == last), None)
+            if end is None or not _alike(own, last, other, end):
+                continue
+            row = self._place % len(other.keys[end])
+            if other.advances(other.follow(end, row)):
+                return name, pairs
+        return None
+
+    def _chosen(self, site: str, own: Site) -> Timeline:
+        """The text that is asked for, of those whose last firing is at this site."""
+        left, found = set(range(len(own.firings))), []
+        while left:
+            timeline = self._last(site, own, max(left))
+            left -= timeline.firings
+            call = own.firings[timeline.segments[-1].firing].call
+            if any(own.firings[at].call == call for at in left):
+                raise _again(site, len(own.firings), len(timeline.keys))
+            if timeline.grows:
+                left -= {at for at in left if own.begins(at, self._place, timeline.keys)}
+            found.append(timeline)
+            if self.generation is None:
+                break
+        if self.generation is None:
+            if left:
+                warnings.warn(
+                    f"{site} fired for more than one text; the last is shown, generation=0 is the first", stacklevel=7
+                )
+            return found[0]
+        if not -len(found) <= self.generation < len(found):
+            texts = "1 text" if len(found) == 1 else f"{len(found)} texts"
+            raise ValueError(f"generation is {self.generation}; the capture holds {texts}, counted from 0")
+        return found[::-1][self.generation]
+
+    def _last(self, site: str, own: Site, last: int) -> Timeline:
+        """The text that ends with this firing."""
+        timeline = own.follow(last, self._place, self.history.dropped(own.firings[last].call))
+        if own.advances(timeline):
+            return self._checked(site, own, self._in_rows(own, timeline), last)
+        if len(timeline.segments) > 1 or timeline.missing:
+            timeline = own.collect(last, self._place)
+            calls = [own.firings[one.firing].call for one in timeline.segments]
+            if calls.count(calls[-1]) > 1:  # a loop within one call of the model
+                timeline.segments = [one for one, call in zip(timeline.segments, calls) if call == calls[-1]]
+            if len(timeline.segments) == 1 and len(own.firings) > 1:
+                raise ValueError(
+                    f"{site} fired {len(own.firings)} times, and what its last firing looks at is in none before: "
+                    "these are no steps in time of one text; AttentionMaps.of(seen, firings='layers') shows each"
+                )
+        return self._in_rows(own, timeline)
+
+    def _in_rows(self, own: Site, timeline: Timeline) -> Timeline:
+        """The same text in the rows in which a beam search computed it."""
+        if self.beams is None:
+            return timeline
+        rows = _rows(self.beams, self.row)
+        if timeline.grows and len(timeline.segments) == 1:  # without a cache each firing reads the whole text
+            numbers = own.readings(timeline.segments[0].firing)
+        else:
+            numbers = [one.firing for one in timeline.segments]
+        others, numbers = frozenset(numbers), numbers[: len(rows)]
+        batch = min(len(own.keys[at]) for at in numbers)
+        if len(numbers) < len(rows) or max(rows) >= batch:
+            raise ValueError(
+                f"beams names {len(rows)} steps in rows up to {max(rows)}; the capture has {len(numbers)} steps of "
+                f"{batch} rows"
+            )
+        if not timeline.grows:
+            places = zip(numbers, rows)
+            segments = [Segment(at, place, 0, own.firings[at].queries, 0) for at, place in places]
+            return Timeline(segments, False, timeline.length, keys=timeline.keys, others=others)
+        found = own.follow(numbers[-1], rows[-1], rows={at: [place] for at, place in zip(numbers, rows)})
+        found.others = others
+        if len(found.segments) != len(timeline.segments[: len(rows)]):
+            raise ValueError(
+                "beams does not fit the capture: the rows that it names do not go on from one another; give the "
+                "beam_indices of this call of generate"
+            )
+        return found
+
+    def _checked(self, site: str, own: Site, timeline: Timeline, last: int) -> Timeline:
+        """A text whose row of the batch is known to be its own."""
+        if self.beams is None and len(own.keys[last]) > 1 and timeline.reordered:
+            raise self._moved(site)
+        if timeline.missing and timeline.segments[0].firing:
+            raise ValueError(
+                f"{site}: {timeline.missing} keys of the text were computed by no firing of the capture: the cache was "
+                "changed, or filled outside; capture one text from its beginning"
+            )
+        return timeline
+
+    @staticmethod
+    def _moved(site: str) -> ValueError:
+        return ValueError(
+            f"the rows of the batch of {site} change places on the way (a beam search), and none of them is a text: "
+            "give beams=out.beam_indices, of out = generate(..., return_dict_in_generate=True, output_scores=True), "
+            "and as batch= the number of the returned text"
+        )
+
+    def _translated(self, site: str, own: Site, leader: Site, pairs: dict[int, int], text: Timeline) -> Timeline:
+        """The same queries at another site: by its own keys, or, where it looks at another text, by those of that."""
+        segments = [_beside(one, leader, own, pairs[one.firing]) for one in text.segments if one.firing in pairs]
+        if len(segments) != len(text.segments):
+            raise ValueError(
+                f"{site} did not fire in each of the {len(text.segments)} calls that read the text; "
+                "AttentionMaps.of(seen, firings='layers') shows each"
+            )
+        last = segments[-1]
+        if not own.advances(own.follow(last.firing, last.row)):
+            keys = own.keys[last.firing][last.row]
+            if any(one.row not in own.alike(one.firing, keys) for one in segments):
+                raise ValueError(f"{site} looks at another text from call to call, and not at one; capture one text")
+            return Timeline(segments, False, len(keys), keys=keys)
+        counts = [one.stop - one.start for one in segments]
+        firsts = [text.missing, *(text.missing + read for read in accumulate(counts))]
+        placed = [
+            Segment(one.firing, one.row, one.start, one.stop, first + own.firings[one.firing].queries - end)
+            for one, first in zip(segments, firsts)
+            for end in [int(own.firings[one.firing].ends[one.row])]
+        ]
+        return Timeline(placed, True, firsts[-1], keys=own.keys[last.firing][last.row])
+
+
+def _alike(own: Site, last: int, other: Site, end: int) -> bool:
+    """Whether two firings are of the same queries; texts of a beam may stand side by side on their axis."""
+    rows, others = len(own.keys[last]), len(other.keys[end])
+    return others % rows == 0 and rows * own.firings[last].queries == others * other.firings[end].queries
+
+
+def _beside(segment: Segment, leader: Site, own: Site, at: int) -> Segment:
+    """The queries of a firing that belong to another site's."""
+    width = len(leader.keys[segment.firing]) // len(own.keys[at])
+    if width < 2:
+        return Segment(at, segment.row, segment.start, segment.stop, 0)
+    row, first = divmod(segment.row, width)
+    first *= leader.firings[segment.firing].queries
+    return Segment(at, row, first + segment.start, first + segment.stop, 0)
+
+
+def _again(site: str, firings: int, keys: int) -> ValueError:
+    return ValueError(
+        f"{site} fired {firings} times, more than once on the same {keys} keys: these are no steps in time; "
+        "AttentionMaps.of(seen, firings='layers') shows each"
+    )
+
+
+def _places(firings: Sequence[Firing]) -> Iterator[tuple[int, int]]:
+    """Of each firing its call, and how many firings there were in that call before it."""
+    within: dict[int, Iterator[int]] = {}
+    for firing in firings:
+        yield firing.call, next(within.setdefault(firing.call, count()))
+
+
+def _rows(beams: Tensor, row: int) -> list[int]:
+    """The rows of one returned text, step by step."""
+    if beams.dim() != 2 or not -len(beams) <= row < len(beams):
+        raise ValueError(
+            f"beams is {list(beams.shape)}, batch is {row}; beams must be text step, with a row for each text"
+        )
+    rows = [int(one) for one in beams[row].tolist() if one >= 0]
+    if not rows:
+        raise ValueError(f"beams names no row for text {row}")
+    return rows

@@ -1,0 +1,77 @@
+"""The operators of `OPERATIONS` as PyTorch has them: the only ones that a program can name."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from tfviz.portable.operations import LEFT_OUT, OPERATIONS
+
+# memory that nothing was written to would show what lay in it
+ZEROED = {"empty.memory_format": "zeros", "empty_like": "zeros_like", "new_empty": "new_zeros"}
+TRUNCATED = ("div.Scalar_mode", "div.Tensor_mode")
+
+
+class Parameter(NamedTuple):
+    """A parameter of an operator that a program gives: `kind` as the schema has it, such as `Optional[List[int]]`."""
+
+    name: str
+    kind: str
+    keyword: bool
+
+
+class Operator(NamedTuple):
+    """An operator, what it is given, and whether it makes a tensor out of none, which takes a device."""
+
+    overload: Any
+    parameters: tuple[Parameter, ...]
+    makes: bool
+
+
+@cache
+def operator(name: str) -> Operator:
+    """An operator by its exact name and overload, such as `add.Tensor`.
+
+    Raises:
+        ValueError: it is not one of `OPERATIONS`.
+    """
+    if name not in OPERATIONS:
+        raise ValueError(f"{name!r} is no operation of a program; tfviz.portable.OPERATIONS lists them")
+    packet, _, overload = ZEROED.get(name, name).partition(".")
+    found = getattr(getattr(torch.ops.aten, packet), overload or "default")
+    arguments = found._schema.arguments
+    parameters = tuple(
+        Parameter(one.name, str(one.real_type), one.kwarg_only) for one in arguments if one.name not in LEFT_OUT
+    )
+    makes = not any("Tensor" in one.kind for one in parameters)
+    return Operator(found, parameters, makes and any(one.name == "device" for one in arguments))
+
+
+def call(name: str, given: list[Any], device: str) -> Any:
+    """The results of an operator; no dropout, which a program in eval mode has none of."""
+    found = operator(name)
+    named = dict(zip([one.name for one in found.parameters], given))
+    if "dropout_p" in named:
+        named["dropout_p"] = 0.0
+    if name == "as_strided":  # what lies beside a view is none of its numbers
+        named["self"] = named["self"].clone(memory_format=torch.contiguous_format)
+    if name in TRUNCATED and named["rounding_mode"] == "trunc":
+        return _truncated(named["self"], named["other"])
+    keywords = {one.name: named.pop(one.name) for one in found.parameters if one.keyword}
+    keywords = {key: value for key, value in keywords.items() if value is not None}
+    made = found.overload(*named.values(), **keywords, **({"device": device} if found.makes else {}))
+    if name == "_native_batch_norm_legit_no_training":  # two tensors of nothing, but on the meta device
+        return made[0], made[1].new_zeros(0), made[2].new_zeros(0)
+    return made
+
+
+def _truncated(one: Any, other: Any) -> Tensor:
+    """A quotient without its fraction; the least whole number divided by -1 would end the process."""
+    if any(isinstance(part, float) or (isinstance(part, Tensor) and part.is_floating_point()) for part in (one, other)):
+        return torch.div(one, other, rounding_mode="trunc")
+    turned = torch.as_tensor(other) == -1
+    divisor = torch.where(turned, 1, other)
+    return torch.where(turned, -one, torch.div(one, divisor, rounding_mode="trunc"))

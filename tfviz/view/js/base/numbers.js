@@ -1,0 +1,80 @@
+// Numbers as text: the same rules as `still/formatting.py`, and both are tested on one table of cases.
+// A measured number has two significant digits; a whole number, and the whole part of any other, has all of its own.
+
+const LARGE = 1e10; // from here on, and below the next, a power of ten is written
+const SMALL = 1e-4;
+const GROUPED = 10_000; // from here on thousands are set apart, so that a year is not
+const NINES = 6; // digits that may tell a share from 1
+const NEARLY = 1 - 0.5 * 10 ** -NINES;
+
+// To so many significant digits. What is not 1 does not read as 1, unless it is so within a rounding of 32 bits.
+export function formatted(value, digits = 2) {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "∞" : "−∞";
+  const size = Math.abs(value);
+  const minus = value < 0 ? "−" : "";
+  if (size === 0) return "0";
+  if (size < SMALL || size >= LARGE) {
+    const [mantissa, power] = size.toExponential(digits - 1).split("e");
+    return `${minus}${Number(mantissa)}e${power.replace("+", "").replace("-", "−")}`;
+  }
+  if (Number.isInteger(size)) return minus + grouped(String(size));
+  let places = Math.max(0, digits - 1 - powerOf(size));
+  while (size < 1 && Number(size.toFixed(places)) === 1 && places < NINES) places++;
+  return minus + trimmed(size.toFixed(places));
+}
+
+// To so many decimals, none of them left out.
+export function fixed(value, places) {
+  if (!Number.isFinite(value)) return formatted(value);
+  const made = Math.abs(value).toFixed(places);
+  return (value < 0 && Number(made) ? "−" : "") + grouped(made);
+}
+
+// The same, with a sign always: what was added.
+export const withSign = (value, places = 2) => (Number(Math.abs(value).toFixed(places)) && value > 0 ? "+" : "") + fixed(value, places);
+
+// In a cell: to hundredths of its scale's unit, whole numbers as they are; what is nearly nothing there is a dot.
+export function inCell(value, limit) {
+  if (!Number.isFinite(value) || Number.isInteger(value)) return formatted(value);
+  const size = Math.abs(value);
+  if (size < limit / 200) return "·";
+  const made = Number(size.toFixed(Math.max(0, 2 - powerOf(limit))));
+  if (made === 1 && limit <= 1 && size < NEARLY) return value > 0 ? ">0.99" : "<−0.99";
+  return formatted(value < 0 ? -made : made);
+}
+
+// A share in hundredths; what is neither none nor all does not read so.
+export function percent(share) {
+  if (share > 0 && share < 0.001) return "< 0.1 %";
+  if (share >= 0.99995 && share < NEARLY) return "> 99.99 %";
+  if (!Number.isFinite(share)) return formatted(share);
+  const hundredths = 100 * share;
+  if (!(hundredths > 99 && hundredths < 100)) return `${formatted(hundredths)} %`;
+  const places = [0, 1, 2].find((n) => Number(hundredths.toFixed(n)) < 100) ?? 0;
+  return `${trimmed(hundredths.toFixed(places))} %`;
+}
+
+// What a slider stands at: as many decimals as its step has, more where the value needs them.
+export function stepped(value, step) {
+  const places = Math.min(10, (String(step).split(".")[1] ?? "").split("e")[0].length + Number(/e-(\d+)/.exec(step)?.[1] ?? 0));
+  return Math.abs(Number(value.toFixed(places)) - value) <= 1e-6 * Math.abs(value) ? fixed(value, places) : formatted(value, 6);
+}
+
+// For a program to read, such as a spreadsheet: four digits, of a whole number all.
+export function plainNumber(value) {
+  if (!Number.isFinite(value) || Number.isInteger(value)) return String(value);
+  return String(Number(value.toPrecision(Math.min(100, Math.max(4, 1 + powerOf(Math.abs(value)))))));
+}
+
+// A count with what is counted.
+export const counted = (count, one, many = `${one}s`) => `${formatted(count)} ${count === 1 ? one : many}`;
+
+// The power of ten of the first digit.
+const powerOf = (size) => Number(size.toExponential().split("e")[1]);
+const trimmed = (text) => grouped(text.includes(".") ? text.replace(/\.?0+$/, "") : text);
+
+function grouped(text) {
+  const [whole, rest] = text.split(".");
+  const shown = Number(whole) < GROUPED ? whole : whole.replace(/\B(?=(\d{3})+$)/g, ",");
+  return rest === undefined ? shown : `${shown}.${rest}`;
+}

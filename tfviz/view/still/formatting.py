@@ -1,0 +1,157 @@
+"""Numbers as text. The page has the same rules (`js/base/numbers.js`), and both are tested on one table of cases.
+
+A measured number has two significant digits; a whole number, and the whole part of any other, has all of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
+from typing import SupportsFloat
+
+from tfviz.look.maps import AttentionMaps
+
+LARGE, SMALL = 1e10, 1e-4  # from and below which a power of ten is written
+GROUPED = 10_000  # from here on thousands are set apart, so that a year is not
+NINES = 6  # digits that may tell a share from 1
+
+
+def formatted(value: SupportsFloat, digits: int = 2) -> str:
+    """A number to so many significant digits.
+
+    What is not 1 does not read as 1, unless it is so within a rounding of 32 bits.
+
+    >>> formatted(0.3141), formatted(-120.4), formatted(0.0), formatted(0.9996), formatted(1987), formatted(12345)
+    ('0.31', '−120', '0', '0.9996', '1987', '12,345')
+    """
+    value = float(value)
+    if not math.isfinite(value):
+        return "NaN" if value != value else "∞" if value > 0 else "−∞"
+    size = abs(value)
+    sign = "−" if value < 0 else ""
+    if size == 0:
+        return "0"
+    if not SMALL <= size < LARGE:
+        power = math.floor(Decimal(size).log10())
+        mantissa = _rounded(Decimal(size).scaleb(-power), digits - 1)
+        power, mantissa = (power + 1, mantissa / 10) if mantissa >= 10 else (power, mantissa)
+        return f"{sign}{_stripped(mantissa)}e{f'{power}'.replace('-', '−')}"
+    exact = Decimal(size)
+    places = max(0, digits - 1 - math.floor(exact.log10()))
+    made = _rounded(exact, places)
+    while made == 1 != exact and size < 1 and places < NINES:
+        places += 1
+        made = _rounded(exact, places)
+    return sign + _stripped(exact if exact == exact.to_integral_value() else made)
+
+
+def fixed(value: float, places: int) -> str:
+    """A number to so many decimals, none of them left out.
+
+    >>> fixed(-0.001, 2), fixed(-1.5, 2), fixed(12345, 0)
+    ('0.00', '−1.50', '12,345')
+    """
+    if not math.isfinite(value):
+        return formatted(value)
+    made = _rounded(Decimal(value), places)
+    return f"{'−' if made < 0 else ''}{_grouped(f'{abs(made):f}')}"
+
+
+def in_cell(value: float, limit: float) -> str:
+    """To hundredths of its scale's unit, whole numbers as they are; what is nearly nothing there is a dot.
+
+    >>> in_cell(0.123, 1), in_cell(0.004, 1), in_cell(0.9996, 1), in_cell(17, 2000)
+    ('0.12', '·', '>0.99', '17')
+    """
+    if not math.isfinite(value) or float(value).is_integer():
+        return formatted(value)
+    size = abs(value)
+    if size < limit / 200:
+        return "·"
+    made = _rounded(Decimal(size), 2 - math.floor(math.log10(limit)))
+    if made == 1 and limit <= 1 and size < 1 - 0.5 * 10**-NINES:
+        return ">0.99" if value > 0 else "<−0.99"
+    return formatted(float(made) * (-1 if value < 0 else 1))
+
+
+def percent(share: float) -> str:
+    """A share in hundredths; what is neither none nor all does not read so.
+
+    >>> percent(0.123), percent(0.9996), percent(1.0), percent(0.0002), percent(0.999999)
+    ('12 %', '99.96 %', '100 %', '< 0.1 %', '> 99.99 %')
+    """
+    if 0 < share < 0.001:
+        return "< 0.1 %"
+    if 0.99995 <= share < 1 - 0.5 * 10**-NINES:
+        return "> 99.99 %"
+    hundredths = Decimal(share) * 100 if math.isfinite(share) else None
+    if hundredths is None:
+        return formatted(share)
+    places = next((n for n in (0, 1, 2) if _rounded(hundredths, n) < 100), 0) if 99 < hundredths < 100 else None
+    return f"{formatted(100 * share) if places is None else _stripped(_rounded(hundredths, places))} %"
+
+
+def stepped(value: float, step: float) -> str:
+    """What a slider stands at: as many decimals as its step has, more where the value needs them.
+
+    >>> stepped(2.5, 0.05), stepped(1987, 1), stepped(0.125, 0.1)
+    ('2.50', '1987', '0.125')
+    """
+    exponent = Decimal(repr(step)).normalize().as_tuple().exponent
+    places = min(10, max(0, -int(exponent)))
+    near = abs(float(_rounded(Decimal(value), places)) - value) <= 1e-6 * abs(value)
+    return fixed(value, places) if near else formatted(value, 6)
+
+
+def at_most(value: float, digits: int = 2) -> str:
+    """A bound, rounded up: what is below the number is below what is written.
+
+    >>> at_most(0.1201), at_most(0.0)
+    ('0.13', '0')
+    """
+    if not 0 < value < math.inf:
+        return formatted(value)
+    places = digits - 1 - math.floor(math.log10(value))
+    return formatted(float(Decimal(value).quantize(Decimal(1).scaleb(-places), ROUND_CEILING)), digits)
+
+
+def counted(count: int, one: str, many: str = "") -> str:
+    """A count with what is counted.
+
+    >>> counted(1, "head"), counted(12345, "token"), counted(2, "query", "queries")
+    ('1 head', '12,345 tokens', '2 queries')
+    """
+    return f"{formatted(count)} {one if count == 1 else many or f'{one}s'}"
+
+
+def size(queries: int, keys: int) -> str:
+    """What a map has."""
+    return f"{counted(queries, 'query', 'queries')} x {counted(keys, 'key')}"
+
+
+def maps_size(maps: AttentionMaps) -> str:
+    """What attention maps have, all of it, and what is to be known of them."""
+    layers, heads, queries, keys = maps.shape
+    return f"AttentionMaps: {sheet_size(layers, heads).replace('×', 'x')} x {size(queries, keys)}{maps.remarks}"
+
+
+def sheet_size(layers: int, heads: int) -> str:
+    """What a model has."""
+    return f"{counted(layers, 'layer')} × {counted(heads, 'head')}"
+
+
+def _rounded(value: Decimal, places: int) -> Decimal:
+    """To so many decimals; what lies in the middle goes away from 0, as in a page."""
+    return value.quantize(Decimal(1).scaleb(-max(0, places)), ROUND_HALF_UP)
+
+
+def _stripped(value: Decimal) -> str:
+    """Without zeros at its end."""
+    text = f"{value:f}"
+    return _grouped(text.rstrip("0").rstrip(".") if "." in text else text)
+
+
+def _grouped(text: str) -> str:
+    """With thousands set apart, from five digits on."""
+    whole, point, rest = text.partition(".")
+    return f"{int(whole):,}{point}{rest}" if int(whole) >= GROUPED else text
