@@ -63,7 +63,7 @@ WRONG = {
     ),
     "sources": (
         lambda: Transformer(11, dim=8, heads=2)(IDS, torch.ones(3, 2, dtype=torch.long)),
-        "3 targets cannot be shared out to 2 sources",
+        "3 texts cannot be shared out to 2 sources",
     ),
     "rows of a cache": (lambda: filled().keep(torch.tensor([9, 0])), r"rows are \[9, 0\]; the cache is of 2 texts"),
     "fewer rows": (lambda: filled().keep(torch.tensor([0])), "give 2 whole numbers"),

@@ -198,7 +198,7 @@ def test_what_makes_no_sense_is_refused():
         both(x[:, :0])
     with pytest.raises(ValueError, match="1 states were given for 2 cells"):
         both(x, both(x)[1][:1])
-    with pytest.raises(ValueError, match=r"the mask is \[2, 5\]; it must be \[2, 7\]"):
+    with pytest.raises(ValueError, match=r"the mask is torch.bool \[2, 5\]; it must be bool \[2, 7\]"):
         both._check(
             x, [], torch.ones(2, 5, dtype=torch.bool)
         )  # in tests, the shapes in the signature are checked first

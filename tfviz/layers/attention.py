@@ -93,14 +93,6 @@ def _kernel(compiled: bool) -> Callable[..., Tensor]:
     return torch.compile(flex_attention) if compiled else flex_attention  # type: ignore[return-value]
 
 
-def _made(norm: Callable[[int], nn.Module], width: int) -> nn.Module:
-    """A norm of this width."""
-    made = None if isinstance(norm, nn.Module) else norm(width)
-    if not isinstance(made, nn.Module):
-        raise TypeError(f"norm is {what(norm)}; give what makes a norm of a width, such as nn.RMSNorm")
-    return made
-
-
 def _as_it_is(_: int) -> nn.Module:
     return nn.Identity()
 
@@ -136,7 +128,7 @@ class MultiHead(nn.Module):
         self.heads, self.dropout = heads, dropout
         self.in_proj = nn.Linear(dim, 3 * dim, bias=bias)
         self.out_proj = nn.Linear(dim, dim, bias=bias)
-        self.query_norm, self.key_norm = _made(norm, dim // heads), _made(norm, dim // heads)
+        self.query_norm, self.key_norm = (sizes.made("norm", norm, "nn.RMSNorm", dim // heads) for _ in range(2))
 
     def forward(
         self,

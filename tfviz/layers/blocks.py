@@ -5,7 +5,6 @@ from collections.abc import Callable
 from torch import Tensor, nn
 
 from tfviz import bounds
-from tfviz.doors import what
 from tfviz.layers import sizes
 from tfviz.layers.attention import NOTHING, MultiHead
 from tfviz.layers.cache import KeyValues
@@ -25,20 +24,17 @@ def post_norm(x: Tensor, norm: nn.Module, branch: Callable[[Tensor], Tensor]) ->
     return norm(x + branch(x))
 
 
-def _made(activation: Activation) -> nn.Module:
-    try:
-        return activation()
-    except TypeError as error:
-        raise TypeError(f"activation is {what(activation)}; give the class of a module, such as nn.ReLU") from error
-
-
 class FeedForward(nn.Sequential):
     """The same two-layer network at every position (Vaswani et al. 2017, equation 2), `inner` wide inside."""
 
     def __init__(self, dim: int, inner: int | None = None, activation: Activation = nn.GELU):
         inner = 4 * dim if inner is None else inner
         bounds.affordable(dim=dim, inner=inner)
-        super().__init__(nn.Linear(dim, inner), _made(activation), nn.Linear(inner, dim))
+        super().__init__(nn.Linear(dim, inner), sizes.made("activation", activation, "nn.ReLU"), nn.Linear(inner, dim))
+
+    def forward(self, x: Float[Tensor, "batch position dim"]) -> Float[Tensor, "batch position dim"]:
+        sizes.batch(self[0].in_features, x=x)  # type: ignore[arg-type]
+        return super().forward(x)
 
 
 class Block(nn.Module):
@@ -67,17 +63,22 @@ class Block(nn.Module):
         bounds.between(0, 1, dropout=dropout)
         bounds.affordable(dim=dim, inner=inner or 4 * dim)
         self.residual = residual
-        self.attention_norm = norm(dim)
-        self.attention = attention(dim, heads)
-        self.feed_forward_norm = norm(dim)
+        self.attention_norm = sizes.made("norm", norm, "nn.RMSNorm", dim)
+        self.attention = sizes.made("attention", attention, "MultiHead", dim, heads)
+        self.feed_forward_norm = sizes.made("norm", norm, "nn.RMSNorm", dim)
         self.feed_forward = FeedForward(dim, inner, activation)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, x: Float[Tensor, "batch position dim"], **attention) -> Float[Tensor, "batch position dim"]:
         """`**attention` (mask, positions, cache) goes to `MultiHead` as it is."""
         sizes.batch(self.feed_forward[-1].out_features, x=x)  # type: ignore[arg-type]
-        x = self.residual(x, self.attention_norm, lambda x: self.dropout(self.attention(x, **attention)))
-        return self.residual(x, self.feed_forward_norm, lambda x: self.dropout(self.feed_forward(x)))
+        x = self.branch(x, self.attention_norm, lambda x: self.attention(x, **attention))
+        return self.branch(x, self.feed_forward_norm, self.feed_forward)
+
+    def branch(self, x: Tensor, norm: nn.Module, of: Callable[[Tensor], Tensor]) -> Float[Tensor, "batch position dim"]:
+        """A residual branch of this block, with dropout at its end."""
+        after = self.residual(x, norm, lambda x: self.dropout(sizes.kept(x, of(x), "a branch")))
+        return sizes.kept(x, after, "residual")
 
 
 def initialise(model: nn.Module) -> None:
@@ -124,8 +125,8 @@ class DecoderBlock(Block):
 
     def __init__(self, dim: int, heads: int, inner: int | None = None, dropout: float = 0.0, **parts):
         super().__init__(dim, heads, inner, dropout, **parts)
-        self.cross_norm = parts.get("norm", nn.LayerNorm)(dim)
-        self.cross = parts.get("attention", MultiHead)(dim, heads)
+        self.cross_norm = sizes.made("norm", parts.get("norm", nn.LayerNorm), "nn.RMSNorm", dim)
+        self.cross = sizes.made("attention", parts.get("attention", MultiHead), "MultiHead", dim, heads)
 
     def forward(  # type: ignore[override]
         self,
@@ -142,11 +143,15 @@ class DecoderBlock(Block):
                 to each, and ask together.
         """
 
+        dim = self.feed_forward[-1].out_features
+        sizes.batch(dim, x=x, memory=memory)  # type: ignore[arg-type]
+        sizes.shared(x, memory)
+
         def cross(x: Tensor) -> Tensor:
             sources = memory.shape[0]
             asked = x if x.shape[0] == sources else x.reshape(sources, -1, x.shape[-1])
-            return self.dropout(self.cross(asked, memory, mask=memory_mask, cache=memory_cache).view_as(x))
+            return self.cross(asked, memory, mask=memory_mask, cache=memory_cache).view_as(x)
 
-        x = self.residual(x, self.attention_norm, lambda x: self.dropout(self.attention(x, **attention)))
-        x = self.residual(x, self.cross_norm, cross)
-        return self.residual(x, self.feed_forward_norm, lambda x: self.dropout(self.feed_forward(x)))
+        x = self.branch(x, self.attention_norm, lambda x: self.attention(x, **attention))
+        x = self.branch(x, self.cross_norm, cross)
+        return self.branch(x, self.feed_forward_norm, self.feed_forward)

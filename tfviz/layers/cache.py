@@ -4,6 +4,7 @@ import torch
 from torch import Tensor
 
 from tfviz import bounds
+from tfviz.doors import what
 from tfviz.shapes import Float, Int
 
 
@@ -26,6 +27,8 @@ class KeyValues:
         self, key: Float[Tensor, "batch head new dim"], value: Float[Tensor, "batch head new dim"]
     ) -> tuple[Float[Tensor, "batch head all dim"], Float[Tensor, "batch head all dim"]]:
         """Append the new keys and values; returns all of them."""
+        if not torch.compiler.is_compiling():
+            _alike(key, value)
         start, stop = self.length, self.length + key.shape[2]
         if stop > self.capacity:
             raise ValueError(
@@ -48,11 +51,13 @@ class KeyValues:
 
     def keep(self, rows: Int[Tensor, "batch"]) -> None:
         """Go on with these texts in place of those so far; one may come several times."""
+        if not isinstance(rows, Tensor) or rows.dtype not in (torch.int64, torch.int32):
+            raise TypeError(f"rows are {what(rows)}; give a tensor of whole numbers, one for each text")
         if self.keys is None or self.values is None:
             return
         texts = len(self.keys)
-        if rows.shape != (texts,) or rows.dtype not in (torch.int64, torch.int32):
-            raise ValueError(f"rows are {rows.dtype} {list(rows.shape)}; give {texts} whole numbers, one for each text")
+        if rows.shape != (texts,):
+            raise ValueError(f"rows are {list(rows.shape)}; give {texts} whole numbers, one for each text")
         if rows.device.type == "cpu" and not 0 <= int(rows.min()) <= int(rows.max()) < texts:
             raise ValueError(f"rows are {rows.tolist()}; the cache is of {texts} texts, counted from 0")
         now = self.keys, self.values
@@ -74,11 +79,31 @@ class KeyValues:
         return sum(kept[:, :, : self.length].numel() * kept.element_size() for kept in (self.keys, self.values))
 
 
+def _alike(key: object, value: object) -> None:
+    if not isinstance(key, Tensor) or not isinstance(value, Tensor) or not key.dim() == value.dim() == 4:
+        raise ValueError(f"key is {what(key)}, value is {what(value)}; each must be batch head position dim")
+    if key.shape[:3] != value.shape[:3]:
+        raise ValueError(f"key is {list(key.shape)}, value is {list(value.shape)}; there must be as many of either")
+
+
 class Once(KeyValues):
     """Keys and values of another text, which does not grow: made in the first call and the same from then on."""
 
     def __init__(self) -> None:
         super().__init__(capacity=0)
+        self.source: Tensor | None = None  # what they were made of
+
+    def of(self, source: Float[Tensor, "sources source dim"]) -> None:
+        """These keys are, or will be, of this source.
+
+        Raises:
+            ValueError: they were made of another one.
+        """
+        made = self.source
+        if made is None or made is source or torch.compiler.is_compiling():
+            self.source = source
+        elif made.shape != source.shape or not torch.equal(made, source):
+            raise ValueError("the cache was begun with another memory; give the same one, or begin a new cache")
 
     def extend(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         self.keys, self.values = key, value

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import bounds
-from tfviz.doors import what
+from tfviz.layers import sizes
 from tfviz.shapes import Float, Int
 
 
@@ -24,12 +24,7 @@ class Tokens(nn.Embedding):
         super().__init__(num_embeddings, embedding_dim, **more)
 
     def forward(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch position dim"]:
-        if not isinstance(ids, Tensor):
-            raise TypeError(f"ids are {what(ids)}; give a tensor of whole numbers, batch position")
-        if ids.dtype not in (torch.int64, torch.int32):
-            raise ValueError(f"ids are {str(ids.dtype).removeprefix('torch.')}; give whole numbers (int64): ids.long()")
-        if ids.dim() != 2:
-            raise ValueError(f"ids are {list(ids.shape)}; give a batch of texts, batch position: of one text ids[None]")
+        sizes.ids(ids=ids)
         if ids.is_meta and not self.weight.is_meta:
             raise ValueError("ids are on the meta device, without numbers; give those of a text")
         if ids.device.type == "cpu" and ids.numel() and not (torch.compiler.is_compiling() or _is_mapped(ids)):

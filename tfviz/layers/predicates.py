@@ -104,7 +104,11 @@ class Mask:
         if not isinstance(allowed, Tensor) or allowed.dtype != torch.bool:
             given = f"a tensor {allowed.dtype}" if isinstance(allowed, Tensor) else what(allowed)
             raise TypeError(f"the mask {self.name} gave {given}; its rule must make a tensor of bools of four indices")
-        return allowed.expand(*allowed.shape[:2], queries, keys)
+        try:
+            return allowed.expand(*allowed.shape[:2], queries, keys)
+        except RuntimeError as error:
+            cells = [batch, heads, queries, keys]
+            raise ValueError(f"the mask {self.name} gave {list(allowed.shape)} where {cells} was asked for") from error
 
     @door
     def blocks(

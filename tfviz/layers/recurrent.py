@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import bounds
+from tfviz.doors import what
 from tfviz.layers import sizes
 from tfviz.shapes import Bool, Float
 
@@ -147,17 +148,31 @@ class Recurrent(nn.Module):
         return x, ends
 
     def _check(self, x: Tensor, states: Sequence[State], mask: Tensor | None) -> None:
+        if torch.compiler.is_compiling():
+            return
+        sizes.batch(self.cells[0].of_input.in_features, x=x)  # type: ignore[arg-type, union-attr]
         if not x.shape[1]:
             raise ValueError("the text is empty; a recurrent network needs at least one position")
+        if not isinstance(states, list | tuple):
+            raise TypeError(f"states are {what(states)}; give one for each of {len(self.cells)} cells, or none")
         if states and len(states) != len(self.cells):
             raise ValueError(
                 f"{len(states)} states were given for {len(self.cells)} cells; "
                 "give one for each layer and direction, forward before backward, or none"
             )
-        if mask is not None and mask.shape != x.shape[:2]:
-            raise ValueError(
-                f"the mask is {list(mask.shape)}; it must be {list(x.shape[:2])}, batch position, as the words"
-            )
+        for cell, state in zip(self.cells, states):
+            new = cell.start(x)  # type: ignore[operator]
+            if not isinstance(state, tuple | list) or len(state) != len(new) or not all(map(_continues, state, new)):
+                asked = ", ".join(str(list(one.shape)) for one in new)
+                raise ValueError(f"a state is {what(state)}; it must be a tuple of {asked} here, as cell.start(x)")
+        if mask is not None and (not isinstance(mask, Tensor) or mask.shape != x.shape[:2] or mask.dtype != torch.bool):
+            kind = f"{mask.dtype} {list(mask.shape)}" if isinstance(mask, Tensor) else what(mask)
+            raise ValueError(f"the mask is {kind}; it must be bool {list(x.shape[:2])}, batch position, as the words")
+
+
+def _continues(kept: object, new: Tensor) -> bool:
+    """Whether it can stand where a new state stands; a tape may have grown."""
+    return sizes.alike(kept, new, 0, -1)
 
 
 def _along(

@@ -3,8 +3,11 @@
 Nothing is looked at while a model is compiled or exported: sizes may be symbols there.
 """
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tfviz.doors import what
 
@@ -98,13 +101,70 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: object, name: str
             )
 
 
-def caches(cache: object, method: str, count: int) -> None:
-    """What is kept of a text: for each of so many layers one that has this method or attribute; or nothing."""
-    if torch.compiler.is_compiling() or (isinstance(cache, tuple) and not cache):
+def ids(**given: object) -> None:
+    """Each holds whole numbers, a batch of texts."""
+    for name, one in given.items():
+        be = "are" if name.endswith("s") else "is"
+        if not isinstance(one, Tensor):
+            raise TypeError(f"{name} {be} {what(one)}; give a tensor of whole numbers, batch position")
+        if one.dtype not in (torch.int64, torch.int32):
+            kind = str(one.dtype).removeprefix("torch.")
+            raise ValueError(f"{name} {be} {kind}; give whole numbers (int64): {name}.long()")
+        if one.dim() != 2:
+            single = f": of one text {name}[None]" if one.dim() == 1 else ""
+            raise ValueError(f"{name} {be} {list(one.shape)}; give a batch of texts, batch position{single}")
+
+
+def caches(cache: object, count: int, fits: Callable[[Any], bool], *, texts: int, new: bool = False) -> None:
+    """What is kept of so many texts: for each of so many layers one that fits; or nothing.
+
+    Args:
+        new: a cache that is new is an empty list.
+    """
+    if torch.compiler.is_compiling() or (isinstance(cache, tuple | list) and not cache and (new or cache == ())):
         return
-    if not isinstance(cache, list | tuple) or len(cache) != count or not all(hasattr(one, method) for one in cache):
-        held = f"{len(cache)} x {what(cache[0])}" if isinstance(cache, list | tuple) and cache else what(cache)
-        raise ValueError(f"cache holds {held}; it must be this model's own, of {count} parts: model.new_cache()")
+    kept = cache if isinstance(cache, list if new else list | tuple) else []
+    if len(kept) != count or not all(fits(one) for one in kept):
+        held = f"{len(kept)} x {what(kept[0])}" if kept else what(cache)
+        parts = f"{count} part{'s' * (count != 1)} for {texts} text{'s' * (texts != 1)}"
+        raise ValueError(f"cache holds {held}; it must be this model's own, of {parts}: model.new_cache()")
+
+
+def alike(one: object, other: Tensor, *axes: int) -> bool:
+    """Whether it is a tensor of the same type and number of axes, and as long along these."""
+    if not isinstance(one, Tensor) or one.dim() != other.dim() or one.dtype != other.dtype:
+        return False
+    return all(one.shape[axis] == other.shape[axis] for axis in axes)
+
+
+def kept(before: Tensor, after: Any, name: str) -> Any:
+    """What a part made of a tensor, which has its shape."""
+    if not torch.compiler.is_compiling() and getattr(after, "shape", None) != before.shape:
+        raise ValueError(f"{name} made {what(after)} of {list(before.shape)}; it must keep the shape")
+    return after
+
+
+def shared(texts: Tensor, sources: Tensor) -> None:
+    """There is a source for each text, or one for so many texts that stand side by side."""
+    if not torch.compiler.is_compiling() and (not len(sources) or len(texts) % len(sources)):
+        raise ValueError(f"{len(texts)} texts cannot be shared out to {len(sources)} sources side by side")
+
+
+def made(name: str, part: Callable[..., Any], such: str, *given: int) -> nn.Module:
+    """The module that a part makes, of these sizes.
+
+    >>> made("norm", nn.LayerNorm(8), "nn.RMSNorm", 8)
+    Traceback (most recent call last):
+    TypeError: norm is a LayerNorm; give what makes a module, such as nn.RMSNorm
+    """
+    if not isinstance(part, nn.Module | Tensor):
+        try:
+            one = part(*given)
+        except TypeError as error:
+            raise TypeError(f"{name} is {what(part)}; give what makes a module, such as {such}") from error
+        if isinstance(one, nn.Module):
+            return one
+    raise TypeError(f"{name} is {what(part)}; give what makes a module, such as {such}")
 
 
 def _unlike(query: Tensor, key: Tensor, value: Tensor) -> None:

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from tfviz import bounds
 from tfviz.doors import what
-from tfviz.layers import Block, Tokens, positions, post_norm, pre_norm
+from tfviz.layers import Block, Tokens, positions, post_norm, pre_norm, sizes
 from tfviz.layers.blocks import Residual, stack
 from tfviz.shapes import Bool, Float, Int
 
@@ -76,6 +76,9 @@ class BERT(nn.Module):
         """
         if where is not None and (not isinstance(where, Tensor) or where.dtype != torch.bool):
             raise TypeError(f"where is {what(where)}; give a table of bools, batch position, True at words to guess")
+        sizes.ids(ids=ids)
+        if where is not None and where.shape != ids.shape:
+            raise ValueError(f"where is {list(where.shape)}; ids are {list(ids.shape)}, and each is guessed or not")
         x = self.encode(ids, segments)
         guessed = x if where is None else x[where]
         words = self.word_norm(functional.gelu(self.to_word(guessed)))
@@ -86,6 +89,7 @@ class BERT(nn.Module):
         self, ids: Int[Tensor, "batch position"], segments: Int[Tensor, "batch position"] | None = None
     ) -> Float[Tensor, "batch position dim"]:
         """What the last block makes of each word."""
+        sizes.ids(ids=ids)
         segments = torch.zeros_like(ids) if segments is None else segments
         if not torch.compiler.is_compiling():
             _check(ids, segments)
@@ -96,6 +100,7 @@ class BERT(nn.Module):
 
     def pool(self, x: Float[Tensor, "batch position dim"]) -> Float[Tensor, "batch dim"]:
         """The text in one vector: the first position, `[CLS]`, through a layer of its own."""
+        sizes.batch(self.pooler.in_features, x=x)
         return torch.tanh(self.pooler(x[:, 0]))
 
     def _initialise(self) -> None:
@@ -108,6 +113,7 @@ class BERT(nn.Module):
 
 
 def _check(ids: Tensor, segments: Tensor) -> None:
+    sizes.ids(segments=segments)
     if segments.shape != ids.shape:
         raise ValueError(f"segments are {list(segments.shape)}; ids are {list(ids.shape)}, and each has its segment")
     if segments.device.type == "cpu" and (segments & ~1).any():  # a GPU would have to be waited for

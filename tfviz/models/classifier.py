@@ -6,7 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import bounds
-from tfviz.layers import Block, Tokens, masks, positions, pre_norm
+from tfviz.doors import takes, what
+from tfviz.layers import Block, Tokens, masks, positions, pre_norm, sizes
 from tfviz.layers.blocks import Residual, stack
 from tfviz.shapes import Bool, Float, Int
 
@@ -69,8 +70,9 @@ class Classifier(nn.Module):
         bounds.at_least(1, context=context, heads=heads)
         bounds.affordable(classes=classes, dim=dim)
         bounds.between(0, 1, dropout=dropout)
+        takes("states", "words", pooling=pooling)
         self.pooling, self.mask, self.heads = pooling, mask, heads
-        self.tokens = embedding(vocab, dim)
+        self.tokens = sizes.made("embedding", embedding, "layers.Bigrams", vocab, dim)
         self.positions = positions(context, dim, heads)
         self.dropout = nn.Dropout(dropout)
         self.blocks = stack(layers, lambda: Block(dim, heads, inner, dropout, residual))
@@ -84,4 +86,7 @@ class Classifier(nn.Module):
         mask = self.mask.dense(length, length, batch=batch, heads=self.heads, device=ids.device) & words[:, None, None]
         for block in self.blocks:
             x = block(x, mask=mask, positions=self.positions)
-        return self.to_logits(self.dropout(self.pooling(self.norm(x), words)))
+        pooled = self.pooling(self.norm(x), words)
+        if not torch.compiler.is_compiling() and getattr(pooled, "shape", None) != (batch, x.shape[-1]):
+            raise ValueError(f"pooling made {what(pooled)}; it must make {[batch, x.shape[-1]]}, a vector of each text")
+        return self.to_logits(self.dropout(pooled))

@@ -5,6 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import bounds
+from tfviz.layers import sizes
 from tfviz.layers.embeddings import Tokens
 from tfviz.shapes import Float, Int
 
@@ -92,6 +93,8 @@ class Convolution(nn.Module):
         Args:
             cache: from `new_cache()`; then `ids` continue the text seen before.
         """
+        sizes.ids(ids=ids)
+        sizes.caches(cache, 1, lambda kept: sizes.alike(kept, ids, 0), texts=len(ids), new=True)
         new = ids.shape[-1]
         if isinstance(cache, list):
             ids = torch.cat([*cache, ids], dim=1)

@@ -3,6 +3,7 @@
 from torch import Tensor, nn
 
 from tfviz import bounds
+from tfviz.doors import what
 from tfviz.layers import Block, masks, pre_norm
 from tfviz.layers.blocks import Residual, stack
 from tfviz.shapes import Bool, Float
@@ -45,13 +46,17 @@ class GraphAttention(nn.Module):
         self, features: Float[Tensor, "batch node features"], edges: Bool[Tensor, "batch node node"]
     ) -> Float[Tensor, "batch node classes"]:
         """Logits of each node's label. Where `edges[batch, i, j]`, node i looks at node j; at itself too if i = j."""
-        if features.dim() != 3:
+        width = self.input.in_features
+        if not isinstance(features, Tensor) or features.dim() != 3 or features.shape[-1] != width:
             raise ValueError(
-                f"features are {list(features.shape)}; give batch node features: of one graph features[None]"
+                f"features are {what(features)}; give floats, batch node features, with {width} features: of one graph "
+                "features[None]"
             )
+        if not features.is_floating_point():
+            raise ValueError(f"features are {features.dtype}; give floats: features.float()")
         batch, nodes, _ = features.shape
-        if edges.shape != (batch, nodes, nodes):
-            raise ValueError(f"edges are {list(edges.shape)}; these features need {[batch, nodes, nodes]}")
+        if not isinstance(edges, Tensor) or edges.shape != (batch, nodes, nodes):
+            raise ValueError(f"edges are {what(edges)}; these features need {[batch, nodes, nodes]}")
         mask = masks.graph(edges).dense(nodes, nodes, batch=batch, device=edges.device)
         x = self.input(features)
         for block in self.blocks:

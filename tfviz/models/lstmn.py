@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor, nn
 
+from tfviz.doors import what
 from tfviz.layers.additive import mix
 from tfviz.layers.recurrent import LSTM, State
 from tfviz.models.recurrent import RecurrentLM
@@ -59,6 +60,8 @@ class TapeLSTM(LSTM):
 
     def forward(self, x: Float[Tensor, "batch dim"], state: State) -> State:
         """The state after the word `x`, its tapes one row longer."""
+        if not isinstance(state, tuple | list) or len(state) != 4:
+            raise ValueError(f"state is {what(state)}; it must be a tuple of 4: cell.start(x)")
         _, summary, keys, tape = state
         if tape.shape[1]:
             summary, memory = self.attention(torch.cat((x, summary), dim=-1), keys, tape).chunk(2, dim=-1)

@@ -3,6 +3,7 @@
 from torch import Tensor, nn
 
 from tfviz import bounds
+from tfviz.layers import sizes
 from tfviz.layers.embeddings import Tokens
 from tfviz.layers.recurrent import LSTM, RNN, Recurrent, State
 from tfviz.shapes import Float, Int
@@ -53,7 +54,9 @@ class RecurrentLM(nn.Module):
         Args:
             cache: from `new_cache()`; then `ids` continue the text seen before, and only they are computed.
         """
-        x, states = self.recurrent(self.dropout(self.tokens(ids)), cache)
+        x = self.dropout(self.tokens(ids))
+        sizes.caches(cache, len(self.recurrent.cells), lambda kept: isinstance(kept, tuple), texts=len(ids), new=True)
+        x, states = self.recurrent(x, cache)
         if isinstance(cache, list):
             cache[:] = states
         return self.to_logits(self.dropout(x))

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from tfviz import bounds
 from tfviz.doors import what
 from tfviz.layers import sizes
+from tfviz.layers.cache import Once
 from tfviz.layers.embeddings import Tokens
 from tfviz.layers.recurrent import LSTM, RNN, Recurrent, State
 from tfviz.shapes import Bool, Float, Int
@@ -22,11 +23,12 @@ class Memory(NamedTuple):
     summary: Float[Tensor, "batch both"]  # the last state of either direction
 
 
-class Written:
+class Written(Once):
     """What a decoder carries on: its state, and the keys of the sources, which are made once."""
 
-    state: State = ()
-    keys: Tensor | None = None
+    def __init__(self) -> None:
+        super().__init__()
+        self.state: State = ()
 
     def keep(self, rows: Int[Tensor, "batch"]) -> None:
         """Go on with these texts in place of those so far; one may come several times."""
@@ -66,14 +68,12 @@ class Seq2Seq(nn.Module):
         bounds.between(0, 1, dropout=dropout)
         if hidden % 2:
             raise ValueError(f"hidden is {hidden}; it must be even, half for either direction of the encoder")
-        if isinstance(attention, nn.Module):
-            raise TypeError(f"attention is a {type(attention).__name__}; give its class, which is built to size here")
         self.source = Tokens(source_vocab, dim)
         self.target = self.source if target_vocab is None else Tokens(target_vocab, dim)
         self.dropout = nn.Dropout(dropout)
         self.encoder = Recurrent(cell, dim, hidden // 2, bidirectional=True)
         self.bridge = nn.Linear(hidden, hidden)
-        self.attention: Any = None if attention is None else attention(hidden, hidden, hidden)
+        self.attention: Any = None if attention is None else _attention(attention, hidden)
         self.decoder = cell(dim + hidden, hidden)
         self.to_word = nn.Linear(hidden + hidden + dim, dim)
         self.to_logits = nn.Linear(dim, self.target.num_embeddings)
@@ -102,14 +102,16 @@ class Seq2Seq(nn.Module):
             memory: of as many sources as targets, or of fewer, each for as many targets that stand side by side.
             cache: from `new_cache()`; then `target` continues the texts seen before, and only that is computed.
         """
-        sizes.caches(cache, "state", 1)
+        sizes.ids(target=target)
+        sizes.caches(cache, 1, lambda kept: isinstance(kept, Written), texts=len(target))
         (kept,) = cache or [Written()]
         if getattr(memory, "_fields", None) != Memory._fields:
             raise TypeError(f"memory is {what(memory)}; give this model's own, model.encode(source)")
-        if len(target) % max(1, len(memory.words)):
-            raise ValueError(f"{len(target)} targets cannot be shared out to {len(memory.words)} sources side by side")
+        sizes.batch(self.bridge.in_features, **{"memory.states": memory.states})
+        sizes.shared(target, memory.words)
         if not target.shape[1]:
             raise ValueError("target has no words; give at least the token with which a text begins")
+        kept.of(memory.states)
         if not kept.state:
             self._start(kept, memory, len(target) // len(memory.words))
         written = []
@@ -135,3 +137,11 @@ class Seq2Seq(nn.Module):
             return memory.summary.repeat_interleave(len(state) // sources, dim=0)
         queries = state.view(sources, -1, state.shape[-1])  # all targets of a source ask together
         return self.attention(queries, keys, memory.states, memory.words.unsqueeze(1)).flatten(0, 1)
+
+
+def _attention(attention: Callable[[int, int, int], nn.Module], hidden: int) -> nn.Module:
+    """An attention that makes its keys once."""
+    made = sizes.made("attention", attention, "layers.Additive", hidden, hidden, hidden)
+    if not isinstance(getattr(made, "of_key", None), nn.Module):
+        raise TypeError(f"attention is {what(attention)}; it must make its keys by of_key, as layers.Additive does")
+    return made

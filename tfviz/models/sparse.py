@@ -31,6 +31,11 @@ class SparseTransformer(GPT):
 
     def __init__(self, vocab: int, *, stride: int, pattern: Pattern | Sequence[Pattern] = masks.strided, **parts: Any):
         patterns = [pattern] if callable(pattern) else pattern
+        for of in patterns:
+            if isinstance(of, masks.Mask):
+                raise TypeError(f"pattern is the mask {of}; give what makes one of a stride, such as masks.strided")
+        if "mask" in parts:
+            raise TypeError("mask is made of stride and pattern here; leave it out, or take GPT(vocab, mask=...)")
         super().__init__(vocab, mask=masks.causal & masks.per_head(*(of(stride) for of in patterns)), **parts)
         self.heads_differ = len(patterns) > 1
         self.kept: dict[tuple[int, torch.device], Any] = {}  # one block mask: making it costs more than using it

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -92,11 +91,13 @@ class Transformer(nn.Module):
             memory: of as many sources as targets, or of fewer, each for as many targets that stand side by side.
             cache: from `new_cache()`; then `target` continues the texts seen before, and only that is computed.
         """
-        sizes.caches(cache, "extend", 2 * len(self.decoder))
+        sizes.ids(target=target)
+        sizes.caches(cache, 2 * len(self.decoder), lambda kept: isinstance(kept, KeyValues), texts=len(target))
         if getattr(memory, "_fields", None) != Memory._fields:
             raise TypeError(f"memory is {what(memory)}; give this model's own, model.encode(source)")
-        if not torch.compiler.is_compiling() and len(target) % max(1, len(memory.states)):
-            raise ValueError(f"{len(target)} targets cannot be shared out to {len(memory.states)} sources side by side")
+        sizes.shared(target, memory.states)
+        if cache and isinstance(cache[1], Once):
+            cache[1].of(memory.states)
         start, length = cache[0].length if cache else 0, target.shape[1]
         x = self._embed(self.target, target, start)
         mask: Any = None if start and length == 1 else masks.causal  # a single new word may look at all that is kept

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import bounds
-from tfviz.layers import Block, Tokens, masks, positions, pre_norm
+from tfviz.layers import Block, Tokens, masks, positions, pre_norm, sizes
 from tfviz.layers.blocks import Residual, initialise, stack
 from tfviz.shapes import Float, Int
 
@@ -25,10 +25,10 @@ class RecurringBlock(Block):
         def attend(x: Tensor) -> Tensor:
             nonlocal seen
             seen = torch.cat((past, x), dim=1)
-            return self.dropout(self.attention(x, seen, **attention))
+            return self.attention(x, seen, **attention)
 
-        x = self.residual(x, self.attention_norm, attend)
-        x = self.residual(x, self.feed_forward_norm, lambda x: self.dropout(self.feed_forward(x)))
+        x = self.branch(x, self.attention_norm, attend)
+        x = self.branch(x, self.feed_forward_norm, self.feed_forward)
         return x, seen.detach()
 
 
@@ -77,6 +77,7 @@ class TransformerXL(nn.Module):
             cache: from `new_cache()`; then `ids` continue the segments seen before.
         """
         x = self.dropout(self.tokens(ids))
+        sizes.caches(cache, len(self.blocks), lambda past: sizes.alike(past, x, 0, 2), texts=len(x), new=True)
         pasts = list(cache) or [x[:, :0]] * len(self.blocks)
         length, start = ids.shape[1], pasts[0].shape[1]
         mask = masks.causal.dense(length, start + length, start=start, device=ids.device)
