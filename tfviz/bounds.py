@@ -7,6 +7,7 @@ functions; a forward pass has no need of them.
 import math
 import os
 from collections.abc import Collection
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -98,6 +99,16 @@ def token_ids(**given: Tensor) -> None:
             )
         if ids.dtype != torch.uint8 and not ids.is_meta and ids.min() < 0:
             raise ValueError(f"{name} holds {int(ids.min())}; ids are whole numbers from 0 on")
+
+
+def filled(model: Any) -> None:
+    """A model whose weights have numbers.
+
+    Raises:
+        ValueError: one is on the meta device.
+    """
+    if any(one.is_meta for one in model.parameters()):
+        raise ValueError("the model's weights are on the meta device, without numbers; load them first")
 
 
 def multiple(of: int, **given: int) -> None:

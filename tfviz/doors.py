@@ -201,7 +201,7 @@ def _kind(hint: Any) -> str:
 def _instead(value: Any, hint: Any) -> str:
     """What was probably meant."""
     for kind in get_args(hint) or (hint,):
-        if isinstance(value, type) and kind in value.__mro__:
+        if isinstance(value, type) and (kind in value.__mro__ or getattr(kind, "_is_protocol", False)):
             return f": an instance, {value.__name__}(...)"
         if kind is int and isinstance(value, int) and abs(value) > LARGEST:
             return " below 2**63"

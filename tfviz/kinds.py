@@ -62,6 +62,8 @@ def _is_one_of(value: type, kinds: tuple[Any, ...]) -> bool:
 
 def _single(value: Any, kind: type) -> Any:
     try:
+        if getattr(kind, "_is_protocol", False) and isinstance(value, type):
+            return NO  # a class has the methods that its instances have
         if isinstance(value, kind) and not (kind in (int, float) and isinstance(value, bool)):
             return value if kind is not int or -LARGEST <= value <= LARGEST else NO  # type: ignore[operator]
     except TypeError:  # a protocol that cannot be asked

@@ -103,4 +103,19 @@ CASES = [
     ("Sampler().probabilities(torch.zeros(0))", r"logits are \[0\]; give those of one token"),
     ("Sampler().probabilities(torch.ones(2, 3))", r"logits are \[2, 3\]; give those of one token"),
     ("Sampler().probabilities([0.0, 1.0])", "logits are a list; give those of one token"),
+    ("generate.text(gpt, text.Characters, 'abc', 3)", "vocab is the class Characters; .*: an instance, Characters"),
+    (
+        "generate.text(models.GPT(5, context=7, layers=1, heads=3, dim=6), vocab, 'abc', 3)",
+        "the model has 5 tokens, the vocabulary 11",
+    ),
+    (
+        "list(generate.ids(models.GPT(11, context=7, layers=1, heads=3, dim=6).to('meta'), torch.tensor([1]), 3))",
+        "weights are on the meta device",
+    ),
+    (
+        "beam.search(models.Transformer(11, heads=3, dim=6, layers=1).to('meta'), source, bos=1, eos=2)",
+        "weights are on the meta device",
+    ),
+    ("beam.search(pair, torch.zeros(2, 3).long(), bos=1, eos=2)", "a row of source holds nothing but padding"),
+    ("search(width=10_000)", "width is 10000; it must be from 1 to 1000"),
 ]

@@ -47,6 +47,20 @@ def link(name):
     return "inside"
 
 read = models.pretrained.gpt2
+ids = torch.tensor([[1, 2, 3, 4, 5], [6, 7, 8, 9, 1]])
+xl = lambda: models.TransformerXL(11, layers=2, heads=3, dim=6).eval()
+recurrent = lambda: models.RecurrentLM(11, dim=6, hidden=4).eval()
+convolution = lambda: models.Convolution(11, dim=6, layers=2).eval()
+pair = lambda: models.Transformer(11, layers=1, heads=3, dim=6).eval()
+
+def decoded(model, *sources):
+    cache = model.new_cache(9)
+    return [list(model.decode(ids[:, :1], model.encode(source % 11), cache).shape) for source in sources][-1]
+
+def used(model):
+    cache = model.new_cache()
+    model(ids, cache)
+    return cache
 """
 
 CASES = [
@@ -136,7 +150,7 @@ CASES = [
     ("models.GraphAttention(0, 3)", "features is 0"),
     (
         "models.GraphAttention(3, 2, dim=4)(torch.rand(5, 3), torch.ones(5, 5).bool())",
-        r"features are \[5, 3\]; give batch node",
+        r"features are a tensor of shape \[5, 3\]; give floats, batch node features",
     ),
     ("models.LSTMN(11, hidden=0)", "hidden is 0"),
     ("models.Recommender(0, 3)", "users is 0"),
@@ -144,7 +158,7 @@ CASES = [
     ("models.RecurrentLM(11, layers=0)", "layers is 0"),
     ("models.RecurrentLM(11, layers=10**9)", "more than this machine's memory"),
     ("models.Seq2Seq(11, hidden=3)", "hidden is 3; it must be even"),
-    ("models.Seq2Seq(11, attention=torch.nn.Identity())", "attention is a Identity; give its class"),
+    ("models.Seq2Seq(11, attention=torch.nn.Identity())", "attention is an Identity; give what makes a module"),
     ("models.Seq2Seq(11, hidden=-2)", "hidden is -2; it must be at least 1"),
     ("models.SparseTransformer(11, stride=0)", "stride is 0; it must be at least 1"),
     ("models.SparseTransformer(11, stride=3, pattern=[])", "per_head needs at least one mask"),
@@ -271,8 +285,8 @@ CASES = [
         "layers.MultiHead(8, 2)(torch.zeros(1, 3, 8), positions=positions.Relative(4, 12, 2))",
         "relative positions were built for 2 heads, width 6",
     ),
-    ("layers.MultiHead(8, 2, norm=torch.nn.LayerNorm(4))", "norm is a LayerNorm; give what makes a norm of a width"),
-    ("layers.MultiHead(8, 2, norm=lambda width: None)", "norm is the function <lambda>; give what makes a norm"),
+    ("layers.MultiHead(8, 2, norm=torch.nn.LayerNorm(4))", "norm is a LayerNorm; give what makes a module"),
+    ("layers.MultiHead(8, 2, norm=lambda width: None)", "norm is the function <lambda>; give what makes a module"),
     ("positions.shift(torch.zeros(1, 1, 2, 4), keys=9)", "there are 4 distances for 2 queries and 9 keys"),
     ("positions.shift(torch.zeros(1, 1, 2, 4), keys=-1)", "there are 4 distances for 2 queries and -1 keys"),
     ("models.Seq2Seq(11, dim=4, hidden=6)(torch.ones(1, 3).long(), torch.ones(1, 0).long())", "target has no words"),
@@ -280,7 +294,7 @@ CASES = [
     ("gpt()(torch.ones(1, 3).long(), [])", "cache holds .*; it must be this model's own, of 2 parts"),
     (
         "gpt()(torch.ones(1, 3).long(), [layers.KeyValues(8)])",
-        "it must be this model's own, of 2 parts: model.new_cache",
+        "it must be this model's own, of 2 parts for 1 text: model.new_cache",
     ),
     ("gpt()(torch.ones(1, 3).long(), models.RecurrentLM(11, dim=3, hidden=4).new_cache())", "must be this model's own"),
     (
@@ -289,7 +303,7 @@ CASES = [
     ),
     (
         "it = torch.ones(2, 3).long(); models.Seq2Seq(11, dim=4, hidden=6)(it, it[:1])",
-        "1 targets cannot be shared out to 2",
+        "1 texts cannot be shared out to 2",
     ),
     ("positions.Learned(8, 8)(torch.rand(1, 3, 8), start=-1)", "start is -1; it must be at least 0"),
     (
@@ -327,4 +341,138 @@ CASES = [
     ("models.Recommender(5, 7, 2)(torch.tensor([9]), torch.tensor([1]))", "users hold 9; there are 5, counted from 0"),
     ("models.Recommender(5, 7, 2)(torch.tensor([1]), torch.tensor([7]))", "movies hold 7; there are 7"),
     ("models.Recommender(5, 7, 2)(1, 2)", "users are 1, movies 2; give tensors"),
+    ("xl()(ids, used(gpt()))", "cache holds 2 x a KeyValues; it must be this model's own, of 2 parts for 2 texts"),
+    ("xl()(ids, used(recurrent()))", "cache holds 1 x a tuple"),
+    ("xl()(ids, used(convolution()))", "cache holds 1 x a tensor"),
+    ("xl()(ids[:1], used(xl()))", "cache holds 2 x a tensor of shape \\[2, 5, 6\\]; .*for 1 text:"),
+    ("xl()(ids, None)", "cache holds None"),
+    ("xl()(ids, {})", "cache holds a dictionary"),
+    ("convolution()(ids, used(gpt()))", "cache holds 2 x a KeyValues"),
+    ("convolution()(ids, used(xl()))", "cache holds 2 x a tensor"),
+    ("convolution()(ids[:1], used(convolution()))", "for 1 text: model.new_cache"),
+    ("convolution()(ids, None)", "cache holds None"),
+    ("recurrent()(ids, used(gpt()))", "cache holds 2 x a KeyValues"),
+    (
+        "recurrent()(ids, used(models.LSTMN(11, dim=6, hidden=4)))",
+        "a state is a tuple; it must be a tuple of \\[2, 4\\], \\[2, 4\\]",
+    ),
+    ("recurrent()(ids[:1], used(recurrent()))", "it must be a tuple of \\[1, 4\\], \\[1, 4\\]"),
+    ("recurrent()(ids, None)", "cache holds None"),
+    (
+        "models.LSTMN(11, dim=6, hidden=4)(ids, used(recurrent()))",
+        "a state is a tuple; it must be a tuple of \\[2, 4\\], \\[2, 4\\], \\[2, 0, 4\\]",
+    ),
+    ("it = models.LSTMN(11, dim=6, hidden=4); it(ids[:1], used(it))", "a state is a tuple"),
+    ("pair()(ids, None)", "target is None; give a tensor of whole numbers"),
+    ("pair()(None, ids)", "ids are None"),
+    (
+        "decoded(pair(), ids, ids + 1)",
+        "the cache was begun with another memory",
+    ),
+    (
+        "decoded(pair(), ids, ids[:, :3])",
+        "the cache was begun with another memory",
+    ),
+    (
+        "decoded(pair(), ids, ids.clone())",
+        "= \\[2, 1, 11\\]",
+    ),
+    (
+        "decoded(models.Seq2Seq(11, dim=6, hidden=4).eval(), ids, ids + 1)",
+        "the cache was begun with another memory",
+    ),
+    (
+        "models.Seq2Seq(11, dim=6, hidden=4).decode(ids, models.Seq2Seq(11, dim=6, hidden=8).encode(ids))",
+        "memory.states is \\[2, 5, 8\\]; it must be batch position dim, with dim 4",
+    ),
+    ("models.Seq2Seq(11, attention=layers.MultiHead)", "dropout is 256.0|attention is the class MultiHead"),
+    ("models.Seq2Seq(11, attention=torch.nn.MultiheadAttention)", "it must make its keys by of_key"),
+    ("models.Seq2Seq(11, attention=lambda *sizes: 3)", "give what makes a module, such as layers.Additive"),
+    (
+        "models.GraphAttention(3, 2)(torch.rand(2, 4, 5), torch.rand(2, 4, 4) > 0.5)",
+        "features are a tensor of shape \\[2, 4, 5\\]; give floats, batch node features, with 3 features",
+    ),
+    (
+        "models.GraphAttention(3, 2)(torch.ones(2, 4, 3).long(), torch.rand(2, 4, 4) > 0.5)",
+        "features are torch.int64; give floats",
+    ),
+    ("models.GraphAttention(3, 2)(torch.rand(2, 4, 3), None)", "edges are None; these features need \\[2, 4, 4\\]"),
+    ("layers.FeedForward(6)(torch.rand(2, 4, 5))", "x is \\[2, 4, 5\\]; it must be batch position dim, with dim 6"),
+    ("layers.FeedForward(6)(torch.ones(2, 4, 6).long())", "x is torch.int64; give floats"),
+    ("models.BERT(11, layers=1, heads=3, dim=6)(ids, torch.rand(2, 5))", "segments are float32; give whole numbers"),
+    ("models.BERT(11, layers=1, heads=3, dim=6)(ids, [0, 1])", "segments are a list"),
+    (
+        "models.BERT(11, layers=1, heads=3, dim=6)(ids, None, torch.rand(2, 4) > 0.5)",
+        "where is \\[2, 4\\]; ids are \\[2, 5\\]",
+    ),
+    (
+        "models.BERT(11, layers=1, heads=3, dim=6).pool(torch.rand(2, 6))",
+        "x is \\[2, 6\\]; it must be batch position dim",
+    ),
+    (
+        "layers.DecoderBlock(6, 3)(torch.rand(4, 5, 6), torch.rand(3, 5, 6))",
+        "4 texts cannot be shared out to 3 sources",
+    ),
+    ("layers.DecoderBlock(6, 3)(torch.rand(4, 5, 6), None)", "memory is None"),
+    (
+        "layers.DecoderBlock(6, 3)(torch.rand(4, 5, 6), torch.rand(0, 5, 6))",
+        "4 texts cannot be shared out to 0 sources",
+    ),
+    ("layers.KeyValues(9).extend(torch.rand(2, 3, 4, 5), torch.rand(2, 3, 3, 5))", "there must be as many of either"),
+    ("layers.KeyValues(9).extend(torch.rand(2, 3, 4, 5), torch.rand(1, 3, 4, 5))", "there must be as many of either"),
+    ("layers.KeyValues(9).extend(torch.rand(3, 4, 5), torch.rand(3, 4, 5))", "each must be batch head position dim"),
+    ("layers.KeyValues(9).extend(None, None)", "key is None, value is None"),
+    ("layers.KeyValues(9).keep('ab')", "rows are 'ab'; give a tensor of whole numbers"),
+    (
+        "layers.Recurrent(layers.RNN, 3, 4)(torch.rand(2, 5, 4))",
+        "x is \\[2, 5, 4\\]; it must be batch position dim, with dim 3",
+    ),
+    ("layers.Recurrent(layers.RNN, 3, 4)(None)", "x is None"),
+    (
+        "layers.Recurrent(layers.RNN, 3, 4)(torch.rand(2, 5, 3), mask=torch.rand(2, 5))",
+        "the mask is torch.float32 \\[2, 5\\]; it must be bool",
+    ),
+    ("layers.Recurrent(layers.RNN, 3, 4)(torch.rand(2, 5, 3), 3)", "states are 3; give one for each of 1 cells"),
+    (
+        "layers.Recurrent(layers.RNN, 3, 4)(torch.rand(2, 5, 3), [(torch.rand(3, 4),)])",
+        "it must be a tuple of \\[2, 4\\] here",
+    ),
+    ("layers.Block(6, 3, norm=torch.nn.LayerNorm(6))", "norm is a LayerNorm; give what makes a module"),
+    ("layers.Block(6, 3, attention=layers.MultiHead(6, 3))", "attention is a MultiHead; give what makes a module"),
+    (
+        "layers.Block(6, 3, attention=torch.nn.Linear)(torch.rand(2, 4, 6))",
+        "a branch made a tensor of shape \\[2, 4, 3\\] of \\[2, 4, 6\\]; it must keep the shape",
+    ),
+    (
+        "layers.Block(6, 3, attention=lambda dim, heads: None)",
+        "attention is the function <lambda>; give what makes a module",
+    ),
+    (
+        "layers.Block(6, 3, residual=lambda x, norm, branch: None)(torch.rand(2, 4, 6))",
+        "residual made None of \\[2, 4, 6\\]; it must keep the shape",
+    ),
+    (
+        "layers.Block(6, 3, residual=lambda x, norm, branch: x[:1])(torch.rand(2, 4, 6))",
+        "residual made a tensor of shape \\[1, 4, 6\\]",
+    ),
+    (
+        "classifier(embedding=torch.nn.Embedding(11, 6))",
+        "embedding is an Embedding; give what makes a module, such as layers.Bigrams",
+    ),
+    ("classifier(pooling=torch.nn.Linear)", "pooling is the class Linear"),
+    ("classifier(pooling=lambda states: states)", "it must take \\(states, words\\)"),
+    (
+        "classifier(pooling=lambda states, words: states)(ids)",
+        "pooling made a tensor of shape \\[2, 5, 6\\]; it must make \\[2, 6\\]",
+    ),
+    ("models.SparseTransformer(11, stride=3, mask=masks.causal)", "mask is made of stride and pattern here"),
+    (
+        "models.SparseTransformer(11, stride=3, pattern=masks.strided(3))",
+        "pattern is the mask .*; give what makes one of a stride",
+    ),
+    ("models.SparseTransformer(11, stride=3, pattern=[masks.window, masks.causal])", "pattern is the mask causal"),
+    (
+        "masks.Mask(lambda b, h, q, k: torch.ones(1, 1, 3, 3, dtype=torch.bool), 'own').dense(2, 2)",
+        "the mask own gave \\[1, 1, 3, 3\\] where \\[1, 1, 2, 2\\] was asked for",
+    ),
 ]

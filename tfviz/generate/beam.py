@@ -8,11 +8,11 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from tfviz.bounds import at_least, between, token_ids
+from tfviz.bounds import at_least, between, filled, token_ids
 from tfviz.shapes import Bool, Float, Int
 
 STRONGEST = 10.0  # alpha: beyond it the penalty of a long text leaves no digit of its probability
-WIDEST = 10_000  # texts kept at a time
+WIDEST = 1000  # texts kept at a time
 BLOCK = 64  # logarithms whose largest is found first
 PAD = 0  # in sources and, after an end, in texts
 
@@ -119,6 +119,9 @@ def steps(
     if source.dim() != 2 or not source.numel():
         raise ValueError(f"source is {list(source.shape)}; give texts of at least one token, batch source")
     token_ids(source=source)
+    filled(model)
+    if source.device.type == "cpu" and (source == PAD).all(1).any():
+        raise ValueError("a row of source holds nothing but padding; leave it out")
     return _steps(model, source, bos, eos, width, alpha, length)
 
 

@@ -1,6 +1,6 @@
 """Text from a language model, token by token."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
@@ -8,7 +8,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from tfviz.bounds import at_least, token_ids
+from tfviz.bounds import at_least, filled, token_ids
 from tfviz.bounds import seed as check_seed
 from tfviz.doors import what
 from tfviz.generate import compiled
@@ -141,6 +141,7 @@ def ids(
     """
     at_least(0, count=count)
     check_seed(seed)
+    filled(model)
     if prompt.dim() != 1:
         raise ValueError(f"the prompt is {list(prompt.shape)}; give the ids of one text, one axis, such as prompt[0]")
     if not 0 < len(prompt) <= model.context:
@@ -195,6 +196,9 @@ def stream(
     seed: int = 0,
 ) -> Iterator[str]:
     """The continuation of `prompt`, piece by piece; characters of several bytes come when they are whole."""
+    tokens = getattr(getattr(model, "tokens", None), "num_embeddings", None)  # as models here tell it
+    if tokens is not None and isinstance(vocab, Sized) and tokens < len(vocab):
+        raise ValueError(f"the model has {tokens} tokens, the vocabulary {len(vocab)}; was it built for another one?")
     return vocab.pieces(ids(model, vocab.encode(prompt), count, sampler, seed=seed))
 
 

@@ -56,6 +56,8 @@ def save(
     bounds.between(0, LAST, step=step)
     bounds.at_least(1, keep=keep)
     model = contents.unwrapped(model)
+    if optimizer is not None:
+        contents.check_moves(optimizer, model)
     target = as_folder(folder) / NAME.format(step)
     what = {"step": step, "model": fingerprint.of_model(model), "state": _plain(state)}
     weights, shared = contents.named(model)

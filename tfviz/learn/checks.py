@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +20,21 @@ def about(model: nn.Module, batch: Sequence[Tensor]) -> Iterator[None]:
         given = f"the batch was ({parts}), the model {doors.what(model)}"
         error.add_note(f"the loss could not be computed; {given}: do batch, model and loss fit?")
         raise
+
+
+def parts(batch: Any, *names: str, more: bool = False) -> Sequence[Tensor]:
+    """A batch of these parts, and no others, or of more like the first.
+
+    >>> parts((torch.ones(2),), "inputs", "targets")
+    Traceback (most recent call last):
+    ValueError: the batch has 1 part; this loss takes (inputs, targets)
+    """
+    taken = f"this loss takes ({', '.join(names)})"
+    if not isinstance(batch, list | tuple):
+        raise TypeError(f"the batch is {doors.what(batch)}; {taken}")
+    if len(batch) < len(names) or (len(batch) > len(names) and not more):
+        raise ValueError(f"the batch has {len(batch)} part{'s' * (len(batch) != 1)}; {taken}")
+    return batch
 
 
 def check_labels(labels: Tensor, rows: Sequence[int], classes: int, what: str = "label") -> None:

@@ -78,6 +78,17 @@ def named(model: nn.Module) -> tuple[dict[str, Tensor], dict[str, str]]:
     return {name: tensor for tensor, name in first.items()}, {n: first[t] for n, t in entries if first[t] != n}
 
 
+def check_moves(optimizer: torch.optim.Optimizer, model: nn.Module) -> None:
+    """The optimizer is of this model.
+
+    Raises:
+        ValueError: it moves none of its weights.
+    """
+    moved = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+    if not any(id(parameter) in moved for parameter in model.parameters()):
+        raise ValueError("optimizer moves no weight of this model; make it of model.parameters()")
+
+
 def flat(optimizer: torch.optim.Optimizer | None) -> tuple[dict[str, Tensor], dict[str, Any]]:
     """An optimizer's state as named tensors, and the plain numbers among it."""
     tensors: dict[str, Tensor] = {}

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from tfviz import bounds
 from tfviz.doors import takes, what
-from tfviz.learn.checks import about, check_labels
-from tfviz.learn.losses import Loss, logits_of, next_token
+from tfviz.learn.checks import about, check_labels, parts
+from tfviz.learn.losses import Loss, logits_of, makes_no_other, next_token
 
 LARGEST = 709.0  # nats; e to a larger power is no float
 Link = tuple[int, ...]  # place in the target, place in the source; of several pairs of texts, the pair's number first
@@ -20,6 +20,7 @@ Link = tuple[int, ...]  # place in the target, place in the source; of several p
 @contextmanager
 def judged(model: nn.Module) -> Iterator[torch.device]:
     """The model without dropout and gradients while the context lasts; gives its device."""
+    bounds.filled(model)
     was_training = model.training
     model.eval()
     try:
@@ -31,6 +32,7 @@ def judged(model: nn.Module) -> Iterator[torch.device]:
 
 def loss(model: nn.Module, batches: Iterable[Sequence[Tensor]], loss: Loss = next_token) -> float:
     """Mean loss over all that is predicted in `batches`, in nats a token, without dropout."""
+    makes_no_other(loss=loss)
     takes("model", "batch", loss=loss)
     total, count = 0.0, 0
     with judged(model) as device:
@@ -51,7 +53,7 @@ def accuracy(model: nn.Module, batches: Iterable[Sequence[Tensor]]) -> float:
     right, count = 0, 0
     with judged(model) as device:
         for batch in batches:
-            *inputs, labels = _moved(batch, device)
+            *inputs, labels = parts(_moved(batch, device), "what the model takes", "labels", more=True)
             with about(model, [*inputs, labels]):
                 logits = logits_of(model(*inputs))
             if not logits.isfinite().all():
@@ -151,6 +153,9 @@ def links(pattern: Tensor, gold: Iterable[Link]) -> set[Link]:
         raise ValueError(f"pattern is {list(pattern.shape)}; it must be [target source], of one text")
     if rows and max(rows) >= len(pattern):
         raise ValueError(f"gold speaks of word {max(rows)}; the pattern has {len(pattern)} target words, from 0 on")
+    places = [link[1] for link in _links("gold", gold)]
+    if places and max(places) >= pattern.shape[1]:
+        raise ValueError(f"gold speaks of source word {max(places)}; the pattern has {pattern.shape[1]}, from 0 on")
     if pattern.isnan().any():
         raise ValueError("pattern holds nan; no source word has most of its weight")
     return {(row, int(pattern[row].argmax())) for row in rows}

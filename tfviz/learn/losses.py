@@ -13,17 +13,33 @@ from torch.nn import functional
 
 from tfviz import bounds
 from tfviz.doors import what
-from tfviz.learn.checks import check_labels
+from tfviz.learn import schedule
+from tfviz.learn.checks import check_labels, parts
 
 Loss = Callable[[nn.Module, Any], tuple[Tensor, int]]
+MAKERS = ("translation", "scheduled", "adversarial", "cosine", "linear", "inverse_square_root")
 PAD = 0  # nothing is predicted where the target is padding
 NEVER = -(2**63)  # a label that nobody has, to be left out: PyTorch's own, -100, comes by mistake
 
 
 def next_token(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
     """Cross-entropy of the next token, in nats; the batch is (inputs, targets), both [batch position]."""
-    inputs, targets = batch
+    inputs, targets = parts(batch, "inputs", "targets")
     return _everywhere(logits_of(model(inputs)), targets)
+
+
+def makes_no_other(**given: object) -> None:
+    """Each is a loss or a schedule, and none of the functions here and in `schedule` that make one.
+
+    >>> makes_no_other(loss=translation)
+    Traceback (most recent call last):
+    TypeError: loss is the function translation, which makes one; give losses.translation(...)
+    """
+    for name, one in given.items():
+        room = getattr(one, "__module__", "")
+        if room in (__name__, schedule.__name__) and getattr(one, "__name__", "") in MAKERS:
+            made = f"{room.rpartition('.')[2]}.{one.__name__}(...)"  # type: ignore[attr-defined]
+            raise TypeError(f"{name} is {what(one)}, which makes one; give {made}")
 
 
 def translation(smoothing: float = 0.0) -> Loss:
@@ -37,7 +53,7 @@ def translation(smoothing: float = 0.0) -> Loss:
     _check_smoothing(smoothing)
 
     def loss(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
-        source, target = batch
+        source, target = parts(batch, "source", "target")
         logits, wanted = model(source, target[:, :-1]), target[:, 1:]
         return _where_given(logits, wanted, smoothing)
 
@@ -51,7 +67,7 @@ def label(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
         ValueError: a label is no class of the model. On a GPU, which would have to be waited for, PyTorch's assertion
             stops the run instead; with `fit(device="cpu")` the label is named.
     """
-    *inputs, labels = batch
+    *inputs, labels = parts(batch, "what the model takes", "labels", more=True)
     return _everywhere(logits_of(model(*inputs)), labels, "label")
 
 
@@ -61,7 +77,9 @@ def masked(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
     The batch is (ids, targets) or (ids, targets, segments, follows). Of two losses the count is that of the tokens;
     the mean of the second is added to the mean of the first (Devlin et al. 2019, appendix A.2).
     """
-    ids, targets, *pairs = batch
+    ids, targets, *pairs = parts(batch, "ids", "targets", more=True)
+    if pairs:
+        parts(batch, "ids", "targets", "segments", "follows")
     hidden = targets != PAD
     guess = model(ids, pairs[0] if pairs else None, hidden)
     total, count = _everywhere(guess.tokens, targets[hidden])
@@ -83,7 +101,9 @@ class Carried:
         self.memories: dict[tuple[tuple[int, ...], ...], list[Tensor]] = {}  # by the places they are for
 
     def __call__(self, model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
-        inputs, targets, places = batch
+        inputs, targets, places = parts(batch, "inputs", "targets", "places")
+        if places.shape != (len(inputs), 2):
+            raise ValueError(f"places are {list(places.shape)}; give [{len(inputs)}, 2], as text.Streams does")
         here = tuple((stream, segment) for stream, segment in places.tolist())
         memory = self.memories.pop(here, [])
         logits = model(inputs, memory)
@@ -103,7 +123,7 @@ def scheduled(share: float, smoothing: float = 0.0) -> Loss:
     _check_smoothing(smoothing)
 
     def loss(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
-        source, target = batch
+        source, target = parts(batch, "source", "target")
         given, wanted = target[:, :-1].clone(), target[:, 1:]
         with torch.no_grad():
             guesses = model(source, given).argmax(-1)[:, :-1]
@@ -127,6 +147,9 @@ def adversarial(loss: Loss = label, size: float = 0.02, embedding: str = "tokens
         embedding: the name of the module that turns ids into vectors; the first one that is called so.
     """
     bounds.above(0, size=size)
+    makes_no_other(loss=loss)
+    if isinstance(loss, Carried):
+        raise ValueError("loss is a Carried, which remembers, and each batch would pass twice; give another")
     named = "embedding= names the module that turns ids into vectors"
 
     def both(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
@@ -158,7 +181,7 @@ def adversarial(loss: Loss = label, size: float = 0.02, embedding: str = "tokens
 
 def squared(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
     """Squared error; the batch is (what the model takes ..., values [batch])."""
-    *inputs, values = batch
+    *inputs, values = parts(batch, "what the model takes", "values", more=True)
     guesses = logits_of(model(*inputs)).float()
     if guesses.shape != values.shape:
         raise ValueError(f"values are {list(values.shape)}, the model gives {list(guesses.shape)}; they must be alike")

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from tfviz import bounds
 from tfviz.doors import takes, what
-from tfviz.learn import checkpoint, fingerprint
-from tfviz.learn.losses import Loss
+from tfviz.learn import checkpoint, contents, fingerprint
+from tfviz.learn.losses import Loss, makes_no_other
 from tfviz.learn.schedule import Schedule, share
 from tfviz.text.buckets import Batches
 
@@ -55,14 +55,13 @@ def check_parts(
             f"loss is {what(loss)}, which takes predictions and targets; give a function of model and batch that "
             "returns a sum and of how many, such as learn.losses.label, or one that calls it"
         )
+    makes_no_other(loss=loss, schedule=schedule)
     takes("model", "batch", loss=loss)
     takes("step", "steps", schedule=schedule)
     if optimizer is not None:
         if isinstance(optimizer, torch.optim.LBFGS):
             raise ValueError("optimizer is an LBFGS, which asks for the loss again and again; take learn.adamw or muon")
-        moved = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
-        if not any(id(parameter) in moved for parameter in model.parameters()):
-            raise ValueError("optimizer moves no weight of this model; make it of model.parameters()")
+        contents.check_moves(optimizer, model)
     if isinstance(batches, list | tuple) and len(batches) < steps:
         raise ValueError(f"batches are {len(batches)} and steps is {steps}; give as many, or steps={len(batches)}")
 
@@ -80,6 +79,7 @@ def rates_of(optimizer: torch.optim.Optimizer, rate: float | None) -> list[float
 
 
 def check_trainable(model: nn.Module) -> None:
+    bounds.filled(model)
     if not any(parameter.requires_grad for parameter in model.parameters()):
         none = "has no weights" if next(model.parameters(), None) is None else "has frozen weights only (requires_grad)"
         raise ValueError(f"model, a {type(model).__name__}, {none}: there is nothing to train")

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 
 from tfviz import bounds
+from tfviz.doors import takes
 
 Schedule = Callable[[int, int], float]
 SLACK = 1e-6  # of a share that was computed
@@ -72,6 +73,7 @@ def share(schedule: Schedule, step: int, steps: int) -> float:
     Raises:
         ValueError: it is none.
     """
+    takes("step", "steps", schedule=schedule)
     found = schedule(step, steps)
     if not (hasattr(found, "__float__") and 0 <= float(found) <= 1 + SLACK):
         raise ValueError(f"schedule({step}, {steps}) is {found}; it must be a share of the rate, from 0 to 1")

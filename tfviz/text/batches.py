@@ -16,6 +16,7 @@ Batch = tuple[Int[Tensor, "batch position"], Int[Tensor, "batch position"]]
 
 def chance(seed: int, step: int) -> int:
     """A seed for one step of a run: neighbouring seeds and steps share nothing."""
+    whole(seed=seed, step=step)
     at_least(0, seed=seed, step=step)
     return int(numpy.random.SeedSequence((seed, step)).generate_state(1)[0])
 

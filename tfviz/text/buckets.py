@@ -10,7 +10,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from tfviz.bounds import at_least, token_ids
+from tfviz.bounds import at_least, token_ids, whole
 from tfviz.bounds import seed as check_seed
 from tfviz.shapes import Int
 from tfviz.text.batches import chance
@@ -48,10 +48,12 @@ def framed(rows: Sequence[Tensor], before: int | None = None, after: int | None 
 
 
 def _check_rows(rows: Sequence[Tensor]) -> None:
-    alone = next((place for place, row in enumerate(rows) if not row.dim()), None)
-    if alone is not None:
-        raise ValueError(f"row {alone} is one number; give each row as a tensor of ids, such as torch.tensor([5, 6])")
     for place, row in enumerate(rows):
+        if row.dim() != 1:
+            found = "one number" if not row.dim() else f"{list(row.shape)}"
+            raise ValueError(
+                f"row {place} is {found}; give each row as a tensor of ids, one axis, such as torch.tensor([5, 6])"
+            )
         token_ids(**{f"row {place}": row})
 
 
@@ -105,6 +107,7 @@ class Buckets:
         return len(self.cuts)
 
     def __getitem__(self, step: int) -> tuple[Tensor, ...]:
+        whole(step=step)
         epoch, place = divmod(step, len(self))
         if getattr(self, "_epoch", None) != epoch:
             draw = torch.Generator().manual_seed(chance(self.seed, epoch))

@@ -44,6 +44,8 @@ def split(text: str, share: float = 0.9) -> tuple[str, str]:
     if not 0 < share < 1:
         raise ValueError(f"share is {share}; it must lie between 0 and 1")
     cut = int(share * len(text))
+    if not 0 < cut < len(text):
+        raise ValueError(f"a text of {len(text)} characters cannot be split at {share}: one part would be empty")
     return text[:cut], text[cut:]
 
 

@@ -68,6 +68,8 @@ class Masked:
         if not 0 < share < 1:
             raise ValueError(f"share is {share}; it must lie between 0 and 1")
         bounds.seed(seed)
+        if isinstance(vocab, str):
+            raise TypeError(f"vocab is {what(vocab)}; give how many tokens there are, or a vocabulary with [MASK]")
         specials = dict(zip(SPECIALS, range(len(SPECIALS)))) if isinstance(vocab, int) else _specials(vocab)
         if not callable(getattr(batches, "__getitem__", None)) or isinstance(batches, Tensor):
             raise TypeError(f"batches are {what(batches)}; give batches of ids, such as text.Windows(ids, length)")

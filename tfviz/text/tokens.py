@@ -137,7 +137,11 @@ def known(ids: Iterable, size: int) -> Iterator[int]:
     """The ids as they are, if they are tokens of a vocabulary of this size."""
     if not isinstance(ids, Iterable) or getattr(ids, "ndim", 1) == 0:
         raise TypeError(f"ids is {what(ids)}; give those of a text, such as [{ids if isinstance(ids, int) else 5}]")
+    if "bool" in str(getattr(ids, "dtype", "")):
+        raise TypeError("ids are bools; give whole numbers, those of a text")
     for given in ids:
+        if isinstance(given, bool):
+            raise TypeError(f"{given} is no id; give whole numbers, of one text at a time")
         try:
             index = operator.index(given)
         except TypeError as error:
