@@ -101,6 +101,20 @@ def token_ids(**given: Tensor) -> None:
             raise ValueError(f"{name} holds {int(ids.min())}; ids are whole numbers from 0 on")
 
 
+def device(**given: object) -> None:
+    """Each is a device that this machine has and that can keep numbers.
+
+    >>> device(device="gpu")
+    Traceback (most recent call last):
+    ValueError: device is 'gpu', no device that can keep numbers here; give 'cpu', say
+    """
+    for name, one in given.items():
+        try:
+            torch.empty(1, device=one).to("cpu")  # type: ignore[call-overload]
+        except (TypeError, RuntimeError, AssertionError) as error:
+            raise ValueError(f"{name} is {what(one)}, no device that can keep numbers here; give 'cpu', say") from error
+
+
 def filled(model: Any) -> None:
     """A model whose weights have numbers.
 

@@ -60,6 +60,8 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
 
 def home(path: str | os.PathLike) -> Path:
     """The path with the user's home in place of `~`; as it is where nobody has this home."""
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"path is {path!r}; give a string or a path")
     return Path(os.path.expanduser(path))
 
 

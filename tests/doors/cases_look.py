@@ -145,4 +145,13 @@ CASES = [
     ("seen(edit={'*.pattern': lambda weights: weights.to('meta')})", 'returned a tensor on meta; it must stay on cpu'),
     ("look.measures.strongest(AttentionMaps(torch.zeros(1, 2, 3, 3), 'abc'), 'first')", 'no head gives any'),
     ('AttentionMaps(torch.full((1, 1, 3000, 3000), 1 / 3000)).shape', '= \\(1, 1, 3000, 3000\\)'),
+    ('AttentionMaps.over_time(seen(), generation=99)', 'generation is 99; the capture holds 1 text'),
+    ('AttentionMaps.over_time(seen(), generation=-2)', 'generation is -2; the capture holds 1 text'),
+    ('AttentionMaps.over_time(seen(), generation=-1).shape', '= \\(2, 2, 3, 3\\)'),
+    ("AttentionMaps(torch.ones(1, 2, 3, 3), mask=meta > 0)", "mask is a tensor on the meta device"),
+    ("look.measures.types(maps, 'previous')", "kinds is 'previous'; give a list, such as \\['previous'\\]"),
+    ("capture(gpt, edit={'*': lambda one, two, three: one})", 'the edit <lambda> takes 3; it must take a tensor'),
+    ("capture(gpt, edit={'*': lambda: None})", 'the edit <lambda> takes nothing'),
+    ("capture(gpt, edit={'*': 3})", "edit\\['\\*'\\] is 3; give a function"),
+    ("capture(gpt, lazy='gpu9')", "lazy is 'gpu9', no device that can keep numbers here"),
 ]  # fmt: skip

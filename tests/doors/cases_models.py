@@ -475,4 +475,7 @@ CASES = [
         "masks.Mask(lambda b, h, q, k: torch.ones(1, 1, 3, 3, dtype=torch.bool), 'own').dense(2, 2)",
         "the mask own gave \\[1, 1, 3, 3\\] where \\[1, 1, 2, 2\\] was asked for",
     ),
+    ("masks.causal.dense(2, 2, device='gpu9')", "device is 'gpu9', no device that can keep numbers here"),
+    ("masks.causal.blocks(128, 128, device='gpu9')", "device is 'gpu9', no device"),
+    ("positions.Rotary(8, 8, 2).table(4, device='nope')", "device is 'nope', no device"),
 ]

@@ -45,7 +45,7 @@ CASES = [
         "program(ids, edit={program.sites[0]: lambda w: None})",
         "the edit of blocks.0.attention.pattern returned NoneType",
     ),
-    ("program([[1, 2, 11]])", "embedding cannot be computed: index out of range"),
+    ("program([[1, 2, 11]])", "id 11 is none of the table's 11 rows"),
     ("program([[1, 2, 0.5]])", "ids is torch.float32; this program takes int64"),
     ("portable.Program(None)", "program is None; it must be a dictionary"),
     ("portable.Program('x')", "program is 'x'; it must be a dictionary"),
@@ -69,4 +69,18 @@ CASES = [
     ("program(ids, edit={program.sites[0]: lambda weights: weights.to('meta')})", "returned a tensor on meta"),
     ("portable.export(gpt, ids, lengths={'ids': {'1': 'n'}})", "lengths of ids are .*; give axes by number"),
     ("portable.export(gpt, ids, lengths={'ids': {1: ''}})", "lengths of ids are .*; give axes by number"),
+    ("program(ids + 99)", "id 102 is none of the table's 11 rows, 0 to 10"),
+    ("program(ids - 2)", "id -1 is none of the table's 11 rows"),
+    (
+        "program(ids, edit={program.sites[0]: lambda one, two, three: one})",
+        "takes 3; it must take a tensor, or a tensor and the",
+    ),
+    (
+        "program(ids, edit={program.sites[0]: lambda weights, site: weights * len(site)})['output'].shape",
+        "= torch.Size\\(\\[1, 3, 11\\]\\)",
+    ),
+    ("program.save(None)", "path is None; give a string or a path"),
+    ("portable.Program.load(3)", "path is 3; give a string or a path"),
+    ("portable.export(gpt, ids, 3)", "GPT cannot be called with these: ValueError: cache holds 3; it must be this"),
+    ("portable.export(gpt, ids, ids)", "GPT cannot be called with these: ValueError: cache holds a tensor"),
 ]

@@ -32,7 +32,8 @@ def attend(
 ) -> Float[Tensor, "batch head query out"]:
     """Scaled dot-product attention, softmax(Q K^T / sqrt(d) + bias) V (Vaswani et al. 2017, equation 1), fused.
 
-    The scores are divided by the square root of the width of a *head*. A query that may look nowhere gets zeros.
+    The scores are divided by the square root of the width of a *head*. A query that may look nowhere gets zeros; so may
+    one whose scores are NaN, as PyTorch's kernels have it.
 
     Args:
         mask: True where a query may look. `masks.causal` itself, for queries and keys from the first position on, lets

@@ -130,6 +130,8 @@ class Rotary(Positions):
     def table(self, length: int, device: torch.device | str | None = None) -> Float[Tensor, "position pair"]:
         """The angles in radians, one column for each pair of a head's columns."""
         tables.check(length)
+        if isinstance(device, str):
+            bounds.device(device=device)
         if length > tables.LARGE:
             bounds.affordable(length=length, width=self.width)
         pairs = torch.arange(self.width // 2, device=device)

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tfviz import bounds
 from tfviz.bounds import affordable, at_least, whole
 from tfviz.doors import door, takes, what
 from tfviz.layers.tables import WHOLE
@@ -92,6 +93,9 @@ class Mask:
         if not known or queries < 0 or keys < 0 or start < 0 or batch < 1 or heads < 1 or queries * keys > LARGE:
             _told(queries, keys, batch, heads, start)
 
+        if isinstance(device, str):
+            bounds.device(device=device)
+
         def index(size: int, axis: int, first: int = 0) -> Tensor:
             shape = [-1 if other == axis else 1 for other in range(4)]
             return torch.arange(first, first + size, device=device).view(shape)
@@ -134,6 +138,8 @@ class Mask:
         at_least(1, queries=queries, keys=keys, size=size, batch=batch or 1, heads=heads or 1)
         at_least(0, start=start)
 
+        if isinstance(device, str):
+            bounds.device(device=device)
         rule = Mask(lambda b, h, query, key: self(b, h, query + start, key), self.name) if start else self
         device = torch.get_default_device() if device is None else device
         return create_block_mask(rule, batch, heads, queries, keys, device, size)

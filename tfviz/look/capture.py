@@ -13,7 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tfviz import bounds
 from tfviz.doors import door
+from tfviz.edited import takes_site
 from tfviz.look import told
 from tfviz.look.blocks import joined
 from tfviz.look.call import Call
@@ -155,18 +157,6 @@ class Seen(Mapping[str, Tensor]):
         return [site for site in self._watch.pieces if self.windows(site) is None]
 
 
-def _check_device(name: str) -> None:
-    """It can hold what a lazy capture keeps.
-
-    Raises:
-        ValueError: there is no such device here.
-    """
-    try:
-        torch.empty(1, device=name).to("cpu")
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise ValueError(f"lazy is {name!r}, no device that can keep numbers here; give True, or 'cpu'") from error
-
-
 class _Capture(AbstractContextManager["Seen"]):
     """The `with` of a capture. It owns what was put into PyTorch, and takes it back also where it is interrupted."""
 
@@ -273,9 +263,11 @@ def capture(
         raise ValueError("verify compares the model with itself as it is, and edit changes it: leave one of them away")
     if any(not isinstance(glob, str) for glob in edit or ()):
         raise TypeError("edit is by site: {'blocks.0.attention.pattern': function}; each key is a string")
+    for function in (edit or {}).values():
+        takes_site(function)
     lazy = str(lazy) if isinstance(lazy, torch.device) else lazy
     if isinstance(lazy, str):
-        _check_device(lazy)
+        bounds.device(lazy=lazy)
     if edit and any(glob.rpartition(".")[2] == "implicit" for glob in edit):
         raise ValueError("a site called implicit is computed to be shown, and by no model: there is nothing to edit")
     shelf = Shelf(lazy if isinstance(lazy, str) else None) if lazy else None

@@ -66,6 +66,8 @@ def types(maps: AttentionMaps, kinds: Sequence[str] = tuple(TYPES)) -> dict[str,
     >>> round(types(maps)["previous"].item(), 2), types(maps)["itself"].item()
     (1.0, 0.0)
     """
+    if isinstance(kinds, str):
+        raise TypeError(f"kinds is {kinds!r}; give a list, such as [{kinds!r}]")
     if not kinds:
         raise ValueError(f"kinds is empty; there are: {', '.join(TYPES)}")
     unknown = next((kind for kind in kinds if kind not in TYPES), None)

@@ -87,6 +87,8 @@ def texts(
             raise ValueError(f"batch is {batch}; the capture holds a batch of {size}")
         row = batch % size if beams is None else batch
         if len(some) == 1 and beams is None:
+            if generation not in (None, 0, -1):
+                raise ValueError(f"generation is {generation}; the capture holds 1 text, counted from 0")
             joined[site] = _one(some[0], row)
             continue
         log = history.logs.get(site)

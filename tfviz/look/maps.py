@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz.bounds import at_least, one_of, whole
+from tfviz.bounds import at_least, one_of, readable, whole
 from tfviz.doors import SAID, door
 from tfviz.look import doubts, join, kept, stored
 from tfviz.look.call import ALL
@@ -58,6 +58,8 @@ class AttentionMaps:
         _, queries, keys = self.layers[0].shape
         self.rows = named(rows, queries, "rows", "queries")
         self.cols = list(self.rows) if cols is None and queries == keys else named(cols, keys, "cols", "keys")
+        if mask is not None:
+            readable(mask=mask)
         self.mask = None if mask is None else as_broad(mask.cpu(), self.shape)
         counted = [f"layer {i}" for i in range(len(self.layers))] if sites is None else sites
         self.sites = named(counted, len(self.layers), "sites", "layers")

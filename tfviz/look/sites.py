@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from fnmatch import fnmatchcase
 from functools import lru_cache
-from inspect import signature
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from tfviz.edited import Edit, edited
 from tfviz.look.aside import aside, bare, is_wrapped, mapped
 from tfviz.look.call import Call, four
 from tfviz.look.history import History
@@ -16,9 +16,7 @@ from tfviz.look.kept import pack, packable
 from tfviz.look.running import ACTIVE, OPEN, Running, checkpointed, recomputed
 from tfviz.look.signatures import Keys
 
-TAKES = "it must take a tensor, or a tensor and the site's name"
 MAPS = ("pattern", "implicit")  # what sites of weights are called
-Edit = Callable[..., Tensor]
 Allowed = Callable[[], Tensor | None]
 # of a firing: how many queries, where some of them may look, what its keys are, and of what type they were
 Dated = tuple[int, Callable[[slice], Tensor | None], Keys, torch.dtype]
@@ -173,34 +171,6 @@ def _closed(weights: Tensor, allowed: Tensor | None) -> Tensor:
     return weights.masked_fill(dead, 0) if dead.any() else weights
 
 
-@lru_cache(maxsize=2**10)
-def _takes_two(function: Callable[..., Any]) -> bool:
-    """Whether an edit wants the site's name, too.
-
-    Raises:
-        TypeError: it cannot be called with a tensor, nor with a tensor and a name.
-    """
-    try:
-        given = signature(function).parameters.values()
-    except ValueError:  # some that are built in tell nothing
-        return False
-    places = [one for one in given if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD, one.VAR_POSITIONAL)]
-    if not places:
-        raise TypeError(f"the edit {_named(function)} takes nothing; {TAKES}")
-    needed = [
-        one
-        for one in given
-        if one.default is one.empty and one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)
-    ]
-    if len(needed) > 2:
-        raise TypeError(f"the edit {_named(function)} takes {len(needed)}; {TAKES}")
-    return len(needed) == 2
-
-
-def _named(function: Callable[..., Any]) -> str:
-    return str(getattr(function, "__name__", type(function).__name__))
-
-
 def _edited(site: str, tensor: Tensor, function: Edit) -> Tensor:
     if checkpointed():
         raise ValueError(
@@ -210,12 +180,4 @@ def _edited(site: str, tensor: Tensor, function: Edit) -> Tensor:
     if getattr(function, "of_weights", False) and site.rpartition(".")[2] != "pattern":
         raise ValueError(f"{site}: what look.edits makes changes weights; name a site that ends in .pattern")
     with aside():
-        edited = function(tensor, site) if _takes_two(function) else function(tensor)
-    if not isinstance(edited, Tensor) or edited.shape != tensor.shape:
-        what = f"shape {list(edited.shape)}" if isinstance(edited, Tensor) else type(edited).__name__
-        raise ValueError(f"the edit of {site} returned {what}; it must return a tensor of shape {list(tensor.shape)}")
-    if edited.device != tensor.device:
-        raise ValueError(f"the edit of {site} returned a tensor on {edited.device}; it must stay on {tensor.device}")
-    if edited.dtype != tensor.dtype and not (edited.is_floating_point() and tensor.is_floating_point()):
-        raise ValueError(f"the edit of {site} returned {edited.dtype}; it must return a tensor of {tensor.dtype}")
-    return edited.to(tensor.dtype)
+        return edited(site, tensor, function)

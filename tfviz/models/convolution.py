@@ -94,7 +94,7 @@ class Convolution(nn.Module):
             cache: from `new_cache()`; then `ids` continue the text seen before.
         """
         sizes.ids(ids=ids)
-        sizes.caches(cache, 1, lambda kept: sizes.alike(kept, ids, 0), texts=len(ids), new=True)
+        sizes.caches(cache, 1, lambda kept: sizes.alike(kept, ids, 0), texts=ids.shape[0], new=True)
         new = ids.shape[-1]
         if isinstance(cache, list):
             ids = torch.cat([*cache, ids], dim=1)

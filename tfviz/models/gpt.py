@@ -71,7 +71,7 @@ class GPT(nn.Module):
             cache: from `new_cache()`; then `ids` continue the text seen before, and only they are computed.
         """
         sizes.ids(ids=ids)
-        sizes.caches(cache, len(self.blocks), lambda kept: isinstance(kept, KeyValues), texts=len(ids))
+        sizes.caches(cache, len(self.blocks), lambda kept: hasattr(kept, "extend"), texts=ids.shape[0])
         start = cache[0].length if cache else 0
         if not torch.compiler.is_compiling() and cache and {kept.length for kept in cache} != {start}:
             raise ValueError("layers of the cache hold unlike lengths, as after an interrupted call; begin a new one")

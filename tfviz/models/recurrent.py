@@ -55,7 +55,9 @@ class RecurrentLM(nn.Module):
             cache: from `new_cache()`; then `ids` continue the text seen before, and only they are computed.
         """
         x = self.dropout(self.tokens(ids))
-        sizes.caches(cache, len(self.recurrent.cells), lambda kept: isinstance(kept, tuple), texts=len(ids), new=True)
+        sizes.caches(
+            cache, len(self.recurrent.cells), lambda kept: isinstance(kept, tuple), texts=ids.shape[0], new=True
+        )
         x, states = self.recurrent(x, cache)
         if isinstance(cache, list):
             cache[:] = states

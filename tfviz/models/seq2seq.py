@@ -103,7 +103,7 @@ class Seq2Seq(nn.Module):
             cache: from `new_cache()`; then `target` continues the texts seen before, and only that is computed.
         """
         sizes.ids(target=target)
-        sizes.caches(cache, 1, lambda kept: isinstance(kept, Written), texts=len(target))
+        sizes.caches(cache, 1, lambda kept: isinstance(kept, Written), texts=target.shape[0])
         (kept,) = cache or [Written()]
         if getattr(memory, "_fields", None) != Memory._fields:
             raise TypeError(f"memory is {what(memory)}; give this model's own, model.encode(source)")

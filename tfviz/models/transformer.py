@@ -92,7 +92,7 @@ class Transformer(nn.Module):
             cache: from `new_cache()`; then `target` continues the texts seen before, and only that is computed.
         """
         sizes.ids(target=target)
-        sizes.caches(cache, 2 * len(self.decoder), lambda kept: isinstance(kept, KeyValues), texts=len(target))
+        sizes.caches(cache, 2 * len(self.decoder), lambda kept: hasattr(kept, "extend"), texts=target.shape[0])
         if getattr(memory, "_fields", None) != Memory._fields:
             raise TypeError(f"memory is {what(memory)}; give this model's own, model.encode(source)")
         sizes.shared(target, memory.states)

@@ -135,11 +135,24 @@ def _exported(whole: Whole, example: Sequence[Any], shapes: tuple[Any, ...], sai
         except torch.fx.experimental.symbolic_shapes.GuardOnDataDependentSymNode as error:
             raise ValueError(f"{said} cannot travel: {DEPENDS}") from error
         except Exception as error:
+            _check_called(whole, example, said)
             text = str(error)
             if "data-dependent" in text.lower() or "Data dependent" in text or "_local_scalar_dense" in text:
                 raise ValueError(f"{said} cannot travel: {DEPENDS}") from error
             first = next((line for line in text.splitlines() if line.strip()), type(error).__name__)
             raise ValueError(f"{said} cannot travel: torch.export says: {first}") from error
+
+
+def _check_called(whole: Whole, example: Sequence[Any], said: str) -> None:
+    """What cannot be exported can be called, at least.
+
+    Raises:
+        ValueError: it cannot, and why.
+    """
+    try:
+        whole(*pytree.tree_leaves(example))
+    except Exception as error:  # whatever it is, the reader's own call would raise it
+        raise ValueError(f"{said} cannot be called with these: {type(error).__name__}: {error}") from error
 
 
 def _alone(leaf: Any) -> Any:

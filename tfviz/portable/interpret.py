@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -10,13 +10,12 @@ from torch import Tensor
 
 from tfviz.bounds import readable
 from tfviz.doors import what
+from tfviz.edited import Edit, edited, takes_site
 from tfviz.kinds import NO, fit
 from tfviz.portable.limits import Limits, sketch
 from tfviz.portable.operators import call, operator
 from tfviz.portable.sizes import bound, number
 from tfviz.portable.validate import DTYPES
-
-Edit = Callable[[Tensor], Tensor]
 
 
 @torch.no_grad()
@@ -50,6 +49,7 @@ def _check_edits(described: Mapping[str, Any], edit: Mapping[str, Edit]) -> None
             raise LookupError(f"no site {site!r} to edit; this program has {', '.join(sites) or 'none'}")
         if not callable(function):
             raise TypeError(f"edit[{site!r}] is {what(function)}; give a function")
+        takes_site(function)
 
 
 def _inputs(described: Mapping[str, Any], inputs: Sequence[Any]) -> tuple[list[Tensor], dict[str, int]]:
@@ -120,13 +120,13 @@ def _step(
         for one, parameter in zip(node["args"], operator(node["op"]).parameters)
     ]
     if edit and node["op"] == "scaled_dot_product_attention":
-        return _attend(lambda weights: _edited(node["pattern"], weights, edit), *given)
+        return _attend(lambda weights: edited(node["pattern"], weights, edit), *given)
     try:
         made = call(node["op"], given, device)
     except Exception as error:  # whatever torch raises: the step cannot be done
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise ValueError(f"{key}: {node['op']} cannot be computed: {lines[0]}") from error
-    return _edited(node["pattern"], made, edit) if edit else made
+    return edited(node["pattern"], made, edit) if edit else made
 
 
 def _value(argument: Any, values: list[Tensor], lengths: Mapping[str, int], is_dtype: bool) -> Any:
@@ -137,19 +137,6 @@ def _value(argument: Any, values: list[Tensor], lengths: Mapping[str, int], is_d
             return values[argument["t"]]
         return number(argument["s"], lengths) if "s" in argument else float(argument["f"])
     return DTYPES[argument] if is_dtype and argument is not None else argument
-
-
-def _edited(site: str, weights: Tensor, edit: Edit) -> Tensor:
-    """Weights as an edit returns them, by the rule of `look.capture`."""
-    edited = edit(weights)
-    if not isinstance(edited, Tensor) or edited.shape != weights.shape:
-        found = f"shape {list(edited.shape)}" if isinstance(edited, Tensor) else type(edited).__name__
-        raise ValueError(f"the edit of {site} returned {found}; it must return a tensor of shape {list(weights.shape)}")
-    if edited.device != weights.device:
-        raise ValueError(f"the edit of {site} returned a tensor on {edited.device}; it must stay on {weights.device}")
-    if edited.dtype != weights.dtype:
-        raise ValueError(f"the edit of {site} returned {edited.dtype}; it must return a tensor of {weights.dtype}")
-    return edited
 
 
 def _attend(

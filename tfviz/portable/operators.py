@@ -58,6 +58,8 @@ def call(name: str, given: list[Any], device: str) -> Any:
         named["dropout_p"] = 0.0
     if name == "as_strided":  # what lies beside a view is none of its numbers
         named["self"] = named["self"].clone(memory_format=torch.contiguous_format)
+    if name == "embedding" and device != "meta":
+        _in_table(named["indices"], len(named["weight"]))
     if name in TRUNCATED and named["rounding_mode"] == "trunc":
         return _truncated(named["self"], named["other"])
     keywords = {one.name: named.pop(one.name) for one in found.parameters if one.keyword}
@@ -66,6 +68,12 @@ def call(name: str, given: list[Any], device: str) -> Any:
     if name == "_native_batch_norm_legit_no_training":  # two tensors of nothing, but on the meta device
         return made[0], made[1].new_zeros(0), made[2].new_zeros(0)
     return made
+
+
+def _in_table(ids: Tensor, rows: int) -> None:
+    if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < rows:
+        wrong = int(ids.min() if ids.min() < 0 else ids.max())
+        raise ValueError(f"id {wrong} is none of the table's {rows} rows, 0 to {rows - 1}")
 
 
 def _truncated(one: Any, other: Any) -> Tensor:
