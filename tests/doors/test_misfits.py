@@ -105,7 +105,7 @@ def test_a_cache_of_another_model_or_of_other_texts():
         model(IDS, gpt(layers=1).new_cache())
     longer, shorter = (models.TransformerXL(11, layers=many, heads=3, dim=6) for many in (2, 1))
     shorter(IDS, memory := shorter.new_cache())
-    with pytest.raises(ValueError, match="shorter"):
+    with pytest.raises(ValueError, match="cache holds 1 x .*; it must be this model's own, of 2 parts"):
         longer(IDS, memory)
     cache = model.new_cache()
     model(IDS, cache)
@@ -142,7 +142,7 @@ def test_an_id_that_neither_language_has(make):
 
 def test_edges_of_another_graph():
     model = models.GraphAttention(5, 2)
-    with pytest.raises(ValueError, match=r"edges are \[2, 5, 5\]; these features need \[2, 4, 4\]"):
+    with pytest.raises(ValueError, match=r"edges are a tensor of shape \[2, 5, 5\]; these features need \[2, 4, 4\]"):
         inspect.unwrap(type(model).forward)(
             model, torch.zeros(2, 4, 5), torch.ones(2, 5, 5).bool()
         )  # no shapes checked

@@ -47,6 +47,7 @@ def check_parts(
         ValueError: the others are not so.
     """
     check_trainable(model)
+    bounds.filled(model)
     half = next((name for name, one in model.named_parameters() if one.dtype == torch.float16), None)
     if half is not None:
         raise ValueError(f'{half} is float16, too coarse to be trained: give model.float(), and precision="bfloat16"')
@@ -79,7 +80,6 @@ def rates_of(optimizer: torch.optim.Optimizer, rate: float | None) -> list[float
 
 
 def check_trainable(model: nn.Module) -> None:
-    bounds.filled(model)
     if not any(parameter.requires_grad for parameter in model.parameters()):
         none = "has no weights" if next(model.parameters(), None) is None else "has frozen weights only (requires_grad)"
         raise ValueError(f"model, a {type(model).__name__}, {none}: there is nothing to train")

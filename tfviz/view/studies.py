@@ -142,8 +142,9 @@ def fill(
     guesses = {"both sides": logits[0, places[0] + (frame["before"] is not None), : len(vocab)]}
     vocabs = [vocab]
     if beside is not None:
-        other, own, first = _beside(beside, text)
+        other, own, first = _beside(beside)
         known = passage.plain(own, kernel)
+        own.encode(text)  # it has the text's letters
         if known != described:
             told["vocabularies"].append(known)
             vocabs.append(own)
@@ -178,13 +179,12 @@ def _places(vocab: Any, text: str, hidden: int | Sequence[int] | None) -> list[i
     return [place for place, number in enumerate(vocab.spans(text)) if number in wanted]
 
 
-def _beside(given: Sequence[Any], text: str) -> tuple[nn.Module, Any, int | None]:
+def _beside(given: Sequence[Any]) -> tuple[nn.Module, Any, int | None]:
     """The other model, its vocabulary, and the id its texts begin with."""
     if not 2 <= len(given) <= 3 or not isinstance(given[0], nn.Module):
         raise ValueError("beside must be a model and its vocabulary, and perhaps the id that its texts begin with")
     model, vocab, first = (*given, None)[:3]
     vocab = subwords.own(vocab)
-    vocab.encode(text)  # it has the text's letters
     return model, vocab, passage.known(vocab, "the id that the texts of beside begin with", first)
 
 
