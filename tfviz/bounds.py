@@ -67,6 +67,26 @@ def whole(**given: object) -> None:
             raise TypeError(f"{name} is {what(value)}; give a whole number")
 
 
+def whole_number(name: str, value: object) -> int:
+    """The whole number that is meant, such as one of numpy's."""
+    found = fit(value, int)
+    if found is NO:
+        raise TypeError(f"{name} is {what(value)}; give a whole number")
+    return int(found)
+
+
+def columns(**given: Any) -> None:
+    """They are equally long.
+
+    >>> columns(texts=["a", "b"], labels=[1])
+    Traceback (most recent call last):
+    ValueError: there are unequally many rows: texts 2, labels 1
+    """
+    if len({len(one) for one in given.values()}) > 1:
+        each = ", ".join(f"{name} {len(one)}" for name, one in given.items())
+        raise ValueError(f"there are unequally many rows: {each}")
+
+
 def readable(**given: Tensor) -> None:
     """Each is a tensor whose numbers can be read.
 
@@ -97,7 +117,7 @@ def token_ids(**given: Tensor) -> None:
             raise ValueError(
                 f"{name} is {kind}; ids are whole numbers from 0 on (int64), such as a vocabulary's encode gives"
             )
-        if ids.dtype != torch.uint8 and not ids.is_meta and ids.min() < 0:
+        if ids.dtype.is_signed and not ids.is_meta and ids.min() < 0:
             raise ValueError(f"{name} holds {int(ids.min())}; ids are whole numbers from 0 on")
 
 
@@ -121,6 +141,8 @@ def filled(model: Any) -> None:
     Raises:
         ValueError: one is on the meta device.
     """
+    if not callable(getattr(model, "parameters", None)) or isinstance(model, type):
+        raise TypeError(f"model is {what(model)}; give a model (torch.nn.Module)")
     if any(one.is_meta for one in model.parameters()):
         raise ValueError("the model's weights are on the meta device, without numbers; load them first")
 

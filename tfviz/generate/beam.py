@@ -63,7 +63,14 @@ class Beam:
         return self.sums / _penalty(self.lengths, self.alpha)
 
     def ids(self, row: int, rank: int = 0) -> Int[Tensor, "_"]:
-        """One text without the tokens for beginning and end."""
+        """One text without the tokens for beginning and end.
+
+        Raises:
+            IndexError: there is no such text.
+        """
+        texts, width = self.sums.shape
+        if not (-texts <= row < texts and -width <= rank < width):
+            raise IndexError(f"row is {row}, rank is {rank}; there are {texts} texts of {width} each, counted from 0")
         length = int(self.lengths[row, rank]) - int(self.ended[row, rank])
         return self.texts[row, rank, 1 : length + 1]
 
@@ -159,6 +166,8 @@ def search(model: EncoderDecoder, source: Int[Tensor, "batch source"], **how) ->
 
 def greedy(model: EncoderDecoder, source: Int[Tensor, "batch source"], **how) -> Beam:
     """The text that takes the likeliest token at each step, for each row of `source`; `how` goes to `steps`."""
+    if own := {"width", "alpha"} & how.keys():
+        raise TypeError(f"{own.pop()} is given, and a greedy search has one text and no penalty; take beam.search")
     return search(model, source, width=1, alpha=0.0, **how)
 
 
@@ -176,6 +185,9 @@ def rows(beams: Sequence[Beam], rank: int = 0) -> Int[Tensor, "batch step"]:
     """
     if not beams or not 0 <= rank < beams[-1].parents.shape[1]:
         raise ValueError(f"there is no text of rank {rank} in {len(beams)} beams; give all that steps(...) yields")
+    many = beams[-1].texts.shape[-1] - 1
+    if len(beams) != many:
+        raise ValueError(f"there are {len(beams)} beams of a search of {many} steps; give all that steps(...) yields")
     if any(one.texts.shape[-1] >= other.texts.shape[-1] for one, other in pairwise(beams)):
         raise ValueError(
             "beams must be in the order of their steps, each a token longer; give all that steps(...) yields"

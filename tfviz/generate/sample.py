@@ -108,6 +108,8 @@ class Sampler:
         top, likeliest = logits.max(dim=-1)
         if not top.isfinite():
             raise FloatingPointError("the model's logits are not finite; it cannot generate")
+        if not isinstance(draw, torch.Generator | None):
+            raise TypeError(f"draw is {what(draw)}; give a torch.Generator, or None for PyTorch's own")
         if self.temperature == 0:
             return int(likeliest)
         sums = self._probabilities(logits).cpu().double().cumsum(-1)
@@ -196,10 +198,21 @@ def stream(
     seed: int = 0,
 ) -> Iterator[str]:
     """The continuation of `prompt`, piece by piece; characters of several bytes come when they are whole."""
-    tokens = getattr(getattr(model, "tokens", None), "num_embeddings", None)  # as models here tell it
-    if tokens is not None and isinstance(vocab, Sized) and tokens < len(vocab):
-        raise ValueError(f"the model has {tokens} tokens, the vocabulary {len(vocab)}; was it built for another one?")
+    check_vocabulary(getattr(model, "tokens", None), vocab)
     return vocab.pieces(ids(model, vocab.encode(prompt), count, sampler, seed=seed))
+
+
+def check_vocabulary(table: Any, vocab: Any, of: str = "") -> None:
+    """A model's embeddings, where it tells of them as models here do, have every token of a vocabulary.
+
+    Raises:
+        ValueError: there are fewer.
+    """
+    tokens = getattr(table, "num_embeddings", None)
+    if tokens is not None and isinstance(vocab, Sized) and tokens < len(vocab):
+        raise ValueError(
+            f"the model has {tokens} {of}tokens, the vocabulary {len(vocab)}; was it built for another one?"
+        )
 
 
 def text(

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from tfviz.bounds import at_least
 from tfviz.generate.beam import EncoderDecoder, search
+from tfviz.generate.sample import check_vocabulary
 
 
 @runtime_checkable
@@ -53,6 +54,8 @@ def translate(
     at_least(1, tokens=tokens, width=width, length=length)
 
     target = target or source
+    check_vocabulary(getattr(model, "source", None), source, "source ")
+    check_vocabulary(getattr(model, "target", None), target, "target ")
     end = torch.tensor([] if after is None else [source[after]], dtype=torch.long)
     rows = [torch.cat((ids, end)) for ids in source.encode_all(texts)]
     if not all(map(len, rows)):

@@ -143,13 +143,16 @@ class MultiHead(nn.Module):
         """Queries come from `x`; keys and values from `memory`, or from `x` itself (self-attention)."""
         dim = self.out_proj.in_features
         sizes.parts(positions=(positions, "turn", "positions.Rotary(...)"), cache=(cache, "extend", "KeyValues()"))
-        sizes.batch(dim, x=x, **({} if memory is None else {"memory": memory}))
+        sizes.batch(dim, self.in_proj, x=x, **({} if memory is None else {"memory": memory}))
         start = cache.length
         if isinstance(cache, Once) and cache.keys is not None and cache.values is not None:
             (query,), key, value = self._split(self._of(x, 0, 1), parts=1), cache.keys, cache.values
         else:
             query, key, value = self._project(x, x if memory is None else memory)
             key, value = cache.extend(positions.turn(self.key_norm(key), start), value)
+        if mask is masks.causal and start:  # what is kept stands before the queries
+            new = query.shape[2]
+            mask = None if new == 1 else masks.causal.dense(new, start + new, start=start, device=x.device)
         query = positions.turn(self.query_norm(query), start)
         dropout = self.dropout if self.training else 0.0
         mixed = attend(query, key, value, mask, dropout, positions.bias(query, key))

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from torch import Tensor, nn
 
 from tfviz import bounds
+from tfviz.doors import takes
 from tfviz.layers import sizes
 from tfviz.layers.attention import NOTHING, MultiHead
 from tfviz.layers.cache import KeyValues
@@ -33,7 +34,7 @@ class FeedForward(nn.Sequential):
         super().__init__(nn.Linear(dim, inner), sizes.made("activation", activation, "nn.ReLU"), nn.Linear(inner, dim))
 
     def forward(self, x: Float[Tensor, "batch position dim"]) -> Float[Tensor, "batch position dim"]:
-        sizes.batch(self[0].in_features, x=x)  # type: ignore[arg-type]
+        sizes.batch(self[0].in_features, self[0], x=x)  # type: ignore[arg-type]
         return super().forward(x)
 
 
@@ -62,6 +63,7 @@ class Block(nn.Module):
         super().__init__()
         bounds.between(0, 1, dropout=dropout)
         bounds.affordable(dim=dim, inner=inner or 4 * dim)
+        takes("x", "norm", "branch", residual=residual)
         self.residual = residual
         self.attention_norm = sizes.made("norm", norm, "nn.RMSNorm", dim)
         self.attention = sizes.made("attention", attention, "MultiHead", dim, heads)
@@ -71,7 +73,7 @@ class Block(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch position dim"], **attention) -> Float[Tensor, "batch position dim"]:
         """`**attention` (mask, positions, cache) goes to `MultiHead` as it is."""
-        sizes.batch(self.feed_forward[-1].out_features, x=x)  # type: ignore[arg-type]
+        sizes.batch(self.feed_forward[-1].out_features, self.feed_forward[-1], x=x)  # type: ignore[arg-type]
         x = self.branch(x, self.attention_norm, lambda x: self.attention(x, **attention))
         return self.branch(x, self.feed_forward_norm, self.feed_forward)
 
@@ -144,7 +146,8 @@ class DecoderBlock(Block):
         """
 
         dim = self.feed_forward[-1].out_features
-        sizes.batch(dim, x=x, memory=memory)  # type: ignore[arg-type]
+        sizes.parts(memory_cache=(memory_cache, "extend", "KeyValues()"))
+        sizes.batch(dim, self.feed_forward[-1], x=x, memory=memory)  # type: ignore[arg-type]
         sizes.shared(x, memory)
 
         def cross(x: Tensor) -> Tensor:

@@ -7,6 +7,8 @@ from tfviz import bounds
 from tfviz.doors import what
 from tfviz.shapes import Float, Int
 
+LARGE = 100_000  # positions, from which on it is asked whether there is memory for them
+
 
 class KeyValues:
     """The keys and values one attention module has seen so far, in room for `capacity` positions.
@@ -69,6 +71,8 @@ class KeyValues:
 
     def _room(self, of: Float[Tensor, "batch head any dim"]) -> Float[Tensor, "batch head capacity dim"]:
         batch, heads, _, width = of.shape
+        if not torch.compiler.is_compiling() and self.capacity > LARGE:
+            bounds.affordable(capacity=self.capacity, batch=batch, heads=heads, width=width)
         return of.new_empty(self.capacity, batch, heads, width).permute(1, 2, 0, 3)
 
     @property

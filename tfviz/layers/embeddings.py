@@ -67,6 +67,7 @@ class Bigrams(nn.Module):
 
     def row(self, ids: Int[Tensor, "batch position"]) -> Int[Tensor, "batch position"]:
         """Which vector the pair that ends at each position has: a multiplicative hash (Knuth 1998, section 6.4)."""
+        sizes.ids(ids=ids)
         before = nn.functional.pad(ids, (1, 0))[:, :-1]
         mixed = (before * 1_000_003 + ids) * 2_654_435_761
         return torch.remainder(mixed >> 7, self.pairs.num_embeddings)

@@ -42,7 +42,7 @@ class RNN(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch dim"], state: State) -> State:
         """The state after the word `x`."""
-        sizes.words(self.of_input.in_features, self.hidden, x, state, 1)
+        sizes.words(self.of_input, self.hidden, x, state, 1)
         (hidden,) = state
         return (torch.tanh(self.of_input(x) + self.of_state(hidden)),)
 
@@ -79,7 +79,7 @@ class LSTM(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch dim"], state: State) -> State:
         """Hidden state and memory after the word `x`."""
-        sizes.words(self.of_input.in_features, self.hidden, x, state, 2)
+        sizes.words(self.of_input, self.hidden, x, state, 2)
         hidden, memory = state
         write, keep, content, show = (self.of_input(x) + self.of_state(hidden)).chunk(4, dim=-1)
         memory = self.forget_gate(keep) * memory + self.input_gate(write) * self.candidate(content)
@@ -150,7 +150,7 @@ class Recurrent(nn.Module):
     def _check(self, x: Tensor, states: Sequence[State], mask: Tensor | None) -> None:
         if torch.compiler.is_compiling():
             return
-        sizes.batch(self.cells[0].of_input.in_features, x=x)  # type: ignore[arg-type, union-attr]
+        sizes.batch(self.cells[0].of_input.in_features, self.cells[0].of_input, x=x)  # type: ignore[arg-type, union-attr]
         if not x.shape[1]:
             raise ValueError("the text is empty; a recurrent network needs at least one position")
         if not isinstance(states, list | tuple):

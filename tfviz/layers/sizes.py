@@ -12,8 +12,11 @@ from torch import Tensor, nn
 from tfviz.doors import what
 
 
-def batch(dim: int, **given: object) -> None:
+def batch(dim: int, like: object = None, **given: object) -> None:
     """Each is a batch of texts, batch position dim.
+
+    Args:
+        like: a module with weights; if those are float32, they must be, too.
 
     >>> batch(8, x=torch.zeros(5, 8))
     Traceback (most recent call last):
@@ -29,15 +32,26 @@ def batch(dim: int, **given: object) -> None:
             raise ValueError(f"{name} is {list(one.shape)}; it must be batch position dim, with dim {dim}{single}")
         if not one.is_floating_point():
             raise ValueError(f"{name} is {one.dtype}; give floats: {name}.float()")
+        _like(like, **{name: one})
 
 
-def words(dim: int, hidden: int, x: object, state: object, parts: int) -> None:
-    """A cell's word, batch dim, and its state: so many tensors, batch hidden."""
+def _like(module: object, **given: Tensor) -> None:
+    """Each is float32, if the weights of a module are; others may be cast on the way."""
+    wide = getattr(getattr(module, "weight", None), "dtype", None) == torch.float32
+    for name, one in given.items():
+        if wide and one.dtype != torch.float32 and not torch.is_autocast_enabled(one.device.type):
+            raise ValueError(f"{name} is {one.dtype}, the weights are torch.float32; give {name}.float()")
+
+
+def words(of: nn.Linear, hidden: int, x: object, state: object, parts: int) -> None:
+    """A cell's word, batch dim, that this layer takes, and its state: so many tensors, batch hidden."""
     if torch.compiler.is_compiling():
         return
-    if not isinstance(x, Tensor) or x.dim() != 2 or x.shape[-1] != dim:
-        said = list(x.shape) if isinstance(x, Tensor) else what(x)
-        raise ValueError(f"x is {said}; it must be one word of each text, batch dim, with dim {dim}")
+    dim = of.in_features
+    if not isinstance(x, Tensor) or x.dim() != 2 or x.shape[-1] != dim or not x.is_floating_point():
+        said = f"{x.dtype} {list(x.shape)}" if isinstance(x, Tensor) else what(x)
+        raise ValueError(f"x is {said}; it must be one word of each text, floats, batch dim, with dim {dim}")
+    _like(of, x=x)
     if (
         not isinstance(state, tuple | list)
         or [getattr(one, "shape", None) for one in state] != [(len(x), hidden)] * parts
@@ -53,7 +67,7 @@ def parts(**given: tuple[object, str, str]) -> None:
     TypeError: cache is None; give an instance, such as KeyValues(), or leave it out
     """
     for name, (one, method, such) in given.items():
-        if isinstance(one, type) or not hasattr(one, method):
+        if isinstance(one, type | list) or not hasattr(one, method):
             raise TypeError(f"{name} is {what(one)}; give an instance, such as {such}, or leave it out")
 
 
@@ -61,6 +75,8 @@ def embedded(dim: int, x: Tensor, start: int) -> None:
     """A batch to which positions of this width are added, from `start` on."""
     if not torch.compiler.is_compiling():
         batch(dim, x=x)
+        if not isinstance(start, int | torch.SymInt | Tensor):
+            raise TypeError(f"start is {what(start)}; give a whole number")
         if isinstance(start, int) and start < 0:
             raise ValueError(f"start is {start}; it must be at least 0")
 
@@ -128,6 +144,25 @@ def caches(cache: object, count: int, fits: Callable[[Any], bool], *, texts: int
         held = f"{len(kept)} x {what(kept[0])}" if kept else what(cache)
         parts = f"{count} part{'s' * (count != 1)} for {texts} text{'s' * (texts != 1)}"
         raise ValueError(f"cache holds {held}; it must be this model's own, of {parts}: model.new_cache()")
+
+
+def some(x: Tensor) -> None:
+    """A text of one position at least."""
+    if not torch.compiler.is_compiling() and not x.shape[1]:
+        raise ValueError("the text is empty; this model needs at least one position")
+
+
+def by(name: str, part: Callable[..., Any], *given: Tensor) -> Any:
+    """What a part of the user's makes of tensors; what it raises becomes a sentence with its name."""
+    if torch.compiler.is_compiling():
+        return part(*given)
+    try:
+        return part(*given)
+    except torch.OutOfMemoryError:
+        raise
+    except (TypeError, RuntimeError) as error:
+        shapes = ", ".join(f"{one.dtype} {list(one.shape)}" for one in given)
+        raise TypeError(f"{name} is {what(part)}, which cannot take {shapes}: {error}") from error
 
 
 def alike(one: object, other: Tensor, *axes: int) -> bool:

@@ -56,6 +56,7 @@ def save(
     bounds.between(0, LAST, step=step)
     bounds.at_least(1, keep=keep)
     model = contents.unwrapped(model)
+    bounds.filled(model)
     if optimizer is not None:
         contents.check_moves(optimizer, model)
     target = as_folder(folder) / NAME.format(step)
@@ -67,10 +68,12 @@ def save(
         return target
     _check_finite(weights, model, step)
     what["optimizer"] = {"numbers": numbers, "what": fingerprint.of_optimizer(optimizer)}
+    if target.is_dir() and not (target / STATE).is_file() and any(target.iterdir()):
+        raise FileExistsError(f"{target} is a folder that is no checkpoint; move it, or save elsewhere")
     try:
         _write(target, weights, shared, moments, what)
         for old in saved(folder)[:-keep]:
-            if old != target:
+            if old != target and (old / STATE).is_file():  # a folder of somebody else's may be called so
                 files.discard(old)
     except (OSError, SafetensorError) as error:
         raise OSError(f"could not write the checkpoint {target}: {error}; earlier ones are untouched") from error
@@ -92,6 +95,9 @@ def load(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | 
         ValueError: a file is damaged or was altered, or it is of another model or optimizer: the first thing that
             differs is named, and nothing is filled.
     """
+    bounds.filled(model)
+    if optimizer is not None:
+        contents.check_moves(optimizer, contents.unwrapped(model))
     found = opened(path, model, optimizer)
     found.fill(model, optimizer)
     return found.state

@@ -34,6 +34,9 @@ def parts(batch: Any, *names: str, more: bool = False) -> Sequence[Tensor]:
         raise TypeError(f"the batch is {doors.what(batch)}; {taken}")
     if len(batch) < len(names) or (len(batch) > len(names) and not more):
         raise ValueError(f"the batch has {len(batch)} part{'s' * (len(batch) != 1)}; {taken}")
+    wrong = next((one for one in (batch[-1:] if more else batch) if not isinstance(one, Tensor)), None)
+    if wrong is not None:
+        raise TypeError(f"a part of the batch is {doors.what(wrong)}; {taken}, all tensors")
     return batch
 
 

@@ -42,7 +42,7 @@ def loss(model: nn.Module, batches: Iterable[Sequence[Tensor]], loss: Loss = nex
                 value, number = loss(model, moved)
             total, count = total + value.item(), count + number
     if not count:
-        raise ValueError("no batch to measure on")
+        raise ValueError("no batch to measure on, or all its targets are padding")
     if not math.isfinite(total):
         raise FloatingPointError(f"the loss is {total}: the model's weights or the batches hold such numbers")
     return total / count

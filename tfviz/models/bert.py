@@ -100,7 +100,8 @@ class BERT(nn.Module):
 
     def pool(self, x: Float[Tensor, "batch position dim"]) -> Float[Tensor, "batch dim"]:
         """The text in one vector: the first position, `[CLS]`, through a layer of its own."""
-        sizes.batch(self.pooler.in_features, x=x)
+        sizes.batch(self.pooler.in_features, self.pooler, x=x)
+        sizes.some(x)
         return torch.tanh(self.pooler(x[:, 0]))
 
     def _initialise(self) -> None:

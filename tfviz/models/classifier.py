@@ -20,19 +20,33 @@ Embedding = Callable[[int, int], nn.Module]  # from vocabulary and width to a mo
 
 def mean(x: States, words: Words) -> Pooled:
     """The average over the words; padding does not count. Zeros where there is no word."""
+    _check(x, words)
     words = words.unsqueeze(-1)
     return (x * words).sum(1) / words.sum(1).clamp(min=1)
 
 
 def maximum(x: States, words: Words) -> Pooled:
     """The largest value of each column over the words; zeros where there is no word."""
+    _check(x, words)
     largest = x.masked_fill(~words.unsqueeze(-1), -torch.inf).amax(1)
     return largest.masked_fill(~words.any(1, keepdim=True), 0.0)
 
 
 def first(x: States, words: Words) -> Pooled:
     """What stands at the first position: the text must begin with a token for it, `[CLS]` (Devlin et al. 2019)."""
+    _check(x, words)
     return x[:, 0]
+
+
+def _check(x: Tensor, words: Tensor) -> None:
+    if torch.compiler.is_compiling():
+        return
+    fits = isinstance(x, Tensor) and isinstance(words, Tensor) and x.dim() == 3 and words.shape == x.shape[:2]
+    if not fits or words.dtype != torch.bool:
+        kind = words.dtype if isinstance(words, Tensor) else what(words)
+        raise ValueError(
+            f"states are {what(x)}, words {what(words)} ({kind}); give batch position dim, and bool, batch position"
+        )
 
 
 class Classifier(nn.Module):
@@ -81,12 +95,13 @@ class Classifier(nn.Module):
 
     def forward(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch label"]:
         """Logits of the labels."""
-        x = self.dropout(self.positions(self.tokens(ids)))
+        sizes.ids(ids=ids)
+        x = self.dropout(self.positions(sizes.by("embedding", self.tokens, ids)))
         (batch, length), words = ids.shape, ids != 0
         mask = self.mask.dense(length, length, batch=batch, heads=self.heads, device=ids.device) & words[:, None, None]
         for block in self.blocks:
             x = block(x, mask=mask, positions=self.positions)
-        pooled = self.pooling(self.norm(x), words)
+        pooled = sizes.by("pooling", self.pooling, self.norm(x), words)
         if not torch.compiler.is_compiling() and getattr(pooled, "shape", None) != (batch, x.shape[-1]):
             raise ValueError(f"pooling made {what(pooled)}; it must make {[batch, x.shape[-1]]}, a vector of each text")
         return self.to_logits(self.dropout(pooled))

@@ -95,6 +95,7 @@ class Convolution(nn.Module):
         """
         sizes.ids(ids=ids)
         sizes.caches(cache, 1, lambda kept: sizes.alike(kept, ids, 0), texts=ids.shape[0], new=True)
+        sizes.some(ids)
         new = ids.shape[-1]
         if isinstance(cache, list):
             ids = torch.cat([*cache, ids], dim=1)

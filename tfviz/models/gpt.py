@@ -1,6 +1,7 @@
 """GPT: a stack of blocks that sees only the past and predicts the next token (Radford et al. 2018, 2019)."""
 
 from collections.abc import Callable, Sequence
+from inspect import signature
 from typing import Any
 
 import torch
@@ -8,6 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import bounds
+from tfviz.doors import what
 from tfviz.layers import Block, KeyValues, MultiHead, Tokens, masks, positions, pre_norm, sizes
 from tfviz.layers.attention import NOTHING, Allowed
 from tfviz.layers.blocks import Activation, Residual, initialise, stack
@@ -58,6 +60,7 @@ class GPT(nn.Module):
         self.positions = positions(context, dim, heads)
         self.dropout = nn.Dropout(dropout)
         self.blocks = stack(layers, lambda: Block(dim, heads, **parts))
+        _check_attention(attention, self.blocks[0].attention)
         self.norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
         initialise(self)
         nn.init.normal_(self.tokens.weight, std=0.02)  # small, since it is also the output's
@@ -92,3 +95,12 @@ class GPT(nn.Module):
     def new_cache(self) -> list[KeyValues]:
         """An empty cache, one for each block, with room for `context` positions."""
         return [KeyValues(self.context) for _ in self.blocks]
+
+
+def _check_attention(attention: object, made: Any) -> None:
+    """It takes what `MultiHead` takes."""
+    try:
+        signature(made.forward).bind(None, mask=None, positions=None, cache=None)
+    except TypeError as error:
+        asked = "its forward must take (x, mask=, positions=, cache=), as MultiHead"
+        raise TypeError(f"attention is {what(attention)}; {asked}: {error}") from error

@@ -141,7 +141,10 @@ class Seq2Seq(nn.Module):
 
 def _attention(attention: Callable[[int, int, int], nn.Module], hidden: int) -> nn.Module:
     """An attention that makes its keys once."""
-    made = sizes.made("attention", attention, "layers.Additive", hidden, hidden, hidden)
-    if not isinstance(getattr(made, "of_key", None), nn.Module):
+    try:
+        made: object = sizes.made("attention", attention, "layers.Additive", hidden, hidden, hidden)
+    except ValueError:
+        made = None
+    if not isinstance(made, nn.Module) or not isinstance(getattr(made, "of_key", None), nn.Module):
         raise TypeError(f"attention is {what(attention)}; it must make its keys by of_key, as layers.Additive does")
     return made

@@ -41,6 +41,7 @@ class SparseTransformer(GPT):
         self.kept: dict[tuple[int, torch.device], Any] = {}  # one block mask: making it costs more than using it
 
     def allowed(self, batch: int, length: int, start: int, device: torch.device) -> Allowed:
+        device = torch.device(device)
         unbiased = type(self.positions).bias is Positions.bias
         if start == 0 and unbiased and device.type == "cuda":
             return self.blocks_of(length, device)

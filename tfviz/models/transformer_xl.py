@@ -77,6 +77,7 @@ class TransformerXL(nn.Module):
             cache: from `new_cache()`; then `ids` continue the segments seen before.
         """
         x = self.dropout(self.tokens(ids))
+        sizes.some(x)
         sizes.caches(cache, len(self.blocks), lambda past: sizes.alike(past, x, 0, 2), texts=x.shape[0], new=True)
         pasts = list(cache) or [x[:, :0]] * len(self.blocks)
         length, start = ids.shape[1], pasts[0].shape[1]

@@ -6,7 +6,7 @@ import numpy
 import torch
 from torch import Tensor
 
-from tfviz.bounds import affordable, at_least, between, token_ids, whole
+from tfviz.bounds import affordable, at_least, between, token_ids, whole, whole_number
 from tfviz.bounds import seed as check_seed
 from tfviz.shapes import Int, UInt8
 
@@ -16,7 +16,7 @@ Batch = tuple[Int[Tensor, "batch position"], Int[Tensor, "batch position"]]
 
 def chance(seed: int, step: int) -> int:
     """A seed for one step of a run: neighbouring seeds and steps share nothing."""
-    whole(seed=seed, step=step)
+    seed, step = whole_number("seed", seed), whole_number("step", step)
     at_least(0, seed=seed, step=step)
     return int(numpy.random.SeedSequence((seed, step)).generate_state(1)[0])
 
@@ -27,7 +27,8 @@ class Endless:
     def __iter__(self) -> Iterator[Batch]:
         raise TypeError(
             f"{type(self).__name__} has no last batch, so that going through it would not end: take batches[step], "
-            "[batches[step] for step in range(20)], or text.in_order(ids, length, batch), which has an end"
+            "[batches[step] for step in range(20)], or what has an end: text.in_order(ids, length, batch), or "
+            "in_order() of text.Buckets"
         )
 
 
@@ -186,6 +187,7 @@ def _axes(ids: Tensor, length: int, batch: int) -> None:
 
 def _check(ids: Tensor, length: int, batch: int) -> None:
     _axes(ids, length, batch)
+    affordable(batch=batch, length=length)
     if len(ids) <= length:
         raise ValueError(
             f"the text has {len(ids)} tokens; a window of {length} and its next token need {length + 1}: "

@@ -10,10 +10,10 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from tfviz.bounds import at_least, token_ids, whole
+from tfviz.bounds import at_least, token_ids, whole_number
 from tfviz.bounds import seed as check_seed
 from tfviz.shapes import Int
-from tfviz.text.batches import chance
+from tfviz.text.batches import Endless, chance
 from tfviz.text.subwords import CLS, EOS, PAD, SEP
 
 Rows = Sequence[Tensor] | Tensor  # ragged ids, or one number a row
@@ -58,10 +58,11 @@ def _check_rows(rows: Sequence[Tensor]) -> None:
 
 
 def _padded(rows: Sequence[Tensor], value: int = PAD) -> Tensor:
-    return torch.nn.utils.rnn.pad_sequence(list(rows), batch_first=True, padding_value=value)
+    """As int64, which has room for every id and every filling."""
+    return torch.nn.utils.rnn.pad_sequence([row.long() for row in rows], batch_first=True, padding_value=value)
 
 
-class Buckets:
+class Buckets(Endless):
     """Batches of rows that are about equally long; `buckets[step]` depends on the seed and the step alone.
 
     Every row comes once in an epoch of `len(buckets)` steps; rows of the same length meet others in each epoch.
@@ -107,8 +108,7 @@ class Buckets:
         return len(self.cuts)
 
     def __getitem__(self, step: int) -> tuple[Tensor, ...]:
-        whole(step=step)
-        epoch, place = divmod(step, len(self))
+        epoch, place = divmod(whole_number("step", step), len(self))
         if getattr(self, "_epoch", None) != epoch:
             draw = torch.Generator().manual_seed(chance(self.seed, epoch))
             ties = torch.randperm(len(self.lengths), generator=draw)
@@ -157,6 +157,8 @@ def sentence_pairs(
     """
     check_seed(seed)
     at_least(0, cls=cls, sep=sep)
+    if any(sentence.dim() != 1 for document in documents for sentence in document):
+        raise TypeError("a sentence is no tensor of ids, one axis; give documents, each a list of sentences")
     if any(not len(sentence) for document in documents for sentence in document):
         raise ValueError("a sentence has no tokens; leave it out")
     if length < 5:

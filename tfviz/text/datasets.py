@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tfviz import bounds
 from tfviz.bounds import seed as check_seed
 from tfviz.shapes import Float, Int, UInt8
 from tfviz.text import archives, corpora
@@ -29,6 +30,12 @@ class Reviews:
 
     texts: list[str]
     labels: Int[Tensor, "review"]
+
+    def __post_init__(self) -> None:
+        bounds.columns(texts=self.texts, labels=self.labels)
+        labels = self.labels if isinstance(self.labels, Tensor) else torch.tensor([2])
+        if isinstance(self.texts, str) or not ((labels == 0) | (labels == 1)).all():
+            raise ValueError("give a list of texts, and a tensor of labels, each 1 (positive) or 0 (negative)")
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,21 @@ class Ratings:
     values: Float[Tensor, "rating"]
     titles: list[str]
     genres: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        given = {"users": self.users, "movies": self.movies, "values": self.values}
+        if not all(isinstance(one, Tensor) for one in given.values()):
+            raise TypeError("users, movies and values must be tensors, of one number for each rating")
+        bounds.columns(**given)
+        bounds.token_ids(users=self.users, movies=self.movies)
+        if self.genres:
+            bounds.columns(titles=self.titles, genres=self.genres)
+        if len(self.movies) and int(self.movies.max()) >= len(self.titles):
+            raise ValueError(
+                f"movies hold {int(self.movies.max())}, and there are {len(self.titles)} titles, from 0 on"
+            )
+        if not self.values.isfinite().all():
+            raise ValueError("values hold NaN or infinity; give stars, 0.5 to 5")
 
     def split(self, share: float = 0.9, seed: int = 0) -> tuple[Ratings, Ratings]:
         """A random `share` of the ratings, to train on, and the rest, to measure on; ids and titles stay."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
 
 from tfviz import bounds
 from tfviz.doors import what
-from tfviz.text.batches import chance
+from tfviz.text.batches import Endless, chance
 from tfviz.text.buckets import Batches
 from tfviz.text.subwords import PAD, SPECIALS, UNK
 
@@ -24,7 +24,7 @@ class Vocabulary(Protocol):
     def __getitem__(self, token: str, /) -> int: ...
 
 
-class Dropped:
+class Dropped(Endless):
     """Word dropout: a share of the tokens, other ones each time, is unknown (Iyyer et al. 2015, section 3.2).
 
     A model that may not count on any single word has to read several. What else is in a batch stays as it is.
@@ -40,13 +40,12 @@ class Dropped:
         self.batches, self.share, self.seed = batches, share, seed
 
     def __getitem__(self, step: int) -> tuple[Tensor, ...]:
-        ids, *rest = self.batches[step]
-        bounds.token_ids(ids=ids)
+        ids, *rest = _batch(self.batches, step)
         lots = torch.rand(ids.shape, generator=torch.Generator().manual_seed(chance(self.seed, step)))
         return torch.where((lots < self.share) & (ids != PAD), UNK, ids), *rest
 
 
-class Masked:
+class Masked(Endless):
     """The masked-language-model task: batches with hidden tokens, and the tokens that were hidden.
 
     Of the tokens, 15 % are to be guessed; of these 80 % are replaced by `[MASK]`, 10 % by another token, and 10 % stay
@@ -68,7 +67,7 @@ class Masked:
         if not 0 < share < 1:
             raise ValueError(f"share is {share}; it must lie between 0 and 1")
         bounds.seed(seed)
-        if isinstance(vocab, str):
+        if isinstance(vocab, str | Tensor):
             raise TypeError(f"vocab is {what(vocab)}; give how many tokens there are, or a vocabulary with [MASK]")
         specials = dict(zip(SPECIALS, range(len(SPECIALS)))) if isinstance(vocab, int) else _specials(vocab)
         if not callable(getattr(batches, "__getitem__", None)) or isinstance(batches, Tensor):
@@ -82,8 +81,7 @@ class Masked:
         self.batches, self.share, self.seed = batches, share, seed
 
     def __getitem__(self, step: int) -> tuple[Tensor, ...]:
-        ids, *rest = self.batches[step]
-        bounds.token_ids(ids=ids)
+        ids, *rest = _batch(self.batches, step)
         if ids.numel() and int(ids.max()) > int(self.others[-1]) and int(ids.max()) not in self.specials:
             raise ValueError(f"batches[{step}] holds the id {int(ids.max())}, which the vocabulary does not have")
         draw = torch.Generator().manual_seed(chance(self.seed, step))
@@ -94,6 +92,22 @@ class Masked:
         shown = torch.where(chosen & (how < 0.8), self.mask, ids)
         shown = torch.where(chosen & (how >= 0.9), others, shown)
         return shown, torch.where(chosen, ids, PAD), *rest
+
+
+def _batch(batches: Batches, step: int) -> tuple[Tensor, ...]:
+    """A batch whose first part is ids.
+
+    Raises:
+        TypeError: it is none.
+    """
+    batch: Any = batches[step]
+    ids = batch[0] if isinstance(batch, tuple | list) and batch else None
+    if not isinstance(ids, Tensor) or ids.dim() < 2:
+        raise TypeError(
+            f"batches[{step}] is {what(batch)}; it must be a tuple of tensors, the first of ids, batch position"
+        )
+    bounds.token_ids(ids=ids)
+    return tuple(batch)
 
 
 def _specials(vocab: Vocabulary) -> dict[str, int]:

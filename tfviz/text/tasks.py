@@ -20,6 +20,7 @@ NUMBERS = ("en", "de", "fr", "ja")
 ISO = "yyyy-MM-dd"
 FIRST, DAYS = date(1950, 1, 1), 36525  # up to 2049-12-31
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
+LONGEST = 1_000_000  # letters of a text
 LARGEST = 1_000_000
 WORD = re.compile(r"\d+|[^\W\d_]+|[^\w\s]|_")
 
@@ -194,8 +195,10 @@ def _shared(a: list[str], b: list[str]) -> int:
 
 def _letters(count: int, length: tuple[int, int], vocab: int, seed: int, order: Order) -> list[Example]:
     draw = _draw(count, seed)
-    if not 1 <= length[0] <= length[1]:
-        raise ValueError(f"length is {length}; give the shortest, at least 1, and the longest, as in (3, 9)")
+    if not 1 <= length[0] <= length[1] or length[1] > LONGEST:
+        raise ValueError(
+            f"length is {length}; give the shortest, at least 1, and the longest, as in (3, 9), at most {LONGEST:,}"
+        )
     if not 1 <= vocab <= len(LETTERS):
         raise ValueError(f"vocab is {vocab}; it must lie between 1 and {len(LETTERS)}, the letters there are")
     drawn = (draw.integers(vocab, size=draw.integers(length[0], length[1] + 1)) for _ in range(count))
