@@ -8,7 +8,6 @@ argument, what it is, what to give. Values (ranges, sizes, names) are each funct
 
 import inspect
 import re
-import sys
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -28,20 +27,25 @@ SAID: dict[Any, str] = {  # what to give, in words; rooms add kinds of their own
 }  # fmt: skip
 
 
-def guard(names: dict[str, Any], public: Iterable[str], *, without: Sequence[str] = ()) -> None:
-    """Put a door before each of these functions and constructors; rooms, constants and those of `without` have none."""
+def guard(names: dict[str, Any], public: Iterable[str], *, without: Sequence[str] = (), room: str = "") -> None:
+    """Put a door before each of these functions and constructors; rooms, constants and those of `without` have none.
+
+    Args:
+        room: where a reader finds them, if it is another than where they are guarded, such as "view.draw".
+    """
+    room = room or names["__name__"].removeprefix("tfviz.")
     for name in public:
         thing = names[name]
         if name in without or getattr(thing, "_is_protocol", False):
             continue
         if inspect.isclass(thing):
             if "__init__" in vars(thing) and not hasattr(thing.__init__, "__wrapped_door__"):
-                thing.__init__ = door(thing.__init__)  # type: ignore[method-assign]
+                thing.__init__ = door(thing.__init__, room)  # type: ignore[method-assign]
         elif inspect.isfunction(thing):
-            names[name] = door(thing)
+            names[name] = door(thing, room)
 
 
-def door(function: F) -> F:
+def door(function: F, room: str = "") -> F:
     """The same function; what does not fit its annotations is told before anything is done.
 
     Raises:
@@ -57,6 +61,9 @@ def door(function: F) -> F:
     TypeError: doors.wide: times is '3'; give a whole number
     """
     signature = inspect.signature(function)
+    own = function.__qualname__.removesuffix(".__init__").rpartition("<locals>.")[2]
+    known = re.match(r"tfviz\.(\w+)", function.__module__ or "")
+    said = ".".join(filter(None, (room or (known[1] if known else ""), own)))
 
     @wraps(function)
     def entered(*args: Any, **kwargs: Any) -> Any:
@@ -64,17 +71,17 @@ def door(function: F) -> F:
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
             takes = ", ".join(key for key in signature.parameters if key not in ("self", "cls"))
-            raise TypeError(f"{_name(function)}: {error}; it takes {takes or 'nothing'}") from None
+            raise TypeError(f"{said}: {error}; it takes {takes or 'nothing'}") from None
         hints, given = _hints(function), bound.arguments
         for key, value in given.items():
             if key in hints:
                 many = signature.parameters[key].kind
                 if many is inspect.Parameter.VAR_POSITIONAL:
-                    given[key] = tuple(_taken(function, key, one, hints[key]) for one in value)
+                    given[key] = tuple(_taken(said, key, one, hints[key]) for one in value)
                 elif many is inspect.Parameter.VAR_KEYWORD:
-                    given[key] = {inner: _taken(function, inner, one, hints[key]) for inner, one in value.items()}
+                    given[key] = {inner: _taken(said, inner, one, hints[key]) for inner, one in value.items()}
                 else:
-                    given[key] = _taken(function, key, value, hints[key])
+                    given[key] = _taken(said, key, value, hints[key])
         return function(*bound.args, **bound.kwargs)
 
     entered.__wrapped_door__ = True  # type: ignore[attr-defined]
@@ -107,18 +114,6 @@ def takes(*arguments: str, **given: Any) -> None:
             raise TypeError(f"{name} is {what(function)}; it must {asked}, but: {error}") from None
 
 
-def _name(function: Callable[..., Any]) -> str:
-    """As a reader writes it: `view.heads`, `models.GPT`, `learn.evaluate.loss`."""
-    room = re.match(r"tfviz\.(\w+)", function.__module__ or "")
-    own = function.__qualname__.removesuffix(".__init__").rpartition("<locals>.")[2]
-    if not room:
-        return own
-    direct = own.partition(".")[0] in getattr(sys.modules.get(room[0]), "__all__", ())
-    inner = function.__module__.removeprefix(room[0])
-    known = inner[1:] in getattr(sys.modules.get(room[0]), "__all__", ())
-    return f"{room[1]}{inner if known and not direct else ''}.{own}"
-
-
 @cache
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     asked = {key: hint for key, hint in function.__annotations__.items() if key != "return"}
@@ -127,11 +122,11 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     return {key: hint for key, hint in hints.items() if hint is not Any}
 
 
-def _taken(function: Callable[..., Any], key: str, value: Any, hint: Any) -> Any:
+def _taken(said: str, key: str, value: Any, hint: Any) -> Any:
     fitting = fit(value, hint)
     if fitting is NO:
         where, wrong, asked = _culprit(key, value, hint)
-        raise TypeError(f"{_name(function)}: {where} is {what(wrong)}; give {_say(asked)}{_instead(wrong, asked)}")
+        raise TypeError(f"{said}: {where} is {what(wrong)}; give {_say(asked)}{_instead(wrong, asked)}")
     return fitting
 
 

@@ -12,6 +12,7 @@ vocab = text.Characters("abcdefghijk")
 pair = models.Transformer(11, heads=3, dim=6, layers=1, context=9).eval()
 source = torch.tensor([[1, 2, 3], [4, 5, 0]])
 words = text.whole_words("one two three four five", 12)
+reader = models.Transformer(len(words), heads=3, dim=6, layers=1, context=9).eval()
 even = torch.full((2, 3), 1 / 3)
 search = lambda **how: beam.search(pair, source, **{"bos": 1, "eos": 2, "length": 4, **how})
 ids = lambda *what, **how: list(generate.ids(gpt, *what, **how))
@@ -69,14 +70,14 @@ CASES = [
     ("beam.search(pair, source[:, :0], bos=1, eos=2)", r"source is \[2, 0\]"),
     ("beam.search(None, source, bos=1, eos=2)", "model is None"),
     ("beam.greedy(pair, source, bos=1, eos=99)", "eos is 99"),
-    ("generate.translate(pair, 'one two', words)", "one string where many texts are meant"),
-    ("generate.translate(pair, ['one'], words, tokens=0)", "tokens is 0; it must be at least 1"),
-    ("generate.translate(pair, ['one'], words, width=0)", "width is 0; it must be at least 1"),
-    ("generate.translate(pair, ['one'], words, length=-1)", "length is -1; it must be at least 1"),
-    ("generate.translate(pair, ['one'], words, after='[NONE]')", r"'\[NONE\]' is not one of the"),
-    ("generate.translate(pair, ['one', ''], words, after=None)", "one of the texts is empty"),
-    ("generate.translate(pair, [None], words)", r"texts\[0\] is None; give a string"),
-    ("generate.translate(pair, [], words)", r"= \[\]"),
+    ("generate.translate(reader, 'one two', words)", "one string where many texts are meant"),
+    ("generate.translate(reader, ['one'], words, tokens=0)", "tokens is 0; it must be at least 1"),
+    ("generate.translate(reader, ['one'], words, width=0)", "width is 0; it must be at least 1"),
+    ("generate.translate(reader, ['one'], words, length=-1)", "length is -1; it must be at least 1"),
+    ("generate.translate(reader, ['one'], words, after='[NONE]')", r"'\[NONE\]' is not one of the"),
+    ("generate.translate(reader, ['one', ''], words, after=None)", "one of the texts is empty"),
+    ("generate.translate(reader, [None], words)", r"texts\[0\] is None; give a string"),
+    ("generate.translate(reader, [], words)", r"= \[\]"),
     ("measures.entropy(torch.tensor([[0.5, -0.5, 1.0]]))", "there is -0.5 among the weights"),
     ("measures.entropy(torch.tensor([[0.5, NAN]]))", "there is NaN or infinity among the weights"),
     ("measures.entropy(torch.tensor([[2.0, 3.0]]))", "a query's weights sum to 5, not to 1"),

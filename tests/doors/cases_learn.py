@@ -241,7 +241,7 @@ CASES = [
         r"has shape \[\d, \d\] in the model and|shape \[3\]",
     ),
     (
-        "checkpoint.load(checkpoint.save('run', linear), nn.Linear(3, 2), learn.adamw(linear, 1.0))",
+        "it = nn.Linear(3, 2); checkpoint.load(checkpoint.save('run', linear), it, learn.adamw(it, 1.0))",
         "saved without an optimizer",
     ),
     (

@@ -3,7 +3,7 @@
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from math import isfinite
+from math import isclose, isfinite
 
 import torch
 from torch import Tensor, nn
@@ -38,13 +38,15 @@ def ablate(
     """
     takes(measure=measure)
     counted = _Counted()
-    if any(isinstance(part, nn.Dropout) and part.p and part.training for part in model.modules()):
-        warnings.warn(
-            "the model drops at random, so what a head is worth is noise: call model.eval()",
-            stacklevel=2,
-        )
     with _asked(), capture(model, [], edit={sites: counted}):
         whole = _number(measure())
+        again = _number(measure()) if any(part.training for part in model.modules()) else whole
+    if not isclose(whole, again, rel_tol=1e-3, abs_tol=1e-6):
+        warnings.warn(
+            f"measure gives {whole:.4g} and {again:.4g} of the same model, so what a head is worth is noise: call "
+            "model.eval()",
+            stacklevel=2,
+        )
     wrong = [site for site in counted.heads if site.rpartition(".")[2] != "pattern"]
     if wrong:
         raise ValueError(f"{', '.join(wrong)}: heads are taken away at patterns; give a glob that ends in pattern")

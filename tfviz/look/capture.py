@@ -149,6 +149,10 @@ class Seen(Mapping[str, Tensor]):
             return joined(site, self.firings(site), self._watch.pieces[site], batch)
         if windows and not -windows.batch <= batch < windows.batch:
             raise ValueError(f"batch is {batch}; the capture holds a batch of {windows.batch}")
+        if windows is None:
+            sizes = [made.shape[0] for made, _ in self.as_kept(site)]
+            if sizes and not -max(sizes) <= batch < max(sizes):
+                raise ValueError(f"batch is {batch}; the capture holds a batch of {max(sizes)}")
         return self.as_kept(site) if windows is None else [windows.whole(*one, batch) for one in self.firings(site)]
 
     @property
@@ -265,6 +269,8 @@ def capture(
         raise TypeError("edit is by site: {'blocks.0.attention.pattern': function}; each key is a string")
     for function in (edit or {}).values():
         takes_site(function)
+    if not isinstance(sites, str) and not list(sites) and not (edit or verify):
+        raise ValueError("sites is empty, and nothing is edited: give '*.pattern', say")
     lazy = str(lazy) if isinstance(lazy, torch.device) else lazy
     if isinstance(lazy, str):
         bounds.device(lazy=lazy)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -105,7 +106,12 @@ def pin(cells: Sequence[Cell], to: float, head: int | None = None) -> Callable[[
     if not 0 <= to <= 1:
         raise ValueError(f"to is {to}; a weight lies between 0 and 1")
 
+    of_queries = any(query is not None for query, _ in cells)
+    sizes: set[tuple[int, ...]] = set()
+
     def change(weights: Tensor) -> Tensor:
+        if of_queries:
+            _check_steps(sizes, tuple(weights.shape[-2:]))
         chosen = _chosen(cells, weights.shape[-2:])
         left = 1 - to * chosen.sum(-1, keepdim=True, dtype=torch.float64)
         _check_left(left, chosen, to)
@@ -120,6 +126,17 @@ def pin(cells: Sequence[Cell], to: float, head: int | None = None) -> Callable[[
         return torch.where(touched, shared.masked_fill(chosen, to), rows).to(weights.dtype)
 
     return _changed(head, change)
+
+
+def _check_steps(sizes: set[tuple[int, ...]], now: tuple[int, ...]) -> None:
+    """Tell of cells that are counted anew in each step of generation."""
+    sizes.add(now)
+    if now[0] == 1 and len(sizes) > 1:
+        warnings.warn(
+            "an edit of cells meets one query at a time, as in generation with a cache, where each is query 0: give "
+            "None for the query, or generate with use_cache=False",
+            stacklevel=2,
+        )
 
 
 def _chosen(cells: Sequence[Cell], shape: Sequence[int]) -> Bool[Tensor, "query key"]:
@@ -175,6 +192,9 @@ def _changed(head: int | None, change: Callable[[Tensor], Tensor]) -> Callable[[
     """The change, of one head or of all."""
 
     def edit(weights: Tensor) -> Tensor:
+        if not isinstance(weights, Tensor) or not weights.is_floating_point() or weights.dim() < 2:
+            kind = f"{weights.dtype} {list(weights.shape)}" if isinstance(weights, Tensor) else what(weights)
+            raise TypeError(f"weights are {kind}; an edit takes a tensor of floats, batch head query key")
         if head is None:
             return change(weights)
         _check_axes(weights)

@@ -51,6 +51,8 @@ def pack(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
     [0, 11, 180, 255]
     """
     readable(weights=weights)
+    if weights.is_complex():
+        raise ValueError(f"weights are {weights.dtype}; give real weights")
     if not packable(weights):
         raise ValueError("weights hold numbers below 0, above 1, or NaN, which bytes cannot; keep them as float32")
     return codes(weights.float().clamp(0, 1))

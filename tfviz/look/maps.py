@@ -104,6 +104,7 @@ class AttentionMaps:
         return cls.joined(seen, chosen, rows, cols, batch, provenance)
 
     @classmethod
+    @door
     def joined(
         cls,
         seen: Seen,
@@ -114,6 +115,8 @@ class AttentionMaps:
         provenance: Mapping[str, Any] | None = None,
     ) -> AttentionMaps:
         """A layer for each name, of its one firing: what `of` and `look.groups` make of a capture."""
+        if not firings or not all(firings.values()):
+            raise ValueError("firings are empty; give {name: seen.as_kept(site)}, a firing for each layer")
         weights, mask = join.layers(firings, batch)
         known = seen.provenance(join.FIRING.sub("", name) for name in firings)
         return cls(weights, rows, cols, mask, list(firings), {**known, **(provenance or {})})

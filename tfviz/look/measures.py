@@ -15,6 +15,7 @@ from tfviz.look import padding
 from tfviz.look.head_types import TYPES, strongest, types
 from tfviz.look.maps import AttentionMaps
 from tfviz.look.padding import Text, mean, of_rows, statistic
+from tfviz.look.words import numbered
 from tfviz.shapes import Float
 
 __all__ = ["TYPES", "carried", "change", "distance", "entropy", "relevance", "rollout", "strongest", "types"]
@@ -44,10 +45,18 @@ def distance(weights: Float[Tensor, "*lead query key"] | AttentionMaps) -> Float
     if isinstance(weights, Tensor) and weights.dim() < 2:
         raise ValueError(f"weights are {list(weights.shape)}; give queries and keys, [..., query, key]")
 
+    last = False  # whether queries are the last of the keys' text, as in a step of generation
+
     def far(weights: Tensor) -> Tensor:
         queries, keys = (torch.arange(count, device=weights.device) for count in weights.shape[-2:])
+        queries = queries + (len(keys) - len(queries) if last else 0)
         return (weights * (queries[:, None] - keys).abs()).sum(-1)
 
+    if isinstance(weights, AttentionMaps):
+        queries, keys = weights.shape[2:]
+        last = queries < keys and weights.rows == weights.cols[keys - queries :]
+        if queries != keys and not last:
+            raise ValueError(f"no distance is known where {queries} queries look at {keys} keys of another text")
     found = _of_rows(weights, far)
     if isinstance(weights, Tensor) and weights.shape[-2] != weights.shape[-1]:
         raise ValueError(f"distance is defined for square maps, not {tuple(weights.shape[-2:])}")
@@ -74,6 +83,9 @@ def change(first: AttentionMaps, second: AttentionMaps) -> Float[Tensor, "layer 
     """
     if first.shape != second.shape:
         raise ValueError(f"the shapes differ: {first!r}, and {second!r}; capture both on one text")
+    for words, others in ((first.rows, second.rows), (first.cols, second.cols)):
+        if words != others and not (numbered(words) or numbered(others)):
+            raise ValueError(f"the words differ: {words[:5]} and {others[:5]}; capture both on one text")
     text, found = Text.of(first, second), []
     for layer in range(first.shape[0]):
         for (head, one), (_, other) in zip(padding.of_heads(first, layer), padding.of_heads(second, layer)):
@@ -135,6 +147,8 @@ def relevance(weights: Float[Tensor, "layer head query key"], gradients: Tensor)
     tensor([[1., 0.],
             [2., 1.]])
     """
+    if weights.dim() != 4:
+        raise ValueError(f"weights are {list(weights.shape)}; give layer head query key, of one text")
     if weights.shape != gradients.shape:
         raise ValueError(
             f"weights are {list(weights.shape)}, gradients {list(gradients.shape)}; give one for each weight"

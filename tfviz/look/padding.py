@@ -92,6 +92,8 @@ def of_rows(weights: Tensor, whole: bool = True, name: str = "weights") -> Tenso
         ValueError: they are none.
     """
     readable(**{name: weights})
+    if weights.is_complex():
+        raise ValueError(f"{name} are {weights.dtype}; give real weights")
     if not weights.isfinite().all() or (weights.numel() and weights.min() < 0):
         wrong = "NaN or infinity" if not weights.isfinite().all() else f"{weights.min().item():.3g}"
         raise ValueError(f"there is {wrong} among the {name}; each must be from 0 to 1: give patterns, not scores")
@@ -107,6 +109,8 @@ def statistic(
 ) -> Float[Tensor, "layer head *kind"]:
     """A number for each head, or several, by `of` of its weights without padding and of which queries count."""
     text = text or Text.of(maps)
+    if not (text.queries.any() and text.keys.any()):
+        raise ValueError("every position of these maps is padding, by their mask: there is nothing to measure")
     rows = []
     for layer in range(maps.shape[0]):
         parts = [(head, text.cut(weights)) for head, weights in of_heads(maps, layer)]

@@ -26,6 +26,11 @@ def named(words: Sequence[Any] | None, count: int, name: str, what: str) -> list
     return strings(words)
 
 
+def numbered(words: Sequence[str]) -> bool:
+    """Whether an axis has no words of its own, but their numbers."""
+    return list(words) == [str(place) for place in range(len(words))]
+
+
 def strings(words: Sequence[Any]) -> list[str]:
     """Words as strings: token ids and other numbers become their digits, bytes what they are in UTF-8.
 

@@ -120,13 +120,21 @@ def _step(
         for one, parameter in zip(node["args"], operator(node["op"]).parameters)
     ]
     if edit and node["op"] == "scaled_dot_product_attention":
-        return _attend(lambda weights: edited(node["pattern"], weights, edit), *given)
+        return _attend(lambda weights: _edited(node["pattern"], weights, edit, values), *given)
     try:
         made = call(node["op"], given, device)
     except Exception as error:  # whatever torch raises: the step cannot be done
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise ValueError(f"{key}: {node['op']} cannot be computed: {lines[0]}") from error
-    return edited(node["pattern"], made, edit) if edit else made
+    return _edited(node["pattern"], made, edit, values) if edit else made
+
+
+def _edited(site: str, weights: Tensor, edit: Edit, values: Sequence[Tensor]) -> Tensor:
+    """As in `look.capture`; what has batch and heads in one axis, as torch's MultiheadAttention, is parted first."""
+    texts = values[0].shape[0] if values[0].dim() else 0
+    if weights.dim() != 3 or not texts or weights.shape[0] % texts:
+        return edited(site, weights, edit)
+    return edited(site, weights.unflatten(0, (texts, -1)), edit).flatten(0, 1)
 
 
 def _value(argument: Any, values: list[Tensor], lengths: Mapping[str, int], is_dtype: bool) -> Any:

@@ -141,12 +141,19 @@ class Checkpoint:
             raise ValueError(f"{kind} reads text and sees no pictures: leave --image away")
         if self.reads and not text.strip():
             raise ValueError(f"{kind} reads text: give one")
+        if text.strip() and not self.reads:
+            raise ValueError(f"{kind} looks at a picture alone: leave the text away")
         made = self._seen(text, picture) if self.sees else Given(_tensors(self.tokenizer(text, return_tensors="pt")))
         if "input_ids" in made.inputs:
             if not made.inputs["input_ids"].numel():
                 raise ValueError(
                     f"{self.name} makes no token of this text: its folder needs its tokenizer, as tokenizer.json"
                 )
+            model: Any = self.model
+            table = getattr(model.get_input_embeddings(), "num_embeddings", None)
+            last = int(made.inputs["input_ids"].max())
+            if table is not None and last >= table:
+                raise ValueError(f"the tokenizer of {self.name} makes the id {last}, and its model has {table} tokens")
             made.words = self.words(made.inputs["input_ids"][0])
             most = getattr(self.config, "max_position_embeddings", None)
             if type(most) is int and len(made.words) > most > 0:

@@ -27,6 +27,10 @@ def page(name: str, text: str, picture: Path | None, other: str | None, out: Pat
     Raises:
         ImportError, OSError, ValueError: as `Checkpoint`, `Checkpoint.given`; the two do not fit.
     """
+    if other is not None and Path(name) == Path(other):
+        raise ValueError(f"both checkpoints are {name}; give another one to compare it with")
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ValueError("the text holds bytes that are no UTF-8; give it in UTF-8")
     checkpoint, given, groups = _looked(name, text, picture, say)
     if other is None:
         title = f"{_short(name)}: what it looks at"

@@ -113,6 +113,9 @@ def _view(
         some(one)
         placed[name] = Placed.of(name, one, size, grids.get(name), names)
     _given(grid, placed)
+    before = max((where.first for one in placed.values() for where in (one.rows, one.cols) if where), default=0)
+    if len(names) > before:
+        raise ValueError(f"names has {len(names)} names, and {before} tokens stand before the picture")
     if arrange == "compare" and len({(one.rows, one.cols, *one.maps.shape[2:]) for one in placed.values()}) > 1:
         raise ValueError("these captures lie on the picture in different cells, and cannot be compared cell by cell")
     last = list(placed)[-1 if arrange == "steps" else 0]

@@ -125,6 +125,7 @@ def fill(
     if "mask" not in special:
         raise ValueError("vocab has no [MASK] to hide words with; make it with text.wordpiece, whole_words or bpe")
     places = _places(vocab, text, hidden)
+    passage.roomy(model, vocab)
     frame = {key: special.get(name) if framed else None for key, name in FRAME.items()}
     kept = None if kernel else weights
     programs: dict[str, Any] = {"read": passage.reading(model, vocab, kept)}

@@ -55,6 +55,8 @@ def tree(beams: Sequence[Beam], words: Sequence[str], row: int = 0, title: str =
     steps, (batch, width) = len(beams), beams[0].parents.shape
     if not 0 <= row < batch:
         raise IndexError(f"row is {row}; the batch has {batch} texts, from 0 to {batch - 1}")
+    if any(beam.texts.shape[-1] != step + 2 for step, beam in enumerate(beams)):
+        raise ValueError("beams are not the steps of one search in order; give list(generate.beam.steps(...))")
     few(steps * width, NODES, "nodes", "give fewer steps, or a narrower beam")
     most = max(int(beam.texts[row].max()) for beam in beams)
     if most >= len(words):

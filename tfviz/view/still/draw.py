@@ -141,4 +141,4 @@ def _words(given: Words) -> Any:
 
 SAID[Drawing] = "one of view.draw, such as view.draw.bars(words)"
 
-guard(globals(), __all__)
+guard(globals(), __all__, room="view.draw")

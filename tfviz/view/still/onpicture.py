@@ -16,12 +16,13 @@ from PIL import Image
 from torch import Tensor
 
 from tfviz.look.maps import AttentionMaps
+from tfviz.look.words import numbered
 from tfviz.view.still import photograph
 from tfviz.view.still.figures import scale
 from tfviz.view.still.formatting import maps_size
 from tfviz.view.still.palette import DPI, MARK, plain, ramp
 from tfviz.view.still.picture import Picture, bare, headline
-from tfviz.view.still.places import Places, both, is_plain
+from tfviz.view.still.places import Places, both
 
 HEADS = 7  # beside the picture itself
 BESIDE = 5  # panels in one line
@@ -62,7 +63,7 @@ class Placed:
             )
         words = [where.words(own, names) if where else own for where, own in ((rows, maps.rows), (cols, maps.cols))]
         more: Any = {"mask": maps.mask, "sites": maps.sites, "provenance": maps.provenance}
-        return cls(AttentionMaps(maps.layers, words[0], words[1], **more), rows, cols, is_plain(maps.rows))
+        return cls(AttentionMaps(maps.layers, words[0], words[1], **more), rows, cols, numbered(maps.rows))
 
     @property
     def words(self) -> Side:

@@ -15,6 +15,7 @@ from matplotlib.colors import to_rgb
 from PIL import Image, ImageOps
 from torch import Tensor
 
+from tfviz.bounds import readable
 from tfviz.files import home
 from tfviz.view.still.palette import ramp
 
@@ -89,12 +90,17 @@ def _bytes(given: Any) -> numpy.ndarray:
 
 
 def _tensor(given: Any) -> Tensor:
+    if isinstance(given, Tensor):
+        readable(picture=given)
     try:
-        return torch.as_tensor(given).detach().cpu()
+        made = torch.as_tensor(given).detach().cpu()
     except (TypeError, ValueError, RuntimeError) as error:
         raise TypeError(
             f"a {type(given).__name__} is no picture: give a path, a PIL image, an array or a tensor"
         ) from error
+    if made.is_complex():
+        raise ValueError("the picture holds complex numbers; give .abs() of them")
+    return made
 
 
 def _ranged(values: Tensor) -> Tensor:
