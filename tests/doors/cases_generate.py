@@ -119,4 +119,25 @@ CASES = [
     ),
     ("beam.search(pair, torch.zeros(2, 3).long(), bos=1, eos=2)", "a row of source holds nothing but padding"),
     ("search(width=10_000)", "width is 10000; it must be from 1 to 1000"),
+    (
+        "generate.translate(models.Transformer(len(words), 5, layers=1, heads=3, dim=6), ['one'], words)",
+        "the model has 5 target tokens, the vocabulary 12",
+    ),
+    (
+        "generate.translate(models.Transformer(5, len(words), layers=1, heads=3, dim=6), ['one'], words)",
+        "the model has 5 source tokens",
+    ),
+    ("beam.rows([search()])", "there are 1 beams of a search of"),
+    ("search(width=2).ids(0, 5)", "row is 0, rank is 5; there are 2 texts of 2 each"),
+    ("search(width=2).ids(2)", "row is 2, rank is 0"),
+    ("beam.greedy(pair, source, bos=1, eos=2, width=5)", "width is given, and a greedy search has one text"),
+    ("beam.penalty('x', 1.0)", "length is 'x'; give a tensor"),
+    ("search(length=10**9)", "more than this machine's memory"),
+    ("Sampler().choose(torch.zeros(3), draw=3)", "draw is 3; give a torch.Generator"),
+    (
+        "measures.relevance(torch.ones(2, 5, 5) / 5, torch.ones(2, 5, 5))",
+        "weights are \\[2, 5, 5\\]; give layer head query key",
+    ),
+    ("measures.entropy(even + 0j)", "weights are torch.complex64; give real weights"),
+    ("look.pack(even + 0j)", "weights are torch.complex64; give real weights"),
 ]

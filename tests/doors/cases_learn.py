@@ -43,6 +43,9 @@ def held():
     steps = learn.fit(gpt(), batches, 3, device="cpu", progress=False, folder="run")
     next(steps)
     return steps
+def mine(step):
+    os.makedirs(f"run/step-{step:09d}")
+    Path(f"run/step-{step:09d}/mine.txt").write_text("mine")
 linear, spoiled = nn.Linear(3, 2), gpt()
 nn.init.constant_(spoiled.norm.bias, nan)
 fit()  # what is imported late is there
@@ -355,4 +358,23 @@ CASES = [
         "optimizer moves no weight of this model",
     ),
     ("fit(given=text.Windows)", "batches is the class Windows; .*: an instance, Windows"),
+    (
+        "it = gpt(); checkpoint.save('run', it, learn.adamw(it, 1.0)); checkpoint.load('run', it, learn.adamw(gpt(), 1.0))",
+        "optimizer moves no weight of this model",
+    ),
+    ("checkpoint.save('run', gpt()); checkpoint.load('run', gpt().to('meta'))", "weights are on the meta device"),
+    ("checkpoint.save('run', gpt().to('meta'))", "weights are on the meta device"),
+    (
+        "mine(1); checkpoint.save('run', gpt(), step=5, keep=1); it = os.listdir('run/step-000000001')",
+        "= \\['mine.txt'\\]",
+    ),
+    ("mine(5); checkpoint.save('run', gpt(), step=5)", "is a folder that is no checkpoint"),
+    ("losses.label(gpt(), (tokens, [1]))", "a part of the batch is a list; .*, all tensors"),
+    ("losses.next_token(gpt(), (tokens, tokens.tolist()))", "a part of the batch is a list"),
+    (
+        "evaluate.loss(models.BERT(11, layers=1, heads=3, dim=6), [(tokens, tokens * 0)], losses.masked)",
+        "or all its targets are padding",
+    ),
+    ("schedule.share(schedule.cosine, 0, 10)", "schedule is the function cosine, which makes one"),
+    ("evaluate.judged(None).__enter__()", "model is None; give a model"),
 ]

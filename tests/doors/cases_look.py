@@ -154,4 +154,30 @@ CASES = [
     ("capture(gpt, edit={'*': lambda: None})", 'the edit <lambda> takes nothing'),
     ("capture(gpt, edit={'*': 3})", "edit\\['\\*'\\] is 3; give a function"),
     ("capture(gpt, lazy='gpu9')", "lazy is 'gpu9', no device that can keep numbers here"),
+    ('AttentionMaps(torch.eye(3, dtype=torch.uint8)[None, None]).doubt', '= rows do not add up to 1 in layer 0'),
+    ('AttentionMaps(look.pack(torch.full((1, 1, 3, 3), 1 / 3))).doubt', '= $'),
+    (
+        'look.edits.even()(torch.ones(1, 1, 3, 3).long())',
+        'weights are torch.int64 .*; an edit takes a tensor of floats',
+    ),
+    ('look.edits.hide([(0, 0)])(maps)', 'weights are an AttentionMaps .*; an edit takes a tensor'),
+    ('look.edits.pin([(0, 0)], 0.5)([[1.0]])', 'weights are a list; an edit takes a tensor'),
+    (
+        "look.measures.change(AttentionMaps(maps.weights, 'abc'), AttentionMaps(maps.weights, 'xyz'))",
+        "the words differ: \\['a', 'b', 'c'\\] and",
+    ),
+    (
+        'look.measures.distance(AttentionMaps(torch.eye(4)[None, None, 2:]))',
+        'no distance is known where 2 queries look at 4 keys',
+    ),
+    ("look.measures.distance(AttentionMaps(torch.eye(4)[None, None, 2:], 'cd', 'abcd')).item()", '= 0.0'),
+    (
+        'look.measures.entropy(AttentionMaps(maps.weights, mask=torch.zeros(3, 3) > 0))',
+        'every position of these maps is padding',
+    ),
+    ("AttentionMaps.joined(seen(), {'a': []})", 'firings are empty'),
+    ('AttentionMaps.joined(seen(), None)', 'firings is None; give'),
+    ("seen().as_whole('blocks.0.attention.pattern', 9)", 'batch is 9; the capture holds a batch of 1'),
+    ('capture(gpt, [])', 'sites is empty, and nothing is edited'),
+    ('look.measures.types(3)', '^look.measures.types: maps is 3'),
 ]  # fmt: skip

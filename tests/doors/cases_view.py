@@ -224,4 +224,12 @@ CASES = [
     ("told({'id': 1, 'part': -1, 'layer': 0, 'head': 0})", "= part is -1; there are 1"),
     ("told([])", "= part is None"),
     ("told({'id': 7, 'part': 0, 'layer': 0, 'head': 0})", "= {'id': 7}"),
+    ('view.audio(maps, torch.rand(3, 3) + 0j)', 'the picture holds complex numbers; give .abs'),
+    ('view.image(maps, torch.rand(3, 8, 8) + 0j)', 'the picture holds complex numbers'),
+    ("view.image(maps, torch.rand(3, 8, 8).to('meta'))", 'picture is a tensor on the meta device'),
+    (
+        "view.image(AttentionMaps(torch.full((1, 1, 5, 5), 0.2)), torch.rand(3, 8, 8), names=['a', 'b'])",
+        'names has 2 names, and 1 tokens stand before',
+    ),
+    ('view.draw.grid(3)', '^view.draw.grid: rows is 3'),
 ]  # fmt: skip
