@@ -359,7 +359,7 @@ CASES = [
     ),
     ("fit(given=text.Windows)", "batches is the class Windows; .*: an instance, Windows"),
     (
-        "it = gpt(); checkpoint.save('run', it, learn.adamw(it, 1.0)); checkpoint.load('run', it, learn.adamw(gpt(), 1.0))",
+        "it = gpt(); checkpoint.save('run', it, learn.adamw(it, 1)); checkpoint.load('run', it, learn.adamw(gpt(), 1))",
         "optimizer moves no weight of this model",
     ),
     ("checkpoint.save('run', gpt()); checkpoint.load('run', gpt().to('meta'))", "weights are on the meta device"),
