@@ -131,7 +131,7 @@ CASES = [
     ("search(width=2).ids(0, 5)", "row is 0, rank is 5; there are 2 texts of 2 each"),
     ("search(width=2).ids(2)", "row is 2, rank is 0"),
     ("beam.greedy(pair, source, bos=1, eos=2, width=5)", "width is given, and a greedy search has one text"),
-    ("beam.penalty('x', 1.0)", "length is 'x'; give a tensor"),
+    ("beam.penalty('x', 1.0)", "length is 'x'; give tokens"),
     ("search(length=10**9)", "more than this machine's memory"),
     ("Sampler().choose(torch.zeros(3), draw=3)", "draw is 3; give a torch.Generator"),
     (

@@ -178,6 +178,5 @@ CASES = [
     ("AttentionMaps.joined(seen(), {'a': []})", 'firings are empty'),
     ('AttentionMaps.joined(seen(), None)', 'firings is None; give'),
     ("seen().as_whole('blocks.0.attention.pattern', 9)", 'batch is 9; the capture holds a batch of 1'),
-    ('capture(gpt, [])', 'sites is empty, and nothing is edited'),
     ('look.measures.types(3)', '^look.measures.types: maps is 3'),
 ]  # fmt: skip

@@ -355,7 +355,7 @@ def test_an_open_quotation_mark_in_a_title(data):
 
 def test_a_split_has_every_rating_once_and_depends_on_the_seed_alone():
     rows = torch.arange(70)
-    ratings = datasets.Ratings(rows, rows + 100, rows / 2, ["a"] * 3)
+    ratings = datasets.Ratings(rows, rows + 100, rows / 2, ["a"] * 170)
     train, held = ratings.split(0.9, seed=5)
     assert (len(train.users), len(held.users)) == (63, 7)
     assert sorted([*train.users.tolist(), *held.users.tolist()]) == rows.tolist()
@@ -372,7 +372,7 @@ def test_a_split_has_every_rating_once_and_depends_on_the_seed_alone():
 def test_a_share_that_leaves_one_side_empty(share):
     rows = torch.arange(7)
     with pytest.raises(ValueError, match=r"of 7 ratings; it must leave"):
-        datasets.Ratings(rows, rows, rows / 2, []).split(share)
+        datasets.Ratings(rows, rows, rows / 2, ["a"] * 7).split(share)
 
 
 @pytest.mark.parametrize("packed", [True, False], ids=["packed", "unpacked"])

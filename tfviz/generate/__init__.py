@@ -8,4 +8,4 @@ from tfviz.generate.translate import translate
 __all__ = ["GREEDY", "Sampler", "beam", "ids", "stream", "text", "translate"]
 
 guard(globals(), __all__)
-guard(vars(beam), ["steps", "search", "greedy", "rows", "penalty"])
+guard(vars(beam), ["steps", "search", "greedy", "rows"])

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from tfviz.bounds import at_least, between, filled, token_ids
+from tfviz.doors import what
 from tfviz.shapes import Bool, Float, Int
 
 STRONGEST = 10.0  # alpha: beyond it the penalty of a long text leaves no digit of its probability
@@ -82,6 +83,8 @@ def penalty(length: Int[Tensor, "*any"], alpha: float) -> Float[Tensor, "*any"]:
     tensor([1., 2.])
     """
     between(0, STRONGEST, alpha=alpha)
+    if not isinstance(length, Tensor | int):
+        raise TypeError(f"length is {what(length)}; give tokens, as a tensor or a whole number")
     given = torch.as_tensor(length)
     if given.device.type == "cpu" and given.numel():
         at_least(0, length=given.min().item())

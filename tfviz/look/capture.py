@@ -269,8 +269,6 @@ def capture(
         raise TypeError("edit is by site: {'blocks.0.attention.pattern': function}; each key is a string")
     for function in (edit or {}).values():
         takes_site(function)
-    if not isinstance(sites, str) and not list(sites) and not (edit or verify):
-        raise ValueError("sites is empty, and nothing is edited: give '*.pattern', say")
     lazy = str(lazy) if isinstance(lazy, torch.device) else lazy
     if isinstance(lazy, str):
         bounds.device(lazy=lazy)
