@@ -54,7 +54,8 @@ def outcome(code, says, names):
             return f"raised {type(error).__name__}: {error}"
         if f"{os.sep}tfviz{os.sep}" not in where:
             return f"unclear, from {where}: {type(error).__name__}: {error}"
-        return "" if re.search(says, str(error)) else f"says: {error}"
+        told = "\n".join([str(error), *getattr(error, "__notes__", [])])
+        return "" if re.search(says, told) else f"says: {told}"
     except BaseException as error:
         if any(
             re.search(says, note) for note in getattr(error, "__notes__", [])

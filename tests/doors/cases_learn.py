@@ -377,4 +377,13 @@ CASES = [
     ),
     ("schedule.share(schedule.cosine, 0, 10)", "schedule is the function cosine, which makes one"),
     ("evaluate.judged(None).__enter__()", "model is None; give a model"),
+    ("evaluate.accuracy(gpt(), [(tokens, gpt()(tokens).argmax(-1) * 0 + 20)])", "label 20 is none of the model's 11"),
+    ("it = gpt().eval(); it = evaluate.accuracy(it, [(tokens, it(tokens).argmax(-1))])", "= 1.0$"),
+    (
+        "evaluate.alignment_error_rate([(0, 0)], [(5, 0, 0)])",
+        "some links are of 2 numbers and some of 3",
+    ),
+    ("evaluate.links(torch.rand(3, 4), [(0, 1, 1)])", "gold holds \\(0, 1, 1\\); links of one text are"),
+    ("losses.squared(linear, (torch.zeros(2, 3), torch.zeros(2, 2)))[1]", "= 4"),
+    ("evaluate.loss(gpt(), [(tokens, tokens)], losses.translation())", "do batch, model and loss fit"),
 ]

@@ -330,7 +330,7 @@ CASES = [
     ),
     ("layers.MultiHead(8, 2)(torch.ones(1, 3, 8).long())", "x is torch\\.int64; give floats"),
     ("masks.graph(torch.ones(1, 3, 4))", "as many nodes to look as to be looked at"),
-    ("masks.graph(torch.full((1, 3, 3), NAN))", "edges hold NaN or numbers below 0"),
+    ("masks.graph(torch.full((1, 3, 3), NAN))", "edges hold numbers beside 0 and 1"),
     ("masks.Mask(lambda b, h, q, k: q >= k, 5)", "name is 5; give a string"),
     ("masks.causal.count(200_000)", "cells would be asked one by one; take less"),
     (
@@ -514,4 +514,5 @@ CASES = [
     ("positions.Learned(8, 8)(torch.rand(1, 3, 8), 1.5)", "start is 1.5; give a whole number"),
     ("positions.Sinusoidal(8, 8)(torch.rand(1, 3, 8), 'a')", "start is 'a'; give a whole number"),
     ("layers.Bigrams(9, 4).row('x')", "ids are 'x'; give a tensor of whole numbers"),
+    ("masks.graph(torch.full((1, 3, 3), 0.5))", "edges hold numbers beside 0 and 1"),
 ]

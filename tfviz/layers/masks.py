@@ -98,8 +98,8 @@ def graph(edges: Bool[Tensor, "batch node node"]) -> Mask:
     if edges.shape[1] != edges.shape[2]:
         raise ValueError(f"edges are {list(edges.shape)}; there must be as many nodes to look as to be looked at")
     readable = edges.is_floating_point() and edges.device.type == "cpu" and not torch.compiler.is_compiling()
-    if readable and not (edges >= 0).all():
-        raise ValueError("edges hold NaN or numbers below 0; give True, or 1, where a node may look")
+    if readable and not ((edges == 0) | (edges == 1)).all():
+        raise ValueError("edges hold numbers beside 0 and 1, which are no weights here; give edges > 0, say")
     linked = edges != 0  # an adjacency matrix of numbers would be added to the scores
     return Mask(lambda batch, head, query, key: linked[batch, query, key], "graph", len(edges))
 

@@ -15,7 +15,7 @@ def about(model: nn.Module, batch: Sequence[Tensor]) -> Iterator[None]:
     """What a model or a loss raises in here keeps its kind and words, and gets a note on what they were given."""
     try:
         yield
-    except (TypeError, RuntimeError, IndexError, AttributeError) as error:
+    except (TypeError, ValueError, RuntimeError, IndexError, AttributeError) as error:
         parts = ", ".join(f"{str(part.dtype).removeprefix('torch.')} {list(part.shape)}" for part in batch)
         given = f"the batch was ({parts}), the model {doors.what(model)}"
         error.add_note(f"the loss could not be computed; {given}: do batch, model and loss fit?")

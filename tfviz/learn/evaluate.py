@@ -49,7 +49,7 @@ def loss(model: nn.Module, batches: Iterable[Sequence[Tensor]], loss: Loss = nex
 
 
 def accuracy(model: nn.Module, batches: Iterable[Sequence[Tensor]]) -> float:
-    """Share of rows whose likeliest label is theirs; a batch is (what the model takes ..., labels [batch])."""
+    """Share of labels that are the likeliest; a batch is (what the model takes ..., labels), one for each logits."""
     right, count = 0, 0
     with judged(model) as device:
         for batch in batches:
@@ -62,7 +62,7 @@ def accuracy(model: nn.Module, batches: Iterable[Sequence[Tensor]]) -> float:
                 )
             check_labels(labels, logits.shape[:-1], logits.shape[-1])
             right += int((logits.argmax(-1) == labels).sum())
-            count += len(labels)
+            count += labels.numel()
     if not count:
         raise ValueError("no batch to measure on")
     return right / count
@@ -140,6 +140,10 @@ def alignment_error_rate(found: Iterable[Link], sure: Iterable[Link], possible: 
     possible = sure | _links("possible", possible)
     if not found and not sure:
         raise ValueError("there is no link to measure on")
+    if len({len(link) for link in found | possible}) > 1:
+        raise ValueError(
+            "some links are of 2 numbers and some of 3; give all with the number of their pair of texts, or none"
+        )
     return 1 - (len(found & sure) + len(found & possible)) / (len(found) + len(sure))
 
 
@@ -148,6 +152,8 @@ def links(pattern: Tensor, gold: Iterable[Link]) -> set[Link]:
     bounds.readable(pattern=pattern)
     if pattern.is_complex() or pattern.dtype == torch.bool:
         raise ValueError(f"pattern is {pattern.dtype}; give weights, such as one of a capture")
+    if odd := [link for link in _links("gold", gold) if len(link) != 2]:
+        raise ValueError(f"gold holds {odd[0]}; links of one text are (place in the target, place in the source)")
     rows = {link[0] for link in _links("gold", gold)}
     if pattern.dim() != 2 or not pattern.shape[1]:
         raise ValueError(f"pattern is {list(pattern.shape)}; it must be [target source], of one text")

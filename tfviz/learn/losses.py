@@ -180,12 +180,12 @@ def adversarial(loss: Loss = label, size: float = 0.02, embedding: str = "tokens
 
 
 def squared(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
-    """Squared error; the batch is (what the model takes ..., values [batch])."""
+    """Squared error; the batch is (what the model takes ..., values, as many as the model gives)."""
     *inputs, values = parts(batch, "what the model takes", "values", more=True)
     guesses = logits_of(model(*inputs)).float()
     if guesses.shape != values.shape:
         raise ValueError(f"values are {list(values.shape)}, the model gives {list(guesses.shape)}; they must be alike")
-    return (guesses - values).square().sum(), len(values)
+    return (guesses - values).square().sum(), values.numel()
 
 
 def logits_of(given: Any) -> Tensor:

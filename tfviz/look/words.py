@@ -38,8 +38,8 @@ def strings(words: Sequence[Any]) -> list[str]:
         ValueError: a word is None, as a tokenizer answers for an id that it does not have.
     """
     for place, word in enumerate(words):
-        if word is None:
-            raise ValueError(f"word {place} is None; give a string or a number for each position")
+        if word is None or isinstance(word, list | tuple | dict):
+            raise ValueError(f"word {place} is {word!r}; give a string or a number for each position")
     return [word.decode("utf-8", "backslashreplace") if isinstance(word, bytes) else _string(word) for word in words]
 
 

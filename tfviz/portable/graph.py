@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -180,12 +181,15 @@ class Graph:
         tree = pytree.tree_unflatten(list(range(spec.num_leaves)), spec)
         paths, _ = pytree.tree_flatten_with_path(tree)
         named = []
+        left = []
         for (path, _), node in zip(paths, output.args[0]):
+            said = ".".join(str(getattr(key, "key", getattr(key, "idx", getattr(key, "name", key)))) for key in path)
             if isinstance(node, fx.Node) and node in self.numbers:
-                said = ".".join(
-                    str(getattr(key, "key", getattr(key, "idx", getattr(key, "name", key)))) for key in path
-                )
                 named.append({"name": said or "output", "t": self.numbers[node]})
+            elif node is not None:
+                left.append(f"{said} ({node})")
         if not named:
             raise ValueError("it returns no tensor: there would be nothing to see")
+        if left:
+            warnings.warn(f"results that are no tensors are left out: {', '.join(left)}", stacklevel=6)
         return named

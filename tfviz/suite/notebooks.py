@@ -79,6 +79,8 @@ def parse(text: str) -> NotebookNode:
             nbformat.validate(notebook, relax_add_props=True)  # more than the format knows does no harm
     except RecursionError as error:
         raise ValueError("it is nested too deep") from error
+    except AttributeError as error:
+        raise ValueError("it is JSON of something else") from error
     except Exception as error:  # nbformat trusts the parts to be of their kinds, and fails on them in any way
         raise ValueError((str(error).strip() or type(error).__name__).splitlines()[0][:200]) from error
     return notebook

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
+from tfviz.doors import what
 from tfviz.portable.program import pack
 from tfviz.view.page.asked import Asked
 from tfviz.view.page.html import View
@@ -52,7 +53,12 @@ def interact(
         from tfviz.view.page.asking import Asking
 
         return Asking(asked, title or asked.name, dict(draw or {}))
-    asked.call(asked.start)  # what is wrong with the function itself is told as Python tells it
+    try:
+        asked.call(asked.start)  # what is wrong with the function itself is told as Python tells it
+    except Exception as error:
+        begun = ", ".join(f"{name} {_said(one)}" for name, one in asked.start.items())
+        error.add_note(f"{asked.name} was called with what its controls begin with: {begun}")
+        raise
     programs = asked.programs()
     made = {key: program(*asked.inputs(asked.start)) for key, program in programs.items()}
     shown = made[asked.key(asked.start)]
@@ -62,6 +68,10 @@ def interact(
     packed, (plain, data) = Packed(), pack(programs)
     described = described_view(asked, title or asked.name, panels) | {"programs": plain, "data": packed.add(data)}
     return View(still(asked, title or asked.name, panels, shown, asked.start), described, packed.data)
+
+
+def _said(value: Any) -> str:
+    return f"{list(value.shape)}" if isinstance(value, Tensor) else what(value)
 
 
 def _alike(shown: Mapping[str, Tensor], other: Mapping[str, Tensor], panels: list[dict[str, Any]]) -> None:
