@@ -88,12 +88,15 @@ CASES = {
         ([0.0049, 1], "·"),
         ([-0.0049, 1], "·"),
         ([0.005, 1], "0.01"),
+        ([0.4, 1], "0.40"),
+        ([-0.1, 0.5], "−0.10"),
+        ([0.05, 0.1], "0.05"),
         ([0, 1], "0"),
         ([1, 1], "1"),
         ([0.994, 1], "0.99"),
         ([0.9996, 1], ">0.99"),
         ([-0.9996, 1], "<−0.99"),
-        ([0.99999994, 1], "1"),
+        ([0.99999994, 1], "1.00"),
         ([17, 2000], "17"),
         ([1987, 2000], "1987"),
         ([12345, 20000], "12,345"),
@@ -172,7 +175,9 @@ def numbers(count=1500):
 @pytest.mark.skipif(NODE is None, reason="there is no Node")
 def test_the_page_writes_any_number_as_python_does():
     calls = [
-        (name, value, more) for value in numbers() for name, more in (("formatted", 2), ("fixed", 2), ("in_cell", 2.0))
+        (name, value, more)
+        for value in numbers()
+        for name, more in (("formatted", 2), ("fixed", 2), ("in_cell", 2.0), ("in_cell", 1.0))
     ]
     calls += [("percent", value) for value in numbers() if abs(value) < 2]
     made = page([[PAGE.get(name, name), *map(sent, given)] for name, *given in calls])

@@ -31,6 +31,7 @@ FEW, WIDE = 12, 10.0  # words that a sheet of heads can name, and inches that it
 MANY = 64  # heads that a layout engine can place in less than a second or two
 HEADS = 20_000  # of maps
 SIDE = 24  # layers, and heads, that a sheet can hold
+LOW = 1.8  # inches
 TICKS = (0, 0.01, 0.1, 0.25, 0.5, 1)
 
 
@@ -195,7 +196,10 @@ def scale(figure: Figure, image: ScalarMappable, axes: Sequence[Axes] | numpy.nd
     """The colours' meaning up to a limit, beside the panels that share it."""
     ticks = [tick * limit for tick in TICKS]
     bar = figure.colorbar(image, ax=axes, fraction=0.035, pad=0.02, ticks=ticks, aspect=28, shrink=0.9)
-    bar.ax.set_yticklabels([formatted(tick) for tick in ticks])
+    written = (
+        ticks if figure.get_size_inches()[1] > LOW else (ticks[0], ticks[3], ticks[5])
+    )  # in a low bar they would lie on each other
+    bar.ax.set_yticklabels([formatted(tick) if tick in written else "" for tick in ticks])
     bar.outline.set_visible(False)
 
 

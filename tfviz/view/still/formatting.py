@@ -60,8 +60,8 @@ def fixed(value: float, places: int) -> str:
 def in_cell(value: float, limit: float) -> str:
     """To hundredths of its scale's unit, whole numbers as they are; what is nearly nothing there is a dot.
 
-    >>> in_cell(0.123, 1), in_cell(0.004, 1), in_cell(0.9996, 1), in_cell(17, 2000)
-    ('0.12', '·', '>0.99', '17')
+    >>> in_cell(0.123, 1), in_cell(0.4, 1), in_cell(0.004, 1), in_cell(0.9996, 1), in_cell(17, 2000)
+    ('0.12', '0.40', '·', '>0.99', '17')
     """
     if not math.isfinite(value) or float(value).is_integer():
         return formatted(value)
@@ -71,6 +71,8 @@ def in_cell(value: float, limit: float) -> str:
     made = _rounded(Decimal(size), 2 - math.floor(math.log10(limit)))
     if made == 1 and limit <= 1 and size < 1 - 0.5 * 10**-NINES:
         return ">0.99" if value > 0 else "<−0.99"
+    if 0.1 < limit <= 1:  # weights stand in columns
+        return fixed(value, 2)
     return formatted(float(made) * (-1 if value < 0 else 1))
 
 

@@ -40,6 +40,7 @@ export function inCell(value, limit) {
   if (size < limit / 200) return "·";
   const made = Number(size.toFixed(Math.max(0, 2 - powerOf(limit))));
   if (made === 1 && limit <= 1 && size < NEARLY) return value > 0 ? ">0.99" : "<−0.99";
+  if (limit > 0.1 && limit <= 1) return fixed(value, 2); // weights stand in columns
   return formatted(value < 0 ? -made : made);
 }
 
