@@ -196,7 +196,7 @@ def affordable(**sizes: int) -> None:
 
 def _one(name: str, value: object) -> None:
     """It can be compared."""
-    if not isinstance(value, int | float) and fit(value, float) is NO:
+    if isinstance(value, bool) or (not isinstance(value, int | float) and fit(value, float) is NO):
         raise TypeError(f"{name} is {what(value)}; give a number")
 
 

@@ -87,7 +87,7 @@ CASES = [
     ("fit(recompute=True, model=linear)", r"Linear has no nn\.ModuleList"),
     ("fit(folder='')", "folder is ''; give the name of a folder"),
     ("fit(folder='a\\0b')", "folder is 'a.x00b'; give the name of a folder"),
-    ("Path('file').touch(); fit(folder='file')", "file cannot be written: File exists"),
+    ("Path('file').touch(); fit(folder='file')", "file is a file; give the name of a folder"),
     ("fit(folder='/proc/nowhere/run')", "/proc/nowhere/run cannot be written"),
     ("len(fit(folder=Path('deep/er/run')))", "= 3"),
     # models and optimizers
@@ -263,7 +263,7 @@ CASES = [
     ("checkpoint.load(checkpoint.save('run', linear, step=3, keep=1), linear)", "= {'step': 3}"),
     (
         "Path('run').touch(); checkpoint.save('run', linear)",
-        "could not write the checkpoint .*; earlier ones are untouched",
+        "run is a file; give the name of a folder",
     ),
     # measures
     ("evaluate.perplexity(inf)", r"nats is inf; it must be from 0 to 709"),
@@ -386,4 +386,7 @@ CASES = [
     ("evaluate.links(torch.rand(3, 4), [(0, 1, 1)])", "gold holds \\(0, 1, 1\\); links of one text are"),
     ("losses.squared(linear, (torch.zeros(2, 3), torch.zeros(2, 2)))[1]", "= 4"),
     ("evaluate.loss(gpt(), [(tokens, tokens)], losses.translation())", "do batch, model and loss fit"),
+    ("Path('file').touch(); checkpoint.save('file', gpt())", "file is a file; give the name of a folder"),
+    ("Path('file').touch(); checkpoint.saved('file')", "file is a file; give the name of a folder"),
+    ("schedule.linear()(True, 10)", "step is True; give a number"),
 ]

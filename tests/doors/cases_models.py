@@ -501,7 +501,7 @@ CASES = [
     ("convolution()(ids[:, :0])", "the text is empty"),
     ("xl()(ids[:, :0])", "the text is empty"),
     ("models.BERTClassifier(models.BERT(11, layers=1, heads=3, dim=6))(ids[:, :0])", "the text is empty"),
-    ("gpt(attention=torch.nn.MultiheadAttention)", "its forward must take \\(x, mask=, positions=, cache=\\)"),
+    ("gpt(attention=torch.nn.MultiheadAttention)", "its forward must take one tensor, as MultiHead"),
     ("gpt(residual=torch.nn.LayerNorm)", "residual is the class LayerNorm"),
     ("gpt(residual=lambda x: x)", "it must take \\(x, norm, branch\\)"),
     ("classifier(pooling=torch.mean)(ids)", "pooling is the function mean, which cannot take"),
@@ -515,4 +515,25 @@ CASES = [
     ("positions.Sinusoidal(8, 8)(torch.rand(1, 3, 8), 'a')", "start is 'a'; give a whole number"),
     ("layers.Bigrams(9, 4).row('x')", "ids are 'x'; give a tensor of whole numbers"),
     ("masks.graph(torch.full((1, 3, 3), 0.5))", "edges hold numbers beside 0 and 1"),
+    ("it = torch.rand(1, 2, 5, 4); layers.attend(it, it, it, dropout=True)", "dropout is True; give a number"),
+    (
+        "it = torch.rand(1, 2, 5, 4); layers.attend(it, it, it, bias=torch.rand(5))",
+        "bias is \\[5\\]; it must be batch head query key",
+    ),
+    (
+        "it = torch.rand(1, 2, 5, 4); layers.attend(it, it, it, mask=torch.ones(5) > 0)",
+        "mask is \\[5\\]; it must be batch head query key",
+    ),
+    (
+        "layers.Block(8, 2, attention=torch.nn.MultiheadAttention)",
+        "attention is the class MultiheadAttention; its forward must take one tensor",
+    ),
+    (
+        "layers.Block(8, 2, norm=lambda width: torch.nn.Bilinear(width, width, width))",
+        "its forward must take one tensor",
+    ),
+    ("positions.Sinusoidal(8, 8)(torch.rand(1, 3, 8), True)", "start is True; give a whole number"),
+    ("masks.causal.dense(True, 3)", "queries is True; give a whole number"),
+    ("masks.causal.why(True, 0)", "query is True"),
+    ("Path('x').touch(); read('x')", "x is a file; give the folder that it lies in"),
 ]

@@ -247,4 +247,6 @@ CASES = [
     ("gallery.questions(v4.new_notebook())", r"= \[\]"),
     ("gallery._heading(v4.new_notebook(), 'x')", "= .'x', ''"),
     ("gallery.page(v4.new_notebook(cells=[v4.new_markdown_cell('\\uf8fe $x$ `$a$`')]), Path('x.html')); text = Path('x.html').read_text(); it = ('\\uf8fe <math' in text, '<code>$a$</code>' in text)", "= .True, True"),
+    ("tfviz('look', '/nowhere/at/all', 'the cat')", '= .*there is no folder /nowhere/at/all'),
+    ("tfviz('look', './nowhere', 'the cat')", '= .*there is no folder ./nowhere'),
 ]  # fmt: skip

@@ -89,7 +89,9 @@ class Mask:
 
         batch = self.texts or 1 if batch is None else batch
         heads = self.heads or 1 if heads is None else heads
-        known = all(isinstance(size, WHOLE) for size in (queries, keys, batch, heads, start))
+        known = all(
+            isinstance(size, WHOLE) and not isinstance(size, bool) for size in (queries, keys, batch, heads, start)
+        )
         if not known or queries < 0 or keys < 0 or start < 0 or batch < 1 or heads < 1 or queries * keys > LARGE:
             _told(queries, keys, batch, heads, start)
 

@@ -4,6 +4,7 @@ Nothing is looked at while a model is compiled or exported: sizes may be symbols
 """
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import torch
@@ -75,7 +76,7 @@ def embedded(dim: int, x: Tensor, start: int) -> None:
     """A batch to which positions of this width are added, from `start` on."""
     if not torch.compiler.is_compiling():
         batch(dim, x=x)
-        if not isinstance(start, int | torch.SymInt | Tensor):
+        if isinstance(start, bool) or not isinstance(start, int | torch.SymInt | Tensor):
             raise TypeError(f"start is {what(start)}; give a whole number")
         if isinstance(start, int) and start < 0:
             raise ValueError(f"start is {start}; it must be at least 0")
@@ -110,6 +111,8 @@ def attention(query: Tensor, key: Tensor, value: Tensor, mask: object, name: str
     if not alike or queries[1] != keys[1] or keys[0] != value.shape[-2]:
         _unlike(query, key, value)
     if isinstance(mask, Tensor):
+        if mask.dim() < 2:
+            raise ValueError(f"{name} is {list(mask.shape)}; it must be batch head query key")
         cells = (*lead, queries[0], keys[0])
         if any(one not in (1, many) for one, many in zip(reversed(mask.shape), reversed(cells))):
             raise ValueError(
@@ -185,8 +188,8 @@ def shared(texts: Tensor, sources: Tensor) -> None:
         raise ValueError(f"{len(texts)} texts cannot be shared out to {len(sources)} sources side by side")
 
 
-def made(name: str, part: Callable[..., Any], such: str, *given: int) -> nn.Module:
-    """The module that a part makes, of these sizes.
+def made(name: str, part: Callable[..., Any], such: str, *given: int, takes: int = 1) -> nn.Module:
+    """The module that a part makes, of these sizes; its forward takes so many tensors.
 
     >>> made("norm", nn.LayerNorm(8), "nn.RMSNorm", 8)
     Traceback (most recent call last):
@@ -198,8 +201,17 @@ def made(name: str, part: Callable[..., Any], such: str, *given: int) -> nn.Modu
         except TypeError as error:
             raise TypeError(f"{name} is {what(part)}; give what makes a module, such as {such}") from error
         if isinstance(one, nn.Module):
+            _check_forward(name, part, such, one, takes)
             return one
     raise TypeError(f"{name} is {what(part)}; give what makes a module, such as {such}")
+
+
+def _check_forward(name: str, part: object, such: str, made: nn.Module, takes: int) -> None:
+    try:
+        signature(made.forward).bind(*takes * [None])
+    except TypeError as error:
+        tensors = "one tensor" if takes == 1 else f"{takes} tensors"
+        raise TypeError(f"{name} is {what(part)}; its forward must take {tensors}, as {such}: {error}") from error
 
 
 def _unlike(query: Tensor, key: Tensor, value: Tensor) -> None:

@@ -151,7 +151,10 @@ def as_folder(path: str | Path) -> Path:
     """
     if not str(path) or "\0" in str(path):
         raise ValueError(f"folder is {str(path)!r}; give the name of a folder")
-    return files.home(path)
+    folder = files.home(path)
+    if folder.is_file():
+        raise NotADirectoryError(f"{folder} is a file; give the name of a folder")
+    return folder
 
 
 def _write(

@@ -142,7 +142,7 @@ class Seq2Seq(nn.Module):
 def _attention(attention: Callable[[int, int, int], nn.Module], hidden: int) -> nn.Module:
     """An attention that makes its keys once."""
     try:
-        made: object = sizes.made("attention", attention, "layers.Additive", hidden, hidden, hidden)
+        made: object = sizes.made("attention", attention, "layers.Additive", hidden, hidden, hidden, takes=3)
     except ValueError:
         made = None
     if not isinstance(made, nn.Module) or not isinstance(getattr(made, "of_key", None), nn.Module):

@@ -108,6 +108,8 @@ def _files(folder: Path, family: Family) -> list[Path]:
 def _there(file: Path, family: Family) -> Path:
     folder = file.parent
     if not os.path.isfile(file):  # neither a folder nor a pipe, which would be waited for without end
+        if folder.is_file():
+            raise NotADirectoryError(f"{folder} is a file; give the folder that it lies in")
         there = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
         raise FileNotFoundError(
             f"there is no {file.name} in {folder}, which holds {', '.join(there) or 'nothing'}; get one with: "

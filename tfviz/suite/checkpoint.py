@@ -65,6 +65,8 @@ class Checkpoint:
         if home(name).exists():
             self.name = str(folder.checked(home(name)))
             found = sealed.plain_json(Path(self.name) / "config.json")
+        elif name.startswith(("/", ".", "~")) or name.count("/") > 1 or "\\" in name:
+            raise FileNotFoundError(f"there is no folder {name}")
         else:
             found, _ = self._loaded(transformers.PreTrainedConfig.get_config_dict)
         folder.data(found, name)
