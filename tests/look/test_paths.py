@@ -385,7 +385,7 @@ class Stop(BaseException):
 
 
 def test_interrupts_at_any_moment_leave_nothing_behind():
-    command = [sys.executable, str(Path(__file__).with_name("interrupted.py")), "31"]
+    command = [sys.executable, str(Path(__file__).with_name("interrupted.py")), "17"]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     whole, moments, modes_of_torch = done.stdout.split()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
 from types import CodeType, FunctionType
@@ -15,7 +14,8 @@ import torch
 from torch import Tensor
 
 from tfviz.look.call import Call
-from tfviz.look.running import ACTIVE, Shared, is_silent
+from tfviz.look.running import ACTIVE, is_silent
+from tfviz.look.settings import Setting, Shared
 from tfviz.shapes import Bool, Int
 
 SLOT = "__tfviz_kernel__"  # in the globals of a function's module
@@ -205,25 +205,30 @@ def _known() -> Iterator[Kernel]:
     yield from KERNELS.values()
 
 
-@contextmanager
-def _watched() -> Iterator[None]:
+class Watched(Setting):
     """Calls of these functions, from wherever they were imported, go by the captures."""
-    swapped = [(kernel.function, _swap(kernel)) for kernel in list(_known())]
-    try:
-        yield
-    finally:
-        for function, (code, defaults, named) in swapped:
+
+    def __init__(self) -> None:
+        self.swapped: list[tuple[FunctionType, tuple[CodeType, Any, Any]]] = []
+
+    def put(self) -> None:
+        for kernel in list(_known()):
+            function = kernel.function
+            self.swapped.append((function, (function.__code__, function.__defaults__, function.__kwdefaults__)))
+            _swap(kernel)
+
+    def take_back(self) -> None:
+        for function, (code, defaults, named) in self.swapped:
             function.__code__, function.__defaults__, function.__kwdefaults__ = code, defaults, named
-            del function.__globals__[f"{SLOT}{id(function)}"]
+            function.__globals__.pop(f"{SLOT}{id(function)}", None)
 
 
-WATCHED = Shared(_watched)
+WATCHED = Shared(Watched)
 
 
-def _swap(kernel: Kernel) -> tuple[CodeType, Any, Any]:
-    """Put another code into the function; gives what was there."""
+def _swap(kernel: Kernel) -> None:
+    """Put another code into the function."""
     function = kernel.function
-    was = function.__code__, function.__defaults__, function.__kwdefaults__
     original = FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__)
     original.__kwdefaults__ = function.__kwdefaults__
     parameters = inspect.signature(original)
@@ -242,4 +247,3 @@ def _swap(kernel: Kernel) -> tuple[CodeType, Any, Any]:
     exec(f"def stand_in(*args, **kwargs):\n    return {slot}(*args, **kwargs)", space)  # its globals are the function's
     function.__defaults__ = function.__kwdefaults__ = None
     function.__code__ = space["stand_in"].__code__
-    return was

@@ -7,13 +7,10 @@ A capture owns what it puts into PyTorch: hooks, and a mode on the stack of each
 wherever an exception left off, and `open` first removes what a capture that never came to its `close` has left.
 """
 
-import re
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from contextvars import ContextVar
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -24,86 +21,11 @@ from torch.nn.modules.module import register_module_forward_hook, register_modul
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack, _pop_mode, _push_mode
 from torch.utils import checkpoint
 
-EXPECTED_TEXTS = (
-    "flex_attention called without torch.compile",
-    "Using `torch.compile.module.` when there are global hooks",
-)
+from tfviz.look.settings import ACTIVE, EAGER, EXPECTED, THREADS, Shared
+
 FLEX_MODULE = "torch.nn.attention.flex_attention"
-# captures under way in this thread or task, from the outermost on
-ACTIVE: ContextVar[tuple["Running", ...]] = ContextVar("captures", default=())
 OPEN: set["Running"] = set()  # captures under way, in whatever thread
 _SILENT = threading.local()
-
-
-class Shared:
-    """A setting of the whole process, which lasts from the first capture that wants it until the last."""
-
-    def __init__(self, make: Callable[[], AbstractContextManager[Any]]):
-        self.make, self.lock = make, threading.RLock()
-        self.holders: set[Any] = set()
-        self.setting: AbstractContextManager[Any] | None = None
-
-    def acquire(self, holder: Any) -> None:
-        with self.lock:
-            self.holders.add(holder)
-            if self.setting is None:
-                setting = self.make()
-                setting.__enter__()
-                self.setting = setting
-
-    def release(self, holder: Any) -> None:
-        with self.lock:
-            self.holders.discard(holder)
-            if not self.holders and self.setting is not None:
-                setting, self.setting = self.setting, None
-                setting.__exit__(None, None, None)
-
-
-@contextmanager
-def _expected() -> Iterator[None]:
-    """Warnings about what is done here on purpose are not shown."""
-    added = [("ignore", re.compile(text, re.IGNORECASE), Warning, None, 0) for text in EXPECTED_TEXTS]
-    try:
-        warnings.filters[:0] = added  # type: ignore[index]
-        yield
-    finally:  # these alone: others may have come and gone since
-        for one in added:
-            if one in warnings.filters:
-                warnings.filters.remove(one)  # type: ignore[attr-defined]
-
-
-@contextmanager
-def _eager() -> Iterator[None]:
-    with torch.compiler.set_stance("force_eager"):
-        yield
-
-
-@contextmanager
-def _inherited() -> Iterator[None]:
-    """Threads that a forward starts belong to its captures."""
-    start = threading.Thread.start
-
-    def start_inside(thread: threading.Thread) -> None:
-        captures = ACTIVE.get()
-        if any(one.state.running for one in captures):
-            run = thread.run
-
-            def run_inside() -> None:
-                ACTIVE.set(captures)
-                run()
-
-            thread.run = run_inside  # type: ignore[method-assign]
-        start(thread)
-
-    threading.Thread.start = start_inside  # type: ignore[method-assign, assignment]
-    try:
-        yield
-    finally:
-        if threading.Thread.start is start_inside:  # else somebody has put another in its place since
-            threading.Thread.start = start  # type: ignore[method-assign]
-
-
-EAGER, EXPECTED, THREADS = Shared(_eager), Shared(_expected), Shared(_inherited)
 
 
 class State(threading.local):
