@@ -140,4 +140,6 @@ CASES = [
     ),
     ("measures.entropy(even + 0j)", "weights are torch.complex64; give real weights"),
     ("look.pack(even + 0j)", "weights are torch.complex64; give real weights"),
+    ("Sampler().choose(torch.zeros(1, 3, 5))", "logits are \\[1, 3, 5\\]; give those of one token"),
+    ("Sampler(temperature=0).choose([0.1, 0.2])", "logits are a list; give those of one token"),
 ]

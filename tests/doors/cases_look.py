@@ -180,4 +180,5 @@ CASES = [
     ("seen().as_whole('blocks.0.attention.pattern', 9)", 'batch is 9; the capture holds a batch of 1'),
     ('look.measures.types(3)', '^look.measures.types: maps is 3'),
     ("AttentionMaps(maps.weights, [['a'], ['b'], ['c']])", "word 0 is \\['a'\\]; give a string or a number"),
+    ('capture(gpt)(ids)', 'a capture is no model: with look.capture'),
 ]  # fmt: skip

@@ -1,5 +1,6 @@
 """Text from a language model, token by token."""
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -76,9 +77,7 @@ class Sampler:
             ValueError: logits of more than one token, or none.
             FloatingPointError: the likeliest logit is not finite.
         """
-        if not isinstance(logits, Tensor) or logits.dim() != 1 or not len(logits):
-            found = list(logits.shape) if isinstance(logits, Tensor) else what(logits)
-            raise ValueError(f"logits are {found}; give those of one token, [vocab]")
+        _check_logits(logits)
         if not logits.max().isfinite():
             raise FloatingPointError(
                 f"the largest of the logits is {logits.max().item()}; there is nothing to draw from"
@@ -105,6 +104,7 @@ class Sampler:
 
         One draw of a float64 for each token, the same on every machine; a page draws the same.
         """
+        _check_logits(logits)
         top, likeliest = logits.max(dim=-1)
         if not top.isfinite():
             raise FloatingPointError("the model's logits are not finite; it cannot generate")
@@ -115,6 +115,12 @@ class Sampler:
         sums = self._probabilities(logits).cpu().double().cumsum(-1)
         drawn = torch.rand((), dtype=torch.float64, generator=draw) * sums[-1]
         return int(torch.searchsorted(sums, drawn, right=True))
+
+
+def _check_logits(logits: object) -> None:
+    if not isinstance(logits, Tensor) or logits.dim() != 1 or not len(logits):
+        found = list(logits.shape) if isinstance(logits, Tensor) else what(logits)
+        raise ValueError(f"logits are {found}; give those of one token, [vocab], such as logits[0, -1]")
 
 
 GREEDY = Sampler(temperature=0.0)
@@ -205,6 +211,8 @@ def stream(
 def check_vocabulary(table: Any, vocab: Any, of: str = "") -> None:
     """A model's embeddings, where it tells of them as models here do, have every token of a vocabulary.
 
+    More of them are told by a warning: they cannot be read.
+
     Raises:
         ValueError: there are fewer.
     """
@@ -213,6 +221,9 @@ def check_vocabulary(table: Any, vocab: Any, of: str = "") -> None:
         raise ValueError(
             f"the model has {tokens} {of}tokens, the vocabulary {len(vocab)}; was it built for another one?"
         )
+    if tokens is not None and isinstance(vocab, Sized) and tokens > len(vocab) and of != "source ":
+        said = f"the model has {tokens} {of}tokens, the vocabulary {len(vocab)}"
+        warnings.warn(f"{said}: what it writes beyond those cannot be read", stacklevel=4)
 
 
 def text(

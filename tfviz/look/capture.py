@@ -170,6 +170,9 @@ class _Capture(AbstractContextManager["Seen"]):
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"a capture has no {name!r} before it is begun: with look.capture(model) as seen")
 
+    def __call__(self, *given: Any, **more: Any) -> Any:
+        raise TypeError("a capture is no model: with look.capture(model) as seen: model(...)")
+
     def __getitem__(self, site: str) -> Any:
         raise TypeError("a capture has nothing before it is begun: with look.capture(model) as seen")
 
