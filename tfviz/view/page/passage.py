@@ -88,7 +88,7 @@ def roomy(model: Any, vocab: Any) -> None:
         table = model.get_input_embeddings()
     rows = getattr(table, "num_embeddings", None)
     if rows is not None and rows < len(vocab):
-        raise ValueError(f"the model takes {rows} tokens, the vocabulary has {len(vocab)}: give the model's own")
+        raise ValueError(f"the model chooses among {rows} tokens, the vocabulary has {len(vocab)}: give the model's own")
 
 
 def writes(model: nn.Module, vocab: Any) -> None:
