@@ -125,7 +125,6 @@ def fill(
     if "mask" not in special:
         raise ValueError("vocab has no [MASK] to hide words with; make it with text.wordpiece, whole_words or bpe")
     places = _places(vocab, text, hidden)
-    passage.roomy(model, vocab)
     frame = {key: special.get(name) if framed else None for key, name in FRAME.items()}
     kept = None if kernel else weights
     programs: dict[str, Any] = {"read": passage.reading(model, vocab, kept)}
@@ -133,11 +132,11 @@ def fill(
     told: dict[str, Any] = {"frame": frame, "vocabularies": [described]}
     told["context"] = passage.context_of(programs["read"])
     whole = passage.whole(ids.index_fill(0, torch.tensor(places), special["mask"]), frame, told["context"])
+    passage.reads(model, vocab, programs["read"])
     logits = programs["read"](whole)["logits"]
     if logits.dim() != 3 or logits.shape[:2] != whole.shape:
         raise ValueError(f"the model gives the shape {list(logits.shape)}; it must be {[*whole.shape, len(vocab)]}")
     passage.own(logits.shape[2], vocab)
-    passage.reads(model, vocab, programs["read"])
     passage.fills(model, vocab)
     passage.finite(logits[..., : len(vocab)])
     guesses = {"both sides": logits[0, places[0] + (frame["before"] is not None), : len(vocab)]}

@@ -77,20 +77,6 @@ def exact(model: nn.Module) -> None:
             )
 
 
-def roomy(model: Any, vocab: Any) -> None:
-    """Refuse a model that tells of fewer embeddings than the vocabulary has tokens.
-
-    Raises:
-        ValueError: it does.
-    """
-    table = getattr(model, "tokens", None)
-    if table is None and hasattr(model, "get_input_embeddings"):
-        table = model.get_input_embeddings()
-    rows = getattr(table, "num_embeddings", None)
-    if rows is not None and rows < len(vocab):
-        raise ValueError(f"the model chooses among {rows} tokens, the vocabulary has {len(vocab)}: give the model's own")
-
-
 def writes(model: nn.Module, vocab: Any) -> None:
     """Refuse what is no left-to-right language model.
 
