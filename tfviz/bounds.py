@@ -95,6 +95,8 @@ def readable(**given: Tensor) -> None:
     ValueError: weights is a tensor on the meta device, whose numbers cannot be read; give a dense one with numbers
     """
     for name, tensor in given.items():
+        if type(tensor).__name__ == "FakeTensor":  # whose module loads slowly
+            raise ValueError(f"{name} is a fake tensor, without numbers; give one that holds some")
         if not has_numbers(tensor):
             kind = (
                 "on the meta device" if tensor.is_meta else "quantized" if tensor.is_quantized else f"{tensor.layout}"

@@ -104,4 +104,5 @@ CASES = [
     ("view.draw.bars(['a', None])", "word 1 is None"),
     ("view.draw.graph(places=torch.ones(2, 3))", r"places has the shape \[2, 3\]"),
     ("view.draw.graph(places=torch.full((2, 2), inf))", "holds inf"),
+    ("view.interact(double, x=(0.0, 1e30))", "= .*x = 5e29"),
 ]

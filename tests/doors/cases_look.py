@@ -181,4 +181,17 @@ CASES = [
     ('look.measures.types(3)', '^look.measures.types: maps is 3'),
     ("AttentionMaps(maps.weights, [['a'], ['b'], ['c']])", "word 0 is \\['a'\\]; give a string or a number"),
     ('capture(gpt)(ids)', 'a capture is no model: with look.capture'),
+    ('seen(sketch, meta.long())', 'inside the with the model was only traced'),
+    (
+        "AttentionMaps(type('FakeTensor', (torch.Tensor,), {})(torch.ones(1, 1, 3, 3)))",
+        'weights\\[0\\] is a fake tensor',
+    ),
+    (
+        'look.kernels.packed(torch.tensor([0, 4]), torch.tensor([0, 6, 4, 9]), -1, -1, 4, 9)',
+        'texts of the keys begin at \\[0, 6, 4, 9\\]; they must rise',
+    ),
+    (
+        'look.kernels.packed(torch.tensor([0, 4]), torch.tensor([0, 12]), -1, -1, 4, 9)',
+        'texts of the keys begin at \\[0, 12\\]; they must rise from 0 to at most 9',
+    ),
 ]  # fmt: skip

@@ -249,4 +249,5 @@ CASES = [
     ("gallery.page(v4.new_notebook(cells=[v4.new_markdown_cell('\\uf8fe $x$ `$a$`')]), Path('x.html')); text = Path('x.html').read_text(); it = ('\\uf8fe <math' in text, '<code>$a$</code>' in text)", "= .True, True"),
     ("tfviz('look', '/nowhere/at/all', 'the cat')", '= .*there is no folder /nowhere/at/all'),
     ("tfviz('look', './nowhere', 'the cat')", '= .*there is no folder ./nowhere'),
+    ("os.symlink('own', 'own'); it = tfviz('run', '--preset', 'cpu', '--out', 'own')", "= '1 Error"),
 ]  # fmt: skip

@@ -114,6 +114,19 @@ def test_a_mask_of_numbers_is_read_as_the_fast_path_reads_it(mask, padded, norm_
     assert ("fast path" in seen.told) == (mask != "causal")
 
 
+@pytest.mark.parametrize("mask", [None, "some"])
+def test_a_layer_by_itself_reads_padding_of_numbers_as_its_fast_path(mask):
+    layer, x = encoder().layers[0], random(2, 5, 12)
+    how = {"src_mask": mask and MASKS[mask], "src_key_padding_mask": torch.tensor([[0.0] * 4 + [-1.0], [0.0] * 5])}
+    with torch.no_grad():
+        plain = layer(x, **how)
+        with capture(layer) as seen:
+            captured = layer(x, **how)
+    torch.testing.assert_close(captured.nan_to_num(), plain.nan_to_num(), rtol=1e-4, atol=1e-5)
+    assert not seen["self_attn.pattern"][0, :, :, 4].any()
+    assert "fast path" in seen.told
+
+
 def test_with_gradients_a_mask_of_numbers_is_added():
     model, x = encoder(), random(2, 5, 12)
     with capture(model) as seen:

@@ -86,6 +86,19 @@ def test_a_beam_is_followed_to_the_text_that_was_returned(how, search, seed):
         AttentionMaps.over_time(seen)
 
 
+@pytest.mark.parametrize("cached", [True, False])
+def test_several_searches_in_one_capture(cached):
+    model, search = llama(1), {"max_new_tokens": 6, "do_sample": False, "use_cache": cached}
+    search |= {"return_dict_in_generate": True, "output_scores": True}
+    with torch.no_grad(), capture(model) as seen:
+        greedy = model.generate(IDS[:1], **search)
+        found = [model.generate(IDS[:1, :many], num_beams=width, **search) for many, width in ((5, 4), (3, 3))]
+    for number, out in enumerate(found, start=1):
+        maps = AttentionMaps.over_time(seen, beams=out.beam_indices, generation=number)
+        same(maps, one_pass(model, input_ids=out.sequences[:, :-1]))
+    same(AttentionMaps.over_time(seen, generation=0), one_pass(model, input_ids=greedy.sequences[:, :-1]))
+
+
 def test_beams_that_end_early():
     model = llama(3)
     model.generation_config.eos_token_id = 20

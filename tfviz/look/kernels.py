@@ -71,7 +71,16 @@ class Kernel:
         return Call.of(query, key, value, mask, scale)
 
     def four(self, tensor: Tensor) -> Tensor:
-        """From the kernel's axes to batch head position dim."""
+        """From the kernel's axes to batch head position dim.
+
+        Raises:
+            ValueError: it has more axes, or fewer.
+        """
+        if tensor.dim() != len(self.axes.split()):
+            raise ValueError(
+                f"{self.function.__name__} was called with {list(tensor.shape)}, and look.attention was told that its "
+                f"axes are {self.axes!r}"
+            )
         turned = self._turned(tensor)
         return turned if "b" in self.axes else turned[None]
 
@@ -98,6 +107,10 @@ def packed(
     >>> packed(torch.tensor([0, 1, 3]), torch.tensor([0, 2, 4]), -1, 0, 3, 4).int().tolist()
     [[1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 1, 1]]
     """
+    for name, starts, count in (("queries", queries, rows), ("keys", keys, columns)):
+        known = starts.tolist()
+        if known != sorted(known) or known[:1] != [0] or known[-1] > count:  # what is behind them sees nothing
+            raise ValueError(f"texts of the {name} begin at {known}; they must rise from 0 to at most {count}")
     seen = torch.zeros(rows, columns, dtype=torch.bool, device=queries.device)
     ends = [list(pairwise(starts.tolist())) for starts in (queries, keys)]
     for (top, bottom), (left, right) in zip(*ends):

@@ -36,6 +36,7 @@ class State(threading.local):
         self.given: list[tuple[int, ...]] = []  # the shape of the first tensor that each of them was given
         self.heads: int | None = None  # of the `multi_head_attention_forward` under way
         self.last: Any = None  # the query and the key of the last fused call, as weak references
+        self.traced: str | None = None  # the module of which a call is passed by, with all that is in it
         self.blind: list[tuple[str, Any]] = []  # modules whose insides must not be looked at, and what keeps us out
 
 
@@ -120,8 +121,10 @@ class Running(TorchFunctionMode):
             return
         tensors = [one for one in args if _plain(one)]
         if not self.state.running:
+            if self.state.traced is not None:
+                return
             if _is_traced(tensors):
-                self.traced = True
+                self.traced, self.state.traced = True, path
                 return
             super().__enter__()
             self.batches |= {one.shape[0] for one in tensors if one.dim()}
@@ -138,6 +141,8 @@ class Running(TorchFunctionMode):
     def _end(self, module: nn.Module, args: tuple, *rest: Any) -> Any:
         """Called after an exception, too, and then without keyword arguments."""
         path, running = self._path(module), self.state.running
+        if path is not None and path == self.state.traced:
+            self.state.traced = None
         if path is None or path not in running:
             return None
         at = len(running) - 1 - running[::-1].index(path)  # modules in it may have been left by an exception
@@ -191,6 +196,7 @@ class Running(TorchFunctionMode):
         """Whatever is under way in this thread: an exception may have left the model without a hook being told."""
         self.state.running.clear()
         self.state.given.clear()
+        self.state.traced = None
         while self.state.blind:
             self.state.blind.pop()[1].__exit__(None, None, None)
         take_off(lambda mode: mode is self)

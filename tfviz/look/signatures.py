@@ -136,13 +136,15 @@ def _arranged(projected: Float[Tensor, "*axes width"], axes: Layout) -> Keys:
 
 
 def _finite(keys: Tensor) -> Tensor:
+    if keys.is_meta:  # of no numbers all are alike
+        return torch.zeros(keys.shape)
     return keys.nan_to_num(0.0, 0.0, 0.0)
 
 
 def reach(seen: Bool[Tensor, "batch head 1 key"] | None, keys: Keys) -> tuple[Tensor, Tensor]:
     """For each text the first key that a query may see, and one past the last; all where it may see none."""
     batch, count, _ = keys.shape
-    if seen is None:
+    if seen is None or seen.is_meta:
         return torch.zeros(batch, dtype=torch.long), torch.full((batch,), count)
     may = seen[:, :, 0].any(1).cpu().expand(batch, count)
     some, marks = may.any(-1), may.to(torch.uint8)

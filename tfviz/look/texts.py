@@ -38,8 +38,6 @@ class Texts:
             ValueError: it cannot be told which firings these are.
         """
         own = self._site(site)
-        if self.beams is None and self.history.searched(own.firings[-1].call) and len(own.keys[-1]) > 1:
-            raise self._moved(site)
         found = self._leader(site, own)
         if found is None:
             return self._chosen(site, own)
@@ -78,32 +76,35 @@ class Texts:
         """The text that is asked for, of those whose last firing is at this site."""
         left, found = set(range(len(own.firings))), []
         while left:
-            timeline = self._last(site, own, max(left))
+            timeline, advances = self._last(site, own, last := max(left))
             left -= timeline.firings
+            if self.beams is not None and timeline.grows and len(timeline.segments) == 1:  # without a cache
+                left -= set(own.readings(last))
             call = own.firings[timeline.segments[-1].firing].call
             if any(own.firings[at].call == call for at in left):
                 raise _again(site, len(own.firings), len(timeline.keys))
             if timeline.grows:
                 left -= {at for at in left if own.begins(at, self._place, timeline.keys)}
-            found.append(timeline)
+            found.append((timeline, advances, last))
             if self.generation is None:
                 break
         if self.generation is None:
+            last_text = self._checked(site, own, *found[0])
             if left:
                 warnings.warn(
                     f"{site} fired for more than one text; the last is shown, generation=0 is the first", stacklevel=7
                 )
-            return found[0]
+            return last_text
         if not -len(found) <= self.generation < len(found):
             texts = "1 text" if len(found) == 1 else f"{len(found)} texts"
             raise ValueError(f"generation is {self.generation}; the capture holds {texts}, counted from 0")
-        return found[::-1][self.generation]
+        return self._checked(site, own, *found[::-1][self.generation])
 
-    def _last(self, site: str, own: Site, last: int) -> Timeline:
-        """The text that ends with this firing."""
+    def _last(self, site: str, own: Site, last: int) -> tuple[Timeline, bool]:
+        """The text that ends with this firing, in whatever rows, and whether it goes on from firing to firing."""
         timeline = own.follow(last, self._place, self.history.dropped(own.firings[last].call))
         if own.advances(timeline):
-            return self._checked(site, own, self._in_rows(own, timeline), last)
+            return timeline, True
         if len(timeline.segments) > 1 or timeline.missing:
             timeline = own.collect(last, self._place)
             calls = [own.firings[one.firing].call for one in timeline.segments]
@@ -114,7 +115,7 @@ class Texts:
                     f"{site} fired {len(own.firings)} times, and what its last firing looks at is in none before: "
                     "these are no steps in time of one text; AttentionMaps.of(seen, firings='layers') shows each"
                 )
-        return self._in_rows(own, timeline)
+        return timeline, False
 
     def _in_rows(self, own: Site, timeline: Timeline) -> Timeline:
         """The same text in the rows in which a beam search computed it."""
@@ -145,8 +146,13 @@ class Texts:
             )
         return found
 
-    def _checked(self, site: str, own: Site, timeline: Timeline, last: int) -> Timeline:
+    def _checked(self, site: str, own: Site, timeline: Timeline, advances: bool, last: int) -> Timeline:
         """A text whose row of the batch is known to be its own."""
+        if self.beams is None and self.history.searched(own.firings[last].call) and len(own.keys[last]) > 1:
+            raise self._moved(site)
+        timeline = self._in_rows(own, timeline)
+        if not advances:
+            return timeline
         if self.beams is None and len(own.keys[last]) > 1 and timeline.reordered:
             raise self._moved(site)
         if timeline.missing and timeline.segments[0].firing:

@@ -254,15 +254,15 @@ class Watch(Written):
         The fast path of its encoder layer forbids each cell at which a mask of numbers is not 0.
         """
         bound = _ARGUMENTS.bind(*args, **kwargs)
-        added = bound.arguments.get("attn_mask")
-        if not isinstance(added, Tensor) or not added.is_floating_point():
-            return args, kwargs
-        if not bool((is_open(added) & (added != 0)).any()):  # it forbids, and does nothing else
+        given = {name: bound.arguments.get(name) for name in ("attn_mask", "key_padding_mask")}
+        added = {name: one for name, one in given.items() if isinstance(one, Tensor) and one.is_floating_point()}
+        if not any(bool((is_open(one) & (one != 0)).any()) for one in added.values()):  # they forbid, and no more
             return args, kwargs
         around = [self.parts[path] for path in self.state.running]
         if not any(isinstance(one, nn.TransformerEncoderLayer) and takes_fast_path(one) for one in around):
             return args, kwargs
-        bound.arguments["attn_mask"] = torch.zeros_like(added).masked_fill_(added != 0, -torch.inf)
+        for name, one in added.items():
+            bound.arguments[name] = torch.zeros_like(one).masked_fill_(one != 0, -torch.inf)
         self.fast[self.state.running[-1]] = None
         return bound.args, bound.kwargs
 

@@ -40,7 +40,10 @@ def language(model: nn.Module, weights: str = "float16", example: int = 5) -> di
     Raises:
         ValueError: as `export`.
     """
-    device = next(model.parameters()).device
+    first = next(model.parameters(), None)
+    if first is None:
+        raise ValueError(f"{type(model).__name__} has no weights; give a model that was trained")
+    device = first.device
     ids = torch.arange(example, device=device)[None] % 2
     new_cache: Any = getattr(model, "new_cache", lambda: [None])
     if not (caches := new_cache()) or not all(hasattr(one, "extend") for one in caches):

@@ -87,7 +87,8 @@ class Checkpoint:
         library = self._library
         name = next(iter(self.config.architectures or []), None)
         kind = getattr(library, name, library.AutoModel) if name and name.isidentifier() else library.AutoModel
-        if kind is not library.AutoModel and not (isinstance(kind, type) and issubclass(kind, library.PreTrainedModel)):
+        base = library.PreTrainedModel
+        if kind is base or (kind is not library.AutoModel and not (isinstance(kind, type) and issubclass(kind, base))):
             raise ValueError(f"config.json of {self.name}: {name!r} is no model of transformers")
         more = {"config": self.config, "output_loading_info": True, "use_kernels": False, "weights_only": True}
         model, told = self._loaded(kind.from_pretrained, **more, ignore_mismatched_sizes=True)

@@ -46,7 +46,7 @@ def run(
     from tfviz.suite import notebooks, options
     from tfviz.suite.run import run as run_notebooks
 
-    out, known = out.resolve(), notebooks.defaults(notebooks.find(names)) if given or grid else {}
+    out, known = Path(os.path.realpath(out)), notebooks.defaults(notebooks.find(names)) if given or grid else {}
     mine, over = options.given(known, given), options.varied(known, grid)
     with ended_by_signals():
         results = run_notebooks(names, preset, mine, out, jobs, force, click.echo, over=over, scheduler=scheduler)
@@ -68,7 +68,7 @@ def site(names: tuple[str, ...], preset: str, out: Path, jobs: int) -> None:
     from tfviz.suite.site import build
 
     with ended_by_signals():
-        failed = build(names, preset, out.resolve(), jobs, click.echo)
+        failed = build(names, preset, Path(os.path.realpath(out)), jobs, click.echo)
     if failed:
         click.echo(f"failed: {', '.join(failed)}", err=True)
     click.echo(f"look at {out / 'index.html'}")

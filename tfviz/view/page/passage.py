@@ -127,7 +127,7 @@ def _logits(model: nn.Module, ids: Tensor) -> Tensor:
     with evaluating(model), torch.no_grad():
         try:
             made = model(ids.to(next(model.parameters()).device))
-        except (RuntimeError, TypeError) as error:
+        except (RuntimeError, TypeError, ValueError) as error:
             raise ValueError(
                 f"{type(model).__name__} cannot be called with ids of tokens, [batch, position]: give a language model "
                 f"({error})"

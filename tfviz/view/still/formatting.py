@@ -6,11 +6,12 @@ A measured number has two significant digits; a whole number, and the whole part
 from __future__ import annotations
 
 import math
-from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
+from decimal import ROUND_CEILING, ROUND_HALF_UP, Context, Decimal
 from typing import SupportsFloat
 
 from tfviz.look.maps import AttentionMaps
 
+EXACT = Context(prec=400)  # digits; the largest float has 309 before the point
 LARGE, SMALL = 1e10, 1e-4  # from and below which a power of ten is written
 GROUPED = 10_000  # from here on thousands are set apart, so that a year is not
 NINES = 6  # digits that may tell a share from 1
@@ -99,6 +100,8 @@ def stepped(value: float, step: float) -> str:
     >>> stepped(2.5, 0.05), stepped(1987, 1), stepped(0.125, 0.1)
     ('2.50', '1987', '0.125')
     """
+    if abs(value) >= LARGE:
+        return formatted(value, 6)
     exponent = Decimal(repr(step)).normalize().as_tuple().exponent
     places = min(10, max(0, -int(exponent)))
     near = abs(float(_rounded(Decimal(value), places)) - value) <= 1e-6 * abs(value)
@@ -144,7 +147,7 @@ def sheet_size(layers: int, heads: int) -> str:
 
 def _rounded(value: Decimal, places: int) -> Decimal:
     """To so many decimals; what lies in the middle goes away from 0, as in a page."""
-    return value.quantize(Decimal(1).scaleb(-max(0, places)), ROUND_HALF_UP)
+    return value.quantize(Decimal(1).scaleb(-max(0, places)), ROUND_HALF_UP, EXACT)
 
 
 def _stripped(value: Decimal) -> str:

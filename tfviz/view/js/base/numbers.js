@@ -57,6 +57,7 @@ export function percent(share) {
 
 // What a slider stands at: as many decimals as its step has, more where the value needs them.
 export function stepped(value, step) {
+  if (Math.abs(value) >= LARGE) return formatted(value, 6);
   const places = Math.min(10, (String(step).split(".")[1] ?? "").split("e")[0].length + Number(/e-(\d+)/.exec(step)?.[1] ?? 0));
   return Math.abs(Number(value.toFixed(places)) - value) <= 1e-6 * Math.abs(value) ? fixed(value, places) : formatted(value, 6);
 }
