@@ -34,7 +34,8 @@ class FeedForward(nn.Sequential):
         super().__init__(nn.Linear(dim, inner), sizes.made("activation", activation, "nn.ReLU"), nn.Linear(inner, dim))
 
     def forward(self, x: Float[Tensor, "batch position dim"]) -> Float[Tensor, "batch position dim"]:
-        sizes.batch(self[0].in_features, self[0], x=x)  # type: ignore[arg-type]
+        first = next(iter(self))  # quicker than self[0], which counts
+        sizes.batch(first.in_features, first, x=x)  # type: ignore[arg-type]
         return super().forward(x)
 
 
@@ -73,7 +74,8 @@ class Block(nn.Module):
 
     def forward(self, x: Float[Tensor, "batch position dim"], **attention) -> Float[Tensor, "batch position dim"]:
         """`**attention` (mask, positions, cache) goes to `MultiHead` as it is."""
-        sizes.batch(self.feed_forward[-1].out_features, self.feed_forward[-1], x=x)  # type: ignore[arg-type]
+        first = next(iter(self.feed_forward))
+        sizes.batch(first.in_features, first, x=x)  # type: ignore[arg-type]
         x = self.branch(x, self.attention_norm, lambda x: self.attention(x, **attention))
         return self.branch(x, self.feed_forward_norm, self.feed_forward)
 
@@ -145,9 +147,9 @@ class DecoderBlock(Block):
                 to each, and ask together.
         """
 
-        dim = self.feed_forward[-1].out_features
+        first = next(iter(self.feed_forward))
         sizes.parts(memory_cache=(memory_cache, "extend", "KeyValues()"))
-        sizes.batch(dim, self.feed_forward[-1], x=x, memory=memory)  # type: ignore[arg-type]
+        sizes.batch(first.in_features, first, x=x, memory=memory)  # type: ignore[arg-type]
         sizes.shared(x, memory)
 
         def cross(x: Tensor) -> Tensor:

@@ -29,7 +29,7 @@ class KeyValues:
         self, key: Float[Tensor, "batch head new dim"], value: Float[Tensor, "batch head new dim"]
     ) -> tuple[Float[Tensor, "batch head all dim"], Float[Tensor, "batch head all dim"]]:
         """Append the new keys and values; returns all of them."""
-        if not torch.compiler.is_compiling():
+        if not torch.compiler.is_compiling() and (self.keys is None or key.shape[2] != value.shape[2]):
             _alike(key, value)
         start, stop = self.length, self.length + key.shape[2]
         if stop > self.capacity:

@@ -33,7 +33,8 @@ def batch(dim: int, like: object = None, **given: object) -> None:
             raise ValueError(f"{name} is {list(one.shape)}; it must be batch position dim, with dim {dim}{single}")
         if not one.is_floating_point():
             raise ValueError(f"{name} is {one.dtype}; give floats: {name}.float()")
-        _like(like, **{name: one})
+        if one.dtype is not torch.float32:
+            _like(like, **{name: one})
 
 
 def _like(module: object, **given: Tensor) -> None:
@@ -52,7 +53,8 @@ def words(of: nn.Linear, hidden: int, x: object, state: object, parts: int) -> N
     if not isinstance(x, Tensor) or x.dim() != 2 or x.shape[-1] != dim or not x.is_floating_point():
         said = f"{x.dtype} {list(x.shape)}" if isinstance(x, Tensor) else what(x)
         raise ValueError(f"x is {said}; it must be one word of each text, floats, batch dim, with dim {dim}")
-    _like(of, x=x)
+    if x.dtype is not torch.float32:
+        _like(of, x=x)
     if (
         not isinstance(state, tuple | list)
         or [getattr(one, "shape", None) for one in state] != [(len(x), hidden)] * parts
