@@ -63,8 +63,7 @@ def whole(**given: object) -> None:
     TypeError: queries is 2.5; give a whole number
     """
     for name, value in given.items():
-        if fit(value, int) is NO:
-            raise TypeError(f"{name} is {what(value)}; give a whole number")
+        whole_number(name, value)
 
 
 def whole_number(name: str, value: object) -> int:

@@ -9,6 +9,11 @@ from torch import Tensor, nn
 
 from tfviz import doors
 
+MAKERS = {  # by their rooms
+    "tfviz.learn.losses": ("translation", "scheduled", "adversarial"),
+    "tfviz.learn.schedule": ("cosine", "linear", "inverse_square_root"),
+}
+
 
 @contextmanager
 def about(model: nn.Module, batch: Sequence[Tensor]) -> Iterator[None]:
@@ -20,6 +25,21 @@ def about(model: nn.Module, batch: Sequence[Tensor]) -> Iterator[None]:
         given = f"the batch was ({parts}), the model {doors.what(model)}"
         error.add_note(f"the loss could not be computed; {given}: do batch, model and loss fit?")
         raise
+
+
+def makes_no_other(**given: object) -> None:
+    """Each is a loss or a schedule, and none of the functions of `losses` and `schedule` that make one.
+
+    >>> from tfviz.learn.losses import translation
+    >>> makes_no_other(loss=translation)
+    Traceback (most recent call last):
+    TypeError: loss is the function translation, which makes one; give losses.translation(...)
+    """
+    for name, one in given.items():
+        room, own = getattr(one, "__module__", None), getattr(one, "__name__", "")
+        if room in MAKERS and own in MAKERS[room]:
+            made = f"{room.rpartition('.')[2]}.{own}(...)"
+            raise TypeError(f"{name} is {doors.what(one)}, which makes one; give {made}")
 
 
 def parts(batch: Any, *names: str, more: bool = False) -> Sequence[Tensor]:

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from tfviz import bounds
 from tfviz.doors import takes, what
-from tfviz.learn.checks import about, check_labels, parts
-from tfviz.learn.losses import Loss, logits_of, makes_no_other, next_token
+from tfviz.learn.checks import about, check_labels, makes_no_other, parts
+from tfviz.learn.losses import Loss, logits_of, next_token
 
 LARGEST = 709.0  # nats; e to a larger power is no float
 Link = tuple[int, ...]  # place in the target, place in the source; of several pairs of texts, the pair's number first

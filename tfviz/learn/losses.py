@@ -13,11 +13,9 @@ from torch.nn import functional
 
 from tfviz import bounds
 from tfviz.doors import what
-from tfviz.learn import schedule
-from tfviz.learn.checks import check_labels, parts
+from tfviz.learn.checks import check_labels, makes_no_other, parts
 
 Loss = Callable[[nn.Module, Any], tuple[Tensor, int]]
-MAKERS = ("translation", "scheduled", "adversarial", "cosine", "linear", "inverse_square_root")
 PAD = 0  # nothing is predicted where the target is padding
 NEVER = -(2**63)  # a label that nobody has, to be left out: PyTorch's own, -100, comes by mistake
 
@@ -26,20 +24,6 @@ def next_token(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
     """Cross-entropy of the next token, in nats; the batch is (inputs, targets), both [batch position]."""
     inputs, targets = parts(batch, "inputs", "targets")
     return _everywhere(logits_of(model(inputs)), targets)
-
-
-def makes_no_other(**given: object) -> None:
-    """Each is a loss or a schedule, and none of the functions here and in `schedule` that make one.
-
-    >>> makes_no_other(loss=translation)
-    Traceback (most recent call last):
-    TypeError: loss is the function translation, which makes one; give losses.translation(...)
-    """
-    for name, one in given.items():
-        room = getattr(one, "__module__", "")
-        if room in (__name__, schedule.__name__) and getattr(one, "__name__", "") in MAKERS:
-            made = f"{room.rpartition('.')[2]}.{one.__name__}(...)"  # type: ignore[attr-defined]
-            raise TypeError(f"{name} is {what(one)}, which makes one; give {made}")
 
 
 def translation(smoothing: float = 0.0) -> Loss:

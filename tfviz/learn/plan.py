@@ -10,7 +10,8 @@ from torch import Tensor, nn
 from tfviz import bounds
 from tfviz.doors import takes, what
 from tfviz.learn import checkpoint, contents, fingerprint
-from tfviz.learn.losses import Loss, makes_no_other
+from tfviz.learn.checks import makes_no_other
+from tfviz.learn.losses import Loss
 from tfviz.learn.schedule import Schedule, share
 from tfviz.text.buckets import Batches
 

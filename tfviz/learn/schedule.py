@@ -4,7 +4,8 @@ import math
 from collections.abc import Callable
 
 from tfviz import bounds
-from tfviz.doors import takes, what
+from tfviz.doors import takes
+from tfviz.learn.checks import makes_no_other
 
 Schedule = Callable[[int, int], float]
 SLACK = 1e-6  # of a share that was computed
@@ -73,8 +74,7 @@ def share(schedule: Schedule, step: int, steps: int) -> float:
     Raises:
         ValueError: it is none.
     """
-    if schedule in (linear, cosine, inverse_square_root):
-        raise TypeError(f"schedule is {what(schedule)}, which makes one; give schedule.{schedule.__name__}(...)")
+    makes_no_other(schedule=schedule)
     takes("step", "steps", schedule=schedule)
     found = schedule(step, steps)
     if not (hasattr(found, "__float__") and 0 <= float(found) <= 1 + SLACK):

@@ -76,10 +76,9 @@ class BERT(nn.Module):
         """
         if where is not None and (not isinstance(where, Tensor) or where.dtype != torch.bool):
             raise TypeError(f"where is {what(where)}; give a table of bools, batch position, True at words to guess")
-        sizes.ids(ids=ids)
+        x = self.encode(ids, segments)
         if where is not None and where.shape != ids.shape:
             raise ValueError(f"where is {list(where.shape)}; ids are {list(ids.shape)}, and each is guessed or not")
-        x = self.encode(ids, segments)
         guessed = x if where is None else x[where]
         words = self.word_norm(functional.gelu(self.to_word(guessed)))
         logits = functional.linear(words, self.tokens.weight, self.word_bias)
