@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from tfviz.doors import what
-from tfviz.kinds import NO, fit, has_numbers
+from tfviz.kinds import coerce, has_numbers
 
 LARGEST_SEED = 2**63 - 1  # what every generator of random numbers here takes
 
@@ -67,11 +67,11 @@ def whole(**given: object) -> None:
 
 
 def whole_number(name: str, value: object) -> int:
-    """The whole number that is meant, such as one of numpy's."""
-    found = fit(value, int)
-    if found is NO:
+    """Return an integer, converted where it is one of NumPy's or PyTorch's."""
+    found = coerce(value, int)
+    if isinstance(found, bool) or not isinstance(found, int):
         raise TypeError(f"{name} is {what(value)}; give a whole number")
-    return int(found)
+    return found
 
 
 def columns(**given: Any) -> None:
@@ -197,7 +197,7 @@ def affordable(**sizes: int) -> None:
 
 def _one(name: str, value: object) -> None:
     """It can be compared."""
-    if isinstance(value, bool) or (not isinstance(value, int | float) and fit(value, float) is NO):
+    if isinstance(value, bool) or not isinstance(coerce(value, float), int | float):
         raise TypeError(f"{name} is {what(value)}; give a number")
 
 

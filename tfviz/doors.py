@@ -1,56 +1,53 @@
-"""The kinds of what a public function is given, looked at once, at its door.
+"""Check the arguments of public functions against their annotations, once, where the call comes in.
 
-`guard(globals(), __all__)` at the end of a room's `__init__` puts a door before each public function and constructor;
-what the room calls inside goes by no door. A door reads the annotations. What means the same is taken: numpy arrays and
-lists where a tensor is asked for, numpy's whole numbers where an int is. The rest is told in one sentence: which
-argument, what it is, what to give. Values (ranges, sizes, names) are each function's own to look at.
+`guard(globals(), __all__)` at the end of a package's `__init__` wraps its public functions and constructors; calls
+inside the package do not pass here. Equivalent values are converted first (`tfviz.kinds.coerce`), then typeguard
+compares each argument with its annotation. It looks at every member of a list, where beartype draws one at random, so
+that the same call is always either accepted or refused.
 """
 
 import inspect
 import re
-import types
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, wraps
-from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from types import SimpleNamespace, UnionType
+from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
-from torch import Tensor, nn
+from torch import nn
 
-from tfviz.kinds import LARGEST, NO, fit, plain
+from tfviz.kinds import coerce, without_shape
 
 F = TypeVar("F", bound=Callable[..., Any])
-SHOWN = 60  # characters of a value in a message
-SAID: dict[Any, str] = {  # what to give, in words; rooms add kinds of their own
-    type(None): "None", int: "a whole number", float: "a number", bool: "True or False", str: "a string",
-    Path: "a path", Tensor: "a tensor", nn.Module: "a model (torch.nn.Module)", Any: "anything",
-}  # fmt: skip
+MAX_SHOWN = 60  # characters of a value in a message
 
 
 def guard(names: dict[str, Any], public: Iterable[str], *, without: Sequence[str] = (), room: str = "") -> None:
-    """Put a door before each of these functions and constructors; rooms, constants and those of `without` have none.
+    """Replace these functions and constructors by validated ones, except protocols and those of `without`.
 
     Args:
-        room: where a reader finds them, if it is another than where they are guarded, such as "view.draw".
+        names: the namespace that holds them, such as `globals()`.
+        room: the dotted name under which readers find them, if not that of the namespace.
     """
     room = room or names["__name__"].removeprefix("tfviz.")
     for name in public:
-        thing = names[name]
-        if name in without or getattr(thing, "_is_protocol", False):
+        member = names[name]
+        if name in without or getattr(member, "_is_protocol", False):
             continue
-        if inspect.isclass(thing):
-            if "__init__" in vars(thing) and not hasattr(thing.__init__, "__wrapped_door__"):
-                thing.__init__ = door(thing.__init__, room)  # type: ignore[method-assign]
-        elif inspect.isfunction(thing):
-            names[name] = door(thing, room)
+        if inspect.isclass(member):
+            if "__init__" in vars(member) and not hasattr(member.__init__, "__validated__"):
+                member.__init__ = door(member.__init__, room)  # type: ignore[method-assign]
+        elif inspect.isfunction(member):
+            names[name] = door(member, room)
 
 
 def door(function: F, room: str = "") -> F:
-    """The same function; what does not fit its annotations is told before anything is done.
+    """Wrap a function so that each call first converts and checks its arguments.
 
     Raises:
-        TypeError: an argument is missing, unknown, or of another kind.
+        TypeError: by the wrapped function, if an argument is missing, unknown, or not what its annotation says.
 
+    >>> from torch import Tensor
     >>> @door
     ... def wide(x: Tensor, times: int = 1) -> int:
     ...     return x.shape[0] * times
@@ -58,34 +55,92 @@ def door(function: F, room: str = "") -> F:
     2
     >>> wide([1.0, 2.0], times="3")
     Traceback (most recent call last):
-    TypeError: doors.wide: times is '3'; give a whole number
+    TypeError: doors.wide: times is '3'; give int
     """
     signature = inspect.signature(function)
-    own = function.__qualname__.removesuffix(".__init__").rpartition("<locals>.")[2]
-    known = re.match(r"tfviz\.(\w+)", function.__module__ or "")
-    said = ".".join(filter(None, (room or (known[1] if known else ""), own)))
+    package = room or function.__module__.removeprefix("tfviz.").partition(".")[0]
+    title = f"{package}.{function.__qualname__.removesuffix('.__init__').rpartition('<locals>.')[2]}"
 
     @wraps(function)
-    def entered(*args: Any, **kwargs: Any) -> Any:
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
         try:
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
-            takes = ", ".join(key for key in signature.parameters if key not in ("self", "cls"))
-            raise TypeError(f"{said}: {error}; it takes {takes or 'nothing'}") from None
-        hints, given = _hints(function), bound.arguments
-        for key, value in given.items():
-            if key in hints:
-                many = signature.parameters[key].kind
-                if many is inspect.Parameter.VAR_POSITIONAL:
-                    given[key] = tuple(_taken(said, key, one, hints[key]) for one in value)
-                elif many is inspect.Parameter.VAR_KEYWORD:
-                    given[key] = {inner: _taken(said, inner, one, hints[key]) for inner, one in value.items()}
-                else:
-                    given[key] = _taken(said, key, value, hints[key])
+            accepted = ", ".join(key for key in signature.parameters if key not in ("self", "cls"))
+            raise TypeError(f"{title}: {error}; it takes {accepted or 'no arguments'}") from None
+        hints, values = _hints(function), bound.arguments
+        for key in [key for key in values if key in hints]:
+            kind = signature.parameters[key].kind
+            if kind is inspect.Parameter.VAR_POSITIONAL:
+                values[key] = tuple(_checked(title, key, value, hints[key]) for value in values[key])
+            elif kind is inspect.Parameter.VAR_KEYWORD:
+                values[key] = {name: _checked(title, name, value, hints[key]) for name, value in values[key].items()}
+            else:
+                values[key] = _checked(title, key, values[key], hints[key])
         return function(*bound.args, **bound.kwargs)
 
-    entered.__wrapped_door__ = True  # type: ignore[attr-defined]
-    return typing.cast(F, entered)
+    wrapper.__validated__ = True  # type: ignore[attr-defined]
+    return typing.cast(F, wrapper)
+
+
+@cache
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """Return the annotations of the arguments, resolved; what is returned may be known to type checkers only."""
+    annotations = {key: hint for key, hint in function.__annotations__.items() if key != "return"}
+    namespace = inspect.unwrap(function).__globals__
+    hints = typing.get_type_hints(SimpleNamespace(__annotations__=annotations), namespace, include_extras=True)
+    return {key: hint for key, hint in hints.items() if hint is not Any}
+
+
+def _checked(title: str, key: str, value: Any, hint: Any) -> Any:
+    """Return the value, or what it converts to; raise a TypeError if neither is what the annotation says."""
+    if not _mismatch(value, hint):
+        return value
+    converted = coerce(value, hint)
+    if converted is not value and not _mismatch(converted, hint):
+        return converted
+    member = re.search(r"(item \d+|value of key|key) .*", _mismatch(value, hint))
+    inside = f": {member[0].rstrip(':')}" if member else ""
+    raise TypeError(f"{title}: {key} is {what(value)}{inside}; give {_written(hint)}{_advice(value, hint)}")
+
+
+def _mismatch(value: Any, hint: Any) -> str:
+    """Return what is wrong with a value by its annotation, or nothing."""
+    from typeguard import CollectionCheckStrategy, TypeCheckError, check_type  # loads slowly
+
+    hint = without_shape(hint)
+    options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
+    if isinstance(value, bool) and bool not in options and {int, float} & set(options):
+        return "is a bool"  # which Python counts among the integers
+    if isinstance(value, type) and any(getattr(option, "_is_protocol", False) for option in options):
+        return "is a class"  # which has the methods of its instances
+    try:
+        check_type(value, hint, collection_check_strategy=CollectionCheckStrategy.ALL_ITEMS)
+    except TypeCheckError as error:
+        return str(error)
+    return ""
+
+
+def _written(hint: Any) -> str:
+    """Return an annotation as it is written, without modules and axes; of a protocol, the members it needs."""
+    hint = without_shape(hint)
+    if getattr(hint, "_is_protocol", False):
+        members = [
+            name for name in vars(hint) if not name.startswith("_") or name in ("__call__", "__getitem__", "__len__")
+        ]
+        return f"{hint.__name__} (with {', '.join(members)})"
+    if isinstance(hint, type) and not get_args(hint):
+        return hint.__name__
+    return re.sub(r"(\w+\.)+(?=\w)", "", re.sub(r"Annotated\[(.*?), '[^']*'\]", r"\1", str(hint)))
+
+
+def _advice(value: Any, hint: Any) -> str:
+    """Return a clause on what was probably meant, or on the axes of a tensor."""
+    if isinstance(value, type):
+        return f": an instance, {value.__name__}(...)"
+    if isinstance(getattr(value, "model", None), nn.Module):
+        return ", such as its .model"
+    return f" [{', '.join(hint.__metadata__[0].split())}]" if get_origin(hint) is Annotated else ""
 
 
 def takes(*arguments: str, **given: Any) -> None:
@@ -114,27 +169,11 @@ def takes(*arguments: str, **given: Any) -> None:
             raise TypeError(f"{name} is {what(function)}; it must {asked}, but: {error}") from None
 
 
-@cache
-def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    asked = {key: hint for key, hint in function.__annotations__.items() if key != "return"}
-    names = types.SimpleNamespace(__annotations__=asked)  # what is returned may be known to type checkers only
-    hints = typing.get_type_hints(names, inspect.unwrap(function).__globals__, include_extras=True)
-    return {key: hint for key, hint in hints.items() if hint is not Any}
-
-
-def _taken(said: str, key: str, value: Any, hint: Any) -> Any:
-    fitting = fit(value, hint)
-    if fitting is NO:
-        where, wrong, asked = _culprit(key, value, hint)
-        raise TypeError(f"{said}: {where} is {what(wrong)}; give {_say(asked)}{_instead(wrong, asked)}")
-    return fitting
-
-
 def what(value: Any) -> str:
     """A value in a message: itself if it is short, else its kind."""
     if value is None or isinstance(value, str | bytes | int | float | complex):
         text = repr(value)
-        return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
+        return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
     if isinstance(value, type):
         return f"the class {value.__name__}"
     if callable(value) and hasattr(value, "__name__"):
@@ -149,70 +188,3 @@ def _a(name: str) -> str:
     """With its article, as it is spoken: a GPT, an LSTM."""
     spelt = name.isupper() and name[0] in "FHLMNRSX"
     return f"{'an' if spelt or name[0] in 'aeioAEIO' else 'a'} {name}"
-
-
-def _say(hint: Any) -> str:
-    """What an annotation asks for, in words."""
-    if get_origin(hint) is Annotated:
-        return f"{_say(plain(hint))} ({' '.join(hint.__metadata__)})"
-    if dims := getattr(hint, "dim_str", ""):  # jaxtyping's
-        return f"{_say(plain(hint))} ({dims})"
-    origin, inner = get_origin(hint), get_args(hint)
-    if origin in (Union, types.UnionType):
-        return " or ".join(dict.fromkeys(_say(one) for one in inner))
-    if origin is Literal:
-        return " or ".join(map(repr, inner))
-    if origin is type:
-        return f"a class ({inner[0].__name__})" if inner and isinstance(inner[0], type) else "a class"
-    if origin is tuple and inner[-1:] != (Ellipsis,):
-        return f"({', '.join(map(_say, inner))})"
-    if isinstance(origin, type) and issubclass(origin, Mapping):
-        return f"{{'a name': {_say(inner[1])}}}" if inner[0] is str else "a dictionary"
-    if isinstance(origin, type) and issubclass(origin, Sequence | Iterable):
-        if slice in get_args(inner[0]):
-            return "whole numbers and slices, one for each axis"
-        return f"a list{_of_many(inner[0])}"
-    if origin is not None or hint is Callable:
-        return "a function"
-    return SAID.get(hint) or _kind(hint)
-
-
-def _of_many(hint: Any) -> str:
-    many = {str: " of strings", int: " of whole numbers", float: " of numbers", Tensor: " of tensors"}
-    return many.get(plain(hint), f" of {_say(hint)}" if get_origin(hint) is tuple else "")
-
-
-def _kind(hint: Any) -> str:
-    """A class by its name; a protocol by what it must have."""
-    name = getattr(hint, "__name__", str(hint))
-    if not getattr(hint, "_is_protocol", False):
-        return _a(name)
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
-    own = [key for key in vars(hint) if not key.startswith("_") or key in ("__getitem__", "__call__", "__len__")]
-    asked = [*own, *(key for key in getattr(hint, "__annotations__", {}) if key not in own)]
-    return f"{_a(words)} (with {', '.join(asked)})"
-
-
-def _instead(value: Any, hint: Any) -> str:
-    """What was probably meant."""
-    for kind in get_args(hint) or (hint,):
-        if isinstance(value, type) and (kind in value.__mro__ or getattr(kind, "_is_protocol", False)):
-            return f": an instance, {value.__name__}(...)"
-        if kind is int and isinstance(value, int) and abs(value) > LARGEST:
-            return " below 2**63"
-        if kind is nn.Module and isinstance(getattr(value, "model", None), nn.Module):
-            return ", such as its .model"
-    return ""
-
-
-def _culprit(key: str, value: Any, hint: Any) -> tuple[str, Any, Any]:
-    """Where it is that something does not fit: the argument, or the first of its members that does not, and so on."""
-    for one in get_args(hint) if get_origin(hint) in (Union, types.UnionType) else (hint,):
-        origin, inner = get_origin(plain(one)), get_args(plain(one))
-        if isinstance(origin, type) and issubclass(origin, Mapping) and isinstance(value, Mapping):
-            return next(_culprit(f"{key}[{k!r}]", v, inner[1]) for k, v in value.items() if fit(v, inner[1]) is NO)
-        if origin in (Sequence, Iterable, list, tuple) and isinstance(value, list | tuple):
-            asked = inner if origin is tuple and len(inner) == len(value) else [inner[0]] * len(value)
-            wrong = (_culprit(f"{key}[{i}]", v, a) for i, (v, a) in enumerate(zip(value, asked)) if fit(v, a) is NO)
-            return next(wrong, (key, value, hint))
-    return key, value, hint

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from tfviz.bounds import at_least, one_of, readable, whole
-from tfviz.doors import SAID, door
+from tfviz.doors import door
 from tfviz.look import doubts, join, kept, stored
 from tfviz.look.call import ALL
 from tfviz.look.capture import Seen
@@ -280,7 +280,3 @@ class AttentionMaps:
 
 def _ends(one: slice) -> dict[str, Any]:
     return {"start": one.start, "stop": one.stop, "step": one.step}
-
-
-SAID[Seen] = "what a capture sees: with look.capture(model) as seen"
-SAID[AttentionMaps] = "AttentionMaps.of(seen, rows=words), or AttentionMaps(weights, rows=words)"

@@ -11,7 +11,7 @@ from torch import Tensor
 from tfviz.bounds import readable
 from tfviz.doors import what
 from tfviz.edited import Edit, edited, takes_site
-from tfviz.kinds import NO, fit
+from tfviz.kinds import coerce
 from tfviz.portable.limits import Limits, sketch
 from tfviz.portable.operators import call, operator
 from tfviz.portable.sizes import bound, number
@@ -67,11 +67,8 @@ def _inputs(described: Mapping[str, Any], inputs: Sequence[Any]) -> tuple[list[T
 
 def _input(declared: Mapping[str, Any], given: Any, lengths: dict[str, int]) -> Tensor:
     name, dtype = declared["name"], DTYPES[declared["dtype"]]
-    try:
-        tensor = fit(given, Tensor)
-    except (TypeError, ValueError, RuntimeError, OverflowError):
-        tensor = NO
-    if tensor is NO:
+    tensor = coerce(given, Tensor)
+    if not isinstance(tensor, Tensor):
         raise TypeError(f"{name} is {what(given)}; give a tensor")
     if tensor.is_nested:
         raise ValueError(f"{name} is a nested tensor; give a padded one, tensor.to_padded_tensor(0)")

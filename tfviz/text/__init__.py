@@ -1,6 +1,6 @@
 """Text and ids: vocabularies, corpora, batches."""
 
-from tfviz.doors import SAID, guard
+from tfviz.doors import guard
 from tfviz.text import batches, buckets, corpora, datasets, subwords, tasks
 from tfviz.text.batches import Growing, Repeats, Streams, Windows, in_order
 from tfviz.text.buckets import Buckets, framed, pad, sentence_pairs
@@ -36,7 +36,6 @@ __all__ = [
     "wordpiece",
 ]
 
-SAID[buckets.Batches] = "batches by number, such as text.Windows(ids, length, batch), or a list"
 guard(globals(), __all__)
 guard(vars(corpora), ["load", "split", "paths", "fetch", "parts", "verify"])
 guard(vars(datasets), ["reviews", "pairs", "parallel"])

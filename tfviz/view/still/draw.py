@@ -11,7 +11,7 @@ from typing import Any
 
 from torch import Tensor
 
-from tfviz.doors import SAID, guard
+from tfviz.doors import guard
 from tfviz.look.words import strings
 from tfviz.view.still.numbers import above, real
 
@@ -138,7 +138,5 @@ def number(*, title: str = "") -> Drawing:
 def _words(given: Words) -> Any:
     return given if isinstance(given, str) else tuple(strings(given)) if given is not None else ()
 
-
-SAID[Drawing] = "one of view.draw, such as view.draw.bars(words)"
 
 guard(globals(), __all__, room="view.draw")

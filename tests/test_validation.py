@@ -1,0 +1,138 @@
+"""Arguments of public functions: what is converted, what is refused, and that no annotation lets a stranger in."""
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy
+import pytest
+import torch
+from torch import Tensor, nn
+
+from tfviz import doors
+from tfviz.kinds import coerce
+
+PACKAGES = ["generate", "layers", "layers.masks", "layers.positions", "learn", "learn.losses", "learn.evaluate"]
+PACKAGES += ["learn.schedule", "learn.checkpoint", "look", "look.measures", "look.edits", "models", "portable", "text"]
+PACKAGES += ["text.corpora", "text.datasets", "text.tasks", "view", "view.still.draw"]
+
+
+def validated():
+    """Yield (name, function) for each public function and constructor whose arguments are checked."""
+    for package in PACKAGES:
+        for name, member in vars(importlib.import_module(f"tfviz.{package}")).items():
+            function = member.__init__ if inspect.isclass(member) else member
+            if hasattr(function, "__validated__"):
+                yield f"{package}.{name}", function
+
+
+PUBLIC = dict(validated())
+
+
+def test_the_public_functions_are_found():
+    assert len(PUBLIC) > 120
+    assert {"view.heads", "learn.fit", "models.GPT", "layers.masks.window", "view.still.draw.bars"} <= PUBLIC.keys()
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_no_annotation_accepts_what_is_of_no_known_type(name):
+    function = inspect.unwrap(PUBLIC[name])
+    for key, hint in doors._hints(function).items():
+        if hint is not object:
+            with pytest.raises(TypeError, match=rf"^f: {key} is an? _Stranger; give "):
+                doors._checked("f", key, _Stranger(), hint)
+
+
+class _Stranger:
+    """No number, no sequence, no module."""
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "converted"),
+    [
+        (int, numpy.int64(3), 3),
+        (int, torch.tensor(3), 3),
+        (float, 3, 3),
+        (float, numpy.float32(0.5), 0.5),
+        (float, torch.tensor(0.5), 0.5),
+        (bool, 1, True),
+        (bool, numpy.bool_(True), True),
+        (int | None, None, None),
+        (Sequence[int], torch.tensor([3, 4]), [3, 4]),
+        (Sequence[int], numpy.array([3, 4]), [3, 4]),
+        (Sequence[int] | None, range(2), range(2)),
+        (Sequence[str], iter(["a", "b"]), ["a", "b"]),
+        (tuple[int, float], [numpy.int64(1), 2], (1, 2)),
+        (tuple[int, ...], numpy.array([1, 2]), (1, 2)),
+        (Mapping[str, Sequence[int]], {"a": torch.tensor([1])}, {"a": [1]}),
+        (Mapping[str, int], {1: 2}, {"1": 2}),
+        (Literal["a", "b"], "b", "b"),
+        (Path, Path("x"), Path("x")),
+        (type[nn.Module], nn.Linear, nn.Linear),
+    ],
+    ids=str,
+)
+def test_equivalent_values_are_converted(hint, value, converted):
+    found = doors._checked("f", "x", value, hint)
+    assert found == converted
+    assert type(found) is type(converted)
+
+
+@pytest.mark.parametrize("value", [[[1, 2], [3, 4]], numpy.array([[1, 2], [3, 4]], dtype=numpy.int32)])
+def test_arrays_become_tensors_of_the_usual_types(value):
+    assert torch.equal(doors._checked("f", "x", value, Tensor), torch.tensor([[1, 2], [3, 4]]))
+    assert coerce(numpy.ones(3), Tensor).dtype == torch.float32
+    assert coerce(numpy.ones(3, dtype=bool), Tensor).dtype == torch.bool
+    rows = [torch.ones(2), torch.zeros(2)]
+    assert torch.equal(coerce(rows, Tensor), torch.stack(rows))
+    assert doors._checked("f", "x", rows, Tensor | Sequence[Tensor]) is rows  # what fits is left as it is
+
+
+@pytest.mark.parametrize(
+    ("hint", "value", "message"),
+    [
+        (int, 2.5, "x is 2.5; give int"),
+        (int, True, "x is True; give int"),
+        (int, torch.tensor(2.5), "x is a tensor of shape []; give int"),
+        (float, "2", "x is '2'; give float"),
+        (float | None, numpy.bool_(True), "give float | None"),
+        (bool, 2, "x is 2; give bool"),
+        (str, b"a", "x is b'a'; give str"),
+        (Sequence[str], ["a"] * 9 + [3], "x is a list: item 9 of list is not an instance of str; give Sequence[str]"),
+        (Sequence[int], {1, 2}, "x is a set; give Sequence[int]"),
+        (Sequence[tuple[int, int]], [(1, 2), (1, "b")], "item 1 of item 1 of list is not an instance of int"),
+        (Mapping[str, Tensor], {"a": "b"}, "value of key 'a' of dict is not an instance of torch.Tensor"),
+        (Mapping[str, int] | None, [1], "x is a list; give Mapping[str, int] | None"),
+        (tuple[int, int], (1, 2, 3), "x is a tuple; give tuple[int, int]"),
+        (Tensor, "abc", "x is 'abc'; give Tensor"),
+        (Tensor, [[1], [2, 3]], "x is a list; give Tensor"),
+        (nn.Module, nn.Linear, "x is the class Linear; give Module: an instance, Linear(...)"),
+        (type[nn.Module], int, "x is the class int; give type[Module]"),
+        (Callable[[int], int], lambda: 1, "x is the function <lambda>; give Callable[[int], int]"),
+        (Literal["a", "b"], "c", "x is 'c'; give Literal['a', 'b']"),
+        (Iterable[str] | Path, 3, "x is 3; give Iterable[str] | Path"),
+    ],
+    ids=str,
+)
+def test_other_values_are_refused_with_the_name_the_value_and_the_annotation(hint, value, message):
+    with pytest.raises(TypeError) as error:
+        doors._checked("f", "x", value, hint)
+    assert message in str(error.value)
+
+
+def test_calls_are_bound_before_they_are_checked():
+    @doors.door
+    def scale(x: Tensor, *more: Tensor, times: int = 1, **named: int) -> Any:
+        return x * times, more, named
+
+    assert scale([1.0], [2.0], a=numpy.int64(3)) == (torch.tensor([1.0]), (torch.tensor([2.0]),), {"a": 3})
+    for call, message in {
+        lambda: scale(): "missing a required argument: 'x'; it takes x, more, times, named",
+        lambda: scale([1.0], "b"): "more is 'b'; give Tensor",
+        lambda: scale([1.0], a="b"): "a is 'b'; give int",
+    }.items():
+        with pytest.raises(TypeError) as error:
+            call()
+        assert message in str(error.value)
