@@ -14,7 +14,7 @@ from functools import cache, wraps
 from types import SimpleNamespace, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
-from torch import nn
+from torch import Tensor, nn
 
 from tfviz.kinds import coerce, without_shape
 
@@ -114,6 +114,8 @@ def _mismatch(value: Any, hint: Any) -> str:
         return "is a bool"  # which Python counts among the integers
     if isinstance(value, type) and any(getattr(option, "_is_protocol", False) for option in options):
         return "is a class"  # which has the methods of its instances
+    if isinstance(value, Tensor) and not value.dim() and any(get_origin(option) is Iterable for option in options):
+        return "is one number"  # which has `__iter__` all the same
     try:
         check_type(value, hint, collection_check_strategy=CollectionCheckStrategy.ALL_ITEMS)
     except TypeCheckError as error:

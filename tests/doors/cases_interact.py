@@ -12,8 +12,6 @@ def returns(value): return view.interact(lambda x: value(x), x=(0.0, 1.0))
 """
 CASES = [
     # the function
-    ("view.interact('double', x=(0.0, 1.0))", "function is 'double'; give a function"),
-    ("view.interact(None, x=(0.0, 1.0))", "function is None; give a function"),
     ("view.interact(double)", "double needs x: give a control"),
     ("view.interact(double, y=(0.0, 1.0))", "double takes no y; it takes x, times"),
     ("view.interact(lambda x=1: x)", "function has no control"),
@@ -21,8 +19,6 @@ CASES = [
     ("view.interact(lambda x, /, y: x + y, x=(0.0, 1.0), y=2.0)", "= number: 2.5"),
     ("view.interact(nn.Linear(2, 3), input=view.points({'a': (1, 2)}))", "= output.*1 x 3|1 x 3"),
     ("view.interact(nn.Linear(2, 3), x=view.points({'a': (1, 2)}))", "Linear takes no x; it takes input"),
-    ("view.interact(double, x=(0.0, 1.0), title=3)", "title is 3; give a string"),
-    ("view.interact(double, x=(0.0, 1.0), kernel='yes')", "kernel is 'yes'; give True or False"),
     # what it returns
     ("returns(lambda x: None)", "returns no tensor"),
     ("returns(lambda x: 'text')", "returns no tensor"),
@@ -55,8 +51,6 @@ CASES = [
         "= double, answered by the kernel: x, times",
     ),
     ("view.points({})", "pairs by name"),
-    ("view.points([(1, 2)])", r"places is .*give a mapping|places is"),
-    ("view.points({'a': 'xy'})", "'xy'; give a list of numbers"),
     ("view.points({'a': (1, 2, 3)})", "pairs by name"),
     ("view.points({'a': (1, inf)})", "holds inf"),
     ("view.points({str(i): (i, 1) for i in range(61)})", "61 points, and a picture has room for 60"),
@@ -64,7 +58,6 @@ CASES = [
     ("view.points({'a': (1, 2)}, limit=1)", "a place is 2 away from 0"),
     ("view.points({1: (1, 2), 'b': (0, 0)})", r"= 1 \(1, 2\), b \(0, 0\)"),
     ("view.points({'a': (0, 0)})", r"= a \(0, 0\)"),
-    ("view.cells('abc')", "matrix is 'abc'; give a tensor"),
     ("view.cells(torch.ones(0, 2))", r"matrix has the shape \[0, 2\]"),
     ("view.cells(torch.tensor([[1.0, nan]]))", "holds nan"),
     ("view.cells(torch.ones(21, 20))", "420 cells, and a picture has room for 400"),
@@ -74,7 +67,6 @@ CASES = [
     ("view.cells(torch.ones(2, 3, dtype=torch.cfloat))", "holds complex numbers"),
     ("view.cells(torch.ones(2, requires_grad=True))", "= 1, 1"),
     ("view.text('abc', None)", "vocab is a NoneType; give one of tfviz.text"),
-    ("view.text(3, text.Bytes())", "text is 3; give a string"),
     ("view.text('abc', text.Bytes(), most=1)", "most is 1; a text needs room for 2"),
     ("view.text('abc', text.Bytes(), most=2)", "text has 3 tokens, and most is 2"),
     ("view.text('abz', text.Characters.of('abc'))", "'z'"),
@@ -82,10 +74,8 @@ CASES = [
     ("view.order([1, 2])", "= 1 2"),
     ("view.order(['a', None])", "word 1 is None"),
     ("view.order(['a'] * 61)", "61 words, and a picture has room for 60"),
-    ("view.angle('up')", "start is 'up'; give a number"),
     ("view.angle(nan)", "start is nan"),
     # draw
-    ("shown('bars')", "'bars'; give one of view.draw"),
     (
         "view.interact(double, x=(0.0, 1.0), draw={'y': view.draw.number()})",
         "draw names y; the function returns output",
@@ -100,7 +90,6 @@ CASES = [
     ("shown(view.draw.lines(cols=['a', 'b', 'c']))", "cols of output has 3 words, for 2 cols"),
     ("view.draw.grid(scale='log')", "scale is 'log'; it can be 'share', 'signed', 'weight'"),
     ("view.draw.grid(limit=nan)", "limit is nan"),
-    ("view.draw.bars(3)", "words is 3; give"),
     ("view.draw.bars(['a', None])", "word 1 is None"),
     ("view.draw.graph(places=torch.ones(2, 3))", r"places has the shape \[2, 3\]"),
     ("view.draw.graph(places=torch.full((2, 2), inf))", "holds inf"),

