@@ -69,7 +69,7 @@ def wide(model, seed=3):
 
 def set_to(made, most=None, **state):
     """The same view with its knobs elsewhere."""
-    described = {**made.described, "state": {**made.described["state"], **state}}
+    described = {**made.document, "state": {**made.document["state"], **state}}
     return View(made, described | ({} if most is None else {"most": most}), made.data)
 
 
@@ -112,11 +112,11 @@ def with_kernel(page, live, entry, shared):
         live.send = lambda content, buffers=None: sent.append(
             (content, [base64.b64encode(piece).decode() for piece in buffers or []])
         )
-        live._answer(live, question, [])
+        live._on_message(live, question, [])
         return sent[0]
 
     page.expose_function("kernelAsk", asks)
-    page.expose_function("kernelState", lambda: {"described": live.described, shared: getattr(live, shared)})
+    page.expose_function("kernelState", lambda: {"described": live.document, shared: getattr(live, shared)})
     page.expose_function("kernelSet", lambda value: setattr(live, shared, value))
     page.goto("about:blank")
     page.evaluate(WIDGET, [script(entry), shared])

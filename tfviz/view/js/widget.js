@@ -24,7 +24,7 @@ class Model {
   }
 
   on(listener) {
-    const names = Object.keys(this.model.get("described").state).map((name) => `change:${name}`);
+    const names = Object.keys(this.model.get("document").state).map((name) => `change:${name}`);
     names.forEach((name) => this.model.on(name, listener));
     return () => names.forEach((name) => this.model.off(name, listener));
   }
@@ -34,7 +34,7 @@ function render({ model, el }) {
   const host = document.createElement("div");
   let view = null;
   const questions = new Questions(model, (text) => view?.frame.says(text));
-  const described = model.get("described");
+  const described = model.get("document");
   const data = model.get("data");
   host.className = "tfviz";
   el.append(host);

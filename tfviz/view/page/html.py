@@ -43,15 +43,15 @@ class View(Picture):
 
     Args:
         picture: the same, still.
-        described: what is shown, in plain values (`view/js/base/data.js` reads it).
+        document: what is shown, in plain values (`view/js/base/data.js` reads it).
         data: the bytes it speaks of.
     """
 
-    def __init__(self, picture: Picture, described: dict[str, Any], data: bytes = b""):
-        if described.get("kind") not in KINDS:
-            raise ValueError(f"described says the kind {described.get('kind')!r}; it can be {', '.join(KINDS)}")
+    def __init__(self, picture: Picture, document: dict[str, Any], data: bytes = b""):
+        if document.get("kind") not in KINDS:
+            raise ValueError(f"the document says the kind {document.get('kind')!r}; it can be {', '.join(KINDS)}")
         super().__init__(picture._draw, picture.summary)
-        self.described, self.data = described, data
+        self.document, self.data = document, data
 
     def html(self, still: bool = True) -> str:
         """The view as a piece of HTML. The same view has the same name, and the same bytes.
@@ -59,18 +59,18 @@ class View(Picture):
         Args:
             still: put the picture in as well, for where scripts may not run: a notebook that is not trusted.
         """
-        described, data = script_json(self.described), base64.b64encode(self.data).decode()
-        module, kind = KINDS[self.described["kind"]]
-        engine = COMPUTE.get(self.described["kind"])
+        document, data = script_json(self.document), base64.b64encode(self.data).decode()
+        module, kind = KINDS[self.document["kind"]]
+        engine = COMPUTE.get(self.document["kind"])
         modules = (factory("ENGINE", engine) if engine else "") + script(module, "page")
-        name = hashlib.sha256(f"{described}{data}".encode()).hexdigest()[:16]
+        name = hashlib.sha256(f"{document}{data}".encode()).hexdigest()[:16]
         said = html.escape(encodable(self.summary))
         light = base64.b64encode(self._png("light")).decode() if still else ""
         shown = f'<img src="data:image/png;base64,{light}" alt="{said}">' if still else f"<p>{said}</p>"
         # a plain script: those of type module stay in a browser's memory after their view is gone
         return (
             f'<div class="tfviz" data-view="{name}">{shown}'
-            f'<script type="application/json" class="tfviz-document">{described}</script>'
+            f'<script type="application/json" class="tfviz-document">{document}</script>'
             f'<script type="text/plain" class="tfviz-data">{data}</script></div>'
             f'<script data-view="{name}">(() => {{"use strict";\n{modules}wake("{name}", {kind});}})();</script>'
         )

@@ -7,20 +7,20 @@ export const NUMBERED = 100; // cells that can show their numbers
 
 // Where a value stands on its colour scale: 0 to 1, or -1 to 1 where it has a sign.
 export const SCALES = {
-  weight: { place: (v) => Math.sqrt(Math.max(v, 0)), ticks: [0, 0.01, 0.1, 0.25, 0.5, 1] },
-  share: { place: (v) => v, ticks: [0, 0.25, 0.5, 0.75, 1] },
-  difference: { place: (v) => Math.sign(v) * Math.sqrt(Math.abs(v)), ticks: [-1, -0.25, -0.04, 0, 0.04, 0.25, 1], signed: true },
-  signed: { place: (v) => v, ticks: [-1, -0.5, 0, 0.5, 1], signed: true },
+  sqrt: { place: (v) => Math.sqrt(Math.max(v, 0)), ticks: [0, 0.01, 0.1, 0.25, 0.5, 1] },
+  linear: { place: (v) => v, ticks: [0, 0.25, 0.5, 0.75, 1] },
+  "diverging-sqrt": { place: (v) => Math.sign(v) * Math.sqrt(Math.abs(v)), ticks: [-1, -0.25, -0.05, 0, 0.05, 0.25, 1], signed: true },
+  diverging: { place: (v) => v, ticks: [-1, -0.5, 0, 0.5, 1], signed: true },
 };
 
 export class Grid {
   // codes: colour indices (0 to 255; with a sign, 128 is zero); state: OPEN, FORBIDDEN or ABSENT for each cell;
   // values: the numbers themselves, where the codes are not exact enough to stand for them.
-  constructor(rows, cols, codes, state, { values = null, scale = "weight", limit = 1, block = 1 } = {}) {
+  constructor(rows, cols, codes, state, { values = null, scale = "sqrt", limit = 1, block = 1 } = {}) {
     Object.assign(this, { rows, cols, codes, state, values, scale, limit, block, halves: null });
   }
 
-  static of(rows, cols, values, state, { scale = "weight", limit = 1 } = {}) {
+  static of(rows, cols, values, state, { scale = "sqrt", limit = 1 } = {}) {
     const codes = new Uint8Array(values.length);
     for (let i = 0; i < values.length; i++) codes[i] = codeOf(values[i], scale, limit);
     return new Grid(rows, cols, codes, state, { values, scale, limit });
@@ -117,9 +117,9 @@ export function combine(grids, how) {
 // On a linear scale where there are so few cells that each can show its number.
 export function linear(grid) {
   const { cols, codes, scale, limit } = grid;
-  if (scale !== "weight" || codes?.length !== grid.rows.length * cols.length || codes.length > NUMBERED) return grid;
+  if (scale !== "sqrt" || codes?.length !== grid.rows.length * cols.length || codes.length > NUMBERED) return grid;
   const values = Float32Array.from(codes, (_, i) => grid.at(Math.floor(i / cols.length), i % cols.length));
-  const own = { values, codes: Uint8Array.from(values, (value) => codeOf(value, "share", limit)), scale: "share" };
+  const own = { values, codes: Uint8Array.from(values, (value) => codeOf(value, "linear", limit)), scale: "linear" };
   return Object.assign(Object.create(Object.getPrototypeOf(grid)), grid, own);
 }
 
@@ -178,7 +178,7 @@ export function difference(first, second) {
     return second.at(row, col) - first.at(row, col);
   });
   const state = first.state.map((kind, i) => Math.min(kind, second.state[i]));
-  return Grid.of(first.rows, first.cols, values, state, { scale: "difference" });
+  return Grid.of(first.rows, first.cols, values, state, { scale: "diverging-sqrt" });
 }
 
 // Keys that draw much of the weight of the queries that may see them, whatever they say (Xiao et al. 2023).

@@ -107,7 +107,7 @@ export class Instrument {
       const tensor = stripped(whole, panel.kind === "number" ? 0 : ["bars", "words"].includes(panel.kind) ? 1 : 2);
       const shown = { panel, rows: this.words(panel.rows, "rows"), cols: this.words(panel.cols, "cols"), ...scaleOf(whole, panel) };
       shown.filled = panel.filled;
-      shown.places = typeof panel.places === "string" ? this.values[panel.places] : panel.places;
+      shown.positions = typeof panel.positions === "string" ? this.values[panel.positions] : panel.positions;
       if (tensor.shape.length < 3) yield { ...shown, key: panel.output, title: panel.title, tensor };
       else
         for (let at = 0; at < tensor.shape[0]; at++)

@@ -83,9 +83,9 @@ export class GraphPanel extends Panel {
     this.words = wordsFor(this.rows, count);
     this.grid = gridOf(this.words, this.words, this.tensor.data, this);
     this.side = Math.min(SQUARE + 40, width);
-    const placed = this.places.length === count;
+    const placed = this.positions.length === count;
     const turn = (i) => (2 * Math.PI * i) / Math.max(1, count);
-    this.nodes = placed ? this.places : this.words.map((_, i) => [Math.sin(turn(i)), Math.cos(turn(i))]);
+    this.nodes = placed ? this.positions : this.words.map((_, i) => [Math.sin(turn(i)), Math.cos(turn(i))]);
     const far = 1.25 * Math.max(1e-9, ...this.nodes.flat().map(Math.abs));
     this.plane = new Plane(far, this.side, ABOVE);
     [this.width, this.height] = [this.side, this.side + ABOVE];

@@ -67,7 +67,7 @@ function renderAnswered({ model, el }) {
   el.append(host);
   let view = null;
   const kernel = new Kernel(model, (text) => view?.frame.says(text));
-  view = new Answered(host, new Source(model.get("described"), new Uint8Array()), new Shared(model), kernel);
+  view = new Answered(host, new Source(model.get("document"), new Uint8Array()), new Shared(model), kernel);
   return () => {
     view.close();
     kernel.close();

@@ -18,7 +18,7 @@ export class Points {
     const { names, axes, data, kinds = [], groups = [], marks = [] } = source.document;
     const values = new Float32Array(source.slice(data).slice().buffer);
     Object.assign(this, { store, names, axes, values, kinds, groups, cursor: null, marks: new Set(marks) });
-    this.grid = Grid.of(names, axes, values, new Uint8Array(values.length), { scale: "signed", limit: source.document.limit });
+    this.grid = Grid.of(names, axes, values, new Uint8Array(values.length), { scale: "diverging", limit: source.document.limit });
     this.frame = new Frame(host, source.document, store, {
       ...takes,
       keys: POINT_KEYS,

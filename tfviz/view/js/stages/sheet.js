@@ -63,7 +63,7 @@ export class Sheet {
       }
     }
     if (this.across > this.ends)
-      legend(pen, theme, { scale: "weight", limit }, this.ends + 10, this.top, Math.min(this.height - this.top - 8, 180));
+      legend(pen, theme, { scale: "sqrt", limit }, this.ends + 10, this.top, Math.min(this.height - this.top - 8, 180));
   }
 
   thumb(grid, wide, tall, ratio) {

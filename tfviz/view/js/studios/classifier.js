@@ -127,7 +127,7 @@ export class Classifier extends Weighing {
     const changed = this.compared !== this.answer;
     const shares = Float32Array.from(labels.flatMap((_, i) => (changed ? [now[i], before[i]] : [now[i]])));
     const cols = changed ? ["now", "as typed"] : ["probability"];
-    const verdict = Grid.of(labels, cols, shares, new Uint8Array(shares.length).fill(OPEN), { scale: "share" });
+    const verdict = Grid.of(labels, cols, shares, new Uint8Array(shares.length).fill(OPEN), { scale: "linear" });
     return [{ name: "verdict", grid: verdict, axes: ["label", ""] }, ...this.effectPanel()];
   }
 

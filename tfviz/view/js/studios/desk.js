@@ -217,7 +217,7 @@ export class TranslationDesk extends Studio {
     const values = Float32Array.from(found.flatMap(([, share, other]) => (base ? [share, other] : [share])));
     const cols = base ? ["heads off", "all on"] : ["probability"];
     const rows = found.map(([id]) => this.vocab.words([id])[0]);
-    const grid = Grid.of(rows, cols, values, new Uint8Array(values.length).fill(OPEN), { scale: "share" });
+    const grid = Grid.of(rows, cols, values, new Uint8Array(values.length).fill(OPEN), { scale: "linear" });
     return [{ name: "", grid, axes: ["word", ""] }];
   }
 

@@ -171,7 +171,7 @@ function panelOf(name, shares, whole, vocab) {
   const values = Float32Array.from(ids.flatMap((id) => (whole ? [shares[id], whole[id]] : [shares[id]])));
   const state = new Uint8Array(values.length).fill(OPEN);
   const cols = whole ? ["heads off", "all on"] : ["probability"];
-  return { name, grid: Grid.of(vocab.words(ids), cols, values, state, { scale: "share" }), axes: ["guess", ""] };
+  return { name, grid: Grid.of(vocab.words(ids), cols, values, state, { scale: "linear" }), axes: ["guess", ""] };
 }
 
 const FILLER_KEYS = [

@@ -45,7 +45,7 @@ export class NextTokens {
     const cols = this.changed ? ["heads off", "all on"] : ["probability"];
     const values = this.found.flatMap(({ share, other }) => (this.changed ? [share, other] : [share]));
     const rows = this.found.map(({ word }) => word);
-    const grid = Grid.of(rows, cols, Float32Array.from(values), new Uint8Array(values.length).fill(OPEN), { scale: "share" });
+    const grid = Grid.of(rows, cols, Float32Array.from(values), new Uint8Array(values.length).fill(OPEN), { scale: "linear" });
     return [{ name: "", grid, axes: ["next token", ""] }];
   }
 

@@ -115,7 +115,7 @@ export class Weighing extends Passage {
     const words = known.map((i) => this.swapped.get(i) ?? this.units[i].text);
     const limit = values.reduce((most, one) => Math.max(most, Math.abs(one)), LEAST_LIMIT);
     const col = `log-odds of ${this.described.labels[label]} without it`;
-    const grid = Grid.of(words, [col], values, new Uint8Array(known.length).fill(OPEN), { scale: "signed", limit });
+    const grid = Grid.of(words, [col], values, new Uint8Array(known.length).fill(OPEN), { scale: "diverging", limit });
     return [{ name: "words", grid, axes: ["word", ""] }];
   }
 }

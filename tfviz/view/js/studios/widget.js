@@ -90,7 +90,7 @@ function renderAsked({ model, el }) {
   const engine = () => new Engine(null, () => kernelPort(questions));
   const page = () => questions.page();
   const vocabularyOf = (one, number) => (one.kind === "asked" ? new AskedVocabulary(one, encoder(questions, number)) : vocabulary(one));
-  const described = model.get("described");
+  const described = model.get("document");
   view = new STUDIOS[described.kind](host, { document: described, data: "" }, new Choices(model), { page, engine, vocabulary: vocabularyOf });
   return () => {
     view.close();
