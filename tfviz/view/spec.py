@@ -46,7 +46,7 @@ SCALES: dict[ScaleKind, ScaleRule] = {
     "sqrt": ScaleRule(root=True, diverging=False, ticks=WEIGHT_TICKS),
     "linear": ScaleRule(root=False, diverging=False, ticks=LINEAR_TICKS),
     "diverging": ScaleRule(root=False, diverging=True, ticks=(-1.0, -0.5, 0.0, 0.5, 1.0)),
-    "diverging-sqrt": ScaleRule(root=True, diverging=True, ticks=(-1.0, -0.25, -0.05, 0.0, 0.05, 0.25, 1.0)),
+    "diverging-sqrt": ScaleRule(root=True, diverging=True, ticks=(-1.0, -0.5, -0.25, -0.05, 0.0, 0.05, 0.25, 0.5, 1.0)),
 }
 
 

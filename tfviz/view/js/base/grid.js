@@ -9,7 +9,7 @@ export const NUMBERED = 100; // cells that can show their numbers
 export const SCALES = {
   sqrt: { place: (v) => Math.sqrt(Math.max(v, 0)), ticks: [0, 0.01, 0.1, 0.25, 0.5, 1] },
   linear: { place: (v) => v, ticks: [0, 0.25, 0.5, 0.75, 1] },
-  "diverging-sqrt": { place: (v) => Math.sign(v) * Math.sqrt(Math.abs(v)), ticks: [-1, -0.25, -0.05, 0, 0.05, 0.25, 1], signed: true },
+  "diverging-sqrt": { place: (v) => Math.sign(v) * Math.sqrt(Math.abs(v)), ticks: [-1, -0.5, -0.25, -0.05, 0, 0.05, 0.25, 0.5, 1], signed: true },
   diverging: { place: (v) => v, ticks: [-1, -0.5, 0, 0.5, 1], signed: true },
 };
 
