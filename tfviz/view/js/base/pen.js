@@ -154,6 +154,7 @@ const n = (number) => Number(number.toFixed(2));
 const escaped = (string) =>
   string
     .toWellFormed()
+    // eslint-disable-next-line no-control-regex -- XML cannot hold them
     .replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd")
     .replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 

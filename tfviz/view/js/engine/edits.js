@@ -7,7 +7,7 @@
 // `head` null means every head; a cell's query or key null means every one.
 
 // The weights [batch, head, query, key] that flow on: the same ones if nothing is to be done.
-export function edited(machine, weights, edits, allowed) {
+export function edited(machine, weights, edits) {
   if (!edits.length) return weights;
   const made = { ...weights, data: weights.data.slice() };
   const shape = [1, 1, ...weights.shape].slice(-4);

@@ -85,7 +85,7 @@ export class Machine {
   pattern(weights, allowed = null) {
     const site = this.node.pattern;
     if (!site) return weights;
-    const flows = edited(this, weights, this.edits.filter((edit) => edit.site === site), allowed);
+    const flows = edited(this, weights, this.edits.filter((edit) => edit.site === site));
     if (this.watch === true || (this.watch && this.watch.includes(site))) {
       const { shape, data } = flows;
       (this.seen[site] ??= []).push({ shape, data: data.slice(), open: allowed ? allowed.data.slice() : new Uint8Array(data.length).fill(1) });

@@ -119,7 +119,7 @@ export class Filler extends Gaps {
     this.says(`${cited(now ?? unit.text)}${found.length ? `: ${found.join("; ")}` : ""}`);
   }
 
-  dress(span, unit, i) {
+  dress(span, unit) {
     const now = this.textOf(unit);
     span.textContent = now === null ? "?" : seen(now);
     span.classList.toggle("blank", now === null);
