@@ -27,7 +27,8 @@ export class Deep {
   async look(window, pixels) {
     let block = 1;
     while (Math.max(window.wide, window.tall) / block > ROOM * pixels) block *= 2;
-    if (block >= this.overview.block || (this.close && this.close.grid.block <= block && covers(this.close, window))) return false;
+    if (block >= this.overview.block || (this.close && this.close.grid.block <= block && covers(this.close, window)))
+      return false;
     const turn = ++this.turn;
     const span = (from, size, count) => {
       const low = Math.max(0, Math.floor((from - size * BESIDE) / block) * block);
@@ -55,7 +56,12 @@ export class Deep {
       found.forEach(([, grid], i) => made.set(grid[name], i * this.cols.length));
       return made;
     };
-    return new Grid(found.map(([i]) => this.rows[i]), this.cols, whole("codes"), whole("state"));
+    return new Grid(
+      found.map(([i]) => this.rows[i]),
+      this.cols,
+      whole("codes"),
+      whole("state"),
+    );
   }
 
   // The finest grid that has a cell, and where it has it.

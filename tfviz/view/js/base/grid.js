@@ -9,7 +9,11 @@ export const NUMBERED = 100; // cells that can show their numbers
 export const SCALES = {
   weight: { place: (v) => Math.sqrt(Math.max(v, 0)), ticks: [0, 0.01, 0.1, 0.25, 0.5, 1] },
   share: { place: (v) => v, ticks: [0, 0.25, 0.5, 0.75, 1] },
-  difference: { place: (v) => Math.sign(v) * Math.sqrt(Math.abs(v)), ticks: [-1, -0.25, -0.04, 0, 0.04, 0.25, 1], signed: true },
+  difference: {
+    place: (v) => Math.sign(v) * Math.sqrt(Math.abs(v)),
+    ticks: [-1, -0.25, -0.04, 0, 0.04, 0.25, 1],
+    signed: true,
+  },
   signed: { place: (v) => v, ticks: [-1, -0.5, 0, 0.5, 1], signed: true },
 };
 
@@ -82,7 +86,12 @@ export class Grid {
           stronger(this.codes[at], this.codes[at + right]),
           stronger(this.codes[at + below], this.codes[at + below + right]),
         );
-        state[i] = Math.min(this.state[at], this.state[at + right], this.state[at + below], this.state[at + below + right]);
+        state[i] = Math.min(
+          this.state[at],
+          this.state[at + right],
+          this.state[at + below],
+          this.state[at + below + right],
+        );
       }
     }
     const every = (words) => words.filter((_, i) => i % 2 === 0);

@@ -16,7 +16,9 @@ export class Photograph {
 
   // width, height: in pixels of the device; plain: without weights.
   paint(grid, width, height, theme, ratio, plain) {
-    const pen = Object.assign(document.createElement("canvas"), { width, height }).getContext("2d", { willReadFrequently: true });
+    const pen = Object.assign(document.createElement("canvas"), { width, height }).getContext("2d", {
+      willReadFrequently: true,
+    });
     pen.drawImage(this.image, 0, 0, width, height);
     const image = pen.getImageData(0, 0, width, height);
     if (!plain) tint(image, grid, theme, ratio);

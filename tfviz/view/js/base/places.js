@@ -71,9 +71,14 @@ function finder(grid, part, axis) {
 
 // The cells of a picture from a profile: the largest weight is the strongest ink.
 export function spread(found, places, limit) {
-  const order = Array.from({ length: places.down * places.across }, (_, i) => places.token(Math.floor(i / places.across), i % places.across));
+  const order = Array.from({ length: places.down * places.across }, (_, i) =>
+    places.token(Math.floor(i / places.across), i % places.across),
+  );
   const taken = (from) => from.constructor.from(order, (index) => from[index]);
-  return Grid.of(numbered(places.down), numbered(places.across), taken(found.values), taken(found.state), { scale: found.scale, limit });
+  return Grid.of(numbered(places.down), numbered(places.across), taken(found.values), taken(found.state), {
+    scale: found.scale,
+    limit,
+  });
 }
 
 // Where the scale of some profiles ends: at their largest number.

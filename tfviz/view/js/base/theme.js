@@ -51,7 +51,8 @@ function background(element) {
     if (colour && !/^transparent$|, 0\)$|\/ 0\)$/.test(colour)) return colour;
   }
   const dark =
-    getComputedStyle(document.documentElement).colorScheme.includes("dark") && matchMedia("(prefers-color-scheme: dark)").matches;
+    getComputedStyle(document.documentElement).colorScheme.includes("dark") &&
+    matchMedia("(prefers-color-scheme: dark)").matches;
   return dark ? "rgb(18, 18, 18)" : "rgb(255, 255, 255)";
 }
 

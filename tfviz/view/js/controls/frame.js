@@ -173,7 +173,11 @@ export class Frame {
       { class: "away", role: "group", "aria-label": said },
       h("span", {}, said),
       ...Object.entries(kinds).map(([name, take]) =>
-        h("button", { type: "button", onclick: () => Promise.resolve(take()).catch((error) => this.failed(error)) }, name),
+        h(
+          "button",
+          { type: "button", onclick: () => Promise.resolve(take()).catch((error) => this.failed(error)) },
+          name,
+        ),
       ),
     );
   }

@@ -32,15 +32,19 @@ export function bind(described, given) {
   const lengths = {};
   described.inputs.forEach(({ name, shape }, place) => {
     const actual = given[place].shape;
-    const fits = actual.length === shape.length && shape.every((size, axis) => {
-      if (typeof size === "number") return size === actual[axis];
-      lengths[size] ??= actual[axis];
-      return lengths[size] === actual[axis];
-    });
+    const fits =
+      actual.length === shape.length &&
+      shape.every((size, axis) => {
+        if (typeof size === "number") return size === actual[axis];
+        lengths[size] ??= actual[axis];
+        return lengths[size] === actual[axis];
+      });
     if (!fits) throw new Error(`${name} has the shape [${actual}]; this program was made for [${shape}]`);
   });
   for (const [name, [least, most]] of Object.entries(described.lengths))
     if (lengths[name] < least || (most !== null && lengths[name] > most))
-      throw new Error(`there are ${lengths[name]} ${name}; this model takes ${least} to ${most ?? "any number of"} ${name}`);
+      throw new Error(
+        `there are ${lengths[name]} ${name}; this model takes ${least} to ${most ?? "any number of"} ${name}`,
+      );
   return lengths;
 }

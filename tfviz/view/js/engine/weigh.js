@@ -92,6 +92,7 @@ function turned(matrix, rows, columns) {
 function between(matrix, columns, left, right) {
   const rows = matrix.length / columns;
   const made = new Float32Array(rows * (right - left));
-  for (let row = 0; row < rows; row++) made.set(matrix.subarray(row * columns + left, row * columns + right), row * (right - left));
+  for (let row = 0; row < rows; row++)
+    made.set(matrix.subarray(row * columns + left, row * columns + right), row * (right - left));
   return made;
 }

@@ -7,4 +7,11 @@ import { OrderGear } from "./ordering.js";
 import { PointsGear } from "./placing.js";
 import { SwitchesGear } from "./painting.js";
 
-export const ALL_GEARS = { ...GEARS, points: PointsGear, cells: CellsGear, switches: SwitchesGear, order: OrderGear, angle: AngleGear };
+export const ALL_GEARS = {
+  ...GEARS,
+  points: PointsGear,
+  cells: CellsGear,
+  switches: SwitchesGear,
+  order: OrderGear,
+  angle: AngleGear,
+};

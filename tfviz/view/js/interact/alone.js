@@ -31,7 +31,8 @@ export class Alone extends Instrument {
     const { chosen } = this.source.document;
     const key = chosen.map((name) => this.gears[name].choice(values[name])).join(".");
     const inputs = { nothing: { shape: [], data: [0] } }; // of a program that has choices only
-    for (const [name, gear] of Object.entries(this.gears)) if (!chosen.includes(name)) inputs[name] = gear.input(values[name]);
+    for (const [name, gear] of Object.entries(this.gears))
+      if (!chosen.includes(name)) inputs[name] = gear.input(values[name]);
     if (!this.engine) this.start();
     const { engine } = this;
     await this.loaded;

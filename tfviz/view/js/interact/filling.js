@@ -13,12 +13,29 @@ export class CellsGear extends Gear {
   constructor(control, set, theme, says) {
     super(control, set, theme);
     const { rows, cols, flat } = control;
-    Object.assign(this, { says, focused: [0, 0], buttons: rows.map((_, row) => cols.map((__, col) => this.button(row, col))) });
+    Object.assign(this, {
+      says,
+      focused: [0, 0],
+      buttons: rows.map((_, row) => cols.map((__, col) => this.button(row, col))),
+    });
     const head = h("tr", {}, flat ? null : h("td"), ...cols.map((word) => h("th", { scope: "col" }, label(word))));
     const lines = rows.map((word, row) =>
-      h("tr", {}, flat ? null : h("th", { scope: "row" }, label(word)), ...this.buttons[row].map((button) => h("td", {}, button))),
+      h(
+        "tr",
+        {},
+        flat ? null : h("th", { scope: "row" }, label(word)),
+        ...this.buttons[row].map((button) => h("td", {}, button)),
+      ),
     );
-    const table = h("table", { class: "cells", "aria-label": `${this.name}: ${control.kind === "switches" ? "switches" : "numbers to change"}` }, h("thead", {}, head), h("tbody", {}, ...lines));
+    const table = h(
+      "table",
+      {
+        class: "cells",
+        "aria-label": `${this.name}: ${control.kind === "switches" ? "switches" : "numbers to change"}`,
+      },
+      h("thead", {}, head),
+      h("tbody", {}, ...lines),
+    );
     this.element = h("div", { class: "gear" }, h("span", {}, this.name), table);
   }
 

@@ -29,7 +29,14 @@ class SliderGear extends Gear {
   constructor(control, set, theme) {
     super(control, set, theme);
     const { low, high, step, start } = control;
-    this.knob = slider(this.name, { min: low, max: high, step, value: start, text: (now) => this.said(now), choose: set });
+    this.knob = slider(this.name, {
+      min: low,
+      max: high,
+      step,
+      value: start,
+      text: (now) => this.said(now),
+      choose: set,
+    });
     this.element = this.knob.element;
   }
 

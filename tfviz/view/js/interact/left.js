@@ -20,6 +20,10 @@ export class Left extends Instrument {
 
 // answer: name -> { shape, dtype, at }; slice(at): its bytes
 export function unpacked(answer, slice) {
-  const tensor = ({ shape, dtype, at }) => ({ shape, dtype, data: new KINDS_OF_NUMBERS[dtype](slice(at).slice().buffer) });
+  const tensor = ({ shape, dtype, at }) => ({
+    shape,
+    dtype,
+    data: new KINDS_OF_NUMBERS[dtype](slice(at).slice().buffer),
+  });
   return Object.fromEntries(Object.entries(answer).map(([name, one]) => [name, tensor(one)]));
 }

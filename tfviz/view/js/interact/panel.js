@@ -9,7 +9,9 @@ import { STEPS } from "../stages/pointing.js";
 // A title: as it is, with a sign for what cannot be seen, never cut without one.
 export function titled(text, longest = 40) {
   const points = [...text];
-  const shown = points.slice(0, points.length > longest ? longest - 1 : longest).map((point) => (point === " " ? point : sign(point)));
+  const shown = points
+    .slice(0, points.length > longest ? longest - 1 : longest)
+    .map((point) => (point === " " ? point : sign(point)));
   return shown.join("") + (points.length > longest ? "…" : "");
 }
 
@@ -48,7 +50,10 @@ export class Panel {
   }
 
   reading(cell) {
-    return `${this.title ? `${titled(this.title)}: ` : ""}${this.named(cell)} ${formatted(this.value(cell))}`.replace("  ", " ");
+    return `${this.title ? `${titled(this.title)}: ` : ""}${this.named(cell)} ${formatted(this.value(cell))}`.replace(
+      "  ",
+      " ",
+    );
   }
 
   // The number that changed most, in words, of those that read otherwise than before; nothing where none does.

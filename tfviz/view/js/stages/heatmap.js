@@ -83,7 +83,8 @@ export class Heatmap {
   cell(x, y) {
     const col = this.window.x + ((x - this.left) / this.wide) * this.window.wide;
     const row = this.window.y + ((y - this.top) / this.tall) * this.window.tall;
-    const inside = (at, from, size, most) => (at >= from && at < from + size ? Math.min(Math.floor(at), most - 1) : null);
+    const inside = (at, from, size, most) =>
+      at >= from && at < from + size ? Math.min(Math.floor(at), most - 1) : null;
     return [
       inside(row, this.window.y, this.window.tall, this.grid.rows.length),
       inside(col, this.window.x, this.window.wide, this.grid.cols.length),
@@ -179,8 +180,12 @@ export class Heatmap {
       if (x2 > x1 && y2 > y1) pen.rect(x1, y1, x2 - x1, y2 - y1, { fill: this.theme.page, alpha: 0.72 });
     };
     const [, , w, t] = this.box(0, 0);
-    veil(rows, this.window.y, this.window.tall, (row, count) => clipped(this.left, this.box(row, 0)[1], this.wide, count * t));
-    veil(cols, this.window.x, this.window.wide, (col, count) => clipped(this.box(0, col)[0], this.top, count * w, this.tall));
+    veil(rows, this.window.y, this.window.tall, (row, count) =>
+      clipped(this.left, this.box(row, 0)[1], this.wide, count * t),
+    );
+    veil(cols, this.window.x, this.window.wide, (col, count) =>
+      clipped(this.box(0, col)[0], this.top, count * w, this.tall),
+    );
   }
 
   // The words of an axis, as many as have room; those locked or under the cursor always.
@@ -215,8 +220,10 @@ function longest(labels) {
   if (!widths.has(labels))
     widths.set(
       labels,
-      labels.reduce((most, text) => (text.length > 2 || most < 16 ? Math.max(most, measure(text, SIZE, true)) : most), 0) +
-        (labels.some((text) => [...text].length > 1) ? 10 : 0),
+      labels.reduce(
+        (most, text) => (text.length > 2 || most < 16 ? Math.max(most, measure(text, SIZE, true)) : most),
+        0,
+      ) + (labels.some((text) => [...text].length > 1) ? 10 : 0),
     );
   return widths.get(labels);
 }

@@ -51,7 +51,11 @@ export class LaidOut {
     }
     const bottom = tokens.length ? y + CHIP_TALL + 10 : top;
     if (tokens.length <= CHIPS) return { chips, said: [], bottom };
-    return { chips, said: [{ text: `${counted(tokens.length - CHIPS, "word")} more`, y: bottom }], bottom: bottom + 14 };
+    return {
+      chips,
+      said: [{ text: `${counted(tokens.length - CHIPS, "word")} more`, y: bottom }],
+      bottom: bottom + 14,
+    };
   }
 
   // Whether a token of one side is one of the other as well.
@@ -104,7 +108,11 @@ export class LaidOut {
     const spots = [...this.chips.map(({ side, index, box }) => ({ panel, side, index, box })), this.nearest(panel, to)];
     const ahead = spots
       .filter(({ side, index }) => index !== from.index || !this.is(side, from.side))
-      .map((token) => ({ token, dx: token.box[0] + token.box[2] / 2 - own[0], dy: token.box[1] + token.box[3] / 2 - own[1] }))
+      .map((token) => ({
+        token,
+        dx: token.box[0] + token.box[2] / 2 - own[0],
+        dy: token.box[1] + token.box[3] / 2 - own[1],
+      }))
       .filter(({ dx, dy }) => dx * across + dy * down > 1);
     const far = ({ dx, dy }) => (across ? Math.abs(dx) + 4 * Math.abs(dy) : Math.abs(dy) + Math.abs(dx) / 4);
     return ahead.sort((one, other) => far(one) - far(other))[0]?.token ?? from;

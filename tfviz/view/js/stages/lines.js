@@ -46,7 +46,9 @@ export class Lines {
       const only = new Set(rows);
       for (const col of cols)
         keep(
-          grid.strongest(col, "col", only.size ? grid.rows.length : most).filter(([row]) => !only.size || only.has(row)),
+          grid
+            .strongest(col, "col", only.size ? grid.rows.length : most)
+            .filter(([row]) => !only.size || only.has(row)),
           (row) => [row, col],
         );
       return found;
@@ -70,7 +72,10 @@ export class Lines {
   }
 
   // scroll: how far down the part that is drawn begins; tall: how much is drawn.
-  draw(pen, { rows = [], cols = [], pointed = null, least = 0.05, most = 5, scroll = 0, tall = Infinity, cursor = null }) {
+  draw(
+    pen,
+    { rows = [], cols = [], pointed = null, least = 0.05, most = 5, scroll = 0, tall = Infinity, cursor = null },
+  ) {
     const { theme } = this;
     const [from, to] = [Math.floor((scroll - TOP) / PITCH) - 1, Math.ceil((scroll + tall - TOP) / PITCH) + 1];
     const asked = pointed
@@ -132,7 +137,11 @@ export class Lines {
       const box = canvas.getBoundingClientRect();
       return this.word(event.clientX - box.left, event.clientY - box.top + scroll());
     };
-    following(canvas, (event) => does.point(place(event), null), () => does.point(null, null));
+    following(
+      canvas,
+      (event) => does.point(place(event), null),
+      () => does.point(null, null),
+    );
     canvas.onclick = (event) => {
       const word = place(event);
       if (word) does.lock(...word);

@@ -16,7 +16,14 @@ const KIND_SAID = { [FORBIDDEN]: "may not look", [ABSENT]: "left out" };
 export class PictureStage {
   // does: { choose(side, index), says(text), leave() }
   constructor(theme, does, picture) {
-    Object.assign(this, { theme, does, photograph: new Photograph(picture), cursor: null, plain: false, kept: new WeakMap() });
+    Object.assign(this, {
+      theme,
+      does,
+      photograph: new Photograph(picture),
+      cursor: null,
+      plain: false,
+      kept: new WeakMap(),
+    });
     this.canvas = drawn("Picture");
     this.element = h("div", { class: "stage" }, this.canvas);
     picking(this.canvas, this);
@@ -36,7 +43,10 @@ export class PictureStage {
     this.maps = profiles.map((found, i) => onto && spread(found, onto, this.limits[i]));
     Object.assign(this, { part, chosen, profiles, names });
     this.question = asks(part, chosen);
-    this.canvas.setAttribute("aria-label", `${this.question}: arrows move, Enter or Space chooses, P shows the picture alone`);
+    this.canvas.setAttribute(
+      "aria-label",
+      `${this.question}: arrows move, Enter or Space chooses, P shows the picture alone`,
+    );
     this.point(this.cursor);
   }
 

@@ -44,15 +44,20 @@ export class Sheet {
     const every = (size) => Math.max(1, Math.ceil(14 / (size + this.gap)));
     for (let layer = 0; layer < part.layers; layer++) {
       if (layer % every(this.tall) === 0)
-        pen.text(this.left - 8, this.box(layer, 0)[1] + this.tall / 2, part.layers <= 24 ? `layer ${layer}` : `${layer}`, {
-          fill: theme.soft,
-          align: "right",
-        });
+        pen.text(
+          this.left - 8,
+          this.box(layer, 0)[1] + this.tall / 2,
+          part.layers <= 24 ? `layer ${layer}` : `${layer}`,
+          { fill: theme.soft, align: "right" },
+        );
       for (let head = 0; head < part.heads; head++) {
         const [x, y, w, t] = this.box(layer, head);
         const grid = thumbs.get(`${layer}.${head}`);
         if (layer === 0 && head % every(this.wide) === 0)
-          pen.text(x + w / 2, 13, names?.[head] ?? (w > 44 ? `head ${head}` : `${head}`), { fill: theme.soft, align: "center" });
+          pen.text(x + w / 2, 13, names?.[head] ?? (w > 44 ? `head ${head}` : `${head}`), {
+            fill: theme.soft,
+            align: "center",
+          });
         if (grid) pen.image(this.thumb(grid, w, t, pen.ratio), x, y);
         pen.rect(x, y, w, t, { stroke: theme.line, thick: 0.5 });
         if (marked.some(([l, h]) => l === layer && h === head))
@@ -63,7 +68,14 @@ export class Sheet {
       }
     }
     if (this.across > this.ends)
-      legend(pen, theme, { scale: "weight", limit }, this.ends + 10, this.top, Math.min(this.height - this.top - 8, 180));
+      legend(
+        pen,
+        theme,
+        { scale: "weight", limit },
+        this.ends + 10,
+        this.top,
+        Math.min(this.height - this.top - 8, 180),
+      );
   }
 
   thumb(grid, wide, tall, ratio) {
@@ -71,7 +83,13 @@ export class Sheet {
     const key = `${size} ${this.theme.key}`;
     const kept = this.thumbs.get(grid);
     if (kept?.key === key) return kept.image;
-    const image = paint(grid, { x: 0, y: 0, wide: grid.cols.length, tall: grid.rows.length }, ...size, this.theme, ratio);
+    const image = paint(
+      grid,
+      { x: 0, y: 0, wide: grid.cols.length, tall: grid.rows.length },
+      ...size,
+      this.theme,
+      ratio,
+    );
     this.thumbs.set(grid, { key, image });
     return image;
   }
@@ -87,7 +105,11 @@ export class Sheet {
       const box = canvas.getBoundingClientRect();
       return this.cell(event.clientX - box.left, event.clientY - box.top);
     };
-    following(canvas, (event) => does.point(place(event)), () => does.point(null));
+    following(
+      canvas,
+      (event) => does.point(place(event)),
+      () => does.point(null),
+    );
     canvas.onclick = (event) => {
       const at = place(event);
       if (!at) return;

@@ -66,7 +66,11 @@ export class Tables {
       const panels = this.sheet.panels.map((panel) => ({ name: panel.name, axes: panel.axes, grid: this.grid(panel) }));
       this.stages.set(at, {
         panels,
-        stage: new HeadStage(this.frame.theme, this.does, { axes: this.axes, largest: 22, tallest: this.sheet.tall ?? 460 }),
+        stage: new HeadStage(this.frame.theme, this.does, {
+          axes: this.axes,
+          largest: 22,
+          tallest: this.sheet.tall ?? 460,
+        }),
       });
     }
     const { panels, stage } = this.stages.get(at);

@@ -74,7 +74,8 @@ export function cutTo(logits, tokens) {
   const each = shape.at(-1);
   if (each <= tokens) return logits;
   const cut = new Float32Array((data.length / each) * tokens);
-  for (let row = 0; row * each < data.length; row++) cut.set(data.subarray(row * each, row * each + tokens), row * tokens);
+  for (let row = 0; row * each < data.length; row++)
+    cut.set(data.subarray(row * each, row * each + tokens), row * tokens);
   return { ...logits, shape: [...shape.slice(0, -1), tokens], data: cut };
 }
 

@@ -30,7 +30,8 @@ function kernelPort(questions) {
 }
 
 // texts -> their ids, by the vocabulary of this number in Python
-const encoder = (questions, number) => async (texts) => (await questions.ask({ encode: texts, vocabulary: number })).told.ids;
+const encoder = (questions, number) => async (texts) =>
+  (await questions.ask({ encode: texts, vocabulary: number })).told.ids;
 
 const NUMBERS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 
@@ -38,7 +39,10 @@ const NUMBERS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 // masks and maps in turn. Masks come as a byte for each cell,
 // of all heads or of one after the other.
 function resultOf({ told: { outputs, masks, patterns }, pieces }) {
-  const tensors = outputs.map(([name, shape, dtype], i) => [name, { shape, dtype, data: new NUMBERS[dtype](pieces[i].slice().buffer) }]);
+  const tensors = outputs.map(([name, shape, dtype], i) => [
+    name,
+    { shape, dtype, data: new NUMBERS[dtype](pieces[i].slice().buffer) },
+  ]);
   const opens = pieces.slice(outputs.length, outputs.length + masks);
   const seen = patterns.map(([site, shape, mask], i) => {
     const data = weightsOf(pieces[outputs.length + masks + i], shape);
@@ -69,7 +73,9 @@ class Choices {
 
   set(changes) {
     const state = this.model.get("state");
-    const changed = Object.entries(changes).some(([name, value]) => JSON.stringify(value) !== JSON.stringify(state[name]));
+    const changed = Object.entries(changes).some(
+      ([name, value]) => JSON.stringify(value) !== JSON.stringify(state[name]),
+    );
     if (!changed) return;
     this.model.set("state", { ...state, ...changes });
     this.model.save_changes();
@@ -89,9 +95,14 @@ function renderAsked({ model, el }) {
   const questions = new Questions(model, (text) => view?.says(text));
   const engine = () => new Engine(null, () => kernelPort(questions));
   const page = () => questions.page();
-  const vocabularyOf = (one, number) => (one.kind === "asked" ? new AskedVocabulary(one, encoder(questions, number)) : vocabulary(one));
+  const vocabularyOf = (one, number) =>
+    one.kind === "asked" ? new AskedVocabulary(one, encoder(questions, number)) : vocabulary(one);
   const described = model.get("described");
-  view = new STUDIOS[described.kind](host, { document: described, data: "" }, new Choices(model), { page, engine, vocabulary: vocabularyOf });
+  view = new STUDIOS[described.kind](host, { document: described, data: "" }, new Choices(model), {
+    page,
+    engine,
+    vocabulary: vocabularyOf,
+  });
   return () => {
     view.close();
     questions.close();

@@ -20,7 +20,9 @@ export class CharacterVocabulary {
   }
 
   decode(ids) {
-    return knownIds(ids, this.size).map((id) => this.tokens[id]).join("");
+    return knownIds(ids, this.size)
+      .map((id) => this.tokens[id])
+      .join("");
   }
 
   words(ids) {

@@ -39,7 +39,9 @@ export class SubwordVocabulary {
 
   // The text without special tokens.
   decode(ids) {
-    const tokens = knownIds(ids, this.size).filter((id) => !this.silent.has(id)).map((id) => this.tokens[id]);
+    const tokens = knownIds(ids, this.size)
+      .filter((id) => !this.silent.has(id))
+      .map((id) => this.tokens[id]);
     const { kind, inside, cleanup } = this.joiner;
     if (kind === "bytes") return fromBytes(tokens.flatMap((token) => [...this.raw(token)]));
     if (kind !== "pieces") return tokens.join(kind === "spaces" ? " " : "");
@@ -81,7 +83,7 @@ function longestPieces(word, places, { unknown, inside, longest }) {
   const letters = Array.from(word);
   if (letters.length > longest) return [unknown];
   const ids = [];
-  for (let start = 0; start < letters.length; ) {
+  for (let start = 0; start < letters.length;) {
     let stop = letters.length;
     const piece = () => places.get((start ? inside : "") + letters.slice(start, stop).join(""));
     while (stop > start && piece() === undefined) stop--;
