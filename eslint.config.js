@@ -1,13 +1,17 @@
 import js from "@eslint/js";
 import globals from "globals";
 
-const BY_PYTHON = { PALETTE: "readonly", CSS: "readonly", PAGE_STYLE: "readonly", ENGINE: "readonly" }; // see page/bundle.py
+const VIEWS = "tfviz/view/js";
+
+/** Modules of a folder import from these folders only. */
+const importsOnly = (folder, ...folders) => ({
+  files: [`${VIEWS}/${folder}/**/*.js`],
+  rules: { "no-restricted-imports": ["error", { patterns: [{ regex: `^\\.\\./(?!(${folders.join("|")})/)` }] }] },
+});
 
 export default [
-  { ignores: [".venv/", "build/", "dist/", "runs/", "site/"] },
+  { ignores: [".venv/", "build/", "dist/", "runs/", "site/", "tfviz/view/static/"] },
   js.configs.recommended,
-  { files: ["tfviz/view/js/**/*.js"], languageOptions: { globals: { ...globals.browser, ...BY_PYTHON } } },
-  { files: ["eslint.config.js", "tests/**/*.js"], languageOptions: { globals: globals.node } },
   {
     rules: {
       "no-unused-vars": ["error", { argsIgnorePattern: "^_" }],
@@ -16,4 +20,33 @@ export default [
       "no-nested-ternary": "warn",
     },
   },
+  { files: ["*.js", "tests/**/*.js"], languageOptions: { globals: globals.node } },
+  {
+    files: [`${VIEWS}/**/*.js`],
+    languageOptions: { globals: globals.browser },
+    rules: {
+      // A view touches nothing outside its own element, so that nothing is left of one that is removed.
+      "no-restricted-syntax": [
+        "error",
+        {
+          selector:
+            "CallExpression[callee.object.name=/^(window|document|globalThis)$/][callee.property.name='addEventListener']",
+          message: "Listen inside the view only.",
+        },
+        {
+          selector: "AssignmentExpression[left.object.name=/^(window|document|globalThis)$/][left.property.name=/^on/]",
+          message: "Listen inside the view only.",
+        },
+        { selector: "MemberExpression[property.name='innerHTML']", message: "Words are texts, not HTML." },
+      ],
+    },
+  },
+  // base <- controls <- stages <- interact, studios; engine stands alone, text needs base
+  importsOnly("base", "\\.\\./page"),
+  importsOnly("text", "base"),
+  importsOnly("engine", "none"),
+  importsOnly("controls", "base"),
+  importsOnly("stages", "base", "controls", "engine"),
+  importsOnly("interact", "base", "controls", "stages", "engine", "text"),
+  importsOnly("studios", "base", "controls", "stages", "engine", "text"),
 ];

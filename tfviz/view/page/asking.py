@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tfviz.view.page.answering import Answering
 from tfviz.view.page.asked import Asked
-from tfviz.view.page.bundle import script
+from tfviz.view.page.bundle import STATIC
 from tfviz.view.page.html import View
 from tfviz.view.page.pieces import Packed
 from tfviz.view.page.shown import described_panels, described_view, still
@@ -34,7 +34,7 @@ class Asking(Answering):
         ValueError, LookupError: as `view.interact`.
     """
 
-    _esm = script("interact/widget")
+    _esm = STATIC / "interact-widget.js"
     values = traitlets.Dict().tag(sync=True)
 
     def __init__(self, asked: Asked, title: str, draw: Mapping[str, Drawing]):

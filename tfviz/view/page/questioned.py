@@ -14,7 +14,7 @@ from tfviz.look.maps import AttentionMaps
 from tfviz.portable.arguments import kind
 from tfviz.view.page import alive
 from tfviz.view.page.answering import Answering
-from tfviz.view.page.bundle import script
+from tfviz.view.page.bundle import STATIC
 from tfviz.view.page.here import Here
 from tfviz.view.page.html import View
 from tfviz.view.still.picture import Picture, cut
@@ -42,7 +42,7 @@ class Questioned(Answering):
         vocabs: in the order in which the page is told of them.
     """
 
-    _esm = script("studios/widget")
+    _esm = STATIC / "studios-widget.js"
     state = traitlets.Dict().tag(sync=True)
 
     def __init__(

@@ -22,9 +22,8 @@ NUMBERS = 250_000  # of one result
 def described_view(asked: Asked, title: str, panels: list[dict[str, Any]]) -> dict[str, Any]:
     """What the page is told, but for what computes."""
     controls = [{"name": name, **control.described()} for name, control in asked.controls.items()]
-    texts = any(control["kind"] == "text" for control in controls)
     return {
-        "kind": "interact-text" if texts else "interact",
+        "kind": "interact",
         "title": title, "note": "", "parts": [], "controls": controls, "chosen": asked.chosen, "panels": panels,
         "state": {"values": asked.start},
     }  # fmt: skip

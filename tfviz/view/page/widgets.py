@@ -12,7 +12,7 @@ from tfviz.look.kept import pack
 from tfviz.look.maps import AttentionMaps
 from tfviz.view.page import alive
 from tfviz.view.page.answering import Answering
-from tfviz.view.page.bundle import script
+from tfviz.view.page.bundle import STATIC
 from tfviz.view.page.html import View
 from tfviz.view.page.packed import deflated
 from tfviz.view.still import figures, prose, sentences, single
@@ -42,7 +42,7 @@ class Live(Answering):
         ValueError: a trait cannot have that value; the budget is too small for anything.
     """
 
-    _esm = script("widget")
+    _esm = STATIC / "maps-widget.js"
     data = traitlets.Bytes().tag(sync=True)
 
     mode = traitlets.Enum(("sheet", "head", "lines", "words"), "sheet", help="the way to look").tag(sync=True)

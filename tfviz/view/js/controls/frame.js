@@ -4,6 +4,8 @@ import { h } from "../base/elements.js";
 import { download, png, svg } from "./takeaway.js";
 import { csvs } from "./table.js";
 import { Theme } from "../base/theme.js";
+import PALETTE from "../base/palette.json" with { type: "json" };
+import CSS from "./frame.css";
 
 export class Frame {
   // takes: { page() -> Blob, keys, shown() -> [{ name, grid, axes }], drawing(), tables(), redraw(), away }; without

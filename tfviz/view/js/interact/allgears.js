@@ -1,4 +1,4 @@
-// All gears but text, which needs vocabularies (`typing.js`).
+// The controls by kind.
 
 import { AngleGear } from "./dialing.js";
 import { CellsGear } from "./filling.js";
@@ -6,6 +6,7 @@ import { GEARS } from "./gears.js";
 import { OrderGear } from "./ordering.js";
 import { PointsGear } from "./placing.js";
 import { SwitchesGear } from "./painting.js";
+import { TextGear } from "./typing.js";
 
 export const ALL_GEARS = {
   ...GEARS,
@@ -14,4 +15,5 @@ export const ALL_GEARS = {
   switches: SwitchesGear,
   order: OrderGear,
   angle: AngleGear,
+  text: TextGear,
 };

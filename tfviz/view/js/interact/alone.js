@@ -1,12 +1,12 @@
 // A function that answers in the page itself, with no kernel: its programs run in the engine.
 
 import { Engine } from "../engine/client.js";
-import { ALL_GEARS } from "./allgears.js";
 import { Instrument } from "./instrument.js";
 
 export class Alone extends Instrument {
-  constructor(host, source, store, takes, gears = ALL_GEARS) {
-    super(host, source, store, takes, gears);
+  constructor(host, source, store, takes) {
+    super(host, source, store, takes);
+    this.worker = takes.worker;
     // A worker lives until it is told to stop, whatever becomes of its view: one that is off the page has none.
     this.watcher = new ResizeObserver(() => host.isConnected || this.rest());
     this.watcher.observe(host);
@@ -15,7 +15,7 @@ export class Alone extends Instrument {
 
   start() {
     const { programs, data } = this.source.document;
-    this.engine = new Engine(ENGINE);
+    this.engine = new Engine(this.worker);
     this.loaded = this.engine.load(programs, this.source.slice(data));
     this.loaded.catch(() => {}); // told where it is waited for
   }

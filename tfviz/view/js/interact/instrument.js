@@ -4,15 +4,17 @@ import { h } from "../base/elements.js";
 import { label, measure } from "../base/pen.js";
 import { Frame } from "../controls/frame.js";
 import { table } from "../controls/table.js";
-import { INTERACT_CSS, KEYS_HELP } from "./texts.js";
+import { ALL_GEARS } from "./allgears.js";
+import INTERACT_CSS from "./interact.css";
 import { PANELS } from "./kinds.js";
 import { scaleOf } from "./scales.js";
+import { KEYS_HELP } from "./texts.js";
 
 const LINE_ABOVE = 24; // pixels of the line above a drawing that is taken away
 
 // Who goes on from here has answer(values): a promise of the results by name, null where a later question was asked.
 export class Instrument {
-  constructor(host, source, store, takes, gears) {
+  constructor(host, source, store, takes) {
     const { controls, panels } = source.document;
     Object.assign(this, {
       source,
@@ -38,7 +40,7 @@ export class Instrument {
     this.gears = Object.fromEntries(
       controls.map((control) => [
         control.name,
-        new gears[control.kind](
+        new ALL_GEARS[control.kind](
           control,
           (value) => this.set(control.name, value),
           frame.theme,

@@ -1,14 +1,12 @@
 // What a kernel left behind: the last that it answered, with controls that say where they stood and turn no more.
 
-import { ALL_GEARS } from "./allgears.js";
 import { Instrument } from "./instrument.js";
-import { TextGear } from "./typing.js";
 
 const KINDS_OF_NUMBERS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 
 export class Left extends Instrument {
   constructor(host, source, store, takes) {
-    super(host, source, store, takes, { ...ALL_GEARS, text: TextGear });
+    super(host, source, store, takes);
     this.knobs.inert = true;
     this.begin();
   }

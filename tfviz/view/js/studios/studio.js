@@ -51,7 +51,7 @@ export class Studio {
 
   start() {
     const { described, takes } = this;
-    this.engine = takes.engine?.(described) ?? new Engine(ENGINE);
+    this.engine = takes.engine?.(described) ?? new Engine(takes.worker);
     this.ready = takes.engine ? Promise.resolve() : this.engine.load(described.programs, bytesOf(this.data));
     this.ready.catch((error) => this.frame.failed(error));
     this.gone = new Promise((done) => {
