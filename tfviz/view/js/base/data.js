@@ -8,11 +8,17 @@ const KEPT = 64e6; // cells of heads that are kept at hand
 const WHOLE = 20e6; // cells of a head that is held whole
 
 export class Source {
+  heads = new Map();
+  wholes = new Map();
+  masks = new Map();
+
   // document: what `tfviz.view.packed` describes; data: base64 text or bytes;
   // ask: where the page has not all, (part, layer, head, { rows, cols, block }) -> promise of the codes of a head: of
   // its open cells, or where parts have rules of all in a range of rows and columns, in blocks
   constructor(document, data, ask = null) {
-    Object.assign(this, { document, data, ask, heads: new Map(), wholes: new Map(), masks: new Map() });
+    this.document = document;
+    this.data = data;
+    this.ask = ask;
   }
 
   get parts() {

@@ -18,10 +18,19 @@ export const SCALES = {
 };
 
 export class Grid {
+  halves = null;
+
   // codes: colour indices (0 to 255; with a sign, 128 is zero); state: OPEN, FORBIDDEN or ABSENT for each cell;
   // values: the numbers themselves, where the codes are not exact enough to stand for them.
   constructor(rows, cols, codes, state, { values = null, scale = "weight", limit = 1, block = 1 } = {}) {
-    Object.assign(this, { rows, cols, codes, state, values, scale, limit, block, halves: null });
+    this.rows = rows;
+    this.cols = cols;
+    this.codes = codes;
+    this.state = state;
+    this.values = values;
+    this.scale = scale;
+    this.limit = limit;
+    this.block = block;
   }
 
   static of(rows, cols, values, state, { scale = "weight", limit = 1 } = {}) {

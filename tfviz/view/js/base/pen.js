@@ -113,8 +113,12 @@ export class CanvasPen {
 }
 
 export class SvgPen {
+  parts = ["<g>"];
+
   constructor(width, height, ratio = globalThis.devicePixelRatio || 1) {
-    Object.assign(this, { width, height, ratio, parts: ["<g>"] });
+    this.width = width;
+    this.height = height;
+    this.ratio = ratio;
   }
 
   from(x, y) {

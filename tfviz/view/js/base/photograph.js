@@ -6,8 +6,12 @@ const PALE = 0.55; // of the picture's own tones, on the page
 const STRONG = 0.88; // of the ink, where the weight is the largest
 
 export class Photograph {
+  painted = new Map();
+
   constructor({ src, width, height }) {
-    Object.assign(this, { width, height, image: Object.assign(new Image(), { src }), painted: new Map() });
+    this.width = width;
+    this.height = height;
+    this.image = Object.assign(new Image(), { src });
   }
 
   ready() {

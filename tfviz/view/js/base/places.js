@@ -6,7 +6,11 @@ import { quoted } from "./pen.js";
 export class Places {
   // first: tokens before those of the picture; upward: whether the first row of cells is the lowest
   constructor({ first, down, across, upward }, words) {
-    Object.assign(this, { first, down, across, upward, words });
+    this.first = first;
+    this.down = down;
+    this.across = across;
+    this.upward = upward;
+    this.words = words;
   }
 
   // [row, col] from the upper left; null for a token that lies nowhere.

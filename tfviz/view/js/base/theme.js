@@ -1,9 +1,12 @@
 // Colours from the page itself: light or dark by what stands behind the view, with no listener on the page.
 
 export class Theme {
+  key = "";
+
   // palette: the inks of `tfviz.view.palette`, by "light" and "dark"
   constructor(host, palette) {
-    Object.assign(this, { host, palette, key: "" });
+    this.host = host;
+    this.palette = palette;
   }
 
   // True if the page's colours have changed since the last call.

@@ -9,7 +9,9 @@ const SEPARATORS = /^(\[SEP\]|\[CLS\]|\[PAD\]|<\/?s>|<pad>|<bos>|<eos>|<\|.*\|>|
 
 export class Choice {
   constructor(source, store) {
-    Object.assign(this, { source, store, arrange: source.document.arrange });
+    this.source = source;
+    this.store = store;
+    this.arrange = source.document.arrange;
   }
 
   get at() {

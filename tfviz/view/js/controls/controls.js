@@ -31,7 +31,9 @@ const SHORT = 90; // if their names are no longer together
 
 export class Controls {
   constructor(choice, store, theme) {
-    Object.assign(this, { choice, store, theme });
+    this.choice = choice;
+    this.store = store;
+    this.theme = theme;
     const set = (name) => (value) => store.set({ [name]: value });
     const chosen = (name) => [store.get(name), set(name)];
     const hide = (kind) => store.set({ hide: kind, hidden: kind === "chosen" ? store.get("cols") : [], cols: [] });

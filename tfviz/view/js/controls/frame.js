@@ -12,7 +12,11 @@ export class Frame {
   // `page` it is a part of a view, and `away` says what can be taken away here
   constructor(host, document, store, takes) {
     const shadow = host.shadowRoot ?? host.attachShadow({ mode: "open" });
-    Object.assign(this, { host, document, store, takes, theme: new Theme(host, PALETTE) });
+    this.host = host;
+    this.document = document;
+    this.store = store;
+    this.takes = takes;
+    this.theme = new Theme(host, PALETTE);
     host.dataset.lmSuppressShortcuts = "true"; // in JupyterLab, keys pressed here are not commands
     this.title = h("h3");
     this.subject = h("span", { class: "subject" });

@@ -9,7 +9,8 @@ const ARRAYS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 // A program, ready to run: its weights unpacked, and after which step each value is needed no more.
 class Loaded {
   constructor(described, weights) {
-    Object.assign(this, { described, weights });
+    this.described = described;
+    this.weights = weights;
     this.constants = new Set(this.weights.map(({ data }) => data));
     this.sites = described.nodes.map(({ pattern }) => pattern).filter(Boolean);
     this.first = described.inputs.length + this.weights.length; // the number of the first step's first result
@@ -111,7 +112,10 @@ export class Machine {
     for (const { site } of edits)
       if (!sites.includes(site))
         throw new Error(`there is no attention at ${site}; there is ${sites.join(", ") || "none"}`);
-    Object.assign(this, { edits, watch, constants, seen: {} });
+    this.edits = edits;
+    this.watch = watch;
+    this.constants = constants;
+    this.seen = {};
     const given = described.inputs.map((declared) =>
       input(declared, inputs[declared.name] ?? this.carried.get(declared.name)),
     );

@@ -8,7 +8,10 @@ import { label, quoted } from "../base/pen.js";
 export class Gear {
   // control: as Python describes it; set(value)
   constructor(control, set, theme) {
-    Object.assign(this, { control, set, theme, name: control.name });
+    this.control = control;
+    this.set = set;
+    this.theme = theme;
+    this.name = control.name;
   }
 
   words() {

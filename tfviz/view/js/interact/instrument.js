@@ -14,19 +14,18 @@ const LINE_ABOVE = 24; // pixels of the line above a drawing that is taken away
 
 // Who goes on from here has answer(values): a promise of the results by name, null where a later question was asked.
 export class Instrument {
+  drawn = [];
+  outputs = null;
+  answered = null;
+  last = null;
+  turns = 0;
+  turn = 0;
+
   constructor(host, source, store, takes) {
     const { controls, panels } = source.document;
-    Object.assign(this, {
-      source,
-      store,
-      panels,
-      drawn: [],
-      outputs: null,
-      answered: null,
-      last: null,
-      turns: 0,
-      turn: 0,
-    });
+    this.source = source;
+    this.store = store;
+    this.panels = panels;
     const kinds = new Set(controls.map(({ kind }) => kind));
     this.frame = new Frame(host, source.document, store, {
       ...takes,

@@ -18,8 +18,11 @@ export function titled(text, longest = 40) {
 // Of each kind is known: place(width), which sets width, height, `size` (how many rows and columns the cursor goes over) and
 // `grid`, its numbers for table and CSV; paint(pen); find(x, y), a cell; box(cell), its corner and size; named(cell), in words.
 export class Panel {
+  cursor = null;
+
   constructor(theme, says) {
-    Object.assign(this, { theme, says, cursor: null });
+    this.theme = theme;
+    this.says = says;
     this.canvas = drawn("");
     this.listen();
   }

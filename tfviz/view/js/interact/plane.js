@@ -23,7 +23,10 @@ const WAYS = [
 export class Plane {
   // limit: how far it goes to each side; size: of the canvas, in pixels; top: room above it
   constructor(limit, size, top = 0) {
-    Object.assign(this, { limit, size, top, half: size / 2 - EDGE_OF_PLANE });
+    this.limit = limit;
+    this.size = size;
+    this.top = top;
+    this.half = size / 2 - EDGE_OF_PLANE;
   }
 
   at([x, y]) {

@@ -9,23 +9,23 @@ export const drawn = (label) =>
   h("canvas", { tabIndex: 0, role: "application", "aria-label": label, "aria-roledescription": "chart" });
 
 export class HeadStage {
+  panels = [];
+  cursor = null;
+
   // does: { lock(axis, index), says(text), leave() }; panels share cursor, zoom and locks
   constructor(theme, does, options = {}) {
-    Object.assign(this, {
-      theme,
-      does,
-      options,
-      panels: [],
-      cursor: null,
-      element: h("div", { class: "stage panels" }),
-    });
+    this.theme = theme;
+    this.does = does;
+    this.options = options;
+    this.element = h("div", { class: "stage panels" });
   }
 
   // panels: [{ name, grid, axes }]; look: { rows, cols, outlined, borders: those of each panel }
   show(panels, look, width) {
     while (this.panels.length > panels.length) this.panels.pop().canvas.remove();
     while (this.panels.length < panels.length) this.panels.push(this.panel(this.panels.length));
-    Object.assign(this, { look, names: panels.map(({ name }) => name) });
+    this.look = look;
+    this.names = panels.map(({ name }) => name);
     const beside = panels.length > 1 && width >= 320 * panels.length ? panels.length : 1;
     panels.forEach(({ name, grid, axes }, i) => {
       if (axes) this.panels[i].map.axes = axes;

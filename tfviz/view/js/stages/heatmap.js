@@ -13,10 +13,19 @@ const EDGE = 3;
 export const ROOMY = 44; // pixels of a cell with its number
 
 export class Heatmap {
+  painted = null;
+  grid = null;
+  window = null;
+
   // axes: names of rows and columns; legend: whether the colour scale stands beside it; numbers: whether cells that have
   // room show theirs
   constructor(theme, { axes = ["query", "key"], legend = true, tallest = 660, largest = 34, numbers = false } = {}) {
-    Object.assign(this, { theme, axes, legend, tallest, largest, numbers, painted: null, grid: null, window: null });
+    this.theme = theme;
+    this.axes = axes;
+    this.legend = legend;
+    this.tallest = tallest;
+    this.largest = largest;
+    this.numbers = numbers;
   }
 
   // The place of everything, in pixels, for a width; and its height.
@@ -38,7 +47,13 @@ export class Heatmap {
     if (!this.window || grid.rows.length !== this.grid?.rows.length || grid.cols.length !== this.grid?.cols.length)
       this.fit(grid);
     const numbered = few && wide >= 26 && tall >= 13;
-    Object.assign(this, { grid, left, top, wide: Math.max(1, wide * m), tall: Math.max(1, tall * n), width, numbered });
+    this.grid = grid;
+    this.left = left;
+    this.top = top;
+    this.wide = Math.max(1, wide * m);
+    this.tall = Math.max(1, tall * n);
+    this.width = width;
+    this.numbered = numbered;
     this.height = top + this.tall + EDGE;
     return this.height;
   }

@@ -17,7 +17,10 @@ const CHIPS = 400; // words of one side
 export class LaidOut {
   // chosen: { side, index }, whose weights are shown; names: of the pictures; shape: width and height of the picture
   constructor(part, chosen, names, shape, width) {
-    Object.assign(this, { part, chosen, other: chosen.side === "rows" ? "cols" : "rows", places: placesOf(part) });
+    this.part = part;
+    this.chosen = chosen;
+    this.other = chosen.side === "rows" ? "cols" : "rows";
+    this.places = placesOf(part);
     // both sides are the same tokens where a picture, or a text with one in it, looks at itself
     this.alike = String(part.rows) === String(part.cols);
     const beside = width >= 300 * names.length ? names.length : 1;

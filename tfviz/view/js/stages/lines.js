@@ -8,7 +8,8 @@ const TOP = 24;
 
 export class Lines {
   constructor(theme, axes = ["query", "key"]) {
-    Object.assign(this, { theme, axes });
+    this.theme = theme;
+    this.axes = axes;
   }
 
   // shown: [{ grid, ink, name }], all of the same words.
@@ -19,7 +20,11 @@ export class Lines {
       Math.min(0.34 * width, Math.max(30, ...words.slice(0, 2000).map((word) => measure(word, 12, true))) + 14),
     );
     const between = Math.min(width - one - two, 560);
-    Object.assign(this, { shown, width, left: one, right: one + between, across: one + between + two });
+    this.shown = shown;
+    this.width = width;
+    this.left = one;
+    this.right = one + between;
+    this.across = one + between + two;
     this.height = TOP + PITCH * Math.max(grid.rows.length, grid.cols.length) + 6;
     return this.height;
   }

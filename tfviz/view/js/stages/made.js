@@ -14,7 +14,8 @@ export class Made {
 
 class Maker {
   constructor(source, engine) {
-    Object.assign(this, { source, engine });
+    this.source = source;
+    this.engine = engine;
   }
 
   async codes(part, layer, head, where) {

@@ -16,9 +16,15 @@ const ROLES = [
 ];
 
 export class MaskLab {
+  tables = new Map();
+
   constructor(host, source, store, takes) {
     const { rules, rows, cols } = source.document;
-    Object.assign(this, { source, store, rules, rows, cols, tables: new Map() });
+    this.source = source;
+    this.store = store;
+    this.rules = rules;
+    this.rows = rows;
+    this.cols = cols;
     this.frame = new Frame(host, source.document, store, {
       ...takes,
       keys: MASK_KEYS,

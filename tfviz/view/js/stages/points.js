@@ -14,10 +14,18 @@ const MARGIN = 22;
 const REACH = 24; // pixels from a point at which it is meant
 
 export class Points {
+  cursor = null;
+
   constructor(host, source, store, takes) {
     const { names, axes, data, kinds = [], groups = [], marks = [] } = source.document;
     const values = new Float32Array(source.slice(data).slice().buffer);
-    Object.assign(this, { store, names, axes, values, kinds, groups, cursor: null, marks: new Set(marks) });
+    this.store = store;
+    this.names = names;
+    this.axes = axes;
+    this.values = values;
+    this.kinds = kinds;
+    this.groups = groups;
+    this.marks = new Set(marks);
     this.grid = Grid.of(names, axes, values, new Uint8Array(values.length), {
       scale: "signed",
       limit: source.document.limit,

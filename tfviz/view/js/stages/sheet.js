@@ -7,8 +7,12 @@ import { paint } from "../base/paint.js";
 import { STEPS } from "./pointing.js";
 
 export class Sheet {
+  thumbs = new WeakMap();
+  at = [0, 0];
+
   constructor(theme, names) {
-    Object.assign(this, { theme, names: names?.length ? names : null, thumbs: new WeakMap(), at: [0, 0] });
+    this.theme = theme;
+    this.names = names?.length ? names : null;
   }
 
   place(part, width) {
@@ -23,7 +27,16 @@ export class Sheet {
     const ends = left + heads * (wide + gap);
     const across = ends + right; // of the thumbnails; of all that is drawn
     const height = Math.max(top + layers * (tall + gap), right ? 110 : 0);
-    Object.assign(this, { part, left, top, gap, wide, tall, ends, across, height, width: Math.max(width, across) });
+    this.part = part;
+    this.left = left;
+    this.top = top;
+    this.gap = gap;
+    this.wide = wide;
+    this.tall = tall;
+    this.ends = ends;
+    this.across = across;
+    this.height = height;
+    this.width = Math.max(width, across);
     this.at = [Math.min(this.at[0], layers - 1), Math.min(this.at[1], heads - 1)];
     return this.height;
   }

@@ -10,7 +10,9 @@ import { table } from "../controls/table.js";
 
 export class Tables {
   constructor(host, source, store, takes) {
-    Object.assign(this, { source, store, sheets: source.document.sheets });
+    this.source = source;
+    this.store = store;
+    this.sheets = source.document.sheets;
     this.frame = new Frame(host, source.document, store, {
       ...takes,
       keys: TABLE_KEYS,
@@ -74,7 +76,8 @@ export class Tables {
       });
     }
     const { panels, stage } = this.stages.get(at);
-    Object.assign(this, { stage, shown: panels });
+    this.stage = stage;
+    this.shown = panels;
     this.pick?.show(at);
     this.frame.stage(stage.element, this.sheet.says ?? "");
     stage.show(

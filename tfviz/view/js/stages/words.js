@@ -8,9 +8,13 @@ import { quoted, sign } from "../base/pen.js";
 const MOST = 1200; // words on the page at once
 
 export class Words {
+  key = null;
+
   // does: { lock(side, index), leave() }
   constructor(theme, does) {
-    Object.assign(this, { theme, does, element: h("div", { class: "words" }), key: null });
+    this.theme = theme;
+    this.does = does;
+    this.element = h("div", { class: "words" });
   }
 
   // by: false, what the chosen query looks at; true, which queries look at the chosen key.
@@ -24,7 +28,9 @@ export class Words {
     const at = Math.min(chosen, count - 1);
     if (at < this.start[side] || at >= this.start[side] + MOST)
       return void ((this.key = null), this.show(grid, at, by));
-    Object.assign(this, { grid, at, by });
+    this.grid = grid;
+    this.at = at;
+    this.by = by;
     const { place } = SCALES[grid.scale];
     this.shaded.forEach((span, i) => {
       const j = i + this.start[by ? "rows" : "cols"];

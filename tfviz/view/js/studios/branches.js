@@ -8,7 +8,9 @@ const TOLD = 24; // letters of a branch
 export class Branches {
   // path: a `Path`; says: (tokens) -> their text
   constructor(path, says, choose) {
-    Object.assign(this, { path, says, choose });
+    this.path = path;
+    this.says = says;
+    this.choose = choose;
     this.element = h("div", { class: "branches", role: "group", "aria-label": "Texts written so far" });
   }
 

@@ -22,7 +22,9 @@ export class TranslationDesk extends Studio {
     const knob = (name, key, given) =>
       slider(name, { value: store.get(key), choose: (value) => store.set({ [key]: value, ...UNCHOSEN }), ...given });
     const button = (text, title, onclick) => h("button", { type: "button", title, onclick }, text);
-    Object.assign(this, { readers: new Map(), searches: new Map(), columns: [] });
+    this.readers = new Map();
+    this.searches = new Map();
+    this.columns = [];
     this.sentence = h("textarea", {
       rows: 2,
       dir: "auto",

@@ -11,8 +11,12 @@ import { bars } from "./studio.js";
 const SHOWN = 12;
 
 export class NextTokens {
+  found = [];
+  changed = false;
+
   constructor(vocab, take) {
-    Object.assign(this, { vocab, take, found: [], changed: false });
+    this.vocab = vocab;
+    this.take = take;
     this.element = h("div", { class: "shares", role: "group", "aria-label": "Next token: press one to take it" });
   }
 

@@ -115,7 +115,8 @@ export class Passage extends Studio {
     const asked = [this.ask("read", ids, { edits: this.edits, watch: true }), this.baseline(ids, base)];
     const [answer, compared] = await Promise.all(asked);
     if (!answer || turn !== this.turn || this.frame.closed) return;
-    Object.assign(this, { answer, compared: compared ?? answer });
+    this.answer = answer;
+    this.compared = compared ?? answer;
     this.show(turn);
     this.remind();
     this.showHeads();

@@ -3,9 +3,17 @@
 const CARRY = ["keys", "values"];
 
 export class TextReader {
+  turn = 0;
+  asking = null;
+  kept = null;
+  wholes = {};
+
   // run: as `Studio.run`; steps: whether there is a program that goes on by a token; tokens: how many the vocabulary has
   constructor(run, { steps, context, tokens }) {
-    Object.assign(this, { run, steps, context, tokens, turn: 0, asking: null, kept: null, wholes: {} });
+    this.run = run;
+    this.steps = steps;
+    this.context = context;
+    this.tokens = tokens;
   }
 
   // { key, turn, ids, size, logits, patterns, whole }: `whole` has the logits with all heads on, where some are off. A

@@ -6,10 +6,16 @@ import { cutTo } from "./reading.js";
 const READINGS = 60; // texts whose maps are kept
 
 export class Reader {
+  readings = new Map();
+  memory = null;
+
   // ask(program, inputs, options) -> what it gives, or null if it failed; source: ids; begin: the id of the beginning;
   // tokens: how many the target's vocabulary has
   constructor(ask, source, begin, tokens) {
-    Object.assign(this, { ask, source, begin, tokens, readings: new Map(), memory: null });
+    this.ask = ask;
+    this.source = source;
+    this.begin = begin;
+    this.tokens = tokens;
   }
 
   // What the encoder makes of the source.
@@ -53,9 +59,13 @@ export class Reader {
 }
 
 export class Search {
+  columns = [];
+
   // prefix: the tokens that a text has to begin with; how: { width, alpha, end, never, most }
   constructor(reader, prefix, how) {
-    Object.assign(this, { reader, prefix, how, columns: [] });
+    this.reader = reader;
+    this.prefix = prefix;
+    this.how = how;
   }
 
   get done() {

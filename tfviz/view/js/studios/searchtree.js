@@ -11,9 +11,14 @@ const ROOT_LEFT = 14;
 const NODE_LETTERS = 16; // of a word
 
 export class SearchTree {
+  columns = [];
+  alpha = 0;
+  chosen = null;
+
   // does: { choose(column, rank) }
   constructor(theme, does) {
-    Object.assign(this, { theme, does, columns: [], alpha: 0, chosen: null });
+    this.theme = theme;
+    this.does = does;
     this.canvas = h("canvas", { "aria-hidden": "true" });
     this.nodes = h("div", {
       class: "nodes",
@@ -31,7 +36,11 @@ export class SearchTree {
   // columns: of the search; word: id -> how it is shown; forced: how many columns were asked for
   show({ columns, alpha, chosen, word, forced }) {
     const grown = columns.length !== this.columns.length;
-    Object.assign(this, { columns, alpha, chosen, word, forced });
+    this.columns = columns;
+    this.alpha = alpha;
+    this.chosen = chosen;
+    this.word = word;
+    this.forced = forced;
     this.element.hidden = !columns.length;
     this.measure();
     this.way = columns.length ? wayTo(columns, ...chosen) : [];

@@ -14,12 +14,10 @@ export class Studio {
   // does: { keys, panels() -> [{ name, grid, axes }], drawing(), tables() }
   constructor(host, source, store, takes) {
     const described = source.document;
-    Object.assign(this, {
-      described,
-      store,
-      takes,
-      vocabularies: described.vocabularies.map(takes.vocabulary ?? vocabulary),
-    });
+    this.described = described;
+    this.store = store;
+    this.takes = takes;
+    this.vocabularies = described.vocabularies.map(takes.vocabulary ?? vocabulary);
     this.frame = new Frame(host, described, store, {
       ...takes,
       keys: this.keys,

@@ -131,7 +131,8 @@ export class Writer extends Studio {
     if (this.answer?.key !== seen.key) {
       const answer = await this.reader.read(seen.ids, this.edits);
       if (!answer || answer.turn < this.answer?.turn) return undefined;
-      Object.assign(this, { answer, shown: seen });
+      this.answer = answer;
+      this.shown = seen;
     }
     this.says(
       this.read.cut
@@ -196,7 +197,8 @@ export class Writer extends Studio {
       const next = await this.reader.further(answer, id);
       if (this.seen?.key !== seen.key) return false;
       this.path.take(id);
-      if (next?.key === this.seen.key) Object.assign(this, { answer: next, shown: this.seen });
+      if (next?.key === this.seen.key) this.answer = next;
+      this.shown = this.seen;
       return true;
     } catch (error) {
       this.frame.failed(error);

@@ -3,8 +3,10 @@
 import { h } from "../base/elements.js";
 
 export class TokenText {
+  shown = [];
+
   constructor(name, choose) {
-    Object.assign(this, { choose, shown: [] });
+    this.choose = choose;
     this.element = h("p", {
       class: "sentence written",
       role: "listbox",

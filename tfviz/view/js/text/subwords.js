@@ -23,7 +23,10 @@ const TIDY = [
 export class SubwordVocabulary {
   constructor(described) {
     const { tokens, special, silent, joiner, model } = described;
-    Object.assign(this, { tokens, special, joiner, size: tokens.length });
+    this.tokens = tokens;
+    this.special = special;
+    this.joiner = joiner;
+    this.size = tokens.length;
     this.silent = new Set(silent);
     this.unseen = new Set(described.hexadecimal);
     this.bytes = new Map(byteSigns().map((sign, byte) => [sign, byte]));
