@@ -11,7 +11,7 @@ import pytest
 import torch
 from browser import alive, plain
 
-from tfviz.view.page.bundle import script
+from tfviz.view.page.bundle import STATIC
 from tfviz.view.page.html import View
 
 # What the page asks its engine and what it is told; the worker is a real one.
@@ -104,8 +104,8 @@ def tensor(told):
     return torch.tensor(told["data"]).reshape(told["shape"])
 
 
-def with_kernel(page, live, entry, shared):
-    """Show a widget, whose module is `entry`, with its other end here; `shared` is the trait that both sides set."""
+def with_kernel(page, live, name, shared):
+    """Show a widget, whose script is `name`, with its other end here; `shared` is the trait that both sides set."""
 
     def asks(question):
         sent = []
@@ -119,4 +119,4 @@ def with_kernel(page, live, entry, shared):
     page.expose_function("kernelState", lambda: {"described": live.document, shared: getattr(live, shared)})
     page.expose_function("kernelSet", lambda value: setattr(live, shared, value))
     page.goto("about:blank")
-    page.evaluate(WIDGET, [script(entry), shared])
+    page.evaluate(WIDGET, [(STATIC / f"{name}.js").read_text(encoding="utf-8"), shared])

@@ -519,7 +519,7 @@ def test_a_kernel_answers_and_what_it_leaves_says_that_it_is_still(opens, tmp_pa
     live = view.interact(depends, x=(-1.0, 1.0), order=view.order(["a", "b", "c"]), kernel=True,
                          draw={"output": view.draw.bars("order")})  # fmt: skip
     page = opens()
-    with_kernel(page, live, "interact/widget", "values")
+    with_kernel(page, live, "interact-widget", "values")
     page.wait_for_function("document.querySelector('.tfviz').shadowRoot.querySelector('.results canvas')")
     ready(page).get_by_label("x").fill("0.5")
     page.get_by_role("button", name="a, 1").focus()

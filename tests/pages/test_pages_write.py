@@ -472,7 +472,7 @@ def test_a_kernel_answers_and_leaves_the_last_heads(opens, tmp_path):
     model, _ = written()
     live = view.write(model, VOCAB, "abc", seed=6, kernel=True)
     page = opens()
-    with_kernel(page, live, "studios/widget", "state")
+    with_kernel(page, live, "studios-widget", "state")
     page.locator(".written .word").first.wait_for()
     calm(page)
     shares = logits(model, "abc")[-1].softmax(-1).topk(12).values.tolist()

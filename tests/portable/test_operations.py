@@ -1,4 +1,4 @@
-"""The page's operations against torch, in Chromium."""
+"""The page's operations against torch, in Node."""
 
 import of_axes
 import of_cells
@@ -10,7 +10,7 @@ from evaluating import Case, answers, collected, compare, prepared, readable
 
 from tfviz import portable
 
-pytest_plugins = ["browser"]
+pytest_plugins = ["node"]
 
 FAMILIES = {**of_cells.FAMILIES, **of_axes.FAMILIES, **of_shapes.FAMILIES, **of_layers.FAMILIES}
 EXAMPLES = 3  # of each way to call an operation
@@ -48,8 +48,8 @@ UNKNOWN = [  # torch knows them
 
 
 @pytest.fixture
-def engine(opens):
-    return prepared(opens())
+def engine(fresh_node):
+    return prepared(fresh_node)
 
 
 def cases(family):
@@ -62,7 +62,7 @@ def test_it_is_torch(engine, family):
 
 
 def test_none_is_left_out(engine):
-    there = set(engine.evaluate("Object.keys(OPERATIONS)"))
+    there = set(engine.evaluate("() => Object.keys(OPERATIONS)"))
     assert there == {case.op for family in FAMILIES for case in cases(family)}
     assert there == portable.OPERATIONS  # what Python says of it
 

@@ -213,7 +213,7 @@ def test_typed_text_has_a_length_that_changes():
 
     made = view.interact(read, sentence=view.text("the", vocab), other=view.text("a", vocab),
                          draw={"output": view.draw.grid("sentence", "other")})  # fmt: skip
-    assert made.document["kind"] == "interact-text"
+    assert made.document["kind"] == "interact"
     program = made.document["programs"][""]
     assert [one["shape"] for one in program["inputs"]] == [[1, "tokens of sentence"], [1, "tokens of other"]]
     assert "3 x 1, from" in made.summary
@@ -375,13 +375,6 @@ def test_what_makes_no_sense_is_told_at_once(make, error, says):
 def test_what_is_wrong_with_the_function_itself_is_its_own_error():
     with pytest.raises(RuntimeError, match="must match the size"):
         view.interact(lambda x: x * torch.ones(2) + torch.ones(3), x=(0.0, 1.0))
-
-
-def test_pages_of_other_kinds_carry_no_engine():
-    plain = view.masks({"all": torch.ones(2, 2, dtype=torch.bool)}).html(still=False)
-    assert "Float32Array.from(new Uint16Array" not in plain
-    assert "class Instrument" not in plain
-    assert "vocabulary" not in lesson().html(still=False)
 
 
 def asks(live, **question):

@@ -2,7 +2,7 @@
 
 A specification holds values, the name and labels of each axis, the scale of its colours, what a mask forbids, outlined
 cells, dividers and thresholds. What both languages need to know beside it (`constants`) is written to
-`js/spec.json` by `python -m tfviz.view.spec`, and a test fails when that file is stale.
+`js/base/spec.json` by `write_constants`, and a test fails when that file is stale.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from torch import Tensor
 
 from tfviz.look.maps import AttentionMaps
 
-JSON = Path(__file__).parent / "js" / "spec.json"
+JSON = Path(__file__).parent / "js" / "base" / "spec.json"
 NUMBERED = 100  # cells of a heatmap that show their numbers, on a linear scale
 WEIGHT_TICKS = (0.0, 0.01, 0.1, 0.25, 0.5, 1.0)
 LINEAR_TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -246,5 +246,6 @@ def constants() -> dict[str, Any]:
     return {"numbered": NUMBERED, "scales": scales, "themes": inks()}
 
 
-if __name__ == "__main__":
+def write_constants() -> None:
+    """Write `constants` for the page's scripts."""
     JSON.write_text(json.dumps(constants(), indent=2) + "\n", encoding="utf-8")

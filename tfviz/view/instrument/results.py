@@ -27,10 +27,8 @@ SIDES = {"rows": "words", "cols": "words", "positions": "points"}  # what a cont
 def instrument_document(function: BoundFunction, title: str, panels: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the document of a view, but for what computes."""
     controls = [{"name": name, **control.document()} for name, control in function.controls.items()]
-    texts = any(control["kind"] == "text" for control in controls)
     return {
-        "kind": "interact-text" if texts else "interact",
-        "title": title, "note": "", "parts": [], "controls": controls, "chosen": function.chosen, "panels": panels,
+        "kind": "interact", "title": title, "note": "", "parts": [], "controls": controls, "chosen": function.chosen, "panels": panels,
         "state": {"values": function.start},
     }  # fmt: skip
 

@@ -13,7 +13,7 @@ from tfviz.view.draw import Drawing
 from tfviz.view.instrument.bound_function import BoundFunction
 from tfviz.view.instrument.results import instrument_document, panel_documents, picture
 from tfviz.view.page.blobs import BlobStore
-from tfviz.view.page.bundle import script
+from tfviz.view.page.bundle import STATIC
 from tfviz.view.page.html import View
 from tfviz.view.page.kernel_widget import KernelWidget
 from tfviz.view.still.picture import cut
@@ -34,7 +34,7 @@ class FunctionWidget(KernelWidget):
         ValueError, LookupError: as `view.interact`.
     """
 
-    _esm = script("interact/widget")
+    _esm = STATIC / "interact-widget.js"
     values = traitlets.Dict().tag(sync=True)
 
     def __init__(self, function: BoundFunction, title: str, draw: Mapping[str, Drawing]):

@@ -10,7 +10,7 @@ import traitlets
 
 from tfviz.look.kept import pack
 from tfviz.look.maps import AttentionMaps
-from tfviz.view.page.bundle import script
+from tfviz.view.page.bundle import STATIC
 from tfviz.view.page.heads import STATE, WIDGET_BUDGET, heads_document, heads_view
 from tfviz.view.page.html import View
 from tfviz.view.page.kernel_widget import KernelWidget
@@ -43,7 +43,7 @@ class LiveView(KernelWidget):
         ValueError: a trait cannot have that value; the budget is too small for anything.
     """
 
-    _esm = script("widget")
+    _esm = STATIC / "maps-widget.js"
     data = traitlets.Bytes().tag(sync=True)
 
     mode = traitlets.Enum(("sheet", "head", "lines", "words"), "sheet", help="the way to look").tag(sync=True)

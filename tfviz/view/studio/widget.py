@@ -13,7 +13,7 @@ from tfviz.look.capture import Seen
 from tfviz.look.kept import codes
 from tfviz.look.maps import AttentionMaps
 from tfviz.portable.arguments import kind
-from tfviz.view.page.bundle import script
+from tfviz.view.page.bundle import STATIC
 from tfviz.view.page.heads import heads_view
 from tfviz.view.page.html import View
 from tfviz.view.page.kernel_widget import KernelWidget
@@ -52,7 +52,7 @@ class ModelWidget(KernelWidget):
         vocabs: in the order of the document.
     """
 
-    _esm = script("studios/widget")
+    _esm = STATIC / "studios-widget.js"
     state = traitlets.Dict().tag(sync=True)
 
     def __init__(

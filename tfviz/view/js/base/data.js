@@ -8,11 +8,17 @@ const KEPT = 64e6; // cells of heads that are kept at hand
 const WHOLE = 20e6; // cells of a head that is held whole
 
 export class Source {
+  heads = new Map();
+  wholes = new Map();
+  masks = new Map();
+
   // document: what `tfviz.view.packed` describes; data: base64 text or bytes;
   // ask: where the page has not all, (part, layer, head, { rows, cols, block }) -> promise of the codes of a head: of
   // its open cells, or where parts have rules of all in a range of rows and columns, in blocks
   constructor(document, data, ask = null) {
-    Object.assign(this, { document, data, ask, heads: new Map(), wholes: new Map(), masks: new Map() });
+    this.document = document;
+    this.data = data;
+    this.ask = ask;
   }
 
   get parts() {
@@ -105,7 +111,9 @@ export class Source {
 
   async blocks(part, codes, block, mask) {
     const { rows, cols } = this.parts[part];
-    const state = await this.remembered(`${mask} ${rows.length} ${cols.length} ${block}`, () => this.coarse(part, block, mask));
+    const state = await this.remembered(`${mask} ${rows.length} ${cols.length} ${block}`, () =>
+      this.coarse(part, block, mask),
+    );
     return this.blocked(rows, cols, codes, block, state);
   }
 
@@ -126,7 +134,8 @@ export class Source {
     const state = new Uint8Array(Math.ceil(rows.length / block) * wide).fill(FORBIDDEN);
     for (let row = 0, i = 0; row < rows.length; row++) {
       const start = Math.floor(row / block) * wide;
-      for (let col = 0; col < cols.length; col++, i++) if (fine[i] === OPEN) state[start + Math.floor(col / block)] = OPEN;
+      for (let col = 0; col < cols.length; col++, i++)
+        if (fine[i] === OPEN) state[start + Math.floor(col / block)] = OPEN;
     }
     return state;
   }
@@ -137,7 +146,10 @@ export class Source {
 
   // A rule: each query's first key, then one past its last; null where all may look everywhere.
   rule(index) {
-    return this.remembered(`rule ${index}`, async () => new Int32Array((await inflated(this.slice(this.document.rules[index]))).slice().buffer));
+    return this.remembered(
+      `rule ${index}`,
+      async () => new Int32Array((await inflated(this.slice(this.document.rules[index]))).slice().buffer),
+    );
   }
 
   // Of a range of rows and columns: a block is open where any of its rows may see any of its keys.

@@ -6,10 +6,20 @@ const ROOM = 1.2; // blocks of a part for each pixel that shows it
 const BESIDE = 1 / 8; // of a part's size, around it: so that a small step needs no other
 
 export class Deep {
+  signed = false;
+  close = null;
+  known = new Map();
+  turn = 0;
+  version = 0;
+
   // overview: a Grid in blocks; ask: ([from, to] of rows, of columns, block) -> promise of a Grid of that part
   constructor(rows, cols, overview, ask) {
-    Object.assign(this, { rows, cols, overview, ask, close: null, known: new Map(), turn: 0, version: 0 });
-    Object.assign(this, { scale: overview.scale, limit: overview.limit, signed: false });
+    this.rows = rows;
+    this.cols = cols;
+    this.overview = overview;
+    this.ask = ask;
+    this.scale = overview.scale;
+    this.limit = overview.limit;
   }
 
   // What shows a window of cells best, and the window in its own cells.
@@ -27,7 +37,8 @@ export class Deep {
   async look(window, pixels) {
     let block = 1;
     while (Math.max(window.wide, window.tall) / block > ROOM * pixels) block *= 2;
-    if (block >= this.overview.block || (this.close && this.close.grid.block <= block && covers(this.close, window))) return false;
+    if (block >= this.overview.block || (this.close && this.close.grid.block <= block && covers(this.close, window)))
+      return false;
     const turn = ++this.turn;
     const span = (from, size, count) => {
       const low = Math.max(0, Math.floor((from - size * BESIDE) / block) * block);
@@ -55,7 +66,12 @@ export class Deep {
       found.forEach(([, grid], i) => made.set(grid[name], i * this.cols.length));
       return made;
     };
-    return new Grid(found.map(([i]) => this.rows[i]), this.cols, whole("codes"), whole("state"));
+    return new Grid(
+      found.map(([i]) => this.rows[i]),
+      this.cols,
+      whole("codes"),
+      whole("state"),
+    );
   }
 
   // The finest grid that has a cell, and where it has it.

@@ -5,7 +5,8 @@ export function h(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
     if (name.startsWith("on") || (name in element && !name.includes("-"))) element[name] = value;
-    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+    else if (value !== null && value !== undefined && value !== false)
+      element.setAttribute(name, value === true ? "" : value);
   }
   element.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
   return element;
@@ -66,7 +67,9 @@ export function check(name, value, choose) {
 
 // Buttons of which one is pressed; arrows move between them, so that they are one stop for the tab key.
 export function tabs(name, options, value, choose) {
-  const buttons = options.map(([key, text]) => h("button", { type: "button", role: "tab", title: text, onclick: () => choose(key) }, text));
+  const buttons = options.map(([key, text]) =>
+    h("button", { type: "button", role: "tab", title: text, onclick: () => choose(key) }, text),
+  );
   const show = (now) =>
     buttons.forEach((button, i) => {
       button.setAttribute("aria-selected", String(options[i][0] === now));

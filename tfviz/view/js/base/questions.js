@@ -4,9 +4,14 @@ const SILENT = "the kernel does not answer: it may be busy, or gone";
 const LATE = 8000; // milliseconds until that is said
 
 export class Questions {
+  waiting = new Map();
+  count = 0;
+
   // says: (text) -> shows it where the reader asked
   constructor(model, says) {
-    Object.assign(this, { model, says, waiting: new Map(), count: 0, hear: (...heard) => this.heard(...heard) });
+    this.model = model;
+    this.says = says;
+    this.hear = (...heard) => this.heard(...heard);
     model.on("msg:custom", this.hear);
   }
 

@@ -3,9 +3,16 @@
 const CELLS_SHOWN = 32e6; // of all heads of a part, that a sheet holds
 
 export class Strongest {
+  heads = new Map();
+  block = 1;
+
   // part: what `tfviz.view.page.strongest` describes; unpacked: from a piece's place to its bytes
   constructor({ rows, cols, blobs, top }, unpacked) {
-    Object.assign(this, { rows, cols, blobs, top, unpacked, heads: new Map(), block: 1 });
+    this.rows = rows;
+    this.cols = cols;
+    this.blobs = blobs;
+    this.top = top;
+    this.unpacked = unpacked;
     while ((rows.length * cols.length * blobs.length) / this.block ** 2 > CELLS_SHOWN) this.block *= 2;
   }
 

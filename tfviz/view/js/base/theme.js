@@ -1,9 +1,12 @@
 // Colours from the page itself: light or dark by what stands behind the view, with no listener on the page.
 
 export class Theme {
+  key = "";
+
   // palette: the inks of `tfviz.view.palette`, by "light" and "dark"
   constructor(host, palette) {
-    Object.assign(this, { host, palette, key: "" });
+    this.host = host;
+    this.palette = palette;
   }
 
   // True if the page's colours have changed since the last call.
@@ -51,7 +54,8 @@ function background(element) {
     if (colour && !/^transparent$|, 0\)$|\/ 0\)$/.test(colour)) return colour;
   }
   const dark =
-    getComputedStyle(document.documentElement).colorScheme.includes("dark") && matchMedia("(prefers-color-scheme: dark)").matches;
+    getComputedStyle(document.documentElement).colorScheme.includes("dark") &&
+    matchMedia("(prefers-color-scheme: dark)").matches;
   return dark ? "rgb(18, 18, 18)" : "rgb(255, 255, 255)";
 }
 

@@ -4,13 +4,19 @@ import { h } from "../base/elements.js";
 import { download, png, svg } from "./takeaway.js";
 import { csvs } from "./table.js";
 import { Theme } from "../base/theme.js";
+import spec from "../base/spec.json" with { type: "json" };
+import CSS from "./frame.css";
 
 export class Frame {
   // takes: { page() -> Blob, keys, shown() -> [{ name, grid, axes }], drawing(), tables(), redraw(), away }; without
   // `page` it is a part of a view, and `away` says what can be taken away here
   constructor(host, document, store, takes) {
     const shadow = host.shadowRoot ?? host.attachShadow({ mode: "open" });
-    Object.assign(this, { host, document, store, takes, theme: new Theme(host, PALETTE) });
+    this.host = host;
+    this.document = document;
+    this.store = store;
+    this.takes = takes;
+    this.theme = new Theme(host, spec.themes);
     host.dataset.lmSuppressShortcuts = "true"; // in JupyterLab, keys pressed here are not commands
     this.title = h("h3");
     this.subject = h("span", { class: "subject" });
@@ -173,7 +179,11 @@ export class Frame {
       { class: "away", role: "group", "aria-label": said },
       h("span", {}, said),
       ...Object.entries(kinds).map(([name, take]) =>
-        h("button", { type: "button", onclick: () => Promise.resolve(take()).catch((error) => this.failed(error)) }, name),
+        h(
+          "button",
+          { type: "button", onclick: () => Promise.resolve(take()).catch((error) => this.failed(error)) },
+          name,
+        ),
       ),
     );
   }

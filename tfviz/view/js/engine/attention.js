@@ -78,7 +78,7 @@ function maskFuture(scores, queries, keys) {
   }
 }
 
-function attend(machine, query, key, value, given = null, dropout = 0, causal = false, scale = null, groups = false) {
+function attend(machine, query, key, value, given = null, _dropout = 0, causal = false, scale = null, groups = false) {
   const [queries, width] = query.shape.slice(-2);
   const keys = key.shape[key.shape.length - 2];
   const heads = query.shape[query.shape.length - 3];

@@ -9,7 +9,8 @@ const ARRAYS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 // A program, ready to run: its weights unpacked, and after which step each value is needed no more.
 class Loaded {
   constructor(described, weights) {
-    Object.assign(this, { described, weights });
+    this.described = described;
+    this.weights = weights;
     this.constants = new Set(this.weights.map(({ data }) => data));
     this.sites = described.nodes.map(({ pattern }) => pattern).filter(Boolean);
     this.first = described.inputs.length + this.weights.length; // the number of the first step's first result
@@ -77,7 +78,8 @@ export class Machine {
   kept(weight) {
     if (!this.constants.has(weight.data)) return null;
     let kept = this.stores.get(weight.data);
-    if (!kept) this.stores.set(weight.data, (kept = this.products.store(turned(weight), weight.shape[1], weight.shape[0])));
+    if (!kept)
+      this.stores.set(weight.data, (kept = this.products.store(turned(weight), weight.shape[1], weight.shape[0])));
     return kept;
   }
 
@@ -85,10 +87,18 @@ export class Machine {
   pattern(weights, allowed = null) {
     const site = this.node.pattern;
     if (!site) return weights;
-    const flows = edited(this, weights, this.edits.filter((edit) => edit.site === site), allowed);
+    const flows = edited(
+      this,
+      weights,
+      this.edits.filter((edit) => edit.site === site),
+    );
     if (this.watch === true || (this.watch && this.watch.includes(site))) {
       const { shape, data } = flows;
-      (this.seen[site] ??= []).push({ shape, data: data.slice(), open: allowed ? allowed.data.slice() : new Uint8Array(data.length).fill(1) });
+      (this.seen[site] ??= []).push({
+        shape,
+        data: data.slice(),
+        open: allowed ? allowed.data.slice() : new Uint8Array(data.length).fill(1),
+      });
     }
     return flows;
   }
@@ -100,9 +110,15 @@ export class Machine {
     if (!program) throw new Error(`there is no program ${name}; there are ${[...this.programs.keys()].join(", ")}`);
     const { described, weights, needless, constants, sites } = program;
     for (const { site } of edits)
-      if (!sites.includes(site)) throw new Error(`there is no attention at ${site}; there is ${sites.join(", ") || "none"}`);
-    Object.assign(this, { edits, watch, constants, seen: {} });
-    const given = described.inputs.map((declared) => input(declared, inputs[declared.name] ?? this.carried.get(declared.name)));
+      if (!sites.includes(site))
+        throw new Error(`there is no attention at ${site}; there is ${sites.join(", ") || "none"}`);
+    this.edits = edits;
+    this.watch = watch;
+    this.constants = constants;
+    this.seen = {};
+    const given = described.inputs.map((declared) =>
+      input(declared, inputs[declared.name] ?? this.carried.get(declared.name)),
+    );
     const lengths = bind(described, given);
     const values = [...given, ...weights];
     const holders = new Map(); // array -> how many values that are still needed lie in it
@@ -168,6 +184,7 @@ function copy({ shape, dtype, data }) {
 // [out, in] as [in, out].
 function turned({ shape: [rows, columns], data }) {
   const made = new Float32Array(data.length);
-  for (let row = 0; row < rows; row++) for (let column = 0; column < columns; column++) made[column * rows + row] = data[row * columns + column];
+  for (let row = 0; row < rows; row++)
+    for (let column = 0; column < columns; column++) made[column * rows + row] = data[row * columns + column];
   return made;
 }

@@ -30,7 +30,12 @@ class Head {
   constructor({ query, key, scale, rule }, bytes) {
     const [queries, width] = query.shape;
     const [keys] = key.shape;
-    Object.assign(this, { queries, keys, width, scale, rule, query: weightOf(query, bytes).data });
+    this.queries = queries;
+    this.keys = keys;
+    this.width = width;
+    this.scale = scale;
+    this.rule = rule;
+    this.query = weightOf(query, bytes).data;
     this.key = turned(weightOf(key, bytes).data, keys, width);
     this.sums = new Float64Array(queries).fill(NaN); // logarithms of what each row's exponentials add up to
   }
@@ -92,6 +97,7 @@ function turned(matrix, rows, columns) {
 function between(matrix, columns, left, right) {
   const rows = matrix.length / columns;
   const made = new Float32Array(rows * (right - left));
-  for (let row = 0; row < rows; row++) made.set(matrix.subarray(row * columns + left, row * columns + right), row * (right - left));
+  for (let row = 0; row < rows; row++)
+    made.set(matrix.subarray(row * columns + left, row * columns + right), row * (right - left));
   return made;
 }

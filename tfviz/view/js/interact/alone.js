@@ -1,12 +1,12 @@
 // A function that answers in the page itself, with no kernel: its programs run in the engine.
 
 import { Engine } from "../engine/client.js";
-import { ALL_GEARS } from "./allgears.js";
 import { Instrument } from "./instrument.js";
 
 export class Alone extends Instrument {
-  constructor(host, source, store, takes, gears = ALL_GEARS) {
-    super(host, source, store, takes, gears);
+  constructor(host, source, store, takes) {
+    super(host, source, store, takes);
+    this.worker = takes.worker;
     // A worker lives until it is told to stop, whatever becomes of its view: one that is off the page has none.
     this.watcher = new ResizeObserver(() => host.isConnected || this.rest());
     this.watcher.observe(host);
@@ -15,7 +15,7 @@ export class Alone extends Instrument {
 
   start() {
     const { programs, data } = this.source.document;
-    this.engine = new Engine(ENGINE);
+    this.engine = new Engine(this.worker);
     this.loaded = this.engine.load(programs, this.source.slice(data));
     this.loaded.catch(() => {}); // told where it is waited for
   }
@@ -31,7 +31,8 @@ export class Alone extends Instrument {
     const { chosen } = this.source.document;
     const key = chosen.map((name) => this.gears[name].choice(values[name])).join(".");
     const inputs = { nothing: { shape: [], data: [0] } }; // of a program that has choices only
-    for (const [name, gear] of Object.entries(this.gears)) if (!chosen.includes(name)) inputs[name] = gear.input(values[name]);
+    for (const [name, gear] of Object.entries(this.gears))
+      if (!chosen.includes(name)) inputs[name] = gear.input(values[name]);
     if (!this.engine) this.start();
     const { engine } = this;
     await this.loaded;

@@ -10,15 +10,31 @@ const DRAGGED = 4; // pixels to a step
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
 export class CellsGear extends Gear {
+  focused = [0, 0];
+
   constructor(control, set, theme, says) {
     super(control, set, theme);
     const { rows, cols, flat } = control;
-    Object.assign(this, { says, focused: [0, 0], buttons: rows.map((_, row) => cols.map((__, col) => this.button(row, col))) });
+    this.says = says;
+    this.buttons = rows.map((_, row) => cols.map((__, col) => this.button(row, col)));
     const head = h("tr", {}, flat ? null : h("td"), ...cols.map((word) => h("th", { scope: "col" }, label(word))));
     const lines = rows.map((word, row) =>
-      h("tr", {}, flat ? null : h("th", { scope: "row" }, label(word)), ...this.buttons[row].map((button) => h("td", {}, button))),
+      h(
+        "tr",
+        {},
+        flat ? null : h("th", { scope: "row" }, label(word)),
+        ...this.buttons[row].map((button) => h("td", {}, button)),
+      ),
     );
-    const table = h("table", { class: "cells", "aria-label": `${this.name}: ${control.kind === "switches" ? "switches" : "numbers to change"}` }, h("thead", {}, head), h("tbody", {}, ...lines));
+    const table = h(
+      "table",
+      {
+        class: "cells",
+        "aria-label": `${this.name}: ${control.kind === "switches" ? "switches" : "numbers to change"}`,
+      },
+      h("thead", {}, head),
+      h("tbody", {}, ...lines),
+    );
     this.element = h("div", { class: "gear" }, h("span", {}, this.name), table);
   }
 

@@ -8,7 +8,10 @@ import { label, quoted } from "../base/pen.js";
 export class Gear {
   // control: as Python describes it; set(value)
   constructor(control, set, theme) {
-    Object.assign(this, { control, set, theme, name: control.name });
+    this.control = control;
+    this.set = set;
+    this.theme = theme;
+    this.name = control.name;
   }
 
   words() {
@@ -29,7 +32,14 @@ class SliderGear extends Gear {
   constructor(control, set, theme) {
     super(control, set, theme);
     const { low, high, step, start } = control;
-    this.knob = slider(this.name, { min: low, max: high, step, value: start, text: (now) => this.said(now), choose: set });
+    this.knob = slider(this.name, {
+      min: low,
+      max: high,
+      step,
+      value: start,
+      text: (now) => this.said(now),
+      choose: set,
+    });
     this.element = this.knob.element;
   }
 

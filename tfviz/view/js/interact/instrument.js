@@ -4,17 +4,28 @@ import { h } from "../base/elements.js";
 import { label, measure } from "../base/pen.js";
 import { Frame } from "../controls/frame.js";
 import { table } from "../controls/table.js";
-import { INTERACT_CSS, KEYS_HELP } from "./texts.js";
+import { ALL_GEARS } from "./allgears.js";
+import INTERACT_CSS from "./interact.css";
 import { PANELS } from "./kinds.js";
 import { scaleOf } from "./scales.js";
+import { KEYS_HELP } from "./texts.js";
 
 const LINE_ABOVE = 24; // pixels of the line above a drawing that is taken away
 
 // Who goes on from here has answer(values): a promise of the results by name, null where a later question was asked.
 export class Instrument {
-  constructor(host, source, store, takes, gears) {
+  drawn = [];
+  outputs = null;
+  answered = null;
+  last = null;
+  turns = 0;
+  turn = 0;
+
+  constructor(host, source, store, takes) {
     const { controls, panels } = source.document;
-    Object.assign(this, { source, store, panels, drawn: [], outputs: null, answered: null, last: null, turns: 0, turn: 0 });
+    this.source = source;
+    this.store = store;
+    this.panels = panels;
     const kinds = new Set(controls.map(({ kind }) => kind));
     this.frame = new Frame(host, source.document, store, {
       ...takes,
@@ -28,7 +39,12 @@ export class Instrument {
     this.gears = Object.fromEntries(
       controls.map((control) => [
         control.name,
-        new gears[control.kind](control, (value) => this.set(control.name, value), frame.theme, (text) => frame.says(text)),
+        new ALL_GEARS[control.kind](
+          control,
+          (value) => this.set(control.name, value),
+          frame.theme,
+          (text) => frame.says(text),
+        ),
       ]),
     );
     this.stage = h("div", { class: "stage panels results" });
@@ -105,13 +121,23 @@ export class Instrument {
       const whole = this.outputs[panel.output];
       if (!whole) continue;
       const tensor = stripped(whole, panel.kind === "number" ? 0 : ["bars", "words"].includes(panel.kind) ? 1 : 2);
-      const shown = { panel, rows: this.words(panel.rows, "rows"), cols: this.words(panel.cols, "cols"), ...scaleOf(whole, panel) };
+      const shown = {
+        panel,
+        rows: this.words(panel.rows, "rows"),
+        cols: this.words(panel.cols, "cols"),
+        ...scaleOf(whole, panel),
+      };
       shown.filled = panel.filled;
       shown.positions = typeof panel.positions === "string" ? this.values[panel.positions] : panel.positions;
       if (tensor.shape.length < 3) yield { ...shown, key: panel.output, title: panel.title, tensor };
       else
         for (let at = 0; at < tensor.shape[0]; at++)
-          yield { ...shown, key: `${panel.output} ${at}`, title: `${panel.title} ${at}`.trim(), tensor: one(tensor, at) };
+          yield {
+            ...shown,
+            key: `${panel.output} ${at}`,
+            title: `${panel.title} ${at}`.trim(),
+            tensor: one(tensor, at),
+          };
     }
   }
 
@@ -124,7 +150,10 @@ export class Instrument {
       return kept ?? Object.assign(new PANELS[panel.kind](this.frame.theme, (text) => this.frame.says(text)), { key });
     });
     const canvases = this.drawn.map(({ canvas }) => canvas);
-    if (canvases.some((canvas, i) => this.stage.children[i] !== canvas) || this.stage.childElementCount !== canvases.length)
+    if (
+      canvases.some((canvas, i) => this.stage.children[i] !== canvas) ||
+      this.stage.childElementCount !== canvases.length
+    )
       this.stage.replaceChildren(...canvases);
     parts.forEach((part, i) => this.drawn[i].show(part, this.frame.width));
   }
@@ -132,9 +161,14 @@ export class Instrument {
   // The panels as they stand, below a line of what the controls say.
   get drawing() {
     const from = this.stage.getBoundingClientRect();
-    const line = Object.entries(this.gears).map(([name, gear]) => `${label(name, 40)} = ${gear.said(this.values[name])}`).join("   ");
+    const line = Object.entries(this.gears)
+      .map(([name, gear]) => `${label(name, 40)} = ${gear.said(this.values[name])}`)
+      .join("   ");
     const room = Math.max(this.frame.width, 240);
-    const said = measure(line, 12) > room ? `${line.slice(0, Math.max(20, Math.floor((line.length * room) / measure(line, 12)) - 1))}…` : line;
+    const said =
+      measure(line, 12) > room
+        ? `${line.slice(0, Math.max(20, Math.floor((line.length * room) / measure(line, 12)) - 1))}…`
+        : line;
     const placed = this.drawn.map((panel) => {
       const { left, top } = panel.canvas.getBoundingClientRect();
       return [panel, left - from.left, top - from.top + LINE_ABOVE];

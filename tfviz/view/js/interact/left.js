@@ -1,14 +1,12 @@
 // What a kernel left behind: the last that it answered, with controls that say where they stood and turn no more.
 
-import { ALL_GEARS } from "./allgears.js";
 import { Instrument } from "./instrument.js";
-import { TextGear } from "./typing.js";
 
 const KINDS_OF_NUMBERS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 
 export class Left extends Instrument {
   constructor(host, source, store, takes) {
-    super(host, source, store, takes, { ...ALL_GEARS, text: TextGear });
+    super(host, source, store, takes);
     this.knobs.inert = true;
     this.begin();
   }
@@ -20,6 +18,10 @@ export class Left extends Instrument {
 
 // answer: name -> { shape, dtype, at }; slice(at): its bytes
 export function unpacked(answer, slice) {
-  const tensor = ({ shape, dtype, at }) => ({ shape, dtype, data: new KINDS_OF_NUMBERS[dtype](slice(at).slice().buffer) });
+  const tensor = ({ shape, dtype, at }) => ({
+    shape,
+    dtype,
+    data: new KINDS_OF_NUMBERS[dtype](slice(at).slice().buffer),
+  });
   return Object.fromEntries(Object.entries(answer).map(([name, one]) => [name, tensor(one)]));
 }

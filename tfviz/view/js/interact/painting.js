@@ -58,14 +58,21 @@ export class SwitchesGear extends CellsGear {
 
   said(value) {
     const { rows, cols, flat } = this.control;
-    if (flat) return cols.filter((_, col) => value[0][col]).map((word) => label(word)).join(", ") || "none";
+    if (flat)
+      return (
+        cols
+          .filter((_, col) => value[0][col])
+          .map((word) => label(word))
+          .join(", ") || "none"
+      );
     return `${value.flat().filter(Boolean).length} of ${rows.length * cols.length} on`;
   }
 
   told(before, after) {
     for (let row = 0; row < after.length; row++)
       for (let col = 0; col < after[row].length; col++)
-        if (after[row][col] !== before[row][col]) return `${this.called(row, col)} is ${after[row][col] ? "on" : "off"}`;
+        if (after[row][col] !== before[row][col])
+          return `${this.called(row, col)} is ${after[row][col] ? "on" : "off"}`;
     return "";
   }
 }

@@ -9,15 +9,20 @@ import { STEPS } from "../stages/pointing.js";
 // A title: as it is, with a sign for what cannot be seen, never cut without one.
 export function titled(text, longest = 40) {
   const points = [...text];
-  const shown = points.slice(0, points.length > longest ? longest - 1 : longest).map((point) => (point === " " ? point : sign(point)));
+  const shown = points
+    .slice(0, points.length > longest ? longest - 1 : longest)
+    .map((point) => (point === " " ? point : sign(point)));
   return shown.join("") + (points.length > longest ? "…" : "");
 }
 
 // Of each kind is known: place(width), which sets width, height, `size` (how many rows and columns the cursor goes over) and
 // `grid`, its numbers for table and CSV; paint(pen); find(x, y), a cell; box(cell), its corner and size; named(cell), in words.
 export class Panel {
+  cursor = null;
+
   constructor(theme, says) {
-    Object.assign(this, { theme, says, cursor: null });
+    this.theme = theme;
+    this.says = says;
     this.canvas = drawn("");
     this.listen();
   }
@@ -48,7 +53,10 @@ export class Panel {
   }
 
   reading(cell) {
-    return `${this.title ? `${titled(this.title)}: ` : ""}${this.named(cell)} ${formatted(this.value(cell))}`.replace("  ", " ");
+    return `${this.title ? `${titled(this.title)}: ` : ""}${this.named(cell)} ${formatted(this.value(cell))}`.replace(
+      "  ",
+      " ",
+    );
   }
 
   // The number that changed most, in words, of those that read otherwise than before; nothing where none does.

@@ -57,7 +57,8 @@ export class ArrowPanel extends PlanePanel {
     this.head(pen);
     this.plane.lines(pen, this.theme);
     this.points.forEach((point, i) => {
-      if (point.every(Number.isFinite)) arrowTo(pen, this.plane.at([0, 0]), this.plane.at(point), { stroke: inkAt(this.theme, i) });
+      if (point.every(Number.isFinite))
+        arrowTo(pen, this.plane.at([0, 0]), this.plane.at(point), { stroke: inkAt(this.theme, i) });
     });
     this.plane.names(pen, this.theme, this.words, this.points, STOPS);
   }
@@ -158,6 +159,9 @@ function between([x1, y1], [x2, y2]) {
 }
 
 function ring(pen, [x, y], look) {
-  const around = Array.from({ length: 37 }, (_, i) => [x + 9 * Math.sin((i * Math.PI) / 18), y - 17 - 9 * Math.cos((i * Math.PI) / 18)]);
+  const around = Array.from({ length: 37 }, (_, i) => [
+    x + 9 * Math.sin((i * Math.PI) / 18),
+    y - 17 - 9 * Math.cos((i * Math.PI) / 18),
+  ]);
   for (let i = 0; i < 36; i++) pen.line(...around[i], ...around[i + 1], look);
 }

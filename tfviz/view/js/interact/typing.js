@@ -30,7 +30,8 @@ export class TextGear extends Gear {
     const ids = this.ids(value);
     const { most } = this.control;
     if (!ids.length) throw new Error(`${label(this.name, 40)} is empty: type something`);
-    if (ids.length > most) throw new Error(`${label(this.name, 40)} has ${counted(ids.length, "token")}, and there is room for ${most}`);
+    if (ids.length > most)
+      throw new Error(`${label(this.name, 40)} has ${counted(ids.length, "token")}, and there is room for ${most}`);
     return { shape: [1, ids.length], data: ids };
   }
 

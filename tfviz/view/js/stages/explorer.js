@@ -16,8 +16,13 @@ import { headTable, table } from "../controls/table.js";
 const OFTEN = 120; // milliseconds between two drawings of a sheet whose heads still arrive
 
 export class Explorer {
+  grids = new Map();
+  turn = 0;
+
   constructor(host, source, store, takes) {
-    Object.assign(this, { source, store, choice: new Choice(source, store), grids: new Map(), turn: 0 });
+    this.source = source;
+    this.store = store;
+    this.choice = new Choice(source, store);
     this.frame = new Frame(host, source.document, store, {
       ...takes,
       keys: source.document.picture ? [...HEAD_KEYS, ...PICTURE_KEYS] : HEAD_KEYS,

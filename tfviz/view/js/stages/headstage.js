@@ -9,16 +9,23 @@ export const drawn = (label) =>
   h("canvas", { tabIndex: 0, role: "application", "aria-label": label, "aria-roledescription": "chart" });
 
 export class HeadStage {
+  panels = [];
+  cursor = null;
+
   // does: { lock(axis, index), says(text), leave() }; panels share cursor, zoom and locks
   constructor(theme, does, options = {}) {
-    Object.assign(this, { theme, does, options, panels: [], cursor: null, element: h("div", { class: "stage panels" }) });
+    this.theme = theme;
+    this.does = does;
+    this.options = options;
+    this.element = h("div", { class: "stage panels" });
   }
 
   // panels: [{ name, grid, axes }]; look: { rows, cols, outlined, borders: those of each panel }
   show(panels, look, width) {
     while (this.panels.length > panels.length) this.panels.pop().canvas.remove();
     while (this.panels.length < panels.length) this.panels.push(this.panel(this.panels.length));
-    Object.assign(this, { look, names: panels.map(({ name }) => name) });
+    this.look = look;
+    this.names = panels.map(({ name }) => name);
     const beside = panels.length > 1 && width >= 320 * panels.length ? panels.length : 1;
     panels.forEach(({ name, grid, axes }, i) => {
       if (axes) this.panels[i].map.axes = axes;
@@ -29,7 +36,8 @@ export class HeadStage {
       this.panels[i].map.place(grid, (width - 16 * (beside - 1)) / beside);
     });
     const pointed = this.cursor;
-    if (pointed && !panels.some(({ grid }) => pointed[0] < grid.rows.length && pointed[1] < grid.cols.length)) this.cursor = null;
+    if (pointed && !panels.some(({ grid }) => pointed[0] < grid.rows.length && pointed[1] < grid.cols.length))
+      this.cursor = null;
     if (pointed) this.does.says(this.cursor ? this.reading(this.cursor) : "");
     this.draw();
     this.looks();
@@ -62,7 +70,9 @@ export class HeadStage {
   has(cell, i) {
     const { grid, axes } = this.panels[i].map;
     const { axes: pointed } = (this.panels[this.pointed] ?? this.panels[0]).map;
-    return Boolean(cell) && cell[0] < grid.rows.length && cell[1] < grid.cols.length && String(axes) === String(pointed);
+    return (
+      Boolean(cell) && cell[0] < grid.rows.length && cell[1] < grid.cols.length && String(axes) === String(pointed)
+    );
   }
 
   reading(cell) {
@@ -71,7 +81,8 @@ export class HeadStage {
   }
 
   draw() {
-    for (const { map, canvas, index } of this.panels) this.paint(new CanvasPen(canvas, map.width, map.height), map, index);
+    for (const { map, canvas, index } of this.panels)
+      this.paint(new CanvasPen(canvas, map.width, map.height), map, index);
   }
 
   paint(pen, map, index) {

@@ -17,7 +17,10 @@ const CHIPS = 400; // words of one side
 export class LaidOut {
   // chosen: { side, index }, whose weights are shown; names: of the pictures; shape: width and height of the picture
   constructor(part, chosen, names, shape, width) {
-    Object.assign(this, { part, chosen, other: chosen.side === "rows" ? "cols" : "rows", places: placesOf(part) });
+    this.part = part;
+    this.chosen = chosen;
+    this.other = chosen.side === "rows" ? "cols" : "rows";
+    this.places = placesOf(part);
     // both sides are the same tokens where a picture, or a text with one in it, looks at itself
     this.alike = String(part.rows) === String(part.cols);
     const beside = width >= 300 * names.length ? names.length : 1;
@@ -51,7 +54,11 @@ export class LaidOut {
     }
     const bottom = tokens.length ? y + CHIP_TALL + 10 : top;
     if (tokens.length <= CHIPS) return { chips, said: [], bottom };
-    return { chips, said: [{ text: `${counted(tokens.length - CHIPS, "word")} more`, y: bottom }], bottom: bottom + 14 };
+    return {
+      chips,
+      said: [{ text: `${counted(tokens.length - CHIPS, "word")} more`, y: bottom }],
+      bottom: bottom + 14,
+    };
   }
 
   // Whether a token of one side is one of the other as well.
@@ -104,7 +111,11 @@ export class LaidOut {
     const spots = [...this.chips.map(({ side, index, box }) => ({ panel, side, index, box })), this.nearest(panel, to)];
     const ahead = spots
       .filter(({ side, index }) => index !== from.index || !this.is(side, from.side))
-      .map((token) => ({ token, dx: token.box[0] + token.box[2] / 2 - own[0], dy: token.box[1] + token.box[3] / 2 - own[1] }))
+      .map((token) => ({
+        token,
+        dx: token.box[0] + token.box[2] / 2 - own[0],
+        dy: token.box[1] + token.box[3] / 2 - own[1],
+      }))
       .filter(({ dx, dy }) => dx * across + dy * down > 1);
     const far = ({ dx, dy }) => (across ? Math.abs(dx) + 4 * Math.abs(dy) : Math.abs(dy) + Math.abs(dx) / 4);
     return ahead.sort((one, other) => far(one) - far(other))[0]?.token ?? from;

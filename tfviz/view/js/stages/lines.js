@@ -8,7 +8,8 @@ const TOP = 24;
 
 export class Lines {
   constructor(theme, axes = ["query", "key"]) {
-    Object.assign(this, { theme, axes });
+    this.theme = theme;
+    this.axes = axes;
   }
 
   // shown: [{ grid, ink, name }], all of the same words.
@@ -19,7 +20,11 @@ export class Lines {
       Math.min(0.34 * width, Math.max(30, ...words.slice(0, 2000).map((word) => measure(word, 12, true))) + 14),
     );
     const between = Math.min(width - one - two, 560);
-    Object.assign(this, { shown, width, left: one, right: one + between, across: one + between + two });
+    this.shown = shown;
+    this.width = width;
+    this.left = one;
+    this.right = one + between;
+    this.across = one + between + two;
     this.height = TOP + PITCH * Math.max(grid.rows.length, grid.cols.length) + 6;
     return this.height;
   }
@@ -46,7 +51,9 @@ export class Lines {
       const only = new Set(rows);
       for (const col of cols)
         keep(
-          grid.strongest(col, "col", only.size ? grid.rows.length : most).filter(([row]) => !only.size || only.has(row)),
+          grid
+            .strongest(col, "col", only.size ? grid.rows.length : most)
+            .filter(([row]) => !only.size || only.has(row)),
           (row) => [row, col],
         );
       return found;
@@ -70,7 +77,10 @@ export class Lines {
   }
 
   // scroll: how far down the part that is drawn begins; tall: how much is drawn.
-  draw(pen, { rows = [], cols = [], pointed = null, least = 0.05, most = 5, scroll = 0, tall = Infinity, cursor = null }) {
+  draw(
+    pen,
+    { rows = [], cols = [], pointed = null, least = 0.05, most = 5, scroll = 0, tall = Infinity, cursor = null },
+  ) {
     const { theme } = this;
     const [from, to] = [Math.floor((scroll - TOP) / PITCH) - 1, Math.ceil((scroll + tall - TOP) / PITCH) + 1];
     const asked = pointed
@@ -132,7 +142,11 @@ export class Lines {
       const box = canvas.getBoundingClientRect();
       return this.word(event.clientX - box.left, event.clientY - box.top + scroll());
     };
-    following(canvas, (event) => does.point(place(event), null), () => does.point(null, null));
+    following(
+      canvas,
+      (event) => does.point(place(event), null),
+      () => does.point(null, null),
+    );
     canvas.onclick = (event) => {
       const word = place(event);
       if (word) does.lock(...word);

@@ -6,7 +6,7 @@ import { Explorer } from "./explorer.js";
 
 export class Made {
   constructor(host, source, store, takes) {
-    const maker = new Maker(source, takes.engine ?? new Engine(ENGINE));
+    const maker = new Maker(source, new Engine(takes.worker));
     source.ask = (...head) => maker.codes(...head);
     return new Explorer(host, source, store, takes);
   }
@@ -14,7 +14,8 @@ export class Made {
 
 class Maker {
   constructor(source, engine) {
-    Object.assign(this, { source, engine });
+    this.source = source;
+    this.engine = engine;
   }
 
   async codes(part, layer, head, where) {

@@ -16,9 +16,15 @@ const ROLES = [
 ];
 
 export class MaskLab {
+  tables = new Map();
+
   constructor(host, source, store, takes) {
     const { rules, rows, cols } = source.document;
-    Object.assign(this, { source, store, rules, rows, cols, tables: new Map() });
+    this.source = source;
+    this.store = store;
+    this.rules = rules;
+    this.rows = rows;
+    this.cols = cols;
     this.frame = new Frame(host, source.document, store, {
       ...takes,
       keys: MASK_KEYS,
@@ -139,7 +145,10 @@ export class MaskLab {
     const either = this.used("any")
       .map((rule) => this.named(rule))
       .join(" | ");
-    const all = [...this.used("all").map((rule) => this.named(rule)), ...this.used("not").map((rule) => `~${this.named(rule)}`)];
+    const all = [
+      ...this.used("all").map((rule) => this.named(rule)),
+      ...this.used("not").map((rule) => `~${this.named(rule)}`),
+    ];
     this.formula.textContent =
       [...all, ...(either ? [all.length && this.used("any").length > 1 ? `(${either})` : either] : [])].join(" & ") ||
       "everything";
@@ -150,7 +159,10 @@ export class MaskLab {
           .map((row) => quoted(this.rows[row], 18))
           .join(", ")}${dead.length > 5 ? " …" : ""}. A softmax over nothing is not a number.`
       : "";
-    this.frame.stage(this.stage.element, `${formatted(state.reduce((sum, kind) => sum + (kind === 0), 0))} of ${counted(cells, "cell")} allowed`);
+    this.frame.stage(
+      this.stage.element,
+      `${formatted(state.reduce((sum, kind) => sum + (kind === 0), 0))} of ${counted(cells, "cell")} allowed`,
+    );
     this.stage.show(
       [{ name: "", grid: this.shown }],
       { rows: this.store.get("rows"), cols: this.store.get("cols"), outlined: [] },

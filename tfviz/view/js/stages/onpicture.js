@@ -14,9 +14,15 @@ import { picking } from "./picking.js";
 const KIND_SAID = { [FORBIDDEN]: "may not look", [ABSENT]: "left out" };
 
 export class PictureStage {
+  cursor = null;
+  plain = false;
+  kept = new WeakMap();
+
   // does: { choose(side, index), says(text), leave() }
   constructor(theme, does, picture) {
-    Object.assign(this, { theme, does, photograph: new Photograph(picture), cursor: null, plain: false, kept: new WeakMap() });
+    this.theme = theme;
+    this.does = does;
+    this.photograph = new Photograph(picture);
     this.canvas = drawn("Picture");
     this.element = h("div", { class: "stage" }, this.canvas);
     picking(this.canvas, this);
@@ -34,9 +40,15 @@ export class PictureStage {
     this.limits = profiles.map((found) => limits[Number(found.signed)]);
     const onto = this.laid.places[this.laid.other];
     this.maps = profiles.map((found, i) => onto && spread(found, onto, this.limits[i]));
-    Object.assign(this, { part, chosen, profiles, names });
+    this.part = part;
+    this.chosen = chosen;
+    this.profiles = profiles;
+    this.names = names;
     this.question = asks(part, chosen);
-    this.canvas.setAttribute("aria-label", `${this.question}: arrows move, Enter or Space chooses, P shows the picture alone`);
+    this.canvas.setAttribute(
+      "aria-label",
+      `${this.question}: arrows move, Enter or Space chooses, P shows the picture alone`,
+    );
     this.point(this.cursor);
   }
 

@@ -9,7 +9,11 @@ export function picking(canvas, stage) {
     const box = canvas.getBoundingClientRect();
     return stage.laid?.under(event.clientX - box.left, event.clientY - box.top);
   };
-  following(canvas, (event) => stage.point(token(event)), () => stage.point(null));
+  following(
+    canvas,
+    (event) => stage.point(token(event)),
+    () => stage.point(null),
+  );
   canvas.onclick = (event) => {
     const at = token(event);
     if (at) stage.choose(at);

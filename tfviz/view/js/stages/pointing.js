@@ -62,7 +62,10 @@ export function pointing(canvas, map, does) {
     Escape: () => does.leave(),
   };
   const at = () =>
-    (cursor = [Math.min(cursor?.[0] ?? 0, map.grid.rows.length - 1), Math.min(cursor?.[1] ?? 0, map.grid.cols.length - 1)]);
+    (cursor = [
+      Math.min(cursor?.[0] ?? 0, map.grid.rows.length - 1),
+      Math.min(cursor?.[1] ?? 0, map.grid.cols.length - 1),
+    ]);
   const middle = () => {
     const [x, y] = map.box(at()[0] + 0.5, at()[1] + 0.5);
     return share([x, y]).map((v) => Math.min(1, Math.max(0, v)));

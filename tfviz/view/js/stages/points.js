@@ -14,11 +14,22 @@ const MARGIN = 22;
 const REACH = 24; // pixels from a point at which it is meant
 
 export class Points {
+  cursor = null;
+
   constructor(host, source, store, takes) {
     const { names, axes, data, kinds = [], groups = [], marks = [] } = source.document;
     const values = new Float32Array(source.slice(data).slice().buffer);
-    Object.assign(this, { store, names, axes, values, kinds, groups, cursor: null, marks: new Set(marks) });
-    this.grid = Grid.of(names, axes, values, new Uint8Array(values.length), { scale: "diverging", limit: source.document.limit });
+    this.store = store;
+    this.names = names;
+    this.axes = axes;
+    this.values = values;
+    this.kinds = kinds;
+    this.groups = groups;
+    this.marks = new Set(marks);
+    this.grid = Grid.of(names, axes, values, new Uint8Array(values.length), {
+      scale: "diverging",
+      limit: source.document.limit,
+    });
     this.frame = new Frame(host, source.document, store, {
       ...takes,
       keys: POINT_KEYS,
@@ -30,7 +41,12 @@ export class Points {
     this.canvas = drawn("Points: arrows go to the next point that way, Space keeps its name, plus and minus zoom");
     this.stage = h("div", { class: "stage" }, this.canvas);
     this.listen();
-    this.find = h("input", { type: "search", placeholder: "find", "aria-label": "Find a name", oninput: () => this.refresh() });
+    this.find = h("input", {
+      type: "search",
+      placeholder: "find",
+      "aria-label": "Find a name",
+      oninput: () => this.refresh(),
+    });
     this.frame.body.append(h("div", { class: "controls" }, this.find));
     this.frame.zoom((factor) => this.zoom(factor));
     this.close = this.frame.open();
@@ -47,7 +63,10 @@ export class Points {
   at(point) {
     const { x, y, wide } = this.window;
     const [across, up] = [0, 1].map((axis) => this.share(point, axis));
-    return [MARGIN + ((across - x) / wide) * (this.width - 2 * MARGIN), MARGIN + ((1 - up - y) / wide) * (this.height - 2 * MARGIN)];
+    return [
+      MARGIN + ((across - x) / wide) * (this.width - 2 * MARGIN),
+      MARGIN + ((1 - up - y) / wide) * (this.height - 2 * MARGIN),
+    ];
   }
 
   share(point, axis) {
@@ -81,7 +100,11 @@ export class Points {
     const { canvas } = this;
     const place = (event) => [event.offsetX, event.offsetY];
     const keep = () => this.cursor !== null && this.frame.lock("rows", this.cursor);
-    following(canvas, (event) => this.point(this.nearest(...place(event))), () => this.point(null));
+    following(
+      canvas,
+      (event) => this.point(this.nearest(...place(event))),
+      () => this.point(null),
+    );
     canvas.onpointerup = keep;
     canvas.onfocus = () => this.point(this.cursor ?? 0);
     canvas.onblur = () => this.point(null);
@@ -133,7 +156,10 @@ export class Points {
     const asked = this.find.value.trim().toLowerCase();
     this.found = this.names.map((name) => Boolean(asked) && name.toLowerCase().includes(asked));
     const many = this.found.filter(Boolean).length;
-    this.frame.stage(this.stage, asked ? `${many} of ${this.names.length} found` : `${counted(this.names.length, "point")}`);
+    this.frame.stage(
+      this.stage,
+      asked ? `${many} of ${this.names.length} found` : `${counted(this.names.length, "point")}`,
+    );
     this.draw();
     this.frame.renewTable();
   }
@@ -149,16 +175,22 @@ export class Points {
     const loud = (point) => point === this.cursor || kept.has(point) || this.found[point];
     const first = (point) => 2 * loud(point) + this.marks.has(point);
     const order = this.names.map((_, point) => point).sort((a, b) => first(b) - first(a) || a - b);
-    const seen = order.map((point) => [point, ...this.at(point)]).filter(([, x, y]) => x > 0 && y > 0 && x < this.width && y < this.height);
+    const seen = order
+      .map((point) => [point, ...this.at(point)])
+      .filter(([, x, y]) => x > 0 && y > 0 && x < this.width && y < this.height);
     const taken = [];
     for (const [point, x, y] of seen) {
       const kind = this.groups[point] ?? -1;
       const own = kind < 0 ? theme.soft : inkAt(theme, kind);
       const strong = loud(point) || this.marks.has(point);
-      pen.dot(x, y, strong ? 4.5 : kind < 0 ? 2.5 : 3, { fill: loud(point) ? theme.mark : own, alpha: strong ? 1 : kind < 0 ? 0.55 : 0.85 });
+      pen.dot(x, y, strong ? 4.5 : kind < 0 ? 2.5 : 3, {
+        fill: loud(point) ? theme.mark : own,
+        alpha: strong ? 1 : kind < 0 ? 0.55 : 0.85,
+      });
     }
     const free = seen.length > MOST_DOTS ? [] : seen;
-    for (const [point, x, y] of seen) this.name(pen, point, x, y, [taken, free], point === this.cursor || kept.has(point));
+    for (const [point, x, y] of seen)
+      this.name(pen, point, x, y, [taken, free], point === this.cursor || kept.has(point));
     this.legend(pen);
     this.axes.forEach((axis, i) => {
       const [x, y] = i ? [10, this.height / 2] : [this.width / 2, this.height - 9];
@@ -170,7 +202,10 @@ export class Points {
   legend(pen) {
     const { theme } = this.frame;
     let x = MARGIN;
-    const said = [...this.kinds.map((kind, at) => [kind, inkAt(theme, at)]), ...(this.groups.includes(-1) ? [["others", theme.soft]] : [])];
+    const said = [
+      ...this.kinds.map((kind, at) => [kind, inkAt(theme, at)]),
+      ...(this.groups.includes(-1) ? [["others", theme.soft]] : []),
+    ];
     for (const [kind, fill] of this.kinds.length ? said : []) {
       const text = brief(kind);
       pen.dot(x, 9, 4, { fill });

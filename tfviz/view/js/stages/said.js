@@ -20,7 +20,8 @@ function leftOut(grid, row) {
 
 // What the locked queries look at most, and what looks most at the locked keys.
 export function lockedSaid(grid, { rows, cols }) {
-  const pairs = (i, along, other) => grid.strongest(i, along, 3).map(([j, value]) => `${quoted(other[j], 40)} ${formatted(value)}`);
+  const pairs = (i, along, other) =>
+    grid.strongest(i, along, 3).map(([j, value]) => `${quoted(other[j], 40)} ${formatted(value)}`);
   const line = (word, sign, found) => `${quoted(word, 40)} ${sign} ${found.join(", ") || "nothing"}`;
   const lines = [
     ...rows.map((i) => line(grid.rows[i], "→", pairs(i, "row", grid.cols))),

@@ -49,12 +49,15 @@ export class SheetStage {
 }
 
 export class LinesStage {
+  pointed = null;
+  cursor = null;
+
   constructor(theme, does, axes) {
     this.lines = new Lines(theme, axes);
     this.canvas = drawn("Lines: up and down move, left and right change sides, Space locks a word");
     this.tall = h("div", { class: "tall" }, this.canvas);
     this.element = h("div", { class: "stage scroller", onscroll: () => this.draw() }, this.tall);
-    Object.assign(this, { pointed: null, cursor: null });
+
     this.lines.listen(
       this.canvas,
       {
@@ -122,7 +125,8 @@ export class LinesStage {
 
 export class WordsStage {
   constructor(theme, does) {
-    Object.assign(this, { does, words: new Words(theme, does) });
+    this.does = does;
+    this.words = new Words(theme, does);
     this.element = h("div", { class: "stage" }, this.words.element);
   }
 

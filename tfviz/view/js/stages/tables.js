@@ -10,7 +10,9 @@ import { table } from "../controls/table.js";
 
 export class Tables {
   constructor(host, source, store, takes) {
-    Object.assign(this, { source, store, sheets: source.document.sheets });
+    this.source = source;
+    this.store = store;
+    this.sheets = source.document.sheets;
     this.frame = new Frame(host, source.document, store, {
       ...takes,
       keys: TABLE_KEYS,
@@ -66,11 +68,16 @@ export class Tables {
       const panels = this.sheet.panels.map((panel) => ({ name: panel.name, axes: panel.axes, grid: this.grid(panel) }));
       this.stages.set(at, {
         panels,
-        stage: new HeadStage(this.frame.theme, this.does, { axes: this.axes, largest: 22, tallest: this.sheet.tall ?? 460 }),
+        stage: new HeadStage(this.frame.theme, this.does, {
+          axes: this.axes,
+          largest: 22,
+          tallest: this.sheet.tall ?? 460,
+        }),
       });
     }
     const { panels, stage } = this.stages.get(at);
-    Object.assign(this, { stage, shown: panels });
+    this.stage = stage;
+    this.shown = panels;
     this.pick?.show(at);
     this.frame.stage(stage.element, this.sheet.says ?? "");
     stage.show(

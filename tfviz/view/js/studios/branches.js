@@ -8,7 +8,9 @@ const TOLD = 24; // letters of a branch
 export class Branches {
   // path: a `Path`; says: (tokens) -> their text
   constructor(path, says, choose) {
-    Object.assign(this, { path, says, choose });
+    this.path = path;
+    this.says = says;
+    this.choose = choose;
     this.element = h("div", { class: "branches", role: "group", "aria-label": "Texts written so far" });
   }
 
@@ -17,7 +19,10 @@ export class Branches {
     const { element } = this;
     const focused = element.contains(element.getRootNode().activeElement);
     element.hidden = leaves.length < 2;
-    element.replaceChildren(h("span", { class: "soft" }, "Branches"), ...leaves.map((leaf) => this.branch(leaf, leaf === at)));
+    element.replaceChildren(
+      h("span", { class: "soft" }, "Branches"),
+      ...leaves.map((leaf) => this.branch(leaf, leaf === at)),
+    );
     if (focused) element.querySelector("[aria-pressed='true']")?.focus();
   }
 
@@ -26,6 +31,16 @@ export class Branches {
     const letters = [...this.says(tokens).replace(/\s/g, " ")];
     const text = letters.length > TOLD ? `…${letters.slice(1 - TOLD).join("")}` : letters.join("");
     const onclick = () => this.choose(leaf);
-    return h("button", { type: "button", "aria-pressed": String(here), title: `${counted(tokens.length, "token")}`, dir: "auto", onclick }, text);
+    return h(
+      "button",
+      {
+        type: "button",
+        "aria-pressed": String(here),
+        title: `${counted(tokens.length, "token")}`,
+        dir: "auto",
+        onclick,
+      },
+      text,
+    );
   }
 }

@@ -47,7 +47,13 @@ export class Classifier extends Weighing {
   edit(i) {
     const { text, lead } = this.units[i];
     const now = this.swapped.get(i) ?? text;
-    const input = h("input", { class: "swap", value: now, size: Math.max(4, now.length), "aria-label": `in place of ${seen(text)}`, dir: "auto" });
+    const input = h("input", {
+      class: "swap",
+      value: now,
+      size: Math.max(4, now.length),
+      "aria-label": `in place of ${seen(text)}`,
+      dir: "auto",
+    });
     const span = this.spans[i];
     let open = true;
     const end = (taken) => {
@@ -94,8 +100,15 @@ export class Classifier extends Weighing {
     const before = sharesOf(this.compared.logits);
     const changed = this.compared !== this.answer;
     this.verdict.replaceChildren(
-      h("span", { class: "soft" }, changed ? `Verdict; the line: ${this.edits.length ? "as typed, all heads on" : "as typed"}` : "Verdict"),
-      ...bars(labels.map((label, i) => ({ name: seen(label), share: now[i], other: changed ? before[i] : null })), 1),
+      h(
+        "span",
+        { class: "soft" },
+        changed ? `Verdict; the line: ${this.edits.length ? "as typed, all heads on" : "as typed"}` : "Verdict",
+      ),
+      ...bars(
+        labels.map((label, i) => ({ name: seen(label), share: now[i], other: changed ? before[i] : null })),
+        1,
+      ),
     );
     const first = Math.max(0, shade);
     const [odds, were] = [this.answer, this.compared].map(({ logits }) => oddsOf(logits, first));

@@ -19,9 +19,12 @@ export class TranslationDesk extends Studio {
 
   build() {
     const { store, frame, described } = this;
-    const knob = (name, key, given) => slider(name, { value: store.get(key), choose: (value) => store.set({ [key]: value, ...UNCHOSEN }), ...given });
+    const knob = (name, key, given) =>
+      slider(name, { value: store.get(key), choose: (value) => store.set({ [key]: value, ...UNCHOSEN }), ...given });
     const button = (text, title, onclick) => h("button", { type: "button", title, onclick }, text);
-    Object.assign(this, { readers: new Map(), searches: new Map(), columns: [] });
+    this.readers = new Map();
+    this.searches = new Map();
+    this.columns = [];
     this.sentence = h("textarea", {
       rows: 2,
       dir: "auto",
@@ -29,25 +32,55 @@ export class TranslationDesk extends Studio {
       oninput: () => store.set({ sentence: this.sentence.value, prefix: [], tried: [], ...UNCHOSEN }),
     });
     this.controls = {
-      width: knob("Beam", "width", { min: 1, max: described.widest, text: (width) => (width > 1 ? `${width} texts` : "greedy") }),
-      alpha: knob("Length penalty", "alpha", { min: 0, max: described.strongest, step: 0.1, text: (alpha) => fixed(alpha, 1) }),
+      width: knob("Beam", "width", {
+        min: 1,
+        max: described.widest,
+        text: (width) => (width > 1 ? `${width} texts` : "greedy"),
+      }),
+      alpha: knob("Length penalty", "alpha", {
+        min: 0,
+        max: described.strongest,
+        step: 0.1,
+        text: (alpha) => fixed(alpha, 1),
+      }),
     };
     this.stepping = button("Step", "one word more (Alt+S)", () => this.step());
     this.running = button("Run", "to the end, or stop (Alt+R)", () => this.toggle());
     this.backing = button("Back", "take the last step back (Alt+B)", () => this.back());
-    this.fresh = button("From the start", "nothing written, nothing forced", () => store.set({ prefix: [], steps: 0, ...UNCHOSEN }));
-    this.text = h("p", { class: "sentence written", role: "listbox", "aria-label": "the translation: choose a word", dir: "auto", tabIndex: -1 });
-    this.next = h("div", { class: "shares", role: "group", "aria-label": "What could stand here: press one to force it" });
+    this.fresh = button("From the start", "nothing written, nothing forced", () =>
+      store.set({ prefix: [], steps: 0, ...UNCHOSEN }),
+    );
+    this.text = h("p", {
+      class: "sentence written",
+      role: "listbox",
+      "aria-label": "the translation: choose a word",
+      dir: "auto",
+      tabIndex: -1,
+    });
+    this.next = h("div", {
+      class: "shares",
+      role: "group",
+      "aria-label": "What could stand here: press one to force it",
+    });
     this.found = h("div", { class: "found", role: "group", "aria-label": "Texts of the search, best first" });
     this.tried = h("div", { class: "branches", role: "group", "aria-label": "Beginnings that were forced" });
     this.cost = h("p", { class: "cost" });
-    this.tree = new SearchTree(frame.theme, { choose: (column, rank) => store.set({ ...UNCHOSEN, node: [column, rank] }) });
+    this.tree = new SearchTree(frame.theme, {
+      choose: (column, rank) => store.set({ ...UNCHOSEN, node: [column, rank] }),
+    });
     frame.body.append(
       h("label", { class: "prompt" }, h("span", {}, "Sentence"), this.sentence),
       h(
         "div",
         { class: "controls" },
-        h("span", { class: "steps", role: "group", "aria-label": "Search" }, this.stepping, this.running, this.backing, this.fresh),
+        h(
+          "span",
+          { class: "steps", role: "group", "aria-label": "Search" },
+          this.stepping,
+          this.running,
+          this.backing,
+          this.fresh,
+        ),
         ...Object.values(this.controls).map(({ element }) => element),
       ),
     );
@@ -58,7 +91,8 @@ export class TranslationDesk extends Studio {
   }
 
   key(event) {
-    const act = event.altKey && { s: () => this.step(), r: () => this.toggle(), b: () => this.back() }[event.key.toLowerCase()];
+    const act =
+      event.altKey && { s: () => this.step(), r: () => this.toggle(), b: () => this.back() }[event.key.toLowerCase()];
     if (!act) return;
     act();
     event.preventDefault();
@@ -96,7 +130,9 @@ export class TranslationDesk extends Studio {
     const said = this.vocab.words([this.described.begin, ...read]);
     const written = [...this.vocab.words(this.shown.text.tokens), ...(ended ? [] : ["…"])];
     const words = { "cross-attention": [written, source], encoder: [source, source], decoder: [said, said] };
-    const cross = Object.entries(answer.patterns).sort(([a], [b]) => Number(b.includes("cross")) - Number(a.includes("cross")));
+    const cross = Object.entries(answer.patterns).sort(
+      ([a], [b]) => Number(b.includes("cross")) - Number(a.includes("cross")),
+    );
     const first = cross.filter(([site]) => site.includes("cross"));
     const patterns = Object.fromEntries([...first, ...Object.entries(answer.heard), ...cross.slice(first.length)]);
     if (this.mapped !== answer) this.showMaps(patterns, ({ name }) => words[name]);
@@ -127,7 +163,11 @@ export class TranslationDesk extends Studio {
     this.text.replaceChildren(
       ...written.flatMap((word, at) => {
         const classes = ["word", "new", at < forced && "forced", at === place && "picked"].filter(Boolean).join(" ");
-        const span = h("span", { class: classes, role: "option", "aria-selected": String(at === place), tabIndex: at === place ? 0 : -1 }, word);
+        const span = h(
+          "span",
+          { class: classes, role: "option", "aria-selected": String(at === place), tabIndex: at === place ? 0 : -1 },
+          word,
+        );
         span.dataset.place = at;
         return this.apart ? [span, " "] : [span];
       }),
@@ -187,7 +227,11 @@ export class TranslationDesk extends Studio {
       ...(columns[last] ?? []).map((text, rank) =>
         h(
           "button",
-          { type: "button", "aria-pressed": String(String(text.tokens) === now), onclick: () => store.set({ ...UNCHOSEN, node: [last, rank] }) },
+          {
+            type: "button",
+            "aria-pressed": String(String(text.tokens) === now),
+            onclick: () => store.set({ ...UNCHOSEN, node: [last, rank] }),
+          },
           h("span", { class: "score" }, fixed(scoreOf(text, store.get("alpha")), 2)),
           h("span", { class: "name", dir: "auto" }, this.whole(text.tokens), text.ended ? "" : " …"),
         ),
@@ -228,9 +272,21 @@ export class TranslationDesk extends Studio {
     const cell = (text) => h("td", { class: "text" }, text);
     const heads = ["text", "nats", "score"].map((name) => h("th", { scope: "col" }, name));
     const rows = (this.columns.at(-1) ?? []).map((text) =>
-      h("tr", {}, h("th", { scope: "row" }, this.whole(text.tokens)), cell(fixed(text.sum, 4)), cell(fixed(scoreOf(text, alpha), 4))),
+      h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, this.whole(text.tokens)),
+        cell(fixed(text.sum, 4)),
+        cell(fixed(scoreOf(text, alpha), 4)),
+      ),
     );
-    const texts = h("table", {}, h("caption", {}, "texts of the search"), h("thead", {}, h("tr", {}, ...heads)), h("tbody", {}, ...rows));
+    const texts = h(
+      "table",
+      {},
+      h("caption", {}, "texts of the search"),
+      h("thead", {}, h("tr", {}, ...heads)),
+      h("tbody", {}, ...rows),
+    );
     return [...this.panels().map(table), texts];
   }
 

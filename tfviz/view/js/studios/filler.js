@@ -62,11 +62,15 @@ export class Filler extends Gaps {
   showGuesses() {
     const said = (text) => h("p", { class: "soft" }, text);
     const shown = this.gaps.map((gap) => this.gapOf(gap));
-    this.guesses.replaceChildren(...(shown.length ? shown : [said("Press a word to hide it: the model guesses what stood there.")]));
+    this.guesses.replaceChildren(
+      ...(shown.length ? shown : [said("Press a word to hide it: the model guesses what stood there.")]),
+    );
   }
 
   gapOf({ unit, both, left }) {
-    const most = Math.max(...[...both.flatMap(({ shares, whole }) => [shares, whole ?? []]), left?.shares ?? []].map(highestOf));
+    const most = Math.max(
+      ...[...both.flatMap(({ shares, whole }) => [shares, whole ?? []]), left?.shares ?? []].map(highestOf),
+    );
     const name = cited(unit.text, 30);
     const marked = this.edits.length ? "; the line: with all heads on" : "";
     const parts = both.map(({ place, shares, whole }) => {
@@ -78,7 +82,12 @@ export class Filler extends Gaps {
       });
     });
     if (this.described.beside) parts.push(this.leftOf(unit, both, left, most));
-    return h("div", { class: "gap", role: "group", "aria-label": `Guesses for ${name}` }, h("b", {}, name), h("div", { class: "sides" }, ...parts));
+    return h(
+      "div",
+      { class: "gap", role: "group", "aria-label": `Guesses for ${name}` },
+      h("b", {}, name),
+      h("div", { class: "sides" }, ...parts),
+    );
   }
 
   leftOf(unit, both, left, most) {
@@ -103,7 +112,9 @@ export class Filler extends Gaps {
       name: quoted(vocab.words([id])[0], 24),
       share: shares[id],
       other: whole?.[id] ?? null,
-      title: [id === typed && "as typed", takes(id) && "put it in", whole && `with all heads on ${percent(whole[id])}`].filter(Boolean).join("; "),
+      title: [id === typed && "as typed", takes(id) && "put it in", whole && `with all heads on ${percent(whole[id])}`]
+        .filter(Boolean)
+        .join("; "),
       onclick: takes(id),
     }));
     const made = bars(rows, most);
@@ -114,12 +125,16 @@ export class Filler extends Gaps {
   hint(i) {
     const unit = this.units[i];
     const now = this.textOf(unit);
-    const about = [now === null && "hidden", now !== null && now !== unit.text && `in place of ${cited(unit.text)}`, unit.unknown && "not in the vocabulary: read as unknown"];
+    const about = [
+      now === null && "hidden",
+      now !== null && now !== unit.text && `in place of ${cited(unit.text)}`,
+      unit.unknown && "not in the vocabulary: read as unknown",
+    ];
     const found = about.filter(Boolean);
     this.says(`${cited(now ?? unit.text)}${found.length ? `: ${found.join("; ")}` : ""}`);
   }
 
-  dress(span, unit, i) {
+  dress(span, unit) {
     const now = this.textOf(unit);
     span.textContent = now === null ? "?" : seen(now);
     span.classList.toggle("blank", now === null);

@@ -64,7 +64,10 @@ export class Gaps extends Passage {
       this.left.set(i, made && { shares: sharesOf(this.lastOf(made, own)), own, text });
       if (!made) continue;
       const guesses = likeliestOf(this.left.get(i).shares, GUESSES);
-      await this.learn(this.vocab, guesses.map((guess) => this.guessed(unit, own, guess)));
+      await this.learn(
+        this.vocab,
+        guesses.map((guess) => this.guessed(unit, own, guess)),
+      );
       const [id] = guesses;
       const word = own.decode([id]);
       tokens.push(id);

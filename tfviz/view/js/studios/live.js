@@ -20,7 +20,16 @@ export const headsOf = ({ maps: [{ shape }] }) => (shape.length > 3 ? shape[1] :
 export class LiveSource {
   // document: title, axes and so on, as any view's; words of rows and columns come with the maps
   constructor(document) {
-    this.document = { parts: [], arrange: "choose", axes: ["query", "key"], names: [], gold: [], note: "", masks: [], ...document };
+    this.document = {
+      parts: [],
+      arrange: "choose",
+      axes: ["query", "key"],
+      names: [],
+      gold: [],
+      note: "",
+      masks: [],
+      ...document,
+    };
     this.maps = [];
     this.grids = new Map();
   }

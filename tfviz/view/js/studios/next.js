@@ -11,8 +11,12 @@ import { bars } from "./studio.js";
 const SHOWN = 12;
 
 export class NextTokens {
+  found = [];
+  changed = false;
+
   constructor(vocab, take) {
-    Object.assign(this, { vocab, take, found: [], changed: false });
+    this.vocab = vocab;
+    this.take = take;
     this.element = h("div", { class: "shares", role: "group", "aria-label": "Next token: press one to take it" });
   }
 
@@ -22,7 +26,12 @@ export class NextTokens {
     const others = whole && probabilitiesOf(lastOf(whole, size), sampler);
     const order = [...shares.keys()].sort((a, b) => shares[b] - shares[a] || a - b).slice(0, SHOWN);
     this.changed = Boolean(whole);
-    this.found = order.map((id) => ({ id, word: this.vocab.words([id])[0], share: shares[id], other: others ? others[id] : null }));
+    this.found = order.map((id) => ({
+      id,
+      word: this.vocab.words([id])[0],
+      share: shares[id],
+      other: others ? others[id] : null,
+    }));
     const { activeElement } = this.element.getRootNode();
     const focused = [...this.element.querySelectorAll("button")].indexOf(activeElement);
     const said = (other) => (other === null ? "take it" : `take it; with all heads on ${percent(other)}`);
@@ -38,14 +47,17 @@ export class NextTokens {
         })),
       ),
     );
-    if (focused >= 0) (this.element.querySelectorAll("button")[focused] ?? this.element.querySelector("button"))?.focus();
+    if (focused >= 0)
+      (this.element.querySelectorAll("button")[focused] ?? this.element.querySelector("button"))?.focus();
   }
 
   get panels() {
     const cols = this.changed ? ["heads off", "all on"] : ["probability"];
     const values = this.found.flatMap(({ share, other }) => (this.changed ? [share, other] : [share]));
     const rows = this.found.map(({ word }) => word);
-    const grid = Grid.of(rows, cols, Float32Array.from(values), new Uint8Array(values.length).fill(OPEN), { scale: "linear" });
+    const grid = Grid.of(rows, cols, Float32Array.from(values), new Uint8Array(values.length).fill(OPEN), {
+      scale: "linear",
+    });
     return [{ name: "", grid, axes: ["next token", ""] }];
   }
 

@@ -75,7 +75,8 @@ export class Passage extends Studio {
     try {
       const units = unitsOf(this.vocab, text.slice(0, PASSAGE_LETTERS));
       this.read.cut = wholeWithin(units, this.room);
-      if (!this.read.cut.length) this.read.wrong = units.length ? "its first word is longer than the model reads" : "type a text";
+      if (!this.read.cut.length)
+        this.read.wrong = units.length ? "its first word is longer than the model reads" : "type a text";
       else if (this.read.cut.length < units.length || text.length > PASSAGE_LETTERS)
         this.read.note = `the text is longer than the model reads: its first ${this.read.cut.length > 1 ? `${this.read.cut.length} words are` : "word is"} shown`;
       if (!this.read.wrong) this.read.units = this.read.cut;
@@ -114,7 +115,8 @@ export class Passage extends Studio {
     const asked = [this.ask("read", ids, { edits: this.edits, watch: true }), this.baseline(ids, base)];
     const [answer, compared] = await Promise.all(asked);
     if (!answer || turn !== this.turn || this.frame.closed) return;
-    Object.assign(this, { answer, compared: compared ?? answer });
+    this.answer = answer;
+    this.compared = compared ?? answer;
     this.show(turn);
     this.remind();
     this.showHeads();
@@ -160,7 +162,9 @@ export class Passage extends Studio {
   showWords() {
     if (this.shownUnits !== this.units) {
       this.shownUnits = this.units;
-      this.spans = this.units.map((_, i) => h("span", { class: "word", role: "button", "data-unit": i, tabIndex: i ? -1 : 0 }));
+      this.spans = this.units.map((_, i) =>
+        h("span", { class: "word", role: "button", "data-unit": i, tabIndex: i ? -1 : 0 }),
+      );
       this.words.replaceChildren(...this.units.flatMap(({ lead }, i) => [lead, this.spans[i]]));
     }
     this.spans.forEach((span, i) => this.dress(span, this.units[i], i));
@@ -196,12 +200,18 @@ export class Passage extends Studio {
 }
 
 // Text as it can be seen: a sign for each character that cannot; spaces stay.
-export const seen = (text) => Array.from(text, (character) => (character === " " ? character : sign(character))).join("");
+export const seen = (text) =>
+  Array.from(text, (character) => (character === " " ? character : sign(character))).join("");
 
 // The same in quotation marks, cut with a sign, at the end or, if `from` says so, at the beginning.
 export function cited(text, longest = 40, from = "start") {
   const points = [...text];
-  const kept = points.length <= longest ? points : from === "end" ? ["…", ...points.slice(1 - longest)] : [...points.slice(0, longest - 1), "…"];
+  const kept =
+    points.length <= longest
+      ? points
+      : from === "end"
+        ? ["…", ...points.slice(1 - longest)]
+        : [...points.slice(0, longest - 1), "…"];
   return `“\u2068${seen(kept.join(""))}\u2069”`;
 }
 

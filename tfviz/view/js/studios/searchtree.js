@@ -11,11 +11,20 @@ const ROOT_LEFT = 14;
 const NODE_LETTERS = 16; // of a word
 
 export class SearchTree {
+  columns = [];
+  alpha = 0;
+  chosen = null;
+
   // does: { choose(column, rank) }
   constructor(theme, does) {
-    Object.assign(this, { theme, does, columns: [], alpha: 0, chosen: null });
+    this.theme = theme;
+    this.does = does;
     this.canvas = h("canvas", { "aria-hidden": "true" });
-    this.nodes = h("div", { class: "nodes", role: "group", "aria-label": "Search: a column for each step, the best text on top" });
+    this.nodes = h("div", {
+      class: "nodes",
+      role: "group",
+      "aria-label": "Search: a column for each step, the best text on top",
+    });
     this.element = h("div", { class: "search", tabIndex: -1 }, this.canvas, this.nodes);
     this.nodes.onclick = ({ target }) => {
       const button = target.closest("button");
@@ -27,7 +36,11 @@ export class SearchTree {
   // columns: of the search; word: id -> how it is shown; forced: how many columns were asked for
   show({ columns, alpha, chosen, word, forced }) {
     const grown = columns.length !== this.columns.length;
-    Object.assign(this, { columns, alpha, chosen, word, forced });
+    this.columns = columns;
+    this.alpha = alpha;
+    this.chosen = chosen;
+    this.word = word;
+    this.forced = forced;
     this.element.hidden = !columns.length;
     this.measure();
     this.way = columns.length ? wayTo(columns, ...chosen) : [];
@@ -35,7 +48,11 @@ export class SearchTree {
     const focused = this.nodes.getRootNode().activeElement;
     const held = this.nodes.contains(focused) ? nodePlace(focused) : null;
     this.nodes.style.height = `${this.height}px`;
-    this.nodes.replaceChildren(...columns.flatMap((column, step) => column.flatMap((text, rank) => (text.over ? [] : [this.node(text, step, rank)]))));
+    this.nodes.replaceChildren(
+      ...columns.flatMap((column, step) =>
+        column.flatMap((text, rank) => (text.over ? [] : [this.node(text, step, rank)])),
+      ),
+    );
     if (held) this.at(...held)?.focus();
     if (grown) this.element.scrollLeft = this.element.scrollWidth;
   }
@@ -65,11 +82,21 @@ export class SearchTree {
     const here = step === column && rank === place;
     const button = h(
       "button",
-      { type: "button", class: classes, "aria-pressed": String(here), tabIndex: here ? 0 : -1, "data-place": `${step} ${rank}` },
+      {
+        type: "button",
+        class: classes,
+        "aria-pressed": String(here),
+        tabIndex: here ? 0 : -1,
+        "data-place": `${step} ${rank}`,
+      },
       h("span", { dir: "auto" }, this.said(text)),
       h("small", {}, fixed(scoreOf(text, this.alpha), 2)),
     );
-    Object.assign(button.style, { left: `${this.lefts[step]}px`, top: `${rank * STEP_ROW + 2}px`, width: `${this.wide[step]}px` });
+    Object.assign(button.style, {
+      left: `${this.lefts[step]}px`,
+      top: `${rank * STEP_ROW + 2}px`,
+      width: `${this.wide[step]}px`,
+    });
     return button;
   }
 
@@ -81,7 +108,9 @@ export class SearchTree {
     if (!event.target.dataset.place) return;
     const [step, rank] = nodePlace(event.target);
     const { columns } = this;
-    const ranks = [...(columns[step + 1]?.keys() ?? [])].filter((at) => columns[step + 1][at].parent === rank && !columns[step + 1][at].over);
+    const ranks = [...(columns[step + 1]?.keys() ?? [])].filter(
+      (at) => columns[step + 1][at].parent === rank && !columns[step + 1][at].over,
+    );
     const next = {
       ArrowLeft: () => [step - 1, columns[step][rank].parent],
       ArrowRight: () => [step + 1, ranks[0]],
@@ -113,8 +142,17 @@ export class SearchTree {
         if (text.over) pen.line(this.lefts[step], middle(rank), to, middle(rank), inks);
         if (!words || text.over) return;
         const x = this.lefts[step] + this.wide[step] / 2;
-        pen.text(x, middle(rank) - 6, this.said(text), { fill: on ? theme.ink : theme.soft, size: 13, align: "center", bold: on });
-        pen.text(x, middle(rank) + 9, fixed(scoreOf(text, this.alpha), 2), { fill: theme.soft, size: 10, align: "center" });
+        pen.text(x, middle(rank) - 6, this.said(text), {
+          fill: on ? theme.ink : theme.soft,
+          size: 13,
+          align: "center",
+          bold: on,
+        });
+        pen.text(x, middle(rank) + 9, fixed(scoreOf(text, this.alpha), 2), {
+          fill: theme.soft,
+          size: 10,
+          align: "center",
+        });
       }),
     );
   }

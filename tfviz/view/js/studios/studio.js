@@ -14,7 +14,10 @@ export class Studio {
   // does: { keys, panels() -> [{ name, grid, axes }], drawing(), tables() }
   constructor(host, source, store, takes) {
     const described = source.document;
-    Object.assign(this, { described, store, takes, vocabularies: described.vocabularies.map(takes.vocabulary ?? vocabulary) });
+    this.described = described;
+    this.store = store;
+    this.takes = takes;
+    this.vocabularies = described.vocabularies.map(takes.vocabulary ?? vocabulary);
     this.frame = new Frame(host, described, store, {
       ...takes,
       keys: this.keys,
@@ -46,7 +49,7 @@ export class Studio {
 
   start() {
     const { described, takes } = this;
-    this.engine = takes.engine?.(described) ?? new Engine(ENGINE);
+    this.engine = takes.engine?.(described) ?? new Engine(takes.worker);
     this.ready = takes.engine ? Promise.resolve() : this.engine.load(described.programs, bytesOf(this.data));
     this.ready.catch((error) => this.frame.failed(error));
     this.gone = new Promise((done) => {
@@ -124,7 +127,11 @@ export class Studio {
         ...sites.map(([part, site, layer]) =>
           h(
             "span",
-            { class: "chips", role: "group", "aria-label": `${parts.length > 1 ? `${part.name}, ` : ""}layer ${layer}` },
+            {
+              class: "chips",
+              role: "group",
+              "aria-label": `${parts.length > 1 ? `${part.name}, ` : ""}layer ${layer}`,
+            },
             h("span", { class: "soft" }, parts.length > 1 && layer === 0 ? `${part.name} ${layer}` : String(layer)),
             ...Array.from({ length: headsOf(part) }, (_, head) => this.chip(site, layer, head)),
           ),
@@ -156,7 +163,11 @@ export class Studio {
       this.store.set({ off: without.length < off.length ? without : [...off, [site, head]] });
     };
     const name = `layer ${layer}, head ${head}: off`;
-    return h("button", { type: "button", class: "chip", "aria-label": name, title: name, "data-head": `${site},${head}`, onclick }, String(head));
+    return h(
+      "button",
+      { type: "button", class: "chip", "aria-label": name, title: name, "data-head": `${site},${head}`, onclick },
+      String(head),
+    );
   }
 
   // Whether tokens stand apart in a running text, since they do not carry their own spaces.
@@ -190,7 +201,6 @@ export function bars(rows, most = Math.max(...rows.flatMap(({ share, other }) =>
     );
   });
 }
-
 
 function bytesOf(data) {
   if (typeof data !== "string") return data;

@@ -54,8 +54,10 @@ export class Translator extends TranslationDesk {
       const ids = vocab.encode(sentence.slice(0, SENTENCE_LETTERS));
       const room = (longest ?? Infinity) - after.length;
       const unknown = ids.filter((id) => id === vocab.special.unknown).length;
-      if (ids.length > room || sentence.length > SENTENCE_LETTERS) this.heard.said = `the sentence is longer than the model reads: its first ${Math.min(room, ids.length)} tokens are translated`;
-      else if (unknown) this.heard.said = `the vocabulary lacks ${unknown} of these words: the model reads ${quoted(vocab.words([vocab.special.unknown])[0])} for each`;
+      if (ids.length > room || sentence.length > SENTENCE_LETTERS)
+        this.heard.said = `the sentence is longer than the model reads: its first ${Math.min(room, ids.length)} tokens are translated`;
+      else if (unknown)
+        this.heard.said = `the vocabulary lacks ${unknown} of these words: the model reads ${quoted(vocab.words([vocab.special.unknown])[0])} for each`;
       const read = [...ids.slice(0, room), ...after];
       if (read.length) this.heard.ids = read;
       else this.says("type a sentence to translate");
@@ -103,10 +105,14 @@ export class Translator extends TranslationDesk {
 
   searchOf(ids, edits) {
     const { begin, end, never, most, programs } = this.described;
-    const { width, alpha, prefix } = Object.fromEntries(["width", "alpha", "prefix"].map((name) => [name, this.store.get(name)]));
+    const { width, alpha, prefix } = Object.fromEntries(
+      ["width", "alpha", "prefix"].map((name) => [name, this.store.get(name)]),
+    );
     const reader = rememberedIn(this.readers, JSON.stringify([ids, edits]), () => {
-      const within = (program) => edits.filter(({ site }) => !programs || programs[program].nodes.some(({ pattern }) => pattern === site));
-      const ask = (program, inputs, options) => this.run("search", program, inputs, { ...options, edits: within(program) });
+      const within = (program) =>
+        edits.filter(({ site }) => !programs || programs[program].nodes.some(({ pattern }) => pattern === site));
+      const ask = (program, inputs, options) =>
+        this.run("search", program, inputs, { ...options, edits: within(program) });
       return new Reader(ask, ids, begin, this.vocabularies.at(-1).size);
     });
     const key = JSON.stringify([ids, edits, width, alpha, prefix]);
@@ -124,7 +130,7 @@ export class Translator extends TranslationDesk {
     };
     grow(search.columns.length < wanted && !search.done);
     while (search.columns.length < wanted && !search.done) {
-      if (!(await search.advance()) || this.wanted) return grow(false), false;
+      if (!(await search.advance()) || this.wanted) return (grow(false), false);
       grow(true);
       if (!seen || performance.now() - drawn < OFTEN_GROWN) continue;
       this.showTree();

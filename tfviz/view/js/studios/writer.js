@@ -13,7 +13,6 @@ import { costs, drawnFrom, probabilitiesOf, Twister } from "./sampler.js";
 import { Studio } from "./studio.js";
 import { TokenText } from "./written.js";
 
-
 export class Writer extends Studio {
   get keys() {
     return WRITER_KEYS;
@@ -29,7 +28,12 @@ export class Writer extends Studio {
       tokens: this.vocab.size,
     });
     this.writing = Promise.resolve(false);
-    this.prompt = h("textarea", { rows: 2, dir: "auto", spellcheck: false, oninput: () => this.begin(this.prompt.value) });
+    this.prompt = h("textarea", {
+      rows: 2,
+      dir: "auto",
+      spellcheck: false,
+      oninput: () => this.begin(this.prompt.value),
+    });
     this.knobs = new Knobs(store, this.vocab.size);
     this.seed = h("input", { type: "number", min: 0, max: Number.MAX_SAFE_INTEGER, onchange: () => this.reseed() });
     const button = (text, title, onclick) => h("button", { type: "button", title, onclick }, text);
@@ -63,7 +67,9 @@ export class Writer extends Studio {
 
   // By the key's place where Alt makes another letter of it, as on a Mac.
   key(event) {
-    const act = event.altKey && WRITER_ACTS.find(([letter]) => event.key.toLowerCase() === letter || event.code === `Key${letter.toUpperCase()}`);
+    const act =
+      event.altKey &&
+      WRITER_ACTS.find(([letter]) => event.key.toLowerCase() === letter || event.code === `Key${letter.toUpperCase()}`);
     if (!act) return;
     if (!event.repeat || (act[0] === "s" && !this.busy)) act[1](this);
     event.preventDefault();
@@ -102,7 +108,13 @@ export class Writer extends Studio {
     let start = 0;
     for (let length = prompt.length; length <= ids.length; length++)
       if (length - start > context) start = length - Math.max(1, Math.floor(context / 2));
-    return { ids: ids.slice(start), start, prompt: prompt.length, key: readingKey(ids.slice(start), this.edits), off: this.edits.length };
+    return {
+      ids: ids.slice(start),
+      start,
+      prompt: prompt.length,
+      key: readingKey(ids.slice(start), this.edits),
+      off: this.edits.length,
+    };
   }
 
   async refresh() {
@@ -119,9 +131,14 @@ export class Writer extends Studio {
     if (this.answer?.key !== seen.key) {
       const answer = await this.reader.read(seen.ids, this.edits);
       if (!answer || answer.turn < this.answer?.turn) return undefined;
-      Object.assign(this, { answer, shown: seen });
+      this.answer = answer;
+      this.shown = seen;
     }
-    this.says(this.read.cut ? `the prompt is longer than the model reads: these are its last ${counted(this.read.ids.length, "token")}` : "");
+    this.says(
+      this.read.cut
+        ? `the prompt is longer than the model reads: these are its last ${counted(this.read.ids.length, "token")}`
+        : "",
+    );
     try {
       this.show();
     } catch (error) {
@@ -173,11 +190,15 @@ export class Writer extends Studio {
       if (!seen || answer?.key !== seen.key) return false;
       const logits = lastOf(answer.logits, answer.size);
       const shares = probabilitiesOf(logits, this.knobs.sampler);
-      const id = this.store.get("temperature") === 0 ? shares.indexOf(1) : drawnFrom(shares, this.number(this.path.tokens.length));
+      const id =
+        this.store.get("temperature") === 0
+          ? shares.indexOf(1)
+          : drawnFrom(shares, this.number(this.path.tokens.length));
       const next = await this.reader.further(answer, id);
       if (this.seen?.key !== seen.key) return false;
       this.path.take(id);
-      if (next?.key === this.seen.key) Object.assign(this, { answer: next, shown: this.seen });
+      if (next?.key === this.seen.key) this.answer = next;
+      this.shown = this.seen;
       return true;
     } catch (error) {
       this.frame.failed(error);
@@ -206,7 +227,8 @@ export class Writer extends Studio {
       if (!(await this.write()) && this.seen?.key === before) break; // it cannot go on, and has said why
       await new Promise((done) => requestAnimationFrame(done));
     }
-    if (this.path.tokens.length >= most) this.says(`${counted(most, "token")} are written, and Run stops here; Step goes on`);
+    if (this.path.tokens.length >= most)
+      this.says(`${counted(most, "token")} are written, and Run stops here; Step goes on`);
     this.running = false;
     this.runs.textContent = "Run";
   }

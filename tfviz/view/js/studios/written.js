@@ -3,8 +3,10 @@
 import { h } from "../base/elements.js";
 
 export class TokenText {
+  shown = [];
+
   constructor(name, choose) {
-    Object.assign(this, { choose, shown: [] });
+    this.choose = choose;
     this.element = h("p", {
       class: "sentence written",
       role: "listbox",
@@ -40,7 +42,11 @@ export class TokenText {
     if (old?.key === key) return;
     const name = text.replace(/\n/g, "⏎");
     const said = name.trim() ? null : "space"; // a screen reader needs a name for what has no letters
-    const span = h("span", { class: fresh ? "word new" : "word", role: "option", "data-place": place, "aria-label": said }, name);
+    const span = h(
+      "span",
+      { class: fresh ? "word new" : "word", role: "option", "data-place": place, "aria-label": said },
+      name,
+    );
     const nodes = text.includes("\n") ? [span, h("br")] : apart ? [span, document.createTextNode(" ")] : [span];
     if (old) old.nodes[0].before(...nodes);
     else this.element.append(...nodes);

@@ -5,9 +5,16 @@ import { fromBytes, hexadecimal, knownIds, toBytes, visible } from "./characters
 const TEXTS_KEPT = 2000;
 
 export class AskedVocabulary {
+  learned = new Map();
+
   // ask(texts) -> their ids
   constructor({ texts, bytes, names, special }, ask) {
-    Object.assign(this, { texts, bytes, names, special, ask, size: texts.length, learned: new Map() });
+    this.texts = texts;
+    this.bytes = bytes;
+    this.names = names;
+    this.special = special;
+    this.ask = ask;
+    this.size = texts.length;
   }
 
   // Only a text that was learned.

@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers
 
 from tfviz.text import Bytes, Characters, Subwords, bpe, letters, subwords, whole_words, wordpiece
-from tfviz.view.page.bundle import factory
 
-pytest_plugins = ["browser"]
+pytest_plugins = ["node"]
 # Texts and what comes back travel as numbers, so that no half of a character is lost on the way.
-ASK = """given => { %s
-    const { described, texts, rows, shown } = JSON.parse(given), room = rooms().vocabulary(described);
+ASK = """given => {
+    const { described, texts, rows, shown } = JSON.parse(given), room = vocabulary(described);
     const units = text => Array.from({ length: text.length }, (_, i) => text.charCodeAt(i));
     const told = (given, ask) => { try { return ask(given); } catch (error) { return "Error: " + error.message; } };
     return JSON.stringify({ size: room.size, special: room.special,
@@ -117,10 +116,11 @@ def units(written):
     return [low + 256 * high for low, high in zip(raw[::2], raw[1::2])]
 
 
-def asked(page, plain, texts=(), rows=(), shown=()):
+def asked(node, plain, texts=(), rows=(), shown=()):
     """What a page makes of these texts; of these rows of ids, as texts; and of others, as words."""
     given = {"described": plain, "texts": [units(written) for written in texts], "rows": rows, "shown": shown}
-    return json.loads(page.evaluate(ASK % factory("rooms", "text/vocabulary"), json.dumps(given)))
+    node.load("text/vocabulary")
+    return json.loads(node.evaluate(ASK, json.dumps(given)))
 
 
 def encoded(vocab, written):
@@ -143,12 +143,12 @@ def refused(answers):
 
 
 @every
-def test_a_page_encodes_decodes_and_shows_as_python_does(vocab, page):
+def test_a_page_encodes_decodes_and_shows_as_python_does(vocab, node):
     draws, size, texts = random.Random(2), len(vocab), EVERY + HALVES
     shown = [list(range(size)), *([draws.randrange(size) for _ in range(draws.randrange(30))] for _ in range(300))]
     ids = [encoded(vocab, written) for written in texts]
     rows = [*shown, *(row for row in ids if row is not None)]
-    told = asked(page, vocab.described(), texts, rows, shown)
+    told = asked(node, vocab.document(), texts, rows, shown)
     for written, here, there in zip(texts, ids, refused(told["ids"]), strict=True):
         assert (written, there) == (written, here)
     assert told["texts"] == [decoded(vocab, row) for row in rows]
@@ -157,7 +157,7 @@ def test_a_page_encodes_decodes_and_shows_as_python_does(vocab, page):
     assert any(row for row in ids if row)
 
 
-def test_every_letter_is_taken_as_python_takes_it(page):
+def test_every_letter_is_taken_as_python_takes_it(node):
     """Each code point between others, and with marks that go before or behind it; of ideographs and the like, some."""
     dense = numpy.r_[0:0x3400, 0xA000:0xAC00, 0xD7A0:0xD800, 0xF900:0x17000, 0x1AFF0:0x20000, 0xE0000:0xE0200]
     codes = sorted({*dense.tolist(), *range(0, 0x110000, 61)} - {*range(0xD800, 0xE000)})
@@ -172,22 +172,22 @@ def test_every_letter_is_taken_as_python_takes_it(page):
     )
     for vocab, frame in some:
         texts = ["".join(frame.format(chr(code)) for code in part) for part in parts]
-        told = asked(page, vocab.described(), texts)["ids"]
+        told = asked(node, vocab.document(), texts)["ids"]
         for part, written, ids in zip(parts, texts, told, strict=True):
             assert ids == vocab.encode(written).tolist(), f"from U+{part[0]:04X} to U+{part[-1]:04X}"
 
 
 @every
-def test_special_tokens_have_their_ids(vocab, page):
-    told = asked(page, vocab.described())["special"]
+def test_special_tokens_have_their_ids(vocab, node):
+    told = asked(node, vocab.document())["special"]
     names = ["pad", "unknown", "begin", "end", "classification", "separator", "mask"]
     assert told == ({} if vocab.__class__ is not Subwords else {name: place for place, name in enumerate(names)})
     assert [vocab[token] for token in subwords.SPECIALS] == list(told.values()) if told else True
 
 
-def test_ids_that_are_none_and_halves_of_characters_are_told(page):
+def test_ids_that_are_none_and_halves_of_characters_are_told(node):
     few, given = BUILT["few characters"], [[9], [-1], [0.5], ["0"], [None], [0, 8]]
-    told = asked(page, few.described(), ["the b"], given, given)
+    told = asked(node, few.document(), ["the b"], given, given)
     assert told["ids"] == ['Error: the character "b" (U+0062) at place 4 is not among the 9 of this vocabulary']
     for kind, expected in (("texts", decoded(few, [0, 8])), ("words", words(few, [0, 8]))):
         *wrong, right = told[kind]
@@ -195,7 +195,7 @@ def test_ids_that_are_none_and_halves_of_characters_are_told(page):
         assert wrong == [
             f"Error: id {name} is none of the 9 tokens, 0 to 8" for name in ("9", "-1", "0.5", "0", "null")
         ]
-    assert asked(page, {"kind": "bytes"}, ["\ud800"])["ids"] == [
+    assert asked(node, {"kind": "bytes"}, ["\ud800"])["ids"] == [
         'Error: the character "\\ud800" (U+D800) is half of a character, which has no bytes'
     ]
 
@@ -254,13 +254,13 @@ def all_seen(plain):
         wrong("lower bpe", no_normalizer),
     ],
 )
-def test_each_part_of_a_description_counts(vocab, change, page):
-    right, given = vocab.described(), (HOSTILE, [[index] for index in range(len(vocab))], [list(range(len(vocab)))])
-    assert asked(page, right, *given) != asked(page, change(deepcopy(right)), *given)
+def test_each_part_of_a_description_counts(vocab, change, node):
+    right, given = vocab.document(), (HOSTILE, [[index] for index in range(len(vocab))], [list(range(len(vocab)))])
+    assert asked(node, right, *given) != asked(node, change(deepcopy(right)), *given)
 
 
-def test_a_special_token_that_the_model_does_not_know_is_no_word(page):
+def test_a_special_token_that_the_model_does_not_know_is_no_word(node):
     tokenizer = Tokenizer.from_str(BUILT["whole words"].tokenizer.to_str())
     tokenizer.add_special_tokens(["zebra"])
     vocab = Subwords(tokenizer)
-    assert vocab.encode("zebra").tolist() == asked(page, vocab.described(), ["zebra"])["ids"][0] == [subwords.UNK]
+    assert vocab.encode("zebra").tolist() == asked(node, vocab.document(), ["zebra"])["ids"][0] == [subwords.UNK]

@@ -5,9 +5,8 @@ import torch
 from torch.nn import functional
 
 from tfviz.generate import Sampler
-from tfviz.view.page.bundle import factory
 
-pytest_plugins = ["browser"]
+pytest_plugins = ["node"]
 SEEDS = [0, 1, 7, 5489, 2**31, 2**32 - 1, 2**32, 2**32 + 5, 2**53 - 1]
 SAMPLERS = [
     Sampler(),
@@ -24,14 +23,10 @@ SAMPLERS = [
 
 
 @pytest.fixture
-def ask(page):
+def ask(node):
     """`ask(function, given)`: what JavaScript makes of it, with the sampler's functions at hand."""
-    page.set_content("<!doctype html>")
-    page.add_script_tag(content=factory("rooms", "studios/sampler"))
-    return lambda function, given: page.evaluate(
-        f"given => {{ const {{ Twister, drawnFrom, probabilitiesOf, costs }} = rooms(); return ({function})(given); }}",
-        given,
-    )
+    node.load("studios/sampler")
+    return node.evaluate
 
 
 @pytest.mark.parametrize("seed", SEEDS)
