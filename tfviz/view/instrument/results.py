@@ -28,8 +28,8 @@ def instrument_document(function: BoundFunction, title: str, panels: list[dict[s
     """Return the document of a view, but for what computes."""
     controls = [{"name": name, **control.document()} for name, control in function.controls.items()]
     return {
-        "kind": "interact", "title": title, "note": "", "parts": [], "controls": controls, "chosen": function.chosen, "panels": panels,
-        "state": {"values": function.start},
+        "kind": "interact", "title": title, "note": "", "parts": [], "controls": controls, "chosen": function.chosen,
+        "panels": panels, "state": {"values": function.start},
     }  # fmt: skip
 
 
