@@ -11,6 +11,8 @@ export class Source {
   heads = new Map();
   wholes = new Map();
   masks = new Map();
+  /** @type {(Strongest | null)[] | undefined} by part */
+  tops;
 
   // document: what `tfviz.view.packed` describes; data: base64 text or bytes;
   // ask: where the page has not all, (part, layer, head, { rows, cols, block }) -> promise of the codes of a head: of

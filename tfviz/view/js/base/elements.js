@@ -28,6 +28,10 @@ export function select(name, options, value, choose) {
   };
 }
 
+/**
+ * @param {string} name
+ * @param {{ min: number, max: number, step?: number, value: number, text?: (value: any) => string, choose: (value: number) => void }} options
+ */
 export function slider(name, { min, max, step = 1, value, text = String, choose }) {
   const says = h("output", { title: text(value) }, text(value));
   const input = h("input", {

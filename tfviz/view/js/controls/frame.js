@@ -8,6 +8,9 @@ import PALETTE from "../base/palette.json" with { type: "json" };
 import CSS from "./frame.css";
 
 export class Frame {
+  /** @type {HTMLElement | undefined} */
+  zoomButtons;
+
   // takes: { page() -> Blob, keys, shown() -> [{ name, grid, axes }], drawing(), tables(), redraw(), away }; without
   // `page` it is a part of a view, and `away` says what can be taken away here
   constructor(host, document, store, takes) {

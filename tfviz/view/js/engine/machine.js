@@ -105,6 +105,11 @@ export class Machine {
 
   // The outputs of a program by name, and the patterns that were watched, for inputs by name.
   // carry: outputs whose names begin so ("keys" for "keys.0") stay here, as inputs of the next run.
+  /**
+   * @param {string} name
+   * @param {Record<string, any>} inputs
+   * @param {{ edits?: import("../types.d.ts").Edit[], watch?: boolean | string[], carry?: string[] }} options
+   */
   run(name, inputs, { edits = [], watch = false, carry = [] } = {}) {
     const program = this.programs.get(name);
     if (!program) throw new Error(`there is no program ${name}; there are ${[...this.programs.keys()].join(", ")}`);

@@ -19,6 +19,7 @@ import { SHAPING } from "./shaping.js";
 import { WINDOWS } from "./windows.js";
 import { isTensor, listed } from "./tensors.js";
 
+/** @type {Record<string, (machine: any, ...given: any[]) => any>[]} */
 const TABLES = [ARRANGING, ATTENTION, PAIRS, SUMS, FUNCTIONS, INDEXING, LAYERS, MAKING, MULTIPLYING, PIECES];
 TABLES.push(MEASURING, RECURRENT, REDUCING, SCANNING, SHAPING, WINDOWS);
 

@@ -65,6 +65,7 @@ function margins(margin, sizes, gaps) {
 const flatImage = (tensor) =>
   reshaped(tensor, [...tensor.shape.slice(0, -1), 1, tensor.shape[tensor.shape.length - 1]]);
 const flatText = (tensor) => reshaped(tensor, [...tensor.shape.slice(0, -2), tensor.shape[tensor.shape.length - 1]]);
+/** @type {(value: any, other: number) => any} */
 const lying = (value, other) => (typeof value === "string" ? value : [other, ...[].concat(value ?? []).slice(0, 1)]);
 const lyingOr = (value, other) => ([].concat(value ?? []).length ? lying(value, other) : []);
 
@@ -117,13 +118,13 @@ function averagePool(machine, tensor, size, stride = [], margin = 0, up = false,
 }
 
 function maxPoolText(machine, tensor, size, stride = [], margin = 0, gap = 1, up = false) {
-  const given = [lying(size, 1), lyingOr(stride, 1), lying(margin, 0), lying(gap, 1)];
-  return flatText(maxPool(machine, flatImage(tensor), ...given, up));
+  const image = flatImage(tensor);
+  return flatText(maxPool(machine, image, lying(size, 1), lyingOr(stride, 1), lying(margin, 0), lying(gap, 1), up));
 }
 
 function averagePoolText(machine, tensor, size, stride = [], margin = 0, up = false, whole = true) {
-  const given = [lying(size, 1), lyingOr(stride, 1), lying(margin, 0)];
-  return flatText(averagePool(machine, flatImage(tensor), ...given, up, whole));
+  const image = flatImage(tensor);
+  return flatText(averagePool(machine, image, lying(size, 1), lyingOr(stride, 1), lying(margin, 0), up, whole));
 }
 
 export const WINDOWS = {

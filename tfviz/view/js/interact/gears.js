@@ -14,7 +14,8 @@ export class Gear {
     this.name = control.name;
   }
 
-  words() {
+  /** @abstract @returns {string[]} @param {any} _value */
+  words(_value) {
     return [];
   }
 
@@ -22,8 +23,13 @@ export class Gear {
     return this.words(value);
   }
 
+  /** @abstract @returns {string} @param {any} value */
+  said(value) {
+    return String(value);
+  }
+
   // What a change did, in words.
-  told(before, after) {
+  told(_before, after) {
     return `${label(this.name, 40)} is ${this.said(after)}`;
   }
 }

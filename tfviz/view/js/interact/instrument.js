@@ -14,6 +14,8 @@ const LINE_ABOVE = 24; // pixels of the line above a drawing that is taken away
 
 // Who goes on from here has answer(values): a promise of the results by name, null where a later question was asked.
 export class Instrument {
+  /** @type {Record<string, any>} what the controls stood at when the outputs were computed */
+  values = {};
   drawn = [];
   outputs = null;
   answered = null;
@@ -55,6 +57,11 @@ export class Instrument {
       if (line.length) this.knobs.append(h("div", { class: "knobs" }, ...line));
     frame.body.append(h("style", {}, INTERACT_CSS), this.knobs);
     frame.place.setAttribute("role", "group");
+  }
+
+  /** @abstract @returns {Promise<Record<string, import("../types.d.ts").Tensor> | null>} @param {any} _values */
+  async answer(_values) {
+    return null;
   }
 
   begin() {
@@ -121,6 +128,7 @@ export class Instrument {
       const whole = this.outputs[panel.output];
       if (!whole) continue;
       const tensor = stripped(whole, panel.kind === "number" ? 0 : ["bars", "words"].includes(panel.kind) ? 1 : 2);
+      /** @type {any} */
       const shown = {
         panel,
         rows: this.words(panel.rows, "rows"),

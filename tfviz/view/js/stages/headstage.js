@@ -13,6 +13,9 @@ export class HeadStage {
   cursor = null;
 
   // does: { lock(axis, index), says(text), leave() }; panels share cursor, zoom and locks
+  /** @type {number | null} the panel under the pointer */
+  pointed = null;
+
   constructor(theme, does, options = {}) {
     this.theme = theme;
     this.does = does;

@@ -122,6 +122,7 @@ export class LaidOut {
   }
 
   // The point of the picture that is nearest to another.
+  /** @param {number} panel @param {number[]} point */
   nearest(panel, [x, y]) {
     const [left, top, wide, tall] = this.box;
     const within = (value, low, size) => Math.max(low + 1, Math.min(low + size - 1, value));
@@ -130,4 +131,5 @@ export class LaidOut {
   }
 }
 
+/** @type {(box: number[], x: number, y: number) => boolean} */
 const holds = ([left, top, wide, tall], x, y) => x >= left && x < left + wide && y >= top && y < top + tall;

@@ -107,12 +107,9 @@ export class Lines {
       }
     }
     const busy = asked.rows.length || asked.cols.length;
-    for (const [side, locked] of [
-      ["rows", rows],
-      ["cols", cols],
-    ]) {
+    for (const [axis, locked] of [rows, cols].entries()) {
+      const side = ["rows", "cols"][axis];
       const count = this.shown[0].grid[side].length;
-      const axis = side === "rows" ? 0 : 1;
       for (let i = Math.max(0, from); i < Math.min(count, to); i++) {
         const at = asked[side].includes(i);
         const lit = at || !busy || touched[side].has(i);

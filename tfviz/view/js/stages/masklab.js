@@ -30,7 +30,7 @@ export class MaskLab {
       keys: MASK_KEYS,
       shown: () => [{ name: "", grid: this.shown }],
       drawing: () => this.stage.drawing,
-      tables: () => [table({ grid: this.shown })],
+      tables: () => [table({ name: "", grid: this.shown })],
       redraw: () => this.refresh(),
     });
     const { frame } = this;
@@ -71,7 +71,7 @@ export class MaskLab {
             min: 0,
             max: values.length - 1,
             value: this.at(name),
-            text: (i) => values[i],
+            text: (i) => String(values[i]),
             choose: (i) => this.store.set({ at: { ...this.store.get("at"), [name]: i } }),
           })
         : null;
@@ -161,7 +161,7 @@ export class MaskLab {
       : "";
     this.frame.stage(
       this.stage.element,
-      `${formatted(state.reduce((sum, kind) => sum + (kind === 0), 0))} of ${counted(cells, "cell")} allowed`,
+      `${formatted(state.reduce((sum, kind) => sum + Number(kind === 0), 0))} of ${counted(cells, "cell")} allowed`,
     );
     this.stage.show(
       [{ name: "", grid: this.shown }],

@@ -13,6 +13,7 @@ export function pointing(canvas, map, does) {
     const box = canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
   };
+  /** @param {number[]} point */
   const share = ([x, y]) => [(x - map.left) / map.wide, (y - map.top) / map.tall];
 
   canvas.onpointerdown = (event) => {

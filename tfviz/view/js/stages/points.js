@@ -15,6 +15,8 @@ const REACH = 24; // pixels from a point at which it is meant
 
 export class Points {
   cursor = null;
+  width = 0;
+  height = 0;
 
   constructor(host, source, store, takes) {
     const { names, axes, data, kinds = [], groups = [], marks = [] } = source.document;
@@ -35,7 +37,7 @@ export class Points {
       keys: POINT_KEYS,
       shown: () => [{ name: "", grid: this.grid }],
       drawing: () => ({ width: this.width, height: this.height, draw: (pen) => this.paint(pen) }),
-      tables: () => [table({ grid: this.grid, axes: ["name", "axis"] })],
+      tables: () => [table({ name: "", grid: this.grid, axes: ["name", "axis"] })],
       redraw: () => this.refresh(),
     });
     this.canvas = drawn("Points: arrows go to the next point that way, Space keeps its name, plus and minus zoom");
@@ -139,6 +141,7 @@ export class Points {
   }
 
   // To the next point that lies that way more than to either side.
+  /** @param {number[]} way */
   step([down, right]) {
     const [x, y] = this.at(this.cursor ?? 0);
     let [best, least] = [this.cursor ?? 0, Infinity];
@@ -173,7 +176,7 @@ export class Points {
     pen.rect(0, 0, this.width, this.height, { fill: theme.page });
     const kept = new Set(this.store.get("rows"));
     const loud = (point) => point === this.cursor || kept.has(point) || this.found[point];
-    const first = (point) => 2 * loud(point) + this.marks.has(point);
+    const first = (point) => 2 * Number(loud(point)) + Number(this.marks.has(point));
     const order = this.names.map((_, point) => point).sort((a, b) => first(b) - first(a) || a - b);
     const seen = order
       .map((point) => [point, ...this.at(point)])

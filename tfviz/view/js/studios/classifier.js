@@ -1,9 +1,8 @@
 // A classifier to question: a text to type, words to strike out or replace, what each is worth, heads to switch off.
 
 import { Grid, OPEN } from "../base/grid.js";
-import { h, select } from "../base/elements.js";
+import { h } from "../base/elements.js";
 import { percent, withSign } from "../base/numbers.js";
-import { table } from "../controls/table.js";
 import { cited, seen, sharesOf } from "./passage.js";
 import { bars } from "./studio.js";
 import { oddsOf, Weighing } from "./weighing.js";
@@ -13,6 +12,10 @@ export class Classifier extends Weighing {
     return CLASSIFIER_KEYS;
   }
 
+  get keeps() {
+    return 1000;
+  }
+
   // Of a text just typed nothing is changed.
   get fresh() {
     return { struck: [], swapped: [] };
@@ -20,13 +23,9 @@ export class Classifier extends Weighing {
 
   build() {
     const { labels } = this.described;
-    this.keeps = 1000;
     this.buildText("Text", "The words: press one to strike it out");
     this.words.ondblclick = (event) => this.of(event) >= 0 && this.edit(this.of(event));
-    const options = [[-1, "nothing"], ...labels.map((label, i) => [i, label])];
-    this.shades = select("Shade words by", options, this.store.get("shade"), (shade) => this.store.set({ shade }));
-    this.scale = h("span", { class: "scale" });
-    this.progress = h("progress", { "aria-label": "Words left out so far", hidden: true });
+    this.buildShades(labels);
     this.verdict = h("div", { class: "shares", role: "group", "aria-label": "Verdict" });
     this.moved = h("p", { class: "cost", role: "status" });
     const how = h("p", { class: "soft" }, "Press a word to strike it out, twice to type another.");
@@ -142,10 +141,6 @@ export class Classifier extends Weighing {
     const cols = changed ? ["now", "as typed"] : ["probability"];
     const verdict = Grid.of(labels, cols, shares, new Uint8Array(shares.length).fill(OPEN), { scale: "share" });
     return [{ name: "verdict", grid: verdict, axes: ["label", ""] }, ...this.effectPanel()];
-  }
-
-  tables() {
-    return (this.panels() ?? []).map(table);
   }
 
   get drawing() {

@@ -22,6 +22,8 @@ export class TranslationDesk extends Studio {
     const knob = (name, key, given) =>
       slider(name, { value: store.get(key), choose: (value) => store.set({ [key]: value, ...UNCHOSEN }), ...given });
     const button = (text, title, onclick) => h("button", { type: "button", title, onclick }, text);
+    /** @type {any} what `renew` of the translator found */
+    this.shown = null;
     this.readers = new Map();
     this.searches = new Map();
     this.columns = [];
@@ -88,6 +90,23 @@ export class TranslationDesk extends Studio {
     frame.stage(h("div", { class: "stage desk" }, written, this.next, this.tree.element, this.chips, this.inner), "");
     frame.body.addEventListener("keydown", (event) => this.key(event));
     this.listen();
+  }
+
+  /** @abstract */
+  step() {}
+
+  /** @abstract */
+  toggle() {}
+
+  /** @abstract */
+  back() {}
+
+  /** @abstract @param {number} _token */
+  force(_token) {}
+
+  /** @abstract @returns {number[] | null} the column and rank of the text that is looked at */
+  get chosen() {
+    return null;
   }
 
   key(event) {

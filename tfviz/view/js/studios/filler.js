@@ -5,7 +5,6 @@ import { Grid, OPEN } from "../base/grid.js";
 import { h } from "../base/elements.js";
 import { percent } from "../base/numbers.js";
 import { quoted } from "../base/pen.js";
-import { table } from "../controls/table.js";
 import { GUESSES, Gaps, likeliestOf } from "./gaps.js";
 import { cited, seen } from "./passage.js";
 import { bars } from "./studio.js";
@@ -23,7 +22,6 @@ export class Filler extends Gaps {
   }
 
   build() {
-    this.keeps = 16;
     this.buildText("Text", "The words: press one to hide it");
     this.guesses = h("div", { class: "guesses" });
     this.under = h("div", { class: "controls" }, this.reset);
@@ -51,7 +49,7 @@ export class Filler extends Gaps {
 
   async show(turn) {
     this.reset.hidden = !this.store.get("hidden").length && !this.store.get("put").length;
-    this.left = new Map(); // word -> what the other model guesses there
+    this.forgetLeft();
     this.showGuesses();
     if (!this.described.beside) return;
     if ((await this.askLeft(turn)) === null) return;
@@ -152,10 +150,6 @@ export class Filler extends Gaps {
       ...both.map(({ shares, whole }) => panelOf(`${unit.text}, both sides`, shares, whole, this.vocab)),
       ...(left?.own ? [panelOf(`${unit.text}, left side`, left.shares, null, left.own)] : []),
     ]);
-  }
-
-  tables() {
-    return (this.panels() ?? []).map(table);
   }
 
   get drawing() {

@@ -21,6 +21,11 @@ export class Gaps extends Passage {
     return this.asTyped.map((id, place) => (hidden.has(place) ? mask : (put.get(place) ?? id)));
   }
 
+  // word -> what the other model guesses there
+  forgetLeft() {
+    this.left = new Map();
+  }
+
   get base() {
     return this.ids;
   }

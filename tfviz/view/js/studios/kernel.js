@@ -12,6 +12,7 @@ export const kernelVocabulary = (questions) => (one, number) =>
 
 // The kernel as the other end of an engine: { id, run, inputs, options } there, outputs and maps back.
 function kernelPort(questions) {
+  /** @type {(message: any) => void} */
   let listener = () => {};
   return {
     post({ id, run, inputs, options }) {

@@ -8,7 +8,38 @@ import { textsOf, unitsOf, wholeWithin } from "./units.js";
 const PASSAGE_LETTERS = 10000; // of a text that are looked at
 
 export class Passage extends Studio {
-  // does: fresh, the choices of a text just typed; act(i, event); dress(span, unit, i); ids, show(), tokens
+  /** @abstract @returns {Record<string, any>} the choices of a text just typed */
+  get fresh() {
+    return {};
+  }
+
+  /** @abstract @returns {number[]} the tokens of the text as it stands now */
+  get ids() {
+    return this.asTyped;
+  }
+
+  /** @abstract @returns {number[]} those that it is compared with */
+  get base() {
+    return this.asTyped;
+  }
+
+  /** How many answers are remembered. */
+  get keeps() {
+    return 16;
+  }
+
+  /** @abstract @param {number} _i @param {any} _event */
+  act(_i, _event) {}
+
+  /** @abstract @param {number} _i */
+  hint(_i) {}
+
+  /** @abstract @param {HTMLElement} _span @param {any} _unit @param {number} _i */
+  dress(_span, _unit, _i) {}
+
+  /** @abstract @param {number} _turn */
+  show(_turn) {}
+
   buildText(name, does) {
     this.answers = new Map(); // what was asked -> what the model said; the newest `keeps` of them
     this.turn = 0;
@@ -89,7 +120,7 @@ export class Passage extends Studio {
   // Tokens that a text may have, beside those that frame it.
   get room() {
     const { context, frame } = this.described;
-    return context - (frame.before !== null) - (frame.after !== null);
+    return context - Number(frame.before !== null) - Number(frame.after !== null);
   }
 
   framed(ids) {

@@ -8,10 +8,35 @@ import { Frame } from "../controls/frame.js";
 import { h } from "../base/elements.js";
 import { headsOf, LiveSource, partsOf } from "./live.js";
 import { label } from "../base/pen.js";
+import { table } from "../controls/table.js";
 import { vocabulary } from "../text/vocabulary.js";
 
 export class Studio {
-  // does: { keys, panels() -> [{ name, grid, axes }], drawing(), tables() }
+  /** @abstract @returns {string[][]} each key, and what it does */
+  get keys() {
+    return [];
+  }
+
+  /** @abstract @returns {import("../types.d.ts").Drawing | null} */
+  get drawing() {
+    return null;
+  }
+
+  /** @abstract make what is inside the frame; called by the constructor */
+  build() {}
+
+  /** @abstract ask for what is chosen now, and show it */
+  async refresh() {}
+
+  /** @abstract @returns {{ name: string, grid: any, axes: string[] }[] | null} */
+  panels() {
+    return null;
+  }
+
+  tables() {
+    return (this.panels() ?? []).map(table);
+  }
+
   constructor(host, source, store, takes) {
     const described = source.document;
     this.described = described;

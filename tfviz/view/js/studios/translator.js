@@ -125,7 +125,8 @@ export class Translator extends TranslationDesk {
     let drawn = performance.now();
     const grow = (growing) => {
       if (!seen) return;
-      [this.columns, this.growing] = [search.columns.slice(0, wanted), growing];
+      this.columns = search.columns.slice(0, wanted);
+      this.growing = growing;
       this.running.textContent = growing ? "Stop" : "Run";
     };
     grow(search.columns.length < wanted && !search.done);

@@ -3,14 +3,21 @@
 import { percent, withSign } from "../base/numbers.js";
 import { css } from "../base/theme.js";
 import { Grid, OPEN } from "../base/grid.js";
-import { h } from "../base/elements.js";
+import { h, select } from "../base/elements.js";
 import { cited, Passage, sharesOf } from "./passage.js";
 
 const LEAST_LIMIT = 0.5; // of the scale of the words: below it all are pale
 const DEPTH = 0.5; // of the colour scale that lies behind words, which stay legible on it
 
-// It needs `shade`, the label that words are shaded by, or -1; `scale` and `progress`, elements.
 export class Weighing extends Passage {
+  // The label that words are shaded by, or none, with its scale.
+  buildShades(labels) {
+    const options = [[-1, "nothing"], ...labels.map((label, i) => [i, label])];
+    this.shades = select("Shade words by", options, this.store.get("shade"), (shade) => this.store.set({ shade }));
+    this.scale = h("span", { class: "scale" });
+    this.progress = h("progress", { "aria-label": "Words left out so far", hidden: true });
+  }
+
   get swapped() {
     return new Map(this.store.get("swapped"));
   }

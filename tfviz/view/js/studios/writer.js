@@ -2,7 +2,6 @@
 
 import { h } from "../base/elements.js";
 import { counted, fixed, withSign } from "../base/numbers.js";
-import { table } from "../controls/table.js";
 import { Branches } from "./branches.js";
 import { Knobs } from "./knobs.js";
 import { NextTokens } from "./next.js";
@@ -237,15 +236,12 @@ export class Writer extends Studio {
     return this.answer ? this.next.panels : null;
   }
 
-  tables() {
-    return (this.panels() ?? []).map(table);
-  }
-
   get drawing() {
     return this.next.drawing(this.frame.theme);
   }
 }
 
+/** @type {[letter: string, act: (writer: Writer) => any][]} */
 const WRITER_ACTS = [
   ["s", (writer) => writer.write()],
   ["r", (writer) => writer.toggle()],
