@@ -1,6 +1,6 @@
 // The page's end of the engine: asks a worker, so that the page never freezes; what is asked last wins.
 
-// An engine with these programs. `engine` makes it (see `serve.js`): its text is what the worker runs.
+// An engine with these programs. `engine` makes it (see `worker.js`): its text is what the worker runs.
 // Where a worker is refused, the page computes itself.
 export class Engine {
   /**

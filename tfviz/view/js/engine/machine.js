@@ -79,7 +79,7 @@ export class Machine {
     if (!this.constants.has(weight.data)) return null;
     let kept = this.stores.get(weight.data);
     if (!kept)
-      this.stores.set(weight.data, (kept = this.products.store(turned(weight), weight.shape[1], weight.shape[0])));
+      this.stores.set(weight.data, (kept = this.products.store(transposed(weight), weight.shape[1], weight.shape[0])));
     return kept;
   }
 
@@ -187,7 +187,7 @@ function copy({ shape, dtype, data }) {
 }
 
 // [out, in] as [in, out].
-function turned({ shape: [rows, columns], data }) {
+function transposed({ shape: [rows, columns], data }) {
   const made = new Float32Array(data.length);
   for (let row = 0; row < rows; row++)
     for (let column = 0; column < columns; column++) made[column * rows + row] = data[row * columns + column];

@@ -41,9 +41,9 @@ export class Panel {
   /** @type {any} */
   grid;
 
-  constructor(theme, says) {
+  constructor(theme, announce) {
     this.theme = theme;
-    this.says = says;
+    this.announce = announce;
     this.canvas = drawn("");
     this.listen();
   }
@@ -117,7 +117,7 @@ export class Panel {
 
   point(cell) {
     this.cursor = cell;
-    this.says(cell ? this.reading(cell) : "");
+    this.announce(cell ? this.reading(cell) : "");
     this.draw();
   }
 

@@ -18,7 +18,7 @@ const ROLES = [
 export class MaskLab {
   tables = new Map();
 
-  constructor(host, source, store, takes) {
+  constructor(host, source, store, options) {
     const { rules, rows, cols } = source.document;
     this.source = source;
     this.store = store;
@@ -26,7 +26,7 @@ export class MaskLab {
     this.rows = rows;
     this.cols = cols;
     this.frame = new Frame(host, source.document, store, {
-      ...takes,
+      ...options,
       keys: MASK_KEYS,
       shown: () => [{ name: "", grid: this.shown }],
       drawing: () => this.stage.drawing,
@@ -37,7 +37,7 @@ export class MaskLab {
     this.stage = new HeadStage(
       frame.theme,
       {
-        says: (text) => frame.says(text),
+        announce: (text) => frame.announce(text),
         reading: (_, cell) => this.reading(cell),
         lock: (side, index) => this.frame.lock(side, index),
         leave: () => store.set({ rows: [], cols: [] }),

@@ -18,7 +18,7 @@ export class Points {
   width = 0;
   height = 0;
 
-  constructor(host, source, store, takes) {
+  constructor(host, source, store, options) {
     const { names, axes, data, kinds = [], groups = [], marks = [] } = source.document;
     const values = new Float32Array(source.slice(data).slice().buffer);
     this.store = store;
@@ -33,7 +33,7 @@ export class Points {
       limit: source.document.limit,
     });
     this.frame = new Frame(host, source.document, store, {
-      ...takes,
+      ...options,
       keys: POINT_KEYS,
       shown: () => [{ name: "", grid: this.grid }],
       drawing: () => ({ width: this.width, height: this.height, draw: (pen) => this.paint(pen) }),
@@ -89,7 +89,7 @@ export class Points {
   point(at) {
     this.cursor = at;
     const numbers = this.axes.map((axis, i) => `${axis} ${formatted(this.values[2 * at + i])}`);
-    this.frame.says(at === null ? "" : `“${this.names[at]}”  ${numbers.join(", ")}`);
+    this.frame.announce(at === null ? "" : `“${this.names[at]}”  ${numbers.join(", ")}`);
     this.draw();
   }
 
@@ -116,7 +116,7 @@ export class Points {
       this.zoom(2 ** (-event.deltaY / 200), this.middle(...place(event)));
     };
     canvas.onkeydown = (event) => {
-      const does = {
+      const act = {
         " ": keep,
         "+": () => this.zoom(1.5, this.middle(...this.at(this.cursor ?? 0))),
         "-": () => this.zoom(1 / 1.5),
@@ -124,8 +124,8 @@ export class Points {
         Escape: () => this.store.set({ rows: [] }),
         ...Object.fromEntries(Object.entries(STEPS).map(([key, way]) => [key, () => this.step(way)])),
       }[event.key];
-      if (!does || event.metaKey || event.altKey || event.ctrlKey) return;
-      does();
+      if (!act || event.metaKey || event.altKey || event.ctrlKey) return;
+      act();
       event.preventDefault();
       event.stopPropagation();
     };

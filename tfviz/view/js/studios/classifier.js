@@ -3,11 +3,11 @@
 import { Grid, OPEN } from "../base/grid.js";
 import { h } from "../base/elements.js";
 import { percent, withSign } from "../base/numbers.js";
-import { cited, seen, sharesOf } from "./passage.js";
+import { cited, seen, sharesOf } from "./text-studio.js";
 import { bars } from "./studio.js";
-import { oddsOf, Weighing } from "./weighing.js";
+import { oddsOf, WordEffects } from "./word-effects.js";
 
-export class Classifier extends Weighing {
+export class Classifier extends WordEffects {
   get keys() {
     return CLASSIFIER_KEYS;
   }
@@ -82,7 +82,7 @@ export class Classifier extends Weighing {
     try {
       if (!this.vocab.learn) this.vocab.encode(lead + word); // else Python says so, when it reads the word
     } catch (error) {
-      this.says(error.message);
+      this.announce(error.message);
       return false;
     }
     if (!word) this.change({ struck: [...struck, i] });
@@ -119,7 +119,7 @@ export class Classifier extends Weighing {
   }
 
   hint(i) {
-    this.says(this.told(i));
+    this.announce(this.told(i));
   }
 
   dress(span, { text, unknown }, i) {

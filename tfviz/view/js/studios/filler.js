@@ -5,13 +5,13 @@ import { Grid, OPEN } from "../base/grid.js";
 import { h } from "../base/elements.js";
 import { percent } from "../base/numbers.js";
 import { quoted } from "../base/pen.js";
-import { GUESSES, Gaps, likeliestOf } from "./gaps.js";
-import { cited, seen } from "./passage.js";
+import { GUESSES, MaskedText, likeliestOf } from "./masked-text.js";
+import { cited, seen } from "./text-studio.js";
 import { bars } from "./studio.js";
 
 const AFTER = 24; // letters of what stands before
 
-export class Filler extends Gaps {
+export class Filler extends MaskedText {
   get keys() {
     return FILLER_KEYS;
   }
@@ -129,7 +129,7 @@ export class Filler extends Gaps {
       unit.unknown && "not in the vocabulary: read as unknown",
     ];
     const found = about.filter(Boolean);
-    this.says(`${cited(now ?? unit.text)}${found.length ? `: ${found.join("; ")}` : ""}`);
+    this.announce(`${cited(now ?? unit.text)}${found.length ? `: ${found.join("; ")}` : ""}`);
   }
 
   dress(span, unit) {
