@@ -63,6 +63,6 @@ def _tensor(one):
 
 @pytest.fixture
 def page_engine(fresh_node):
-    fresh_node.load("engine/serve")
+    fresh_node.load("engine/worker")
     fresh_node.run(PAGE)
     return PageEngine(fresh_node)

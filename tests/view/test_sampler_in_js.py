@@ -34,7 +34,7 @@ def test_numbers_are_torchs_draw_by_draw(ask, seed):
     draw = torch.Generator().manual_seed(seed)
     expected = [torch.rand((), dtype=torch.float64, generator=draw).item() for _ in range(700)]  # past two turns
     assert (
-        ask("seed => { const t = new Twister(seed); return Array.from({ length: 700 }, () => t.number()); }", seed)
+        ask("seed => { const t = new MersenneTwister(seed); return Array.from({ length: 700 }, () => t.number()); }", seed)
         == expected
     )
 
@@ -52,31 +52,31 @@ def test_probabilities_and_tokens_are_the_samplers(ask, sampler):
     given = {"temperature": sampler.temperature, "topK": sampler.top_k, "topP": sampler.top_p}
     for logits in rows():
         expected = sampler.probabilities(logits)
-        made = ask("([row, knobs]) => [...probabilitiesOf(Float32Array.from(row), knobs)]", [logits.tolist(), given])
+        made = ask("([row, knobs]) => [...probabilities(Float32Array.from(row), knobs)]", [logits.tolist(), given])
         torch.testing.assert_close(torch.tensor(made, dtype=torch.float32), expected, rtol=1e-5, atol=1e-7)
         if sampler.temperature == 0:
             continue
         draw = torch.Generator().manual_seed(9)
         tokens = [sampler.choose(logits, draw) for _ in range(60)]
         told = ask(
-            "([row, knobs]) => { const t = new Twister(9), shares = probabilitiesOf(Float32Array.from(row), knobs);"
-            " return Array.from({ length: 60 }, () => drawnFrom(shares, t.number())); }",
+            "([row, knobs]) => { const t = new MersenneTwister(9), shares = probabilities(Float32Array.from(row), knobs);"
+            " return Array.from({ length: 60 }, () => sampleFrom(shares, t.number())); }",
             [logits.tolist(), given],
         )
         assert told == tokens
 
 
 def test_the_last_possible_token_is_drawn_when_the_sum_falls_short(ask):
-    assert ask("() => drawnFrom([0.25, 0.75, 0], 1)", None) == 1
-    assert ask("() => drawnFrom([0, 1], 0)", None) == 1
+    assert ask("() => sampleFrom([0.25, 0.75, 0], 1)", None) == 1
+    assert ask("() => sampleFrom([0, 1], 0)", None) == 1
 
 
 @pytest.mark.parametrize("bad", ["NaN", "Infinity"])
 def test_logits_that_are_not_finite_are_refused(ask, bad):
     with pytest.raises(Exception, match="not finite; there is nothing to draw from"):
-        ask(f"() => probabilitiesOf(Float32Array.of(0, {bad}, 1), {{}})", None)
+        ask(f"() => probabilities(Float32Array.of(0, {bad}, 1), {{}})", None)
     with pytest.raises(Exception, match="not finite"):
-        ask("() => probabilitiesOf(Float32Array.of(-Infinity, -Infinity), {})", None)
+        ask("() => probabilities(Float32Array.of(-Infinity, -Infinity), {})", None)
 
 
 def test_costs_are_nats_of_each_token_after_the_first(ask):

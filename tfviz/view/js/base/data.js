@@ -1,8 +1,8 @@
 // Heads out of the page's data: base64 -> zlib -> the cells that the mask allows -> a grid.
 
-import { Deep } from "./deep.js";
+import { TiledGrid } from "./tiled-grid.js";
 import { ABSENT, FORBIDDEN, Grid, OPEN } from "./grid.js";
-import { Strongest } from "./strongest.js";
+import { TopKeys } from "./top-keys.js";
 
 const KEPT = 64e6; // cells of heads that are kept at hand
 const WHOLE = 20e6; // cells of a head that is held whole
@@ -11,6 +11,8 @@ export class Source {
   heads = new Map();
   wholes = new Map();
   masks = new Map();
+  /** @type {(TopKeys | null)[] | undefined} by part */
+  tops;
 
   // document: what `tfviz.view.packed` describes; data: base64 text or bytes;
   // ask: where the page has not all, (part, layer, head, { rows, cols, block }) -> promise of the codes of a head: of
@@ -37,7 +39,7 @@ export class Source {
 
   // Of a part that has each query's strongest keys only, those; else null.
   strongest(part) {
-    this.tops ??= this.parts.map((one) => (one.top ? new Strongest(one, (blob) => inflated(this.slice(blob))) : null));
+    this.tops ??= this.parts.map((one) => (one.top ? new TopKeys(one, (blob) => inflated(this.slice(blob))) : null));
     return this.tops[part];
   }
 
@@ -92,7 +94,7 @@ export class Source {
     while ((rows.length * cols.length) / block ** 2 > WHOLE) block *= 2;
     const whole = await this.ranged(part, at, [0, rows.length], [0, cols.length], block);
     if (block === 1) return whole;
-    const deep = new Deep(rows, cols, whole, (...range) => this.ranged(part, at, ...range));
+    const deep = new TiledGrid(rows, cols, whole, (...range) => this.ranged(part, at, ...range));
     return Object.assign(deep, { rest: this.strongest(part) && (await this.strongest(part).head(at)).rest });
   }
 

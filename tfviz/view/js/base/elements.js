@@ -28,8 +28,12 @@ export function select(name, options, value, choose) {
   };
 }
 
+/**
+ * @param {string} name
+ * @param {{ min: number, max: number, step?: number, value: number, text?: (value: any) => string, choose: (value: number) => void }} options
+ */
 export function slider(name, { min, max, step = 1, value, text = String, choose }) {
-  const says = h("output", { title: text(value) }, text(value));
+  const output = h("output", { title: text(value) }, text(value));
   const input = h("input", {
     type: "range",
     min,
@@ -37,19 +41,19 @@ export function slider(name, { min, max, step = 1, value, text = String, choose 
     step,
     value,
     oninput: () => {
-      says.value = text(Number(input.value));
-      says.title = says.value;
+      output.value = text(Number(input.value));
+      output.title = output.value;
       choose(Number(input.value));
     },
   });
   input.setAttribute("aria-valuetext", text(value));
-  const element = h("label", { class: "slider" }, h("span", {}, name), input, says);
+  const element = h("label", { class: "slider" }, h("span", {}, name), input, output);
   return {
     element,
     show: (now) => {
       input.value = now;
-      says.value = text(now);
-      says.title = says.value;
+      output.value = text(now);
+      output.title = output.value;
       input.setAttribute("aria-valuetext", text(now));
     },
   };

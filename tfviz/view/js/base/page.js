@@ -14,7 +14,8 @@ const BUNDLES = (globalThis.tfvizBundles ??= {});
  * @returns {(name: string, kind: string, keys: string[]) => void} `keys`: this bundle, and that of the view's worker
  */
 export const waking = (kinds) => (name, kind, keys) => {
-  for (const root of document.querySelectorAll(`.tfviz[data-view="${name}"]:not([data-alive])`)) {
+  const views = document.querySelectorAll(`.tfviz[data-view="${name}"]:not([data-alive])`);
+  for (const root of /** @type {NodeListOf<HTMLElement>} */ (views)) {
     root.dataset.alive = "true";
     const described = JSON.parse(root.querySelector(".tfviz-document").textContent);
     const store = new Store(described.state);

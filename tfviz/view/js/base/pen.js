@@ -58,7 +58,8 @@ export class CanvasPen {
 
   // All that follows is drawn from here.
   from(x, y) {
-    [this.x, this.y] = [x, y];
+    this.x = x;
+    this.y = y;
     this.pen.setTransform(this.ratio, 0, 0, this.ratio, x * this.ratio, y * this.ratio);
   }
 
@@ -84,7 +85,7 @@ export class CanvasPen {
     this.pen.globalAlpha = 1;
   }
 
-  text(x, y, string, { fill, size = 11, align = "left", bold = false, up = false } = {}) {
+  text(x, y, string, { fill, size = 11, align = "left", bold = false, up = false }) {
     const font = `${bold ? "600 " : ""}${size}px ${FONT}`;
     if (font !== this.font) this.pen.font = this.font = font; // to set one takes longer than to write in it
     Object.assign(this.pen, { fillStyle: fill, textAlign: align, textBaseline: "middle" });
@@ -135,7 +136,7 @@ export class SvgPen {
     this.parts.push(`<circle cx="${n(x)}" cy="${n(y)}" r="${n(radius)}" fill="${fill}" opacity="${n(alpha)}"/>`);
   }
 
-  text(x, y, string, { fill, size = 11, align = "left", bold = false, up = false } = {}) {
+  text(x, y, string, { fill, size = 11, align = "left", bold = false, up = false }) {
     const anchor = { left: "start", center: "middle", right: "end" }[align];
     const turn = up ? ` transform="rotate(-90 ${n(x)} ${n(y)})"` : "";
     this.parts.push(

@@ -17,14 +17,14 @@ export class Places {
   cell(index) {
     const at = index - this.first;
     if (at < 0 || at >= this.down * this.across) return null;
-    return [this.turned(Math.floor(at / this.across)), at % this.across];
+    return [this.transposed(Math.floor(at / this.across)), at % this.across];
   }
 
   token(row, col) {
-    return this.first + this.turned(row) * this.across + col;
+    return this.first + this.transposed(row) * this.across + col;
   }
 
-  turned(row) {
+  transposed(row) {
     return this.upward ? this.down - 1 - row : row;
   }
 

@@ -1,6 +1,6 @@
 // Views in a widget, whose kernel knows what the reader chooses and answers questions.
 
-import { Questions } from "./questions.js";
+import { KernelClient } from "./kernel-client.js";
 
 /** Some traits of a widget's model as a store: what the reader has chosen, which Python may read, set and observe. */
 export class TraitStore {
@@ -34,7 +34,7 @@ export class TraitStore {
 
 /**
  * The widget as anywidget takes it.
- * @param {(host: HTMLElement, model: any, questions: Questions) => any} show gives a view with says(text) and close()
+ * @param {(host: HTMLElement, model: any, kernel: KernelClient) => any} show gives a view with announce(text) and close()
  */
 export const widget = (show) => ({
   render({ model, el }) {
@@ -42,11 +42,11 @@ export const widget = (show) => ({
     host.className = "tfviz";
     el.append(host);
     let view = null;
-    const questions = new Questions(model, (text) => view?.frame.says(text));
-    view = show(host, model, questions);
+    const kernel = new KernelClient(model, (text) => view?.frame.announce(text));
+    view = show(host, model, kernel);
     return () => {
       view.close();
-      questions.close();
+      kernel.close();
       host.remove();
     };
   },

@@ -8,6 +8,9 @@ import { INKS } from "../base/theme.js";
 const SEPARATORS = /^(\[SEP\]|\[CLS\]|\[PAD\]|<\/?s>|<pad>|<bos>|<eos>|<\|.*\|>|[.,;:!?\n])$/;
 
 export class Choice {
+  /** @type {{ rows: string[], cols: string[] } | undefined} */
+  longest;
+
   constructor(source, store) {
     this.source = source;
     this.store = store;

@@ -79,7 +79,7 @@ export class Machine {
     if (!this.constants.has(weight.data)) return null;
     let kept = this.stores.get(weight.data);
     if (!kept)
-      this.stores.set(weight.data, (kept = this.products.store(turned(weight), weight.shape[1], weight.shape[0])));
+      this.stores.set(weight.data, (kept = this.products.store(transposed(weight), weight.shape[1], weight.shape[0])));
     return kept;
   }
 
@@ -105,6 +105,11 @@ export class Machine {
 
   // The outputs of a program by name, and the patterns that were watched, for inputs by name.
   // carry: outputs whose names begin so ("keys" for "keys.0") stay here, as inputs of the next run.
+  /**
+   * @param {string} name
+   * @param {Record<string, any>} inputs
+   * @param {{ edits?: import("../types.d.ts").Edit[], watch?: boolean | string[], carry?: string[] }} options
+   */
   run(name, inputs, { edits = [], watch = false, carry = [] } = {}) {
     const program = this.programs.get(name);
     if (!program) throw new Error(`there is no program ${name}; there are ${[...this.programs.keys()].join(", ")}`);
@@ -182,7 +187,7 @@ function copy({ shape, dtype, data }) {
 }
 
 // [out, in] as [in, out].
-function turned({ shape: [rows, columns], data }) {
+function transposed({ shape: [rows, columns], data }) {
   const made = new Float32Array(data.length);
   for (let row = 0; row < rows; row++)
     for (let column = 0; column < columns; column++) made[column * rows + row] = data[row * columns + column];

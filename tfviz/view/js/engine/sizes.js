@@ -1,6 +1,6 @@
 // Sizes that depend on the lengths of the inputs: a number, a name, or [operator, size, ...].
 
-/** @import { Lengths, Size } from "./types.d.ts" */
+/** @import { Lengths, Size } from "../types.d.ts" */
 
 /** @type {Record<string, (...parts: number[]) => number>} */
 const OPERATORS = {

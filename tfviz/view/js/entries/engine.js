@@ -2,4 +2,4 @@
 
 export { Machine } from "../engine/machine.js";
 export { Products } from "../engine/products.js";
-export { serve } from "../engine/serve.js";
+export { serve } from "../engine/worker.js";

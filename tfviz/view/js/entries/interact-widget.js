@@ -2,9 +2,9 @@
 
 import { Source } from "../base/data.js";
 import { TraitStore, widget } from "../base/widget.js";
-import { Answered } from "../interact/answered.js";
+import { KernelInstrument } from "../interact/kernel-instrument.js";
 
-export default widget((host, model, questions) => {
+export default widget((host, model, kernel) => {
   const source = new Source(model.get("document"), new Uint8Array());
-  return new Answered(host, source, new TraitStore(model, ["values"]), questions);
+  return new KernelInstrument(host, source, new TraitStore(model, ["values"]), kernel);
 });

@@ -4,17 +4,17 @@ import { inflated, Source } from "../base/data.js";
 import { TraitStore, widget } from "../base/widget.js";
 import { Explorer } from "../stages/explorer.js";
 
-export default widget((host, model, questions) => {
+export default widget((host, model, kernel) => {
   const described = model.get("document");
   const { buffer, byteOffset, byteLength } = model.get("data");
   const source = new Source(
     described,
     new Uint8Array(buffer, byteOffset, byteLength),
     async (part, layer, head, where) => {
-      const { pieces } = await questions.ask({ part, layer, head, ...where });
+      const { pieces } = await kernel.ask({ part, layer, head, ...where });
       return inflated(pieces[0]);
     },
   );
   const store = new TraitStore(model, Object.keys(described.state));
-  return new Explorer(host, source, store, { page: () => questions.page() });
+  return new Explorer(host, source, store, { page: () => kernel.page() });
 });

@@ -2,6 +2,6 @@
 
 import { waking } from "../base/page.js";
 import { Explorer } from "../stages/explorer.js";
-import { Made } from "../stages/made.js";
+import { LazyHeads } from "../stages/lazy-heads.js";
 
-export const wake = waking({ heads: Explorer, "heads-made": Made });
+export const wake = waking({ heads: Explorer, "heads-made": LazyHeads });

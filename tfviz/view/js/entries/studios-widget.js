@@ -20,12 +20,12 @@ class StateStore extends TraitStore {
   }
 }
 
-export default widget((host, model, questions) => {
+export default widget((host, model, kernel) => {
   const described = model.get("document");
   const store = new StateStore(model, ["state"]);
   return new STUDIOS[described.kind](host, { document: described, data: "" }, store, {
-    page: () => questions.page(),
-    engine: () => kernelEngine(questions),
-    vocabulary: kernelVocabulary(questions),
+    page: () => kernel.page(),
+    engine: () => kernelEngine(kernel),
+    vocabulary: kernelVocabulary(kernel),
   });
 });

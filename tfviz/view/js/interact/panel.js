@@ -18,11 +18,32 @@ export function titled(text, longest = 40) {
 // Of each kind is known: place(width), which sets width, height, `size` (how many rows and columns the cursor goes over) and
 // `grid`, its numbers for table and CSV; paint(pen); find(x, y), a cell; box(cell), its corner and size; named(cell), in words.
 export class Panel {
+  /** @type {import("../types.d.ts").Point | null} */
   cursor = null;
+  // what is shown
+  /** @type {import("../types.d.ts").Tensor} */
+  tensor;
+  title = "";
+  /** @type {string[]} */
+  rows = [];
+  /** @type {string[]} */
+  cols = [];
+  /** @type {any} */
+  places;
+  limit = 1;
+  filled = false;
+  /** @type {any} as Python describes it */
+  panel;
+  // what is set when it is placed
+  width = 0;
+  height = 0;
+  size = [0, 0];
+  /** @type {any} */
+  grid;
 
-  constructor(theme, says) {
+  constructor(theme, announce) {
     this.theme = theme;
-    this.says = says;
+    this.announce = announce;
     this.canvas = drawn("");
     this.listen();
   }
@@ -34,6 +55,27 @@ export class Panel {
     this.place(width);
     if (this.cursor) this.cursor = this.cursor.map((at, axis) => Math.max(0, Math.min(at, this.size[axis] - 1)));
     this.draw();
+  }
+
+  /** @abstract @param {number} _width */
+  place(_width) {}
+
+  /** @abstract @param {any} _pen */
+  paint(_pen) {}
+
+  /** @abstract @returns {import("../types.d.ts").Point | null} @param {number} _x @param {number} _y */
+  find(_x, _y) {
+    return null;
+  }
+
+  /** @abstract @returns {import("../types.d.ts").Box} @param {import("../types.d.ts").Point} _cell */
+  box(_cell) {
+    return [0, 0, 0, 0];
+  }
+
+  /** @abstract @returns {string} @param {import("../types.d.ts").Point} _cell */
+  named(_cell) {
+    return "";
   }
 
   draw() {
@@ -48,6 +90,7 @@ export class Panel {
     pen.text(left, 9, titled(this.title), { fill: this.theme.ink, bold: true });
   }
 
+  /** @param {import("../types.d.ts").Point} cell */
   value([row, col]) {
     return this.tensor.data[row * this.size[1] + col];
   }
@@ -74,7 +117,7 @@ export class Panel {
 
   point(cell) {
     this.cursor = cell;
-    this.says(cell ? this.reading(cell) : "");
+    this.announce(cell ? this.reading(cell) : "");
     this.draw();
   }
 

@@ -29,6 +29,7 @@ export class Plane {
     this.half = size / 2 - EDGE_OF_PLANE;
   }
 
+  /** @param {import("../types.d.ts").Point} point */
   at([x, y]) {
     return [this.size / 2 + (x / this.limit) * this.half, this.top + this.size / 2 - (y / this.limit) * this.half];
   }
@@ -85,6 +86,7 @@ export class Plane {
   }
 
   // What speaks against a place: what it covers, how far it lies outside, and inwards.
+  /** @param {number[][]} box */
   cost([low, high], spot, others, taken) {
     const covered = taken.filter(([a, b]) => AXES.every((axis) => low[axis] < b[axis] && a[axis] < high[axis])).length;
     const touched = others.filter((at) =>
@@ -103,12 +105,14 @@ export class Plane {
 }
 
 // The box [low, high] of a name on one side of its point, or at one of its corners.
+/** @param {number[]} spot @param {number[]} size @param {number[]} way @param {number} far */
 function beside(spot, size, way, far) {
   const low = AXES.map((axis) => spot[axis] + way[axis] * far - (size[axis] * (1 - way[axis])) / 2);
   return [low, AXES.map((axis) => low[axis] + size[axis])];
 }
 
 // A line with a head, between two pixels.
+/** @param {any} pen @param {number[]} from @param {number[]} to @param {any} look */
 export function arrowTo(pen, [x1, y1], [x2, y2], { stroke, thick = 2, alpha = 1 }) {
   const far = Math.hypot(x2 - x1, y2 - y1);
   pen.line(x1, y1, x2, y2, { stroke, thick, alpha });

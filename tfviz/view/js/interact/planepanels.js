@@ -148,6 +148,7 @@ export class GraphPanel extends Panel {
 }
 
 // The part of a line that lies outside both nodes, a little to its right, so that there and back are two lines.
+/** @type {(from: number[], to: number[]) => [number[], number[]]} */
 function between([x1, y1], [x2, y2]) {
   const far = Math.hypot(x2 - x1, y2 - y1) || 1;
   const [dx, dy] = [(x2 - x1) / far, (y2 - y1) / far];
@@ -158,6 +159,7 @@ function between([x1, y1], [x2, y2]) {
   ];
 }
 
+/** @param {any} pen @param {number[]} middle @param {any} look */
 function ring(pen, [x, y], look) {
   const around = Array.from({ length: 37 }, (_, i) => [
     x + 9 * Math.sin((i * Math.PI) / 18),

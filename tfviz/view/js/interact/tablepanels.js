@@ -25,7 +25,7 @@ export class GridPanel extends Panel {
     const [n, m] = this.tensor.shape;
     this.size = [n, m];
     this.few = n * m <= NUMBERED;
-    this.map ??= new FewWords(this.theme, { axes: ["", ""], numbers: true });
+    this.map = this.map ?? new FewWords(this.theme, { axes: ["", ""], numbers: true });
     Object.assign(this.map, { legend: !this.few, largest: 22, tallest: this.few ? ROOMY * n : 420 });
     this.grid = gridOf(wordsFor(this.rows, n), wordsFor(this.cols, m), this.tensor.data, this);
     if (n && m) this.map.place(this.grid, Math.min(width, 640));

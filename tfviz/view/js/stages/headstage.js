@@ -12,10 +12,13 @@ export class HeadStage {
   panels = [];
   cursor = null;
 
-  // does: { lock(axis, index), says(text), leave() }; panels share cursor, zoom and locks
-  constructor(theme, does, options = {}) {
+  // handlers: { lock(axis, index), announce(text), leave() }; panels share cursor, zoom and locks
+  /** @type {number | null} the panel under the pointer */
+  pointed = null;
+
+  constructor(theme, handlers, options = {}) {
     this.theme = theme;
-    this.does = does;
+    this.handlers = handlers;
     this.options = options;
     this.element = h("div", { class: "stage panels" });
   }
@@ -38,7 +41,7 @@ export class HeadStage {
     const pointed = this.cursor;
     if (pointed && !panels.some(({ grid }) => pointed[0] < grid.rows.length && pointed[1] < grid.cols.length))
       this.cursor = null;
-    if (pointed) this.does.says(this.cursor ? this.reading(this.cursor) : "");
+    if (pointed) this.handlers.announce(this.cursor ? this.reading(this.cursor) : "");
     this.draw();
     this.looks();
   }
@@ -49,10 +52,10 @@ export class HeadStage {
     pointing(canvas, map, {
       point: (cell) => {
         [this.cursor, this.pointed] = [cell, index];
-        this.does.says(cell ? this.reading(cell) : "");
+        this.handlers.announce(cell ? this.reading(cell) : "");
         this.draw();
       },
-      lock: (axis, at) => this.does.lock(axis, at),
+      lock: (axis, at) => this.handlers.lock(axis, at),
       changed: () => {
         this.panels.forEach((panel) => {
           if (same(panel.map.grid, map.grid)) panel.map.window = map.window;
@@ -60,7 +63,7 @@ export class HeadStage {
         this.draw();
         this.looks();
       },
-      leave: () => this.does.leave(),
+      leave: () => this.handlers.leave(),
     });
     this.element.append(canvas);
     return { map, canvas, index };
@@ -76,7 +79,7 @@ export class HeadStage {
   }
 
   reading(cell) {
-    const read = ({ map }, i) => (this.has(cell, i) ? this.does.reading(map.grid, cell, this.names[i]) : "");
+    const read = ({ map }, i) => (this.has(cell, i) ? this.handlers.reading(map.grid, cell, this.names[i]) : "");
     return this.panels.map(read).filter(Boolean).join("   ");
   }
 
@@ -107,7 +110,7 @@ export class HeadStage {
   async looks() {
     const asked = this.panels.map(({ map }) => map.grid.look?.(map.window, Math.max(map.wide, map.tall)));
     if (!(await Promise.all(asked)).some(Boolean)) return;
-    if (this.cursor) this.does.says(this.reading(this.cursor));
+    if (this.cursor) this.handlers.announce(this.reading(this.cursor));
     this.draw();
   }
 

@@ -107,12 +107,9 @@ export class Lines {
       }
     }
     const busy = asked.rows.length || asked.cols.length;
-    for (const [side, locked] of [
-      ["rows", rows],
-      ["cols", cols],
-    ]) {
+    for (const [axis, locked] of [rows, cols].entries()) {
+      const side = ["rows", "cols"][axis];
       const count = this.shown[0].grid[side].length;
-      const axis = side === "rows" ? 0 : 1;
       for (let i = Math.max(0, from); i < Math.min(count, to); i++) {
         const at = asked[side].includes(i);
         const lit = at || !busy || touched[side].has(i);
@@ -135,8 +132,8 @@ export class Lines {
     }
   }
 
-  // does: { point(word), lock(side, index), leave(), reveal(y) }; scroll(): how far down the drawing begins
-  listen(canvas, does, scroll) {
+  // handlers: { point(word), lock(side, index), leave(), reveal(y) }; scroll(): how far down the drawing begins
+  listen(canvas, handlers, scroll) {
     let cursor = null;
     const place = (event) => {
       const box = canvas.getBoundingClientRect();
@@ -144,17 +141,17 @@ export class Lines {
     };
     following(
       canvas,
-      (event) => does.point(place(event), null),
-      () => does.point(null, null),
+      (event) => handlers.point(place(event), null),
+      () => handlers.point(null, null),
     );
     canvas.onclick = (event) => {
       const word = place(event);
-      if (word) does.lock(...word);
+      if (word) handlers.lock(...word);
     };
-    canvas.onblur = () => does.point(null, null);
+    canvas.onblur = () => handlers.point(null, null);
     canvas.onfocus = () => {
       cursor ??= ["rows", 0];
-      if (canvas.matches(":focus-visible")) does.point(cursor, cursor);
+      if (canvas.matches(":focus-visible")) handlers.point(cursor, cursor);
     };
     canvas.onkeydown = (event) => {
       cursor ??= ["rows", 0];
@@ -162,12 +159,12 @@ export class Lines {
       if (step) cursor = [cursor[0], cursor[1] + step * (event.shiftKey ? 10 : 1)];
       else if (event.key === "ArrowLeft" || event.key === "ArrowRight")
         cursor = [event.key === "ArrowLeft" ? "rows" : "cols", cursor[1]];
-      else if (event.key === "Enter" || event.key === " ") does.lock(...cursor);
-      else if (event.key === "Escape") does.leave();
+      else if (event.key === "Enter" || event.key === " ") handlers.lock(...cursor);
+      else if (event.key === "Escape") handlers.leave();
       else return;
       cursor = [cursor[0], Math.max(0, Math.min(this.shown[0].grid[cursor[0]].length - 1, cursor[1]))];
-      does.reveal(this.y(cursor[1]));
-      does.point(cursor, cursor);
+      handlers.reveal(this.y(cursor[1]));
+      handlers.point(cursor, cursor);
       event.preventDefault();
       event.stopPropagation();
     };

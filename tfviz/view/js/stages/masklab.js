@@ -18,7 +18,7 @@ const ROLES = [
 export class MaskLab {
   tables = new Map();
 
-  constructor(host, source, store, takes) {
+  constructor(host, source, store, options) {
     const { rules, rows, cols } = source.document;
     this.source = source;
     this.store = store;
@@ -26,18 +26,18 @@ export class MaskLab {
     this.rows = rows;
     this.cols = cols;
     this.frame = new Frame(host, source.document, store, {
-      ...takes,
+      ...options,
       keys: MASK_KEYS,
       shown: () => [{ name: "", grid: this.shown }],
       drawing: () => this.stage.drawing,
-      tables: () => [table({ grid: this.shown })],
+      tables: () => [table({ name: "", grid: this.shown })],
       redraw: () => this.refresh(),
     });
     const { frame } = this;
     this.stage = new HeadStage(
       frame.theme,
       {
-        says: (text) => frame.says(text),
+        announce: (text) => frame.announce(text),
         reading: (_, cell) => this.reading(cell),
         lock: (side, index) => this.frame.lock(side, index),
         leave: () => store.set({ rows: [], cols: [] }),
@@ -71,7 +71,7 @@ export class MaskLab {
             min: 0,
             max: values.length - 1,
             value: this.at(name),
-            text: (i) => values[i],
+            text: (i) => String(values[i]),
             choose: (i) => this.store.set({ at: { ...this.store.get("at"), [name]: i } }),
           })
         : null;
@@ -161,7 +161,7 @@ export class MaskLab {
       : "";
     this.frame.stage(
       this.stage.element,
-      `${formatted(state.reduce((sum, kind) => sum + (kind === 0), 0))} of ${counted(cells, "cell")} allowed`,
+      `${formatted(state.reduce((sum, kind) => sum + Number(kind === 0), 0))} of ${counted(cells, "cell")} allowed`,
     );
     this.stage.show(
       [{ name: "", grid: this.shown }],

@@ -23,7 +23,7 @@ export function picking(canvas, stage) {
     " ": () => stage.choose(stage.cursor ?? stage.chosen),
     p: () => stage.only(!stage.plain),
     P: () => stage.only(!stage.plain),
-    Escape: () => stage.does.leave(),
+    Escape: () => stage.handlers.leave(),
   };
   canvas.onkeydown = (event) => {
     if (event.metaKey || event.altKey || !stage.laid || (event.ctrlKey && !STEPS[event.key])) return;

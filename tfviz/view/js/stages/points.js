@@ -15,8 +15,10 @@ const REACH = 24; // pixels from a point at which it is meant
 
 export class Points {
   cursor = null;
+  width = 0;
+  height = 0;
 
-  constructor(host, source, store, takes) {
+  constructor(host, source, store, options) {
     const { names, axes, data, kinds = [], groups = [], marks = [] } = source.document;
     const values = new Float32Array(source.slice(data).slice().buffer);
     this.store = store;
@@ -31,11 +33,11 @@ export class Points {
       limit: source.document.limit,
     });
     this.frame = new Frame(host, source.document, store, {
-      ...takes,
+      ...options,
       keys: POINT_KEYS,
       shown: () => [{ name: "", grid: this.grid }],
       drawing: () => ({ width: this.width, height: this.height, draw: (pen) => this.paint(pen) }),
-      tables: () => [table({ grid: this.grid, axes: ["name", "axis"] })],
+      tables: () => [table({ name: "", grid: this.grid, axes: ["name", "axis"] })],
       redraw: () => this.refresh(),
     });
     this.canvas = drawn("Points: arrows go to the next point that way, Space keeps its name, plus and minus zoom");
@@ -87,7 +89,7 @@ export class Points {
   point(at) {
     this.cursor = at;
     const numbers = this.axes.map((axis, i) => `${axis} ${formatted(this.values[2 * at + i])}`);
-    this.frame.says(at === null ? "" : `“${this.names[at]}”  ${numbers.join(", ")}`);
+    this.frame.announce(at === null ? "" : `“${this.names[at]}”  ${numbers.join(", ")}`);
     this.draw();
   }
 
@@ -114,7 +116,7 @@ export class Points {
       this.zoom(2 ** (-event.deltaY / 200), this.middle(...place(event)));
     };
     canvas.onkeydown = (event) => {
-      const does = {
+      const act = {
         " ": keep,
         "+": () => this.zoom(1.5, this.middle(...this.at(this.cursor ?? 0))),
         "-": () => this.zoom(1 / 1.5),
@@ -122,8 +124,8 @@ export class Points {
         Escape: () => this.store.set({ rows: [] }),
         ...Object.fromEntries(Object.entries(STEPS).map(([key, way]) => [key, () => this.step(way)])),
       }[event.key];
-      if (!does || event.metaKey || event.altKey || event.ctrlKey) return;
-      does();
+      if (!act || event.metaKey || event.altKey || event.ctrlKey) return;
+      act();
       event.preventDefault();
       event.stopPropagation();
     };
@@ -139,6 +141,7 @@ export class Points {
   }
 
   // To the next point that lies that way more than to either side.
+  /** @param {number[]} way */
   step([down, right]) {
     const [x, y] = this.at(this.cursor ?? 0);
     let [best, least] = [this.cursor ?? 0, Infinity];
@@ -173,7 +176,7 @@ export class Points {
     pen.rect(0, 0, this.width, this.height, { fill: theme.page });
     const kept = new Set(this.store.get("rows"));
     const loud = (point) => point === this.cursor || kept.has(point) || this.found[point];
-    const first = (point) => 2 * loud(point) + this.marks.has(point);
+    const first = (point) => 2 * Number(loud(point)) + Number(this.marks.has(point));
     const order = this.names.map((_, point) => point).sort((a, b) => first(b) - first(a) || a - b);
     const seen = order
       .map((point) => [point, ...this.at(point)])

@@ -100,28 +100,28 @@ export class Sheet {
     return image;
   }
 
-  says(layer, head, grid) {
+  describe(layer, head, grid) {
     if (!grid) return `layer ${layer}, head ${head}`;
     return `layer ${layer}, head ${head}: the strongest key of a query has ${formatted(sharpness(grid))} on average`;
   }
 
-  // does: { open(layer, head), mark(layer, head), point(at), leave() }
-  listen(canvas, does) {
+  // handlers: { open(layer, head), mark(layer, head), point(at), leave() }
+  listen(canvas, handlers) {
     const place = (event) => {
       const box = canvas.getBoundingClientRect();
       return this.cell(event.clientX - box.left, event.clientY - box.top);
     };
     following(
       canvas,
-      (event) => does.point(place(event)),
-      () => does.point(null),
+      (event) => handlers.point(place(event)),
+      () => handlers.point(null),
     );
     canvas.onclick = (event) => {
       const at = place(event);
       if (!at) return;
       this.at = at;
-      if (event.shiftKey || event.ctrlKey || event.metaKey) does.mark(...at);
-      else does.open(...at);
+      if (event.shiftKey || event.ctrlKey || event.metaKey) handlers.mark(...at);
+      else handlers.open(...at);
     };
     canvas.onkeydown = (event) => {
       const step = STEPS[event.key];
@@ -132,16 +132,16 @@ export class Sheet {
         ];
       else if (event.key === "Home" || event.key === "End")
         this.at = [this.at[0], event.key === "Home" ? 0 : this.part.heads - 1];
-      else if (event.key === "Enter") does.open(...this.at);
-      else if (event.key === " ") does.mark(...this.at);
-      else if (event.key === "Escape") does.leave();
+      else if (event.key === "Enter") handlers.open(...this.at);
+      else if (event.key === " ") handlers.mark(...this.at);
+      else if (event.key === "Escape") handlers.leave();
       else return;
-      does.point(this.at);
+      handlers.point(this.at);
       event.preventDefault();
       event.stopPropagation();
     };
-    canvas.onfocus = () => does.point(this.at);
-    canvas.onblur = () => does.point(null);
+    canvas.onfocus = () => handlers.point(this.at);
+    canvas.onblur = () => handlers.point(null);
   }
 }
 

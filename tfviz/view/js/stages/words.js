@@ -10,10 +10,10 @@ const MOST = 1200; // words on the page at once
 export class Words {
   key = null;
 
-  // does: { lock(side, index), leave() }
-  constructor(theme, does) {
+  // handlers: { lock(side, index), leave() }
+  constructor(theme, handlers) {
     this.theme = theme;
-    this.does = does;
+    this.handlers = handlers;
     this.element = h("div", { class: "words" });
   }
 
@@ -100,18 +100,18 @@ export class Words {
     const { element } = this.picks;
     const index = (node) => this.picks.indexOf(node) + this.start[side];
     element.onclick = (event) => {
-      if (this.picks.includes(event.target)) this.does.lock(side, index(event.target));
+      if (this.picks.includes(event.target)) this.handlers.lock(side, index(event.target));
     };
     element.onkeydown = (event) => {
       const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -Infinity, End: Infinity }[
         event.key
       ];
-      if (event.key === "Escape") this.does.leave();
+      if (event.key === "Escape") this.handlers.leave();
       else if (!step) return;
       else {
         const next = Math.max(0, Math.min(this.grid[side].length - 1, this.at + step));
         this.at = next;
-        this.does.lock(side, next);
+        this.handlers.lock(side, next);
         this.picks[next - this.start[side]]?.focus();
       }
       event.preventDefault();

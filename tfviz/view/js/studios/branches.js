@@ -6,10 +6,10 @@ import { counted } from "../base/numbers.js";
 const TOLD = 24; // letters of a branch
 
 export class Branches {
-  // path: a `Path`; says: (tokens) -> their text
-  constructor(path, says, choose) {
+  // path: a `Path`; announce: (tokens) -> their text
+  constructor(path, announce, choose) {
     this.path = path;
-    this.says = says;
+    this.announce = announce;
     this.choose = choose;
     this.element = h("div", { class: "branches", role: "group", "aria-label": "Texts written so far" });
   }
@@ -28,7 +28,7 @@ export class Branches {
 
   branch(leaf, here) {
     const tokens = this.path.to(leaf);
-    const letters = [...this.says(tokens).replace(/\s/g, " ")];
+    const letters = [...this.announce(tokens).replace(/\s/g, " ")];
     const text = letters.length > TOLD ? `…${letters.slice(1 - TOLD).join("")}` : letters.join("");
     const onclick = () => this.choose(leaf);
     return h(

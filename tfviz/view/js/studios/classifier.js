@@ -1,16 +1,19 @@
 // A classifier to question: a text to type, words to strike out or replace, what each is worth, heads to switch off.
 
 import { Grid, OPEN } from "../base/grid.js";
-import { h, select } from "../base/elements.js";
+import { h } from "../base/elements.js";
 import { percent, withSign } from "../base/numbers.js";
-import { table } from "../controls/table.js";
-import { cited, seen, sharesOf } from "./passage.js";
+import { cited, seen, sharesOf } from "./text-studio.js";
 import { bars } from "./studio.js";
-import { oddsOf, Weighing } from "./weighing.js";
+import { oddsOf, WordEffects } from "./word-effects.js";
 
-export class Classifier extends Weighing {
+export class Classifier extends WordEffects {
   get keys() {
     return CLASSIFIER_KEYS;
+  }
+
+  get keeps() {
+    return 1000;
   }
 
   // Of a text just typed nothing is changed.
@@ -20,13 +23,9 @@ export class Classifier extends Weighing {
 
   build() {
     const { labels } = this.described;
-    this.keeps = 1000;
     this.buildText("Text", "The words: press one to strike it out");
     this.words.ondblclick = (event) => this.of(event) >= 0 && this.edit(this.of(event));
-    const options = [[-1, "nothing"], ...labels.map((label, i) => [i, label])];
-    this.shades = select("Shade words by", options, this.store.get("shade"), (shade) => this.store.set({ shade }));
-    this.scale = h("span", { class: "scale" });
-    this.progress = h("progress", { "aria-label": "Words left out so far", hidden: true });
+    this.buildShades(labels);
     this.verdict = h("div", { class: "shares", role: "group", "aria-label": "Verdict" });
     this.moved = h("p", { class: "cost", role: "status" });
     const how = h("p", { class: "soft" }, "Press a word to strike it out, twice to type another.");
@@ -83,7 +82,7 @@ export class Classifier extends Weighing {
     try {
       if (!this.vocab.learn) this.vocab.encode(lead + word); // else Python says so, when it reads the word
     } catch (error) {
-      this.says(error.message);
+      this.announce(error.message);
       return false;
     }
     if (!word) this.change({ struck: [...struck, i] });
@@ -120,7 +119,7 @@ export class Classifier extends Weighing {
   }
 
   hint(i) {
-    this.says(this.told(i));
+    this.announce(this.told(i));
   }
 
   dress(span, { text, unknown }, i) {
@@ -142,10 +141,6 @@ export class Classifier extends Weighing {
     const cols = changed ? ["now", "as typed"] : ["probability"];
     const verdict = Grid.of(labels, cols, shares, new Uint8Array(shares.length).fill(OPEN), { scale: "linear" });
     return [{ name: "verdict", grid: verdict, axes: ["label", ""] }, ...this.effectPanel()];
-  }
-
-  tables() {
-    return (this.panels() ?? []).map(table);
   }
 
   get drawing() {

@@ -5,14 +5,13 @@ import { Grid, OPEN } from "../base/grid.js";
 import { h } from "../base/elements.js";
 import { percent } from "../base/numbers.js";
 import { quoted } from "../base/pen.js";
-import { table } from "../controls/table.js";
-import { GUESSES, Gaps, likeliestOf } from "./gaps.js";
-import { cited, seen } from "./passage.js";
+import { GUESSES, MaskedText, likeliestOf } from "./masked-text.js";
+import { cited, seen } from "./text-studio.js";
 import { bars } from "./studio.js";
 
 const AFTER = 24; // letters of what stands before
 
-export class Filler extends Gaps {
+export class Filler extends MaskedText {
   get keys() {
     return FILLER_KEYS;
   }
@@ -23,7 +22,6 @@ export class Filler extends Gaps {
   }
 
   build() {
-    this.keeps = 16;
     this.buildText("Text", "The words: press one to hide it");
     this.guesses = h("div", { class: "guesses" });
     this.under = h("div", { class: "controls" }, this.reset);
@@ -51,7 +49,7 @@ export class Filler extends Gaps {
 
   async show(turn) {
     this.reset.hidden = !this.store.get("hidden").length && !this.store.get("put").length;
-    this.left = new Map(); // word -> what the other model guesses there
+    this.forgetLeft();
     this.showGuesses();
     if (!this.described.beside) return;
     if ((await this.askLeft(turn)) === null) return;
@@ -131,7 +129,7 @@ export class Filler extends Gaps {
       unit.unknown && "not in the vocabulary: read as unknown",
     ];
     const found = about.filter(Boolean);
-    this.says(`${cited(now ?? unit.text)}${found.length ? `: ${found.join("; ")}` : ""}`);
+    this.announce(`${cited(now ?? unit.text)}${found.length ? `: ${found.join("; ")}` : ""}`);
   }
 
   dress(span, unit) {
@@ -152,10 +150,6 @@ export class Filler extends Gaps {
       ...both.map(({ shares, whole }) => panelOf(`${unit.text}, both sides`, shares, whole, this.vocab)),
       ...(left?.own ? [panelOf(`${unit.text}, left side`, left.shares, null, left.own)] : []),
     ]);
-  }
-
-  tables() {
-    return (this.panels() ?? []).map(table);
   }
 
   get drawing() {

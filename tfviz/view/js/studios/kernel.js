@@ -1,23 +1,24 @@
 // A model that stays in Python, as a studio takes it: the kernel at the other end of an engine.
 
 import { Engine } from "../engine/client.js";
-import { AskedVocabulary } from "../text/asked.js";
+import { KernelVocabulary } from "../text/kernel-vocabulary.js";
 import { vocabulary } from "../text/vocabulary.js";
 
-export const kernelEngine = (questions) => new Engine(null, () => kernelPort(questions));
+export const kernelEngine = (kernel) => new Engine(null, () => kernelPort(kernel));
 
 // A vocabulary that the page cannot read encodes in Python.
-export const kernelVocabulary = (questions) => (one, number) =>
-  one.kind === "asked" ? new AskedVocabulary(one, encoder(questions, number)) : vocabulary(one);
+export const kernelVocabulary = (kernel) => (one, number) =>
+  one.kind === "asked" ? new KernelVocabulary(one, encoder(kernel, number)) : vocabulary(one);
 
 // The kernel as the other end of an engine: { id, run, inputs, options } there, outputs and maps back.
-function kernelPort(questions) {
+function kernelPort(kernel) {
+  /** @type {(message: any) => void} */
   let listener = () => {};
   return {
     post({ id, run, inputs, options }) {
       const given = Object.entries(inputs).map(([name, { shape, data }]) => [name, shape, [...data]]);
       const { edits = [], watch } = options;
-      const answered = questions.ask({ run, inputs: given, edits, watch: watch === true }).then(resultOf);
+      const answered = kernel.ask({ run, inputs: given, edits, watch: watch === true }).then(resultOf);
       answered.then(
         (result) => listener({ id, result }),
         ({ message }) => listener({ id, error: message }),
@@ -29,8 +30,7 @@ function kernelPort(questions) {
 }
 
 // texts -> their ids, by the vocabulary of this number in Python
-const encoder = (questions, number) => async (texts) =>
-  (await questions.ask({ encode: texts, vocabulary: number })).told.ids;
+const encoder = (kernel, number) => async (texts) => (await kernel.ask({ encode: texts, vocabulary: number })).told.ids;
 
 const NUMBERS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 

@@ -40,7 +40,7 @@ export class Knobs {
     for (const [name, knob] of Object.entries(this.sliders)) knob.show(this.store.get(name));
   }
 
-  // As `probabilitiesOf` takes them.
+  // As `probabilities` takes them.
   get sampler() {
     const [temperature, topK, topP] = this.values;
     return { temperature, topK: topK || null, topP: topP < 1 ? topP : null };

@@ -6,20 +6,45 @@ import { Engine } from "../engine/client.js";
 import { Explorer } from "../stages/explorer.js";
 import { Frame } from "../controls/frame.js";
 import { h } from "../base/elements.js";
-import { headsOf, LiveSource, partsOf } from "./live.js";
+import { headsOf, CapturedMaps, partsOf } from "./captured-maps.js";
 import { label } from "../base/pen.js";
+import { table } from "../controls/table.js";
 import { vocabulary } from "../text/vocabulary.js";
 
 export class Studio {
-  // does: { keys, panels() -> [{ name, grid, axes }], drawing(), tables() }
-  constructor(host, source, store, takes) {
+  /** @abstract @returns {string[][]} each key, and what it does */
+  get keys() {
+    return [];
+  }
+
+  /** @abstract @returns {import("../types.d.ts").Drawing | null} */
+  get drawing() {
+    return null;
+  }
+
+  /** @abstract make what is inside the frame; called by the constructor */
+  build() {}
+
+  /** @abstract ask for what is chosen now, and show it */
+  async refresh() {}
+
+  /** @abstract @returns {{ name: string, grid: any, axes: string[] }[] | null} */
+  panels() {
+    return null;
+  }
+
+  tables() {
+    return (this.panels() ?? []).map(table);
+  }
+
+  constructor(host, source, store, options) {
     const described = source.document;
     this.described = described;
     this.store = store;
-    this.takes = takes;
-    this.vocabularies = described.vocabularies.map(takes.vocabulary ?? vocabulary);
+    this.options = options;
+    this.vocabularies = described.vocabularies.map(options.vocabulary ?? vocabulary);
     this.frame = new Frame(host, described, store, {
-      ...takes,
+      ...options,
       keys: this.keys,
       shown: () => this.panels(),
       drawing: () => this.drawing,
@@ -28,7 +53,7 @@ export class Studio {
     });
     this.frame.zooms = false;
     this.frame.body.classList.add("studio");
-    this.live = new LiveSource({ title: "", axes: described.axes ?? ["query", "key"] });
+    this.live = new CapturedMaps({ title: "", axes: described.axes ?? ["query", "key"] });
     this.chips = h("div", { class: "heads-off", role: "group", "aria-label": "Heads: press to switch one off" });
     this.inner = h("div", { class: "inner" });
     this.data = source.data;
@@ -48,9 +73,9 @@ export class Studio {
   }
 
   start() {
-    const { described, takes } = this;
-    this.engine = takes.engine?.(described) ?? new Engine(takes.worker);
-    this.ready = takes.engine ? Promise.resolve() : this.engine.load(described.programs, bytesOf(this.data));
+    const { described, options } = this;
+    this.engine = options.engine?.(described) ?? new Engine(options.worker);
+    this.ready = options.engine ? Promise.resolve() : this.engine.load(described.programs, bytesOf(this.data));
     this.ready.catch((error) => this.frame.failed(error));
     this.gone = new Promise((done) => {
       this.leave = () => done(null);
@@ -181,8 +206,8 @@ export class Studio {
     return text && !/[\uFFFD\p{C}]/u.test(text.replace(/\n/g, "")) ? text : label(this.vocab.words([id])[0], 40);
   }
 
-  says(text) {
-    this.frame.says(text);
+  announce(text) {
+    this.frame.announce(text);
   }
 }
 

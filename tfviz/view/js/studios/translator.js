@@ -2,7 +2,7 @@
 
 import { quoted } from "../base/pen.js";
 import { NO_TEXT } from "./beams.js";
-import { UNCHOSEN, TranslationDesk } from "./desk.js";
+import { UNCHOSEN, TranslationStudio } from "./translation-studio.js";
 import { Reader, Search } from "./search.js";
 
 const SENTENCE_LETTERS = 4000; // letters that are looked at
@@ -10,7 +10,7 @@ const FORCED_KEPT = 12; // forced beginnings that are kept
 const OFTEN_GROWN = 50; // milliseconds between two drawings of a search that goes on
 const SEARCHES_KEPT = 8; // readers, and searches
 
-export class Translator extends TranslationDesk {
+export class Translator extends TranslationStudio {
   get keys() {
     return TRANSLATOR_KEYS;
   }
@@ -60,9 +60,9 @@ export class Translator extends TranslationDesk {
         this.heard.said = `the vocabulary lacks ${unknown} of these words: the model reads ${quoted(vocab.words([vocab.special.unknown])[0])} for each`;
       const read = [...ids.slice(0, room), ...after];
       if (read.length) this.heard.ids = read;
-      else this.says("type a sentence to translate");
+      else this.announce("type a sentence to translate");
     } catch (error) {
-      this.says(error.message);
+      this.announce(error.message);
     }
     return this.heard.ids;
   }
@@ -99,7 +99,7 @@ export class Translator extends TranslationDesk {
     if (!answer || (whole && !base) || this.wanted) return;
     const asked = store.get("rows")[0] ?? Infinity;
     this.shown = { search, whole, chosen, text, ended, read, answer, base, place: Math.min(asked, read.length) };
-    this.says(this.heard.said);
+    this.announce(this.heard.said);
     this.show(ids);
   }
 
@@ -125,7 +125,8 @@ export class Translator extends TranslationDesk {
     let drawn = performance.now();
     const grow = (growing) => {
       if (!seen) return;
-      [this.columns, this.growing] = [search.columns.slice(0, wanted), growing];
+      this.columns = search.columns.slice(0, wanted);
+      this.growing = growing;
       this.running.textContent = growing ? "Stop" : "Run";
     };
     grow(search.columns.length < wanted && !search.done);
