@@ -50,7 +50,7 @@ export interface Window {
   tall: number;
 }
 
-/** The colours of a theme by what they are for (`base/palette.json`). */
+/** The colours of a theme by what they are for (`base/spec.json`). */
 export interface Inks {
   ink: string;
   soft: string;

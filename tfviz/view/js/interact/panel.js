@@ -29,7 +29,7 @@ export class Panel {
   /** @type {string[]} */
   cols = [];
   /** @type {any} */
-  places;
+  positions;
   limit = 1;
   filled = false;
   /** @type {any} as Python describes it */
@@ -48,7 +48,7 @@ export class Panel {
     this.listen();
   }
 
-  // shown: { tensor, title, rows, cols, places, scale, limit }
+  // shown: { tensor, title, rows, cols, positions, scale, limit }
   show(shown, width) {
     Object.assign(this, shown);
     this.canvas.setAttribute("aria-label", `${titled(this.title || "result", 60)}: arrows move over its numbers`);
