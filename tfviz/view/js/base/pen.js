@@ -1,6 +1,6 @@
 // One way to draw, on a canvas or as SVG: what is taken away is what is shown.
 
-export const FONT = "system-ui, sans-serif";
+const FONT = "system-ui, sans-serif";
 
 // Words as an axis can show them: a sign for what cannot be seen, never cut without a sign.
 export function label(word, longest = 18) {
