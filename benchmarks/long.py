@@ -137,8 +137,8 @@ def page(tokens: int, layers: int, rounds: int) -> list[list[str]]:
             tab.evaluate("() => document.querySelector('.tfviz').shadowRoot.querySelector('.place canvas').focus()")
             changed += [tab.evaluate(KEY, key) for key in ("Enter", "]", "]", "]")][1:]
             chromium.close()
-    error = re.search(r"off by more than ([\d.e-]*\d)", shown.described["note"])
-    form = re.search(r"in (.*?);", shown.described["note"])
+    error = re.search(r"off by more than ([\d.e-]*\d)", shown.document["note"])
+    form = re.search(r"in (.*?);", shown.document["note"])
     what = f"page of {layers} x {HEADS} x {tokens:,} tokens, all heads"
     said = (
         f"in {form[1] if form else '?'}: a weight is off by at most {error[1] if error else '?'}; made in {saved:.0f} s"

@@ -116,7 +116,7 @@ def with_kernel(page, live, name, shared):
         return sent[0]
 
     page.expose_function("kernelAsk", asks)
-    page.expose_function("kernelState", lambda: {"described": live.document, shared: getattr(live, shared)})
+    page.expose_function("kernelState", lambda: {"document": live.document, shared: getattr(live, shared)})
     page.expose_function("kernelSet", lambda value: setattr(live, shared, value))
     page.goto("about:blank")
     page.evaluate(WIDGET, [(STATIC / f"{name}.js").read_text(encoding="utf-8"), shared])

@@ -109,7 +109,7 @@ def test_a_mask_of_another_name_hides_a_word(opens):
     ids = live._last[1][0][0].tolist()
     mask, cls, sep = (tokenizer.convert_tokens_to_ids(name) for name in ("<mask>", "<s>", "</s>"))
     assert (ids[0], ids[-1], ids.count(mask) > 0) == (cls, sep, True)
-    assert live._asked["beside"][0][0].tolist() == other.encode("the").tolist()
+    assert live._inputs["beside"][0][0].tolist() == other.encode("the").tolist()
     button(page, "the").first.click()
     calm(page)
     assert live._last[1][0][0].tolist().count(mask) > ids.count(mask)

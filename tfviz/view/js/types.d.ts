@@ -34,6 +34,17 @@ export interface Port {
   close(): void;
 }
 
+/** Text to ids and back, exactly as in Python. */
+export interface Vocabulary {
+  size: number;
+  /** The ids of pad, unknown, begin, end, classification, separator and mask, of those that there are. */
+  special: Record<string, number>;
+  encode(text: string): number[];
+  decode(ids: Iterable<number>): string;
+  /** One visible sign for each id. */
+  words(ids: Iterable<number>): string[];
+}
+
 // Pictures.
 
 /** Pixels, or cells [row, column]. */

@@ -2,47 +2,69 @@
 
 import { FORBIDDEN, OPEN } from "./grid.js";
 
-// window: {x, y, wide, tall} in cells; width, height: in pixels of the device.
+const NOTHING = 3; // no cell: more than any state
+const HATCH = 6; // pixels of the page from one line of the hatching to the next
+
+/**
+ * @param {any} grid
+ * @param {import("../types.d.ts").Window} window in cells
+ * @param {number} width in pixels of the device
+ * @param {number} height
+ * @param {any} theme
+ * @param {number} ratio pixels of the device for one of the page
+ */
 export function paint(grid, window, width, height, theme, ratio = 1) {
   const image = new ImageData(width, height);
   const pixels = new Uint32Array(image.data.buffer);
-  let [fine, shrink] = [grid, 1];
-  const most = Math.min(window.wide / width, window.tall / height);
-  while (most / shrink >= 2) [fine, shrink] = [fine.half(), shrink * 2];
+  const [fine, shrink] = reduced(grid, Math.min(window.wide / width, window.tall / height));
   const across = spans(window.x / shrink, window.wide / shrink, width, fine.cols.length);
   const down = spans(window.y / shrink, window.tall / shrink, height, fine.rows.length);
-  const lut = theme.lut(grid);
-  const zero = grid.signed ? 128 : 0;
-  const period = Math.round(6 * ratio);
-  const thick = Math.max(1, Math.round(ratio));
+  const row = { codes: new Uint8Array(width), states: new Uint8Array(width) };
   const line = new Uint32Array(width);
-  const kinds = new Uint8Array(width); // of the row of cells that is being painted
-  let hatched = false; // whether any of them is
+  const lut = theme.lut(grid);
+  const lines = { period: Math.round(HATCH * ratio), thick: Math.max(1, Math.round(ratio)), colour: theme.hatched };
+  let forbidden = false; // whether a pixel of the line shows forbidden cells
   for (let y = 0; y < height; y++) {
     const [from, to] = [down[2 * y], down[2 * y + 1]];
     if (!y || from !== down[2 * y - 2] || to !== down[2 * y - 1]) {
-      hatched = false;
-      for (let x = 0; x < width; x++) {
-        let best = zero;
-        let kind = 3;
-        for (let row = from; row <= to; row++) {
-          for (let col = across[2 * x]; col <= across[2 * x + 1]; col++) {
-            const i = row * fine.cols.length + col;
-            if (fine.state[i] < kind) kind = fine.state[i];
-            if (Math.abs(fine.codes[i] - zero) > Math.abs(best - zero)) best = fine.codes[i];
-          }
-        }
-        kinds[x] = kind;
-        line[x] = kind === OPEN ? lut[best] : theme.blank;
-        hatched ||= kind === FORBIDDEN;
-      }
+      pool(fine, across, from, to, row);
+      for (let x = 0; x < width; x++) line[x] = row.states[x] === OPEN ? lut[row.codes[x]] : theme.blank;
+      forbidden = row.states.includes(FORBIDDEN);
     }
     pixels.set(line, y * width);
-    for (let stripe = -(y % period); hatched && stripe < width; stripe += period)
-      for (let x = Math.max(0, stripe); x < stripe + thick && x < width; x++)
-        if (kinds[x] === FORBIDDEN) pixels[y * width + x] = theme.hatched;
+    if (forbidden) hatch(pixels.subarray(y * width, (y + 1) * width), row.states, y, lines);
   }
   return image;
+}
+
+// The grid at half its size as often as a pixel has twice as many cells, and how much smaller it is.
+function reduced(grid, cells) {
+  let [fine, shrink] = [grid, 1];
+  while (cells / shrink >= 2) [fine, shrink] = [fine.half(), shrink * 2];
+  return [fine, shrink];
+}
+
+// For each pixel of a line the strongest code and the lowest state of the cells under it, in rows `from` to `to`.
+function pool(grid, across, from, to, { codes, states }) {
+  const zero = grid.signed ? 128 : 0;
+  const wide = grid.cols.length;
+  for (let x = 0; x < codes.length; x++) {
+    let [best, state] = [zero, NOTHING];
+    for (let row = from; row <= to; row++)
+      for (let i = row * wide + across[2 * x]; i <= row * wide + across[2 * x + 1]; i++) {
+        state = Math.min(state, grid.state[i]);
+        if (Math.abs(grid.codes[i] - zero) > Math.abs(best - zero)) best = grid.codes[i];
+      }
+    codes[x] = best;
+    states[x] = state;
+  }
+}
+
+// Slanting lines over the pixels of a line that show forbidden cells.
+function hatch(pixels, states, y, { period, thick, colour }) {
+  for (let stripe = -(y % period); stripe < pixels.length; stripe += period)
+    for (let x = Math.max(0, stripe); x < stripe + thick && x < pixels.length; x++)
+      if (states[x] === FORBIDDEN) pixels[x] = colour;
 }
 
 // First and last cell under each pixel; the one at its middle where cells are larger than pixels.

@@ -1,6 +1,8 @@
 // One way to draw, on a canvas or as SVG: what is taken away is what is shown.
 
-export const FONT = "system-ui, sans-serif";
+import { SIGNS } from "./signs.js";
+
+const FONT = "system-ui, sans-serif";
 
 // Words as an axis can show them: a sign for what cannot be seen, never cut without a sign.
 export function label(word, longest = 18) {
@@ -15,15 +17,6 @@ export function label(word, longest = 18) {
 
 // A word in quotation marks, as part of a line: whatever way it is written, the line goes on from left to right.
 export const quoted = (word, longest = 60) => `“\u2068${label(word, longest)}\u2069”`;
-
-// Signs that most faces can draw; those of the other control characters few can.
-export const SIGNS = new Map([
-  [" ", "␣"],
-  ["\n", "⏎"],
-  ["\t", "⇥"],
-  ["\r", "␍"],
-  ["\0", "␀"],
-]);
 
 export function sign(character) {
   if (SIGNS.has(character)) return SIGNS.get(character);

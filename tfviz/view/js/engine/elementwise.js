@@ -21,7 +21,7 @@ const divideRow = (a, i, di, b, j, dj, out, at, length) => {
 const multiplyWhole = pairwise(Math.imul); // whole numbers wrap, at 32 bits where torch's wrap at 64
 
 // Two operands, tensors or numbers, cell by cell; the result as wide as the wider one unless `dtype` says otherwise.
-export function broadcastPair(machine, one, other, row, dtype = null) {
+function broadcastPair(machine, one, other, row, dtype = null) {
   const kind = promoted(machine, one, other);
   const a = asTensor(one, kind);
   const b = asTensor(other, kind);

@@ -32,7 +32,7 @@ const ERF_AT = Float64Array.from({ length: ERF_REACH * ERF_STEPS + 1 }, (_, i) =
 });
 const ERF_SLOPE = ERF_AT.map((_, i) => (2 * Math.exp(-((i / ERF_STEPS) ** 2))) / Math.sqrt(Math.PI));
 
-export function erf(x) {
+function erf(x) {
   const far = Math.abs(x);
   if (!(far < ERF_REACH)) return Number.isNaN(x) ? NaN : Math.sign(x);
   const nearest = (far * ERF_STEPS + 0.5) | 0;

@@ -24,7 +24,7 @@ const soFar =
   };
 
 // Weights of a row: all NaN where every score is -inf, as in torch.
-export function softmaxRow(data, start, end, out) {
+function softmaxRow(data, start, end, out) {
   let most = -Infinity;
   for (let i = start; i < end; i++) if (data[i] > most) most = data[i];
   let sum = 0;

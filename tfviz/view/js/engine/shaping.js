@@ -14,7 +14,7 @@ function view(machine, tensor, shape) {
   );
 }
 
-export function flatten(machine, tensor, first = 0, last = -1) {
+function flatten(machine, tensor, first = 0, last = -1) {
   const { shape } = tensor;
   if (shape.length === 0) return reshaped(tensor, [1]);
   const [from, to] = [axisOf(shape.length, first), axisOf(shape.length, last)];

@@ -1,6 +1,6 @@
 // Tensors of the engine, { shape, dtype, data }, row-major, never changed once made; and the walks over them.
 
-export const TENSOR_ARRAYS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
+const TENSOR_ARRAYS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 const TENSOR_KINDS = ["bool", "int64", "float32"]; // each can hold what those before it hold
 
 export const isTensor = (value) => value !== null && typeof value === "object" && "data" in value;

@@ -116,13 +116,7 @@ export class Heatmap {
   // of lines before a row or column.
   draw(pen, { cursor = null, rows = [], cols = [], outlined = [], borders = [], title = "" } = {}) {
     const { theme, left, top, wide, tall } = this;
-    const key = JSON.stringify([this.window, wide, tall, theme.key, pen.ratio, this.grid.version]);
-    if (!this.painted || this.painted.key !== key) {
-      const size = [wide, tall].map((length) => Math.max(1, Math.round(length * pen.ratio)));
-      const [grid, window] = this.grid.part?.(this.window) ?? [this.grid, this.window];
-      this.painted = { key, image: paint(grid, window, ...size, theme, pen.ratio) };
-    }
-    pen.image(this.painted.image, left, top);
+    pen.image(this.image(pen.ratio), left, top);
     if (this.numbered) this.number(pen);
     this.fade(pen, rows, cols);
     pen.rect(left, top, wide, tall, { stroke: theme.line, thick: 1 });
@@ -131,12 +125,28 @@ export class Heatmap {
     if (cursor && this.visible(...cursor)) this.outline(pen, ...cursor, theme.ink, 1.5);
     this.words(pen, 0, new Set(rows), cursor?.[0]);
     this.words(pen, 1, new Set(cols), cursor?.[1]);
-    pen.text(left - 8, 9, this.axes[0] && `${this.axes[0]} ↓`, { fill: theme.soft, align: "right" });
-    pen.text(left, 9, title || (this.axes[1] && `${this.axes[1]} →`), {
-      fill: title ? theme.ink : theme.soft,
-      bold: Boolean(title),
-    });
+    this.heading(pen, title);
     if (this.legend && !this.numbered) legend(pen, theme, this.grid, left + wide + 14, top, Math.min(tall, 180));
+  }
+
+  // The cells of the window in pixels of the device, made again where they would differ.
+  image(ratio) {
+    const { theme, wide, tall } = this;
+    const key = JSON.stringify([this.window, wide, tall, theme.key, ratio, this.grid.version]);
+    if (this.painted?.key !== key) {
+      const [across, down] = [wide, tall].map((length) => Math.max(1, Math.round(length * ratio)));
+      const [grid, window] = this.grid.part?.(this.window) ?? [this.grid, this.window];
+      this.painted = { key, image: paint(grid, window, across, down, theme, ratio) };
+    }
+    return this.painted.image;
+  }
+
+  // The names of both axes, or a title in place of the second.
+  heading(pen, title) {
+    const { theme, left, axes } = this;
+    if (axes[0]) pen.text(left - 8, 9, `${axes[0]} ↓`, { fill: theme.soft, align: "right" });
+    if (title) pen.text(left, 9, title, { fill: theme.ink, bold: true });
+    else if (axes[1]) pen.text(left, 9, `${axes[1]} →`, { fill: theme.soft });
   }
 
   number(pen) {

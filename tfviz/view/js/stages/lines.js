@@ -76,60 +76,60 @@ export class Lines {
     }
   }
 
-  // scroll: how far down the part that is drawn begins; tall: how much is drawn.
-  draw(
-    pen,
-    { rows = [], cols = [], pointed = null, least = 0.05, most = 5, scroll = 0, tall = Infinity, cursor = null },
-  ) {
+  // look: { rows, cols, least, most, pointed, cursor }; scroll: how far down the part that is drawn begins; tall: its height.
+  draw(pen, { rows = [], cols = [], pointed = null, scroll = 0, tall = Infinity, ...look }) {
     const { theme } = this;
-    const [from, to] = [Math.floor((scroll - TOP) / PITCH) - 1, Math.ceil((scroll + tall - TOP) / PITCH) + 1];
-    const asked = pointed
-      ? { rows: pointed[0] === "rows" ? [pointed[1]] : [], cols: pointed[0] === "cols" ? [pointed[1]] : [] }
-      : { rows, cols };
+    const part = {
+      scroll,
+      from: Math.floor((scroll - TOP) / PITCH) - 1,
+      to: Math.ceil((scroll + tall - TOP) / PITCH) + 1,
+    };
+    const asked = pointed ? { rows: [], cols: [], [pointed[0]]: [pointed[1]] } : { rows, cols };
     pen.text(this.left - 8, 10 - scroll, this.axes[0], { fill: theme.soft, align: "right" });
     pen.text(this.right + 8, 10 - scroll, this.axes[1], { fill: theme.soft });
-    const touched = { rows: new Map(), cols: new Map() };
     if (this.shown.length > 1) this.legend(pen, 10 - scroll);
+    const touched = this.drawLinks(pen, asked, part, look);
+    const busy = asked.rows.length || asked.cols.length;
+    const lit = (side, i) => !busy || asked[side].includes(i) || touched[side].has(i);
+    const strong = (side, i) => asked[side].includes(i);
+    this.drawWords(pen, "rows", part, { locked: rows, lit, strong });
+    this.drawWords(pen, "cols", part, { locked: cols, lit, strong });
+    if (look.cursor) this.drawCursor(pen, look.cursor, scroll);
+  }
+
+  // The lines; returns the words of each side that one of them touches.
+  drawLinks(pen, asked, { scroll, from, to }, { least = 0.05, most = 5 }) {
+    const touched = { rows: new Set(), cols: new Set() };
     for (const { grid, ink } of this.shown) {
       for (const [row, col, value] of this.chosen(grid, { ...asked, least, most, from, to })) {
-        for (const [side, i] of [
-          ["rows", row],
-          ["cols", col],
-        ])
-          touched[side].set(i, Math.max(touched[side].get(i) ?? 0, value));
+        touched.rows.add(row);
+        touched.cols.add(col);
         const strength = Math.sqrt(value);
         pen.line(this.left, this.y(row) - scroll, this.right, this.y(col) - scroll, {
-          stroke: theme.head(ink),
+          stroke: this.theme.head(ink),
           thick: 0.5 + 4.5 * strength,
           alpha: 0.15 + 0.75 * strength,
           bend: 0.45,
         });
       }
     }
-    const busy = asked.rows.length || asked.cols.length;
-    for (const [axis, locked] of [rows, cols].entries()) {
-      const side = ["rows", "cols"][axis];
-      const count = this.shown[0].grid[side].length;
-      for (let i = Math.max(0, from); i < Math.min(count, to); i++) {
-        const at = asked[side].includes(i);
-        const lit = at || !busy || touched[side].has(i);
-        const text = this.labels[axis][i] + (locked.includes(i) ? " ●" : "");
-        pen.text(axis ? this.right + 8 : this.left - 8, this.y(i) - scroll, text, {
-          size: 12,
-          bold: at,
-          fill: lit ? theme.ink : theme.faint,
-          align: axis ? "left" : "right",
-        });
-        if (cursor && cursor[0] === side && cursor[1] === i)
-          pen.rect(
-            axis ? this.right + 3 : 2,
-            this.y(i) - scroll - PITCH / 2,
-            axis ? this.across - this.right - 6 : this.left - 4,
-            PITCH,
-            { stroke: theme.focus, thick: 2 },
-          );
-      }
+    return touched;
+  }
+
+  drawWords(pen, side, { scroll, from, to }, { locked, lit, strong }) {
+    const { theme } = this;
+    const [words, x, align] =
+      side === "rows" ? [this.labels[0], this.left - 8, "right"] : [this.labels[1], this.right + 8, "left"];
+    for (let i = Math.max(0, from); i < Math.min(words.length, to); i++) {
+      const fill = lit(side, i) ? theme.ink : theme.faint;
+      const text = words[i] + (locked.includes(i) ? " ●" : "");
+      pen.text(x, this.y(i) - scroll, text, { size: 12, bold: strong(side, i), fill, align });
     }
+  }
+
+  drawCursor(pen, [side, i], scroll) {
+    const [x, wide] = side === "rows" ? [2, this.left - 4] : [this.right + 3, this.across - this.right - 6];
+    pen.rect(x, this.y(i) - scroll - PITCH / 2, wide, PITCH, { stroke: this.theme.focus, thick: 2 });
   }
 
   // handlers: { point(word), lock(side, index), leave(), reveal(y) }; scroll(): how far down the drawing begins

@@ -53,49 +53,52 @@ export class Sheet {
 
   // grids: "layer.head" -> Grid, those that have arrived; thumbs: what is drawn of each, if not itself, up to a limit
   draw(pen, { grids, thumbs = grids, limit = 1, chosen, marked, focused }) {
-    const { theme, part, names } = this;
-    const every = (size) => Math.max(1, Math.ceil(14 / (size + this.gap)));
-    for (let layer = 0; layer < part.layers; layer++) {
-      if (layer % every(this.tall) === 0)
-        pen.text(
-          this.left - 8,
-          this.box(layer, 0)[1] + this.tall / 2,
-          part.layers <= 24 ? `layer ${layer}` : `${layer}`,
-          { fill: theme.soft, align: "right" },
-        );
+    const { theme, part } = this;
+    this.drawNames(pen);
+    for (let layer = 0; layer < part.layers; layer++)
       for (let head = 0; head < part.heads; head++) {
         const [x, y, w, t] = this.box(layer, head);
         const grid = thumbs.get(`${layer}.${head}`);
-        if (layer === 0 && head % every(this.wide) === 0)
-          pen.text(x + w / 2, 13, names?.[head] ?? (w > 44 ? `head ${head}` : `${head}`), {
-            fill: theme.soft,
-            align: "center",
-          });
         if (grid) pen.image(this.thumb(grid, w, t, pen.ratio), x, y);
         pen.rect(x, y, w, t, { stroke: theme.line, thick: 0.5 });
-        if (marked.some(([l, h]) => l === layer && h === head))
-          pen.rect(x + 1, y + 1, w - 2, t - 2, { stroke: theme.mark, thick: 2.5 });
-        else if (chosen[0] === layer && chosen[1] === head) pen.rect(x, y, w, t, { stroke: theme.ink, thick: 1.5 });
-        if (focused && this.at[0] === layer && this.at[1] === head)
-          pen.rect(x - 1.5, y - 1.5, w + 3, t + 3, { stroke: theme.focus, thick: 2 });
       }
+    const there = ([layer, head]) => layer < part.layers && head < part.heads;
+    if (there(chosen) && !marked.some((other) => String(other) === String(chosen))) {
+      const [x, y, w, t] = this.box(...chosen);
+      pen.rect(x, y, w, t, { stroke: theme.ink, thick: 1.5 });
+    }
+    for (const [x, y, w, t] of marked.filter(there).map((head) => this.box(...head)))
+      pen.rect(x + 1, y + 1, w - 2, t - 2, { stroke: theme.mark, thick: 2.5 });
+    if (focused) {
+      const [x, y, w, t] = this.box(...this.at);
+      pen.rect(x - 1.5, y - 1.5, w + 3, t + 3, { stroke: theme.focus, thick: 2 });
     }
     if (this.across > this.ends)
       legend(pen, theme, { scale: "sqrt", limit }, this.ends + 10, this.top, Math.min(this.height - this.top - 8, 180));
   }
 
+  // Numbers of layers and heads, as many as have room.
+  drawNames(pen) {
+    const { part, names } = this;
+    const every = (size) => Math.max(1, Math.ceil(14 / (size + this.gap)));
+    for (let layer = 0; layer < part.layers; layer += every(this.tall)) {
+      const text = part.layers <= 24 ? `layer ${layer}` : `${layer}`;
+      const middle = this.box(layer, 0)[1] + this.tall / 2;
+      pen.text(this.left - 8, middle, text, { fill: this.theme.soft, align: "right" });
+    }
+    for (let head = 0; head < part.heads; head += every(this.wide)) {
+      const text = names?.[head] ?? (this.wide > 44 ? `head ${head}` : `${head}`);
+      pen.text(this.box(0, head)[0] + this.wide / 2, 13, text, { fill: this.theme.soft, align: "center" });
+    }
+  }
+
   thumb(grid, wide, tall, ratio) {
-    const size = [wide, tall].map((length) => Math.max(1, Math.round(length * ratio)));
-    const key = `${size} ${this.theme.key}`;
+    const [across, down] = [wide, tall].map((length) => Math.max(1, Math.round(length * ratio)));
+    const key = `${across} ${down} ${this.theme.key}`;
     const kept = this.thumbs.get(grid);
     if (kept?.key === key) return kept.image;
-    const image = paint(
-      grid,
-      { x: 0, y: 0, wide: grid.cols.length, tall: grid.rows.length },
-      ...size,
-      this.theme,
-      ratio,
-    );
+    const all = { x: 0, y: 0, wide: grid.cols.length, tall: grid.rows.length };
+    const image = paint(grid, all, across, down, this.theme, ratio);
     this.thumbs.set(grid, { key, image });
     return image;
   }

@@ -1,7 +1,7 @@
 // Beam search as `tfviz.generate.beam` does it: the arithmetic alone, no model and no page.
 // A text: { tokens, sum: log of its probability, ended, over: had ended before this step, parent: its place there }
 
-export const lengthPenalty = (length, alpha) => ((5 + length) / 6) ** alpha;
+const lengthPenalty = (length, alpha) => ((5 + length) / 6) ** alpha;
 
 export const scoreOf = ({ tokens, sum }, alpha) => sum / lengthPenalty(tokens.length, alpha);
 

@@ -1,19 +1,25 @@
 // Text to ids and back: characters and bytes. A character is a code point, as in Python, or half of a pair alone.
 
-import { SIGNS } from "../base/pen.js";
+import { SIGNS } from "../base/signs.js";
+
+/** @import { Vocabulary } from "../types.d.ts" */
 
 const HALF = /\p{Surrogate}/u;
 const UTF8 = new TextEncoder();
 
+/** @implements {Vocabulary} */
 export class CharacterVocabulary {
+  /** @type {Record<string, number>} */
   special = {};
 
+  /** @param {{ tokens: string[] }} described */
   constructor({ tokens }) {
     this.tokens = tokens;
     this.size = tokens.length;
     this.places = new Map(tokens.map((token, id) => [token, id]));
   }
 
+  /** @param {string} text */
   encode(text) {
     return Array.from(text, (character, place) => {
       const id = this.places.get(character);
@@ -22,28 +28,32 @@ export class CharacterVocabulary {
     });
   }
 
+  /** @param {Iterable<number>} ids */
   decode(ids) {
     return knownIds(ids, this.size)
       .map((id) => this.tokens[id])
       .join("");
   }
 
+  /** @param {Iterable<number>} ids */
   words(ids) {
     return knownIds(ids, this.size).map((id) => visible(this.tokens[id]));
   }
 }
 
+/** @implements {Vocabulary} */
 export class ByteVocabulary {
   size = 256;
+  /** @type {Record<string, number>} */
   special = {};
 
-  constructor() {}
-
   // U+DC80 to U+DCFF are bytes that Python could not read as text; any other half of a pair is no text.
+  /** @param {string} text */
   encode(text) {
+    /** @type {number[]} */
     const ids = [];
     for (const character of text) {
-      const point = character.codePointAt(0);
+      const point = Number(character.codePointAt(0));
       if (point >= 0xdc80 && point <= 0xdcff) ids.push(point - 0xdc00);
       else if (HALF.test(character)) throw new Error(`${called(character)} is half of a character, which has no bytes`);
       else ids.push(...UTF8.encode(character));
@@ -51,10 +61,12 @@ export class ByteVocabulary {
     return ids;
   }
 
+  /** @param {Iterable<number>} ids */
   decode(ids) {
     return fromBytes(knownIds(ids, this.size));
   }
 
+  /** @param {Iterable<number>} ids */
   words(ids) {
     return knownIds(ids, this.size).map((id) => {
       const character = String.fromCharCode(id);
@@ -63,7 +75,11 @@ export class ByteVocabulary {
   }
 }
 
-// The ids as they are, if they are tokens of a vocabulary of this size.
+/**
+ * Return the ids as they are, if they are tokens of a vocabulary of this size.
+ * @param {Iterable<number>} ids
+ * @param {number} size
+ */
 export function knownIds(ids, size) {
   return Array.from(ids, (id) => {
     if (Number.isInteger(id) && id >= 0 && id < size) return id;
@@ -71,26 +87,32 @@ export function knownIds(ids, size) {
   });
 }
 
-// Whether a text has halves of characters, which UTF-8 cannot hold.
+/** @param {string} text @returns whether it has halves of characters, which UTF-8 cannot hold */
 export const broken = (text) => HALF.test(text);
 
+/** @param {string} text */
 export const toBytes = (text) => UTF8.encode(text);
 
-// What is not UTF-8 becomes U+FFFD; a mark of byte order stays, as any other character.
+/**
+ * What is not UTF-8 becomes U+FFFD; a mark of byte order stays, as any other character.
+ * @param {Iterable<number>} bytes
+ */
 export function fromBytes(bytes) {
   return new TextDecoder("utf-8", { ignoreBOM: true }).decode(Uint8Array.from(bytes));
 }
 
-// A text with a sign for each space, tab and end of a line.
+/** @param {string} text @returns it with a sign for each space, tab and end of a line */
 export function visible(text) {
   return Array.from(text, (character) => SIGNS.get(character) ?? character).join("");
 }
 
+/** @param {Iterable<number>} bytes */
 export function hexadecimal(bytes) {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join(" ");
 }
 
+/** @param {string} character */
 function called(character) {
-  const code = character.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
+  const code = Number(character.codePointAt(0)).toString(16).toUpperCase().padStart(4, "0");
   return `the character ${JSON.stringify(character)} (U+${code})`;
 }

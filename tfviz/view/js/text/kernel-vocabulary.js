@@ -2,12 +2,19 @@
 
 import { fromBytes, hexadecimal, knownIds, toBytes, visible } from "./characters.js";
 
+/** @import { Vocabulary } from "../types.d.ts" */
+
 const TEXTS_KEPT = 2000;
 
+/** @implements {Vocabulary} */
 export class KernelVocabulary {
+  /** @type {Map<string, number[]>} */
   learned = new Map();
 
-  // ask(texts) -> their ids
+  /**
+   * @param {{ texts: string[], bytes: Record<number, number[]>, names: Record<number, string>, special: Record<string, number> }} described
+   * @param {(texts: string[]) => Promise<number[][]>} ask gives their ids
+   */
   constructor({ texts, bytes, names, special }, ask) {
     this.texts = texts;
     this.bytes = bytes;
@@ -18,6 +25,7 @@ export class KernelVocabulary {
   }
 
   // Only a text that was learned.
+  /** @param {string} text */
   encode(text) {
     const ids = this.learned.get(text);
     if (!ids) throw new Error("Python has not read this text yet");
@@ -25,6 +33,7 @@ export class KernelVocabulary {
   }
 
   // Whether there was anything to ask for.
+  /** @param {string[]} texts */
   async learn(texts) {
     const unread = [...new Set(texts)].filter((text) => !this.learned.has(text));
     if (!unread.length) return false;
@@ -37,10 +46,12 @@ export class KernelVocabulary {
     return true;
   }
 
+  /** @param {Iterable<number>} ids */
   decode(ids) {
     return fromBytes(knownIds(ids, this.size).flatMap((id) => this.bytes[id] ?? [...toBytes(this.texts[id])]));
   }
 
+  /** @param {Iterable<number>} ids */
   words(ids) {
     return knownIds(ids, this.size).map((id) => {
       if (Object.hasOwn(this.names, id)) return this.names[id];

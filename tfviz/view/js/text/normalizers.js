@@ -1,14 +1,18 @@
 // Text made even before it is split, with the sets of characters that `tfviz/text/described.py` sends along.
 
+/** @typedef {(text: string) => string} Change */
+/** @typedef {number[]} Runs lengths outside and inside a set of characters, in turn */
+
+/** @type {Record<string, (step: any) => Change>} */
 const STEPS_OF_TEXT = { lower: lowered, clean: cleaned, apart: setApart, accents: unaccented };
 
-// steps -> (text -> text)
+/** @param {{ kind: string }[]} steps @returns {Change} */
 export function normalizer(steps) {
   const made = steps.map((step) => STEPS_OF_TEXT[step.kind](step));
   return (text) => made.reduce((given, change) => change(given), text);
 }
 
-// Lengths of runs outside and inside, in turn -> what stands in the brackets of a regular expression.
+/** @param {Runs} lengths @returns what stands in the brackets of a regular expression */
 export function characterClass(lengths) {
   let [at, ranges] = [0, ""];
   for (let i = 0; i < lengths.length; i += 2) {
@@ -19,9 +23,14 @@ export function characterClass(lengths) {
   return ranges;
 }
 
+/** @type {(lengths: Runs, more?: string) => RegExp} */
 const anyOf = (lengths, more = "") => new RegExp(`[${characterClass(lengths)}]${more}`, "gu");
 
-// runs: the first letter, how many, how far to the next, how far to the lower case; and so on.
+/**
+ * @param {{ runs: number[], longer: Record<string, string> }} step `runs`: the first letter, how many, how far to the next,
+ *   how far to the lower case; and so on
+ * @returns {Change}
+ */
 function lowered({ runs, longer }) {
   const small = new Map(Object.entries(longer));
   for (let i = 0; i < runs.length; i += 4) {
@@ -34,17 +43,20 @@ function lowered({ runs, longer }) {
   return (text) => Array.from(text, (letter) => small.get(letter) ?? letter).join("");
 }
 
+/** @param {{ gone: Runs, spaces: Runs }} step @returns {Change} */
 function cleaned({ gone, spaces }) {
   const [away, blank] = [anyOf(gone), anyOf(spaces)];
   return (text) => text.replace(away, "").replace(blank, " ");
 }
 
+/** @param {{ signs: Runs }} step @returns {Change} */
 function setApart({ signs }) {
   const sign = anyOf(signs);
   return (text) => text.replace(sign, " $& ");
 }
 
 // The browser may decompose and order characters that `tokenizers` does not know yet: only the others are given to it.
+/** @param {{ moving: Runs, marks: Runs }} step @returns {Change} */
 function unaccented({ moving, marks }) {
   const [run, mark] = [anyOf(moving, "+"), anyOf(marks)];
   return (text) => text.replace(run, (found) => found.normalize("NFD")).replace(mark, "");

@@ -14,24 +14,33 @@ export function byteSigns() {
 }
 
 export class Pairs {
+  /** @type {Map<number, number>} */
   ranks = new Map();
 
-  // merges: the left, the right and the joined token of each pair, as one list of ids, in the order they were learned.
+  /**
+   * @param {string[]} tokens
+   * @param {number[]} merges the left, the right and the joined token of each pair, as one list of ids, in the order they
+   *   were learned
+   */
   constructor(tokens, merges) {
     const places = new Map(tokens.map((token, id) => [token, id]));
     this.size = tokens.length;
     this.merges = merges;
-    this.letters = byteSigns().map((sign) => places.get(sign));
+    this.letters = byteSigns().map((sign) => Number(places.get(sign)));
     for (let i = 0; i < merges.length; i += 3) this.ranks.set(merges[i] * this.size + merges[i + 1], i / 3);
   }
 
+  /** @param {string} word */
   encode(word) {
     const ids = Array.from(toBytes(word), (byte) => this.letters[byte]);
     const after = ids.map((_, place) => place + 1);
     const before = ids.map((_, place) => place - 1);
+    /** @param {number} place */
     const rank = (place) =>
       after[place] < ids.length ? this.ranks.get(ids[place] * this.size + ids[after[place]]) : undefined;
+    /** @type {number[]} */
     const heap = [];
+    /** @param {number} place */
     const found = (place) => {
       const order = rank(place);
       if (order !== undefined) pushed(heap, order * PLACES + place);
@@ -53,6 +62,7 @@ export class Pairs {
   }
 }
 
+/** @param {number[]} heap @param {number} value */
 function pushed(heap, value) {
   let at = heap.length;
   for (let above = (at - 1) >> 1; at && heap[above] > value; above = (at - 1) >> 1) {
@@ -62,8 +72,9 @@ function pushed(heap, value) {
   heap[at] = value;
 }
 
+/** @param {number[]} heap one number or more */
 function popped(heap) {
-  const [least, last] = [heap[0], heap.pop()];
+  const [least, last] = [heap[0], Number(heap.pop())];
   if (!heap.length) return least;
   let at = 0;
   for (let below = 1; below < heap.length; below = 2 * at + 1) {

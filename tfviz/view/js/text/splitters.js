@@ -2,15 +2,19 @@
 
 import { characterClass } from "./normalizers.js";
 
+/** @typedef {Record<string, number[]>} Sets of characters, as `characterClass` takes them */
+
+/** @type {Record<string, (described: any) => RegExp>} */
 const SPLITTERS = { bytes: byteWords, bert: bertWords, words: plainWords, letters: () => /[^]/gu };
 
-// described -> (text -> words)
+/** @param {{ kind: string }} described @returns {(text: string) => string[]} the words of a text */
 export function splitter(described) {
   const rule = SPLITTERS[described.kind](described);
   return (text) => text.match(rule) ?? [];
 }
 
 // GPT-2: English endings; a word, a number or other signs with one space before it; spaces, but the last before a word.
+/** @param {Sets} described */
 function byteWords(described) {
   const [letters, numbers, spaces] = ["letters", "numbers", "spaces"].map((name) => characterClass(described[name]));
   const words = ` ?[${letters}]+| ?[${numbers}]+| ?[^${spaces}${letters}${numbers}]+`;
@@ -18,10 +22,12 @@ function byteWords(described) {
 }
 
 // BERT: each sign of punctuation is a word of its own.
+/** @param {Sets} described */
 function bertWords({ words, signs }) {
   return new RegExp(`[${characterClass(words)}]+|[${characterClass(signs)}]`, "gu");
 }
 
+/** @param {Sets} described */
 function plainWords({ words, signs }) {
   return new RegExp(`[${characterClass(words)}]+|[${characterClass(signs)}]+`, "gu");
 }

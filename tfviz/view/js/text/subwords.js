@@ -5,6 +5,8 @@ import { normalizer } from "./normalizers.js";
 import { Pairs, byteSigns } from "./pairs.js";
 import { splitter } from "./splitters.js";
 
+/** @import { Vocabulary } from "../types.d.ts" */
+
 // WordPiece leaves out these spaces, in this order.
 const TIDY = [
   [" .", "."],
@@ -20,10 +22,14 @@ const TIDY = [
   [" 're", "'re"],
 ];
 
+/** @implements {Vocabulary} */
 export class SubwordVocabulary {
+  /** @param {any} described */
   constructor(described) {
     const { tokens, special, silent, joiner, model } = described;
+    /** @type {string[]} */
     this.tokens = tokens;
+    /** @type {Record<string, number>} */
     this.special = special;
     this.joiner = joiner;
     this.size = tokens.length;
@@ -35,12 +41,13 @@ export class SubwordVocabulary {
     this.model = wordModel(model, tokens);
   }
 
+  /** @param {string} text @returns {number[]} */
   encode(text) {
     if (broken(text)) throw new Error("the text has a lone surrogate, U+D800 to U+DFFF, which is no text");
     return this.split(this.normalize(text)).flatMap((word) => this.model(word));
   }
 
-  // The text without special tokens.
+  /** @param {Iterable<number>} ids @returns the text, without special tokens */
   decode(ids) {
     const tokens = knownIds(ids, this.size)
       .filter((id) => !this.silent.has(id))
@@ -56,6 +63,7 @@ export class SubwordVocabulary {
       .join("");
   }
 
+  /** @param {Iterable<number>} ids */
   words(ids) {
     return knownIds(ids, this.size).map((id) => {
       const raw = this.raw(this.tokens[id]);
@@ -63,25 +71,27 @@ export class SubwordVocabulary {
     });
   }
 
-  // The bytes of a token: those that its signs stand for, if all of them do.
+  /** @param {string} token @returns {Iterable<number>} the bytes that its signs stand for, if all of them do; else its own */
   raw(token) {
-    const bytes = this.joiner.kind === "bytes" ? Array.from(token, (sign) => this.bytes.get(sign)) : [undefined];
-    return bytes.includes(undefined) ? toBytes(token) : bytes;
+    const signs = Array.from(token);
+    if (this.joiner.kind !== "bytes" || signs.some((sign) => !this.bytes.has(sign))) return toBytes(token);
+    return signs.map((sign) => Number(this.bytes.get(sign)));
   }
 }
 
-// word -> ids
+/** @param {any} described @param {string[]} tokens @returns {(word: string) => number[]} */
 function wordModel(described, tokens) {
   if (described.kind === "pairs") {
     const pairs = new Pairs(tokens, described.merges);
     return (word) => pairs.encode(word);
   }
-  const places = new Map(described.ids.map((id) => [tokens[id], id]));
+  const places = new Map(described.ids.map((/** @type {number} */ id) => [tokens[id], id]));
   if (described.kind === "pieces") return (word) => longestPieces(word, places, described);
   return (word) => [places.get(word) ?? described.unknown];
 }
 
 // From the left, the longest piece that there is; if at some place there is none, the whole word is unknown.
+/** @param {string} word @param {Map<string, number>} places @param {any} model @returns {number[]} */
 function longestPieces(word, places, { unknown, inside, longest }) {
   const letters = Array.from(word);
   if (letters.length > longest) return [unknown];
@@ -91,7 +101,7 @@ function longestPieces(word, places, { unknown, inside, longest }) {
     const piece = () => places.get((start ? inside : "") + letters.slice(start, stop).join(""));
     while (stop > start && piece() === undefined) stop--;
     if (stop === start) return [unknown];
-    ids.push(piece());
+    ids.push(Number(piece()));
     start = stop;
   }
   return ids;

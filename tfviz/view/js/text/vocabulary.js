@@ -3,10 +3,10 @@
 import { ByteVocabulary, CharacterVocabulary } from "./characters.js";
 import { SubwordVocabulary } from "./subwords.js";
 
+/** @type {Record<string, new (described: any) => import("../types.d.ts").Vocabulary>} */
 const VOCABULARIES = { characters: CharacterVocabulary, bytes: ByteVocabulary, subwords: SubwordVocabulary };
 
-// described -> { size, special, encode(text) -> ids, decode(ids) -> text, words(ids) -> one visible sign for each id }.
-// `special` has the ids of pad, unknown, begin, end, classification, separator and mask, of those that there are.
+/** @param {{ kind: string }} described */
 export function vocabulary(described) {
   const kind = Object.hasOwn(VOCABULARIES, described.kind) && VOCABULARIES[described.kind];
   if (!kind) throw new Error(`there is no vocabulary of the kind ${described.kind}`);

@@ -1,0 +1,48 @@
+// Two columns of words joined by lines: which weights are shown, and which words light up.
+
+import "./stubs.js";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Grid } from "../../tfviz/view/js/base/grid.js";
+import { Lines } from "../../tfviz/view/js/stages/lines.js";
+
+const theme = { soft: "soft", ink: "ink", faint: "faint", focus: "focus", head: () => "head" };
+const WEIGHTS = [0.6, 0.3, 0.1, 0, 0.5, 0.5, 0.01, 0.01, 0.98];
+
+function drawn(look) {
+  const grid = Grid.of([..."abc"], [..."xyz"], Float32Array.from(WEIGHTS), new Uint8Array(9));
+  const lines = new Lines(theme, ["query", "key"]);
+  lines.place([{ grid, ink: 0, name: "head" }], 600);
+  const calls = { line: [], rect: [], text: [] };
+  const pen = Object.fromEntries(Object.keys(calls).map((name) => [name, (...given) => calls[name].push(given)]));
+  lines.draw(pen, look);
+  const words = calls.text.slice(2); // after the names of both sides
+  return { lines, calls, lit: words.filter(([, , , { fill }]) => fill === "ink").map(([, , text]) => text) };
+}
+
+test("weights of at least the least are lines, the strongest of a word first and no more than the most", () => {
+  assert.equal(drawn({ least: 0.05, most: 5 }).calls.line.length, 6);
+  assert.equal(drawn({ least: 0.05, most: 1 }).calls.line.length, 3);
+  assert.equal(drawn({ least: 0.005, most: 5 }).calls.line.length, 8);
+});
+
+test("a word that is pointed at has its lines only, and what they touch lights up", () => {
+  const { calls, lit } = drawn({ pointed: ["rows", 0], least: 0.2 });
+  assert.equal(calls.line.length, 2);
+  assert.deepEqual(lit, ["a", "x", "y"]);
+  assert.deepEqual(drawn({ pointed: ["cols", 2], least: 0.2 }).lit, ["b", "c", "z"]);
+});
+
+test("a locked word has a sign, and the cursor a frame on its side", () => {
+  const { calls, lines } = drawn({ rows: [1], cursor: ["cols", 2] });
+  assert.ok(calls.text.some(([, , text]) => text === "b ●"));
+  assert.equal(calls.rect.length, 1);
+  assert.ok(
+    calls.rect[0][0] > lines.right && calls.rect[0][1] < lines.y(2) && lines.y(2) < calls.rect[0][1] + calls.rect[0][3],
+  );
+});
+
+test("what is scrolled out of sight is not drawn", () => {
+  const { calls } = drawn({ scroll: 10_000, tall: 100 });
+  assert.equal(calls.text.length, 2);
+});

@@ -1,0 +1,74 @@
+// A sheet of thumbnails: where each head stands, and which are marked, chosen and named.
+
+import "./stubs.js";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Sheet } from "../../tfviz/view/js/stages/sheet.js";
+
+const lut = new Uint32Array(256);
+const theme = {
+  lut: () => lut,
+  weight: lut,
+  signed: lut,
+  soft: "soft",
+  line: "line",
+  mark: "mark",
+  ink: "ink",
+  focus: "focus",
+};
+
+/** What a sheet of 2 layers and 3 heads draws, none of which has arrived. */
+function drawn(look) {
+  const sheet = new Sheet(theme);
+  sheet.place({ layers: 2, heads: 3, rows: [..."abcd"], cols: [..."abcd"] }, 600);
+  const calls = { rect: [], text: [], line: [] };
+  const pen = Object.fromEntries(Object.keys(calls).map((name) => [name, (...given) => calls[name].push(given)]));
+  sheet.draw(pen, { grids: new Map(), chosen: [0, 0], marked: [], focused: false, ...look });
+  const outlined = (ink) => calls.rect.filter(([, , , , { stroke }]) => stroke === ink).map((box) => box.slice(0, 2));
+  return { sheet, calls, outlined };
+}
+
+test("a point is in the head whose box holds it, and in none between them", () => {
+  const { sheet } = drawn();
+  const [x, y, wide, tall] = sheet.box(1, 2);
+  assert.deepEqual(sheet.cell(x + wide / 2, y + tall / 2), [1, 2]);
+  assert.equal(sheet.cell(1, 1), null);
+  assert.equal(sheet.cell(x + 10 * wide, y), null);
+});
+
+test("every head has a frame, every layer and head a name", () => {
+  const { calls, outlined } = drawn();
+  assert.equal(outlined("line").length, 6 + 1); // and that of the scale
+  const names = calls.text.map(([, , text]) => text);
+  assert.deepEqual(names.slice(0, 5), ["layer 0", "layer 1", "head 0", "head 1", "head 2"]);
+});
+
+test("the chosen head is outlined unless it is marked", () => {
+  const { sheet, outlined } = drawn({ chosen: [1, 1] });
+  assert.deepEqual(outlined("ink"), [sheet.box(1, 1).slice(0, 2)]);
+  const both = drawn({
+    chosen: [1, 1],
+    marked: [
+      [1, 1],
+      [0, 2],
+    ],
+  });
+  assert.deepEqual(both.outlined("ink"), []);
+  assert.deepEqual(
+    both.outlined("mark"),
+    [
+      [1, 1],
+      [0, 2],
+    ].map((head) =>
+      both.sheet
+        .box(...head)
+        .slice(0, 2)
+        .map((at) => at + 1),
+    ),
+  );
+});
+
+test("what the part does not have is not outlined", () => {
+  const { outlined } = drawn({ chosen: [4, 0], marked: [[0, 7]] });
+  assert.deepEqual([outlined("ink"), outlined("mark")], [[], []]);
+});
