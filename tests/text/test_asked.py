@@ -23,13 +23,13 @@ def test_what_tokens_say_is_what_the_tokenizer_decodes(tokenizer, written):
     vocab = Subwords(tokenizer)
     ids = vocab.encode(written).tolist()
     front = " " if tokenizer in (KINDS["unigram"], KINDS["fallback"], OWN["wordpiece"]) else ""
-    assert said(vocab.asked(), ids).removeprefix(front) == vocab.decode(ids)
+    assert said(vocab.to_decoding_spec(), ids).removeprefix(front) == vocab.decode(ids)
 
 
 @every
 def test_a_page_shows_the_words_that_python_shows(tokenizer):
     vocab = Subwords(tokenizer)
-    told = vocab.asked()
+    told = vocab.to_decoding_spec()
     for index, word in enumerate(vocab.words(range(len(vocab)))):
         shown = "".join(SIGNS.get(sign, sign) for sign in told["texts"][index])
         assert word == told["names"].get(index, bytes(told["bytes"].get(index, [])).hex(" ") or shown)
@@ -38,13 +38,13 @@ def test_a_page_shows_the_words_that_python_shows(tokenizer):
 @pytest.mark.parametrize("tokenizer", KINDS.values(), ids=KINDS)
 def test_these_cannot_travel(tokenizer):
     with pytest.raises(ValueError, match="a page cannot encode as this vocabulary does"):
-        Subwords(tokenizer).described()
+        Subwords(tokenizer).to_spec()
 
 
 def test_spaces_and_bytes_of_sentencepiece_can_be_seen():
     vocab = Subwords(KINDS["fallback"])
     assert vocab.words(vocab.encode("the é")) == ["␣the", "␣", "c3", "a9"]
-    assert vocab.asked()["bytes"][3 + 0xC3] == [0xC3]
+    assert vocab.to_decoding_spec()["bytes"][3 + 0xC3] == [0xC3]
 
 
 def test_special_tokens_have_the_roles_that_transformers_gives_them():
@@ -54,7 +54,7 @@ def test_special_tokens_have_the_roles_that_transformers_gives_them():
     tokenizer.add_special_tokens(["<mask>"])
     from tfviz.text import subwords
 
-    vocab = subwords.own(transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **named))
+    vocab = subwords.as_vocabulary(transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **named))
     roles = {"unknown": 0, "classification": 1, "separator": 2, "mask": len(vocab) - 1}
-    assert vocab.asked()["special"] == roles
+    assert vocab.to_decoding_spec()["special"] == roles
     assert [vocab[name] for name in ("[MASK]", "[CLS]", "<mask>")] == [len(vocab) - 1, 1, len(vocab) - 1]

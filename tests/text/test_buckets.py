@@ -10,8 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer, models
 
-from tfviz.text import Buckets, Masked, Streams, Subwords, buckets, framed, pad, sentence_pairs, whole_words
-from tfviz.text.batches import chance
+from tfviz.text import (
+    Buckets,
+    MaskedTokens,
+    Streams,
+    Subwords,
+    add_special_tokens,
+    buckets,
+    pad,
+    sentence_pairs,
+    whole_words,
+)
+from tfviz.text.batches import step_seed
 from tfviz.text.subwords import CLS, EOS, MASK, PAD, SEP, SPECIALS
 
 quick = settings(max_examples=30, deadline=None)
@@ -139,9 +149,9 @@ def test_pad_and_frame_by_hand():
     rows = [torch.tensor([7, 8, 9]), torch.tensor([7])]
     assert pad(rows).tolist() == [[7, 8, 9], [7, 0, 0]]
     assert pad(rows, -1).tolist() == [[7, 8, 9], [7, -1, -1]]
-    assert [row.tolist() for row in framed(rows)] == [[7, 8, 9, EOS], [7, EOS]]
-    assert [row.tolist() for row in framed(rows, CLS, None)] == [[CLS, 7, 8, 9], [CLS, 7]]
-    assert [row.tolist() for row in framed([torch.arange(0)], 2, 3)] == [[2, 3]]
+    assert [row.tolist() for row in add_special_tokens(rows)] == [[7, 8, 9, EOS], [7, EOS]]
+    assert [row.tolist() for row in add_special_tokens(rows, CLS, None)] == [[CLS, 7, 8, 9], [CLS, 7]]
+    assert [row.tolist() for row in add_special_tokens([torch.arange(0)], 2, 3)] == [[2, 3]]
     assert isinstance(Buckets(rows), buckets.Batches)
 
 
@@ -158,7 +168,7 @@ class Fixed:
 def test_shares_of_hidden_tokens():
     vocab, count = 1007, 400 * 500
     ids = torch.randint(FIRST, vocab, (400, 500), generator=torch.Generator().manual_seed(1))
-    shown, targets = Masked(Fixed(ids), vocab, seed=2)[3]
+    shown, targets = MaskedTokens(Fixed(ids), vocab, seed=2)[3]
     chosen = targets != PAD
 
     def close(times, of, share):
@@ -174,13 +184,13 @@ def test_shares_of_hidden_tokens():
     assert replaced.max() == vocab - 1
     assert torch.equal(targets[chosen], ids[chosen])
     assert torch.equal(shown[~chosen], ids[~chosen])
-    few = Masked(Fixed(ids), vocab, share=0.4)[0][1]
+    few = MaskedTokens(Fixed(ids), vocab, share=0.4)[0][1]
     assert close(int((few != PAD).sum()), count, 0.4)
 
 
 def test_special_tokens_are_never_hidden():
     ids = torch.arange(12).repeat(300, 1)
-    shown, targets, segments, follows = Masked(Fixed(ids, ids + 1, ids[:, 0]), 12, share=0.99)[0]
+    shown, targets, segments, follows = MaskedTokens(Fixed(ids, ids + 1, ids[:, 0]), 12, share=0.99)[0]
     assert torch.equal(shown[:, :FIRST], ids[:, :FIRST])
     assert not targets[:, :FIRST].any()
     assert (targets[:, FIRST:] != PAD).float().mean() > 0.95
@@ -189,18 +199,18 @@ def test_special_tokens_are_never_hidden():
 
 def test_what_is_hidden_depends_on_the_seed_and_the_step_alone():
     rows = rows_of(LENGTHS)
-    made, again, other = (Masked(Buckets(rows, tokens=14), 200, seed=seed) for seed in (1, 1, 2))
+    made, again, other = (MaskedTokens(Buckets(rows, tokens=14), 200, seed=seed) for seed in (1, 1, 2))
     steps = range(9)
     assert same([made[step] for step in steps], [again[step] for step in reversed(steps)][::-1])
     assert not same([made[step] for step in steps], [other[step] for step in steps])
-    fixed = Masked(Fixed(torch.arange(FIRST, 99)[None]), 99)
+    fixed = MaskedTokens(Fixed(torch.arange(FIRST, 99)[None]), 99)
     assert not torch.equal(fixed[0][1], fixed[1][1])
 
 
 def test_at_least_one_token_is_hidden():
-    few = Masked(Fixed(torch.tensor([[CLS, 9, SEP], [CLS, 8, SEP]])), 12)
+    few = MaskedTokens(Fixed(torch.tensor([[CLS, 9, SEP], [CLS, 8, SEP]])), 12)
     assert all(1 <= (few[step][1] != PAD).sum() <= 2 for step in range(40))
-    shown, targets = Masked(Fixed(torch.tensor([[CLS, SEP]])), 12)[0]
+    shown, targets = MaskedTokens(Fixed(torch.tensor([[CLS, SEP]])), 12)[0]
     assert (shown.tolist(), targets.tolist()) == ([[CLS, SEP]], [[0, 0]])
 
 
@@ -215,7 +225,7 @@ def as_bert_has_them(mask="[MASK]", padding=0):
 def test_special_tokens_are_where_the_vocabulary_has_them():
     ids = torch.tensor([[101, *range(1, 99), 99, 100, 102, *range(104, 130), 102, 0]]).repeat(200, 1)
     specials = torch.isin(ids, torch.tensor([0, 100, 101, 102, 103]))
-    shown, targets = Masked(Fixed(ids), as_bert_has_them(), share=0.5)[0]
+    shown, targets = MaskedTokens(Fixed(ids), as_bert_has_them(), share=0.5)[0]
     chosen = targets != PAD
     assert torch.equal(shown[specials | ~chosen], ids[specials | ~chosen])
     assert not targets[specials].any()
@@ -227,15 +237,15 @@ def test_special_tokens_are_where_the_vocabulary_has_them():
 
 def test_a_vocabulary_built_here_is_its_number_of_tokens():
     vocab, ids = whole_words(["one two three four five six"]), torch.arange(13).repeat(50, 1)
-    assert same([Masked(Fixed(ids), vocab, seed=3)[2]], [Masked(Fixed(ids), len(vocab), seed=3)[2]])
+    assert same([MaskedTokens(Fixed(ids), vocab, seed=3)[2]], [MaskedTokens(Fixed(ids), len(vocab), seed=3)[2]])
 
 
 def test_what_is_drawn_by_hand():
     """What is hidden at a step must not change under a run that was stopped."""
-    draw = torch.Generator().manual_seed(chance(5, 2))
+    draw = torch.Generator().manual_seed(step_seed(5, 2))
     lots, how = (torch.rand(1, 90, generator=draw)[0].tolist() for _ in range(2))
     others = torch.randint(FIRST, 90, (1, 90), generator=draw)[0].tolist()
-    shown, targets = Masked(Fixed(torch.arange(90)[None]), 90, share=0.6, seed=5)[2]
+    shown, targets = MaskedTokens(Fixed(torch.arange(90)[None]), 90, share=0.6, seed=5)[2]
     for token in range(90):
         chosen = token >= FIRST and lots[token] <= 0.6
         instead = MASK if how[token] < 0.8 else others[token] if how[token] >= 0.9 else token
@@ -245,12 +255,12 @@ def test_what_is_drawn_by_hand():
 
 def test_a_vocabulary_that_cannot_hide_is_refused():
     with pytest.raises(KeyError, match=r"'\[MASK\]' is not one of the 130 tokens; of the special ones there are"):
-        Masked(Fixed(torch.arange(9)[None]), as_bert_has_them(mask="<mask>"))
+        MaskedTokens(Fixed(torch.arange(9)[None]), as_bert_has_them(mask="<mask>"))
     with pytest.raises(ValueError, match=r"\[PAD\] has the id 7; .* 0"):
-        Masked(Fixed(torch.arange(9)[None]), as_bert_has_them(padding=7))
+        MaskedTokens(Fixed(torch.arange(9)[None]), as_bert_has_them(padding=7))
     specials = {name: place for place, name in enumerate(SPECIALS)}
     with pytest.raises(ValueError, match="vocab is 7; it counts 7 special tokens"):
-        Masked(Fixed(torch.arange(7)[None]), Subwords(Tokenizer(models.WordPiece(specials, unk_token="[UNK]"))))
+        MaskedTokens(Fixed(torch.arange(7)[None]), Subwords(Tokenizer(models.WordPiece(specials, unk_token="[UNK]"))))
 
 
 def test_pairs_for_another_vocabulary():
@@ -265,12 +275,12 @@ def test_pairs_for_another_vocabulary():
 @pytest.mark.parametrize("share", [0.0, 1.0, -1.0, math.nan])
 def test_a_share_that_is_none_is_refused(share):
     with pytest.raises(ValueError, match="between 0 and 1"):
-        Masked(Fixed(torch.arange(9)[None]), 12, share=share)
+        MaskedTokens(Fixed(torch.arange(9)[None]), 12, share=share)
 
 
 def test_a_vocabulary_of_special_tokens_is_refused():
     with pytest.raises(ValueError, match="vocab is 7; it counts 7 special tokens"):
-        Masked(Fixed(torch.arange(9)[None]), FIRST)
+        MaskedTokens(Fixed(torch.arange(9)[None]), FIRST)
 
 
 def sentences(*documents):
@@ -348,7 +358,7 @@ def test_documents_that_make_no_pairs_are_refused(documents, length, says):
 
 def test_pairs_go_through_buckets_and_masks():
     rows, segments, follows = sentence_pairs(sentences((3, 2, 4, 2), (5, 3, 2)), 12)
-    made = Masked(Buckets(rows, segments, follows, tokens=40), 3000)
+    made = MaskedTokens(Buckets(rows, segments, follows, tokens=40), 3000)
     shown, targets, kinds, after = made[0]
     assert shown.shape == targets.shape == kinds.shape
     assert after.shape == shown.shape[:1]

@@ -12,7 +12,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfviz.text import Bytes, Characters, Growing, Repeats, Streams, Windows, corpora, in_order
+from tfviz.text import Bytes, Characters, GrowingWindows, RepeatedTokens, Streams, Windows, corpora, in_order
 
 # requests leaves the socket of a refused download to the garbage collector
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
@@ -236,7 +236,7 @@ def test_split_by_hand():
 
 def test_growing_windows_are_those_of_their_length():
     ids = torch.arange(40)
-    growing = Growing(ids, length=11, batch=3, steps=7, seed=2)
+    growing = GrowingWindows(ids, length=11, batch=3, steps=7, seed=2)
     lengths = {0: (2, 12), 1: (2, 12), 2: (2, 12), 3: (5, 6), 4: (5, 6), 5: (11, 3), 6: (11, 3), 90: (11, 3)}
     for step, (length, batch) in lengths.items():
         inputs, targets = growing[step]
@@ -257,11 +257,11 @@ def test_growing_windows_are_those_of_their_length():
 )
 def test_growing_windows_that_cannot_be_are_refused(wrong, says):
     with pytest.raises(ValueError, match=says):
-        Growing(**{"ids": torch.arange(40), "length": 8, "batch": 3, "steps": 6} | wrong)
+        GrowingWindows(**{"ids": torch.arange(40), "length": 8, "batch": 3, "steps": 6} | wrong)
 
 
 def test_repeats_are_blocks_that_come_again():
-    repeats = Repeats(vocab=11, length=13, batch=200, block=(3, 5), seed=2)
+    repeats = RepeatedTokens(vocab=11, length=13, batch=200, block=(3, 5), seed=2)
     inputs, targets = repeats[4]
     assert inputs.shape == targets.shape == (200, 13)
     assert inputs[:, 1:].equal(targets[:, :-1])
@@ -271,7 +271,7 @@ def test_repeats_are_blocks_that_come_again():
     assert inputs.unique().tolist() == list(range(11))
     assert inputs.equal(repeats[4][0])
     assert not inputs.equal(repeats[5][0])
-    assert not inputs.equal(Repeats(vocab=11, length=13, batch=200, block=(3, 5), seed=3)[4][0])
+    assert not inputs.equal(RepeatedTokens(vocab=11, length=13, batch=200, block=(3, 5), seed=3)[4][0])
 
 
 @pytest.mark.parametrize(
@@ -286,4 +286,4 @@ def test_repeats_are_blocks_that_come_again():
 )
 def test_repeats_that_cannot_be_are_refused(wrong, says):
     with pytest.raises(ValueError, match=says):
-        Repeats(**{"vocab": 11, "length": 7, "batch": 2} | wrong)
+        RepeatedTokens(**{"vocab": 11, "length": 7, "batch": 2} | wrong)

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from tfviz.text.spelling import Spelling
+from tfviz.text.token_labels import TokenLabels
 from tfviz.text.tokens import SIGNS
 
 BROKEN = "\ufffd"
 
 
-def asked(tokenizer: Any) -> dict[str, Any]:
+def decoding_spec(tokenizer: Any) -> dict[str, Any]:
     """Plain values from which a page decodes and shows words.
 
     Gives `texts`, what each id adds to a text; `bytes`, the bytes of those that are no whole characters; `names`, the
     words of those that are shown otherwise than their texts.
     """
-    spelling = Spelling(tokenizer)
+    spelling = TokenLabels(tokenizer)
     size = 1 + max(tokenizer.get_vocab().values(), default=-1)
     found = [tokenizer.id_to_token(index) for index in range(size)]
     tokens = [token or "" for token in found]

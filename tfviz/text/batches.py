@@ -14,7 +14,7 @@ Ids = Int[Tensor, "position"] | UInt8[Tensor, "position"]  # batches are int64: 
 Batch = tuple[Int[Tensor, "batch position"], Int[Tensor, "batch position"]]
 
 
-def chance(seed: int, step: int) -> int:
+def step_seed(seed: int, step: int) -> int:
     """A seed for one step of a run: neighbouring seeds and steps share nothing."""
     seed, step = whole_number("seed", seed), whole_number("step", step)
     at_least(0, seed=seed, step=step)
@@ -53,13 +53,13 @@ class Windows(Endless):
         self.ids, self.length, self.batch, self.seed = ids, length, batch, seed
 
     def __getitem__(self, step: int) -> Batch:
-        draw = torch.Generator().manual_seed(chance(self.seed, step))
+        draw = torch.Generator().manual_seed(step_seed(self.seed, step))
         starts = torch.randint(len(self.ids) - self.length, (self.batch, 1), generator=draw)
         rows = self.ids[starts + torch.arange(self.length + 1)].long()
         return rows[:, :-1], rows[:, 1:]
 
 
-class Growing(Endless):
+class GrowingWindows(Endless):
     """Windows that begin short, as many tokens a batch: sequence-length warm-up (Press et al. 2021, "Shortformer").
 
     A model learns first what stands close by, from more places of the text. For a third of the steps windows have a
@@ -72,7 +72,7 @@ class Growing(Endless):
         batch: windows in a batch at last; there are twice and four times as many before.
         steps: how many there will be; later ones have whole windows.
 
-    >>> growing = Growing(torch.arange(50), length=8, batch=3, steps=6)
+    >>> growing = GrowingWindows(torch.arange(50), length=8, batch=3, steps=6)
     >>> [tuple(growing[step][0].shape) for step in range(7)]
     [(12, 2), (12, 2), (6, 4), (6, 4), (3, 8), (3, 8), (3, 8)]
     """
@@ -87,7 +87,7 @@ class Growing(Endless):
         return self.stages[min(2, 3 * step // self.steps)][step]
 
 
-class Repeats(Endless):
+class RepeatedTokens(Endless):
     """Random tokens, a block of which comes again and again: new the first time, then known (Olsson et al. 2022).
 
     What follows a token can be told only by looking for its earlier occurrence and copying what followed there, which
@@ -99,7 +99,7 @@ class Repeats(Endless):
         batch: rows in a batch; each draws a block of its own.
         block: the shortest and the longest block, in tokens; by default an eighth and half of a row.
 
-    >>> inputs, targets = Repeats(vocab=9, length=7, batch=2, block=(3, 3), seed=1)[0]
+    >>> inputs, targets = RepeatedTokens(vocab=9, length=7, batch=2, block=(3, 3), seed=1)[0]
     >>> inputs.tolist()[0], targets.tolist()[0]
     ([1, 0, 5, 1, 0, 5, 1], [0, 5, 1, 0, 5, 1, 0])
     """
@@ -115,7 +115,7 @@ class Repeats(Endless):
         self.block = shortest, longest
 
     def __getitem__(self, step: int) -> Batch:
-        draw = torch.Generator().manual_seed(chance(self.seed, step))
+        draw = torch.Generator().manual_seed(step_seed(self.seed, step))
         shortest, longest = self.block
         sizes = torch.randint(shortest, longest + 1, (self.batch, 1), generator=draw)
         blocks = torch.randint(self.vocab, (self.batch, longest), generator=draw)

@@ -13,7 +13,7 @@ from torch import Tensor
 from tfviz.bounds import at_least, token_ids, whole_number
 from tfviz.bounds import seed as check_seed
 from tfviz.shapes import Int
-from tfviz.text.batches import Endless, chance
+from tfviz.text.batches import Endless, step_seed
 from tfviz.text.subwords import CLS, EOS, PAD, SEP
 
 Rows = Sequence[Tensor] | Tensor  # ragged ids, or one number a row
@@ -38,7 +38,7 @@ def pad(rows: Sequence[Int[Tensor, "_"]], value: int = PAD) -> Int[Tensor, "batc
     return _padded(rows, value)
 
 
-def framed(rows: Sequence[Tensor], before: int | None = None, after: int | None = EOS) -> list[Tensor]:
+def add_special_tokens(rows: Sequence[Tensor], before: int | None = None, after: int | None = EOS) -> list[Tensor]:
     """Each row with a token before it, after it, or both."""
     _check_rows(rows)
     at_least(0, **{name: one for name, one in (("before", before), ("after", after)) if one is not None})
@@ -110,7 +110,7 @@ class Buckets(Endless):
     def __getitem__(self, step: int) -> tuple[Tensor, ...]:
         epoch, place = divmod(whole_number("step", step), len(self))
         if getattr(self, "_epoch", None) != epoch:
-            draw = torch.Generator().manual_seed(chance(self.seed, epoch))
+            draw = torch.Generator().manual_seed(step_seed(self.seed, epoch))
             ties = torch.randperm(len(self.lengths), generator=draw)
             self._rows = ties[self.lengths[ties].argsort(stable=True)]
             self._order = torch.randperm(len(self), generator=draw).tolist()

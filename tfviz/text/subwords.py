@@ -19,9 +19,9 @@ from tfviz import sealed
 from tfviz.doors import door, what
 from tfviz.files import atomic
 from tfviz.shapes import Int
-from tfviz.text.asked import asked
-from tfviz.text.described import described
-from tfviz.text.spelling import Spelling
+from tfviz.text.asked import decoding_spec
+from tfviz.text.token_labels import TokenLabels
+from tfviz.text.tokenizer_export import tokenizer_spec
 from tfviz.text.tokens import known, string
 
 SPECIALS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[CLS]", "[SEP]", "[MASK]")
@@ -32,7 +32,7 @@ SEAL = "sha256"  # of all the rest of the file; it stands in the model, where `t
 Ids = Iterable[int] | Tensor
 
 
-def own(given: Any) -> Any:
+def as_vocabulary(given: Any) -> Any:
     """A tokenizer, of `tokenizers` or a fast one of transformers, as `Subwords` of a copy; anything else as it is."""
     tokenizer = getattr(given, "backend_tokenizer", given)
     if not hasattr(tokenizer, "encode_batch_fast"):
@@ -64,7 +64,7 @@ class Subwords:
             )
         self.tokenizer = tokenizer
         tokenizer.encode_special_tokens = True  # as text; a file does not keep this
-        self._spelling = Spelling(tokenizer)
+        self._labels = TokenLabels(tokenizer)
         self._counted = (0, 0)  # tokens, and one more than the highest id
         for name, token in (special or {}).items():
             if name not in NAMES:
@@ -127,7 +127,7 @@ class Subwords:
     def words(self, ids: Ids) -> list[str]:
         """One visible sign for each id, for the axes of a picture; a space is `␣`, and `##` goes on with a word."""
         tokens = ((index, self.tokenizer.id_to_token(index)) for index in known(ids, len(self)))
-        return [f"⟨{index}⟩" if token is None else self._spelling.visible(token) for index, token in tokens]
+        return [f"⟨{index}⟩" if token is None else self._labels.visible(token) for index, token in tokens]
 
     @door
     def spans(self, text: str) -> list[int]:
@@ -142,21 +142,21 @@ class Subwords:
     def merges(self) -> list[tuple[str, str]]:
         """The pairs that byte-pair encoding joined, in the order it learned them; readable as `words` are."""
         pairs = json.loads(self.tokenizer.to_str())["model"].get("merges", [])
-        return [(self._spelling.visible(left), self._spelling.visible(right)) for left, right in pairs]
+        return [(self._labels.visible(left), self._labels.visible(right)) for left, right in pairs]
 
-    def described(self) -> dict[str, Any]:
-        """Plain values from which a page encodes, decodes and shows words just as this does (`tfviz.text.described`).
+    def to_spec(self) -> dict[str, Any]:
+        """Plain values from which a page encodes, decodes and shows words just as this does (`tfviz.text.tokenizer_export`).
 
         Raises:
             ValueError: a part of the tokenizer is one that pages do not know.
         """
-        plain = described(self.tokenizer)
-        unseen = [index for index, token in enumerate(plain["tokens"]) if self._spelling.shown(token) is None]
+        plain = tokenizer_spec(self.tokenizer)
+        unseen = [index for index, token in enumerate(plain["tokens"]) if self._labels.shown(token) is None]
         return {"kind": "subwords", **plain, "special": self._roles(), "hexadecimal": unseen}
 
-    def asked(self) -> dict[str, Any]:
+    def to_decoding_spec(self) -> dict[str, Any]:
         """The same of any tokenizer, for a page that asks Python to encode (`tfviz.text.asked`)."""
-        return {**asked(self.tokenizer), "special": self._roles()}
+        return {**decoding_spec(self.tokenizer), "special": self._roles()}
 
     def _roles(self) -> dict[str, int]:
         """The ids of the special tokens that there are, by what they are for."""

@@ -79,7 +79,7 @@ class Characters:
         """One visible sign for each id, for the axes of a picture."""
         return [SIGNS.get(character, character) for character in self.decode(ids)]
 
-    def described(self) -> dict[str, Any]:
+    def to_spec(self) -> dict[str, Any]:
         """Plain values from which a page encodes and decodes just as this does."""
         return {"kind": "characters", "tokens": list(self.characters)}
 
@@ -121,7 +121,7 @@ class Bytes:
         """One visible sign for each byte: the ASCII character, or two hexadecimal digits."""
         return [SIGNS.get(chr(i), chr(i) if 32 < i < 127 else f"{i:02x}") for i in known(ids, len(self))]
 
-    def described(self) -> dict[str, Any]:
+    def to_spec(self) -> dict[str, Any]:
         """Plain values from which a page encodes and decodes just as this does."""
         return {"kind": "bytes"}
 

@@ -44,7 +44,7 @@ def classify(
         model: gives logits, batch label, for ids, batch position, as `models.Classifier`.
         vocab: of `tfviz.text`, or a fast tokenizer of transformers; see `write`.
         labels: their names, in the order of the logits; words are shaded by what they do to the first.
-        before, after: ids that every text begins and ends with, as `text.framed` puts them: `vocab["[CLS]"]`.
+        before, after: ids that every text begins and ends with, as `text.add_special_tokens` puts them: `vocab["[CLS]"]`.
         weights: how they travel: "float32", "float16", or "int8".
         budget: bytes that the model may take in the page.
         kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
@@ -57,7 +57,7 @@ def classify(
     """
     if isinstance(labels, str) or len(labels) < 2:
         raise ValueError(f"labels is {labels!r}; give a list of two names or more")
-    vocab = subwords.own(vocab)
+    vocab = subwords.as_vocabulary(vocab)
     described = passage.plain(vocab, kernel)
     frame = {"before": passage.known(vocab, "before", before), "after": passage.known(vocab, "after", after)}
     program = passage.reading(model, vocab, None if kernel else weights)
@@ -94,7 +94,7 @@ def fill(
     *,
     hidden: int | Sequence[int] | None = None,
     beside: Sequence[Any] | None = None,
-    framed: bool = True,
+    add_special_tokens: bool = True,
     weights: str = "float16",
     budget: float = BUDGET,
     kernel: bool = False,
@@ -108,7 +108,7 @@ def fill(
         hidden: the words to hide at first, counted from 0 and set apart by white space; None: the one in the middle.
         beside: a model that sees only what stands to the left, such as `models.GPT`, and its vocabulary; behind them
             the id that its texts begin with, if there is one.
-        framed: texts begin with `[CLS]` and end with `[SEP]`, if the vocabulary has them.
+        add_special_tokens: texts begin with `[CLS]` and end with `[SEP]`, if the vocabulary has them.
         weights: how they travel: "float32", "float16", or "int8".
         budget: bytes that the models may take in the page.
         kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
@@ -119,13 +119,13 @@ def fill(
         ValueError: a model cannot travel (it says why), or they are past the budget; the text is empty or too long; the
             vocabulary has no `[MASK]`; there is no such word.
     """
-    vocab = subwords.own(vocab)
+    vocab = subwords.as_vocabulary(vocab)
     described = passage.plain(vocab, kernel)
     special = described.get("special", {})
     if "mask" not in special:
         raise ValueError("vocab has no [MASK] to hide words with; make it with text.wordpiece, whole_words or bpe")
     places = _places(vocab, text, hidden)
-    frame = {key: special.get(name) if framed else None for key, name in FRAME.items()}
+    frame = {key: special.get(name) if add_special_tokens else None for key, name in FRAME.items()}
     kept = None if kernel else weights
     programs: dict[str, Any] = {"read": passage.reading(model, vocab, kept)}
     ids = vocab.encode(text)
@@ -184,7 +184,7 @@ def _beside(given: Sequence[Any]) -> tuple[nn.Module, Any, int | None]:
     if not 2 <= len(given) <= 3 or not isinstance(given[0], nn.Module):
         raise ValueError("beside must be a model and its vocabulary, and perhaps the id that its texts begin with")
     model, vocab, first = (*given, None)[:3]
-    vocab = subwords.own(vocab)
+    vocab = subwords.as_vocabulary(vocab)
     return model, vocab, passage.known(vocab, "the id that the texts of beside begin with", first)
 
 

@@ -61,7 +61,7 @@ def write(
             vocabulary is not the model's; a knob cannot stand there.
     """
     _check(temperature, top_k, top_p, seed)
-    vocab = subwords.own(vocab)
+    vocab = subwords.as_vocabulary(vocab)
     described = passage.plain(vocab, kernel)
     ids = vocab.encode(prompt)
     context = positions(model) or 1024

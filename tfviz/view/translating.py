@@ -143,7 +143,7 @@ def _longest(program: Program | Here, axis: str) -> int | None:
 
 def _pair(vocabs: Any) -> tuple[Any, Any]:
     """The vocabulary of the source and that of the target."""
-    given = [subwords.own(one) for one in (vocabs if isinstance(vocabs, list | tuple) else [vocabs])]
+    given = [subwords.as_vocabulary(one) for one in (vocabs if isinstance(vocabs, list | tuple) else [vocabs])]
     if len(given) not in (1, 2):
         raise ValueError(f"there are {len(given)} vocabularies; give one for both languages, or two")
     for one in given:

@@ -198,10 +198,10 @@ def plain(vocab: Any, kernel: bool) -> dict[str, Any]:
             "text.whole_words(texts), or a fast tokenizer of transformers"
         )
     try:
-        return vocab.described()
+        return vocab.to_spec()
     except ValueError as error:
         if kernel:
-            return vocab.asked()
+            return vocab.to_decoding_spec()
         raise ValueError(f"{error}: with kernel=True Python encodes") from error
 
 

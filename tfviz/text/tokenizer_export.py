@@ -32,7 +32,7 @@ KEYS: dict[str, dict[str, Any]] = {  # part -> its settings that may have this v
 }
 
 
-def described(tokenizer: Any) -> dict[str, Any]:
+def tokenizer_spec(tokenizer: Any) -> dict[str, Any]:
     """The tokens, and what becomes of a text: normalizers, splitter, model, joiner.
 
     Raises:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tfviz import bounds
 from tfviz.doors import what
-from tfviz.text.batches import Endless, chance
+from tfviz.text.batches import Endless, step_seed
 from tfviz.text.buckets import Batches
 from tfviz.text.subwords import PAD, SPECIALS, UNK
 
@@ -24,7 +24,7 @@ class Vocabulary(Protocol):
     def __getitem__(self, token: str, /) -> int: ...
 
 
-class Dropped(Endless):
+class WordDropout(Endless):
     """Word dropout: a share of the tokens, other ones each time, is unknown (Iyyer et al. 2015, section 3.2).
 
     A model that may not count on any single word has to read several. What else is in a batch stays as it is.
@@ -41,11 +41,11 @@ class Dropped(Endless):
 
     def __getitem__(self, step: int) -> tuple[Tensor, ...]:
         ids, *rest = _batch(self.batches, step)
-        lots = torch.rand(ids.shape, generator=torch.Generator().manual_seed(chance(self.seed, step)))
+        lots = torch.rand(ids.shape, generator=torch.Generator().manual_seed(step_seed(self.seed, step)))
         return torch.where((lots < self.share) & (ids != PAD), UNK, ids), *rest
 
 
-class Masked(Endless):
+class MaskedTokens(Endless):
     """The masked-language-model task: batches with hidden tokens, and the tokens that were hidden.
 
     Of the tokens, 15 % are to be guessed; of these 80 % are replaced by `[MASK]`, 10 % by another token, and 10 % stay
@@ -84,7 +84,7 @@ class Masked(Endless):
         ids, *rest = _batch(self.batches, step)
         if ids.numel() and int(ids.max()) > int(self.others[-1]) and int(ids.max()) not in self.specials:
             raise ValueError(f"batches[{step}] holds the id {int(ids.max())}, which the vocabulary does not have")
-        draw = torch.Generator().manual_seed(chance(self.seed, step))
+        draw = torch.Generator().manual_seed(step_seed(self.seed, step))
         lots = torch.rand(ids.shape, generator=draw).masked_fill(torch.isin(ids, self.specials), 2)  # 2: never chosen
         chosen = lots <= lots.min().clamp(self.share, 1)
         how = torch.rand(ids.shape, generator=draw)

@@ -5,7 +5,7 @@ import json
 import pytest
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-from tfviz.text import Bytes, Characters, Subwords, bpe, described, letters, subwords, whole_words, wordpiece
+from tfviz.text import Bytes, Characters, Subwords, bpe, letters, subwords, tokenizer_export, whole_words, wordpiece
 
 TEXTS = ["The cat sat on the mat.", "für die Straße"]
 PAIRS, PIECES = bpe(TEXTS, 280), wordpiece(TEXTS, 60)
@@ -14,25 +14,25 @@ EVERY = [Characters("the ca\ud83d\ude00"), Bytes(), PAIRS, PIECES, whole_words(T
 
 @pytest.mark.parametrize("vocab", EVERY, ids=str)
 def test_a_description_is_plain(vocab):
-    plain = vocab.described()
+    plain = vocab.to_spec()
     assert json.loads(json.dumps(plain)) == plain
 
 
 def test_characters_stay_apart():
-    assert EVERY[0].described()["tokens"][-2:] == ["\ud83d", "\ude00"]
+    assert EVERY[0].to_spec()["tokens"][-2:] == ["\ud83d", "\ude00"]
 
 
 def test_a_description_is_ones_own():
-    mine = PAIRS.described()
+    mine = PAIRS.to_spec()
     mine["splitter"]["letters"].clear()
-    assert PAIRS.described()["splitter"]["letters"][:4] == [65, 26, 6, 26]  # A to Z and a to z
+    assert PAIRS.to_spec()["splitter"]["letters"][:4] == [65, 26, 6, 26]  # A to Z and a to z
 
 
 def test_lengths_outside_and_inside_make_a_set():
-    plain = PAIRS.described()["splitter"]
+    plain = PAIRS.to_spec()["splitter"]
     assert plain["numbers"][:6] == [48, 10, 120, 2, 5, 1]  # 0 to 9, ² and ³, ¹
     assert plain["spaces"][:6] == [9, 5, 18, 1, 100, 1]  # tab to carriage return, space, U+0085
-    assert described._lower()["runs"][:4] == [65, 26, 1, 32]
+    assert tokenizer_export._lower()["runs"][:4] == [65, 26, 1, 32]
 
 
 def changed(vocab=PIECES, **parts):
@@ -88,4 +88,4 @@ REFUSED = {
 def test_what_a_page_does_not_know_is_said(said):
     vocab = REFUSED[said]()
     with pytest.raises(ValueError, match=f"a page cannot encode as this vocabulary does, since .*{said}"):
-        vocab.described()
+        vocab.to_spec()

@@ -20,7 +20,7 @@ def _byte_signs() -> dict[str, int]:
 BYTES = _byte_signs()
 
 
-class Spelling:
+class TokenLabels:
     """How the tokens of a `tokenizers.Tokenizer` are to be read, found by asking its decoder."""
 
     def __init__(self, tokenizer: Any):
