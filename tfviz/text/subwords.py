@@ -145,7 +145,7 @@ class Subwords:
         return [(self._labels.visible(left), self._labels.visible(right)) for left, right in pairs]
 
     def to_spec(self) -> dict[str, Any]:
-        """Plain values from which a page encodes, decodes and shows words just as this does (`tfviz.text.tokenizer_export`).
+        """Return plain values from which a page encodes and decodes as this does; see `tokenizer_export`.
 
         Raises:
             ValueError: a part of the tokenizer is one that pages do not know.

@@ -44,7 +44,8 @@ def classify(
         model: gives logits, batch label, for ids, batch position, as `models.Classifier`.
         vocab: of `tfviz.text`, or a fast tokenizer of transformers; see `write`.
         labels: their names, in the order of the logits; words are shaded by what they do to the first.
-        before, after: ids that every text begins and ends with, as `text.add_special_tokens` puts them: `vocab["[CLS]"]`.
+        before, after: ids that every text begins and ends with, such as `vocab["[CLS]"]`; see
+            `text.add_special_tokens`.
         weights: how they travel: "float32", "float16", or "int8".
         budget: bytes that the model may take in the page.
         kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to

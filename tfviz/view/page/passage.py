@@ -192,7 +192,7 @@ def context_of(program: Program | Here) -> int:
 
 def plain(vocab: Any, kernel: bool) -> dict[str, Any]:
     """A vocabulary as a page is told of it: one that it encodes with, else one that a kernel encodes with."""
-    if not hasattr(vocab, "described"):
+    if not hasattr(vocab, "to_spec"):
         raise TypeError(
             f"vocab is {what(vocab)}, which a page cannot encode with: give a vocabulary of tfviz.text, such as "
             "text.whole_words(texts), or a fast tokenizer of transformers"
