@@ -147,7 +147,7 @@ def _pair(vocabs: Any) -> tuple[Any, Any]:
     if len(given) not in (1, 2):
         raise ValueError(f"there are {len(given)} vocabularies; give one for both languages, or two")
     for one in given:
-        if not (hasattr(one, "described") and hasattr(one, "__getitem__")):
+        if not (hasattr(one, "to_spec") and hasattr(one, "__getitem__")):
             raise TypeError(f"vocabs has {what(one)}; give vocabularies such as text.whole_words or text.bpe make")
     return given[0], given[-1]
 
