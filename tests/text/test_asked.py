@@ -4,7 +4,7 @@ import pytest
 from foreign import TEXTS, fallback, regex, unigram
 
 from tfviz.text import Subwords, bpe, wordpiece
-from tfviz.text.tokens import SIGNS
+from tfviz.text.token_labels import VISIBLE
 
 KINDS = {"unigram": unigram(), "fallback": fallback(), "regex": regex()}
 OWN = {"bpe": bpe(TEXTS, 300).tokenizer, "wordpiece": wordpiece(TEXTS, 90).tokenizer}
@@ -31,7 +31,7 @@ def test_a_page_shows_the_words_that_python_shows(tokenizer):
     vocab = Subwords(tokenizer)
     told = vocab.to_decoding_spec()
     for index, word in enumerate(vocab.words(range(len(vocab)))):
-        shown = "".join(SIGNS.get(sign, sign) for sign in told["texts"][index])
+        shown = "".join(VISIBLE.get(sign, sign) for sign in told["texts"][index])
         assert word == told["names"].get(index, bytes(told["bytes"].get(index, [])).hex(" ") or shown)
 
 

@@ -320,7 +320,7 @@ def test_a_word_without_end_is_learned_in_parts(build):
     draw = random.Random(1)
     endless = "".join(draw.choices("abcdefgh", k=60_000))
     assert len(build([endless], 300)) == 300
-    assert list(vocabularies._parts(["ab " + "c" * 250 + " d", " " * 210, "e f"])) == [
+    assert list(vocabularies._split_long_words(["ab " + "c" * 250 + " d", " " * 210, "e f"])) == [
         "ab " + "c" * 100,
         "c" * 100,
         "c" * 50 + " d",
@@ -332,13 +332,13 @@ def test_a_word_without_end_is_learned_in_parts(build):
 
 
 def test_what_is_learned_of_words_is_what_it_was():
-    assert [*vocabularies._parts(TEXTS)] == TEXTS
-    assert [*vocabularies._parts(["newest widest " * 400])] == ["newest widest " * 400]
+    assert [*vocabularies._split_long_words(TEXTS)] == TEXTS
+    assert [*vocabularies._split_long_words(["newest widest " * 400])] == ["newest widest " * 400]
 
 
 def test_texts_that_are_none_are_told():
     with pytest.raises(TypeError, match="text 1 is a bytes"):
-        vocabularies._given(iter(["a", b"b"]))
+        vocabularies._check_texts(iter(["a", b"b"]))
     with pytest.raises(ValueError, match="size is 1000000000000; it must be from 8 to"):
         letters("abc", 10**12)
 

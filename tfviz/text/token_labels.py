@@ -1,51 +1,49 @@
-"""Tokens as a reader may see them: the bytes that each stands for, and signs for what cannot be seen."""
+"""Label tokens for a picture: their text where it can be seen, else their bytes."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from tfviz.text.tokens import SIGNS
-
-BYTE = re.compile(r"<0x([0-9A-F]{2})>")  # what SentencePiece falls back to
-
-
-def _byte_signs() -> dict[str, int]:
-    """Byte-level BPE writes each byte as one printable sign: itself where it is one, else one from U+0100 on."""
-    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
-    others = [byte for byte in range(256) if byte not in printable]
-    return {chr(byte): byte for byte in printable} | {chr(256 + n): byte for n, byte in enumerate(others)}
-
-
-BYTES = _byte_signs()
+VISIBLE = {" ": "␣", "\n": "⏎", "\t": "⇥", "\r": "␍", "\0": "␀"}  # what cannot be seen gets a sign that can
+BYTE_FALLBACK = re.compile(r"<0x([0-9A-F]{2})>")  # a byte as SentencePiece writes it
+PRINTABLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
+# Byte-level BPE writes each byte as one printable character: itself where it is one, else one from U+0100 on
+BYTE_LEVEL = {chr(byte): byte for byte in PRINTABLE}
+BYTE_LEVEL |= {chr(256 + n): byte for n, byte in enumerate(sorted(set(range(256)) - set(PRINTABLE)))}
 
 
 class TokenLabels:
-    """How the tokens of a `tokenizers.Tokenizer` are to be read, found by asking its decoder."""
+    """The labels of a `tokenizers.Tokenizer`; how its tokens spell bytes is found by asking its decoder."""
 
     def __init__(self, tokenizer: Any):
-        decoder = tokenizer.decoder
-        self._on_bytes = decoder is not None and decoder.decode(["Ġ"]) == " "
-        self._on_pieces = decoder is not None and decoder.decode(["a", "▁b"]) == "a b"
-        self._falls_back = decoder is not None and decoder.decode(["a", "<0x62>"]) == "ab"
+        self._tokenizer, decoder = tokenizer, tokenizer.decoder
+        self._byte_level = decoder is not None and decoder.decode(["Ġ"]) == " "
+        self._metaspace = decoder is not None and decoder.decode(["a", "▁b"]) == "a b"
+        self._byte_fallback = decoder is not None and decoder.decode(["a", "<0x62>"]) == "ab"
 
-    def visible(self, token: str) -> str:
-        """A token as text where that can be seen, else its bytes in hexadecimal digits."""
-        shown = self.shown(token)
-        return self.raw(token).hex(" ") if shown is None else shown
+    def of(self, index: int) -> str:
+        """Return the label of an id; an id without a token is ⟨itself⟩."""
+        token = self._tokenizer.id_to_token(index)
+        return f"⟨{index}⟩" if token is None else self.label(token)
 
-    def shown(self, token: str) -> str | None:
-        """A token as text, if it is one that can be seen."""
+    def label(self, token: str) -> str:
+        """Return a token as text where that can be seen, else its bytes in hexadecimal digits."""
+        text = self.printable(token)
+        return self.to_bytes(token).hex(" ") if text is None else text
+
+    def printable(self, token: str) -> str | None:
+        """Return a token as text, or None if it cannot be seen."""
         try:
-            shown = "".join(SIGNS.get(sign, sign) for sign in self.raw(token).decode())
+            text = "".join(VISIBLE.get(sign, sign) for sign in self.to_bytes(token).decode())
         except UnicodeDecodeError:
             return None
-        return shown if any(map(str.isprintable, shown)) else None
+        return text if any(map(str.isprintable, text)) else None
 
-    def raw(self, token: str) -> bytes:
-        """What it stands for."""
-        if self._on_bytes and all(sign in BYTES for sign in token):
-            return bytes(BYTES[sign] for sign in token)
-        if self._falls_back and (byte := BYTE.fullmatch(token)):
+    def to_bytes(self, token: str) -> bytes:
+        """Return the bytes that a token stands for."""
+        if self._byte_level and all(sign in BYTE_LEVEL for sign in token):
+            return bytes(BYTE_LEVEL[sign] for sign in token)
+        if self._byte_fallback and (byte := BYTE_FALLBACK.fullmatch(token)):
             return bytes.fromhex(byte[1])
-        return (token.replace("▁", " ") if self._on_pieces else token).encode()
+        return (token.replace("▁", " ") if self._metaspace else token).encode()
