@@ -101,7 +101,7 @@ def numbers(count: int, language: str = "en", *, seed: int = 0, below: int = LAR
 
 
 def copy(count: int, length: tuple[int, int] = (3, 9), vocab: int = 26, *, seed: int = 0) -> list[Example]:
-    """Draw letters, to be written again; from `length[0]` to `length[1]` of them, out of the first `vocab` of the alphabet.
+    """Draw letters, to be written again; `length[0]` to `length[1]` of them, out of the first `vocab` of the alphabet.
 
     >>> example = copy(1, (2, 3), vocab=3)[0]
     >>> example.source == example.target, sorted(example.gold)
@@ -142,7 +142,7 @@ def _target(language: str) -> str:
 
 
 def _parts(pattern: str) -> list[tuple[str, str]]:
-    """Split a pattern into parts, each with the letter of its field: y, M, d, E, or none for what stands between them."""
+    """Split a pattern into parts, each with its field: y, M, d, E, or none for what stands between them."""
     from babel.dates import tokenize_pattern, untokenize_pattern
 
     parts = tokenize_pattern(pattern)
