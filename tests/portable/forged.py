@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from tfviz import models, portable
-from tfviz.portable.language import language
+from tfviz.portable.language_model import export_language_model
 
 OPS = sorted(portable.OPERATIONS)
 LARGE = (2**31 - 1, -(2**31) + 1, 2**31, 2**63, 10**400, 65_536, 10**6, 50_000)
@@ -51,7 +51,7 @@ def programs():
     small = {"layers": 1, "heads": 2, "dim": 4}
     gpt = models.GPT(11, context=7, **small)
     made = [(portable.export(gpt, ids, lengths=words), [ids])]
-    read, step = language(gpt, "float32").values()
+    read, step = export_language_model(gpt, "float32").values()
     kept = [one for name, one in read(ids[:1]).items() if name != "logits"]
     made.append((step, [ids[:1, :1], *kept]))
     wide = models.Classifier(300, 3, context=7, **small)

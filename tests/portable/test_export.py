@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 from tfviz import models, portable
-from tfviz.portable.language import language
-from tfviz.portable.program import pack, stored
-from tfviz.portable.sizes import bound, number, size
+from tfviz.portable.language_model import export_language_model
+from tfviz.portable.program import pack, quantize
+from tfviz.portable.sizes import bind_dims
 
 WORDS = {"ids": {1: "words"}}
 
@@ -128,7 +128,7 @@ def test_smaller_weights_give_nearly_the_same(program, kind, most):
 
 def test_rows_of_int8_have_a_scale_each():
     rows = torch.tensor([[1.27, -0.64] * 64, [254.0, 0.0] * 64, [0.0, 0.0] * 64])
-    kept, scale = stored(rows, torch.int8)
+    kept, scale = quantize(rows, torch.int8)
     assert kept[:, 0].tolist() == [127, 127, 0]
     assert kept[0, 1] == -64
     assert torch.allclose(scale[:2, 0], torch.tensor([0.01, 2.0]))
@@ -136,12 +136,12 @@ def test_rows_of_int8_have_a_scale_each():
 
 
 def test_what_float16_cannot_hold_stays_float32():
-    assert stored(torch.full((30, 20), 1e6), torch.float16)[0].dtype == torch.float32
-    assert stored(torch.full((30, 20), -torch.inf), torch.float16)[0].dtype == torch.float16
+    assert quantize(torch.full((30, 20), 1e6), torch.float16)[0].dtype == torch.float32
+    assert quantize(torch.full((30, 20), -torch.inf), torch.float16)[0].dtype == torch.float16
 
 
 def test_programs_that_share_weights_carry_them_once():
-    programs = language(gpt(), "float32")
+    programs = export_language_model(gpt(), "float32")
     described, data = pack(programs)
     assert set(described) == {"read", "step"}
     assert len(data) < 1.05 * programs["read"].nbytes
@@ -150,7 +150,7 @@ def test_programs_that_share_weights_carry_them_once():
 
 def test_a_step_goes_on_where_reading_ended():
     model = gpt().eval()
-    programs, text = language(model, "float32"), ids(1, 9)
+    programs, text = export_language_model(model, "float32"), ids(1, 9)
     assert [one.described["lengths"] for one in programs.values()] == [{"words": [1, 16]}, {"before": [1, 15]}]
     made = programs["read"](text[:, :6])
     for place in range(6, 9):
@@ -252,10 +252,10 @@ def test_sizes_are_plain_expressions():
     with pytest.raises(LookupError):
         size(sympy.Symbol("u0"), names)
     lengths = {}
-    bound((2, "words", "words"), (2, 5, 5), lengths, "x")
+    bind_dims((2, "words", "words"), (2, 5, 5), lengths, "x")
     assert lengths == {"words": 5}
     with pytest.raises(ValueError, match=r"x has the shape \[2, 5, 6\]"):
-        bound((2, "words", "words"), (2, 5, 6), {}, "x")
+        bind_dims((2, "words", "words"), (2, 5, 6), {}, "x")
 
 
 def test_what_changes_in_place_is_computed_as_python_does():

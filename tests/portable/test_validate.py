@@ -11,7 +11,7 @@ from forged import forged, outcome, programs
 from torch import nn
 
 from tfviz import models, portable, sealed
-from tfviz.portable.operators import ZEROED, call, operator
+from tfviz.portable.operators import ZEROED, call_operator, operator
 from tfviz.portable.program import pack
 
 X = torch.arange(6.0).reshape(2, 3)
@@ -125,7 +125,7 @@ def test_the_least_whole_number_by_minus_one_ends_no_process():
         assert made[0, 1:].tolist() == ([1, 1] if op == "div.Tensor_mode" else [-7, 7])
     program = portable.Program(steps(("div.Scalar_mode", [{"t": 0}, -2, "trunc"], (2, 3), "int64"), inputs=("int64",)))
     assert program(torch.tensor([[5, -5, 4], [1, 0, 3]]))["y"].tolist() == [[-2, 2, -2], [0, 0, -1]]
-    assert call("div.Tensor_mode", [torch.tensor([7.5]), torch.tensor([-1.0]), "trunc"], "cpu").tolist() == [-7.0]
+    assert call_operator("div.Tensor_mode", [torch.tensor([7.5]), torch.tensor([-1.0]), "trunc"], "cpu").tolist() == [-7.0]
 
 
 HUGE = 2**31 - 1

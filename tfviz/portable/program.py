@@ -1,4 +1,4 @@
-"""A program: what `torch.export` found in a model or function, as plain data and tensors; see `export`."""
+"""Programs: models or functions as plain data and tensors, as `export` makes them; saved, loaded, run, packed."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Program:
 
     @classmethod
     def _of_model(cls, described: dict[str, Any], tensors: dict[str, Tensor]) -> Program:
-        """Of a model at hand, whose memory and work are its own: these need not be found out first."""
+        """Make a program of a model at hand, which needs no bound on its memory and work."""
         made = cls(described, tensors)
         object.__setattr__(made, "_known", None)
         return made
@@ -58,7 +58,7 @@ class Program:
 
     @property
     def operations(self) -> list[str]:
-        """The different operations it consists of, by aten's names."""
+        """The different operations that it has, by aten's names."""
         return sorted({node["op"] for node in self.described["nodes"]})
 
     @property
@@ -80,7 +80,7 @@ class Program:
         return sum(tensor.nbytes for tensor in self.tensors.values())
 
     def weight(self, name: str) -> Tensor:
-        """A weight as the program computes with it: float32, int64 or bool."""
+        """Return a weight as the program computes with it: float32, int64 or bool."""
         if name not in self.tensors:
             raise LookupError(f"no weight is called {name!r}; there are: {', '.join(self.tensors)}")
         kept = self.tensors[name]
@@ -91,7 +91,7 @@ class Program:
     def __call__(
         self, *inputs: Tensor, edit: Mapping[str, Callable[[Tensor], Tensor]] | None = None
     ) -> dict[str, Tensor]:
-        """What it computes, by name, in Python: the reference that the page's engine is held to.
+        """Compute the outputs, by name, in Python: the reference for the page's engine.
 
         Args:
             edit: site -> what its weights become, as in `look.capture`.
@@ -116,7 +116,7 @@ class Program:
 
     @classmethod
     def load(cls, path: str | Path) -> Program:
-        """What `save` wrote; never unpickles.
+        """Read what `save` wrote; never unpickles.
 
         Raises:
             FileNotFoundError: there is no such file.
@@ -135,7 +135,7 @@ class Program:
 
 
 def pack(programs: Mapping[str, Program]) -> tuple[dict[str, dict[str, Any]], bytes]:
-    """Programs as a page takes them: plain values, and all weights as one run of bytes, each kept once.
+    """Return programs as a page takes them: plain values, and all weights as bytes, each kept once.
 
     A weight says where its bytes stand, `[start, length]`, and how it is stored.
 
@@ -173,15 +173,15 @@ def pack(programs: Mapping[str, Program]) -> tuple[dict[str, dict[str, Any]], by
     return described, b"".join(pieces)
 
 
-def stored(tensor: Tensor, kind: torch.dtype) -> tuple[Tensor, Tensor | None]:
-    """A weight as it is kept, and its scale if it is kept in int8: one for each row, from the largest of the row."""
+def quantize(tensor: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
+    """Return a weight as it is kept, and its scale if that is int8: one for each row, from the largest of the row."""
     tensor = tensor.detach().cpu()
     if not tensor.is_floating_point():
         return (tensor if tensor.dtype == torch.bool else tensor.long()).contiguous(), None
     tensor = tensor.float().contiguous()
-    if kind == torch.int8 and tensor.dim() >= 2 and tensor.numel() >= 256 and bool(tensor.isfinite().all()):
+    if dtype == torch.int8 and tensor.dim() >= 2 and tensor.numel() >= 256 and bool(tensor.isfinite().all()):
         scale = tensor.abs().amax(-1, keepdim=True).clamp_min(math.ldexp(1, -100)) / 127
         return (tensor / scale).round().to(torch.int8), scale
-    half = kind != torch.float32 and tensor.numel() >= 256
+    half = dtype != torch.float32 and tensor.numel() >= 256
     small = tensor.half() if half else tensor
     return (tensor if half and bool((small.isinf() & tensor.isfinite()).any()) else small), None

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from tfviz import bounds
-from tfviz.portable.language import language
+from tfviz.portable.language_model import export_language_model
 from tfviz.text import subwords
 from tfviz.view.page import passage
 from tfviz.view.page.alive import BUDGET, STATE
@@ -76,7 +76,7 @@ def write(
     more = {"context": context, "most": WRITTEN, "vocabularies": [described]}
     if kernel:
         return _asking(model, vocab, title, more, state)
-    programs = language(model, weights)
+    programs = export_language_model(model, weights)
     passage.own(programs["read"](torch.zeros(1, 2, dtype=torch.long))["logits"].shape[-1], vocab)
     passage.reads(model, vocab, programs["read"])
     logits = programs["read"](ids[None])["logits"][0, -1, : len(vocab)]

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from tfviz import bounds
 from tfviz.doors import what
+from tfviz.portable.encoder_decoder import encode_and_decode, export_encoder_decoder
 from tfviz.portable.program import Program
-from tfviz.portable.translation import halves, translation
 from tfviz.text import subwords
 from tfviz.view.page import passage
 from tfviz.view.page.alive import BUDGET
@@ -77,7 +77,7 @@ def translate(
     begin, end = (_special(target, token, "the target's vocabulary") for token in ("[BOS]", "[EOS]"))
     last = [] if after is None else [_special(source, after, "the source's vocabulary")]
     ids = torch.tensor([*source.encode(sentence).tolist(), *last])
-    programs: dict[str, Any] = _here(model, source, target) if kernel else dict(translation(model, weights))
+    programs: dict[str, Any] = _here(model, source, target) if kernel else dict(export_encoder_decoder(model, weights))
     _check(programs, source, target)
     longest, written = (_longest(programs[name], axis) for name, axis in (("encode", "source"), ("decode", "target")))
     if not 0 < len(ids) <= (longest or len(ids)):
@@ -131,7 +131,7 @@ def _cross(source: Any, target: Any) -> Words:
 
 def _here(model: nn.Module, source: Any, target: Any) -> dict[str, Here]:
     """Both programs, where the model is."""
-    encode, decode, _ = halves(model)
+    encode, decode, _ = encode_and_decode(model)
     inputs: dict[str, str | int] = {"target": len(target), "states": "float32", "words": "bool"}
     return {"encode": Here(model, encode, {"source": len(source)}), "decode": Here(model, decode, inputs)}
 

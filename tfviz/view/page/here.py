@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from tfviz.look import edits
 from tfviz.look.capture import Seen, capture
-from tfviz.portable.whole import evaluating
+from tfviz.portable.function_module import eval_mode
 from tfviz.view.still.picture import cut
 
 Edit = Callable[[Tensor], Tensor]
@@ -44,7 +44,7 @@ class Here:
 
     def _made(self, inputs: Sequence[Tensor]) -> dict[str, Tensor]:
         device = next(self.model.parameters()).device
-        with evaluating(self.model), torch.no_grad():
+        with eval_mode(self.model), torch.no_grad():
             made = self.function(*(one.to(device) for one in inputs))
         return {name: torch.as_tensor(value).detach().cpu() for name, value in made.items()}
 

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from tfviz.doors import what
 from tfviz.portable.export import export
+from tfviz.portable.function_module import eval_mode
 from tfviz.portable.program import Program
-from tfviz.portable.whole import evaluating
 from tfviz.view.page.here import Here, positions
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _logits(model: nn.Module, ids: Tensor) -> Tensor:
     Raises:
         ValueError: there are none.
     """
-    with evaluating(model), torch.no_grad():
+    with eval_mode(model), torch.no_grad():
         try:
             made = model(ids.to(next(model.parameters()).device))
         except (RuntimeError, TypeError, ValueError) as error:

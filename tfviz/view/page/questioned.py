@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tfviz.look.capture import Seen
 from tfviz.look.maps import AttentionMaps
-from tfviz.portable.arguments import kind
+from tfviz.portable.arguments import dtype_name
 from tfviz.view.page import alive
 from tfviz.view.page.answering import Answering
 from tfviz.view.page.bundle import script
@@ -68,7 +68,7 @@ class Questioned(Answering):
         watched = bool(question.get("watch"))
         outputs, seen = here.run(*asked[1:]) if watched else (here(*asked[1], off=asked[2]), None)
         self._asked[asked[0]] = asked[1]
-        told = {"outputs": [[name, list(one.shape), kind(one.dtype)] for name, one in outputs.items()]}
+        told = {"outputs": [[name, list(one.shape), dtype_name(one.dtype)] for name, one in outputs.items()]}
         pieces = [_bytes(one) for one in outputs.values()]
         if seen is None:
             return told | {"masks": 0, "patterns": []}, pieces
@@ -127,5 +127,5 @@ def _mask(weights: Tensor, allowed: Tensor | None) -> bytes:
 
 def _bytes(tensor: Tensor) -> bytes:
     kinds = {"bool": torch.uint8, "int64": torch.int32, "float32": torch.float32}
-    kept = tensor if tensor.dtype == torch.uint8 else tensor.to(kinds[kind(tensor.dtype)])
+    kept = tensor if tensor.dtype == torch.uint8 else tensor.to(kinds[dtype_name(tensor.dtype)])
     return kept.cpu().contiguous().numpy().tobytes()
