@@ -203,6 +203,8 @@ class Subwords:
 
 
 def _file(path: str | Path) -> Path:
+    if not str(path):
+        raise ValueError("path is empty; give the name of a file, or a folder for tokenizer.json")
     place = Path(os.path.expanduser(path))
     return place / "tokenizer.json" if place.is_dir() else place
 
