@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import nn
 
-from tfviz import models, portable
+from tfviz import models, portable, sealed
 from tfviz.portable.language_model import export_language_model
 from tfviz.portable.program import pack, quantize
-from tfviz.portable.sizes import bind_dims
+from tfviz.portable.sizes import bind_dims, encode_size, evaluate_size
 
 WORDS = {"ids": {1: "words"}}
 
@@ -69,23 +69,13 @@ def test_a_file_gives_the_program_back(program, tmp_path):
     assert torch.equal(opened(ids(1, 9))["output"], program(ids(1, 9))["output"])
 
 
-def test_an_altered_file_and_one_of_something_else_are_told(program, tmp_path):
-    from tfviz import sealed
-
-    path = program.save(tmp_path / "gpt.safetensors")
-    raw = bytearray(path.read_bytes())
-    raw[-3] ^= 16
-    path.write_bytes(raw)
-    with pytest.raises(ValueError, match="was altered or is damaged"):
-        portable.Program.load(path)
+def test_a_file_of_something_else_is_named(tmp_path):
     sealed.save(tmp_path / "x", {"a": torch.ones(2)})
     with pytest.raises(ValueError, match="holds no program"):
         portable.Program.load(tmp_path / "x")
     sealed.save(tmp_path / "y", {}, {"program": json.dumps({"format": "tfviz/program/9"})})
     with pytest.raises(ValueError, match="format 'tfviz/program/9'; this tfviz reads 'tfviz/program/1'"):
         portable.Program.load(tmp_path / "y")
-    with pytest.raises(FileNotFoundError):
-        portable.Program.load(tmp_path / "none")
 
 
 def test_the_model_stays_as_it_is():
@@ -168,10 +158,6 @@ def loops(x):
     return sum(x[:, i] for i in range(x.shape[1]))
 
 
-def sized(**lengths):
-    return portable.export(gpt(), ids(1, 5), lengths=lengths)
-
-
 class Counter(nn.Module):
     def __init__(self):
         super().__init__()
@@ -201,12 +187,6 @@ class Counter(nn.Module):
         (ValueError, "changes a buffer", lambda: portable.export(Counter(), torch.ones(2))),
         (ValueError, "returns no tensor", lambda: portable.export(lambda x: None, torch.ones(2))),
         (ValueError, "complex numbers cannot travel", lambda: portable.export(torch.fft.fft, torch.ones(4))),
-        (ValueError, "weights is 'int4'; it can be", lambda: portable.export(gpt(), ids(1, 5), weights="int4")),
-        (ValueError, "lengths names 'x'; the tensors given are ids", lambda: sized(x={0: "n"})),
-        (ValueError, "names axis 2 of ids, which has 2 axes", lambda: sized(ids={2: "n"})),
-        (ValueError, "ids has 1 'n' in the example", lambda: sized(ids={0: "n"})),
-        (TypeError, "give one tensor for each input", lambda: portable.export(gpt())),
-        (TypeError, "module is a tensor of shape", lambda: portable.export(torch.ones(2), torch.ones(2))),
         (TypeError, "scripted, traced or exported",
          lambda: portable.export(torch.jit.script(nn.Linear(2, 3)), torch.ones(2))),
     ],
@@ -217,13 +197,9 @@ def test_what_cannot_travel_is_told_in_python(error, said, give):
         give()
 
 
-def test_a_program_looks_at_what_it_is_given(program):
+def test_a_program_checks_its_lengths_and_sites(program):
     with pytest.raises(ValueError, match="'words' is 17; this program takes 1 to 16"):
         program(ids(1, 17))
-    with pytest.raises(ValueError, match=r"ids has the shape \[2, 3\]; this program was made for \[1 words\]"):
-        program(ids(2, 3))
-    with pytest.raises(ValueError, match="GPT takes ids; 2 were given"):
-        program(ids(1, 3), ids(1, 3))
     with pytest.raises(LookupError, match="no site 'x' to edit; this program has blocks"):
         program(ids(1, 3), edit={"x": torch.zeros_like})
 
@@ -244,13 +220,13 @@ def test_sizes_are_plain_expressions():
 
     n, m = sympy.symbols("s0 s1", integer=True)
     names = {"s0": "words", "s1": "rows"}
-    made = size(FloorDiv(n**2 + 3 * m, 2), names)
-    assert number(made, {"words": 5, "rows": 4}) == (25 + 12) // 2
-    assert number(size(sympy.Max(n, 7) - m, names), {"words": 5, "rows": 4}) == 3
+    made = encode_size(FloorDiv(n**2 + 3 * m, 2), names)
+    assert evaluate_size(made, {"words": 5, "rows": 4}) == (25 + 12) // 2
+    assert evaluate_size(encode_size(sympy.Max(n, 7) - m, names), {"words": 5, "rows": 4}) == 3
     with pytest.raises(NotImplementedError):
-        size(sympy.sin(n), names)
+        encode_size(sympy.sin(n), names)
     with pytest.raises(LookupError):
-        size(sympy.Symbol("u0"), names)
+        encode_size(sympy.Symbol("u0"), names)
     lengths = {}
     bind_dims((2, "words", "words"), (2, 5, 5), lengths, "x")
     assert lengths == {"words": 5}
