@@ -132,21 +132,6 @@ def test_growing_windows_are_those_of_their_length():
         assert inputs.equal(Windows(ids, length, batch, seed=2)[step][0])
 
 
-@pytest.mark.parametrize(
-    ("wrong", "says"),
-    [
-        ({"length": 3}, "length is 3"),
-        ({"steps": 0}, "steps is 0"),
-        ({"batch": 0}, "batch is 0"),
-        ({"length": 40}, "the text has 40 tokens; a window of 40"),
-        ({"seed": -1}, "seed is -1"),
-    ],
-)
-def test_growing_windows_that_cannot_be_are_refused(wrong, says):
-    with pytest.raises(ValueError, match=says):
-        GrowingWindows(**{"ids": torch.arange(40), "length": 8, "batch": 3, "steps": 6} | wrong)
-
-
 def test_repeats_are_blocks_that_come_again():
     repeats = RepeatedTokens(vocab=11, length=13, batch=200, block=(3, 5), seed=2)
     inputs, targets = repeats[4]
@@ -161,16 +146,22 @@ def test_repeats_are_blocks_that_come_again():
     assert not inputs.equal(RepeatedTokens(vocab=11, length=13, batch=200, block=(3, 5), seed=3)[4][0])
 
 
+GROWING = {"ids": torch.arange(40), "length": 8, "batch": 3, "steps": 6}
+REPEATED = {"vocab": 11, "length": 7, "batch": 2}
+
+
 @pytest.mark.parametrize(
-    ("wrong", "says"),
+    ("make", "arguments", "message"),
     [
-        ({"vocab": 0}, "vocab is 0"),
-        ({"block": (0, 4)}, "shortest is 0"),
-        ({"block": (4, 3)}, "longest is 3; it must be from 4 to 7"),
-        ({"block": (3, 8)}, "longest is 8"),
-        ({"length": 0}, "length is 0"),
+        (GrowingWindows, {"length": 3}, "length is 3"),
+        (GrowingWindows, {"steps": 0}, "steps is 0"),
+        (GrowingWindows, {"length": 40}, "the text has 40 tokens"),
+        (RepeatedTokens, {"vocab": 0}, "vocab is 0"),
+        (RepeatedTokens, {"block": (0, 4)}, "shortest is 0"),
+        (RepeatedTokens, {"block": (4, 3)}, "longest is 3; it must be from 4 to 7"),
+        (RepeatedTokens, {"block": (3, 8)}, "longest is 8"),
     ],
 )
-def test_repeats_that_cannot_be_are_refused(wrong, says):
-    with pytest.raises(ValueError, match=says):
-        RepeatedTokens(**{"vocab": 11, "length": 7, "batch": 2} | wrong)
+def test_sizes_that_cannot_be_are_refused(make, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        make(**(GROWING if make is GrowingWindows else REPEATED) | arguments)
