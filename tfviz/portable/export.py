@@ -205,10 +205,8 @@ def _range(limits: Any) -> list[int | None]:
     """Return the least and the largest of a symbol; torch.export never looks at lengths of 0 and 1."""
     if limits is None:
         return [1, None]
-    return [
-        1 if limits.lower <= 2 else int(limits.lower),
-        int(limits.upper) if limits.upper < INT32_MAX else None,
-    ]
+    high = int(limits.upper) if limits.upper < INT32_MAX else None
+    return [1 if limits.lower <= 2 else int(limits.lower), high]
 
 
 def _intersection(one: Sequence[int | None], other: Sequence[int | None]) -> list[int | None]:

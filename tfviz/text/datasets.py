@@ -58,9 +58,7 @@ class Ratings:
         if self.genres:
             bounds.columns(titles=self.titles, genres=self.genres)
         if len(self.movies) and int(self.movies.max()) >= len(self.titles):
-            raise ValueError(
-                f"movies hold {int(self.movies.max())}, and there are {len(self.titles)} titles, from 0 on"
-            )
+            raise ValueError(f"movies hold {int(self.movies.max())}, and there are {len(self.titles)} titles, from 0")
         if not self.values.isfinite().all():
             raise ValueError("values hold NaN or infinity; give stars, 0.5 to 5")
 
@@ -72,11 +70,10 @@ class Ratings:
         if not 0 < cut < total:
             raise ValueError(f"share is {share} of {total} ratings; it must leave at least one on each side")
         order = torch.randperm(total, generator=torch.Generator().manual_seed(seed))
-        first, rest = (
-            Ratings(self.users[rows], self.movies[rows], self.values[rows], self.titles, self.genres)
-            for rows in (order[:cut], order[cut:])
-        )
-        return first, rest
+        return self._of(order[:cut]), self._of(order[cut:])
+
+    def _of(self, rows: Tensor) -> Ratings:
+        return Ratings(self.users[rows], self.movies[rows], self.values[rows], self.titles, self.genres)
 
 
 def reviews(split: str = "train") -> Reviews:
@@ -121,8 +118,8 @@ def pairs(source: str, target: str, split: str = "train") -> tuple[list[str], li
         LookupError: there is no such language or split.
         ValueError: source and target are one language; the files do not fit; see `parallel`.
     """
-    _check_choice("language", source, LANGUAGES)
-    _check_choice("language", target, LANGUAGES)
+    for language in (source, target):
+        _check_choice("language", language, LANGUAGES)
     _check_choice("split", split, PAIR_SPLITS)
     if source == target:
         raise ValueError(f"source and target are both {source!r}; give two languages of {', '.join(LANGUAGES)}")
@@ -137,10 +134,8 @@ def parallel(source_file: str | Path, target_file: str | Path) -> tuple[list[str
     """
     source, target = _lines(Path(source_file)), _lines(Path(target_file))
     if len(source) != len(target):
-        raise ValueError(
-            f"{source_file} has {len(source)} lines and {target_file} has {len(target)}; "
-            "line n of one must translate line n of the other"
-        )
+        counts = f"{source_file} has {len(source)} lines and {target_file} has {len(target)}"
+        raise ValueError(f"{counts}; line n of one must translate line n of the other")
     return source, target
 
 
@@ -214,8 +209,8 @@ def _table(part: archives.Part, **columns: Callable[[str], Any]) -> list[list[An
             raise ValueError(f"it has no column {', '.join(sorted(missing))}")
         rows = []
         for row in reader:
-            if None in row or None in row.values():
-                raise ValueError(f"it does not have {len(reader.fieldnames or [])} cells, as the first line does")
+            if None in row or None in row.values():  # a cell too many, or too few
+                raise ValueError("it does not have as many cells as the first line")
             rows.append([parse(row[name]) for name, parse in columns.items()])
         if not rows:
             raise ValueError("there is no row below the head")

@@ -19,8 +19,8 @@ from tfviz import sealed
 from tfviz.doors import door
 from tfviz.files import atomic
 from tfviz.shapes import Int
-from tfviz.text.token_labels import TokenLabels
-from tfviz.text.tokenizer_export import decoding_spec, tokenizer_spec
+from tfviz.text.token_labels import TokenLabels, decoding_spec
+from tfviz.text.tokenizer_export import tokenizer_spec
 from tfviz.text.tokens import check_ids, check_text
 
 SPECIALS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[CLS]", "[SEP]", "[MASK]")

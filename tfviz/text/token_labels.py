@@ -1,4 +1,4 @@
-"""Label tokens for a picture: their text where it can be seen, else their bytes."""
+"""Label tokens for a picture, by their text or their bytes, and export what they decode to for a page."""
 
 from __future__ import annotations
 
@@ -47,3 +47,24 @@ class TokenLabels:
         if self._byte_fallback and (byte := BYTE_FALLBACK.fullmatch(token)):
             return bytes.fromhex(byte[1])
         return (token.replace("▁", " ") if self._metaspace else token).encode()
+
+
+def decoding_spec(tokenizer: Any) -> dict[str, Any]:
+    """Return plain values from which a page decodes the ids of any tokenizer, where Python encodes.
+
+    Gives `texts`, what each id adds to a text; `bytes`, the bytes of those that are no whole characters; `names`, the
+    labels of those that are shown otherwise than their texts.
+    """
+    labels = TokenLabels(tokenizer)
+    size = 1 + max(tokenizer.get_vocab().values(), default=-1)
+    tokens = [tokenizer.id_to_token(index) for index in range(size)]
+    before = tokenizer.encode("a", add_special_tokens=False).ids  # at the front of a text some decoders drop a space
+    front = len(tokenizer.decode(before))
+    texts = [text[front:] for text in tokenizer.decode_batch([[*before, index] for index in range(size)])]
+    partial = {i: list(labels.to_bytes(tokens[i] or "")) for i, text in enumerate(texts) if "\ufffd" in text}
+    names = {}
+    for index, text in enumerate(texts):
+        label = labels.of(index)
+        if index not in partial and label != "".join(VISIBLE.get(sign, sign) for sign in text):
+            names[index] = label
+    return {"kind": "asked", "texts": texts, "bytes": partial, "names": names}

@@ -15,8 +15,6 @@ from typing import Any
 
 import numpy
 
-from tfviz.text.token_labels import VISIBLE, TokenLabels
-
 ADVICE = "make it with text.bpe, text.wordpiece, text.whole_words or text.letters, or use it in Python"
 # The code points to ask about. All between is alike: surrogates, which are in no text; unassigned ones; private ones
 CODES = numpy.r_[0:0xD800, 0xE000:0x34000, 0x3FFF0:0x40010, 0xDFFF0:0xE1000, 0xEFFF0:0xF0010, 0xFFFF0:0x100010]
@@ -62,27 +60,6 @@ def tokenizer_spec(tokenizer: Any) -> dict[str, Any]:
         "joiner": _joiner(parts["decoder"]),
     }
     return deepcopy(spec)  # the sets of characters are cached
-
-
-def decoding_spec(tokenizer: Any) -> dict[str, Any]:
-    """Return plain values from which a page decodes the ids of any tokenizer, where Python encodes.
-
-    Gives `texts`, what each id adds to a text; `bytes`, the bytes of those that are no whole characters; `names`, the
-    labels of those that are shown otherwise than their texts.
-    """
-    labels = TokenLabels(tokenizer)
-    size = 1 + max(tokenizer.get_vocab().values(), default=-1)
-    tokens = [tokenizer.id_to_token(index) for index in range(size)]
-    before = tokenizer.encode("a", add_special_tokens=False).ids  # at the front of a text some decoders drop a space
-    front = len(tokenizer.decode(before))
-    texts = [text[front:] for text in tokenizer.decode_batch([[*before, index] for index in range(size)])]
-    partial = {i: list(labels.to_bytes(tokens[i] or "")) for i, text in enumerate(texts) if "\ufffd" in text}
-    names = {}
-    for index, text in enumerate(texts):
-        label = labels.of(index)
-        if index not in partial and label != "".join(VISIBLE.get(sign, sign) for sign in text):
-            names[index] = label
-    return {"kind": "asked", "texts": texts, "bytes": partial, "names": names}
 
 
 def _unsupported(reason: str, advice: str = ADVICE) -> ValueError:
