@@ -248,12 +248,6 @@ def test_bytes_are_split_90_5_5_and_not_decoded(data, packed):
         corpora.load("enwik8")
 
 
-def test_too_few_bytes_to_split(data):
-    write(data / "enwik8/enwik8", b"1234567890123456789")
-    with pytest.raises(ValueError, match="has 19 bytes"):
-        datasets.enwik8()
-
-
 def real(name):
     there = (REAL / name).is_dir()
     return pytest.mark.skipif(not there, reason=f"TFVIZ_DATA names no folder with the original {name}")
