@@ -44,6 +44,8 @@ def test_the_order_of_a_vocabulary_is_its_own():
     assert vocab.encode("abcab").tolist() == [1, 2, 0, 1, 2]
     assert vocab.decode(torch.tensor([2, 0])) == "bc"
     assert vocab.words(torch.tensor([0])) == ["c"]
+    with pytest.raises(ValueError, match="id 3 is none of the 3 tokens"):
+        vocab.decode([3])
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-// Text made even before it is split, with the sets of characters that `tfviz/text/described.py` sends along.
+// Text made even before it is split, with the sets of characters that `tfviz/text/tokenizer_export.py` sends along.
 
 const STEPS_OF_TEXT = { lower: lowered, clean: cleaned, apart: setApart, accents: unaccented };
 
