@@ -44,8 +44,8 @@ class PageEngine:
         self.page = page
 
     def load(self, **programs):
-        described, data = pack(programs)
-        self.page.evaluate("([programs, bytes]) => load(programs, bytes)", [described, base64.b64encode(data).decode()])
+        spec, data = pack(programs)
+        self.page.evaluate("([programs, bytes]) => load(programs, bytes)", [spec, base64.b64encode(data).decode()])
 
     def run(self, name, inputs, **options):
         """Outputs by name, and the patterns by site: a list of its firings."""

@@ -62,9 +62,9 @@ def places(value, way=()):
         yield from places(part, (*way, key))
 
 
-def fuzzed(described, draw):
+def fuzzed(spec, draw):
     """A copy in which one to three parts are other ones."""
-    found = copy.deepcopy(described)
+    found = copy.deepcopy(spec)
     for _ in range(draw.choice((1, 1, 2, 3))):
         *way, last = draw.choice([one for one in places(found) if one])
         home = found
@@ -95,10 +95,10 @@ def _change(home, key, whole, draw):
         home[key] = copy.deepcopy(draw.choice(ODD))
 
 
-def outcome(described, program, inputs):
+def outcome(spec, program, inputs):
     """What comes of a changed program: "refused", "stopped" while it runs, "computed", or another error."""
     try:
-        made = portable.Program(described, program.tensors)
+        made = portable.Program(spec, program.tensors)
     except ValueError:
         return "refused"
     except Exception as error:

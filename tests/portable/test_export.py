@@ -32,14 +32,14 @@ def test_a_program_says_what_it_is(program):
     assert program.name == "GPT"
     assert program.inputs == ["ids"]
     assert program.outputs == ["output"]
-    assert program.described["inputs"] == [{"name": "ids", "shape": [1, "words"], "dtype": "int64"}]
-    assert program.described["lengths"] == {"words": [1, 16]}
+    assert program.spec["inputs"] == [{"name": "ids", "shape": [1, "words"], "dtype": "int64"}]
+    assert program.spec["lengths"] == {"words": [1, 16]}
     assert program.sites == ["blocks.0.attention.pattern", "blocks.1.attention.pattern"]
     assert set(program.operations) <= portable.OPERATIONS
     assert "linear" in program.operations
     assert "scaled_dot_product_attention" in program.operations
-    assert json.loads(json.dumps(program.described)) == program.described
-    assert program.described["nodes"][-1]["out"] == [[1, "words", 11]]
+    assert json.loads(json.dumps(program.spec)) == program.spec
+    assert program.spec["nodes"][-1]["out"] == [[1, "words", 11]]
 
 
 def test_weights_keep_their_names_and_tied_ones_are_one(program):
@@ -52,7 +52,7 @@ def test_weights_keep_their_names_and_tied_ones_are_one(program):
 def test_floats_that_json_lacks_travel_too(value, tmp_path):
     x = torch.tensor([-1.0, 2.0])
     made = portable.export(lambda x: x.masked_fill(x > 0, value), x)
-    json.loads(json.dumps(made.described, allow_nan=False))
+    json.loads(json.dumps(made.spec, allow_nan=False))
     opened = portable.Program.load(made.save(tmp_path / "fill.safetensors"))
     torch.testing.assert_close(opened(x)["output"], torch.tensor([-1.0, value]), equal_nan=True)
 
@@ -65,7 +65,7 @@ def test_two_exports_are_the_same_to_the_byte(program, tmp_path):
 
 def test_a_file_gives_the_program_back(program, tmp_path):
     opened = portable.Program.load(program.save(tmp_path / "gpt.safetensors"))
-    assert opened.described == program.described
+    assert opened.spec == program.spec
     assert torch.equal(opened(ids(1, 9))["output"], program(ids(1, 9))["output"])
 
 
@@ -132,16 +132,16 @@ def test_what_float16_cannot_hold_stays_float32():
 
 def test_programs_that_share_weights_carry_them_once():
     programs = export_language_model(gpt(), "float32")
-    described, data = pack(programs)
-    assert set(described) == {"read", "step"}
+    spec, data = pack(programs)
+    assert set(spec) == {"read", "step"}
     assert len(data) < 1.05 * programs["read"].nbytes
-    assert all(one["at"][0] % 4 == 0 for program in described.values() for one in program["weights"])
+    assert all(one["at"][0] % 4 == 0 for program in spec.values() for one in program["weights"])
 
 
 def test_a_step_goes_on_where_reading_ended():
     model = gpt().eval()
     programs, text = export_language_model(model, "float32"), ids(1, 9)
-    assert [one.described["lengths"] for one in programs.values()] == [{"words": [1, 16]}, {"before": [1, 15]}]
+    assert [one.spec["lengths"] for one in programs.values()] == [{"words": [1, 16]}, {"before": [1, 15]}]
     made = programs["read"](text[:, :6])
     for place in range(6, 9):
         kept = [made[name] for name in programs["step"].inputs[1:]]
@@ -209,7 +209,7 @@ def test_where_one_is_another_matter_two_is_the_least():
         return x.neg() if x.shape[0] == 1 else x.sum(0, keepdim=True)
 
     program = portable.export(alone, torch.ones(3, 4), lengths={"x": {0: "rows"}})
-    assert program.described["lengths"] == {"rows": [2, None]}
+    assert program.spec["lengths"] == {"rows": [2, None]}
     with pytest.raises(ValueError, match="'rows' is 1; this program takes 2 to any number"):
         program(torch.ones(1, 4))
 

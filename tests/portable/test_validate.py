@@ -43,13 +43,13 @@ def test_no_operation_but_those_listed_is_called(linear, tmp_path):
     """The one that reads, makes and writes over files; those that change what they are given; any other."""
     secret = tmp_path / "secret.txt"
     secret.write_text("x" * 64)
-    first = linear.described["nodes"][0]
-    count = len(linear.described["inputs"]) + len(linear.described["weights"])
+    first = linear.spec["nodes"][0]
+    count = len(linear.spec["inputs"]) + len(linear.spec["weights"])
     others = ["from_file", "zero_", "relu_", "add_.Tensor", "set_.source_Tensor", "resize_", "rand", "bernoulli", "add"]
     others += ["add.out", "relu.default", "nonzero", "aten.relu", "relu.", "", "__class__", "save", "item"]
     for name in others:
         nodes = [{**first, "op": name, "args": [str(secret), True, 16, None]}]
-        changed = {**linear.described, "nodes": nodes, "outputs": [{"name": "y", "t": count}]}
+        changed = {**linear.spec, "nodes": nodes, "outputs": [{"name": "y", "t": count}]}
         with pytest.raises(ValueError, match=r"program\.nodes\[0\]\.op: .* is no operation of a program"):
             portable.Program(changed, linear.tensors)
         sealed.save(tmp_path / "evil", linear.tensors, {"program": json.dumps(changed)})
@@ -60,8 +60,8 @@ def test_no_operation_but_those_listed_is_called(linear, tmp_path):
 
 
 def test_one_that_was_changed_since_is_not_run_and_not_put_into_a_page(linear):
-    program = portable.Program(copy.deepcopy(linear.described), linear.tensors)
-    program.described["nodes"][0]["op"] = "from_file"
+    program = portable.Program(copy.deepcopy(linear.spec), linear.tensors)
+    program.spec["nodes"][0]["op"] = "from_file"
     with pytest.raises(ValueError, match="no operation"):
         program(X)
     with pytest.raises(ValueError, match=r"nodes\[0\]\.op"):
@@ -185,11 +185,11 @@ def without(key):
 def put(way, value):
     """Put a value where a way leads in the description."""
 
-    def change(described, tensors):
+    def change(spec, tensors):
         *before, last = way
         for key in before:
-            described = described[key]
-        described[last] = value
+            spec = spec[key]
+        spec[last] = value
 
     return change
 
@@ -232,12 +232,12 @@ WRONG = {  # what is changed, what is said
 @pytest.mark.parametrize("wrong", WRONG)
 def test_every_part_is_checked_against_the_others(wrong, linear, tmp_path):
     change, says = WRONG[wrong]
-    described, tensors = copy.deepcopy(linear.described), dict(linear.tensors)
-    change(described, tensors)
+    spec, tensors = copy.deepcopy(linear.spec), dict(linear.tensors)
+    change(spec, tensors)
     with pytest.raises(ValueError, match=says):
-        portable.Program(described, tensors)
+        portable.Program(spec, tensors)
     if all(one.device.type == "cpu" for one in tensors.values()):
-        sealed.save(tmp_path / "p", tensors, {"program": json.dumps(described)})
+        sealed.save(tmp_path / "p", tensors, {"program": json.dumps(spec)})
         with pytest.raises(ValueError, match=f"{tmp_path / 'p'}: .*{says}"):
             portable.Program.load(tmp_path / "p")
 
@@ -249,10 +249,10 @@ def test_a_size_nested_without_end_is_no_size(linear):
     endless = ["+", 1]
     endless.append(endless)
     for one in (deep, endless, ["+", *[1] * 5000], ["*", *["rows"] * 3, {}], ["//", "rows"], [], [["+"], 1]):
-        described = copy.deepcopy(linear.described)
-        described["nodes"][0]["out"][0][0] = one
+        spec = copy.deepcopy(linear.spec)
+        spec["nodes"][0]["out"][0][0] = one
         with pytest.raises(ValueError, match=r"nodes\[0\]\.out\[0\]\[0\]"):
-            portable.Program(described, linear.tensors)
+            portable.Program(spec, linear.tensors)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "{", "[" * 100_000, '{"name": NaN}', '{"name": 1e999}'])
@@ -268,10 +268,10 @@ def test_a_step_that_makes_another_shape_or_kind_than_it_says_is_stopped(linear)
         (put(["nodes", 0, "dtype", 0], "int64"), r"nodes\[0\]: linear makes .*float32.*; dtype says .*int64"),
         (put(["nodes", 0, "out", 0, 0], ["//", "rows", ["-", "rows", "rows"]]), r"divides by 0"),
     ):
-        described = copy.deepcopy(linear.described)
-        change(described, None)
+        spec = copy.deepcopy(linear.spec)
+        change(spec, None)
         with pytest.raises(ValueError, match=says):
-            portable.Program(described, linear.tensors)(X)
+            portable.Program(spec, linear.tensors)(X)
 
 
 def test_changed_programs_are_refused_or_compute():
@@ -279,7 +279,7 @@ def test_changed_programs_are_refused_or_compute():
     found = set()
     for _ in range(500):
         program, inputs = draw.choice(made)
-        found.add(outcome(fuzzed(program.described, draw), program, inputs))
+        found.add(outcome(fuzzed(program.spec, draw), program, inputs))
     assert found <= {"refused", "stopped", "computed"}
     assert len(found) == 3
 

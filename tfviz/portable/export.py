@@ -49,7 +49,7 @@ def export(
             with its module; another kind of weights; an argument or axis that is not there.
 
     >>> program = export(lambda x: (x @ x.mT).softmax(-1), torch.randn(5, 3), lengths={"x": {0: "words"}})
-    >>> program.operations, program.described["lengths"]
+    >>> program.operations, program.spec["lengths"]
     (['mT', 'matmul', 'softmax.int'], {'words': [1, None]})
     """
     if weights not in WEIGHTS:
@@ -64,8 +64,8 @@ def export(
     exported = _export(wrapped, example, _dynamic_shapes(arguments, example, lengths), name)
     symbols, ranges = _symbols_and_ranges(exported, leaves, lengths)
     reader = GraphReader(exported, leaves, symbols, wrapped.prefix, WEIGHTS[weights])
-    described = {"format": FORMAT, "name": name, "lengths": ranges, **reader.to_spec()}
-    program = Program._of_model(described, reader.tensors)
+    spec = {"format": FORMAT, "name": name, "lengths": ranges, **reader.to_spec()}
+    program = Program._of_model(spec, reader.tensors)
     if ranges and not _is_right_for_one(program, wrapped, pytree.tree_leaves(example)):
         for limits in ranges.values():
             limits[0] = max(2, limits[0] or 2)
@@ -74,14 +74,16 @@ def export(
 
 def _is_right_for_one(program: Program, module: FunctionModule, tensors: Sequence[Tensor]) -> bool:
     """Return whether it is also right where each length is 1, of which torch.export says nothing."""
-    shapes = [[1 if isinstance(size, str) else size for size in one["shape"]] for one in program.described["inputs"]]
-    given = [one[tuple(map(slice, shape))] if isinstance(one, Tensor) else one for one, shape in zip(tensors, shapes)]
+    shapes = [[1 if isinstance(size, str) else size for size in one["shape"]] for one in program.spec["inputs"]]
+    shortest = [
+        one[tuple(map(slice, shape))] if isinstance(one, Tensor) else one for one, shape in zip(tensors, shapes)
+    ]
     rounded = any(one.dtype in (torch.int8, torch.float16) for one in program.tensors.values())
     tolerance = 1 if rounded else 1e-3
     try:
         with eval_mode(module), torch.no_grad():
-            expected = [one.cpu().float() for one in pytree.tree_leaves(module(*given)) if isinstance(one, Tensor)]
-        found = [one.float() for one in program(*(one.cpu() for one in given)).values()]
+            expected = [one.cpu().float() for one in pytree.tree_leaves(module(*shortest)) if isinstance(one, Tensor)]
+        found = [one.float() for one in program(*(one.cpu() for one in shortest)).values()]
     except Exception:  # whatever it is, the model does not take so little
         return False
     return all(

@@ -20,7 +20,7 @@ from tfviz.portable.validate import DTYPES
 
 @torch.no_grad()
 def run(
-    described: Mapping[str, Any],
+    spec: Mapping[str, Any],
     weights: Sequence[Tensor],
     inputs: Sequence[Tensor],
     edit: Mapping[str, Edit],
@@ -31,19 +31,19 @@ def run(
     Args:
         known: lengths for which the machine is known to have the memory, to which these are added; None: for all.
     """
-    _check_edits(described, edit)
-    values, lengths = _inputs(described, inputs)
+    _check_edits(spec, edit)
+    values, lengths = _inputs(spec, inputs)
     values += weights
     if known is not None and (sizes := tuple(lengths.values())) not in known:
         with CostLimit():
-            _steps(described, [to_meta(one) for one in values], lengths, {}, "meta")
+            _steps(spec, [to_meta(one) for one in values], lengths, {}, "meta")
         known.add(sizes)
-    _steps(described, values, lengths, edit, "cpu")
-    return {one["name"]: values[one["t"]] for one in described["outputs"]}
+    _steps(spec, values, lengths, edit, "cpu")
+    return {one["name"]: values[one["t"]] for one in spec["outputs"]}
 
 
-def _check_edits(described: Mapping[str, Any], edit: Mapping[str, Edit]) -> None:
-    sites = [node["pattern"] for node in described["nodes"] if "pattern" in node]
+def _check_edits(spec: Mapping[str, Any], edit: Mapping[str, Edit]) -> None:
+    sites = [node["pattern"] for node in spec["nodes"] if "pattern" in node]
     for site, function in edit.items():
         if site not in sites:
             raise LookupError(f"no site {site!r} to edit; this program has {', '.join(sites) or 'none'}")
@@ -52,24 +52,24 @@ def _check_edits(described: Mapping[str, Any], edit: Mapping[str, Edit]) -> None
         takes_site(function)
 
 
-def _inputs(described: Mapping[str, Any], inputs: Sequence[Any]) -> tuple[list[Tensor], dict[str, int]]:
+def _inputs(spec: Mapping[str, Any], inputs: Sequence[Any]) -> tuple[list[Tensor], dict[str, int]]:
     """Return the inputs in the program's dtypes, and the lengths that their shapes set."""
-    if len(inputs) != len(described["inputs"]):
-        names = ", ".join(one["name"] for one in described["inputs"])
-        raise ValueError(f"{described['name']} takes {names}; {len(inputs)} were given")
+    if len(inputs) != len(spec["inputs"]):
+        names = ", ".join(one["name"] for one in spec["inputs"])
+        raise ValueError(f"{spec['name']} takes {names}; {len(inputs)} were given")
     lengths: dict[str, int] = {}
-    values = [_input(declared, given, lengths) for declared, given in zip(described["inputs"], inputs)]
-    for name, (least, most) in described["lengths"].items():
+    values = [_input(declared, given, lengths) for declared, given in zip(spec["inputs"], inputs)]
+    for name, (least, most) in spec["lengths"].items():
         if lengths[name] < least or (most is not None and lengths[name] > most):
             raise ValueError(f"{name!r} is {lengths[name]}; this program takes {least} to {most or 'any number'}")
     return values, lengths
 
 
-def _input(declared: Mapping[str, Any], given: Any, lengths: dict[str, int]) -> Tensor:
+def _input(declared: Mapping[str, Any], value: Any, lengths: dict[str, int]) -> Tensor:
     name, dtype = declared["name"], DTYPES[declared["dtype"]]
-    tensor = coerce(given, Tensor)
+    tensor = coerce(value, Tensor)
     if not isinstance(tensor, Tensor):
-        raise TypeError(f"{name} is {what(given)}; give a tensor")
+        raise TypeError(f"{name} is {what(value)}; give a tensor")
     if tensor.is_nested:
         raise ValueError(f"{name} is a nested tensor; give a padded one, tensor.to_padded_tensor(0)")
     readable(**{name: tensor})
@@ -80,17 +80,17 @@ def _input(declared: Mapping[str, Any], given: Any, lengths: dict[str, int]) -> 
 
 
 def _steps(
-    described: Mapping[str, Any],
+    spec: Mapping[str, Any],
     values: list[Tensor],
     lengths: Mapping[str, int],
     edit: Mapping[str, Edit],
     device: str,
 ) -> None:
     """Compute all steps, and add their results to the values."""
-    for place, node in enumerate(described["nodes"]):
+    for place, node in enumerate(spec["nodes"]):
         key = f"program.nodes[{place}]"
-        made = _step(node, values, lengths, edit.get(node.get("pattern", "")), device, key)
-        results = list(made) if isinstance(made, tuple | list) else [made]
+        result = _step(node, values, lengths, edit.get(node.get("pattern", "")), device, key)
+        results = list(result) if isinstance(result, tuple | list) else [result]
         shapes = [[evaluate_size(side, lengths) for side in shape] for shape in node["out"]]
         if (found := [list(one.shape) for one in results]) != shapes:
             raise ValueError(f"{key}: {node['op']} makes {found}; out says {shapes}")
@@ -107,18 +107,18 @@ def _step(
     device: str,
     key: str,
 ) -> Any:
-    given = [
+    args = [
         _value(one, values, lengths, "ScalarType" in parameter.kind)
         for one, parameter in zip(node["args"], operator(node["op"]).parameters)
     ]
     if edit and node["op"] == "scaled_dot_product_attention":
-        return _attend(lambda weights: _edited(node["pattern"], weights, edit, values), *given)
+        return _attend(lambda weights: _edited(node["pattern"], weights, edit, values), *args)
     try:
-        made = call_operator(node["op"], given, device)
+        result = call_operator(node["op"], args, device)
     except Exception as error:  # whatever torch raises: the step cannot be done
         lines = str(error).strip().splitlines() or [type(error).__name__]
         raise ValueError(f"{key}: {node['op']} cannot be computed: {lines[0]}") from error
-    return _edited(node["pattern"], made, edit, values) if edit else made
+    return _edited(node["pattern"], result, edit, values) if edit else result
 
 
 def _edited(site: str, weights: Tensor, edit: Edit, values: Sequence[Tensor]) -> Tensor:

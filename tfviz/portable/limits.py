@@ -35,8 +35,8 @@ class CostLimit(TorchDispatchMode):
         name = func._schema.name.removeprefix("aten::")
         if name in SPLITS and _result_count(*args) > MAX_RESULTS:
             raise ValueError(f"{name} makes more than {MAX_RESULTS:,} tensors")
-        made = func(*args, **(kwargs or {}))
-        results = list(_tensors([made]))
+        result = func(*args, **(kwargs or {}))
+        results = list(_tensors([result]))
         inputs = list(_tensors(args))
         self.work += PER_CALL + _work(name, inputs, results, args)
         if not func.is_view:
@@ -45,7 +45,7 @@ class CostLimit(TorchDispatchMode):
             raise ValueError(f"it takes more than the {self.max_bytes // 10**9:,} GB of memory that this machine has")
         if self.work > MAX_WORK:
             raise ValueError("it would take more than some minutes of work")
-        return made
+        return result
 
 
 def _work(name: str, inputs: Sequence[Tensor], results: Sequence[Tensor], args: Sequence[Any]) -> int:

@@ -50,10 +50,10 @@ def operator(name: str) -> Operator:
     return Operator(found, parameters, creates and any(one.name == "device" for one in arguments))
 
 
-def call_operator(name: str, given: list[Any], device: str) -> Any:
+def call_operator(name: str, args: list[Any], device: str) -> Any:
     """Return the results of an operator, without dropout: a program computes in eval mode."""
     found = operator(name)
-    named = dict(zip([one.name for one in found.parameters], given))
+    named = dict(zip([one.name for one in found.parameters], args))
     if "dropout_p" in named:
         named["dropout_p"] = 0.0
     if name == "as_strided":  # what lies beside a view is none of its numbers
@@ -64,10 +64,10 @@ def call_operator(name: str, given: list[Any], device: str) -> Any:
         return _truncated_division(named["self"], named["other"])
     keywords = {one.name: named.pop(one.name) for one in found.parameters if one.keyword}
     keywords = {key: value for key, value in keywords.items() if value is not None}
-    made = found.overload(*named.values(), **keywords, **({"device": device} if found.creates else {}))
+    results = found.overload(*named.values(), **keywords, **({"device": device} if found.creates else {}))
     if name == "_native_batch_norm_legit_no_training":  # two tensors of nothing, but on the meta device
-        return made[0], made[1].new_zeros(0), made[2].new_zeros(0)
-    return made
+        return results[0], results[1].new_zeros(0), results[2].new_zeros(0)
+    return results
 
 
 def _check_rows(ids: Tensor, rows: int) -> None:

@@ -24,7 +24,7 @@ class Program:
     """A model or function that runs outside Python.
 
     Attributes:
-        described: plain values only. `lengths`: the least and the largest of each length, None where there is none.
+        spec: plain values only. `lengths`: the least and the largest of each length, None where there is none.
             `inputs` and `weights`: name, shape, dtype. `nodes`: operation, arguments, the module's path, shapes and
             dtypes of the results. `outputs`: names, and which value. Values are numbered: inputs, weights, then the
             results of the nodes, in order. An argument is a plain value or `{"t": value}`, `{"s": size}`,
@@ -38,41 +38,41 @@ class Program:
         ValueError: it is no program; names what does not fit.
     """
 
-    described: dict[str, Any]
+    spec: dict[str, Any]
     tensors: dict[str, Tensor] = field(default_factory=dict)
     _known: set[tuple[int, ...]] | None = field(default_factory=set, init=False)  # lengths known to be affordable
 
     def __post_init__(self) -> None:
-        validate(self.described, self.tensors)
+        validate(self.spec, self.tensors)
 
     @classmethod
-    def _of_model(cls, described: dict[str, Any], tensors: dict[str, Tensor]) -> Program:
+    def _of_model(cls, spec: dict[str, Any], tensors: dict[str, Tensor]) -> Program:
         """Make a program of a model at hand, which needs no bound on its memory and work."""
-        made = cls(described, tensors)
-        object.__setattr__(made, "_known", None)
-        return made
+        program = cls(spec, tensors)
+        object.__setattr__(program, "_known", None)
+        return program
 
     @property
     def name(self) -> str:
-        return self.described["name"]
+        return self.spec["name"]
 
     @property
     def operations(self) -> list[str]:
         """The different operations that it has, by aten's names."""
-        return sorted({node["op"] for node in self.described["nodes"]})
+        return sorted({node["op"] for node in self.spec["nodes"]})
 
     @property
     def sites(self) -> list[str]:
         """Where attention can be looked at and changed, named as `look.capture` names them."""
-        return [node["pattern"] for node in self.described["nodes"] if "pattern" in node]
+        return [node["pattern"] for node in self.spec["nodes"] if "pattern" in node]
 
     @property
     def inputs(self) -> list[str]:
-        return [one["name"] for one in self.described["inputs"]]
+        return [one["name"] for one in self.spec["inputs"]]
 
     @property
     def outputs(self) -> list[str]:
-        return [one["name"] for one in self.described["outputs"]]
+        return [one["name"] for one in self.spec["outputs"]]
 
     @property
     def nbytes(self) -> int:
@@ -83,10 +83,10 @@ class Program:
         """Return a weight as the program computes with it: float32, int64 or bool."""
         if name not in self.tensors:
             raise LookupError(f"no weight is called {name!r}; there are: {', '.join(self.tensors)}")
-        kept = self.tensors[name]
-        if kept.dtype == torch.int8:
-            return kept.float() * self.tensors[f"{name}:scale"]
-        return kept.float() if kept.is_floating_point() else kept
+        stored = self.tensors[name]
+        if stored.dtype == torch.int8:
+            return stored.float() * self.tensors[f"{name}:scale"]
+        return stored.float() if stored.is_floating_point() else stored
 
     def __call__(
         self, *inputs: Tensor, edit: Mapping[str, Callable[[Tensor], Tensor]] | None = None
@@ -104,14 +104,14 @@ class Program:
         """
         if not isinstance(edit, Mapping | None):
             raise TypeError(f"edit is {what(edit)}; give {{site: function}}")
-        weights = [self.weight(one["name"]) for one in self.described["weights"]]
-        return run(self.described, weights, inputs, dict(edit or {}), self._known)
+        weights = [self.weight(one["name"]) for one in self.spec["weights"]]
+        return run(self.spec, weights, inputs, dict(edit or {}), self._known)
 
     def save(self, path: str | Path) -> Path:
         """Write it as one safetensors file with a checksum."""
         path = files.home(path)
         with files.atomic(path) as draft:
-            sealed.save(draft, self.tensors, {"program": json.dumps(self.described, sort_keys=True)})
+            sealed.save(draft, self.tensors, {"program": json.dumps(self.spec, sort_keys=True)})
         return path
 
     @classmethod
@@ -123,14 +123,14 @@ class Program:
             ValueError: the file is damaged, was altered, or is something else.
         """
         path = files.home(path)
-        tensors, said = sealed.load(path)
-        if said.keys() != {"program"}:
+        tensors, metadata = sealed.load(path)
+        if metadata.keys() != {"program"}:
             raise ValueError(f"{path} holds no program; it is a file of something else")
         with schema.of_file(path):
-            return cls(schema.parse(said["program"], "program"), tensors)
+            return cls(schema.parse(metadata["program"], "program"), tensors)
 
     def __repr__(self) -> str:
-        many = len(self.described["nodes"])
+        many = len(self.spec["nodes"])
         return f"Program {self.name}: {many} steps of {len(self.operations)} operations, {self.nbytes:,} bytes"
 
 
@@ -146,7 +146,7 @@ def pack(programs: Mapping[str, Program]) -> tuple[dict[str, dict[str, Any]], by
     for name, program in programs.items():
         if not isinstance(program, Program):
             raise TypeError(f"{name} is {what(program)}; give a portable.Program")
-        validate(program.described, program.tensors)
+        validate(program.spec, program.tensors)
     pieces: list[bytes] = []
     places: dict[str, list[int]] = {}
 
@@ -158,19 +158,19 @@ def pack(programs: Mapping[str, Program]) -> tuple[dict[str, dict[str, Any]], by
             pieces.extend([piece, bytes(-len(piece) % 4)])
         return places[key]
 
-    described = {}
+    specs = {}
     for name, program in programs.items():
         weights = []
-        for weight in program.described["weights"]:
-            kept = program.tensors[weight["name"]]
-            if kept.dtype == torch.int64:
-                kept = kept.int()
-            more = {"at": place(kept), "stored": str(kept.dtype).removeprefix("torch.")}
-            if kept.dtype == torch.int8:
+        for weight in program.spec["weights"]:
+            stored = program.tensors[weight["name"]]
+            if stored.dtype == torch.int64:
+                stored = stored.int()
+            more = {"at": place(stored), "stored": str(stored.dtype).removeprefix("torch.")}
+            if stored.dtype == torch.int8:
                 more["scale"] = place(program.tensors[f"{weight['name']}:scale"])
             weights.append({**weight, **more})
-        described[name] = {**program.described, "weights": weights}
-    return described, b"".join(pieces)
+        specs[name] = {**program.spec, "weights": weights}
+    return specs, b"".join(pieces)
 
 
 def quantize(tensor: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:

@@ -112,12 +112,12 @@ def evaluate_size(value: Size, lengths: Mapping[str, int]) -> int:
         return value
     operator, *parts = value
     try:
-        made = OPERATORS[operator](*(evaluate_size(part, lengths) for part in parts))
+        result = OPERATORS[operator](*(evaluate_size(part, lengths) for part in parts))
     except ZeroDivisionError:
         raise ValueError(f"the size {value} divides by 0") from None
-    if abs(made) >= 2**62:
+    if abs(result) >= 2**62:
         raise ValueError(f"the size {value} is too large")
-    return made
+    return result
 
 
 def bind_dims(shape: tuple[Size, ...], actual: tuple[int, ...], lengths: dict[str, int], name: str) -> None:

@@ -45,7 +45,7 @@ NODE = {
     "out": list_of(list_of(_anything, most=64), 1),
     "dtype": list_of(DTYPE),
 }
-DESCRIBED = record(
+SPEC = record(
     {
         "format": one_of(FORMAT),
         "name": NAME,
@@ -60,24 +60,24 @@ DESCRIBED = record(
 )
 
 
-def validate(described: Any, tensors: Any) -> None:
+def validate(spec: Any, tensors: Any) -> None:
     """Check a program's description and its tensors.
 
     Raises:
         ValueError: they are no program; names the key.
     """
-    if type(described) is dict and described.get("format", FORMAT) != FORMAT:
-        raise ValueError(f"program is of the format {str(described['format'])[:60]!r}; this tfviz reads {FORMAT!r}")
-    DESCRIBED(described, "program")
+    if type(spec) is dict and spec.get("format", FORMAT) != FORMAT:
+        raise ValueError(f"program is of the format {str(spec['format'])[:60]!r}; this tfviz reads {FORMAT!r}")
+    SPEC(spec, "program")
     for key in ("inputs", "outputs", "weights"):
-        _check_unique(key, [one["name"] for one in described[key]])
-    _check_lengths(described["lengths"], described["inputs"])
-    _check_weights(described["weights"], tensors)
-    count = len(described["inputs"]) + len(described["weights"])
-    for place, node in enumerate(described["nodes"]):
-        _check_node(node, f"program.nodes[{place}]", count, described["lengths"])
+        _check_unique(key, [one["name"] for one in spec[key]])
+    _check_lengths(spec["lengths"], spec["inputs"])
+    _check_weights(spec["weights"], tensors)
+    count = len(spec["inputs"]) + len(spec["weights"])
+    for place, node in enumerate(spec["nodes"]):
+        _check_node(node, f"program.nodes[{place}]", count, spec["lengths"])
         count += len(node["out"])
-    for place, output in enumerate(described["outputs"]):
+    for place, output in enumerate(spec["outputs"]):
         _check_value(output["t"], f"program.outputs[{place}].t", count)
 
 

@@ -150,10 +150,10 @@ def ratings() -> Ratings:
     movies_file, ratings_file = corpora.parts("movielens")
     listed = _table(movies_file, movieId=int, title=str, genres=str)
     _check_unique([number for number, *_ in listed], f"{movies_file}: movie")
-    described = {number: (title, genres) for number, title, genres in listed}
+    listed_as = {number: (title, genres) for number, title, genres in listed}
 
     def known(cell: str) -> int:
-        if int(cell) not in described:
+        if int(cell) not in listed_as:
             raise ValueError(f"movie {cell} is not in {movies_file}")
         return int(cell)
 
@@ -162,7 +162,7 @@ def ratings() -> Ratings:
     users, movies, values = map(torch.tensor, zip(*rated))
     users = torch.unique(users, return_inverse=True)[1]
     numbers, movies = torch.unique(movies, return_inverse=True)
-    titles, genres = zip(*(described[number] for number in numbers.tolist()))
+    titles, genres = zip(*(listed_as[number] for number in numbers.tolist()))
     return Ratings(users, movies, values, list(titles), list(genres))
 
 

@@ -136,13 +136,13 @@ def check_ids(ids: Iterable, size: int) -> Iterator[int]:
     """Yield the ids of one text as ints, if they are tokens of a vocabulary of this size."""
     if not isinstance(ids, Iterable) or getattr(ids, "ndim", 1) == 0:
         raise TypeError(f"ids is {what(ids)}; give those of a text, such as [5]")
-    for given in ids:
+    for value in ids:
         try:
-            index = operator.index(given)
+            index = operator.index(value)
         except TypeError as error:
-            raise TypeError(f"{given!r} is no id; give whole numbers, of one text at a time") from error
-        if isinstance(given, bool) or str(getattr(given, "dtype", "")).endswith("bool"):
-            raise TypeError(f"{given} is no id; give whole numbers")
+            raise TypeError(f"{value!r} is no id; give whole numbers, of one text at a time") from error
+        if isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool"):
+            raise TypeError(f"{value} is no id; give whole numbers")
         if not 0 <= index < size:
             raise ValueError(
                 f"id {index} is none of the {size} tokens, 0 to {size - 1}; was the model built for another vocabulary?"

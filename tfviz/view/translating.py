@@ -138,7 +138,7 @@ def _here(model: nn.Module, source: Any, target: Any) -> dict[str, Here]:
 
 def _longest(program: Program | Here, axis: str) -> int | None:
     """The most tokens of a text."""
-    return positions(program.model) if isinstance(program, Here) else program.described["lengths"][axis][1]
+    return positions(program.model) if isinstance(program, Here) else program.spec["lengths"][axis][1]
 
 
 def _pair(vocabs: Any) -> tuple[Any, Any]:

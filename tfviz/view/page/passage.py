@@ -187,7 +187,7 @@ def context_of(program: Program | Here) -> int:
     """How many tokens the model takes."""
     if isinstance(program, Here):
         return positions(program.model) or CONTEXT
-    return program.described["lengths"]["words"][1] or CONTEXT
+    return program.spec["lengths"]["words"][1] or CONTEXT
 
 
 def plain(vocab: Any, kernel: bool) -> dict[str, Any]:
