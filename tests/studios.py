@@ -11,7 +11,7 @@ import pytest
 import torch
 from browser import alive, plain
 
-from tfviz.view.page.bundle import script
+from tfviz.view.page.bundle import STATIC
 from tfviz.view.page.html import View
 
 # What the page asks its engine and what it is told; the worker is a real one.
@@ -69,7 +69,7 @@ def wide(model, seed=3):
 
 def set_to(made, most=None, **state):
     """The same view with its knobs elsewhere."""
-    described = {**made.described, "state": {**made.described["state"], **state}}
+    described = {**made.document, "state": {**made.document["state"], **state}}
     return View(made, described | ({} if most is None else {"most": most}), made.data)
 
 
@@ -104,19 +104,19 @@ def tensor(told):
     return torch.tensor(told["data"]).reshape(told["shape"])
 
 
-def with_kernel(page, live, entry, shared):
-    """Show a widget, whose module is `entry`, with its other end here; `shared` is the trait that both sides set."""
+def with_kernel(page, live, name, shared):
+    """Show a widget, whose script is `name`, with its other end here; `shared` is the trait that both sides set."""
 
     def asks(question):
         sent = []
         live.send = lambda content, buffers=None: sent.append(
             (content, [base64.b64encode(piece).decode() for piece in buffers or []])
         )
-        live._answer(live, question, [])
+        live._on_message(live, question, [])
         return sent[0]
 
     page.expose_function("kernelAsk", asks)
-    page.expose_function("kernelState", lambda: {"described": live.described, shared: getattr(live, shared)})
+    page.expose_function("kernelState", lambda: {"described": live.document, shared: getattr(live, shared)})
     page.expose_function("kernelSet", lambda value: setattr(live, shared, value))
     page.goto("about:blank")
-    page.evaluate(WIDGET, [script(entry), shared])
+    page.evaluate(WIDGET, [(STATIC / f"{name}.js").read_text(encoding="utf-8"), shared])

@@ -88,10 +88,10 @@ CASES = [
     ("shown(view.draw.bars(['a']))", "rows of output has 1 words, for 2 rows"),
     ("shown(view.draw.words(['a', 'b']))", "= 'a' 2, 'b' 4"),
     ("shown(view.draw.lines(cols=['a', 'b', 'c']))", "cols of output has 3 words, for 2 cols"),
-    ("view.draw.grid(scale='log')", "scale is 'log'; it can be 'share', 'signed', 'weight'"),
+    ("view.draw.grid(scale='log')", "scale is 'log'; give "),
     ("view.draw.grid(limit=nan)", "limit is nan"),
     ("view.draw.bars(['a', None])", "word 1 is None"),
-    ("view.draw.graph(places=torch.ones(2, 3))", r"places has the shape \[2, 3\]"),
-    ("view.draw.graph(places=torch.full((2, 2), inf))", "holds inf"),
+    ("view.draw.graph(positions=torch.ones(2, 3))", r"positions has the shape \[2, 3\]"),
+    ("view.draw.graph(positions=torch.full((2, 2), inf))", "holds inf"),
     ("view.interact(double, x=(0.0, 1e30))", "= .*x = 5e29"),
 ]

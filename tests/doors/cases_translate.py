@@ -43,7 +43,7 @@ CASES = [
     ("translate(vocabs=[vocab, larger])", "the model chooses among 10 tokens, the target's vocabulary has 12"),
     ("translate(sentence='a ' * 8)", "the sentence has 9 tokens; the model takes 1 to 8: give another"),
     ("translate(sentence='', after=None)", "the sentence has 0 tokens"),
-    ("translate(sentence='').described['after']", r"= \[3\]"),
+    ("translate(sentence='').document['after']", r"= \[3\]"),
     ("translate(sentence=3)", "sentence is 3"),
     ("translate(sentence=['a b'])", "sentence is"),
     ("translate(sentence='\\ud800')", "lone surrogate"),

@@ -8,7 +8,7 @@ import numpy, torch
 from torch import nn
 from tfviz import view
 from tfviz.look import AttentionMaps
-from tfviz.view.page.widgets import Live
+from tfviz.view.page.live_widget import LiveView
 nan, inf = float("nan"), float("inf")
 maps = AttentionMaps(torch.eye(3).expand(2, 4, 3, 3), rows=["a", "b", "c"])
 eye, ones = torch.eye(3), torch.ones(3, 3, dtype=torch.bool)
@@ -20,9 +20,9 @@ def bars(**series): return view.bars(["a", "b"], series, "t")
 def rows(top=None, **series): return view.rows(["a", "b"], series, "t", top=top)
 def lines(xs, ys, **more): return view.lines({"one": (xs, ys)}, x="x", y="y", title="t", **more)
 def told(question):
-    live, sent = Live(maps), []
+    live, sent = LiveView(maps), []
     live.send = lambda answer, buffers=None: sent.append(answer)
-    live._answer(live, question, [])
+    live._on_message(live, question, [])
     return sent[0]
 def beam(ids, width=2): return types.SimpleNamespace(
     texts=torch.tensor([[ids] * width]), parents=torch.zeros(1, width, dtype=torch.long),

@@ -17,7 +17,7 @@ def sick():
 def told(**question):
     live, sent = write(kernel=True), []
     live.send = lambda answer, buffers=None: sent.append(answer)
-    live._answer(live, {"id": 1, **question}, [])
+    live._on_message(live, {"id": 1, **question}, [])
     return sent[0]["error"]
 def asks(ids, shape=None, **more): return told(run="read", inputs=[["ids", shape or [1, len(ids)], ids]], **more)
 class Peeks(nn.Module):
@@ -63,8 +63,8 @@ CASES = [
     ("told()", "= KeyError"),
     ("asks([1], edits=[{'site': 'nowhere', 'head': 0}])", "= nowhere"),
     ("asks([1], edits=[{'site': 'blocks.0.attention.pattern', 'head': 9}])", "= head is 9; there are 1"),
-    ("write(top_k=99).described['state']['topK']", "= 99"),
-    ("write(prompt='c').described['state']['prompt']", "= c"),
+    ("write(top_k=99).document['state']['topK']", "= 99"),
+    ("write(prompt='c').document['state']['prompt']", "= c"),
     (
         "write(model=GPT(3, context=8, layers=1, heads=1, dim=4).half())",
         "float16, and a page computes in float32: give model",

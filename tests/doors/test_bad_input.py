@@ -137,7 +137,7 @@ def test_a_view_of_captures_of_unequal_depth_can_be_left_anywhere():
     parts = {"shallow": AttentionMaps(torch.rand(1, 2, 4, 4)), "deep": MAPS}
     live = view.live(parts, mode="head", part=1, layer=1, head=2)
     live.part = 0
-    assert live.view().described["state"]["layer"] == 0
+    assert live.view().document["state"]["layer"] == 0
 
 
 def test_maps_of_attention_of_two_sizes():

@@ -138,7 +138,7 @@ def test_views_say_it_and_draw_what_lies_between_0_and_1():
     (grouped,) = groups(seen).values()
     for made in (view.heads(maps), view.head(maps, 0, 1), view.heads(grouped)):
         assert says in made._repr_mimebundle_()[0]["text/plain"]
-        assert made.described["note"] == f"R{says[1:]}."
+        assert made.document["note"] == f"R{says[1:]}."
 
 
 def test_a_sigmoid_is_seen_by_a_star_and_told_too():

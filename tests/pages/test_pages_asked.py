@@ -18,7 +18,7 @@ HOSTILE = "the \u202e<b>&'漢😀\0 cat\n  <mask>"
 
 
 def shown(page, live):
-    with_kernel(page, live, "studios/widget", "state")
+    with_kernel(page, live, "studios-widget", "state")
     page.locator(".studio .word").first.wait_for()
     calm(page)
     return page

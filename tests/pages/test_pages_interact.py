@@ -35,7 +35,7 @@ def attention(words, sharpness):
 def lesson():
     drawn = {
         "scores": view.draw.grid("words", "words"),
-        "shares": view.draw.grid("words", "words", scale="share"),
+        "shares": view.draw.grid("words", "words", scale="linear"),
         "mixture": view.draw.arrows("words"),
     }
     return view.interact(attention, words=view.points(WORDS), sharpness=(0.1, 5.0), draw=drawn)
@@ -427,8 +427,8 @@ def every():
 
     names = ["the", "cat", "sat"]
     drawn = {"grid": view.draw.grid("d", "b"), "lines": view.draw.lines("c", "c"), "dots": view.draw.dots("b"),
-             "arrows": view.draw.arrows("d"), "words": view.draw.words("b"), "graph": view.draw.graph("b", places="b"),
-             "number": view.draw.number(title="the most")}  # fmt: skip
+             "arrows": view.draw.arrows("d"), "words": view.draw.words("b"),
+             "graph": view.draw.graph("b", positions="b"), "number": view.draw.number(title="the most")}  # fmt: skip
     places = dict(zip(names, [(1.0, 2.0), (-2.0, 0.5), (0.5, -1.5)]))
     return view.interact(
         function, a=(0.0, 2.0), b=view.points(places), c=view.cells([[1.0, -2.0], [0.5, 4.0]], ["one", "two"]),
@@ -519,7 +519,7 @@ def test_a_kernel_answers_and_what_it_leaves_says_that_it_is_still(opens, tmp_pa
     live = view.interact(depends, x=(-1.0, 1.0), order=view.order(["a", "b", "c"]), kernel=True,
                          draw={"output": view.draw.bars("order")})  # fmt: skip
     page = opens()
-    with_kernel(page, live, "interact/widget", "values")
+    with_kernel(page, live, "interact-widget", "values")
     page.wait_for_function("document.querySelector('.tfviz').shadowRoot.querySelector('.results canvas')")
     ready(page).get_by_label("x").fill("0.5")
     page.get_by_role("button", name="a, 1").focus()

@@ -226,7 +226,7 @@ def test_what_is_taken_away_is_what_is_shown(open_view, opens, tmp_path):
     assert (named(own), pixels(own)) == (named(page), pixels(page))
     choose(own, "Hide", "locked keys")
     assert table(own)[0] == ["<a>", '"c"', "d'", "e", "f"]
-    assert own.evaluate("document.querySelectorAll('script').length") == 3
+    assert own.evaluate("document.querySelectorAll('script').length") == 4
 
 
 BROWSERS = BITE[9:11]  # an emoji and Chinese letters, for which matplotlib may have no face

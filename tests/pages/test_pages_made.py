@@ -12,7 +12,7 @@ from tfviz.look import AttentionMaps
 from tfviz.look.call import Call
 from tfviz.look.ingredients import Ingredients
 from tfviz.look.spans import Spans
-from tfviz.view.page import packed
+from tfviz.view.page import payload
 
 pytest_plugins = ["browser"]
 LAYERS, HEADS, QUERIES, KEYS, DIM = 2, 4, 46, 58, 8
@@ -29,7 +29,7 @@ RULES = {
 @pytest.fixture
 def large(monkeypatch):
     """As if these maps were too large to travel whole."""
-    monkeypatch.setattr(packed, "CELLS", 0)
+    monkeypatch.setattr(payload, "CELLS", 0)
 
 
 def made(rule="causal", groups=HEADS, scale=0.9, strength=1.0):
@@ -143,7 +143,7 @@ def test_a_head_too_large_to_be_held_is_looked_at_in_parts(open_view, tmp_path):
 
 
 def test_queries_past_what_16_bits_hold_travel_in_8(large):
-    note = view.heads(made(strength=1e5, scale=1e-9), budget=1e6).described["note"]
+    note = view.heads(made(strength=1e5, scale=1e-9), budget=1e6).document["note"]
     assert "whole numbers from −127 to 127" in note
 
 
@@ -155,11 +155,11 @@ def test_what_is_no_number_is_told(large):
 
 
 def test_small_maps_travel_as_weights():
-    assert view.heads(made()).described["kind"] == "heads"
-    assert view.heads(made("a rule a head")).described["parts"][0]["masks"] is not None
+    assert view.heads(made()).document["kind"] == "heads"
+    assert view.heads(made("a rule a head")).document["parts"][0]["masks"] is not None
 
 
 def test_a_budget_for_less_still_has_blocks():
-    described = view.heads(made(), budget=2_000).described
+    described = view.heads(made(), budget=2_000).document
     assert described["kind"] == "heads"
     assert described["note"].startswith("Of each head one row of 16 is here")

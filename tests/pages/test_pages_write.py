@@ -335,10 +335,10 @@ def test_an_error_of_the_engine_is_a_sentence(opens, tmp_path):
     made = written()[1]
     programs = {
         name: {**one, "nodes": [{**node, "op": "nonsense"} if node["op"] == "gelu" else node for node in one["nodes"]]}
-        for name, one in made.described["programs"].items()
+        for name, one in made.document["programs"].items()
     }
     page = opens()
-    page.goto(View(made, {**made.described, "programs": programs}, made.data).save(tmp_path / "x.html").as_uri())
+    page.goto(View(made, {**made.document, "programs": programs}, made.data).save(tmp_path / "x.html").as_uri())
     page.wait_for_function("document.querySelector('.tfviz').shadowRoot?.querySelector('.status')?.textContent")
     assert says(page) == "cannot show this: the engine has no operation nonsense"
     click(page, "Run")
@@ -349,11 +349,11 @@ def test_an_error_of_the_engine_is_a_sentence(opens, tmp_path):
 
 def test_logits_that_are_not_finite_write_nothing(opens, tmp_path):
     made = written()[1]
-    weights = {one["name"]: one["at"] for one in made.described["programs"]["read"]["weights"]}
+    weights = {one["name"]: one["at"] for one in made.document["programs"]["read"]["weights"]}
     start, length = weights["norm.weight"]
     data = made.data[:start] + struct.pack("<f", math.inf) * (length // 4) + made.data[start + length :]
     page = opens()
-    page.goto(View(made, made.described, data).save(tmp_path / "x.html").as_uri())
+    page.goto(View(made, made.document, data).save(tmp_path / "x.html").as_uri())
     page.wait_for_function("document.querySelector('.tfviz').shadowRoot?.querySelector('.status')?.textContent")
     assert says(page) == "cannot show this: the model's logits are not finite; there is nothing to draw from"
     click(page, "Run")
@@ -472,7 +472,7 @@ def test_a_kernel_answers_and_leaves_the_last_heads(opens, tmp_path):
     model, _ = written()
     live = view.write(model, VOCAB, "abc", seed=6, kernel=True)
     page = opens()
-    with_kernel(page, live, "studios/widget", "state")
+    with_kernel(page, live, "studios-widget", "state")
     page.locator(".written .word").first.wait_for()
     calm(page)
     shares = logits(model, "abc")[-1].softmax(-1).topk(12).values.tolist()

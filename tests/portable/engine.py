@@ -1,4 +1,4 @@
-"""A page's engine to be asked from Python: programs go to a Chromium, and what comes back is torch's again.
+"""A page's engine to be asked from Python: programs go to Node, and what comes back is torch's again.
 
 PYTEST_DONT_REWRITE: test modules name this as their plugin.
 """
@@ -10,7 +10,6 @@ import pytest
 import torch
 
 from tfviz.portable.program import pack
-from tfviz.view.page.bundle import factory
 
 KINDS = {"float32": numpy.float32, "int64": numpy.int32, "bool": numpy.uint8}
 PAGE = """
@@ -21,7 +20,7 @@ const textOf = (data) => {
     return btoa(letters); };
 const written = (tensor) => ({ ...tensor, data: textOf(tensor.data), open: tensor.open && textOf(tensor.open) });
 const waiting = new Map(), port = { postMessage: (told) => { waiting.get(told.id)(told); waiting.delete(told.id); } };
-ENGINE().serve(port);
+serve(port);
 let asked = 0;
 const ask = (message) => new Promise((done) => {
     const id = asked++; waiting.set(id, done); port.onmessage({ data: { ...message, id } }); });
@@ -40,17 +39,17 @@ window.run = async (run, inputs, options) => {
 class PageEngine:
     """Programs in a page."""
 
-    def __init__(self, page):
-        self.page = page
+    def __init__(self, node):
+        self.node = node
 
     def load(self, **programs):
         spec, data = pack(programs)
-        self.page.evaluate("([programs, bytes]) => load(programs, bytes)", [spec, base64.b64encode(data).decode()])
+        self.node.evaluate("([programs, bytes]) => load(programs, bytes)", [spec, base64.b64encode(data).decode()])
 
     def run(self, name, inputs, **options):
         """Outputs by name, and the patterns by site: a list of its firings."""
         given = {key: {"shape": list(one.shape), "data": one.reshape(-1).tolist()} for key, one in inputs.items()}
-        made = self.page.evaluate("([name, inputs, options]) => run(name, inputs, options)", [name, given, options])
+        made = self.node.evaluate("([name, inputs, options]) => run(name, inputs, options)", [name, given, options])
         if "error" in made:
             raise RuntimeError(made["error"])
         outputs = {key: _tensor(one) for key, one in made["outputs"].items()}
@@ -62,14 +61,8 @@ def _tensor(one):
     return torch.from_numpy(numpy.frombuffer(base64.b64decode(one["data"]), kind).copy()).reshape(one["shape"])
 
 
-@pytest.fixture(scope="session")
-def engine_script():
-    return f'"use strict";\n{factory("ENGINE", "engine/serve")}{PAGE}'
-
-
 @pytest.fixture
-def page_engine(opens, engine_script, tmp_path):
-    page = opens()
-    (tmp_path / "engine.html").write_text(f"<!doctype html><title>engine</title><script>{engine_script}</script>")
-    page.goto((tmp_path / "engine.html").as_uri())
-    return PageEngine(page)
+def page_engine(fresh_node):
+    fresh_node.load("engine/worker")
+    fresh_node.run(PAGE)
+    return PageEngine(fresh_node)

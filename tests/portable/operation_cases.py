@@ -1,4 +1,4 @@
-"""Operations of the page's engine beside torch's: cases go to Chromium together, and what comes back is compared."""
+"""Operations of the page's engine beside torch's: cases go to Node together, and what comes back is compared."""
 
 import base64
 import math
@@ -8,8 +8,6 @@ import numpy
 import torch
 from hypothesis import HealthCheck, Phase, given, settings
 
-from tfviz.view.page.bundle import factory
-
 KINDS = {torch.float32: "float32", torch.int64: "int64", torch.bool: "bool"}
 ARRAYS = {"float32": numpy.float32, "int64": numpy.int32, "bool": numpy.uint8}
 DROPPED = {"memory_format", "layout", "device", "pin_memory", "generator", "out"}
@@ -17,7 +15,6 @@ SETTINGS = settings(
     derandomize=True, database=None, deadline=None, phases=[Phase.generate], suppress_health_check=list(HealthCheck)
 )
 PAGE = """
-const { OPERATIONS, Products } = engine();
 const arrays = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 const bytesOf = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
 const textOf = ({ buffer, byteOffset, byteLength }) => {
@@ -102,10 +99,10 @@ def readable(told):
     return torch.tensor(data.copy()).to(kind).reshape(told["shape"])
 
 
-def prepared(page):
-    page.set_content("<!doctype html>")
-    page.add_script_tag(content=factory("engine", "engine/operations", "engine/products") + PAGE)
-    return page
+def prepared(node):
+    node.load("engine/operations", "engine/products")
+    node.run(PAGE)
+    return node
 
 
 def answers(page, cases):

@@ -8,7 +8,7 @@ import torch
 from tfviz import layers, look, models, portable
 from tfviz.layers import masks, positions
 
-pytest_plugins = ["browser", "engine"]
+pytest_plugins = ["node", "engine"]
 SMALL = {"layers": 2, "heads": 3, "dim": 12}
 NEAR = {"float32": 1e-4, "float16": 2e-2}
 

@@ -1,4 +1,4 @@
-"""The page's operations against torch, in Chromium."""
+"""The page's operations against torch, in Node."""
 
 import cases_elementwise
 import cases_layers
@@ -10,7 +10,7 @@ from operation_cases import Case, answers, collected, compare, prepared, readabl
 
 from tfviz import portable
 
-pytest_plugins = ["browser"]
+pytest_plugins = ["node"]
 
 FAMILIES = {**cases_elementwise.FAMILIES, **cases_reductions.FAMILIES, **cases_shapes.FAMILIES, **cases_layers.FAMILIES}
 EXAMPLES = 3  # of each way to call an operation
@@ -48,8 +48,8 @@ UNKNOWN = [  # torch knows them
 
 
 @pytest.fixture
-def engine(opens):
-    return prepared(opens())
+def engine(fresh_node):
+    return prepared(fresh_node)
 
 
 def cases(family):
@@ -62,7 +62,7 @@ def test_it_is_torch(engine, family):
 
 
 def test_none_is_left_out(engine):
-    there = set(engine.evaluate("Object.keys(OPERATIONS)"))
+    there = set(engine.evaluate("() => Object.keys(OPERATIONS)"))
     assert there == {case.op for family in FAMILIES for case in cases(family)}
     assert there == portable.OPERATIONS  # what Python says of it
 

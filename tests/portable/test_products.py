@@ -1,4 +1,4 @@
-"""The page's matrix products: both kernels against torch, in Chromium."""
+"""The page's matrix products: both kernels against torch."""
 
 import base64
 import itertools
@@ -8,9 +8,9 @@ import pytest
 import torch
 from compiling import COMPILED, compiled
 
-from tfviz.view.page.bundle import script
+from tfviz.view.page.bundle import bundle
 
-pytest_plugins = ["browser"]
+pytest_plugins = ["browser", "node"]
 
 SIZES = (0, 1, 3, 5, 7, 9, 17, 129)
 KERNELS = ("WebAssembly", "JavaScript")
@@ -22,10 +22,10 @@ const text = (array) => {
     for (const byte of bytes) letters += String.fromCharCode(byte);
     return btoa(letters); };
 async function made(kernel) {
-    const { WebAssembly } = window;
-    if (kernel === "JavaScript") window.WebAssembly = undefined;
-    window.products = await Products.make();
-    window.WebAssembly = WebAssembly;
+    const { WebAssembly } = globalThis;
+    if (kernel === "JavaScript") globalThis.WebAssembly = undefined;
+    globalThis.products = await Products.make();
+    globalThis.WebAssembly = WebAssembly;
     return products.kernel.name; }
 const buffer = () => products.kernel.memory(0).buffer;
 """
@@ -59,16 +59,12 @@ def whole(draw, *shape):
 
 
 @pytest.fixture(params=KERNELS)
-def engine(request, opens):
-    """A page with `products`."""
-    return prepared(opens(), request.param)
-
-
-def prepared(page, kernel, given=None):
-    page.set_content(given or "<!doctype html>")
-    page.add_script_tag(content=f'"use strict";\n{script("engine/products")}{HELPERS}')
-    assert page.evaluate("kernel => made(kernel)", "WebAssembly" if given else kernel) == kernel
-    return page
+def engine(request, fresh_node):
+    """Node with `products`."""
+    fresh_node.load("engine/products")
+    fresh_node.run(HELPERS)
+    assert fresh_node.evaluate("kernel => made(kernel)", request.param) == request.param
+    return fresh_node
 
 
 def test_the_bytes_are_those_of_the_text():
@@ -218,6 +214,8 @@ def test_what_is_wrong_is_told_and_nothing_is_spoilt(engine):
     ],
 )
 def test_where_webassembly_may_not_run_javascript_does(opens, lacks):
-    page = prepared(opens(), "JavaScript", lacks)
+    (key, script), page = bundle("engine"), opens()
+    page.set_content(lacks + script + f"<script>const {{ Products }} = tfvizBundles['{key}']();{HELPERS}</script>")
+    assert page.evaluate("kernel => made(kernel)", "WebAssembly") == "JavaScript"
     a, b = torch.tensor([[[1.0, 2]]]), torch.tensor([[[3.0, 4, 5], [6, 7, 8]]])
     assert products(page, [("multiply", a, b, None)])[0].tolist() == [[[15, 18, 21]]]

@@ -79,7 +79,7 @@ def test_a_first_try(stands_in, name):
     shown = eval(last, given)
     assert isinstance(shown, View)
     assert shown.data
-    rows = [part["rows"] for part in shown.described["parts"]]
+    rows = [part["rows"] for part in shown.document["parts"]]
     assert {"# a Llama": lambda: len(rows[0]) > 900, "# a vision": lambda: rows[0][0] == "cls",
-            "# an encod": lambda: rows[0] == shown.described["parts"][2]["cols"] != rows[2],
+            "# an encod": lambda: rows[0] == shown.document["parts"][2]["cols"] != rows[2],
             "# a module": lambda: rows == [list("abcde")]}[name[:10].rstrip()]()  # fmt: skip

@@ -1,20 +1,16 @@
 """Numbers as text: one table of cases for Python and for the page."""
 
-import json
 import math
 import random
-import shutil
 import struct
-import subprocess
 from decimal import Decimal
 
 import pytest
 
-from tfviz.view.page.bundle import factory
 from tfviz.view.still import formatting
 from tfviz.view.still.formatting import at_most, counted
 
-NODE = shutil.which("node")
+pytest_plugins = ["node"]
 # function of both sides, its arguments, what is written
 CASES = {
     "formatted": [
@@ -137,14 +133,14 @@ FLAT = [(name, *case) for name, cases in CASES.items() for case in cases]
 PAGE = {"in_cell": "inCell"}
 
 
-def page(calls):
-    """What the page's functions give, by Node: numbers travel as their bytes, so that none is changed."""
-    code = factory("MAKE", "base/numbers") + "const made = MAKE();\n"
-    code += "const of = (x) => typeof x === 'string' && x.startsWith('0x') ? "
-    code += "Buffer.from(x.slice(2), 'hex').readDoubleBE(0) : x;\n"
-    code += f"console.log(JSON.stringify({json.dumps(calls)}.map(([f, ...given]) => made[f](...given.map(of)))));"
-    done = subprocess.run([NODE, "-"], input=code, capture_output=True, text=True, check=True)
-    return json.loads(done.stdout)
+def page(node, calls):
+    """What the page's functions give: numbers travel as their bytes, so that none is changed."""
+    node.load("base/numbers")
+    return node.evaluate(
+        """calls => calls.map(([name, ...given]) => globalThis[name](...given.map((x) =>
+            typeof x === "string" && x.startsWith("0x") ? Buffer.from(x.slice(2), "hex").readDoubleBE(0) : x)))""",
+        calls,
+    )
 
 
 def sent(value):
@@ -156,9 +152,8 @@ def test_a_number_is_written(name, given, says):
     assert getattr(formatting, name)(*given) == says
 
 
-@pytest.mark.skipif(NODE is None, reason="there is no Node")
-def test_the_page_writes_the_same():
-    made = page([[PAGE.get(name, name), *map(sent, given)] for name, given, _ in FLAT])
+def test_the_page_writes_the_same(node):
+    made = page(node, [[PAGE.get(name, name), *map(sent, given)] for name, given, _ in FLAT])
     assert made == [says for *_, says in FLAT]
 
 
@@ -172,15 +167,14 @@ def numbers(count=1500):
     return [*found, *(struct.unpack("f", struct.pack("f", value))[0] for value in found)]
 
 
-@pytest.mark.skipif(NODE is None, reason="there is no Node")
-def test_the_page_writes_any_number_as_python_does():
+def test_the_page_writes_any_number_as_python_does(node):
     calls = [
         (name, value, more)
         for value in numbers()
         for name, more in (("formatted", 2), ("fixed", 2), ("in_cell", 2.0), ("in_cell", 1.0))
     ]
     calls += [("percent", value) for value in numbers() if abs(value) < 2]
-    made = page([[PAGE.get(name, name), *map(sent, given)] for name, *given in calls])
+    made = page(node, [[PAGE.get(name, name), *map(sent, given)] for name, *given in calls])
     assert [got for got, (name, *given) in zip(made, calls) if got != getattr(formatting, name)(*given)] == []
 
 

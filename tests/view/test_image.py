@@ -63,14 +63,14 @@ def test_tokens_before_the_picture_have_names():
 
 def test_the_page_is_told_where_and_says_it():
     made = view.image(maps(13), picture(), title="A picture")
-    (part,) = made.described["parts"]
+    (part,) = made.document["parts"]
     there = {"first": 1, "down": 3, "across": 4, "upward": False}
     assert part["places"] == {"rows": there, "cols": there}
     assert part["rows"][:3] == ["cls", "(0,0)", "(0,1)"]
-    assert made.described["note"] == "Taken as 1 token and 3 × 4 cells."
-    state = made.described["state"]
+    assert made.document["note"] == "Taken as 1 token and 3 × 4 cells."
+    state = made.document["state"]
     assert (state["mode"], state["layer"], state["rows"], state["direction"]) == ("picture", 1, [0], "at")
-    assert made.described["picture"]["width"], made.described["picture"]["height"] == (80, 60)
+    assert made.document["picture"]["width"], made.document["picture"]["height"] == (80, 60)
     assert str(made).startswith("A picture\n")
 
 
@@ -84,20 +84,20 @@ def test_words_over_a_picture_in_several_resolutions():
     )  # the word whose weights differ most over the picture
     parts["fine"] = AttentionMaps(weights, cols=words)
     made = view.image(parts, picture())
-    state = made.described["state"]
+    state = made.document["state"]
     assert (state["direction"], state["cols"], state["rows"]) == ("by", [3], [])
-    assert [part["places"]["cols"] for part in made.described["parts"]] == [None, None]
-    assert [part["places"]["rows"]["down"] for part in made.described["parts"]] == [6, 3]
-    assert made.described["note"] == "Taken as 6 × 8 cells; 3 × 4 cells."
-    assert view.image(parts, picture(), token="two").described["state"]["cols"] == [1]
-    assert view.image(parts, picture(), token=-1).described["state"]["cols"] == [4]
+    assert [part["places"]["cols"] for part in made.document["parts"]] == [None, None]
+    assert [part["places"]["rows"]["down"] for part in made.document["parts"]] == [6, 3]
+    assert made.document["note"] == "Taken as 6 × 8 cells; 3 × 4 cells."
+    assert view.image(parts, picture(), token="two").document["state"]["cols"] == [1]
+    assert view.image(parts, picture(), token=-1).document["state"]["cols"] == [4]
 
 
 def test_padding_is_no_picture_where_the_other_side_is():
     words = [*["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k", "l", "m"], *["<end>"] * 64]
     made = view.image(maps(64, 77, cols=words), picture(64, 64))
-    assert made.described["parts"][0]["places"]["cols"] is None
-    assert made.described["parts"][0]["cols"] == words
+    assert made.document["parts"][0]["places"]["cols"] is None
+    assert made.document["parts"][0]["cols"] == words
 
 
 def test_a_language_model_that_sees_begins_with_a_word_that_sees():
@@ -106,7 +106,7 @@ def test_a_language_model_that_sees_begins_with_a_word_that_sees():
     scores = torch.randn(1, 1, 17, 17, generator=torch.Generator().manual_seed(0)).masked_fill(~causal, -torch.inf)
     scores[..., 15, 4] += 9
     seen = AttentionMaps(scores.softmax(-1), words, mask=causal)
-    assert view.image(seen, picture()).described["state"]["rows"] == [15]
+    assert view.image(seen, picture()).document["state"]["rows"] == [15]
 
 
 def test_captures_in_other_cells_are_not_compared():
@@ -124,15 +124,15 @@ def test_the_still_ends_its_scale_where_the_page_does():
 
 
 def test_without_a_class_token_the_middle_is_shown_first():
-    assert view.image(maps(12), picture()).described["state"]["rows"] == [1 * 4 + 2]
-    assert view.image(maps(12), picture(), token="(2,1)", layer=0, head=2).described["state"] == {
-        **view.image(maps(12), picture()).described["state"], "rows": [9], "layer": 0, "head": 2
+    assert view.image(maps(12), picture()).document["state"]["rows"] == [1 * 4 + 2]
+    assert view.image(maps(12), picture(), token="(2,1)", layer=0, head=2).document["state"] == {
+        **view.image(maps(12), picture()).document["state"], "rows": [9], "layer": 0, "head": 2
     }  # fmt: skip
 
 
 def test_steps_begin_at_the_last():
     parts = {f"step {n}": maps(12, 5, cols=list("abcde")) for n in range(3)}
-    assert view.image(parts, picture(), arrange="steps").described["state"]["part"] == 2
+    assert view.image(parts, picture(), arrange="steps").document["state"]["part"] == 2
 
 
 @pytest.mark.parametrize("style", ["light", "dark"])
@@ -218,18 +218,18 @@ def test_a_large_picture_travels_small_and_bare(tmp_path):
 def test_sound_lies_in_time():
     spectrogram = torch.linspace(0, 1, 40).expand(8, 40) + torch.linspace(0, 3, 8)[:, None]
     made = view.audio(maps(20, 20), spectrogram)
-    assert made.described["parts"][0]["places"]["cols"] == {"first": 0, "down": 1, "across": 20, "upward": True}
-    assert made.described["parts"][0]["rows"] == numbers(20)
+    assert made.document["parts"][0]["places"]["cols"] == {"first": 0, "down": 1, "across": 20, "upward": True}
+    assert made.document["parts"][0]["rows"] == numbers(20)
     drawn = numpy.asarray(photograph.spectrogram(spectrogram))
     assert drawn[0].mean() > drawn[-1].mean()  # the lowest frequency is at the bottom
     patches = view.audio(maps(31), spectrogram, grid=(3, 10))
-    assert patches.described["parts"][0]["places"]["rows"] == {"first": 1, "down": 3, "across": 10, "upward": True}
+    assert patches.document["parts"][0]["places"]["rows"] == {"first": 1, "down": 3, "across": 10, "upward": True}
 
 
 def test_windows_of_a_picture_are_hatched_beyond():
     mask = torch.block_diag(*[torch.ones(6, 6)] * 2).bool()
     made = view.image(maps(12, mask=mask), picture())
-    assert made.described["masks"]
+    assert made.document["masks"]
     assert made.figure().axes
 
 
@@ -280,7 +280,7 @@ def test_a_vision_transformer_in_five_lines():
     with look.capture(model) as seen:
         model(pixel_values=pixels)
     made = view.image(AttentionMaps.of(seen), pixels[0])
-    assert made.described["note"] == "Taken as 1 token and 4 × 4 cells."
+    assert made.document["note"] == "Taken as 1 token and 4 × 4 cells."
 
 
 def test_a_grid_is_that_of_the_tokens():
@@ -289,9 +289,9 @@ def test_a_grid_is_that_of_the_tokens():
     for grid in ((9, 9), (3, 3), (1, 1), (4, 4)):
         with pytest.raises(ValueError, match=f"grid is {grid[0]} x {grid[1]} cells, and the tokens lie in 2 x 2: give"):
             view.image(four, picture, grid=grid)
-    assert view.image(four, picture, grid=(2, 2)).described["parts"][0]["places"]["rows"]["down"] == 2
+    assert view.image(four, picture, grid=(2, 2)).document["parts"][0]["places"]["rows"]["down"] == 2
     coarse = AttentionMaps(torch.rand(1, 1, 36, 4).softmax(-1))  # keys in larger cells than queries
     for grid in ((6, 6), (2, 2)):
-        assert view.image(coarse, picture, grid=grid).described["parts"][0]["places"]["cols"]["across"] == 2
+        assert view.image(coarse, picture, grid=grid).document["parts"][0]["places"]["cols"]["across"] == 2
     with pytest.raises(ValueError, match="grid is 3 x 3 cells of 'b', and the tokens lie in 2 x 2"):
         view.image({"a": four, "b": four}, picture, grid={"a": (2, 2), "b": (3, 3)})

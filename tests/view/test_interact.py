@@ -12,10 +12,10 @@ from torch import nn
 
 from tfviz import text, view
 from tfviz.portable.program import pack
-from tfviz.view.page.asked import Asked
-from tfviz.view.page.bound import bind
+from tfviz.view.instrument.bind import bind
+from tfviz.view.instrument.bound_function import BoundFunction
+from tfviz.view.spec import Scale, result_scale, round_up
 from tfviz.view.still.formatting import formatted
-from tfviz.view.still.panel import colours, nice
 
 NONE = Parameter.empty
 WORDS = {"cat": (1.0, 2.0), "sat": (2.0, 0.5), "mat": (0.5, 1.5)}
@@ -30,7 +30,7 @@ def attention(words, sharpness):
 def lesson(**more):
     drawn = {
         "scores": view.draw.grid("words", "words"),
-        "shares": view.draw.grid("words", "words", scale="share"),
+        "shares": view.draw.grid("words", "words", scale="linear"),
         "mixture": view.draw.arrows("words"),
     }
     return view.interact(attention, words=view.points(WORDS), sharpness=(0.1, 5.0), draw=drawn, **more)
@@ -41,7 +41,7 @@ def scaled(x, times=2.0, plus=1):
 
 
 def controls(made):
-    return {one["name"]: one for one in made.described["controls"]}
+    return {one["name"]: one for one in made.document["controls"]}
 
 
 def test_the_lesson_has_its_controls_and_pictures():
@@ -54,10 +54,10 @@ def test_the_lesson_has_its_controls_and_pictures():
     )
     assert words["limit"] == 3
     assert [sharpness[key] for key in ("kind", "low", "high", "step", "start")] == ["slider", 0.1, 5.0, 0.05, 2.55]
-    assert [panel["kind"] for panel in made.described["panels"]] == ["grid", "grid", "arrows"]
-    assert made.described["panels"][2]["least"] == 3  # the plane of the words themselves
-    assert list(made.described["programs"]) == [""]
-    assert made.described["state"] == {"values": {"words": words["start"], "sharpness": 2.55}}
+    assert [panel["kind"] for panel in made.document["panels"]] == ["grid", "grid", "arrows"]
+    assert made.document["panels"][2]["least"] == 3  # the plane of the words themselves
+    assert list(made.document["programs"]) == [""]
+    assert made.document["state"] == {"values": {"words": words["start"], "sharpness": 2.55}}
 
 
 def test_the_summary_says_what_the_function_returns():
@@ -96,9 +96,9 @@ def test_sliders_are_read_as_ipywidgets_reads_them(given, default, expected):
 
 def test_menus_and_switches_give_python_values():
     menu = bind("x", {"one": 1, "many": [1, 2]}, None)
-    assert (menu.names, menu.values, menu.start, menu.given(1)) == (["one", "many"], [1, [1, 2]], 0, [1, 2])
+    assert (menu.names, menu.values, menu.start, menu.argument(1)) == (["one", "many"], [1, [1, 2]], 0, [1, 2])
     assert bind("x", ["a", "b"], "b").start == 1
-    assert [bind("x", True, None).given(value) for value in (False, True)] == [False, True]
+    assert [bind("x", True, None).argument(value) for value in (False, True)] == [False, True]
     assert bind("x", [True, 1], 1).start == 1  # 1 is not True
 
 
@@ -111,7 +111,7 @@ def test_each_choice_is_a_program_and_weights_travel_once():
         return made * 2 if twice else made
 
     given = {"x": (0.0, 1.0), "twice": False, "kind": ["tanh", "relu"], "times": (2, 3)}
-    asked = Asked(called, given)
+    asked = BoundFunction(called, given)
     programs = asked.programs()
     assert set(programs) == {f"{a}.{b}.{c}" for a in range(2) for b in range(2) for c in range(2)}
     described, data = pack(programs)
@@ -142,7 +142,7 @@ def test_a_model_is_taken_as_it_computes_in_eval_mode():
 def test_arguments_without_a_control_keep_their_defaults():
     made = view.interact(scaled, x=view.cells([[1.0, 2.0, 3.0]]))
     assert "from 3 to 7" in made.summary
-    assert [one["name"] for one in made.described["controls"]] == ["x"]
+    assert [one["name"] for one in made.document["controls"]] == ["x"]
 
 
 def test_special_controls_give_the_tensors_they_promise():
@@ -156,7 +156,7 @@ def test_special_controls_give_the_tensors_they_promise():
         "angle": view.angle(math.pi / 2),
         "turned": view.angle(2 * math.pi + 1),
     }
-    tensors = {name: one.control.tensor(one.control.start) for name, one in given.items()}
+    tensors = {name: one.tensor(one.start) for name, one in given.items()}
     assert torch.equal(tensors["points"], torch.tensor([[1.0, 2], [3, -4]]))
     assert torch.equal(tensors["cells"], torch.tensor([[1.0, 2, 3], [4, 5, 6]]))
     assert torch.equal(tensors["row"], torch.tensor([1.5, 2.5]))
@@ -165,19 +165,19 @@ def test_special_controls_give_the_tensors_they_promise():
     assert tensors["angle"].shape == ()
     torch.testing.assert_close(tensors["angle"], torch.tensor(math.pi / 2))
     torch.testing.assert_close(tensors["turned"], torch.tensor(1.0))
-    assert given["order"].control.words([2, 0, 1]) == (["z", "x", "y"],) * 2
-    assert given["text"].control.words("the cat")[0] == vocab.words(vocab.encode("the cat"))
-    assert given["cells"].control.words(None) == (["r", "s"], ["0", "1", "2"])
+    assert given["order"].labels([2, 0, 1]) == (["z", "x", "y"],) * 2
+    assert given["text"].labels("the cat")[0] == vocab.words(vocab.encode("the cat"))
+    assert given["cells"].labels(None) == (["r", "s"], ["0", "1", "2"])
 
 
 def test_booleans_are_switches():
     table, row = torch.tensor([[True, False], [True, True]]), torch.tensor([False, True, True])
-    controls = {"table": view.cells(table, ["r", "s"], ["x", "y"]).control, "row": view.cells(row).control}
+    controls = {"table": view.cells(table, ["r", "s"], ["x", "y"]), "row": view.cells(row)}
     assert [one.kind for one in controls.values()] == ["switches", "switches"]
     assert torch.equal(controls["table"].tensor(controls["table"].start), table)
     assert torch.equal(controls["row"].tensor([[True, True, False]]), torch.tensor([True, True, False]))
-    assert controls["table"].said(controls["table"].start) == "3 of 4 on"
-    assert [controls["row"].said([given]) for given in ([False] * 3, [True, False, True])] == ["none", "0, 2"]
+    assert controls["table"].text(controls["table"].start) == "3 of 4 on"
+    assert [controls["row"].text([given]) for given in ([False] * 3, [True, False, True])] == ["none", "0, 2"]
     made = view.interact(lambda table: (~table).sum(0), table=view.cells(table, ["r", "s"], ["x", "y"]))
     assert "table = 3 of 4 on" in made.summary
     assert "'0' 0, '1' 1" in made.summary
@@ -190,7 +190,7 @@ def test_the_nodes_of_a_filled_graph_have_colours_of_their_own():
     def boxes(filled):
         drawing = view.draw.graph(["a", "b", "c"], filled=filled, limit=1.0)
         made = view.interact(tied, x=view.cells([1.0, -1.0, 0.0]), draw={"output": drawing})
-        assert made.described["panels"][0]["filled"] is filled
+        assert made.document["panels"][0]["filled"] is filled
         axes = made.figure().subfigs[1].axes[0]
         colours = {one.get_text(): one.get_bbox_patch().get_facecolor() for one in axes.texts if one.get_text()}
         return colours, len(axes.patches)  # loops are circles
@@ -213,8 +213,8 @@ def test_typed_text_has_a_length_that_changes():
 
     made = view.interact(read, sentence=view.text("the", vocab), other=view.text("a", vocab),
                          draw={"output": view.draw.grid("sentence", "other")})  # fmt: skip
-    assert made.described["kind"] == "interact-text"
-    program = made.described["programs"][""]
+    assert made.document["kind"] == "interact"
+    program = made.document["programs"][""]
     assert [one["shape"] for one in program["inputs"]] == [[1, "tokens of sentence"], [1, "tokens of other"]]
     assert "3 x 1, from" in made.summary
 
@@ -225,41 +225,41 @@ def test_results_are_drawn_by_their_axes_unless_told():
                 "batch": x * torch.ones(1, 2, 4)}  # fmt: skip
 
     made = view.interact(many, x=(0.0, 1.0))
-    assert [panel["kind"] for panel in made.described["panels"]] == ["number", "bars", "grid", "grid", "grid"]
+    assert [panel["kind"] for panel in made.document["panels"]] == ["number", "bars", "grid", "grid", "grid"]
     assert "three 4: 2 x 4" in made.summary
     assert "batch: 2 x 4" in made.summary
     told = view.interact(many, x=(0.0, 1.0), draw={"one": view.draw.words(["a", "b", "c"], title="said")})
-    assert told.described["panels"][1] | {"limit": None} == {
-        "output": "one", "kind": "words", "title": "said", "rows": ["a", "b", "c"], "cols": [], "scale": "",
-        "limit": None, "least": 0, "places": [], "filled": False,
+    assert told.document["panels"][1] | {"limit": None} == {
+        "output": "one", "kind": "words", "title": "said", "rows": ["a", "b", "c"], "cols": [], "scale": None,
+        "limit": None, "least": 0, "positions": [], "filled": False,
     }  # fmt: skip
 
 
 COLOURS = [  # numbers, drawn as, the scale and where it ends
-    ([[0.3, 0.7], [1.0, 0.0]], "", ("share", 1.0)),
-    ([[0.3, 0.2]], "", ("share", 0.3)),
-    ([[3.0, -7.1]], "", ("signed", 8.0)),
-    ([[3.0, 7.1]], "share", ("share", 1.0)),
-    ([[3.0, -7.1]], "weight", ("weight", 1.0)),
-    ([[0.0, 0.0]], "", ("share", 1.0)),
-    ([[2.0, -math.inf]], "", ("share", 2.0)),
-    ([[math.nan, math.nan]], "", ("share", 1.0)),
+    ([[0.3, 0.7], [1.0, 0.0]], None, ("linear", 1.0)),
+    ([[0.3, 0.2]], None, ("linear", 0.3)),
+    ([[3.0, -7.1]], None, ("diverging", 8.0)),
+    ([[3.0, 7.1]], "linear", ("linear", 1.0)),
+    ([[3.0, -7.1]], "sqrt", ("sqrt", 1.0)),
+    ([[0.0, 0.0]], None, ("linear", 1.0)),
+    ([[2.0, -math.inf]], None, ("linear", 2.0)),
+    ([[math.nan, math.nan]], None, ("linear", 1.0)),
 ]
 
 
 @pytest.mark.parametrize(("numbers", "scale", "expected"), COLOURS)
 def test_a_scale_follows_the_numbers_unless_told(numbers, scale, expected):
-    assert colours("grid", torch.tensor(numbers), scale) == expected
-    assert colours("grid", torch.tensor(numbers), scale, 9.0) == (expected[0], 9.0)
+    assert result_scale("grid", torch.tensor(numbers), scale) == Scale(*expected)
+    assert result_scale("grid", torch.tensor(numbers), scale, 9.0) == Scale(expected[0], 9.0)
 
 
 def test_truth_values_are_shares():
-    assert colours("grid", torch.tensor([[True, True], [False, True]])) == ("share", 1.0)
+    assert result_scale("grid", torch.tensor([[True, True], [False, True]])) == Scale("linear")
 
 
 def test_scales_end_at_round_numbers():
-    assert [nice(value) for value in (0, 0.011, 1, 1.2, 2.5, 9, 14)] == [1, 0.015, 1, 1.5, 3, 10, 15]
-    assert [nice(value, (1, 2, 5)) for value in (0.03, 5.1)] == [0.05, 10]
+    assert [round_up(value) for value in (0, 0.011, 1, 1.2, 2.5, 9, 14)] == [1, 0.015, 1, 1.5, 3, 10, 15]
+    assert [round_up(value, (1, 2, 5)) for value in (0.03, 5.1)] == [0.05, 10]
 
 
 def size(made, style="light"):
@@ -304,7 +304,7 @@ def test_every_kind_has_a_still_picture_within_bounds():
 def test_bars_in_the_order_of_their_numbers():
     drawing = {"output": view.draw.bars(list("abcd"), top=3)}
     made = view.interact(lambda x: x * torch.tensor([1.0, 3.0, torch.nan, 2.0]), x=(0.0, 1.0), draw=drawing)
-    assert made.described["panels"][0]["top"] == 3
+    assert made.document["panels"][0]["top"] == 3
     assert "'b' 1.5, 'd' 1, 'a' 0.5" in made.summary
     with pytest.raises(ValueError, match="top is 0"):
         view.draw.bars(top=0)
@@ -350,13 +350,13 @@ WRONG = [
     (lambda: view.interact(lambda x: x * torch.ones(99, 2, 2), x=PAIR), ValueError, "99 grids"),
     (lambda: view.interact(lambda x: None, x=(0.0, 1.0)), ValueError, "returns no tensor"),
     (lambda: view.interact(lambda x, on: x if on else {"a": x}, x=PAIR, on=True), ValueError, "for other choices a"),
-    (lambda: view.draw.grid(scale="log"), ValueError, "scale is 'log'; it can be 'share', 'signed', 'weight'"),
+    (lambda: view.draw.grid(scale="log"), TypeError, "scale is 'log'; give Optional"),
     (lambda: view.draw.bars(limit=0.0), ValueError, "limit is 0"),
-    (lambda: view.draw.graph(places=torch.ones(3)), ValueError, r"places has the shape \[3\]"),
+    (lambda: view.draw.graph(positions=torch.ones(3)), ValueError, r"positions has the shape \[3\]"),
     (lambda: view.points({}), ValueError, "pairs by name"),
     (lambda: view.points({"a": (1, 2, 3)}), ValueError, "pairs by name"),
     (lambda: view.points({"a": (1, math.nan)}), ValueError, "holds nan"),
-    (lambda: view.points({"a": (1, 2)}, limit=1.0), ValueError, "limit is 1, and a place is 2 away"),
+    (lambda: view.points({"a": (1, 2)}, limit=1.0), ValueError, "limit is 1, and a point is 2 away"),
     (lambda: view.cells(torch.ones(2, 2, 2)), ValueError, r"matrix has the shape \[2, 2, 2\]"),
     (lambda: view.cells(torch.ones(2, 3), ["a"]), ValueError, "rows has 1 words, the matrix has 2 rows"),
     (lambda: view.text("a", "abc"), TypeError, "vocab is a str; give one of tfviz.text"),
@@ -377,17 +377,10 @@ def test_what_is_wrong_with_the_function_itself_is_its_own_error():
         view.interact(lambda x: x * torch.ones(2) + torch.ones(3), x=(0.0, 1.0))
 
 
-def test_pages_of_other_kinds_carry_no_engine():
-    plain = view.masks({"all": torch.ones(2, 2, dtype=torch.bool)}).html(still=False)
-    assert "Float32Array.from(new Uint16Array" not in plain
-    assert "class Instrument" not in plain
-    assert "vocabulary" not in lesson().html(still=False)
-
-
 def asks(live, **question):
     sent = []
     live.send = lambda content, buffers=None: sent.append((content, buffers))
-    live._answer(live, {"id": "7", **question}, [])
+    live._on_message(live, {"id": "7", **question}, [])
     ((content, buffers),) = sent
     assert content["id"] == "7"
     return content, buffers
@@ -408,9 +401,9 @@ def test_a_kernel_answers_for_what_cannot_travel():
     assert numpy.frombuffer(data[told["at"][0] :][: told["at"][1]], "<f4").tolist() == [0.5]
     live.values = {"x": -0.25}
     left = live.view()
-    assert left.described["kind"] == "interact-left"
-    assert left.described["state"] == {"values": {"x": -0.25}}
-    assert "Still: this was computed by Python" in left.described["note"]
+    assert left.document["kind"] == "interact-left"
+    assert left.document["state"] == {"values": {"x": -0.25}}
+    assert "Still: this was computed by Python" in left.document["note"]
     assert "output" not in left.summary.splitlines()[0]
     assert "number: 0.25" in left.summary
     data, _ = live._repr_mimebundle_()
@@ -458,7 +451,7 @@ def test_four_panels_too_wide_for_a_row_stand_in_two_rows_of_two():
     def squares(x=1.0):
         return {name: x * torch.eye(5) for name in "abcd"}
 
-    draw = dict.fromkeys("abcd", view.draw.grid([*"12345"], [*"12345"], scale="share"))
+    draw = dict.fromkeys("abcd", view.draw.grid([*"12345"], [*"12345"], scale="linear"))
     figure = view.interact(squares, draw=draw, x=(0.0, 1.0)).figure()
     figure.draw_without_rendering()
     tops = [round(axes.get_position().y1, 2) for axes in figure.axes]

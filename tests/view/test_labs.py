@@ -8,7 +8,7 @@ import torch
 
 from tfviz import view
 from tfviz.layers import masks, positions
-from tfviz.view.labs import Similarity
+from tfviz.view.tables import Similarity
 
 WORDS = ["one", "two", "three", "four", "five"]
 
@@ -20,21 +20,21 @@ def floats(lab, panel):
 
 
 def bits(lab, number):
-    start, length = lab.described["masks"][number]
+    start, length = lab.document["masks"][number]
     cells = numpy.unpackbits(numpy.frombuffer(zlib.decompress(lab.data[start : start + length]), numpy.uint8))
-    shape = len(lab.described["rows"]), len(lab.described["cols"])
+    shape = len(lab.document["rows"]), len(lab.document["cols"])
     return cells[: shape[0] * shape[1]].reshape(shape).astype(bool)
 
 
 def test_a_mask_lab_holds_every_predicate_at_every_size():
     sizes = {size: masks.window(size).dense(5, 7) for size in (1, 2, 6)}
     lab = view.masks({"causal": masks.causal.dense(5, 7), "window": sizes}, WORDS, cols=list("abcdefg"))
-    causal, window = lab.described["rules"]
+    causal, window = lab.document["rules"]
     assert (causal["values"], window["values"]) == ([""], ["1", "2", "6"])
     assert (bits(lab, causal["masks"][0]) == masks.causal.dense(5, 7)[0, 0].numpy()).all()
     for size, number in zip(sizes, window["masks"]):
         assert (bits(lab, number) == sizes[size][0, 0].numpy()).all()
-    assert lab.described["state"]["roles"] == {"causal": "all"}
+    assert lab.document["state"]["roles"] == {"causal": "all"}
     windows = {size: masks.window(size).dense(5, 5) for size in (1, 2, 3)}
     rules = {"causal": masks.causal.dense(5, 5), "window": windows}
     used = view.masks(rules, use=dict.fromkeys(rules, "all"))
@@ -69,7 +69,7 @@ def test_what_makes_no_sense_is_refused(make, error, says):
 def test_positions_are_shown_with_how_alike_they_are():
     table = positions.sinusoids(torch.arange(9), 6)
     lab = view.positions({"sinusoidal": table, "ALiBi": view.similarity(positions.alibi(9, 4)[1])}, trained=5)
-    first, second = lab.described["sheets"]
+    first, second = lab.document["sheets"]
     shown, alike = first["panels"]
     numpy.testing.assert_array_equal(floats(lab, shown), table.numpy())
     cosine = torch.nn.functional.cosine_similarity(table[:, None], table[None], dim=-1)
@@ -77,7 +77,7 @@ def test_positions_are_shown_with_how_alike_they_are():
     assert (shown["borders"], alike["borders"]) == ([["rows", 5]], [["rows", 5], ["cols", 5]])
     (bias,) = second["panels"]
     numpy.testing.assert_array_equal(floats(lab, bias), positions.alibi(9, 4)[1].numpy())
-    assert bias["scale"] == "signed"
+    assert bias["scale"] == "diverging"
     assert isinstance(view.similarity(table[:6]), Similarity)
 
 
@@ -95,12 +95,12 @@ def test_the_still_of_several_kinds_shows_each():
 def test_gates_stand_word_by_word():
     gates = {"input": torch.rand(5, 3), "cell": torch.randn(5, 3) * 2}
     lab = view.gates(gates, WORDS)
-    everything, *single = lab.described["sheets"]
+    everything, *single = lab.document["sheets"]
     assert [panel["name"] for panel in everything["panels"]] == [sheet["name"] for sheet in single] == list(gates)
     for panel in everything["panels"]:
         numpy.testing.assert_array_equal(floats(lab, panel), gates[panel["name"]].T.numpy())
         assert panel["cols"] == WORDS
-    assert [panel["scale"] for panel in everything["panels"]] == ["share", "signed"]
+    assert [panel["scale"] for panel in everything["panels"]] == ["linear", "diverging"]
 
 
 def test_linear_biases_are_the_papers():
@@ -131,4 +131,4 @@ def test_no_more_positions_were_trained_on_than_there_are():
         view.positions(torch.eye(5), trained=9)
     with pytest.raises(ValueError, match="trained is 6"):
         view.positions({"a": torch.eye(5), "b": torch.eye(3)}, trained=6)
-    assert view.positions({"a": torch.eye(5), "b": torch.eye(3)}, trained=5).described["sheets"][0]["says"] == ""
+    assert view.positions({"a": torch.eye(5), "b": torch.eye(3)}, trained=5).document["sheets"][0]["says"] == ""

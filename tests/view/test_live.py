@@ -12,8 +12,8 @@ from tfviz.layers import masks
 from tfviz.look import AttentionMaps
 from tfviz.look.call import Call
 from tfviz.look.ingredients import Ingredients
-from tfviz.view.page import alive
-from tfviz.view.page.widgets import Live
+from tfviz.view.page import heads as page_heads
+from tfviz.view.page.live_widget import LiveView
 
 
 def maps(layers=2, heads=3, size=6):
@@ -26,7 +26,7 @@ def asked(live, **question):
     """What the widget sends back to a view that asks."""
     sent = []
     live.send = lambda content, buffers=None: sent.append((content, buffers))
-    live._answer(live, {"id": "7", **question}, [])
+    live._on_message(live, {"id": "7", **question}, [])
     ((content, buffers),) = sent
     assert content["id"] == "7"
     return content, buffers
@@ -34,10 +34,10 @@ def asked(live, **question):
 
 def test_every_choice_is_a_trait_of_the_same_default():
     live = view.live(maps())
-    assert isinstance(live, Live)
+    assert isinstance(live, LiveView)
     synced = {name for name in live.trait_names(sync=True) if not name.startswith("_")}
-    assert synced - {"described", "data", "layout", "tabbable", "tooltip"} == set(alive.STATE)
-    assert {name: getattr(live, name) for name in alive.STATE} == alive.STATE
+    assert synced - {"document", "data", "layout", "tabbable", "tooltip"} == set(page_heads.STATE)
+    assert {name: getattr(live, name) for name in page_heads.STATE} == page_heads.STATE
 
 
 def test_python_reads_sets_and_is_told():
@@ -63,7 +63,7 @@ def test_what_is_not_there_cannot_be_chosen(name, value):
 def test_a_page_that_asks_for_what_is_not_there_gets_an_error_and_no_bytes(name, value):
     live, sent = view.live(maps()), []
     live.send = lambda answer, buffers=(): sent.append((answer, buffers))
-    live._answer(live, {"id": "7", "part": 0, "layer": 1, "head": 2, name: value}, [])
+    live._on_message(live, {"id": "7", "part": 0, "layer": 1, "head": 2, name: value}, [])
     ((answer, buffers),) = sent
     assert (answer["id"], list(buffers)) == ("7", [])
     assert answer["error"].startswith(f"LookupError: {name} is {value!r}; there are")
@@ -85,7 +85,7 @@ def lazy(size=40):
 def test_parts_of_a_head_that_is_computed_come_when_they_are_looked_at(rows, cols, block):
     some = lazy()
     live = view.live(some, budget=3_000)
-    assert live.described["parts"][0]["rules"] == [0] * 6
+    assert live.document["parts"][0]["rules"] == [0] * 6
     _, (piece,) = asked(live, part=0, layer=1, head=2, rows=rows, cols=cols, block=block)
     codes = numpy.frombuffer(zlib.decompress(piece), numpy.uint8)
     expected = some.tile(1, 2, slice(*rows), slice(*cols), block)
@@ -105,8 +105,8 @@ def test_parts_that_are_not_there_are_told(wrong):
 def test_heads_past_the_budget_come_when_asked_for():
     some = maps(3, 4, 48)
     live = view.live(some, budget=9_000)
-    assert {blob[2] for blob in live.described["parts"][0]["blobs"]} > {1}
-    assert "as you open them" in live.described["note"]
+    assert {blob[2] for blob in live.document["parts"][0]["blobs"]} > {1}
+    assert "as you open them" in live.document["note"]
     _, (piece,) = asked(live, part=0, layer=2, head=3)
     codes = numpy.frombuffer(zlib.decompress(piece), numpy.uint8)
     allowed = some.allowed(2, 3)
@@ -127,7 +127,7 @@ def test_a_view_leaves_its_state_in_a_page(tmp_path):
     assert "error" not in content
     assert b'"rows":[3]' in page
     assert page.decode() == live.view().page()
-    assert live.view().described["state"]["mode"] == "lines"
+    assert live.view().document["state"]["mode"] == "lines"
 
 
 def test_a_small_widget_stands_beside_its_picture():

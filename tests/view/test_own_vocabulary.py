@@ -60,7 +60,7 @@ where = pytest.mark.parametrize("kernel", [False, True])
 def test_a_size_that_is_rounded_up_is_taken(studio, kernel):
     make, tokens = STUDIOS[studio]
     made = make(tokens + 2, kernel=kernel)
-    assert made.described["vocabularies"]
+    assert made.document["vocabularies"]
 
 
 @each

@@ -9,8 +9,8 @@ import torch
 from tfviz import view
 from tfviz.layers import masks
 from tfviz.look import AttentionMaps
-from tfviz.view.page import alive
-from tfviz.view.page.named import groups
+from tfviz.view.page import heads as page_heads
+from tfviz.view.page.maps import token_groups
 
 
 def maps(layers=2, heads=3, queries=5, keys=7, seed=1, mask=None, **given):
@@ -52,7 +52,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_the_page_has_every_weight(name):
     some = CASES[name]()
-    described, data = alive.describe({"": some}, alive.STATE, None, 1e6)
+    described, data = page_heads.heads_document({"": some}, page_heads.STATE, None, 1e6)
     (part,) = described["parts"]
     for layer in range(some.shape[0]):
         for head in range(some.shape[1]):
@@ -67,14 +67,14 @@ def test_the_page_has_every_weight(name):
 
 def test_a_mask_is_stored_once_however_many_heads_share_it():
     some = maps(4, 5, 6, 6, mask=masks.causal.dense(6, 6)[0, 0])
-    described, _ = alive.describe({"one": some, "two": some}, alive.STATE, None, 1e6)
+    described, _ = page_heads.heads_document({"one": some, "two": some}, page_heads.STATE, None, 1e6)
     assert len(described["masks"]) == 1
     assert described["parts"][1]["masks"] == [0] * 20
 
 
 def test_past_the_budget_heads_come_in_blocks_that_lose_no_strong_weight():
     some = maps(3, 4, 64, 64, seed=5)
-    described, data = alive.describe({"": some}, {**alive.STATE, "layer": 1, "head": 2}, None, 12_000)
+    described, data = page_heads.heads_document({"": some}, {**page_heads.STATE, "layer": 1, "head": 2}, None, 12_000)
     (part,) = described["parts"]
     sizes = {blob[2] for blob in part["blobs"]}
     assert part["blobs"][1 * 4 + 2][2] == 1
@@ -91,7 +91,7 @@ def test_past_the_budget_heads_come_in_blocks_that_lose_no_strong_weight():
 
 def test_a_budget_too_small_for_anything_is_an_error():
     with pytest.raises(ValueError, match="not even blocks"):
-        alive.describe({"": maps(8, 8, 50, 50)}, alive.STATE, None, 100)
+        page_heads.heads_document({"": maps(8, 8, 50, 50)}, page_heads.STATE, None, 100)
 
 
 @pytest.mark.parametrize("bad", [torch.nan, -0.5, 1.5, torch.inf])
@@ -115,7 +115,7 @@ GROUPS = [
 
 @pytest.mark.parametrize(("pieces", "numbers"), GROUPS)
 def test_pieces_belong_to_words(pieces, numbers):
-    assert groups(pieces) == numbers
+    assert token_groups(pieces) == numbers
 
 
 def test_blocks_are_the_largest_of_their_cells():

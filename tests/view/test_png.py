@@ -14,7 +14,8 @@ from PIL import Image
 
 from tfviz import view
 from tfviz.look.maps import AttentionMaps
-from tfviz.view.still import cells, palette
+from tfviz.view.spec import Heatmap, Scale
+from tfviz.view.still import heatmap, palette
 from tfviz.view.still.picture import Picture, headline
 
 styles = pytest.mark.parametrize("style", palette.THEMES)
@@ -118,7 +119,8 @@ def test_more_flat_colours_than_a_palette_holds_are_all_kept():
 )
 def test_cells_show_hundredths_of_their_scales_unit(limit, seen):
     values = numpy.array([[0.004, 0.0055, 0.046, 0.994, 0.996, -0.1234, 0.0]])
-    figure, axes = pyplot.subplots()
-    cells.number(axes, axes.imshow(values), values, limit)
+    with palette.theme():
+        figure, axes = pyplot.subplots()
+        heatmap.draw(axes, Heatmap(torch.from_numpy(values), scale=Scale("diverging", limit), numbered=True))
     assert [text.get_text() for text in axes.texts] == seen
     pyplot.close(figure)

@@ -7,7 +7,7 @@ from writing import CONTEXT, VOCAB, gpt, written
 from tfviz import view
 from tfviz.look import capture
 from tfviz.text import Subwords, bpe
-from tfviz.view.page.alive import STATE
+from tfviz.view.page.heads import STATE
 
 COMES = {"prompt", "seed", "temperature", "topK", "topP", "tree", "at", "off"}
 
@@ -24,13 +24,13 @@ def test_the_still_picture_has_the_likeliest_next_tokens():
 
 def test_the_page_is_told_all_choices_and_where_to_look():
     model, made = written()
-    assert set(made.described["state"]) == COMES | set(STATE)
-    assert made.described["context"] == CONTEXT
+    assert set(made.document["state"]) == COMES | set(STATE)
+    assert made.document["context"] == CONTEXT
     with torch.no_grad(), capture(model, "*.pattern") as seen:
         model(VOCAB.encode("abc")[None])
-    for program in made.described["programs"].values():
+    for program in made.document["programs"].values():
         assert [node["pattern"] for node in program["nodes"] if "pattern" in node] == list(seen)
-    state = view.write(model, VOCAB, "ab", temperature=0, top_k=5, top_p=0.5, seed=9).described["state"]
+    state = view.write(model, VOCAB, "ab", temperature=0, top_k=5, top_p=0.5, seed=9).document["state"]
     assert [state[name] for name in ("temperature", "topK", "topP", "seed")] == [0, 5, 0.5, 9]
 
 
@@ -62,8 +62,8 @@ def test_a_model_without_a_cache_only_reads():
             return self.inner(ids)
 
     made = view.write(Plain(), VOCAB, "abc")
-    assert list(made.described["programs"]) == ["read"]
-    assert made.described["context"] == 1024
+    assert list(made.document["programs"]) == ["read"]
+    assert made.document["context"] == 1024
 
 
 def test_a_tokenizer_of_transformers_is_taken_as_it_is_and_stays_so():
@@ -79,7 +79,7 @@ def test_a_tokenizer_of_transformers_is_taken_as_it_is_and_stays_so():
     with torch.no_grad():
         expected = model(ids).logits[0, -1].argmax()[None]
     made = view.write(model, tokenizer, "the cat")
-    assert made.described["context"] == 24
+    assert made.document["context"] == 24
     assert Subwords(words).words(expected)[0] in made.summary
     live = view.write(model, tokenizer, "the cat", kernel=True)
     assert live._ids() == ids[0].tolist()

@@ -41,12 +41,12 @@ def test_the_verdict_is_said_and_the_text_travels_in_its_frame():
     assert made.summary == (
         f"Classify: {TEXT!r}\nhighest probability: {['no', 'so', 'yes'][best]!r} {shares[best]:.3g}"
     )
-    described = made.described
+    described = made.document
     assert described["frame"] == {"before": CLS, "after": SEP}
     assert (described["context"], described["labels"]) == (9, ["no", "so", "yes"])
     state = {key: described["state"][key] for key in ("text", "struck", "swapped", "shade", "off")}
     assert state == {"text": TEXT, "struck": [], "swapped": [], "shade": 0, "off": []}
-    assert made.described["programs"]["read"]["weights"][0]["stored"] == "float32"
+    assert made.document["programs"]["read"]["weights"][0]["stored"] == "float32"
     assert made.html() == made.html()
 
 
@@ -63,11 +63,11 @@ def test_words_are_hidden_by_number_and_the_guess_is_said(hidden, places):
     ids[0, [place + 1 for place in places]] = MASK
     share = bert()(ids).tokens[0, places[0] + 1].softmax(-1)
     made = view.fill(bert(), VOCAB, TEXT, hidden=hidden, weights="float32")
-    assert made.described["state"]["hidden"] == places
+    assert made.document["state"]["hidden"] == places
     word = TEXT.split()[places[0]]
     guess = VOCAB.words(share.argmax()[None])[0]
     assert made.summary == f"Fill: in place of {word!r} in {TEXT!r}\nhighest both sides: {guess!r} {share.max():.3g}"
-    assert "beside" not in made.described
+    assert "beside" not in made.document
 
 
 def test_a_word_of_pieces_is_hidden_whole_and_a_text_need_not_be_framed():
@@ -77,8 +77,8 @@ def test_a_word_of_pieces_is_hidden_whole_and_a_text_need_not_be_framed():
     model = seeded(lambda: BERT(len(pieces), context=11, layers=1, heads=2, dim=8))
     made = view.fill(model, pieces, "the ringing ring", hidden=1, add_special_tokens=False)
     start = len(pieces.encode("the"))
-    assert made.described["state"]["hidden"] == list(range(start, start + count))
-    assert made.described["frame"] == {"before": None, "after": None}
+    assert made.document["state"]["hidden"] == list(range(start, start + count))
+    assert made.document["frame"] == {"before": None, "after": None}
 
 
 def test_a_model_beside_is_asked_for_what_follows_the_left():
@@ -87,10 +87,10 @@ def test_a_model_beside_is_asked_for_what_follows_the_left():
     share = gpt(torch.tensor([[CLS, *VOCAB.encode("the plot was")]]))[0, -1].softmax(-1)
     guess = VOCAB.words(share.argmax()[None])[0]
     assert made.summary.endswith(f", left side: {guess!r} {share.max():.3g}")
-    assert made.described["beside"] == {"vocabulary": 0, "before": CLS, "context": 7}
-    assert len(made.described["vocabularies"]) == 1
+    assert made.document["beside"] == {"vocabulary": 0, "before": CLS, "context": 7}
+    assert len(made.document["vocabularies"]) == 1
     other = whole_words([f"another {TEXT}"])
     gpt = seeded(lambda: GPT(len(other), context=7, layers=1, heads=2, dim=8))
     made = view.fill(bert(), VOCAB, TEXT, hidden=0, beside=[gpt, other])
-    assert made.described["beside"] == {"vocabulary": 1, "before": None, "context": 7}
-    assert made.described["vocabularies"] == [VOCAB.to_spec(), other.to_spec()]
+    assert made.document["beside"] == {"vocabulary": 1, "before": None, "context": 7}
+    assert made.document["vocabularies"] == [VOCAB.to_spec(), other.to_spec()]

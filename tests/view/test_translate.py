@@ -48,7 +48,7 @@ def test_one_table_for_both_languages_travels_once():
 def test_what_the_page_is_told():
     _, shown = translated()
     source, target = vocabs()
-    told = shown.described
+    told = shown.document
     assert told["kind"] == "translate"
     assert (told["begin"], told["end"], told["never"]) == (target["[BOS]"], target["[EOS]"], [0, target["[BOS]"]])
     assert (told["after"], told["most"], told["longest"]) == ([source["[EOS]"]], LENGTH, 24)
@@ -58,7 +58,7 @@ def test_what_the_page_is_told():
 
 def test_texts_end_where_the_model_ends():
     made = model(context=10)
-    assert view.translate(made, vocabs(), "one", weights="float32").described["most"] == 10
+    assert view.translate(made, vocabs(), "one", weights="float32").document["most"] == 10
 
 
 def test_the_still_picture_has_the_greedy_translation():
@@ -95,8 +95,8 @@ def test_one_vocabulary_for_both():
     both = whole_words([f"{READ} {WRITE}"])
     torch.manual_seed(0)
     made = models.Transformer(len(both), context=12, layers=1, heads=2, dim=8)
-    assert len(view.translate(made, both, "one").described["vocabularies"]) == 1
-    assert len(view.translate(made, [both, both], "one").described["vocabularies"]) == 1
+    assert len(view.translate(made, both, "one").document["vocabularies"]) == 1
+    assert len(view.translate(made, [both, both], "one").document["vocabularies"]) == 1
 
 
 @pytest.mark.parametrize("attention", [layers.Additive, None])

@@ -14,7 +14,9 @@ from matplotlib.patches import Rectangle
 
 from tfviz import view
 from tfviz.look import AttentionMaps
-from tfviz.view.still import palette, prose, sentences, sides, single
+from tfviz.view.spec import DIFFERENCE
+from tfviz.view.still import attention, heatmap, links, palette
+from tfviz.view.still import words as running_text
 
 NASTY = [
     "漢字", "👩‍👧", "שלום", "$x_$ $", "a\nb\tc", "", " ", "\ud800", "</script>", "x" * 99, "\n", "\\frac{", "%s{0}",
@@ -39,14 +41,14 @@ def growing(count):
 
 
 VIEWS = {
-    "links": lambda: sentences.links(sentence(), 1, (0, 2)),
-    "links of one head": lambda: sentences.links(maps(causal=True), 0, (1,)),
-    "words": lambda: prose.words(sentence(), 0, 1),
-    "words of two sentences": lambda: prose.words(maps(), 1, 2, row=3),
-    "alignment": lambda: sentences.alignment(maps(), [(0, 0), (1, 4), (4, 6)]),
-    "compare": lambda: sides.compare(sentence(SENTENCE[:4]), sentence(SENTENCE[:4], seed=2), 0, 1),
-    "compare two sizes": lambda: sides.compare(maps(), maps(1, 1, 3, 3)),
-    "steps": lambda: sides.steps(growing(3)),
+    "links": lambda: links.links(sentence(), 1, (0, 2)),
+    "links of one head": lambda: links.links(maps(causal=True), 0, (1,)),
+    "words": lambda: running_text.words(sentence(), 0, 1),
+    "words of two sentences": lambda: running_text.words(maps(), 1, 2, row=3),
+    "alignment": lambda: attention.alignment(maps(), [(0, 0), (1, 4), (4, 6)]),
+    "compare": lambda: attention.compare(sentence(SENTENCE[:4]), sentence(SENTENCE[:4], seed=2), 0, 1),
+    "compare two sizes": lambda: attention.compare(maps(), maps(1, 1, 3, 3)),
+    "steps": lambda: attention.steps(growing(3)),
 }
 
 
@@ -109,14 +111,17 @@ def test_a_view_is_a_picture_and_always_the_same(name, caplog, tmp_path):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda words: sentences.links(words, heads=(0, 1), title="漢 $x$ 👩"),
-        lambda words: prose.words(words),
-        *(lambda _, word=word: prose.words(sentence([word])) for word in (NASTY[1], *NASTY[4:6], NASTY[7], NASTY[9])),
-        lambda words: prose.words(maps(queries=len(NASTY), keys=2, rows=NASTY, cols=["\n", "\ud800"]), row=7),
-        lambda words: sentences.alignment(words, [(0, 0)], title="\n"),
-        lambda words: sides.compare(words, sentence(NASTY[::-1]), names=("漢 $_$", "\ud800\n")),
+        lambda words: links.links(words, heads=(0, 1), title="漢 $x$ 👩"),
+        lambda words: running_text.words(words),
         *(
-            lambda _, start=start: sides.steps(dict.fromkeys(NASTY[start::3], sentence(["", "\ud800"])))
+            lambda _, word=word: running_text.words(sentence([word]))
+            for word in (NASTY[1], *NASTY[4:6], NASTY[7], NASTY[9])
+        ),
+        lambda words: running_text.words(maps(queries=len(NASTY), keys=2, rows=NASTY, cols=["\n", "\ud800"]), row=7),
+        lambda words: attention.alignment(words, [(0, 0)], title="\n"),
+        lambda words: attention.compare(words, sentence(NASTY[::-1]), names=("漢 $_$", "\ud800\n")),
+        *(
+            lambda _, start=start: attention.steps(dict.fromkeys(NASTY[start::3], sentence(["", "\ud800"])))
             for start in range(3)
         ),
     ],
@@ -131,54 +136,54 @@ SHAPES = [(1, 1, 1, 1), (1, 1, 1, 7), (2, 2, 40, 2), (1, 12, 3, 3), (1, 1, 450, 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_any_shape_can_be_drawn(shape, caplog):
     some = maps(*shape)
-    draws(sentences.links(some, heads=range(shape[1])), caplog)
-    draws(prose.words(some), caplog)
-    draws(sentences.alignment(some, [(0, 0)]), caplog)
-    draws(sides.compare(some, maps(*shape, seed=2)), caplog)
-    draws(sides.steps({"one": some, "two": maps(1, 1, 2, 3)}), caplog)
+    draws(links.links(some, heads=range(shape[1])), caplog)
+    draws(running_text.words(some), caplog)
+    draws(attention.alignment(some, [(0, 0)]), caplog)
+    draws(attention.compare(some, maps(*shape, seed=2)), caplog)
+    draws(attention.steps({"one": some, "two": maps(1, 1, 2, 3)}), caplog)
 
 
 def test_a_line_for_each_weight_that_is_not_too_small():
     weights = torch.tensor([[0.5, 0.3, 0.19, 0.01], [0.02, 0.98, 0.0, 0.0]])
     mask = torch.tensor([[True, True, False, True], [True, True, True, True]])
     some = AttentionMaps(weights[None, None], mask=mask)
-    (drawn,) = lines(sentences.links(some))
+    (drawn,) = lines(links.links(some))
     ends = [tuple(map(tuple, segment)) for segment in drawn.get_segments()]
     by_weight = {0.02: (1, 0), 0.3: (0, 1), 0.5: (0, 0), 0.98: (1, 1)}
     assert ends == [((0, row), (1, col)) for row, col in by_weight.values()]
     assert list(drawn.get_linewidths()) == sorted(drawn.get_linewidths())
     alphas = drawn.get_colors()[:, 3]
     numpy.testing.assert_allclose(alphas / alphas[-1], numpy.sqrt([w / 0.98 for w in by_weight]), rtol=1e-5)
-    assert "4 weights" in sentences.links(some).summary
+    assert "4 weights" in links.links(some).summary
 
 
 def test_a_head_has_one_colour_everywhere():
     some = maps(1, 12, 4, 4)
-    alone = to_hex(lines(sentences.links(some, heads=(3,)))[0].get_colors()[0])
-    together = lines(sentences.links(some, heads=(11, 3, 0, 3)))
+    alone = to_hex(lines(links.links(some, heads=(3,)))[0].get_colors()[0])
+    together = lines(links.links(some, heads=(11, 3, 0, 3)))
     assert [to_hex(drawn.get_colors()[0]) for drawn in together] == ["#000000", alone, alone]
     assert together[1].get_linestyle() != together[2].get_linestyle()
-    assert to_hex(lines(sentences.links(some, heads=(0,)), "dark")[0].get_colors()[0]) == "#ffffff"
-    picture = sentences.links(some, heads=(11, 3, 0))
+    assert to_hex(lines(links.links(some, heads=(0,)), "dark")[0].get_colors()[0]) == "#ffffff"
+    picture = links.links(some, heads=(11, 3, 0))
     legend = picture.figure().legends[0]
     assert [text.get_text() for text in legend.get_texts()] == ["head 0", "head 3", "head 11"]
-    assert not sentences.links(some, heads=(3,)).figure().legends
+    assert not links.links(some, heads=(3,)).figure().legends
 
 
 def test_links_say_how_many_words_they_leave_out():
     long = maps(1, 1, 200, 3)
-    left, right = sentences.links(long).figure().axes
+    left, right = links.links(long).figure().axes
     words = [tick.get_text() for tick in left.get_yticklabels()]
     assert words == [*map(str, range(96)), "… 104 more"]
     assert [tick.get_text() for tick in right.get_yticklabels()] == ["0", "1", "2"]
-    (drawn,) = lines(sentences.links(long))
+    (drawn,) = lines(links.links(long))
     assert len(drawn.get_segments()) == int((long[0, 0][:96] >= 0.02).sum())
     assert left.get_ylim() == right.get_ylim()
 
 
 def test_words_are_shaded_by_what_the_row_looks_at():
     some = sentence()
-    picture = prose.words(some, 1, 2, row=6)
+    picture = running_text.words(some, 1, 2, row=6)
     for style in palette.THEMES:
         axes = picture.figure(style).axes[0]
         (marked,) = boxes(axes, VERMILLION)
@@ -195,7 +200,7 @@ def test_words_are_shaded_by_what_the_row_looks_at():
 @pytest.mark.parametrize("style", palette.THEMES)
 def test_shaded_words_can_be_read(style):
     weights = torch.linspace(0, 1, 40).expand(40, 40)
-    axes = prose.words(AttentionMaps(weights[None, None])).figure(style).axes[0]
+    axes = running_text.words(AttentionMaps(weights[None, None])).figure(style).axes[0]
 
     def light(colour):
         rgb = numpy.array([int(to_hex(colour)[i : i + 2], 16) / 255 for i in (1, 3, 5)])
@@ -209,7 +214,7 @@ def test_shaded_words_can_be_read(style):
 
 def test_running_text_is_inside_its_shade_and_nothing_overlaps():
     words = [*SENTENCE, " of", "\n", "a", "b", "c", "W" * 30] * 9
-    figure = prose.words(sentence(words)).figure()
+    figure = running_text.words(sentence(words)).figure()
     figure.set_dpi(200)  # as it is saved: glyphs are rounded to pixels
     figure.draw_without_rendering()
     axes = figure.axes[0]
@@ -225,19 +230,19 @@ def test_running_text_is_inside_its_shade_and_nothing_overlaps():
 
 
 def test_running_text_breaks_at_a_newline_and_says_what_it_leaves_out():
-    laid = list(prose._layout(["a", "\n", " b", "c\nd", "", "x" * 99], 0))
+    laid = list(running_text._layout(["a", "\n", " b", "c\nd", "", "x" * 99], 0))
     feed = palette.plain("\n")
     assert [(index, line, text) for index, _, line, _, text in laid] == [
         (0, 0, "a"), (1, 0, feed), (2, 1, "b"), (3, 1, f"c{feed}"), (3, 2, "d"), (4, 2, "∅"), (5, 2, "x" * 39 + "…"),
     ]  # fmt: skip
-    shown = [text.get_text() for text in prose.words(maps(1, 1, 900, 900), row=500).figure().axes[0].texts]
+    shown = [text.get_text() for text in running_text.words(maps(1, 1, 900, 900), row=500).figure().axes[0].texts]
     assert (shown[0], shown[-1]) == ("… 101 before", "… 399 more")
     assert shown[1:-1] == [str(word) for word in range(101, 501)]
 
 
 def test_two_sentences_stand_one_above_the_other():
     some = maps(1, 1, 2, 3, rows=["un", "chat"], cols=["a", "small", "cat"])
-    axes = prose.words(some, row=1).figure().axes[0]
+    axes = running_text.words(some, row=1).figure().axes[0]
     assert [text.get_text() for text in axes.texts] == ["query", "un", "chat", "key", "a", "small", "cat"]
     (marked,) = boxes(axes, VERMILLION)
     chat = axes.texts[2].get_position()
@@ -247,17 +252,17 @@ def test_two_sentences_stand_one_above_the_other():
 
 def test_gold_cells_are_outlined_and_counted():
     weights = torch.tensor([[0.7, 0.2, 0.1], [0.5, 0.3, 0.2], [0.0, 0.0, 0.0]])
-    picture = sentences.alignment(AttentionMaps(weights[None, None]), [(0, 0), (1, 1), (2, 2), (0, 0)])
+    picture = attention.alignment(AttentionMaps(weights[None, None]), [(0, 0), (1, 1), (2, 2), (0, 0)])
     assert "1 of 3 gold cells are the strongest of their row" in picture.summary
     marked = boxes(picture.figure().axes[0], VERMILLION)
     centres = {(box.get_y() + box.get_height() / 2, box.get_x() + box.get_width() / 2) for box in marked}
     assert {(round(row), round(col)) for row, col in centres} == {(0, 0), (1, 1), (2, 2)}
-    assert not boxes(sentences.alignment(maps()).figure().axes[0])
+    assert not boxes(attention.alignment(maps()).figure().axes[0])
 
 
 def test_a_difference_is_the_second_minus_the_first():
     first, second = sentence(), sentence(seed=2)
-    shown = panels(sides.compare(first, second, 1, 2, ("before", "after")).figure())
+    shown = panels(attention.compare(first, second, 1, 2, ("before", "after")).figure())
     assert [axes.get_xlabel() for axes in shown] == ["before", "after", "after − before"]
     a, b, difference = (axes.images[0].get_array() for axes in shown)
     numpy.testing.assert_array_equal(difference.filled(0), (second[1, 2] - first[1, 2]).numpy())
@@ -269,7 +274,7 @@ def test_a_difference_is_the_second_minus_the_first():
 
 
 def test_no_difference_is_the_page_and_small_ones_show():
-    norm = sides.signed_root()
+    norm = heatmap.norm(DIFFERENCE)
     numpy.testing.assert_allclose(norm([-1, -0.25, 0, 0.01, 1]), [0, 0.25, 0.5, 0.55, 1])
     numpy.testing.assert_allclose(norm.inverse(norm([-0.3, 0.7])), [-0.3, 0.7])
 
@@ -278,29 +283,28 @@ def test_no_difference_is_the_page_and_small_ones_show():
 def test_a_single_difference_is_not_lost(size):
     weights = torch.zeros(1, 1, size, size)
     weights[0, 0, 3, 2] = 0.5
-    shown = panels(sides.compare(AttentionMaps(weights), AttentionMaps(weights * 0)).figure())
+    shown = panels(attention.compare(AttentionMaps(weights), AttentionMaps(weights * 0)).figure())
     assert shown[2].images[0].get_array().min() == -0.5
 
 
 def test_words_that_differ_are_both_named():
-    shown = panels(sides.compare(sentence(["a", "b"]), sentence(["a", "c"])).figure())
+    shown = panels(attention.compare(sentence(["a", "b"]), sentence(["a", "c"])).figure())
     assert [tick.get_text() for tick in shown[2].get_yticklabels()] == ["a", "b/c"]
 
 
 def test_maps_of_two_sizes_have_no_difference():
-    picture = sides.compare(maps(), maps(1, 1, 3, 3))
+    picture = attention.compare(maps(), maps(1, 1, 3, 3))
     assert len(panels(picture.figure())) == 2
     assert "5 queries x 7 keys and 3 queries x 3 keys" in picture.summary
 
 
 def test_what_is_not_there_yet_is_blank_and_not_hatched():
     parts = {"one": sentence(SENTENCE[:2]), "two": sentence(SENTENCE[:4])}
-    for name, axes in zip(parts, panels(sides.steps(parts, 1, 1).figure())):
+    for name, axes in zip(parts, panels(attention.steps(parts, 1, 1).figure())):
         size = len(parts[name].rows)
         image = axes.images[0].get_array()
-        shown = torch.zeros(4, 4, dtype=torch.bool)
-        shown[:size, :size] = torch.ones(size, size).tril().bool()
-        assert (numpy.ma.getmaskarray(image) == ~shown.numpy()).all()
+        assert (numpy.ma.getmaskarray(image) == ~numpy.tri(size, dtype=bool)).all()
+        assert axes.images[0].get_extent() == [-0.5, size - 0.5, size - 0.5, -0.5]
         assert not axes.patch.get_hatch()
         (hatched,) = [patch for patch in axes.patches if patch.get_hatch()]
         assert hatched.get_bbox().bounds == (-0.5, -0.5, size, size)
@@ -308,13 +312,13 @@ def test_what_is_not_there_yet_is_blank_and_not_hatched():
         assert axes.get_xlim() == (-0.5, 3.5)
         assert axes.get_ylim() == (3.5, -0.5)
         assert [tick.get_text() for tick in axes.get_xticklabels()] == SENTENCE[:size]
-    free = panels(sides.steps({"a": maps(1, 1, 2, 2), "b": maps(1, 1, 3, 3)}).figure())
+    free = panels(attention.steps({"a": maps(1, 1, 2, 2), "b": maps(1, 1, 3, 3)}).figure())
     assert not any(patch.get_hatch() for axes in free for patch in (axes.patch, *axes.patches))
 
 
 @pytest.mark.parametrize("count", [1, 2, 6, 7, 10])
 def test_at_most_six_steps_with_the_first_and_the_last(count):
-    picture = sides.steps(growing(count))
+    picture = attention.steps(growing(count))
     names = [axes.get_xlabel() for axes in panels(picture.figure())]
     assert len(names) == min(6, count)
     assert (names[0], names[-1]) == ("step 0", f"step {count - 1}")
@@ -325,21 +329,21 @@ def test_at_most_six_steps_with_the_first_and_the_last(count):
 def test_flat_maps_of_the_same_words_name_them_once():
     words, other = [*"abcdefghijkl"], [*"abcdefghijkm"]
     flat = {name: AttentionMaps(torch.rand(1, 1, 2, 12), ["x", "y"], words) for name in ("one", "two", "three")}
-    named = [[tick.get_text() for tick in axes.get_xticklabels()] for axes in panels(sides.steps(flat).figure())]
+    named = [[tick.get_text() for tick in axes.get_xticklabels()] for axes in panels(attention.steps(flat).figure())]
     assert named == [words, [], []]
     flat["two"] = AttentionMaps(torch.rand(1, 1, 2, 12), ["x", "y"], other)
-    named = [[tick.get_text() for tick in axes.get_xticklabels()] for axes in panels(sides.steps(flat).figure())]
+    named = [[tick.get_text() for tick in axes.get_xticklabels()] for axes in panels(attention.steps(flat).figure())]
     assert named == [words, other, words]
 
 
 def test_a_line_stands_before_the_key_that_divides():
     parts = growing(3)
-    step, alone = sides.steps(parts, divide=1).figure(), single.head(maps(), 0, 0, divide=1).figure()
+    step, alone = attention.steps(parts, divide=1).figure(), attention.head(maps(), 0, 0, divide=1).figure()
     for shown in (panels(step)[-1], alone.axes[0]):
         assert [list(line.get_xdata()) for line in shown.lines] == [[0.5, 0.5]]
-    assert not panels(sides.steps(parts).figure())[-1].lines
-    assert view.head(maps(), 0, 0, divide=1).described["borders"] == [["cols", 1]]
-    assert "borders" not in view.head(maps(), 0, 0).described
+    assert not panels(attention.steps(parts).figure())[-1].lines
+    assert view.head(maps(), 0, 0, divide=1).document["borders"] == [["cols", 1]]
+    assert "borders" not in view.head(maps(), 0, 0).document
     with pytest.raises(ValueError, match="divide is 0; a line stands before one of the keys 1 to"):
         view.head(maps(), 0, 0, divide=0)
 
@@ -347,22 +351,22 @@ def test_a_line_stands_before_the_key_that_divides():
 @pytest.mark.parametrize(
     ("make", "error", "says"),
     [
-        (lambda: sentences.links(maps(1, 1, 0, 0)), ValueError, r"nothing to draw.*\b0\b"),
-        (lambda: prose.words(maps(1, 1, 0, 0)), ValueError, r"nothing to draw"),
-        (lambda: sentences.alignment(maps(1, 1, 0, 3)), ValueError, r"nothing to draw"),
-        (lambda: sides.compare(maps(), maps(1, 1, 0, 0)), ValueError, r"nothing to draw"),
-        (lambda: sides.steps({"a": maps(1, 1, 0, 0)}), ValueError, r"nothing to draw"),
-        (lambda: sentences.links(maps(), heads=()), ValueError, r"at least one"),
-        (lambda: sentences.links(maps(), layer=2), IndexError, r"layer is 2; the maps have 2 layers, from 0 to 1"),
-        (lambda: sentences.links(maps(), heads=(0, 3)), IndexError, r"head is 3; the maps have 3 heads"),
-        (lambda: prose.words(maps(), head=-1), IndexError, r"head is -1; the maps have 3 heads"),
-        (lambda: prose.words(maps(), row=5), IndexError, r"row is 5; the maps have 5 queries"),
-        (lambda: prose.words(maps(), row=-1), IndexError, r"row is -1"),
-        (lambda: sentences.alignment(maps(), [(5, 0)]), IndexError, r"\(5, 0\).*5 queries x 7 keys"),
-        (lambda: sentences.alignment(maps(), [(0, -1)]), IndexError, r"\(0, -1\)"),
-        (lambda: sides.compare(maps(), maps(1, 1), head=1), IndexError, r"the maps have 1 heads"),
-        (lambda: sides.steps({"a": maps()}, layer=9), IndexError, r"layer is 9"),
-        (lambda: sides.steps({}), ValueError, r"no step"),
+        (lambda: links.links(maps(1, 1, 0, 0)), ValueError, r"nothing to draw.*\b0\b"),
+        (lambda: running_text.words(maps(1, 1, 0, 0)), ValueError, r"nothing to draw"),
+        (lambda: attention.alignment(maps(1, 1, 0, 3)), ValueError, r"nothing to draw"),
+        (lambda: attention.compare(maps(), maps(1, 1, 0, 0)), ValueError, r"nothing to draw"),
+        (lambda: attention.steps({"a": maps(1, 1, 0, 0)}), ValueError, r"nothing to draw"),
+        (lambda: links.links(maps(), heads=()), ValueError, r"at least one"),
+        (lambda: links.links(maps(), layer=2), IndexError, r"layer is 2; the maps have 2 layers, from 0 to 1"),
+        (lambda: links.links(maps(), heads=(0, 3)), IndexError, r"head is 3; the maps have 3 heads"),
+        (lambda: running_text.words(maps(), head=-1), IndexError, r"head is -1; the maps have 3 heads"),
+        (lambda: running_text.words(maps(), row=5), IndexError, r"row is 5; the maps have 5 queries"),
+        (lambda: running_text.words(maps(), row=-1), IndexError, r"row is -1"),
+        (lambda: attention.alignment(maps(), [(5, 0)]), IndexError, r"\(5, 0\).*5 queries x 7 keys"),
+        (lambda: attention.alignment(maps(), [(0, -1)]), IndexError, r"\(0, -1\)"),
+        (lambda: attention.compare(maps(), maps(1, 1), head=1), IndexError, r"the maps have 1 heads"),
+        (lambda: attention.steps({"a": maps()}, layer=9), IndexError, r"layer is 9"),
+        (lambda: attention.steps({}), ValueError, r"no step"),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(make, error, says):

@@ -149,10 +149,15 @@ def page(notebook: nbformat.NotebookNode, path: Path, way: str = "") -> None:
 
 def _here(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:
     """A widget has no kernel in a page, and would ask the network for its script: what stands beside it is shown."""
+    from tfviz.view.page.bundle import deduplicate  # which loads matplotlib
+
     made = committed.linked(copy.deepcopy(notebook))
     made.metadata.pop("widgets", None)
     made.metadata["title"] = _heading(made, name)[0]
+    bundles: set[str] = set()  # that the page has by then
     for cell in made.cells:
-        for output in cell.get("outputs", []):
-            output.get("data", {}).pop(committed.WIDGET, None)
+        for data in (output.get("data", {}) for output in cell.get("outputs", [])):
+            data.pop(committed.WIDGET, None)
+            if "text/html" in data:
+                data["text/html"] = deduplicate(data["text/html"], bundles)
     return made

@@ -1,27 +1,27 @@
-"""Views: `AttentionMaps` or numbers in; a picture out that is alive where it can be."""
+"""Views: attention maps or numbers in, a picture out that answers to the reader where it can."""
 
 from tfviz.doors import guard
+from tfviz.view import draw
+from tfviz.view.attention import alignment, compare, head, heads, links, live, sources, steps, words
 from tfviz.view.bertviz import bertviz
-from tfviz.view.captures import compare, sources, steps
 from tfviz.view.controls import angle, cells, order, points, text
 from tfviz.view.curves import curves, lines
-from tfviz.view.explore import alignment, head, heads, links, live, words
 from tfviz.view.flow import flow
 from tfviz.view.image import audio, image
 from tfviz.view.interact import interact
-from tfviz.view.labs import gates, positions, similarity
-from tfviz.view.masklab import mask, masks
+from tfviz.view.masks import mask, masks
 from tfviz.view.modules import modules
 from tfviz.view.page.html import View
 from tfviz.view.scatter import planes, scatter
-from tfviz.view.still import draw
 from tfviz.view.still.barred import bars, rows
 from tfviz.view.still.palette import theme
 from tfviz.view.still.picture import Picture
 from tfviz.view.still.tabled import shares
-from tfviz.view.studies import classify, fill
-from tfviz.view.studios import write
-from tfviz.view.translating import translate
+from tfviz.view.studio.classify import classify
+from tfviz.view.studio.fill import fill
+from tfviz.view.studio.translate import translate
+from tfviz.view.studio.write import write
+from tfviz.view.tables import gates, positions, similarity
 from tfviz.view.tree import tree
 
 __all__ = [
@@ -32,4 +32,4 @@ __all__ = [
 ]  # fmt: skip
 
 guard(globals(), __all__)
-__all__ += ["draw"]  # a room of its own: view.draw.grid(...)
+__all__ += ["draw"]  # a module of its own: view.draw.grid(...)

@@ -17,7 +17,7 @@ from unicodedata import east_asian_width
 from tfviz.look.maps import AttentionMaps
 from tfviz.text.token_labels import VISIBLE
 from tfviz.view.page.bundle import script_json
-from tfviz.view.still.figures import heads
+from tfviz.view.still.attention import heads
 from tfviz.view.still.formatting import maps_size
 from tfviz.view.still.picture import Picture
 

@@ -1,4 +1,4 @@
-"""What an argument of `view.interact` may be bound to besides sliders, menus and switches."""
+"""Controls of `view.interact` beside sliders, menus and switches."""
 
 from __future__ import annotations
 
@@ -11,40 +11,40 @@ from torch import Tensor
 
 from tfviz.look.words import strings
 from tfviz.text import subwords
-from tfviz.view.page.gears import Angle, Bound, Cells, Order, Points, Switches, Text
+from tfviz.view.instrument.controls import Angle, Cells, Order, Points, Switches, Text
+from tfviz.view.spec import round_up
 from tfviz.view.still.numbers import above, few, real
-from tfviz.view.still.panel import nice
 
 POINTS, CELLS, WORDS = 60, 400, 60  # of one control
 
 
-def points(places: Mapping[str, Sequence[float]], *, limit: float | None = None) -> Bound:
-    """Points to drag in the plane, for `interact`: the function is given their places, float [point, 2].
+def points(positions: Mapping[str, Sequence[float]], *, limit: float | None = None) -> Points:
+    """Let the reader drag points in the plane: the function takes their positions, float [point, 2].
 
     Args:
-        places: name -> (x, y).
+        positions: name -> (x, y).
         limit: how far the plane goes, to each side of 0; by default somewhat past the farthest.
 
     Raises:
-        ValueError: no points, more than 60, or places that are not two finite numbers.
+        ValueError: no points, more than 60, or positions that are not two finite numbers.
     """
-    if not places or any(len(place) != 2 for place in places.values()):
-        raise ValueError('places are pairs by name, at least one: {"cat": (1.0, 2.0)}')
-    few(len(places), POINTS, "points", "give fewer of them")
+    if not positions or any(len(position) != 2 for position in positions.values()):
+        raise ValueError('positions are pairs by name, at least one: {"cat": (1.0, 2.0)}')
+    few(len(positions), POINTS, "points", "give fewer of them")
     above("limit", limit)
-    table = real("places", torch.tensor([[float(x) for x in place] for place in places.values()]))
+    table = real("positions", torch.tensor([[float(x) for x in position] for position in positions.values()]))
     farthest = float(table.abs().max())
     if limit is not None and farthest > limit:
-        raise ValueError(f"limit is {limit:g}, and a place is {farthest:g} away from 0")
-    return Bound(Points(strings(list(places)), _plain(table), limit or nice(1.2 * farthest)))
+        raise ValueError(f"limit is {limit:g}, and a point is {farthest:g} away from 0")
+    return Points(strings(list(positions)), _decimals(table), limit or round_up(1.2 * farthest))
 
 
 def cells(
     matrix: Tensor, rows: Sequence[Any] | None = None, cols: Sequence[Any] | None = None, *, step: float = 0.1
-) -> Bound:
-    """Numbers to drag or type in a table, for `interact`: the function is given them, float32 of the same shape.
+) -> Cells:
+    """Let the reader drag or type numbers in a table: the function takes them, float32 of the same shape.
 
-    Of booleans it is a table of switches, to click or to paint over: the function is given booleans.
+    Of booleans it is a table of switches, to click or to paint over: the function takes booleans.
 
     Args:
         matrix: [row, col], or one row.
@@ -67,12 +67,12 @@ def cells(
             raise ValueError(f"{name} has {len(words)} words, the matrix has {count} {name}")
         named.append([str(i) for i in range(count)] if words is None else strings(words))
     if truth:
-        return Bound(Switches(table.bool().tolist(), named[0], named[1], matrix.dim() == 1))
-    return Bound(Cells(_plain(table), named[0], named[1], step, matrix.dim() == 1))
+        return Switches(table.bool().tolist(), named[0], named[1], matrix.dim() == 1)
+    return Cells(_decimals(table), named[0], named[1], step, matrix.dim() == 1)
 
 
-def text(text: str, vocab: Any, *, most: int = 96) -> Bound:
-    """Text to type, for `interact`: the function is given its ids, int64 [1, length].
+def text(text: str, vocab: Any, *, most: int = 96) -> Text:
+    """Let the reader type a text: the function takes its ids, int64 [1, length].
 
     Args:
         text: what stands there at first.
@@ -90,16 +90,16 @@ def text(text: str, vocab: Any, *, most: int = 96) -> Bound:
         )
     if most < 2:
         raise ValueError(f"most is {most}; a text needs room for 2 tokens at least")
-    made = Text(text, vocab, most)
-    if (count := made.tensor(text).shape[1]) > most:
+    control = Text(text, vocab, most)
+    if (count := control.tensor(text).shape[1]) > most:
         raise ValueError(f"text has {count} tokens, and most is {most}")
-    return Bound(made)
+    return control
 
 
-def order(words: Sequence[Any]) -> Bound:
-    """Words to drag into another order, for `interact`.
+def order(words: Sequence[Any]) -> Order:
+    """Let the reader drag words into another order.
 
-    The function is given a permutation, int64 [word]: at each place the number of the word that stands there, so that
+    The function takes a permutation, int64 [word]: at each place the number of the word that stands there, so that
     `x[permutation]` is in the reader's order.
 
     Raises:
@@ -108,11 +108,11 @@ def order(words: Sequence[Any]) -> Bound:
     few(len(words), WORDS, "words", "give fewer of them")
     if len(words) < 2:
         raise ValueError("an order needs 2 words at least")
-    return Bound(Order(strings(words)))
+    return Order(strings(words))
 
 
-def angle(start: float = 0.0) -> Bound:
-    """A dial, for `interact`: the function is given its angle in radians, a float of no axes, from -pi to pi.
+def angle(start: float = 0.0) -> Angle:
+    """Let the reader turn a dial: the function takes its angle in radians, a float of no axes, from -pi to pi.
 
     Raises:
         ValueError: `start` is not a finite number, or larger than two turns, as degrees are.
@@ -121,9 +121,9 @@ def angle(start: float = 0.0) -> Bound:
         raise ValueError(f"start is {start}; it is in radians: math.radians({start:g})")
     if not math.isfinite(start):
         raise ValueError(f"start is {start}; give an angle in radians, such as math.pi / 4")
-    return Bound(Angle(math.remainder(start, 2 * math.pi)))
+    return Angle(math.remainder(start, 2 * math.pi))
 
 
-def _plain(table: Tensor) -> list[list[float]]:
-    """Numbers as they were written: 0.1, and not the nearest of 32 bits."""
+def _decimals(table: Tensor) -> list[list[float]]:
+    """Return numbers as they were written: 0.1, and not the nearest of 32 bits."""
     return [[float(f"{cell:.7g}") for cell in row] for row in table.tolist()]

@@ -14,7 +14,7 @@ from matplotlib.patches import FancyBboxPatch, PathPatch
 from matplotlib.path import Path
 
 from tfviz.view.followed import Value, follow
-from tfviz.view.still.figures import soft
+from tfviz.view.still.heatmap import soft
 from tfviz.view.still.layered import Box, Layout, laid
 from tfviz.view.still.numbers import few
 from tfviz.view.still.palette import BOLD, plain

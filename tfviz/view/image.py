@@ -11,12 +11,12 @@ from torch import Tensor
 
 from tfviz.bounds import at_least
 from tfviz.look.maps import AttentionMaps
-from tfviz.view.page.alive import BUDGET, view
+from tfviz.view.page.heads import BUDGET, heads_view
 from tfviz.view.page.html import View
 from tfviz.view.still import photograph
-from tfviz.view.still.figures import some, within
 from tfviz.view.still.formatting import counted
 from tfviz.view.still.onpicture import Placed, onpicture
+from tfviz.view.still.selection import check_drawable, check_index
 
 Grid = tuple[int, int] | Mapping[str, tuple[int, int]]
 
@@ -110,7 +110,7 @@ def _view(
         at_least(1, rows=cells[0], columns=cells[1])
     placed = {}
     for name, one in given.items():
-        some(one)
+        check_drawable(one)
         placed[name] = Placed.of(name, one, size, grids.get(name), names)
     _given(grid, placed)
     before = max((where.first for one in placed.values() for where in (one.rows, one.cols) if where), default=0)
@@ -128,11 +128,11 @@ def _view(
     state = {"mode": "picture", "part": list(placed).index(last), "layer": layer, "head": head, side: [at]}
     state["direction"] = "at" if side == "rows" else "by"
     parts = {name: one.maps for name, one in placed.items()}
-    made = view(picture, parts, state, title, budget=budget, arrange=arrange)
-    made.described["picture"] = photograph.told(shown)
-    for part, own in zip(made.described["parts"], placed.values(), strict=True):
+    made = heads_view(picture, parts, state, title, budget=budget, arrange=arrange)
+    made.document["picture"] = photograph.told(shown)
+    for part, own in zip(made.document["parts"], placed.values(), strict=True):
         part["places"] = {side: where and where.told() for side, where in (("rows", own.rows), ("cols", own.cols))}
-    made.described["note"] = f"{_said(placed)} {made.described['note']}".strip()
+    made.document["note"] = f"{_said(placed)} {made.document['note']}".strip()
     return made
 
 
@@ -158,7 +158,7 @@ def _given(grid: Grid | None, placed: Mapping[str, Placed]) -> None:
 def _counted(name: str, number: int, count: int) -> int:
     """A layer or head from the front, where it was counted from the end."""
     at = index(number)
-    within(name, at % count if -count <= at < 0 else at, count, f"{name}s")
+    check_index(name, at % count if -count <= at < 0 else at, count, f"{name}s")
     return at % count
 
 

@@ -9,14 +9,14 @@ from torch import Tensor
 
 from tfviz.doors import what
 from tfviz.portable.program import pack
-from tfviz.view.page.asked import Asked
+from tfviz.view.draw import AXES, Drawing
+from tfviz.view.instrument.bound_function import BoundFunction
+from tfviz.view.instrument.results import instrument_document, panel_documents, picture, squeeze_leading
+from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
-from tfviz.view.page.pieces import Packed
-from tfviz.view.page.shown import described_panels, described_view, still, stripped
-from tfviz.view.still.draw import AXES, Drawing
 
 if TYPE_CHECKING:
-    from tfviz.view.page.asking import Asking
+    from tfviz.view.instrument.widget import FunctionWidget
 
 
 def interact(
@@ -27,10 +27,10 @@ def interact(
     draw: Mapping[str, Drawing] | None = None,
     kernel: bool = False,
     **controls: Any,
-) -> View | Asking:
-    """A function that answers as its arguments are moved: in a notebook, in a page made of it, in a file; no kernel.
+) -> View | FunctionWidget:
+    """Bind controls to the arguments of a function and draw what it returns, in a notebook or a page, with no kernel.
 
-    The function is followed by `torch.export` and travels inside the page. It takes tensors and returns a tensor, or
+    The function is exported by `torch.export` and travels inside the page. It takes tensors and returns a tensor, or
     several in a tuple or by name; arguments without a control keep their defaults.
 
     Args:
@@ -48,41 +48,42 @@ def interact(
         ValueError: the function cannot travel, with the reason; a result that cannot be drawn so.
         LookupError: `draw` names a result, or a control, that is not there.
     """
-    asked = Asked(function, controls)
+    bound = BoundFunction(function, controls)
+    title = title or bound.name
     if kernel:
-        from tfviz.view.page.asking import Asking
+        from tfviz.view.instrument.widget import FunctionWidget
 
-        return Asking(asked, title or asked.name, dict(draw or {}))
+        return FunctionWidget(bound, title, dict(draw or {}))
     try:
-        asked.call(asked.start)  # what is wrong with the function itself is told as Python tells it
+        bound.call(bound.start)  # an error of the function itself is raised as Python raises it
     except Exception as error:
-        begun = ", ".join(f"{name} {_said(one)}" for name, one in asked.start.items())
-        error.add_note(f"{asked.name} was called with what its controls begin with: {begun}")
+        starts = ", ".join(f"{name} {_start_text(value)}" for name, value in bound.start.items())
+        error.add_note(f"{bound.name} was called with what its controls begin with: {starts}")
         raise
-    programs = asked.programs()
-    made = {key: program(*asked.inputs(asked.start)) for key, program in programs.items()}
-    shown = made[asked.key(asked.start)]
-    panels = described_panels(shown, dict(draw or {}), asked.controls)
-    for other in made.values():
-        _alike(shown, other, panels)
-    packed, (plain, data) = Packed(), pack(programs)
-    described = described_view(asked, title or asked.name, panels) | {"programs": plain, "data": packed.add(data)}
-    return View(still(asked, title or asked.name, panels, shown, asked.start), described, packed.data)
+    programs = bound.programs()
+    every = {key: program(*bound.inputs(bound.start)) for key, program in programs.items()}
+    first = every[bound.key(bound.start)]
+    panels = panel_documents(first, dict(draw or {}), bound.controls)
+    for other in every.values():
+        _check_alike(first, other, panels)
+    blobs, (documents, data) = BlobStore(), pack(programs)
+    document = instrument_document(bound, title, panels) | {"programs": documents, "data": blobs.add(data)}
+    return View(picture(bound, title, panels, first, bound.start), document, blobs.data)
 
 
-def _said(value: Any) -> str:
+def _start_text(value: Any) -> str:
     return f"{list(value.shape)}" if isinstance(value, Tensor) else what(value)
 
 
-def _alike(shown: Mapping[str, Tensor], other: Mapping[str, Tensor], panels: list[dict[str, Any]]) -> None:
-    """Whatever is chosen, the same results are there, and of as many axes."""
-    if list(shown) != list(other):
-        raise ValueError(f"the function returns {', '.join(shown)}, and for other choices {', '.join(other)}")
+def _check_alike(first: Mapping[str, Tensor], other: Mapping[str, Tensor], panels: list[dict[str, Any]]) -> None:
+    """Raise ValueError unless all choices return results of the same names and numbers of axes."""
+    if list(first) != list(other):
+        raise ValueError(f"the function returns {', '.join(first)}, and for other choices {', '.join(other)}")
     for panel in panels:
         name = panel["output"]
         axes = AXES[panel["kind"]]
-        if stripped(other[name], axes).dim() != stripped(shown[name], axes).dim():
+        if squeeze_leading(other[name], axes).dim() != squeeze_leading(first[name], axes).dim():
             raise ValueError(
-                f"{name} has the shape {list(shown[name].shape)}, and for other choices {list(other[name].shape)}: "
+                f"{name} has the shape {list(first[name].shape)}, and for other choices {list(other[name].shape)}: "
                 "a picture needs as many axes, whatever is chosen"
             )

@@ -10,8 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from torch import nn
 
-from tfviz.view.still.figures import soft
 from tfviz.view.still.formatting import percent
+from tfviz.view.still.heatmap import soft
 from tfviz.view.still.palette import DPI, plain
 from tfviz.view.still.picture import Picture, headline
 

@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tfviz.shapes import Float
+from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
-from tfviz.view.page.pieces import Packed
-from tfviz.view.still.figures import soft
 from tfviz.view.still.formatting import counted
+from tfviz.view.still.heatmap import soft
 from tfviz.view.still.numbers import few, real
 from tfviz.view.still.palette import plain
 from tfviz.view.still.picture import Picture, cut, headline
@@ -48,7 +48,7 @@ def scatter(
     points = _plane("points", points)
     names = _named(names, len(points))
     marks, found = marked(names, _cleaned(mark)), kinds(groups, len(points))
-    packed = Packed()
+    packed = BlobStore()
     described = {
         "kind": "points",
         "title": title,

@@ -12,8 +12,8 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from torch import Tensor
 
-from tfviz.view.still.figures import soft
 from tfviz.view.still.formatting import counted, fixed
+from tfviz.view.still.heatmap import soft
 from tfviz.view.still.numbers import few
 from tfviz.view.still.palette import BOLD, draws, plain, printable
 from tfviz.view.still.picture import Picture, headline

@@ -8,26 +8,19 @@ import html
 from collections.abc import Mapping
 from typing import Any
 
-from tfviz.view.page.bundle import PAGE_STYLE, factory, script, script_json
+from tfviz.view.page.bundle import PAGE_STYLE, bundle, deduplicate, script_json
 from tfviz.view.still.picture import Picture, encodable
 
-KINDS = {  # what a view shows -> the module that shows it, and its class there
-    "heads": ("stages/explorer", "Explorer"),
-    "heads-made": ("stages/made", "Made"),  # from queries and keys
-    "masks": ("stages/masklab", "MaskLab"),
-    "tables": ("stages/tables", "Tables"),
-    "points": ("stages/points", "Points"),
-    "interact": ("interact/alone", "Alone"),
-    "interact-text": ("interact/reading", "Reading"),
-    "interact-left": ("interact/left", "Left"),
-    "write": ("studios/writer", "Writer"),
-    "translate": ("studios/translator", "Translator"),
-    "classify": ("studios/classifier", "Classifier"),
-    "fill": ("studios/filler", "Filler"),
+KINDS = {  # what a view shows -> the bundle that shows it, and that of its worker
+    "heads": ("maps",),
+    "heads-made": ("maps", "attention"),  # from queries and keys
+    "masks": ("charts",),
+    "tables": ("charts",),
+    "points": ("charts",),
+    "interact": ("interact", "engine"),
+    "interact-left": ("interact",),
+    **dict.fromkeys(("write", "translate", "classify", "fill"), ("studios", "engine")),
 }
-# kinds whose page computes -> what of the engine it carries
-COMPUTE = dict.fromkeys(("interact", "interact-text", "write", "classify", "fill", "translate"), "engine/serve")
-COMPUTE |= {"heads-made": "engine/weigh"}
 PAGE = """<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <meta name="color-scheme" content="light dark"><title>{title}</title><style>{style}</style></head>
@@ -43,15 +36,15 @@ class View(Picture):
 
     Args:
         picture: the same, still.
-        described: what is shown, in plain values (`view/js/base/data.js` reads it).
+        document: what is shown, in plain values (`view/js/base/data.js` reads it).
         data: the bytes it speaks of.
     """
 
-    def __init__(self, picture: Picture, described: dict[str, Any], data: bytes = b""):
-        if described.get("kind") not in KINDS:
-            raise ValueError(f"described says the kind {described.get('kind')!r}; it can be {', '.join(KINDS)}")
+    def __init__(self, picture: Picture, document: dict[str, Any], data: bytes = b""):
+        if document.get("kind") not in KINDS:
+            raise ValueError(f"the document says the kind {document.get('kind')!r}; it can be {', '.join(KINDS)}")
         super().__init__(picture._draw, picture.summary)
-        self.described, self.data = described, data
+        self.document, self.data = document, data
 
     def html(self, still: bool = True) -> str:
         """The view as a piece of HTML. The same view has the same name, and the same bytes.
@@ -59,20 +52,18 @@ class View(Picture):
         Args:
             still: put the picture in as well, for where scripts may not run: a notebook that is not trusted.
         """
-        described, data = script_json(self.described), base64.b64encode(self.data).decode()
-        module, kind = KINDS[self.described["kind"]]
-        engine = COMPUTE.get(self.described["kind"])
-        modules = (factory("ENGINE", engine) if engine else "") + script(module, "page")
-        name = hashlib.sha256(f"{described}{data}".encode()).hexdigest()[:16]
+        document, data = script_json(self.document), base64.b64encode(self.data).decode()
+        kind = self.document["kind"]
+        keys, scripts = zip(*map(bundle, KINDS[kind]))
+        name = hashlib.sha256(f"{document}{data}".encode()).hexdigest()[:16]
         said = html.escape(encodable(self.summary))
         light = base64.b64encode(self._png("light")).decode() if still else ""
         shown = f'<img src="data:image/png;base64,{light}" alt="{said}">' if still else f"<p>{said}</p>"
-        # a plain script: those of type module stay in a browser's memory after their view is gone
         return (
             f'<div class="tfviz" data-view="{name}">{shown}'
-            f'<script type="application/json" class="tfviz-document">{described}</script>'
-            f'<script type="text/plain" class="tfviz-data">{data}</script></div>'
-            f'<script data-view="{name}">(() => {{"use strict";\n{modules}wake("{name}", {kind});}})();</script>'
+            f'<script type="application/json" class="tfviz-document">{document}</script>'
+            f'<script type="text/plain" class="tfviz-data">{data}</script></div>{"".join(scripts)}'
+            f'<script>tfvizBundles["{keys[0]}"]().wake("{name}","{kind}",{script_json(keys)})</script>'
         )
 
     def still(self) -> tuple[dict[str, str], dict[str, Any]]:
@@ -97,4 +88,5 @@ def together(title: str, parts: Mapping[str, View | str]) -> str:
         for name, part in parts.items()
     ]
     named = html.escape(encodable(title))
-    return PAGE.format(title=named, style=PAGE_STYLE + HEADINGS, view=f"<h1>{named}</h1>" + "\n".join(made))
+    body = deduplicate(f"<h1>{named}</h1>" + "\n".join(made), set())
+    return PAGE.format(title=named, style=PAGE_STYLE + HEADINGS, view=body)

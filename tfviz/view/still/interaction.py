@@ -1,4 +1,4 @@
-"""What a function returns for some values of its controls: a line of these, and the results in rows of panels."""
+"""Picture what a function returns for some values of its controls: these in a line, the results in rows of panels."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from typing import Any
 import numpy
 from matplotlib.figure import Figure
 
-from tfviz.view.still.figures import soft
+from tfviz.view.spec import ResultPanel
 from tfviz.view.still.formatting import formatted
+from tfviz.view.still.heatmap import soft
 from tfviz.view.still.palette import plain
-from tfviz.view.still.panel import Panel
 from tfviz.view.still.picture import Picture, cut, headline
-from tfviz.view.still.results import SIZES, drawn
+from tfviz.view.still.results import SIZES, draw_result
 
 ACROSS = 9.0  # inches of a row of panels
 SLACK = 1.2  # of the tallest panel: what numbers in a column may take
-SAID = 100  # characters of a line of controls
+LINE = 100  # characters of a line of controls
 
 
-def interaction(title: str, line: Sequence[str], panels: Sequence[Panel], note: str = "") -> Picture:
-    """The panels, and above them what the controls stand at, such as "sharpness = 2.55"; `note` stands below."""
+def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], note: str = "") -> Picture:
+    """Picture the panels, above them what the controls stand at, such as "sharpness = 2.55", and `note` below."""
     sizes = [SIZES[panel.kind](panel) for panel in panels]
     stacks = _stacks(panels, [tall for _, tall in sizes])
     wide_of = [max(sizes[i][0] for i in stack) for stack in stacks]
     tall_of = [sum(sizes[i][1] for i in stack) for stack in stacks]
     rows = _rows(wide_of)
-    said = _lines(line)
+    lines = _lines(line)
 
     def draw() -> Figure:
         talls = [max(tall_of[n] for n in row) for row in rows]
         wides = [sum(wide_of[n] for n in row) for row in rows]
-        wide, above, below = max(*wides, 3.2), 0.18 * len(said), 0.25 if note else 0.05
+        wide, above, below = max(*wides, 3.2), 0.18 * len(lines), 0.25 if note else 0.05
         tall = above + sum(talls) + below + 0.35
         figure = Figure(figsize=(wide, tall), layout="constrained")
         parts: Any = figure.subfigures(2 + len(rows), 1, height_ratios=[above, *talls, below])
@@ -44,19 +44,19 @@ def interaction(title: str, line: Sequence[str], panels: Sequence[Panel], note: 
                 heights = [sizes[i][1] for i in stacks[n]] + rest
                 cells = grid[place].subgridspec(len(heights), 1, height_ratios=heights)
                 for cell, i in zip(cells, stacks[n]):
-                    drawn(part.add_subplot(cell), panels[i], sizes[i][0])
+                    draw_result(part.add_subplot(cell), panels[i], sizes[i][0])
         ink: dict[str, Any] = {"color": soft(), "fontsize": 9}
-        figure.text(0.01, 1 - 0.3 / tall, "\n".join(map(plain, said)), va="top", **ink)
+        figure.text(0.01, 1 - 0.3 / tall, "\n".join(map(plain, lines)), va="top", **ink)
         figure.text(0.01, 0.0, plain(note), va="bottom", **ink)
         headline(figure, title)
         return figure
 
-    words = [f"{panel.title or panel.kind}: {_said(panel)}" for panel in panels]
+    words = [f"{panel.title or panel.kind}: {_summary(panel)}" for panel in panels]
     return Picture(draw, "\n".join([title, "; ".join(line), *words, *([note] if note else [])]))
 
 
-def _stacks(panels: Sequence[Panel], talls: Sequence[float]) -> list[list[int]]:
-    """Which panels stand in one column: numbers one below the other, where something taller stands beside them."""
+def _stacks(panels: Sequence[ResultPanel], talls: Sequence[float]) -> list[list[int]]:
+    """Return which panels stand in one column: numbers one below the other, beside something taller."""
     tallest, stacks = max(talls), [[0]]
     for i in range(1, len(panels)):
         stack = stacks[-1]
@@ -69,14 +69,14 @@ def _stacks(panels: Sequence[Panel], talls: Sequence[float]) -> list[list[int]]:
 
 
 def _rows(wides: Sequence[float]) -> list[list[int]]:
-    """Which columns stand side by side: in as few rows as they need, each as narrow as that allows."""
+    """Return which columns stand side by side: in as few rows as they need, each as narrow as that allows."""
     need = len(_filled(wides, ACROSS))
     ends = sorted({sum(wides[i:j]) for i in range(len(wides)) for j in range(i + 1, len(wides) + 1)})
     return next(rows for end in [*ends, ACROSS] if len(rows := _filled(wides, end)) <= need)
 
 
 def _filled(wides: Sequence[float], across: float) -> list[list[int]]:
-    """As many columns in each row as it has room for."""
+    """Put as many columns into each row as it has room for."""
     rows: list[list[int]] = [[]]
     for i, wide in enumerate(wides):
         if rows[-1] and sum(wides[j] for j in rows[-1]) + wide > across + 1e-6:
@@ -86,18 +86,18 @@ def _filled(wides: Sequence[float], across: float) -> list[list[int]]:
 
 
 def _lines(parts: Sequence[str]) -> list[str]:
-    """What the controls say, in lines of a readable length, each part cut where it alone is too long."""
+    """Join what the controls stand at to lines of a readable length, each part cut where it alone is too long."""
     lines = [""]
     for part in parts:
-        part = cut(part, SAID)
-        if lines[-1] and len(lines[-1]) + len(part) > SAID:
+        part = cut(part, LINE)
+        if lines[-1] and len(lines[-1]) + len(part) > LINE:
             lines.append("")
         lines[-1] += ("   " if lines[-1] else "") + part
     return lines[:6]
 
 
-def _said(panel: Panel) -> str:
-    """A panel in words: all of few numbers, the range of many."""
+def _summary(panel: ResultPanel) -> str:
+    """Return a panel in words: all of few numbers, the range of many."""
     values = panel.numbers
     shape = " x ".join(map(str, values.shape))
     if values.ndim == 0:
@@ -106,15 +106,13 @@ def _said(panel: Panel) -> str:
     if not finite.size:
         return f"{shape} without a finite number"
     if values.ndim == 1 and values.size <= 12:
-        return ", ".join(
-            f"{word!r} {formatted(value)}" for word, value in zip(panel.named("rows", len(values)), values)
-        )
+        return ", ".join(f"{word!r} {formatted(value)}" for word, value in zip(panel.row_labels(len(values)), values))
     if panel.kind in ("arrows", "dots") and len(values) <= 12:
-        words = panel.named("rows", len(values))
+        words = panel.row_labels(len(values))
         return ", ".join(f"{word!r} ({formatted(x)}, {formatted(y)})" for word, (x, y) in zip(words, values))
     at = numpy.unravel_index(int(numpy.argmax(numpy.where(numpy.isfinite(values), values, -numpy.inf))), values.shape)
-    words = [panel.named("rows", values.shape[0])[at[0]]]
+    words = [panel.row_labels(values.shape[0])[at[0]]]
     if values.ndim == 2:
-        side = "rows" if panel.kind == "graph" else "cols"
-        words.append(panel.named(side, values.shape[1])[at[1]])
+        labels = panel.row_labels if panel.kind == "graph" else panel.column_labels
+        words.append(labels(values.shape[1])[at[1]])
     return f"{shape}, from {formatted(finite.min())} to {formatted(finite.max())} ({' → '.join(map(repr, words))})"

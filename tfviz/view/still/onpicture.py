@@ -9,7 +9,6 @@ from typing import Any, Literal
 import numpy
 import torch
 from matplotlib.cm import ScalarMappable
-from matplotlib.colors import PowerNorm
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from PIL import Image
@@ -17,9 +16,10 @@ from torch import Tensor
 
 from tfviz.look.maps import AttentionMaps
 from tfviz.look.words import numbered
+from tfviz.view.spec import Scale
 from tfviz.view.still import photograph
-from tfviz.view.still.figures import scale
 from tfviz.view.still.formatting import maps_size
+from tfviz.view.still.heatmap import colourbar, norm
 from tfviz.view.still.palette import DPI, MARK, plain, ramp
 from tfviz.view.still.picture import Picture, bare, headline
 from tfviz.view.still.places import Places, both
@@ -154,8 +154,8 @@ def onpicture(
             over = photograph.tinted(seen, numpy.sqrt(weights / limit), allowed, int(WIDE * DPI))
             cells.imshow(over, extent=(0, 1, 1, 0), aspect="auto")
             cells.set_title(f"head {one}", loc="left")
-        ink = ScalarMappable(PowerNorm(0.5, 0, limit), ramp())
-        scale(figure, ink, axes, limit)
+        scale = Scale("sqrt", limit)
+        colourbar(figure, ScalarMappable(norm(scale), ramp()), axes, scale)
         headline(figure, plain(title))
         return figure
 

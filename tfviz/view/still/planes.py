@@ -11,9 +11,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.patches import Circle
 
-from tfviz.view.still.figures import soft
+from tfviz.view.spec import ResultPanel
+from tfviz.view.still.heatmap import soft
 from tfviz.view.still.palette import printable
-from tfviz.view.still.panel import Panel
 
 HALF = 80.0  # points from the middle of a plane to its edge, about
 LETTER, TALL = 5.2, 10.0  # points of a letter of a name, and of its height
@@ -23,7 +23,7 @@ STOPS = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)  # of an arrow
 WAYS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))  # where a name may stand
 
 
-def arrows(axes: Axes, panel: Panel) -> None:
+def arrows(axes: Axes, panel: ResultPanel) -> None:
     """From 0 to each."""
     _plane(axes, panel.limit)
     for at, (x, y) in enumerate(panel.numbers):
@@ -34,21 +34,21 @@ def arrows(axes: Axes, panel: Panel) -> None:
     _names(axes, panel, STOPS)
 
 
-def dots(axes: Axes, panel: Panel) -> None:
+def dots(axes: Axes, panel: ResultPanel) -> None:
     _plane(axes, panel.limit)
     for at, (x, y) in enumerate(panel.numbers):
         axes.plot([x], [y], "o", color=f"C{colour(at)}", markersize=5)
     _names(axes, panel)
 
 
-def graph(axes: Axes, panel: Panel) -> None:
+def graph(axes: Axes, panel: ResultPanel) -> None:
     """Nodes, and an edge for each number that is not 0: the thicker, the greater; below 0 in vermillion.
 
     Where the panel is filled, the diagonal tints the nodes in the same two colours.
     """
     weights, limit = panel.numbers, panel.limit
     count = len(weights)
-    places = numpy.array(panel.places) if len(panel.places) == count else circle(count)
+    places = numpy.array(panel.positions) if len(panel.positions) == count else circle(count)
     far = 1.25 * max(float(abs(places).max(initial=0.0)), 1e-9)
     axes.set(xlim=(-far, far), ylim=(-far, far), xticks=[], yticks=[], aspect="equal")
     axes.grid(False)
@@ -69,7 +69,7 @@ def graph(axes: Axes, panel: Panel) -> None:
                      "connectionstyle": "arc3,rad=0.12"}  # fmt: skip
             axes.annotate("", places[end], places[start], arrowprops=arrow)
     page = matplotlib.rcParams["figure.facecolor"]
-    for node, ((x, y), name) in enumerate(zip(places, printable(panel.named("rows", count)))):
+    for node, ((x, y), name) in enumerate(zip(places, printable(panel.row_labels(count)))):
         box = {"facecolor": page, "edgecolor": soft(), "boxstyle": "round,pad=0.25", "linewidth": 0.6}
         share = min(1.0, abs(weights[node, node]) / limit) if panel.filled else 0.0
         if share >= 0.02:  # False for NaN
@@ -100,7 +100,7 @@ def _plane(axes: Axes, limit: float) -> None:
     axes.spines[:].set_visible(False)
 
 
-def _names(axes: Axes, panel: Panel, stops: tuple[float, ...] = (1.0,)) -> None:
+def _names(axes: Axes, panel: ResultPanel, stops: tuple[float, ...] = (1.0,)) -> None:
     """Beside their points, away from the middle where there is room: clear of each other and of what is drawn.
 
     Args:
@@ -108,7 +108,7 @@ def _names(axes: Axes, panel: Panel, stops: tuple[float, ...] = (1.0,)) -> None:
     """
     spots = HALF / panel.limit * panel.numbers  # in points, as all that follows
     taken: list[numpy.ndarray] = []
-    names = printable(panel.named("rows", len(spots)))
+    names = printable(panel.row_labels(len(spots)))
     for at in numpy.argsort(-numpy.linalg.norm(spots, axis=1), kind="stable"):  # the outermost first
         if not numpy.isfinite(spots[at]).all():
             continue

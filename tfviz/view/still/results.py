@@ -1,4 +1,4 @@
-"""A result of a function, drawn as it was told (`view.draw`): grids, bars, lines, words, numbers."""
+"""Draw the results of a function (`view.draw`): grids, bars, lines, words, numbers."""
 
 from __future__ import annotations
 
@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy
 from matplotlib.axes import Axes
-from matplotlib.colors import Normalize, PowerNorm
 
-from tfviz.view.still.cells import CELL, NUMBERED, number, readable
-from tfviz.view.still.figures import heatmap, label
+from tfviz.view.spec import Axis, Heatmap, ResultPanel, is_numbered, round_up
+from tfviz.view.still import heatmap
 from tfviz.view.still.formatting import formatted
-from tfviz.view.still.palette import diverging, plain, printable, ramp
-from tfviz.view.still.panel import Panel, nice
+from tfviz.view.still.heatmap import CELL, colormap, colourbar, norm, readable
+from tfviz.view.still.palette import plain, printable
 from tfviz.view.still.picture import cut
 from tfviz.view.still.planes import arrows, dots, graph
 
@@ -23,42 +22,34 @@ NAME = 0.1  # of the height of a plot: the name of a line
 LEVEL = 5  # letters of a word that has room above such a cell
 
 
-def drawn(axes: Axes, panel: Panel, wide: float) -> None:
-    """Drawn in the upper left of its place, as tall as it is by itself."""
-    DRAWS[panel.kind](axes, panel)
+def draw_result(axes: Axes, panel: ResultPanel, wide: float) -> None:
+    """Draw a result in the upper left of its place, as tall as it is by itself."""
+    RENDERERS[panel.kind](axes, panel)
     axes.set_title(cut(plain(panel.title), max(12, int(13 * wide))), loc="left", pad=4)
     if shape := SHAPES.get(panel.kind):
         axes.set_box_aspect(shape(panel))
     axes.set_anchor("NW")
 
 
-def _grid(axes: Axes, panel: Panel) -> None:
-    values, scale, limit = panel.values.float(), panel.scale, panel.limit
-    norms: dict[str, Callable[[], Normalize]] = {
-        "share": lambda: Normalize(0, limit),
-        "signed": lambda: Normalize(-limit, limit),
-        "weight": lambda: PowerNorm(0.5, 0, limit),
-    }
-    colours = diverging() if scale == "signed" else ramp()
-    open_cells = ~(values.isnan() | (values == -math.inf))
-    shown = values.nan_to_num(0.0, posinf=limit, neginf=0.0)
-    norm: Any = norms[scale]()
-    image = heatmap(axes, shown, open_cells, pixels=1600, cmap=colours, norm=norm)
-    rows, cols = (panel.named(side, count) for side, count in zip(("rows", "cols"), values.shape))
-    label(axes, rows, cols, (24, 24))
-    axes.set(xlabel="", ylabel="")
-    if max(map(len, printable(cols)), default=0) <= LEVEL and values.numel() <= NUMBERED:
+def _grid(axes: Axes, panel: ResultPanel) -> None:
+    """Draw a heatmap: hatched where a score is -inf, blank ink where it is NaN, with its numbers where they are few."""
+    values, (rows, columns) = panel.values.float(), panel.values.shape
+    spec = Heatmap(
+        values.nan_to_num(0.0, posinf=math.inf, neginf=0.0),
+        Axis("", panel.row_labels(rows)),
+        Axis("", panel.column_labels(columns)),
+        panel.scale,
+        allowed=~(values.isnan() | (values == -math.inf)),
+        numbered=is_numbered(rows, columns),
+    )
+    image = heatmap.draw(axes, spec, labels=(24, 24))
+    if max(map(len, printable(spec.columns.labels)), default=0) <= LEVEL and spec.numbered:
         axes.tick_params(axis="x", labelrotation=0)
-    if values.numel() > NUMBERED:
-        bar = axes.figure.colorbar(image, ax=axes, fraction=0.05, pad=0.03, aspect=28)
-        ticks = [-limit, 0, limit] if scale == "signed" else [0, limit / 2, limit]
-        bar.set_ticks(ticks, labels=[formatted(tick, 3) for tick in ticks])
-        bar.outline.set_visible(False)
-        return
-    number(axes, image, panel.numbers, limit)
+    if not spec.numbered:
+        colourbar(axes.figure, image, axes, panel.scale)  # type: ignore[arg-type]
 
 
-def _bars(axes: Axes, panel: Panel) -> None:
+def _bars(axes: Axes, panel: ResultPanel) -> None:
     values = numpy.nan_to_num(panel.numbers, posinf=0.0, neginf=0.0)
     limit = panel.limit
     signed = bool((values < 0).any())
@@ -72,26 +63,26 @@ def _bars(axes: Axes, panel: Panel) -> None:
                           va="center", ha="right" if left else "left", fontsize=8)  # fmt: skip
     axes.set(xlim=(-1.3 * limit if signed else 0, 1.3 * limit), xticks=[], ylim=(len(values) - 0.4, -0.6))
     step = max(1, -(-len(values) // 40))
-    axes.set_yticks(places[::step], printable(panel.named("rows", len(values))[::step]))
+    axes.set_yticks(places[::step], printable(panel.row_labels(len(values))[::step]))
     axes.grid(False)
     axes.spines[["right", "top", "bottom"]].set_visible(False)
 
 
-def _curves(axes: Axes, panel: Panel) -> None:
+def _curves(axes: Axes, panel: ResultPanel) -> None:
     table = numpy.atleast_2d(panel.numbers)
-    cols = panel.named("cols", table.shape[1])
-    names = panel.named("rows", len(table)) if panel.values.dim() == 2 or panel.rows else [""]
+    cols = panel.column_labels(table.shape[1])
+    names = panel.row_labels(len(table)) if panel.values.dim() == 2 or panel.rows else [""]
     for at, series in enumerate(table):
         axes.plot(numpy.arange(len(series)), series, color=f"C{(at + 5) % 8}")
     if len(table) <= 8 and any(names):
         _ends(axes, [cut(plain(name), 18) for name in names], table)
     most = max(2, int(40 / (1.5 + max(map(len, printable(cols))))))
-    step = 1 if _steps_wide(panel) <= WIDEST else int(nice(-(-len(cols) // most), (1, 2, 5)))
+    step = 1 if _steps_wide(panel) <= WIDEST else int(round_up(-(-len(cols) // most), (1, 2, 5)))
     axes.set_xticks(range(0, len(cols), step), printable(cols[::step]))
 
 
 def _ends(axes: Axes, names: Sequence[str], table: numpy.ndarray) -> None:
-    """The names of lines where these end, one above another."""
+    """Write the names of lines where these end, one above another."""
     low, high = axes.get_ylim()
     tall = (high - low) * NAME
     ends = table[:, -1]
@@ -106,22 +97,21 @@ def _ends(axes: Axes, names: Sequence[str], table: numpy.ndarray) -> None:
                       color=f"C{(at + 5) % 8}", fontsize=8)  # fmt: skip
 
 
-def _words(axes: Axes, panel: Panel) -> None:
-    scale, limit = panel.scale, panel.limit
-    values = numpy.nan_to_num(panel.numbers, posinf=limit, neginf=0.0)
-    colours, norm = (diverging(), Normalize(-limit, limit)) if scale == "signed" else (ramp(), Normalize(0, limit))
+def _words(axes: Axes, panel: ResultPanel) -> None:
+    values = numpy.nan_to_num(panel.numbers, posinf=panel.limit, neginf=0.0)
+    colours, place = colormap(panel.scale), norm(panel.scale)
     axes.set(xlim=(0, SIZES["words"](panel)[0]), ylim=(0.5 - _word_places(panel)[1], 0.5), xticks=[], yticks=[])
     axes.axis("off")
     for (x, line, word), value in zip(_word_places(panel)[0], values):
-        shade = colours(norm(float(value)))
+        shade = colours(place(float(value)))
         box = {"facecolor": shade, "edgecolor": "none", "pad": 2.0}
         axes.text(x, -line, word, color=readable(shade), bbox=box, fontsize=10, va="center", family="DejaVu Sans Mono")
 
 
-def _word_places(panel: Panel) -> tuple[list[tuple[float, int, str]], int, float]:
-    """Where each word stands in lines of at most 5 inches: (x, line, word); how many lines, and how wide."""
+def _word_places(panel: ResultPanel) -> tuple[list[tuple[float, int, str]], int, float]:
+    """Return where each word stands in lines of at most 5 inches, (x, line, word), how many lines, and how wide."""
     placed, x, line, most = [], 0.0, 0, 0.0
-    for word in printable(panel.named("rows", len(panel.values))):
+    for word in printable(panel.row_labels(len(panel.values))):
         wide = 0.085 * len(word) + 0.1
         if x and x + wide > 5.0:
             x, line = 0.0, line + 1
@@ -131,58 +121,58 @@ def _word_places(panel: Panel) -> tuple[list[tuple[float, int, str]], int, float
     return placed, line + 1, most
 
 
-def _figure(axes: Axes, panel: Panel) -> None:
+def _figure(axes: Axes, panel: ResultPanel) -> None:
     axes.axis("off")
     axes.text(0.0, 1.0, formatted(float(panel.numbers)), fontsize=22, va="top", transform=axes.transAxes)
 
 
-def _grid_size(panel: Panel) -> tuple[float, float]:
+def _grid_size(panel: ResultPanel) -> tuple[float, float]:
     rows, cols = panel.values.shape
-    few = rows * cols <= NUMBERED
+    few = is_numbered(rows, cols)
     cell = CELL if few else min(0.25, max(0.02, 4.0 / max(rows, cols)))
-    words = 0.075 * max(map(len, printable(panel.named("rows", rows))), default=1)
-    above = 0.075 * max(map(len, printable(panel.named("cols", cols))), default=1)
+    words = 0.075 * max(map(len, printable(panel.row_labels(rows))), default=1)
+    above = 0.075 * max(map(len, printable(panel.column_labels(cols))), default=1)
     above = 0.15 if above < 0.12 or (few and above <= 0.075 * LEVEL) else above
     wide = min(7.0, max(0.9, cell * cols)) + words + (0.2 if few else 0.7)
     return wide, min(6.0, max(0.5, cell * TALL * rows if few else cell * rows)) + above + 0.35
 
 
-def _lines_wide(panel: Panel) -> float:
-    """Of a usual width, and of a larger one where that lets all steps be named."""
+def _lines_wide(panel: ResultPanel) -> float:
+    """Return the usual width, or a larger one where that lets all steps be named."""
     wide = _steps_wide(panel)
     return max(3.5, wide) if wide <= WIDEST else 3.5
 
 
-def _steps_wide(panel: Panel) -> float:
-    """What the names of all steps take side by side."""
-    return 0.5 + sum(0.07 * len(word) + 0.14 for word in printable(panel.named("cols", panel.values.shape[-1])))
+def _steps_wide(panel: ResultPanel) -> float:
+    """Return what the names of all steps take side by side, in inches."""
+    return 0.5 + sum(0.07 * len(word) + 0.14 for word in printable(panel.column_labels(panel.values.shape[-1])))
 
 
-def _names_wide(panel: Panel) -> float:
-    """What the names of lines take beside these."""
+def _names_wide(panel: ResultPanel) -> float:
+    """Return what the names of lines take beside these, in inches."""
     names = panel.rows if len(panel.rows) <= 8 else ()
     return 0.075 * max((len(cut(plain(name), 18)) for name in names), default=0)
 
 
-def _bars_wide(panel: Panel) -> float:
-    """Of 2 inches for the bars, and what long words need."""
-    return max(2.7, 2.0 + 0.075 * max(map(len, printable(panel.named("rows", len(panel.values)))), default=1))
+def _bars_wide(panel: ResultPanel) -> float:
+    """Return 2 inches for the bars, and what long words need."""
+    return max(2.7, 2.0 + 0.075 * max(map(len, printable(panel.row_labels(len(panel.values)))), default=1))
 
 
-def _grid_shape(panel: Panel) -> float:
+def _grid_shape(panel: ResultPanel) -> float:
     rows, cols = panel.values.shape
-    return min(6.0, max(0.15, rows / cols * (TALL if rows * cols <= NUMBERED else 1)))
+    return min(6.0, max(0.15, rows / cols * (TALL if is_numbered(rows, cols) else 1)))
 
 
 TALL = 0.8  # of a cell with its number, by its width
-SHAPES: dict[str, Callable[[Panel], float]] = {  # height by width of what lies inside the axes
+SHAPES: dict[str, Callable[[ResultPanel], float]] = {  # height by width of what lies inside the axes
     "grid": _grid_shape,
     "bars": lambda panel: min(6.0, 0.22 * len(panel.values)) / 2.0,
     "lines": lambda panel: 0.55,
     "words": lambda panel: 0.26 * _word_places(panel)[1] / max(1.1, _word_places(panel)[2]),
     "number": lambda panel: 0.4,
 }
-SIZES: dict[str, Callable[[Panel], tuple[float, float]]] = {
+SIZES: dict[str, Callable[[ResultPanel], tuple[float, float]]] = {
     "grid": _grid_size,
     "bars": lambda panel: (_bars_wide(panel), min(6.0, 0.22 * len(panel.values)) + 0.4),
     "lines": lambda panel: (_lines_wide(panel) + _names_wide(panel), 0.6 * _lines_wide(panel)),
@@ -192,7 +182,7 @@ SIZES: dict[str, Callable[[Panel], tuple[float, float]]] = {
     "words": lambda panel: (max(1.2, _word_places(panel)[2] + 0.1), 0.26 * _word_places(panel)[1] + 0.4),
     "number": lambda panel: (max(1.4, 0.1 * len(panel.title)), 0.9),
 }  # fmt: skip
-DRAWS: dict[str, Callable[[Axes, Panel], Any]] = {
+RENDERERS: dict[str, Callable[[Axes, ResultPanel], Any]] = {
     "grid": _grid, "bars": _bars, "lines": _curves, "arrows": arrows, "dots": dots, "graph": graph, "words": _words,
     "number": _figure,
 }  # fmt: skip

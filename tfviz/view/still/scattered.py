@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.transforms import Bbox
 
-from tfviz.view.still.figures import soft
+from tfviz.view.still.heatmap import soft
 from tfviz.view.still.numbers import few
 from tfviz.view.still.palette import BOLD, plain
 from tfviz.view.still.planes import colour

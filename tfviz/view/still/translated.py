@@ -8,11 +8,10 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tfviz.shapes import Float
-from tfviz.view.still.cells import CELL, NUMBERED
-from tfviz.view.still.figures import label
+from tfviz.view.spec import Axis, Heatmap, Scale, is_numbered
 from tfviz.view.still.formatting import formatted
+from tfviz.view.still.heatmap import CELL, colourbar, draw
 from tfviz.view.still.picture import Picture, headline
-from tfviz.view.still.single import weighed
 
 BAR = 1.5  # inches
 
@@ -26,14 +25,16 @@ def translated(
 ) -> Picture:
     """The weights beside bars of the probability of each written word."""
 
-    def draw() -> Figure:
-        cell = CELL if weights.numel() <= NUMBERED else 0.28
-        wide, tall = cell * len(read), (cell if weights.numel() <= NUMBERED else 0.24) * len(words)
+    def render() -> Figure:
+        few = is_numbered(*weights.shape)
+        wide, tall = (CELL if few else 0.28) * len(read), (CELL if few else 0.24) * len(words)
         figure = Figure(figsize=(wide + BAR + 2.4, tall + 1.5), layout="constrained")
         cells, bars = figure.subplots(1, 2, sharey=True, width_ratios=[wide, BAR])
-        weighed(figure, cells, weights, None)
-        label(cells, words, read)
-        cells.set(ylabel="written", xlabel="read; mean of all heads")
+        rows, columns = Axis("written", words), Axis("read; mean of all heads", read)
+        heatmap = Heatmap(weights, rows, columns, Scale("linear" if few else "sqrt"), numbered=few)
+        image = draw(cells, heatmap)
+        if not few:
+            colourbar(figure, image, [cells], heatmap.scale)
         bars.barh(range(len(words)), shares, color="C5", height=0.72)
         for row, share in enumerate(shares):
             bars.annotate(formatted(share), (share, row), (3, 0), textcoords="offset points", va="center", fontsize=8)
@@ -47,4 +48,4 @@ def translated(
 
     most = [read[int(at)] for at in weights.argmax(-1)]
     said = ", ".join(f"{word!r} {formatted(share)} ({key!r})" for word, share, key in zip(words, shares, most))
-    return Picture(draw, f"{title}\nwritten, its probability, and where it looked most: {said}")
+    return Picture(render, f"{title}\nwritten, its probability, and where it looked most: {said}")

@@ -1,18 +1,26 @@
 // Heads out of the page's data: base64 -> zlib -> the cells that the mask allows -> a grid.
 
-import { Deep } from "./deep.js";
+import { TiledGrid } from "./tiled-grid.js";
 import { ABSENT, FORBIDDEN, Grid, OPEN } from "./grid.js";
-import { Strongest } from "./strongest.js";
+import { TopKeys } from "./top-keys.js";
 
 const KEPT = 64e6; // cells of heads that are kept at hand
 const WHOLE = 20e6; // cells of a head that is held whole
 
 export class Source {
+  heads = new Map();
+  wholes = new Map();
+  masks = new Map();
+  /** @type {(TopKeys | null)[] | undefined} by part */
+  tops;
+
   // document: what `tfviz.view.packed` describes; data: base64 text or bytes;
   // ask: where the page has not all, (part, layer, head, { rows, cols, block }) -> promise of the codes of a head: of
   // its open cells, or where parts have rules of all in a range of rows and columns, in blocks
   constructor(document, data, ask = null) {
-    Object.assign(this, { document, data, ask, heads: new Map(), wholes: new Map(), masks: new Map() });
+    this.document = document;
+    this.data = data;
+    this.ask = ask;
   }
 
   get parts() {
@@ -31,7 +39,7 @@ export class Source {
 
   // Of a part that has each query's strongest keys only, those; else null.
   strongest(part) {
-    this.tops ??= this.parts.map((one) => (one.top ? new Strongest(one, (blob) => inflated(this.slice(blob))) : null));
+    this.tops ??= this.parts.map((one) => (one.top ? new TopKeys(one, (blob) => inflated(this.slice(blob))) : null));
     return this.tops[part];
   }
 
@@ -86,7 +94,7 @@ export class Source {
     while ((rows.length * cols.length) / block ** 2 > WHOLE) block *= 2;
     const whole = await this.ranged(part, at, [0, rows.length], [0, cols.length], block);
     if (block === 1) return whole;
-    const deep = new Deep(rows, cols, whole, (...range) => this.ranged(part, at, ...range));
+    const deep = new TiledGrid(rows, cols, whole, (...range) => this.ranged(part, at, ...range));
     return Object.assign(deep, { rest: this.strongest(part) && (await this.strongest(part).head(at)).rest });
   }
 
@@ -105,7 +113,9 @@ export class Source {
 
   async blocks(part, codes, block, mask) {
     const { rows, cols } = this.parts[part];
-    const state = await this.remembered(`${mask} ${rows.length} ${cols.length} ${block}`, () => this.coarse(part, block, mask));
+    const state = await this.remembered(`${mask} ${rows.length} ${cols.length} ${block}`, () =>
+      this.coarse(part, block, mask),
+    );
     return this.blocked(rows, cols, codes, block, state);
   }
 
@@ -126,7 +136,8 @@ export class Source {
     const state = new Uint8Array(Math.ceil(rows.length / block) * wide).fill(FORBIDDEN);
     for (let row = 0, i = 0; row < rows.length; row++) {
       const start = Math.floor(row / block) * wide;
-      for (let col = 0; col < cols.length; col++, i++) if (fine[i] === OPEN) state[start + Math.floor(col / block)] = OPEN;
+      for (let col = 0; col < cols.length; col++, i++)
+        if (fine[i] === OPEN) state[start + Math.floor(col / block)] = OPEN;
     }
     return state;
   }
@@ -137,7 +148,10 @@ export class Source {
 
   // A rule: each query's first key, then one past its last; null where all may look everywhere.
   rule(index) {
-    return this.remembered(`rule ${index}`, async () => new Int32Array((await inflated(this.slice(this.document.rules[index]))).slice().buffer));
+    return this.remembered(
+      `rule ${index}`,
+      async () => new Int32Array((await inflated(this.slice(this.document.rules[index]))).slice().buffer),
+    );
   }
 
   // Of a range of rows and columns: a block is open where any of its rows may see any of its keys.

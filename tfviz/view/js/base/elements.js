@@ -5,7 +5,8 @@ export function h(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
     if (name.startsWith("on") || (name in element && !name.includes("-"))) element[name] = value;
-    else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
+    else if (value !== null && value !== undefined && value !== false)
+      element.setAttribute(name, value === true ? "" : value);
   }
   element.append(...children.filter((child) => child !== null && child !== undefined && child !== false));
   return element;
@@ -27,8 +28,12 @@ export function select(name, options, value, choose) {
   };
 }
 
+/**
+ * @param {string} name
+ * @param {{ min: number, max: number, step?: number, value: number, text?: (value: any) => string, choose: (value: number) => void }} options
+ */
 export function slider(name, { min, max, step = 1, value, text = String, choose }) {
-  const says = h("output", { title: text(value) }, text(value));
+  const output = h("output", { title: text(value) }, text(value));
   const input = h("input", {
     type: "range",
     min,
@@ -36,19 +41,19 @@ export function slider(name, { min, max, step = 1, value, text = String, choose 
     step,
     value,
     oninput: () => {
-      says.value = text(Number(input.value));
-      says.title = says.value;
+      output.value = text(Number(input.value));
+      output.title = output.value;
       choose(Number(input.value));
     },
   });
   input.setAttribute("aria-valuetext", text(value));
-  const element = h("label", { class: "slider" }, h("span", {}, name), input, says);
+  const element = h("label", { class: "slider" }, h("span", {}, name), input, output);
   return {
     element,
     show: (now) => {
       input.value = now;
-      says.value = text(now);
-      says.title = says.value;
+      output.value = text(now);
+      output.title = output.value;
       input.setAttribute("aria-valuetext", text(now));
     },
   };
@@ -66,7 +71,9 @@ export function check(name, value, choose) {
 
 // Buttons of which one is pressed; arrows move between them, so that they are one stop for the tab key.
 export function tabs(name, options, value, choose) {
-  const buttons = options.map(([key, text]) => h("button", { type: "button", role: "tab", title: text, onclick: () => choose(key) }, text));
+  const buttons = options.map(([key, text]) =>
+    h("button", { type: "button", role: "tab", title: text, onclick: () => choose(key) }, text),
+  );
   const show = (now) =>
     buttons.forEach((button, i) => {
       button.setAttribute("aria-selected", String(options[i][0] === now));

@@ -1,26 +1,39 @@
 // A grid: the numbers of one heatmap with the words of both axes, and what can be made of several.
 
+import spec from "./spec.json" with { type: "json" };
+
 export const OPEN = 0;
 export const FORBIDDEN = 1;
 export const ABSENT = 2; // may look; may not; does not exist at this step
-export const NUMBERED = 100; // cells that can show their numbers
+export const NUMBERED = spec.numbered; // cells that can show their numbers
 
-// Where a value stands on its colour scale: 0 to 1, or -1 to 1 where it has a sign.
-export const SCALES = {
-  weight: { place: (v) => Math.sqrt(Math.max(v, 0)), ticks: [0, 0.01, 0.1, 0.25, 0.5, 1] },
-  share: { place: (v) => v, ticks: [0, 0.25, 0.5, 0.75, 1] },
-  difference: { place: (v) => Math.sign(v) * Math.sqrt(Math.abs(v)), ticks: [-1, -0.25, -0.04, 0, 0.04, 0.25, 1], signed: true },
-  signed: { place: (v) => v, ticks: [-1, -0.5, 0, 0.5, 1], signed: true },
-};
+const PLACES = { root: (v) => Math.sign(v) * Math.sqrt(Math.abs(v)), plain: (v) => v };
+
+// How numbers become colours, as `tfviz/view/spec.py` says: a value's place, 0 to 1, or -1 to 1 on a diverging scale.
+export const SCALES = Object.fromEntries(
+  Object.entries(spec.scales).map(([kind, { root, diverging, ticks }]) => [
+    kind,
+    { place: root ? PLACES.root : PLACES.plain, ticks, signed: diverging },
+  ]),
+);
 
 export class Grid {
+  halves = null;
+
   // codes: colour indices (0 to 255; with a sign, 128 is zero); state: OPEN, FORBIDDEN or ABSENT for each cell;
   // values: the numbers themselves, where the codes are not exact enough to stand for them.
-  constructor(rows, cols, codes, state, { values = null, scale = "weight", limit = 1, block = 1 } = {}) {
-    Object.assign(this, { rows, cols, codes, state, values, scale, limit, block, halves: null });
+  constructor(rows, cols, codes, state, { values = null, scale = "sqrt", limit = 1, block = 1 } = {}) {
+    this.rows = rows;
+    this.cols = cols;
+    this.codes = codes;
+    this.state = state;
+    this.values = values;
+    this.scale = scale;
+    this.limit = limit;
+    this.block = block;
   }
 
-  static of(rows, cols, values, state, { scale = "weight", limit = 1 } = {}) {
+  static of(rows, cols, values, state, { scale = "sqrt", limit = 1 } = {}) {
     const codes = new Uint8Array(values.length);
     for (let i = 0; i < values.length; i++) codes[i] = codeOf(values[i], scale, limit);
     return new Grid(rows, cols, codes, state, { values, scale, limit });
@@ -82,7 +95,12 @@ export class Grid {
           stronger(this.codes[at], this.codes[at + right]),
           stronger(this.codes[at + below], this.codes[at + below + right]),
         );
-        state[i] = Math.min(this.state[at], this.state[at + right], this.state[at + below], this.state[at + below + right]);
+        state[i] = Math.min(
+          this.state[at],
+          this.state[at + right],
+          this.state[at + below],
+          this.state[at + below + right],
+        );
       }
     }
     const every = (words) => words.filter((_, i) => i % 2 === 0);
@@ -117,9 +135,9 @@ export function combine(grids, how) {
 // On a linear scale where there are so few cells that each can show its number.
 export function linear(grid) {
   const { cols, codes, scale, limit } = grid;
-  if (scale !== "weight" || codes?.length !== grid.rows.length * cols.length || codes.length > NUMBERED) return grid;
+  if (scale !== "sqrt" || codes?.length !== grid.rows.length * cols.length || codes.length > NUMBERED) return grid;
   const values = Float32Array.from(codes, (_, i) => grid.at(Math.floor(i / cols.length), i % cols.length));
-  const own = { values, codes: Uint8Array.from(values, (value) => codeOf(value, "share", limit)), scale: "share" };
+  const own = { values, codes: Uint8Array.from(values, (value) => codeOf(value, "linear", limit)), scale: "linear" };
   return Object.assign(Object.create(Object.getPrototypeOf(grid)), grid, own);
 }
 
@@ -178,7 +196,7 @@ export function difference(first, second) {
     return second.at(row, col) - first.at(row, col);
   });
   const state = first.state.map((kind, i) => Math.min(kind, second.state[i]));
-  return Grid.of(first.rows, first.cols, values, state, { scale: "difference" });
+  return Grid.of(first.rows, first.cols, values, state, { scale: "diverging-sqrt" });
 }
 
 // Keys that draw much of the weight of the queries that may see them, whatever they say (Xiao et al. 2023).

@@ -31,7 +31,8 @@ export function fixed(value, places) {
 }
 
 // The same, with a sign always: what was added.
-export const withSign = (value, places = 2) => (Number(Math.abs(value).toFixed(places)) && value > 0 ? "+" : "") + fixed(value, places);
+export const withSign = (value, places = 2) =>
+  (Number(Math.abs(value).toFixed(places)) && value > 0 ? "+" : "") + fixed(value, places);
 
 // In a cell: to hundredths of its scale's unit, whole numbers as they are; what is nearly nothing there is a dot.
 export function inCell(value, limit) {
@@ -58,8 +59,13 @@ export function percent(share) {
 // What a slider stands at: as many decimals as its step has, more where the value needs them.
 export function stepped(value, step) {
   if (Math.abs(value) >= LARGE) return formatted(value, 6);
-  const places = Math.min(10, (String(step).split(".")[1] ?? "").split("e")[0].length + Number(/e-(\d+)/.exec(step)?.[1] ?? 0));
-  return Math.abs(Number(value.toFixed(places)) - value) <= 1e-6 * Math.abs(value) ? fixed(value, places) : formatted(value, 6);
+  const places = Math.min(
+    10,
+    (String(step).split(".")[1] ?? "").split("e")[0].length + Number(/e-(\d+)/.exec(step)?.[1] ?? 0),
+  );
+  return Math.abs(Number(value.toFixed(places)) - value) <= 1e-6 * Math.abs(value)
+    ? fixed(value, places)
+    : formatted(value, 6);
 }
 
 // For a program to read, such as a spreadsheet: four digits, of a whole number all.

@@ -17,7 +17,13 @@ export function label(word, longest = 18) {
 export const quoted = (word, longest = 60) => `“\u2068${label(word, longest)}\u2069”`;
 
 // Signs that most faces can draw; those of the other control characters few can.
-export const SIGNS = new Map([[" ", "␣"], ["\n", "⏎"], ["\t", "⇥"], ["\r", "␍"], ["\0", "␀"]]);
+export const SIGNS = new Map([
+  [" ", "␣"],
+  ["\n", "⏎"],
+  ["\t", "⇥"],
+  ["\r", "␍"],
+  ["\0", "␀"],
+]);
 
 export function sign(character) {
   if (SIGNS.has(character)) return SIGNS.get(character);
@@ -41,7 +47,10 @@ export function spaced(places, room, low, high) {
 export class CanvasPen {
   constructor(canvas, width, height) {
     this.ratio = globalThis.devicePixelRatio || 1;
-    [canvas.width, canvas.height] = [Math.max(1, Math.round(width * this.ratio)), Math.max(1, Math.round(height * this.ratio))];
+    [canvas.width, canvas.height] = [
+      Math.max(1, Math.round(width * this.ratio)),
+      Math.max(1, Math.round(height * this.ratio)),
+    ];
     Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
     this.pen = canvas.getContext("2d");
     this.from(0, 0);
@@ -49,7 +58,8 @@ export class CanvasPen {
 
   // All that follows is drawn from here.
   from(x, y) {
-    [this.x, this.y] = [x, y];
+    this.x = x;
+    this.y = y;
     this.pen.setTransform(this.ratio, 0, 0, this.ratio, x * this.ratio, y * this.ratio);
   }
 
@@ -75,7 +85,7 @@ export class CanvasPen {
     this.pen.globalAlpha = 1;
   }
 
-  text(x, y, string, { fill, size = 11, align = "left", bold = false, up = false } = {}) {
+  text(x, y, string, { fill, size = 11, align = "left", bold = false, up = false }) {
     const font = `${bold ? "600 " : ""}${size}px ${FONT}`;
     if (font !== this.font) this.pen.font = this.font = font; // to set one takes longer than to write in it
     Object.assign(this.pen, { fillStyle: fill, textAlign: align, textBaseline: "middle" });
@@ -104,8 +114,12 @@ export class CanvasPen {
 }
 
 export class SvgPen {
+  parts = ["<g>"];
+
   constructor(width, height, ratio = globalThis.devicePixelRatio || 1) {
-    Object.assign(this, { width, height, ratio, parts: ["<g>"] });
+    this.width = width;
+    this.height = height;
+    this.ratio = ratio;
   }
 
   from(x, y) {
@@ -122,7 +136,7 @@ export class SvgPen {
     this.parts.push(`<circle cx="${n(x)}" cy="${n(y)}" r="${n(radius)}" fill="${fill}" opacity="${n(alpha)}"/>`);
   }
 
-  text(x, y, string, { fill, size = 11, align = "left", bold = false, up = false } = {}) {
+  text(x, y, string, { fill, size = 11, align = "left", bold = false, up = false }) {
     const anchor = { left: "start", center: "middle", right: "end" }[align];
     const turn = up ? ` transform="rotate(-90 ${n(x)} ${n(y)})"` : "";
     this.parts.push(
@@ -132,7 +146,9 @@ export class SvgPen {
 
   line(x1, y1, x2, y2, { stroke, thick = 1, alpha = 1, bend = 0 }) {
     const path = `M${n(x1)} ${n(y1)}C${n(x1 + bend * (x2 - x1))} ${n(y1)} ${n(x2 - bend * (x2 - x1))} ${n(y2)} ${n(x2)} ${n(y2)}`;
-    this.parts.push(`<path d="${path}" fill="none" stroke="${stroke}" stroke-width="${n(thick)}" opacity="${n(alpha)}"/>`);
+    this.parts.push(
+      `<path d="${path}" fill="none" stroke="${stroke}" stroke-width="${n(thick)}" opacity="${n(alpha)}"/>`,
+    );
   }
 
   image(data, x, y) {
@@ -154,6 +170,7 @@ const n = (number) => Number(number.toFixed(2));
 const escaped = (string) =>
   string
     .toWellFormed()
+    // eslint-disable-next-line no-control-regex -- XML cannot hold them
     .replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd")
     .replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 

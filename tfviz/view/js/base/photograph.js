@@ -6,8 +6,12 @@ const PALE = 0.55; // of the picture's own tones, on the page
 const STRONG = 0.88; // of the ink, where the weight is the largest
 
 export class Photograph {
+  painted = new Map();
+
   constructor({ src, width, height }) {
-    Object.assign(this, { width, height, image: Object.assign(new Image(), { src }), painted: new Map() });
+    this.width = width;
+    this.height = height;
+    this.image = Object.assign(new Image(), { src });
   }
 
   ready() {
@@ -16,7 +20,9 @@ export class Photograph {
 
   // width, height: in pixels of the device; plain: without weights.
   paint(grid, width, height, theme, ratio, plain) {
-    const pen = Object.assign(document.createElement("canvas"), { width, height }).getContext("2d", { willReadFrequently: true });
+    const pen = Object.assign(document.createElement("canvas"), { width, height }).getContext("2d", {
+      willReadFrequently: true,
+    });
     pen.drawImage(this.image, 0, 0, width, height);
     const image = pen.getImageData(0, 0, width, height);
     if (!plain) tint(image, grid, theme, ratio);

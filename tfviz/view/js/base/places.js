@@ -6,21 +6,25 @@ import { quoted } from "./pen.js";
 export class Places {
   // first: tokens before those of the picture; upward: whether the first row of cells is the lowest
   constructor({ first, down, across, upward }, words) {
-    Object.assign(this, { first, down, across, upward, words });
+    this.first = first;
+    this.down = down;
+    this.across = across;
+    this.upward = upward;
+    this.words = words;
   }
 
   // [row, col] from the upper left; null for a token that lies nowhere.
   cell(index) {
     const at = index - this.first;
     if (at < 0 || at >= this.down * this.across) return null;
-    return [this.turned(Math.floor(at / this.across)), at % this.across];
+    return [this.transposed(Math.floor(at / this.across)), at % this.across];
   }
 
   token(row, col) {
-    return this.first + this.turned(row) * this.across + col;
+    return this.first + this.transposed(row) * this.across + col;
   }
 
-  turned(row) {
+  transposed(row) {
     return this.upward ? this.down - 1 - row : row;
   }
 
@@ -71,9 +75,14 @@ function finder(grid, part, axis) {
 
 // The cells of a picture from a profile: the largest weight is the strongest ink.
 export function spread(found, places, limit) {
-  const order = Array.from({ length: places.down * places.across }, (_, i) => places.token(Math.floor(i / places.across), i % places.across));
+  const order = Array.from({ length: places.down * places.across }, (_, i) =>
+    places.token(Math.floor(i / places.across), i % places.across),
+  );
   const taken = (from) => from.constructor.from(order, (index) => from[index]);
-  return Grid.of(numbered(places.down), numbered(places.across), taken(found.values), taken(found.state), { scale: found.scale, limit });
+  return Grid.of(numbered(places.down), numbered(places.across), taken(found.values), taken(found.state), {
+    scale: found.scale,
+    limit,
+  });
 }
 
 // Where the scale of some profiles ends: at their largest number.

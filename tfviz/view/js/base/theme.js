@@ -1,9 +1,25 @@
 // Colours from the page itself: light or dark by what stands behind the view, with no listener on the page.
 
 export class Theme {
+  key = "";
+  page = "";
+  dark = false;
+  /** @type {[colour: string, luminance: number][]} */
+  lights = [];
+  ink = "";
+  soft = "";
+  line = "";
+  faint = "";
+  focus = "";
+  mark = "";
+  ramp = "";
+  /** @type {string[]} */
+  heads = [];
+
   // palette: the inks of `tfviz.view.palette`, by "light" and "dark"
   constructor(host, palette) {
-    Object.assign(this, { host, palette, key: "" });
+    this.host = host;
+    this.palette = palette;
   }
 
   // True if the page's colours have changed since the last call.
@@ -33,6 +49,7 @@ export class Theme {
   // The ink that reads best on a colour of a scale, by the contrast of WCAG.
   inkOn(pixel) {
     const behind = luminance([pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255]);
+    /** @param {[string, number]} inks */
     const contrast = ([, light]) => (Math.max(light, behind) + 0.05) / (Math.min(light, behind) + 0.05);
     const [ink, page] = this.lights;
     return contrast(ink) >= contrast(page) ? ink[0] : page[0];
@@ -51,10 +68,12 @@ function background(element) {
     if (colour && !/^transparent$|, 0\)$|\/ 0\)$/.test(colour)) return colour;
   }
   const dark =
-    getComputedStyle(document.documentElement).colorScheme.includes("dark") && matchMedia("(prefers-color-scheme: dark)").matches;
+    getComputedStyle(document.documentElement).colorScheme.includes("dark") &&
+    matchMedia("(prefers-color-scheme: dark)").matches;
   return dark ? "rgb(18, 18, 18)" : "rgb(255, 255, 255)";
 }
 
+/** @param {number[]} colour */
 function luminance([r, g, b]) {
   const [x, y, z] = [r, g, b].map((c) => (c / 255 <= 0.04045 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
   return 0.2126 * x + 0.7152 * y + 0.0722 * z;
@@ -72,6 +91,7 @@ function rgb(colour) {
   return [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3);
 }
 
+/** @type {(colour: number[]) => number} */
 const pixel = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 
 // Even to the eye: straight in OKLab, which the browser mixes itself.

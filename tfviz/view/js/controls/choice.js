@@ -8,8 +8,13 @@ import { INKS } from "../base/theme.js";
 const SEPARATORS = /^(\[SEP\]|\[CLS\]|\[PAD\]|<\/?s>|<pad>|<bos>|<eos>|<\|.*\|>|[.,;:!?\n])$/;
 
 export class Choice {
+  /** @type {{ rows: string[], cols: string[] } | undefined} */
+  longest;
+
   constructor(source, store) {
-    Object.assign(this, { source, store, arrange: source.document.arrange });
+    this.source = source;
+    this.store = store;
+    this.arrange = source.document.arrange;
   }
 
   get at() {
@@ -105,7 +110,12 @@ export class Choice {
   // Whether a head is shown as it is, by itself: one too large to be held can be looked at closely then.
   get plain() {
     const as = (name, value) => this.store.get(name) === value;
-    return (as("mode", "head") || as("mode", "picture")) && as("hide", "nothing") && as("merged", false) && this.arrange === "choose";
+    return (
+      (as("mode", "head") || as("mode", "picture")) &&
+      as("hide", "nothing") &&
+      as("merged", false) &&
+      this.arrange === "choose"
+    );
   }
 
   filtered(grid, part) {
@@ -152,7 +162,8 @@ export class Choice {
     const marked = this.store.get("marked");
     const { layers, heads } = this.shape;
     const part = this.source.parts.length > 1 && this.arrange !== "compare" ? `${this.part.name}, ` : "";
-    if (mode === "sheet") return `${part}${counted(layers, "layer")} × ${counted(heads, "head")}${marked.length ? `, ${marked.length} marked` : ""}${this.onto}`;
+    if (mode === "sheet")
+      return `${part}${counted(layers, "layer")} × ${counted(heads, "head")}${marked.length ? `, ${marked.length} marked` : ""}${this.onto}`;
     if (this.alone) return part.replace(/, $/, "");
     if (marked.length < 2) return `${part}layer ${this.heads[0][0]}, head ${this.heads[0][1]}`;
     const how = mode === "lines" ? "" : `${this.store.get("how")} of `;

@@ -31,17 +31,30 @@ const SHORT = 90; // if their names are no longer together
 
 export class Controls {
   constructor(choice, store, theme) {
-    Object.assign(this, { choice, store, theme });
+    this.choice = choice;
+    this.store = store;
+    this.theme = theme;
     const set = (name) => (value) => store.set({ [name]: value });
     const chosen = (name) => [store.get(name), set(name)];
     const hide = (kind) => store.set({ hide: kind, hidden: kind === "chosen" ? store.get("cols") : [], cols: [] });
     const merge = (merged) => store.set({ merged, rows: [], cols: [] });
     this.controls = {
-      mode: tabs("How to look", MODES.filter(([mode]) => mode !== "picture" || choice.pictured), ...chosen("mode")),
+      mode: tabs(
+        "How to look",
+        MODES.filter(([mode]) => mode !== "picture" || choice.pictured),
+        ...chosen("mode"),
+      ),
       part: this.parts(choice.source.parts),
       how: select("Together", TOGETHER, ...chosen("how")),
       direction: select("Show", DIRECTIONS, ...chosen("direction")),
-      least: slider("At least", { min: 0, max: Math.max(0.5, store.get("least")), step: 0.01, value: store.get("least"), text: (least) => formatted(least, 3), choose: set("least") }),
+      least: slider("At least", {
+        min: 0,
+        max: Math.max(0.5, store.get("least")),
+        step: 0.01,
+        value: store.get("least"),
+        text: (least) => formatted(least, 3),
+        choose: set("least"),
+      }),
       most: slider("Strongest", { min: 1, max: 20, value: store.get("most"), choose: set("most") }),
       hide: select("Hide", HIDE, store.get("hide"), hide),
       merged: check("whole words", store.get("merged"), merge),
@@ -70,7 +83,8 @@ export class Controls {
     const mode = store.get("mode");
     const sheet = mode === "sheet";
     const hidden = {
-      part: choice.source.parts.length === 1 || (choice.arrange === "compare" && (mode === "head" || mode === "picture")),
+      part:
+        choice.source.parts.length === 1 || (choice.arrange === "compare" && (mode === "head" || mode === "picture")),
       how: store.get("marked").length < 2 || sheet || mode === "lines",
       direction: mode !== "words" && mode !== "picture" && !(sheet && choice.pictured),
       least: mode !== "lines",

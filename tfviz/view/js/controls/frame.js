@@ -1,16 +1,25 @@
 // What every view stands in: title, controls, stage, a line that reads the cursor, what can be taken away, the table twin.
 
 import { h } from "../base/elements.js";
-import { download, png, svg } from "./takeaway.js";
+import { download, png, svg } from "./export.js";
 import { csvs } from "./table.js";
 import { Theme } from "../base/theme.js";
+import spec from "../base/spec.json" with { type: "json" };
+import CSS from "./frame.css";
 
 export class Frame {
-  // takes: { page() -> Blob, keys, shown() -> [{ name, grid, axes }], drawing(), tables(), redraw(), away }; without
+  /** @type {HTMLElement | undefined} */
+  zoomButtons;
+
+  // options: { page() -> Blob, keys, shown() -> [{ name, grid, axes }], drawing(), tables(), redraw(), away }; without
   // `page` it is a part of a view, and `away` says what can be taken away here
-  constructor(host, document, store, takes) {
+  constructor(host, document, store, options) {
     const shadow = host.shadowRoot ?? host.attachShadow({ mode: "open" });
-    Object.assign(this, { host, document, store, takes, theme: new Theme(host, PALETTE) });
+    this.host = host;
+    this.document = document;
+    this.store = store;
+    this.options = options;
+    this.theme = new Theme(host, spec.themes);
     host.dataset.lmSuppressShortcuts = "true"; // in JupyterLab, keys pressed here are not commands
     this.title = h("h3");
     this.subject = h("span", { class: "subject" });
@@ -26,7 +35,7 @@ export class Frame {
       "details",
       {},
       h("summary", {}, "Keys"),
-      h("dl", {}, ...takes.keys.flatMap(([key, text]) => [h("dt", {}, key), h("dd", {}, text)])),
+      h("dl", {}, ...options.keys.flatMap(([key, text]) => [h("dt", {}, key), h("dd", {}, text)])),
     );
     this.body = h("div", { class: "view" }, h("header", {}, this.title, this.subject));
     this.foot = h(
@@ -42,7 +51,7 @@ export class Frame {
 
   // Puts the parts together and begins to follow width, colours and choices; returns what ends it.
   open() {
-    const { body, takes, store } = this;
+    const { body, options, store } = this;
     const redraw = () => {
       if (this.asked) return;
       this.asked = true; // all that one event changes is drawn once, and before the next frame
@@ -50,7 +59,7 @@ export class Frame {
         this.asked = false;
         if (this.closed || !this.wide) return; // it is not laid out, and will be told when it is
         this.restyle();
-        takes.redraw();
+        options.redraw();
       });
     };
     this.buttons.hidden = !this.zooms;
@@ -110,22 +119,22 @@ export class Frame {
     this.subject.textContent = this.document.title ? subject : "";
   }
 
-  says(text) {
+  announce(text) {
     this.status.textContent = text;
   }
 
   busy(now) {
-    if (now) this.says("loading this head in full …");
-    else if (this.status.textContent.startsWith("loading")) this.says("");
+    if (now) this.announce("loading this head in full …");
+    else if (this.status.textContent.startsWith("loading")) this.announce("");
   }
 
   failed(error) {
-    this.says(`cannot show this: ${error.message}`);
+    this.announce(`cannot show this: ${error.message}`);
   }
 
   renewTable() {
     if (!this.twin.open) return;
-    this.twin.lastChild.replaceChildren(...this.takes.tables());
+    this.twin.lastChild.replaceChildren(...this.options.tables());
   }
 
   zoom(change) {
@@ -160,27 +169,31 @@ export class Frame {
       PNG: async () => download(await png(this.titled(), this.theme.page), named("png")),
       SVG: () => download(svg(this.titled(), this.theme.page), named("svg")),
       CSV: () => {
-        const panels = this.takes.shown();
+        const panels = this.options.shown();
         if (panels) download(new Blob([csvs(panels)], { type: "text/csv" }), named("csv"));
-        else this.says("open one head first: CSV holds the numbers of one");
+        else this.announce("open one head first: CSV holds the numbers of one");
       },
-      HTML: async () => download(await this.takes.page(), named("html")),
+      HTML: async () => download(await this.options.page(), named("html")),
     };
-    if (!this.takes.page) delete kinds.HTML;
-    const said = this.takes.away ?? "Take away";
+    if (!this.options.page) delete kinds.HTML;
+    const said = this.options.away ?? "Take away";
     return h(
       "div",
       { class: "away", role: "group", "aria-label": said },
       h("span", {}, said),
       ...Object.entries(kinds).map(([name, take]) =>
-        h("button", { type: "button", onclick: () => Promise.resolve(take()).catch((error) => this.failed(error)) }, name),
+        h(
+          "button",
+          { type: "button", onclick: () => Promise.resolve(take()).catch((error) => this.failed(error)) },
+          name,
+        ),
       ),
     );
   }
 
   // What is on the stage, with its title above.
   titled() {
-    const { width, height, draw } = this.takes.drawing();
+    const { width, height, draw } = this.options.drawing();
     const pad = 12;
     const top = 34;
     const said = [this.title.textContent, this.subject.textContent].filter(Boolean).join(" · ");

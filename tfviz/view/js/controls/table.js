@@ -17,7 +17,12 @@ const heading = (scope, text) => h("th", { scope }, text);
 // All of a small grid; of a large one the strongest keys of each query.
 export function table({ name, grid, axes = ["query", "key"] }) {
   if (grid.rows.length * grid.cols.length > CELLS) return strongest(grid, axes, name);
-  const head = h("tr", {}, heading("col", `${axes[0]} ↓ ${axes[1]} →`), ...grid.cols.map((word) => heading("col", label(word))));
+  const head = h(
+    "tr",
+    {},
+    heading("col", `${axes[0]} ↓ ${axes[1]} →`),
+    ...grid.cols.map((word) => heading("col", label(word))),
+  );
   const rows = grid.rows.map((word, row) =>
     h("tr", {}, heading("row", label(word)), ...grid.cols.map((_, col) => h("td", {}, shown(grid, row, col)))),
   );
@@ -28,7 +33,9 @@ export function table({ name, grid, axes = ["query", "key"] }) {
 
 function strongest(grid, axes, name) {
   const rows = grid.rows.slice(0, ROWS).map((word, row) => {
-    const pairs = grid.strongest(row, "row", KEYS).map(([col, value]) => `${label(grid.cols[col])} ${formatted(value)}`);
+    const pairs = grid
+      .strongest(row, "row", KEYS)
+      .map(([col, value]) => `${label(grid.cols[col])} ${formatted(value)}`);
     return h("tr", {}, heading("row", `${row} ${label(word)}`), h("td", { class: "text" }, pairs.join(", ") || "–"));
   });
   const said =
@@ -53,7 +60,12 @@ export function headTable(part, value) {
     ...Array.from({ length: part.heads }, (_, i) => heading("col", String(i))),
   );
   const rows = Array.from({ length: part.layers }, (_, layer) =>
-    h("tr", {}, heading("row", String(layer)), ...Array.from({ length: part.heads }, (__, i) => h("td", {}, value(layer, i)))),
+    h(
+      "tr",
+      {},
+      heading("row", String(layer)),
+      ...Array.from({ length: part.heads }, (__, i) => h("td", {}, value(layer, i))),
+    ),
   );
   return h(
     "table",
@@ -71,7 +83,8 @@ function shown(grid, row, col) {
 }
 
 // One grid behind another, under their names where they have any.
-export const csvs = (panels) => panels.map(({ name, grid }) => (name ? `${cell(name)}\r\n` : "") + csv(grid)).join("\r\n");
+export const csvs = (panels) =>
+  panels.map(({ name, grid }) => (name ? `${cell(name)}\r\n` : "") + csv(grid)).join("\r\n");
 
 // A word that a spreadsheet would run as a formula has an apostrophe before it, as OWASP advises; a number is none.
 const FORMULA = /^(?![+-]?\d+([.,]\d+)?$)[=+\-@\t\r\n＝＋－＠]/;

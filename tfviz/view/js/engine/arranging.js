@@ -9,7 +9,7 @@ import {
   moveCells,
   permuted,
   reshaped,
-  listed,
+  formatShape,
   sizeOf,
   stridesOf,
 } from "./tensors.js";
@@ -27,7 +27,7 @@ function triangle(machine, tensor, stays) {
 }
 
 function matrix(tensor) {
-  if (tensor.shape.length < 2) throw new Error(`${listed(tensor.shape)} has no rows and columns`);
+  if (tensor.shape.length < 2) throw new Error(`${formatShape(tensor.shape)} has no rows and columns`);
   return tensor.shape.slice(-2);
 }
 
@@ -47,7 +47,7 @@ function pad(machine, tensor, lengths, value = 0) {
     starts[axis] = Math.max(before, 0);
   }
   if (axesNegative(shape) || axesNegative(inner))
-    throw new Error(`${listed(tensor.shape)} is too small for ${listed(lengths)}`);
+    throw new Error(`${formatShape(tensor.shape)} is too small for ${formatShape(lengths)}`);
   const out = filled(machine, shape, value ?? 0, tensor.dtype);
   const strides = stridesOf(shape);
   const start = starts.reduce((sum, length, axis) => sum + length * strides[axis], 0);
@@ -151,7 +151,8 @@ function diagonalMatrix(machine, tensor, offset = 0, one = -2, other = -1) {
 function unfold(machine, tensor, axis, size, step) {
   const place = axisOf(tensor.shape.length, axis);
   const strides = stridesOf(tensor.shape);
-  if (size > tensor.shape[place]) throw new Error(`${listed(tensor.shape)} has no ${size} places along axis ${axis}`);
+  if (size > tensor.shape[place])
+    throw new Error(`${formatShape(tensor.shape)} has no ${size} places along axis ${axis}`);
   const shape = [...tensor.shape, size];
   shape[place] = Math.floor((tensor.shape[place] - size) / step) + 1;
   const steps = [...strides, strides[place]];

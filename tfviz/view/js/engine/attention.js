@@ -1,6 +1,6 @@
 // Attention, and the softmax that may be one: places where the page looks and acts.
 
-import { axisOf, cast, expanded, permuted, reshaped, listed, sizeOf } from "./tensors.js";
+import { axisOf, cast, expanded, permuted, reshaped, formatShape, sizeOf } from "./tensors.js";
 import { softmaxAlong } from "./scanning.js";
 
 const LEAST_ALLOWED = -1.7014117e38; // half of the least float32: what is below stands for "not allowed"
@@ -14,7 +14,7 @@ function allowedBy(machine, scores) {
 }
 
 // Zeros for the rows in which every score is -inf, where a softmax has NaN; null if there is no such row.
-function living(machine, weights, scores) {
+function zeroMaskedRows(machine, weights, scores) {
   const keys = scores.shape[scores.shape.length - 1];
   const dead = [];
   for (let start = 0; start < scores.data.length; start += keys) {
@@ -35,7 +35,7 @@ function softmax(machine, tensor, axis, dtype = null) {
     return softmaxAlong(machine, tensor, axis, dtype);
   const scores = cast(machine, tensor, dtype);
   const weights = softmaxAlong(machine, scores, -1);
-  const seen = living(machine, weights, scores) ?? weights;
+  const seen = zeroMaskedRows(machine, weights, scores) ?? weights;
   const back = machine.pattern(seen, allowedBy(machine, scores));
   return back === seen ? weights : back;
 }
@@ -45,7 +45,7 @@ function safeSoftmax(machine, tensor, axis, dtype = null) {
   const weights = softmax(machine, tensor, axis, dtype);
   const rank = tensor.shape.length;
   if (axisOf(rank, axis) !== rank - 1) throw new Error("it is known along the last axis only");
-  return living(machine, weights, tensor) ?? weights;
+  return zeroMaskedRows(machine, weights, tensor) ?? weights;
 }
 
 // Heads of keys or values, each as often as there are queries for it.
@@ -78,13 +78,13 @@ function maskFuture(scores, queries, keys) {
   }
 }
 
-function attend(machine, query, key, value, given = null, dropout = 0, causal = false, scale = null, groups = false) {
+function attend(machine, query, key, value, given = null, _dropout = 0, causal = false, scale = null, groups = false) {
   const [queries, width] = query.shape.slice(-2);
   const keys = key.shape[key.shape.length - 2];
   const heads = query.shape[query.shape.length - 3];
   if (width !== key.shape[key.shape.length - 1] || keys !== value.shape[value.shape.length - 2]) {
     throw new Error(
-      `queries ${listed(query.shape)}, keys ${listed(key.shape)} and values ${listed(value.shape)} do not fit`,
+      `queries ${formatShape(query.shape)}, keys ${formatShape(key.shape)} and values ${formatShape(value.shape)} do not fit`,
     );
   }
   const [k, v] = groups ? [grouped(machine, key, heads), grouped(machine, value, heads)] : [key, value];
@@ -93,16 +93,16 @@ function attend(machine, query, key, value, given = null, dropout = 0, causal = 
   const scaledQuery = machine.empty(query.shape, "float32");
   for (let i = 0; i < query.data.length; i++) scaledQuery.data[i] = query.data[i] * factor;
   const rank = k.shape.length;
-  const turned = permuted(machine, k, [...Array(rank - 2).keys(), rank - 1, rank - 2]);
+  const transposed = permuted(machine, k, [...Array(rank - 2).keys(), rank - 1, rank - 2]);
   const batch = sizeOf(lead);
   const scores = machine.empty([...lead, queries, keys], "float32");
-  const right = expanded(machine, turned, [...lead, width, keys]);
+  const right = expanded(machine, transposed, [...lead, width, keys]);
   machine.products.batched(scaledQuery.data, right.data, batch, queries, width, keys, scores.data);
   if (given !== null) mask(machine, scores, given);
   if (causal) maskFuture(scores, queries, keys);
   const weights = softmaxAlong(machine, scores, -1);
   const allowed = allowedBy(machine, scores);
-  const flows = machine.pattern(living(machine, weights, scores) ?? weights, allowed);
+  const flows = machine.pattern(zeroMaskedRows(machine, weights, scores) ?? weights, allowed);
   const last = v.shape[v.shape.length - 1];
   const out = machine.empty([...lead, queries, last], "float32");
   const values = expanded(machine, v, [...lead, keys, last]);

@@ -1,15 +1,19 @@
 // The page's end of the engine: asks a worker, so that the page never freezes; what is asked last wins.
 
-// An engine with these programs. `engine` makes it (see `serve.js`): its text is what the worker runs.
+// An engine with these programs. `engine` makes it (see `worker.js`): its text is what the worker runs.
 // Where a worker is refused, the page computes itself.
 export class Engine {
-  // open: (engine) -> { post, hear, close }, the other end: by default a worker
+  /**
+   * @param {(() => any) | null} engine
+   * @param {(engine: any) => import("../types.d.ts").Port} open the other end: by default a worker
+   */
   constructor(engine, open = opened) {
     this.asked = new Map(); // id -> { resolve, reject }
     this.lanes = new Map(); // lane -> { busy, next }
     this.count = 0;
     const port = open(engine);
-    [this.post, this.close] = [port.post, port.close];
+    this.post = port.post;
+    this.close = port.close;
     port.hear(({ id, result, error }) => {
       const { resolve, reject } = this.asked.get(id) ?? {};
       this.asked.delete(id);
@@ -88,7 +92,9 @@ function opened(engine) {
 }
 
 function within(engine) {
+  /** @type {(message: any) => void} */
   let listener = () => {};
+  /** @type {any} */
   const port = { postMessage: (data) => listener(data) };
   engine().serve(port);
   return {

@@ -7,7 +7,7 @@
 // `head` null means every head; a cell's query or key null means every one.
 
 // The weights [batch, head, query, key] that flow on: the same ones if nothing is to be done.
-export function edited(machine, weights, edits, allowed) {
+export function edited(machine, weights, edits) {
   if (!edits.length) return weights;
   const made = { ...weights, data: weights.data.slice() };
   const shape = [1, 1, ...weights.shape].slice(-4);
@@ -36,10 +36,12 @@ const EDITS = {
     }
   },
   hide(head, queries, keys, { cells }) {
-    for (let query = 0; query < queries; query++) share(head.subarray(query * keys, (query + 1) * keys), chosen(cells, query, keys), 0);
+    for (let query = 0; query < queries; query++)
+      share(head.subarray(query * keys, (query + 1) * keys), chosen(cells, query, keys), 0);
   },
   pin(head, queries, keys, { cells, to }) {
-    for (let query = 0; query < queries; query++) share(head.subarray(query * keys, (query + 1) * keys), chosen(cells, query, keys), to);
+    for (let query = 0; query < queries; query++)
+      share(head.subarray(query * keys, (query + 1) * keys), chosen(cells, query, keys), to);
   },
 };
 
@@ -53,11 +55,16 @@ function chosen(cells, query, keys) {
 
 // Give each of the chosen this weight, and what is left to the others, in proportion; hidden rows may be left with zeros.
 function share(row, keys, weight) {
-  if (weight * keys.size > 1 + SLACK) throw new Error(`${weight} for ${keys.size} keys of a query is more than 1 in all`);
+  if (weight * keys.size > 1 + SLACK)
+    throw new Error(`${weight} for ${keys.size} keys of a query is more than 1 in all`);
   if (!keys.size || row.every((old) => old === 0)) return;
   let others = 0;
-  row.forEach((old, key) => { if (!keys.has(key)) others += old; });
+  row.forEach((old, key) => {
+    if (!keys.has(key)) others += old;
+  });
   const left = Math.max(0, 1 - weight * keys.size);
-  if (weight && others === 0 && left > SLACK) throw new Error(`${weight} for ${keys.size} keys of a query that sees no other to share the rest`);
-  for (let key = 0; key < row.length; key++) row[key] = keys.has(key) ? weight : others === 0 ? 0 : (row[key] / others) * left;
+  if (weight && others === 0 && left > SLACK)
+    throw new Error(`${weight} for ${keys.size} keys of a query that sees no other to share the rest`);
+  for (let key = 0; key < row.length; key++)
+    row[key] = keys.has(key) ? weight : others === 0 ? 0 : (row[key] / others) * left;
 }

@@ -1,7 +1,7 @@
 // Sums of products that letters tell: torch.einsum.
 
-import { expanded, gathered, permuted, reshaped, listed, sizeOf, stridesOf } from "./tensors.js";
-import { matmul } from "./multiplying.js";
+import { expanded, gathered, permuted, reshaped, formatShape, sizeOf, stridesOf } from "./tensors.js";
+import { matmul } from "./matmul.js";
 import { REDUCING } from "./reducing.js";
 
 // The letters of each operand and of the result; the axes of "..." get capital signs of their own.
@@ -29,7 +29,7 @@ function lettersOf(equation, tensors) {
 function withoutTwins(machine, tensor, letters) {
   const own = [...new Set(letters)];
   if (letters.length !== tensor.shape.length)
-    throw new Error(`${letters} does not name the axes of ${listed(tensor.shape)}`);
+    throw new Error(`${letters} does not name the axes of ${formatShape(tensor.shape)}`);
   const strides = stridesOf(tensor.shape);
   const steps = own.map((letter) =>
     [...letters].reduce((sum, one, axis) => sum + (one === letter ? strides[axis] : 0), 0),

@@ -21,7 +21,7 @@ const divideRow = (a, i, di, b, j, dj, out, at, length) => {
 const multiplyWhole = pairwise(Math.imul); // whole numbers wrap, at 32 bits where torch's wrap at 64
 
 // Two operands, tensors or numbers, cell by cell; the result as wide as the wider one unless `dtype` says otherwise.
-export function paired(machine, one, other, row, dtype = null) {
+export function broadcastPair(machine, one, other, row, dtype = null) {
   const kind = promoted(machine, one, other);
   const a = asTensor(one, kind);
   const b = asTensor(other, kind);
@@ -34,18 +34,18 @@ export function paired(machine, one, other, row, dtype = null) {
   return out;
 }
 
-const pair = (of) => (machine, one, other) => paired(machine, one, other, pairwise(of));
-const compare = (of) => (machine, one, other) => paired(machine, one, other, pairwise(of), "bool");
+const pair = (of) => (machine, one, other) => broadcastPair(machine, one, other, pairwise(of));
+const compare = (of) => (machine, one, other) => broadcastPair(machine, one, other, pairwise(of), "bool");
 const floats = (machine, ...values) => (promoted(machine, ...values) === "float32" ? null : "float32");
 const pairOfFloats = (of) => (machine, one, other) =>
-  paired(machine, one, other, pairwise(of), floats(machine, one, other));
+  broadcastPair(machine, one, other, pairwise(of), floats(machine, one, other));
 
 const add = (machine, one, other, alpha = 1) =>
-  paired(machine, one, other, alpha === 1 ? addRow : pairwise((x, y) => x + alpha * y));
+  broadcastPair(machine, one, other, alpha === 1 ? addRow : pairwise((x, y) => x + alpha * y));
 const subtract = (machine, one, other, alpha = 1) =>
-  paired(machine, one, other, alpha === 1 ? subtractRow : pairwise((x, y) => x - alpha * y));
+  broadcastPair(machine, one, other, alpha === 1 ? subtractRow : pairwise((x, y) => x - alpha * y));
 const multiply = (machine, one, other) =>
-  paired(machine, one, other, promoted(machine, one, other) === "int64" ? multiplyWhole : multiplyRow);
+  broadcastPair(machine, one, other, promoted(machine, one, other) === "int64" ? multiplyWhole : multiplyRow);
 
 const floorModulo = (x, y) => {
   const rest = x % y;
@@ -59,14 +59,14 @@ const floorDivide = (x, y) => {
 };
 
 function divide(machine, one, other, rounding = null) {
-  if (rounding === null) return paired(machine, one, other, divideRow, floats(machine, one, other));
-  return paired(machine, one, other, pairwise(rounding === "floor" ? floorDivide : (x, y) => Math.trunc(x / y)));
+  if (rounding === null) return broadcastPair(machine, one, other, divideRow, floats(machine, one, other));
+  return broadcastPair(machine, one, other, pairwise(rounding === "floor" ? floorDivide : (x, y) => Math.trunc(x / y)));
 }
 
 const power = (machine, base, exponent) =>
   exponent === 2
     ? multiply(machine, base, base)
-    : paired(
+    : broadcastPair(
         machine,
         base,
         exponent,
@@ -97,7 +97,7 @@ const fillMasked = (machine, tensor, mask, value) =>
 
 const lerp = (machine, start, end, weight) =>
   add(machine, start, multiply(machine, subtract(machine, end, start), weight));
-const both = (of) => (machine, one, other) => paired(machine, one, other, pairwise(of), "bool");
+const both = (of) => (machine, one, other) => broadcastPair(machine, one, other, pairwise(of), "bool");
 
 // One slope for all, or one for each channel, the second axis.
 function prelu(machine, tensor, slope) {

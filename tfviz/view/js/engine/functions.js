@@ -59,7 +59,10 @@ function gelu(machine, tensor, approximate = "none") {
 // How much of a normal distribution lies below x: from the nearest of a table, by two derivatives; to 1e-8.
 const BELOW_STEPS = 128;
 const BELOW_REACH = 6;
-const BELOW_FROM = Float64Array.from({ length: 2 * BELOW_REACH * BELOW_STEPS + 1 }, (_, i) => i / BELOW_STEPS - BELOW_REACH);
+const BELOW_FROM = Float64Array.from(
+  { length: 2 * BELOW_REACH * BELOW_STEPS + 1 },
+  (_, i) => i / BELOW_STEPS - BELOW_REACH,
+);
 const BELOW_AT = BELOW_FROM.map((x) => (1 + erf(x * Math.SQRT1_2)) / 2);
 const BELOW_SLOPE = BELOW_FROM.map((x) => Math.exp((-x * x) / 2) / Math.sqrt(2 * Math.PI));
 function shareBelow(x) {

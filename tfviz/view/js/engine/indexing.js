@@ -1,6 +1,6 @@
 // Operations that read and write where numbers say.
 
-import { asTensor, axisOf, broadcastShape, expanded, reshaped, listed, sizeOf, stridesOf } from "./tensors.js";
+import { asTensor, axisOf, broadcastShape, expanded, reshaped, formatShape, sizeOf, stridesOf } from "./tensors.js";
 import { taken } from "./arranging.js";
 
 // A place counted from the front, checked.
@@ -34,7 +34,7 @@ function pointed(tensor, axis, index, visit) {
   const pointing = index.shape.length ? index.shape : [1];
   const place = axisOf(shape.length, axis);
   if (pointing.length !== shape.length || pointing.some((size, i) => i !== place && size > shape[i])) {
-    throw new Error(`places of the shape ${listed(index.shape)} do not lie in ${listed(tensor.shape)}`);
+    throw new Error(`places of the shape ${formatShape(index.shape)} do not lie in ${formatShape(tensor.shape)}`);
   }
   const strides = stridesOf(shape);
   const at = pointing.map(() => 0);
@@ -81,7 +81,8 @@ function numbered(indices) {
 function cellsNamed(machine, tensor, given) {
   const indices = numbered(given);
   const { shape } = tensor;
-  if (indices.length > shape.length) throw new Error(`${indices.length} indices are too many for ${listed(shape)}`);
+  if (indices.length > shape.length)
+    throw new Error(`${indices.length} indices are too many for ${formatShape(shape)}`);
   const used = [...indices.keys()].filter((axis) => indices[axis] !== null);
   const common = broadcastShape(...used.map((axis) => indices[axis].shape));
   const places = used.map((axis) => expanded(machine, indices[axis], common).data);

@@ -1,6 +1,6 @@
 // Layers: norms, convolutions, pools, losses.
 
-import { reshaped, listed, sizeOf } from "./tensors.js";
+import { reshaped, formatShape, sizeOf } from "./tensors.js";
 import { PAIRS } from "./elementwise.js";
 import { FUNCTIONS } from "./functions.js";
 import { REDUCING } from "./reducing.js";
@@ -30,7 +30,8 @@ function normed(machine, tensor, length, epsilon, weight, bias) {
 
 function expectTail(tensor, lengths) {
   const tail = tensor.shape.slice(tensor.shape.length - lengths.length);
-  if (listed(tail) !== listed(lengths)) throw new Error(`${listed(tensor.shape)} does not end in ${listed(lengths)}`);
+  if (formatShape(tail) !== formatShape(lengths))
+    throw new Error(`${formatShape(tensor.shape)} does not end in ${formatShape(lengths)}`);
 }
 
 function layerNorm(machine, tensor, lengths, weight = null, bias = null, epsilon = 1e-5) {

@@ -9,7 +9,8 @@ const ARRAYS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 // A program, ready to run: its weights unpacked, and after which step each value is needed no more.
 class Loaded {
   constructor(described, weights) {
-    Object.assign(this, { described, weights });
+    this.described = described;
+    this.weights = weights;
     this.constants = new Set(this.weights.map(({ data }) => data));
     this.sites = described.nodes.map(({ pattern }) => pattern).filter(Boolean);
     this.first = described.inputs.length + this.weights.length; // the number of the first step's first result
@@ -77,7 +78,8 @@ export class Machine {
   kept(weight) {
     if (!this.constants.has(weight.data)) return null;
     let kept = this.stores.get(weight.data);
-    if (!kept) this.stores.set(weight.data, (kept = this.products.store(turned(weight), weight.shape[1], weight.shape[0])));
+    if (!kept)
+      this.stores.set(weight.data, (kept = this.products.store(transposed(weight), weight.shape[1], weight.shape[0])));
     return kept;
   }
 
@@ -85,24 +87,43 @@ export class Machine {
   pattern(weights, allowed = null) {
     const site = this.node.pattern;
     if (!site) return weights;
-    const flows = edited(this, weights, this.edits.filter((edit) => edit.site === site), allowed);
+    const flows = edited(
+      this,
+      weights,
+      this.edits.filter((edit) => edit.site === site),
+    );
     if (this.watch === true || (this.watch && this.watch.includes(site))) {
       const { shape, data } = flows;
-      (this.seen[site] ??= []).push({ shape, data: data.slice(), open: allowed ? allowed.data.slice() : new Uint8Array(data.length).fill(1) });
+      (this.seen[site] ??= []).push({
+        shape,
+        data: data.slice(),
+        open: allowed ? allowed.data.slice() : new Uint8Array(data.length).fill(1),
+      });
     }
     return flows;
   }
 
   // The outputs of a program by name, and the patterns that were watched, for inputs by name.
   // carry: outputs whose names begin so ("keys" for "keys.0") stay here, as inputs of the next run.
+  /**
+   * @param {string} name
+   * @param {Record<string, any>} inputs
+   * @param {{ edits?: import("../types.d.ts").Edit[], watch?: boolean | string[], carry?: string[] }} options
+   */
   run(name, inputs, { edits = [], watch = false, carry = [] } = {}) {
     const program = this.programs.get(name);
     if (!program) throw new Error(`there is no program ${name}; there are ${[...this.programs.keys()].join(", ")}`);
     const { described, weights, needless, constants, sites } = program;
     for (const { site } of edits)
-      if (!sites.includes(site)) throw new Error(`there is no attention at ${site}; there is ${sites.join(", ") || "none"}`);
-    Object.assign(this, { edits, watch, constants, seen: {} });
-    const given = described.inputs.map((declared) => input(declared, inputs[declared.name] ?? this.carried.get(declared.name)));
+      if (!sites.includes(site))
+        throw new Error(`there is no attention at ${site}; there is ${sites.join(", ") || "none"}`);
+    this.edits = edits;
+    this.watch = watch;
+    this.constants = constants;
+    this.seen = {};
+    const given = described.inputs.map((declared) =>
+      input(declared, inputs[declared.name] ?? this.carried.get(declared.name)),
+    );
     const lengths = bind(described, given);
     const values = [...given, ...weights];
     const holders = new Map(); // array -> how many values that are still needed lie in it
@@ -166,8 +187,9 @@ function copy({ shape, dtype, data }) {
 }
 
 // [out, in] as [in, out].
-function turned({ shape: [rows, columns], data }) {
+function transposed({ shape: [rows, columns], data }) {
   const made = new Float32Array(data.length);
-  for (let row = 0; row < rows; row++) for (let column = 0; column < columns; column++) made[column * rows + row] = data[row * columns + column];
+  for (let row = 0; row < rows; row++)
+    for (let column = 0; column < columns; column++) made[column * rows + row] = data[row * columns + column];
   return made;
 }

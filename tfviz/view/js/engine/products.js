@@ -18,7 +18,7 @@ export class Products {
   static async make() {
     try {
       const bytes = Uint8Array.from(atob(PRODUCTS), (letter) => letter.charCodeAt(0));
-      return new Products(compiledKernel((await WebAssembly.instantiate(bytes)).instance.exports));
+      return new Products(compiledKernel(/** @type {any} */ ((await WebAssembly.instantiate(bytes)).instance.exports)));
     } catch {
       return new Products(plainKernel());
     }

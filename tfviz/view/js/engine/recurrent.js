@@ -1,9 +1,9 @@
 // torch's own recurrent layers.
 
-import { listed } from "./tensors.js";
-import { PIECES } from "./pieces.js";
+import { formatShape } from "./tensors.js";
+import { PIECES } from "./slicing.js";
 import { SHAPING } from "./shaping.js";
-import { linear } from "./multiplying.js";
+import { linear } from "./matmul.js";
 
 const squash = (x) => 1 / (1 + Math.exp(-x));
 
@@ -48,7 +48,7 @@ function passed(machine, cell, words, states, weights, backwards) {
   const [time, batch] = words.shape;
   const hidden = states[0].shape[1];
   if (weights[0].shape[0] !== cell.gates * hidden) {
-    throw new Error(`weights ${listed(weights[0].shape)} are not those of ${cell.gates} gates of ${hidden}`);
+    throw new Error(`weights ${formatShape(weights[0].shape)} are not those of ${cell.gates} gates of ${hidden}`);
   }
   const [into, again, biasInto = null, biasAgain = null] = weights;
   const brought = linear(machine, words, into, biasInto).data;

@@ -1,6 +1,6 @@
 // Operations that make one number of many.
 
-import { axesOf, cast, kindOf, permuted, sizeOf } from "./tensors.js";
+import { axesOf, cast, dtypeOf, permuted, sizeOf } from "./tensors.js";
 
 // The tensor as rows, one for each number that is left: { data, rows, length, shape }.
 function folded(machine, tensor, axes, keep) {
@@ -61,11 +61,11 @@ function smallestAt(data, start, end) {
 }
 
 const wholes = (tensor) => (tensor.dtype === "float32" ? "float32" : "int64");
-const real32 = (dtype) => kindOf(dtype ?? "float32");
+const real32 = (dtype) => dtypeOf(dtype ?? "float32");
 
 export function sum(machine, tensor, axes = null, keep = false, dtype = null) {
   const given = cast(machine, tensor, dtype);
-  return reduced(machine, given, axes, keep, dtype ? kindOf(dtype) : wholes(tensor), total);
+  return reduced(machine, given, axes, keep, dtype ? dtypeOf(dtype) : wholes(tensor), total);
 }
 
 function mean(machine, tensor, axes = null, keep = false, dtype = null) {
@@ -82,7 +82,7 @@ function mean(machine, tensor, axes = null, keep = false, dtype = null) {
 }
 
 function prod(machine, tensor, axes = null, keep = false, dtype = null) {
-  const kind = dtype ? kindOf(dtype) : wholes(tensor);
+  const kind = dtype ? dtypeOf(dtype) : wholes(tensor);
   return reduced(machine, cast(machine, tensor, kind), axes, keep, kind, kind === "int64" ? wholeProduct : product);
 }
 
@@ -175,16 +175,16 @@ export const REDUCING = {
   "mean.dim": mean,
   prod: (machine, tensor, dtype = null) => prod(machine, tensor, null, false, dtype),
   "prod.dim_int": prod,
-  var: (machine, tensor, unbiased = true) => variance(machine, tensor, null, unbiased),
+  var: (machine, tensor, unbiased = true) => variance(machine, tensor, null, Number(unbiased)),
   "var.dim": variance,
   "var.correction": variance,
-  std: (machine, tensor, unbiased = true) => deviation(machine, tensor, null, unbiased),
+  std: (machine, tensor, unbiased = true) => deviation(machine, tensor, null, Number(unbiased)),
   "std.dim": deviation,
   "std.correction": deviation,
-  var_mean: (machine, tensor, unbiased = true) => withMean(variance)(machine, tensor, null, unbiased),
+  var_mean: (machine, tensor, unbiased = true) => withMean(variance)(machine, tensor, null, Number(unbiased)),
   "var_mean.dim": withMean(variance),
   "var_mean.correction": withMean(variance),
-  std_mean: (machine, tensor, unbiased = true) => withMean(deviation)(machine, tensor, null, unbiased),
+  std_mean: (machine, tensor, unbiased = true) => withMean(deviation)(machine, tensor, null, Number(unbiased)),
   "std_mean.dim": withMean(deviation),
   "std_mean.correction": withMean(deviation),
   max: extreme(largestAt),

@@ -1,14 +1,14 @@
 // Operations that go along one axis and leave it: running sums, softmax, order.
 
-import { along, cast, kindOf } from "./tensors.js";
+import { along, cast, dtypeOf } from "./tensors.js";
 import { logSumExp } from "./reducing.js";
 
 // `of(data, start, end, out)` writes a row.
 function scanned(machine, tensor, axis, dtype, of) {
-  const [made] = along(machine, tensor, axis, (turned) => {
-    const out = machine.empty(turned.shape, dtype);
-    const length = turned.shape[turned.shape.length - 1];
-    for (let start = 0; start < out.data.length; start += length) of(turned.data, start, start + length, out.data);
+  const [made] = along(machine, tensor, axis, (transposed) => {
+    const out = machine.empty(transposed.shape, dtype);
+    const length = transposed.shape[transposed.shape.length - 1];
+    for (let start = 0; start < out.data.length; start += length) of(transposed.data, start, start + length, out.data);
     return out;
   });
   return made;
@@ -17,7 +17,7 @@ function scanned(machine, tensor, axis, dtype, of) {
 const soFar =
   (first, step) =>
   (machine, tensor, axis, dtype = null) => {
-    const kind = dtype ? kindOf(dtype) : tensor.dtype === "float32" ? "float32" : "int64";
+    const kind = dtype ? dtypeOf(dtype) : tensor.dtype === "float32" ? "float32" : "int64";
     return scanned(machine, cast(machine, tensor, kind), axis, kind, (data, start, end, out) => {
       for (let i = start, so = first; i < end; i++) out[i] = so = step(so, data[i]);
     });
@@ -52,18 +52,18 @@ function ordered(data, start, end, descending) {
 
 // The first `count` of each row in order, and where they stood.
 function sorted(machine, tensor, axis, descending, count = null) {
-  return along(machine, tensor, axis, (turned) => {
-    const length = turned.shape[turned.shape.length - 1];
+  return along(machine, tensor, axis, (transposed) => {
+    const length = transposed.shape[transposed.shape.length - 1];
     const most = count ?? length;
     if (most > length) throw new Error(`there are no ${most} among ${length}`);
-    const shape = [...turned.shape.slice(0, -1), most];
+    const shape = [...transposed.shape.slice(0, -1), most];
     const values = machine.empty(shape, tensor.dtype);
     const places = machine.empty(shape, "int64");
     for (let to = 0, start = 0; to < values.data.length; to += most, start += length) {
-      const order = ordered(turned.data, start, start + length, descending);
+      const order = ordered(transposed.data, start, start + length, descending);
       for (let i = 0; i < most; i++) {
         places.data[to + i] = order[i];
-        values.data[to + i] = turned.data[start + order[i]];
+        values.data[to + i] = transposed.data[start + order[i]];
       }
     }
     return [values, places];
@@ -72,14 +72,14 @@ function sorted(machine, tensor, axis, descending, count = null) {
 
 // The largest so far, and where it stood: the last of several.
 const record = (beats) => (machine, tensor, axis) =>
-  along(machine, tensor, axis, (turned) => {
-    const values = machine.empty(turned.shape, tensor.dtype);
-    const places = machine.empty(turned.shape, "int64");
-    const length = turned.shape[turned.shape.length - 1];
+  along(machine, tensor, axis, (transposed) => {
+    const values = machine.empty(transposed.shape, tensor.dtype);
+    const places = machine.empty(transposed.shape, "int64");
+    const length = transposed.shape[transposed.shape.length - 1];
     for (let i = 0, best = 0; i < values.data.length; i++) {
-      const x = turned.data[i];
-      if (i % length === 0 || x !== x || beats(x, turned.data[best])) best = i;
-      values.data[i] = turned.data[best];
+      const x = transposed.data[i];
+      if (i % length === 0 || x !== x || beats(x, transposed.data[best])) best = i;
+      values.data[i] = transposed.data[best];
       places.data[i] = best % length;
     }
     return [values, places];

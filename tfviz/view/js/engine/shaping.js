@@ -1,13 +1,13 @@
 // Operations that move cells about and leave their numbers alone.
 
-import { axisOf, expanded, permuted, reshaped, listed, sizeOf } from "./tensors.js";
+import { axisOf, expanded, permuted, reshaped, formatShape, sizeOf } from "./tensors.js";
 
 // One length may be -1: what is left.
 function view(machine, tensor, shape) {
   const size = sizeOf(tensor.shape);
   const known = shape.reduce((product, length) => (length < 0 ? product : product * length), 1);
   if (!Number.isInteger(size / known) && shape.includes(-1))
-    throw new Error(`${size} numbers do not make ${listed(shape)}`);
+    throw new Error(`${size} numbers do not make ${formatShape(shape)}`);
   return reshaped(
     tensor,
     shape.map((length) => (length < 0 ? size / known : length)),
@@ -42,7 +42,7 @@ export function squeeze(machine, tensor, axes = null) {
 function permute(machine, tensor, order) {
   const axes = order.map((axis) => axisOf(tensor.shape.length, axis));
   if (axes.length !== tensor.shape.length || new Set(axes).size !== axes.length) {
-    throw new Error(`the order ${listed(order)} does not name each of ${tensor.shape.length} axes once`);
+    throw new Error(`the order ${formatShape(order)} does not name each of ${tensor.shape.length} axes once`);
   }
   return permuted(machine, tensor, axes);
 }
@@ -79,7 +79,8 @@ function expand(machine, tensor, shape) {
 
 function repeat(machine, tensor, counts) {
   const lead = counts.length - tensor.shape.length;
-  if (lead < 0) throw new Error(`${listed(counts)} says for too few axes how often to repeat ${listed(tensor.shape)}`);
+  if (lead < 0)
+    throw new Error(`${formatShape(counts)} says for too few axes how often to repeat ${formatShape(tensor.shape)}`);
   const shape = counts.flatMap((count, axis) => [count, axis < lead ? 1 : tensor.shape[axis - lead]]);
   const alone = shape.map((length, axis) => (axis % 2 ? length : 1));
   return reshaped(

@@ -5,14 +5,16 @@ const TENSOR_KINDS = ["bool", "int64", "float32"]; // each can hold what those b
 
 export const isTensor = (value) => value !== null && typeof value === "object" && "data" in value;
 
-export const listed = (shape) => `[${shape.join(", ")}]`;
+export const formatShape = (shape) => `[${shape.join(", ")}]`;
 
 export const sizeOf = (shape) => shape.reduce((size, length) => size * length, 1);
 
 // The same numbers in another shape: they share their memory.
 export function reshaped(tensor, shape) {
   if (sizeOf(shape) !== sizeOf(tensor.shape)) {
-    throw new Error(`${listed(tensor.shape)} has ${sizeOf(tensor.shape)} numbers, ${listed(shape)} another count`);
+    throw new Error(
+      `${formatShape(tensor.shape)} has ${sizeOf(tensor.shape)} numbers, ${formatShape(shape)} another count`,
+    );
   }
   return { shape, dtype: tensor.dtype, data: tensor.data };
 }
@@ -45,7 +47,7 @@ export function broadcastShape(...shapes) {
     const lengths = shapes.map((shape) => shape[axis - rank + shape.length] ?? 1);
     const length = lengths.find((one) => one !== 1) ?? 1;
     if (lengths.some((one) => one !== 1 && one !== length)) {
-      throw new Error(`${shapes.map(listed).join(" and ")} do not fit each other`);
+      throw new Error(`${shapes.map(formatShape).join(" and ")} do not fit each other`);
     }
     return length;
   });
@@ -58,7 +60,7 @@ export function stridesTo(shape, target) {
   return target.map((length, axis) => {
     const own = axis < lead ? 1 : shape[axis - lead];
     if (lead < 0 || (own !== 1 && own !== length))
-      throw new Error(`${listed(shape)} cannot stretch to ${listed(target)}`);
+      throw new Error(`${formatShape(shape)} cannot stretch to ${formatShape(target)}`);
     return own === 1 ? 0 : strides[axis - lead];
   });
 }
@@ -136,8 +138,8 @@ export function permuted(machine, tensor, order) {
   const long = order.filter((axis) => tensor.shape[axis] !== 1);
   if (long.every((axis, i) => i === 0 || long[i - 1] < axis)) return reshaped(tensor, shape); // nothing moves
   const strides = stridesOf(tensor.shape);
-  const turned = order.map((axis) => strides[axis]);
-  return gathered(machine, tensor, shape, turned);
+  const transposed = order.map((axis) => strides[axis]);
+  return gathered(machine, tensor, shape, transposed);
 }
 
 // One axis brought to the back, `work` done on what comes of it, and the axis brought home again.
@@ -150,7 +152,7 @@ export function along(machine, tensor, axis, work) {
   return [].concat(work(permuted(machine, tensor, order))).map((done) => permuted(machine, done, back));
 }
 
-export function kindOf(dtype) {
+export function dtypeOf(dtype) {
   if (dtype in TENSOR_ARRAYS) return dtype;
   if (/^b?float|^double|^half/.test(dtype)) return "float32";
   if (/^u?int|^long|^short/.test(dtype)) return "int64";
@@ -159,17 +161,17 @@ export function kindOf(dtype) {
 
 // The kind that torch gives the result: the widest. The step's own kind tells of a 2 whether Python had written 2.0.
 export function promoted(machine, ...values) {
-  const kindOfValue = (value) => {
+  const dtypeOfValue = (value) => {
     if (isTensor(value)) return value.dtype;
     if (typeof value === "boolean") return "bool";
     return Number.isInteger(value) && machine.node?.dtype?.[0] !== "float32" ? "int64" : "float32";
   };
-  const kinds = values.filter((value) => value !== null).map(kindOfValue);
+  const kinds = values.filter((value) => value !== null).map(dtypeOfValue);
   return TENSOR_KINDS[Math.max(...kinds.map((kind) => TENSOR_KINDS.indexOf(kind)))];
 }
 
 export function cast(machine, tensor, dtype) {
-  const kind = dtype ? kindOf(dtype) : tensor.dtype;
+  const kind = dtype ? dtypeOf(dtype) : tensor.dtype;
   if (kind === tensor.dtype) return tensor;
   const out = machine.empty(tensor.shape, kind);
   if (kind === "bool") for (let i = 0; i < out.data.length; i++) out.data[i] = tensor.data[i] === 0 ? 0 : 1;

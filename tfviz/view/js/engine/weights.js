@@ -14,7 +14,11 @@ export function weightOf({ shape, dtype, stored, at: [start, length], scale }, b
   if (stored === "int32") return { shape, dtype, data: new Int32Array(piece) };
   if (stored === "float32") return { shape, dtype, data: new Float32Array(piece) };
   const scales = scale && new Float32Array(bytes.slice(scale[0], scale[0] + scale[1]).buffer);
-  return { shape, dtype, data: stored === "float16" ? halves(new Uint16Array(piece)) : scaled(new Int8Array(piece), scales, shape.at(-1)) };
+  return {
+    shape,
+    dtype,
+    data: stored === "float16" ? halves(new Uint16Array(piece)) : scaled(new Int8Array(piece), scales, shape.at(-1)),
+  };
 }
 
 function halves(given) {

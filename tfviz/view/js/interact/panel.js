@@ -9,26 +9,73 @@ import { STEPS } from "../stages/pointing.js";
 // A title: as it is, with a sign for what cannot be seen, never cut without one.
 export function titled(text, longest = 40) {
   const points = [...text];
-  const shown = points.slice(0, points.length > longest ? longest - 1 : longest).map((point) => (point === " " ? point : sign(point)));
+  const shown = points
+    .slice(0, points.length > longest ? longest - 1 : longest)
+    .map((point) => (point === " " ? point : sign(point)));
   return shown.join("") + (points.length > longest ? "…" : "");
 }
 
 // Of each kind is known: place(width), which sets width, height, `size` (how many rows and columns the cursor goes over) and
 // `grid`, its numbers for table and CSV; paint(pen); find(x, y), a cell; box(cell), its corner and size; named(cell), in words.
 export class Panel {
-  constructor(theme, says) {
-    Object.assign(this, { theme, says, cursor: null });
+  /** @type {import("../types.d.ts").Point | null} */
+  cursor = null;
+  // what is shown
+  /** @type {import("../types.d.ts").Tensor} */
+  tensor;
+  title = "";
+  /** @type {string[]} */
+  rows = [];
+  /** @type {string[]} */
+  cols = [];
+  /** @type {any} */
+  positions;
+  limit = 1;
+  filled = false;
+  /** @type {any} as Python describes it */
+  panel;
+  // what is set when it is placed
+  width = 0;
+  height = 0;
+  size = [0, 0];
+  /** @type {any} */
+  grid;
+
+  constructor(theme, announce) {
+    this.theme = theme;
+    this.announce = announce;
     this.canvas = drawn("");
     this.listen();
   }
 
-  // shown: { tensor, title, rows, cols, places, scale, limit }
+  // shown: { tensor, title, rows, cols, positions, scale, limit }
   show(shown, width) {
     Object.assign(this, shown);
     this.canvas.setAttribute("aria-label", `${titled(this.title || "result", 60)}: arrows move over its numbers`);
     this.place(width);
     if (this.cursor) this.cursor = this.cursor.map((at, axis) => Math.max(0, Math.min(at, this.size[axis] - 1)));
     this.draw();
+  }
+
+  /** @abstract @param {number} _width */
+  place(_width) {}
+
+  /** @abstract @param {any} _pen */
+  paint(_pen) {}
+
+  /** @abstract @returns {import("../types.d.ts").Point | null} @param {number} _x @param {number} _y */
+  find(_x, _y) {
+    return null;
+  }
+
+  /** @abstract @returns {import("../types.d.ts").Box} @param {import("../types.d.ts").Point} _cell */
+  box(_cell) {
+    return [0, 0, 0, 0];
+  }
+
+  /** @abstract @returns {string} @param {import("../types.d.ts").Point} _cell */
+  named(_cell) {
+    return "";
   }
 
   draw() {
@@ -43,12 +90,16 @@ export class Panel {
     pen.text(left, 9, titled(this.title), { fill: this.theme.ink, bold: true });
   }
 
+  /** @param {import("../types.d.ts").Point} cell */
   value([row, col]) {
     return this.tensor.data[row * this.size[1] + col];
   }
 
   reading(cell) {
-    return `${this.title ? `${titled(this.title)}: ` : ""}${this.named(cell)} ${formatted(this.value(cell))}`.replace("  ", " ");
+    return `${this.title ? `${titled(this.title)}: ` : ""}${this.named(cell)} ${formatted(this.value(cell))}`.replace(
+      "  ",
+      " ",
+    );
   }
 
   // The number that changed most, in words, of those that read otherwise than before; nothing where none does.
@@ -66,7 +117,7 @@ export class Panel {
 
   point(cell) {
     this.cursor = cell;
-    this.says(cell ? this.reading(cell) : "");
+    this.announce(cell ? this.reading(cell) : "");
     this.draw();
   }
 

@@ -9,14 +9,27 @@ export const STOPS = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]; // of an arrow
 const AXES = [0, 1];
 const NEAR = 4; // pixels around a point that a name keeps clear
 const FAR = [10, 14, 20, 28]; // pixels between a point and its name
-const WAYS = [[1, 0], [-1, 0], [0, -1], [0, 1], [1, -1], [-1, -1], [1, 1], [-1, 1]]; // where a name may stand
+const WAYS = [
+  [1, 0],
+  [-1, 0],
+  [0, -1],
+  [0, 1],
+  [1, -1],
+  [-1, -1],
+  [1, 1],
+  [-1, 1],
+]; // where a name may stand
 
 export class Plane {
   // limit: how far it goes to each side; size: of the canvas, in pixels; top: room above it
   constructor(limit, size, top = 0) {
-    Object.assign(this, { limit, size, top, half: size / 2 - EDGE_OF_PLANE });
+    this.limit = limit;
+    this.size = size;
+    this.top = top;
+    this.half = size / 2 - EDGE_OF_PLANE;
   }
 
+  /** @param {import("../types.d.ts").Point} point */
   at([x, y]) {
     return [this.size / 2 + (x / this.limit) * this.half, this.top + this.size / 2 - (y / this.limit) * this.half];
   }
@@ -49,41 +62,57 @@ export class Plane {
     const spots = points.map((point) => (point.every(Number.isFinite) ? this.at(point) : null));
     const taken = [];
     const far = ([x, y]) => Math.hypot(x - middle[0], y - middle[1]);
-    const order = spots.map((_, i) => i).filter((i) => spots[i]).sort((a, b) => far(spots[b]) - far(spots[a])); // the outermost first
+    const order = spots
+      .map((_, i) => i)
+      .filter((i) => spots[i])
+      .sort((a, b) => far(spots[b]) - far(spots[a])); // the outermost first
     order.forEach((i) => {
       const spot = spots[i];
       const text = label(words[i] ?? String(i));
       const size = [measure(text, 12), 13];
       const drawn = spots.filter((other, j) => other && j !== i);
-      const others = stops.flatMap((stop) => drawn.map((at) => AXES.map((axis) => middle[axis] + stop * (at[axis] - middle[axis]))));
+      const others = stops.flatMap((stop) =>
+        drawn.map((at) => AXES.map((axis) => middle[axis] + stop * (at[axis] - middle[axis]))),
+      );
       const boxes = FAR.flatMap((far) => WAYS.map((way) => beside(spot, size, way, far)));
       const costs = boxes.map((box, at) => FAR[Math.floor(at / WAYS.length)] / 6 + this.cost(box, spot, others, taken));
       const box = boxes[costs.indexOf(Math.min(...costs))];
       taken.push(box);
-      pen.text(Math.max(2, Math.min(this.size - size[0] - 2, box[0][0])), (box[0][1] + box[1][1]) / 2, text, { fill: theme.ink, size: 12 });
+      pen.text(Math.max(2, Math.min(this.size - size[0] - 2, box[0][0])), (box[0][1] + box[1][1]) / 2, text, {
+        fill: theme.ink,
+        size: 12,
+      });
     });
   }
 
   // What speaks against a place: what it covers, how far it lies outside, and inwards.
+  /** @param {number[][]} box */
   cost([low, high], spot, others, taken) {
     const covered = taken.filter(([a, b]) => AXES.every((axis) => low[axis] < b[axis] && a[axis] < high[axis])).length;
-    const touched = others.filter((at) => AXES.every((axis) => at[axis] > low[axis] - NEAR && at[axis] < high[axis] + NEAR)).length;
+    const touched = others.filter((at) =>
+      AXES.every((axis) => at[axis] > low[axis] - NEAR && at[axis] < high[axis] + NEAR),
+    ).length;
     const ends = [this.size, this.top + this.size];
-    const outside = AXES.map((axis) => Math.max(0, 2 - low[axis]) + Math.max(0, high[axis] + 2 - ends[axis])).reduce((a, b) => a + b);
+    const outside = AXES.map((axis) => Math.max(0, 2 - low[axis]) + Math.max(0, high[axis] + 2 - ends[axis])).reduce(
+      (a, b) => a + b,
+    );
     const shift = AXES.map((axis) => (low[axis] + high[axis]) / 2 - spot[axis]);
     const from = AXES.map((axis) => spot[axis] - this.at([0, 0])[axis]);
-    const along = (shift[0] * from[0] + shift[1] * from[1]) / Math.max(1e-9, Math.hypot(...shift) * Math.hypot(...from));
+    const along =
+      (shift[0] * from[0] + shift[1] * from[1]) / Math.max(1e-9, Math.hypot(...shift) * Math.hypot(...from));
     return 10 * (covered + touched) + outside - along;
   }
 }
 
 // The box [low, high] of a name on one side of its point, or at one of its corners.
+/** @param {number[]} spot @param {number[]} size @param {number[]} way @param {number} far */
 function beside(spot, size, way, far) {
   const low = AXES.map((axis) => spot[axis] + way[axis] * far - (size[axis] * (1 - way[axis])) / 2);
   return [low, AXES.map((axis) => low[axis] + size[axis])];
 }
 
 // A line with a head, between two pixels.
+/** @param {any} pen @param {number[]} from @param {number[]} to @param {any} look */
 export function arrowTo(pen, [x1, y1], [x2, y2], { stroke, thick = 2, alpha = 1 }) {
   const far = Math.hypot(x2 - x1, y2 - y1);
   pen.line(x1, y1, x2, y2, { stroke, thick, alpha });

@@ -57,7 +57,8 @@ export class ArrowPanel extends PlanePanel {
     this.head(pen);
     this.plane.lines(pen, this.theme);
     this.points.forEach((point, i) => {
-      if (point.every(Number.isFinite)) arrowTo(pen, this.plane.at([0, 0]), this.plane.at(point), { stroke: inkAt(this.theme, i) });
+      if (point.every(Number.isFinite))
+        arrowTo(pen, this.plane.at([0, 0]), this.plane.at(point), { stroke: inkAt(this.theme, i) });
     });
     this.plane.names(pen, this.theme, this.words, this.points, STOPS);
   }
@@ -83,9 +84,9 @@ export class GraphPanel extends Panel {
     this.words = wordsFor(this.rows, count);
     this.grid = gridOf(this.words, this.words, this.tensor.data, this);
     this.side = Math.min(SQUARE + 40, width);
-    const placed = this.places.length === count;
+    const placed = this.positions.length === count;
     const turn = (i) => (2 * Math.PI * i) / Math.max(1, count);
-    this.nodes = placed ? this.places : this.words.map((_, i) => [Math.sin(turn(i)), Math.cos(turn(i))]);
+    this.nodes = placed ? this.positions : this.words.map((_, i) => [Math.sin(turn(i)), Math.cos(turn(i))]);
     const far = 1.25 * Math.max(1e-9, ...this.nodes.flat().map(Math.abs));
     this.plane = new Plane(far, this.side, ABOVE);
     [this.width, this.height] = [this.side, this.side + ABOVE];
@@ -147,6 +148,7 @@ export class GraphPanel extends Panel {
 }
 
 // The part of a line that lies outside both nodes, a little to its right, so that there and back are two lines.
+/** @type {(from: number[], to: number[]) => [number[], number[]]} */
 function between([x1, y1], [x2, y2]) {
   const far = Math.hypot(x2 - x1, y2 - y1) || 1;
   const [dx, dy] = [(x2 - x1) / far, (y2 - y1) / far];
@@ -157,7 +159,11 @@ function between([x1, y1], [x2, y2]) {
   ];
 }
 
+/** @param {any} pen @param {number[]} middle @param {any} look */
 function ring(pen, [x, y], look) {
-  const around = Array.from({ length: 37 }, (_, i) => [x + 9 * Math.sin((i * Math.PI) / 18), y - 17 - 9 * Math.cos((i * Math.PI) / 18)]);
+  const around = Array.from({ length: 37 }, (_, i) => [
+    x + 9 * Math.sin((i * Math.PI) / 18),
+    y - 17 - 9 * Math.cos((i * Math.PI) / 18),
+  ]);
   for (let i = 0; i < 36; i++) pen.line(...around[i], ...around[i + 1], look);
 }

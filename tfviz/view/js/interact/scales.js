@@ -1,4 +1,4 @@
-// Which colours a result has and where its scale ends: the same rule as `still/interaction.py`.
+// Which colours a result has and where its scale ends: the same rule as `result_scale` in `tfviz/view/spec.py`.
 
 import { ABSENT, FORBIDDEN, Grid } from "../base/grid.js";
 
@@ -21,9 +21,9 @@ export function scaleOf({ shape, dtype, data }, { kind, scale, limit, least }) {
     low = Math.min(low, value);
     binary = binary && (value === 0 || value === 1);
   }
-  const chosen = scale || (low < 0 ? "signed" : "share");
+  const chosen = scale || (low < 0 ? "diverging" : "linear");
   if (limit !== null) return { scale: chosen, limit };
-  const ends = scale === "share" || scale === "weight" || (chosen === "share" && (binary || whole(shape, data)));
+  const ends = scale === "linear" || scale === "sqrt" || (chosen === "linear" && (binary || whole(shape, data)));
   return { scale: chosen, limit: ends ? 1 : roundUp(Math.max(room * top, least)) };
 }
 

@@ -25,7 +25,7 @@ export class GridPanel extends Panel {
     const [n, m] = this.tensor.shape;
     this.size = [n, m];
     this.few = n * m <= NUMBERED;
-    this.map ??= new FewWords(this.theme, { axes: ["", ""], numbers: true });
+    this.map = this.map ?? new FewWords(this.theme, { axes: ["", ""], numbers: true });
     Object.assign(this.map, { legend: !this.few, largest: 22, tallest: this.few ? ROOMY * n : 420 });
     this.grid = gridOf(wordsFor(this.rows, n), wordsFor(this.cols, m), this.tensor.data, this);
     if (n && m) this.map.place(this.grid, Math.min(width, 640));
@@ -72,7 +72,10 @@ export class BarPanel extends Panel {
     this.long = Math.max(60, Math.min(LONGEST_BAR, width - wide - 70));
     this.left = Math.min(wide, width / 2) + 10;
     this.zero = this.left + (this.signed ? this.long / 2 + 30 : 0);
-    this.width = Math.min(width, Math.max(this.left + this.long + (this.signed ? 90 : 52), measure(titled(this.title), 11, true) + 12));
+    this.width = Math.min(
+      width,
+      Math.max(this.left + this.long + (this.signed ? 90 : 52), measure(titled(this.title), 11, true) + 12),
+    );
     this.height = TITLE + this.tall * count + 6;
   }
 
@@ -88,7 +91,11 @@ export class BarPanel extends Panel {
       if (this.tall < 11) return;
       pen.text(this.left - 6, y + this.tall / 2, this.labels[i], { fill: theme.soft, size: 12, align: "right" });
       const at = value < 0 ? this.zero - length - 4 : this.zero + length + 4;
-      pen.text(at, y + this.tall / 2, formatted(value), { fill: theme.ink, size: 11, align: value < 0 ? "right" : "left" });
+      pen.text(at, y + this.tall / 2, formatted(value), {
+        fill: theme.ink,
+        size: 11,
+        align: value < 0 ? "right" : "left",
+      });
     });
     pen.line(this.zero, TITLE, this.zero, this.height - 6, { stroke: theme.line });
   }
@@ -132,7 +139,10 @@ export class NumberPanel extends Panel {
     this.size = [1, 1];
     this.grid = gridOf([this.title || "value"], ["value"], this.tensor.data, this);
     this.text = formatted(this.tensor.data[0]);
-    this.width = Math.min(width, Math.max(100, measure(this.text, 30) + 16, measure(titled(this.title), 11, true) + 12));
+    this.width = Math.min(
+      width,
+      Math.max(100, measure(this.text, 30) + 16, measure(titled(this.title), 11, true) + 12),
+    );
     this.height = TITLE + 44;
   }
 

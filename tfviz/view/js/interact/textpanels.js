@@ -44,7 +44,11 @@ export class LinePanel extends Panel {
     const room = Math.max(...this.steps.map((step) => measure(label(step), 10))) + 10;
     const every = roundUp(Math.ceil((room * (this.size[1] - 1)) / this.long), [1, 2, 5, 10]);
     for (let col = 0; col < this.size[1]; col += every)
-      pen.text(this.at(0, col)[0], this.height - 8, label(this.steps[col]), { fill: theme.soft, size: 10, align: "center" });
+      pen.text(this.at(0, col)[0], this.height - 8, label(this.steps[col]), {
+        fill: theme.soft,
+        size: 10,
+        align: "center",
+      });
     this.names.forEach((_, row) => this.curve(pen, row));
     if (!this.single) this.ends(pen);
   }
@@ -63,13 +67,29 @@ export class LinePanel extends Panel {
   ends(pen) {
     const rows = [...this.names.keys()].filter((row) => Number.isFinite(this.value([row, this.size[1] - 1])));
     const last = rows.map((row) => this.at(row, this.size[1] - 1));
-    const down = spaced(last.map(([, y]) => y), NAME, CURVES.top, CURVES.top + CURVES.tall);
-    rows.forEach((row, i) => pen.text(last[i][0] + 5, down[i], titled(this.names[row], 18), { fill: inkAt(this.theme, row), size: 11 }));
+    const down = spaced(
+      last.map(([, y]) => y),
+      NAME,
+      CURVES.top,
+      CURVES.top + CURVES.tall,
+    );
+    rows.forEach((row, i) =>
+      pen.text(last[i][0] + 5, down[i], titled(this.names[row], 18), { fill: inkAt(this.theme, row), size: 11 }),
+    );
   }
 
   find(x, y) {
-    if (x < CURVES.left - 8 || y < CURVES.top - 8 || y > CURVES.top + CURVES.tall + 8 || x > CURVES.left + this.long + 8) return null;
-    const col = Math.max(0, Math.min(this.size[1] - 1, Math.round(((x - CURVES.left) / this.long) * (this.size[1] - 1))));
+    if (
+      x < CURVES.left - 8 ||
+      y < CURVES.top - 8 ||
+      y > CURVES.top + CURVES.tall + 8 ||
+      x > CURVES.left + this.long + 8
+    )
+      return null;
+    const col = Math.max(
+      0,
+      Math.min(this.size[1] - 1, Math.round(((x - CURVES.left) / this.long) * (this.size[1] - 1))),
+    );
     const far = this.names.map((_, row) => Math.abs(this.at(row, col)[1] - y));
     return [far.indexOf(Math.min(...far)), col];
   }
@@ -120,7 +140,9 @@ export class WordPanel extends Panel {
   }
 
   find(x, y) {
-    const at = this.boxes.findIndex(([left, top, wide, tall]) => x >= left && x < left + wide && y >= top && y < top + tall);
+    const at = this.boxes.findIndex(
+      ([left, top, wide, tall]) => x >= left && x < left + wide && y >= top && y < top + tall,
+    );
     return at < 0 ? null : [0, at];
   }
 

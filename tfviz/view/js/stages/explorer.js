@@ -6,20 +6,25 @@ import { Controls, MODES } from "../controls/controls.js";
 import { Frame } from "../controls/frame.js";
 import { linear } from "../base/grid.js";
 import { HeadStage } from "./headstage.js";
-import { PictureStage } from "./onpicture.js";
+import { ImageStage } from "./image-overlay.js";
 import { spreadAll } from "../base/places.js";
-import { cellSaid, lockedSaid } from "./said.js";
+import { describeCell, describeLocked } from "./aria-text.js";
 import { sharpness } from "./sheet.js";
-import { LinesStage, SheetStage, WordsStage } from "./stages.js";
+import { LinesStage, SheetStage, WordsStage } from "./modes.js";
 import { headTable, table } from "../controls/table.js";
 
 const OFTEN = 120; // milliseconds between two drawings of a sheet whose heads still arrive
 
 export class Explorer {
-  constructor(host, source, store, takes) {
-    Object.assign(this, { source, store, choice: new Choice(source, store), grids: new Map(), turn: 0 });
+  grids = new Map();
+  turn = 0;
+
+  constructor(host, source, store, options) {
+    this.source = source;
+    this.store = store;
+    this.choice = new Choice(source, store);
     this.frame = new Frame(host, source.document, store, {
-      ...takes,
+      ...options,
       keys: source.document.picture ? [...HEAD_KEYS, ...PICTURE_KEYS] : HEAD_KEYS,
       shown: () => this.shown,
       drawing: () => this.stage.drawing,
@@ -42,20 +47,20 @@ export class Explorer {
 
   build({ axes, names, picture }) {
     const { theme } = this.frame;
-    const does = {
+    const handlers = {
       lock: (side, index) => this.frame.lock(side, index),
       leave: () => this.leave(),
-      says: (text) => this.frame.says(text),
+      announce: (text) => this.frame.announce(text),
       reading: (...cell) => this.reading(...cell),
       open: (layer, head) => this.open(layer, head),
       mark: (layer, head) => this.controls.toggle(head, layer),
     };
     return {
-      sheet: new SheetStage(theme, does, names),
-      head: new HeadStage(theme, does, { axes, numbers: true }),
-      lines: new LinesStage(theme, does, axes),
-      words: new WordsStage(theme, { ...does, lock: (side, index) => this.store.set({ [side]: [index] }) }),
-      picture: picture && new PictureStage(theme, { ...does, choose: (...token) => this.choose(...token) }, picture),
+      sheet: new SheetStage(theme, handlers, names),
+      head: new HeadStage(theme, handlers, { axes, numbers: true }),
+      lines: new LinesStage(theme, handlers, axes),
+      words: new WordsStage(theme, { ...handlers, lock: (side, index) => this.store.set({ [side]: [index] }) }),
+      picture: picture && new ImageStage(theme, { ...handlers, choose: (...token) => this.choose(...token) }, picture),
     };
   }
 
@@ -107,7 +112,7 @@ export class Explorer {
   }
 
   reading(grid, cell, name = "") {
-    return cellSaid(grid, cell, name, Boolean(this.choice.part.top));
+    return describeCell(grid, cell, name, Boolean(this.choice.part.top));
   }
 
   async refresh() {
@@ -152,7 +157,7 @@ export class Explorer {
     const drawn = panels.map((panel) => ({ ...panel, grid: linear(panel.grid) }));
     const { gold = [], borders = [] } = this.source.document;
     this.stage.show(drawn, { ...within, outlined: gold, borders: drawn.map(() => borders) }, this.frame.width);
-    if (within.rows.length || within.cols.length) this.frame.says(lockedSaid(panels[0].grid, within));
+    if (within.rows.length || within.cols.length) this.frame.announce(describeLocked(panels[0].grid, within));
   }
 
   async picture(panels) {

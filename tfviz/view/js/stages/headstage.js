@@ -9,16 +9,26 @@ export const drawn = (label) =>
   h("canvas", { tabIndex: 0, role: "application", "aria-label": label, "aria-roledescription": "chart" });
 
 export class HeadStage {
-  // does: { lock(axis, index), says(text), leave() }; panels share cursor, zoom and locks
-  constructor(theme, does, options = {}) {
-    Object.assign(this, { theme, does, options, panels: [], cursor: null, element: h("div", { class: "stage panels" }) });
+  panels = [];
+  cursor = null;
+
+  // handlers: { lock(axis, index), announce(text), leave() }; panels share cursor, zoom and locks
+  /** @type {number | null} the panel under the pointer */
+  pointed = null;
+
+  constructor(theme, handlers, options = {}) {
+    this.theme = theme;
+    this.handlers = handlers;
+    this.options = options;
+    this.element = h("div", { class: "stage panels" });
   }
 
   // panels: [{ name, grid, axes }]; look: { rows, cols, outlined, borders: those of each panel }
   show(panels, look, width) {
     while (this.panels.length > panels.length) this.panels.pop().canvas.remove();
     while (this.panels.length < panels.length) this.panels.push(this.panel(this.panels.length));
-    Object.assign(this, { look, names: panels.map(({ name }) => name) });
+    this.look = look;
+    this.names = panels.map(({ name }) => name);
     const beside = panels.length > 1 && width >= 320 * panels.length ? panels.length : 1;
     panels.forEach(({ name, grid, axes }, i) => {
       if (axes) this.panels[i].map.axes = axes;
@@ -29,8 +39,9 @@ export class HeadStage {
       this.panels[i].map.place(grid, (width - 16 * (beside - 1)) / beside);
     });
     const pointed = this.cursor;
-    if (pointed && !panels.some(({ grid }) => pointed[0] < grid.rows.length && pointed[1] < grid.cols.length)) this.cursor = null;
-    if (pointed) this.does.says(this.cursor ? this.reading(this.cursor) : "");
+    if (pointed && !panels.some(({ grid }) => pointed[0] < grid.rows.length && pointed[1] < grid.cols.length))
+      this.cursor = null;
+    if (pointed) this.handlers.announce(this.cursor ? this.reading(this.cursor) : "");
     this.draw();
     this.looks();
   }
@@ -41,10 +52,10 @@ export class HeadStage {
     pointing(canvas, map, {
       point: (cell) => {
         [this.cursor, this.pointed] = [cell, index];
-        this.does.says(cell ? this.reading(cell) : "");
+        this.handlers.announce(cell ? this.reading(cell) : "");
         this.draw();
       },
-      lock: (axis, at) => this.does.lock(axis, at),
+      lock: (axis, at) => this.handlers.lock(axis, at),
       changed: () => {
         this.panels.forEach((panel) => {
           if (same(panel.map.grid, map.grid)) panel.map.window = map.window;
@@ -52,7 +63,7 @@ export class HeadStage {
         this.draw();
         this.looks();
       },
-      leave: () => this.does.leave(),
+      leave: () => this.handlers.leave(),
     });
     this.element.append(canvas);
     return { map, canvas, index };
@@ -62,16 +73,19 @@ export class HeadStage {
   has(cell, i) {
     const { grid, axes } = this.panels[i].map;
     const { axes: pointed } = (this.panels[this.pointed] ?? this.panels[0]).map;
-    return Boolean(cell) && cell[0] < grid.rows.length && cell[1] < grid.cols.length && String(axes) === String(pointed);
+    return (
+      Boolean(cell) && cell[0] < grid.rows.length && cell[1] < grid.cols.length && String(axes) === String(pointed)
+    );
   }
 
   reading(cell) {
-    const read = ({ map }, i) => (this.has(cell, i) ? this.does.reading(map.grid, cell, this.names[i]) : "");
+    const read = ({ map }, i) => (this.has(cell, i) ? this.handlers.reading(map.grid, cell, this.names[i]) : "");
     return this.panels.map(read).filter(Boolean).join("   ");
   }
 
   draw() {
-    for (const { map, canvas, index } of this.panels) this.paint(new CanvasPen(canvas, map.width, map.height), map, index);
+    for (const { map, canvas, index } of this.panels)
+      this.paint(new CanvasPen(canvas, map.width, map.height), map, index);
   }
 
   paint(pen, map, index) {
@@ -96,7 +110,7 @@ export class HeadStage {
   async looks() {
     const asked = this.panels.map(({ map }) => map.grid.look?.(map.window, Math.max(map.wide, map.tall)));
     if (!(await Promise.all(asked)).some(Boolean)) return;
-    if (this.cursor) this.does.says(this.reading(this.cursor));
+    if (this.cursor) this.handlers.announce(this.reading(this.cursor));
     this.draw();
   }
 

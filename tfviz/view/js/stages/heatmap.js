@@ -13,10 +13,19 @@ const EDGE = 3;
 export const ROOMY = 44; // pixels of a cell with its number
 
 export class Heatmap {
+  painted = null;
+  grid = null;
+  window = null;
+
   // axes: names of rows and columns; legend: whether the colour scale stands beside it; numbers: whether cells that have
   // room show theirs
   constructor(theme, { axes = ["query", "key"], legend = true, tallest = 660, largest = 34, numbers = false } = {}) {
-    Object.assign(this, { theme, axes, legend, tallest, largest, numbers, painted: null, grid: null, window: null });
+    this.theme = theme;
+    this.axes = axes;
+    this.legend = legend;
+    this.tallest = tallest;
+    this.largest = largest;
+    this.numbers = numbers;
   }
 
   // The place of everything, in pixels, for a width; and its height.
@@ -38,7 +47,13 @@ export class Heatmap {
     if (!this.window || grid.rows.length !== this.grid?.rows.length || grid.cols.length !== this.grid?.cols.length)
       this.fit(grid);
     const numbered = few && wide >= 26 && tall >= 13;
-    Object.assign(this, { grid, left, top, wide: Math.max(1, wide * m), tall: Math.max(1, tall * n), width, numbered });
+    this.grid = grid;
+    this.left = left;
+    this.top = top;
+    this.wide = Math.max(1, wide * m);
+    this.tall = Math.max(1, tall * n);
+    this.width = width;
+    this.numbered = numbered;
     this.height = top + this.tall + EDGE;
     return this.height;
   }
@@ -83,7 +98,8 @@ export class Heatmap {
   cell(x, y) {
     const col = this.window.x + ((x - this.left) / this.wide) * this.window.wide;
     const row = this.window.y + ((y - this.top) / this.tall) * this.window.tall;
-    const inside = (at, from, size, most) => (at >= from && at < from + size ? Math.min(Math.floor(at), most - 1) : null);
+    const inside = (at, from, size, most) =>
+      at >= from && at < from + size ? Math.min(Math.floor(at), most - 1) : null;
     return [
       inside(row, this.window.y, this.window.tall, this.grid.rows.length),
       inside(col, this.window.x, this.window.wide, this.grid.cols.length),
@@ -179,8 +195,12 @@ export class Heatmap {
       if (x2 > x1 && y2 > y1) pen.rect(x1, y1, x2 - x1, y2 - y1, { fill: this.theme.page, alpha: 0.72 });
     };
     const [, , w, t] = this.box(0, 0);
-    veil(rows, this.window.y, this.window.tall, (row, count) => clipped(this.left, this.box(row, 0)[1], this.wide, count * t));
-    veil(cols, this.window.x, this.window.wide, (col, count) => clipped(this.box(0, col)[0], this.top, count * w, this.tall));
+    veil(rows, this.window.y, this.window.tall, (row, count) =>
+      clipped(this.left, this.box(row, 0)[1], this.wide, count * t),
+    );
+    veil(cols, this.window.x, this.window.wide, (col, count) =>
+      clipped(this.box(0, col)[0], this.top, count * w, this.tall),
+    );
   }
 
   // The words of an axis, as many as have room; those locked or under the cursor always.
@@ -215,8 +235,10 @@ function longest(labels) {
   if (!widths.has(labels))
     widths.set(
       labels,
-      labels.reduce((most, text) => (text.length > 2 || most < 16 ? Math.max(most, measure(text, SIZE, true)) : most), 0) +
-        (labels.some((text) => [...text].length > 1) ? 10 : 0),
+      labels.reduce(
+        (most, text) => (text.length > 2 || most < 16 ? Math.max(most, measure(text, SIZE, true)) : most),
+        0,
+      ) + (labels.some((text) => [...text].length > 1) ? 10 : 0),
     );
   return widths.get(labels);
 }

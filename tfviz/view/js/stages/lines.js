@@ -8,7 +8,8 @@ const TOP = 24;
 
 export class Lines {
   constructor(theme, axes = ["query", "key"]) {
-    Object.assign(this, { theme, axes });
+    this.theme = theme;
+    this.axes = axes;
   }
 
   // shown: [{ grid, ink, name }], all of the same words.
@@ -19,7 +20,11 @@ export class Lines {
       Math.min(0.34 * width, Math.max(30, ...words.slice(0, 2000).map((word) => measure(word, 12, true))) + 14),
     );
     const between = Math.min(width - one - two, 560);
-    Object.assign(this, { shown, width, left: one, right: one + between, across: one + between + two });
+    this.shown = shown;
+    this.width = width;
+    this.left = one;
+    this.right = one + between;
+    this.across = one + between + two;
     this.height = TOP + PITCH * Math.max(grid.rows.length, grid.cols.length) + 6;
     return this.height;
   }
@@ -46,7 +51,9 @@ export class Lines {
       const only = new Set(rows);
       for (const col of cols)
         keep(
-          grid.strongest(col, "col", only.size ? grid.rows.length : most).filter(([row]) => !only.size || only.has(row)),
+          grid
+            .strongest(col, "col", only.size ? grid.rows.length : most)
+            .filter(([row]) => !only.size || only.has(row)),
           (row) => [row, col],
         );
       return found;
@@ -70,7 +77,10 @@ export class Lines {
   }
 
   // scroll: how far down the part that is drawn begins; tall: how much is drawn.
-  draw(pen, { rows = [], cols = [], pointed = null, least = 0.05, most = 5, scroll = 0, tall = Infinity, cursor = null }) {
+  draw(
+    pen,
+    { rows = [], cols = [], pointed = null, least = 0.05, most = 5, scroll = 0, tall = Infinity, cursor = null },
+  ) {
     const { theme } = this;
     const [from, to] = [Math.floor((scroll - TOP) / PITCH) - 1, Math.ceil((scroll + tall - TOP) / PITCH) + 1];
     const asked = pointed
@@ -97,12 +107,9 @@ export class Lines {
       }
     }
     const busy = asked.rows.length || asked.cols.length;
-    for (const [side, locked] of [
-      ["rows", rows],
-      ["cols", cols],
-    ]) {
+    for (const [axis, locked] of [rows, cols].entries()) {
+      const side = ["rows", "cols"][axis];
       const count = this.shown[0].grid[side].length;
-      const axis = side === "rows" ? 0 : 1;
       for (let i = Math.max(0, from); i < Math.min(count, to); i++) {
         const at = asked[side].includes(i);
         const lit = at || !busy || touched[side].has(i);
@@ -125,22 +132,26 @@ export class Lines {
     }
   }
 
-  // does: { point(word), lock(side, index), leave(), reveal(y) }; scroll(): how far down the drawing begins
-  listen(canvas, does, scroll) {
+  // handlers: { point(word), lock(side, index), leave(), reveal(y) }; scroll(): how far down the drawing begins
+  listen(canvas, handlers, scroll) {
     let cursor = null;
     const place = (event) => {
       const box = canvas.getBoundingClientRect();
       return this.word(event.clientX - box.left, event.clientY - box.top + scroll());
     };
-    following(canvas, (event) => does.point(place(event), null), () => does.point(null, null));
+    following(
+      canvas,
+      (event) => handlers.point(place(event), null),
+      () => handlers.point(null, null),
+    );
     canvas.onclick = (event) => {
       const word = place(event);
-      if (word) does.lock(...word);
+      if (word) handlers.lock(...word);
     };
-    canvas.onblur = () => does.point(null, null);
+    canvas.onblur = () => handlers.point(null, null);
     canvas.onfocus = () => {
       cursor ??= ["rows", 0];
-      if (canvas.matches(":focus-visible")) does.point(cursor, cursor);
+      if (canvas.matches(":focus-visible")) handlers.point(cursor, cursor);
     };
     canvas.onkeydown = (event) => {
       cursor ??= ["rows", 0];
@@ -148,12 +159,12 @@ export class Lines {
       if (step) cursor = [cursor[0], cursor[1] + step * (event.shiftKey ? 10 : 1)];
       else if (event.key === "ArrowLeft" || event.key === "ArrowRight")
         cursor = [event.key === "ArrowLeft" ? "rows" : "cols", cursor[1]];
-      else if (event.key === "Enter" || event.key === " ") does.lock(...cursor);
-      else if (event.key === "Escape") does.leave();
+      else if (event.key === "Enter" || event.key === " ") handlers.lock(...cursor);
+      else if (event.key === "Escape") handlers.leave();
       else return;
       cursor = [cursor[0], Math.max(0, Math.min(this.shown[0].grid[cursor[0]].length - 1, cursor[1]))];
-      does.reveal(this.y(cursor[1]));
-      does.point(cursor, cursor);
+      handlers.reveal(this.y(cursor[1]));
+      handlers.point(cursor, cursor);
       event.preventDefault();
       event.stopPropagation();
     };

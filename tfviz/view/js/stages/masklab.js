@@ -16,22 +16,28 @@ const ROLES = [
 ];
 
 export class MaskLab {
-  constructor(host, source, store, takes) {
+  tables = new Map();
+
+  constructor(host, source, store, options) {
     const { rules, rows, cols } = source.document;
-    Object.assign(this, { source, store, rules, rows, cols, tables: new Map() });
+    this.source = source;
+    this.store = store;
+    this.rules = rules;
+    this.rows = rows;
+    this.cols = cols;
     this.frame = new Frame(host, source.document, store, {
-      ...takes,
+      ...options,
       keys: MASK_KEYS,
       shown: () => [{ name: "", grid: this.shown }],
       drawing: () => this.stage.drawing,
-      tables: () => [table({ grid: this.shown })],
+      tables: () => [table({ name: "", grid: this.shown })],
       redraw: () => this.refresh(),
     });
     const { frame } = this;
     this.stage = new HeadStage(
       frame.theme,
       {
-        says: (text) => frame.says(text),
+        announce: (text) => frame.announce(text),
         reading: (_, cell) => this.reading(cell),
         lock: (side, index) => this.frame.lock(side, index),
         leave: () => store.set({ rows: [], cols: [] }),
@@ -65,7 +71,7 @@ export class MaskLab {
             min: 0,
             max: values.length - 1,
             value: this.at(name),
-            text: (i) => values[i],
+            text: (i) => String(values[i]),
             choose: (i) => this.store.set({ at: { ...this.store.get("at"), [name]: i } }),
           })
         : null;
@@ -139,7 +145,10 @@ export class MaskLab {
     const either = this.used("any")
       .map((rule) => this.named(rule))
       .join(" | ");
-    const all = [...this.used("all").map((rule) => this.named(rule)), ...this.used("not").map((rule) => `~${this.named(rule)}`)];
+    const all = [
+      ...this.used("all").map((rule) => this.named(rule)),
+      ...this.used("not").map((rule) => `~${this.named(rule)}`),
+    ];
     this.formula.textContent =
       [...all, ...(either ? [all.length && this.used("any").length > 1 ? `(${either})` : either] : [])].join(" & ") ||
       "everything";
@@ -150,7 +159,10 @@ export class MaskLab {
           .map((row) => quoted(this.rows[row], 18))
           .join(", ")}${dead.length > 5 ? " …" : ""}. A softmax over nothing is not a number.`
       : "";
-    this.frame.stage(this.stage.element, `${formatted(state.reduce((sum, kind) => sum + (kind === 0), 0))} of ${counted(cells, "cell")} allowed`);
+    this.frame.stage(
+      this.stage.element,
+      `${formatted(state.reduce((sum, kind) => sum + Number(kind === 0), 0))} of ${counted(cells, "cell")} allowed`,
+    );
     this.stage.show(
       [{ name: "", grid: this.shown }],
       { rows: this.store.get("rows"), cols: this.store.get("cols"), outlined: [] },

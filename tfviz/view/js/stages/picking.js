@@ -9,7 +9,11 @@ export function picking(canvas, stage) {
     const box = canvas.getBoundingClientRect();
     return stage.laid?.under(event.clientX - box.left, event.clientY - box.top);
   };
-  following(canvas, (event) => stage.point(token(event)), () => stage.point(null));
+  following(
+    canvas,
+    (event) => stage.point(token(event)),
+    () => stage.point(null),
+  );
   canvas.onclick = (event) => {
     const at = token(event);
     if (at) stage.choose(at);
@@ -19,7 +23,7 @@ export function picking(canvas, stage) {
     " ": () => stage.choose(stage.cursor ?? stage.chosen),
     p: () => stage.only(!stage.plain),
     P: () => stage.only(!stage.plain),
-    Escape: () => stage.does.leave(),
+    Escape: () => stage.handlers.leave(),
   };
   canvas.onkeydown = (event) => {
     if (event.metaKey || event.altKey || !stage.laid || (event.ctrlKey && !STEPS[event.key])) return;

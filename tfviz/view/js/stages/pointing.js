@@ -1,11 +1,11 @@
-// Mouse, touch and keys on a heatmap. What they mean is told to `does`; nothing is listened to outside the canvas.
+// Mouse, touch and keys on a heatmap. What they mean is told to `handlers`; nothing is listened to outside the canvas.
 
 import { following } from "../base/elements.js";
 
 export const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
-// does: { point(cell), lock(axis, index), changed(), leave() }
-export function pointing(canvas, map, does) {
+// handlers: { point(cell), lock(axis, index), changed(), leave() }
+export function pointing(canvas, map, handlers) {
   let held = null;
   let cursor = null;
 
@@ -13,6 +13,7 @@ export function pointing(canvas, map, does) {
     const box = canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
   };
+  /** @param {number[]} point */
   const share = ([x, y]) => [(x - map.left) / map.wide, (y - map.top) / map.tall];
 
   canvas.onpointerdown = (event) => {
@@ -28,27 +29,27 @@ export function pointing(canvas, map, does) {
       if (held.moved || Math.abs(dx) + Math.abs(dy) > 4) {
         map.pan((dx / map.wide) * map.window.wide, (dy / map.tall) * map.window.tall);
         held = { ...held, at: [x, y], moved: true };
-        return does.changed();
+        return handlers.changed();
       }
     }
     const cell = map.cell(x, y);
     cursor = cell.includes(null) ? cursor : cell;
-    return does.point(cell.includes(null) ? null : cell);
+    return handlers.point(cell.includes(null) ? null : cell);
   };
-  following(canvas, points, () => does.point(null));
+  following(canvas, points, () => handlers.point(null));
   canvas.onpointerup = (event) => {
     const { moved, reads } = held ?? {};
     held = null;
     if (moved || reads) return;
     const [row, col] = map.cell(...place(event));
-    if (row !== null && (col === null || !event.shiftKey)) does.lock("rows", row);
-    else if (col !== null) does.lock("cols", col);
+    if (row !== null && (col === null || !event.shiftKey)) handlers.lock("rows", row);
+    else if (col !== null) handlers.lock("cols", col);
   };
   canvas.onwheel = (event) => {
     if (!event.ctrlKey && !event.metaKey) return; // a plain wheel scrolls the page
     event.preventDefault();
     map.zoom(2 ** (-event.deltaY / 200), ...share(place(event)));
-    does.changed();
+    handlers.changed();
   };
 
   const keys = {
@@ -56,13 +57,16 @@ export function pointing(canvas, map, does) {
     "=": () => map.zoom(1.5, ...middle()),
     "-": () => map.zoom(1 / 1.5, ...middle()),
     0: () => map.fit(),
-    Enter: () => does.lock("rows", at()[0]),
-    " ": (event) => (event.shiftKey ? does.lock("cols", at()[1]) : does.lock("rows", at()[0])),
-    c: () => does.lock("cols", at()[1]),
-    Escape: () => does.leave(),
+    Enter: () => handlers.lock("rows", at()[0]),
+    " ": (event) => (event.shiftKey ? handlers.lock("cols", at()[1]) : handlers.lock("rows", at()[0])),
+    c: () => handlers.lock("cols", at()[1]),
+    Escape: () => handlers.leave(),
   };
   const at = () =>
-    (cursor = [Math.min(cursor?.[0] ?? 0, map.grid.rows.length - 1), Math.min(cursor?.[1] ?? 0, map.grid.cols.length - 1)]);
+    (cursor = [
+      Math.min(cursor?.[0] ?? 0, map.grid.rows.length - 1),
+      Math.min(cursor?.[1] ?? 0, map.grid.cols.length - 1),
+    ]);
   const middle = () => {
     const [x, y] = map.box(at()[0] + 0.5, at()[1] + 0.5);
     return share([x, y]).map((v) => Math.min(1, Math.max(0, v)));
@@ -79,18 +83,18 @@ export function pointing(canvas, map, does) {
         Math.min(m - 1, Math.max(0, col + STEPS[event.key][1] * by)),
       ];
       map.reveal(cursor);
-      does.point(cursor);
+      handlers.point(cursor);
     } else if (event.key === "Home" || event.key === "End") {
       cursor = [at()[0], event.key === "Home" ? 0 : m - 1];
       map.reveal(cursor);
-      does.point(cursor);
+      handlers.point(cursor);
     } else if (keys[event.key] ?? keys[event.key.toLowerCase()]) {
       (keys[event.key] ?? keys[event.key.toLowerCase()])(event);
-      does.changed();
+      handlers.changed();
     } else return;
     event.preventDefault();
     event.stopPropagation();
   };
-  canvas.onfocus = () => does.point(at());
-  canvas.onblur = () => does.point(null);
+  canvas.onfocus = () => handlers.point(at());
+  canvas.onblur = () => handlers.point(null);
 }

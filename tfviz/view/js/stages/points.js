@@ -14,23 +14,41 @@ const MARGIN = 22;
 const REACH = 24; // pixels from a point at which it is meant
 
 export class Points {
-  constructor(host, source, store, takes) {
+  cursor = null;
+  width = 0;
+  height = 0;
+
+  constructor(host, source, store, options) {
     const { names, axes, data, kinds = [], groups = [], marks = [] } = source.document;
     const values = new Float32Array(source.slice(data).slice().buffer);
-    Object.assign(this, { store, names, axes, values, kinds, groups, cursor: null, marks: new Set(marks) });
-    this.grid = Grid.of(names, axes, values, new Uint8Array(values.length), { scale: "signed", limit: source.document.limit });
+    this.store = store;
+    this.names = names;
+    this.axes = axes;
+    this.values = values;
+    this.kinds = kinds;
+    this.groups = groups;
+    this.marks = new Set(marks);
+    this.grid = Grid.of(names, axes, values, new Uint8Array(values.length), {
+      scale: "diverging",
+      limit: source.document.limit,
+    });
     this.frame = new Frame(host, source.document, store, {
-      ...takes,
+      ...options,
       keys: POINT_KEYS,
       shown: () => [{ name: "", grid: this.grid }],
       drawing: () => ({ width: this.width, height: this.height, draw: (pen) => this.paint(pen) }),
-      tables: () => [table({ grid: this.grid, axes: ["name", "axis"] })],
+      tables: () => [table({ name: "", grid: this.grid, axes: ["name", "axis"] })],
       redraw: () => this.refresh(),
     });
     this.canvas = drawn("Points: arrows go to the next point that way, Space keeps its name, plus and minus zoom");
     this.stage = h("div", { class: "stage" }, this.canvas);
     this.listen();
-    this.find = h("input", { type: "search", placeholder: "find", "aria-label": "Find a name", oninput: () => this.refresh() });
+    this.find = h("input", {
+      type: "search",
+      placeholder: "find",
+      "aria-label": "Find a name",
+      oninput: () => this.refresh(),
+    });
     this.frame.body.append(h("div", { class: "controls" }, this.find));
     this.frame.zoom((factor) => this.zoom(factor));
     this.close = this.frame.open();
@@ -47,7 +65,10 @@ export class Points {
   at(point) {
     const { x, y, wide } = this.window;
     const [across, up] = [0, 1].map((axis) => this.share(point, axis));
-    return [MARGIN + ((across - x) / wide) * (this.width - 2 * MARGIN), MARGIN + ((1 - up - y) / wide) * (this.height - 2 * MARGIN)];
+    return [
+      MARGIN + ((across - x) / wide) * (this.width - 2 * MARGIN),
+      MARGIN + ((1 - up - y) / wide) * (this.height - 2 * MARGIN),
+    ];
   }
 
   share(point, axis) {
@@ -68,7 +89,7 @@ export class Points {
   point(at) {
     this.cursor = at;
     const numbers = this.axes.map((axis, i) => `${axis} ${formatted(this.values[2 * at + i])}`);
-    this.frame.says(at === null ? "" : `“${this.names[at]}”  ${numbers.join(", ")}`);
+    this.frame.announce(at === null ? "" : `“${this.names[at]}”  ${numbers.join(", ")}`);
     this.draw();
   }
 
@@ -81,7 +102,11 @@ export class Points {
     const { canvas } = this;
     const place = (event) => [event.offsetX, event.offsetY];
     const keep = () => this.cursor !== null && this.frame.lock("rows", this.cursor);
-    following(canvas, (event) => this.point(this.nearest(...place(event))), () => this.point(null));
+    following(
+      canvas,
+      (event) => this.point(this.nearest(...place(event))),
+      () => this.point(null),
+    );
     canvas.onpointerup = keep;
     canvas.onfocus = () => this.point(this.cursor ?? 0);
     canvas.onblur = () => this.point(null);
@@ -91,7 +116,7 @@ export class Points {
       this.zoom(2 ** (-event.deltaY / 200), this.middle(...place(event)));
     };
     canvas.onkeydown = (event) => {
-      const does = {
+      const act = {
         " ": keep,
         "+": () => this.zoom(1.5, this.middle(...this.at(this.cursor ?? 0))),
         "-": () => this.zoom(1 / 1.5),
@@ -99,8 +124,8 @@ export class Points {
         Escape: () => this.store.set({ rows: [] }),
         ...Object.fromEntries(Object.entries(STEPS).map(([key, way]) => [key, () => this.step(way)])),
       }[event.key];
-      if (!does || event.metaKey || event.altKey || event.ctrlKey) return;
-      does();
+      if (!act || event.metaKey || event.altKey || event.ctrlKey) return;
+      act();
       event.preventDefault();
       event.stopPropagation();
     };
@@ -116,6 +141,7 @@ export class Points {
   }
 
   // To the next point that lies that way more than to either side.
+  /** @param {number[]} way */
   step([down, right]) {
     const [x, y] = this.at(this.cursor ?? 0);
     let [best, least] = [this.cursor ?? 0, Infinity];
@@ -133,7 +159,10 @@ export class Points {
     const asked = this.find.value.trim().toLowerCase();
     this.found = this.names.map((name) => Boolean(asked) && name.toLowerCase().includes(asked));
     const many = this.found.filter(Boolean).length;
-    this.frame.stage(this.stage, asked ? `${many} of ${this.names.length} found` : `${counted(this.names.length, "point")}`);
+    this.frame.stage(
+      this.stage,
+      asked ? `${many} of ${this.names.length} found` : `${counted(this.names.length, "point")}`,
+    );
     this.draw();
     this.frame.renewTable();
   }
@@ -147,18 +176,24 @@ export class Points {
     pen.rect(0, 0, this.width, this.height, { fill: theme.page });
     const kept = new Set(this.store.get("rows"));
     const loud = (point) => point === this.cursor || kept.has(point) || this.found[point];
-    const first = (point) => 2 * loud(point) + this.marks.has(point);
+    const first = (point) => 2 * Number(loud(point)) + Number(this.marks.has(point));
     const order = this.names.map((_, point) => point).sort((a, b) => first(b) - first(a) || a - b);
-    const seen = order.map((point) => [point, ...this.at(point)]).filter(([, x, y]) => x > 0 && y > 0 && x < this.width && y < this.height);
+    const seen = order
+      .map((point) => [point, ...this.at(point)])
+      .filter(([, x, y]) => x > 0 && y > 0 && x < this.width && y < this.height);
     const taken = [];
     for (const [point, x, y] of seen) {
       const kind = this.groups[point] ?? -1;
       const own = kind < 0 ? theme.soft : inkAt(theme, kind);
       const strong = loud(point) || this.marks.has(point);
-      pen.dot(x, y, strong ? 4.5 : kind < 0 ? 2.5 : 3, { fill: loud(point) ? theme.mark : own, alpha: strong ? 1 : kind < 0 ? 0.55 : 0.85 });
+      pen.dot(x, y, strong ? 4.5 : kind < 0 ? 2.5 : 3, {
+        fill: loud(point) ? theme.mark : own,
+        alpha: strong ? 1 : kind < 0 ? 0.55 : 0.85,
+      });
     }
     const free = seen.length > MOST_DOTS ? [] : seen;
-    for (const [point, x, y] of seen) this.name(pen, point, x, y, [taken, free], point === this.cursor || kept.has(point));
+    for (const [point, x, y] of seen)
+      this.name(pen, point, x, y, [taken, free], point === this.cursor || kept.has(point));
     this.legend(pen);
     this.axes.forEach((axis, i) => {
       const [x, y] = i ? [10, this.height / 2] : [this.width / 2, this.height - 9];
@@ -170,7 +205,10 @@ export class Points {
   legend(pen) {
     const { theme } = this.frame;
     let x = MARGIN;
-    const said = [...this.kinds.map((kind, at) => [kind, inkAt(theme, at)]), ...(this.groups.includes(-1) ? [["others", theme.soft]] : [])];
+    const said = [
+      ...this.kinds.map((kind, at) => [kind, inkAt(theme, at)]),
+      ...(this.groups.includes(-1) ? [["others", theme.soft]] : []),
+    ];
     for (const [kind, fill] of this.kinds.length ? said : []) {
       const text = brief(kind);
       pen.dot(x, 9, 4, { fill });

@@ -7,8 +7,12 @@ import { paint } from "../base/paint.js";
 import { STEPS } from "./pointing.js";
 
 export class Sheet {
+  thumbs = new WeakMap();
+  at = [0, 0];
+
   constructor(theme, names) {
-    Object.assign(this, { theme, names: names?.length ? names : null, thumbs: new WeakMap(), at: [0, 0] });
+    this.theme = theme;
+    this.names = names?.length ? names : null;
   }
 
   place(part, width) {
@@ -23,7 +27,16 @@ export class Sheet {
     const ends = left + heads * (wide + gap);
     const across = ends + right; // of the thumbnails; of all that is drawn
     const height = Math.max(top + layers * (tall + gap), right ? 110 : 0);
-    Object.assign(this, { part, left, top, gap, wide, tall, ends, across, height, width: Math.max(width, across) });
+    this.part = part;
+    this.left = left;
+    this.top = top;
+    this.gap = gap;
+    this.wide = wide;
+    this.tall = tall;
+    this.ends = ends;
+    this.across = across;
+    this.height = height;
+    this.width = Math.max(width, across);
     this.at = [Math.min(this.at[0], layers - 1), Math.min(this.at[1], heads - 1)];
     return this.height;
   }
@@ -44,15 +57,20 @@ export class Sheet {
     const every = (size) => Math.max(1, Math.ceil(14 / (size + this.gap)));
     for (let layer = 0; layer < part.layers; layer++) {
       if (layer % every(this.tall) === 0)
-        pen.text(this.left - 8, this.box(layer, 0)[1] + this.tall / 2, part.layers <= 24 ? `layer ${layer}` : `${layer}`, {
-          fill: theme.soft,
-          align: "right",
-        });
+        pen.text(
+          this.left - 8,
+          this.box(layer, 0)[1] + this.tall / 2,
+          part.layers <= 24 ? `layer ${layer}` : `${layer}`,
+          { fill: theme.soft, align: "right" },
+        );
       for (let head = 0; head < part.heads; head++) {
         const [x, y, w, t] = this.box(layer, head);
         const grid = thumbs.get(`${layer}.${head}`);
         if (layer === 0 && head % every(this.wide) === 0)
-          pen.text(x + w / 2, 13, names?.[head] ?? (w > 44 ? `head ${head}` : `${head}`), { fill: theme.soft, align: "center" });
+          pen.text(x + w / 2, 13, names?.[head] ?? (w > 44 ? `head ${head}` : `${head}`), {
+            fill: theme.soft,
+            align: "center",
+          });
         if (grid) pen.image(this.thumb(grid, w, t, pen.ratio), x, y);
         pen.rect(x, y, w, t, { stroke: theme.line, thick: 0.5 });
         if (marked.some(([l, h]) => l === layer && h === head))
@@ -63,7 +81,7 @@ export class Sheet {
       }
     }
     if (this.across > this.ends)
-      legend(pen, theme, { scale: "weight", limit }, this.ends + 10, this.top, Math.min(this.height - this.top - 8, 180));
+      legend(pen, theme, { scale: "sqrt", limit }, this.ends + 10, this.top, Math.min(this.height - this.top - 8, 180));
   }
 
   thumb(grid, wide, tall, ratio) {
@@ -71,29 +89,39 @@ export class Sheet {
     const key = `${size} ${this.theme.key}`;
     const kept = this.thumbs.get(grid);
     if (kept?.key === key) return kept.image;
-    const image = paint(grid, { x: 0, y: 0, wide: grid.cols.length, tall: grid.rows.length }, ...size, this.theme, ratio);
+    const image = paint(
+      grid,
+      { x: 0, y: 0, wide: grid.cols.length, tall: grid.rows.length },
+      ...size,
+      this.theme,
+      ratio,
+    );
     this.thumbs.set(grid, { key, image });
     return image;
   }
 
-  says(layer, head, grid) {
+  describe(layer, head, grid) {
     if (!grid) return `layer ${layer}, head ${head}`;
     return `layer ${layer}, head ${head}: the strongest key of a query has ${formatted(sharpness(grid))} on average`;
   }
 
-  // does: { open(layer, head), mark(layer, head), point(at), leave() }
-  listen(canvas, does) {
+  // handlers: { open(layer, head), mark(layer, head), point(at), leave() }
+  listen(canvas, handlers) {
     const place = (event) => {
       const box = canvas.getBoundingClientRect();
       return this.cell(event.clientX - box.left, event.clientY - box.top);
     };
-    following(canvas, (event) => does.point(place(event)), () => does.point(null));
+    following(
+      canvas,
+      (event) => handlers.point(place(event)),
+      () => handlers.point(null),
+    );
     canvas.onclick = (event) => {
       const at = place(event);
       if (!at) return;
       this.at = at;
-      if (event.shiftKey || event.ctrlKey || event.metaKey) does.mark(...at);
-      else does.open(...at);
+      if (event.shiftKey || event.ctrlKey || event.metaKey) handlers.mark(...at);
+      else handlers.open(...at);
     };
     canvas.onkeydown = (event) => {
       const step = STEPS[event.key];
@@ -104,16 +132,16 @@ export class Sheet {
         ];
       else if (event.key === "Home" || event.key === "End")
         this.at = [this.at[0], event.key === "Home" ? 0 : this.part.heads - 1];
-      else if (event.key === "Enter") does.open(...this.at);
-      else if (event.key === " ") does.mark(...this.at);
-      else if (event.key === "Escape") does.leave();
+      else if (event.key === "Enter") handlers.open(...this.at);
+      else if (event.key === " ") handlers.mark(...this.at);
+      else if (event.key === "Escape") handlers.leave();
       else return;
-      does.point(this.at);
+      handlers.point(this.at);
       event.preventDefault();
       event.stopPropagation();
     };
-    canvas.onfocus = () => does.point(this.at);
-    canvas.onblur = () => does.point(null);
+    canvas.onfocus = () => handlers.point(this.at);
+    canvas.onblur = () => handlers.point(null);
   }
 }
 

@@ -9,10 +9,12 @@ import { label } from "../base/pen.js";
 import { table } from "../controls/table.js";
 
 export class Tables {
-  constructor(host, source, store, takes) {
-    Object.assign(this, { source, store, sheets: source.document.sheets });
+  constructor(host, source, store, options) {
+    this.source = source;
+    this.store = store;
+    this.sheets = source.document.sheets;
     this.frame = new Frame(host, source.document, store, {
-      ...takes,
+      ...options,
       keys: TABLE_KEYS,
       shown: () => this.shown,
       drawing: () => this.stage.drawing,
@@ -20,8 +22,8 @@ export class Tables {
       redraw: () => this.refresh(),
     });
     const { frame } = this;
-    this.does = {
-      says: (text) => frame.says(text),
+    this.handlers = {
+      announce: (text) => frame.announce(text),
       reading: (grid, cell, name) => this.reading(grid, cell, name),
       lock: (side, index) => this.frame.lock(side, index),
       leave: () => store.set({ rows: [], cols: [] }),
@@ -66,11 +68,16 @@ export class Tables {
       const panels = this.sheet.panels.map((panel) => ({ name: panel.name, axes: panel.axes, grid: this.grid(panel) }));
       this.stages.set(at, {
         panels,
-        stage: new HeadStage(this.frame.theme, this.does, { axes: this.axes, largest: 22, tallest: this.sheet.tall ?? 460 }),
+        stage: new HeadStage(this.frame.theme, this.handlers, {
+          axes: this.axes,
+          largest: 22,
+          tallest: this.sheet.tall ?? 460,
+        }),
       });
     }
     const { panels, stage } = this.stages.get(at);
-    Object.assign(this, { stage, shown: panels });
+    this.stage = stage;
+    this.shown = panels;
     this.pick?.show(at);
     this.frame.stage(stage.element, this.sheet.says ?? "");
     stage.show(

@@ -8,9 +8,13 @@ import { quoted, sign } from "../base/pen.js";
 const MOST = 1200; // words on the page at once
 
 export class Words {
-  // does: { lock(side, index), leave() }
-  constructor(theme, does) {
-    Object.assign(this, { theme, does, element: h("div", { class: "words" }), key: null });
+  key = null;
+
+  // handlers: { lock(side, index), leave() }
+  constructor(theme, handlers) {
+    this.theme = theme;
+    this.handlers = handlers;
+    this.element = h("div", { class: "words" });
   }
 
   // by: false, what the chosen query looks at; true, which queries look at the chosen key.
@@ -22,8 +26,11 @@ export class Words {
     const side = by ? "cols" : "rows";
     const count = grid[side].length;
     const at = Math.min(chosen, count - 1);
-    if (at < this.start[side] || at >= this.start[side] + MOST) return void ((this.key = null), this.show(grid, at, by));
-    Object.assign(this, { grid, at, by });
+    if (at < this.start[side] || at >= this.start[side] + MOST)
+      return void ((this.key = null), this.show(grid, at, by));
+    this.grid = grid;
+    this.at = at;
+    this.by = by;
     const { place } = SCALES[grid.scale];
     this.shaded.forEach((span, i) => {
       const j = i + this.start[by ? "rows" : "cols"];
@@ -56,7 +63,11 @@ export class Words {
     const begin = (words) => (words.length <= MOST ? 0 : Math.max(0, Math.min(chosen - MOST / 2, words.length - MOST)));
     this.start = { rows: begin(grid.rows), cols: begin(grid.cols) };
     const [pick, other] = by ? ["cols", "rows"] : ["rows", "cols"];
-    this.picks = this.sentence(grid, pick, one ? "the sentence: choose a word" : by ? "choose a key" : "choose a query");
+    this.picks = this.sentence(
+      grid,
+      pick,
+      one ? "the sentence: choose a word" : by ? "choose a key" : "choose a query",
+    );
     const shown = [this.picks.element];
     if (one) this.shaded = this.picks;
     else shown.push((this.shaded = this.sentence(grid, other, by ? "queries" : "keys")).element);
@@ -71,7 +82,12 @@ export class Words {
     // running text, where the pieces carry their own spaces; apart, where they do not
     const loose = !grid[side].some((word) => /^[\s▁Ġ]/.test(word)) && grid[side].some((word) => [...word].length > 1);
     const spans = words.map((word) => h("span", { role: "option", class: "word" }, running(word)));
-    const element = h("p", { class: loose ? "sentence loose" : "sentence", role: "listbox", "aria-label": name, dir: "auto" });
+    const element = h("p", {
+      class: loose ? "sentence loose" : "sentence",
+      role: "listbox",
+      "aria-label": name,
+      dir: "auto",
+    });
     if (start) element.append(`… ${counted(start, "word")} before … `);
     words.forEach((word, i) => {
       element.append(spans[i], /\n$/.test(word) ? h("br") : loose ? " " : h("wbr"));
@@ -84,16 +100,18 @@ export class Words {
     const { element } = this.picks;
     const index = (node) => this.picks.indexOf(node) + this.start[side];
     element.onclick = (event) => {
-      if (this.picks.includes(event.target)) this.does.lock(side, index(event.target));
+      if (this.picks.includes(event.target)) this.handlers.lock(side, index(event.target));
     };
     element.onkeydown = (event) => {
-      const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -Infinity, End: Infinity }[event.key];
-      if (event.key === "Escape") this.does.leave();
+      const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -Infinity, End: Infinity }[
+        event.key
+      ];
+      if (event.key === "Escape") this.handlers.leave();
       else if (!step) return;
       else {
         const next = Math.max(0, Math.min(this.grid[side].length - 1, this.at + step));
         this.at = next;
-        this.does.lock(side, next);
+        this.handlers.lock(side, next);
         this.picks[next - this.start[side]]?.focus();
       }
       event.preventDefault();

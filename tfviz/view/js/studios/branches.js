@@ -6,9 +6,11 @@ import { counted } from "../base/numbers.js";
 const TOLD = 24; // letters of a branch
 
 export class Branches {
-  // path: a `Path`; says: (tokens) -> their text
-  constructor(path, says, choose) {
-    Object.assign(this, { path, says, choose });
+  // path: a `Path`; announce: (tokens) -> their text
+  constructor(path, announce, choose) {
+    this.path = path;
+    this.announce = announce;
+    this.choose = choose;
     this.element = h("div", { class: "branches", role: "group", "aria-label": "Texts written so far" });
   }
 
@@ -17,15 +19,28 @@ export class Branches {
     const { element } = this;
     const focused = element.contains(element.getRootNode().activeElement);
     element.hidden = leaves.length < 2;
-    element.replaceChildren(h("span", { class: "soft" }, "Branches"), ...leaves.map((leaf) => this.branch(leaf, leaf === at)));
+    element.replaceChildren(
+      h("span", { class: "soft" }, "Branches"),
+      ...leaves.map((leaf) => this.branch(leaf, leaf === at)),
+    );
     if (focused) element.querySelector("[aria-pressed='true']")?.focus();
   }
 
   branch(leaf, here) {
     const tokens = this.path.to(leaf);
-    const letters = [...this.says(tokens).replace(/\s/g, " ")];
+    const letters = [...this.announce(tokens).replace(/\s/g, " ")];
     const text = letters.length > TOLD ? `…${letters.slice(1 - TOLD).join("")}` : letters.join("");
     const onclick = () => this.choose(leaf);
-    return h("button", { type: "button", "aria-pressed": String(here), title: `${counted(tokens.length, "token")}`, dir: "auto", onclick }, text);
+    return h(
+      "button",
+      {
+        type: "button",
+        "aria-pressed": String(here),
+        title: `${counted(tokens.length, "token")}`,
+        dir: "auto",
+        onclick,
+      },
+      text,
+    );
   }
 }

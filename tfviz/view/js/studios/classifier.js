@@ -1,16 +1,19 @@
 // A classifier to question: a text to type, words to strike out or replace, what each is worth, heads to switch off.
 
 import { Grid, OPEN } from "../base/grid.js";
-import { h, select } from "../base/elements.js";
+import { h } from "../base/elements.js";
 import { percent, withSign } from "../base/numbers.js";
-import { table } from "../controls/table.js";
-import { cited, seen, sharesOf } from "./passage.js";
+import { cited, seen, sharesOf } from "./text-studio.js";
 import { bars } from "./studio.js";
-import { oddsOf, Weighing } from "./weighing.js";
+import { oddsOf, WordEffects } from "./word-effects.js";
 
-export class Classifier extends Weighing {
+export class Classifier extends WordEffects {
   get keys() {
     return CLASSIFIER_KEYS;
+  }
+
+  get keeps() {
+    return 1000;
   }
 
   // Of a text just typed nothing is changed.
@@ -20,13 +23,9 @@ export class Classifier extends Weighing {
 
   build() {
     const { labels } = this.described;
-    this.keeps = 1000;
     this.buildText("Text", "The words: press one to strike it out");
     this.words.ondblclick = (event) => this.of(event) >= 0 && this.edit(this.of(event));
-    const options = [[-1, "nothing"], ...labels.map((label, i) => [i, label])];
-    this.shades = select("Shade words by", options, this.store.get("shade"), (shade) => this.store.set({ shade }));
-    this.scale = h("span", { class: "scale" });
-    this.progress = h("progress", { "aria-label": "Words left out so far", hidden: true });
+    this.buildShades(labels);
     this.verdict = h("div", { class: "shares", role: "group", "aria-label": "Verdict" });
     this.moved = h("p", { class: "cost", role: "status" });
     const how = h("p", { class: "soft" }, "Press a word to strike it out, twice to type another.");
@@ -47,7 +46,13 @@ export class Classifier extends Weighing {
   edit(i) {
     const { text, lead } = this.units[i];
     const now = this.swapped.get(i) ?? text;
-    const input = h("input", { class: "swap", value: now, size: Math.max(4, now.length), "aria-label": `in place of ${seen(text)}`, dir: "auto" });
+    const input = h("input", {
+      class: "swap",
+      value: now,
+      size: Math.max(4, now.length),
+      "aria-label": `in place of ${seen(text)}`,
+      dir: "auto",
+    });
     const span = this.spans[i];
     let open = true;
     const end = (taken) => {
@@ -77,7 +82,7 @@ export class Classifier extends Weighing {
     try {
       if (!this.vocab.learn) this.vocab.encode(lead + word); // else Python says so, when it reads the word
     } catch (error) {
-      this.says(error.message);
+      this.announce(error.message);
       return false;
     }
     if (!word) this.change({ struck: [...struck, i] });
@@ -94,8 +99,15 @@ export class Classifier extends Weighing {
     const before = sharesOf(this.compared.logits);
     const changed = this.compared !== this.answer;
     this.verdict.replaceChildren(
-      h("span", { class: "soft" }, changed ? `Verdict; the line: ${this.edits.length ? "as typed, all heads on" : "as typed"}` : "Verdict"),
-      ...bars(labels.map((label, i) => ({ name: seen(label), share: now[i], other: changed ? before[i] : null })), 1),
+      h(
+        "span",
+        { class: "soft" },
+        changed ? `Verdict; the line: ${this.edits.length ? "as typed, all heads on" : "as typed"}` : "Verdict",
+      ),
+      ...bars(
+        labels.map((label, i) => ({ name: seen(label), share: now[i], other: changed ? before[i] : null })),
+        1,
+      ),
     );
     const first = Math.max(0, shade);
     const [odds, were] = [this.answer, this.compared].map(({ logits }) => oddsOf(logits, first));
@@ -107,7 +119,7 @@ export class Classifier extends Weighing {
   }
 
   hint(i) {
-    this.says(this.told(i));
+    this.announce(this.told(i));
   }
 
   dress(span, { text, unknown }, i) {
@@ -127,12 +139,8 @@ export class Classifier extends Weighing {
     const changed = this.compared !== this.answer;
     const shares = Float32Array.from(labels.flatMap((_, i) => (changed ? [now[i], before[i]] : [now[i]])));
     const cols = changed ? ["now", "as typed"] : ["probability"];
-    const verdict = Grid.of(labels, cols, shares, new Uint8Array(shares.length).fill(OPEN), { scale: "share" });
+    const verdict = Grid.of(labels, cols, shares, new Uint8Array(shares.length).fill(OPEN), { scale: "linear" });
     return [{ name: "verdict", grid: verdict, axes: ["label", ""] }, ...this.effectPanel()];
-  }
-
-  tables() {
-    return (this.panels() ?? []).map(table);
   }
 
   get drawing() {

@@ -5,14 +5,13 @@ import { Grid, OPEN } from "../base/grid.js";
 import { h } from "../base/elements.js";
 import { percent } from "../base/numbers.js";
 import { quoted } from "../base/pen.js";
-import { table } from "../controls/table.js";
-import { GUESSES, Gaps, likeliestOf } from "./gaps.js";
-import { cited, seen } from "./passage.js";
+import { GUESSES, MaskedText, likeliestOf } from "./masked-text.js";
+import { cited, seen } from "./text-studio.js";
 import { bars } from "./studio.js";
 
 const AFTER = 24; // letters of what stands before
 
-export class Filler extends Gaps {
+export class Filler extends MaskedText {
   get keys() {
     return FILLER_KEYS;
   }
@@ -23,7 +22,6 @@ export class Filler extends Gaps {
   }
 
   build() {
-    this.keeps = 16;
     this.buildText("Text", "The words: press one to hide it");
     this.guesses = h("div", { class: "guesses" });
     this.under = h("div", { class: "controls" }, this.reset);
@@ -51,7 +49,7 @@ export class Filler extends Gaps {
 
   async show(turn) {
     this.reset.hidden = !this.store.get("hidden").length && !this.store.get("put").length;
-    this.left = new Map(); // word -> what the other model guesses there
+    this.forgetLeft();
     this.showGuesses();
     if (!this.described.beside) return;
     if ((await this.askLeft(turn)) === null) return;
@@ -62,11 +60,15 @@ export class Filler extends Gaps {
   showGuesses() {
     const said = (text) => h("p", { class: "soft" }, text);
     const shown = this.gaps.map((gap) => this.gapOf(gap));
-    this.guesses.replaceChildren(...(shown.length ? shown : [said("Press a word to hide it: the model guesses what stood there.")]));
+    this.guesses.replaceChildren(
+      ...(shown.length ? shown : [said("Press a word to hide it: the model guesses what stood there.")]),
+    );
   }
 
   gapOf({ unit, both, left }) {
-    const most = Math.max(...[...both.flatMap(({ shares, whole }) => [shares, whole ?? []]), left?.shares ?? []].map(highestOf));
+    const most = Math.max(
+      ...[...both.flatMap(({ shares, whole }) => [shares, whole ?? []]), left?.shares ?? []].map(highestOf),
+    );
     const name = cited(unit.text, 30);
     const marked = this.edits.length ? "; the line: with all heads on" : "";
     const parts = both.map(({ place, shares, whole }) => {
@@ -78,7 +80,12 @@ export class Filler extends Gaps {
       });
     });
     if (this.described.beside) parts.push(this.leftOf(unit, both, left, most));
-    return h("div", { class: "gap", role: "group", "aria-label": `Guesses for ${name}` }, h("b", {}, name), h("div", { class: "sides" }, ...parts));
+    return h(
+      "div",
+      { class: "gap", role: "group", "aria-label": `Guesses for ${name}` },
+      h("b", {}, name),
+      h("div", { class: "sides" }, ...parts),
+    );
   }
 
   leftOf(unit, both, left, most) {
@@ -103,7 +110,9 @@ export class Filler extends Gaps {
       name: quoted(vocab.words([id])[0], 24),
       share: shares[id],
       other: whole?.[id] ?? null,
-      title: [id === typed && "as typed", takes(id) && "put it in", whole && `with all heads on ${percent(whole[id])}`].filter(Boolean).join("; "),
+      title: [id === typed && "as typed", takes(id) && "put it in", whole && `with all heads on ${percent(whole[id])}`]
+        .filter(Boolean)
+        .join("; "),
       onclick: takes(id),
     }));
     const made = bars(rows, most);
@@ -114,12 +123,16 @@ export class Filler extends Gaps {
   hint(i) {
     const unit = this.units[i];
     const now = this.textOf(unit);
-    const about = [now === null && "hidden", now !== null && now !== unit.text && `in place of ${cited(unit.text)}`, unit.unknown && "not in the vocabulary: read as unknown"];
+    const about = [
+      now === null && "hidden",
+      now !== null && now !== unit.text && `in place of ${cited(unit.text)}`,
+      unit.unknown && "not in the vocabulary: read as unknown",
+    ];
     const found = about.filter(Boolean);
-    this.says(`${cited(now ?? unit.text)}${found.length ? `: ${found.join("; ")}` : ""}`);
+    this.announce(`${cited(now ?? unit.text)}${found.length ? `: ${found.join("; ")}` : ""}`);
   }
 
-  dress(span, unit, i) {
+  dress(span, unit) {
     const now = this.textOf(unit);
     span.textContent = now === null ? "?" : seen(now);
     span.classList.toggle("blank", now === null);
@@ -137,10 +150,6 @@ export class Filler extends Gaps {
       ...both.map(({ shares, whole }) => panelOf(`${unit.text}, both sides`, shares, whole, this.vocab)),
       ...(left?.own ? [panelOf(`${unit.text}, left side`, left.shares, null, left.own)] : []),
     ]);
-  }
-
-  tables() {
-    return (this.panels() ?? []).map(table);
   }
 
   get drawing() {
@@ -171,7 +180,7 @@ function panelOf(name, shares, whole, vocab) {
   const values = Float32Array.from(ids.flatMap((id) => (whole ? [shares[id], whole[id]] : [shares[id]])));
   const state = new Uint8Array(values.length).fill(OPEN);
   const cols = whole ? ["heads off", "all on"] : ["probability"];
-  return { name, grid: Grid.of(vocab.words(ids), cols, values, state, { scale: "share" }), axes: ["guess", ""] };
+  return { name, grid: Grid.of(vocab.words(ids), cols, values, state, { scale: "linear" }), axes: ["guess", ""] };
 }
 
 const FILLER_KEYS = [

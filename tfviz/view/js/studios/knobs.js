@@ -12,9 +12,19 @@ export class Knobs {
       slider(name, { value: store.get(key), choose: (value) => store.set({ [key]: value }), ...given });
     const most = Math.min(size, Math.max(50, topK));
     this.sliders = {
-      temperature: knob("Temperature", "temperature", { min: 0, max: Math.max(3, temperature), step: 0.05, text: (t) => fixed(t, 2) }),
+      temperature: knob("Temperature", "temperature", {
+        min: 0,
+        max: Math.max(3, temperature),
+        step: 0.05,
+        text: (t) => fixed(t, 2),
+      }),
       topK: knob("Top-k", "topK", { min: 0, max: most, text: (k) => (k ? String(k) : "all") }),
-      topP: knob("Top-p", "topP", { min: Math.min(0.05, topP), max: 1, step: 0.05, text: (p) => (p < 1 ? fixed(p, 2) : "all") }),
+      topP: knob("Top-p", "topP", {
+        min: Math.min(0.05, topP),
+        max: 1,
+        step: 0.05,
+        text: (p) => (p < 1 ? fixed(p, 2) : "all"),
+      }),
     };
   }
 
@@ -30,7 +40,7 @@ export class Knobs {
     for (const [name, knob] of Object.entries(this.sliders)) knob.show(this.store.get(name));
   }
 
-  // As `probabilitiesOf` takes them.
+  // As `probabilities` takes them.
   get sampler() {
     const [temperature, topK, topP] = this.values;
     return { temperature, topK: topK || null, topP: topP < 1 ? topP : null };

@@ -3,8 +3,11 @@
 const PROMPT_LETTERS = 50_000; // that are looked at, from its end
 
 export class Prompt {
+  kept = null;
+
   constructor(vocab, context) {
-    Object.assign(this, { vocab, context, kept: null });
+    this.vocab = vocab;
+    this.context = context;
   }
 
   // { ids, cut }, or { ids: null, error }

@@ -3,9 +3,17 @@
 const CARRY = ["keys", "values"];
 
 export class TextReader {
+  turn = 0;
+  asking = null;
+  kept = null;
+  wholes = {};
+
   // run: as `Studio.run`; steps: whether there is a program that goes on by a token; tokens: how many the vocabulary has
   constructor(run, { steps, context, tokens }) {
-    Object.assign(this, { run, steps, context, tokens, turn: 0, asking: null, kept: null, wholes: {} });
+    this.run = run;
+    this.steps = steps;
+    this.context = context;
+    this.tokens = tokens;
   }
 
   // { key, turn, ids, size, logits, patterns, whole }: `whole` has the logits with all heads on, where some are off. A
@@ -74,7 +82,8 @@ export function cutTo(logits, tokens) {
   const each = shape.at(-1);
   if (each <= tokens) return logits;
   const cut = new Float32Array((data.length / each) * tokens);
-  for (let row = 0; row * each < data.length; row++) cut.set(data.subarray(row * each, row * each + tokens), row * tokens);
+  for (let row = 0; row * each < data.length; row++)
+    cut.set(data.subarray(row * each, row * each + tokens), row * tokens);
   return { ...logits, shape: [...shape.slice(0, -1), tokens], data: cut };
 }
 

@@ -1,7 +1,7 @@
 // How the next token is chosen from the logits, as `tfviz.generate.Sampler` chooses it: same numbers, same draws.
 
 // temperature 0 takes the likeliest; topK and topP are null where they are not used.
-export function probabilitiesOf(logits, { temperature = 1, topK = null, topP = null } = {}) {
+export function probabilities(logits, { temperature = 1, topK = null, topP = null } = {}) {
   const scores = Float64Array.from(logits);
   const top = scores.reduce((a, b) => Math.max(a, b));
   if (!Number.isFinite(top)) throw new Error("the model's logits are not finite; there is nothing to draw from");
@@ -27,7 +27,7 @@ export function probabilitiesOf(logits, { temperature = 1, topK = null, topP = n
 }
 
 // The first token at which the sum of the probabilities passes the number drawn.
-export function drawnFrom(probabilities, number) {
+export function sampleFrom(probabilities, number) {
   const drawn = number * probabilities.reduce((a, b) => a + b);
   let sum = 0;
   for (let i = 0; i < probabilities.length; i++) {
@@ -49,7 +49,7 @@ export function costs(logits, ids, vocab) {
 }
 
 // PyTorch's generator: the Mersenne Twister of Matsumoto and Nishimura (1998), and its numbers from 0 to 1 of 53 bits.
-export class Twister {
+export class MersenneTwister {
   constructor(seed) {
     this.state = new Uint32Array(624);
     this.state[0] = seed % 2 ** 32;

@@ -6,16 +6,26 @@ import { cutTo } from "./reading.js";
 const READINGS = 60; // texts whose maps are kept
 
 export class Reader {
+  readings = new Map();
+  memory = null;
+
   // ask(program, inputs, options) -> what it gives, or null if it failed; source: ids; begin: the id of the beginning;
   // tokens: how many the target's vocabulary has
   constructor(ask, source, begin, tokens) {
-    Object.assign(this, { ask, source, begin, tokens, readings: new Map(), memory: null });
+    this.ask = ask;
+    this.source = source;
+    this.begin = begin;
+    this.tokens = tokens;
   }
 
   // What the encoder makes of the source.
   async encoded() {
     if (this.memory) return this.memory;
-    const made = await this.ask("encode", { source: { shape: [1, this.source.length], data: this.source } }, { watch: true });
+    const made = await this.ask(
+      "encode",
+      { source: { shape: [1, this.source.length], data: this.source } },
+      { watch: true },
+    );
     return made && (this.memory = { ...made.outputs, patterns: made.patterns });
   }
 
@@ -23,11 +33,15 @@ export class Reader {
   async decoded(texts, watch = false) {
     const memory = await this.encoded();
     if (!memory) return null;
-    const target = { shape: [texts.length, texts[0].length + 1], data: texts.flatMap((tokens) => [this.begin, ...tokens]) };
+    const target = {
+      shape: [texts.length, texts[0].length + 1],
+      data: texts.flatMap((tokens) => [this.begin, ...tokens]),
+    };
     const made = await this.ask("decode", { target, states: memory.states, words: memory.words }, { watch });
     if (!made) return null;
     const { shape, data } = cutTo(made.outputs.logits, this.tokens);
-    const at = (text, place) => data.subarray((text * shape[1] + place) * shape[2], (text * shape[1] + place + 1) * shape[2]);
+    const at = (text, place) =>
+      data.subarray((text * shape[1] + place) * shape[2], (text * shape[1] + place + 1) * shape[2]);
     return { at, patterns: made.patterns, heard: memory.patterns };
   }
 
@@ -45,9 +59,13 @@ export class Reader {
 }
 
 export class Search {
+  columns = [];
+
   // prefix: the tokens that a text has to begin with; how: { width, alpha, end, never, most }
   constructor(reader, prefix, how) {
-    Object.assign(this, { reader, prefix, how, columns: [] });
+    this.reader = reader;
+    this.prefix = prefix;
+    this.how = how;
   }
 
   get done() {
@@ -61,7 +79,9 @@ export class Search {
     const made = await (open.length === 1 ? this.reader.reading(open[0]) : this.reader.decoded(open));
     if (!made) return null;
     let next = 0;
-    return texts.map(({ ended, tokens }) => (ended ? null : logarithms(made.at(next++, tokens.length), this.how.never)));
+    return texts.map(({ ended, tokens }) =>
+      ended ? null : logarithms(made.at(next++, tokens.length), this.how.never),
+    );
   }
 
   // One column more: the token that was asked for, or what the search finds; false if it cannot go on.
@@ -71,7 +91,9 @@ export class Search {
     const logs = this.done ? null : await this.logs(texts);
     if (!logs) return false;
     const token = prefix[columns.length];
-    columns.push(token === undefined ? nextBeam(texts, logs, how) : [continued(texts[0], 0, token, logs[0][token], how.end)]);
+    columns.push(
+      token === undefined ? nextBeam(texts, logs, how) : [continued(texts[0], 0, token, logs[0][token], how.end)],
+    );
     return true;
   }
 }

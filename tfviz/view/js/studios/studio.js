@@ -6,17 +6,45 @@ import { Engine } from "../engine/client.js";
 import { Explorer } from "../stages/explorer.js";
 import { Frame } from "../controls/frame.js";
 import { h } from "../base/elements.js";
-import { headsOf, LiveSource, partsOf } from "./live.js";
+import { headsOf, CapturedMaps, partsOf } from "./captured-maps.js";
 import { label } from "../base/pen.js";
+import { table } from "../controls/table.js";
 import { vocabulary } from "../text/vocabulary.js";
 
 export class Studio {
-  // does: { keys, panels() -> [{ name, grid, axes }], drawing(), tables() }
-  constructor(host, source, store, takes) {
+  /** @abstract @returns {string[][]} each key, and what it does */
+  get keys() {
+    return [];
+  }
+
+  /** @abstract @returns {import("../types.d.ts").Drawing | null} */
+  get drawing() {
+    return null;
+  }
+
+  /** @abstract make what is inside the frame; called by the constructor */
+  build() {}
+
+  /** @abstract ask for what is chosen now, and show it */
+  async refresh() {}
+
+  /** @abstract @returns {{ name: string, grid: any, axes: string[] }[] | null} */
+  panels() {
+    return null;
+  }
+
+  tables() {
+    return (this.panels() ?? []).map(table);
+  }
+
+  constructor(host, source, store, options) {
     const described = source.document;
-    Object.assign(this, { described, store, takes, vocabularies: described.vocabularies.map(takes.vocabulary ?? vocabulary) });
+    this.described = described;
+    this.store = store;
+    this.options = options;
+    this.vocabularies = described.vocabularies.map(options.vocabulary ?? vocabulary);
     this.frame = new Frame(host, described, store, {
-      ...takes,
+      ...options,
       keys: this.keys,
       shown: () => this.panels(),
       drawing: () => this.drawing,
@@ -25,7 +53,7 @@ export class Studio {
     });
     this.frame.zooms = false;
     this.frame.body.classList.add("studio");
-    this.live = new LiveSource({ title: "", axes: described.axes ?? ["query", "key"] });
+    this.live = new CapturedMaps({ title: "", axes: described.axes ?? ["query", "key"] });
     this.chips = h("div", { class: "heads-off", role: "group", "aria-label": "Heads: press to switch one off" });
     this.inner = h("div", { class: "inner" });
     this.data = source.data;
@@ -45,9 +73,9 @@ export class Studio {
   }
 
   start() {
-    const { described, takes } = this;
-    this.engine = takes.engine?.(described) ?? new Engine(ENGINE);
-    this.ready = takes.engine ? Promise.resolve() : this.engine.load(described.programs, bytesOf(this.data));
+    const { described, options } = this;
+    this.engine = options.engine?.(described) ?? new Engine(options.worker);
+    this.ready = options.engine ? Promise.resolve() : this.engine.load(described.programs, bytesOf(this.data));
     this.ready.catch((error) => this.frame.failed(error));
     this.gone = new Promise((done) => {
       this.leave = () => done(null);
@@ -124,7 +152,11 @@ export class Studio {
         ...sites.map(([part, site, layer]) =>
           h(
             "span",
-            { class: "chips", role: "group", "aria-label": `${parts.length > 1 ? `${part.name}, ` : ""}layer ${layer}` },
+            {
+              class: "chips",
+              role: "group",
+              "aria-label": `${parts.length > 1 ? `${part.name}, ` : ""}layer ${layer}`,
+            },
             h("span", { class: "soft" }, parts.length > 1 && layer === 0 ? `${part.name} ${layer}` : String(layer)),
             ...Array.from({ length: headsOf(part) }, (_, head) => this.chip(site, layer, head)),
           ),
@@ -156,7 +188,11 @@ export class Studio {
       this.store.set({ off: without.length < off.length ? without : [...off, [site, head]] });
     };
     const name = `layer ${layer}, head ${head}: off`;
-    return h("button", { type: "button", class: "chip", "aria-label": name, title: name, "data-head": `${site},${head}`, onclick }, String(head));
+    return h(
+      "button",
+      { type: "button", class: "chip", "aria-label": name, title: name, "data-head": `${site},${head}`, onclick },
+      String(head),
+    );
   }
 
   // Whether tokens stand apart in a running text, since they do not carry their own spaces.
@@ -170,8 +206,8 @@ export class Studio {
     return text && !/[\uFFFD\p{C}]/u.test(text.replace(/\n/g, "")) ? text : label(this.vocab.words([id])[0], 40);
   }
 
-  says(text) {
-    this.frame.says(text);
+  announce(text) {
+    this.frame.announce(text);
   }
 }
 
@@ -190,7 +226,6 @@ export function bars(rows, most = Math.max(...rows.flatMap(({ share, other }) =>
     );
   });
 }
-
 
 function bytesOf(data) {
   if (typeof data !== "string") return data;

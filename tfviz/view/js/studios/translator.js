@@ -2,7 +2,7 @@
 
 import { quoted } from "../base/pen.js";
 import { NO_TEXT } from "./beams.js";
-import { UNCHOSEN, TranslationDesk } from "./desk.js";
+import { UNCHOSEN, TranslationStudio } from "./translation-studio.js";
 import { Reader, Search } from "./search.js";
 
 const SENTENCE_LETTERS = 4000; // letters that are looked at
@@ -10,7 +10,7 @@ const FORCED_KEPT = 12; // forced beginnings that are kept
 const OFTEN_GROWN = 50; // milliseconds between two drawings of a search that goes on
 const SEARCHES_KEPT = 8; // readers, and searches
 
-export class Translator extends TranslationDesk {
+export class Translator extends TranslationStudio {
   get keys() {
     return TRANSLATOR_KEYS;
   }
@@ -54,13 +54,15 @@ export class Translator extends TranslationDesk {
       const ids = vocab.encode(sentence.slice(0, SENTENCE_LETTERS));
       const room = (longest ?? Infinity) - after.length;
       const unknown = ids.filter((id) => id === vocab.special.unknown).length;
-      if (ids.length > room || sentence.length > SENTENCE_LETTERS) this.heard.said = `the sentence is longer than the model reads: its first ${Math.min(room, ids.length)} tokens are translated`;
-      else if (unknown) this.heard.said = `the vocabulary lacks ${unknown} of these words: the model reads ${quoted(vocab.words([vocab.special.unknown])[0])} for each`;
+      if (ids.length > room || sentence.length > SENTENCE_LETTERS)
+        this.heard.said = `the sentence is longer than the model reads: its first ${Math.min(room, ids.length)} tokens are translated`;
+      else if (unknown)
+        this.heard.said = `the vocabulary lacks ${unknown} of these words: the model reads ${quoted(vocab.words([vocab.special.unknown])[0])} for each`;
       const read = [...ids.slice(0, room), ...after];
       if (read.length) this.heard.ids = read;
-      else this.says("type a sentence to translate");
+      else this.announce("type a sentence to translate");
     } catch (error) {
-      this.says(error.message);
+      this.announce(error.message);
     }
     return this.heard.ids;
   }
@@ -97,16 +99,20 @@ export class Translator extends TranslationDesk {
     if (!answer || (whole && !base) || this.wanted) return;
     const asked = store.get("rows")[0] ?? Infinity;
     this.shown = { search, whole, chosen, text, ended, read, answer, base, place: Math.min(asked, read.length) };
-    this.says(this.heard.said);
+    this.announce(this.heard.said);
     this.show(ids);
   }
 
   searchOf(ids, edits) {
     const { begin, end, never, most, programs } = this.described;
-    const { width, alpha, prefix } = Object.fromEntries(["width", "alpha", "prefix"].map((name) => [name, this.store.get(name)]));
+    const { width, alpha, prefix } = Object.fromEntries(
+      ["width", "alpha", "prefix"].map((name) => [name, this.store.get(name)]),
+    );
     const reader = rememberedIn(this.readers, JSON.stringify([ids, edits]), () => {
-      const within = (program) => edits.filter(({ site }) => !programs || programs[program].nodes.some(({ pattern }) => pattern === site));
-      const ask = (program, inputs, options) => this.run("search", program, inputs, { ...options, edits: within(program) });
+      const within = (program) =>
+        edits.filter(({ site }) => !programs || programs[program].nodes.some(({ pattern }) => pattern === site));
+      const ask = (program, inputs, options) =>
+        this.run("search", program, inputs, { ...options, edits: within(program) });
       return new Reader(ask, ids, begin, this.vocabularies.at(-1).size);
     });
     const key = JSON.stringify([ids, edits, width, alpha, prefix]);
@@ -119,12 +125,13 @@ export class Translator extends TranslationDesk {
     let drawn = performance.now();
     const grow = (growing) => {
       if (!seen) return;
-      [this.columns, this.growing] = [search.columns.slice(0, wanted), growing];
+      this.columns = search.columns.slice(0, wanted);
+      this.growing = growing;
       this.running.textContent = growing ? "Stop" : "Run";
     };
     grow(search.columns.length < wanted && !search.done);
     while (search.columns.length < wanted && !search.done) {
-      if (!(await search.advance()) || this.wanted) return grow(false), false;
+      if (!(await search.advance()) || this.wanted) return (grow(false), false);
       grow(true);
       if (!seen || performance.now() - drawn < OFTEN_GROWN) continue;
       this.showTree();

@@ -12,7 +12,10 @@ export function unitsOf(vocab, text) {
     if (JSON.stringify(found.flatMap(({ ids }) => ids)) === JSON.stringify(whole)) return placed(vocab, found);
   }
   const shown = vocab.words(whole);
-  return placed(vocab, whole.map((id, i) => ({ lead: "", text: shown[i], raw: vocab.decode([id]), ids: [id] })));
+  return placed(
+    vocab,
+    whole.map((id, i) => ({ lead: "", text: shown[i], raw: vocab.decode([id]), ids: [id] })),
+  );
 }
 
 // All that is encoded to find them.

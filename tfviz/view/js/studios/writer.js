@@ -2,17 +2,15 @@
 
 import { h } from "../base/elements.js";
 import { counted, fixed, withSign } from "../base/numbers.js";
-import { table } from "../controls/table.js";
 import { Branches } from "./branches.js";
 import { Knobs } from "./knobs.js";
-import { NextTokens } from "./next.js";
-import { Path } from "./path.js";
+import { NextTokens } from "./next-tokens.js";
+import { TokenTree } from "./token-tree.js";
 import { Prompt } from "./prompt.js";
 import { lastOf, readingKey, TextReader } from "./reading.js";
-import { costs, drawnFrom, probabilitiesOf, Twister } from "./sampler.js";
+import { costs, sampleFrom, probabilities, MersenneTwister } from "./sampler.js";
 import { Studio } from "./studio.js";
-import { TokenText } from "./written.js";
-
+import { TokenText } from "./token-text.js";
 
 export class Writer extends Studio {
   get keys() {
@@ -21,7 +19,7 @@ export class Writer extends Studio {
 
   build() {
     const { store, frame, described } = this;
-    this.path = new Path(store);
+    this.path = new TokenTree(store);
     this.typed = new Prompt(this.vocab, described.context);
     this.reader = new TextReader((...asked) => this.run(...asked), {
       steps: Boolean(described.programs?.step),
@@ -29,7 +27,12 @@ export class Writer extends Studio {
       tokens: this.vocab.size,
     });
     this.writing = Promise.resolve(false);
-    this.prompt = h("textarea", { rows: 2, dir: "auto", spellcheck: false, oninput: () => this.begin(this.prompt.value) });
+    this.prompt = h("textarea", {
+      rows: 2,
+      dir: "auto",
+      spellcheck: false,
+      oninput: () => this.begin(this.prompt.value),
+    });
     this.knobs = new Knobs(store, this.vocab.size);
     this.seed = h("input", { type: "number", min: 0, max: Number.MAX_SAFE_INTEGER, onchange: () => this.reseed() });
     const button = (text, title, onclick) => h("button", { type: "button", title, onclick }, text);
@@ -63,7 +66,9 @@ export class Writer extends Studio {
 
   // By the key's place where Alt makes another letter of it, as on a Mac.
   key(event) {
-    const act = event.altKey && WRITER_ACTS.find(([letter]) => event.key.toLowerCase() === letter || event.code === `Key${letter.toUpperCase()}`);
+    const act =
+      event.altKey &&
+      WRITER_ACTS.find(([letter]) => event.key.toLowerCase() === letter || event.code === `Key${letter.toUpperCase()}`);
     if (!act) return;
     if (!event.repeat || (act[0] === "s" && !this.busy)) act[1](this);
     event.preventDefault();
@@ -102,7 +107,13 @@ export class Writer extends Studio {
     let start = 0;
     for (let length = prompt.length; length <= ids.length; length++)
       if (length - start > context) start = length - Math.max(1, Math.floor(context / 2));
-    return { ids: ids.slice(start), start, prompt: prompt.length, key: readingKey(ids.slice(start), this.edits), off: this.edits.length };
+    return {
+      ids: ids.slice(start),
+      start,
+      prompt: prompt.length,
+      key: readingKey(ids.slice(start), this.edits),
+      off: this.edits.length,
+    };
   }
 
   async refresh() {
@@ -115,13 +126,18 @@ export class Writer extends Studio {
     if (this.vocab.learn && !(await this.typed.learned(prompt, (...given) => this.learn(...given)))) return undefined;
     if (prompt !== store.get("prompt")) return undefined;
     const { seen } = this;
-    if (!seen) return void this.says(this.read.error);
+    if (!seen) return void this.announce(this.read.error);
     if (this.answer?.key !== seen.key) {
       const answer = await this.reader.read(seen.ids, this.edits);
       if (!answer || answer.turn < this.answer?.turn) return undefined;
-      Object.assign(this, { answer, shown: seen });
+      this.answer = answer;
+      this.shown = seen;
     }
-    this.says(this.read.cut ? `the prompt is longer than the model reads: these are its last ${counted(this.read.ids.length, "token")}` : "");
+    this.announce(
+      this.read.cut
+        ? `the prompt is longer than the model reads: these are its last ${counted(this.read.ids.length, "token")}`
+        : "",
+    );
     try {
       this.show();
     } catch (error) {
@@ -172,12 +188,16 @@ export class Writer extends Studio {
       const { answer, seen } = this;
       if (!seen || answer?.key !== seen.key) return false;
       const logits = lastOf(answer.logits, answer.size);
-      const shares = probabilitiesOf(logits, this.knobs.sampler);
-      const id = this.store.get("temperature") === 0 ? shares.indexOf(1) : drawnFrom(shares, this.number(this.path.tokens.length));
+      const shares = probabilities(logits, this.knobs.sampler);
+      const id =
+        this.store.get("temperature") === 0
+          ? shares.indexOf(1)
+          : sampleFrom(shares, this.number(this.path.tokens.length));
       const next = await this.reader.further(answer, id);
       if (this.seen?.key !== seen.key) return false;
       this.path.take(id);
-      if (next?.key === this.seen.key) Object.assign(this, { answer: next, shown: this.seen });
+      if (next?.key === this.seen.key) this.answer = next;
+      this.shown = this.seen;
       return true;
     } catch (error) {
       this.frame.failed(error);
@@ -190,7 +210,7 @@ export class Writer extends Studio {
   // The number drawn for the n-th token written: always the same one for a seed.
   number(place) {
     const seed = this.store.get("seed");
-    if (this.drawn?.seed !== seed) this.drawn = { seed, twister: new Twister(seed), numbers: [] };
+    if (this.drawn?.seed !== seed) this.drawn = { seed, twister: new MersenneTwister(seed), numbers: [] };
     const { twister, numbers } = this.drawn;
     while (numbers.length <= place) numbers.push(twister.number());
     return numbers[place];
@@ -206,7 +226,8 @@ export class Writer extends Studio {
       if (!(await this.write()) && this.seen?.key === before) break; // it cannot go on, and has said why
       await new Promise((done) => requestAnimationFrame(done));
     }
-    if (this.path.tokens.length >= most) this.says(`${counted(most, "token")} are written, and Run stops here; Step goes on`);
+    if (this.path.tokens.length >= most)
+      this.announce(`${counted(most, "token")} are written, and Run stops here; Step goes on`);
     this.running = false;
     this.runs.textContent = "Run";
   }
@@ -215,15 +236,12 @@ export class Writer extends Studio {
     return this.answer ? this.next.panels : null;
   }
 
-  tables() {
-    return (this.panels() ?? []).map(table);
-  }
-
   get drawing() {
     return this.next.drawing(this.frame.theme);
   }
 }
 
+/** @type {[letter: string, act: (writer: Writer) => any][]} */
 const WRITER_ACTS = [
   ["s", (writer) => writer.write()],
   ["r", (writer) => writer.toggle()],

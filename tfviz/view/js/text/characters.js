@@ -6,8 +6,11 @@ const HALF = /\p{Surrogate}/u;
 const UTF8 = new TextEncoder();
 
 export class CharacterVocabulary {
+  special = {};
+
   constructor({ tokens }) {
-    Object.assign(this, { tokens, size: tokens.length, special: {} });
+    this.tokens = tokens;
+    this.size = tokens.length;
     this.places = new Map(tokens.map((token, id) => [token, id]));
   }
 
@@ -20,7 +23,9 @@ export class CharacterVocabulary {
   }
 
   decode(ids) {
-    return knownIds(ids, this.size).map((id) => this.tokens[id]).join("");
+    return knownIds(ids, this.size)
+      .map((id) => this.tokens[id])
+      .join("");
   }
 
   words(ids) {
@@ -29,9 +34,10 @@ export class CharacterVocabulary {
 }
 
 export class ByteVocabulary {
-  constructor() {
-    Object.assign(this, { size: 256, special: {} });
-  }
+  size = 256;
+  special = {};
+
+  constructor() {}
 
   // U+DC80 to U+DCFF are bytes that Python could not read as text; any other half of a pair is no text.
   encode(text) {

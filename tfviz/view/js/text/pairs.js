@@ -14,10 +14,13 @@ export function byteSigns() {
 }
 
 export class Pairs {
+  ranks = new Map();
+
   // merges: the left, the right and the joined token of each pair, as one list of ids, in the order they were learned.
   constructor(tokens, merges) {
     const places = new Map(tokens.map((token, id) => [token, id]));
-    Object.assign(this, { size: tokens.length, merges, ranks: new Map() });
+    this.size = tokens.length;
+    this.merges = merges;
     this.letters = byteSigns().map((sign) => places.get(sign));
     for (let i = 0; i < merges.length; i += 3) this.ranks.set(merges[i] * this.size + merges[i + 1], i / 3);
   }

@@ -23,7 +23,10 @@ const TIDY = [
 export class SubwordVocabulary {
   constructor(described) {
     const { tokens, special, silent, joiner, model } = described;
-    Object.assign(this, { tokens, special, joiner, size: tokens.length });
+    this.tokens = tokens;
+    this.special = special;
+    this.joiner = joiner;
+    this.size = tokens.length;
     this.silent = new Set(silent);
     this.unseen = new Set(described.hexadecimal);
     this.bytes = new Map(byteSigns().map((sign, byte) => [sign, byte]));
@@ -39,7 +42,9 @@ export class SubwordVocabulary {
 
   // The text without special tokens.
   decode(ids) {
-    const tokens = knownIds(ids, this.size).filter((id) => !this.silent.has(id)).map((id) => this.tokens[id]);
+    const tokens = knownIds(ids, this.size)
+      .filter((id) => !this.silent.has(id))
+      .map((id) => this.tokens[id]);
     const { kind, inside, cleanup } = this.joiner;
     if (kind === "bytes") return fromBytes(tokens.flatMap((token) => [...this.raw(token)]));
     if (kind !== "pieces") return tokens.join(kind === "spaces" ? " " : "");
@@ -81,7 +86,7 @@ function longestPieces(word, places, { unknown, inside, longest }) {
   const letters = Array.from(word);
   if (letters.length > longest) return [unknown];
   const ids = [];
-  for (let start = 0; start < letters.length; ) {
+  for (let start = 0; start < letters.length;) {
     let stop = letters.length;
     const piece = () => places.get((start ? inside : "") + letters.slice(start, stop).join(""));
     while (stop > start && piece() === undefined) stop--;

@@ -1,0 +1,52 @@
+import js from "@eslint/js";
+import globals from "globals";
+
+const VIEWS = "tfviz/view/js";
+
+/** Modules of a folder import from these folders only. */
+const importsOnly = (folder, ...folders) => ({
+  files: [`${VIEWS}/${folder}/**/*.js`],
+  rules: { "no-restricted-imports": ["error", { patterns: [{ regex: `^\\.\\./(?!(${folders.join("|")})/)` }] }] },
+});
+
+export default [
+  { ignores: [".venv/", "build/", "dist/", "runs/", "site/", "tfviz/view/static/"] },
+  js.configs.recommended,
+  {
+    rules: {
+      "no-unused-vars": ["error", { argsIgnorePattern: "^_" }],
+      complexity: ["warn", 12],
+      "max-depth": ["warn", 4],
+      "no-nested-ternary": "warn",
+    },
+  },
+  { files: ["*.js", "tests/**/*.js"], languageOptions: { globals: globals.node } },
+  {
+    files: [`${VIEWS}/**/*.js`],
+    languageOptions: { globals: globals.browser },
+    rules: {
+      // A view touches nothing outside its own element, so that nothing is left of one that is removed.
+      "no-restricted-syntax": [
+        "error",
+        {
+          selector:
+            "CallExpression[callee.object.name=/^(window|document|globalThis)$/][callee.property.name='addEventListener']",
+          message: "Listen inside the view only.",
+        },
+        {
+          selector: "AssignmentExpression[left.object.name=/^(window|document|globalThis)$/][left.property.name=/^on/]",
+          message: "Listen inside the view only.",
+        },
+        { selector: "MemberExpression[property.name='innerHTML']", message: "Words are texts, not HTML." },
+      ],
+    },
+  },
+  // base <- controls <- stages <- interact, studios; engine stands alone, text needs base
+  importsOnly("base", "\\.\\./page"),
+  importsOnly("text", "base"),
+  importsOnly("engine", "none"),
+  importsOnly("controls", "base"),
+  importsOnly("stages", "base", "controls", "engine"),
+  importsOnly("interact", "base", "controls", "stages", "engine", "text"),
+  importsOnly("studios", "base", "controls", "stages", "engine", "text"),
+];

@@ -1,0 +1,84 @@
+// Beam search: scores, the highest tokens, the next beam, and where a text came from.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import * as beams from "../../tfviz/view/js/studios/beams.js";
+
+const { highest, logarithms, nextBeam, NO_TEXT, scoreOf, wayTo } = beams;
+const END = 0;
+const logs = (...shares) => Float64Array.from(shares, Math.log);
+const tokens = (texts) => texts.map((text) => text.tokens.join(" "));
+
+test("a score is the log divided by the length penalty ((5 + length) / 6) ** alpha", () => {
+  const text = { tokens: [1, 2, 3, 4, 5, 6, 7], sum: -4 };
+  assert.equal(scoreOf(text, 0), -4);
+  assert.equal(scoreOf(text, 1), -2);
+  assert.equal(scoreOf(text, 2), -1);
+});
+
+test("logarithms are those of a softmax, and what never comes is impossible", () => {
+  const made = logarithms([0, Math.log(3), 1000 - 1000], [2]);
+  assert.ok(Math.abs(made[0] - Math.log(1 / 5)) < 1e-12);
+  assert.ok(Math.abs(made[1] - Math.log(3 / 5)) < 1e-12);
+  assert.equal(made[2], -Infinity);
+  assert.ok(Math.abs(logarithms([1000, 1000])[0] + Math.log(2)) < 1e-12); // nothing overflows
+  assert.throws(() => logarithms([0, NaN]), /not finite/);
+});
+
+test("the highest are in order, of equal ones the first, and none is impossible", () => {
+  assert.deepEqual(highest([1, 5, 5, 2, 7], 3), [4, 1, 2]);
+  assert.deepEqual(highest([-Infinity, -1, -Infinity], 3), [1]);
+  assert.deepEqual(highest([3, 3, 3], 2), [0, 1]);
+});
+
+test("the beam is the best of all continuations", () => {
+  const how = { width: 2, alpha: 0, end: END };
+  const first = nextBeam([NO_TEXT], [logs(0.1, 0.5, 0.4)], how);
+  assert.deepEqual(tokens(first), ["1", "2"]);
+  const second = nextBeam(first, [logs(0.3, 0.3, 0.4), logs(0.8, 0.1, 0.1)], how);
+  assert.deepEqual(tokens(second), ["2 0", "1 2"]); // 0.4 * 0.8 and 0.5 * 0.4
+  assert.deepEqual(
+    second.map(({ parent, ended }) => [parent, ended]),
+    [
+      [1, true],
+      [0, false],
+    ],
+  );
+  assert.ok(Math.abs(second[0].sum - Math.log(0.32)) < 1e-12);
+});
+
+test("a text that has ended stays as it is, and competes", () => {
+  const how = { width: 2, alpha: 0, end: END };
+  const ended = { tokens: [3, END], sum: Math.log(0.3), ended: true, over: false, parent: 0 };
+  const open = { tokens: [1, 2], sum: Math.log(0.5), ended: false, over: false, parent: 0 };
+  const next = nextBeam([open, ended], [logs(0.2, 0.5, 0.3), null], how);
+  assert.deepEqual(tokens(next), ["3 0", "1 2 1"]);
+  assert.deepEqual(
+    next.map(({ over, parent }) => [over, parent]),
+    [
+      [true, 1],
+      [false, 0],
+    ],
+  );
+});
+
+test("a length penalty lets the longer text win", () => {
+  const ended = { tokens: [END], sum: -1, ended: true, over: false, parent: 0 };
+  const long = { tokens: [1, 1, 1, 1, 1, 1], sum: -1.1, ended: false, over: false, parent: 0 };
+  const certain = Float64Array.of(-Infinity, 0);
+  assert.deepEqual(tokens(nextBeam([ended, long], [null, certain], { width: 1, alpha: 0, end: END })), ["0"]);
+  assert.deepEqual(tokens(nextBeam([ended, long], [null, certain], { width: 1, alpha: 1, end: END })), [
+    "1 1 1 1 1 1 1",
+  ]);
+});
+
+test("a text's way leads through its parents", () => {
+  const columns = [
+    [{ parent: 0 }, { parent: 0 }],
+    [{ parent: 1 }, { parent: 0 }],
+    [{ parent: 1 }, { parent: 0 }],
+  ];
+  assert.deepEqual(wayTo(columns, 2, 0), [0, 1, 0]);
+  assert.deepEqual(wayTo(columns, 2, 1), [1, 0, 1]);
+  assert.deepEqual(wayTo(columns, 0, 1), [1]);
+});

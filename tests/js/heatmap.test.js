@@ -1,0 +1,102 @@
+// The part of a heatmap that is shown: zoom, pan, reveal, and the cell under a point.
+
+import "./stubs.js";
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { Grid } from "../../tfviz/view/js/base/grid.js";
+import { Heatmap } from "../../tfviz/view/js/stages/heatmap.js";
+
+const words = (count, letter) => Array.from({ length: count }, (_, i) => `${letter}${i}`);
+
+/** A heatmap of `rows` x `cols` cells, placed in 600 pixels. */
+function placed(rows = 20, cols = 40) {
+  const grid = new Grid(words(rows, "q"), words(cols, "k"), new Uint8Array(rows * cols), new Uint8Array(rows * cols));
+  const map = new Heatmap({});
+  map.place(grid, 600);
+  return map;
+}
+
+const shown = ({ window: { x, y, wide, tall } }) => [x, y, wide, tall];
+
+function near(actual, expected) {
+  actual.forEach((value, i) => assert.ok(Math.abs(value - expected[i]) < 1e-9, `${actual}, not ${expected}`));
+}
+
+test("at first all cells are shown", () => {
+  assert.deepEqual(shown(placed()), [0, 0, 40, 20]);
+  assert.equal(placed().zoomed, false);
+});
+
+test("zoom keeps the point it is about, across and down each by itself", () => {
+  const map = placed();
+  map.zoom(2, 0.25, 0.75);
+  near(shown(map), [5, 7.5, 20, 10]);
+  near([map.window.x + 0.25 * 20, map.window.y + 0.75 * 10], [0.25 * 40, 0.75 * 20]);
+  assert.ok(map.zoomed);
+});
+
+test("zoom out ends where all cells are shown, zoom in at four cells", () => {
+  const map = placed();
+  map.zoom(1000, 1, 1);
+  near(shown(map), [36, 18, 4, 2]);
+  map.zoom(1 / 1000, 0, 0);
+  near(shown(map), [0, 0, 40, 20]);
+});
+
+test("pan goes as far as there are cells", () => {
+  const map = placed();
+  map.zoom(2, 0, 0);
+  map.pan(3, -5);
+  near(shown(map), [3, 0, 20, 10]);
+  map.pan(100, 100);
+  near(shown(map), [20, 10, 20, 10]);
+});
+
+test("reveal brings a cell in whole, by the shortest way, and leaves one in sight alone", () => {
+  const map = placed();
+  map.zoom(2, 0, 0); // columns 0 to 19, rows 0 to 9
+  map.reveal([9, 19]);
+  near(shown(map), [0, 0, 20, 10]);
+  map.reveal([10, 20]);
+  near(shown(map), [1, 1, 20, 10]);
+  map.reveal([0, 5]);
+  near(shown(map), [1, 0, 20, 10]);
+  map.reveal([19, 0]);
+  near(shown(map), [0, 10, 20, 10]);
+});
+
+test("a point is in the cell whose box holds it, also where the map is zoomed", () => {
+  const map = placed();
+  map.zoom(2, 0.5, 0.5);
+  for (const [row, col] of [
+    [5, 10],
+    [14, 29],
+    [9, 17],
+  ]) {
+    const [x, y, wide, tall] = map.box(row, col);
+    assert.deepEqual(map.cell(x + 0.01 * wide, y + 0.01 * tall), [row, col]);
+    assert.deepEqual(map.cell(x + 0.99 * wide, y + 0.99 * tall), [row, col]);
+  }
+  const [x, y] = map.box(5, 10);
+  assert.deepEqual(map.cell(map.left, map.top), [5, 10]);
+  assert.deepEqual(map.cell(map.left + map.wide, map.top + map.tall), [null, null]);
+  assert.deepEqual(map.cell(x - 1, y + 1), [5, null]);
+  assert.deepEqual(map.cell(x + 1, y - 1), [null, 10]);
+});
+
+test("cells are square in a square map, and no cell is more than four times as long as wide", () => {
+  const side = (map) => map.box(0, 0).slice(2);
+  const [wide, tall] = side(placed(9, 9));
+  assert.equal(wide, tall);
+  const [broad, low] = side(placed(200, 2));
+  assert.ok(broad <= 4 * low + 1e-9);
+});
+
+test("another grid of the same size keeps the part that is shown, one of another size does not", () => {
+  const map = placed();
+  map.zoom(2, 0, 0);
+  map.place(placed().grid, 500);
+  near(shown(map), [0, 0, 20, 10]);
+  map.place(placed(7, 9).grid, 500);
+  near(shown(map), [0, 0, 9, 7]);
+});

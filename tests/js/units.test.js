@@ -1,0 +1,68 @@
+// A text as words with their tokens: signs apart where tokens allow it, else by white space, else by tokens.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { unitsOf, wholeWithin } from "../../tfviz/view/js/studios/units.js";
+
+/** A vocabulary that cuts a text by a rule; a token is its text, "?" the unknown one. */
+const cutting = (rule) => ({
+  encode: (text) => text.match(rule) ?? [],
+  decode: (ids) => ids.join(""),
+  words: (ids) => [...ids],
+  special: { unknown: "?" },
+});
+const texts = (units) => units.map(({ text }) => text);
+
+test("signs stand apart from words where their tokens do", () => {
+  const units = unitsOf(cutting(/\s*\p{L}|\s*[^\p{L}\s]/gu), "it's  so.");
+  assert.deepEqual(texts(units), ["it", "'", "s", "so", "."]);
+  assert.deepEqual(
+    units.map(({ lead }) => lead),
+    ["", "", "", "  ", ""],
+  );
+  assert.deepEqual(
+    units.map(({ at, ids }) => [at, ids.length]),
+    [
+      [0, 2],
+      [2, 1],
+      [3, 1],
+      [4, 2],
+      [6, 1],
+    ],
+  );
+});
+
+test("a word and its sign stay together where one token holds both", () => {
+  assert.deepEqual(texts(unitsOf(cutting(/\s*\S+/gu), "it's so.")), ["it's", "so."]);
+});
+
+test("where a token holds a space between words, each token is a place", () => {
+  const units = unitsOf(cutting(/.{1,3}/gu), "a b c");
+  assert.deepEqual(texts(units), ["a b", " c"]);
+  assert.deepEqual(
+    units.map(({ at }) => at),
+    [0, 1],
+  );
+});
+
+test("white space after the last word belongs to it", () => {
+  const [unit] = unitsOf(cutting(/\s|\S+/gu), "so \n");
+  assert.deepEqual([unit.text, unit.raw], ["so", "so \n"]);
+});
+
+test("a word that the vocabulary lacks is marked", () => {
+  assert.deepEqual(
+    unitsOf(cutting(/\s*\S/gu), "a ?").map(({ unknown }) => unknown),
+    [false, false],
+  );
+  assert.deepEqual(
+    unitsOf(cutting(/\S/gu), "a ?").map(({ unknown }) => unknown),
+    [false, true],
+  );
+});
+
+test("only words that stand whole within the room are kept", () => {
+  const units = unitsOf(cutting(/\s*\p{L}/gu), "ab cde f");
+  assert.deepEqual(texts(wholeWithin(units, 5)), ["ab", "cde"]);
+  assert.deepEqual(texts(wholeWithin(units, 4)), ["ab"]);
+});

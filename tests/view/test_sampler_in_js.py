@@ -1,0 +1,88 @@
+"""How a page draws the next token: numbers and probabilities of `generate.Sampler`, costs of torch."""
+
+import pytest
+import torch
+from torch.nn import functional
+
+from tfviz.generate import Sampler
+
+pytest_plugins = ["node"]
+SEEDS = [0, 1, 7, 5489, 2**31, 2**32 - 1, 2**32, 2**32 + 5, 2**53 - 1]
+SAMPLERS = [
+    Sampler(),
+    Sampler(0),
+    Sampler(0.3),
+    Sampler(2.5, top_k=1),
+    Sampler(0.7, top_k=4),
+    Sampler(1.0, top_p=0.5),
+    Sampler(1.0, top_p=0.001),
+    Sampler(1.0, top_p=1.0),
+    Sampler(1.5, top_k=99),
+    Sampler(1.5, top_k=6, top_p=0.8),
+]
+
+
+@pytest.fixture
+def ask(node):
+    """`ask(function, given)`: what JavaScript makes of it, with the sampler's functions at hand."""
+    node.load("studios/sampler")
+    return node.evaluate
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_numbers_are_torchs_draw_by_draw(ask, seed):
+    draw = torch.Generator().manual_seed(seed)
+    expected = [torch.rand((), dtype=torch.float64, generator=draw).item() for _ in range(700)]  # past two turns
+    assert (
+        ask("seed => { const t = new MersenneTwister(seed); return Array.from({ length: 700 }, () => t.number()); }", seed)
+        == expected
+    )
+
+
+def rows():
+    """Logits of all sorts: near and far, alike, some impossible."""
+    draw = torch.Generator().manual_seed(2)
+    wide = [scale * torch.randn(17, generator=draw) for scale in (0.01, 1, 5, 60)]
+    alike = torch.tensor([1.0, 3.0, 3.0, 3.0, 2.0, -4.0, 3.0])
+    return [*wide, alike, torch.tensor([0.0, -3e38, 1.0, 1.0]), torch.tensor([-1e4, 0.5])]
+
+
+@pytest.mark.parametrize("sampler", SAMPLERS, ids=str)
+def test_probabilities_and_tokens_are_the_samplers(ask, sampler):
+    given = {"temperature": sampler.temperature, "topK": sampler.top_k, "topP": sampler.top_p}
+    for logits in rows():
+        expected = sampler.probabilities(logits)
+        made = ask("([row, knobs]) => [...probabilities(Float32Array.from(row), knobs)]", [logits.tolist(), given])
+        torch.testing.assert_close(torch.tensor(made, dtype=torch.float32), expected, rtol=1e-5, atol=1e-7)
+        if sampler.temperature == 0:
+            continue
+        draw = torch.Generator().manual_seed(9)
+        tokens = [sampler.choose(logits, draw) for _ in range(60)]
+        told = ask(
+            "([row, knobs]) => { const t = new MersenneTwister(9), shares = probabilities(Float32Array.from(row), knobs);"
+            " return Array.from({ length: 60 }, () => sampleFrom(shares, t.number())); }",
+            [logits.tolist(), given],
+        )
+        assert told == tokens
+
+
+def test_the_last_possible_token_is_drawn_when_the_sum_falls_short(ask):
+    assert ask("() => sampleFrom([0.25, 0.75, 0], 1)", None) == 1
+    assert ask("() => sampleFrom([0, 1], 0)", None) == 1
+
+
+@pytest.mark.parametrize("bad", ["NaN", "Infinity"])
+def test_logits_that_are_not_finite_are_refused(ask, bad):
+    with pytest.raises(Exception, match="not finite; there is nothing to draw from"):
+        ask(f"() => probabilities(Float32Array.of(0, {bad}, 1), {{}})", None)
+    with pytest.raises(Exception, match="not finite"):
+        ask("() => probabilities(Float32Array.of(-Infinity, -Infinity), {})", None)
+
+
+def test_costs_are_nats_of_each_token_after_the_first(ask):
+    logits = 4 * torch.randn(5, 7, generator=torch.Generator().manual_seed(3))
+    ids = [6, 0, 3, 3, 1]
+    told = ask("([row, ids]) => costs(Float32Array.from(row), ids, 7)", [logits.flatten().tolist(), ids])
+    expected = functional.cross_entropy(logits[:-1], torch.tensor(ids[1:]), reduction="none")
+    torch.testing.assert_close(torch.tensor(told), expected, rtol=1e-5, atol=1e-6)
+    assert ask("() => costs(new Float32Array(7), [2], 7)", None) == []

@@ -1,0 +1,210 @@
+"""Views of attention maps: all heads, one head, its lines, its words, an alignment; two captures, or many.
+
+Each answers to mouse and keyboard without a kernel, and is a static picture where no script may run. All are one view
+that opens at another place: a reader goes from any to any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from operator import index
+from typing import TYPE_CHECKING, Any
+
+from tfviz.look.maps import AttentionMaps
+from tfviz.view.page.heads import BUDGET, WIDGET_BUDGET, heads_view
+from tfviz.view.page.html import View
+from tfviz.view.still import attention as still
+from tfviz.view.still import links as still_links
+from tfviz.view.still import words as still_words
+from tfviz.view.still.formatting import sheet_size
+
+if TYPE_CHECKING:
+    from tfviz.view.page.live_widget import LiveView
+
+
+def heads(
+    maps: AttentionMaps,
+    title: str | None = None,
+    names: Sequence[str] = (),
+    *,
+    top: int | None = None,
+    budget: float = BUDGET,
+) -> View:
+    """Show the sheet of all layers (rows) and heads (columns), on one scale; Enter or a click opens a head.
+
+    Args:
+        names: what to call the heads, where a number says too little.
+        top: send only so many keys of each query, the strongest, and the sum of the others: for long texts.
+        budget: bytes that the data may take in the page; past it, heads come in blocks, and the page says so.
+
+    Raises:
+        ValueError: the strongest alone are more than the budget.
+    """
+    picture = still.heads(maps, title, names)
+    return heads_view(picture, {"": maps}, {"mode": "sheet"}, title, budget=budget, names=list(names), top=top)
+
+
+def head(
+    maps: AttentionMaps,
+    layer: int,
+    head: int,
+    title: str | None = None,
+    *,
+    divide: int | None = None,
+    top: int | None = None,
+    budget: float = BUDGET,
+) -> View:
+    """Show one head with its words: the weight under the cursor, rows and columns to lock, zoom; `top` as for `heads`.
+
+    Args:
+        divide: draw a line before this key, such as the first that is no longer of a memory.
+    """
+    picture = still.head(maps, layer, head, title, divide)
+    state = {"mode": "head", "layer": layer, "head": head}
+    return heads_view(picture, {"": maps}, state, title, budget=budget, top=top, divide=divide)
+
+
+def links(
+    maps: AttentionMaps,
+    layer: int = 0,
+    heads: int | Iterable[int] = (0,),
+    title: str | None = None,
+    *,
+    least: float = 0.02,
+    budget: float = BUDGET,
+) -> View:
+    """Show two columns of words, queries left and keys right, and a line for each weight; a colour for each head.
+
+    Args:
+        least: weights under this have no line; a slider changes it.
+    """
+    several: Any = [heads] if isinstance(heads, int) or getattr(heads, "ndim", 1) == 0 else heads
+    try:
+        shown = [index(head) for head in several]
+    except TypeError as error:
+        raise TypeError("heads is one whole number, or a list of them, such as [0, 2]") from error
+    if not 0 <= least <= 1:
+        raise ValueError(f"least is {least}; weights lie between 0 and 1")
+    picture = still_links.links(maps, layer, shown, title, least)
+    marked = [[layer, head] for head in shown] if len(shown) > 1 else []
+    state = {"mode": "lines", "layer": layer, "head": shown[0], "marked": marked, "least": least}
+    return heads_view(picture, {"": maps}, state, title, budget=budget)
+
+
+def words(
+    maps: AttentionMaps,
+    layer: int = 0,
+    head: int = 0,
+    row: int | None = None,
+    title: str | None = None,
+    *,
+    budget: float = BUDGET,
+) -> View:
+    """Show the sentence itself, shaded by what one of its words looks at; by default its last."""
+    picture = still_words.words(maps, layer, head, row, title)
+    locked = [] if row is None else [index(row)]
+    state = {"mode": "words", "layer": layer, "head": head, "rows": locked}
+    return heads_view(picture, {"": maps}, state, title, budget=budget)
+
+
+def alignment(
+    maps: AttentionMaps,
+    gold: Iterable[tuple[int, int]] = (),
+    title: str | None = None,
+    *,
+    axes: tuple[str, str] = ("target", "source"),
+    budget: float = BUDGET,
+) -> View:
+    """Show one sentence against another: which words of the source each word of the target looks at.
+
+    Args:
+        gold: pairs (row, column), counted from 0, that a person or a rule aligned; outlined.
+
+    Raises:
+        TypeError: `gold` holds something else.
+    """
+    try:
+        pairs = [(index(row), index(col)) for row, col in gold]
+    except (TypeError, ValueError) as error:
+        raise TypeError("gold holds pairs of numbers (row, column), counted from 0, such as (0, 2)") from error
+    picture = still.alignment(maps, pairs, title, axes)
+    more = {"axes": list(axes), "gold": [list(pair) for pair in pairs]}
+    result = heads_view(picture, {"": maps}, {"mode": "head"}, title or "Alignment", budget=budget, **more)
+    if pairs:
+        note = result.document["note"]
+        result.document["note"] = f"Outlined: {picture.summary.rpartition('; ')[2]}. {note}".strip()
+    return result
+
+
+def compare(
+    first: AttentionMaps,
+    second: AttentionMaps,
+    layer: int = 0,
+    head: int = 0,
+    names: tuple[str, str] = ("first", "second"),
+    title: str | None = None,
+    *,
+    budget: float = BUDGET,
+) -> View:
+    """Show two captures side by side, with one cursor, and their difference: second minus first."""
+    picture = still.compare(first, second, layer, head, names, title)
+    parts = dict(zip(names, (first, second), strict=True))
+    if len(parts) < 2:
+        raise ValueError(f"both captures are called {names[0]!r}; give them two names")
+    state = {"mode": "head", "layer": layer, "head": head}
+    return heads_view(picture, parts, state, title, budget=budget, arrange="compare")
+
+
+def steps(
+    parts: Mapping[str, AttentionMaps],
+    layer: int = 0,
+    head: int = 0,
+    title: str | None = None,
+    *,
+    divide: int | None = None,
+    budget: float = BUDGET,
+) -> View:
+    """Show a slider over steps of training or generation, by name, from the last back to the first.
+
+    What a step does not have yet is blank, not zero. A line stands before the key `divide`.
+    """
+    if not isinstance(parts, Mapping):
+        raise TypeError(f"parts is a {type(parts).__name__}; name each step: {{'step 1': maps, 'step 2': maps}}")
+    picture = still.steps(parts, layer, head, title, divide)
+    state = {"mode": "head", "part": len(parts) - 1, "layer": layer, "head": head}
+    return heads_view(picture, parts, state, title, budget=budget, arrange="steps", divide=divide)
+
+
+def sources(title: str | None = None, *, budget: float = BUDGET, **parts: AttentionMaps) -> View:
+    """Show several captures of one model in one view, one at a time, of any depth each.
+
+    An encoder-decoder, captured once:
+
+        maps = {
+            "encoder": AttentionMaps.of(seen, source, sites="encoder.*"),
+            "decoder": AttentionMaps.of(seen, target, sites="decoder.*self_attn*"),
+            "cross": AttentionMaps.of(seen, target, source, sites="decoder.*multihead_attn*"),
+        }
+        view.sources(**maps)
+    """
+    if not parts:
+        raise ValueError("no captures: name each, as in view.sources(encoder=maps, cross=other)")
+    (name, first), *others = parts.items()
+    layers, heads, *_ = first.shape
+    beside = f" (also here: {', '.join(other for other, _ in others)})" if others else ""
+    picture = still.heads(first, title or f"{name.capitalize()}: {sheet_size(layers, heads)}{beside}")
+    return heads_view(picture, parts, {"mode": "sheet"}, title, budget=budget)
+
+
+def live(
+    maps: AttentionMaps | Mapping[str, AttentionMaps],
+    *,
+    title: str | None = None,
+    arrange: str = "choose",
+    budget: float = WIDGET_BUDGET,
+    **chosen: Any,
+) -> LiveView:
+    """Show maps with the kernel behind them: `view.live(maps, layer=2)`; see `LiveView`. Needs anywidget."""
+    from tfviz.view.page.live_widget import LiveView
+
+    return LiveView(maps, title=title, arrange=arrange, budget=budget, **chosen)

@@ -1,0 +1,147 @@
+"""Say how `view.interact` draws what a function returns: `draw={"scores": view.draw.grid("words", "words")}`.
+
+Words are a list, or the name of a control, which stands for the words that it has at the moment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from torch import Tensor
+
+from tfviz.doors import guard
+from tfviz.look.words import strings
+from tfviz.view.spec import ScaleKind
+from tfviz.view.still.numbers import above, real
+
+__all__ = ["arrows", "bars", "dots", "graph", "grid", "lines", "number", "words"]
+SCALES: tuple[ScaleKind, ...] = ("linear", "diverging", "sqrt")
+AXES = {"number": (0,), "bars": (1,), "lines": (1, 2), "grid": (2, 3), "arrows": (2,), "dots": (2,), "words": (1,),
+        "graph": (2,)}  # fmt: skip
+DEFAULT = {0: "number", 1: "bars", 2: "grid", 3: "grid"}  # by the number of axes
+Words = str | Sequence[Any] | None
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """Specify how one of the results is drawn.
+
+    Attributes:
+        kind: a function of this module.
+        rows, cols: words, or the name of a control that has them.
+        scale: of colours; None: by the numbers.
+        limit: where the scale ends; None: at the next round number.
+        positions: of the nodes of a graph: [x, y] each, or the name of a control; empty: on a circle.
+        top: so many bars, the largest first; 0: all, as they are.
+        filled: of a graph: numbers on the diagonal fill their nodes.
+    """
+
+    kind: str
+    title: str = ""
+    rows: str | tuple[str, ...] = ()
+    cols: str | tuple[str, ...] = ()
+    scale: ScaleKind | None = None
+    limit: float | None = None
+    positions: str | tuple[tuple[float, float], ...] = field(default=())
+    top: int = 0
+    filled: bool = False
+
+
+def grid(
+    rows: Words = None,
+    cols: Words = None,
+    *,
+    title: str = "",
+    scale: ScaleKind | None = None,
+    limit: float | None = None,
+) -> Drawing:
+    """Draw a heatmap of [row, col]; several side by side of [grid, row, col]. Few cells show their numbers.
+
+    Args:
+        scale: "linear" from 0, "diverging" to both sides of 0, "sqrt" as attention is drawn elsewhere (the square root
+            of each number); by default diverging where a number is below 0.
+        limit: where the scale ends; by default at 1 for "linear" and "sqrt", and for truth values and rows that add up
+            to 1, at the next round number for others.
+
+    Raises:
+        ValueError: another scale; a limit that is not above 0.
+    """
+    if scale is not None and scale not in SCALES:
+        raise ValueError(f"scale is {scale!r}; it can be {', '.join(map(repr, SCALES))}")
+    above("limit", limit)
+    return Drawing("grid", title, _words(rows), _words(cols), scale, limit)
+
+
+def bars(words: Words = None, *, title: str = "", limit: float | None = None, top: int | None = None) -> Drawing:
+    """Draw a bar with its number for each of [word]; `limit` is where the longest may end.
+
+    Args:
+        top: only so many, the largest first, so that their order changes with the numbers.
+
+    Raises:
+        ValueError: `top` is not a whole number above 0.
+    """
+    above("limit", limit)
+    above("top", top)
+    return Drawing("bars", title, _words(words), limit=limit, top=top or 0)
+
+
+def lines(rows: Words = None, cols: Words = None, *, title: str = "") -> Drawing:
+    """Draw a line over the columns for each row of [row, col]; one for [col]."""
+    return Drawing("lines", title, _words(rows), _words(cols))
+
+
+def arrows(words: Words = None, *, title: str = "", limit: float | None = None) -> Drawing:
+    """Draw vectors in the plane, from 0 to each of [word, 2]; `limit` is how far the plane goes."""
+    above("limit", limit)
+    return Drawing("arrows", title, _words(words), limit=limit)
+
+
+def dots(words: Words = None, *, title: str = "", limit: float | None = None) -> Drawing:
+    """Draw points in the plane, [word, 2]; `limit` is how far the plane goes."""
+    above("limit", limit)
+    return Drawing("dots", title, _words(words), limit=limit)
+
+
+def words(words: Words = None, *, title: str = "", limit: float | None = None) -> Drawing:
+    """Draw words, shaded by a number each, [word]."""
+    above("limit", limit)
+    return Drawing("words", title, _words(words), limit=limit)
+
+
+def graph(
+    words: Words = None,
+    *,
+    positions: str | Tensor | None = None,
+    title: str = "",
+    limit: float | None = None,
+    filled: bool = False,
+) -> Drawing:
+    """Draw nodes, and an edge for each of [from, to], the thicker, the greater.
+
+    Args:
+        positions: of the nodes, [node, 2], or the name of a control that has them; by default on a circle.
+        filled: let the numbers on the diagonal fill their nodes, instead of being drawn as loops.
+    """
+    above("limit", limit)
+    nodes: Any = positions or () if isinstance(positions, str | None) else ()
+    if isinstance(positions, Tensor):
+        table = real("positions", positions)
+        if table.dim() != 2 or table.shape[1] != 2:
+            raise ValueError(f"positions has the shape {list(table.shape)}; it must be [node, 2]")
+        nodes = tuple((float(x), float(y)) for x, y in table.tolist())
+    return Drawing("graph", title, _words(words), limit=limit, positions=nodes, filled=filled)
+
+
+def number(*, title: str = "") -> Drawing:
+    """Draw one number, large."""
+    return Drawing("number", title)
+
+
+def _words(words: Words) -> Any:
+    return words if isinstance(words, str) else tuple(strings(words)) if words is not None else ()
+
+
+guard(globals(), __all__, room="view.draw")

@@ -1,0 +1,93 @@
+"""Turn what is written for an argument into a control, by the abbreviations of ipywidgets' `interact`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from inspect import Parameter
+from numbers import Integral, Real
+from typing import Any
+
+from torch import Tensor
+
+from tfviz.view.instrument.controls import Control, Menu, Slider, Switch
+from tfviz.view.spec import round_up
+
+CHOICES = "(low, high[, step]), a list, a dict, True or False, a number, or view.points, cells, text, order, angle"
+LARGEST = 2**53 - 1  # the whole numbers that a page can tell apart
+STEPS = 50  # of a slider of numbers, at least
+
+
+def bind(name: str, abbreviation: Any, default: Any) -> Control:
+    """Return the control of an argument.
+
+    Args:
+        abbreviation: what `view.interact` was given for it.
+        default: of the function's signature, where it has one: where the control starts, if that is on it.
+
+    Raises:
+        TypeError: it means no control.
+        ValueError: it means one that has nothing to choose.
+    """
+    if isinstance(abbreviation, Control):
+        return abbreviation
+    if isinstance(abbreviation, bool):
+        return Switch(abbreviation)
+    if isinstance(abbreviation, Mapping | list):
+        return _menu(name, abbreviation, default)
+    if isinstance(abbreviation, tuple) and len(abbreviation) in (2, 3) and all(map(_is_number, abbreviation)):
+        return _slider(name, abbreviation, default)
+    if _is_number(abbreviation):
+        return _slider(name, _range_around(abbreviation), abbreviation)
+    raise TypeError(f"{name} is {_shown(abbreviation)}; give {CHOICES}")
+
+
+def _menu(name: str, choices: Any, default: Any) -> Menu:
+    pairs = list(choices.items()) if isinstance(choices, Mapping) else [(value, value) for value in choices]
+    if not pairs:
+        raise ValueError(f"{name} is an empty menu; give it at least one value")
+    starts = [index for index, (_, value) in enumerate(pairs) if _is_same(value, default)]
+    return Menu([str(label) for label, _ in pairs], [value for _, value in pairs], starts[0] if starts else 0)
+
+
+def _is_same(value: Any, default: Any) -> bool:
+    return value is default or (
+        isinstance(value, str | int | float) and type(value) is type(default) and value == default
+    )
+
+
+def _slider(name: str, ends: tuple[Any, ...], default: Any) -> Slider:
+    whole = all(isinstance(value, Integral) for value in ends)
+    ends = tuple(int(value) if isinstance(value, Integral) else float(value) for value in ends)
+    low, high, *rest = ends
+    if whole and max(map(abs, ends)) > LARGEST:
+        raise ValueError(f"{name} is {_shown(ends)}; the whole numbers of a page end at {LARGEST:,}: give floats")
+    if not all(math.isfinite(value) for value in ends) or not low < high:
+        raise ValueError(f"{name} is {ends}; a slider goes from a smaller number to a larger one")
+    step = rest[0] if rest else 1 if whole else round_up((high - low) / STEPS / 2.5, (1, 2, 5))
+    if not 0 < step <= high - low:
+        raise ValueError(f"{name} is {ends}; the step must be above 0, and not larger than the slider")
+    middle = low + round((high - low) / 2 / step - (0.25 if whole else 0)) * step  # of two in the middle the lower
+    start = float(f"{middle:.10g}")
+    if isinstance(default, Tensor) and not default.dim():
+        default = default.item()
+    if default is not Parameter.empty and _is_number(default) and low <= default <= high:
+        start = float(default)
+    if whole:
+        start = low + (int(start) - low) // step * step
+    return Slider(low, high, step, start, whole)
+
+
+def _range_around(value: float) -> tuple[float, float]:
+    """Return the ends of a slider around a number: from minus it to three times it, as ipywidgets has it."""
+    if value == 0:
+        return (0, 1) if isinstance(value, Integral) else (0.0, 1.0)
+    return (-value, 3 * value) if value > 0 else (3 * value, -value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)  # also numpy's
+
+
+def _shown(value: Any) -> str:
+    return repr(value)[:60] if not isinstance(value, Tensor) else f"a tensor of shape {list(value.shape)}"

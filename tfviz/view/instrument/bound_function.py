@@ -1,0 +1,156 @@
+"""A function with a control for each argument: called with their values, or exported as programs that do the same."""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils import _pytree as pytree
+
+from tfviz.portable import Program, export
+from tfviz.portable.graph import output_names
+from tfviz.view.instrument.bind import bind
+from tfviz.view.instrument.controls import Control, Text
+
+PROGRAMS = 24  # of one view at most: one for each choice of Python values
+LENGTHS = (5, 7, 11, 13, 17, 19)  # of texts that a function is exported with: all different, so that none is another
+REMEDY = "with kernel=True Python computes it, as long as a kernel lives"
+BUDGET = 24e6  # bytes of all weights of one view in a page
+
+
+class BoundFunction:
+    """A function and the controls of its arguments.
+
+    Args:
+        abbreviations: a control for each argument, as `view.interact` takes it.
+
+    Raises:
+        TypeError: an argument has neither control nor default; a control is for no argument, or means nothing.
+        ValueError: a control has nothing to choose.
+    """
+
+    def __init__(self, function: Callable[..., Any], abbreviations: Mapping[str, Any]):
+        self.function = function
+        module = isinstance(function, nn.Module)
+        called = function.forward if isinstance(function, nn.Module) else function
+        name = type(function).__name__ if module else getattr(function, "__name__", "function")
+        self.name = name.replace("<lambda>", "function")
+        try:
+            parameters = inspect.signature(called).parameters
+        except (ValueError, TypeError) as error:
+            raise TypeError(f"{self.name} does not say what it takes; give lambda x: {self.name}(x)") from error
+        free = any(one.kind is one.VAR_KEYWORD for one in parameters.values())
+        fixed = [one for one in parameters.values() if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)]
+        unknown = [name for name in abbreviations if not free and name not in [one.name for one in fixed]]
+        if unknown:
+            raise TypeError(f"{self.name} takes no {', '.join(unknown)}; it takes {', '.join(parameters) or 'nothing'}")
+        missing = [one.name for one in fixed if one.default is one.empty and one.name not in abbreviations]
+        if missing:
+            raise TypeError(f"{self.name} needs {', '.join(missing)}: give a control, such as {missing[0]}=(0.0, 1.0)")
+        if not abbreviations:
+            raise TypeError(f"{self.name} has no control: give one for an argument, such as x=(0.0, 1.0)")
+        self.positional = [one.name for one in fixed if one.kind is one.POSITIONAL_ONLY and one.name in abbreviations]
+        defaults = {one.name: one.default for one in fixed}
+        self.controls: dict[str, Control] = {
+            name: bind(name, one, defaults.get(name, inspect.Parameter.empty)) for name, one in abbreviations.items()
+        }
+
+    @property
+    def start(self) -> dict[str, Any]:
+        return {name: control.start for name, control in self.controls.items()}
+
+    @property
+    def chosen(self) -> list[str]:
+        """Return the arguments that take Python values."""
+        return [name for name, control in self.controls.items() if control.values is not None]
+
+    def key(self, values: Mapping[str, Any]) -> str:
+        """Return the name of the program for these values: the index of each choice, such as "0.2"."""
+        return ".".join(str(self.controls[name].index(values[name])) for name in self.chosen)
+
+    @torch.no_grad()
+    def call(self, values: Mapping[str, Any]) -> dict[str, Tensor]:
+        """Return what the function returns, by name, for values as the page has them."""
+        arguments = {name: control.argument(values[name]) for name, control in self.controls.items()}
+        return outputs(self.name, self._called(arguments))
+
+    def inputs(self, values: Mapping[str, Any]) -> tuple[Tensor, ...]:
+        """Return the inputs of a program for these values."""
+        tensors = [one.tensor(values[name]) for name, one in self.controls.items() if one.values is None]
+        return tuple(tensors) or (torch.zeros(()),)
+
+    def programs(self) -> dict[str, Program]:
+        """Return a program for each choice of Python values, by `key`.
+
+        Raises:
+            ValueError: it cannot travel, or not in so many programs, or so large.
+        """
+        choices = {name: self.controls[name].values or [] for name in self.chosen}
+        if (count := math.prod(map(len, choices.values()))) > PROGRAMS:
+            sizes = ", ".join(f"{len(values)} of {name}" for name, values in choices.items())
+            raise ValueError(
+                f"{self.name} would travel as {count:,} programs ({sizes}), and a page has room for {PROGRAMS}: give "
+                f"fewer choices, or floats, such as (0.0, 1.0), where a tensor will do; {REMEDY}"
+            )
+        keys = itertools.product(*(range(len(values)) for values in choices.values()))
+        programs = {}
+        for indices in keys:
+            fixed = {name: values[index] for (name, values), index in zip(choices.items(), indices)}
+            programs[".".join(map(str, indices))] = self._exported(fixed)
+        if (
+            size := sum({id(t): t.nbytes for one in programs.values() for t in one.tensors.values()}.values())
+        ) > BUDGET:
+            raise ValueError(
+                f"{self.name} has {size:,.0f} bytes of weights, and a page has room for {BUDGET:,.0f}: {REMEDY}"
+            )
+        return programs
+
+    def _exported(self, fixed: Mapping[str, Any]) -> Program:
+        """Export the function with these arguments fixed; texts may be of any length."""
+        free = [name for name in self.controls if name not in fixed]
+        examples: list[Tensor] = []
+        lengths: dict[str, dict[int, str]] = {}
+        for name in free:
+            control = self.controls[name]
+            if isinstance(control, Text):
+                examples.append(control.example(LENGTHS[len(lengths) % len(LENGTHS)]))
+                lengths[name] = {1: f"tokens of {name}"}
+            else:
+                examples.append(control.tensor(control.start))
+
+        def called(*tensors: Tensor) -> Any:
+            return self._called({**fixed, **dict(zip(free, tensors))})
+
+        if not examples:  # nothing but choices: a program takes a tensor, if only one that it does not look at
+            examples = [torch.zeros(())]
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters = [inspect.Parameter(name, kind) for name in free or ["nothing"]]
+        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        called.__name__ = self.name
+        called.__wrapped__ = self.function  # type: ignore[attr-defined]  # whose modules travel along
+        try:
+            return export(called, *examples, lengths=lengths)
+        except ValueError as error:
+            raise ValueError(f"{str(error).rstrip('.')}; {REMEDY}") from error
+
+    def _called(self, arguments: Mapping[str, Any]) -> Any:
+        named = dict(arguments)
+        return self.function(*[named.pop(name) for name in self.positional], **named)
+
+
+def outputs(name: str, returned: Any) -> dict[str, Tensor]:
+    """Return the tensors of what a function returned, by name, as `tfviz.portable` names them.
+
+    Raises:
+        ValueError: there is none.
+    """
+    leaves = zip(output_names(returned), pytree.tree_leaves(returned))
+    tensors = {key: torch.as_tensor(value) for key, value in leaves if isinstance(value, Tensor | float | int)}
+    if not tensors:
+        raise ValueError(f"{name} returns no tensor: there would be nothing to see")
+    return tensors

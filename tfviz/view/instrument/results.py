@@ -1,0 +1,167 @@
+"""The results of a function: how each is drawn, for the page and as a static picture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from torch import Tensor
+
+from tfviz.view.draw import AXES, DEFAULT, Drawing
+from tfviz.view.instrument.bound_function import BoundFunction
+from tfviz.view.instrument.controls import Control, Points
+from tfviz.view.spec import ResultPanel, result_scale
+from tfviz.view.still.interaction import interaction
+from tfviz.view.still.picture import Picture
+
+GRIDS = 24  # side by side
+NUMBERS = 250_000  # of one result
+SHAPES = {  # what each kind draws, in words
+    "arrows": "[word, 2]", "dots": "[word, 2]", "graph": "[node, node]", "grid": "[row, col]", "bars": "[word]",
+    "words": "[word]", "lines": "[row, col]", "number": "[]",
+}  # fmt: skip
+SIDES = {"rows": "words", "cols": "words", "positions": "points"}  # what a control must have to name each
+
+
+def instrument_document(function: BoundFunction, title: str, panels: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the document of a view, but for what computes."""
+    controls = [{"name": name, **control.document()} for name, control in function.controls.items()]
+    return {
+        "kind": "interact", "title": title, "note": "", "parts": [], "controls": controls, "chosen": function.chosen,
+        "panels": panels, "state": {"values": function.start},
+    }  # fmt: skip
+
+
+def panel_documents(
+    results: Mapping[str, Tensor], draw: Mapping[str, Drawing], controls: Mapping[str, Control]
+) -> list[dict[str, Any]]:
+    """Return how each result is drawn, in plain values.
+
+    Raises:
+        LookupError, ValueError: as `interact`.
+    """
+    if unknown := [name for name in draw if name not in results]:
+        raise LookupError(f"draw names {', '.join(unknown)}; the function returns {', '.join(results)}")
+    return [_panel_document(name, values, draw.get(name), controls) for name, values in results.items()]
+
+
+def _panel_document(
+    name: str, values: Tensor, drawing: Drawing | None, controls: Mapping[str, Control]
+) -> dict[str, Any]:
+    _check_values(name, values)
+    drawing = drawing or _default_drawing(name, values)
+    shape = squeeze_leading(values, AXES[drawing.kind]).shape
+    _check_shape(name, values, drawing, shape)
+    _check_controls(name, drawing, controls)
+    _check_labels(name, drawing, shape)
+    source = controls.get(drawing.rows) if isinstance(drawing.rows, str) else None
+    plane = isinstance(source, Points) and drawing.kind in ("arrows", "dots")
+    words = {side: getattr(drawing, side) for side in ("rows", "cols")}
+    document = {
+        "output": name, "kind": drawing.kind, "title": drawing.title or ("" if name == "output" else name),
+        **{side: labels if isinstance(labels, str) else list(labels) for side, labels in words.items()},
+        "scale": drawing.scale, "limit": drawing.limit, "least": source.limit if plane else 0,  # type: ignore[union-attr]
+        "positions": drawing.positions if isinstance(drawing.positions, str) else list(map(list, drawing.positions)),
+        "filled": drawing.filled,
+    }  # fmt: skip
+    return document | ({"top": drawing.top} if drawing.top else {})
+
+
+def _check_values(name: str, values: Tensor) -> None:
+    if values.is_complex() or not values.numel():
+        found = "complex numbers" if values.is_complex() else f"the shape {list(values.shape)}"
+        raise ValueError(f"{name} has {found}; a picture needs real numbers, at least one")
+    if values.numel() > NUMBERS:
+        raise ValueError(f"{name} has {values.numel():,} numbers, and a picture has room for {NUMBERS:,}")
+
+
+def _default_drawing(name: str, values: Tensor) -> Drawing:
+    axes = squeeze_leading(values, (0, 1, 2, 3)).dim()
+    if axes not in DEFAULT:
+        raise ValueError(f"{name} has the shape {list(values.shape)}: return a part of it, of 3 axes at most")
+    return Drawing(DEFAULT[axes])
+
+
+def _check_shape(name: str, values: Tensor, drawing: Drawing, shape: Sequence[int]) -> None:
+    kind = drawing.kind
+    pairs = kind not in ("arrows", "dots") or tuple(shape[-1:]) == (2,)
+    square = kind != "graph" or (len(shape) == 2 and shape[0] == shape[1])
+    if len(shape) not in AXES[kind] or not pairs or not square:
+        raise ValueError(f"{name} has the shape {list(values.shape)}; {kind} draws {SHAPES[kind]}")
+    if len(shape) == 3 and shape[0] > GRIDS:
+        raise ValueError(f"{name} would be {shape[0]} grids, and a picture has room for {GRIDS}: return fewer")
+
+
+def _check_controls(name: str, drawing: Drawing, controls: Mapping[str, Control]) -> None:
+    """Refuse a side that is named by a control which has no words, or no points."""
+
+    def has(control: Control, side: str) -> bool:
+        return isinstance(control, Points) if side == "positions" else bool(control.labels(control.start)[0])
+
+    for side, what in SIDES.items():
+        source = getattr(drawing, side)
+        if isinstance(source, str) and (source not in controls or not has(controls[source], side)):
+            able = ", ".join(other for other, control in controls.items() if has(control, side)) or "none"
+            raise LookupError(f"{side} of {name} is {source!r}; the controls that have {what}: {able}")
+
+
+def _check_labels(name: str, drawing: Drawing, shape: Sequence[int]) -> None:
+    """Refuse a list of words, or of positions, that is not as long as its axis."""
+    single = not shape or (drawing.kind == "lines" and len(shape) == 1)
+    rows = 1 if single else shape[-2 if drawing.kind == "grid" else 0]
+    counts = {"rows": rows, "cols": shape[-1] if shape else 1, "positions": rows}
+    for side, what in SIDES.items():
+        labels = getattr(drawing, side)
+        if not isinstance(labels, str) and labels and len(labels) != counts[side]:
+            many = "nodes" if side == "positions" else side
+            raise ValueError(f"{side} of {name} has {len(labels)} {what}, for {counts[side]} {many}")
+
+
+def squeeze_leading(values: Tensor, axes: tuple[int, ...]) -> Tensor:
+    """Drop leading axes of size 1, such as a batch's, as long as there are more axes than can be drawn."""
+    while values.dim() > min(max(axes), 2) and values.shape[0] == 1:
+        values = values[0]
+    return values
+
+
+def picture(
+    function: BoundFunction, title: str, panels: list[dict[str, Any]], results: Mapping[str, Tensor],
+    values: Mapping[str, Any], note: str = "",
+) -> Picture:  # fmt: skip
+    """Return the static picture for these values of the controls."""
+    line = [f"{name} = {control.text(values[name])}" for name, control in function.controls.items()]
+    drawn = [panel for document in panels for panel in _panels(document, function, results, values)]
+    return interaction(title, line, drawn, note)
+
+
+def _panels(
+    document: Mapping[str, Any], function: BoundFunction, results: Mapping[str, Tensor], values: Mapping[str, Any]
+) -> list[ResultPanel]:
+    """Return a panel for a result, or of three axes one for each of its tables."""
+
+    def labels(side: str, index: int) -> Sequence[str]:
+        source = document[side]
+        return function.controls[source].labels(values[source])[index] if isinstance(source, str) else source
+
+    tensor = squeeze_leading(results[document["output"]], AXES[document["kind"]]).detach().cpu()
+    rows, columns = labels("rows", 0), labels("cols", 1)
+    positions = document["positions"]
+    positions = values[positions] if isinstance(positions, str) else positions
+    scale = result_scale(document["kind"], tensor, document["scale"], document["limit"], document["least"])
+    if top := document.get("top"):
+        tensor, rows = _largest(tensor, rows, top)
+    several = tensor.dim() == 3
+    return [
+        ResultPanel(
+            document["kind"], f"{document['title']} {index}".strip() if several else document["title"], table, rows,
+            columns, scale, positions, document["filled"],
+        )
+        for index, table in enumerate(tensor if several else [tensor])
+    ]  # fmt: skip
+
+
+def _largest(values: Tensor, rows: Sequence[str], top: int) -> tuple[Tensor, list[str]]:
+    """Return the largest values in their order, with their words; what is no number comes last."""
+    order = values.float().nan_to_num(nan=-math.inf).argsort(descending=True, stable=True)[:top]
+    return values[order], [rows[i] if len(rows) == len(values) else str(i) for i in order.tolist()]

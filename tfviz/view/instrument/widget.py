@@ -1,0 +1,96 @@
+"""`view.interact` with a kernel behind it: Python computes, for functions that cannot travel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+import traitlets
+from torch import Tensor
+
+from tfviz.view.draw import Drawing
+from tfviz.view.instrument.bound_function import BoundFunction
+from tfviz.view.instrument.results import instrument_document, panel_documents, picture
+from tfviz.view.page.blobs import BlobStore
+from tfviz.view.page.bundle import STATIC
+from tfviz.view.page.html import View
+from tfviz.view.page.kernel_widget import KernelWidget
+from tfviz.view.still.picture import cut
+
+NOTE_STATIC = "Still: this was computed by Python, which is not here any more. It shows the last state."
+
+
+class FunctionWidget(KernelWidget):
+    """A function in a notebook whose arguments are set in the page and which is computed in Python.
+
+    `values` is a trait: what the controls stand at, by argument, which Python may read, set and observe.
+
+    Args:
+        function: with its controls.
+        draw: as `view.interact` takes it.
+
+    Raises:
+        ValueError, LookupError: as `view.interact`.
+    """
+
+    _esm = STATIC / "interact-widget.js"
+    values = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, function: BoundFunction, title: str, draw: Mapping[str, Drawing]):
+        self._function, self._title = function, title
+        self._panels = panel_documents(function.call(function.start), draw, function.controls)
+        super().__init__(document=instrument_document(function, title, self._panels), values=function.start)
+
+    @traitlets.validate("values")
+    def _fitting(self, proposal: Any) -> dict[str, Any]:
+        """Refuse values for which the controls have no place, by Python or by a page."""
+        values = proposal["value"]
+        controls = self._function.controls
+        if set(values) != set(controls):
+            raise traitlets.TraitError(f"values has {', '.join(values)}; the controls are {', '.join(controls)}")
+        for name, control in controls.items():
+            try:
+                control.argument(values[name])
+            except (ValueError, TypeError, IndexError, RuntimeError) as error:
+                raise traitlets.TraitError(f"{name} cannot be {cut(repr(values[name]), 60)}: {error}") from None
+        return values
+
+    def _reply(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+        """Return the results for a page's values."""
+        results, blobs = pack_results(self._function.call(request["values"]))
+        return {"results": results}, [blobs.data]
+
+    def view(self) -> View:
+        """Return what is shown now, without a kernel: to save, or to leave in a page."""
+        results = self._function.call(self.values)
+        packed, blobs = pack_results(results)
+        document = instrument_document(self._function, self._title, self._panels)
+        document |= {"kind": "interact-left", "note": NOTE_STATIC, "answer": packed, "state": {"values": self.values}}
+        static = picture(self._function, self._title, self._panels, results, self.values, NOTE_STATIC)
+        return View(static, document, blobs.data)
+
+    def __repr__(self) -> str:
+        return f"{self._title}, answered by the kernel: {', '.join(self._function.controls)}"
+
+
+def pack_results(results: Mapping[str, Tensor]) -> tuple[dict[str, Any], BlobStore]:
+    """Return results as a page takes them, name -> shape, dtype and place, and their bytes.
+
+    Raises:
+        ValueError: a whole number needs more than 32 bits.
+    """
+    blobs, packed = BlobStore(), {}
+    for name, tensor in results.items():
+        tensor = tensor.detach().cpu()
+        if tensor.dtype == torch.bool:
+            kind, stored = "bool", tensor.to(torch.uint8)
+        elif tensor.is_floating_point():
+            kind, stored = "float32", tensor.float()
+        else:
+            kind, stored = "int64", tensor.int()
+            if not torch.equal(stored.long(), tensor.long()):
+                raise ValueError(f"{name} holds whole numbers past 32 bits, which a page does not show; return floats")
+        at = blobs.add(stored.contiguous().numpy().tobytes())
+        packed[name] = {"shape": list(tensor.shape), "dtype": kind, "at": at}
+    return packed, blobs

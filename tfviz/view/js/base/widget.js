@@ -1,0 +1,53 @@
+// Views in a widget, whose kernel knows what the reader chooses and answers questions.
+
+import { KernelClient } from "./kernel-client.js";
+
+/** Some traits of a widget's model as a store: what the reader has chosen, which Python may read, set and observe. */
+export class TraitStore {
+  /**
+   * @param {any} model anywidget's
+   * @param {string[]} traits
+   */
+  constructor(model, traits) {
+    this.model = model;
+    this.traits = traits;
+  }
+
+  get(name) {
+    return this.model.get(name);
+  }
+
+  set(changes) {
+    const changed = Object.entries(changes).filter(
+      ([name, value]) => JSON.stringify(value) !== JSON.stringify(this.model.get(name)),
+    );
+    for (const [name, value] of changed) this.model.set(name, value);
+    if (changed.length) this.model.save_changes();
+  }
+
+  /** Call `listener` at each change; returns what ends it. */
+  on(listener) {
+    for (const name of this.traits) this.model.on(`change:${name}`, listener);
+    return () => this.traits.forEach((name) => this.model.off(`change:${name}`, listener));
+  }
+}
+
+/**
+ * The widget as anywidget takes it.
+ * @param {(host: HTMLElement, model: any, kernel: KernelClient) => any} show gives a view with announce(text) and close()
+ */
+export const widget = (show) => ({
+  render({ model, el }) {
+    const host = document.createElement("div");
+    host.className = "tfviz";
+    el.append(host);
+    let view = null;
+    const kernel = new KernelClient(model, (text) => view?.frame.announce(text));
+    view = show(host, model, kernel);
+    return () => {
+      view.close();
+      kernel.close();
+      host.remove();
+    };
+  },
+});

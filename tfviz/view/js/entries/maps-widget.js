@@ -1,0 +1,20 @@
+// Heads of attention with a kernel behind them, which sends what is missing.
+
+import { inflated, Source } from "../base/data.js";
+import { TraitStore, widget } from "../base/widget.js";
+import { Explorer } from "../stages/explorer.js";
+
+export default widget((host, model, kernel) => {
+  const described = model.get("document");
+  const { buffer, byteOffset, byteLength } = model.get("data");
+  const source = new Source(
+    described,
+    new Uint8Array(buffer, byteOffset, byteLength),
+    async (part, layer, head, where) => {
+      const { pieces } = await kernel.ask({ part, layer, head, ...where });
+      return inflated(pieces[0]);
+    },
+  );
+  const store = new TraitStore(model, Object.keys(described.state));
+  return new Explorer(host, source, store, { page: () => kernel.page() });
+});

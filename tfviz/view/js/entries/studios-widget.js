@@ -1,0 +1,31 @@
+// Models to question, which stay in Python.
+
+import { TraitStore, widget } from "../base/widget.js";
+import { Classifier } from "../studios/classifier.js";
+import { Filler } from "../studios/filler.js";
+import { kernelEngine, kernelVocabulary } from "../studios/kernel.js";
+import { Translator } from "../studios/translator.js";
+import { Writer } from "../studios/writer.js";
+
+const STUDIOS = { write: Writer, classify: Classifier, fill: Filler, translate: Translator };
+
+// The choices are members of one trait.
+class StateStore extends TraitStore {
+  get(name) {
+    return super.get("state")[name];
+  }
+
+  set(changes) {
+    super.set({ state: { ...super.get("state"), ...changes } });
+  }
+}
+
+export default widget((host, model, kernel) => {
+  const described = model.get("document");
+  const store = new StateStore(model, ["state"]);
+  return new STUDIOS[described.kind](host, { document: described, data: "" }, store, {
+    page: () => kernel.page(),
+    engine: () => kernelEngine(kernel),
+    vocabulary: kernelVocabulary(kernel),
+  });
+});

@@ -1,0 +1,71 @@
+// A dial: an angle, by hand or by arrow keys.
+
+import { h } from "../base/elements.js";
+import { formatted } from "../base/numbers.js";
+import { CanvasPen } from "../base/pen.js";
+import { Control } from "./control.js";
+
+const SIDE = 76;
+const DEGREE = Math.PI / 180;
+const TURNS = { ArrowUp: 5, ArrowRight: 5, ArrowDown: -5, ArrowLeft: -5, PageUp: 45, PageDown: -45 }; // degrees
+
+export class AngleControl extends Control {
+  constructor(spec, set, theme) {
+    super(spec, set, theme);
+    this.canvas = h("canvas", { class: "dial", tabIndex: 0, role: "slider", "aria-label": this.name });
+    this.canvas.setAttribute("aria-valuemin", "-180");
+    this.canvas.setAttribute("aria-valuemax", "180");
+    this.output = h("output");
+    this.element = h("div", { class: "control" }, h("span", {}, this.name), this.canvas, this.output);
+    const turn = (event) => {
+      const { left, top } = this.canvas.getBoundingClientRect();
+      const [x, y] = [event.clientX - left - SIDE / 2, SIDE / 2 - (event.clientY - top)];
+      if (x || y) this.turn(Math.round(Math.atan2(y, x) / DEGREE) * DEGREE);
+    };
+    this.canvas.onpointerdown = (event) => {
+      this.canvas.setPointerCapture(event.pointerId);
+      turn(event);
+    };
+    this.canvas.onpointermove = (event) => this.canvas.hasPointerCapture(event.pointerId) && turn(event);
+    this.canvas.onkeydown = (event) => {
+      const degrees = event.key === "Home" ? -Math.round(this.value / DEGREE) : TURNS[event.key];
+      if (degrees === undefined || event.metaKey || event.altKey || event.ctrlKey) return;
+      this.turn(this.value + (event.shiftKey ? Math.sign(degrees) : degrees) * DEGREE);
+      event.preventDefault();
+      event.stopPropagation();
+    };
+  }
+
+  // From minus half a turn to half a turn.
+  turn(angle) {
+    const round = 2 * Math.PI;
+    this.set(Number((angle - round * Math.round(angle / round)).toPrecision(12)));
+  }
+
+  show(value) {
+    this.value = value;
+    const pen = new CanvasPen(this.canvas, SIDE, SIDE);
+    const [middle, far] = [SIDE / 2, SIDE / 2 - 6];
+    pen.dot(middle, middle, far, { fill: this.theme.line });
+    pen.dot(middle, middle, far - 1.5, { fill: this.theme.page });
+    for (let tick = 0; tick < 12; tick++) {
+      const [x, y] = [Math.cos((tick * Math.PI) / 6), Math.sin((tick * Math.PI) / 6)];
+      const from = far - (tick % 3 ? 4 : 7);
+      pen.line(middle + x * from, middle + y * from, middle + x * far, middle + y * far, { stroke: this.theme.soft });
+    }
+    const [x, y] = [middle + far * Math.cos(value), middle - far * Math.sin(value)];
+    pen.line(middle, middle, x, y, { stroke: this.theme.focus, thick: 2 });
+    pen.dot(x, y, 5, { fill: this.theme.focus });
+    this.output.value = `${this.said(value)}, ${formatted(value)} rad`;
+    this.canvas.setAttribute("aria-valuenow", String(Math.round(value / DEGREE)));
+    this.canvas.setAttribute("aria-valuetext", this.output.value);
+  }
+
+  input(value) {
+    return { shape: [], data: [value] };
+  }
+
+  said(value) {
+    return `${String(Math.round(value / DEGREE)).replace("-", "−")}°`;
+  }
+}

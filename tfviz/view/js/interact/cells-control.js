@@ -1,0 +1,157 @@
+// Numbers in a table: dragged to the side, stepped by keys, or typed.
+
+import { h } from "../base/elements.js";
+import { formatted } from "../base/numbers.js";
+import { label } from "../base/pen.js";
+import { STEPS } from "../stages/pointing.js";
+import { Control } from "./control.js";
+
+const DRAGGED = 4; // pixels to a step
+const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+
+export class CellsControl extends Control {
+  focused = [0, 0];
+
+  constructor(spec, set, theme, announce) {
+    super(spec, set, theme);
+    const { rows, cols, flat } = spec;
+    this.announce = announce;
+    this.buttons = rows.map((_, row) => cols.map((__, col) => this.button(row, col)));
+    const head = h("tr", {}, flat ? null : h("td"), ...cols.map((word) => h("th", { scope: "col" }, label(word))));
+    const lines = rows.map((word, row) =>
+      h(
+        "tr",
+        {},
+        flat ? null : h("th", { scope: "row" }, label(word)),
+        ...this.buttons[row].map((button) => h("td", {}, button)),
+      ),
+    );
+    const table = h(
+      "table",
+      { class: "cells", "aria-label": `${this.name}: ${spec.kind === "switches" ? "switches" : "numbers to change"}` },
+      h("thead", {}, head),
+      h("tbody", {}, ...lines),
+    );
+    this.element = h("div", { class: "control" }, h("span", {}, this.name), table);
+  }
+
+  button(row, col) {
+    const button = h("button", { type: "button", class: "cell", tabIndex: row || col ? -1 : 0 });
+    let held = null;
+    button.onpointerdown = (event) => {
+      held = { x: event.clientX, value: this.value[row][col], moved: false };
+      button.setPointerCapture(event.pointerId);
+    };
+    button.onpointermove = (event) => {
+      if (!held || !button.hasPointerCapture(event.pointerId)) return;
+      const steps = Math.trunc((event.clientX - held.x) / DRAGGED);
+      held.moved ||= steps !== 0;
+      if (held.moved) this.put(row, col, held.value + steps * this.spec.step);
+    };
+    button.onpointerup = () => (held = null);
+    button.onpointercancel = button.onpointerup;
+    button.ondblclick = () => this.type(row, col);
+    button.onfocus = () => this.stop(row, col);
+    button.onkeydown = (event) => this.key(event, row, col);
+    return button;
+  }
+
+  // The one cell that the tab key stops at.
+  stop(row, col) {
+    const [before, across] = this.focused;
+    this.buttons[before][across].tabIndex = -1;
+    this.buttons[row][col].tabIndex = 0;
+    this.focused = [row, col];
+  }
+
+  key(event, row, col) {
+    if (event.metaKey || event.altKey || event.ctrlKey) return;
+    const by = this.spec.step * (event.shiftKey ? 10 : 1);
+    const { key } = event;
+    if (STEPS[key]) {
+      const [down, right] = STEPS[key];
+      this.buttons[row + down]?.[col + right]?.focus();
+    } else if (key === "+" || key === "=" || key === "*") this.put(row, col, this.value[row][col] + by);
+    else if (key === "-" || key === "_" || key === "−") this.put(row, col, this.value[row][col] - by);
+    else if (key === "Enter" || key === "F2") this.type(row, col);
+    else if (/^[\d.]$/.test(key)) this.type(row, col, key);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  put(row, col, value) {
+    const net = Number(value.toPrecision(7));
+    this.set(this.value.map((line, i) => (i === row ? line.map((old, j) => (j === col ? net : old)) : line)));
+  }
+
+  // A field in place of the button, until Enter, Escape or the focus leaves it.
+  type(row, col, begun = null) {
+    const button = this.buttons[row][col];
+    const field = h("input", { type: "text", class: "cell", value: begun ?? String(this.value[row][col]) });
+    field.setAttribute("inputmode", "decimal");
+    field.setAttribute("aria-label", this.called(row, col));
+    let open = true;
+    const finish = (keep, back) => {
+      if (!open) return;
+      open = false;
+      const text = field.value.trim().replace("−", "-").replace(",", ".");
+      field.replaceWith(button);
+      if (back) button.focus();
+      if (keep && NUMBER.test(text) && Number.isFinite(Math.fround(Number(text)))) this.put(row, col, Number(text));
+      else if (keep) this.announce(`“${label(text, 30)}” is no number`);
+    };
+    field.onkeydown = (event) => {
+      event.stopPropagation();
+      if (event.key === "Enter" || event.key === "Escape") {
+        event.preventDefault();
+        finish(event.key === "Enter", true);
+      }
+    };
+    field.onblur = () => finish(true, false);
+    button.replaceWith(field);
+    field.focus();
+    if (begun === null) field.select();
+  }
+
+  called(row, col) {
+    const { rows, cols, flat } = this.spec;
+    return flat ? label(cols[col], 40) : `${label(rows[row], 40)}, ${label(cols[col], 40)}`;
+  }
+
+  show(value) {
+    this.value = value;
+    this.buttons.forEach((line, row) =>
+      line.forEach((button, col) => {
+        const text = digits(value[row][col]);
+        if (button.textContent !== text) button.textContent = text;
+        button.setAttribute("aria-label", `${this.called(row, col)}: ${text}`);
+      }),
+    );
+  }
+
+  input(value) {
+    return { shape: this.spec.flat ? [value[0].length] : [value.length, value[0].length], data: value.flat() };
+  }
+
+  words() {
+    return this.spec.flat ? this.spec.cols : this.spec.rows;
+  }
+
+  columns() {
+    return this.spec.cols;
+  }
+
+  said(value) {
+    return value.map((line) => line.map(digits).join(", ")).join("; ");
+  }
+
+  told(before, after) {
+    for (let row = 0; row < after.length; row++)
+      for (let col = 0; col < after[row].length; col++)
+        if (after[row][col] !== before[row][col]) return `${this.called(row, col)} is ${digits(after[row][col])}`;
+    return "";
+  }
+}
+
+const digits = (value) => formatted(value, 4);

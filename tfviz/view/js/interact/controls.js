@@ -1,0 +1,19 @@
+// The controls by kind.
+
+import { AngleControl } from "./angle-control.js";
+import { CellsControl } from "./cells-control.js";
+import { SIMPLE_CONTROLS } from "./control.js";
+import { OrderControl } from "./order-control.js";
+import { PointsControl } from "./points-control.js";
+import { SwitchesControl } from "./switches-control.js";
+import { TextControl } from "./text-control.js";
+
+export const CONTROLS = {
+  ...SIMPLE_CONTROLS,
+  points: PointsControl,
+  cells: CellsControl,
+  switches: SwitchesControl,
+  order: OrderControl,
+  angle: AngleControl,
+  text: TextControl,
+};

@@ -1,0 +1,101 @@
+// Points to drag in the plane: each is a button, which arrow keys move.
+
+import { h } from "../base/elements.js";
+import { formatted } from "../base/numbers.js";
+import { CanvasPen, label, quoted } from "../base/pen.js";
+import { STEPS } from "../stages/pointing.js";
+import { Control } from "./control.js";
+import { Plane } from "./plane.js";
+import { inkAt } from "../base/theme.js";
+import { roundUp } from "./scales.js";
+
+const PLANE = 240; // pixels of its side
+const ABOVE_PLANE = 10; // pixels that no name needs
+const LEAPS = 10; // steps with Shift
+
+const coordinate = (value) => formatted(value, 3);
+
+export class PointsControl extends Control {
+  constructor(spec, set, theme) {
+    super(spec, set, theme);
+    this.step = roundUp(spec.limit / 100, [1, 2, 5]);
+    this.plane = new Plane(spec.limit, PLANE, -ABOVE_PLANE);
+    this.canvas = h("canvas", { "aria-hidden": "true" });
+    this.buttons = spec.names.map((_, i) => this.button(i));
+    const described = { class: "plane", role: "group", "aria-label": `${this.name}: points to move with arrow keys` };
+    this.field = h("div", described, this.canvas, ...this.buttons);
+    this.element = h("div", { class: "control" }, h("span", {}, this.name), this.field);
+  }
+
+  button(i) {
+    const button = h("button", { type: "button", class: "point" });
+    let held = null; // from the pointer to the point
+    const place = (event) => {
+      const { left, top } = this.field.getBoundingClientRect();
+      return [event.clientX - left, event.clientY - top];
+    };
+    button.onpointerdown = (event) => {
+      const [x, y] = place(event);
+      const [px, py] = this.plane.at(this.value[i]);
+      held = [px - x, py - y];
+      button.setPointerCapture(event.pointerId);
+    };
+    button.onpointermove = (event) => {
+      if (!held || !button.hasPointerCapture(event.pointerId)) return;
+      const [x, y] = place(event);
+      this.move(i, this.plane.from(x + held[0], y + held[1]));
+    };
+    button.onpointerup = () => (held = null);
+    button.onpointercancel = button.onpointerup;
+    button.onkeydown = (event) => {
+      const [down, right] = STEPS[event.key] ?? [];
+      if (down === undefined || event.metaKey || event.altKey || event.ctrlKey) return;
+      const by = this.step * (event.shiftKey ? LEAPS : 1);
+      const [x, y] = this.value[i];
+      const { limit } = this.spec;
+      const within = (at) => Math.max(-limit, Math.min(limit, at));
+      this.move(i, [within(x + right * by), within(y - down * by)]);
+      event.preventDefault();
+      event.stopPropagation();
+    };
+    return button;
+  }
+
+  // To the nearest place on a fine net, so that numbers stay short.
+  move(i, place) {
+    const net = (at) => Number((Math.round(at / this.step) * this.step).toPrecision(8));
+    this.set(this.value.map((other, j) => (j === i ? place.map(net) : other)));
+  }
+
+  show(value) {
+    this.value = value;
+    this.buttons.forEach((button, i) => {
+      const [x, y] = this.plane.at(value[i]);
+      Object.assign(button.style, { left: `${x}px`, top: `${y}px` });
+      button.setAttribute("aria-label", `${label(this.spec.names[i], 60)} at ${spot(value[i])}`);
+    });
+    const pen = new CanvasPen(this.canvas, PLANE, PLANE - ABOVE_PLANE);
+    this.plane.lines(pen, this.theme);
+    value.forEach((place, i) => pen.dot(...this.plane.at(place), 6, { fill: inkAt(this.theme, i) }));
+    this.plane.names(pen, this.theme, this.spec.names, value);
+  }
+
+  input(value) {
+    return { shape: [value.length, 2], data: value.flat() };
+  }
+
+  words() {
+    return this.spec.names;
+  }
+
+  said(value) {
+    return value.map((place, i) => `${label(this.spec.names[i])} ${spot(place)}`).join(", ");
+  }
+
+  told(before, after) {
+    const moved = after.findIndex((place, i) => String(place) !== String(before[i]));
+    return moved < 0 ? "" : `${quoted(this.spec.names[moved], 30)} is at ${spot(after[moved])}`;
+  }
+}
+
+const spot = ([x, y]) => `(${coordinate(x)}, ${coordinate(y)})`;

@@ -1,0 +1,31 @@
+// What is said of a grid: the cell under the cursor, what is locked.
+
+import { ABSENT, OPEN } from "../base/grid.js";
+import { formatted } from "../base/numbers.js";
+import { quoted } from "../base/pen.js";
+
+// name: of the grid, where there are several; top: whether only the strongest of each row are there.
+export function describeCell(grid, [row, col], name, top) {
+  const kind = grid.kind(row, col);
+  const value = `${grid.blockAt(row, col) > 1 ? "at most " : ""}${formatted(grid.at(row, col))}`;
+  const absent = top ? leftOut(grid, row) : "not there yet";
+  const said = kind === OPEN ? value : kind === ABSENT ? absent : "may not look";
+  return `${name && `${name}: `}${quoted(grid.rows[row], 200)} → ${quoted(grid.cols[col], 200)}  ${said}`;
+}
+
+function leftOut(grid, row) {
+  if (!grid.rest || grid.blockAt(row, 0) > 1) return "left out";
+  return `left out; all that is left out of this row holds ${formatted(grid.rest[row])}`;
+}
+
+// What the locked queries look at most, and what looks most at the locked keys.
+export function describeLocked(grid, { rows, cols }) {
+  const pairs = (i, along, other) =>
+    grid.strongest(i, along, 3).map(([j, value]) => `${quoted(other[j], 40)} ${formatted(value)}`);
+  const line = (word, sign, found) => `${quoted(word, 40)} ${sign} ${found.join(", ") || "nothing"}`;
+  const lines = [
+    ...rows.map((i) => line(grid.rows[i], "→", pairs(i, "row", grid.cols))),
+    ...cols.map((i) => line(grid.cols[i], "←", pairs(i, "col", grid.rows))),
+  ];
+  return lines.slice(0, 8).join("\n");
+}

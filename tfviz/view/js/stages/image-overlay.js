@@ -1,0 +1,168 @@
+// A picture with what one token looks at shaded on it; tokens that lie nowhere on it stand beside it.
+
+import { h } from "../base/elements.js";
+import { ABSENT, FORBIDDEN, OPEN, codeOf } from "../base/grid.js";
+import { formatted } from "../base/numbers.js";
+import { CanvasPen, quoted } from "../base/pen.js";
+import { Photograph } from "../base/photograph.js";
+import { asks, largest, profile, spread } from "../base/places.js";
+import { drawn } from "./headstage.js";
+import { legend } from "./legend.js";
+import { PictureLayout } from "./picture-layout.js";
+import { picking } from "./picking.js";
+
+const KIND_SAID = { [FORBIDDEN]: "may not look", [ABSENT]: "left out" };
+
+export class ImageStage {
+  cursor = null;
+  plain = false;
+  kept = new WeakMap();
+
+  // handlers: { choose(side, index), announce(text), leave() }
+  constructor(theme, handlers, picture) {
+    this.theme = theme;
+    this.handlers = handlers;
+    this.photograph = new Photograph(picture);
+    this.canvas = drawn("Picture");
+    this.element = h("div", { class: "stage" }, this.canvas);
+    picking(this.canvas, this);
+  }
+
+  // panels: [{ name, grid }]; chosen: { side, index }, the token whose weights are shown; wanted: whether they still are
+  async show(panels, part, chosen, width, wanted) {
+    await this.photograph.ready();
+    if (!wanted()) return;
+    this.panels = panels;
+    const names = panels.map(({ name }) => name);
+    this.laid = new PictureLayout(part, chosen, names, this.photograph, width);
+    const profiles = panels.map(({ grid }) => profile(grid, part, chosen.side, chosen.index));
+    const limits = [false, true].map((signed) => largest(profiles.filter((found) => found.signed === signed)));
+    this.limits = profiles.map((found) => limits[Number(found.signed)]);
+    const onto = this.laid.places[this.laid.other];
+    this.maps = profiles.map((found, i) => onto && spread(found, onto, this.limits[i]));
+    this.part = part;
+    this.chosen = chosen;
+    this.profiles = profiles;
+    this.names = names;
+    this.question = asks(part, chosen);
+    this.canvas.setAttribute(
+      "aria-label",
+      `${this.question}: arrows move, Enter or Space chooses, P shows the picture alone`,
+    );
+    this.point(this.cursor);
+  }
+
+  point(token) {
+    if (!this.profiles) return;
+    this.cursor = token && this.part[token.side][token.index] !== undefined ? token : null;
+    this.handlers.announce(
+      this.cursor ? this.reading(this.cursor) : this.strongest(this.chosen.side, this.chosen.index),
+    );
+    this.draw();
+  }
+
+  // Another token is the chosen one; of a picture that looks at itself, on the same side.
+  choose({ side, index, at }) {
+    const { laid, chosen } = this;
+    if (laid.alike) return this.handlers.choose(chosen.side, index);
+    if (at && laid.places[chosen.side]) return this.handlers.choose(chosen.side, laid.token(chosen.side, ...at));
+    return this.handlers.choose(side, index);
+  }
+
+  // The weight between the chosen token and another; of one of its own side, what it looks at most.
+  reading({ side, index }) {
+    const { chosen, laid, part } = this;
+    if (!laid.is(side, laid.other)) return this.strongest(side, index);
+    const read = this.profiles.map((found, i) => {
+      const value = found.kind(index, 0) === OPEN ? formatted(found.at(index, 0)) : KIND_SAID[found.kind(index, 0)];
+      const most = found.kind(index, 0) === OPEN && found.block > 1 ? "at most " : "";
+      return `${this.names[i] ? `${this.names[i]}: ` : ""}${most}${value}`;
+    });
+    const ends = [part[chosen.side][chosen.index], part[laid.other][index]].map((word) => quoted(word, 200));
+    if (chosen.side === "cols") ends.reverse();
+    return `${ends.join(" → ")}  ${read.join("   ")}`;
+  }
+
+  strongest(side, index) {
+    const other = this.part[side === "rows" ? "cols" : "rows"];
+    const found = profile(this.panels[0].grid, this.part, side, index).strongest(0, "col", 3);
+    const pairs = found.map(([i, value]) => `${quoted(other[i], 40)} ${formatted(value)}`);
+    return `${quoted(this.part[side][index], 40)} ${side === "rows" ? "→" : "←"} ${pairs.join(", ") || "nothing"}`;
+  }
+
+  // The picture alone, or with weights.
+  only(plain) {
+    this.plain = plain;
+    this.draw();
+  }
+
+  draw() {
+    if (this.laid) this.paint(new CanvasPen(this.canvas, this.laid.width, this.laid.height));
+  }
+
+  paint(pen) {
+    this.laid.from.forEach((place, i) => {
+      pen.from(...place);
+      this.panel(pen, i);
+    });
+    pen.from(0, 0);
+  }
+
+  panel(pen, i) {
+    const { theme, laid, chosen, cursor } = this;
+    const [left, top, wide, tall] = laid.box;
+    pen.text(left, 8, this.question, { fill: theme.soft, size: 12 });
+    if (this.names[i]) pen.text(left, 28, this.names[i], { fill: theme.ink, bold: true, size: 12 });
+    pen.image(this.painted(i, pen.ratio), left, top);
+    pen.rect(left, top, wide, tall, { stroke: theme.line, thick: 1 });
+    laid.said.forEach(({ text, y }) => pen.text(left, y, text, { fill: theme.soft, size: 12 }));
+    laid.chips.forEach((chip) => this.chip(pen, i, chip));
+    this.outline(pen, chosen, theme.mark, 2.5);
+    if (cursor) this.outline(pen, cursor, theme.ink, 1.5);
+    if (this.maps[i]) legend(pen, theme, this.maps[i], left + wide + 14, top, Math.min(tall, 180));
+  }
+
+  outline(pen, { side, index }, stroke, thick) {
+    const box = this.laid.where(side, index);
+    if (!box) return;
+    const [x, y, wide, tall] = box;
+    const small = Math.max(0, 5 - Math.min(wide, tall)) / 2; // a cell that is hardly seen is outlined from without
+    pen.rect(x - small, y - small, wide + 2 * small, tall + 2 * small, { stroke, thick });
+  }
+
+  chip(pen, i, { side, index, box, text }) {
+    const { theme, laid } = this;
+    const found = laid.is(side, laid.other) ? this.profiles[i] : null;
+    const open = found?.kind(index, 0) === OPEN;
+    const code = open ? codeOf(found.at(index, 0), found.scale, this.limits[i]) : 0;
+    const strong = open && (found.signed ? Math.abs(code - 128) > 70 : code > 140);
+    const [x, y, wide, tall] = box;
+    pen.rect(x, y, wide, tall, { fill: open ? theme.colour(found, code) : null, stroke: theme.line, thick: 1 });
+    pen.text(x + wide / 2, y + tall / 2, text, { fill: strong ? theme.page : theme.ink, size: 13, align: "center" });
+  }
+
+  // Pixels are made anew only where weights, size or colours are others.
+  painted(i, ratio) {
+    const [, , wide, tall] = this.laid.box;
+    const size = [wide, tall].map((length) => Math.max(1, Math.round(length * ratio)));
+    const grid = this.maps[i];
+    const key = `${size} ${this.theme.key} ${this.plain}`;
+    const kept = this.kept.get(grid ?? this.photograph);
+    if (kept?.key === key) return kept.image;
+    const image = this.photograph.paint(grid, ...size, this.theme, ratio, this.plain || !grid);
+    this.kept.set(grid ?? this.photograph, { key, image });
+    return image;
+  }
+
+  get drawing() {
+    if (!this.laid) return { width: 0, height: 0, draw: () => {} };
+    return { width: this.laid.width, height: this.laid.height, draw: (pen) => this.paint(pen) };
+  }
+
+  // Its numbers: a line for each token of the other side.
+  get numbers() {
+    if (!this.profiles) return [];
+    const axes = this.chosen.side === "rows" ? ["key", "query"] : ["query", "key"];
+    return this.profiles.map((grid, i) => ({ name: this.names[i], grid, axes }));
+  }
+}

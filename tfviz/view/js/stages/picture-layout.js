@@ -1,0 +1,135 @@
+// Where everything stands: pictures side by side, and beside each the words of tokens that lie nowhere on it.
+
+import { counted } from "../base/numbers.js";
+import { label, measure } from "../base/pen.js";
+import { placesOf } from "../base/places.js";
+
+const WIDEST_PICTURE = 520;
+const TALLEST_PICTURE = 560;
+const SCALE_ROOM = 74; // for the scale beside it
+const APART = 20; // between pictures
+const ABOVE_PICTURE = 20;
+const EDGE_LEFT = 3; // room for an outline
+const CHIP_TALL = 22;
+const CHIP_SPACE = 4;
+const CHIPS = 400; // words of one side
+
+export class PictureLayout {
+  // chosen: { side, index }, whose weights are shown; names: of the pictures; shape: width and height of the picture
+  constructor(part, chosen, names, shape, width) {
+    this.part = part;
+    this.chosen = chosen;
+    this.other = chosen.side === "rows" ? "cols" : "rows";
+    this.places = placesOf(part);
+    // both sides are the same tokens where a picture, or a text with one in it, looks at itself
+    this.alike = String(part.rows) === String(part.cols);
+    const beside = width >= 300 * names.length ? names.length : 1;
+    const each = (width - APART * (beside - 1)) / beside - EDGE_LEFT;
+    const wide = Math.min(WIDEST_PICTURE, each - SCALE_ROOM, (TALLEST_PICTURE * shape.width) / shape.height);
+    const tall = (wide * shape.height) / shape.width;
+    const top = names.some(Boolean) ? 2 * ABOVE_PICTURE : ABOVE_PICTURE;
+    const above = this.chipsOf("rows", top, each);
+    const below = this.alike ? null : this.chipsOf("cols", above.bottom + tall + 12, each);
+    this.chips = [...above.chips, ...(below?.chips ?? [])];
+    this.said = [above, below].flatMap((group) => group?.said ?? []);
+    this.box = [EDGE_LEFT, above.bottom, wide, tall];
+    const height = below?.chips.length ? below.bottom : above.bottom + tall + EDGE_LEFT;
+    const right = Math.max(wide + SCALE_ROOM, ...this.chips.map(({ box }) => box[0] + box[2]));
+    this.from = names.map((_, i) => [(i % beside) * (each + APART), Math.floor(i / beside) * (height + APART)]);
+    this.width = Math.ceil(Math.min(width, (beside - 1) * (each + APART) + right + EDGE_LEFT));
+    this.height = this.from.at(-1)[1] + height;
+  }
+
+  // The words of a side that do not lie on the picture, as small boxes in lines.
+  chipsOf(side, top, width) {
+    const tokens = this.places[side]?.others ?? [...this.part[side].keys()];
+    const chips = [];
+    let [x, y] = [EDGE_LEFT, top];
+    for (const index of tokens.slice(0, CHIPS)) {
+      const text = label(this.part[side][index], 24);
+      const wide = Math.min(width, Math.max(CHIP_TALL, measure(text, 13) + 12));
+      if (x > EDGE_LEFT && x + wide > width) [x, y] = [EDGE_LEFT, y + CHIP_TALL + CHIP_SPACE];
+      chips.push({ side, index, text, box: [x, y, wide, CHIP_TALL] });
+      x += wide + CHIP_SPACE;
+    }
+    const bottom = tokens.length ? y + CHIP_TALL + 10 : top;
+    if (tokens.length <= CHIPS) return { chips, said: [], bottom };
+    return {
+      chips,
+      said: [{ text: `${counted(tokens.length - CHIPS, "word")} more`, y: bottom }],
+      bottom: bottom + 14,
+    };
+  }
+
+  // Whether a token of one side is one of the other as well.
+  is(side, wanted) {
+    return this.alike || side === wanted;
+  }
+
+  // The token under a point, { panel, side, index }; null where there is none.
+  under(x, y) {
+    for (const [panel, [left, top]] of this.from.entries()) {
+      const [across, down] = [x - left, y - top];
+      const chip = this.chips.find(({ box }) => holds(box, across, down));
+      if (chip) return { panel, side: chip.side, index: chip.index };
+      if (holds(this.box, across, down)) return { panel, ...this.onPicture(across, down) };
+    }
+    return null;
+  }
+
+  // The token of a point of the picture: of the side whose weights are shown, or of the one that lies there.
+  onPicture(x, y) {
+    const side = this.places[this.other] ? this.other : this.chosen.side;
+    return { side, index: this.token(side, x, y), at: [x, y] };
+  }
+
+  token(side, x, y) {
+    const [left, top, wide, tall] = this.box;
+    const { down, across } = this.places[side];
+    const at = (share, count) => Math.max(0, Math.min(count - 1, Math.floor(share * count)));
+    return this.places[side].token(at((y - top) / tall, down), at((x - left) / wide, across));
+  }
+
+  // Upper left corner and size of a token.
+  where(side, index) {
+    const cell = this.places[side]?.cell(index);
+    if (!cell) return this.chips.find((chip) => this.is(chip.side, side) && chip.index === index)?.box;
+    const { down, across } = this.places[side];
+    const [left, top, wide, tall] = this.box;
+    return [left + (cell[1] * wide) / across, top + (cell[0] * tall) / down, wide / across, tall / down];
+  }
+
+  // The token that a step from another leads to: beyond the edge of the picture, or of a word, to what is nearest there.
+  step(from, [down, across], times) {
+    const [x, y, wide, tall] = this.where(from.side, from.index) ?? this.box;
+    const panel = from.panel ?? 0;
+    const own = [x + wide / 2, y + tall / 2];
+    const to = [own[0] + across * times * wide, own[1] + down * times * tall];
+    const [left, top] = this.from[panel];
+    const met = this.under(left + to[0], top + to[1]);
+    if (met?.panel === panel) return met;
+    const spots = [...this.chips.map(({ side, index, box }) => ({ panel, side, index, box })), this.nearest(panel, to)];
+    const ahead = spots
+      .filter(({ side, index }) => index !== from.index || !this.is(side, from.side))
+      .map((token) => ({
+        token,
+        dx: token.box[0] + token.box[2] / 2 - own[0],
+        dy: token.box[1] + token.box[3] / 2 - own[1],
+      }))
+      .filter(({ dx, dy }) => dx * across + dy * down > 1);
+    const far = ({ dx, dy }) => (across ? Math.abs(dx) + 4 * Math.abs(dy) : Math.abs(dy) + Math.abs(dx) / 4);
+    return ahead.sort((one, other) => far(one) - far(other))[0]?.token ?? from;
+  }
+
+  // The point of the picture that is nearest to another.
+  /** @param {number} panel @param {number[]} point */
+  nearest(panel, [x, y]) {
+    const [left, top, wide, tall] = this.box;
+    const within = (value, low, size) => Math.max(low + 1, Math.min(low + size - 1, value));
+    const at = [within(x, left, wide), within(y, top, tall)];
+    return { panel, ...this.onPicture(...at), box: [...at, 0, 0] };
+  }
+}
+
+/** @type {(box: number[], x: number, y: number) => boolean} */
+const holds = ([left, top, wide, tall], x, y) => x >= left && x < left + wide && y >= top && y < top + tall;

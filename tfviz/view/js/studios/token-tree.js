@@ -1,0 +1,39 @@
+// What was written, as a tree: each token has the one before it, so that another choice is a branch and none is lost.
+
+export class TokenTree {
+  // store: `tree`, a list of [before, token], and `at`, the place of the last token; -1 is the prompt
+  constructor(store) {
+    this.store = store;
+  }
+
+  get tokens() {
+    return this.to(this.store.get("at"));
+  }
+
+  to(node) {
+    const tree = this.store.get("tree");
+    const found = [];
+    for (let at = node; at >= 0; at = tree[at][0]) found.unshift(tree[at][1]);
+    return found;
+  }
+
+  // Go on with this token: by the branch that is there, or a new one.
+  take(token) {
+    const [tree, at] = [this.store.get("tree"), this.store.get("at")];
+    const known = tree.findIndex(([before, other]) => before === at && other === token);
+    if (known >= 0) this.store.set({ at: known, rows: [], cols: [] });
+    else this.store.set({ tree: [...tree, [at, token]], at: tree.length, rows: [], cols: [] });
+  }
+
+  back() {
+    const at = this.store.get("at");
+    if (at >= 0) this.store.set({ at: this.store.get("tree")[at][0], rows: [], cols: [] });
+  }
+
+  // The ends of all branches.
+  get leaves() {
+    const tree = this.store.get("tree");
+    const inner = new Set(tree.map(([before]) => before));
+    return [...tree.keys()].filter((node) => !inner.has(node));
+  }
+}

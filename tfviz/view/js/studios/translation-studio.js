@@ -1,0 +1,316 @@
+// What a translator shows: the sentence, the translation, what could stand in it, the search as a tree, the heads.
+
+import { Grid, OPEN } from "../base/grid.js";
+import { h, slider } from "../base/elements.js";
+import { fixed, percent } from "../base/numbers.js";
+import { quoted, sign } from "../base/pen.js";
+import { table } from "../controls/table.js";
+import { highest, logarithms, scoreOf } from "./beams.js";
+import { SearchTree } from "./search-tree.js";
+import { bars, Studio } from "./studio.js";
+
+const COULD_STAND = 12; // words that could stand at a place
+export const UNCHOSEN = { node: null, rows: [], cols: [] }; // nothing chosen
+
+export class TranslationStudio extends Studio {
+  get vocab() {
+    return this.vocabularies.at(-1);
+  }
+
+  build() {
+    const { store, frame, described } = this;
+    const knob = (name, key, given) =>
+      slider(name, { value: store.get(key), choose: (value) => store.set({ [key]: value, ...UNCHOSEN }), ...given });
+    const button = (text, title, onclick) => h("button", { type: "button", title, onclick }, text);
+    /** @type {any} what `renew` of the translator found */
+    this.shown = null;
+    this.readers = new Map();
+    this.searches = new Map();
+    this.columns = [];
+    this.sentence = h("textarea", {
+      rows: 2,
+      dir: "auto",
+      spellcheck: false,
+      oninput: () => store.set({ sentence: this.sentence.value, prefix: [], tried: [], ...UNCHOSEN }),
+    });
+    this.controls = {
+      width: knob("Beam", "width", {
+        min: 1,
+        max: described.widest,
+        text: (width) => (width > 1 ? `${width} texts` : "greedy"),
+      }),
+      alpha: knob("Length penalty", "alpha", {
+        min: 0,
+        max: described.strongest,
+        step: 0.1,
+        text: (alpha) => fixed(alpha, 1),
+      }),
+    };
+    this.stepping = button("Step", "one word more (Alt+S)", () => this.step());
+    this.running = button("Run", "to the end, or stop (Alt+R)", () => this.toggle());
+    this.backing = button("Back", "take the last step back (Alt+B)", () => this.back());
+    this.fresh = button("From the start", "nothing written, nothing forced", () =>
+      store.set({ prefix: [], steps: 0, ...UNCHOSEN }),
+    );
+    this.text = h("p", {
+      class: "sentence written",
+      role: "listbox",
+      "aria-label": "the translation: choose a word",
+      dir: "auto",
+      tabIndex: -1,
+    });
+    this.next = h("div", {
+      class: "shares",
+      role: "group",
+      "aria-label": "What could stand here: press one to force it",
+    });
+    this.found = h("div", { class: "found", role: "group", "aria-label": "Texts of the search, best first" });
+    this.tried = h("div", { class: "branches", role: "group", "aria-label": "Beginnings that were forced" });
+    this.cost = h("p", { class: "cost" });
+    this.tree = new SearchTree(frame.theme, {
+      choose: (column, rank) => store.set({ ...UNCHOSEN, node: [column, rank] }),
+    });
+    frame.body.append(
+      h("label", { class: "prompt" }, h("span", {}, "Sentence"), this.sentence),
+      h(
+        "div",
+        { class: "controls" },
+        h(
+          "span",
+          { class: "steps", role: "group", "aria-label": "Search" },
+          this.stepping,
+          this.running,
+          this.backing,
+          this.fresh,
+        ),
+        ...Object.values(this.controls).map(({ element }) => element),
+      ),
+    );
+    const written = h("div", {}, this.text, this.cost, this.found, this.tried);
+    frame.stage(h("div", { class: "stage desk" }, written, this.next, this.tree.element, this.chips, this.inner), "");
+    frame.body.addEventListener("keydown", (event) => this.key(event));
+    this.listen();
+  }
+
+  /** @abstract */
+  step() {}
+
+  /** @abstract */
+  toggle() {}
+
+  /** @abstract */
+  back() {}
+
+  /** @abstract @param {number} _token */
+  force(_token) {}
+
+  /** @abstract @returns {number[] | null} the column and rank of the text that is looked at */
+  get chosen() {
+    return null;
+  }
+
+  key(event) {
+    const act =
+      event.altKey && { s: () => this.step(), r: () => this.toggle(), b: () => this.back() }[event.key.toLowerCase()];
+    if (!act) return;
+    act();
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  listen() {
+    const choose = (place) => {
+      const mode = this.store.get("mode") === "sheet" ? "words" : this.store.get("mode");
+      const other = this.store.get("rows")[0] !== place;
+      this.store.set(other ? { rows: [place], mode, part: 0, direction: "at" } : { rows: [] });
+    };
+    this.text.onclick = ({ target }) => target.dataset.place && choose(Number(target.dataset.place));
+    this.text.onkeydown = (event) => {
+      const place = Number(event.target.dataset.place);
+      const last = this.text.children.length - 1;
+      const next = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: last }[event.key];
+      if (next === undefined && event.key !== "Enter" && event.key !== " ") return;
+      if (next === undefined) choose(place);
+      else this.text.children[Math.max(0, Math.min(last, next))].focus();
+      event.preventDefault();
+      event.stopPropagation();
+    };
+  }
+
+  show(ids) {
+    const { read, ended, answer } = this.shown;
+    this.showTree();
+    this.showText();
+    this.showNext();
+    this.showCost();
+    this.showFound();
+    this.showTried();
+    const source = this.vocabularies[0].words(ids);
+    const said = this.vocab.words([this.described.begin, ...read]);
+    const written = [...this.vocab.words(this.shown.text.tokens), ...(ended ? [] : ["…"])];
+    const words = { "cross-attention": [written, source], encoder: [source, source], decoder: [said, said] };
+    const cross = Object.entries(answer.patterns).sort(
+      ([a], [b]) => Number(b.includes("cross")) - Number(a.includes("cross")),
+    );
+    const first = cross.filter(([site]) => site.includes("cross"));
+    const patterns = Object.fromEntries([...first, ...Object.entries(answer.heard), ...cross.slice(first.length)]);
+    if (this.mapped !== answer) this.showMaps(patterns, ({ name }) => words[name]);
+    else this.markChips();
+    this.mapped = answer;
+    this.frame.renewTable();
+  }
+
+  // A text as it is read, in quotation marks; what cannot be seen has a sign.
+  whole(tokens) {
+    const letters = [...this.vocab.decode(tokens)].map((letter) => (letter === " " ? letter : sign(letter)));
+    return `“\u2068${letters.join("")}\u2069”`;
+  }
+
+  showTree() {
+    const { columns, chosen, store } = this;
+    const word = (id) => this.vocab.words([id])[0];
+    this.tree.show({ columns, chosen, word, alpha: store.get("alpha"), forced: store.get("prefix").length });
+  }
+
+  // Every word a place to choose: what could stand there, and where the heads look before it is written.
+  showText() {
+    const { text, ended, place } = this.shown;
+    const forced = this.store.get("prefix").length;
+    const written = [...text.tokens.map((id) => this.piece(id).replace(/\n/g, "⏎")), ...(ended ? [] : ["…"])];
+    this.text.classList.toggle("loose", this.apart);
+    const held = this.text.contains(this.text.getRootNode().activeElement);
+    this.text.replaceChildren(
+      ...written.flatMap((word, at) => {
+        const classes = ["word", "new", at < forced && "forced", at === place && "picked"].filter(Boolean).join(" ");
+        const span = h(
+          "span",
+          { class: classes, role: "option", "aria-selected": String(at === place), tabIndex: at === place ? 0 : -1 },
+          word,
+        );
+        span.dataset.place = at;
+        return this.apart ? [span, " "] : [span];
+      }),
+    );
+    if (held) this.text.children[place].focus();
+  }
+
+  // What could stand at the chosen place: [id, share, share with all heads on].
+  get likeliest() {
+    const { answer, base, place } = this.shown;
+    const logs = logarithms(answer.at(0, place), this.described.never);
+    const whole = base && logarithms(base.at(0, place), this.described.never);
+    return highest(logs, COULD_STAND).map((id) => [id, Math.exp(logs[id]), whole ? Math.exp(whole[id]) : null]);
+  }
+
+  showNext() {
+    const { text, place, base } = this.shown;
+    const focused = this.next.contains(this.next.getRootNode().activeElement);
+    const about = place < text.tokens.length ? `In place ${place + 1}` : "Next word";
+    this.next.replaceChildren(
+      h("span", { class: "soft" }, base ? `${about}; the line: with all heads on` : about),
+      ...bars(
+        this.likeliest.map(([id, share, other]) => ({
+          name: quoted(this.vocab.words([id])[0], 24),
+          share,
+          other,
+          title: other === null ? "force it" : `force it; with all heads on ${percent(other)}`,
+          onclick: () => this.force(id),
+        })),
+      ),
+    );
+    if (focused) this.next.querySelector("button")?.focus();
+  }
+
+  // What the text costs, and what it would cost with all heads on.
+  showCost() {
+    const { text, base, whole } = this.shown;
+    if (!text.tokens.length) return void (this.cost.textContent = "");
+    const alpha = this.store.get("alpha");
+    let said = `Log of its probability ${fixed(text.sum, 2)} nats (${percent(Math.exp(text.sum))}), score ${fixed(scoreOf(text, alpha), 2)}`;
+    if (base) {
+      const sum = text.tokens.reduce((all, id, place) => all + logarithms(base.at(0, place))[id], 0);
+      const [best] = whole.columns[Math.min(this.columns.length, whole.columns.length) - 1];
+      const same = String(best.tokens) === String(text.tokens);
+      said += `; with all heads on ${fixed(sum, 2)} nats, and ${same ? "the same text" : `it writes ${this.whole(best.tokens)}`}`;
+    }
+    this.cost.textContent = `${said}.`;
+    return undefined;
+  }
+
+  // The texts that the search has kept, best first.
+  showFound() {
+    const { columns, store } = this;
+    const last = columns.length - 1;
+    const now = String(this.shown.text.tokens);
+    this.found.replaceChildren(
+      ...(columns[last] ?? []).map((text, rank) =>
+        h(
+          "button",
+          {
+            type: "button",
+            "aria-pressed": String(String(text.tokens) === now),
+            onclick: () => store.set({ ...UNCHOSEN, node: [last, rank] }),
+          },
+          h("span", { class: "score" }, fixed(scoreOf(text, store.get("alpha")), 2)),
+          h("span", { class: "name", dir: "auto" }, this.whole(text.tokens), text.ended ? "" : " …"),
+        ),
+      ),
+    );
+  }
+
+  showTried() {
+    const { store } = this;
+    const prefix = String(store.get("prefix"));
+    const tried = store.get("tried");
+    this.tried.hidden = !tried.length;
+    this.tried.replaceChildren(
+      h("span", { class: "soft" }, "Forced"),
+      ...[[], ...tried].map((tokens) => {
+        const onclick = () => store.set({ ...UNCHOSEN, prefix: tokens, steps: this.described.most });
+        const name = tokens.length ? `${this.whole(tokens)} …` : "nothing";
+        return h("button", { type: "button", "aria-pressed": String(String(tokens) === prefix), onclick }, name);
+      }),
+    );
+  }
+
+  panels() {
+    if (!this.shown) return null;
+    const found = this.likeliest;
+    const { base } = this.shown;
+    const values = Float32Array.from(found.flatMap(([, share, other]) => (base ? [share, other] : [share])));
+    const cols = base ? ["heads off", "all on"] : ["probability"];
+    const rows = found.map(([id]) => this.vocab.words([id])[0]);
+    const grid = Grid.of(rows, cols, values, new Uint8Array(values.length).fill(OPEN), { scale: "linear" });
+    return [{ name: "", grid, axes: ["word", ""] }];
+  }
+
+  // What could stand at the chosen place, and the texts of the search.
+  tables() {
+    if (!this.shown) return [];
+    const alpha = this.store.get("alpha");
+    const cell = (text) => h("td", { class: "text" }, text);
+    const heads = ["text", "nats", "score"].map((name) => h("th", { scope: "col" }, name));
+    const rows = (this.columns.at(-1) ?? []).map((text) =>
+      h(
+        "tr",
+        {},
+        h("th", { scope: "row" }, this.whole(text.tokens)),
+        cell(fixed(text.sum, 4)),
+        cell(fixed(scoreOf(text, alpha), 4)),
+      ),
+    );
+    const texts = h(
+      "table",
+      {},
+      h("caption", {}, "texts of the search"),
+      h("thead", {}, h("tr", {}, ...heads)),
+      h("tbody", {}, ...rows),
+    );
+    return [...this.panels().map(table), texts];
+  }
+
+  get drawing() {
+    const { tree } = this;
+    return { width: tree.width, height: tree.height, draw: (pen) => tree.draw(pen) };
+  }
+}

@@ -1,0 +1,50 @@
+// A vocabulary that stays in Python, which encodes: the page knows what each token says, and the texts that it asked for.
+
+import { fromBytes, hexadecimal, knownIds, toBytes, visible } from "./characters.js";
+
+const TEXTS_KEPT = 2000;
+
+export class KernelVocabulary {
+  learned = new Map();
+
+  // ask(texts) -> their ids
+  constructor({ texts, bytes, names, special }, ask) {
+    this.texts = texts;
+    this.bytes = bytes;
+    this.names = names;
+    this.special = special;
+    this.ask = ask;
+    this.size = texts.length;
+  }
+
+  // Only a text that was learned.
+  encode(text) {
+    const ids = this.learned.get(text);
+    if (!ids) throw new Error("Python has not read this text yet");
+    return ids;
+  }
+
+  // Whether there was anything to ask for.
+  async learn(texts) {
+    const unread = [...new Set(texts)].filter((text) => !this.learned.has(text));
+    if (!unread.length) return false;
+    const ids = await this.ask(unread);
+    unread.forEach((text, i) => this.learned.set(text, ids[i]));
+    for (const [oldest] of this.learned) {
+      if (this.learned.size <= Math.max(TEXTS_KEPT, texts.length)) break;
+      this.learned.delete(oldest);
+    }
+    return true;
+  }
+
+  decode(ids) {
+    return fromBytes(knownIds(ids, this.size).flatMap((id) => this.bytes[id] ?? [...toBytes(this.texts[id])]));
+  }
+
+  words(ids) {
+    return knownIds(ids, this.size).map((id) => {
+      if (Object.hasOwn(this.names, id)) return this.names[id];
+      return Object.hasOwn(this.bytes, id) ? hexadecimal(this.bytes[id]) : visible(this.texts[id]);
+    });
+  }
+}

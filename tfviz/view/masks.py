@@ -1,0 +1,107 @@
+"""Masks to compose in the page: for each cell, which of the predicates forbids it.
+
+Python computes every table; the page only shows and combines them, so that what it says is what the code says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from torch import Tensor
+
+from tfviz.look.words import as_mask
+from tfviz.shapes import Bool
+from tfviz.view.page.blobs import BlobStore
+from tfviz.view.page.html import View
+from tfviz.view.still import panels
+from tfviz.view.still.numbers import few, plain_tensor
+from tfviz.view.tables import TABLES, axis_labels, one_shape
+
+CELLS = 16_000_000  # of a mask
+Rule = Tensor | Mapping[Any, Tensor]
+
+
+def masks(
+    rules: Mapping[str, Rule],
+    words: Sequence[str] | None = None,
+    title: str = "Masks",
+    *,
+    cols: Sequence[str] | None = None,
+    use: Mapping[str, str] | None = None,
+) -> View:
+    """Show masks to combine, with a slider where a predicate has a size; each cell says what forbids it.
+
+    Args:
+        rules: a table (query key), True where a query may look, for each predicate; or such a table for each
+            value of its size: `{"causal": causal.dense(9, 9), "window": {n: window(n).dense(9, 9) for n in (2, 4)}}`
+            with the predicates of `tfviz.layers.masks`. Leading axes of size 1 are dropped.
+        words: a word for each query, and each key unless `cols` says otherwise.
+        use: what is on at first, `all` (must hold), `any` (one of these is enough) or `not`; by default the first rule.
+
+    Raises:
+        ValueError: no rules, tables of different shapes, or words that do not fit them.
+        LookupError: `use` names no rule, or no use.
+    """
+    if not isinstance(rules, Mapping):
+        raise TypeError(f"rules is a {type(rules).__name__}: give {{'a name': table}}, or use view.mask for one table")
+    few(len(rules), TABLES, "rules", "give fewer of them")
+    tables = {name: _values(name, rule) for name, rule in rules.items()}
+    queries, keys = one_shape([table for values in tables.values() for table in values.values()])
+    few(queries * keys, CELLS, "cells", "give fewer queries or keys")
+    rows = axis_labels(words, queries, "words", "queries")
+    columns = axis_labels(cols, keys, "cols", "keys") if cols is not None or queries != keys else rows
+    roles = dict(use if use is not None else {next(iter(rules)): "all"})
+    for name, role in roles.items():
+        if name not in tables or role not in ("all", "any", "not", "off"):
+            raise LookupError(f"use {name!r}: {role!r}? rules are {', '.join(tables)}; uses are all, any, not, off")
+    blobs = BlobStore()
+    documents = [
+        {"name": name, "values": [str(value) for value in values], "masks": [blobs.mask(t) for t in values.values()]}
+        for name, values in tables.items()
+    ]
+    at = {name: len(values) // 3 for name, values in tables.items()}
+    first = {name: list(values.items())[at[name]] for name, values in tables.items()}
+    state = {"roles": roles, "at": at, "rows": [], "cols": []}
+    return View(
+        panels.mask_lab(
+            {name: {value: one} if len(tables[name]) > 1 else one for name, (value, one) in first.items()},
+            title,
+            rows if words is not None else (),
+            columns if words is not None or cols is not None else (),
+            use,
+        ),
+        {"kind": "masks", "title": title, "parts": [], "rules": documents, "masks": blobs.masks, "rows": rows,
+         "cols": columns, "note": "", "state": state},
+        blobs.data,
+    )  # fmt: skip
+
+
+def mask(
+    allowed: Bool[Tensor, "... query key"],
+    rows: Sequence[str] | None = None,
+    cols: Sequence[str] | None = None,
+    title: str = "Mask",
+) -> View:
+    """Show which key each query may look at: filled where it may, hatched where not; the first of a batch and heads."""
+    allowed = plain_tensor(title, allowed)
+    picture = panels.mask(allowed, rows, cols, title)
+    lab = masks({"the mask": allowed.reshape(-1, *allowed.shape[-2:])[0]}, rows, title, cols=cols)
+    return View(picture, lab.document, lab.data)
+
+
+def _values(name: str, rule: Rule) -> dict[Any, Bool[Tensor, "query key"]]:
+    """Return a table for each value of a rule's size; one only where it has none."""
+    values = {"": rule} if isinstance(rule, Tensor) else dict(rule)
+    if not values:
+        raise ValueError(f"the rule {name!r} has no tables")
+    flat = {value: _squeeze_leading(plain_tensor(name, table)) for value, table in values.items()}
+    for table in flat.values():
+        if table.dim() != 2:
+            raise ValueError(f"the rule {name!r} has a table of shape {list(table.shape)}; it must be query key")
+    return {value: as_mask(table) for value, table in flat.items()}
+
+
+def _squeeze_leading(table: Tensor) -> Tensor:
+    """Drop leading axes of size 1."""
+    return table.reshape(table.shape[-2:]) if table.dim() > 2 and set(table.shape[:-2]) == {1} else table

@@ -1,0 +1,59 @@
+"""The bytes of a page, one piece behind the other; masks and rules are stored once, however many heads use them."""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+
+import numpy
+import torch
+from torch import Tensor
+
+from tfviz.look.spans import Spans
+
+LEVEL = 6  # of zlib
+
+
+class BlobStore:
+    """Pieces of bytes, each beginning at a multiple of three, where base64 can be cut."""
+
+    def __init__(self) -> None:
+        self.pieces: list[bytes] = []
+        self.size = 0
+        self._known: dict[bytes, int] = {}
+        self.masks: list[list[int]] = []
+        self.rules: list[list[int]] = []
+
+    def add(self, piece: bytes) -> list[int]:
+        """Append a piece; return where it stands: [start, length]."""
+        start = self.size
+        self.pieces += [piece, bytes(-len(piece) % 3)]
+        self.size += len(piece) + -len(piece) % 3
+        return [start, len(piece)]
+
+    def mask(self, allowed: Tensor) -> int:
+        """Return the number of a mask, which takes a bit for each cell."""
+        return self._once(self.masks, packbits(allowed))
+
+    def rule(self, spans: Spans | None, head: int) -> int | None:
+        """Return the number of a rule: each query's first key, then one past its last; None without a rule."""
+        if spans is None:
+            return None
+        own = spans.at(0, head)
+        return self._once(self.rules, torch.cat([own.first, own.stop], -1).int().cpu().numpy().tobytes())
+
+    def _once(self, kind: list[list[int]], piece: bytes) -> int:
+        key = hashlib.sha256(piece).digest() + bytes([kind is self.rules])
+        if key not in self._known:
+            self._known[key] = len(kind)
+            kind.append(self.add(zlib.compress(piece, LEVEL)))
+        return self._known[key]
+
+    @property
+    def data(self) -> bytes:
+        return b"".join(self.pieces)
+
+
+def packbits(allowed: Tensor) -> bytes:
+    """Return a bit for each cell, the first of eight the highest."""
+    return numpy.packbits(allowed.numpy().astype(bool)).tobytes()

@@ -1,0 +1,86 @@
+"""Attention maps as the page takes them: the reader's choices, the words, and the weights as bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import index
+from typing import Any
+
+from tfviz.look.maps import AttentionMaps
+from tfviz.view.page.html import View
+from tfviz.view.page.payload import pack
+from tfviz.view.spec import KEY, QUERY
+from tfviz.view.still.picture import Picture
+
+BUDGET = 32e6  # bytes of one view's data in a page, as base64
+WIDGET_BUDGET = 4e6  # bytes that a view with a kernel sends at once; the rest follows when it is looked at
+ARRANGEMENTS = ("choose", "compare", "steps")
+STATE: dict[str, Any] = {
+    "mode": "sheet", "part": 0, "layer": 0, "head": 0, "marked": [], "how": "mean", "hide": "nothing", "hidden": [],
+    "merged": False, "rows": [], "cols": [], "least": 0.02, "most": 5, "direction": "at",
+}  # fmt: skip
+
+
+def heads_view(
+    picture: Picture,
+    parts: Mapping[str, AttentionMaps],
+    state: Mapping[str, Any],
+    title: str | None = None,
+    *,
+    budget: float = BUDGET,
+    **more: Any,
+) -> View:
+    """Return a static picture together with the interactive maps that it shows; `more` as in `heads_document`."""
+    at = {"layer": index(state.get("layer", 0)), "head": index(state.get("head", 0))}  # also a tensor's argmax
+    return View(picture, *heads_document(parts, {**STATE, **state, **at}, title, budget, **more))
+
+
+def heads_document(
+    parts: Mapping[str, AttentionMaps],
+    state: Mapping[str, Any],
+    title: str | None,
+    budget: float,
+    *,
+    arrange: str = "choose",
+    axes: Sequence[str] = (QUERY, KEY),
+    gold: Sequence[Sequence[int]] = (),
+    names: Sequence[str] = (),
+    top: int | None = None,
+    divide: int | None = None,
+) -> tuple[dict[str, Any], bytes]:
+    """Return the document and the bytes of a view of heads.
+
+    Args:
+        arrange: how several parts stand to each other: `choose` one, `compare` two, `steps` of a slider.
+        axes: names of the rows and the columns.
+        gold: cells to outline.
+        names: of the heads.
+        top: keys of each query to send, the strongest; None: all.
+        divide: the key before which a line stands.
+
+    Raises:
+        ValueError: nothing to show, another arrangement, or not two parts to compare.
+    """
+    if not parts or arrange not in ARRANGEMENTS or (arrange == "compare" and len(parts) != 2):
+        raise ValueError(
+            f"arrange is {arrange!r} with {len(parts)} captures; it can be 'choose' or 'steps' (one or more), "
+            "or 'compare' (two)"
+        )
+    packed, blobs, note = pack(parts, budget, (state["layer"], state["head"]), top)
+    caveats = dict.fromkeys(f"{maps.doubt[0].upper() + maps.doubt[1:]}." for maps in parts.values() if maps.doubt)
+    document: dict[str, Any] = {
+        "kind": "heads-made" if any(part.get("made") for part in packed) else "heads",
+        "parts": packed,
+        "note": " ".join(filter(None, [note, *caveats])),
+        "state": dict(state),
+        "masks": blobs.masks,
+        "rules": blobs.rules,
+        "title": title or "",
+        "arrange": arrange,
+        "axes": list(axes),
+        "gold": list(gold),
+        "names": list(names),
+    }
+    if divide is not None:
+        document["borders"] = [["cols", index(divide)]]
+    return document, blobs.data

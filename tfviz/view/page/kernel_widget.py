@@ -1,0 +1,57 @@
+"""The base of views with a kernel behind them: they answer requests of their page, save and leave what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import anywidget
+import traitlets
+
+from tfviz.view.page.html import View
+from tfviz.view.still.picture import cut
+
+ERROR = 300  # characters of an error in a page
+
+
+class KernelWidget(anywidget.AnyWidget):
+    """A widget whose page sends requests that Python answers; subclasses implement `view` and `_reply`."""
+
+    document = traitlets.Dict().tag(sync=True)
+
+    def __init__(self, **traits: Any):
+        super().__init__(**traits)
+        self.on_msg(self._on_message)
+
+    def view(self) -> View:
+        """Return what is shown now, without a kernel: to save, or to leave in a page."""
+        raise NotImplementedError
+
+    def _reply(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+        """Return the answer to a request, and its bytes."""
+        raise NotImplementedError
+
+    def _on_message(self, _: Any, message: Any, buffers: Any) -> None:
+        """Answer a request, which may be anything; with the view as a page, where that is asked for."""
+        request = message if isinstance(message, dict) else {}
+        reply: dict[str, Any] = {"id": request.get("id")}
+        try:
+            answer, pieces = ({}, [self.view().page().encode()]) if request.get("page") else self._reply(request)
+        except Exception as error:  # whatever the user's model raises is shown in the page
+            self.send({**reply, "error": cut(f"{type(error).__name__}: {error}", ERROR)})
+        else:
+            self.send({**reply, **answer}, pieces)
+
+    def save(self, path: str | Path) -> Path:
+        """Write what is shown now as `x.html`, `x.png` or `x.svg`; see `view`."""
+        return self.view().save(path)
+
+    def _static(self) -> tuple[dict[str, str], dict[str, Any]]:
+        """Return what stands beside the widget in a notebook, for where there is no kernel."""
+        return self.view()._repr_mimebundle_()
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        data, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
+        static, sizes = self._static()
+        return {**data, **static}, {**metadata, **sizes}

@@ -1,0 +1,194 @@
+"""Views of heads with a kernel behind them: Python reads and sets what is chosen, and sends heads as needed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import traitlets
+
+from tfviz.look.kept import pack
+from tfviz.look.maps import AttentionMaps
+from tfviz.view.page.bundle import STATIC
+from tfviz.view.page.heads import STATE, WIDGET_BUDGET, heads_document, heads_view
+from tfviz.view.page.html import View
+from tfviz.view.page.kernel_widget import KernelWidget
+from tfviz.view.page.payload import deflated
+from tfviz.view.still import attention as still
+from tfviz.view.still import links, words
+from tfviz.view.still.formatting import maps_size
+from tfviz.view.still.picture import Picture, cut
+
+NUMBER = traitlets.Int(min=0)
+ON_DEMAND = "Heads come in full as you open them; the sheet shows them in blocks."
+
+
+class LiveView(KernelWidget):
+    """Show attention maps in a notebook, in both directions.
+
+    Each choice is a trait: `live.layer = 2` moves the view, and `live.observe(function, "rows")` calls a function when
+    the reader locks a row. Maps of any size: those past the budget are sent in full one head at a time.
+
+    Args:
+        maps: one capture, or several by name.
+        mode: `sheet`, `head`, `lines` or `words`.
+        arrange: how several captures stand to each other: `choose` one, `compare` two, `steps` of a slider.
+        title: what stands above; by default what is shown.
+        budget: bytes that are sent at once.
+        chosen: any of the traits, such as `layer=2`, `rows=[3]`.
+
+    Raises:
+        TypeError: `chosen` names no trait of the view.
+        ValueError: a trait cannot have that value; the budget is too small for anything.
+    """
+
+    _esm = STATIC / "maps-widget.js"
+    data = traitlets.Bytes().tag(sync=True)
+
+    mode = traitlets.Enum(("sheet", "head", "lines", "words"), "sheet", help="the way to look").tag(sync=True)
+    part = traitlets.Int(0, min=0, help="which of several captures").tag(sync=True)
+    layer = traitlets.Int(0, min=0).tag(sync=True)
+    head = traitlets.Int(0, min=0).tag(sync=True)
+    marked: traitlets.List = traitlets.List(
+        traitlets.Tuple(NUMBER, NUMBER), help="pairs [layer, head] that are shown together"
+    ).tag(sync=True)
+    how = traitlets.Enum(("mean", "max"), "mean", help="how several heads become one").tag(sync=True)
+    hide = traitlets.Enum(("nothing", "first", "separators", "sinks", "chosen"), "nothing").tag(sync=True)
+    hidden = traitlets.List(NUMBER, help="keys left out where hide is `chosen`").tag(sync=True)
+    merged = traitlets.Bool(False, help="pieces of words as whole words").tag(sync=True)
+    rows = traitlets.List(NUMBER, help="locked queries").tag(sync=True)
+    cols = traitlets.List(NUMBER, help="locked keys").tag(sync=True)
+    least = traitlets.Float(0.02, min=0, max=1, help="weights under this have no line").tag(sync=True)
+    most = traitlets.Int(5, min=1, help="lines of a word").tag(sync=True)
+    direction = traitlets.Enum(("at", "by"), "at", help="what a word looks at, or what looks at it").tag(sync=True)
+
+    def __init__(
+        self,
+        maps: AttentionMaps | Mapping[str, AttentionMaps],
+        *,
+        title: str | None = None,
+        arrange: str = "choose",
+        budget: float = WIDGET_BUDGET,
+        **chosen: Any,
+    ):
+        unknown = set(chosen) - set(STATE)
+        if unknown:
+            raise TypeError(f"no such choice: {', '.join(sorted(unknown))}; there are: {', '.join(STATE)}")
+        chosen = {key: value.item() if getattr(value, "ndim", 1) == 0 else value for key, value in chosen.items()}
+        _check_lists(chosen)
+        self._parts = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
+        self._title, self._arrange = title, arrange
+        state = {**STATE, **chosen}
+        document, data = heads_document(self._parts, state, title, budget, arrange=arrange)
+        document["note"] = document["note"] and ON_DEMAND
+        try:
+            super().__init__(document=document, data=data, **chosen)
+        except traitlets.TraitError as error:
+            raise ValueError(f"view.live: {self._refused(chosen) or cut(str(error), 200)}") from None
+
+    @traitlets.validate("layer", "head", "part")
+    def _within(self, proposal: Any) -> int:
+        """Refuse a layer, head or part that is not there, by Python or by a page."""
+        name, value = proposal["trait"].name, proposal["value"]
+        first = list(self._parts.values())
+        counts = {"part": len(first), "layer": max(m.shape[0] for m in first), "head": max(m.shape[1] for m in first)}
+        if value >= counts[name]:
+            raise traitlets.TraitError(f"{name} is {value}; there are {counts[name]}, counted from 0")
+        return value
+
+    @classmethod
+    def _refused(cls, chosen: Mapping[str, Any]) -> str:
+        """Return which choice has a wrong value, and what can be given."""
+        for name, value in chosen.items():
+            trait: Any = cls.class_traits()[name]
+            low, high = getattr(trait, "min", None), getattr(trait, "max", None)
+            if isinstance(trait, traitlets.Enum) and value not in (values := trait.values or ()):
+                give = f"it can be {', '.join(values)}"
+            elif isinstance(trait, traitlets.Bool) and type(value) is not bool:
+                give = "give True or False"
+            elif isinstance(trait, traitlets.Int | traitlets.Float) and not _inside(trait, value):
+                kind = "a whole number" if isinstance(trait, traitlets.Int) else "a number"
+                give = f"give {kind} from {low} {'on' if high is None else f'to {high}'}"
+            else:
+                continue
+            return f"{name} is {cut(repr(value), 60)}; {give}"
+        return ""
+
+    def _reply(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+        """Return a head in full, or a part of it in blocks."""
+        return {}, [self._head(request)]
+
+    def _head(self, request: Mapping[str, Any]) -> bytes:
+        parts = list(self._parts.values())
+        maps = parts[_index(request, "part", len(parts))]
+        layer, head = (_index(request, name, count) for name, count in zip(("layer", "head"), maps.shape))
+        if not self.document["parts"][request["part"]]["rules"]:
+            return deflated(maps.packed(layer, head), maps.allowed(layer, head), level=1)
+        rows, cols = (_range(request, name, count) for name, count in zip(("rows", "cols"), maps.shape[2:]))
+        block = max(1, _index(request, "block", max(maps.shape[2:]) + 1))
+        return deflated(pack(maps.tile(layer, head, rows, cols, block).clamp(0, 1)), None, level=1)
+
+    def view(self) -> View:
+        """Return what is shown now, without a kernel: to save, or to leave in a page."""
+        first = list(self._parts.values())[self.part]
+        layer, head = min(self.layer, first.shape[0] - 1), min(self.head, first.shape[1] - 1)
+        picture = self._picture(first, layer, head)
+        state = {name: getattr(self, name) for name in STATE} | {"layer": layer, "head": head}
+        return heads_view(picture, self._parts, state, self._title, arrange=self._arrange)
+
+    def _picture(self, maps: AttentionMaps, layer: int, head: int) -> Picture:
+        """Return the static picture: of a mode that has none of its own, the sheet."""
+        if self.mode == "lines":
+            marked = [head for at, head in self.marked if at == layer and head < maps.shape[1]]
+            return links.links(maps, layer, marked or [head], least=self.least)
+        if self.mode == "words":
+            row = self.rows[-1] if self.rows and self.rows[-1] < maps.shape[2] else None
+            return words.words(maps, layer, head, row)
+        return still.head(maps, layer, head) if self.mode == "head" else still.heads(maps)
+
+    def __repr__(self) -> str:
+        named = (f"{name} {maps_size(maps)}".strip() for name, maps in self._parts.items())
+        return f"Live view of {', '.join(named)}"
+
+    def _static(self) -> tuple[dict[str, str], dict[str, Any]]:
+        return ({}, {}) if self.document["note"] else self.view().still()  # with a note it is too much to draw at once
+
+
+def _index(request: Mapping[str, Any], name: str, count: int) -> int:
+    """Return a number of a request, which may be anything, if it is below `count`."""
+    value = request.get(name)
+    if type(value) is not int or not 0 <= value < count:
+        raise LookupError(f"{name} is {value!r}; there are {count}, counted from 0")
+    return value
+
+
+def _range(request: Mapping[str, Any], name: str, count: int) -> slice:
+    """Return a range of a request along an axis of so many."""
+    ends = request.get(name)
+    if not (isinstance(ends, list) and len(ends) == 2 and all(type(end) is int for end in ends)):
+        raise LookupError(f"{name} is {ends!r}; it is a pair of places")
+    if not 0 <= ends[0] < ends[1] <= count:
+        raise LookupError(f"{name} is {ends!r}; there are {count}, counted from 0")
+    return slice(*ends)
+
+
+def _inside(trait: Any, value: Any) -> bool:
+    """Return whether a number is one that the trait can be."""
+    kinds = int if isinstance(trait, traitlets.Int) else int | float
+    low, high = (-math.inf if trait.min is None else trait.min), (math.inf if trait.max is None else trait.max)
+    return isinstance(value, kinds) and low <= value <= high
+
+
+def _check_lists(chosen: Mapping[str, Any]) -> None:
+    """Refuse lists that traitlets would refuse in words of its own."""
+    for name in ("hidden", "rows", "cols"):
+        if not _places(places := chosen.get(name, [])):
+            raise ValueError(f"view.live: {name} is {places!r}; give a list of places, whole numbers from 0 on")
+    marked = chosen.get("marked", [])
+    if not (isinstance(marked, list | tuple) and all(_places(pair) and len(pair) == 2 for pair in marked)):
+        raise ValueError(f"view.live: marked is {marked!r}; give a list of pairs (layer, head)")
+
+
+def _places(value: Any) -> bool:
+    return isinstance(value, list | tuple) and all(isinstance(index, int) and index >= 0 for index in value)

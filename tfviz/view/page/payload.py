@@ -1,0 +1,151 @@
+"""Attention maps as bytes of a page, within a budget: whole heads, heads to compute, or heads in blocks.
+
+Weights travel as bytes of their square roots (`AttentionMaps.packed`), only the cells that the mask allows, deflated
+head by head, so that the page unpacks no more than it shows. Past the budget, heads travel as the queries and keys that
+they are computed from (`payload_lazy`), or as the largest weight of each block x block cells.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from torch import Tensor
+
+from tfviz.look.maps import AttentionMaps
+from tfviz.shapes import UInt8
+from tfviz.view.page import payload_lazy
+from tfviz.view.page.blobs import LEVEL, BlobStore
+from tfviz.view.page.maps import maps_document
+from tfviz.view.page.payload_topk import strongest
+from tfviz.view.still.formatting import formatted
+
+CELLS = 64_000_000  # what a page unpacks at most, in cells of all heads
+LARGE = 4_000_000  # cells of a head that is deflated fast rather than tight
+FEW = 8  # heads by whose size that of all is estimated
+BASE64 = 4 / 3  # characters of a byte
+
+Payload = tuple[list[dict[str, Any]], BlobStore]  # the parts of a document, and their bytes
+HeadKey = tuple[str, int, int]  # part, layer, head
+
+
+def deflated(codes: UInt8[Tensor, "query key"], allowed: Tensor | None, level: int = LEVEL) -> bytes:
+    """Return the cells of a head that may be looked at, row by row."""
+    cells = codes if allowed is None else codes[allowed]
+    level = 1 if cells.numel() > LARGE else level
+    squeeze = zlib.compressobj(level, strategy=zlib.Z_FILTERED)  # weights are noise with zeros in it, not repeated text
+    return squeeze.compress(cells.numpy().tobytes()) + squeeze.flush()
+
+
+def pack(
+    maps: Mapping[str, AttentionMaps], budget: float, first: tuple[int, int] = (0, 0), top: int | None = None
+) -> tuple[list[dict[str, Any]], BlobStore, str]:
+    """Pack maps by name, as exactly as the budget allows.
+
+    Args:
+        budget: bytes that all of it may take, as base64.
+        first: the layer and head that is shown first, which is kept whole as long as anything is.
+        top: keys of each query to keep, the strongest, with the sum of the others.
+
+    Returns:
+        the parts of the document, their bytes, and a sentence on what was left out (empty if nothing was).
+
+    Raises:
+        ValueError: the budget is too small for anything.
+    """
+    if not budget > 0:
+        raise ValueError(f"budget is {budget}; it is a number of bytes above 0")
+    if top is not None:
+        return strongest(maps, top, budget)
+    exact: dict[HeadKey, bytes] = {}  # heads in full are deflated once, however many sizes are tried
+    cells = sum(math.prod(one.shape) for one in maps.values())
+    if cells <= CELLS and (found := _packed(maps, 1, first, budget, exact)):
+        return *found, ""
+    if lazy := payload_lazy.pack(maps, budget):
+        return lazy
+    exact = {key: piece for key, piece in exact.items() if key[1:] == first}
+    sizes = _block_sizes(maps, budget)
+    for block, whole in [(size, first) for size in sizes] + [(size, None) for size in sizes]:
+        if whole and sum(map(len, exact.values())) * BASE64 > budget:
+            continue
+        if found := _packed(maps, block, whole, budget, exact):
+            return *found, _omitted(found[0], block, budget)
+    raise ValueError(f"not even blocks of {sizes[-1]} x {sizes[-1]} cells fit into a budget of {budget:,.0f} bytes")
+
+
+def _block_sizes(maps: Mapping[str, AttentionMaps], budget: float) -> list[int]:
+    """Return the sizes of blocks to try, powers of two, from the first that may fit."""
+    cells = sum(math.prod(one.shape) for one in maps.values())
+    longest = max(max(one.shape[2:]) for one in maps.values())
+    start = 2
+    while cells / start**2 > min(CELLS, 0.6 * budget) and start < longest:
+        start *= 2
+    return [start << i for i in range(16) if start << i <= max(start, longest // 16)]
+
+
+def _packed(
+    maps: Mapping[str, AttentionMaps],
+    block: int,
+    whole: tuple[int, int] | None,
+    budget: float,
+    exact: dict[HeadKey, bytes],
+) -> Payload | None:
+    """Pack all heads in blocks, but for the layer and head `whole`; return None if that is more than the budget."""
+    blobs, parts = BlobStore(), []
+    for name, one in maps.items():
+        part = _pack_part(name, one, blobs, block, whole, budget, exact)
+        if part is None:
+            return None
+        parts.append(part)
+    return parts, blobs
+
+
+def _pack_part(
+    name: str,
+    maps: AttentionMaps,
+    blobs: BlobStore,
+    block: int,
+    whole: tuple[int, int] | None,
+    budget: float,
+    exact: dict[HeadKey, bytes],
+) -> dict[str, Any] | None:
+    """Pack one part; return None as soon as the whole is more than the budget."""
+    layers, heads, *_ = maps.shape
+    places: list[list[int]] = []
+    masks: list[int | None] = []
+    numbers: dict[tuple[int, ...], int] = {}
+    for layer in range(layers):
+        for head in range(heads):
+            allowed = maps.allowed(layer, head)
+            masks.append(None if allowed is None else _mask_number(blobs, allowed, numbers, maps.mask is not None))
+            if block > 1 and (layer, head) != whole:
+                places.append([*blobs.add(deflated(maps.packed(layer, head, block), None)), block])
+            else:
+                key = (name, layer, head)
+                exact[key] = exact.get(key) or deflated(maps.packed(layer, head), allowed)
+                places.append([*blobs.add(exact[key]), 1])
+            done = len(places) / (layers * heads)
+            likely = blobs.size / done if block == 1 and len(places) >= FEW else 0  # no need to pack all to see it
+            if blobs.size * BASE64 > budget or likely * BASE64 > 2 * budget:
+                return None
+    forbids = any(number is not None for number in masks)
+    return {**maps_document(name, maps), "blobs": places, "masks": masks if forbids else None, "rules": None}
+
+
+def _mask_number(blobs: BlobStore, allowed: Tensor, numbers: dict[tuple[int, ...], int], stays: bool) -> int:
+    """Return a mask's number; one that stays where it is in memory need not be compared for each head."""
+    where = (allowed.data_ptr(), *allowed.stride())
+    if not stays or where not in numbers:
+        numbers[where] = blobs.mask(allowed)
+    return numbers[where]
+
+
+def _omitted(parts: Sequence[dict[str, Any]], block: int, budget: float) -> str:
+    whole = sum(blob[2] == 1 for part in parts for blob in part["blobs"])
+    total = sum(len(part["blobs"]) for part in parts)
+    return (
+        f"{whole} of {total} heads {'is' if whole == 1 else 'are'} here in full, the others as the largest weight of "
+        f"each {block} × {block} cells: all would take more than the view's budget of {formatted(budget / 1e6, 3)} MB."
+    )

@@ -1,0 +1,167 @@
+"""Maps as the queries and keys that they are computed from: the page computes each head when it is opened."""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from tfviz.look.ingredients import Ingredients
+from tfviz.look.kept import codes
+from tfviz.look.maps import AttentionMaps
+from tfviz.look.spans import Spans
+from tfviz.view.page.blobs import BlobStore
+from tfviz.view.page.maps import maps_document
+from tfviz.view.still.formatting import at_most, formatted
+
+LEVELS = (127, 90, 64, 45)  # steps of 8 bits up to the largest number of a row: fewer are deflated to less
+SKETCHED = 2_000_000  # cells of all heads that the sheet shows at most
+COMPRESSION = 0.75  # of what queries and keys take, is what they take deflated, at the least
+SAMPLED = 16  # rows of a head whose weights are compared
+LARGEST_HALF = torch.finfo(torch.float16).max
+
+Layers = Sequence[Ingredients]
+
+
+class Quantized(NamedTuple):
+    """The queries or keys of a head, [position, dim]: float16, or int8 with a scale for each row."""
+
+    numbers: Tensor
+    scale: Tensor | None
+
+    @classmethod
+    def of(cls, heads: Tensor, levels: int | None) -> list[Quantized]:
+        """Quantize queries or keys, [head, position, dim], to so many steps on either side of 0; None: float16."""
+        if levels is None:
+            return [cls(head.half(), None) for head in heads.cpu()]
+        scale = heads.abs().amax(-1, keepdim=True).clamp_min(1e-30) / levels
+        return [cls(*pair) for pair in zip((heads / scale).round().to(torch.int8).cpu(), scale.cpu())]
+
+    def restored(self) -> Tensor:
+        return self.numbers.float() if self.scale is None else self.numbers.float() * self.scale
+
+    def add_to(self, blobs: BlobStore) -> dict[str, Any]:
+        """Return the document of a weight, as the page's engine reads it."""
+        document: dict[str, Any] = {
+            "shape": list(self.numbers.shape),
+            "dtype": "float32",
+            "stored": str(self.numbers.dtype).removeprefix("torch."),
+            "at": blobs.add(_huffman(self.numbers)),
+        }
+        return document if self.scale is None else {**document, "scale": blobs.add(_huffman(self.scale))}
+
+
+def pack(maps: Mapping[str, AttentionMaps], budget: float) -> tuple[list[dict[str, Any]], BlobStore, str] | None:
+    """Pack the queries and keys of all heads, as exactly as the budget allows, and a sketch of each head.
+
+    Returns:
+        the parts of the document, their bytes, and a sentence on how heads are computed; None if a page cannot.
+    """
+    layers = {name: computed_layers(one) for name, one in maps.items()}
+    if not all(layers.values()):
+        return None
+    every = [part for some in layers.values() for one in some for part in (one.call.query, one.call.key)]
+    numbers, largest = sum(part.numel() for part in every), max(float(part.abs().max()) for part in every)
+    block = _sketch_block(layers.values(), min(SKETCHED, budget / 16))
+    sketches = {name: _sketch(some, block) for name, some in layers.items()}
+
+    def encode(levels: int | None, with_parts: bool) -> tuple[list[dict[str, Any]], BlobStore, float]:
+        blobs, error, parts = BlobStore(), 0.0, []
+        for name, one in maps.items():
+            made, own = encode_layers(layers[name], blobs, levels) if with_parts else (None, 0.0)
+            places = [[*blobs.add(sketch), block] for sketch in sketches[name]]
+            rules = {"blobs": places, "masks": None, "rules": _rule_numbers(layers[name], blobs), "made": made}
+            parts.append({**maps_document(name, one), **rules})
+            error = max(error, own)
+        return parts, blobs, error
+
+    room = budget * 3 / 4  # in bytes, before base64
+    for levels in (None, *LEVELS):
+        if (levels is None and largest > LARGEST_HALF) or numbers * (2 if levels is None else 1) * COMPRESSION > room:
+            continue
+        parts, blobs, error = encode(levels, with_parts=True)
+        if blobs.size <= room:
+            return parts, blobs, _note_computed(levels, error, block)
+    parts, blobs, _ = encode(None, with_parts=False)
+    return (parts, blobs, _note_sketched(block, budget)) if blobs.size <= room else None
+
+
+def computed_layers(maps: AttentionMaps) -> list[Ingredients]:
+    """Return all layers, if each is computed from queries, keys and a rule that a page knows; else none."""
+    layers = [layer for layer in maps.layers if isinstance(layer, Ingredients) and layer.call.change is None]
+    layers = [layer for layer in layers if layer.call.mask is None or isinstance(layer.call.mask, Spans)]
+    layers = [layer for layer in layers if layer.call.is_finite]
+    return layers if len(layers) == len(maps.layers) else []
+
+
+def encode_layers(layers: Layers, blobs: BlobStore, levels: int | None) -> tuple[list[dict[str, Any]], float]:
+    """Return the document of each layer, and the largest error of a weight among the rows that were compared.
+
+    Args:
+        levels: of 8 bits; None: float16.
+    """
+    documents, worst = [], 0.0
+    for layer in layers:
+        query, key = (Quantized.of(part[0].float(), levels) for part in (layer.call.query, layer.call.key))
+        heads = {name: [head.add_to(blobs) for head in part] for name, part in (("query", query), ("key", key))}
+        documents.append({"scale": layer.call.scale, **heads})
+        worst = max(worst, _error(layer, query, key))
+    return documents, worst
+
+
+def _error(layer: Ingredients, query: list[Quantized], key: list[Quantized]) -> float:
+    """Return the largest error of a weight, of some rows of each head."""
+    heads, queries, _ = layer.shape
+    rows = slice(None, None, -(-queries // SAMPLED))
+    worst = 0.0
+    for head in range(heads):
+        encoded = layer.with_parts(query[head].restored(), key[head * len(key) // heads].restored(), head)
+        worst = max(worst, float((layer[head, rows] - encoded[0, rows]).abs().max()))
+    return worst
+
+
+def _rule_numbers(layers: Layers, blobs: BlobStore) -> list[int | None]:
+    """Return the number of each head's rule."""
+    masks = [(layer.call.mask if isinstance(layer.call.mask, Spans) else None, layer.shape[0]) for layer in layers]
+    return [blobs.rule(mask, head) for mask, heads in masks for head in range(heads)]
+
+
+def _huffman(part: Tensor) -> bytes:
+    """Compress numbers without repetitions: only how often each byte comes can make them less."""
+    squeeze = zlib.compressobj(6, strategy=zlib.Z_HUFFMAN_ONLY)
+    return squeeze.compress(part.contiguous().numpy().tobytes()) + squeeze.flush()
+
+
+def _sketch_block(every: Iterable[Layers], most: float) -> int:
+    """Return the cells of a block, down and across, so that all heads have so many blocks at most."""
+    shapes = [(len(layers), *layers[0].shape) for layers in every]
+    block = 1
+    while sum(map(math.prod, shapes)) / block**2 > most and block < max(max(shape[2:]) for shape in shapes):
+        block *= 2
+    return block
+
+
+def _sketch(layers: Layers, block: int) -> list[bytes]:
+    """Return all heads as the sheet shows them: of each block one row, and of its keys the largest weight."""
+    sketches = (layer.sketch(head, block) for layer in layers for head in range(layer.shape[0]))
+    return [zlib.compress(codes(sketch).numpy().tobytes(), 6) for sketch in sketches]
+
+
+def _note_sketched(block: int, budget: float) -> str:
+    return (
+        f"Of each head one row of {block} is here, and of each {block} keys the largest weight: what heads are made of "
+        f"would take more than the view's budget of {formatted(budget / 1e6, 3)} MB."
+    )
+
+
+def _note_computed(levels: int | None, error: float, block: int) -> str:
+    form = "16-bit floats" if levels is None else f"whole numbers from −{levels} to {levels}"
+    sheet = f" The sheet shows one row of {block}, and of each {block} keys the largest weight." if block > 1 else ""
+    return (
+        f"Heads are computed here, from queries and keys in {form}; of {SAMPLED} rows of each, no weight is off by "
+        f"more than {at_most(error, 1)}.{sheet}"
+    )

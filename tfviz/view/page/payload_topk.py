@@ -1,0 +1,112 @@
+"""Maps as their strongest weights: of each query the keys it looks at most, and the sum of all others."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy
+import torch
+from torch import Tensor
+
+from tfviz.bounds import at_least
+from tfviz.look.ingredients import Ingredients
+from tfviz.look.kept import codes, packable
+from tfviz.look.maps import AttentionMaps
+from tfviz.look.spans import Spans
+from tfviz.view.page.blobs import LEVEL, BlobStore
+from tfviz.view.page.maps import maps_document
+from tfviz.view.still.formatting import at_most, counted, formatted, percent
+
+CELLS = 16_000_000  # of a head that are looked at together
+
+
+class TopKeys(NamedTuple):
+    """The strongest keys of each query of a head.
+
+    Attributes:
+        data: keys, codes of their weights, and of what the others hold, deflated.
+        largest_other: the largest weight that is left out.
+        share: of all weight, that of the strongest keys.
+    """
+
+    data: bytes
+    largest_other: float
+    share: float
+
+
+def strongest(
+    maps: Mapping[str, AttentionMaps], top: int, budget: float
+) -> tuple[list[dict[str, Any]], BlobStore, str]:
+    """Pack the strongest keys of each query.
+
+    Args:
+        top: keys of each query.
+        budget: bytes that all of it may take, as base64.
+
+    Returns:
+        the parts of the document, their bytes, and a sentence on what was left out.
+
+    Raises:
+        ValueError: it takes more than the budget.
+    """
+    at_least(1, top=top)
+    blobs, parts, found = BlobStore(), [], list[TopKeys]()
+    for name, one in maps.items():
+        layers, heads, _, keys = one.shape
+        places, rules = [], []
+        for layer in range(layers):
+            for head in range(heads):
+                found.append(_top_keys(one, layer, head, min(top, keys)))
+                places.append([*blobs.add(found[-1].data), 1])
+                rules.append(_rule_number(one, layer, head, blobs))
+                if blobs.size * 4 / 3 > budget:
+                    raise ValueError(
+                        f"the {counted(top, 'strongest key')} of all queries take more than the budget of "
+                        f"{formatted(budget / 1e6, 3)} MB: take fewer with top=, or give a larger budget="
+                    )
+        weights = {"blobs": places, "masks": None, "rules": rules, "top": min(top, keys)}
+        parts.append({**maps_document(name, one), **weights})
+    count = min(top, max(one.shape[3] for one in maps.values()))
+    some = "strongest key is" if count == 1 else f"{count} strongest keys are"
+    share = percent(sum(head.share for head in found) / len(found))
+    bound = at_most(max(head.largest_other for head in found))
+    note = (
+        f"Of each query the {some} here, {share} of its weight on average; no weight that is left out is above {bound}."
+    )
+    return parts, blobs, note
+
+
+def _top_keys(maps: AttentionMaps, layer: int, head: int, top: int) -> TopKeys:
+    *_, queries, keys = maps.shape
+    chunk = max(1, CELLS // keys)
+    found: list[list[Tensor]] = []
+    largest_other = shown = total = 0.0
+    for start in range(0, queries, chunk):
+        rows = maps.tile(layer, head, slice(start, start + chunk))
+        if not packable(rows):
+            raise ValueError(
+                f"layer {layer}, head {head} holds numbers below 0, above 1, or NaN: give weights of attention"
+            )
+        rows = rows.clamp(0, 1)
+        values, places = rows.topk(min(top + 1, keys))
+        if keys > top:
+            largest_other = max(largest_other, float(values[:, top].max()))
+        values, places, sums = values[:, :top], places[:, :top], rows.sum(-1)
+        found.append([places, codes(values), codes((sums - values.sum(-1)).clamp(0, 1))])
+        shown, total = shown + float(values.sum()), total + float(sums.sum())
+    place, value, rest = (torch.cat(part).cpu().numpy() for part in zip(*found))
+    numbers = place.astype(numpy.uint16 if keys <= 2**16 else numpy.uint32)
+    data = zlib.compress(numbers.tobytes() + value.tobytes() + rest.tobytes(), LEVEL)
+    return TopKeys(data, largest_other, shown / (total or 1.0))
+
+
+def _rule_number(maps: AttentionMaps, layer: int, head: int, blobs: BlobStore) -> int | None:
+    """Return the number of a head's rule, if it has one that a page knows; else forbidden cells are left out, too."""
+    computed = maps.layers[layer]
+    if isinstance(computed, Ingredients):
+        mask = computed.call.mask
+        return blobs.rule(mask if isinstance(mask, Spans) else None, head)
+    allowed = maps.allowed(layer, head)
+    return blobs.rule(None if allowed is None else Spans.of(allowed[None, None]), 0)

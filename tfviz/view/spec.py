@@ -1,0 +1,251 @@
+"""What a picture says, decided once: matplotlib and the page's JavaScript draw these and add no meaning.
+
+A specification holds values, the name and labels of each axis, the scale of its colours, what a mask forbids, outlined
+cells, dividers and thresholds. What both languages need to know beside it (`constants`) is written to
+`js/base/spec.json` by `write_constants`, and a test fails when that file is stale.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy
+from torch import Tensor
+
+from tfviz.look.maps import AttentionMaps
+
+JSON = Path(__file__).parent / "js" / "base" / "spec.json"
+NUMBERED = 100  # cells of a heatmap that show their numbers, on a linear scale
+WEIGHT_TICKS = (0.0, 0.01, 0.1, 0.25, 0.5, 1.0)
+LINEAR_TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+ScaleKind = Literal["sqrt", "linear", "diverging", "diverging-sqrt"]
+
+
+@dataclass(frozen=True)
+class ScaleRule:
+    """How a kind of scale places numbers between its ends.
+
+    Attributes:
+        root: the square root of a number is placed, so that small ones show.
+        diverging: from -limit through 0 to limit, in two hues; else from 0 to limit, in one.
+        ticks: where its legend has numbers, as parts of the limit.
+    """
+
+    root: bool
+    diverging: bool
+    ticks: tuple[float, ...]
+
+
+SCALES: dict[ScaleKind, ScaleRule] = {
+    "sqrt": ScaleRule(root=True, diverging=False, ticks=WEIGHT_TICKS),
+    "linear": ScaleRule(root=False, diverging=False, ticks=LINEAR_TICKS),
+    "diverging": ScaleRule(root=False, diverging=True, ticks=(-1.0, -0.5, 0.0, 0.5, 1.0)),
+    "diverging-sqrt": ScaleRule(root=True, diverging=True, ticks=(-1.0, -0.5, -0.25, -0.05, 0.0, 0.05, 0.25, 0.5, 1.0)),
+}
+
+
+@dataclass(frozen=True)
+class Scale:
+    """The colours of numbers up to `limit`, and to its negative where the scale diverges."""
+
+    kind: ScaleKind = "sqrt"
+    limit: float = 1.0
+
+    @property
+    def rule(self) -> ScaleRule:
+        return SCALES[self.kind]
+
+    @property
+    def ticks(self) -> list[float]:
+        return [tick * self.limit for tick in self.rule.ticks]
+
+
+WEIGHTS = Scale("sqrt")  # of attention: most weights are small
+DIFFERENCE = Scale("diverging-sqrt")  # of two attention maps
+
+
+@dataclass(frozen=True)
+class Axis:
+    """An axis: the name of what it counts, and a label for each position."""
+
+    name: str = ""
+    labels: Sequence[str] = ()
+
+
+QUERY, KEY = "query", "key"  # the names of the axes of attention
+
+
+@dataclass(frozen=True)
+class Heatmap:
+    """A table of numbers as colours.
+
+    Attributes:
+        values: [row, column].
+        allowed: [row, column], False where a mask forbids a cell, which is hatched and not 0; None: nothing is.
+        space: rows and columns of the axes where these are more than it has, such as those of a later step; the rest is
+            blank: neither 0 nor forbidden.
+        outlined: cells (row, column) to mark, such as gold alignments.
+        divider: the column before which a line stands.
+        block: cells that each value stands for, down and across.
+        numbered: write the number into each cell.
+    """
+
+    values: Tensor
+    rows: Axis = Axis()
+    columns: Axis = Axis()
+    scale: Scale = WEIGHTS
+    allowed: Tensor | None = None
+    space: tuple[int, int] | None = None
+    outlined: Sequence[tuple[int, int]] = ()
+    divider: int | None = None
+    block: int = 1
+    title: str = ""
+    numbered: bool = False
+
+
+def attention_heatmap(
+    maps: AttentionMaps,
+    values: Tensor,
+    allowed: Tensor | None,
+    block: int = 1,
+    *,
+    axes: tuple[str, str] = (QUERY, KEY),
+    **more: Any,
+) -> Heatmap:
+    """Specify one head with its words: few weights on a linear scale with their numbers, many on the square root's."""
+    rows, columns = Axis(axes[0], maps.rows), Axis(axes[1], maps.cols)
+    few = is_numbered(*maps.shape[2:])
+    return Heatmap(
+        values, rows, columns, Scale("linear" if few else "sqrt"), allowed, block=block, numbered=few, **more
+    )
+
+
+def is_numbered(rows: int, columns: int) -> bool:
+    """Return whether a heatmap of this size shows the numbers of its cells."""
+    return rows * columns <= NUMBERED
+
+
+@dataclass(frozen=True)
+class HeadGrid:
+    """Attention heads side by side on one scale: a row for each layer, a column for each head.
+
+    Attributes:
+        heatmaps: [layer][head].
+        layers, heads: a name for each row and column of the grid.
+        size: width and height of a heatmap, in inches.
+        labelled: the outer heatmaps have their words.
+    """
+
+    heatmaps: Sequence[Sequence[Heatmap]]
+    layers: Sequence[str]
+    heads: Sequence[str]
+    size: tuple[float, float]
+    labelled: bool
+    title: str = field(default="")
+
+
+@dataclass(frozen=True)
+class ResultPanel:
+    """A result of a function as `view.draw` shows it.
+
+    Attributes:
+        kind: a function of `view.draw`.
+        values: of as many axes as the kind draws.
+        rows, columns: words of its axes; numbers where there are none, or not as many.
+        positions: [x, y] of each node of a graph; without any they stand on a circle.
+        filled: the diagonal of a graph fills its nodes.
+    """
+
+    kind: str
+    title: str
+    values: Tensor
+    rows: Sequence[str]
+    columns: Sequence[str]
+    scale: Scale
+    positions: Sequence[Sequence[float]] = ()
+    filled: bool = False
+
+    @property
+    def numbers(self) -> numpy.ndarray:
+        return self.values.numpy().astype(float)
+
+    @property
+    def limit(self) -> float:
+        return self.scale.limit
+
+    def row_labels(self, count: int) -> list[str]:
+        return _labels(self.rows, count)
+
+    def column_labels(self, count: int) -> list[str]:
+        return _labels(self.columns, count)
+
+
+def _labels(words: Sequence[str], count: int) -> list[str]:
+    return list(words) if len(words) == count else [str(i) for i in range(count)]
+
+
+def result_scale(
+    kind: str, values: Tensor, scale: ScaleKind | None = None, limit: float | None = None, least: float = 0.0
+) -> Scale:
+    """Return the scale of a result: up to 1 for truth values, shares and named scales, else up to a round number.
+
+    A page has the same rule for what it computes itself (`js/interact/scales.js`).
+
+    Args:
+        scale: what was asked for; None: diverging where a number is below 0, else linear.
+        limit: where the scale ends, if that was said.
+        least: where it ends at the earliest.
+    """
+    numbers = values.detach().cpu().numpy().astype(float)
+    finite = numbers[numpy.isfinite(numbers)]
+    chosen: ScaleKind = scale or ("diverging" if bool((finite < 0).any()) else "linear")
+    if limit is not None:
+        return Scale(chosen, limit)
+    if scale in ("linear", "sqrt") or (chosen == "linear" and (_is_truth(values) or _adds_up(numbers))):
+        return Scale(chosen)
+    room = 1.1 if kind in ("arrows", "dots") else 1.0  # for names
+    return Scale(chosen, round_up(max(room * float(abs(finite).max(initial=0.0)), least)))
+
+
+def round_up(value: float, sizes: Sequence[float] = (1, 1.5, 2, 3, 4, 5, 6, 8)) -> float:
+    """Return the next round number that is not less: one of these sizes times a power of ten; 1 for 0.
+
+    >>> round_up(0.3), round_up(1.01), round_up(2.4), round_up(0.0)
+    (0.3, 1.5, 3.0, 1.0)
+    """
+    if not value > 0:
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    fitting = next(size for size in (*sizes, 10, 20) if size * power >= value * (1 - 1e-6))
+    return float(f"{fitting * power:.6g}")
+
+
+def _is_truth(values: Tensor) -> bool:
+    return not values.dtype.is_floating_point and bool(((values == 0) | (values == 1)).all())
+
+
+def _adds_up(numbers: numpy.ndarray) -> bool:
+    """Return whether each row adds up to 1."""
+    if not numbers.size or not numbers.ndim:
+        return False
+    table = numpy.where(numbers == -numpy.inf, 0.0, numbers)
+    return bool((abs(table.sum(-1) - 1) < 1e-3).all())
+
+
+def constants() -> dict[str, Any]:
+    """Return what both renderers must know alike, as plain values."""
+    from tfviz.view.still.palette import inks
+
+    scales = {kind: {"root": r.root, "diverging": r.diverging, "ticks": list(r.ticks)} for kind, r in SCALES.items()}
+    return {"numbered": NUMBERED, "scales": scales, "themes": inks()}
+
+
+def write_constants() -> None:
+    """Write `constants` for the page's scripts."""
+    JSON.write_text(json.dumps(constants(), indent=2) + "\n", encoding="utf-8")

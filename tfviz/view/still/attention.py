@@ -1,0 +1,208 @@
+"""Static pictures of attention maps: each function specifies a picture, says it in words, and leaves it to be drawn.
+
+All heads share one scale from 0 (the page) to 1 (the strongest ink), with the square root between, since most weights
+are small; a single small head has its numbers on a linear scale. What a mask forbids is hatched, which is not 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from torch import Tensor
+
+from tfviz.look.maps import AttentionMaps
+from tfviz.view.spec import DIFFERENCE, KEY, QUERY, Axis, HeadGrid, Heatmap, attention_heatmap
+from tfviz.view.still import heads as renderer
+from tfviz.view.still import large
+from tfviz.view.still.formatting import counted, formatted, maps_size, sheet_size, size
+from tfviz.view.still.heatmap import MARK, alone
+from tfviz.view.still.palette import DPI
+from tfviz.view.still.picture import Picture, cut
+from tfviz.view.still.selection import check_divider, check_drawable, check_head, head_weights, spread
+
+FEW_WORDS, WIDE = 12, 10.0  # words that a sheet of heads can name, and inches that it may be wide then
+STEPS = 6  # panels that a picture of steps can hold
+PIXELS = 1600  # of the longer side of a head alone
+
+
+def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = ()) -> Picture:
+    """Picture the sheet of all layers (rows) and heads (columns); with their words where there are few.
+
+    Args:
+        names: what to call the heads, where a number says too little.
+    """
+    layers, heads, queries, keys = check_drawable(maps)
+    if len(names) not in (0, heads):
+        raise ValueError(f"names has {len(names)} names, the maps have {heads} heads")
+    extent = counted(queries, "token") if queries == keys else size(queries, keys).replace(" x ", " × ")
+    title = title or f"Every head: {sheet_size(layers, heads)}, {extent}"
+    named = list(names) or [f"head {head}" if heads <= 8 else str(head) for head in range(heads)]
+    down, across = spread(layers), spread(heads)
+    if len(down) * len(across) < layers * heads:
+        title = f"{cut(title, 80)} ({sheet_size(len(down), len(across))} of them are drawn)"
+    roomy = max(0.2 * max(queries, keys), 1.6)
+    labelled = max(queries, keys) <= FEW_WORDS and heads * roomy <= WIDE and layers <= 12
+    side = roomy if labelled else min(1.5, max(0.55, 8.4 / max(len(across), len(down) / 2)))
+    if (step := large.step(maps, int(side * DPI))) > 1:
+        title = f"{cut(title, 80)} (one row of {step} is drawn)"
+
+    def draw() -> Figure:
+        pixels, axes = int(side * DPI), (Axis(QUERY, maps.rows), Axis(KEY, maps.cols))
+        grid = [
+            [_sheet_cell(*large.drawn(maps, layer, head, pixels, whole=False), axes) for head in across]
+            for layer in down
+        ]
+        layer_names = [f"layer {layer}" if layers <= 8 else str(layer) for layer in down]
+        extent = (side, side * min(2.0, max(0.5, queries / keys)))
+        return renderer.head_grid(
+            HeadGrid(grid, layer_names, [named[head] for head in across], extent, labelled, title)
+        )
+
+    return Picture(draw, f"{title}\n{maps_size(maps)}; weights from 0 to 1, square-root scale")
+
+
+def _sheet_cell(values: Tensor, allowed: Tensor | None, block: int, axes: tuple[Axis, Axis]) -> Heatmap:
+    return Heatmap(values, *axes, allowed=allowed, block=block)
+
+
+def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None, divide: int | None = None) -> Picture:
+    """Picture one head with its words; a line before the key `divide`."""
+    *_, queries, keys = check_head(maps, layer, head)
+    check_divider(divide, keys)
+    title = title or f"Layer {layer}, head {head}"
+
+    def draw() -> Figure:
+        heatmap = attention_heatmap(maps, *large.drawn(maps, layer, head, PIXELS), divider=divide)
+        return alone(heatmap, title)[0]
+
+    row, column, most = large.peak(maps, layer, head)
+    says = f"{maps.rows[row]!r} looks most sharply, at {maps.cols[column]!r}: {formatted(most)}"
+    more = f"; {maps.doubt}" if maps.doubt else ""
+    return Picture(draw, f"{title}\n{size(queries, keys)}; {says}{more}")
+
+
+def alignment(
+    maps: AttentionMaps,
+    gold: Sequence[tuple[int, int]] = (),
+    title: str | None = None,
+    axes: tuple[str, str] = ("target", "source"),
+) -> Picture:
+    """Picture layer 0, head 0 of two sentences, with the cells outlined that should be strong.
+
+    Args:
+        gold: the words that belong together, as (row, column).
+
+    Raises:
+        IndexError: a gold cell lies outside the map.
+        ValueError: there is no word.
+    """
+    weights, allowed = head_weights(maps, 0, 0)
+    queries, keys = weights.shape
+    cells = sorted({(int(row), int(column)) for row, column in gold})
+    for row, column in cells:
+        if not (0 <= row < queries and 0 <= column < keys):
+            raise IndexError(f"gold cell ({row}, {column}) lies outside a map of {queries} queries x {keys} keys")
+    right = sum(bool(weights[row, column] == weights[row].max() > 0) for row, column in cells)
+    title = title or "Alignment"
+
+    def draw() -> Figure:
+        figure, _ = alone(
+            attention_heatmap(maps, weights, allowed, axes=axes, outlined=cells), title, 0.25 * bool(cells)
+        )
+        if cells:
+            handle = Rectangle((0, 0), 1, 1, fill=False, edgecolor=MARK, linewidth=1.5)
+            figure.legend([handle], ["gold"], loc="outside lower left", handlelength=1, handleheight=1)
+        return figure
+
+    found = f"{right} of {len(cells)} gold cells are the strongest of their row" if cells else "no gold cells given"
+    return Picture(draw, f"{title}\n{size(queries, keys)}; {found}")
+
+
+def compare(
+    first: AttentionMaps,
+    second: AttentionMaps,
+    layer: int = 0,
+    head: int = 0,
+    names: tuple[str, str] = ("first", "second"),
+    title: str | None = None,
+) -> Picture:
+    """Picture one head of two maps side by side, and the second minus the first, where they are of one size.
+
+    Raises:
+        IndexError: there is no such layer or head.
+        ValueError: there is no word.
+    """
+    maps = (first, second)
+    (a, _), (b, _) = pair = [head_weights(one, layer, head) for one in maps]
+    title = title or f"Layer {layer}, head {head}: {names[0]} and {names[1]}"
+    panels = [
+        Heatmap(weights, Axis(QUERY, one.rows), Axis(KEY, one.cols), allowed=allowed, title=name)
+        for one, (weights, allowed), name in zip(maps, pair, names)
+    ]
+    if a.shape != b.shape:
+        sizes = " and ".join(size(*weights.shape) for weights, _ in pair)
+        return Picture(
+            lambda: renderer.side_by_side(panels, title), f"{title}\n{sizes}: of two sizes, so without a difference"
+        )
+    panels.append(_difference(*panels))
+    row, column = divmod(int((b - a).abs().argmax()), a.shape[1])
+    was, now = (formatted(float(weights[row, column])) for weights in (a, b))
+    says = f"{first.rows[row]!r} looks at {first.cols[column]!r}: {was}, then {now}"
+    summary = f"{title}\n{size(*a.shape)}; the greatest difference: {says}"
+    return Picture(lambda: renderer.side_by_side(panels, title), summary)
+
+
+def _difference(first: Heatmap, second: Heatmap) -> Heatmap:
+    """Specify second minus first; where the words of two cells differ, both stand there."""
+
+    def both(one: Axis, other: Axis) -> Axis:
+        return Axis(one.name, [a if a == b else f"{a}/{b}" for a, b in zip(one.labels, other.labels)])
+
+    either = None if first.allowed is None or second.allowed is None else first.allowed | second.allowed
+    return Heatmap(
+        second.values - first.values,
+        both(first.rows, second.rows),
+        both(first.columns, second.columns),
+        DIFFERENCE,
+        either,
+        title=f"{second.title} − {first.title}",
+    )
+
+
+def steps(
+    parts: Mapping[str, AttentionMaps],
+    layer: int = 0,
+    head: int = 0,
+    title: str | None = None,
+    divide: int | None = None,
+) -> Picture:
+    """Picture one head as it grows, step by step: at most six panels, all as large as the largest map.
+
+    What is not there yet is blank page: neither zero nor forbidden.
+
+    Args:
+        parts: the maps of each step, by the step's name.
+        divide: a line stands before this key.
+
+    Raises:
+        IndexError: a step has no such layer or head.
+        ValueError: there is no step, or one without words.
+    """
+    if not parts:
+        raise ValueError("there is no step to draw")
+    every = [
+        Heatmap(weights, Axis(QUERY, maps.rows), Axis(KEY, maps.cols), allowed=allowed, divider=divide, title=str(name))
+        for name, maps in parts.items()
+        for weights, allowed in [head_weights(maps, layer, head)]
+    ]
+    space = max(len(one.values) for one in every), max(one.values.shape[1] for one in every)
+    check_divider(divide, space[1])
+    shown = [replace(every[at], space=space) for at in spread(len(every), STEPS)]
+    title = title or f"Layer {layer}, head {head}, step by step"
+    if len(shown) < len(every):
+        title += f" ({len(shown)} of {len(every)} steps)"
+    sizes = " to ".join(f"{size(*one.values.shape)} ({one.title})" for one in (every[0], every[-1]))
+    return Picture(lambda: renderer.film(shown, title), f"{title}\n{counted(len(every), 'step')}, from {sizes}")

@@ -1,0 +1,88 @@
+"""Draw attention heads: all on one sheet, one alone, two and their difference, one over the steps of a generation.
+
+Queries are rows, from the top; keys are columns, their words along the top edge. Heads of one picture share one scale.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import matplotlib
+import numpy
+from matplotlib.figure import Figure
+
+from tfviz.view.spec import HeadGrid, Heatmap
+from tfviz.view.still.heatmap import caption, cells, colourbar, inches, label, soft
+from tfviz.view.still.palette import DPI, plain
+from tfviz.view.still.picture import headline
+
+MANY = 64  # heads that a layout engine can place in less than a second or two
+
+
+def head_grid(grid: HeadGrid) -> Figure:
+    """Draw the sheet of heads; with their words where they are few."""
+    wide, tall = grid.size
+    down, across = len(grid.layers), len(grid.heads)
+    room = 0.5 * grid.labelled  # inches
+    figure = Figure(figsize=(wide * across * 1.06 + 1.1 + room, tall * down * 1.06 + 0.75 + room))
+    many = down * across > MANY
+    if not many:
+        figure.set_layout_engine("constrained", w_pad=0.02, h_pad=0.02, wspace=0.02, hspace=0.02)
+    panels = figure.subplots(down, across, squeeze=False)
+    for (layer, head), axes in numpy.ndenumerate(panels):
+        heatmap = grid.heatmaps[layer][head]
+        image = cells(axes, heatmap, int(wide * DPI))
+        rows = heatmap.rows.labels if grid.labelled and head == 0 else ()
+        label(axes, rows, heatmap.columns.labels if grid.labelled and layer == 0 else ())
+        if layer == 0:
+            axes.set_title(plain(grid.heads[head]), loc="center", color=soft())
+        if head == 0 and down > 1:
+            axes.set_ylabel(grid.layers[layer], color=soft())
+    if many:  # laid out by hand: a layout engine takes seconds for so many
+        width, height = figure.get_size_inches()
+        figure.subplots_adjust(0.6 / width, 0.1 / height, 1 - 0.75 / width, 1 - 0.6 / height, 0.06, 0.06)
+    colourbar(figure, image, panels, heatmap.scale)
+    headline(figure, grid.title)
+    return figure
+
+
+def side_by_side(heatmaps: Sequence[Heatmap], title: str) -> Figure:
+    """Draw heatmaps in one row: those of the first's scale share their colours' legend, another has its own."""
+    wide, tall = (inches(max(one.values.shape[axis] for one in heatmaps), 2.8) for axis in (1, 0))
+    extra = len({one.scale for one in heatmaps}) - 1
+    figure = Figure(figsize=((wide + 0.9) * len(heatmaps) + 0.6 + 0.6 * extra, tall + 1.3), layout="constrained")
+    panels = figure.subplots(1, len(heatmaps), squeeze=False)[0]
+    for scale in dict.fromkeys(one.scale for one in heatmaps):
+        shared = [(axes, one) for axes, one in zip(panels, heatmaps) if one.scale == scale]
+        for axes, one in shared:
+            image = cells(axes, one, int(wide * DPI))
+            caption(axes, one, wide, tall)
+        colourbar(figure, image, [axes for axes, _ in shared], scale)
+    figure.align_xlabels(panels)
+    headline(figure, title)
+    return figure
+
+
+def film(heatmaps: Sequence[Heatmap], title: str) -> Figure:
+    """Draw one head as it grows, all panels as large as the largest map."""
+    queries, keys = (max(one.values.shape[axis] for one in heatmaps) for axis in (0, 1))
+    across = min(3, len(heatmaps)) if keys < 3 * queries else 1  # flat maps stand one below another
+    down = -(-len(heatmaps) // across)
+    wide, tall = inches(keys, 2.4 if across > 1 else 5.6), inches(queries, 2.4, least=1.2 if across > 1 else 0.25)
+    once = across == 1 and len({tuple(one.columns.labels) for one in heatmaps}) == 1  # the words of all, at the top
+    height = (tall + 0.35) * down + 1 if once else (tall + 0.95) * down + 0.4
+    figure = Figure(figsize=((wide + 0.75) * across + 0.7, height), layout="constrained")
+    grid = figure.subplots(down, across, squeeze=False)
+    for axes, one in zip(grid.flat, heatmaps):
+        image = cells(axes, one)
+        caption(axes, one, wide, tall)
+        if once and axes is not grid.flat[0]:
+            axes.set_xticks([])
+        if one.divider is not None:
+            axes.axvline(one.divider - 0.5, color=matplotlib.rcParams["text.color"], linewidth=1.2)
+    for axes in grid.flat[len(heatmaps) :]:
+        axes.remove()
+    figure.align_xlabels(grid.flat[: len(heatmaps)])
+    colourbar(figure, image, grid.flat[: len(heatmaps)], heatmaps[0].scale)
+    headline(figure, title)
+    return figure

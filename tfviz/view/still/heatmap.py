@@ -1,0 +1,197 @@
+"""Draw a `spec.Heatmap` with matplotlib: its cells, the words of both axes, what is hatched, what the colours mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib
+import numpy
+import torch
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import Colormap, FuncNorm, Normalize, PowerNorm, to_rgb
+from matplotlib.figure import Figure, SubFigure
+from matplotlib.image import AxesImage
+from matplotlib.patches import Rectangle
+from torch import Tensor
+from torch.nn import functional
+
+from tfviz.view.spec import Heatmap, Scale
+from tfviz.view.still.formatting import formatted, in_cell
+from tfviz.view.still.palette import LONGEST, diverging, plain, printable, ramp
+from tfviz.view.still.picture import bare, headline
+
+LABELS = 96  # words an axis can name one by one
+PIXELS = 1600  # of the longer side of a heatmap that stands alone
+CELL = 0.42  # inches of a cell with its number
+WORD = 0.135  # inches a word takes on an axis
+LOW = 1.8  # inches of a figure whose colour bar has room for few numbers
+HATCH = "//////"
+MARK = "C6"  # vermillion: of the eight colours, the one that reads on both pages and on any shade
+
+
+def draw(axes: Axes, heatmap: Heatmap, pixels: int = PIXELS, labels: tuple[int, int] = (LABELS, LABELS)) -> AxesImage:
+    """Draw a heatmap. Where there are more cells than pixels, each pixel shows the strongest value of its cells.
+
+    Args:
+        pixels: of its longer side.
+        labels: words of rows and columns at most; every second or third word where there are more.
+    """
+    image = cells(axes, heatmap, pixels)
+    label(axes, heatmap.rows.labels, heatmap.columns.labels, labels)
+    axes.set(ylabel=plain(heatmap.rows.name), xlabel=plain(heatmap.columns.name))
+    if heatmap.numbered:
+        _number(axes, image, heatmap)
+    inset = 0.06 if max(heatmap.values.shape) < 30 else 0.0
+    for row, column in heatmap.outlined:
+        corner, side = (column - 0.5 + inset, row - 0.5 + inset), 1 - 2 * inset
+        axes.add_patch(Rectangle(corner, side, side, fill=False, edgecolor=MARK, linewidth=1.5))
+    if heatmap.divider is not None:
+        axes.axvline(heatmap.divider - 0.5, color=matplotlib.rcParams["text.color"], linewidth=1.2)
+    return image
+
+
+def cells(axes: Axes, heatmap: Heatmap, pixels: int = PIXELS) -> AxesImage:
+    """Draw the cells alone; cells that a mask forbids are hatched, and space beyond the heatmap is left blank."""
+    step = max(1, -(-max(heatmap.values.shape) // pixels))
+    shown = strongest(heatmap.values, step)
+    allowed = heatmap.allowed
+    open_cells = numpy.ones(shown.shape, bool) if allowed is None else strongest(allowed.float(), step) > 0
+    down, across = (heatmap.block * count for count in heatmap.values.shape)
+    ink = matplotlib.rcParams["hatch.color"]
+    if heatmap.space is None:
+        axes.patch.set(hatch=HATCH, edgecolor=ink, linewidth=0)
+    image = axes.imshow(
+        numpy.ma.masked_array(shown, ~open_cells), cmap=colormap(heatmap.scale), norm=norm(heatmap.scale),
+        interpolation="nearest", extent=(-0.5, across - 0.5, down - 0.5, -0.5), aspect="auto",
+    )  # fmt: skip
+    bare(axes)
+    if heatmap.space is not None:
+        if allowed is not None:
+            hatched: dict[str, Any] = {"facecolor": "none", "hatch": HATCH, "edgecolor": ink, "linewidth": 0}
+            axes.add_patch(Rectangle((-0.5, -0.5), across, down, zorder=-1, **hatched))
+        axes.set(xlim=(-0.5, heatmap.space[1] - 0.5), ylim=(heatmap.space[0] - 0.5, -0.5))
+    return image
+
+
+def strongest(values: Tensor, block: int) -> numpy.ndarray:
+    """Return the value of each block x block cells that is furthest from zero."""
+    if block == 1:
+        return values.numpy()
+    high, low = (functional.max_pool2d(signed[None].float(), block, ceil_mode=True)[0] for signed in (values, -values))
+    return torch.where(low > high, -low, high).numpy()
+
+
+def norm(scale: Scale) -> Normalize:
+    """Return where numbers stand on a scale, from 0 to 1."""
+    limit = scale.limit
+    if not scale.rule.diverging:
+        return PowerNorm(0.5, 0, limit) if scale.rule.root else Normalize(0, limit)
+    if not scale.rule.root:
+        return Normalize(-limit, limit)
+    return FuncNorm((lambda v: numpy.sign(v) * numpy.abs(v) ** 0.5, lambda v: numpy.sign(v) * v**2), -limit, limit)
+
+
+def colormap(scale: Scale) -> Colormap:
+    return diverging() if scale.rule.diverging else ramp()
+
+
+def label(axes: Axes, rows: Sequence[str], columns: Sequence[str], most: tuple[int, int] = (LABELS, LABELS)) -> None:
+    """Write words along the left and the top edge, at most so many of each: every second or third of more."""
+    for axis, words, limit, rotation in ((axes.yaxis, rows, most[0], 0), (axes.xaxis, columns, most[1], 90)):
+        step = max(1, -(-len(words) // limit))
+        shown = printable(words[::step])
+        upright = rotation == 0 or max(map(len, shown), default=0) <= 1
+        axis.set_ticks(range(0, len(words), step), shown, rotation=0 if upright else rotation)
+    axes.xaxis.tick_top()
+    axes.xaxis.set_label_position("top")
+    axes.xaxis.label.set_color(soft())
+    axes.yaxis.label.set_color(soft())
+
+
+def caption(axes: Axes, heatmap: Heatmap, wide: float, tall: float, name: str = "", colour: str | None = None) -> None:
+    """Label a panel of so many inches with as many words as it has room for, and its name above them.
+
+    The name takes the place of the axis label, since matplotlib can align labels of a row of panels, but not titles.
+    """
+    most = (max(1, int(tall / WORD)), max(1, int(wide / WORD)))
+    label(axes, heatmap.rows.labels, heatmap.columns.labels, most)
+    shown = short(name or heatmap.title, max(LONGEST, int(wide / 0.08)))
+    axes.set_xlabel(shown, loc="left", color=colour or matplotlib.rcParams["axes.titlecolor"])
+    axes.set_ylabel("")
+
+
+def colourbar(
+    figure: Figure | SubFigure, image: ScalarMappable, axes: Sequence[Axes] | numpy.ndarray | Axes, scale: Scale
+) -> None:
+    """Draw what the colours mean beside the panels that share them; in a low figure with fewer numbers."""
+    ticks = scale.ticks
+    bar = figure.colorbar(image, ax=axes, fraction=0.035, pad=0.02, aspect=28, shrink=0.9)
+    low = figure.bbox.height <= LOW * figure.dpi  # where all numbers would lie on each other
+    written = {ticks[0], ticks[len(ticks) // 2], ticks[-1]} if low else set(ticks)
+    bar.set_ticks(ticks, labels=[formatted(tick) if tick in written else "" for tick in ticks])
+    bar.ax.minorticks_off()
+    bar.outline.set_visible(False)
+
+
+def alone(heatmap: Heatmap, title: str, below: float = 0.0) -> tuple[Figure, Axes]:
+    """Draw one heatmap with its title and the meaning of its colours; cells with numbers need no such legend.
+
+    Args:
+        below: inches of room for more.
+    """
+    rows, columns = (heatmap.block * count for count in heatmap.values.shape)
+    cell = CELL if heatmap.numbered else min(0.3, max(0.125, 6.0 / max(rows, columns)))
+    wide, tall = (min(12.0, max(1.6, cell * count)) for count in (columns, rows))
+    figure = Figure(figsize=(wide + 1.6, tall + 1.1 + below), layout="constrained")
+    axes = figure.subplots()
+    image = draw(axes, heatmap)
+    if not heatmap.numbered:
+        colourbar(figure, image, [axes], heatmap.scale)
+    headline(figure, title)
+    return figure, axes
+
+
+def inches(count: int, most: float, each: float = 0.2, least: float = 1.2) -> float:
+    """Return the length of an axis of so many cells, neither too great nor too small."""
+    return min(most, max(least, each * count))
+
+
+def short(name: str, most: int = LONGEST) -> str:
+    """Return a name as it can be drawn, cut where it is too long."""
+    shown = plain(name)
+    return shown if len(shown) <= most else shown[: most - 1] + "…"
+
+
+def soft() -> str:
+    """Return the colour of what is read second."""
+    return matplotlib.rcParams["xtick.labelcolor"]
+
+
+def readable(shade: Sequence[float]) -> Any:
+    """Return the ink or the page's own colour, whichever stands out more from a shade by the contrast of WCAG 2."""
+    inks = [matplotlib.rcParams[name] for name in ("text.color", "figure.facecolor")]
+    return max(inks, key=lambda ink: _contrast(to_rgb(ink), shade[:3]))
+
+
+def _number(axes: Axes, image: AxesImage, heatmap: Heatmap) -> None:
+    """Write the number of each cell in the ink that reads best there; none where it is hatched."""
+    shades: Any = image
+    values = heatmap.values.numpy().astype(float)
+    for row, column in numpy.ndindex(values.shape):
+        value = shades.get_array()[row, column]
+        if value is not numpy.ma.masked:
+            ink = readable(shades.cmap(shades.norm(float(value))))
+            text = in_cell(float(values[row, column]), heatmap.scale.limit)
+            axes.text(column, row, text, ha="center", va="center", color=ink, fontsize=8)
+
+
+def _contrast(first: Sequence[float], second: Sequence[float]) -> float:
+    light, dark = sorted((_luminance(first), _luminance(second)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def _luminance(colour: Sequence[float]) -> float:
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in colour]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]

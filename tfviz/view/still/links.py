@@ -1,0 +1,112 @@
+"""Draw attention as lines from the queries on the left to the keys on the right: the thicker, the greater."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgba
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from torch import Tensor
+
+from tfviz.look.maps import AttentionMaps
+from tfviz.shapes import Float
+from tfviz.view.still.formatting import counted, formatted, size
+from tfviz.view.still.heatmap import LABELS, soft
+from tfviz.view.still.palette import printable
+from tfviz.view.still.picture import Picture, headline
+from tfviz.view.still.selection import head_weights
+
+LEAST = 0.02  # a weaker weight is no line, unless one says otherwise
+# heads 0-7, 8-15, ...: the eight colours come round again
+STROKES: tuple[Any, ...] = ("solid", "dashed", "dashdot", "dotted")
+
+
+def links(
+    maps: AttentionMaps,
+    layer: int = 0,
+    heads: Sequence[int] = (0,),
+    title: str | None = None,
+    least: float = LEAST,
+) -> Picture:
+    """Picture queries on the left, keys on the right, and a line for each weight that is not too small.
+
+    Args:
+        heads: whose weights; each head in its own colour, in the order of their numbers.
+        least: a weaker weight is no line, as is one of 0.
+
+    Raises:
+        IndexError: there is no such layer or head.
+        ValueError: there is no word, or no head was asked for.
+    """
+    several = sorted(set(heads))
+    if not several:
+        raise ValueError("heads is empty: name at least one")
+    weights = {head: _weights(maps, layer, head)[:LABELS, :LABELS] for head in several}
+    count = sum(int(_strong(values.numpy(), least).sum()) for values in weights.values())
+    title = title or f"Layer {layer}, head{'s' * (len(several) > 1)} {', '.join(map(str, several))}"
+
+    def draw() -> Figure:
+        tall = min(LABELS + 1, max(len(maps.rows), len(maps.cols)))
+        figure = Figure(figsize=(4.6, 0.2 * tall + 0.85 + 0.25 * (len(several) > 1)), layout="constrained")
+        axes, apart = figure.subplots(), min(0.08, 0.6 / len(several))
+        for place, (head, values) in enumerate(weights.items()):
+            # lines of several heads between the same two words lie side by side, not on each other
+            axes.add_collection(_lines(values, head, (place - (len(several) - 1) / 2) * apart, least))
+        _columns(axes, maps.rows, maps.cols, tall)
+        if len(several) > 1:
+            handles = [
+                Line2D([], [], color=f"C{head % 8}", linestyle=STROKES[head // 8 % len(STROKES)]) for head in several
+            ]
+            names = [f"head {head}" for head in several]
+            figure.legend(handles, names, loc="outside lower center", ncols=min(4, len(several)), handlelength=2.4)
+        headline(figure, title)
+        return figure
+
+    says = f"{counted(count, 'weight')} of at least {formatted(least, 3)}, a line each"
+    if max(len(maps.rows), len(maps.cols)) > LABELS:
+        says += f", among the first {LABELS} words"
+    return Picture(draw, f"{title}\n{size(len(maps.rows), len(maps.cols))}; {says}")
+
+
+def _weights(maps: AttentionMaps, layer: int, head: int) -> Float[Tensor, "query key"]:
+    """Return the weights, 0 where forbidden."""
+    weights, allowed = head_weights(maps, layer, head)
+    return weights if allowed is None else weights * allowed
+
+
+def _lines(weights: Float[Tensor, "query key"], head: int, shift: float, least: float) -> LineCollection:
+    """Return a line for each weight that is not too small, the strongest on top; `shift`, in words, moves them all."""
+    values = weights.numpy()
+    rows, cols = numpy.nonzero(_strong(values, least))
+    order = numpy.argsort(values[rows, cols], kind="stable")
+    rows, cols = rows[order], cols[order]
+    shown = values[rows, cols]
+    colours = numpy.tile(to_rgba(f"C{head % 8}"), (len(shown), 1))
+    colours[:, 3] = numpy.sqrt(shown).clip(0, 1)
+    ends = [[(0, row + shift), (1, col + shift)] for row, col in zip(rows, cols)]
+    stroke = STROKES[head // 8 % len(STROKES)]
+    return LineCollection(ends, colors=colours, linewidths=0.5 + 3.5 * shown, linestyles=stroke, clip_on=False)
+
+
+def _strong(values: numpy.ndarray, least: float) -> numpy.ndarray:
+    """Return which weights are lines."""
+    return (values >= least) & (values > 0)
+
+
+def _columns(axes: Axes, rows: Sequence[str], cols: Sequence[str], tall: int) -> None:
+    """Write the words left and right, one under the other, and how many are left out."""
+    for side, words, name, where, align in (
+        (axes, rows, "query", (0, 1), "right"),
+        (axes.twinx(), cols, "key", (1, 1), "left"),
+    ):
+        more = [f"… {len(words) - LABELS} more"] if len(words) > LABELS else []
+        shown = [*printable(words[:LABELS]), *more]
+        side.set_yticks(range(len(shown)), shown)
+        side.set(xticks=[], xlim=(0, 1), ylim=(tall - 0.5, -0.5))
+        side.grid(False)
+        side.spines[:].set_visible(False)
+        offset = (-4 if align == "right" else 4, 2)
+        side.annotate(name, where, offset, "axes fraction", "offset points", color=soft(), ha=align)

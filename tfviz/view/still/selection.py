@@ -1,0 +1,69 @@
+"""Choose what of attention maps is drawn, and refuse what no picture can show."""
+
+from __future__ import annotations
+
+import numpy
+from torch import Tensor
+
+from tfviz.look.maps import AttentionMaps
+from tfviz.shapes import Bool, Float
+from tfviz.view.still.numbers import few
+
+HEADS = 20_000  # of maps
+SIDE = 24  # layers, and heads, that a sheet can hold
+
+
+def check_drawable(maps: AttentionMaps) -> tuple[int, int, int, int]:
+    """Return the shape of maps, [layer, head, query, key], if they can be drawn.
+
+    Raises:
+        TypeError: these are no maps.
+        ValueError: there is no word, head or layer, or more heads than any model has.
+    """
+    if not isinstance(maps, AttentionMaps):
+        kind = type(maps).__name__
+        raise TypeError(
+            f"this is a {kind}: give AttentionMaps.of(seen, rows=words), or AttentionMaps(weights, rows=words)"
+        )
+    if 0 in maps.shape:
+        raise ValueError(f"there is nothing to draw: {maps!r}")
+    remedy = "give some of the layers, such as AttentionMaps(maps.layers[:8])"
+    few(maps.shape[0] * maps.shape[1], HEADS, "heads", remedy)
+    return maps.shape
+
+
+def check_head(maps: AttentionMaps, layer: int, head: int) -> tuple[int, int, int, int]:
+    """Return the shape of maps that have this head.
+
+    Raises:
+        IndexError: there is no such layer or head.
+        ValueError: there is no word.
+    """
+    layers, heads, *_ = check_drawable(maps)
+    check_index("layer", layer, layers, "layers")
+    check_index("head", head, heads, "heads")
+    return maps.shape
+
+
+def check_index(name: str, number: int, count: int, many: str) -> None:
+    if not 0 <= number < count:
+        raise IndexError(f"{name} is {number}; the maps have {count} {many}, from 0 to {count - 1}")
+
+
+def check_divider(divide: int | None, keys: int) -> None:
+    """Refuse a divider that does not stand between two keys."""
+    if divide is not None and not 0 < divide < keys:
+        raise ValueError(f"divide is {divide}; a line stands before one of the keys 1 to {keys - 1}")
+
+
+def head_weights(
+    maps: AttentionMaps, layer: int, head: int
+) -> tuple[Float[Tensor, "query key"], Bool[Tensor, "query key"] | None]:
+    """Return one head's weights, and where it may look; errors as `check_head`."""
+    check_head(maps, layer, head)
+    return maps[layer, head], maps.allowed(layer, head)
+
+
+def spread(count: int, most: int = SIDE) -> list[int]:
+    """Return all numbers below `count`, or `most` of them, evenly from the first to the last."""
+    return [round(float(place)) for place in numpy.linspace(0, count - 1, min(count, most))]

@@ -1,0 +1,158 @@
+"""Draw a sentence as running text: each word shaded by its weight, on the scale of the heatmaps.
+
+Lines break where one is full, and at a newline. Vermillion outlines the query.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+
+import matplotlib
+import numpy
+from matplotlib.axes import Axes
+from matplotlib.backends.backend_agg import RendererAgg
+from matplotlib.cm import ScalarMappable
+from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties
+from matplotlib.patches import Rectangle
+
+from tfviz.look.maps import AttentionMaps
+from tfviz.view.spec import WEIGHTS
+from tfviz.view.still.formatting import formatted
+from tfviz.view.still.heatmap import MARK, norm, readable, soft
+from tfviz.view.still.palette import DPI, families, plain, ramp
+from tfviz.view.still.picture import Picture, headline
+from tfviz.view.still.selection import check_index, head_weights
+
+MOST = 400  # words of a text
+LONGEST = 40  # characters of a word
+TOP, LINE, WIDE, SIZE = 0.36, 0.27, 6.8, 10  # inches above the text, between lines, inches of a line, points
+PAD = 0.02  # inches between a word and the edge of its shade
+
+
+def words(
+    maps: AttentionMaps, layer: int = 0, head: int = 0, row: int | None = None, title: str | None = None
+) -> Picture:
+    """Picture the sentence as running text, each word shaded by how much one of the queries looks at it.
+
+    Where keys are another sentence than queries, the queries' sentence stands above, unshaded.
+
+    Args:
+        row: which query, outlined in the picture; default: the last.
+
+    Raises:
+        IndexError: there is no such layer, head or row.
+        ValueError: there is no word.
+    """
+    weights, allowed = head_weights(maps, layer, head)
+    check_index("row", row := len(weights) - 1 if row is None else row, len(weights), "queries")
+    looks, may = weights[row].numpy(), None if allowed is None else allowed[row].numpy()
+    title = title or f"Layer {layer}, head {head}: what “{_cut(maps.rows[row].strip(' '))}” looks at"
+    same = maps.rows == maps.cols
+    first = max(0, row - MOST + 1)  # of more words than a picture holds, the last ones up to the chosen one
+
+    def draw() -> Figure:
+        figure = Figure()
+        axes, down = figure.add_axes((0, 0, 1, 1)), TOP
+        if not same:
+            down = _text(axes, down, maps.rows, first, row, name="query")
+        start, marked, name = (first, row, "") if same else (0, None, "key")
+        tall = _text(axes, down, maps.cols, start, marked, looks, may, name) + 0.45
+        wide = max(2.8, axes.dataLim.x1) + 0.1
+        axes.set(xlim=(-0.05, wide - 0.05), ylim=(tall, 0))
+        axes.axis("off")
+        figure.set_size_inches(wide, tall)
+        _below(figure, (0.07 / wide, 0.22 / tall, 2.6 / wide, 0.1 / tall))
+        headline(figure, title)
+        figure.texts[-1].set(x=0.07 / wide, y=1 - 0.05 / tall)
+        return figure
+
+    says = f"query {row} of {len(weights)}, looks most at: {_favourites(maps.cols, looks)}"
+    return Picture(draw, f"{title}\n{maps.rows[row]!r}, {says}")
+
+
+def _favourites(words: Sequence[str], looks: numpy.ndarray) -> str:
+    """Return the three words with the greatest weights, and these."""
+    top = numpy.argsort(-looks, kind="stable")[:3]
+    return ", ".join(f"{words[key]!r} {formatted(float(looks[key]))}" for key in top if looks[key] > 0) or "nothing"
+
+
+def _text(
+    axes: Axes,
+    down: float,
+    words: Sequence[str],
+    first: int,
+    marked: int | None,
+    looks: numpy.ndarray | None = None,
+    allowed: numpy.ndarray | None = None,
+    name: str = "",
+) -> float:
+    """Draw running text from `down`, in inches, and return where it ends."""
+    ink = matplotlib.rcParams["text.color"]
+    shades, place, line = ramp(), norm(WEIGHTS), 0
+    if name:
+        axes.text(PAD, down + 0.14, name, color=soft())
+        down += 0.22
+    for index, x, line, wide, text in _layout(words, first):
+        box = Rectangle((x + 0.005, down + line * LINE), wide - 0.01, LINE - 0.05, facecolor="none", linewidth=0)
+        colour = soft() if index is None else ink
+        if index is not None and allowed is not None and not allowed[index]:
+            box.set(hatch="//////", edgecolor=matplotlib.rcParams["hatch.color"])
+        elif index is not None and looks is not None:
+            shade = shades(float(place(looks[index])))
+            colour = readable(shade)
+            box.set_facecolor(shade)
+        axes.add_patch(box)
+        if index is not None and index == marked:
+            axes.add_patch(Rectangle(box.get_xy(), wide - 0.01, LINE - 0.05, fill=False, edgecolor=MARK, linewidth=1.6))
+        axes.text(x + wide / 2, down + line * LINE + 0.155, text, color=colour, fontsize=SIZE, ha="center")
+    return down + (line + 1) * LINE + 0.12
+
+
+def _layout(words: Sequence[str], first: int) -> Iterator[tuple[int | None, float, int, float, str]]:
+    """Yield for each piece of text: which word (None: a sign), inches from the left, line, inches of width, letters."""
+    apart = 0.0 if any(" " in word for word in words) else 0.05  # words may bring their own spaces
+    space, x, line = _inches("n n") - _inches("nn"), 0.0, 0
+    for index, text, ends in _pieces(words, first):
+        letters = text.strip(" ") or text
+        before, after = text.split(letters, 1)
+        wide = max(0.05, _inches(letters) if letters.strip() else space * len(letters)) + 2 * PAD
+        x += space * len(before) + apart * (x > 0)
+        if x > 0 and x + wide > WIDE and letters != plain("\n"):
+            x, line = 0.0, line + 1
+        yield index, x, line, wide, letters
+        x += wide + space * len(after)
+        if ends:
+            x, line = 0.0, line + 1
+
+
+def _pieces(words: Sequence[str], first: int) -> Iterator[tuple[int | None, str, bool]]:
+    """Yield the words from the first one on, each in two where a line ends within, and signs for those left out."""
+    last = min(first + MOST, len(words))
+    if first:
+        yield None, f"… {first} before ", False
+    for index in range(first, last):
+        for part in re.findall(r"[^\n]*\n|[^\n]+", words[index]) or [""]:
+            yield index, _cut(part), part.endswith("\n")
+    if last < len(words):
+        yield None, f" … {len(words) - last} more", False
+
+
+def _cut(word: str) -> str:
+    shown = plain(word) or "∅"
+    return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
+
+
+@lru_cache(4096)
+def _inches(text: str) -> float:
+    """Return the width of running text in a PNG, in inches; hinted letters are wider than drawn ones, as in SVG."""
+    face = FontProperties(family=list(families()), size=SIZE)
+    return RendererAgg(1, 1, DPI).get_text_width_height_descent(text, face, False)[0] / DPI
+
+
+def _below(figure: Figure, place: tuple[float, float, float, float]) -> None:
+    """Draw what the shades mean, under the text."""
+    shades = ScalarMappable(norm(WEIGHTS), ramp())
+    bar = figure.colorbar(shades, figure.add_axes(place), orientation="horizontal")
+    bar.set_ticks(WEIGHTS.ticks, labels=[formatted(tick) for tick in WEIGHTS.ticks])
+    bar.outline.set_color(matplotlib.rcParams["axes.edgecolor"])

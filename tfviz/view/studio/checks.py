@@ -1,0 +1,223 @@
+"""Check that a model and a vocabulary suit a studio; what studios of one text share: program, framing ids, words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.doors import what
+from tfviz.portable.export import export
+from tfviz.portable.function_module import eval_mode
+from tfviz.portable.program import Program
+from tfviz.view.studio.program import LocalProgram, max_positions
+
+if TYPE_CHECKING:
+    from tfviz.view.studio.widget import AxisWords, Inputs
+
+CONTEXT = 1024  # tokens that a model without a limit of its own reads in a page
+SPARE = 1.1  # a model may choose among more tokens than its vocabulary has: sizes are rounded up
+QUANTIZED = ("torch.ao.nn.quantized", "torch.nn.quantized")
+PROBED = 5  # tokens of a text that shows which way a model reads
+
+
+def check_logits_width(width: int, vocab: Any, name: str = "the vocabulary") -> None:
+    """Refuse a vocabulary that cannot be that of a model with so many logits for each token.
+
+    Raises:
+        ValueError: the model has fewer, or many more.
+    """
+    if not len(vocab) <= width <= SPARE * len(vocab):
+        raise ValueError(f"the model chooses among {width:,} tokens, {name} has {len(vocab):,}: give the model's own")
+
+
+def check_embeddings(
+    model: nn.Module, vocab: Any, program: Callable[[Tensor], Any], name: str = "the vocabulary"
+) -> None:
+    """Refuse a model that has no embedding for each token.
+
+    Raises:
+        ValueError: it has fewer.
+    """
+    table = getattr(model, "get_input_embeddings", lambda: None)()
+    sizes: int | None = getattr(table, "num_embeddings", None)
+    cause: Exception | None = None
+    try:
+        if sizes is None and next(model.parameters()).device.type == "cpu":  # elsewhere a wrong id ends the session
+            program(torch.full((1, 2), len(vocab) - 1))
+    except (IndexError, RuntimeError, ValueError) as error:
+        sizes, cause = 0, error
+    if sizes is not None and sizes < len(vocab):
+        raise ValueError(
+            f"the model reads fewer than the {len(vocab):,} tokens of {name}: give the model's own"
+        ) from cause
+
+
+def check_weights(model: nn.Module) -> None:
+    """Refuse weights that no page computes with.
+
+    Raises:
+        ValueError: they are quantized by PyTorch, of half precision, or none (on the meta device).
+    """
+    for path, weight in model.named_parameters():
+        if weight.is_meta:
+            raise ValueError(f"{path} is on the meta device, without numbers: load the model's weights first")
+        if weight.is_floating_point() and weight.dtype not in (torch.float32, torch.float64):
+            raise ValueError(
+                f"{path} is {str(weight.dtype).removeprefix('torch.')}, and a page computes in float32: give "
+                "model.float(); weights= says how they travel; or take kernel=True"
+            )
+    for path, module in model.named_modules():
+        if type(module).__module__.startswith(QUANTIZED):
+            raise ValueError(
+                f"{path or type(model).__name__} was quantized by PyTorch, which no page computes with: give the model "
+                'as it was before, with weights="int8" to send a byte for each weight, or take kernel=True'
+            )
+
+
+def check_causal(model: nn.Module, vocab: Any) -> None:
+    """Refuse what is no left-to-right language model.
+
+    Raises:
+        ValueError: it has no logits of each token; or those of a token depend on what stands after it.
+    """
+    if _looks_ahead(model, vocab):
+        raise ValueError(
+            f"{type(model).__name__} does not write from left to right: what it says of a token depends on those after "
+            "it; give a model such as models.GPT, or look at this one with view.fill, which hides words"
+        )
+
+
+def check_bidirectional(model: nn.Module, vocab: Any) -> None:
+    """Refuse a model that does not see what stands after a masked word.
+
+    Raises:
+        ValueError: it has no logits of each token; or those of a token depend on no later one.
+    """
+    if _looks_ahead(model, vocab) is False:
+        raise ValueError(
+            f"{type(model).__name__} reads from left to right, and knows nothing of what stands after a hidden word: "
+            "give a model such as models.BERT, or this one as beside=; view.write lets it go on with a text"
+        )
+
+
+def _looks_ahead(model: nn.Module, vocab: Any) -> bool | None:
+    """Return whether the logits of a token depend on those after it; None: that is not known."""
+    length = min(PROBED, max_positions(model) or PROBED)
+    count = min(len(vocab), getattr(getattr(model, "config", None), "vocab_size", None) or len(vocab))
+    if length < 2 or count < 3 or next(model.parameters(), None) is None:
+        return None
+    text = torch.arange(length)[None] % 2 + 1  # id 0 may be padding
+    other = text.clone()
+    other[0, -1] = 3 - text[0, -1]
+    first, second = (_logits(model, ids) for ids in (text, other))
+    far = (first[:, :-1] - second[:, :-1]).abs().max()
+    noise = torch.finfo(first.dtype).eps * float(first.abs().max()) / 4  # a causal model repeats itself exactly
+    return float(far) > noise if bool(far.isfinite()) else None
+
+
+def _logits(model: nn.Module, ids: Tensor) -> Tensor:
+    """Return the logits of each token, [batch, position, vocab].
+
+    Raises:
+        ValueError: there are none.
+    """
+    with eval_mode(model), torch.no_grad():
+        try:
+            outputs = model(ids.to(next(model.parameters()).device))
+        except (RuntimeError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"{type(model).__name__} cannot be called with ids of tokens, [batch, position]: give a language model "
+                f"({error})"
+            ) from error
+    logits = _logits_of(outputs)
+    if not isinstance(logits, Tensor) or logits.dim() != 3 or logits.shape[:2] != ids.shape:
+        found = f"the shape {list(logits.shape)}" if isinstance(logits, Tensor) else f"a {type(outputs).__name__}"
+        raise ValueError(
+            f"{type(model).__name__} gives {found}, and a language model logits, [batch, position, vocab]: give the "
+            "model with its head, such as GPT2LMHeadModel where this is GPT2Model"
+        )
+    return logits.cpu()
+
+
+def _logits_of(outputs: Any) -> Any:
+    """Return the logits of a model's outputs: `tokens` of models.BERT, `logits` of Hugging Face, or the outputs."""
+    return getattr(outputs, "logits", getattr(outputs, "tokens", outputs))
+
+
+def text_axes(vocab: Any) -> AxisWords:
+    """Return a function that gives the words of the maps of one text, from the ids that were read."""
+
+    def words(inputs: Inputs) -> dict[str, tuple[list[str], list[str]]]:
+        text = vocab.words(inputs["read"][0][0])
+        return {"": (text, text)}
+
+    return words
+
+
+def text_program(model: nn.Module, vocab: Any, weights: str | None) -> Program | LocalProgram:
+    """Return what reads one text of any length: a program that travels, or without `weights` the model where it is."""
+
+    def read(ids: Tensor) -> dict[str, Tensor]:
+        outputs = model(ids)
+        logits = _logits_of(outputs)
+        if not isinstance(logits, Tensor):
+            raise ValueError(
+                f"{type(model).__name__} gives a {type(outputs).__name__}, without logits: give the model with its "
+                "head, such as BertForMaskedLM where this is BertModel"
+            )
+        return {"logits": logits}
+
+    first = next(model.parameters(), None)
+    if first is None:
+        raise ValueError(f"{type(model).__name__} has no weights; give a model that was trained")
+    if weights is None:
+        return LocalProgram(model, read, {"ids": len(vocab)})
+    check_weights(model)
+    example = torch.arange(3, device=first.device)[None] % 2 + 1  # id 0 is padding
+    return export(read, example, lengths={"ids": {1: "words"}}, weights=weights)
+
+
+def check_finite(logits: Tensor) -> None:
+    if not bool(logits.isfinite().all()):
+        raise ValueError("the model's logits are not finite: it has nothing to say; look for NaN in its weights")
+
+
+def context_length(program: Program | LocalProgram) -> int:
+    """Return how many tokens the model takes."""
+    if isinstance(program, LocalProgram):
+        return max_positions(program.model) or CONTEXT
+    return program.spec["lengths"]["words"][1] or CONTEXT
+
+
+def vocabulary_document(vocab: Any, kernel: bool) -> dict[str, Any]:
+    """Return a vocabulary as the page encodes with it, or else, with a kernel, as the kernel encodes for it."""
+    if not hasattr(vocab, "to_spec"):
+        raise TypeError(
+            f"vocab is {what(vocab)}, which a page cannot encode with: give a vocabulary of tfviz.text, such as "
+            "text.whole_words(texts), or a fast tokenizer of transformers"
+        )
+    try:
+        return vocab.to_spec()
+    except ValueError as error:
+        if kernel:
+            return vocab.to_decoding_spec()
+        raise ValueError(f"{error}: with kernel=True Python encodes") from error
+
+
+def check_id(vocab: Any, name: str, index: int | None) -> int | None:
+    """Return an id, or None, if the vocabulary has it."""
+    if index is not None and not (isinstance(index, int) and 0 <= index < len(vocab)):
+        raise ValueError(f"{name} is {index!r}, and the ids of this vocabulary go from 0 to {len(vocab) - 1}")
+    return index
+
+
+def frame_text(ids: Tensor, frame: dict[str, int | None], context: int) -> Tensor:
+    """Return one text with the ids that frame it, as the model reads it: [1, position]."""
+    room = context - sum(index is not None for index in frame.values())
+    if not 0 < len(ids) <= room:
+        raise ValueError(f"the text has {len(ids)} tokens; the model takes 1 to {room}: give another one")
+    front, back = ([] if frame[key] is None else [frame[key]] for key in ("before", "after"))
+    return torch.cat([torch.tensor(front, dtype=torch.long), ids, torch.tensor(back, dtype=torch.long)])[None]

@@ -1,0 +1,89 @@
+"""The classifying studio: what a classifier says of a text, and what each of its words is worth."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor, nn
+
+from tfviz.portable.program import Program
+from tfviz.text import subwords
+from tfviz.view.page.heads import BUDGET
+from tfviz.view.page.html import View
+from tfviz.view.still.barred import rows
+from tfviz.view.still.picture import Picture, cut
+from tfviz.view.studio import checks
+from tfviz.view.studio.view import studio_view, studio_widget
+
+if TYPE_CHECKING:
+    from tfviz.view.studio.widget import ModelWidget, Request
+
+
+def classify(
+    model: nn.Module,
+    vocab: Any,
+    labels: Sequence[str],
+    text: str,
+    title: str = "Classify",
+    *,
+    before: int | None = None,
+    after: int | None = None,
+    weights: str = "float16",
+    budget: float = BUDGET,
+    kernel: bool = False,
+) -> View | ModelWidget:
+    """Let the reader question a classifier: type a text, replace its words, see what each is worth, switch heads off.
+
+    The model travels in the page and computes there.
+
+    Args:
+        model: gives logits, batch label, for ids, batch position, as `models.Classifier`.
+        vocab: of `tfviz.text`, or a fast tokenizer of transformers; see `write`.
+        labels: their names, in the order of the logits; words are shaded by what they do to the first.
+        before, after: ids that every text begins and ends with, such as `vocab["[CLS]"]`; see
+            `text.add_special_tokens`.
+        weights: how they travel: "float32", "float16", or "int8".
+        budget: bytes that the model may take in the page.
+        kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
+            travel. What it leaves in a page is the heads of the last text.
+
+    Raises:
+        TypeError: the vocabulary is no text vocabulary of this library.
+        ValueError: the model cannot travel (it says why), or is past the budget; the text is empty or too long; not a
+            name for each logit.
+    """
+    if isinstance(labels, str) or len(labels) < 2:
+        raise ValueError(f"labels is {labels!r}; give a list of two names or more")
+    vocab = subwords.as_vocabulary(vocab)
+    document = checks.vocabulary_document(vocab, kernel)
+    frame = {"before": checks.check_id(vocab, "before", before), "after": checks.check_id(vocab, "after", after)}
+    program = checks.text_program(model, vocab, None if kernel else weights)
+    context = checks.context_length(program)
+    ids = checks.frame_text(vocab.encode(text), frame, context)
+    checks.check_embeddings(model, vocab, program)
+    logits = program(ids)["logits"]
+    if len({*labels}) < len(labels):
+        raise ValueError(f"labels are {list(labels)}, where two are alike; give each class a name of its own")
+    if logits.shape != (1, len(labels)):
+        raise ValueError(
+            f"labels has {len(labels)} names, and for one text the model gives numbers of the shape "
+            f"{list(logits.shape)}; it must be [1, {len(labels)}]"
+        )
+    checks.check_finite(logits)
+    more = {"labels": list(labels), "frame": frame, "context": context, "vocabularies": [document]}
+    state = {"text": text, "struck": [], "swapped": [], "shade": 0}
+    if isinstance(program, Program):
+        picture = _probabilities(labels, logits, title, text)
+        return studio_view("classify", title, picture, {"read": program}, state, more, budget)
+
+    def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
+        return _probabilities(labels, outputs["logits"], title, vocab.decode(request.inputs[0][0]))
+
+    axis_words = checks.text_axes(vocab)
+    programs, first = {"read": program}, {"read": [ids]}
+    return studio_widget("classify", title, programs, first, state, more, draw_static, axis_words, [vocab])
+
+
+def _probabilities(labels: Sequence[str], logits: Tensor, title: str, text: str) -> Picture:
+    return rows(labels, {"probability": logits[0].float().softmax(-1)}, f"{title}: {cut(text, 40)!r}", top=1.0)

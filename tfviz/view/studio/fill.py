@@ -1,0 +1,145 @@
+"""The filling studio: what a masked language model puts in the gaps of a text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.text import subwords
+from tfviz.view.page.heads import BUDGET
+from tfviz.view.page.html import View
+from tfviz.view.still.barred import rows
+from tfviz.view.still.picture import Picture, cut
+from tfviz.view.studio import checks
+from tfviz.view.studio.view import studio_view, studio_widget
+
+if TYPE_CHECKING:
+    from tfviz.view.studio.widget import DrawStatic, ModelWidget, Request
+
+GUESSES = 8  # in the static picture
+FRAME = {"before": "classification", "after": "separator"}  # the special tokens that a text is framed by
+
+
+def fill(
+    model: nn.Module,
+    vocab: Any,
+    text: str,
+    title: str = "Fill",
+    *,
+    hidden: int | Sequence[int] | None = None,
+    beside: Sequence[Any] | None = None,
+    add_special_tokens: bool = True,
+    weights: str = "float16",
+    budget: float = BUDGET,
+    kernel: bool = False,
+) -> View | ModelWidget:
+    """Let the reader question a masked language model: hide words, see its guesses, put one in, switch heads off.
+
+    Args:
+        model: gives logits, batch position vocab, for ids, batch position; or what has them as `.tokens`, as
+            `models.BERT`, or as `.logits`.
+        vocab: of `tfviz.text`, with `[MASK]`, or a fast tokenizer of transformers that has such a token; see `write`.
+        hidden: the words to hide at first, counted from 0 and set apart by white space; None: the one in the middle.
+        beside: a model that sees only what stands to the left, such as `models.GPT`, and its vocabulary; behind them
+            the id that its texts begin with, if there is one.
+        add_special_tokens: texts begin with `[CLS]` and end with `[SEP]`, if the vocabulary has them.
+        weights: how they travel: "float32", "float16", or "int8".
+        budget: bytes that the models may take in the page.
+        kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
+            travel. What it leaves in a page is the heads of the last text.
+
+    Raises:
+        TypeError: a vocabulary is no text vocabulary of this library.
+        ValueError: a model cannot travel (it says why), or they are past the budget; the text is empty or too long; the
+            vocabulary has no `[MASK]`; there is no such word.
+    """
+    vocab = subwords.as_vocabulary(vocab)
+    document = checks.vocabulary_document(vocab, kernel)
+    special = document.get("special", {})
+    if "mask" not in special:
+        raise ValueError("vocab has no [MASK] to hide words with; make it with text.wordpiece, whole_words or bpe")
+    places = _hidden_places(vocab, text, hidden)
+    frame = {key: special.get(name) if add_special_tokens else None for key, name in FRAME.items()}
+    stored = None if kernel else weights
+    programs: dict[str, Any] = {"read": checks.text_program(model, vocab, stored)}
+    ids = vocab.encode(text)
+    more: dict[str, Any] = {"frame": frame, "vocabularies": [document]}
+    more["context"] = checks.context_length(programs["read"])
+    masked = checks.frame_text(ids.index_fill(0, torch.tensor(places), special["mask"]), frame, more["context"])
+    checks.check_embeddings(model, vocab, programs["read"])
+    logits = programs["read"](masked)["logits"]
+    if logits.dim() != 3 or logits.shape[:2] != masked.shape:
+        raise ValueError(f"the model gives the shape {list(logits.shape)}; it must be {[*masked.shape, len(vocab)]}")
+    checks.check_logits_width(logits.shape[2], vocab)
+    checks.check_bidirectional(model, vocab)
+    checks.check_finite(logits[..., : len(vocab)])
+    guesses = {"both sides": logits[0, places[0] + (frame["before"] is not None), : len(vocab)]}
+    vocabs = [vocab]
+    if beside is not None:
+        other, own, first = _beside(beside)
+        own_document = checks.vocabulary_document(own, kernel)
+        own.encode(text)  # it has the text's letters
+        if own_document != document:
+            more["vocabularies"].append(own_document)
+            vocabs.append(own)
+        program = programs["beside"] = checks.text_program(other, own, stored)
+        width = program(torch.ones(1, 2, dtype=torch.long))["logits"].shape[-1]
+        checks.check_logits_width(width, own, "its vocabulary")
+        checks.check_embeddings(other, own, program, "its vocabulary")
+        context = checks.context_length(program)
+        more["beside"] = {"vocabulary": len(vocabs) - 1, "before": first, "context": context}
+        left = [*([] if first is None else [first]), *ids[: places[0]].tolist()][-context:]
+        if own_document == document and left:
+            guesses["left side"] = program(torch.tensor([left]))["logits"][0, -1, : len(vocab)]
+            checks.check_finite(guesses["left side"])
+    state = {"text": text, "hidden": places, "put": []}
+    if not kernel:
+        picture = _guesses(vocab, guesses, text, places[0], title)
+        return studio_view("fill", title, picture, programs, state, more, budget)
+    draw_static, axis_words = _draw_first_gap(vocab, special["mask"], title), checks.text_axes(vocab)
+    return studio_widget("fill", title, programs, {"read": [masked]}, state, more, draw_static, axis_words, vocabs)
+
+
+def _hidden_places(vocab: Any, text: str, hidden: int | Sequence[int] | None) -> list[int]:
+    """Return the places of the tokens of the words to hide."""
+    words = text.split()
+    wanted = [len(words) // 2] if hidden is None else [hidden] if isinstance(hidden, int) else list(hidden)
+    if not words:
+        raise ValueError("the text has no words; give one to hide")
+    if not wanted or not all(0 <= number < len(words) for number in wanted):
+        raise ValueError(f"hidden is {wanted}; the text has {len(words)} words, from 0: give one or more of them")
+    return [place for place, number in enumerate(vocab.spans(text)) if number in wanted]
+
+
+def _beside(parts: Sequence[Any]) -> tuple[nn.Module, Any, int | None]:
+    """Return the other model, its vocabulary, and the id that its texts begin with."""
+    if not 2 <= len(parts) <= 3 or not isinstance(parts[0], nn.Module):
+        raise ValueError("beside must be a model and its vocabulary, and perhaps the id that its texts begin with")
+    model, vocab, first = (*parts, None)[:3]
+    vocab = subwords.as_vocabulary(vocab)
+    return model, vocab, checks.check_id(vocab, "the id that the texts of beside begin with", first)
+
+
+def _draw_first_gap(vocab: Any, mask: int, title: str) -> DrawStatic:
+    """Return a function that pictures what is put in the first gap of the text of a request."""
+
+    def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
+        ids = request.inputs[0][0]
+        gaps = (ids == mask).nonzero().flatten().tolist()
+        shares = outputs["logits"][0, gaps[0] if gaps else 0, : len(vocab)].float().softmax(-1)
+        top = shares.topk(min(GUESSES, len(vocab))).indices
+        return rows(vocab.words(top), {"both sides": shares[top]}, f"{title}: {cut(vocab.decode(ids), 40)!r}", top=1.0)
+
+    return draw_static
+
+
+def _guesses(vocab: Any, guesses: dict[str, Tensor], text: str, place: int, title: str) -> Picture:
+    """Picture what is put in the first gap."""
+    shares = {name: logits.float().softmax(-1) for name, logits in guesses.items()}
+    top = sum(shares.values(), torch.zeros(())).topk(min(GUESSES, len(vocab))).indices
+    own = vocab.words(vocab.encode(text)[place][None])[0]
+    heading = f"{title}: in place of {own!r} in {cut(text, 40)!r}"
+    return rows(vocab.words(top), {name: share[top] for name, share in shares.items()}, heading, top=1.0)

@@ -1,0 +1,95 @@
+"""A model that stays in Python and answers as a `portable.Program` does, for a page whose kernel has it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.look import edits
+from tfviz.look.capture import Seen, capture
+from tfviz.portable.function_module import eval_mode
+from tfviz.view.still.picture import cut
+
+Edit = Callable[[Tensor], Tensor]
+DTYPES = {"float32": torch.float32, "bool": torch.bool}
+
+
+class LocalProgram:
+    """A function of a model's outputs, with the inputs and edits of a `portable.Program`.
+
+    Args:
+        function: calls the model; returns tensors by name. It is called in eval mode and without gradients.
+        inputs: name -> "float32", "bool", or the number of ids there are, in the function's order.
+    """
+
+    def __init__(self, model: nn.Module, function: Callable[..., Mapping[str, Any]], inputs: Mapping[str, str | int]):
+        self.model, self.function, self.inputs = model, function, dict(inputs)
+
+    def __call__(self, *inputs: Tensor, off: Iterable[Mapping[str, Any]] = ()) -> dict[str, Tensor]:
+        """Return the outputs with these heads switched off: [{site, head}, ...]."""
+        changes = _head_edits(off)
+        with capture(self.model, list(changes), edit=changes) if changes else nullcontext():
+            return self._outputs(inputs)
+
+    def run(self, inputs: Sequence[Tensor], off: Iterable[Mapping[str, Any]] = ()) -> tuple[dict[str, Tensor], Seen]:
+        """Return the outputs and the captured patterns of all heads."""
+        with capture(self.model, "*.pattern", edit=_head_edits(off)) as seen:
+            outputs = self._outputs(inputs)
+        return outputs, seen
+
+    def _outputs(self, inputs: Sequence[Tensor]) -> dict[str, Tensor]:
+        device = next(self.model.parameters()).device
+        with eval_mode(self.model), torch.no_grad():
+            outputs = self.function(*(tensor.to(device) for tensor in inputs))
+        return {name: torch.as_tensor(value).detach().cpu() for name, value in outputs.items()}
+
+    def decode_inputs(self, message: Any) -> list[Tensor]:
+        """Return the inputs that a page sends as [[name, shape, numbers], ...]; it may send anything.
+
+        Raises:
+            ValueError: they are not this program's.
+        """
+        try:
+            named = {name: (shape, numbers) for name, shape, numbers in message}
+            return [_tensor(kind, *named[name]) for name, kind in self.inputs.items()]
+        except (TypeError, ValueError, KeyError, RuntimeError) as error:
+            wanted = " and ".join(
+                f"{name}, {f'numbers from 0 to {kind - 1}' if isinstance(kind, int) else kind}"
+                for name, kind in self.inputs.items()
+            )
+            raise ValueError(f"the inputs are {cut(repr(message), 60)}; give {wanted}, with their shapes") from error
+
+
+def max_positions(model: nn.Module) -> int | None:
+    """Return how many positions a model says that it has, as ours do or as those of Hugging Face."""
+    count = getattr(model, "context", None) or getattr(getattr(model, "config", None), "max_position_embeddings", None)
+    return None if count is None else int(count)
+
+
+def _tensor(kind: str | int, shape: Any, numbers: Any) -> Tensor:
+    if not isinstance(kind, int):
+        return torch.tensor(numbers, dtype=DTYPES[kind]).reshape(shape)
+    if not numbers or not all(type(number) is int and 0 <= number < kind for number in numbers):
+        raise ValueError("these are no ids")
+    return torch.tensor(numbers).reshape(shape)
+
+
+def _head_edits(off: Iterable[Mapping[str, Any]]) -> dict[str, Edit]:
+    """Return edits for `capture` that zero these heads."""
+    heads: dict[str, list[int]] = {}
+    for entry in off:
+        heads.setdefault(entry["site"], []).append(entry["head"])
+    return {site: _zero_all(some) for site, some in heads.items()}
+
+
+def _zero_all(heads: Sequence[int]) -> Edit:
+    def edit(weights: Tensor) -> Tensor:
+        for head in heads:
+            weights = edits.zero(head)(weights)
+        return weights
+
+    return edit

@@ -1,0 +1,233 @@
+"""The translating studio: an encoder-decoder to question, whose beam search runs in the page, or with a kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+
+from tfviz import bounds
+from tfviz.doors import what
+from tfviz.portable.encoder_decoder import encode_and_decode, export_encoder_decoder
+from tfviz.portable.program import Program
+from tfviz.text import subwords
+from tfviz.view.page.heads import BUDGET
+from tfviz.view.page.html import View
+from tfviz.view.still.barred import rows
+from tfviz.view.still.picture import Picture, cut
+from tfviz.view.still.translated import translated
+from tfviz.view.studio import checks
+from tfviz.view.studio.program import LocalProgram, max_positions
+from tfviz.view.studio.view import studio_view, studio_widget
+
+if TYPE_CHECKING:
+    from tfviz.view.studio.widget import AxisWords, DrawStatic, Inputs, ModelWidget, Request
+
+MAX_WIDTH = 8  # texts kept at a time
+MAX_ALPHA = 2.0  # exponent of the length penalty
+STATIC_WORDS = 24  # of the static picture
+PAD = 0
+
+
+def translate(
+    model: nn.Module,
+    vocabs: Any,
+    sentence: str,
+    title: str = "Translate",
+    *,
+    width: int = 4,
+    alpha: float = 0.6,
+    length: int = 100,
+    after: str | None = "[EOS]",
+    weights: str = "float16",
+    budget: float = BUDGET,
+    kernel: bool = False,
+) -> View | ModelWidget:
+    """Let the reader question an encoder-decoder: type a sentence, watch the search, force a word, switch heads off.
+
+    The model travels in the page and computes there. The text found is the one that `generate.translate` finds with the
+    same width, alpha and length, as far as the weights are kept exactly.
+
+    Args:
+        model: has `encode` and `decode`, as `models.Transformer`.
+        vocabs: of `tfviz.text`: one for both languages, or two, of the source and of the target. The target's
+            begins texts with `[BOS]` and ends them with `[EOS]`. Fast tokenizers of transformers as in `write`.
+        width, alpha: where the knobs stand at first: texts kept at a time, 1 to 8, and the exponent of the length
+            penalty, 0 to 2; see `generate.beam.steps`.
+        length: the most tokens of a translation, its end token included.
+        after: the token at the end of each source, as in training; None for no such token.
+        weights: how they travel: "float32", "float16", or "int8".
+        budget: bytes that the model may take in the page.
+        kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
+            travel. What it leaves in a page is the cross-attention of the last text.
+
+    Raises:
+        TypeError: a vocabulary that cannot travel, or has no tokens for beginning and end.
+        ValueError: the model cannot travel (it says why), or is past the budget; a knob out of range; the sentence
+            is too long, or empty with nothing after it; not one or two vocabularies, or not the model's; its
+            logits are not finite.
+    """
+    bounds.between(1, MAX_WIDTH, width=width)
+    bounds.between(0, MAX_ALPHA, alpha=alpha)
+    bounds.at_least(1, length=length)
+    source, target = _vocabularies(vocabs)
+    _check_model(model)
+    begin, end = (_special_id(target, token, "the target's vocabulary") for token in ("[BOS]", "[EOS]"))
+    last = [] if after is None else [_special_id(source, after, "the source's vocabulary")]
+    ids = torch.tensor([*source.encode(sentence).tolist(), *last])
+    programs: dict[str, Any] = (
+        _local_programs(model, source, target) if kernel else dict(export_encoder_decoder(model, weights))
+    )
+    _check_vocabularies(programs, source, target)
+    longest, written = (
+        _max_length(programs[name], axis) for name, axis in (("encode", "source"), ("decode", "target"))
+    )
+    if not 0 < len(ids) <= (longest or len(ids)):
+        raise ValueError(f"the sentence has {len(ids)} tokens; the model takes 1 to {longest}: give another")
+    most = min(length, written or length)
+    never = sorted({PAD, begin} - {end})
+    own = [source] if source is target else [source, target]
+    more: dict[str, Any] = {"vocabularies": [checks.vocabulary_document(vocab, kernel) for vocab in own], "most": most}
+    more |= {"begin": begin, "end": end, "never": never, "after": last, "longest": longest, "widest": MAX_WIDTH}
+    more |= {"axes": ["written", "read"], "strongest": MAX_ALPHA}
+    state: dict[str, Any] = {"sentence": sentence, "width": width, "alpha": alpha, "prefix": [], "steps": most}
+    state |= {"node": None, "tried": []}
+    if not kernel:
+        found = _greedy(programs, ids, begin, end, never, min(most, STATIC_WORDS), len(target))
+        words = target.words(torch.tensor([token for token, _ in found]))
+        shares, heading = [share for _, share in found], f"{title}: {cut(sentence, 40)!r}"
+        weights_read = _mean_cross_attention(programs, ids, [begin, *(token for token, _ in found[:-1])])
+        picture = translated(words, shares, source.words(ids), weights_read, heading)
+        return studio_view("translate", title, picture, programs, state, more, budget)
+    memory = programs["encode"](ids[None])
+    first = {"encode": [ids[None]], "decode": [torch.tensor([[begin]]), memory["states"], memory["words"]]}
+    draw_static, axis_words = _draw_likeliest(target, never, title), _cross_words(source, target)
+    return studio_widget("translate", title, programs, first, state, more, draw_static, axis_words, own)
+
+
+def _draw_likeliest(target: Any, never: Sequence[int], title: str) -> DrawStatic:
+    """Return a function that pictures the likeliest word at each place of the text of a request."""
+
+    def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
+        shares = _probabilities(outputs["logits"][0, :, : len(target)], never)
+        heading = f"{title}: {cut(target.decode(request.inputs[0][0]), 40)!r}"
+        words = target.words(shares.argmax(-1))
+        return rows(words, {"probability of the likeliest word": shares.amax(-1)}, heading, top=1.0)
+
+    return draw_static
+
+
+def _probabilities(logits: Tensor, never: Sequence[int]) -> Tensor:
+    """Return the probability of each token, 0 for those that are never written."""
+    return logits.float().softmax(-1).index_fill(-1, torch.tensor(never, dtype=torch.long), 0)
+
+
+def _cross_words(source: Any, target: Any) -> AxisWords:
+    """Return a function that gives the words of the cross-attention: what is written and comes next; what is read."""
+
+    def words(inputs: Inputs) -> dict[str, tuple[list[str], list[str]]]:
+        return {"cross": ([*target.words(inputs["decode"][0][0][1:]), "…"], source.words(inputs["encode"][0][0]))}
+
+    return words
+
+
+def _local_programs(model: nn.Module, source: Any, target: Any) -> dict[str, LocalProgram]:
+    """Return both halves as programs that stay in Python."""
+    encode, decode, _ = encode_and_decode(model)
+    inputs: dict[str, str | int] = {"target": len(target), "states": "float32", "words": "bool"}
+    return {
+        "encode": LocalProgram(model, encode, {"source": len(source)}),
+        "decode": LocalProgram(model, decode, inputs),
+    }
+
+
+def _max_length(program: Program | LocalProgram, axis: str) -> int | None:
+    """Return the most tokens of a text, None for any number."""
+    return max_positions(program.model) if isinstance(program, LocalProgram) else program.spec["lengths"][axis][1]
+
+
+def _vocabularies(vocabs: Any) -> tuple[Any, Any]:
+    """Return the vocabulary of the source and that of the target."""
+    pair = [subwords.as_vocabulary(vocab) for vocab in (vocabs if isinstance(vocabs, list | tuple) else [vocabs])]
+    if len(pair) not in (1, 2):
+        raise ValueError(f"there are {len(pair)} vocabularies; give one for both languages, or two")
+    for vocab in pair:
+        if not (hasattr(vocab, "to_spec") and hasattr(vocab, "__getitem__")):
+            raise TypeError(f"vocabs has {what(vocab)}; give vocabularies such as text.whole_words or text.bpe make")
+    return pair[0], pair[-1]
+
+
+def _check_model(model: nn.Module) -> None:
+    """Refuse what is no encoder-decoder as this studio takes it.
+
+    Raises:
+        ValueError: it has no `encode` and `decode`, or is quantized.
+    """
+    if not all(callable(getattr(model, name, None)) for name in ("encode", "decode")):
+        raise ValueError(
+            f"{type(model).__name__} has no encode and decode: give a model whose encode(source ids) gives a named "
+            "tuple of states and words, and whose decode(target ids, memory) gives logits, as models.Transformer; look "
+            "at maps of an encoder-decoder of transformers with view.sources or view.live"
+        )
+    checks.check_weights(model)
+
+
+def _special_id(vocab: Any, token: str, name: str) -> int:
+    """Return the id of a token that a translation cannot do without.
+
+    Raises:
+        ValueError: there is no such token.
+    """
+    try:
+        return vocab[token]
+    except (KeyError, TypeError) as error:
+        raise ValueError(
+            f"{name} has no token {token}: texts begin with [BOS] and end with [EOS], as in those that "
+            "text.whole_words and text.bpe make; of a tokenizer of others, say which tokens do so with "
+            'text.Subwords(tokenizer, {"begin": "<s>", "end": "</s>"})'
+        ) from error
+
+
+def _check_vocabularies(programs: Mapping[str, Any], source: Any, target: Any) -> None:
+    """Refuse vocabularies that cannot be the model's own."""
+    try:
+        memory = programs["encode"](torch.tensor([[len(source) - 1]]))
+    except (ValueError, IndexError) as error:
+        raise ValueError(
+            f"the model reads fewer than the {len(source):,} tokens of the source's vocabulary: give the model's own"
+        ) from error
+    logits = programs["decode"](torch.ones(1, 1, dtype=torch.long), memory["states"], memory["words"])["logits"]
+    checks.check_logits_width(logits.shape[-1], target, "the target's vocabulary")
+    if not logits[..., : len(target)].isfinite().all():
+        raise ValueError("the model's logits are not finite: it has nothing to translate with")
+
+
+def _greedy(
+    programs: dict[str, Program], ids: Tensor, begin: int, end: int, never: Sequence[int], most: int, size: int
+) -> list[tuple[int, float]]:
+    """Return the likeliest of `size` tokens at each step, and its probability, for the static picture."""
+    memory = programs["encode"](ids[None])
+    text, shares = [begin], list[float]()
+    while len(shares) < most and (not shares or text[-1] != end):
+        logits = programs["decode"](torch.tensor([text]), memory["states"], memory["words"])["logits"][0, -1, :size]
+        share = _probabilities(logits, never)
+        text.append(int(share.argmax()))
+        shares.append(float(share.max()))
+    return list(zip(text[1:], shares))
+
+
+def _mean_cross_attention(programs: dict[str, Program], ids: Tensor, text: Sequence[int]) -> Tensor:
+    """Return where the decoder looks in the source, the mean of all its heads: [written, read]."""
+    patterns: list[Tensor] = []
+
+    def record(pattern: Tensor) -> Tensor:
+        if pattern.shape[-1] == len(ids):
+            patterns.append(pattern[0].mean(0))
+        return pattern
+
+    memory, decode = programs["encode"](ids[None]), programs["decode"]
+    sites = [site for site in decode.sites if "cross" in site] or decode.sites
+    decode(torch.tensor([list(text)]), memory["states"], memory["words"], edit=dict.fromkeys(sites, record))
+    return torch.stack(patterns).mean(0)

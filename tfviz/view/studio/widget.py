@@ -1,0 +1,144 @@
+"""Studios with a kernel behind them: the model stays in Python, which answers the requests of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import torch
+import traitlets
+from torch import Tensor
+
+from tfviz.look.capture import Seen
+from tfviz.look.kept import codes
+from tfviz.look.maps import AttentionMaps
+from tfviz.portable.arguments import dtype_name
+from tfviz.view.page.bundle import STATIC
+from tfviz.view.page.heads import heads_view
+from tfviz.view.page.html import View
+from tfviz.view.page.kernel_widget import KernelWidget
+from tfviz.view.still.picture import Picture, cut
+from tfviz.view.studio.program import LocalProgram
+
+NOTE_STATIC = "Still: a model in Python said this, and it is not here any more. These are the heads of the last text."
+EXACT = 1_000_000  # weights that are sent in 32 bits each
+
+
+class Request(NamedTuple):
+    """What a page asks for: a program, its inputs, and the heads that are off, [{site, head}, ...]."""
+
+    program: str
+    inputs: Sequence[Tensor]
+    off: Sequence[Mapping[str, Any]] = ()
+
+
+Inputs = Mapping[str, Sequence[Tensor]]  # of each program
+DrawStatic = Callable[[Request, Mapping[str, Tensor]], Picture]  # from a request and its outputs
+AxisWords = Callable[[Inputs], Mapping[str, tuple[list[str], list[str]]]]  # part -> words of rows and columns
+
+
+class ModelWidget(KernelWidget):
+    """A model in a notebook, run in Python at the page's request; see `kernel=True` of the studios.
+
+    `state` is a trait that Python may read, set and observe: what the reader typed and chose, such as `text` and `off`,
+    a list of [site, head].
+
+    Args:
+        programs: what the page may run, by name.
+        document: the studio as the page takes it.
+        first: the inputs of each program before the page asks; the last one is what is shown.
+        draw_static: the picture that is left of a request and its outputs.
+        axis_words: of the maps' rows and columns, part by part, such as {"": (rows, columns)}, for the last inputs.
+        vocabs: in the order of the document.
+    """
+
+    _esm = STATIC / "studios-widget.js"
+    state = traitlets.Dict().tag(sync=True)
+
+    def __init__(
+        self,
+        programs: Mapping[str, LocalProgram],
+        document: Mapping[str, Any],
+        first: Inputs,
+        draw_static: DrawStatic,
+        axis_words: AxisWords,
+        vocabs: Sequence[Any],
+    ):
+        self._programs, self._vocabs = dict(programs), list(vocabs)
+        self._draw_static, self._axis_words = draw_static, axis_words
+        self._inputs = dict(first)
+        self._last = Request(*list(first.items())[-1])
+        super().__init__(document=dict(document), state=dict(document["state"]))
+
+    def _reply(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
+        """Return a program's outputs, with the maps where the page wants them; or the ids of texts."""
+        if "encode" in request:
+            return {"ids": self._encoded(request["encode"], request.get("vocabulary"))}, []
+        program = self._programs[request["run"]]
+        run = Request(request["run"], program.decode_inputs(request.get("inputs")), request.get("edits", []))
+        if request.get("watch"):
+            outputs, seen = program.run(run.inputs, run.off)
+        else:
+            outputs, seen = program(*run.inputs, off=run.off), None
+        self._inputs[run.program] = run.inputs
+        answer = {"outputs": [[name, list(tensor.shape), dtype_name(tensor.dtype)] for name, tensor in outputs.items()]}
+        pieces = [_bytes(tensor) for tensor in outputs.values()]
+        if seen is None:
+            return answer | {"masks": 0, "patterns": []}, pieces
+        self._last = run
+        more, maps = packed_maps(seen)
+        return answer | more, [*pieces, *maps]
+
+    def _encoded(self, texts: Any, number: Any) -> list[list[int]]:
+        if not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
+            raise ValueError(f"the texts are {cut(repr(texts), 60)}; give a list of strings")
+        if number not in range(len(self._vocabs)):
+            raise ValueError(f"there is no vocabulary {cut(repr(number), 20)}")
+        return [self._vocabs[number].encode(text).tolist() for text in texts]
+
+    def _shown(self) -> Request:
+        """Return the request whose answer is shown."""
+        return self._last
+
+    def view(self) -> View:
+        """Return the heads of the text that is shown, without a kernel: to save, or to leave in a page."""
+        request = self._shown()
+        outputs, seen = self._programs[request.program].run(request.inputs, request.off)
+        words = self._axis_words({**self._inputs, request.program: request.inputs})
+        parts = {part: AttentionMaps.of(seen, *axes, sites=f"*{part}*.pattern") for part, axes in words.items()}
+        picture = self._draw_static(request, outputs)
+        view = heads_view(picture, parts, {}, picture.summary.partition("\n")[0])
+        view.document["note"] = f"{NOTE_STATIC} {view.document['note']}".strip()
+        return view
+
+    def __repr__(self) -> str:
+        return f"{self.document['title']}, answered by the kernel"
+
+
+def packed_maps(seen: Seen) -> tuple[dict[str, Any], list[bytes]]:
+    """Return maps as a page takes them: weights as they are, or where there are many as codes of a byte; masks once.
+
+    A mask is [query, key], of all heads, or [head, query, key], where heads differ.
+    """
+    masks: dict[bytes, int] = {}
+    patterns, pieces = [], []
+    exact = sum(seen[site].numel() for site in seen) <= EXACT
+    for site in seen:
+        weights, allowed = seen.firings(site)[-1]
+        patterns.append([site, list(weights.shape), masks.setdefault(_mask(weights, allowed), len(masks))])
+        pieces.append(_bytes(weights.float() if exact else codes(weights.float())))
+    return {"masks": len(masks), "patterns": patterns}, [*masks, *pieces]
+
+
+def _mask(weights: Tensor, allowed: Tensor | None) -> bytes:
+    """Return where the heads of the first text may look."""
+    if allowed is None:
+        return _bytes(torch.ones(weights.shape[-2:], dtype=torch.bool))
+    heads = allowed.broadcast_to(weights.shape)[0].reshape(-1, *weights.shape[-2:])
+    return _bytes((heads[0] if (heads == heads[0]).all() else heads).bool())
+
+
+def _bytes(tensor: Tensor) -> bytes:
+    kinds = {"bool": torch.uint8, "int64": torch.int32, "float32": torch.float32}
+    stored = tensor if tensor.dtype == torch.uint8 else tensor.to(kinds[dtype_name(tensor.dtype)])
+    return stored.cpu().contiguous().numpy().tobytes()

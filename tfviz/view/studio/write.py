@@ -1,0 +1,102 @@
+"""The writing studio: a language model to question, in a page where the model itself computes, or with a kernel."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import nn
+
+from tfviz import bounds
+from tfviz.portable.language_model import export_language_model
+from tfviz.text import subwords
+from tfviz.view.page.heads import BUDGET
+from tfviz.view.page.html import View
+from tfviz.view.still.formatting import counted
+from tfviz.view.still.likeliest import likeliest
+from tfviz.view.studio import checks
+from tfviz.view.studio.program import max_positions
+from tfviz.view.studio.view import studio_document, studio_view
+
+if TYPE_CHECKING:
+    from tfviz.view.studio.write_widget import WriteWidget
+
+WRITTEN = 400  # tokens that a run writes at most
+LARGEST = 2**53 - 1  # the seeds that a page can tell apart
+
+
+def write(
+    model: nn.Module,
+    vocab: Any,
+    prompt: str,
+    title: str = "Write",
+    *,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    seed: int = 0,
+    weights: str = "float16",
+    budget: float = BUDGET,
+    kernel: bool = False,
+) -> View | WriteWidget:
+    """Let the reader question a language model: type a prompt, see and choose the next token, switch heads off.
+
+    The model travels in the page and computes there. The text it writes for a seed is the one that `generate.text`
+    writes, as far as the weights are kept exactly.
+
+    Args:
+        model: gives logits, batch position vocab, for ids, batch position; with `new_cache()`, as `models.GPT`, a
+            token is written without reading all again.
+        vocab: of `tfviz.text`, or a fast tokenizer of transformers, of which special tokens are left out; with `kernel`
+            of any kind, since Python encodes what a page cannot.
+        temperature, top_k, top_p, seed: where the knobs stand at first; see `generate.Sampler`.
+        weights: how they travel: "float32", "float16", or "int8".
+        budget: bytes that the model may take in the page.
+        kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
+            travel. What it leaves in a page is the last state's heads.
+
+    Raises:
+        TypeError: a vocabulary of another kind.
+        ValueError: the model cannot travel (it says why), or is past the budget; the prompt is empty or too long; the
+            vocabulary is not the model's; a knob cannot stand there.
+    """
+    _check_sampling(temperature, top_k, top_p, seed)
+    vocab = subwords.as_vocabulary(vocab)
+    document = checks.vocabulary_document(vocab, kernel)
+    ids = vocab.encode(prompt)
+    context = max_positions(model) or checks.CONTEXT
+    if not 0 < len(ids) <= context:
+        remedy = "a shorter prompt" if len(ids) else "a text of one token at least for it to go on from"
+        raise ValueError(f"the prompt has {counted(len(ids), 'token')}; the model takes 1 to {context}: give {remedy}")
+    if not kernel:
+        checks.check_weights(model)
+    checks.check_causal(model, vocab)
+    state = {"prompt": prompt, "seed": seed, "temperature": temperature, "topK": top_k or 0, "topP": top_p or 1.0}
+    state |= {"tree": [], "at": -1}
+    more = {"context": context, "most": WRITTEN, "vocabularies": [document]}
+    if kernel:
+        return _widget(model, vocab, title, more, state)
+    programs = export_language_model(model, weights)
+    checks.check_logits_width(programs["read"](torch.zeros(1, 2, dtype=torch.long))["logits"].shape[-1], vocab)
+    checks.check_embeddings(model, vocab, programs["read"])
+    logits = programs["read"](ids[None])["logits"][0, -1, : len(vocab)]
+    return studio_view("write", title, likeliest(vocab, logits, title, prompt), programs, state, more, budget)
+
+
+def _widget(model: nn.Module, vocab: Any, title: str, more: dict[str, Any], state: dict[str, Any]) -> WriteWidget:
+    """Return the studio whose model stays in Python."""
+    from tfviz.view.studio.write_widget import WriteWidget
+
+    widget = WriteWidget(model, vocab, studio_document("write", title, {}, more, state))
+    checks.check_logits_width(widget.width, vocab)
+    checks.check_embeddings(model, vocab, widget.scores)
+    return widget
+
+
+def _check_sampling(temperature: float, top_k: int | None, top_p: float | None, seed: int) -> None:
+    bounds.at_least(0, temperature=temperature)
+    if top_k is not None:
+        bounds.at_least(1, top_k=top_k)
+    if top_p is not None and not 0 < top_p <= 1:
+        raise ValueError(f"top_p is {top_p}; it must be above 0 and at most 1")
+    bounds.between(0, LARGEST, seed=seed)

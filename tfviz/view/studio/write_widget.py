@@ -1,0 +1,62 @@
+"""The writing studio with a kernel behind it: what is written can be read and set in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.view.still.likeliest import likeliest
+from tfviz.view.still.picture import Picture, cut
+from tfviz.view.studio.checks import text_axes
+from tfviz.view.studio.program import LocalProgram
+from tfviz.view.studio.widget import ModelWidget, Request
+
+
+class WriteWidget(ModelWidget):
+    """A language model in a notebook, run in Python at the page's request; see `view.write(kernel=True)`.
+
+    `state` is a trait that Python may read, set and observe: `prompt`, `tree` (a list of [token before, id]), `at` (the
+    place there of the last token, -1 for none), `off` (a list of [site, head]), `temperature`, `topK`, `topP`, `seed`.
+    """
+
+    def __init__(self, model: nn.Module, vocab: Any, document: Mapping[str, Any]):
+        self._vocab = vocab
+
+        def scores(ids: Tensor) -> dict[str, Tensor]:
+            outputs = model(ids)
+            return {"logits": getattr(outputs, "logits", outputs)[0].float()}
+
+        def read(ids: Tensor) -> dict[str, Any]:
+            logits = scores(ids)["logits"][:, : len(vocab)]  # some models have room for more tokens
+            cost = nn.functional.cross_entropy(logits[:-1], ids[0, 1:]) if ids.shape[1] > 1 else torch.nan
+            return {"logits": logits[None, -1:], "cost": cost}
+
+        def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
+            prompt = cut(vocab.decode(request.inputs[0][0]), 60)
+            return likeliest(vocab, outputs["logits"][0, -1], document["title"], prompt)
+
+        first = {"read": [torch.zeros(1, 1, dtype=torch.long)]}
+        self.scores = LocalProgram(model, scores, {})
+        self.width = self.scores(*first["read"])["logits"].shape[-1]  # tokens that the model chooses among
+        program = LocalProgram(model, read, {"ids": len(vocab)})
+        super().__init__({"read": program}, document, first, draw_static, text_axes(vocab), [vocab])
+
+    def _shown(self) -> Request:
+        off = [{"site": site, "head": head} for site, head in self.state["off"]]
+        return Request("read", [torch.tensor([self._ids()])], off)
+
+    def _ids(self) -> list[int]:
+        """Return the ids of the text that is shown: the prompt and what was written after it."""
+        tree, at = self.state["tree"], self.state["at"]
+        written: list[int] = []
+        while at >= 0:
+            at, token = tree[at]
+            written.insert(0, token)
+        ids = [*self._vocab.encode(self.state["prompt"]).tolist(), *written]
+        return ids[-self.document["context"] :]
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()}: {self.state['prompt']!r}"
