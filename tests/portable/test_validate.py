@@ -11,6 +11,7 @@ from fuzzing import fuzzed, outcome, programs
 from torch import nn
 
 from tfviz import models, portable, sealed
+from tfviz.bounds import memory
 from tfviz.portable.operators import ZEROED, call_operator, operator
 from tfviz.portable.program import pack
 
@@ -131,7 +132,9 @@ def test_the_least_whole_number_by_minus_one_ends_no_process():
 
 
 HUGE = 2**31 - 1
+ROWS = memory() // 4000 + 1  # of a thousand floats: little work, and more than this machine's memory
 BOMBS = {
+    "memory alone": [("full", [[ROWS, 1000], 1.0, "float32"], (ROWS, 1000), "float32")],
     "full": [("full", [[HUGE, 100], 1.0, "float32"], (HUGE, 100), "float32")],
     "small steps": [("arange.start_step", [0, 1.0, 1e-12, "float32"], (10,), "float32")],
     "repeat": [("repeat", [{"t": 0}, [50_000, 50_000]], (2, 3), "float32")],

@@ -34,7 +34,10 @@ def test_numbers_are_torchs_draw_by_draw(ask, seed):
     draw = torch.Generator().manual_seed(seed)
     expected = [torch.rand((), dtype=torch.float64, generator=draw).item() for _ in range(700)]  # past two turns
     assert (
-        ask("seed => { const t = new MersenneTwister(seed); return Array.from({ length: 700 }, () => t.number()); }", seed)
+        ask(
+            "seed => { const t = new MersenneTwister(seed); return Array.from({ length: 700 }, () => t.number()); }",
+            seed,
+        )
         == expected
     )
 
@@ -59,7 +62,8 @@ def test_probabilities_and_tokens_are_the_samplers(ask, sampler):
         draw = torch.Generator().manual_seed(9)
         tokens = [sampler.choose(logits, draw) for _ in range(60)]
         told = ask(
-            "([row, knobs]) => { const t = new MersenneTwister(9), shares = probabilities(Float32Array.from(row), knobs);"
+            "([row, knobs]) => { const t = new MersenneTwister(9);"
+            " const shares = probabilities(Float32Array.from(row), knobs);"
             " return Array.from({ length: 60 }, () => sampleFrom(shares, t.number())); }",
             [logits.tolist(), given],
         )
