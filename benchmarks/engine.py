@@ -23,7 +23,7 @@ from studio import ARGUMENTS, CHROMIUM, PROMPT, SEED, made
 from torch import nn
 
 from tfviz.models import GPT
-from tfviz.portable.language import Given, language
+from tfviz.portable.language_model import ExportCache, export_language_model
 from tfviz.portable.program import pack
 from tfviz.view.page.bundle import STATIC
 
@@ -100,9 +100,9 @@ class Read(nn.Module):
         self.model = model
 
     def forward(self, ids: torch.Tensor) -> list[torch.Tensor]:
-        return self.given(ids, [Given() for _ in self.model.blocks])
+        return self.given(ids, [ExportCache() for _ in self.model.blocks])
 
-    def given(self, ids: torch.Tensor, kept: list[Given]) -> list[torch.Tensor]:
+    def given(self, ids: torch.Tensor, kept: list[ExportCache]) -> list[torch.Tensor]:
         logits = self.model(ids, kept)
         return [logits, *(one.keys for one in kept), *(one.values for one in kept)]
 
@@ -112,7 +112,7 @@ class Step(Read):
 
     def forward(self, ids: torch.Tensor, past: list[torch.Tensor]) -> list[torch.Tensor]:
         count = len(self.model.blocks)
-        return self.given(ids, [Given(*pair) for pair in zip(past[:count], past[count:])])
+        return self.given(ids, [ExportCache(*pair) for pair in zip(past[:count], past[count:])])
 
 
 def to_onnx(model: GPT, folder: Path) -> None:
@@ -165,7 +165,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as kept:
         folder = Path(kept)
         (folder / "peer").symlink_to((given.peer or installed(folder)).resolve())
-        programs, data = pack(language(model, weights="float32"))
+        programs, data = pack(export_language_model(model, weights="float32"))
         to_onnx(model, folder)
         engine = (STATIC / "engine.js").read_text(encoding="utf-8")
         (folder / "engine.js").write_text(f"const ENGINE = {engine}", encoding="utf-8")

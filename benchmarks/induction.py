@@ -46,7 +46,7 @@ def induction(trial: Trial) -> Rows:
     parts = {"context": LENGTH, "layers": 2, "heads": HEADS, "dim": 64, "positions": layers.positions.Rotary}
     model = trial.built(models.GPT, LETTERS, **parts)
     before = max(prefix_matching(model.eval(), blocks(0)))
-    learned = trial.learned("induction", model, text.Repeats(LETTERS, LENGTH, 32, seed=trial.seed), STEPS)
+    learned = trial.learned("induction", model, text.RepeatedTokens(LETTERS, LENGTH, 32, seed=trial.seed), STEPS)
     scores = prefix_matching(model.eval(), blocks(0))
     row = partial(Row, "GPT of two layers", "random blocks that come again", **learned.facts)
     measure = "prefix matching of the strongest head, "

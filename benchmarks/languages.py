@@ -119,7 +119,7 @@ def six_minutes(trial: Trial) -> Rows:
     vocab, ids, held = shakespeare()
     context = 192
     model = trial.built(models.GPT, len(vocab), context=context, positions=layers.positions.Rotary)
-    windows = text.Growing(ids, context, 2 if trial.quick else 12, SIX_MINUTES, seed=trial.seed)
+    windows = text.GrowingWindows(ids, context, 2 if trial.quick else 12, SIX_MINUTES, seed=trial.seed)
     learned = trial.learned("six-minutes", model, windows, SIX_MINUTES)
     loss = learn.evaluate.loss(model, text.in_order(held[:2000] if trial.quick else held, context, 64))
     aim = "<= 1.48 in 360 s"

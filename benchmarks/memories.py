@@ -32,7 +32,7 @@ class Documents:
         return self.streams[place]
 
     def _of(self, epoch: int) -> text.Streams:
-        draw = torch.Generator().manual_seed(text.batches.chance(self.seed, epoch))
+        draw = torch.Generator().manual_seed(text.batches.step_seed(self.seed, epoch))
         order = torch.randperm(len(self.rows), generator=draw).tolist()
         return text.Streams(torch.cat([self.rows[row] for row in order]), *self.size)
 

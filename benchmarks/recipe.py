@@ -117,7 +117,7 @@ ROWS: dict[str, tuple[Callable[[int], nn.Module], dict[str, Any]]] = {
     "squared ReLU": (squared, {}),
     "SwiGLU": (gated, {}),
     "embeddings, norms and biases at three times the rate": (gpt, {"optimizer": quicker}),
-    "short windows first": (gpt, {"windows": text.Growing}),
+    "short windows first": (gpt, {"windows": text.GrowingWindows}),
     "weights averaged over the last 30 steps": (gpt, {"average": 30}),
     "none of it": (
         partial(gpt, quiet=False),

@@ -28,7 +28,7 @@ class Rated:
 
     def __getitem__(self, step: int) -> tuple[Tensor, ...]:
         epoch, place = divmod(step, self.steps)
-        draw = torch.Generator().manual_seed(text.batches.chance(self.seed, epoch))
+        draw = torch.Generator().manual_seed(text.batches.step_seed(self.seed, epoch))
         rows = torch.randperm(len(self.columns[0]), generator=draw)[place * RATINGS :][:RATINGS]
         return tuple(column[rows] for column in self.columns)
 
@@ -98,7 +98,7 @@ def imdb(trial: Trial) -> Rows:
     parts = {"context": 800, "layers": 1, "dim": 64, "dropout": 0.4, "positions": layers.positions.Positions}
     model = trial.built(models.Classifier, len(vocab), embedding=layers.Bigrams, **parts)
     how = {"rate": 2e-3, "loss": learn.losses.adversarial(), "schedule": learn.schedule.cosine(100)}
-    unsure = text.Dropped(batches, 0.3, seed=trial.seed)
+    unsure = text.WordDropout(batches, 0.3, seed=trial.seed)
     learned = trial.learned("imdb", model, unsure, EPOCHS * len(batches), **how)
     right = learn.evaluate.accuracy(model, text.Buckets(rows[1], test.labels[few], tokens=20_000).in_order())
     yield Row("classifier", "IMDb", "accuracy on the test reviews", f"{right:.2%}", ">= 91 %", **learned.facts)
@@ -114,10 +114,10 @@ def bert(trial: Trial) -> Rows:
     few = slice(0, 60) if trial.quick else slice(None)
     vocab = text.wordpiece(train.texts[few], 400 if trial.quick else 8000)
     ids = [vocab.encode_all(part.texts[few]) for part in (train, test)]
-    rows = [text.framed(cut(part, 191), CLS, None) for part in ids]
+    rows = [text.add_special_tokens(cut(part, 191), CLS, None) for part in ids]
     parts = {"positions": layers.positions.Rotary, "residual": layers.pre_norm}
     make = partial(stretches.Averaged, len(vocab), context=192, **parts)
-    hidden = text.Masked(stretches.Stretches(ids[0], trial.seed), len(vocab), seed=trial.seed)
+    hidden = text.MaskedTokens(stretches.Stretches(ids[0], trial.seed), len(vocab), seed=trial.seed)
     how = {"rate": 3e-3, "loss": stretches.words_and_stretches}
     first = trial.learned("bert", trial.built(make), hidden, 4000, **how)
     labels, last = train.labels[few], len(rows[0])

@@ -25,13 +25,13 @@ class Stretches:
         self.rows, self.seed = rows, seed
 
     def __getitem__(self, step: int) -> tuple[Tensor]:
-        draw = torch.Generator().manual_seed(text.batches.chance(self.seed, step))
+        draw = torch.Generator().manual_seed(text.batches.step_seed(self.seed, step))
         chosen = [self.rows[place] for place in torch.randperm(len(self.rows), generator=draw)[:TEXTS].tolist()]
         halves = [row.tensor_split(2)[half] for half in (0, 1) for row in chosen]
         places = torch.rand(len(halves), generator=draw).tolist()
         starts = [int(place * max(1, len(half) - LENGTH)) for place, half in zip(places, halves)]
         cut = [half[start:][:LENGTH] for half, start in zip(halves, starts)]
-        return (text.buckets.pad(text.framed(cut, CLS, None)),)
+        return (text.buckets.pad(text.add_special_tokens(cut, CLS, None)),)
 
 
 class Averaged(models.BERT):
@@ -47,7 +47,7 @@ class Averaged(models.BERT):
 def words_and_stretches(model: Averaged, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
     """Cross-entropy of the hidden words, and of which stretch is of the same text (Giorgi et al. 2021, "DeCLUTR").
 
-    The batch is (ids, targets) of `text.Masked`; the count is that of the words, as in `learn.losses.masked`.
+    The batch is (ids, targets) of `text.MaskedTokens`; the count is that of the words, as in `learn.losses.masked`.
     """
     ids, targets = batch
     hidden = targets != 0

@@ -38,7 +38,8 @@ def as_before(model: nn.Module, rate: float) -> dict[str, Any]:
 def columns(
     vocab: text.Subwords, sources: Sequence[str], targets: Sequence[str], after: int | None = EOS
 ) -> tuple[list[Tensor], list[Tensor]]:
-    return text.framed(vocab.encode_all(sources), after=after), text.framed(vocab.encode_all(targets), before=BOS)
+    add = text.add_special_tokens
+    return add(vocab.encode_all(sources), after=after), add(vocab.encode_all(targets), before=BOS)
 
 
 def sentences(examples: Sequence[Example]) -> tuple[list[str], list[str]]:

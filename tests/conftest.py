@@ -18,7 +18,7 @@ hook = install_import_hook("tfviz", "conftest.checked")
 from tfviz.portable import export  # noqa: E402 (the hook must be there first)
 
 exporting = sys.modules[export.__module__]
-evaluating = exporting.evaluating
+eval_mode = exporting.eval_mode
 
 
 @contextmanager
@@ -26,13 +26,13 @@ def unchecked(whole):
     """While torch.export follows a model, a size is no int to beartype, and keys and values are stand-ins."""
     jaxtyping.config.update("jaxtyping_disable", True)
     try:
-        with evaluating(whole):
+        with eval_mode(whole):
             yield
     finally:
         jaxtyping.config.update("jaxtyping_disable", False)
 
 
-exporting.evaluating = unchecked
+exporting.eval_mode = unchecked
 
 # Files that take minutes begin first, however few tests they have: else one process waits for the other in the end.
 LONG = ("test_notebooks.py", "test_jupyterlab.py", "test_studios_everywhere.py", "test_systems.py", "test_killed.py")

@@ -20,7 +20,7 @@ MAY = {  # room -> what it may import beside itself and the shared files
     "generate": {"text"},
     "look": set(),
     "portable": set(),
-    "view": {"look.capture", "look.edits", "look.maps", "portable", "text.subwords", "text.tokens"}
+    "view": {"look.capture", "look.edits", "look.maps", "portable", "text.subwords", "text.token_labels"}
     | {"look.ingredients", "look.kept", "look.spans", "look.words"},  # what maps are made of
     "suite": {"text", "layers", "models", "learn", "generate", "look", "view"},
 }

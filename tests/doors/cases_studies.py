@@ -51,7 +51,7 @@ CASES = [
     ("fill(text='')", "the text has no words; give one to hide"),
     ("fill(text=' ')", "the text has no words"),
     ("fill(text='a b c a b')", "the text has 5 tokens; the model takes 1 to 4"),
-    ("fill(text='a b c a b c', framed=False)", "= in place of 'a' in 'a b c a b c'"),
+    ("fill(text='a b c a b c', add_special_tokens=False)", "= in place of 'a' in 'a b c a b c'"),
     ("fill(hidden=2)", r"hidden is \[2\]; the text has 2 words, from 0"),
     ("fill(hidden=-1)", r"hidden is \[-1\]"),
     ("fill(hidden=[])", r"hidden is \[\]"),

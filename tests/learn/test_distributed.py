@@ -22,7 +22,7 @@ from torch.distributed.fsdp import fully_shard
 import tfviz
 from tfviz.learn import checkpoint, evaluate, losses, muon
 from tfviz.models import BERT
-from tfviz.text import Masked
+from tfviz.text import MaskedTokens
 
 TORCHRUN = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
 ACCELERATE = ["-m", "accelerate.commands.launch", "--num_processes=2", "--num_machines=1", "--main_process_port=0"]
@@ -70,7 +70,7 @@ def ways(prepared):
         "in parts": run(prepared(translator()), ragged(), accumulate=2),
         "computed again": run(prepared(translator()), ragged(), recompute=True),
         "one row": run(prepared(translator()), ragged(7, tokens=14), accumulate=2),
-        "a head that rests": run(prepared(bert), Masked(ragged(), 11), loss=hidden_words),
+        "a head that rests": run(prepared(bert), MaskedTokens(ragged(), 11), loss=hidden_words),
     }
 
 

@@ -46,7 +46,9 @@ def pairs(seed=1):
     """Sentences of two documents, in pairs, with hidden tokens: ids, targets, segments, follows."""
     draw = torch.Generator().manual_seed(seed)
     documents = [[torch.randint(7, 29, (length,), generator=draw) for length in (2, 3, 4, 2)] for _ in range(2)]
-    return text.Masked(text.Buckets(*text.sentence_pairs(documents, length=11, seed=3), tokens=99), 29, share=0.3)[0]
+    return text.MaskedTokens(
+        text.Buckets(*text.sentence_pairs(documents, length=11, seed=3), tokens=99), 29, share=0.3
+    )[0]
 
 
 @torch.no_grad()
@@ -223,7 +225,7 @@ def reviews():
     texts = [torch.randint(9, 13, (2 + place % 4,), generator=draw) for place in range(24)]
     for place, words in enumerate(texts):
         words[place % len(words)] = 7 + labels[place]
-    return text.Buckets(text.framed(texts, before=CLS, after=SEP), labels, tokens=40, seed=2)
+    return text.Buckets(text.add_special_tokens(texts, before=CLS, after=SEP), labels, tokens=40, seed=2)
 
 
 def test_a_classifier_is_fine_tuned():

@@ -171,7 +171,7 @@ def test_it_learns_which_word_is_there(pooling):
     rows = [torch.randint(9, 13, (3 + place % 4,), generator=draw) for place in range(24)]
     for place, row in enumerate(rows):
         row[place % len(row)] = 7 + labels[place]
-    batches = text.Buckets(text.framed(rows, before=4), labels, tokens=40, seed=2)
+    batches = text.Buckets(text.add_special_tokens(rows, before=4), labels, tokens=40, seed=2)
     torch.manual_seed(1)
     model = Classifier(13, context=11, layers=1, heads=3, dim=12, dropout=0.0, pooling=pooling)
     steps = list(fit(model, batches, 60, rate=1e-2, loss=losses.label, device="cpu", progress=False))

@@ -43,8 +43,8 @@ class PageEngine:
         self.node = node
 
     def load(self, **programs):
-        described, data = pack(programs)
-        self.node.evaluate("([programs, bytes]) => load(programs, bytes)", [described, base64.b64encode(data).decode()])
+        spec, data = pack(programs)
+        self.node.evaluate("([programs, bytes]) => load(programs, bytes)", [spec, base64.b64encode(data).decode()])
 
     def run(self, name, inputs, **options):
         """Outputs by name, and the patterns by site: a list of its firings."""

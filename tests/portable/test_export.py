@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import nn
 
-from tfviz import models, portable
-from tfviz.portable.language import language
-from tfviz.portable.program import pack, stored
-from tfviz.portable.sizes import bound, number, size
+from tfviz import models, portable, sealed
+from tfviz.portable.language_model import export_language_model
+from tfviz.portable.program import pack, quantize
+from tfviz.portable.sizes import bind_dims, encode_size, evaluate_size
 
 WORDS = {"ids": {1: "words"}}
 
@@ -32,14 +32,14 @@ def test_a_program_says_what_it_is(program):
     assert program.name == "GPT"
     assert program.inputs == ["ids"]
     assert program.outputs == ["output"]
-    assert program.described["inputs"] == [{"name": "ids", "shape": [1, "words"], "dtype": "int64"}]
-    assert program.described["lengths"] == {"words": [1, 16]}
+    assert program.spec["inputs"] == [{"name": "ids", "shape": [1, "words"], "dtype": "int64"}]
+    assert program.spec["lengths"] == {"words": [1, 16]}
     assert program.sites == ["blocks.0.attention.pattern", "blocks.1.attention.pattern"]
     assert set(program.operations) <= portable.OPERATIONS
     assert "linear" in program.operations
     assert "scaled_dot_product_attention" in program.operations
-    assert json.loads(json.dumps(program.described)) == program.described
-    assert program.described["nodes"][-1]["out"] == [[1, "words", 11]]
+    assert json.loads(json.dumps(program.spec)) == program.spec
+    assert program.spec["nodes"][-1]["out"] == [[1, "words", 11]]
 
 
 def test_weights_keep_their_names_and_tied_ones_are_one(program):
@@ -52,7 +52,7 @@ def test_weights_keep_their_names_and_tied_ones_are_one(program):
 def test_floats_that_json_lacks_travel_too(value, tmp_path):
     x = torch.tensor([-1.0, 2.0])
     made = portable.export(lambda x: x.masked_fill(x > 0, value), x)
-    json.loads(json.dumps(made.described, allow_nan=False))
+    json.loads(json.dumps(made.spec, allow_nan=False))
     opened = portable.Program.load(made.save(tmp_path / "fill.safetensors"))
     torch.testing.assert_close(opened(x)["output"], torch.tensor([-1.0, value]), equal_nan=True)
 
@@ -65,27 +65,17 @@ def test_two_exports_are_the_same_to_the_byte(program, tmp_path):
 
 def test_a_file_gives_the_program_back(program, tmp_path):
     opened = portable.Program.load(program.save(tmp_path / "gpt.safetensors"))
-    assert opened.described == program.described
+    assert opened.spec == program.spec
     assert torch.equal(opened(ids(1, 9))["output"], program(ids(1, 9))["output"])
 
 
-def test_an_altered_file_and_one_of_something_else_are_told(program, tmp_path):
-    from tfviz import sealed
-
-    path = program.save(tmp_path / "gpt.safetensors")
-    raw = bytearray(path.read_bytes())
-    raw[-3] ^= 16
-    path.write_bytes(raw)
-    with pytest.raises(ValueError, match="was altered or is damaged"):
-        portable.Program.load(path)
+def test_a_file_of_something_else_is_named(tmp_path):
     sealed.save(tmp_path / "x", {"a": torch.ones(2)})
     with pytest.raises(ValueError, match="holds no program"):
         portable.Program.load(tmp_path / "x")
     sealed.save(tmp_path / "y", {}, {"program": json.dumps({"format": "tfviz/program/9"})})
     with pytest.raises(ValueError, match="format 'tfviz/program/9'; this tfviz reads 'tfviz/program/1'"):
         portable.Program.load(tmp_path / "y")
-    with pytest.raises(FileNotFoundError):
-        portable.Program.load(tmp_path / "none")
 
 
 def test_the_model_stays_as_it_is():
@@ -128,7 +118,7 @@ def test_smaller_weights_give_nearly_the_same(program, kind, most):
 
 def test_rows_of_int8_have_a_scale_each():
     rows = torch.tensor([[1.27, -0.64] * 64, [254.0, 0.0] * 64, [0.0, 0.0] * 64])
-    kept, scale = stored(rows, torch.int8)
+    kept, scale = quantize(rows, torch.int8)
     assert kept[:, 0].tolist() == [127, 127, 0]
     assert kept[0, 1] == -64
     assert torch.allclose(scale[:2, 0], torch.tensor([0.01, 2.0]))
@@ -136,22 +126,22 @@ def test_rows_of_int8_have_a_scale_each():
 
 
 def test_what_float16_cannot_hold_stays_float32():
-    assert stored(torch.full((30, 20), 1e6), torch.float16)[0].dtype == torch.float32
-    assert stored(torch.full((30, 20), -torch.inf), torch.float16)[0].dtype == torch.float16
+    assert quantize(torch.full((30, 20), 1e6), torch.float16)[0].dtype == torch.float32
+    assert quantize(torch.full((30, 20), -torch.inf), torch.float16)[0].dtype == torch.float16
 
 
 def test_programs_that_share_weights_carry_them_once():
-    programs = language(gpt(), "float32")
-    described, data = pack(programs)
-    assert set(described) == {"read", "step"}
+    programs = export_language_model(gpt(), "float32")
+    spec, data = pack(programs)
+    assert set(spec) == {"read", "step"}
     assert len(data) < 1.05 * programs["read"].nbytes
-    assert all(one["at"][0] % 4 == 0 for program in described.values() for one in program["weights"])
+    assert all(one["at"][0] % 4 == 0 for program in spec.values() for one in program["weights"])
 
 
 def test_a_step_goes_on_where_reading_ended():
     model = gpt().eval()
-    programs, text = language(model, "float32"), ids(1, 9)
-    assert [one.described["lengths"] for one in programs.values()] == [{"words": [1, 16]}, {"before": [1, 15]}]
+    programs, text = export_language_model(model, "float32"), ids(1, 9)
+    assert [one.spec["lengths"] for one in programs.values()] == [{"words": [1, 16]}, {"before": [1, 15]}]
     made = programs["read"](text[:, :6])
     for place in range(6, 9):
         kept = [made[name] for name in programs["step"].inputs[1:]]
@@ -166,10 +156,6 @@ def depends(x):
 
 def loops(x):
     return sum(x[:, i] for i in range(x.shape[1]))
-
-
-def sized(**lengths):
-    return portable.export(gpt(), ids(1, 5), lengths=lengths)
 
 
 class Counter(nn.Module):
@@ -201,12 +187,6 @@ class Counter(nn.Module):
         (ValueError, "changes a buffer", lambda: portable.export(Counter(), torch.ones(2))),
         (ValueError, "returns no tensor", lambda: portable.export(lambda x: None, torch.ones(2))),
         (ValueError, "complex numbers cannot travel", lambda: portable.export(torch.fft.fft, torch.ones(4))),
-        (ValueError, "weights is 'int4'; it can be", lambda: portable.export(gpt(), ids(1, 5), weights="int4")),
-        (ValueError, "lengths names 'x'; the tensors given are ids", lambda: sized(x={0: "n"})),
-        (ValueError, "names axis 2 of ids, which has 2 axes", lambda: sized(ids={2: "n"})),
-        (ValueError, "ids has 1 'n' in the example", lambda: sized(ids={0: "n"})),
-        (TypeError, "give one tensor for each input", lambda: portable.export(gpt())),
-        (TypeError, "module is a tensor of shape", lambda: portable.export(torch.ones(2), torch.ones(2))),
         (TypeError, "scripted, traced or exported",
          lambda: portable.export(torch.jit.script(nn.Linear(2, 3)), torch.ones(2))),
     ],
@@ -217,13 +197,9 @@ def test_what_cannot_travel_is_told_in_python(error, said, give):
         give()
 
 
-def test_a_program_looks_at_what_it_is_given(program):
+def test_a_program_checks_its_lengths_and_sites(program):
     with pytest.raises(ValueError, match="'words' is 17; this program takes 1 to 16"):
         program(ids(1, 17))
-    with pytest.raises(ValueError, match=r"ids has the shape \[2, 3\]; this program was made for \[1 words\]"):
-        program(ids(2, 3))
-    with pytest.raises(ValueError, match="GPT takes ids; 2 were given"):
-        program(ids(1, 3), ids(1, 3))
     with pytest.raises(LookupError, match="no site 'x' to edit; this program has blocks"):
         program(ids(1, 3), edit={"x": torch.zeros_like})
 
@@ -233,7 +209,7 @@ def test_where_one_is_another_matter_two_is_the_least():
         return x.neg() if x.shape[0] == 1 else x.sum(0, keepdim=True)
 
     program = portable.export(alone, torch.ones(3, 4), lengths={"x": {0: "rows"}})
-    assert program.described["lengths"] == {"rows": [2, None]}
+    assert program.spec["lengths"] == {"rows": [2, None]}
     with pytest.raises(ValueError, match="'rows' is 1; this program takes 2 to any number"):
         program(torch.ones(1, 4))
 
@@ -244,18 +220,18 @@ def test_sizes_are_plain_expressions():
 
     n, m = sympy.symbols("s0 s1", integer=True)
     names = {"s0": "words", "s1": "rows"}
-    made = size(FloorDiv(n**2 + 3 * m, 2), names)
-    assert number(made, {"words": 5, "rows": 4}) == (25 + 12) // 2
-    assert number(size(sympy.Max(n, 7) - m, names), {"words": 5, "rows": 4}) == 3
+    made = encode_size(FloorDiv(n**2 + 3 * m, 2), names)
+    assert evaluate_size(made, {"words": 5, "rows": 4}) == (25 + 12) // 2
+    assert evaluate_size(encode_size(sympy.Max(n, 7) - m, names), {"words": 5, "rows": 4}) == 3
     with pytest.raises(NotImplementedError):
-        size(sympy.sin(n), names)
+        encode_size(sympy.sin(n), names)
     with pytest.raises(LookupError):
-        size(sympy.Symbol("u0"), names)
+        encode_size(sympy.Symbol("u0"), names)
     lengths = {}
-    bound((2, "words", "words"), (2, 5, 5), lengths, "x")
+    bind_dims((2, "words", "words"), (2, 5, 5), lengths, "x")
     assert lengths == {"words": 5}
     with pytest.raises(ValueError, match=r"x has the shape \[2, 5, 6\]"):
-        bound((2, "words", "words"), (2, 5, 6), {}, "x")
+        bind_dims((2, "words", "words"), (2, 5, 6), {}, "x")
 
 
 def test_what_changes_in_place_is_computed_as_python_does():

@@ -1,18 +1,18 @@
 """The page's operations against torch, in Node."""
 
-import of_axes
-import of_cells
-import of_layers
-import of_shapes
+import cases_elementwise
+import cases_layers
+import cases_reductions
+import cases_shapes
 import pytest
 import torch
-from evaluating import Case, answers, collected, compare, prepared, readable
+from operation_cases import Case, answers, collected, compare, prepared, readable
 
 from tfviz import portable
 
 pytest_plugins = ["node"]
 
-FAMILIES = {**of_cells.FAMILIES, **of_axes.FAMILIES, **of_shapes.FAMILIES, **of_layers.FAMILIES}
+FAMILIES = {**cases_elementwise.FAMILIES, **cases_reductions.FAMILIES, **cases_shapes.FAMILIES, **cases_layers.FAMILIES}
 EXAMPLES = 3  # of each way to call an operation
 X = torch.arange(6.0).reshape(2, 3)
 ATTEND = "scaled_dot_product_attention"

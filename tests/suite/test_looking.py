@@ -90,7 +90,7 @@ def test_a_language_model_and_its_studio(saved, tmp_path):
 
 
 def studio_words():
-    return subwords.own(tokenizer()).words(tokenizer()(TEXT)["input_ids"])
+    return subwords.as_vocabulary(tokenizer()).words(tokenizer()(TEXT)["input_ids"])
 
 
 def test_hidden_words_are_filled(saved, tmp_path):

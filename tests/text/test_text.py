@@ -1,21 +1,12 @@
-"""Vocabularies, windows, corpora."""
-
-import gc
-import hashlib
-import http.server
-import socket
-import threading
-from functools import partial
+"""Characters, bytes, and windows of a text."""
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfviz.text import Bytes, Characters, Growing, Repeats, Streams, Windows, corpora, in_order
+from tfviz.text import Bytes, Characters, GrowingWindows, RepeatedTokens, Streams, Windows, in_order
 
-# requests leaves the socket of a refused download to the garbage collector
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning")
 quick = settings(max_examples=30, deadline=None)
 WRITINGS = "né 漢字 👩‍👧 שלום\n\t\0🏳️‍🌈"
 
@@ -53,6 +44,8 @@ def test_the_order_of_a_vocabulary_is_its_own():
     assert vocab.encode("abcab").tolist() == [1, 2, 0, 1, 2]
     assert vocab.decode(torch.tensor([2, 0])) == "bc"
     assert vocab.words(torch.tensor([0])) == ["c"]
+    with pytest.raises(ValueError, match="id 3 is none of the 3 tokens"):
+        vocab.decode([3])
 
 
 @pytest.mark.parametrize(
@@ -130,113 +123,9 @@ def test_in_order_covers_the_text_once(size, length, batch):
     assert size - 1 - count < length
 
 
-@pytest.fixture
-def folders(tmp_path, monkeypatch):
-    (tmp_path / "data").mkdir()
-    monkeypatch.setenv("TFVIZ_DATA", str(tmp_path / "data"))
-    monkeypatch.setenv("TFVIZ_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    return tmp_path
-
-
-@pytest.fixture
-def server(folders):
-    class Silent(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *args):
-            pass
-
-    (folders / "www").mkdir()
-    (folders / "www" / "tiny.txt").write_text(WRITINGS, encoding="utf-8")
-    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Silent, directory=folders / "www")) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/tiny.txt"
-        server.shutdown()
-        thread.join()
-    gc.collect()
-
-
-def enter(monkeypatch, url, content=WRITINGS):
-    sha256 = hashlib.sha256(content.encode()).hexdigest()
-    entry = corpora.Corpus("tiny", "a test", "none", "here", (corpora.File("tiny/input.txt", url, sha256),))
-    monkeypatch.setitem(corpora.CORPORA, "tiny", entry)
-
-
-def files(folder):
-    return [path for path in folder.rglob("*") if path.is_file()]
-
-
-def test_pydoc_needs_no_network():
-    text = corpora.load("pydoc")
-    assert len(text) > 400_000
-    assert corpora.verify("pydoc") == "embedded"
-    with pytest.raises(LookupError, match="has no file"):
-        corpora.paths("pydoc")
-
-
-def test_a_download_lands_in_the_cache_and_is_not_repeated(server, folders, monkeypatch):
-    enter(monkeypatch, server)
-    assert corpora.verify("tiny") == "absent"
-    assert corpora.load("tiny") == WRITINGS
-    assert files(folders / "cache") == [folders / "cache" / "tiny" / "input.txt"] == corpora.paths("tiny")
-    assert corpora.verify("tiny") == "ok"
-    (folders / "www" / "tiny.txt").unlink()
-    assert corpora.load("tiny") == WRITINGS
-
-
-def test_a_local_folder_wins(server, folders, monkeypatch):
-    enter(monkeypatch, server)
-    corpora.fetch("tiny")
-    own = folders / "data" / "tiny" / "input.txt"
-    own.parent.mkdir(parents=True)
-    own.write_text("mine")
-    assert corpora.load("tiny") == "mine"
-    assert corpora.paths("tiny") == [own]
-    assert corpora.verify("tiny") == "differs"
-
-
-def test_a_wrong_hash_leaves_nothing_in_place(server, folders, monkeypatch):
-    enter(monkeypatch, server, content="something else")
-    with pytest.raises(ValueError, match="is not tiny") as error:
-        corpora.load("tiny")
-    assert str(folders / "cache" / "tiny" / "input.txt") in str(error.value)
-    assert files(folders / "cache") == []
-
-
-@pytest.mark.parametrize("broken", ["closed port", "not found"])
-def test_no_network_says_where_to_put_the_file(server, folders, monkeypatch, broken):
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        closed = f"http://127.0.0.1:{unused.getsockname()[1]}/tiny.txt"
-    enter(monkeypatch, closed if broken == "closed port" else server.replace("tiny", "absent"))
-    with pytest.raises(ConnectionError, match="could not fetch tiny") as error:
-        corpora.load("tiny")
-    assert str(folders / "cache" / "tiny" / "input.txt") in str(error.value)
-    assert files(folders) == [folders / "www" / "tiny.txt"]
-
-
-def test_an_unknown_name_lists_those_there_are(folders):
-    with pytest.raises(LookupError, match=r"'shakespear'.*pydoc, shakespeare"):
-        corpora.load("shakespear")
-
-
-def test_a_file_of_your_own(tmp_path):
-    (tmp_path / "own.txt").write_text(WRITINGS, encoding="utf-8", newline="")
-    assert corpora.load(str(tmp_path / "own.txt")) == WRITINGS
-    (tmp_path / "latin.txt").write_bytes("né".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"latin\.txt is not UTF-8"):
-        corpora.load(str(tmp_path / "latin.txt"))
-
-
-def test_split_by_hand():
-    assert corpora.split("abcdefghij", 0.7) == ("abcdefg", "hij")
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        corpora.split("abc", 1.0)
-
-
 def test_growing_windows_are_those_of_their_length():
     ids = torch.arange(40)
-    growing = Growing(ids, length=11, batch=3, steps=7, seed=2)
+    growing = GrowingWindows(ids, length=11, batch=3, steps=7, seed=2)
     lengths = {0: (2, 12), 1: (2, 12), 2: (2, 12), 3: (5, 6), 4: (5, 6), 5: (11, 3), 6: (11, 3), 90: (11, 3)}
     for step, (length, batch) in lengths.items():
         inputs, targets = growing[step]
@@ -245,23 +134,8 @@ def test_growing_windows_are_those_of_their_length():
         assert inputs.equal(Windows(ids, length, batch, seed=2)[step][0])
 
 
-@pytest.mark.parametrize(
-    ("wrong", "says"),
-    [
-        ({"length": 3}, "length is 3"),
-        ({"steps": 0}, "steps is 0"),
-        ({"batch": 0}, "batch is 0"),
-        ({"length": 40}, "the text has 40 tokens; a window of 40"),
-        ({"seed": -1}, "seed is -1"),
-    ],
-)
-def test_growing_windows_that_cannot_be_are_refused(wrong, says):
-    with pytest.raises(ValueError, match=says):
-        Growing(**{"ids": torch.arange(40), "length": 8, "batch": 3, "steps": 6} | wrong)
-
-
 def test_repeats_are_blocks_that_come_again():
-    repeats = Repeats(vocab=11, length=13, batch=200, block=(3, 5), seed=2)
+    repeats = RepeatedTokens(vocab=11, length=13, batch=200, block=(3, 5), seed=2)
     inputs, targets = repeats[4]
     assert inputs.shape == targets.shape == (200, 13)
     assert inputs[:, 1:].equal(targets[:, :-1])
@@ -271,19 +145,25 @@ def test_repeats_are_blocks_that_come_again():
     assert inputs.unique().tolist() == list(range(11))
     assert inputs.equal(repeats[4][0])
     assert not inputs.equal(repeats[5][0])
-    assert not inputs.equal(Repeats(vocab=11, length=13, batch=200, block=(3, 5), seed=3)[4][0])
+    assert not inputs.equal(RepeatedTokens(vocab=11, length=13, batch=200, block=(3, 5), seed=3)[4][0])
+
+
+GROWING = {"ids": torch.arange(40), "length": 8, "batch": 3, "steps": 6}
+REPEATED = {"vocab": 11, "length": 7, "batch": 2}
 
 
 @pytest.mark.parametrize(
-    ("wrong", "says"),
+    ("make", "arguments", "message"),
     [
-        ({"vocab": 0}, "vocab is 0"),
-        ({"block": (0, 4)}, "shortest is 0"),
-        ({"block": (4, 3)}, "longest is 3; it must be from 4 to 7"),
-        ({"block": (3, 8)}, "longest is 8"),
-        ({"length": 0}, "length is 0"),
+        (GrowingWindows, {"length": 3}, "length is 3"),
+        (GrowingWindows, {"steps": 0}, "steps is 0"),
+        (GrowingWindows, {"length": 40}, "the text has 40 tokens"),
+        (RepeatedTokens, {"vocab": 0}, "vocab is 0"),
+        (RepeatedTokens, {"block": (0, 4)}, "shortest is 0"),
+        (RepeatedTokens, {"block": (4, 3)}, "longest is 3; it must be from 4 to 7"),
+        (RepeatedTokens, {"block": (3, 8)}, "longest is 8"),
     ],
 )
-def test_repeats_that_cannot_be_are_refused(wrong, says):
-    with pytest.raises(ValueError, match=says):
-        Repeats(**{"vocab": 11, "length": 7, "batch": 2} | wrong)
+def test_sizes_that_cannot_be_are_refused(make, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        make(**(GROWING if make is GrowingWindows else REPEATED) | arguments)

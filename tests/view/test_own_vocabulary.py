@@ -108,7 +108,7 @@ def test_a_tokenizer_with_holes_in_its_ids_has_all_its_tokens():
     vocab = Subwords(tokenizer)
     assert len(vocab) == 7
     assert vocab.words([0, 4, 6]) == ["a", "⟨4⟩", "z"]
-    told = vocab.asked()
+    told = vocab.to_decoding_spec()
     assert len(told["texts"]) == 7
     assert told["names"][4] == "⟨4⟩"
     assert view.write(gpt(7), vocab, "▁a", kernel=True).width == 7

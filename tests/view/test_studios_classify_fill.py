@@ -75,7 +75,7 @@ def test_a_word_of_pieces_is_hidden_whole_and_a_text_need_not_be_framed():
     count = len(pieces.encode("ringing"))
     assert count == 2
     model = seeded(lambda: BERT(len(pieces), context=11, layers=1, heads=2, dim=8))
-    made = view.fill(model, pieces, "the ringing ring", hidden=1, framed=False)
+    made = view.fill(model, pieces, "the ringing ring", hidden=1, add_special_tokens=False)
     start = len(pieces.encode("the"))
     assert made.document["state"]["hidden"] == list(range(start, start + count))
     assert made.document["frame"] == {"before": None, "after": None}
@@ -93,4 +93,4 @@ def test_a_model_beside_is_asked_for_what_follows_the_left():
     gpt = seeded(lambda: GPT(len(other), context=7, layers=1, heads=2, dim=8))
     made = view.fill(bert(), VOCAB, TEXT, hidden=0, beside=[gpt, other])
     assert made.document["beside"] == {"vocabulary": 1, "before": None, "context": 7}
-    assert made.document["vocabularies"] == [VOCAB.described(), other.described()]
+    assert made.document["vocabularies"] == [VOCAB.to_spec(), other.to_spec()]

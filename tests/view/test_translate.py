@@ -6,8 +6,8 @@ from translators import LENGTH, READ, WRITE, model, source_ids, translated, voca
 
 from tfviz import generate, layers, look, models, view
 from tfviz.models.transformer import Memory
+from tfviz.portable.encoder_decoder import export_encoder_decoder
 from tfviz.portable.program import pack
-from tfviz.portable.translation import translation
 from tfviz.text import whole_words
 from tfviz.view.still.formatting import formatted
 
@@ -15,7 +15,7 @@ from tfviz.view.still.formatting import formatted
 @pytest.mark.parametrize("parts", [{}, {"positions": layers.positions.Rotary}, {"positions": layers.positions.ALiBi}])
 def test_programs_compute_what_the_model_computes(parts):
     made = model(**parts)
-    programs = translation(made, "float32")
+    programs = export_encoder_decoder(made, "float32")
     draw = torch.Generator().manual_seed(5)
     for read, many, written in ((1, 1, 1), (7, 3, 4), (4, 8, 11)):
         source = torch.randint(1, 16, (1, read), generator=draw)
@@ -30,7 +30,7 @@ def test_programs_compute_what_the_model_computes(parts):
 
 
 def test_sites_are_those_of_capture():
-    programs = translation(model())
+    programs = export_encoder_decoder(model())
     assert programs["encode"].sites == [f"encoder.{i}.attention.pattern" for i in range(2)]
     kinds = [(layer, kind) for layer in range(2) for kind in ("attention", "cross")]
     assert programs["decode"].sites == [f"decoder.{layer}.{kind}.pattern" for layer, kind in kinds]
@@ -39,7 +39,7 @@ def test_sites_are_those_of_capture():
 def test_one_table_for_both_languages_travels_once():
     torch.manual_seed(0)
     made = models.Transformer(50, context=12, layers=1, heads=2, dim=8)
-    programs = translation(made, "float32")
+    programs = export_encoder_decoder(made, "float32")
     _, data = pack(programs)
     table = 50 * 8 * 4
     assert len(data) < sum(program.nbytes for program in programs.values()) - table + 100

@@ -148,7 +148,7 @@ def test_a_page_encodes_decodes_and_shows_as_python_does(vocab, node):
     shown = [list(range(size)), *([draws.randrange(size) for _ in range(draws.randrange(30))] for _ in range(300))]
     ids = [encoded(vocab, written) for written in texts]
     rows = [*shown, *(row for row in ids if row is not None)]
-    told = asked(node, vocab.described(), texts, rows, shown)
+    told = asked(node, vocab.to_spec(), texts, rows, shown)
     for written, here, there in zip(texts, ids, refused(told["ids"]), strict=True):
         assert (written, there) == (written, here)
     assert told["texts"] == [decoded(vocab, row) for row in rows]
@@ -172,14 +172,14 @@ def test_every_letter_is_taken_as_python_takes_it(node):
     )
     for vocab, frame in some:
         texts = ["".join(frame.format(chr(code)) for code in part) for part in parts]
-        told = asked(node, vocab.described(), texts)["ids"]
+        told = asked(node, vocab.to_spec(), texts)["ids"]
         for part, written, ids in zip(parts, texts, told, strict=True):
             assert ids == vocab.encode(written).tolist(), f"from U+{part[0]:04X} to U+{part[-1]:04X}"
 
 
 @every
 def test_special_tokens_have_their_ids(vocab, node):
-    told = asked(node, vocab.described())["special"]
+    told = asked(node, vocab.to_spec())["special"]
     names = ["pad", "unknown", "begin", "end", "classification", "separator", "mask"]
     assert told == ({} if vocab.__class__ is not Subwords else {name: place for place, name in enumerate(names)})
     assert [vocab[token] for token in subwords.SPECIALS] == list(told.values()) if told else True
@@ -187,7 +187,7 @@ def test_special_tokens_have_their_ids(vocab, node):
 
 def test_ids_that_are_none_and_halves_of_characters_are_told(node):
     few, given = BUILT["few characters"], [[9], [-1], [0.5], ["0"], [None], [0, 8]]
-    told = asked(node, few.described(), ["the b"], given, given)
+    told = asked(node, few.to_spec(), ["the b"], given, given)
     assert told["ids"] == ['Error: the character "b" (U+0062) at place 4 is not among the 9 of this vocabulary']
     for kind, expected in (("texts", decoded(few, [0, 8])), ("words", words(few, [0, 8]))):
         *wrong, right = told[kind]
@@ -255,7 +255,7 @@ def all_seen(plain):
     ],
 )
 def test_each_part_of_a_description_counts(vocab, change, node):
-    right, given = vocab.described(), (HOSTILE, [[index] for index in range(len(vocab))], [list(range(len(vocab)))])
+    right, given = vocab.to_spec(), (HOSTILE, [[index] for index in range(len(vocab))], [list(range(len(vocab)))])
     assert asked(node, right, *given) != asked(node, change(deepcopy(right)), *given)
 
 
@@ -263,4 +263,4 @@ def test_a_special_token_that_the_model_does_not_know_is_no_word(node):
     tokenizer = Tokenizer.from_str(BUILT["whole words"].tokenizer.to_str())
     tokenizer.add_special_tokens(["zebra"])
     vocab = Subwords(tokenizer)
-    assert vocab.encode("zebra").tolist() == asked(node, vocab.described(), ["zebra"])["ids"][0] == [subwords.UNK]
+    assert vocab.encode("zebra").tolist() == asked(node, vocab.to_spec(), ["zebra"])["ids"][0] == [subwords.UNK]

@@ -18,7 +18,7 @@ from tfviz.learn.history import Step
 from tfviz.learn.plan import drawn
 from tfviz.learn.schedule import Schedule, share
 from tfviz.learn.trainer import Trainer
-from tfviz.text.batches import chance
+from tfviz.text.batches import step_seed
 from tfviz.text.buckets import Batches
 
 
@@ -94,7 +94,7 @@ class Run:
 
     def _taken(self) -> Step:
         number, started = len(self.history), time.perf_counter()
-        torch.manual_seed(chance(self.plan["seed"], number))
+        torch.manual_seed(step_seed(self.plan["seed"], number))
         part = share(self.schedule, number, self.plan["steps"])
         rate = part * max(self.trainer.rates)
         batch = self._first() if number == 0 and self.folder else drawn(self.batches, number)
@@ -127,7 +127,7 @@ class Run:
         for _ in range(2):
             earlier = dict(self.plan)
             with _apart():
-                torch.manual_seed(chance(self.plan["seed"], 0))
+                torch.manual_seed(step_seed(self.plan["seed"], 0))
                 self._first()
         if differs := fingerprint.difference(earlier, self.plan):
             warnings.warn(f"{differs[0]} is another one each time: losses will not be those of one run", stacklevel=2)

@@ -1,4 +1,4 @@
-"""What an operation is given, as plain data: numbers of values (t), sizes (s), floats that JSON lacks (f)."""
+"""Encode the arguments of an operation as plain data: numbers of values (t), sizes (s), floats that JSON lacks (f)."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import torch
 from torch import Tensor, fx
 
 from tfviz.portable.operations import LEFT_OUT
-from tfviz.portable.sizes import Size, size
+from tfviz.portable.sizes import Size, encode_size
 
-LARGEST, ENDLESS = 2**31 - 1, 2**62
-DEPENDS = (
+INT32_MAX, TO_THE_END = 2**31 - 1, 2**62  # a slice without an end has the largest number there is
+DATA_DEPENDENT = (
     "what it does depends on the values of its input (an if, a loop or a size that is read from a tensor), and a "
     "program does the same steps whatever it is given; use torch.where, or a length instead"
 )
 
 
-def given(node: fx.Node, numbers: Mapping[fx.Node, Any], symbols: Mapping[str, str]) -> list[Any]:
-    """All arguments of the schema in their order, defaults filled in.
+def encode_args(node: fx.Node, numbers: Mapping[fx.Node, Any], symbols: Mapping[str, str]) -> list[Any]:
+    """Return all arguments of the schema in their order, defaults filled in.
 
     Args:
         numbers: of the values that were made before.
@@ -32,52 +32,54 @@ def given(node: fx.Node, numbers: Mapping[fx.Node, Any], symbols: Mapping[str, s
     schema = node.target._schema.arguments  # type: ignore[union-attr]
     named = dict(zip([one.name for one in schema], node.args)) | dict(node.kwargs)
 
-    def plain(value: Any) -> Any:
+    def encode(value: Any) -> Any:
         if isinstance(value, fx.Node):
-            return {"t": numbers[value]} if value in numbers else extent(value.meta["val"], symbols)
+            return {"t": numbers[value]} if value in numbers else encode_extent(value.meta["val"], symbols)
         if isinstance(value, list | tuple):
-            return [plain(one) for one in value]
+            return [encode(one) for one in value]
         if isinstance(value, torch.dtype):
-            return kind(value)
+            return dtype_name(value)
         if isinstance(value, float) and not math.isfinite(value):
             return {"f": str(value)}
         if isinstance(value, int) and not isinstance(value, bool):
-            return whole(value)
+            return check_int32(value)
         if value is None or isinstance(value, bool | float | str):
             return value
         raise ValueError(f"an argument of the kind {type(value).__name__} cannot travel: {value}")
 
     return [
-        plain(named.get(one.name, one.default_value if one.has_default_value() else None))
+        encode(named.get(one.name, one.default_value if one.has_default_value() else None))
         for one in schema
         if one.name not in LEFT_OUT
     ]
 
 
-def whole(value: int) -> int:
-    """A whole number; the largest there is says "to the end" in a slice."""
-    if LARGEST < abs(value) < ENDLESS:
+def check_int32(value: int) -> int:
+    """Return a whole number that a page can compute with."""
+    if INT32_MAX < abs(value) < TO_THE_END:
         raise ValueError(f"the whole number {value} cannot travel: a page computes with 32 bits; use one below 2**31")
-    return max(-LARGEST, min(LARGEST, value))
+    return max(-INT32_MAX, min(INT32_MAX, value))
 
 
-def shape(value: Tensor, symbols: Mapping[str, str]) -> list[Size]:
-    return [one["s"] if isinstance(one := extent(length, symbols), dict) else one for length in value.shape]
+def encode_shape(value: Tensor, symbols: Mapping[str, str]) -> list[Size]:
+    """Return the shape of a tensor, each side a number or an expression of lengths."""
+    sides = [encode_extent(length, symbols) for length in value.shape]
+    return [side["s"] if isinstance(side, dict) else side for side in sides]
 
 
-def extent(value: Any, symbols: Mapping[str, str]) -> Any:
-    """A size: a number, or an expression of the dynamic lengths."""
+def encode_extent(value: Any, symbols: Mapping[str, str]) -> Any:
+    """Return a size: a number, or {"s": an expression of the dynamic lengths}."""
     try:
-        made = size(value, symbols)
+        size = encode_size(value, symbols)
     except LookupError as error:
-        raise ValueError(DEPENDS.capitalize()) from error
+        raise ValueError(DATA_DEPENDENT.capitalize()) from error
     except NotImplementedError as error:
         raise ValueError(f"{error} cannot travel: it is no sum, product, quotient or extreme of lengths") from error
-    return made if isinstance(made, int) else {"s": made}
+    return size if isinstance(size, int) else {"s": size}
 
 
-def kind(dtype: torch.dtype) -> str:
-    """The three kinds of numbers a page computes with."""
+def dtype_name(dtype: torch.dtype) -> str:
+    """Return the kind of numbers that a page computes with: "float32", "int64" or "bool"."""
     if dtype == torch.bool:
         return "bool"
     if dtype.is_complex:

@@ -1,4 +1,4 @@
-"""What the page's engine can do, by aten's names: the table of `view/js/engine/operations.js`, as a test makes sure."""
+"""The operations of the page's engine, by aten's names: those of `view/js/engine/operations.js`, as a test checks."""
 
 OPERATIONS = frozenset(
     """
@@ -40,5 +40,5 @@ OPERATIONS = frozenset(
     where.ScalarSelf where.self xlogy.Scalar_Other xlogy.Tensor zeros zeros_like
     """.split()  # noqa: SIM905
 )
-# arguments that say where or how a result lies in memory, or take part in no result
+# arguments that say where or how a result lies in memory, or do not change it
 LEFT_OUT = {"memory_format", "layout", "device", "pin_memory", "generator", "out", "non_blocking", "copy"}

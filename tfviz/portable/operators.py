@@ -1,4 +1,4 @@
-"""The operators of `OPERATIONS` as PyTorch has them: the only ones that a program can name."""
+"""Look up and call the operators of `OPERATIONS`, the only ones that a program can name, as PyTorch has them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tfviz.portable.operations import LEFT_OUT, OPERATIONS
 
 # memory that nothing was written to would show what lay in it
 ZEROED = {"empty.memory_format": "zeros", "empty_like": "zeros_like", "new_empty": "new_zeros"}
-TRUNCATED = ("div.Scalar_mode", "div.Tensor_mode")
+TRUNCATING = ("div.Scalar_mode", "div.Tensor_mode")
 
 
 class Parameter(NamedTuple):
-    """A parameter of an operator that a program gives: `kind` as the schema has it, such as `Optional[List[int]]`."""
+    """A parameter of an operator; `kind` is its type in the schema, such as `Optional[List[int]]`."""
 
     name: str
     kind: str
@@ -24,16 +24,16 @@ class Parameter(NamedTuple):
 
 
 class Operator(NamedTuple):
-    """An operator, what it is given, and whether it makes a tensor out of none, which takes a device."""
+    """An operator and its parameters; `creates`: it makes a tensor out of none, and so takes a device."""
 
     overload: Any
     parameters: tuple[Parameter, ...]
-    makes: bool
+    creates: bool
 
 
 @cache
 def operator(name: str) -> Operator:
-    """An operator by its exact name and overload, such as `add.Tensor`.
+    """Return an operator by its exact name and overload, such as `add.Tensor`.
 
     Raises:
         ValueError: it is not one of `OPERATIONS`.
@@ -46,40 +46,40 @@ def operator(name: str) -> Operator:
     parameters = tuple(
         Parameter(one.name, str(one.real_type), one.kwarg_only) for one in arguments if one.name not in LEFT_OUT
     )
-    makes = not any("Tensor" in one.kind for one in parameters)
-    return Operator(found, parameters, makes and any(one.name == "device" for one in arguments))
+    creates = not any("Tensor" in one.kind for one in parameters)
+    return Operator(found, parameters, creates and any(one.name == "device" for one in arguments))
 
 
-def call(name: str, given: list[Any], device: str) -> Any:
-    """The results of an operator; no dropout, which a program in eval mode has none of."""
+def call_operator(name: str, args: list[Any], device: str) -> Any:
+    """Return the results of an operator, without dropout: a program computes in eval mode."""
     found = operator(name)
-    named = dict(zip([one.name for one in found.parameters], given))
+    named = dict(zip([one.name for one in found.parameters], args))
     if "dropout_p" in named:
         named["dropout_p"] = 0.0
     if name == "as_strided":  # what lies beside a view is none of its numbers
         named["self"] = named["self"].clone(memory_format=torch.contiguous_format)
     if name == "embedding" and device != "meta":
-        _in_table(named["indices"], len(named["weight"]))
-    if name in TRUNCATED and named["rounding_mode"] == "trunc":
-        return _truncated(named["self"], named["other"])
+        _check_rows(named["indices"], len(named["weight"]))
+    if name in TRUNCATING and named["rounding_mode"] == "trunc":
+        return _truncated_division(named["self"], named["other"])
     keywords = {one.name: named.pop(one.name) for one in found.parameters if one.keyword}
     keywords = {key: value for key, value in keywords.items() if value is not None}
-    made = found.overload(*named.values(), **keywords, **({"device": device} if found.makes else {}))
+    results = found.overload(*named.values(), **keywords, **({"device": device} if found.creates else {}))
     if name == "_native_batch_norm_legit_no_training":  # two tensors of nothing, but on the meta device
-        return made[0], made[1].new_zeros(0), made[2].new_zeros(0)
-    return made
+        return results[0], results[1].new_zeros(0), results[2].new_zeros(0)
+    return results
 
 
-def _in_table(ids: Tensor, rows: int) -> None:
+def _check_rows(ids: Tensor, rows: int) -> None:
     if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < rows:
-        wrong = int(ids.min() if ids.min() < 0 else ids.max())
-        raise ValueError(f"id {wrong} is none of the table's {rows} rows, 0 to {rows - 1}")
+        outside = int(ids.min() if ids.min() < 0 else ids.max())
+        raise ValueError(f"id {outside} is none of the table's {rows} rows, 0 to {rows - 1}")
 
 
-def _truncated(one: Any, other: Any) -> Tensor:
-    """A quotient without its fraction; the least whole number divided by -1 would end the process."""
+def _truncated_division(one: Any, other: Any) -> Tensor:
+    """Divide and drop the fraction; in PyTorch the least int64 divided by -1 would end the process."""
     if any(isinstance(part, float) or (isinstance(part, Tensor) and part.is_floating_point()) for part in (one, other)):
         return torch.div(one, other, rounding_mode="trunc")
-    turned = torch.as_tensor(other) == -1
-    divisor = torch.where(turned, 1, other)
-    return torch.where(turned, -one, torch.div(one, divisor, rounding_mode="trunc"))
+    negates = torch.as_tensor(other) == -1
+    divisor = torch.where(negates, 1, other)
+    return torch.where(negates, -one, torch.div(one, divisor, rounding_mode="trunc"))

@@ -1,4 +1,4 @@
-"""A program: what `torch.export` found in a model or function, as plain data and tensors; see `export`."""
+"""Programs: models or functions as plain data and tensors, as `export` makes them; saved, loaded, run, packed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Program:
     """A model or function that runs outside Python.
 
     Attributes:
-        described: plain values only. `lengths`: the least and the largest of each length, None where there is none.
+        spec: plain values only. `lengths`: the least and the largest of each length, None where there is none.
             `inputs` and `weights`: name, shape, dtype. `nodes`: operation, arguments, the module's path, shapes and
             dtypes of the results. `outputs`: names, and which value. Values are numbered: inputs, weights, then the
             results of the nodes, in order. An argument is a plain value or `{"t": value}`, `{"s": size}`,
@@ -38,41 +38,41 @@ class Program:
         ValueError: it is no program; names what does not fit.
     """
 
-    described: dict[str, Any]
+    spec: dict[str, Any]
     tensors: dict[str, Tensor] = field(default_factory=dict)
     _known: set[tuple[int, ...]] | None = field(default_factory=set, init=False)  # lengths known to be affordable
 
     def __post_init__(self) -> None:
-        validate(self.described, self.tensors)
+        validate(self.spec, self.tensors)
 
     @classmethod
-    def _of_model(cls, described: dict[str, Any], tensors: dict[str, Tensor]) -> Program:
-        """Of a model at hand, whose memory and work are its own: these need not be found out first."""
-        made = cls(described, tensors)
-        object.__setattr__(made, "_known", None)
-        return made
+    def _of_model(cls, spec: dict[str, Any], tensors: dict[str, Tensor]) -> Program:
+        """Make a program of a model at hand, which needs no bound on its memory and work."""
+        program = cls(spec, tensors)
+        object.__setattr__(program, "_known", None)
+        return program
 
     @property
     def name(self) -> str:
-        return self.described["name"]
+        return self.spec["name"]
 
     @property
     def operations(self) -> list[str]:
-        """The different operations it consists of, by aten's names."""
-        return sorted({node["op"] for node in self.described["nodes"]})
+        """The different operations that it has, by aten's names."""
+        return sorted({node["op"] for node in self.spec["nodes"]})
 
     @property
     def sites(self) -> list[str]:
         """Where attention can be looked at and changed, named as `look.capture` names them."""
-        return [node["pattern"] for node in self.described["nodes"] if "pattern" in node]
+        return [node["pattern"] for node in self.spec["nodes"] if "pattern" in node]
 
     @property
     def inputs(self) -> list[str]:
-        return [one["name"] for one in self.described["inputs"]]
+        return [one["name"] for one in self.spec["inputs"]]
 
     @property
     def outputs(self) -> list[str]:
-        return [one["name"] for one in self.described["outputs"]]
+        return [one["name"] for one in self.spec["outputs"]]
 
     @property
     def nbytes(self) -> int:
@@ -80,18 +80,18 @@ class Program:
         return sum(tensor.nbytes for tensor in self.tensors.values())
 
     def weight(self, name: str) -> Tensor:
-        """A weight as the program computes with it: float32, int64 or bool."""
+        """Return a weight as the program computes with it: float32, int64 or bool."""
         if name not in self.tensors:
             raise LookupError(f"no weight is called {name!r}; there are: {', '.join(self.tensors)}")
-        kept = self.tensors[name]
-        if kept.dtype == torch.int8:
-            return kept.float() * self.tensors[f"{name}:scale"]
-        return kept.float() if kept.is_floating_point() else kept
+        stored = self.tensors[name]
+        if stored.dtype == torch.int8:
+            return stored.float() * self.tensors[f"{name}:scale"]
+        return stored.float() if stored.is_floating_point() else stored
 
     def __call__(
         self, *inputs: Tensor, edit: Mapping[str, Callable[[Tensor], Tensor]] | None = None
     ) -> dict[str, Tensor]:
-        """What it computes, by name, in Python: the reference that the page's engine is held to.
+        """Compute the outputs, by name, in Python: the reference for the page's engine.
 
         Args:
             edit: site -> what its weights become, as in `look.capture`.
@@ -104,38 +104,38 @@ class Program:
         """
         if not isinstance(edit, Mapping | None):
             raise TypeError(f"edit is {what(edit)}; give {{site: function}}")
-        weights = [self.weight(one["name"]) for one in self.described["weights"]]
-        return run(self.described, weights, inputs, dict(edit or {}), self._known)
+        weights = [self.weight(one["name"]) for one in self.spec["weights"]]
+        return run(self.spec, weights, inputs, dict(edit or {}), self._known)
 
     def save(self, path: str | Path) -> Path:
         """Write it as one safetensors file with a checksum."""
         path = files.home(path)
         with files.atomic(path) as draft:
-            sealed.save(draft, self.tensors, {"program": json.dumps(self.described, sort_keys=True)})
+            sealed.save(draft, self.tensors, {"program": json.dumps(self.spec, sort_keys=True)})
         return path
 
     @classmethod
     def load(cls, path: str | Path) -> Program:
-        """What `save` wrote; never unpickles.
+        """Read what `save` wrote; never unpickles.
 
         Raises:
             FileNotFoundError: there is no such file.
             ValueError: the file is damaged, was altered, or is something else.
         """
         path = files.home(path)
-        tensors, said = sealed.load(path)
-        if said.keys() != {"program"}:
+        tensors, metadata = sealed.load(path)
+        if metadata.keys() != {"program"}:
             raise ValueError(f"{path} holds no program; it is a file of something else")
         with schema.of_file(path):
-            return cls(schema.parse(said["program"], "program"), tensors)
+            return cls(schema.parse(metadata["program"], "program"), tensors)
 
     def __repr__(self) -> str:
-        many = len(self.described["nodes"])
+        many = len(self.spec["nodes"])
         return f"Program {self.name}: {many} steps of {len(self.operations)} operations, {self.nbytes:,} bytes"
 
 
 def pack(programs: Mapping[str, Program]) -> tuple[dict[str, dict[str, Any]], bytes]:
-    """Programs as a page takes them: plain values, and all weights as one run of bytes, each kept once.
+    """Return programs as a page takes them: plain values, and all weights as bytes, each kept once.
 
     A weight says where its bytes stand, `[start, length]`, and how it is stored.
 
@@ -146,7 +146,7 @@ def pack(programs: Mapping[str, Program]) -> tuple[dict[str, dict[str, Any]], by
     for name, program in programs.items():
         if not isinstance(program, Program):
             raise TypeError(f"{name} is {what(program)}; give a portable.Program")
-        validate(program.described, program.tensors)
+        validate(program.spec, program.tensors)
     pieces: list[bytes] = []
     places: dict[str, list[int]] = {}
 
@@ -158,30 +158,30 @@ def pack(programs: Mapping[str, Program]) -> tuple[dict[str, dict[str, Any]], by
             pieces.extend([piece, bytes(-len(piece) % 4)])
         return places[key]
 
-    described = {}
+    specs = {}
     for name, program in programs.items():
         weights = []
-        for weight in program.described["weights"]:
-            kept = program.tensors[weight["name"]]
-            if kept.dtype == torch.int64:
-                kept = kept.int()
-            more = {"at": place(kept), "stored": str(kept.dtype).removeprefix("torch.")}
-            if kept.dtype == torch.int8:
+        for weight in program.spec["weights"]:
+            stored = program.tensors[weight["name"]]
+            if stored.dtype == torch.int64:
+                stored = stored.int()
+            more = {"at": place(stored), "stored": str(stored.dtype).removeprefix("torch.")}
+            if stored.dtype == torch.int8:
                 more["scale"] = place(program.tensors[f"{weight['name']}:scale"])
             weights.append({**weight, **more})
-        described[name] = {**program.described, "weights": weights}
-    return described, b"".join(pieces)
+        specs[name] = {**program.spec, "weights": weights}
+    return specs, b"".join(pieces)
 
 
-def stored(tensor: Tensor, kind: torch.dtype) -> tuple[Tensor, Tensor | None]:
-    """A weight as it is kept, and its scale if it is kept in int8: one for each row, from the largest of the row."""
+def quantize(tensor: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor | None]:
+    """Return a weight as it is kept, and its scale if that is int8: one for each row, from the largest of the row."""
     tensor = tensor.detach().cpu()
     if not tensor.is_floating_point():
         return (tensor if tensor.dtype == torch.bool else tensor.long()).contiguous(), None
     tensor = tensor.float().contiguous()
-    if kind == torch.int8 and tensor.dim() >= 2 and tensor.numel() >= 256 and bool(tensor.isfinite().all()):
+    if dtype == torch.int8 and tensor.dim() >= 2 and tensor.numel() >= 256 and bool(tensor.isfinite().all()):
         scale = tensor.abs().amax(-1, keepdim=True).clamp_min(math.ldexp(1, -100)) / 127
         return (tensor / scale).round().to(torch.int8), scale
-    half = kind != torch.float32 and tensor.numel() >= 256
+    half = dtype != torch.float32 and tensor.numel() >= 256
     small = tensor.half() if half else tensor
     return (tensor if half and bool((small.isinf() & tensor.isfinite()).any()) else small), None

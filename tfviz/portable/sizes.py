@@ -1,15 +1,14 @@
-"""Sizes that depend on the lengths of the inputs, in plain values: a number, a name, or an operator and its parts."""
+"""Encode sizes that depend on the lengths of the inputs: a number, a name, or an operator and its parts."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Mapping
-from functools import reduce
 from typing import Any
 
 import sympy
 from torch import SymInt
-from torch.utils._sympy import functions as sizes
+from torch.utils._sympy import functions
 
 Size = int | str | list[Any]
 
@@ -22,25 +21,25 @@ OPERATORS: dict[str, Callable[..., int]] = {
     "max": max,
     "min": min,
 }
-TWO = ("-", "//", "%")  # operators of two parts
-LONGEST, DEEPEST, LARGEST = 1000, 100, 2**31 - 1  # of a size: parts, lists within each other, numbers
+BINARY = ("-", "//", "%")
+MAX_PARTS, MAX_DEPTH, INT32_MAX = 1000, 100, 2**31 - 1
 SYMBOLS = {
     sympy.Add: "+",
     sympy.Mul: "*",
     sympy.Mod: "%",
-    sizes.FloorDiv: "//",
-    sizes.CleanDiv: "//",
-    sizes.Mod: "%",
-    sizes.PythonMod: "%",
+    functions.FloorDiv: "//",
+    functions.CleanDiv: "//",
+    functions.Mod: "%",
+    functions.PythonMod: "%",
     sympy.Max: "max",
     sympy.Min: "min",
-    sizes.Max: "max",
-    sizes.Min: "min",
+    functions.Max: "max",
+    functions.Min: "min",
 }
 
 
-def size(value: int | SymInt | sympy.Expr, names: Mapping[str, str]) -> Size:
-    """A size of an exported graph as plain data.
+def encode_size(value: int | SymInt | sympy.Expr, names: Mapping[str, str]) -> Size:
+    """Encode a size of an exported graph as plain data.
 
     Args:
         names: what the reader calls the graph's symbols.
@@ -50,38 +49,37 @@ def size(value: int | SymInt | sympy.Expr, names: Mapping[str, str]) -> Size:
         NotImplementedError: an operator that is not in the table.
 
     >>> n = sympy.Symbol("s0", integer=True)
-    >>> size(2 * n + 1, {"s0": "words"})
+    >>> encode_size(2 * n + 1, {"s0": "words"})
     ['+', 1, ['*', 2, 'words']]
     """
     if isinstance(value, SymInt):
-        return size(value.node.expr, names)
+        return encode_size(value.node.expr, names)
     if isinstance(value, int | sympy.Integer):
         return int(value)
     if isinstance(value, sympy.Symbol):
         return names[value.name]
     if isinstance(value, sympy.Pow) and isinstance(value.exp, sympy.Integer) and value.exp > 0:
-        return ["*", *[size(value.base, names)] * int(value.exp)]
+        return ["*", *[encode_size(value.base, names)] * int(value.exp)]
     symbol = SYMBOLS.get(type(value))
     if symbol is None:
         raise NotImplementedError(f"the size {value}")
-    return [symbol, *(size(part, names) for part in value.args)]
+    return [symbol, *(encode_size(part, names) for part in value.args)]
 
 
 def check_size(value: Any, key: str, lengths: Collection[str]) -> None:
-    """A size of these lengths.
+    """Check that a value is a size of these lengths.
 
     Raises:
         ValueError: it is none, or longer than a size is.
     """
-    left = _check(value, key, lengths, LONGEST, DEEPEST)
-    if left < 0:
-        raise ValueError(f"{key} has more than {LONGEST} parts; a size has fewer")
+    if _parts_left(value, key, lengths, MAX_PARTS, MAX_DEPTH) < 0:
+        raise ValueError(f"{key} has more than {MAX_PARTS} parts; a size has fewer")
 
 
-def _check(value: Any, key: str, lengths: Collection[str], parts: int, depth: int) -> int:
-    """How many parts are left of those that it may have."""
+def _parts_left(value: Any, key: str, lengths: Collection[str], parts: int, depth: int) -> int:
+    """Check a size; return how many parts are left of those that it may have."""
     if type(value) is int:
-        if not -LARGEST <= value <= LARGEST:
+        if not abs(value) <= INT32_MAX:
             raise ValueError(f"{key} is a number of {value.bit_length()} bits; it must be below 2**31")
         return parts - 1
     if type(value) is str:
@@ -90,22 +88,22 @@ def _check(value: Any, key: str, lengths: Collection[str], parts: int, depth: in
         return parts - 1
     if type(value) is not list or not depth or len(value) < 2 or type(value[0]) is not str:
         raise ValueError(f"{key} is no size; it must be a number, the name of a length, or [operator, size, ...]")
-    if value[0] not in OPERATORS or (value[0] in TWO and len(value) != 3):
+    if value[0] not in OPERATORS or (value[0] in BINARY and len(value) != 3):
         raise ValueError(f"{key} has the operator {value[0][:60]!r}; there are {', '.join(OPERATORS)}, of two or more")
     for part in value[1:]:
-        parts = _check(part, key, lengths, parts, depth - 1)
+        parts = _parts_left(part, key, lengths, parts, depth - 1)
         if parts < 0:
             break
     return parts
 
 
-def number(value: Size, lengths: Mapping[str, int]) -> int:
-    """What a size is for these lengths.
+def evaluate_size(value: Size, lengths: Mapping[str, int]) -> int:
+    """Return the number that a size is for these lengths.
 
     Raises:
         ValueError: it divides by nothing, or is 2**62 or more.
 
-    >>> number(["//", ["+", "words", 1], 2], {"words": 8})
+    >>> evaluate_size(["//", ["+", "words", 1], 2], {"words": 8})
     4
     """
     if isinstance(value, str):
@@ -114,16 +112,16 @@ def number(value: Size, lengths: Mapping[str, int]) -> int:
         return value
     operator, *parts = value
     try:
-        made = OPERATORS[operator](*(number(part, lengths) for part in parts))
+        result = OPERATORS[operator](*(evaluate_size(part, lengths) for part in parts))
     except ZeroDivisionError:
         raise ValueError(f"the size {value} divides by 0") from None
-    if abs(made) >= 2**62:
+    if abs(result) >= 2**62:
         raise ValueError(f"the size {value} is too large")
-    return made
+    return result
 
 
-def bound(shape: tuple[Size, ...], actual: tuple[int, ...], lengths: dict[str, int], name: str) -> None:
-    """Learn lengths from an input's actual shape.
+def bind_dims(shape: tuple[Size, ...], actual: tuple[int, ...], lengths: dict[str, int], name: str) -> None:
+    """Set each length that a shape names from an input's actual shape.
 
     Raises:
         ValueError: the shape does not fit.
@@ -132,5 +130,5 @@ def bound(shape: tuple[Size, ...], actual: tuple[int, ...], lengths: dict[str, i
     for declared, given in zip(shape, actual):
         fits = fits and (lengths.setdefault(declared, given) if isinstance(declared, str) else declared) == given
     if not fits:
-        said = reduce(lambda text, part: f"{text} {part}", map(str, shape), "").strip()
-        raise ValueError(f"{name} has the shape {list(actual)}; this program was made for [{said}]")
+        expected = " ".join(map(str, shape))
+        raise ValueError(f"{name} has the shape {list(actual)}; this program was made for [{expected}]")

@@ -1,95 +1,98 @@
-"""Whether a program is one: every part of what is described is checked against the others and against the tensors."""
+"""Check that a program's description fits itself, the operators of PyTorch, and its tensors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from tfviz.portable.operators import operator
-from tfviz.portable.sizes import check_size
+from tfviz.portable.sizes import INT32_MAX, check_size
 from tfviz.schema import dict_of, fail, list_of, number, one_of, optional, record, text, truth, whole
 
 FORMAT = "tfviz/program/1"
-INT32 = 2**31 - 1
 DTYPES = {"float32": torch.float32, "int64": torch.int64, "bool": torch.bool}
-STORED = {
+STORED = {  # how weights of each dtype may be kept
     "float32": (torch.float32, torch.float16, torch.int8),
     "int64": (torch.int64,),
     "bool": (torch.bool,),
 }
-WEIGHS = ("softmax.int", "_softmax", "_safe_softmax", "scaled_dot_product_attention")
+ATTENTION = ("softmax.int", "_softmax", "_safe_softmax", "scaled_dot_product_attention")
 NAME = text(10_000)
 
 
-def _size(value: Any, key: str) -> None:
-    """Of an input: a number or the name of a length."""
+def _side(value: Any, key: str) -> None:
     if type(value) is str:
         NAME(value, key)
-    elif type(value) is not int or not 0 <= value <= INT32:
+    elif type(value) is not int or not 0 <= value <= INT32_MAX:
         fail(value, key, "a size from 0 to 2**31 - 1, or the name of a length")
 
 
 def _anything(value: Any, key: str) -> None:
-    """Checked later, where it can be said what it is."""
+    """Pass: arguments and sizes are checked with their operator."""
 
 
-SHAPE = list_of(_size, most=64)
-SIDES = list_of(whole(0, INT32), most=64)
+SHAPE = list_of(_side, most=64)
 DTYPE = one_of(*DTYPES)
-DESCRIBED = record(
+NODE = {
+    "op": text(100),
+    "args": list_of(_anything, most=100),
+    "site": NAME,
+    "out": list_of(list_of(_anything, most=64), 1),
+    "dtype": list_of(DTYPE),
+}
+SPEC = record(
     {
         "format": one_of(FORMAT),
         "name": NAME,
-        "lengths": dict_of(list_of(optional(whole(0, INT32)), 2, 2), 1000),
+        "lengths": dict_of(list_of(optional(whole(0, INT32_MAX)), 2, 2), 1000),
         "inputs": list_of(record({"name": NAME, "shape": SHAPE, "dtype": DTYPE}), most=10_000),
-        "weights": list_of(record({"name": NAME, "shape": SIDES, "dtype": DTYPE})),
-        "nodes": list_of(
-            record(
-                {
-                    "op": text(100),
-                    "args": list_of(_anything, most=100),
-                    "site": NAME,
-                    "out": list_of(list_of(_anything, most=64)),
-                    "dtype": list_of(DTYPE),
-                },
-                {"pattern": NAME},
-            )
+        "weights": list_of(
+            record({"name": NAME, "shape": list_of(whole(0, INT32_MAX), most=64), "dtype": DTYPE}),
         ),
+        "nodes": list_of(record(NODE, {"pattern": NAME})),
         "outputs": list_of(record({"name": NAME, "t": whole(0)}), 1),
     }
 )
 
 
-def validate(described: Any, tensors: Any) -> None:
+def validate(spec: Any, tensors: Any) -> None:
     """Check a program's description and its tensors.
 
     Raises:
         ValueError: they are no program; names the key.
     """
-    if type(described) is dict and described.get("format", FORMAT) != FORMAT:
-        raise ValueError(f"program is of the format {str(described['format'])[:60]!r}; this tfviz reads {FORMAT!r}")
-    DESCRIBED(described, "program")
-    _lengths(described)
-    _weights(described["weights"], tensors)
-    count = len(described["inputs"]) + len(described["weights"])
-    for place, node in enumerate(described["nodes"]):
-        _node(node, f"program.nodes[{place}]", count, described["lengths"])
+    if type(spec) is dict and spec.get("format", FORMAT) != FORMAT:
+        raise ValueError(f"program is of the format {str(spec['format'])[:60]!r}; this tfviz reads {FORMAT!r}")
+    SPEC(spec, "program")
+    for key in ("inputs", "outputs", "weights"):
+        _check_unique(key, [one["name"] for one in spec[key]])
+    _check_lengths(spec["lengths"], spec["inputs"])
+    _check_weights(spec["weights"], tensors)
+    count = len(spec["inputs"]) + len(spec["weights"])
+    for place, node in enumerate(spec["nodes"]):
+        _check_node(node, f"program.nodes[{place}]", count, spec["lengths"])
         count += len(node["out"])
-    for place, output in enumerate(described["outputs"]):
-        _earlier(output["t"], f"program.outputs[{place}].t", count)
-    _unique([one["name"] for one in described["outputs"]], "outputs")
+    for place, output in enumerate(spec["outputs"]):
+        _check_value(output["t"], f"program.outputs[{place}].t", count)
 
 
-def _lengths(described: Mapping[str, Any]) -> None:
-    _unique([one["name"] for one in described["inputs"]], "inputs")
-    used = {side for one in described["inputs"] for side in one["shape"] if isinstance(side, str)}
-    lengths = described["lengths"]
-    if odd := sorted(used ^ lengths.keys()):
-        raise ValueError(f"lengths names {', '.join(lengths) or 'none'}, the inputs have {', '.join(used) or 'none'}: "
-                         f"{odd[0]!r} must be in both")  # fmt: skip
+def _check_unique(key: str, names: Sequence[str]) -> None:
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+        raise ValueError(f"{key} has two of the name {repeated[0]!r}; each must have its own")
+
+
+def _check_lengths(lengths: Mapping[str, Any], inputs: Sequence[Mapping[str, Any]]) -> None:
+    used = {side for one in inputs for side in one["shape"] if isinstance(side, str)}
+    if unmatched := sorted(used ^ lengths.keys()):
+        raise ValueError(
+            f"lengths names {', '.join(lengths) or 'none'}, the inputs have {', '.join(used) or 'none'}: "
+            f"{unmatched[0]!r} must be in both"
+        )
     for name, (least, most) in lengths.items():
         if least is None or (most is not None and most < least):
             raise ValueError(
@@ -97,24 +100,23 @@ def _lengths(described: Mapping[str, Any]) -> None:
             )
 
 
-def _weights(weights: Sequence[Mapping[str, Any]], tensors: Any) -> None:
+def _check_weights(weights: Sequence[Mapping[str, Any]], tensors: Any) -> None:
     if not isinstance(tensors, Mapping):
         fail(tensors, "tensors", "a dictionary of tensors")
-    wanted: list[str] = []
+    left = set(tensors)
     for place, weight in enumerate(weights):
         key, name = f"program.weights[{place}] ({weight['name']!r})", weight["name"]
         tensor = _tensor(tensors, name, key, weight["shape"])
         if tensor.dtype not in STORED[weight["dtype"]]:
             raise ValueError(f"{key} is {weight['dtype']}, and its tensor {tensor.dtype}; the two do not fit")
-        wanted.append(name)
+        left.discard(name)
         if tensor.dtype == torch.int8:
             scale = _tensor(tensors, f"{name}:scale", key, [*weight["shape"][:-1], 1])
             if scale.dtype != torch.float32 or not tensor.dim():
                 raise ValueError(f"{name}:scale is {scale.dtype}; it must be float32, one number for each row")
-            wanted.append(f"{name}:scale")
-    _unique(wanted, "weights")
-    if left := sorted(map(str, tensors.keys() - set(wanted))):
-        raise ValueError(f"there is a tensor {left[0]!r} that weights does not name")
+            left.discard(f"{name}:scale")
+    if left:
+        raise ValueError(f"there is a tensor {min(map(str, left))!r} that weights does not name")
 
 
 def _tensor(tensors: Mapping[str, Any], name: str, key: str, shape: list[int]) -> Tensor:
@@ -122,92 +124,81 @@ def _tensor(tensors: Mapping[str, Any], name: str, key: str, shape: list[int]) -
     if not isinstance(tensor, Tensor):
         raise ValueError(f"{key} has no tensor {name!r}")
     if tensor.layout != torch.strided or tensor.device.type != "cpu" or list(tensor.shape) != shape:
-        raise ValueError(f"{key} says {shape}, and the tensor {name!r} is {list(tensor.shape)} on {tensor.device}; "
-                         "the two must be the same, dense and on the CPU")  # fmt: skip
+        raise ValueError(
+            f"{key} says {shape}, and the tensor {name!r} is {list(tensor.shape)} on {tensor.device}; "
+            "the two must be the same, dense and on the CPU"
+        )
     return tensor
 
 
-def _unique(names: Sequence[str], key: str) -> None:
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise ValueError(f"{key} has two of the name {name!r}; each must have its own")
-        seen.add(name)
-
-
-def _earlier(value: Any, key: str, count: int) -> None:
-    if type(value) is not int or not 0 <= value < count:
-        fail(value, key, f"the number of an earlier value, from 0 to {count - 1}")
-
-
-def _node(node: Mapping[str, Any], key: str, count: int, lengths: Mapping[str, Any]) -> None:
+def _check_node(node: Mapping[str, Any], key: str, count: int, lengths: Mapping[str, Any]) -> None:
     try:
         parameters = operator(node["op"]).parameters
     except ValueError as error:
         raise ValueError(f"{key}.op: {error}") from None
-    if len(node["args"]) != len(parameters):
-        names = ", ".join(one.name for one in parameters)
-        raise ValueError(f"{key}.args has {len(node['args'])} members; {node['op']} takes {names}")
-    given = {}
-    for place, (value, one) in enumerate(zip(node["args"], parameters)):
-        _argument(value, one.kind, f"{key}.args[{place}]", count, lengths)
-        given[one.name] = value
-    _functional(node["op"], given, key)
-    if len(node["out"]) != len(node["dtype"]) or not node["out"]:
+    names = [one.name for one in parameters]
+    if len(node["args"]) != len(names):
+        raise ValueError(f"{key}.args has {len(node['args'])} members; {node['op']} takes {', '.join(names)}")
+    references: dict[str, Callable[..., None]] = {
+        "t": partial(_check_value, count=count),
+        "s": partial(check_size, lengths=lengths),
+        "f": one_of("inf", "-inf", "nan"),
+    }
+    for place, (value, parameter) in enumerate(zip(node["args"], parameters)):
+        _check_argument(value, parameter.kind, f"{key}.args[{place}]", references)
+    _check_functional(node["op"], dict(zip(names, node["args"])), key)
+    if len(node["out"]) != len(node["dtype"]):
         raise ValueError(f"{key} has {len(node['out'])} shapes and {len(node['dtype'])} dtypes; each result has one")
     for place, shape in enumerate(node["out"]):
         for axis, side in enumerate(shape):
             check_size(side, f"{key}.out[{place}][{axis}]", lengths)
-    if "pattern" in node and node["op"] not in WEIGHS:
+    if "pattern" in node and node["op"] not in ATTENTION:
         raise ValueError(f"{key}.pattern is at {node['op']}, which gives no attention; it must be at a softmax")
 
 
-def _functional(op: str, given: Mapping[str, Any], key: str) -> None:
-    """No step changes what it is given, draws at random, or makes a shape from numbers that it finds."""
-    trains = next((name for name in ("training", "train") if given.get(name)), "")
-    if op == "instance_norm" and given["use_input_stats"] and (given["running_mean"] or given["running_var"]):
+def _check_functional(op: str, args: Mapping[str, Any], key: str) -> None:
+    """Check that a step does not change its inputs, draw at random, or make a shape from numbers that it finds."""
+    trains = next((name for name in ("training", "train") if args.get(name)), "")
+    if op == "instance_norm" and args["use_input_stats"] and (args["running_mean"] or args["running_var"]):
         trains = "use_input_stats"
     if trains:
         raise ValueError(f"{key}: {op} has {trains}, which is for training; a program computes in eval mode")
-    if op == "one_hot" and given["num_classes"] == -1:
+    if op == "one_hot" and args["num_classes"] == -1:
         raise ValueError(f"{key}: one_hot has num_classes -1; give the number of classes")
 
 
-def _argument(value: Any, kind: str, key: str, count: int, lengths: Mapping[str, Any]) -> None:
-    """What a parameter of this kind, as PyTorch's schema has it, can be."""
+def _check_value(value: Any, key: str, count: int) -> None:
+    if type(value) is not int or not 0 <= value < count:
+        fail(value, key, f"the number of an earlier value, from 0 to {count - 1}")
+
+
+def _check_argument(value: Any, kind: str, key: str, references: Mapping[str, Callable[..., None]]) -> None:
+    """Check the argument for a parameter of this kind, as PyTorch's schema has it, such as `Optional[List[int]]`."""
     if kind.startswith("Optional["):
         if value is None:
             return
         kind = kind[9:-1]
     if kind.startswith("List["):
-        inner = kind[5:-1]
+        kind = kind[5:-1]
         if type(value) is list:
-            list_of(lambda one, where: _argument(one, inner, where, count, lengths))(value, key)
+            list_of(lambda one, place: _check_argument(one, kind, place, references))(value, key)
             return
-        if inner != "int":
+        if kind != "int":  # one whole number stands for as many as there are axes
             fail(value, key, "a list")
-        kind = inner  # one number stands for as many as there are axes
-    if type(value) is dict and len(value) == 1 and kind in REFERENCES.get(form := next(iter(value)), ()):
-        if form == "t":
-            _earlier(value["t"], f"{key}.t", count)
-        elif form == "s":
-            check_size(value["s"], f"{key}.s", lengths)
-        else:
-            FLOAT(value["f"], f"{key}.f")
+    form = next(iter(value)) if type(value) is dict and len(value) == 1 else ""
+    if kind in REFERENCED_KINDS.get(form, ()):
+        references[form](value[form], f"{key}.{form}")
     else:
         KINDS[kind](value, key)
+
+
+def _finite(value: Any, key: str) -> None:
+    (INTEGER if type(value) is int else number)(value, key)
 
 
 def _scalar(value: Any, key: str) -> None:
     if type(value) is not bool:
         _finite(value, key)
-
-
-def _finite(value: Any, key: str) -> None:
-    if type(value) is int:
-        INTEGER(value, key)
-    else:
-        number(value, key)
 
 
 def _tensor_or_scalar(value: Any, key: str) -> None:
@@ -216,14 +207,13 @@ def _tensor_or_scalar(value: Any, key: str) -> None:
     _scalar(value, key)
 
 
-FLOAT = one_of("inf", "-inf", "nan")
-REFERENCES = {  # the kinds of parameters that each can stand for; PyTorch takes a number where it wants a tensor
+INTEGER = whole(-INT32_MAX, INT32_MAX)
+REFERENCED_KINDS = {  # the kinds of parameters that each can stand for; PyTorch takes a number where it wants a tensor
     "t": ("Tensor",),
     "s": ("Tensor", "number", "float", "int"),
     "f": ("Tensor", "number", "float"),
 }
-INTEGER = whole(-INT32, INT32)
-KINDS = {
+KINDS = {  # kind of parameter -> check of a plain value
     "Tensor": _tensor_or_scalar,
     "number": _scalar,
     "float": _finite,

@@ -198,7 +198,7 @@ class Checkpoint:
 
     def words(self, ids: Tensor) -> list[str]:
         """A readable word for each token."""
-        vocab = subwords.own(self.tokenizer)
+        vocab = subwords.as_vocabulary(self.tokenizer)
         made = vocab.words if isinstance(vocab, subwords.Subwords) else vocab.convert_ids_to_tokens
         return list(made(ids.tolist()))
 

@@ -2,9 +2,9 @@
 
 from tfviz.doors import guard
 from tfviz.text import batches, buckets, corpora, datasets, subwords, tasks
-from tfviz.text.batches import Growing, Repeats, Streams, Windows, in_order
-from tfviz.text.buckets import Buckets, framed, pad, sentence_pairs
-from tfviz.text.hidden import Dropped, Masked
+from tfviz.text.batches import GrowingWindows, RepeatedTokens, Streams, Windows, in_order
+from tfviz.text.buckets import Buckets, add_special_tokens, pad, sentence_pairs
+from tfviz.text.masking import MaskedTokens, WordDropout
 from tfviz.text.subwords import Subwords
 from tfviz.text.tokens import Bytes, Characters
 from tfviz.text.vocabularies import bpe, letters, whole_words, wordpiece
@@ -13,19 +13,19 @@ __all__ = [
     "Buckets",
     "Bytes",
     "Characters",
-    "Dropped",
-    "Growing",
-    "Masked",
-    "Repeats",
+    "GrowingWindows",
+    "MaskedTokens",
+    "RepeatedTokens",
     "Streams",
     "Subwords",
     "Windows",
+    "WordDropout",
+    "add_special_tokens",
     "batches",
     "bpe",
     "buckets",
     "corpora",
     "datasets",
-    "framed",
     "in_order",
     "letters",
     "pad",

@@ -1,4 +1,4 @@
-"""Batches for training: each is a function of its number, so that a run can be resumed at any step."""
+"""Cut a text into batches for training; each is a function of its number, so that a run can be resumed at any step."""
 
 from collections.abc import Iterator
 
@@ -6,7 +6,7 @@ import numpy
 import torch
 from torch import Tensor
 
-from tfviz.bounds import affordable, at_least, between, token_ids, whole, whole_number
+from tfviz.bounds import affordable, at_least, between, token_ids, whole_number
 from tfviz.bounds import seed as check_seed
 from tfviz.shapes import Int, UInt8
 
@@ -14,17 +14,23 @@ Ids = Int[Tensor, "position"] | UInt8[Tensor, "position"]  # batches are int64: 
 Batch = tuple[Int[Tensor, "batch position"], Int[Tensor, "batch position"]]
 
 
-def chance(seed: int, step: int) -> int:
-    """A seed for one step of a run: neighbouring seeds and steps share nothing."""
-    seed, step = whole_number("seed", seed), whole_number("step", step)
+def step_seed(seed: int, step: int) -> int:
+    """Return a seed for one step of a run: neighbouring seeds and steps share nothing."""
+    step = whole_number("step", step)
     at_least(0, seed=seed, step=step)
     return int(numpy.random.SeedSequence((seed, step)).generate_state(1)[0])
 
 
-class Endless:
+def step_generator(seed: int, step: int) -> torch.Generator:
+    """Return the random generator of one step of a run."""
+    return torch.Generator().manual_seed(step_seed(seed, step))
+
+
+class EndlessBatches:
     """Batches by their number, one for each step of a training, however long it is."""
 
     def __iter__(self) -> Iterator[Batch]:
+        # without this method Python would take batches 0, 1, 2, ... for ever
         raise TypeError(
             f"{type(self).__name__} has no last batch, so that going through it would not end: take batches[step], "
             "[batches[step] for step in range(20)], or what has an end: text.in_order(ids, length, batch), or "
@@ -32,8 +38,8 @@ class Endless:
         )
 
 
-class Windows(Endless):
-    """Random stretches of a text and, as targets, the same stretches one token later.
+class Windows(EndlessBatches):
+    """Random windows of a text and, as targets, the same windows one token later.
 
     `windows[step]` depends on the seed and the step alone.
 
@@ -48,18 +54,18 @@ class Windows(Endless):
     """
 
     def __init__(self, ids: Ids, length: int, batch: int, seed: int = 0):
-        _check(ids, length, batch)
+        _check_windows(ids, length, batch)
         check_seed(seed)
         self.ids, self.length, self.batch, self.seed = ids, length, batch, seed
 
     def __getitem__(self, step: int) -> Batch:
-        draw = torch.Generator().manual_seed(chance(self.seed, step))
-        starts = torch.randint(len(self.ids) - self.length, (self.batch, 1), generator=draw)
+        generator = step_generator(self.seed, step)
+        starts = torch.randint(len(self.ids) - self.length, (self.batch, 1), generator=generator)
         rows = self.ids[starts + torch.arange(self.length + 1)].long()
         return rows[:, :-1], rows[:, 1:]
 
 
-class Growing(Endless):
+class GrowingWindows(EndlessBatches):
     """Windows that begin short, as many tokens a batch: sequence-length warm-up (Press et al. 2021, "Shortformer").
 
     A model learns first what stands close by, from more places of the text. For a third of the steps windows have a
@@ -70,9 +76,9 @@ class Growing(Endless):
         ids: the text, as for `Windows`.
         length: tokens in a window at last; at least 4.
         batch: windows in a batch at last; there are twice and four times as many before.
-        steps: how many there will be; later ones have whole windows.
+        steps: how many there will be; later ones have full windows.
 
-    >>> growing = Growing(torch.arange(50), length=8, batch=3, steps=6)
+    >>> growing = GrowingWindows(torch.arange(50), length=8, batch=3, steps=6)
     >>> [tuple(growing[step][0].shape) for step in range(7)]
     [(12, 2), (12, 2), (6, 4), (6, 4), (3, 8), (3, 8), (3, 8)]
     """
@@ -87,11 +93,11 @@ class Growing(Endless):
         return self.stages[min(2, 3 * step // self.steps)][step]
 
 
-class Repeats(Endless):
-    """Random tokens, a block of which comes again and again: new the first time, then known (Olsson et al. 2022).
+class RepeatedTokens(EndlessBatches):
+    """Rows in which a block of random tokens comes again and again (Olsson et al. 2022).
 
     What follows a token can be told only by looking for its earlier occurrence and copying what followed there, which
-    is what an induction head does. `repeats[step]` depends on the seed and the step alone.
+    is what an induction head does. `repeated[step]` depends on the seed and the step alone.
 
     Args:
         vocab: tokens are drawn from 0 to `vocab` - 1, all alike.
@@ -99,7 +105,7 @@ class Repeats(Endless):
         batch: rows in a batch; each draws a block of its own.
         block: the shortest and the longest block, in tokens; by default an eighth and half of a row.
 
-    >>> inputs, targets = Repeats(vocab=9, length=7, batch=2, block=(3, 3), seed=1)[0]
+    >>> inputs, targets = RepeatedTokens(vocab=9, length=7, batch=2, block=(3, 3), seed=1)[0]
     >>> inputs.tolist()[0], targets.tolist()[0]
     ([1, 0, 5, 1, 0, 5, 1], [0, 5, 1, 0, 5, 1, 0])
     """
@@ -115,16 +121,16 @@ class Repeats(Endless):
         self.block = shortest, longest
 
     def __getitem__(self, step: int) -> Batch:
-        draw = torch.Generator().manual_seed(chance(self.seed, step))
+        generator = step_generator(self.seed, step)
         shortest, longest = self.block
-        sizes = torch.randint(shortest, longest + 1, (self.batch, 1), generator=draw)
-        blocks = torch.randint(self.vocab, (self.batch, longest), generator=draw)
+        sizes = torch.randint(shortest, longest + 1, (self.batch, 1), generator=generator)
+        blocks = torch.randint(self.vocab, (self.batch, longest), generator=generator)
         rows = blocks.gather(1, torch.arange(self.length + 1) % sizes)
         return rows[:, :-1], rows[:, 1:]
 
 
 class Streams:
-    """Several places of a text read on from segment to segment, for models that remember the last one.
+    """Several streams of a text read on from segment to segment, for models that remember the last one.
 
     `streams[step]` is (inputs, targets, places): row `b` goes on where row `b` of the step before ended. A place is
     the number of the stream and that of the segment in it. After `len(streams)` steps each stream begins again.
@@ -141,52 +147,47 @@ class Streams:
     """
 
     def __init__(self, ids: Ids, length: int, batch: int):
-        _axes(ids, length, batch)
+        _check_ids(ids, length, batch)
         self.segments = (len(ids) - 1) // (length * batch)
         if self.segments < 1:
             raise ValueError(
                 f"the text has {len(ids)} tokens; {batch} streams of {length} and their next tokens need "
                 f"{length * batch + 1}: take a longer text, fewer streams or shorter segments"
             )
-        self.length, rows = length, self.segments * length
-        self.inputs, self.targets = (ids[start:][: batch * rows].view(batch, rows) for start in (0, 1))
+        self.length, stream = length, self.segments * length
+        self.inputs, self.targets = (ids[start:][: batch * stream].view(batch, stream) for start in (0, 1))
 
     def __len__(self) -> int:
         """Segments in a stream."""
         return self.segments
 
     def __getitem__(self, step: int) -> tuple[Tensor, Tensor, Tensor]:
-        whole(step=step)
+        step = whole_number("step", step)
         at_least(0, step=step)
         segment = step % self.segments
-        here = slice(segment * self.length, (segment + 1) * self.length)
+        columns = slice(segment * self.length, (segment + 1) * self.length)
         places = torch.tensor([(stream, segment) for stream in range(len(self.inputs))])
-        return self.inputs[:, here].long(), self.targets[:, here].long(), places
+        return self.inputs[:, columns].long(), self.targets[:, columns].long(), places
 
 
 def in_order(ids: Ids, length: int, batch: int) -> Iterator[Batch]:
-    """The whole text once, in windows that do not overlap; the last, incomplete window is left out."""
-    _check(ids, length, batch)
-    return _in_order(ids, length, batch)
-
-
-def _in_order(ids: Tensor, length: int, batch: int) -> Iterator[Batch]:
+    """Return the text once, in batches of windows that do not overlap; the last, incomplete window is left out."""
+    _check_windows(ids, length, batch)
     count = (len(ids) - 1) // length
     inputs = ids[: count * length].view(count, length)
     targets = ids[1 : count * length + 1].view(count, length)
-    for rows, following in zip(inputs.split(batch), targets.split(batch)):
-        yield rows.long(), following.long()
+    return ((rows.long(), following.long()) for rows, following in zip(inputs.split(batch), targets.split(batch)))
 
 
-def _axes(ids: Tensor, length: int, batch: int) -> None:
+def _check_ids(ids: Tensor, length: int, batch: int) -> None:
     if ids.dim() != 1:
         raise ValueError(f"ids are {list(ids.shape)}; give those of one text, one axis, such as ids.flatten()")
     token_ids(ids=ids)
     at_least(1, length=length, batch=batch)
 
 
-def _check(ids: Tensor, length: int, batch: int) -> None:
-    _axes(ids, length, batch)
+def _check_windows(ids: Tensor, length: int, batch: int) -> None:
+    _check_ids(ids, length, batch)
     affordable(batch=batch, length=length)
     if len(ids) <= length:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Ragged rows in batches of similar length, and pairs of sentences."""
+"""Pad rows of similar length together in batches; make pairs of sentences."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torch import Tensor
 from tfviz.bounds import at_least, token_ids, whole_number
 from tfviz.bounds import seed as check_seed
 from tfviz.shapes import Int
-from tfviz.text.batches import Endless, chance
+from tfviz.text.batches import EndlessBatches, step_generator
 from tfviz.text.subwords import CLS, EOS, PAD, SEP
 
 Rows = Sequence[Tensor] | Tensor  # ragged ids, or one number a row
@@ -27,7 +27,7 @@ class Batches(Protocol):
 
 
 def pad(rows: Sequence[Int[Tensor, "_"]], value: int = PAD) -> Int[Tensor, "batch position"]:
-    """Rows of different length as one tensor, filled up at their ends.
+    """Join rows of different length into one tensor, filled up at their ends.
 
     >>> pad([torch.tensor([5, 6]), torch.tensor([7])]).tolist()
     [[5, 6], [7, 0]]
@@ -35,13 +35,13 @@ def pad(rows: Sequence[Int[Tensor, "_"]], value: int = PAD) -> Int[Tensor, "batc
     if not len(rows):
         raise ValueError("there are no rows to pad; give at least one")
     _check_rows(rows)
-    return _padded(rows, value)
+    return _pad(rows, value)
 
 
-def framed(rows: Sequence[Tensor], before: int | None = None, after: int | None = EOS) -> list[Tensor]:
-    """Each row with a token before it, after it, or both."""
+def add_special_tokens(rows: Sequence[Tensor], before: int | None = None, after: int | None = EOS) -> list[Tensor]:
+    """Return each row with a token before it, after it, or both."""
     _check_rows(rows)
-    at_least(0, **{name: one for name, one in (("before", before), ("after", after)) if one is not None})
+    at_least(0, before=before or 0, after=after or 0)
     front = [] if before is None else [torch.tensor([before])]
     back = [] if after is None else [torch.tensor([after])]
     return [torch.cat([*front, row, *back]) for row in rows]
@@ -50,19 +50,19 @@ def framed(rows: Sequence[Tensor], before: int | None = None, after: int | None 
 def _check_rows(rows: Sequence[Tensor]) -> None:
     for place, row in enumerate(rows):
         if row.dim() != 1:
-            found = "one number" if not row.dim() else f"{list(row.shape)}"
             raise ValueError(
-                f"row {place} is {found}; give each row as a tensor of ids, one axis, such as torch.tensor([5, 6])"
+                f"row {place} is {list(row.shape)}; give each row as a tensor of ids, one axis, such as "
+                "torch.tensor([5, 6])"
             )
         token_ids(**{f"row {place}": row})
 
 
-def _padded(rows: Sequence[Tensor], value: int = PAD) -> Tensor:
-    """As int64, which has room for every id and every filling."""
+def _pad(rows: Sequence[Tensor], value: int = PAD) -> Tensor:
+    """Pad as int64, which has room for every id and every filling."""
     return torch.nn.utils.rnn.pad_sequence([row.long() for row in rows], batch_first=True, padding_value=value)
 
 
-class Buckets(Endless):
+class Buckets(EndlessBatches):
     """Batches of rows that are about equally long; `buckets[step]` depends on the seed and the step alone.
 
     Every row comes once in an epoch of `len(buckets)` steps; rows of the same length meet others in each epoch.
@@ -82,26 +82,13 @@ class Buckets(Endless):
     def __init__(self, *columns: Rows, tokens: int = 4096, seed: int = 0):
         at_least(1, tokens=tokens)
         check_seed(seed)
-        if any(isinstance(column, Tensor) and not column.dim() for column in columns):
-            raise ValueError("a column is one number; give a list of rows of ids, or a number for each row")
-        if len({len(column) for column in columns}) != 1:
-            raise ValueError(
-                f"the columns have {[len(column) for column in columns]} rows; they must have equally many"
-            )
         self.columns, self.seed = columns, seed
-        ragged = [column for column in columns if not isinstance(column, Tensor)]
-        if not ragged or not len(ragged[0]):
-            raise ValueError("there is nothing to sort by length: one column must be a list of rows of ids, not empty")
-        self.lengths = torch.tensor([max(map(len, row)) for row in zip(*ragged)])
-        for column in ragged:
-            empty = next((place for place, row in enumerate(column) if len(row) == 0), None)
-            if empty is not None:
-                raise ValueError(f"row {empty} is empty; leave it out, or frame rows with an end token first")
-            _check_rows(column)
+        self.lengths = _row_lengths(columns)
         if self.lengths.max() > tokens:
             longest = int(self.lengths.argmax())
             raise ValueError(f"row {longest} has {self.lengths[longest]} tokens, more than a batch's {tokens}")
         self.cuts = _cuts(self.lengths.sort().values.tolist(), tokens)
+        self._epoch = -1  # that of the rows' order at hand
 
     def __len__(self) -> int:
         """Batches in an epoch."""
@@ -109,16 +96,16 @@ class Buckets(Endless):
 
     def __getitem__(self, step: int) -> tuple[Tensor, ...]:
         epoch, place = divmod(whole_number("step", step), len(self))
-        if getattr(self, "_epoch", None) != epoch:
-            draw = torch.Generator().manual_seed(chance(self.seed, epoch))
-            ties = torch.randperm(len(self.lengths), generator=draw)
-            self._rows = ties[self.lengths[ties].argsort(stable=True)]
-            self._order = torch.randperm(len(self), generator=draw).tolist()
+        if self._epoch != epoch:
+            generator = step_generator(self.seed, epoch)
+            shuffled = torch.randperm(len(self.lengths), generator=generator)
+            self._rows = shuffled[self.lengths[shuffled].argsort(stable=True)]
+            self._batches = torch.randperm(len(self), generator=generator).tolist()
             self._epoch = epoch
-        return self._batch(self._rows[slice(*self.cuts[self._order[place]])])
+        return self._batch(self._rows[slice(*self.cuts[self._batches[place]])])
 
     def in_order(self) -> Iterator[tuple[Tensor, ...]]:
-        """Every row once, from short to long: row `k` of what comes is row `order[k]`."""
+        """Yield every row once, from short to long: row `k` of what comes is row `order[k]`."""
         yield from (self._batch(self.order[start:stop]) for start, stop in self.cuts)
 
     @property
@@ -128,13 +115,31 @@ class Buckets(Endless):
 
     def _batch(self, rows: Tensor) -> tuple[Tensor, ...]:
         def take(column: Rows) -> Tensor:
-            return column[rows] if isinstance(column, Tensor) else _padded([column[row] for row in rows])
+            return column[rows] if isinstance(column, Tensor) else _pad([column[row] for row in rows])
 
         return tuple(take(column) for column in self.columns)
 
 
+def _row_lengths(columns: Sequence[Rows]) -> Tensor:
+    """Return the length of each row in its longest column; check the columns."""
+    if any(isinstance(column, Tensor) and not column.dim() for column in columns):
+        raise ValueError("a column is one number; give a list of rows of ids, or a number for each row")
+    counts = [len(column) for column in columns]
+    if len(set(counts)) != 1:
+        raise ValueError(f"the columns have {counts} rows; they must have equally many")
+    ragged = [column for column in columns if not isinstance(column, Tensor)]
+    if not ragged or not counts[0]:
+        raise ValueError("there is nothing to sort by length: one column must be a list of rows of ids, not empty")
+    for column in ragged:
+        _check_rows(column)
+        for place, row in enumerate(column):
+            if not len(row):
+                raise ValueError(f"row {place} is empty; leave it out, or add an end token first")
+    return torch.tensor([max(map(len, row)) for row in zip(*ragged)])
+
+
 def _cuts(lengths: list[int], tokens: int) -> list[tuple[int, int]]:
-    """Where to cut rows that go from short to long, so that no batch has more than `tokens`."""
+    """Return where to cut rows that go from short to long, so that no batch has more than `tokens`."""
     cuts, start = [], 0
     for stop, length in enumerate(lengths):
         if (stop + 1 - start) * length > tokens:
@@ -146,7 +151,7 @@ def _cuts(lengths: list[int], tokens: int) -> list[tuple[int, int]]:
 def sentence_pairs(
     documents: Sequence[Sequence[Tensor]], length: int = 128, *, cls: int = CLS, sep: int = SEP, seed: int = 0
 ) -> tuple[list[Tensor], list[Tensor], Int[Tensor, "pair"]]:
-    """Rows `[CLS] first [SEP] second [SEP]`, their segments (0 or 1), and whether the second follows the first.
+    """Return rows `[CLS] first [SEP] second [SEP]`, their segments (0 or 1), and whether the second follows the first.
 
     Half of the second sentences are those that follow in the document, half come from another one (Devlin et al.
     2019, section 3.1). Pairs longer than `length` tokens lose the end of the longer sentence, then of both.
@@ -157,32 +162,34 @@ def sentence_pairs(
     """
     check_seed(seed)
     at_least(0, cls=cls, sep=sep)
-    if any(sentence.dim() != 1 for document in documents for sentence in document):
-        raise TypeError("a sentence is no tensor of ids, one axis; give documents, each a list of sentences")
-    if any(not len(sentence) for document in documents for sentence in document):
-        raise ValueError("a sentence has no tokens; leave it out")
-    if length < 5:
-        raise ValueError(f"length is {length}; three special tokens and one of each sentence need 5")
     documents = [document for document in documents if len(document)]
-    if len(documents) < 2:
-        raise ValueError(f"there are {len(documents)} documents; a sentence that does not follow needs a second one")
+    _check_documents(documents, length)
     draw = random.Random(seed)
     rows, segments, follows = [], [], []
     for place, document in enumerate(documents):
         for first, second in pairwise(document):
-            true = draw.random() < 0.5
-            if not true:
+            follows.append(draw.random() < 0.5)
+            if not follows[-1]:
                 other = (place + draw.randrange(1, len(documents))) % len(documents)
                 second = draw.choice(documents[other])
-            first, second = _cut(first, second, length - 3)
+            first, second = _truncate(first, second, length - 3)
             rows.append(torch.cat([torch.tensor([cls]), first, torch.tensor([sep]), second, torch.tensor([sep])]))
             segments.append((torch.arange(len(rows[-1])) >= len(first) + 2).long())
-            follows.append(true)
     if not rows:
         raise ValueError("no document has two sentences")
     return rows, segments, torch.tensor(follows).long()
 
 
-def _cut(first: Tensor, second: Tensor, length: int) -> tuple[Tensor, Tensor]:
+def _check_documents(documents: Sequence[Sequence[Tensor]], length: int) -> None:
+    for document in documents:
+        if any(sentence.dim() != 1 or not len(sentence) for sentence in document):
+            raise ValueError("a sentence is no tensor of ids, one axis, or empty; give documents, each a list of them")
+    if length < 5:
+        raise ValueError(f"length is {length}; three special tokens and one of each sentence need 5")
+    if len(documents) < 2:
+        raise ValueError(f"there are {len(documents)} documents; a sentence that does not follow needs a second one")
+
+
+def _truncate(first: Tensor, second: Tensor, length: int) -> tuple[Tensor, Tensor]:
     second = second[: max(length - len(first), length // 2)]
     return first[: length - len(second)], second

@@ -1,4 +1,4 @@
-"""The real texts that have a name: where they come from, their sums, and what may be done with them."""
+"""The corpora that can be loaded by name: their files, addresses, SHA-256 sums and licences."""
 
 from dataclasses import dataclass
 
@@ -10,19 +10,18 @@ class File:
     path: str  # below the data folder
     url: str
     sha256: str
-    members: tuple[str, ...] = ()  # of an archive: what is read of it
-    most: int = 5_000_000  # bytes: a download that is larger is stopped; well above the size of the file
+    members: tuple[str, ...] = ()  # what is read of an archive
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """Where a text comes from and what may be done with it."""
+    """A corpus: its files, where they come from, and what may be done with them."""
 
     name: str
     about: str
     licence: str
     source: str
-    files: tuple[File, ...] = ()  # none for what is embedded
+    files: tuple[File, ...] = ()  # none where Python carries the text
     reader: str = "corpora.load()"
 
 
@@ -72,7 +71,6 @@ CORPORA = {
                     "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
                     "c40f74a18d3b61f90feba1e17730e0d38e8b97c05fde7008942e91923d1658fe",
                     ("aclImdb",),
-                    most=120_000_000,
                 ),
             ),
             reader="datasets.reviews()",
@@ -99,7 +97,6 @@ CORPORA = {
                     "http://mattmahoney.net/dc/enwik8.zip",
                     "547994d9980ebed1288380d652999f38a14fe291a6247c157c3d33d4932534bc",
                     ("enwik8",),
-                    most=50_000_000,
                 ),
             ),
         ),

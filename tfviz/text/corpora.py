@@ -1,46 +1,46 @@
-"""Real text by name.
+"""Load real text by name: from the folder `TFVIZ_DATA`, else from the cache, else from the network.
 
-A corpus is looked for in the folder that the environment variable `TFVIZ_DATA` names, then in the cache; then it is
-downloaded, checked by its SHA-256 and put into the cache, a file at a time. `pydoc` comes with every Python.
-What an archive holds may also stand unpacked where the archive would stand.
+A download is checked by its SHA-256 and kept in the cache, a file at a time. What an archive holds may also lie
+unpacked where the archive would. `pydoc` comes with every Python and needs no file.
 """
 
-import hashlib
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from tfviz.text import archives
 from tfviz.text.archives import Part
 from tfviz.text.catalogue import CORPORA, Corpus, File
-from tfviz.text.downloads import download
+
+STATES = ("differs", "partly", "unpacked", "ok", "absent", "embedded")  # of a corpus's files, the most telling first
 
 
 def load(name: str) -> str:
-    """The text of a corpus, downloaded at the first use; or of your own UTF-8 file, by its path.
+    """Return the text of a corpus, downloaded at the first use, or of your own UTF-8 file, by its path.
 
-    Lines end in a line feed, whatever ends them in the file; a byte-order mark in front is no letter and is dropped.
+    Lines end in a line feed, whatever ends them in the file; a byte-order mark in front is dropped.
 
     >>> load("pydoc")[:26]
     'The "assert" statement\\n***'
 
     Raises:
         LookupError: no corpus and no file has this name.
-        ValueError: it is not UTF-8, or UTF-16 without a mark; it is not one text (says what reads it); it is empty, or
-            damaged.
+        ValueError: it is not UTF-8, empty or damaged, or the corpus is not one text (says what reads it).
         ConnectionError: it is not on this machine and could not be fetched; says where to put it by hand.
     """
     if name == "pydoc":
         return _pydoc()
     own = os.path.expanduser(name)
-    found = archives.text(Path(own) if name not in CORPORA and os.path.isfile(own) else _text(name))
-    if not found:
+    part = Path(own) if name not in CORPORA and os.path.isfile(own) else _single_part(name)
+    text = archives.read_text(part).replace("\r\n", "\n").replace("\r", "\n")
+    if not text:
         raise ValueError(f"{name} is empty; there is nothing to learn from")
-    return found
+    return text
 
 
 def split(text: str, share: float = 0.9) -> tuple[str, str]:
-    """The first `share` of the text, to train on, and the rest, to measure on."""
+    """Return the first `share` of the text, to train on, and the rest, to measure on."""
     if not 0 < share < 1:
         raise ValueError(f"share is {share}; it must lie between 0 and 1")
     cut = int(share * len(text))
@@ -50,66 +50,64 @@ def split(text: str, share: float = 0.9) -> tuple[str, str]:
 
 
 def paths(name: str, *only: str) -> list[Path]:
-    """Where the files of a corpus stand, or where they would be put; `only` names some of them."""
-    return [path for file in _files(name, only) for path in _places(file)]
+    """Return where the files of a corpus are, or would be put; `only` names some of them."""
+    return [path for file in _files(name, only) for path in _locate(file)]
 
 
 def cache() -> Path:
-    """The folder for downloads: `TFVIZ_CACHE`, or the one usual on this system."""
-    if given := os.environ.get("TFVIZ_CACHE"):
-        return Path(os.path.expanduser(given))
+    """Return the folder for downloads: `TFVIZ_CACHE`, or the usual one of this system."""
     import pooch
 
-    return Path(pooch.os_cache("tfviz"))
+    return Path(os.path.expanduser(os.environ.get("TFVIZ_CACHE") or pooch.os_cache("tfviz")))
 
 
 def fetch(name: str, *only: str) -> list[Path]:
-    """Bring the files of a corpus to this machine unless they are here; returns their paths."""
-    return [path for file in _files(name, only) for path in _fetched(name, file)]
+    """Download the files of a corpus that are not on this machine; return the paths of all."""
+    return [path for file in _files(name, only) for path in _fetch(name, file)]
 
 
 def parts(name: str) -> list[Part]:
-    """What there is to read of a corpus, fetched: its files, and for a zip archive the members in question."""
+    """Fetch a corpus and return what there is to read of it: files, or the listed members of a zip archive."""
     found: list[Part] = []
     for file in _files(name):
-        for path in _fetched(name, file):
-            found += [archives.member(path, member) for member in file.members] if path.suffix == ".zip" else [path]
+        for path in _fetch(name, file):
+            zipped = path.suffix == ".zip"
+            found += [archives.zip_member(path, member) for member in file.members] if zipped else [path]
     return found
 
 
 def verify(name: str) -> str:
-    """One word on the files of a corpus, by their published SHA-256.
+    """Compare the files of a corpus with their published SHA-256.
 
     Returns:
         `ok`, `embedded` (no file), `absent`, `partly` (some files are absent), `differs` (a local folder still wins) or
         `unpacked` (only archives have a published sum).
     """
-    states = {_state(file) for file in _find(name).files} or {"embedded"}
+    states = {_state(file) for file in _corpus(name).files} or {"embedded"}
     if "absent" in states and len(states) > 1:
-        states = states - {"absent"} | {"partly"}
-    return next(state for state in ("differs", "partly", "unpacked", *states) if state in states)
+        states.add("partly")
+    return min(states, key=STATES.index)
 
 
 def _state(file: File) -> str:
-    path = _places(file)[0]
-    if not _is_there(path):
-        return "absent"
+    import pooch
+
+    path = _locate(file)[0]
     if path.name != Path(file.path).name:
         return "unpacked"
-    if path.is_dir():
-        return "differs"
-    with path.open("rb") as stream:
-        return "ok" if hashlib.file_digest(stream, "sha256").hexdigest() == file.sha256 else "differs"
+    if not path.is_file():
+        return "absent"
+    return "ok" if pooch.file_hash(path) == file.sha256 else "differs"
 
 
-def _find(name: str) -> Corpus:
+def _corpus(name: str) -> Corpus:
     if name not in CORPORA:
         raise LookupError(f"no corpus and no file is called {name!r}; there are: {', '.join(CORPORA)}")
     return CORPORA[name]
 
 
 def _files(name: str, only: tuple[str, ...] = ()) -> list[File]:
-    files = {Path(file.path).name: file for file in _find(name).files}
+    files = {Path(file.path).name: file for file in _corpus(name).files}
     if not files:
         raise LookupError(f"{name} is part of Python and has no file; read it with load({name!r})")
     if unknown := set(only) - set(files):
@@ -117,42 +115,56 @@ def _files(name: str, only: tuple[str, ...] = ()) -> list[File]:
     return [files[file] for file in only or files]
 
 
-def _roots() -> Iterator[Path]:
+def _folders() -> Iterator[Path]:
+    """Yield the folders to look in, the reader's own first."""
     if local := os.environ.get("TFVIZ_DATA"):
-        if not os.path.isdir(os.path.expanduser(local)):
+        folder = Path(os.path.expanduser(local))
+        if not folder.is_dir():
             raise ValueError(f"TFVIZ_DATA is {local!r}, which is no folder; make it, name another, or unset it")
-        yield Path(os.path.expanduser(local))
+        yield folder
     yield cache()
 
 
-def _places(file: File) -> list[Path]:
-    """The file, or what is unpacked of it; if there is neither, the place where a download goes."""
-    for root in _roots():
-        path = root / file.path
+def _locate(file: File) -> list[Path]:
+    """Return the path of a file or of its unpacked members, else the one where its download will go."""
+    for folder in _folders():
+        path = folder / file.path
         for names in (file.members, [Path(member).name for member in file.members]):
             unpacked = [path.parent / name for name in names]
-            if unpacked and all(map(_is_there, unpacked)):
+            if unpacked and all(map(_exists, unpacked)):
                 return unpacked
         if path.is_file():
             return [path]
     return [cache() / file.path]
 
 
-def _fetched(name: str, file: File) -> list[Path]:
-    target = _places(file)[0]
-    if target.is_dir() and target.name == Path(file.path).name:
-        raise FileExistsError(f"{target} is a folder, and a file of {name} is to stand there; move it away")
+def _fetch(name: str, file: File) -> list[Path]:
+    target = _locate(file)[0]
     if not target.exists():
-        download(name, file, target)
-    return _places(file)
+        _download(name, file, target)
+    return _locate(file)
 
 
-def _is_there(path: Path) -> bool:
-    return path.is_file() or path.is_dir()  # and is no pipe, which would be waited for without end
+def _download(name: str, file: File, target: Path) -> None:
+    """Download one file; of a failed download nothing is left."""
+    import pooch
+
+    advice = f"to go without it, get the file elsewhere and put it at {target}"
+    showing = sys.stderr.isatty()
+    try:
+        pooch.retrieve(file.url, f"sha256:{file.sha256}", target.name, target.parent, progressbar=showing)
+    except ValueError as error:  # pooch's error for a wrong hash
+        raise ValueError(f"what {file.url} sent is not {name}: {error}; {advice}") from error
+    except OSError as error:  # requests' errors are OSErrors, and so is a full disk
+        raise ConnectionError(f"could not fetch {name} from {file.url}: {error}; {advice}") from error
 
 
-def _text(name: str) -> Part:
-    corpus = _find(name)
+def _exists(path: Path) -> bool:
+    return path.is_file() or path.is_dir()  # not a pipe, on which reading would wait forever
+
+
+def _single_part(name: str) -> Part:
+    corpus = _corpus(name)
     if corpus.reader != Corpus.reader:
         raise ValueError(f"{name} is not one text; read it with tfviz.text.{corpus.reader}")
     return parts(name)[0]

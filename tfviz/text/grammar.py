@@ -1,4 +1,4 @@
-"""A small grammar of graded film reviews, in which negation keeps a bag of words from being right."""
+"""Generate graded film reviews from a small grammar, in which negation keeps a bag of words from being right."""
 
 from dataclasses import dataclass
 
@@ -39,7 +39,7 @@ class Review:
 
 @door
 def reviews(count: int, *, seed: int = 0) -> list[Review]:
-    """Reviews of 1 to 4 clauses such as "the plot was not very good but the music was great".
+    """Draw reviews of 1 to 4 clauses such as "the plot was not very good but the music was great".
 
     An adjective has a strength of -2, -1, 1 or 2. From the adjective outwards, "very" doubles it and "slightly" halves
     it, then "not" turns it round and halves it and "never" turns it round: bad -1, not bad 0.5, not very bad 1. A
@@ -53,7 +53,7 @@ def reviews(count: int, *, seed: int = 0) -> list[Review]:
     >>> review.cues
     (0.0, 0.0, 0.0, 3.0, -1.0, -1.0)
     """
-    made(count, seed)
+    check_count(count, seed)
     draw = numpy.random.default_rng(seed)
     drawn: list[Review] = []
     while len(drawn) < count:
@@ -62,8 +62,8 @@ def reviews(count: int, *, seed: int = 0) -> list[Review]:
     return drawn
 
 
-def made(count: int, seed: int) -> None:
-    """So many examples can be made; one takes about half a kilobyte."""
+def check_count(count: int, seed: int) -> None:
+    """Check that so many examples fit into memory; one takes about half a kilobyte."""
     at_least(1, count=count)
     affordable(count=count, size_of_one=128)
     check_seed(seed)
@@ -77,8 +77,8 @@ def _review(draw: numpy.random.Generator) -> Review:
         clause = _clause(str(noun), draw)
         strength = sum(cue for _, cue in clause)
         if cued:
-            joints = AGREEING if before * strength > 0 else OPPOSED
-            cued.append((joints[draw.integers(len(joints))], 0.0))
+            conjunctions = AGREEING if before * strength > 0 else OPPOSED
+            cued.append((conjunctions[draw.integers(len(conjunctions))], 0.0))
         cued += clause
         before = strength
     words, cues = zip(*cued)
@@ -87,7 +87,7 @@ def _review(draw: numpy.random.Generator) -> Review:
 
 
 def _clause(noun: str, draw: numpy.random.Generator) -> list[tuple[str, float]]:
-    """Its words, each with its cue."""
+    """Draw the words of a clause, each with its cue."""
     adjective = list(ADJECTIVES)[draw.integers(len(ADJECTIVES))]
     negation = ["", "", "", "", *NEGATIONS][draw.integers(6)]
     # nobody says "not slightly bad"

@@ -1,4 +1,4 @@
-"""Vocabularies of pieces of words, on `tokenizers`: text to ids and back, written and read with a checksum."""
+"""Encode text as pieces of words and back, through a tokenizer of `tokenizers`."""
 
 from __future__ import annotations
 
@@ -16,33 +16,36 @@ import torch
 from torch import Tensor
 
 from tfviz import sealed
-from tfviz.doors import door, what
+from tfviz.doors import door
 from tfviz.files import atomic
 from tfviz.shapes import Int
-from tfviz.text.asked import asked
-from tfviz.text.described import described
-from tfviz.text.spelling import Spelling
-from tfviz.text.tokens import known, string
+from tfviz.text.token_labels import TokenLabels, decoding_spec
+from tfviz.text.tokenizer_export import tokenizer_spec
+from tfviz.text.tokens import check_ids, check_text
 
 SPECIALS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[CLS]", "[SEP]", "[MASK]")
 PAD, UNK, BOS, EOS, CLS, SEP, MASK = range(len(SPECIALS))  # their ids, in every vocabulary built here
 NAMES = ("pad", "unknown", "begin", "end", "classification", "separator", "mask")  # the same, as pages call them
-THEIRS = ("pad", "unk", "bos", "eos", "cls", "sep", "mask")  # the same, as transformers calls them
-SEAL = "sha256"  # of all the rest of the file; it stands in the model, where `tokenizers` skips what it does not know
+HUGGING_FACE_NAMES = ("pad", "unk", "bos", "eos", "cls", "sep", "mask")  # the same, as transformers calls them
+CHECKSUM = "sha256"  # of the rest of the file; it stands in the model, where `tokenizers` skips what it does not know
 Ids = Iterable[int] | Tensor
 
 
-def own(given: Any) -> Any:
-    """A tokenizer, of `tokenizers` or a fast one of transformers, as `Subwords` of a copy; anything else as it is."""
-    tokenizer = getattr(given, "backend_tokenizer", given)
-    if not hasattr(tokenizer, "encode_batch_fast"):
-        return given
-    copied = copy.deepcopy(tokenizer)
-    copied.no_truncation()  # transformers sets both anew for each call
-    copied.no_padding()
-    called = getattr(given, "special_tokens_map", {})
-    special = {name: called[f"{theirs}_token"] for name, theirs in zip(NAMES, THEIRS) if f"{theirs}_token" in called}
-    return Subwords(copied, special)
+def as_vocabulary(tokenizer: Any) -> Any:
+    """Return `Subwords` of a copy of a tokenizer, or a vocabulary as it is.
+
+    Args:
+        tokenizer: of `tokenizers`, a fast one of transformers, or anything else that encodes.
+    """
+    backend = getattr(tokenizer, "backend_tokenizer", tokenizer)
+    if not hasattr(backend, "encode_batch_fast"):
+        return tokenizer
+    backend = copy.deepcopy(backend)
+    backend.no_truncation()  # transformers sets both anew for each call
+    backend.no_padding()
+    tokens = getattr(tokenizer, "special_tokens_map", {})
+    keys = {name: f"{theirs}_token" for name, theirs in zip(NAMES, HUGGING_FACE_NAMES)}
+    return Subwords(backend, {name: tokens[key] for name, key in keys.items() if key in tokens})
 
 
 class Subwords:
@@ -64,7 +67,7 @@ class Subwords:
             )
         self.tokenizer = tokenizer
         tokenizer.encode_special_tokens = True  # as text; a file does not keep this
-        self._spelling = Spelling(tokenizer)
+        self._labels = TokenLabels(tokenizer)
         self._counted = (0, 0)  # tokens, and one more than the highest id
         for name, token in (special or {}).items():
             if name not in NAMES:
@@ -84,9 +87,7 @@ class Subwords:
         return f"{type(self).__name__}({type(self.tokenizer.model).__name__}, {len(self):,} tokens)"
 
     def __getitem__(self, token: str) -> int:
-        if not isinstance(token, str):
-            raise TypeError(f"token is {what(token)}; give a string, and words(ids) for the token of an id")
-        role = dict(zip(SPECIALS, NAMES)).get(token)
+        role = dict(zip(SPECIALS, NAMES)).get(check_text(token, "token"))
         index = self.tokenizer.token_to_id(self._special[role] if role else token)
         if index is None:
             there = [special for special in SPECIALS if self.tokenizer.token_to_id(special) is not None]
@@ -94,14 +95,14 @@ class Subwords:
         return index
 
     def encode(self, text: str) -> Int[Tensor, "position"]:
-        """The ids of a text."""
-        return self.encode_all([string(text)])[0]
+        """Return the ids of a text."""
+        return self.encode_all([check_text(text)])[0]
 
     def encode_all(self, texts: Sequence[str]) -> list[Int[Tensor, "position"]]:
-        """The ids of many texts, on all cores."""
+        """Return the ids of many texts, encoded on all cores."""
         if isinstance(texts, str):
             raise ValueError("one string where many texts are meant; give a list, or take encode")
-        texts = [string(text, f"texts[{place}]") for place, text in enumerate(texts)]
+        texts = [check_text(text, f"texts[{place}]") for place, text in enumerate(texts)]
         try:
             rows = self.tokenizer.encode_batch_fast(texts, add_special_tokens=False)
         except TypeError as error:  # its word for half of a pair, which Python's strings can hold
@@ -109,29 +110,29 @@ class Subwords:
         return [torch.tensor(row.ids, dtype=torch.long) for row in rows]
 
     def decode(self, ids: Ids) -> str:
-        """The text of these ids, without special tokens."""
-        return self.tokenizer.decode(list(known(ids, len(self))), skip_special_tokens=True)
+        """Return the text of these ids, without special tokens."""
+        return self.tokenizer.decode(list(check_ids(ids, len(self))), skip_special_tokens=True)
 
     def pieces(self, ids: Ids) -> Iterator[str]:
-        """The text of ids that come one by one, as soon as it is known."""
+        """Yield the text of ids that come one by one, as soon as it is known."""
         from tokenizers.decoders import DecodeStream
 
-        stream, seen, given = DecodeStream(skip_special_tokens=True), list[int](), 0
-        for index in known(ids, len(self)):
+        stream, seen, length = DecodeStream(skip_special_tokens=True), list[int](), 0
+        for index in check_ids(ids, len(self)):
             seen.append(index)
             if piece := stream.step(self.tokenizer, index):
-                given += len(piece)
+                length += len(piece)
                 yield piece
-        yield from filter(None, [self.decode(seen)[given:]])  # bytes of a character that never became whole
+        if rest := self.decode(seen)[length:]:  # bytes of a character that never became complete
+            yield rest
 
     def words(self, ids: Ids) -> list[str]:
-        """One visible sign for each id, for the axes of a picture; a space is `␣`, and `##` goes on with a word."""
-        tokens = ((index, self.tokenizer.id_to_token(index)) for index in known(ids, len(self)))
-        return [f"⟨{index}⟩" if token is None else self._spelling.visible(token) for index, token in tokens]
+        """Return a visible label for each id, for the axes of a picture; a space is `␣`, `##` goes on with a word."""
+        return [self._labels.of(index) for index in check_ids(ids, len(self))]
 
     @door
     def spans(self, text: str) -> list[int]:
-        """The number of the word that each token of `text` is a piece of, words being set apart by white space.
+        """Return the number of the word that each token of `text` is a piece of, words being set apart by white space.
 
         White space counts to the word after it, as in tokens that hold both, or to the last.
         """
@@ -140,26 +141,26 @@ class Subwords:
         return [max(0, min(bisect(ends, start), len(ends) - 1)) for start, _ in offsets]
 
     def merges(self) -> list[tuple[str, str]]:
-        """The pairs that byte-pair encoding joined, in the order it learned them; readable as `words` are."""
+        """Return the pairs that byte-pair encoding joined, in the order it learned them; labelled as `words` are."""
         pairs = json.loads(self.tokenizer.to_str())["model"].get("merges", [])
-        return [(self._spelling.visible(left), self._spelling.visible(right)) for left, right in pairs]
+        return [(self._labels.label(left), self._labels.label(right)) for left, right in pairs]
 
-    def described(self) -> dict[str, Any]:
-        """Plain values from which a page encodes, decodes and shows words just as this does (`tfviz.text.described`).
+    def to_spec(self) -> dict[str, Any]:
+        """Return plain values from which a page encodes and decodes as this does; see `tokenizer_export`.
 
         Raises:
             ValueError: a part of the tokenizer is one that pages do not know.
         """
-        plain = described(self.tokenizer)
-        unseen = [index for index, token in enumerate(plain["tokens"]) if self._spelling.shown(token) is None]
-        return {"kind": "subwords", **plain, "special": self._roles(), "hexadecimal": unseen}
+        spec = tokenizer_spec(self.tokenizer)
+        hexadecimal = [index for index, token in enumerate(spec["tokens"]) if self._labels.printable(token) is None]
+        return {"kind": "subwords", **spec, "special": self._special_ids(), "hexadecimal": hexadecimal}
 
-    def asked(self) -> dict[str, Any]:
-        """The same of any tokenizer, for a page that asks Python to encode (`tfviz.text.asked`)."""
-        return {**asked(self.tokenizer), "special": self._roles()}
+    def to_decoding_spec(self) -> dict[str, Any]:
+        """Return plain values from which a page decodes; of any tokenizer, where Python encodes for the page."""
+        return {**decoding_spec(self.tokenizer), "special": self._special_ids()}
 
-    def _roles(self) -> dict[str, int]:
-        """The ids of the special tokens that there are, by what they are for."""
+    def _special_ids(self) -> dict[str, int]:
+        """Return the ids of the special tokens that there are, by what they are for."""
         found = {name: self.tokenizer.token_to_id(token) for name, token in self._special.items()}
         return {name: index for name, index in found.items() if index is not None}
 
@@ -171,14 +172,14 @@ class Subwords:
             path: the file, or a folder for it.
         """
         content = json.loads(self.tokenizer.to_str())
-        content["model"][SEAL] = _sum(content)
+        content["model"][CHECKSUM] = _checksum(content)
         with atomic(_file(path)) as draft:
             draft.write_text(json.dumps(content, ensure_ascii=False, indent=2), encoding="utf-8")
 
     @classmethod
     @door
     def load(cls, path: str | Path) -> Subwords:
-        """A vocabulary from a `tokenizer.json`, or from a folder that has one.
+        """Read a vocabulary from a `tokenizer.json`, or from a folder that has one.
 
         Raises:
             FileNotFoundError: there is no such file, but perhaps a pipe.
@@ -192,8 +193,8 @@ class Subwords:
             raise FileNotFoundError(f"there is no tokenizer at {file}; it is a file tokenizer.json")
         content = sealed.plain_json(file)
         model = content.get("model") if isinstance(content, dict) else None
-        seal = model.pop(SEAL, None) if isinstance(model, dict) else None
-        if seal is not None and seal != _sum(content):
+        checksum = model.pop(CHECKSUM, None) if isinstance(model, dict) else None
+        if checksum is not None and checksum != _checksum(content):
             raise ValueError(f"{file} was altered or is damaged: its checksum is another one; build or fetch it again")
         try:
             return cls(Tokenizer.from_str(json.dumps(content)))
@@ -208,6 +209,6 @@ def _file(path: str | Path) -> Path:
     return place / "tokenizer.json" if place.is_dir() else place
 
 
-def _sum(content: Any) -> str:
-    """The same however the file is laid out: another indent is no damage."""
+def _checksum(content: Any) -> str:
+    """Return the SHA-256 of the values: another indent is no damage."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Made tasks with known answers, whose gold word alignments tell where attention ought to look.
+"""Generate tasks with known answers, whose gold word alignments tell where attention ought to look.
 
 Words are tokens already: none holds white space, and joining them with spaces loses nothing.
 """
@@ -11,7 +11,7 @@ from itertools import product, takewhile
 
 import numpy
 
-from tfviz.text.grammar import Review, made, reviews
+from tfviz.text.grammar import Review, check_count, reviews
 
 __all__ = ["Example", "Review", "copy", "dates", "numbers", "reverse", "reviews", "sort"]
 
@@ -43,7 +43,7 @@ class Example:
 
 
 def dates(count: int, source: str = "en", target: str = "iso", *, seed: int = 0) -> list[Example]:
-    """Dates from 1950 to 2049 as people write them, to be written in one fixed way.
+    """Draw dates from 1950 to 2049 as people write them, to be written in one fixed way.
 
     The source takes any of the formats that the Unicode locale data (CLDR, read by Babel) have for its language, but
     for those with two digits for a year. Within a language the order of the fields is one, so 3 / 5 is never in doubt.
@@ -66,12 +66,12 @@ def dates(count: int, source: str = "en", target: str = "iso", *, seed: int = 0)
     for _ in range(count):
         day = FIRST + timedelta(days=int(draw.integers(DAYS)))
         read = _fields(day, patterns[draw.integers(len(patterns))], source)
-        examples.append(_linked(read, _fields(day, pattern, "en" if target == "iso" else target)))
+        examples.append(_align(read, _fields(day, pattern, "en" if target == "iso" else target)))
     return examples
 
 
 def numbers(count: int, language: str = "en", *, seed: int = 0, below: int = LARGEST) -> list[Example]:
-    """Numbers in words (num2words), to be written in decimal digits; each number of digits is equally frequent.
+    """Draw numbers in words (num2words), to be written in digits; each number of digits is equally frequent.
 
     Hyphens and commas fall away, German compounds stand in their parts, each Japanese sign is a word. Gold is found by
     an experiment, the same in every language: the words of a digit are those that go when this digit alone becomes 0
@@ -89,7 +89,7 @@ def numbers(count: int, language: str = "en", *, seed: int = 0, below: int = LAR
     >>> sorted(example.gold)
     [(0, 0), (0, 1), (1, 3), (1, 4), (2, 2), (2, 3)]
     """
-    draw, spoken = _draw(count, seed), _speaker(language)
+    draw, spoken = _draw(count, seed), _spell(language)
     if not 1 <= below <= LARGEST:
         raise ValueError(f"below is {below}; it must lie between 1 and {LARGEST}")
     examples = []
@@ -101,30 +101,32 @@ def numbers(count: int, language: str = "en", *, seed: int = 0, below: int = LAR
 
 
 def copy(count: int, length: tuple[int, int] = (3, 9), vocab: int = 26, *, seed: int = 0) -> list[Example]:
-    """Letters, to be written again; from `length[0]` to `length[1]` of them, out of the first `vocab` of the alphabet.
+    """Draw letters, to be written again; `length[0]` to `length[1]` of them, out of the first `vocab` of the alphabet.
 
     >>> example = copy(1, (2, 3), vocab=3)[0]
     >>> example.source == example.target, sorted(example.gold)
     (True, [(0, 0), (1, 1), (2, 2)])
     """
-    return _letters(count, length, vocab, seed, lambda letters: list(range(len(letters))))
+    return _letter_examples(count, length, vocab, seed, lambda letters: list(range(len(letters))))
 
 
 def reverse(count: int, length: tuple[int, int] = (3, 9), vocab: int = 26, *, seed: int = 0) -> list[Example]:
-    """Letters, to be written from the last to the first; see `copy`."""
-    return _letters(count, length, vocab, seed, lambda letters: list(range(len(letters)))[::-1])
+    """Draw letters, to be written from the last to the first; see `copy`."""
+    return _letter_examples(count, length, vocab, seed, lambda letters: list(range(len(letters)))[::-1])
 
 
 def sort(count: int, length: tuple[int, int] = (3, 9), vocab: int = 26, *, seed: int = 0) -> list[Example]:
-    """Letters, to be written in the order of the alphabet, equal ones in the order they stand; see `copy`."""
-    return _letters(count, length, vocab, seed, lambda letters: sorted(range(len(letters)), key=letters.__getitem__))
+    """Draw letters, to be written in the order of the alphabet, equal ones in the order they stand; see `copy`."""
+    return _letter_examples(
+        count, length, vocab, seed, lambda letters: sorted(range(len(letters)), key=letters.__getitem__)
+    )
 
 
 def _patterns(language: str) -> list[str]:
-    """All formats of the language for year, month and day, with or without a weekday."""
+    """Return all formats of the language for year, month and day, with or without a weekday."""
     from babel import Locale
 
-    _find(language, DATES, "source")
+    _check_name(language, DATES, "source")
     locale = Locale.parse(language)
     formats = [*locale.date_formats.values(), *locale.datetime_skeletons.values()]
     parts = {form.pattern: dict(_parts(form.pattern)) for form in formats}
@@ -135,12 +137,12 @@ def _patterns(language: str) -> list[str]:
 def _target(language: str) -> str:
     from babel import Locale
 
-    _find(language, ("iso", *DATES), "target")
+    _check_name(language, ("iso", *DATES), "target")
     return ISO if language == "iso" else Locale.parse(language).date_formats["long"].pattern
 
 
 def _parts(pattern: str) -> list[tuple[str, str]]:
-    """The pattern in parts, each with the letter of its field: y, M, d, E, or none for what stands between them."""
+    """Split a pattern into parts, each with its field: y, M, d, E, or none for what stands between them."""
     from babel.dates import tokenize_pattern, untokenize_pattern
 
     parts = tokenize_pattern(pattern)
@@ -148,23 +150,23 @@ def _parts(pattern: str) -> list[tuple[str, str]]:
 
 
 def _fields(day: date, pattern: str, language: str) -> list[tuple[str, str]]:
-    """The words of a date, each with the letter of its field."""
+    """Return the words of a date, each with the letter of its field."""
     from babel.dates import format_date
 
     texts = [(field, format_date(day, part, language)) for field, part in _parts(pattern)]
     return [(field, word) for field, text in texts for word in WORD.findall(text)]
 
 
-def _linked(read: list[tuple[str, str]], written: list[tuple[str, str]]) -> Example:
+def _align(read: list[tuple[str, str]], written: list[tuple[str, str]]) -> Example:
     pairs = product(enumerate(written), enumerate(read))
     gold = frozenset((t, s) for (t, (goal, _)), (s, (field, _)) in pairs if field and field == goal)
     return Example(tuple(word for _, word in read), tuple(word for _, word in written), gold)
 
 
-def _speaker(language: str) -> Callable[[int], list[str]]:
+def _spell(language: str) -> Callable[[int], list[str]]:
     from num2words import CONVERTER_CLASSES, num2words
 
-    _find(language, NUMBERS, "language")
+    _check_name(language, NUMBERS, "language")
     atoms = {*(word for value, word in CONVERTER_CLASSES["de"].cards.items() if value <= 1000), "ein", "und"}
     longest_first = "|".join(sorted(atoms, key=len, reverse=True))  # neunzehn is not neun and zehn
     word = re.compile({"de": longest_first, "ja": r"\w"}.get(language, r"\w+"))
@@ -176,24 +178,24 @@ def _number(number: int, spoken: Callable[[int], list[str]]) -> Example:
     gold = set()
     for place, digit in enumerate(digits):
         without = spoken(number - int(digit) * 10 ** (len(digits) - 1 - place))
-        gold |= {(place, word) for word in _gone(source, without)} if digit != "0" else set()
+        gold |= {(place, word) for word in _removed_words(source, without)} if digit != "0" else set()
     return Example(tuple(source), tuple(digits), frozenset(gold))
 
 
-def _gone(words: list[str], others: list[str]) -> range:
-    """Places of the words between those with which both begin and those with which both end."""
+def _removed_words(words: list[str], others: list[str]) -> range:
+    """Return the places of the words between those with which both begin and those with which both end."""
     a, b = ([word.removesuffix("s") for word in side] for side in (words, others))
     # The end first: three hundred and three without its hundreds keeps its last three, not its first.
-    end = _shared(a[::-1], b[::-1])
-    return range(_shared(a[: len(a) - end], b[: len(b) - end]), len(a) - end)
+    end = _common_prefix(a[::-1], b[::-1])
+    return range(_common_prefix(a[: len(a) - end], b[: len(b) - end]), len(a) - end)
 
 
-def _shared(a: list[str], b: list[str]) -> int:
-    """How many words both begin with."""
+def _common_prefix(a: list[str], b: list[str]) -> int:
+    """Return how many words both begin with."""
     return len([*takewhile(lambda pair: pair[0] == pair[1], zip(a, b))])
 
 
-def _letters(count: int, length: tuple[int, int], vocab: int, seed: int, order: Order) -> list[Example]:
+def _letter_examples(count: int, length: tuple[int, int], vocab: int, seed: int, order: Order) -> list[Example]:
     draw = _draw(count, seed)
     if not 1 <= length[0] <= length[1] or length[1] > LONGEST:
         raise ValueError(
@@ -208,10 +210,10 @@ def _letters(count: int, length: tuple[int, int], vocab: int, seed: int, order: 
 
 
 def _draw(count: int, seed: int) -> numpy.random.Generator:
-    made(count, seed)
+    check_count(count, seed)
     return numpy.random.default_rng(seed)
 
 
-def _find(name: str, names: Collection[str], what: str) -> None:
+def _check_name(name: str, names: Collection[str], what: str) -> None:
     if name not in names:
         raise LookupError(f"no {what} is called {name!r}; there are: {', '.join(names)}")

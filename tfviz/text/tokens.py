@@ -1,4 +1,4 @@
-"""Text to ids and back: characters and bytes."""
+"""Encode text as ids and back: characters and bytes."""
 
 from __future__ import annotations
 
@@ -13,9 +13,7 @@ from torch import Tensor
 
 from tfviz.doors import door, what
 from tfviz.shapes import Int
-
-# What cannot be seen in a picture gets a sign that can.
-SIGNS = {" ": "␣", "\n": "⏎", "\t": "⇥", "\r": "␍", "\0": "␀"}
+from tfviz.text.token_labels import VISIBLE
 
 
 class Characters:
@@ -40,7 +38,7 @@ class Characters:
     @classmethod
     @door
     def of(cls, text: str) -> Characters:
-        """The vocabulary of all characters in `text`, in code-point order."""
+        """Build the vocabulary of all characters in `text`, in code-point order."""
         return cls("".join(sorted(set(text))))
 
     def __len__(self) -> int:
@@ -50,12 +48,12 @@ class Characters:
         return f"{type(self).__name__}({self.characters!r})"
 
     def encode(self, text: str) -> Int[Tensor, "position"]:
-        """The id of each character.
+        """Return the id of each character.
 
         Raises:
             ValueError: at the first character that the vocabulary lacks.
         """
-        points = _code_points(string(text))
+        points = _code_points(check_text(text))
         slots = numpy.searchsorted(self._points, points, sorter=self._order)
         ids = self._order[numpy.minimum(slots, len(self) - 1)]
         unknown = numpy.flatnonzero(self._points[ids] != points)
@@ -68,19 +66,19 @@ class Characters:
         return torch.from_numpy(ids)
 
     def decode(self, ids: Int[Tensor, "position"]) -> str:
-        """The text of these ids."""
+        """Return the text of these ids."""
         return "".join(self.pieces(ids))
 
     def pieces(self, ids: Iterable) -> Iterator[str]:
-        """The text of ids that come one by one, as soon as it is known."""
-        return (self.characters[index] for index in known(ids, len(self)))
+        """Yield the text of ids that come one by one, as soon as it is known."""
+        return (self.characters[index] for index in check_ids(ids, len(self)))
 
     def words(self, ids: Int[Tensor, "position"]) -> list[str]:
-        """One visible sign for each id, for the axes of a picture."""
-        return [SIGNS.get(character, character) for character in self.decode(ids)]
+        """Return a visible label for each id, for the axes of a picture."""
+        return [VISIBLE.get(character, character) for character in self.decode(ids)]
 
-    def described(self) -> dict[str, Any]:
-        """Plain values from which a page encodes and decodes just as this does."""
+    def to_spec(self) -> dict[str, Any]:
+        """Return plain values from which a page encodes and decodes as this does."""
         return {"kind": "characters", "tokens": list(self.characters)}
 
 
@@ -98,54 +96,53 @@ class Bytes:
         return "Bytes()"
 
     def encode(self, text: str) -> Int[Tensor, "position"]:
-        """The bytes of `text` in UTF-8."""
+        """Return the bytes of `text` in UTF-8."""
         try:
-            raw = bytearray(string(text).encode("utf-8", "surrogateescape"))
+            raw = check_text(text).encode("utf-8", "surrogateescape")
         except UnicodeEncodeError as error:
             raise ValueError(
                 f"character {error.start} is a lone surrogate, U+D800 to U+DFFF, which is no text"
             ) from error
-        return torch.frombuffer(raw, dtype=torch.uint8).long() if raw else torch.empty(0, dtype=torch.long)
+        return torch.from_numpy(numpy.frombuffer(raw, dtype=numpy.uint8).astype(numpy.int64))
 
     def decode(self, ids: Int[Tensor, "position"]) -> str:
-        """The text of these bytes; what is not UTF-8 becomes U+FFFD."""
-        return bytes(known(ids, len(self))).decode("utf-8", "replace")
+        """Return the text of these bytes; what is not UTF-8 becomes U+FFFD."""
+        return bytes(check_ids(ids, len(self))).decode("utf-8", "replace")
 
     def pieces(self, ids: Iterable) -> Iterator[str]:
-        """The text of ids that come one by one; a character of several bytes comes when it is whole."""
+        """Yield the text of ids that come one by one; a character of several bytes comes when it is complete."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
-        yield from (piece for index in known(ids, len(self)) if (piece := decoder.decode(bytes([index]))))
-        yield from filter(None, [decoder.decode(b"", final=True)])
+        yield from (piece for index in check_ids(ids, len(self)) if (piece := decoder.decode(bytes([index]))))
+        if rest := decoder.decode(b"", final=True):
+            yield rest
 
     def words(self, ids: Int[Tensor, "position"]) -> list[str]:
-        """One visible sign for each byte: the ASCII character, or two hexadecimal digits."""
-        return [SIGNS.get(chr(i), chr(i) if 32 < i < 127 else f"{i:02x}") for i in known(ids, len(self))]
+        """Return a visible label for each byte: the ASCII character, or two hexadecimal digits."""
+        return [VISIBLE.get(chr(i), chr(i) if 32 < i < 127 else f"{i:02x}") for i in check_ids(ids, len(self))]
 
-    def described(self) -> dict[str, Any]:
-        """Plain values from which a page encodes and decodes just as this does."""
+    def to_spec(self) -> dict[str, Any]:
+        """Return plain values from which a page encodes and decodes as this does."""
         return {"kind": "bytes"}
 
 
-def string(text: str, name: str = "text") -> str:
-    """Itself, if it is one; said plainly here, since a door would cost as much as to encode a sentence."""
+def check_text(text: str, name: str = "text") -> str:
+    """Return `text` if it is a string; cheaper than a check of annotations, which would cost as much as encoding."""
     if not isinstance(text, str):
         raise TypeError(f"{name} is {what(text)}; give a string")
     return text
 
 
-def known(ids: Iterable, size: int) -> Iterator[int]:
-    """The ids as they are, if they are tokens of a vocabulary of this size."""
+def check_ids(ids: Iterable, size: int) -> Iterator[int]:
+    """Yield the ids of one text as ints, if they are tokens of a vocabulary of this size."""
     if not isinstance(ids, Iterable) or getattr(ids, "ndim", 1) == 0:
-        raise TypeError(f"ids is {what(ids)}; give those of a text, such as [{ids if isinstance(ids, int) else 5}]")
-    if "bool" in str(getattr(ids, "dtype", "")):
-        raise TypeError("ids are bools; give whole numbers, those of a text")
-    for given in ids:
-        if isinstance(given, bool):
-            raise TypeError(f"{given} is no id; give whole numbers, of one text at a time")
+        raise TypeError(f"ids is {what(ids)}; give those of a text, such as [5]")
+    for value in ids:
         try:
-            index = operator.index(given)
+            index = operator.index(value)
         except TypeError as error:
-            raise TypeError(f"{given!r} is no id; give whole numbers, of one text at a time") from error
+            raise TypeError(f"{value!r} is no id; give whole numbers, of one text at a time") from error
+        if isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool"):
+            raise TypeError(f"{value} is no id; give whole numbers")
         if not 0 <= index < size:
             raise ValueError(
                 f"id {index} is none of the {size} tokens, 0 to {size - 1}; was the model built for another vocabulary?"

@@ -1,4 +1,4 @@
-"""Vocabularies built on the reader's text: byte-pair encoding, WordPiece, whole words, letters (on `tokenizers`)."""
+"""Build vocabularies on the reader's text: byte-pair encoding, WordPiece, whole words, letters (on `tokenizers`)."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -7,14 +7,13 @@ from typing import Any
 from tfviz.bounds import between
 from tfviz.text.subwords import SPECIALS, Subwords
 
-LONGEST = 100  # characters: of a longer word, parts are learned from, since the time grows with its square
-WORD = re.compile(rf"\S{{{LONGEST}}}|\s{{{LONGEST}}}")
+LONGEST_WORD = 100  # characters: longer ones are learned from in parts, since the time grows with their square
+WORD = re.compile(rf"\S{{{LONGEST_WORD}}}|\s{{{LONGEST_WORD}}}")
 LARGEST = 10**8  # tokens; the trainer takes memory for them before it begins
-SPACE = re.compile(rf"\s{{{LONGEST}}}")
 
 
 def bpe(texts: Iterable[str], size: int = 8000, *, lower: bool = False) -> Subwords:
-    """Byte-pair encoding on bytes: any text can be written, and is given back exactly (Sennrich et al. 2016).
+    """Learn byte-pair encoding on bytes: any text can be written, and is given back exactly (Sennrich et al. 2016).
 
     Of a word of more than 100 characters, no pair is learned across these parts of it.
 
@@ -29,57 +28,57 @@ def bpe(texts: Iterable[str], size: int = 8000, *, lower: bool = False) -> Subwo
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
     alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(**_asked(size, len(alphabet)), initial_alphabet=alphabet)
-    return _train(tokenizer, trainer, _parts(_given(texts)))
+    trainer = trainers.BpeTrainer(**_trainer_options(size, len(alphabet)), initial_alphabet=alphabet)
+    return _train(tokenizer, trainer, _split_long_words(_check_texts(texts)))
 
 
 def wordpiece(texts: Iterable[str], size: int = 8000, *, lower: bool = True) -> Subwords:
-    """WordPiece as in BERT (Devlin et al. 2019): words and signs, in pieces that begin with `##` inside a word.
+    """Learn WordPiece as in BERT (Devlin et al. 2019): words and signs, in pieces that begin with `##` inside a word.
 
     `size` counts the special tokens and every letter, alone and inside a word; `lower` takes accents away, too.
     """
     from tokenizers import models, trainers
 
-    texts, rules = _given(texts), _bert(models.WordPiece(), lower)
-    alone, inside = _alphabet(rules, texts)
-    asked = _asked(size, len(alone) + len(inside))
+    texts, tokenizer = _check_texts(texts), _bert_tokenizer(models.WordPiece(), lower)
+    alone, inside = _alphabet(tokenizer, texts)
+    options = _trainer_options(size, len(alone) + len(inside))
     # The trainer numbers letters inside words as its hash table has them, another way each time, unless "special"
-    asked["special_tokens"] += [f"##{letter}" for letter in inside]
-    rules.train_from_iterator(_parts(texts), trainers.WordPieceTrainer(**asked))
-    tokenizer = _bert(models.WordPiece(rules.get_vocab(), unk_token="[UNK]"), lower)
+    options["special_tokens"] += [f"##{letter}" for letter in inside]
+    tokenizer.train_from_iterator(_split_long_words(texts), trainers.WordPieceTrainer(**options))
+    tokenizer = _bert_tokenizer(models.WordPiece(tokenizer.get_vocab(), unk_token="[UNK]"), lower)
     tokenizer.add_special_tokens(list(SPECIALS))
     return Subwords(tokenizer)
 
 
 def whole_words(texts: Iterable[str], size: int = 30_000, *, lower: bool = False) -> Subwords:
-    """The `size` most frequent words and runs of other signs; any other is `[UNK]`."""
+    """Take the `size` most frequent words and runs of other signs as tokens; any other is `[UNK]`."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.Lowercase() if lower else normalizers.Sequence([])
     tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
-    return _train(tokenizer, trainers.WordLevelTrainer(**_asked(size)), _given(texts))
+    return _train(tokenizer, trainers.WordLevelTrainer(**_trainer_options(size)), _check_texts(texts))
 
 
 def letters(texts: Iterable[str], size: int = 1000) -> Subwords:
-    """The `size` most frequent characters, a token each."""
+    """Take the `size` most frequent characters as tokens."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
     tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex(r"[\s\S]"), "isolated")
     tokenizer.decoder = decoders.Fuse()
-    return _train(tokenizer, trainers.WordLevelTrainer(**_asked(size)), _given(texts))
+    return _train(tokenizer, trainers.WordLevelTrainer(**_trainer_options(size)), _check_texts(texts))
 
 
-def _asked(size: int, needed: int = 0) -> dict[str, Any]:
-    least = len(SPECIALS) + needed + 1
+def _trainer_options(size: int, alphabet: int = 0) -> dict[str, Any]:
+    least = len(SPECIALS) + alphabet + 1
     if size < least:
         raise ValueError(f"a vocabulary of {size} tokens is too small; {least - 1} are taken already: ask for {least}")
     between(least, LARGEST, size=size)
     return {"vocab_size": size, "special_tokens": list(SPECIALS), "show_progress": False}
 
 
-def _given(texts: Iterable[str]) -> list[str]:
+def _check_texts(texts: Iterable[str]) -> list[str]:
     texts = [texts] if isinstance(texts, str) else list(texts)
     for place, text in enumerate(texts):
         if not isinstance(text, str):
@@ -91,14 +90,13 @@ def _given(texts: Iterable[str]) -> list[str]:
     return texts
 
 
-def _parts(texts: Iterable[str]) -> Iterator[str]:
-    """The texts, cut where a word, or the space between two, is longer than `LONGEST`."""
+def _split_long_words(texts: Iterable[str]) -> Iterator[str]:
+    """Yield the texts, cut where a word, or the space between two, is longer than `LONGEST_WORD`."""
     for text in texts:
         start = 0
-        if len(text) > LONGEST and (max(map(len, text.split()), default=0) > LONGEST or SPACE.search(text)):
-            for word in WORD.finditer(text):
-                yield text[start : word.end()]
-                start = word.end()
+        for word in WORD.finditer(text):
+            yield text[start : word.end()]
+            start = word.end()
         yield text[start:]
 
 
@@ -107,8 +105,8 @@ def _train(tokenizer: Any, trainer: Any, texts: Iterable[str]) -> Subwords:
     return Subwords(tokenizer)
 
 
-def _bert(model: Any, lower: bool) -> Any:
-    """A tokenizer that cleans and splits text as BERT does."""
+def _bert_tokenizer(model: Any, lower: bool) -> Any:
+    """Return a tokenizer that cleans and splits text as BERT does."""
     from tokenizers import Tokenizer, decoders, normalizers, pre_tokenizers
 
     tokenizer = Tokenizer(model)
@@ -118,11 +116,11 @@ def _bert(model: Any, lower: bool) -> Any:
     return tokenizer
 
 
-def _alphabet(rules: Any, texts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """The letters of which words are made, and those among them that can stand inside one."""
+def _alphabet(tokenizer: Any, texts: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Return the letters of which words are made, and those among them that can stand inside one."""
 
     def words(text: str) -> list[tuple]:
-        return rules.pre_tokenizer.pre_tokenize_str(rules.normalizer.normalize_str(text))
+        return tokenizer.pre_tokenizer.pre_tokenize_str(tokenizer.normalizer.normalize_str(text))
 
-    letters = sorted({letter for given in set().union(*texts) for word, _ in words(given) for letter in word})
+    letters = sorted({letter for sign in set().union(*texts) for word, _ in words(sign) for letter in word})
     return letters, [letter for letter in letters if len(words("a" + letter)) == 1]

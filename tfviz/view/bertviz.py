@@ -15,7 +15,7 @@ from typing import Any
 from unicodedata import east_asian_width
 
 from tfviz.look.maps import AttentionMaps
-from tfviz.text.tokens import SIGNS
+from tfviz.text.token_labels import VISIBLE
 from tfviz.view.page.bundle import script_json
 from tfviz.view.still.attention import heads
 from tfviz.view.still.formatting import maps_size
@@ -161,7 +161,7 @@ def _shown(words: Sequence[str]) -> list[str]:
 def _sign(character: str) -> str:
     point = ord(character)
     if point <= 32:
-        return SIGNS.get(character) or chr(0x2400 + point)
+        return VISIBLE.get(character) or chr(0x2400 + point)
     return character if character.isprintable() or character in JOINERS else f"⟨{point:X}⟩"
 
 

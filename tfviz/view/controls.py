@@ -83,8 +83,8 @@ def text(text: str, vocab: Any, *, most: int = 96) -> Text:
         TypeError: `vocab` is no vocabulary that a page can use.
         ValueError: the text has more tokens than `most`.
     """
-    vocab = subwords.own(vocab)
-    if not all(hasattr(vocab, name) for name in ("encode", "words", "described")):
+    vocab = subwords.as_vocabulary(vocab)
+    if not all(hasattr(vocab, name) for name in ("encode", "words", "to_spec")):
         raise TypeError(
             f"vocab is a {type(vocab).__name__}; give one of tfviz.text, such as text.Characters.of(corpus)"
         )

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from tfviz.portable import Program, export
+from tfviz.portable.graph import output_names
 from tfviz.view.instrument.bind import bind
 from tfviz.view.instrument.controls import Control, Text
 
@@ -125,13 +126,15 @@ class BoundFunction:
         def called(*tensors: Tensor) -> Any:
             return self._called({**fixed, **dict(zip(free, tensors))})
 
-        one = inspect.Parameter.POSITIONAL_OR_KEYWORD
-        called.__signature__ = inspect.Signature([inspect.Parameter(name, one) for name in free])  # type: ignore[attr-defined]
         if not examples:  # nothing but choices: a program takes a tensor, if only one that it does not look at
             examples = [torch.zeros(())]
-            called.__signature__ = inspect.Signature([inspect.Parameter("nothing", one)])  # type: ignore[attr-defined]
+        kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters = [inspect.Parameter(name, kind) for name in free or ["nothing"]]
+        called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        called.__name__ = self.name
+        called.__wrapped__ = self.function  # type: ignore[attr-defined]  # whose modules travel along
         try:
-            return export(_Whole.named(self.name, called, _parts(self.function)), *examples, lengths=lengths)
+            return export(called, *examples, lengths=lengths)
         except ValueError as error:
             raise ValueError(f"{str(error).rstrip('.')}; {REMEDY}") from error
 
@@ -140,45 +143,14 @@ class BoundFunction:
         return self.function(*[named.pop(name) for name in self.positional], **named)
 
 
-class _Whole(nn.Module):
-    """A function with the modules that it names, so that they are taken as they compute in eval mode."""
-
-    @classmethod
-    def named(cls, name: str, called: Callable[..., Any], parts: Mapping[str, nn.Module]) -> nn.Module:
-        made = type(name, (cls,), {})()
-        for part, module in parts.items():
-            made.add_module(part, module)
-        made.forward = called
-        return made
-
-
-def _parts(function: Any) -> dict[str, nn.Module]:
-    function = inspect.unwrap(function)
-    owner = function if isinstance(function, nn.Module) else getattr(function, "__self__", None)
-    if isinstance(owner, nn.Module):
-        return {"module": owner}
-    if not inspect.isfunction(function):
-        return {}
-    named = inspect.getclosurevars(function)
-    return {name: part for name, part in {**named.globals, **named.nonlocals}.items() if isinstance(part, nn.Module)}
-
-
 def outputs(name: str, returned: Any) -> dict[str, Tensor]:
     """Return the tensors of what a function returned, by name, as `tfviz.portable` names them.
 
     Raises:
         ValueError: there is none.
     """
-    paths, _ = pytree.tree_flatten_with_path(returned)
-    found = {
-        ".".join(str(getattr(key, "key", getattr(key, "idx", getattr(key, "name", key)))) for key in path): value
-        for path, value in paths
-    }
-    tensors = {
-        path or "output": torch.as_tensor(value)
-        for path, value in found.items()
-        if isinstance(value, Tensor | float | int)
-    }
+    leaves = zip(output_names(returned), pytree.tree_leaves(returned))
+    tensors = {key: torch.as_tensor(value) for key, value in leaves if isinstance(value, Tensor | float | int)}
     if not tensors:
         raise ValueError(f"{name} returns no tensor: there would be nothing to see")
     return tensors

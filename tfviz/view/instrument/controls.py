@@ -149,7 +149,7 @@ class Text(Control):
         self.start, self.vocab, self.most = start, vocab, most
 
     def document(self) -> dict[str, Any]:
-        return {"kind": self.kind, "start": self.start, "vocab": self.vocab.described(), "most": self.most}
+        return {"kind": self.kind, "start": self.start, "vocab": self.vocab.to_spec(), "most": self.most}
 
     def tensor(self, value: str) -> Tensor:
         return torch.as_tensor(self.vocab.encode(value)).long()[None]

@@ -14,7 +14,7 @@ from matplotlib import font_manager
 from matplotlib.colors import ListedColormap, to_hex, to_rgb
 from matplotlib.ft2font import FT2Font
 
-from tfviz.text.tokens import SIGNS
+from tfviz.text.token_labels import VISIBLE
 
 THEMES = ("light", "dark")
 BOLD = "DejaVu Sans"
@@ -130,7 +130,7 @@ def _printable(word: str) -> str:
 
 def _sign(character: str) -> str:
     point = ord(character)
-    shown = SIGNS.get(character) or (chr(0x2400 + point) if point < 32 else character)
+    shown = VISIBLE.get(character) or (chr(0x2400 + point) if point < 32 else character)
     return shown if any(ord(shown) in _points(family) for family in families()) else f"⟨{point:X}⟩"
 
 

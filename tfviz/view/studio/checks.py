@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from tfviz.doors import what
 from tfviz.portable.export import export
+from tfviz.portable.function_module import eval_mode
 from tfviz.portable.program import Program
-from tfviz.portable.whole import evaluating
 from tfviz.view.studio.program import LocalProgram, max_positions
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def _logits(model: nn.Module, ids: Tensor) -> Tensor:
     Raises:
         ValueError: there are none.
     """
-    with evaluating(model), torch.no_grad():
+    with eval_mode(model), torch.no_grad():
         try:
             outputs = model(ids.to(next(model.parameters()).device))
         except (RuntimeError, TypeError, ValueError) as error:
@@ -189,21 +189,21 @@ def context_length(program: Program | LocalProgram) -> int:
     """Return how many tokens the model takes."""
     if isinstance(program, LocalProgram):
         return max_positions(program.model) or CONTEXT
-    return program.described["lengths"]["words"][1] or CONTEXT
+    return program.spec["lengths"]["words"][1] or CONTEXT
 
 
 def vocabulary_document(vocab: Any, kernel: bool) -> dict[str, Any]:
     """Return a vocabulary as the page encodes with it, or else, with a kernel, as the kernel encodes for it."""
-    if not hasattr(vocab, "described"):
+    if not hasattr(vocab, "to_spec"):
         raise TypeError(
             f"vocab is {what(vocab)}, which a page cannot encode with: give a vocabulary of tfviz.text, such as "
             "text.whole_words(texts), or a fast tokenizer of transformers"
         )
     try:
-        return vocab.described()
+        return vocab.to_spec()
     except ValueError as error:
         if kernel:
-            return vocab.asked()
+            return vocab.to_decoding_spec()
         raise ValueError(f"{error}: with kernel=True Python encodes") from error
 
 

@@ -41,7 +41,8 @@ def classify(
         model: gives logits, batch label, for ids, batch position, as `models.Classifier`.
         vocab: of `tfviz.text`, or a fast tokenizer of transformers; see `write`.
         labels: their names, in the order of the logits; words are shaded by what they do to the first.
-        before, after: ids that every text begins and ends with, as `text.framed` puts them: `vocab["[CLS]"]`.
+        before, after: ids that every text begins and ends with, such as `vocab["[CLS]"]`; see
+            `text.add_special_tokens`.
         weights: how they travel: "float32", "float16", or "int8".
         budget: bytes that the model may take in the page.
         kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
@@ -54,7 +55,7 @@ def classify(
     """
     if isinstance(labels, str) or len(labels) < 2:
         raise ValueError(f"labels is {labels!r}; give a list of two names or more")
-    vocab = subwords.own(vocab)
+    vocab = subwords.as_vocabulary(vocab)
     document = checks.vocabulary_document(vocab, kernel)
     frame = {"before": checks.check_id(vocab, "before", before), "after": checks.check_id(vocab, "after", after)}
     program = checks.text_program(model, vocab, None if kernel else weights)

@@ -31,7 +31,7 @@ def fill(
     *,
     hidden: int | Sequence[int] | None = None,
     beside: Sequence[Any] | None = None,
-    framed: bool = True,
+    add_special_tokens: bool = True,
     weights: str = "float16",
     budget: float = BUDGET,
     kernel: bool = False,
@@ -45,7 +45,7 @@ def fill(
         hidden: the words to hide at first, counted from 0 and set apart by white space; None: the one in the middle.
         beside: a model that sees only what stands to the left, such as `models.GPT`, and its vocabulary; behind them
             the id that its texts begin with, if there is one.
-        framed: texts begin with `[CLS]` and end with `[SEP]`, if the vocabulary has them.
+        add_special_tokens: texts begin with `[CLS]` and end with `[SEP]`, if the vocabulary has them.
         weights: how they travel: "float32", "float16", or "int8".
         budget: bytes that the models may take in the page.
         kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
@@ -56,13 +56,13 @@ def fill(
         ValueError: a model cannot travel (it says why), or they are past the budget; the text is empty or too long; the
             vocabulary has no `[MASK]`; there is no such word.
     """
-    vocab = subwords.own(vocab)
+    vocab = subwords.as_vocabulary(vocab)
     document = checks.vocabulary_document(vocab, kernel)
     special = document.get("special", {})
     if "mask" not in special:
         raise ValueError("vocab has no [MASK] to hide words with; make it with text.wordpiece, whole_words or bpe")
     places = _hidden_places(vocab, text, hidden)
-    frame = {key: special.get(name) if framed else None for key, name in FRAME.items()}
+    frame = {key: special.get(name) if add_special_tokens else None for key, name in FRAME.items()}
     stored = None if kernel else weights
     programs: dict[str, Any] = {"read": checks.text_program(model, vocab, stored)}
     ids = vocab.encode(text)
@@ -119,7 +119,7 @@ def _beside(parts: Sequence[Any]) -> tuple[nn.Module, Any, int | None]:
     if not 2 <= len(parts) <= 3 or not isinstance(parts[0], nn.Module):
         raise ValueError("beside must be a model and its vocabulary, and perhaps the id that its texts begin with")
     model, vocab, first = (*parts, None)[:3]
-    vocab = subwords.own(vocab)
+    vocab = subwords.as_vocabulary(vocab)
     return model, vocab, checks.check_id(vocab, "the id that the texts of beside begin with", first)
 
 

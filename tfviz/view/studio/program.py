@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from tfviz.look import edits
 from tfviz.look.capture import Seen, capture
-from tfviz.portable.whole import evaluating
+from tfviz.portable.function_module import eval_mode
 from tfviz.view.still.picture import cut
 
 Edit = Callable[[Tensor], Tensor]
@@ -43,7 +43,7 @@ class LocalProgram:
 
     def _outputs(self, inputs: Sequence[Tensor]) -> dict[str, Tensor]:
         device = next(self.model.parameters()).device
-        with evaluating(self.model), torch.no_grad():
+        with eval_mode(self.model), torch.no_grad():
             outputs = self.function(*(tensor.to(device) for tensor in inputs))
         return {name: torch.as_tensor(value).detach().cpu() for name, value in outputs.items()}
 

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from tfviz import bounds
 from tfviz.doors import what
+from tfviz.portable.encoder_decoder import encode_and_decode, export_encoder_decoder
 from tfviz.portable.program import Program
-from tfviz.portable.translation import halves, translation
 from tfviz.text import subwords
 from tfviz.view.page.heads import BUDGET
 from tfviz.view.page.html import View
@@ -77,7 +77,9 @@ def translate(
     begin, end = (_special_id(target, token, "the target's vocabulary") for token in ("[BOS]", "[EOS]"))
     last = [] if after is None else [_special_id(source, after, "the source's vocabulary")]
     ids = torch.tensor([*source.encode(sentence).tolist(), *last])
-    programs: dict[str, Any] = _local_programs(model, source, target) if kernel else dict(translation(model, weights))
+    programs: dict[str, Any] = (
+        _local_programs(model, source, target) if kernel else dict(export_encoder_decoder(model, weights))
+    )
     _check_vocabularies(programs, source, target)
     longest, written = (
         _max_length(programs[name], axis) for name, axis in (("encode", "source"), ("decode", "target"))
@@ -133,7 +135,7 @@ def _cross_words(source: Any, target: Any) -> AxisWords:
 
 def _local_programs(model: nn.Module, source: Any, target: Any) -> dict[str, LocalProgram]:
     """Return both halves as programs that stay in Python."""
-    encode, decode, _ = halves(model)
+    encode, decode, _ = encode_and_decode(model)
     inputs: dict[str, str | int] = {"target": len(target), "states": "float32", "words": "bool"}
     return {
         "encode": LocalProgram(model, encode, {"source": len(source)}),
@@ -143,16 +145,16 @@ def _local_programs(model: nn.Module, source: Any, target: Any) -> dict[str, Loc
 
 def _max_length(program: Program | LocalProgram, axis: str) -> int | None:
     """Return the most tokens of a text, None for any number."""
-    return max_positions(program.model) if isinstance(program, LocalProgram) else program.described["lengths"][axis][1]
+    return max_positions(program.model) if isinstance(program, LocalProgram) else program.spec["lengths"][axis][1]
 
 
 def _vocabularies(vocabs: Any) -> tuple[Any, Any]:
     """Return the vocabulary of the source and that of the target."""
-    pair = [subwords.own(vocab) for vocab in (vocabs if isinstance(vocabs, list | tuple) else [vocabs])]
+    pair = [subwords.as_vocabulary(vocab) for vocab in (vocabs if isinstance(vocabs, list | tuple) else [vocabs])]
     if len(pair) not in (1, 2):
         raise ValueError(f"there are {len(pair)} vocabularies; give one for both languages, or two")
     for vocab in pair:
-        if not (hasattr(vocab, "described") and hasattr(vocab, "__getitem__")):
+        if not (hasattr(vocab, "to_spec") and hasattr(vocab, "__getitem__")):
             raise TypeError(f"vocabs has {what(vocab)}; give vocabularies such as text.whole_words or text.bpe make")
     return pair[0], pair[-1]
 

@@ -12,7 +12,7 @@ from torch import Tensor
 from tfviz.look.capture import Seen
 from tfviz.look.kept import codes
 from tfviz.look.maps import AttentionMaps
-from tfviz.portable.arguments import kind
+from tfviz.portable.arguments import dtype_name
 from tfviz.view.page.bundle import STATIC
 from tfviz.view.page.heads import heads_view
 from tfviz.view.page.html import View
@@ -81,7 +81,7 @@ class ModelWidget(KernelWidget):
         else:
             outputs, seen = program(*run.inputs, off=run.off), None
         self._inputs[run.program] = run.inputs
-        answer = {"outputs": [[name, list(tensor.shape), kind(tensor.dtype)] for name, tensor in outputs.items()]}
+        answer = {"outputs": [[name, list(tensor.shape), dtype_name(tensor.dtype)] for name, tensor in outputs.items()]}
         pieces = [_bytes(tensor) for tensor in outputs.values()]
         if seen is None:
             return answer | {"masks": 0, "patterns": []}, pieces
@@ -140,5 +140,5 @@ def _mask(weights: Tensor, allowed: Tensor | None) -> bytes:
 
 def _bytes(tensor: Tensor) -> bytes:
     kinds = {"bool": torch.uint8, "int64": torch.int32, "float32": torch.float32}
-    stored = tensor if tensor.dtype == torch.uint8 else tensor.to(kinds[kind(tensor.dtype)])
+    stored = tensor if tensor.dtype == torch.uint8 else tensor.to(kinds[dtype_name(tensor.dtype)])
     return stored.cpu().contiguous().numpy().tobytes()

@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from tfviz import bounds
-from tfviz.portable.language import language
+from tfviz.portable.language_model import export_language_model
 from tfviz.text import subwords
 from tfviz.view.page.heads import BUDGET
 from tfviz.view.page.html import View
@@ -61,7 +61,7 @@ def write(
             vocabulary is not the model's; a knob cannot stand there.
     """
     _check_sampling(temperature, top_k, top_p, seed)
-    vocab = subwords.own(vocab)
+    vocab = subwords.as_vocabulary(vocab)
     document = checks.vocabulary_document(vocab, kernel)
     ids = vocab.encode(prompt)
     context = max_positions(model) or checks.CONTEXT
@@ -76,7 +76,7 @@ def write(
     more = {"context": context, "most": WRITTEN, "vocabularies": [document]}
     if kernel:
         return _widget(model, vocab, title, more, state)
-    programs = language(model, weights)
+    programs = export_language_model(model, weights)
     checks.check_logits_width(programs["read"](torch.zeros(1, 2, dtype=torch.long))["logits"].shape[-1], vocab)
     checks.check_embeddings(model, vocab, programs["read"])
     logits = programs["read"](ids[None])["logits"][0, -1, : len(vocab)]

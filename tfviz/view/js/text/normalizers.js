@@ -1,4 +1,4 @@
-// Text made even before it is split, with the sets of characters that `tfviz/text/described.py` sends along.
+// Text made even before it is split, with the sets of characters that `tfviz/text/tokenizer_export.py` sends along.
 
 /** @typedef {(text: string) => string} Change */
 /** @typedef {number[]} Runs lengths outside and inside a set of characters, in turn */

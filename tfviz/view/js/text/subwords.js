@@ -1,4 +1,4 @@
-// A `tokenizers.Tokenizer` as `tfviz/text/described.py` has it: normalizers, a splitter, a model, and a joiner.
+// A `tokenizers.Tokenizer` as `tfviz/text/tokenizer_export.py` has it: normalizers, a splitter, a model, and a joiner.
 
 import { broken, fromBytes, hexadecimal, knownIds, toBytes, visible } from "./characters.js";
 import { normalizer } from "./normalizers.js";

@@ -1,9 +1,9 @@
 """Examples of operations that move cells, make tensors, and read and write where numbers say."""
 
 import torch
-from cases import FULL, SHAPES, axis, changed, tensors, two
-from evaluating import Case
+from case_strategies import FULL, SHAPES, axis, changed, tensors, two
 from hypothesis import strategies as st
+from operation_cases import Case
 
 X, INTS, BOOLS = torch.arange(24.0).reshape(2, 3, 4), torch.arange(24).reshape(2, 3, 4), torch.eye(3, 4).bool()
 EMPTY, ONE, MATRIX = torch.zeros(2, 0, 3), torch.tensor(2.5), torch.arange(12.0).reshape(3, 4)

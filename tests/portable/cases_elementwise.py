@@ -1,9 +1,9 @@
 """Examples of operations that go cell by cell."""
 
 import torch
-from cases import SHAPES, each, tensors, two, with_number
-from evaluating import Case
+from case_strategies import SHAPES, each, tensors, two, with_number
 from hypothesis import strategies as st
+from operation_cases import Case
 
 MIXED = [("float", "float"), ("float", "int"), ("int", "int"), ("bool", "float"), ("int", "bool"), ("bool", "bool")]
 NUMERIC = [pair for pair in MIXED if pair != ("bool", "bool")]

@@ -1,11 +1,14 @@
-"""What a page is told of a vocabulary: plain values, and no word of what it could not do."""
+"""What a page gets of a vocabulary: plain values from which it encodes, or only decodes."""
 
 import json
 
 import pytest
+from foreign import TEXTS as FOREIGN_TEXTS
+from foreign import fallback, regex, unigram
 from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers, pre_tokenizers
 
-from tfviz.text import Bytes, Characters, Subwords, bpe, described, letters, subwords, whole_words, wordpiece
+from tfviz.text import Bytes, Characters, Subwords, bpe, letters, subwords, tokenizer_export, whole_words, wordpiece
+from tfviz.text.token_labels import VISIBLE
 
 TEXTS = ["The cat sat on the mat.", "für die Straße"]
 PAIRS, PIECES = bpe(TEXTS, 280), wordpiece(TEXTS, 60)
@@ -14,25 +17,25 @@ EVERY = [Characters("the ca\ud83d\ude00"), Bytes(), PAIRS, PIECES, whole_words(T
 
 @pytest.mark.parametrize("vocab", EVERY, ids=str)
 def test_a_description_is_plain(vocab):
-    plain = vocab.described()
+    plain = vocab.to_spec()
     assert json.loads(json.dumps(plain)) == plain
 
 
 def test_characters_stay_apart():
-    assert EVERY[0].described()["tokens"][-2:] == ["\ud83d", "\ude00"]
+    assert EVERY[0].to_spec()["tokens"][-2:] == ["\ud83d", "\ude00"]
 
 
 def test_a_description_is_ones_own():
-    mine = PAIRS.described()
+    mine = PAIRS.to_spec()
     mine["splitter"]["letters"].clear()
-    assert PAIRS.described()["splitter"]["letters"][:4] == [65, 26, 6, 26]  # A to Z and a to z
+    assert PAIRS.to_spec()["splitter"]["letters"][:4] == [65, 26, 6, 26]  # A to Z and a to z
 
 
 def test_lengths_outside_and_inside_make_a_set():
-    plain = PAIRS.described()["splitter"]
+    plain = PAIRS.to_spec()["splitter"]
     assert plain["numbers"][:6] == [48, 10, 120, 2, 5, 1]  # 0 to 9, ² and ³, ¹
     assert plain["spaces"][:6] == [9, 5, 18, 1, 100, 1]  # tab to carriage return, space, U+0085
-    assert described._lower()["runs"][:4] == [65, 26, 1, 32]
+    assert tokenizer_export._lower()["runs"][:4] == [65, 26, 1, 32]
 
 
 def changed(vocab=PIECES, **parts):
@@ -88,4 +91,58 @@ REFUSED = {
 def test_what_a_page_does_not_know_is_said(said):
     vocab = REFUSED[said]()
     with pytest.raises(ValueError, match=f"a page cannot encode as this vocabulary does, since .*{said}"):
-        vocab.described()
+        vocab.to_spec()
+
+
+# Decoding of any tokenizer, where Python encodes
+
+KINDS = {"unigram": unigram(), "fallback": fallback(), "regex": regex()}
+OWN = {"bpe": bpe(FOREIGN_TEXTS, 300).tokenizer, "wordpiece": wordpiece(FOREIGN_TEXTS, 90).tokenizer}
+every = pytest.mark.parametrize("tokenizer", [*KINDS.values(), *OWN.values()], ids=[*KINDS, *OWN])
+WRITTEN = ["the cat sat", "  the  dog", "für 漢字 👩‍👧 1984", "the\n\tmat.", "x", ""]
+
+
+def joined(spec, ids):
+    """As the page puts a text together."""
+    return b"".join(bytes(spec["bytes"].get(i) or spec["texts"][i].encode()) for i in ids).decode(errors="replace")
+
+
+@every
+@pytest.mark.parametrize("written", WRITTEN)
+def test_what_tokens_say_is_what_the_tokenizer_decodes(tokenizer, written):
+    vocab = Subwords(tokenizer)
+    ids = vocab.encode(written).tolist()
+    front = " " if tokenizer in (KINDS["unigram"], KINDS["fallback"], OWN["wordpiece"]) else ""
+    assert joined(vocab.to_decoding_spec(), ids).removeprefix(front) == vocab.decode(ids)
+
+
+@every
+def test_a_page_shows_the_words_that_python_shows(tokenizer):
+    vocab = Subwords(tokenizer)
+    spec = vocab.to_decoding_spec()
+    for index, word in enumerate(vocab.words(range(len(vocab)))):
+        shown = "".join(VISIBLE.get(sign, sign) for sign in spec["texts"][index])
+        assert word == spec["names"].get(index, bytes(spec["bytes"].get(index, [])).hex(" ") or shown)
+
+
+@pytest.mark.parametrize("tokenizer", KINDS.values(), ids=KINDS)
+def test_these_cannot_travel(tokenizer):
+    with pytest.raises(ValueError, match="a page cannot encode as this vocabulary does"):
+        Subwords(tokenizer).to_spec()
+
+
+def test_spaces_and_bytes_of_sentencepiece_can_be_seen():
+    vocab = Subwords(KINDS["fallback"])
+    assert vocab.words(vocab.encode("the é")) == ["␣the", "␣", "c3", "a9"]
+    assert vocab.to_decoding_spec()["bytes"][3 + 0xC3] == [0xC3]
+
+
+def test_special_tokens_have_the_roles_that_transformers_gives_them():
+    transformers = pytest.importorskip("transformers")
+    named = {"mask_token": "<mask>", "cls_token": "<s>", "sep_token": "</s>", "unk_token": "<unk>"}
+    tokenizer = fallback()
+    tokenizer.add_special_tokens(["<mask>"])
+    vocab = subwords.as_vocabulary(transformers.PreTrainedTokenizerFast(tokenizer_object=tokenizer, **named))
+    roles = {"unknown": 0, "classification": 1, "separator": 2, "mask": len(vocab) - 1}
+    assert vocab.to_decoding_spec()["special"] == roles
+    assert [vocab[name] for name in ("[MASK]", "[CLS]", "<mask>")] == [len(vocab) - 1, 1, len(vocab) - 1]

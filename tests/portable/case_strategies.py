@@ -1,9 +1,9 @@
 """Examples of what operations are given: tensors of all kinds and shapes, also empty ones and those of no axes."""
 
 import torch
-from evaluating import Case
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, mutually_broadcastable_shapes
+from operation_cases import Case
 
 ODD = (0.0, -0.0, 1.0, torch.nan, torch.inf, -torch.inf)
 SHAPES = array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)

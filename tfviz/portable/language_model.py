@@ -1,4 +1,4 @@
-"""The programs of a language model: one that reads a text, one that goes on by a token."""
+"""Export a language model as two programs: one reads a text, one goes on by a token."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from tfviz.portable.export import export
 from tfviz.portable.program import Program
 
 
-class Given:
-    """Keys and values of one attention, as tensors go in and come out: stands for `layers.KeyValues`."""
+class ExportCache:
+    """Keys and values of one attention, as tensors that go in and come out; stands for `layers.KeyValues`."""
 
     def __init__(self, keys: Tensor | None = None, values: Tensor | None = None):
         self.keys, self.values = keys, values
@@ -29,8 +29,8 @@ class Given:
         return keys, values
 
 
-def language(model: nn.Module, weights: str = "float16", example: int = 5) -> dict[str, Program]:
-    """`read`: the logits after every token of a text; `step`, if the model has a cache: after one more.
+def export_language_model(model: nn.Module, weights: str = "float16", example: int = 5) -> dict[str, Program]:
+    """Export `read`, the logits after every token of a text, and `step`, if the model has a cache: after one more.
 
     Args:
         model: called with ids, batch position, it gives logits, or what has them as `.logits`. If its `new_cache()`
@@ -45,31 +45,30 @@ def language(model: nn.Module, weights: str = "float16", example: int = 5) -> di
         raise ValueError(f"{type(model).__name__} has no weights; give a model that was trained")
     device = first.device
     ids = torch.arange(example, device=device)[None] % 2
-    new_cache: Any = getattr(model, "new_cache", lambda: [None])
-    if not (caches := new_cache()) or not all(hasattr(one, "extend") for one in caches):
-
-        def plain(ids: Tensor) -> dict[str, Tensor]:
-            made = model(ids)
-            return {"logits": getattr(made, "logits", made)}
-
-        return {"read": export(plain, ids, lengths={"ids": {1: "words"}}, weights=weights)}
-
+    caches: Any = getattr(model, "new_cache", list)()
     count = len(caches)
 
+    def read_all(ids: Tensor) -> dict[str, Tensor]:
+        result = model(ids)
+        return {"logits": getattr(result, "logits", result)}
+
     def read(ids: Tensor) -> dict[str, Any]:
-        kept = [Given() for _ in range(count)]
-        return {"logits": model(ids, kept), **_kept(kept)}
+        caches = [ExportCache() for _ in range(count)]
+        return _outputs(model(ids, caches), caches)
 
     def step(ids: Tensor, keys: Sequence[Tensor], values: Sequence[Tensor]) -> dict[str, Any]:
-        kept = [Given(key, value) for key, value in zip(keys, values)]
-        return {"logits": model(ids, kept), **_kept(kept)}
+        caches = [ExportCache(key, value) for key, value in zip(keys, values)]
+        return _outputs(model(ids, caches), caches)
 
-    reading = export(read, ids, lengths={"ids": {1: "words"}}, weights=weights)
-    made = reading(ids.cpu())
-    given = [[made[f"{name}.{i}"].to(device) for i in range(count)] for name in ("keys", "values")]
+    words = {"ids": {1: "words"}}
+    if not count or not all(hasattr(one, "extend") for one in caches):
+        return {"read": export(read_all, ids, lengths=words, weights=weights)}
+    reading = export(read, ids, lengths=words, weights=weights)
+    outputs = reading(ids.cpu())
+    past = [[outputs[f"{name}.{i}"].to(device) for i in range(count)] for name in ("keys", "values")]
     before = {"keys": {2: "before"}, "values": {2: "before"}}
-    return {"read": reading, "step": export(step, ids[:, :1], *given, lengths=before, weights=weights)}
+    return {"read": reading, "step": export(step, ids[:, :1], *past, lengths=before, weights=weights)}
 
 
-def _kept(kept: Sequence[Given]) -> dict[str, list[Tensor | None]]:
-    return {"keys": [one.keys for one in kept], "values": [one.values for one in kept]}
+def _outputs(logits: Tensor, caches: Sequence[ExportCache]) -> dict[str, Any]:
+    return {"logits": logits, "keys": [one.keys for one in caches], "values": [one.values for one in caches]}

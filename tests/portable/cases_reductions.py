@@ -1,7 +1,7 @@
 """Examples of operations that make one number of many, or go along one axis."""
 
 import torch
-from cases import FULL, SHAPES, along, reductions
+from case_strategies import FULL, SHAPES, along, reductions
 from hypothesis import strategies as st
 
 ANY = ("float", "int", "bool")

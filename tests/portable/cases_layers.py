@@ -1,9 +1,9 @@
 """Examples of operations that multiply, of layers and of attention."""
 
 import torch
-from cases import tensors
-from evaluating import Case
+from case_strategies import tensors
 from hypothesis import strategies as st
+from operation_cases import Case
 from torch import nn
 
 

@@ -1,4 +1,4 @@
-"""Batches in which some tokens are hidden, by chance."""
+"""Hide random tokens of batches: word dropout, and the masked-language-model task."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from torch import Tensor
 
 from tfviz import bounds
 from tfviz.doors import what
-from tfviz.text.batches import Endless, chance
+from tfviz.text.batches import EndlessBatches, step_generator
 from tfviz.text.buckets import Batches
 from tfviz.text.subwords import PAD, SPECIALS, UNK
 
 
 @runtime_checkable
 class Vocabulary(Protocol):
-    """What hiding tokens asks of a vocabulary; `Subwords` has it."""
+    """A vocabulary as `MaskedTokens` needs it, such as `Subwords`."""
 
     def __len__(self) -> int: ...
 
     def __getitem__(self, token: str, /) -> int: ...
 
 
-class Dropped(Endless):
-    """Word dropout: a share of the tokens, other ones each time, is unknown (Iyyer et al. 2015, section 3.2).
+class WordDropout(EndlessBatches):
+    """Batches in which a share of the tokens, other ones each time, is unknown (Iyyer et al. 2015, section 3.2).
 
     A model that may not count on any single word has to read several. What else is in a batch stays as it is.
 
@@ -41,11 +41,11 @@ class Dropped(Endless):
 
     def __getitem__(self, step: int) -> tuple[Tensor, ...]:
         ids, *rest = _batch(self.batches, step)
-        lots = torch.rand(ids.shape, generator=torch.Generator().manual_seed(chance(self.seed, step)))
-        return torch.where((lots < self.share) & (ids != PAD), UNK, ids), *rest
+        drawn = torch.rand(ids.shape, generator=step_generator(self.seed, step))
+        return torch.where((drawn < self.share) & (ids != PAD), UNK, ids), *rest
 
 
-class Masked(Endless):
+class MaskedTokens(EndlessBatches):
     """The masked-language-model task: batches with hidden tokens, and the tokens that were hidden.
 
     Of the tokens, 15 % are to be guessed; of these 80 % are replaced by `[MASK]`, 10 % by another token, and 10 % stay
@@ -67,16 +67,15 @@ class Masked(Endless):
         if not 0 < share < 1:
             raise ValueError(f"share is {share}; it must lie between 0 and 1")
         bounds.seed(seed)
-        if isinstance(vocab, str | Tensor):
-            raise TypeError(f"vocab is {what(vocab)}; give how many tokens there are, or a vocabulary with [MASK]")
-        specials = dict(zip(SPECIALS, range(len(SPECIALS)))) if isinstance(vocab, int) else _specials(vocab)
-        if not callable(getattr(batches, "__getitem__", None)) or isinstance(batches, Tensor):
-            raise TypeError(f"batches are {what(batches)}; give batches of ids, such as text.Windows(ids, length)")
-        count = vocab if isinstance(vocab, int) else len(vocab)
-        if count <= len(specials):
-            raise ValueError(f"vocab is {count}; it counts {len(specials)} special tokens, and there must be others")
+        if isinstance(vocab, int):
+            specials, tokens = {token: index for index, token in enumerate(SPECIALS)}, torch.arange(vocab)
+        else:
+            specials, tokens = _special_ids(vocab), torch.arange(len(vocab))
+        if len(tokens) <= len(specials):
+            raise ValueError(
+                f"vocab is {len(tokens)}; it counts {len(specials)} special tokens, and there must be others"
+            )
         self.mask, self.specials = specials["[MASK]"], torch.tensor(list(specials.values()))
-        tokens = torch.arange(count)
         self.others = tokens[~torch.isin(tokens, self.specials)]
         self.batches, self.share, self.seed = batches, share, seed
 
@@ -84,22 +83,19 @@ class Masked(Endless):
         ids, *rest = _batch(self.batches, step)
         if ids.numel() and int(ids.max()) > int(self.others[-1]) and int(ids.max()) not in self.specials:
             raise ValueError(f"batches[{step}] holds the id {int(ids.max())}, which the vocabulary does not have")
-        draw = torch.Generator().manual_seed(chance(self.seed, step))
-        lots = torch.rand(ids.shape, generator=draw).masked_fill(torch.isin(ids, self.specials), 2)  # 2: never chosen
-        chosen = lots <= lots.min().clamp(self.share, 1)
-        how = torch.rand(ids.shape, generator=draw)
-        others = self.others[torch.randint(len(self.others), ids.shape, generator=draw)]
-        shown = torch.where(chosen & (how < 0.8), self.mask, ids)
-        shown = torch.where(chosen & (how >= 0.9), others, shown)
-        return shown, torch.where(chosen, ids, PAD), *rest
+        generator = step_generator(self.seed, step)
+        drawn = torch.rand(ids.shape, generator=generator)
+        drawn = drawn.masked_fill(torch.isin(ids, self.specials), 2)  # 2: never chosen
+        chosen = drawn <= drawn.min().clamp(self.share, 1)
+        how = torch.rand(ids.shape, generator=generator)
+        others = self.others[torch.randint(len(self.others), ids.shape, generator=generator)]
+        hidden = torch.where(chosen & (how < 0.8), self.mask, ids)
+        hidden = torch.where(chosen & (how >= 0.9), others, hidden)
+        return hidden, torch.where(chosen, ids, PAD), *rest
 
 
 def _batch(batches: Batches, step: int) -> tuple[Tensor, ...]:
-    """A batch whose first part is ids.
-
-    Raises:
-        TypeError: it is none.
-    """
+    """Return a batch, if its first part is ids `[batch, position]`."""
     batch: Any = batches[step]
     ids = batch[0] if isinstance(batch, tuple | list) and batch else None
     if not isinstance(ids, Tensor) or ids.dim() < 2:
@@ -110,8 +106,8 @@ def _batch(batches: Batches, step: int) -> tuple[Tensor, ...]:
     return tuple(batch)
 
 
-def _specials(vocab: Vocabulary) -> dict[str, int]:
-    """The special tokens that there are, and their ids."""
+def _special_ids(vocab: Vocabulary) -> dict[str, int]:
+    """Return the ids of the special tokens that there are."""
     if vocab["[PAD]"] != PAD:
         raise ValueError(f"[PAD] has the id {vocab['[PAD]']}; models and losses take {PAD} for padding")
     found = {"[MASK]": vocab["[MASK]"]}

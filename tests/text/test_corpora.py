@@ -1,0 +1,211 @@
+"""Corpora by name: local folder, cache, download; files that are damaged, missing or no text."""
+
+import gzip
+import os
+import socket
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from packing import write, zipped
+
+from tfviz.suite.cli import main
+from tfviz.text import corpora, datasets
+
+pytest_plugins = ["packing"]
+pytestmark = [
+    pytest.mark.usefixtures("data"),
+    pytest.mark.filterwarnings("ignore:unclosed <socket:ResourceWarning"),  # of a refused download; see `publish`
+]
+TEXT = "né 漢字 👩‍👧\n\t\0"
+SHAKESPEARE = {"input.txt": TEXT}
+
+
+def captions():
+    """Nine files with three lines each that name their split, language and line."""
+    names = [f"{split}.{language}" for split in datasets.PAIR_SPLITS for language in datasets.LANGUAGES]
+    return {f"{name}.gz": gzip.compress("".join(f"{name} {n}\n" for n in range(3)).encode()) for name in names}
+
+
+def files(folder):
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_pydoc_needs_no_network():
+    assert len(corpora.load("pydoc")) > 400_000
+    assert corpora.verify("pydoc") == "embedded"
+    with pytest.raises(LookupError, match="has no file"):
+        corpora.paths("pydoc")
+
+
+def test_a_download_lands_in_the_cache_and_is_not_repeated(publish, tmp_path):
+    requested = publish("shakespeare", SHAKESPEARE)
+    assert corpora.verify("shakespeare") == "absent"
+    assert corpora.load("shakespeare") == corpora.load("shakespeare") == TEXT
+    assert requested == ["input.txt"]
+    assert files(tmp_path / "cache") == [tmp_path / "cache/shakespeare/input.txt"] == corpora.paths("shakespeare")
+    assert corpora.verify("shakespeare") == "ok"
+
+
+def test_a_local_folder_wins_over_the_cache(publish, data):
+    publish("shakespeare", SHAKESPEARE)
+    corpora.fetch("shakespeare")
+    own = write(data / "shakespeare/input.txt", "mine")
+    assert corpora.load("shakespeare") == "mine"
+    assert corpora.paths("shakespeare") == [own]
+    assert corpora.verify("shakespeare") == "differs"
+
+
+def test_a_wrong_hash_leaves_nothing_in_place(publish, tmp_path):
+    publish("shakespeare", SHAKESPEARE, sha256="0" * 64)
+    with pytest.raises(ValueError, match="is not shakespeare") as error:
+        corpora.load("shakespeare")
+    assert str(tmp_path / "cache/shakespeare/input.txt") in str(error.value)
+    assert files(tmp_path / "cache") == []
+
+
+@pytest.mark.parametrize("broken", ["closed port", "not found"])
+def test_without_the_network_the_error_says_where_to_put_the_file(publish, tmp_path, monkeypatch, broken):
+    publish("shakespeare", {})
+    if broken == "closed port":
+        with socket.socket() as unused:
+            unused.bind(("127.0.0.1", 0))
+            url = f"http://127.0.0.1:{unused.getsockname()[1]}/input.txt"
+        corpus = corpora.CORPORA["shakespeare"]
+        monkeypatch.setitem(corpora.CORPORA, "shakespeare", replace(corpus, files=(replace(corpus.files[0], url=url),)))
+    with pytest.raises(ConnectionError, match="could not fetch shakespeare") as error:
+        corpora.load("shakespeare")
+    assert str(tmp_path / "cache/shakespeare/input.txt") in str(error.value)
+    assert files(tmp_path) == []
+
+
+def test_a_pair_fetches_its_two_files_and_the_corpus_the_rest(publish, tmp_path):
+    requested = publish("multi30k", captions())
+    assert corpora.verify("multi30k") == "absent"
+    assert datasets.pairs("en", "de", "val")[1][2] == "val.de 2"
+    assert requested == ["val.en.gz", "val.de.gz"]
+    assert corpora.verify("multi30k") == "partly"
+    places = corpora.fetch("multi30k")
+    assert sorted(requested) == sorted(captions())
+    assert places == corpora.paths("multi30k") == [tmp_path / "cache/multi30k" / path.name for path in places]
+    assert corpora.verify("multi30k") == "ok"
+    assert (corpora.fetch("multi30k"), len(requested)) == (places, 9)
+
+
+def test_one_file_of_many_in_a_local_folder_wins(publish, data):
+    publish("multi30k", captions())
+    own = write(data / "multi30k/val.fr.gz", gzip.compress(b"un\ndeux\ntrois\n"))
+    assert datasets.pairs("en", "fr", "val")[1] == ["un", "deux", "trois"]
+    corpora.fetch("multi30k")
+    assert own in corpora.paths("multi30k")
+    assert corpora.verify("multi30k") == "differs"
+
+
+def test_zips_are_fetched_and_read_in_place(publish, tmp_path):
+    publish("enwik8", {"enwik8.zip": zipped({"enwik8": "né 漢字 and more bytes"})})
+    assert corpora.load("enwik8") == "né 漢字 and more bytes"
+    assert sum(map(len, datasets.enwik8())) == len("né 漢字 and more bytes".encode())
+    assert corpora.verify("enwik8") == "ok"
+    assert files(tmp_path / "cache") == corpora.paths("enwik8") == [tmp_path / "cache/enwik8/enwik8.zip"]
+
+
+def test_unpacked_wins_over_an_archive_and_has_no_sum(data):
+    write(data / "enwik8/enwik8.zip", zipped({"enwik8": "packed"}))
+    assert corpora.verify("enwik8") == "differs"
+    write(data / "enwik8/enwik8", "unpacked")
+    assert (corpora.load("enwik8"), corpora.verify("enwik8")) == ("unpacked", "unpacked")
+
+
+def test_a_zip_without_the_member_lists_what_it_holds(data):
+    write(data / "enwik8/enwik8.zip", zipped({"enwik9": "text", "b": "text"}))
+    with pytest.raises(ValueError, match=r"enwik8\.zip has no member enwik8; it holds: enwik9, b"):
+        datasets.enwik8()
+
+
+def test_a_damaged_zip_and_one_with_a_password(data):
+    whole = zipped({"enwik8": os.urandom(500)})
+    locked = bytearray(whole)
+    for place in (6, whole.index(b"PK\x01\x02") + 8):  # the flag "encrypted", in both heads
+        locked[place] |= 1
+    for content in (whole[:300], whole[:100] + b"???" + whole[103:], b"", bytes(locked)):
+        write(data / "enwik8/enwik8.zip", content)
+        for read in (datasets.enwik8, partial(corpora.load, "enwik8")):
+            with pytest.raises(ValueError, match=r"enwik8.* is damaged"):
+                read()
+
+
+def test_your_own_file_in_utf8(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    write(tmp_path / "own.txt", TEXT)
+    assert corpora.load(str(tmp_path / "own.txt")) == corpora.load("~/own.txt") == TEXT
+    assert corpora.load(str(write(tmp_path / "a", b"\xef\xbb\xbfone\r\ntwo\rthree\n"))) == "one\ntwo\nthree\n"
+    assert corpora.load(str(write(tmp_path / "b.gz", gzip.compress("né".encode())))) == "né"
+
+
+@pytest.mark.parametrize("content", ["né".encode("latin-1"), "né, né".encode("utf-16"), "ab, ab".encode("utf-16-le")])
+def test_what_is_not_utf8_is_named(tmp_path, content):
+    with pytest.raises(ValueError, match=r"own is not UTF-8 text: .*; save it as UTF-8"):
+        corpora.load(str(write(tmp_path / "own", content)))
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_a_pipe_or_a_folder_is_no_text(tmp_path, data, make):
+    for place in ("own", "data/shakespeare/input.txt"):
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        make(tmp_path / place)
+    with pytest.raises(LookupError, match="no corpus and no file is called"):
+        corpora.load(str(tmp_path / "own"))
+    with pytest.raises(FileNotFoundError, match=r"there is no file .*own"):
+        datasets.parallel(tmp_path / "own", tmp_path / "own")
+    assert corpora.verify("shakespeare") == "absent"
+
+
+def test_a_data_folder_that_does_not_exist_is_named(tmp_path, monkeypatch):
+    monkeypatch.setenv("TFVIZ_DATA", str(tmp_path / "typo"))
+    for use in (corpora.load, corpora.fetch, corpora.paths, corpora.verify):
+        with pytest.raises(ValueError, match=r"TFVIZ_DATA is .*typo', which is no folder"):
+            use("shakespeare")
+    assert corpora.load("pydoc")
+
+
+def test_unknown_names_list_those_there_are():
+    with pytest.raises(LookupError, match=r"'shakespear'.*pydoc, shakespeare"):
+        corpora.load("shakespear")
+    with pytest.raises(LookupError, match=r"multi30k has no file val\.cs\.gz; it has: train\.en\.gz"):
+        corpora.fetch("multi30k", "val.cs.gz")
+
+
+@pytest.mark.parametrize("name", ["imdb", "multi30k", "movielens"])
+def test_what_is_not_one_text_names_its_reader(name):
+    with pytest.raises(ValueError, match=rf"{name} is not one text; read it with tfviz\.text\.datasets\.") as error:
+        corpora.load(name)
+    assert hasattr(datasets, str(error.value).rpartition(".")[2].removesuffix("()"))
+
+
+def test_split_by_hand():
+    assert corpora.split("abcdefghij", 0.7) == ("abcdefg", "hij")
+    for text, share in (("abc", 1.0), ("abc", float("nan")), ("abc", 0.1)):
+        with pytest.raises(ValueError, match=r"between 0 and 1|one part would be empty"):
+            corpora.split(text, share)
+
+
+def test_the_command_shows_and_fetches_every_file(publish, tmp_path):
+    publish("multi30k", captions())
+    run = partial(CliRunner().invoke, main)
+    places = [str(tmp_path / "cache" / file.path) for file in corpora.CORPORA["multi30k"].files]
+    assert run(["data", "path", "multi30k"]).output.split() == places
+    assert run(["data", "fetch", "multi30k"]).output.split() == places
+    assert run(["data", "verify", "multi30k"]).output.split() == ["multi30k", "ok"]
+    assert [line.split()[:2] for line in run(["data", "list"]).output.splitlines()] == [
+        [name, {"pydoc": "embedded", "multi30k": "ok"}.get(name, "absent")] for name in corpora.CORPORA
+    ]
+
+
+def test_every_published_file_has_a_place_an_address_and_a_sum():
+    catalogue = [file for corpus in corpora.CORPORA.values() for file in corpus.files]
+    assert len({file.path for file in catalogue}) == len({file.sha256 for file in catalogue}) == len(catalogue) == 13
+    for file in catalogue:
+        assert file.url.rpartition("/")[2] == Path(file.path).name
+        assert len(bytes.fromhex(file.sha256)) == 32

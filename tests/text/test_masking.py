@@ -1,0 +1,149 @@
+"""Batches with hidden tokens."""
+
+import math
+
+import pytest
+import torch
+from tokenizers import Tokenizer, models
+
+from tfviz.text import Buckets, MaskedTokens, Subwords, WordDropout, whole_words
+from tfviz.text.batches import step_seed
+from tfviz.text.subwords import CLS, MASK, PAD, SEP, SPECIALS, UNK
+
+FIRST = len(SPECIALS)
+
+IDS = torch.cat([torch.randint(7, 99, (40, 50)), torch.zeros(40, 3, dtype=torch.long)], 1)
+BATCHES = [(IDS, torch.arange(40))] * 3
+
+
+def test_a_share_of_the_words_is_unknown_and_padding_stays():
+    ids, labels = WordDropout(BATCHES, 0.3, seed=5)[1]
+    assert labels.tolist() == list(range(40))
+    assert (ids[:, 50:] == PAD).all()
+    changed = ids != IDS
+    assert (ids[changed] == UNK).all()
+    assert 0.27 < changed[:, :50].float().mean() < 0.33
+
+
+def test_other_words_at_each_step_and_the_same_again_for_a_seed():
+    dropped = WordDropout(BATCHES, 0.5, seed=5)
+    assert torch.equal(dropped[0][0], WordDropout(BATCHES, 0.5, seed=5)[0][0])
+    assert not torch.equal(dropped[0][0], dropped[1][0])
+    assert not torch.equal(dropped[0][0], WordDropout(BATCHES, 0.5, seed=6)[0][0])
+    assert torch.equal(WordDropout(BATCHES, 0.0)[2][0], IDS)
+
+
+def same(some, others):
+    return all(
+        torch.equal(one, other)
+        for batch, other_batch in zip(some, others, strict=True)
+        for one, other in zip(batch, other_batch, strict=True)
+    )
+
+
+class Fixed:
+    """The same batch at every step."""
+
+    def __init__(self, *parts):
+        self.parts = parts
+
+    def __getitem__(self, step):
+        return self.parts
+
+
+def test_shares_of_hidden_tokens():
+    vocab, count = 1007, 400 * 500
+    ids = torch.randint(FIRST, vocab, (400, 500), generator=torch.Generator().manual_seed(1))
+    shown, targets = MaskedTokens(Fixed(ids), vocab, seed=2)[3]
+    chosen = targets != PAD
+
+    def close(times, of, share):
+        return abs(times - of * share) <= 3 * math.sqrt(of * share * (1 - share))
+
+    number = int(chosen.sum())
+    assert close(number, count, 0.15)
+    assert close(int((shown == MASK).sum()), number, 0.8)
+    assert close(int((shown == ids)[chosen].sum()), number, 0.1 + 0.1 / (vocab - FIRST))
+    replaced = shown[chosen & (shown != MASK) & (shown != ids)]
+    assert close(len(replaced), number, 0.1 * (1 - 1 / (vocab - FIRST)))
+    assert replaced.min() >= FIRST
+    assert replaced.max() == vocab - 1
+    assert torch.equal(targets[chosen], ids[chosen])
+    assert torch.equal(shown[~chosen], ids[~chosen])
+    few = MaskedTokens(Fixed(ids), vocab, share=0.4)[0][1]
+    assert close(int((few != PAD).sum()), count, 0.4)
+
+
+def test_special_tokens_are_never_hidden():
+    ids = torch.arange(12).repeat(300, 1)
+    shown, targets, segments, follows = MaskedTokens(Fixed(ids, ids + 1, ids[:, 0]), 12, share=0.99)[0]
+    assert torch.equal(shown[:, :FIRST], ids[:, :FIRST])
+    assert not targets[:, :FIRST].any()
+    assert (targets[:, FIRST:] != PAD).float().mean() > 0.95
+    assert (torch.equal(segments, ids + 1), torch.equal(follows, ids[:, 0])) == (True, True)
+
+
+def test_what_is_hidden_depends_on_the_seed_and_the_step_alone():
+    rows = [torch.randint(FIRST, 200, (length,)) for length in (3, 1, 7, 3, 2, 3, 5, 3, 7, 3, 2)]
+    made, again, other = (MaskedTokens(Buckets(rows, tokens=14), 200, seed=seed) for seed in (1, 1, 2))
+    steps = range(9)
+    assert same([made[step] for step in steps], [again[step] for step in reversed(steps)][::-1])
+    assert not same([made[step] for step in steps], [other[step] for step in steps])
+    fixed = MaskedTokens(Fixed(torch.arange(FIRST, 99)[None]), 99)
+    assert not torch.equal(fixed[0][1], fixed[1][1])
+
+
+def test_at_least_one_token_is_hidden():
+    few = MaskedTokens(Fixed(torch.tensor([[CLS, 9, SEP], [CLS, 8, SEP]])), 12)
+    assert all(1 <= (few[step][1] != PAD).sum() <= 2 for step in range(40))
+    shown, targets = MaskedTokens(Fixed(torch.tensor([[CLS, SEP]])), 12)[0]
+    assert (shown.tolist(), targets.tolist()) == ([[CLS, SEP]], [[0, 0]])
+
+
+def as_bert_has_them(mask="[MASK]", padding=0):
+    """A vocabulary whose special tokens stand where those of BERT's checkpoints do, and 26 words behind them."""
+    places = {"[PAD]": padding, "[UNK]": 100, "[CLS]": 101, "[SEP]": 102, mask: 103}
+    unused = {f"[unused{place}]": place for place in range(104) if place not in places.values()}
+    letters = {chr(97 + place): 104 + place for place in range(26)}
+    return Subwords(Tokenizer(models.WordPiece(unused | places | letters, unk_token="[UNK]")))
+
+
+def test_special_tokens_are_where_the_vocabulary_has_them():
+    ids = torch.tensor([[101, *range(1, 99), 99, 100, 102, *range(104, 130), 102, 0]]).repeat(200, 1)
+    specials = torch.isin(ids, torch.tensor([0, 100, 101, 102, 103]))
+    shown, targets = MaskedTokens(Fixed(ids), as_bert_has_them(), share=0.5)[0]
+    chosen = targets != PAD
+    assert torch.equal(shown[specials | ~chosen], ids[specials | ~chosen])
+    assert not targets[specials].any()
+    assert torch.equal(targets[chosen], ids[chosen])
+    assert int((shown == 103).sum()) == pytest.approx(0.8 * int(chosen.sum()), rel=0.03)
+    replaced = shown[chosen & (shown != 103) & (shown != ids)]
+    assert sorted(set(replaced.tolist())) == [place for place in range(1, 130) if not 100 <= place < 104]
+
+
+def test_a_vocabulary_built_here_is_its_number_of_tokens():
+    vocab, ids = whole_words(["one two three four five six"]), torch.arange(13).repeat(50, 1)
+    assert same([MaskedTokens(Fixed(ids), vocab, seed=3)[2]], [MaskedTokens(Fixed(ids), len(vocab), seed=3)[2]])
+
+
+def test_what_is_drawn_by_hand():
+    """What is hidden at a step must not change under a run that was stopped."""
+    draw = torch.Generator().manual_seed(step_seed(5, 2))
+    lots, how = (torch.rand(1, 90, generator=draw)[0].tolist() for _ in range(2))
+    others = torch.randint(FIRST, 90, (1, 90), generator=draw)[0].tolist()
+    shown, targets = MaskedTokens(Fixed(torch.arange(90)[None]), 90, share=0.6, seed=5)[2]
+    for token in range(90):
+        chosen = token >= FIRST and lots[token] <= 0.6
+        instead = MASK if how[token] < 0.8 else others[token] if how[token] >= 0.9 else token
+        assert shown[0, token] == (instead if chosen else token)
+        assert targets[0, token] == (token if chosen else PAD)
+
+
+def test_a_vocabulary_that_cannot_hide_is_refused():
+    with pytest.raises(KeyError, match=r"'\[MASK\]' is not one of the 130 tokens; of the special ones there are"):
+        MaskedTokens(Fixed(torch.arange(9)[None]), as_bert_has_them(mask="<mask>"))
+    with pytest.raises(ValueError, match=r"\[PAD\] has the id 7; .* 0"):
+        MaskedTokens(Fixed(torch.arange(9)[None]), as_bert_has_them(padding=7))
+    specials = {name: place for place, name in enumerate(SPECIALS)}
+    with pytest.raises(ValueError, match="vocab is 7"):
+        MaskedTokens(Fixed(torch.arange(7)[None]), Subwords(Tokenizer(models.WordPiece(specials, unk_token="[UNK]"))))

@@ -1,0 +1,75 @@
+"""Wrap a model, one of its methods, or a function with the models it calls as one module, for `torch.export`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, fx, nn
+from torch.utils import _pytree as pytree
+
+
+class FunctionModule(nn.Module):
+    """A function of flat tensors as a module, whose parts are the modules that it calls."""
+
+    def __init__(self, function: Callable[..., Any], parts: Mapping[str, nn.Module], example: Sequence[Any]):
+        super().__init__()
+        self._structure = pytree.tree_structure(tuple(example))
+        self._function = [function]  # in a list, or a module would be a part under this name
+        for name, part in parts.items():
+            self.add_module(name, part)
+        self.prefix = f"{next(iter(parts))}." if len(parts) == 1 else ""  # sites are named as in the one model
+
+    def forward(self, *tensors: Tensor) -> Any:
+        return self._function[0](*pytree.tree_unflatten(tensors, self._structure))
+
+
+def wrap_function(function: Any, example: Sequence[Any]) -> tuple[FunctionModule, list[str], str]:
+    """Return what is exported as a module, the names of its arguments, and its own name."""
+    if isinstance(function, torch.jit.ScriptModule | fx.GraphModule):
+        raise TypeError("export takes a module that is Python, not one that was scripted, traced or exported before")
+    if not callable(function):
+        raise TypeError(f"export takes a module or a function of tensors, not a {type(function).__name__}")
+    name = getattr(function, "__name__", type(function).__name__).replace("<lambda>", "function")
+    if inspect.ismethod(function) and isinstance(function.__self__, nn.Module):
+        name = f"{type(function.__self__).__name__}.{name}"
+    called = function.forward if isinstance(function, nn.Module) else function
+    wrapped = FunctionModule(function, called_modules(function), example)
+    return wrapped, _argument_names(called, len(example)), name
+
+
+def called_modules(function: Callable[..., Any]) -> dict[str, nn.Module]:
+    """Return the modules that a function names, or the one that it is, or is a method of; looks through decorators."""
+    function = inspect.unwrap(function)
+    owner = function if isinstance(function, nn.Module) else getattr(function, "__self__", None)
+    if isinstance(owner, nn.Module):
+        return {"model": owner}
+    if not inspect.isfunction(function):
+        return {}
+    named = inspect.getclosurevars(function)
+    return {name: part for name, part in {**named.globals, **named.nonlocals}.items() if isinstance(part, nn.Module)}
+
+
+def _argument_names(function: Callable[..., Any], count: int) -> list[str]:
+    """Return the names of the arguments; numbers stand for those of a function written in C or with `*args`."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except ValueError:
+        return [str(place) for place in range(count)]
+    names = [one.name for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    return [*names, *(str(place) for place in range(len(names), count))]
+
+
+@contextmanager
+def eval_mode(module: nn.Module) -> Iterator[None]:
+    """Put every part into eval mode, and each back as it was."""
+    training = [part for part in module.modules() if part.training]
+    module.eval()
+    try:
+        yield
+    finally:
+        for part in training:
+            part.training = True

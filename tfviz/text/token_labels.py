@@ -1,0 +1,70 @@
+"""Label tokens for a picture, by their text or their bytes, and export what they decode to for a page."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+VISIBLE = {" ": "␣", "\n": "⏎", "\t": "⇥", "\r": "␍", "\0": "␀"}  # what cannot be seen gets a sign that can
+BYTE_FALLBACK = re.compile(r"<0x([0-9A-F]{2})>")  # a byte as SentencePiece writes it
+PRINTABLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
+# Byte-level BPE writes each byte as one printable character: itself where it is one, else one from U+0100 on
+BYTE_LEVEL = {chr(byte): byte for byte in PRINTABLE}
+BYTE_LEVEL |= {chr(256 + n): byte for n, byte in enumerate(sorted(set(range(256)) - set(PRINTABLE)))}
+
+
+class TokenLabels:
+    """The labels of a `tokenizers.Tokenizer`; how its tokens spell bytes is found by asking its decoder."""
+
+    def __init__(self, tokenizer: Any):
+        self._tokenizer, decoder = tokenizer, tokenizer.decoder
+        self._byte_level = decoder is not None and decoder.decode(["Ġ"]) == " "
+        self._metaspace = decoder is not None and decoder.decode(["a", "▁b"]) == "a b"
+        self._byte_fallback = decoder is not None and decoder.decode(["a", "<0x62>"]) == "ab"
+
+    def of(self, index: int) -> str:
+        """Return the label of an id; an id without a token is ⟨itself⟩."""
+        token = self._tokenizer.id_to_token(index)
+        return f"⟨{index}⟩" if token is None else self.label(token)
+
+    def label(self, token: str) -> str:
+        """Return a token as text where that can be seen, else its bytes in hexadecimal digits."""
+        text = self.printable(token)
+        return self.to_bytes(token).hex(" ") if text is None else text
+
+    def printable(self, token: str) -> str | None:
+        """Return a token as text, or None if it cannot be seen."""
+        try:
+            text = "".join(VISIBLE.get(sign, sign) for sign in self.to_bytes(token).decode())
+        except UnicodeDecodeError:
+            return None
+        return text if any(map(str.isprintable, text)) else None
+
+    def to_bytes(self, token: str) -> bytes:
+        """Return the bytes that a token stands for."""
+        if self._byte_level and all(sign in BYTE_LEVEL for sign in token):
+            return bytes(BYTE_LEVEL[sign] for sign in token)
+        if self._byte_fallback and (byte := BYTE_FALLBACK.fullmatch(token)):
+            return bytes.fromhex(byte[1])
+        return (token.replace("▁", " ") if self._metaspace else token).encode()
+
+
+def decoding_spec(tokenizer: Any) -> dict[str, Any]:
+    """Return plain values from which a page decodes the ids of any tokenizer, where Python encodes.
+
+    Gives `texts`, what each id adds to a text; `bytes`, the bytes of those that are no whole characters; `names`, the
+    labels of those that are shown otherwise than their texts.
+    """
+    labels = TokenLabels(tokenizer)
+    size = 1 + max(tokenizer.get_vocab().values(), default=-1)
+    tokens = [tokenizer.id_to_token(index) for index in range(size)]
+    before = tokenizer.encode("a", add_special_tokens=False).ids  # at the front of a text some decoders drop a space
+    front = len(tokenizer.decode(before))
+    texts = [text[front:] for text in tokenizer.decode_batch([[*before, index] for index in range(size)])]
+    partial = {i: list(labels.to_bytes(tokens[i] or "")) for i, text in enumerate(texts) if "\ufffd" in text}
+    names = {}
+    for index, text in enumerate(texts):
+        label = labels.of(index)
+        if index not in partial and label != "".join(VISIBLE.get(sign, sign) for sign in text):
+            names[index] = label
+    return {"kind": "asked", "texts": texts, "bytes": partial, "names": names}
