@@ -182,7 +182,7 @@ CASES = [
     ("masks.causal | None", r"\| joins two masks, and one is None"),
     ("masks.window(0)", "size is 0; it must be at least 1"),
     ("masks.window(2.5)", "size is 2.5; give a whole number"),
-    ("masks.every(-2)", "stride is -2"),
+    ("masks.dilated(-2)", "stride is -2"),
     ("masks.strided(0)", "stride is 0"),
     ("masks.fixed(4, summary=9)", "summary is 9; it must be from 1 to 4"),
     ("masks.padding(torch.tensor([2, -1]))", "lengths is -1; it must be at least 0"),

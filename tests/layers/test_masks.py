@@ -16,7 +16,7 @@ from tfviz.models import GPT
 LENGTHS = [4, 6]
 DOCUMENTS = [[0, 0, 0, 1, 1, 2, 2], [3, 3, 4, 4, 4, 4, 3]]
 LINKS = [{(0, 1), (1, 0), (2, 2), (3, 6), (4, 0)}, {(0, 0), (1, 5), (2, 4), (5, 1), (6, 3)}]
-HALVES = masks.per_head(masks.window(2), masks.every(3))
+HALVES = masks.per_head(masks.window(2), masks.dilated(3))
 AHEAD = masks.Mask(lambda b, h, q, k: (q - k) >= h, "by head")
 
 
@@ -30,11 +30,11 @@ def edges():
 
 
 FORMS = {
-    "everything": (masks.everything, lambda b, h, q, k: True),
-    "nothing": (~masks.everything, lambda b, h, q, k: False),
+    "full": (masks.full, lambda b, h, q, k: True),
+    "nothing": (~masks.full, lambda b, h, q, k: False),
     "causal": (masks.causal, lambda b, h, q, k: k <= q),
     "window": (masks.window(3), lambda b, h, q, k: -3 < q - k < 3),
-    "every": (masks.every(3), lambda b, h, q, k: k in range(q % 3, 99, 3)),
+    "dilated": (masks.dilated(3), lambda b, h, q, k: k in range(q % 3, 99, 3)),
     "strided": (masks.strided(3), lambda b, h, q, k: k in (q, q - 1, q - 2, q - 3, q - 6)),
     "fixed": (masks.fixed(3, 2), lambda b, h, q, k: k <= q and (q // 3 == k // 3 or k % 3 in (1, 2))),
     "padding": (masks.padding(torch.tensor(LENGTHS)), lambda b, h, q, k: k < LENGTHS[b]),
@@ -45,7 +45,7 @@ FORMS = {
     "per head": (HALVES, lambda b, h, q, k: half(h, q, k)),
     "not": (~masks.causal, lambda b, h, q, k: k > q),
     "and": (masks.causal & masks.window(2), lambda b, h, q, k: k in (q, q - 1)),
-    "or": (masks.causal | masks.every(2), lambda b, h, q, k: k <= q or (k - q) % 2 == 0),
+    "or": (masks.causal | masks.dilated(2), lambda b, h, q, k: k <= q or (k - q) % 2 == 0),
     "strictly": (masks.causal & ~masks.window(1), lambda b, h, q, k: k < q),
     "composed": (
         masks.causal & HALVES & masks.padding(torch.tensor(LENGTHS)) | masks.documents(torch.tensor(DOCUMENTS)),
@@ -90,33 +90,33 @@ def test_why_is_empty_where_the_mask_allows(name):
 
 
 def test_why_names_what_forbids():
-    mask = masks.causal & (masks.window(2) | masks.every(3)) & ~masks.fixed(2)
-    assert mask.why(4, 2) == ["window(2)", "every(3)"]
-    assert mask.why(2, 4) == ["causal", "window(2)", "every(3)"]
+    mask = masks.causal & (masks.window(2) | masks.dilated(3)) & ~masks.fixed(2)
+    assert mask.why(4, 2) == ["window(2)", "dilated(3)"]
+    assert mask.why(2, 4) == ["causal", "window(2)", "dilated(3)"]
     assert mask.why(3, 3) == [f"~{masks.fixed(2)}"]
     assert repr(masks.causal | masks.window(2)) == "(causal | window(2))"
 
 
 def test_what_is_joined_twice_is_named_once():
     mask = masks.causal & masks.strided(3)
-    assert repr(mask) == repr(masks.strided(3)) == "(causal & (window(3) | every(3)))"
-    assert mask.why(0, 4) == ["causal", "window(3)", "every(3)"]
+    assert repr(mask) == repr(masks.strided(3)) == "(causal & (window(3) | dilated(3)))"
+    assert mask.why(0, 4) == ["causal", "window(3)", "dilated(3)"]
 
 
 def test_why_asks_the_mask_of_the_head():
     mask = masks.causal & HALVES
-    assert repr(mask) == "(causal & per_head(window(2), every(3)))"
+    assert repr(mask) == "(causal & per_head(window(2), dilated(3)))"
     assert mask.why(4, 1, head=0) == ["window(2)"]
     assert mask.why(4, 1, head=1) == []
-    assert mask.why(4, 2, head=3) == ["every(3)"]
+    assert mask.why(4, 2, head=3) == ["dilated(3)"]
     assert mask.why(1, 3, head=2) == ["causal", "window(2)"]
 
 
 def test_heads_take_turns():
-    mask = masks.per_head(masks.window(1), masks.causal, masks.everything)
+    mask = masks.per_head(masks.window(1), masks.causal, masks.full)
     dense = mask.dense(5, 7, heads=7)[0]
     for head in range(7):
-        alone = (masks.window(1), masks.causal, masks.everything)[head % 3]
+        alone = (masks.window(1), masks.causal, masks.full)[head % 3]
         assert torch.equal(dense[head], alone.dense(5, 7)[0, 0])
     with pytest.raises(ValueError, match="at least one mask"):
         masks.per_head()
@@ -128,7 +128,7 @@ def test_the_count_is_the_number_of_cells(name):
     assert mask.count(5, batch=2, heads=3) == int(by_hand(form, 2, 3, 5, 5).sum())
 
 
-@pytest.mark.parametrize("make", [masks.window, masks.every, masks.strided, masks.fixed])
+@pytest.mark.parametrize("make", [masks.window, masks.dilated, masks.strided, masks.fixed])
 def test_a_mask_of_size_zero_is_refused(make):
     with pytest.raises(ValueError, match="must be at least 1"):
         make(0)
@@ -214,7 +214,7 @@ MADE = [
     masks.fixed(3, 2),
     masks.prefix(torch.tensor([2, 1])),
     masks.strided(2) | masks.documents(torch.tensor([[0, 0, 1, 1, 2]]).expand(2, -1)),
-    masks.per_head(masks.everything, masks.graph(torch.eye(5).bool().expand(2, -1, -1))),
+    masks.per_head(masks.full, masks.graph(torch.eye(5).bool().expand(2, -1, -1))),
 ]
 
 

@@ -57,5 +57,5 @@ def test_a_classifier_obeys_a_mask_of_each_text_and_each_head():
     for row in (0, 1):
         torch.testing.assert_close(both[row], build([row])(ids[row : row + 1])[0])
     assert not torch.allclose(build([0, 0])(ids)[1], both[1])
-    heads = models.Classifier(**BUILDS[models.Classifier], mask=masks.per_head(masks.window(1), masks.everything))
+    heads = models.Classifier(**BUILDS[models.Classifier], mask=masks.per_head(masks.window(1), masks.full))
     assert heads(ids).shape == (2, 5)

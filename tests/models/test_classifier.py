@@ -57,7 +57,7 @@ def test_a_text_without_words_is_zeros(pooling):
 @torch.no_grad()
 @poolings
 @kinds
-@pytest.mark.parametrize("mask", [masks.everything, masks.window(2)])
+@pytest.mark.parametrize("mask", [masks.full, masks.window(2)])
 def test_padding_changes_nothing(pooling, kind, mask):
     model = classifier(pooling=pooling, positions=kind, mask=mask).double()  # so that rounding is not in the way
     logits = model(IDS)
@@ -92,7 +92,7 @@ def test_it_is_what_its_parts_compute(pooling, residual):
 @kinds
 @pytest.mark.parametrize(("mask", "layers", "reach"), [(2, 1, 1), (2, 2, 2), (3, 1, 2), (None, 1, 6)])
 def test_the_mask_limits_the_reach(kind, mask, layers, reach):
-    mask = masks.everything if mask is None else masks.window(mask)
+    mask = masks.full if mask is None else masks.window(mask)
     model = classifier(pooling=first, mask=mask, layers=layers, positions=kind)
     moved = []
     for place in range(7):

@@ -14,7 +14,7 @@ from tfviz.models.gpt import GPT
 from tfviz.models.graph import GraphAttention
 from tfviz.models.sparse import SparseTransformer
 
-SPLIT = [masks.window, masks.every]
+SPLIT = [masks.window, masks.dilated]
 PATTERNS = {"strided": masks.strided, "fixed": masks.fixed, "split": SPLIT}
 patterned = pytest.mark.parametrize("name", PATTERNS)
 
@@ -73,7 +73,7 @@ def test_it_is_a_gpt_with_a_mask():
 
 
 def test_what_is_given_causally_is_not_made_so_twice():
-    assert repr(sparse("split").mask) == "(causal & per_head(window(3), every(3)))"
+    assert repr(sparse("split").mask) == "(causal & per_head(window(3), dilated(3)))"
     assert repr(sparse(pattern=masks.window).mask) == "(causal & window(3))"
     assert repr(sparse("fixed").mask) == repr(masks.fixed(3))
     with pytest.raises(ValueError, match="at least one mask"):

@@ -31,5 +31,5 @@ __all__ = [
 
 # functions of the forward pass have none
 guard(globals(), __all__, without=("attend", "post_norm", "pre_norm"))
-guard(vars(masks), ["padding", "window", "every", "strided", "fixed", "prefix", "documents", "graph", "per_head"])
+guard(vars(masks), ["padding", "window", "dilated", "strided", "fixed", "prefix", "documents", "graph", "per_head"])
 guard(vars(positions), ["sinusoids", "alibi", "relative", "Learned", "Sinusoidal", "Rotary", "ALiBi", "Relative"])

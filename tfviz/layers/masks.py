@@ -20,8 +20,8 @@ __all__ = [
     "Mask",
     "causal",
     "documents",
-    "every",
-    "everything",
+    "dilated",
+    "full",
     "fixed",
     "graph",
     "padding",
@@ -39,7 +39,7 @@ class Standing(Mask):
         return self.name
 
 
-everything = Standing(lambda batch, head, query, key: (query >= 0) & (key >= 0), "everything")
+full = Standing(lambda batch, head, query, key: (query >= 0) & (key >= 0), "full")
 causal = Standing(lambda batch, head, query, key: key <= query, "causal")
 
 
@@ -55,16 +55,16 @@ def window(size: int) -> Mask:
     return Mask(lambda batch, head, query, key: (query - key).abs() < size, f"window({size})")
 
 
-def every(stride: int) -> Mask:
+def dilated(stride: int) -> Mask:
     """Keys a multiple of `stride` positions away."""
     at_least(1, stride=stride)
-    return Mask(lambda batch, head, query, key: (query - key) % stride == 0, f"every({stride})")
+    return Mask(lambda batch, head, query, key: (query - key) % stride == 0, f"dilated({stride})")
 
 
 def strided(stride: int) -> Mask:
     """The last `stride` positions and every `stride`-th before them (Child et al. 2019, section 4.3, strided)."""
     at_least(1, stride=stride)
-    return causal & (window(stride) | every(stride))
+    return causal & (window(stride) | dilated(stride))
 
 
 def fixed(stride: int, summary: int = 1) -> Mask:
@@ -131,7 +131,7 @@ def _remembering(make: Callable[..., Mask]) -> Callable[..., Mask]:
     return making
 
 
-for _one in (padding, window, every, strided, fixed, prefix, documents, graph):
+for _one in (padding, window, dilated, strided, fixed, prefix, documents, graph):
     globals()[_one.__name__] = _remembering(_one)
 
 

@@ -76,7 +76,7 @@ class Classifier(nn.Module):
         dropout: float = 0.1,
         pooling: Pooling = mean,
         embedding: Embedding = Tokens,
-        mask: masks.Mask = masks.everything,
+        mask: masks.Mask = masks.full,
         positions: type[positions.Positions] = positions.Learned,
         residual: Residual = pre_norm,
     ):

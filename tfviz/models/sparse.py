@@ -22,11 +22,11 @@ class SparseTransformer(GPT):
     Args:
         stride: how far the pattern looks back word by word; beyond that it looks back in steps.
         pattern: `masks.strided`, which suits what repeats at a known distance, or `masks.fixed`, which suits text;
-            or a list, which the heads share out, such as `[masks.window, masks.every]` (section 5.1).
+            or a list, which the heads share out, such as `[masks.window, masks.dilated]` (section 5.1).
         parts: as for `GPT`. With positions that bias scores all is computed densely.
 
     >>> SparseTransformer(11, stride=3, context=9).mask
-    (causal & (window(3) | every(3)))
+    (causal & (window(3) | dilated(3)))
     """
 
     def __init__(self, vocab: int, *, stride: int, pattern: Pattern | Sequence[Pattern] = masks.strided, **parts: Any):
