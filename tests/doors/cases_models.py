@@ -199,7 +199,7 @@ CASES = [
     ("masks.causal.dense(3, 3, heads=1.5)", r"heads is 1\.5; give a whole number"),
     ("table(masks.causal, start=torch.tensor(1))", r"= \[\[1, 1, 0\], \[1, 1, 1\], \[1, 1, 1\]\]"),
     ("masks.causal.count(2.5)", r"length is 2\.5; give a whole number"),
-    ("masks.causal.blocks('8', 8)", "queries is '8'; give a whole number"),
+    ("masks.causal.block_mask('8', 8)", "queries is '8'; give a whole number"),
     ("masks.causal.count(-1)", "length is -1"),
     ("masks.causal.count(10**12)", "more than this machine's memory"),
     ("masks.causal.why(torch.zeros(2, 3), 0)", r"query is a tensor of shape \[2, 3\]; give a whole number"),
@@ -310,9 +310,9 @@ CASES = [
         "positions.Sinusoidal(8, 8)(torch.rand(1, 3, 1))",
         "x is \\[1, 3, 1\\]; it must be batch position dim, with dim 8",
     ),
-    ("positions.Rotary(8, 8, 2).turn(torch.ones(1, 2, 3, 4).long())", "heads are torch\\.int64 .*; give floats"),
+    ("positions.Rotary(8, 8, 2).rotate(torch.ones(1, 2, 3, 4).long())", "heads are torch\\.int64 .*; give floats"),
     (
-        "positions.Rotary(8, 8, 2).turn(torch.rand(3, 4))",
+        "positions.Rotary(8, 8, 2).rotate(torch.rand(3, 4))",
         "heads are torch\\.float32 \\[3, 4\\]; give floats, batch head",
     ),
     (
@@ -422,7 +422,7 @@ CASES = [
     ("layers.KeyValues(9).extend(torch.rand(2, 3, 4, 5), torch.rand(1, 3, 4, 5))", "there must be as many of either"),
     ("layers.KeyValues(9).extend(torch.rand(3, 4, 5), torch.rand(3, 4, 5))", "each must be batch head position dim"),
     ("layers.KeyValues(9).extend(None, None)", "key is None, value is None"),
-    ("layers.KeyValues(9).keep('ab')", "rows are 'ab'; give a tensor of whole numbers"),
+    ("layers.KeyValues(9).reorder('ab')", "rows are 'ab'; give a tensor of whole numbers"),
     (
         "layers.Recurrent(layers.RNN, 3, 4)(torch.rand(2, 5, 4))",
         "x is \\[2, 5, 4\\]; it must be batch position dim, with dim 3",
@@ -476,7 +476,7 @@ CASES = [
         "the mask own gave \\[1, 1, 3, 3\\] where \\[1, 1, 2, 2\\] was asked for",
     ),
     ("masks.causal.dense(2, 2, device='gpu9')", "device is 'gpu9', no device that can keep numbers here"),
-    ("masks.causal.blocks(128, 128, device='gpu9')", "device is 'gpu9', no device"),
+    ("masks.causal.block_mask(128, 128, device='gpu9')", "device is 'gpu9', no device"),
     ("positions.Rotary(8, 8, 2).table(4, device='nope')", "device is 'nope', no device"),
     (
         "models.classifier.mean(torch.rand(2, 5, 6), ids)",

@@ -144,7 +144,7 @@ def test_flex_attention_takes_masks_as_they_are(name):
 @from_start
 def test_blocks_hold_what_is_allowed(name, start):
     mask, form = FORMS[name]
-    blocks = mask.blocks(5, 7, batch=2, heads=3, start=start, device="cpu", size=2)
+    blocks = mask.block_mask(5, 7, batch=2, heads=3, start=start, device="cpu", size=2)
     padded = functional.pad(by_hand(form, 2, 3, 5, 7, start), (0, 1, 0, 1)).unflatten(2, (3, 2)).unflatten(4, (4, 2))
     assert torch.equal(blocks.to_dense().bool(), padded.any(5).any(3))
     assert blocks.shape == (2, 3, 5, 7)
@@ -168,7 +168,7 @@ def test_flex_dense_and_loops_agree(name, start):
     mask, form = FORMS[name]
     query, key, value = random(2, 3, 5, 4), random(2, 3, 7, 4), random(2, 3, 7, 6)
     expected = attention(query, key, value, by_hand(form, 2, 3, 5, 7, start))
-    blocks = mask.blocks(5, 7, batch=2, heads=3, start=start)
+    blocks = mask.block_mask(5, 7, batch=2, heads=3, start=start)
     with torch.compiler.set_stance("force_eager"):
         flexed = flex_attention(query, key, value, block_mask=blocks)
     torch.testing.assert_close(flexed, expected)
@@ -176,12 +176,12 @@ def test_flex_dense_and_loops_agree(name, start):
 
 
 def test_one_block_structure_serves_all_where_batch_and_heads_are_alike():
-    blocks = masks.strided(3).blocks(300, 300)
+    blocks = masks.strided(3).block_mask(300, 300)
     assert blocks.shape == (1, 1, 300, 300)
     assert blocks.BLOCK_SIZE == (128, 128)
     assert torch.equal(blocks.to_dense()[0, 0].bool(), torch.ones(3, 3).tril().bool())
     far = masks.causal & masks.window(7)
-    assert far.blocks(300, 300).to_dense()[0, 0].tolist() == [[1, 0, 0], [1, 1, 0], [0, 1, 1]]
+    assert far.block_mask(300, 300).to_dense()[0, 0].tolist() == [[1, 0, 0], [1, 1, 0], [0, 1, 1]]
 
 
 UNCHECKED = """
@@ -193,7 +193,7 @@ from torch.nn.attention.flex_attention import flex_attention
 query = torch.randn(2, 3, 7, 4)
 lengths = torch.tensor([4, 6])
 for mask in masks.causal & ~masks.window(1), masks.per_head(masks.strided(3), masks.padding(lengths)):
-    flexed = flex_attention(query, query, query, block_mask=mask.blocks(7, 7, batch=2, heads=3))
+    flexed = flex_attention(query, query, query, block_mask=mask.block_mask(7, 7, batch=2, heads=3))
     dense = mask.dense(7, 7, batch=2, heads=3)
     expected = torch.nn.functional.scaled_dot_product_attention(query, query, query, dense)
     torch.testing.assert_close(flexed, expected)

@@ -246,7 +246,7 @@ def test_biases_serve_other_types(kind, type):
 
 
 def test_a_table_of_one_s_own_is_the_one_that_is_used():
-    """Lesson 04 slows the angles down so; what `table` says is what `forward` and `turn` do."""
+    """Lesson 04 slows the angles down so; what `table` says is what `forward` and `rotate` do."""
 
     class Slow(Rotary):
         def table(self, length, device=None):
@@ -254,7 +254,7 @@ def test_a_table_of_one_s_own_is_the_one_that_is_used():
 
     x = torch.randn(2, 3, 5, 4)
     usual, slow = Rotary(40, 12, 3), Slow(40, 12, 3)
-    torch.testing.assert_close(slow.turn(x[:, :, :1], 8), usual.turn(x[:, :, :1], 2))
+    torch.testing.assert_close(slow.rotate(x[:, :, :1], 8), usual.rotate(x[:, :, :1], 2))
     for kind in (Learned, Sinusoidal):
         twice = type("Twice", (kind,), {"table": lambda self, length, kind=kind: 2 * kind.table(self, length)})
         torch.manual_seed(0)

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from tfviz.generate import beam
 from tfviz.layers import LSTM, RNN, Additive, Dot
-from tfviz.layers.additive import mix
+from tfviz.layers.seq2seq_attention import mix
 from tfviz.learn import checkpoint, losses
 from tfviz.look import capture
 from tfviz.models import Seq2Seq

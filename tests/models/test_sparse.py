@@ -141,8 +141,8 @@ def test_cells_by_hand():
 class Blocked(SparseTransformer):
     """As on a GPU, on any device."""
 
-    def allowed(self, batch, length, start, device):
-        return self.blocks_of(length, device)
+    def attention_mask(self, batch, length, start, device):
+        return self.block_mask(length, device)
 
 
 @patterned
@@ -162,11 +162,11 @@ def test_block_masks_change_nothing(name):
 
 def test_a_block_mask_is_kept_while_the_length_stays():
     model, cpu = sparse("split"), torch.device("cpu")
-    first = model.blocks_of(7, cpu)
-    assert model.blocks_of(7, cpu) is first
+    first = model.block_mask(7, cpu)
+    assert model.block_mask(7, cpu) is first
     assert first.shape == (1, 3, 7, 7)
-    assert model.blocks_of(5, cpu).shape == (1, 3, 5, 5)
-    assert model.blocks_of(7, cpu) is not first
+    assert model.block_mask(5, cpu).shape == (1, 3, 5, 5)
+    assert model.block_mask(7, cpu) is not first
     assert set(model.state_dict()) == set(sparse("strided").state_dict())
 
 
@@ -176,19 +176,19 @@ class Names:
     def dense(self, *sizes, **given):
         return "dense", *sizes, given["heads"], given["start"]
 
-    def blocks(self, *sizes, **given):
-        return "blocks", *sizes, given["heads"]
+    def block_mask(self, *sizes, **given):
+        return "block_mask", *sizes, given["heads"]
 
 
 def test_a_gpu_gets_blocks_where_the_kernel_can_use_them():
     gpu, cpu = torch.device("cuda"), torch.device("cpu")
     model, biased, merged = sparse("split", dropout=0.5), sparse("split", positions=positions.ALiBi), sparse()
     model.mask = biased.mask = merged.mask = Names()
-    assert merged.allowed(2, 7, 0, gpu) == ("blocks", 7, 7, None)
-    assert model.allowed(2, 7, 0, gpu) == ("blocks", 7, 7, 3)
-    assert model.allowed(2, 7, 0, cpu) == ("dense", 7, 7, 3, 0)
-    assert model.allowed(2, 1, 5, gpu) == ("dense", 1, 6, 3, 5)
-    assert biased.allowed(2, 7, 0, gpu) == ("dense", 7, 7, 3, 0)
+    assert merged.attention_mask(2, 7, 0, gpu) == ("block_mask", 7, 7, None)
+    assert model.attention_mask(2, 7, 0, gpu) == ("block_mask", 7, 7, 3)
+    assert model.attention_mask(2, 7, 0, cpu) == ("dense", 7, 7, 3, 0)
+    assert model.attention_mask(2, 1, 5, gpu) == ("dense", 1, 6, 3, 5)
+    assert biased.attention_mask(2, 7, 0, gpu) == ("dense", 7, 7, 3, 0)
 
 
 def graphs(batch=2, nodes=7, seed=1):

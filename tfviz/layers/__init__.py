@@ -2,12 +2,12 @@
 
 from tfviz.doors import guard
 from tfviz.layers import masks, positions
-from tfviz.layers.additive import Additive, Dot
 from tfviz.layers.attention import MultiHead, attend
 from tfviz.layers.blocks import Block, DecoderBlock, FeedForward, post_norm, pre_norm
 from tfviz.layers.cache import KeyValues
 from tfviz.layers.embeddings import Bigrams, Tokens
 from tfviz.layers.recurrent import LSTM, RNN, Recurrent
+from tfviz.layers.seq2seq_attention import Additive, Dot
 
 __all__ = [
     "LSTM",

@@ -11,11 +11,11 @@ from torch.nn import functional
 from tfviz import bounds
 from tfviz.doors import what
 from tfviz.layers import masks, sizes
-from tfviz.layers.cache import KeyValues, NoCache, Once
+from tfviz.layers.cache import CrossAttentionCache, KeyValues, NoCache
 from tfviz.layers.positions import Positions
 from tfviz.shapes import Float
 
-NOWHERE = Positions()
+NO_POSITIONS = Positions()
 NOTHING = NoCache()
 Allowed = (
     Any  # Bool[Tensor, "#batch #head query key"], True where a query may look; or FlexAttention's BlockMask; or None
@@ -38,7 +38,7 @@ def attend(
     Args:
         mask: True where a query may look. `masks.causal` itself, for queries and keys from the first position on, lets
             the kernel skip the future, which takes neither its time nor a mask's memory. A `BlockMask` (see
-            `Mask.blocks`) goes to FlexAttention, which skips the blocks it forbids; that kernel has neither dropout
+            `Mask.block_mask`) goes to FlexAttention, which skips the blocks it forbids; that kernel has neither dropout
             nor a dense bias.
         dropout: share of the weights set to zero.
 
@@ -137,23 +137,23 @@ class MultiHead(nn.Module):
         memory: Float[Tensor, "batch key dim"] | None = None,
         *,
         mask: Allowed = None,
-        positions: Positions = NOWHERE,
+        positions: Positions = NO_POSITIONS,
         cache: KeyValues = NOTHING,
     ) -> Float[Tensor, "batch query dim"]:
         """Queries come from `x`; keys and values from `memory`, or from `x` itself (self-attention)."""
         dim = self.out_proj.in_features
-        sizes.parts(positions=(positions, "turn", "positions.Rotary(...)"), cache=(cache, "extend", "KeyValues()"))
+        sizes.parts(positions=(positions, "rotate", "positions.Rotary(...)"), cache=(cache, "extend", "KeyValues()"))
         sizes.batch(dim, self.in_proj, x=x, **({} if memory is None else {"memory": memory}))
         start = cache.length
-        if isinstance(cache, Once) and cache.keys is not None and cache.values is not None:
+        if isinstance(cache, CrossAttentionCache) and cache.keys is not None and cache.values is not None:
             (query,), key, value = self._split(self._of(x, 0, 1), parts=1), cache.keys, cache.values
         else:
             query, key, value = self._project(x, x if memory is None else memory)
-            key, value = cache.extend(positions.turn(self.key_norm(key), start), value)
+            key, value = cache.extend(positions.rotate(self.key_norm(key), start), value)
         if mask is masks.causal and start:  # what is kept stands before the queries
             new = query.shape[2]
             mask = None if new == 1 else masks.causal.dense(new, start + new, start=start, device=x.device)
-        query = positions.turn(self.query_norm(query), start)
+        query = positions.rotate(self.query_norm(query), start)
         dropout = self.dropout if self.training else 0.0
         mixed = attend(query, key, value, mask, dropout, positions.bias(query, key))
         return self.out_proj(mixed.transpose(1, 2).flatten(2))

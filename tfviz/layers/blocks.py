@@ -85,17 +85,17 @@ class Block(nn.Module):
         return sizes.kept(x, after, "residual")
 
 
-def initialise(model: nn.Module) -> None:
-    """First weights: a matrix keeps the variance of its input; biases are 0; branches begin `small`."""
+def init_weights(model: nn.Module) -> None:
+    """First weights: a matrix keeps the variance of its input; biases are 0; branches begin `shrink_branches`."""
     for module in model.modules():
         if isinstance(module, nn.Linear):
             nn.init.normal_(module.weight, std=module.in_features**-0.5)
             if module.bias is not None:
                 nn.init.zeros_(module.bias)
-    small(model)
+    shrink_branches(model)
 
 
-def small(model: nn.Module) -> None:
+def shrink_branches(model: nn.Module) -> None:
     """What ends a residual branch becomes a tenth of what it was.
 
     A block at first hardly changes the stream, as if it were added when it has something to say (Zhang et al. 2019,

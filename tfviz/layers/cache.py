@@ -14,7 +14,7 @@ class KeyValues:
     """The keys and values one attention module has seen so far, in room for `capacity` positions.
 
     The room is taken at the first use, when batch, heads, width and type are known. In memory positions come first, so
-    that what is filled lies together, which `keep` copies.
+    that what is filled lies together, which `reorder` copies.
     """
 
     def __init__(self, capacity: int):
@@ -23,7 +23,7 @@ class KeyValues:
         self.length = 0
         self.keys: Tensor | None = None
         self.values: Tensor | None = None
-        self._spare: tuple[Tensor, ...] = ()  # where `keep` writes, in turns with those
+        self._spare: tuple[Tensor, ...] = ()  # where `reorder` writes, in turns with those
 
     def extend(
         self, key: Float[Tensor, "batch head new dim"], value: Float[Tensor, "batch head new dim"]
@@ -51,7 +51,7 @@ class KeyValues:
         self.length = stop
         return self.keys[:, :, :stop], self.values[:, :, :stop]
 
-    def keep(self, rows: Int[Tensor, "batch"]) -> None:
+    def reorder(self, rows: Int[Tensor, "batch"]) -> None:
         """Go on with these texts in place of those so far; one may come several times."""
         if not isinstance(rows, Tensor) or rows.dtype not in (torch.int64, torch.int32):
             raise TypeError(f"rows are {what(rows)}; give a tensor of whole numbers, one for each text")
@@ -90,7 +90,7 @@ def _alike(key: object, value: object) -> None:
         raise ValueError(f"key is {list(key.shape)}, value is {list(value.shape)}; there must be as many of either")
 
 
-class Once(KeyValues):
+class CrossAttentionCache(KeyValues):
     """Keys and values of another text, which does not grow: made in the first call and the same from then on."""
 
     def __init__(self) -> None:
@@ -113,7 +113,7 @@ class Once(KeyValues):
         self.keys, self.values = key, value
         return key, value
 
-    def keep(self, rows: Tensor) -> None:
+    def reorder(self, rows: Tensor) -> None:
         """Nothing changes: the texts that look at the other one share it."""
 
 

@@ -13,16 +13,16 @@ import torch
 from torch import Tensor
 
 from tfviz.bounds import at_least, between
-from tfviz.layers.predicates import Mask, PerHead
+from tfviz.layers.mask import Mask, PerHead
 from tfviz.shapes import Bool, Int
 
 __all__ = [
     "Mask",
     "causal",
-    "documents",
     "dilated",
-    "full",
+    "documents",
     "fixed",
+    "full",
     "graph",
     "padding",
     "per_head",
@@ -32,15 +32,15 @@ __all__ = [
 ]
 
 
-class Standing(Mask):
+class NamedMask(Mask):
     """A mask with a name in this module, which is the same one wherever it is copied or loaded."""
 
     def __reduce__(self) -> str:
         return self.name
 
 
-full = Standing(lambda batch, head, query, key: (query >= 0) & (key >= 0), "full")
-causal = Standing(lambda batch, head, query, key: key <= query, "causal")
+full = NamedMask(lambda batch, head, query, key: (query >= 0) & (key >= 0), "full")
+causal = NamedMask(lambda batch, head, query, key: key <= query, "causal")
 
 
 def padding(lengths: Int[Tensor, "batch"]) -> Mask:
@@ -115,24 +115,24 @@ def per_head(*masks: Mask) -> Mask:
     return PerHead(masks) if len(masks) > 1 else masks[0]
 
 
-def _again(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Mask:
+def _rebuild(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Mask:
     return globals()[name](*args, **named)
 
 
-def _remembering(make: Callable[..., Mask]) -> Callable[..., Mask]:
+def _picklable(make: Callable[..., Mask]) -> Callable[..., Mask]:
     """The same function; its masks are copied and stored as what they were made of, since a rule cannot be."""
 
     @wraps(make)
     def making(*args: Any, **named: Any) -> Mask:
         mask = make(*args, **named)
-        mask.made = _again, (make.__name__, args, named)
+        mask.recipe = _rebuild, (make.__name__, args, named)
         return mask
 
     return making
 
 
 for _one in (padding, window, dilated, strided, fixed, prefix, documents, graph):
-    globals()[_one.__name__] = _remembering(_one)
+    globals()[_one.__name__] = _picklable(_one)
 
 
 def _lengths(lengths: Tensor) -> None:

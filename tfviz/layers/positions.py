@@ -1,7 +1,7 @@
 """Where a word stands: positions that are added to the embeddings, that turn queries and keys, or that bias scores.
 
 Every kind is built from `(context, dim, heads)` and offers the same three places to act, so that a model takes any
-of them as a part: calling it acts on embeddings, `turn` on queries and keys, `bias` on scores. Each does nothing in
+of them as a part: calling it acts on embeddings, `rotate` on queries and keys, `bias` on scores. Each does nothing in
 the places it has no use for.
 """
 
@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from tfviz import bounds
 from tfviz.doors import door
-from tfviz.layers import sizes, tables
-from tfviz.layers.tables import alibi, relative, shift, sinusoids
+from tfviz.layers import encodings, sizes
+from tfviz.layers.encodings import alibi, relative, shift, sinusoids
 from tfviz.shapes import Float
 
 __all__ = [
@@ -39,7 +39,7 @@ class Positions(nn.Module):
         """Add positions `start`, `start + 1`, ... to embeddings."""
         return x
 
-    def turn(self, heads: Float[Tensor, "batch head position dim"], start: int = 0) -> Tensor:
+    def rotate(self, heads: Float[Tensor, "batch head position dim"], start: int = 0) -> Tensor:
         """Turn the queries or keys that stand at positions `start`, `start + 1`, ..."""
         return heads
 
@@ -65,7 +65,7 @@ class Learned(Positions):
 
     def table(self, length: int) -> Float[Tensor, "position dim"]:
         """The first `length` vectors."""
-        tables.check(length)
+        encodings.check(length)
         if length > len(self.vectors.weight):
             raise ValueError(
                 f"{length} positions asked for, {len(self.vectors.weight)} were learned; "
@@ -91,12 +91,12 @@ class Sinusoidal(Positions):
 
     def table(self, length: int) -> Float[Tensor, "position dim"]:
         """The first `length` rows; beyond the context they are computed when first asked for."""
-        tables.check(length)
+        encodings.check(length)
         if length > len(self.kept):
-            if length > tables.LARGE:
+            if length > encodings.LARGE:
                 bounds.affordable(length=length, dim=self.kept.shape[1])
             with torch.inference_mode(False):  # what is kept while generating must serve in training, too
-                self.kept = tables.sines(torch.arange(length, device=self.kept.device), self.kept.shape[1])
+                self.kept = encodings.sines(torch.arange(length, device=self.kept.device), self.kept.shape[1])
         return self.kept[:length]
 
 
@@ -129,10 +129,10 @@ class Rotary(Positions):
 
     def table(self, length: int, device: torch.device | str | None = None) -> Float[Tensor, "position pair"]:
         """The angles in radians, one column for each pair of a head's columns."""
-        tables.check(length)
+        encodings.check(length)
         if isinstance(device, str):
             bounds.device(device=device)
-        if length > tables.LARGE:
+        if length > encodings.LARGE:
             bounds.affordable(length=length, width=self.width)
         pairs = torch.arange(self.width // 2, device=device)
         return torch.arange(length, device=device)[:, None] / self.base ** (2 * pairs / self.width)
@@ -144,7 +144,7 @@ class Rotary(Positions):
         angles = self.table(length)
         return (angles[:, None] - angles[None]).cos().mean(-1)
 
-    def turn(self, heads: Float[Tensor, "batch head position dim"], start: int = 0) -> Tensor:
+    def rotate(self, heads: Float[Tensor, "batch head position dim"], start: int = 0) -> Tensor:
         sizes.heads(self.width, None, heads, "rotary", start)
         stop = start + heads.shape[2]
         if stop > len(self.cos):
@@ -169,7 +169,7 @@ class ALiBi(Positions):
         length = key.shape[2]
         if length > self.kept.shape[1]:
             with torch.inference_mode(False):  # what is kept while generating must serve in training, too
-                self.kept = tables.slopes(length, self.heads).to(self.kept)
+                self.kept = encodings.slopes(length, self.heads).to(self.kept)
         return self.kept[None, :, length - query.shape[2] : length, :length]
 
 
@@ -194,7 +194,7 @@ class Relative(Positions):
         queries, keys, (heads, _, width) = query.shape[2], key.shape[2], self.content.shape
         sizes.heads(width, heads, query, "relative", keys - queries)
         distances = torch.arange(keys - 1, -queries, -1, device=query.device)
-        vectors = self.project(tables.sines(distances, heads * width).to(query.dtype))
+        vectors = self.project(encodings.sines(distances, heads * width).to(query.dtype))
         vectors = vectors.unflatten(-1, (heads, width)).permute(1, 2, 0)  # head dim distance
         by_distance = shift((query + self.distance.to(query.dtype)) @ vectors, keys)
         return (by_distance + self.content.to(key.dtype) @ key.mT) * width**-0.5

@@ -60,7 +60,7 @@ class BERT(nn.Module):
         self.to_word, self.word_norm = nn.Linear(dim, dim), norm(dim)
         self.word_bias = nn.Parameter(torch.zeros(vocab))
         self.to_follows = nn.Linear(dim, 2)
-        self._initialise()
+        self._init_weights()
 
     def forward(
         self,
@@ -103,7 +103,7 @@ class BERT(nn.Module):
         sizes.some(x)
         return torch.tanh(self.pooler(x[:, 0]))
 
-    def _initialise(self) -> None:
+    def _init_weights(self) -> None:
         """N(0, 0.02) everywhere, as in the paper's code; biases 0."""
         for module in self.modules():
             if isinstance(module, nn.Linear | nn.Embedding):

@@ -12,7 +12,7 @@ from tfviz import bounds
 from tfviz.doors import what
 from tfviz.layers import Block, KeyValues, MultiHead, Tokens, masks, positions, pre_norm, sizes
 from tfviz.layers.attention import NOTHING, Allowed
-from tfviz.layers.blocks import Activation, Residual, initialise, stack
+from tfviz.layers.blocks import Activation, Residual, init_weights, stack
 from tfviz.shapes import Float, Int
 
 
@@ -62,7 +62,7 @@ class GPT(nn.Module):
         self.blocks = stack(layers, lambda: Block(dim, heads, **parts))
         _check_attention(attention, self.blocks[0].attention)
         self.norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
-        initialise(self)
+        init_weights(self)
         nn.init.normal_(self.tokens.weight, std=0.02)  # small, since it is also the output's
 
     def forward(
@@ -79,12 +79,12 @@ class GPT(nn.Module):
         if not torch.compiler.is_compiling() and cache and {kept.length for kept in cache} != {start}:
             raise ValueError("layers of the cache hold unlike lengths, as after an interrupted call; begin a new one")
         x = self.dropout(self.positions(self.tokens(ids), start))
-        mask = self.allowed(len(ids), ids.shape[1], start, ids.device)
+        mask = self.attention_mask(len(ids), ids.shape[1], start, ids.device)
         for block, kept in zip(self.blocks, cache or [NOTHING] * len(self.blocks), strict=True):
             x = block(x, mask=mask, positions=self.positions, cache=kept)
         return functional.linear(self.norm(x), self.tokens.weight)
 
-    def allowed(self, batch: int, length: int, start: int, device: torch.device) -> Allowed:
+    def attention_mask(self, batch: int, length: int, start: int, device: torch.device) -> Allowed:
         """Where the `length` positions from `start` on may look, in each of `batch` texts; None for everywhere."""
         if self.mask is masks.causal and length == 1:  # a single new token may look at all that is kept
             return None

@@ -4,8 +4,8 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.doors import what
-from tfviz.layers.additive import mix
 from tfviz.layers.recurrent import LSTM, State
+from tfviz.layers.seq2seq_attention import mix
 from tfviz.models.recurrent import RecurrentLM
 from tfviz.shapes import Float
 

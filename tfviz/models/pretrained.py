@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tfviz.models import stored
+from tfviz.models import checkpoint_files
 from tfviz.models.bert import BERT
-from tfviz.models.families import GPT2, ORIGINAL_BERT, Family
+from tfviz.models.checkpoint_names import GPT2, ORIGINAL_BERT, Family
 from tfviz.models.gpt import GPT
 
 TANH = partial(nn.GELU, approximate="tanh")
@@ -32,7 +32,7 @@ def gpt2(folder: str | Path) -> GPT:
         ValueError: the config asks for what `GPT` does not compute; a file is damaged; a tensor is missing, has
             another shape, or has no place in the model: the first that differs is named.
     """
-    config = stored.config(Path(folder), GPT2)
+    config = checkpoint_files.config(Path(folder), GPT2)
     vocab, context, layers, heads, dim = (config[size] for size in GPT2.sizes)
     activation, inner = config.get("activation_function", "gelu_new"), config.get("n_inner")
     if activation not in [*ACTIVATIONS]:  # a list, since what a file says may have no hash
@@ -51,7 +51,7 @@ def bert(folder: str | Path) -> BERT:
     they keep fresh initial values, and a warning names them. Of whether sentences follow, the logits are those of
     `Guess`, (no, yes); transformers has (yes, no).
     """
-    config = stored.config(Path(folder), ORIGINAL_BERT)
+    config = checkpoint_files.config(Path(folder), ORIGINAL_BERT)
     vocab, context, layers, heads, dim, inner = (config[size] for size in ORIGINAL_BERT.sizes)
     parts = {"dropout": config["hidden_dropout_prob"], "epsilon": config["layer_norm_eps"]}
     build = partial(BERT, vocab, context=context, layers=layers, heads=heads, dim=dim, inner=inner, **parts)
@@ -64,8 +64,8 @@ def bert(folder: str | Path) -> BERT:
 
 def _filled(build: Callable[[], Any], config: dict[str, Any], folder: Path, family: Family) -> Any:
     """The model, in eval mode, with the weights of the folder."""
-    held = stored.tensors(folder, family)
-    stored.fits(config, held, folder, family)
+    held = checkpoint_files.tensors(folder, family)
+    checkpoint_files.fits(config, held, folder, family)
     with torch.device("meta"):  # a sketch, without memory, to compare with what the files hold
         sketch = build()
     absent = tuple(head for head in family.heads if not any(name.startswith(head) for name in held))
@@ -91,7 +91,7 @@ def _there(model: nn.Module, family: Family) -> list[tuple[str, Tensor]]:
 
 
 def _left(
-    wanted: list[tuple[list[str], Tensor]], held: dict[str, stored.Stored], folder: Path, trunk: set[str]
+    wanted: list[tuple[list[str], Tensor]], held: dict[str, checkpoint_files.Stored], folder: Path, trunk: set[str]
 ) -> list[str]:
     """The names of what is not wanted; what is wanted must be there, in the shape wanted."""
     left = dict(held)
@@ -108,7 +108,7 @@ def _left(
 
 
 @torch.no_grad()
-def _copy(sources: list[str], held: dict[str, stored.Stored], target: Tensor) -> None:
+def _copy(sources: list[str], held: dict[str, checkpoint_files.Stored], target: Tensor) -> None:
     """Take each source out of what is stored, into its rows of the target."""
     for source, rows in zip(sources, target.chunk(len(sources))):
         rows.copy_(held[source].read())

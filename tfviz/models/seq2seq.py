@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from tfviz import bounds
 from tfviz.doors import what
 from tfviz.layers import sizes
-from tfviz.layers.cache import Once
+from tfviz.layers.cache import CrossAttentionCache
 from tfviz.layers.embeddings import Tokens
 from tfviz.layers.recurrent import LSTM, RNN, Recurrent, State
 from tfviz.shapes import Bool, Float, Int
@@ -23,14 +23,14 @@ class Memory(NamedTuple):
     summary: Float[Tensor, "batch both"]  # the last state of either direction
 
 
-class Written(Once):
+class DecoderState(CrossAttentionCache):
     """What a decoder carries on: its state, and the keys of the sources, which are made once."""
 
     def __init__(self) -> None:
         super().__init__()
         self.state: State = ()
 
-    def keep(self, rows: Int[Tensor, "batch"]) -> None:
+    def reorder(self, rows: Int[Tensor, "batch"]) -> None:
         """Go on with these texts in place of those so far; one may come several times."""
         self.state = tuple(part[rows] for part in self.state)
 
@@ -94,7 +94,7 @@ class Seq2Seq(nn.Module):
         return Memory(states, words, torch.cat([end[0] for end in ends], dim=-1))
 
     def decode(
-        self, target: Int[Tensor, "batch target"], memory: Memory, cache: Sequence[Written] = ()
+        self, target: Int[Tensor, "batch target"], memory: Memory, cache: Sequence[DecoderState] = ()
     ) -> Float[Tensor, "batch target vocab"]:
         """Logits after each target position (Bahdanau et al. 2015, section 3.1 and appendix A.2).
 
@@ -103,8 +103,8 @@ class Seq2Seq(nn.Module):
             cache: from `new_cache()`; then `target` continues the texts seen before, and only that is computed.
         """
         sizes.ids(target=target)
-        sizes.caches(cache, 1, lambda kept: isinstance(kept, Written), texts=target.shape[0])
-        (kept,) = cache or [Written()]
+        sizes.caches(cache, 1, lambda kept: isinstance(kept, DecoderState), texts=target.shape[0])
+        (kept,) = cache or [DecoderState()]
         if getattr(memory, "_fields", None) != Memory._fields:
             raise TypeError(f"memory is {what(memory)}; give this model's own, model.encode(source)")
         sizes.batch(self.bridge.in_features, **{"memory.states": memory.states})
@@ -121,11 +121,11 @@ class Seq2Seq(nn.Module):
             written.append(torch.cat((kept.state[0], context, word), dim=-1))
         return self.to_logits(self.dropout(torch.tanh(self.to_word(torch.stack(written, dim=1)))))
 
-    def new_cache(self, length: int) -> list[Written]:
+    def new_cache(self, length: int) -> list[DecoderState]:
         """An empty cache; a state has the same size after any `length`."""
-        return [Written()]
+        return [DecoderState()]
 
-    def _start(self, kept: Written, memory: Memory, times: int) -> None:
+    def _start(self, kept: DecoderState, memory: Memory, times: int) -> None:
         """The state before the first word, of each source for so many targets."""
         state = torch.tanh(self.bridge(memory.summary)).repeat_interleave(times, dim=0)
         kept.state = (state, *self.decoder.start(state)[1:])

@@ -40,16 +40,16 @@ class SparseTransformer(GPT):
         self.heads_differ = len(patterns) > 1
         self.kept: dict[tuple[int, torch.device], Any] = {}  # one block mask: making it costs more than using it
 
-    def allowed(self, batch: int, length: int, start: int, device: torch.device) -> Allowed:
+    def attention_mask(self, batch: int, length: int, start: int, device: torch.device) -> Allowed:
         device = torch.device(device)
         unbiased = type(self.positions).bias is Positions.bias
         if start == 0 and unbiased and device.type == "cuda":
-            return self.blocks_of(length, device)
-        return super().allowed(batch, length, start, device)
+            return self.block_mask(length, device)
+        return super().attention_mask(batch, length, start, device)
 
-    def blocks_of(self, length: int, device: torch.device) -> Any:
+    def block_mask(self, length: int, device: torch.device) -> Any:
         """The `BlockMask` for texts of this length, made when the length changes."""
         if (length, device) not in self.kept:
             heads = self.heads if self.heads_differ else None
-            self.kept = {(length, device): self.mask.blocks(length, length, heads=heads, device=device)}
+            self.kept = {(length, device): self.mask.block_mask(length, length, heads=heads, device=device)}
         return self.kept[length, device]

@@ -10,8 +10,8 @@ from tfviz import bounds
 from tfviz.doors import what
 from tfviz.layers import Block, DecoderBlock, KeyValues, MultiHead, Tokens, masks, positions, pre_norm, sizes
 from tfviz.layers.attention import NOTHING
-from tfviz.layers.blocks import Activation, Residual, small, stack
-from tfviz.layers.cache import Once
+from tfviz.layers.blocks import Activation, Residual, shrink_branches, stack
+from tfviz.layers.cache import CrossAttentionCache
 from tfviz.shapes import Bool, Float, Int
 
 
@@ -64,9 +64,9 @@ class Transformer(nn.Module):
         self.decoder = stack(layers, lambda: DecoderBlock(dim, heads, inner, dropout, **parts))
         self.encoder_norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
         self.decoder_norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
-        self._initialise()
+        self._init_weights()
         if residual is pre_norm:
-            small(self)
+            shrink_branches(self)
 
     def forward(
         self, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
@@ -96,7 +96,7 @@ class Transformer(nn.Module):
         if getattr(memory, "_fields", None) != Memory._fields:
             raise TypeError(f"memory is {what(memory)}; give this model's own, model.encode(source)")
         sizes.shared(target, memory.states)
-        if cache and isinstance(cache[1], Once):
+        if cache and isinstance(cache[1], CrossAttentionCache):
             cache[1].of(memory.states)
         start, length = cache[0].length if cache else 0, target.shape[1]
         x = self._embed(self.target, target, start)
@@ -111,12 +111,12 @@ class Transformer(nn.Module):
 
     def new_cache(self, length: int) -> list[KeyValues]:
         """An empty cache for targets of up to `length` tokens: of each block its own words, then the source's."""
-        return [cache for _ in self.decoder for cache in (KeyValues(length), Once())]
+        return [cache for _ in self.decoder for cache in (KeyValues(length), CrossAttentionCache())]
 
     def _embed(self, table: nn.Embedding, ids: Tensor, start: int = 0) -> Tensor:
         return self.dropout(self.positions(table(ids) * table.embedding_dim**0.5, start))
 
-    def _initialise(self) -> None:
+    def _init_weights(self) -> None:
         """Xavier uniform (Glorot & Bengio 2010), the packed queries, keys and values being one matrix each."""
         packed = {module.in_proj for module in self.modules() if isinstance(module, MultiHead)}
         for module in self.modules():

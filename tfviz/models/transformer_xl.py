@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from tfviz import bounds
 from tfviz.layers import Block, Tokens, masks, positions, pre_norm, sizes
-from tfviz.layers.blocks import Residual, initialise, stack
+from tfviz.layers.blocks import Residual, init_weights, stack
 from tfviz.shapes import Float, Int
 
 
@@ -65,7 +65,7 @@ class TransformerXL(nn.Module):
         self.blocks = stack(layers, lambda: RecurringBlock(dim, heads, dropout=dropout, residual=residual))
         self.distances = nn.ModuleList(positions.Relative(0, dim, heads) for _ in range(layers))
         self.norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
-        initialise(self)
+        init_weights(self)
         nn.init.normal_(self.tokens.weight, std=0.02)  # small, since it is also the output's
 
     def forward(

@@ -10,7 +10,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from tfviz import schema, sealed
-from tfviz.models.families import Family
+from tfviz.models.checkpoint_names import Family
 
 BUFFERS = (".attn.bias", ".attn.masked_bias", "embeddings.position_ids")  # masks and counters: nothing learned
 FLOATS = ("F64", "F32", "F16", "BF16")

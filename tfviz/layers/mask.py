@@ -11,7 +11,7 @@ from torch import Tensor
 from tfviz import bounds
 from tfviz.bounds import affordable, at_least, whole
 from tfviz.doors import door, takes, what
-from tfviz.layers.tables import WHOLE
+from tfviz.layers.encodings import WHOLE
 from tfviz.shapes import Bool
 
 LARGE = 2**32  # cells, from which on the memory is looked at first
@@ -34,7 +34,7 @@ class Mask:
     ['window(2)']
     """
 
-    made: tuple[Callable, tuple] | None = None  # what makes it again, and of what; else it is stored as it is
+    recipe: tuple[Callable, tuple] | None = None  # what makes it again, and of what; else it is stored as it is
 
     def __init__(self, rule: Rule, name: str, texts: int | None = None, heads: int | None = None):
         takes("batch", "head", "query", "key", rule=rule)
@@ -44,7 +44,7 @@ class Mask:
         self.rule, self.name, self.texts, self.heads = rule, name, texts, heads
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return self.made or super().__reduce_ex__(protocol)
+        return self.recipe or super().__reduce_ex__(protocol)
 
     def __call__(self, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
         return self.rule(batch, head, query, key)
@@ -117,7 +117,7 @@ class Mask:
             raise ValueError(f"the mask {self.name} gave {list(allowed.shape)} where {cells} was asked for") from error
 
     @door
-    def blocks(
+    def block_mask(
         self,
         queries: int,
         keys: int,
