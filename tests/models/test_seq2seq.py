@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from tfviz.generate import beam
 from tfviz.layers import LSTM, RNN, Additive, Dot
-from tfviz.layers.seq2seq_attention import mix
+from tfviz.layers.seq2seq_attention import weighted_average
 from tfviz.learn import checkpoint, losses
 from tfviz.look import capture
 from tfviz.models import Seq2Seq
@@ -152,10 +152,10 @@ def test_an_attention_is_its_loops(attention, queries):
 def test_mixing_by_hand():
     scores, value = torch.tensor([[[0.0, log(3), 9.0]]]), torch.tensor([[[4.0, 8.0], [0.0, 4.0], [1.0, 1.0]]])
     mask = torch.tensor([[[True, True, False]]])
-    torch.testing.assert_close(mix(scores, value, mask), torch.tensor([[[1.0, 5.0]]]))
-    assert torch.equal(mix(scores, value, ~mask), torch.ones(1, 1, 2))
-    assert torch.equal(mix(scores, value, mask & ~mask), torch.zeros(1, 1, 2))
-    assert torch.equal(mix(scores, value), mix(scores, value, mask | ~mask))
+    torch.testing.assert_close(weighted_average(scores, value, mask), torch.tensor([[[1.0, 5.0]]]))
+    assert torch.equal(weighted_average(scores, value, ~mask), torch.ones(1, 1, 2))
+    assert torch.equal(weighted_average(scores, value, mask & ~mask), torch.zeros(1, 1, 2))
+    assert torch.equal(weighted_average(scores, value), weighted_average(scores, value, mask | ~mask))
 
 
 @attentions

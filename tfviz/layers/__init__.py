@@ -6,7 +6,7 @@ from tfviz.layers.attention import MultiHead, attend
 from tfviz.layers.blocks import Block, DecoderBlock, FeedForward, post_norm, pre_norm
 from tfviz.layers.cache import KeyValues
 from tfviz.layers.embeddings import Bigrams, Tokens
-from tfviz.layers.recurrent import LSTM, RNN, Recurrent
+from tfviz.layers.recurrent import LSTM, RNN, Cell, Recurrent
 from tfviz.layers.seq2seq_attention import Additive, Dot
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Additive",
     "Bigrams",
     "Block",
+    "Cell",
     "DecoderBlock",
     "Dot",
     "FeedForward",

@@ -1,9 +1,9 @@
-"""A folder as transformers writes it: its settings and its tensors, looked at before anything is built or read."""
+"""Read a checkpoint folder as transformers writes it. Nothing is trusted: files of that folder only, checked sizes."""
 
 import os
 import re
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -13,106 +13,98 @@ from tfviz import schema, sealed
 from tfviz.models.checkpoint_names import Family
 
 BUFFERS = (".attn.bias", ".attn.masked_bias", "embeddings.position_ids")  # masks and counters: nothing learned
-FLOATS = ("F64", "F32", "F16", "BF16")
 SHARD = re.compile(r"\w[\w.-]{0,200}\.safetensors")  # a file beside the index: no folder, no way up
 
 
-class Stored(NamedTuple):
-    """One tensor of a file, of which only the shape has been read."""
+def read_config(folder: Path, family: Family) -> dict[str, Any]:
+    """Return the settings in `config.json`.
 
-    shape: list[int]
-    file: Any  # an open safetensors file
-    path: Path
-    name: str  # in the file
-
-    def read(self) -> Tensor:
-        """The tensor itself.
-
-        Raises:
-            ValueError: it holds whole numbers, or numbers that are not finite.
-        """
-        kind = self.file.get_slice(self.name).get_dtype()
-        if kind not in FLOATS:
-            raise ValueError(f"{self.name} in {self.path} is of {kind}; weights are of {', '.join(FLOATS)}")
-        tensor = self.file.get_tensor(self.name)
-        if not tensor.isfinite().all():
-            raise ValueError(f"{self.name} in {self.path} holds NaN or infinity; get the file again")
-        return tensor
-
-
-def tensors(folder: Path, family: Family) -> dict[str, Stored]:
-    """Each tensor by its name, without prefix and in today's spelling; of several names of one only the first."""
-    stored: dict[str, Stored] = {}
-    for path in _files(folder, family):
-        try:
-            file = safe_open(path, framework="pt")
-        except (SafetensorError, OSError) as error:
-            raise ValueError(f"{path} is damaged, or only a pointer to a large file: {error}; get it again") from error
-        for name in file.keys():  # noqa: SIM118 (not a dictionary)
-            plain = name.removeprefix(family.prefix)
-            plain = plain.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
-            if plain in stored:
-                raise ValueError(f"{name} in {path} stands in {stored[plain].path}, too; get the files again")
-            if not plain.endswith(BUFFERS):
-                stored[plain] = Stored(file.get_slice(name).get_shape(), file, path, name)
-    for alias, name in family.aliases.items():
-        other = stored.pop(alias, None)
-        if other and not torch.equal(stored.setdefault(name, other).read().float(), other.read().float()):
-            raise ValueError(f"{alias} and {name} differ in {folder}; here they are one tensor (tied embeddings)")
-    return stored
-
-
-def config(folder: Path, family: Family) -> dict[str, Any]:
-    """The settings in `config.json`: those that the model here cannot have are refused, sizes are whole numbers."""
-    file = _there(folder / "config.json", family)
-    settings = _json(file)
-    for name, value in {"model_type": family.kind, **family.settings}.items():
+    Raises:
+        ValueError: a setting has a value that the models here do not compute, or is no size or fraction.
+    """
+    file = _existing(folder / "config.json", family)
+    settings = _read_json(file)
+    for name, value in {"model_type": family.model_type, **family.required}.items():
         if settings.get(name, value) != value:
-            only = f"of {family.kind} checkpoints only those with {value!r} can be read"
-            raise ValueError(f"{name} is {settings[name]!r} in {file}; {only}")
+            raise ValueError(f"{name} is {settings[name]!r} in {file}; only checkpoints with {value!r} can be read")
     for name in family.sizes:
         if type(settings.get(name)) is not int or settings[name] < 1:
-            raise ValueError(f"{name} is {settings.get(name)!r} in {file}; it must be a whole number, at least 1")
-    for name, (usual, below) in family.numbers.items():
-        value = settings.setdefault(name, usual)
-        if type(value) not in (int, float) or not 0 <= value < below:
-            raise ValueError(f"{name} is {value!r} in {file}; it must be a number, at least 0 and below {below}")
+            raise ValueError(f"{name} is {settings.get(name)!r} in {file}; it must be an integer, at least 1")
+    for name, default in family.fractions.items():
+        value = settings.setdefault(name, default)
+        if type(value) not in (int, float) or not 0 <= value < 1:
+            raise ValueError(f"{name} is {value!r} in {file}; it must be a number, at least 0 and below 1")
     return settings
 
 
-def fits(settings: dict[str, Any], stored: dict[str, Stored], folder: Path, family: Family) -> None:
-    """No size is larger than the files can bear out: each is a side of a tensor, or how often some of them come.
+def read_tensors(folder: Path, family: Family) -> dict[str, Tensor]:
+    """Return the weights in float32 by name, without prefix and in today's spelling; a tied tensor comes once.
 
-    Looked at before a model is built, since one of 1,000,000,000 layers would take all of the memory.
+    Raises:
+        ValueError: a file is damaged; a tensor comes twice, differs from the one it is tied to, or is not finite.
     """
-    largest = max([len(stored), *(side for one in stored.values() for side in one.shape)])
+    tensors: dict[str, Tensor] = {}
+    for path in _weight_files(folder, family):
+        try:
+            with safe_open(path, framework="pt") as file:
+                read = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
+        except (SafetensorError, OSError) as error:
+            raise ValueError(f"{path} is damaged, or only a pointer to a large file: {error}; get it again") from error
+        for stored_name, tensor in read.items():
+            name = stored_name.removeprefix(family.prefix)
+            name = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+            if name in tensors:
+                raise ValueError(f"{stored_name} in {path} comes twice in {folder}; get the files again")
+            if name.endswith(BUFFERS):
+                continue
+            if not tensor.is_floating_point() or not tensor.isfinite().all():
+                raise ValueError(f"{stored_name} in {path} is {tensor.dtype}, or holds NaN or infinity; get it again")
+            tensors[name] = tensor.float()
+    for alias, name in family.aliases.items():
+        other = tensors.pop(alias, None)
+        if other is not None and not torch.equal(tensors.setdefault(name, other), other):
+            raise ValueError(f"{alias} and {name} differ in {folder}; here they are one tensor (tied embeddings)")
+    return tensors
+
+
+def check_sizes(settings: dict[str, Any], tensors: dict[str, Tensor], folder: Path, family: Family) -> None:
+    """Raise ValueError for a size beyond what the tensors can have: each is a side of one, or a number of them.
+
+    Checked before a model is built, since one of 1,000,000,000 layers would take all of the memory.
+    """
+    largest = max([len(tensors), *(side for tensor in tensors.values() for side in tensor.shape)])
     for name in family.sizes:
         if settings[name] > largest:
             raise ValueError(
-                f"{name} is {settings[name]} in {folder / 'config.json'}, and its weights have {len(stored)} tensors "
+                f"{name} is {settings[name]} in {folder / 'config.json'}, and its weights have {len(tensors)} tensors "
                 f"with no side over {largest}; the two are not of one model"
             )
 
 
-def _files(folder: Path, family: Family) -> list[Path]:
-    """The one file, or the shards that the index names."""
-    index, whole = folder / "model.safetensors.index.json", folder / "model.safetensors"
-    if whole.is_file() or not index.is_file():
-        return [_there(whole, family)]
-    names = set(map(str, _json(index, "weight_map").values()))
-    if odd := [name for name in names if not SHARD.fullmatch(name)]:
-        raise ValueError(f"{index} names {odd[0]!r}; shards are files beside it, called NAME.safetensors: get it again")
-    return [_there(folder / name, family) for name in sorted(names)]
+def _weight_files(folder: Path, family: Family) -> list[Path]:
+    """Return the one file, or the shards that the index names."""
+    index, single = folder / "model.safetensors.index.json", folder / "model.safetensors"
+    if single.is_file() or not index.is_file():
+        return [_existing(single, family)]
+    weight_map = _read_json(index).get("weight_map")
+    names = set(map(str, weight_map.values())) if isinstance(weight_map, dict) else {""}
+    if wrong := [name for name in names if not SHARD.fullmatch(name)]:
+        raise ValueError(f"{index} names {wrong[0]!r}; shards are files beside it, NAME.safetensors: get it again")
+    return [_existing(folder / name, family) for name in sorted(names)]
 
 
-def _there(file: Path, family: Family) -> Path:
+def _existing(file: Path, family: Family) -> Path:
+    """Return the file.
+
+    Raises:
+        FileNotFoundError: it is not there, or is a folder or a pipe; the message says how to get it.
+        ValueError: it is a link out of its folder.
+    """
     folder = file.parent
-    if not os.path.isfile(file):  # neither a folder nor a pipe, which would be waited for without end
-        if folder.is_file():
-            raise NotADirectoryError(f"{folder} is a file; give the folder that it lies in")
-        there = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    if not os.path.isfile(file):
+        found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
         raise FileNotFoundError(
-            f"there is no {file.name} in {folder}, which holds {', '.join(there) or 'nothing'}; get one with: "
+            f"there is no {file.name} in {folder}, which holds {', '.join(found) or 'nothing'}; get one with: "
             f"hf download {family.example} config.json model.safetensors tokenizer.json --local-dir {folder}"
         )
     home = folder.resolve()
@@ -123,14 +115,10 @@ def _there(file: Path, family: Family) -> Path:
     return file
 
 
-def _json(file: Path, *keys: str) -> dict[str, Any]:
+def _read_json(file: Path) -> dict[str, Any]:
     try:
         content = sealed.plain_json(file)
-        for key in keys:
-            content = content[key]
-        schema.dict_of(schema.plain)(content, keys[-1] if keys else "config")
+        schema.dict_of(schema.plain)(content, "config")
         return content
-    except KeyError as error:
-        raise ValueError(f"{file} is not what transformers writes: it has no {error}; get it again") from error
     except (ValueError, TypeError) as error:
         raise ValueError(f"{file} is not what transformers writes: {error}; get it again") from error

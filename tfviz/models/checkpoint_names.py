@@ -1,29 +1,45 @@
-"""How checkpoints of others name what the models here have."""
+"""How Hugging Face's checkpoints of GPT-2 and BERT name settings and tensors, beside the names of the models here."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 
-class Family(NamedTuple):
-    """How a family of checkpoints names what a model here has."""
+@dataclass(frozen=True)
+class Family:
+    """A family of checkpoints.
 
-    kind: str  # its `model_type`
-    example: str  # a checkpoint that can be had
-    settings: dict[str, Any]  # of `config.json`, and the one value of each that the model here computes
-    sizes: tuple[str, ...]  # in `config.json`: vocab, context, layers, heads, dim and the like
-    numbers: dict[str, tuple[float, float]]  # in `config.json`: what each is unless it is said, and what it is below
-    prefix: str  # what names begin with where a head stands on the trunk
-    block: str  # what names in block number {} begin with
-    names: dict[str, str]  # from modules here to modules there; several there are the rows of one matrix here
-    aliases: dict[str, str]  # second names of a tensor, and the first
-    heads: tuple[str, ...] = ()  # modules there that a checkpoint may lack
-    turned: bool = False  # whether the matrices of blocks stand input first
+    Attributes:
+        model_type: as `config.json` has it.
+        example: a checkpoint of the family on the Hub.
+        required: settings of `config.json` with the one value that the model here computes.
+        sizes: settings that are positive integers: vocab, context, layers, heads, dim and the like.
+        fractions: settings that are numbers from 0 to below 1, with their defaults.
+        prefix: what names begin with where a head stands on the trunk.
+        block: what the names of tensors in block {} begin with.
+        names: modules here to modules there; several modules there are the rows of one matrix here.
+        aliases: second names of a tensor to the first.
+        optional: what the names of modules begin with that a checkpoint may lack.
+        transposed: whether the matrices of blocks are stored as [in, out].
+    """
+
+    model_type: str
+    example: str
+    required: dict[str, Any]
+    sizes: tuple[str, ...]
+    fractions: dict[str, float]
+    prefix: str
+    block: str
+    names: dict[str, str]
+    aliases: dict[str, str]
+    optional: tuple[str, ...] = ()
+    transposed: bool = False
 
 
 GPT2 = Family(
-    kind="gpt2", example="openai-community/gpt2", prefix="transformer.", block="h.{}.", turned=True,
-    settings={"layer_norm_epsilon": 1e-5, "scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False},
+    model_type="gpt2", example="openai-community/gpt2", prefix="transformer.", block="h.{}.", transposed=True,
+    required={"layer_norm_epsilon": 1e-5, "scale_attn_weights": True, "scale_attn_by_inverse_layer_idx": False},
     sizes=("vocab_size", "n_positions", "n_layer", "n_head", "n_embd"),
-    numbers={"resid_pdrop": (0.1, 1)},
+    fractions={"resid_pdrop": 0.1},
     names={
         "tokens": "wte", "positions.vectors": "wpe", "norm": "ln_f",
         "attention_norm": "ln_1", "attention.in_proj": "attn.c_attn", "attention.out_proj": "attn.c_proj",
@@ -31,9 +47,9 @@ GPT2 = Family(
     },
     aliases={"lm_head.weight": "wte.weight"},
 )  # fmt: skip
-ORIGINAL_BERT = Family(
-    kind="bert", example="google-bert/bert-base-uncased", prefix="bert.", block="encoder.layer.{}.",
-    settings={
+BERT = Family(
+    model_type="bert", example="google-bert/bert-base-uncased", prefix="bert.", block="encoder.layer.{}.",
+    required={
         "hidden_act": "gelu", "position_embedding_type": "absolute", "type_vocab_size": 2, "pad_token_id": 0,
         "is_decoder": False, "add_cross_attention": False,
     },
@@ -41,7 +57,7 @@ ORIGINAL_BERT = Family(
         "vocab_size", "max_position_embeddings", "num_hidden_layers", "num_attention_heads", "hidden_size",
         "intermediate_size",
     ),
-    numbers={"hidden_dropout_prob": (0.1, 1), "layer_norm_eps": (1e-12, 1)},
+    fractions={"hidden_dropout_prob": 0.1, "layer_norm_eps": 1e-12},
     names={
         "tokens": "embeddings.word_embeddings", "segments": "embeddings.token_type_embeddings",
         "positions.vectors": "embeddings.position_embeddings", "norm": "embeddings.LayerNorm",
@@ -56,5 +72,5 @@ ORIGINAL_BERT = Family(
         "cls.predictions.decoder.weight": "embeddings.word_embeddings.weight",
         "cls.predictions.decoder.bias": "cls.predictions.bias",
     },
-    heads=("pooler.", "cls.predictions.", "cls.seq_relationship."),
+    optional=("pooler.", "cls.predictions.", "cls.seq_relationship."),
 )  # fmt: skip

@@ -3,9 +3,8 @@
 import torch
 from torch import Tensor, nn
 
-from tfviz.doors import what
 from tfviz.layers.recurrent import LSTM, State
-from tfviz.layers.seq2seq_attention import mix
+from tfviz.layers.seq2seq_attention import weighted_average
 from tfviz.models.recurrent import RecurrentLM
 from tfviz.shapes import Float
 
@@ -28,14 +27,14 @@ class TapeAttention(nn.Module):
         keys: Float[Tensor, "batch past hidden"],
         tape: Float[Tensor, "batch past both"],
     ) -> Float[Tensor, "batch both"]:
-        """The average of the tape.
+        """Return the weighted average of the tape, [batch, both].
 
         Args:
             query: the word and the earlier summary, side by side.
             keys: V h_i, computed once, when h_i is written.
         """
         scores = self.to_score(torch.tanh(self.of_query(query).unsqueeze(1) + keys))
-        return mix(scores.transpose(1, 2), tape).squeeze(1)
+        return weighted_average(scores.transpose(1, 2), tape).squeeze(1)
 
 
 class TapeLSTM(LSTM):
@@ -54,14 +53,12 @@ class TapeLSTM(LSTM):
         self.attention = TapeAttention(dim, hidden)
 
     def start(self, x: Float[Tensor, "batch ..."]) -> State:
-        """Zeros, and tapes of length 0."""
-        nothing, batch = x.new_zeros(len(x), self.hidden), len(x)
-        return nothing, nothing, x.new_zeros(batch, 0, self.hidden), x.new_zeros(batch, 0, 2 * self.hidden)
+        """Return zeros, and tapes of length 0."""
+        hidden, batch = x.new_zeros(len(x), self.hidden), len(x)
+        return hidden, hidden, x.new_zeros(batch, 0, self.hidden), x.new_zeros(batch, 0, 2 * self.hidden)
 
     def forward(self, x: Float[Tensor, "batch dim"], state: State) -> State:
-        """The state after the word `x`, its tapes one row longer."""
-        if not isinstance(state, tuple | list) or len(state) != 4:
-            raise ValueError(f"state is {what(state)}; it must be a tuple of 4: cell.start(x)")
+        """Return the state after the word `x`, its tapes one row longer."""
         _, summary, keys, tape = state
         if tape.shape[1]:
             summary, memory = self.attention(torch.cat((x, summary), dim=-1), keys, tape).chunk(2, dim=-1)

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from tfviz.layers import masks
-from tfviz.layers.attention import Allowed
+from tfviz.layers.attention import AttentionMask
 from tfviz.layers.positions import Positions
 from tfviz.models.gpt import GPT
 
@@ -31,25 +31,20 @@ class SparseTransformer(GPT):
 
     def __init__(self, vocab: int, *, stride: int, pattern: Pattern | Sequence[Pattern] = masks.strided, **parts: Any):
         patterns = [pattern] if callable(pattern) else pattern
-        for of in patterns:
-            if isinstance(of, masks.Mask):
-                raise TypeError(f"pattern is the mask {of}; give what makes one of a stride, such as masks.strided")
-        if "mask" in parts:
-            raise TypeError("mask is made of stride and pattern here; leave it out, or take GPT(vocab, mask=...)")
-        super().__init__(vocab, mask=masks.causal & masks.per_head(*(of(stride) for of in patterns)), **parts)
+        mask = masks.causal & masks.per_head(*(make(stride) for make in patterns))
+        super().__init__(vocab, mask=mask, **parts)
         self.heads_differ = len(patterns) > 1
-        self.kept: dict[tuple[int, torch.device], Any] = {}  # one block mask: making it costs more than using it
+        self.block_masks: dict[tuple[int, torch.device], Any] = {}  # at most one: making it costs more than using it
 
-    def attention_mask(self, batch: int, length: int, start: int, device: torch.device) -> Allowed:
-        device = torch.device(device)
+    def attention_mask(self, batch: int, length: int, start: int, device: torch.device) -> AttentionMask:
         unbiased = type(self.positions).bias is Positions.bias
         if start == 0 and unbiased and device.type == "cuda":
             return self.block_mask(length, device)
         return super().attention_mask(batch, length, start, device)
 
     def block_mask(self, length: int, device: torch.device) -> Any:
-        """The `BlockMask` for texts of this length, made when the length changes."""
-        if (length, device) not in self.kept:
+        """Return the `BlockMask` for texts of this length, made when the length changes."""
+        if (length, device) not in self.block_masks:
             heads = self.heads if self.heads_differ else None
-            self.kept = {(length, device): self.mask.block_mask(length, length, heads=heads, device=device)}
-        return self.kept[length, device]
+            self.block_masks = {(length, device): self.mask.block_mask(length, length, heads=heads, device=device)}
+        return self.block_masks[length, device]
