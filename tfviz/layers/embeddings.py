@@ -9,7 +9,7 @@ from tfviz import bounds
 from tfviz.shapes import Float, Int
 
 
-def check_ids(ids: Tensor, count: int, name: str = "ids") -> None:
+def check_ids(ids: Tensor, count: int, names: str = "tokens") -> None:
     """Raise in plain words for ids that an embedding of `count` rows does not have.
 
     Raises:
@@ -18,13 +18,14 @@ def check_ids(ids: Tensor, count: int, name: str = "ids") -> None:
             assertion stops the run instead.
     """
     if ids.dtype not in (torch.int64, torch.int32):
-        raise ValueError(f"{name} are {ids.dtype}; give integers: {name}.long()")
+        raise ValueError(f"ids of {names} are {ids.dtype}; give integers, ids.long()")
     mapped = torch._C._functorch.is_functorch_wrapped_tensor(ids)  # torch.vmap, in which values cannot be read
     if torch.compiler.is_compiling() or mapped or ids.device.type != "cpu" or not ids.numel():
         return
     low, high = map(int, ids.aminmax())
     if low < 0 or high >= count:
-        raise IndexError(f"{name} contain {low if low < 0 else high}; the model was built for 0 to {count - 1}")
+        wrong = low if low < 0 else high
+        raise IndexError(f"id {wrong} is none of the model's {count} {names}, 0 to {count - 1}")
 
 
 class Tokens(nn.Embedding):
@@ -42,6 +43,8 @@ class Tokens(nn.Embedding):
     def forward(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch position dim"]:
         if ids.dim() != 2:
             raise ValueError(f"ids are {list(ids.shape)}; give a batch of texts, [batch, position], of one ids[None]")
+        if ids.is_meta and not self.weight.is_meta:  # PyTorch would return uninitialised memory
+            raise ValueError("ids are on the meta device, without values; give those of a text")
         check_ids(ids, self.num_embeddings)
         return super().forward(ids)
 

@@ -82,6 +82,7 @@ def dilated(stride: int) -> Mask:
 
 def strided(stride: int) -> Mask:
     """Allow the last `stride` positions and every `stride`-th before them (Child et al. 2019, section 4.3, strided)."""
+    at_least(1, stride=stride)
     return causal & (window(stride) | dilated(stride))
 
 

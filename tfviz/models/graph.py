@@ -47,9 +47,10 @@ class GraphAttention(nn.Module):
         self, features: Float[Tensor, "batch node features"], edges: Bool[Tensor, "batch node node"]
     ) -> Float[Tensor, "batch node classes"]:
         """Return the logits of each node's label; node i looks at node j where `edges[batch, i, j]`, also for i = j."""
-        batch, nodes, _ = features.shape
-        if edges.shape != (batch, nodes, nodes):
-            raise ValueError(f"edges are {list(edges.shape)}; these features need {[batch, nodes, nodes]}")
+        batch, nodes = features.shape[:2]
+        if features.dim() != 3 or edges.shape != (batch, nodes, nodes):
+            shapes = f"features are {list(features.shape)}, edges {list(edges.shape)}"
+            raise ValueError(f"{shapes}; give [batch, node, features] and [batch, node, node]")
         mask = masks.graph(edges).dense(nodes, nodes, batch=batch, device=edges.device)
         x = self.input(features)
         for block in self.blocks:
