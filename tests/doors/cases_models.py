@@ -1,52 +1,13 @@
-"""Models and layers: sizes, values and shapes that make no sense; damaged and hostile checkpoint folders."""
+"""Models and layers: sizes, values and shapes that make no sense; of checkpoints see tests/models/test_checkpoints.py."""
 
 SETUP = """
-import json, os, shutil
-from pathlib import Path
 import torch
-from safetensors.torch import save_file
 from tfviz import layers, models
 from tfviz.layers import masks, positions
 NAN, INF = float("nan"), float("inf")
-SIZES = {"vocab_size": 11, "n_positions": 7, "n_embd": 6, "n_layer": 1, "n_head": 3}
 gpt = lambda **how: models.GPT(**{"vocab": 11, "context": 7, "layers": 2, "heads": 3, "dim": 6, **how})
 classifier = lambda **how: models.Classifier(**{"vocab": 11, "context": 7, "layers": 2, "heads": 3, "dim": 6, **how})
 table = lambda mask, **how: mask.dense(3, 3, **how)[0, 0].int().tolist()
-turned = ("attn.c_attn", (6, 18)), ("attn.c_proj", (6, 6)), ("mlp.c_fc", (6, 24)), ("mlp.c_proj", (24, 6))
-
-def folder(**settings):
-    whole = {"wte.weight": torch.rand(11, 6), "wpe.weight": torch.rand(7, 6)}
-    for name in ("ln_f", "h.0.ln_1", "h.0.ln_2"):
-        whole |= {f"{name}.weight": torch.rand(6), f"{name}.bias": torch.rand(6)}
-    for name, shape in turned:
-        whole |= {f"h.0.{name}.weight": torch.rand(shape), f"h.0.{name}.bias": torch.rand(shape[1])}
-    save_file(whole, "model.safetensors")
-    Path("config.json").write_text(json.dumps({**SIZES, **settings}))
-    return "."
-
-def pipe(name):
-    folder()
-    Path(name).unlink(missing_ok=True)
-    os.mkfifo(name)
-    return "."
-
-def shards(*names, content=None):
-    folder()
-    os.rename("model.safetensors", "part.safetensors")
-    index = json.dumps({"weight_map": dict(enumerate(names))}) if content is None else content
-    Path("model.safetensors.index.json").write_text(index)
-    return "."
-
-def link(name):
-    folder()
-    os.makedirs("inside")
-    shutil.copy("config.json", "inside")
-    shutil.copy("model.safetensors", "inside")
-    os.remove(f"inside/{name}")
-    os.symlink(os.path.abspath(name), f"inside/{name}")
-    return "inside"
-
-read = models.pretrained.gpt2
 ids = torch.tensor([[1, 2, 3, 4, 5], [6, 7, 8, 9, 1]])
 xl = lambda: models.TransformerXL(11, layers=2, heads=3, dim=6).eval()
 recurrent = lambda: models.RecurrentLM(11, dim=6, hidden=4).eval()
@@ -67,31 +28,6 @@ def used(model):
 """
 
 CASES = [
-    # checkpoint folders; tests/models/test_checkpoints.py has the sizes and settings
-    ("type(read(folder())).__name__", "= GPT"),
-    ("type(read(shards('part.safetensors'))).__name__", "= GPT"),
-    ("read(folder(n_layer=10**9))", "n_layer is 1000000000"),
-    ("read(folder(n_layer='1'))", "n_layer is '1'"),
-    ("read(folder(resid_pdrop=NAN))", "resid_pdrop is nan"),
-    ("read(folder(activation_function=['relu']))", "activation_function"),
-    ("read(folder(n_inner='24'))", "n_inner is 24"),
-    ("read(folder(model_type=['gpt2']))", "model_type"),
-    ("read(shards('../part.safetensors'))", "shards are files beside it"),
-    ("read(shards('..'))", "shards are files beside it"),
-    ("read(shards('part.bin'))", "shards are files beside it"),
-    ("read(shards('absent.safetensors'))", "there is no absent.safetensors"),
-    ("read(shards(content='[' * 100_000))", "nested too deep"),
-    ('read(shards(content=\'{"weight_map": {"a": [1]}}\'))', "shards are files beside it"),
-    ("read(link('model.safetensors'))", "link out of its folder"),
-    ("read(link('config.json'))", "link out of its folder"),
-    ("read(pipe('model.safetensors'))", "there is no model.safetensors"),
-    ("read(pipe('config.json'))", "there is no config.json"),
-    ("read(pipe('model.safetensors.index.json')) and 7", "= 7"),
-    ("folder(); Path('config.json').write_bytes(bytes(30)); read('.')", "config.json is not what transformers writes"),
-    ("folder(); Path('model.safetensors').write_bytes(b'x'); read('.')", "model.safetensors is damaged"),
-    ("read('absent')", "there is no config.json in absent"),
-    ("Path('x').touch(); read('x')", "there is no config.json in x"),
-    ("models.pretrained.bert(folder())", "vocab_size|max_position_embeddings|num_hidden_layers"),
     # kinds of parts, of which the annotations tell
     ("layers.Recurrent(torch.nn.LSTM, 3, 4)", "cell"),
     ("models.GPT(11, positions=torch.nn.Embedding)", "positions"),

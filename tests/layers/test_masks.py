@@ -94,13 +94,8 @@ def test_why_names_what_forbids():
     assert mask.why(4, 2) == ["window(2)", "dilated(3)"]
     assert mask.why(2, 4) == ["causal", "window(2)", "dilated(3)"]
     assert mask.why(3, 3) == [f"~{masks.fixed(2)}"]
+    assert repr(masks.causal & masks.strided(3)) == "(causal & (window(3) | dilated(3)))"  # causal only once
     assert repr(masks.causal | masks.window(2)) == "(causal | window(2))"
-
-
-def test_what_is_joined_twice_is_named_once():
-    mask = masks.causal & masks.strided(3)
-    assert repr(mask) == repr(masks.strided(3)) == "(causal & (window(3) | dilated(3)))"
-    assert mask.why(0, 4) == ["causal", "window(3)", "dilated(3)"]
 
 
 def test_why_asks_the_mask_of_the_head():
@@ -126,12 +121,6 @@ def test_heads_take_turns():
 def test_the_count_is_the_number_of_cells(name):
     mask, form = FORMS[name]
     assert mask.count(5, batch=2, heads=3) == int(by_hand(form, 2, 3, 5, 5).sum())
-
-
-@pytest.mark.parametrize("make", [masks.window, masks.dilated, masks.strided, masks.fixed])
-def test_a_mask_of_size_zero_is_refused(make):
-    with pytest.raises(ValueError, match="must be at least 1"):
-        make(0)
 
 
 @named
