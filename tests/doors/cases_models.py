@@ -1,4 +1,4 @@
-"""Models and layers: sizes, values and shapes that make no sense; of checkpoints see tests/models/test_checkpoints.py."""
+"""Models and layers: sizes, values and shapes that make no sense (checkpoints: tests/models/test_checkpoints.py)."""
 
 SETUP = """
 import torch
