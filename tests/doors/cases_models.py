@@ -116,7 +116,7 @@ CASES = [
     ("layers.attend(heads(), heads(), heads(1, 2, 4, 4))", "value is"),
     ("layers.attend(heads(), heads(2, 5, 4), heads(2, 5, 4))", "key is"),
     ("layers.attend(heads(), heads(), heads(), mask='causal')", "mask is 'causal'"),
-    ("layers.attend(heads(), heads(), heads(), mask=masks.window(3))", "predicate"),
+    ("layers.attend(heads(), heads(), heads(), mask=masks.window(3))", "mask is window"),
     ("layers.attend(heads(), heads(), heads(), mask=torch.ones(5, 5))", "mask is torch.float32"),
     ("layers.attend(heads(), heads(), heads(), mask=torch.ones(5) > 0)", r"mask is \[5\]"),
     ("layers.attend(heads(), heads(), heads(), mask=torch.ones(2, 5, 5) > 0)", r"mask is \[2, 5, 5\]"),

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import bounds
-from tfviz.doors import what
 from tfviz.layers import masks
 from tfviz.layers.cache import CrossAttentionCache, KeyValues
 from tfviz.layers.positions import Positions
@@ -42,8 +41,8 @@ def attend(
         bias: added to the scores.
 
     Raises:
-        ValueError: a mask that is not boolean, has no axis for the heads, or is a predicate; sizes that do not fit.
-        TypeError: a mask of another kind.
+        ValueError: a mask that is not boolean or has no axis for the heads; sizes that do not fit.
+        TypeError: a mask that is a predicate or no tensor.
     """
     _check_sizes(query, key, value)
     if mask is masks.causal and bias is None:
@@ -74,10 +73,8 @@ def _check_sizes(query: Tensor, key: Tensor, value: Tensor) -> None:
 
 
 def _check_mask(mask: AttentionMask, query: Tensor, key: Tensor) -> None:
-    if isinstance(mask, masks.Mask):
-        raise ValueError("mask is a predicate; give its table for this text, mask.dense(queries, keys)")
     if not isinstance(mask, Tensor):
-        raise TypeError(f"mask is {what(mask)}; give a boolean tensor, True where a query may look, or masks.causal")
+        raise TypeError(f"mask is {mask!r:.60}; give masks.causal, or a boolean tensor, of a predicate mask.dense(...)")
     if mask.dtype != torch.bool:
         raise ValueError(f"mask is {mask.dtype}; it must be boolean, True where a query may look; numbers are a bias")
     _check_table("mask", mask, query, key)

@@ -18,13 +18,14 @@ class Seq2SeqAttention(nn.Module):
         query: width of the queries.
         key: width of what keys are made of.
         hidden: width of projected queries and keys.
+        bias: whether a bias is added to the queries.
     """
 
-    def __init__(self, query: int, key: int, hidden: int):
+    def __init__(self, query: int, key: int, hidden: int, bias: bool = True):
         super().__init__()
         bounds.affordable(query=query, hidden=hidden)
         bounds.affordable(key=key, hidden=hidden)
-        self.of_query = nn.Linear(query, hidden)
+        self.of_query = nn.Linear(query, hidden, bias=bias)
         self.of_key = nn.Linear(key, hidden, bias=False)
 
     @abstractmethod
@@ -47,8 +48,8 @@ class Seq2SeqAttention(nn.Module):
 class Additive(Seq2SeqAttention):
     """Attention with the scores v tanh(W q + U k) (Bahdanau, Cho & Bengio 2015, appendix A.1.2)."""
 
-    def __init__(self, query: int, key: int, hidden: int):
-        super().__init__(query, key, hidden)
+    def __init__(self, query: int, key: int, hidden: int, bias: bool = True):
+        super().__init__(query, key, hidden, bias)
         self.to_score = nn.Linear(hidden, 1, bias=False)
 
     def scores(self, query: Tensor, key: Tensor) -> Tensor:

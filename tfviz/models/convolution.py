@@ -53,14 +53,7 @@ class Convolution(nn.Module):
     context = 10**9  # tokens: no limit, since what lies beyond the reach is not seen
 
     def __init__(
-        self,
-        vocab: int,
-        *,
-        dim: int = 128,
-        layers: int = 6,
-        kernel: int = 2,
-        dilation: int = 2,
-        dropout: float = 0.0,
+        self, vocab: int, *, dim: int = 128, layers: int = 6, kernel: int = 2, dilation: int = 2, dropout: float = 0.0
     ):
         super().__init__()
         bounds.at_least(1, layers=layers, kernel=kernel, dilation=dilation)
