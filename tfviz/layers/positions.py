@@ -119,7 +119,6 @@ class Rotary(Positions):
         super().__init__()
         bounds.at_least(1, dim=dim, heads=heads)
         bounds.above(0, base=base)
-        bounds.at_least(0, context=context)
         if dim % (2 * heads):
             raise ValueError(f"rotary positions pair columns: the width of a head, {dim} / {heads}, must be even")
         self.width, self.base = dim // heads, base
