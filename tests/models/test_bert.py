@@ -1,4 +1,4 @@
-"""BERT: the encoder, its two heads, its loss, what is trained on top. It is Hugging Face's in test_pretrained.py."""
+"""BERT: the encoder, its two heads, its loss, what is trained on top. It is Hugging Face's in test_checkpoints.py."""
 
 import math
 
