@@ -158,13 +158,6 @@ def test_another_text_is_read_once():
     assert not torch.allclose(attention(x, memory), read)
 
 
-def test_texts_of_one_source_ask_together():
-    block, memory, x = DecoderBlock(6, 3), random(2, 7, 6), random(8, 4, 6)
-    words = torch.arange(7) < torch.tensor([7, 3])[:, None]
-    each = block(x, memory.repeat_interleave(4, 0), words[:, None, None].repeat_interleave(4, 0), mask=masks.causal)
-    torch.testing.assert_close(block(x, memory, words[:, None, None], mask=masks.causal), each)
-
-
 def test_norms_by_hand():
     x, norm = torch.tensor([1.0, 3.0]), nn.LayerNorm(2, eps=0)
     torch.testing.assert_close(pre_norm(x, norm, lambda x: 2 * x), torch.tensor([-1.0, 5.0]))

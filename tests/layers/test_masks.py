@@ -8,7 +8,7 @@ import sys
 import pytest
 import torch
 from torch.nn import functional
-from torch.nn.attention.flex_attention import create_mask, flex_attention
+from torch.nn.attention.flex_attention import flex_attention
 
 from tfviz.layers import attend, masks
 from tfviz.models import GPT
@@ -93,40 +93,17 @@ def test_why_names_what_forbids():
     mask = masks.causal & (masks.window(2) | masks.dilated(3)) & ~masks.fixed(2)
     assert mask.why(4, 2) == ["window(2)", "dilated(3)"]
     assert mask.why(2, 4) == ["causal", "window(2)", "dilated(3)"]
+    assert (masks.causal & HALVES).why(4, 2, head=3) == ["dilated(3)"]
+    assert (masks.causal & HALVES).why(1, 3, head=2) == ["causal", "window(2)"]
     assert mask.why(3, 3) == [f"~{masks.fixed(2)}"]
     assert repr(masks.causal & masks.strided(3)) == "(causal & (window(3) | dilated(3)))"  # causal only once
     assert repr(masks.causal | masks.window(2)) == "(causal | window(2))"
-
-
-def test_why_asks_the_mask_of_the_head():
-    mask = masks.causal & HALVES
-    assert repr(mask) == "(causal & per_head(window(2), dilated(3)))"
-    assert mask.why(4, 1, head=0) == ["window(2)"]
-    assert mask.why(4, 1, head=1) == []
-    assert mask.why(4, 2, head=3) == ["dilated(3)"]
-    assert mask.why(1, 3, head=2) == ["causal", "window(2)"]
-
-
-def test_heads_take_turns():
-    mask = masks.per_head(masks.window(1), masks.causal, masks.full)
-    dense = mask.dense(5, 7, heads=7)[0]
-    for head in range(7):
-        alone = (masks.window(1), masks.causal, masks.full)[head % 3]
-        assert torch.equal(dense[head], alone.dense(5, 7)[0, 0])
-    with pytest.raises(ValueError, match="at least one mask"):
-        masks.per_head()
 
 
 @named
 def test_the_count_is_the_number_of_cells(name):
     mask, form = FORMS[name]
     assert mask.count(5, batch=2, heads=3) == int(by_hand(form, 2, 3, 5, 5).sum())
-
-
-@named
-def test_flex_attention_takes_masks_as_they_are(name):
-    mask, form = FORMS[name]
-    assert torch.equal(create_mask(mask, 2, 3, 7, 7, device="cpu"), by_hand(form, 2, 3, 7, 7))
 
 
 @named

@@ -106,16 +106,6 @@ def test_padding_changes_nothing_at_the_words(columns):
     close(model.encode(IDS)[WORDS], states, 1e-6)
 
 
-def test_it_looks_both_ways():
-    model = bert(layers=1)
-    for place in range(7):
-        changed = IDS.clone()
-        changed[0, place] = 1
-        moved = (model.encode(changed) - model.encode(IDS)).abs().amax(-1)
-        assert moved[0].min() > 1e-4
-        assert torch.equal(moved[1], torch.zeros(7))
-
-
 def test_parameters_by_hand():
     norm = 6 + 6
     block = (6 * 18 + 18) + (6 * 6 + 6) + (6 * 5 + 5) + (5 * 6 + 6) + 2 * norm

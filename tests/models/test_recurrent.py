@@ -53,30 +53,6 @@ def lstm(**parts):
     return build(RecurrentLM, 11, dim=3, hidden=5, std=0.7, **parts)
 
 
-def test_a_simple_cell_by_hand():
-    cell = RNN(dim=2, hidden=1)
-    with torch.no_grad():
-        cell.of_input.weight.copy_(torch.tensor([[0.5, -1.0]]))
-        cell.of_input.bias.fill_(0.25)
-        cell.of_state.weight.fill_(2.0)
-    (state,) = cell(torch.tensor([[1.0, 2.0], [3.0, 0.5]]), (torch.tensor([[0.0], [0.5]]),))
-    close(state, torch.tensor([[tanh(0.5 - 2.0 + 0.25)], [tanh(1.5 - 0.5 + 0.25 + 1.0)]]))
-
-
-def test_an_lstm_cell_by_hand():
-    cell = LSTM(dim=1, hidden=1)
-    with torch.no_grad():
-        cell.of_input.weight.copy_(torch.tensor([[0.5], [-0.5], [1.0], [2.0]]))
-        cell.of_input.bias.copy_(torch.tensor([0.1, 0.2, 0.3, 0.4]))
-        cell.of_state.weight.copy_(torch.tensor([[1.0], [-1.0], [0.5], [-2.0]]))
-    x, h, c = 0.7, -0.3, 0.9
-    write, keep = sigmoid(0.5 * x + 0.1 + h), sigmoid(-0.5 * x + 0.2 - h)
-    content, show = tanh(x + 0.3 + 0.5 * h), sigmoid(2 * x + 0.4 - 2 * h)
-    memory = keep * c + write * content
-    state = cell(torch.tensor([[x]]), (torch.tensor([[h]]), torch.tensor([[c]])))
-    close(state, (torch.tensor([[show * tanh(memory)]]), torch.tensor([[memory]])))
-
-
 def test_the_forget_gate_starts_open():
     cell = LSTM(dim=3, hidden=5)
     assert cell.of_input.bias.detach()[5:10].tolist() == [1.0] * 5
@@ -180,16 +156,6 @@ def test_gates_are_seen_at_every_step():
         close(hidden, show * memory.tanh())
     assert len(seen.over_time("recurrent.cells.0.forget_gate")) == 7
     assert seen["recurrent"].shape == (2, 7, 5)
-
-
-def test_a_memory_that_forgets_at_once_knows_one_word():
-    model, words = lstm(), ids()
-    with torch.no_grad():
-        model.recurrent.cells[0].of_state.weight.zero_()
-    with look.capture(model, "*.forget_gate", edit={"*.forget_gate": torch.zeros_like}):
-        forgetful = model(words)
-    close(forgetful, model(words.reshape(-1, 1)).view(2, 7, 11), atol=1e-5)
-    assert (forgetful - model(words))[:, 1:].abs().max() > 0.01
 
 
 def test_a_memory_network_is_its_sums():

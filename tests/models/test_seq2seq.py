@@ -1,15 +1,13 @@
 """The recurrent encoder-decoder and its attentions. What it has in common: test_encoder_decoders.py."""
 
-from math import atanh, exp, log, sqrt, tanh
+from math import exp, sqrt, tanh
 
 import pytest
 import torch
 from seeded import build, parameters, random, source, target
 from torch import nn
 
-from tfviz.generate import beam
 from tfviz.layers import LSTM, RNN, Additive, Dot
-from tfviz.learn import losses
 from tfviz.look import capture
 from tfviz.models import Seq2Seq
 
@@ -77,31 +75,6 @@ def test_it_is_its_equations(attention, cell, target_vocab):
     model = seq2seq(attention, cell, target_vocab)
     rows = [by_hand(model, cell, words[words != 0], text) for words, text in zip(source(), target())]
     torch.testing.assert_close(model(source(), target()), torch.stack(rows), rtol=1e-5, atol=1e-5)
-
-
-def test_additive_by_hand():
-    attention = Additive(query=2, key=3, hidden=1)
-    with torch.no_grad():
-        attention.of_query.weight.copy_(torch.tensor([[atanh(0.5), 1.0]]))
-        attention.of_query.bias.fill_(-2.0)
-        attention.of_key.weight.copy_(torch.tensor([[0.0, 1.0, -1.0]]))
-        attention.to_score.weight.fill_(2 * log(3))
-    keys = attention.of_key(torch.tensor([[[5.0, 2.0, 2.0], [7.0, 1.0, 1.0 + atanh(0.5)]]]))
-    value = torch.tensor([[[4.0, 0.0, 8.0, 1.0], [0.0, 4.0, 4.0, 1.0]]])
-    given = attention(torch.tensor([[[1.0, 2.0]]]), keys, value)
-    torch.testing.assert_close(given, torch.tensor([[[3.0, 1.0, 7.0, 1.0]]]))  # weights 3/4 and 1/4
-
-
-def test_dot_by_hand():
-    attention = Dot(query=2, key=3, hidden=4)
-    with torch.no_grad():
-        attention.of_query.weight.copy_(torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [0.0, 0.0]]))
-        attention.of_query.bias.copy_(torch.tensor([0.0, 2 * log(3), 0.0, 0.0]))
-        attention.of_key.weight.copy_(torch.eye(4, 3))
-    keys = attention.of_key(torch.tensor([[[2.0, 1.0, -1.0], [1.0, 0.0, -0.5]]]))
-    value = torch.tensor([[[4.0, 0.0, 8.0, 1.0, 0.0], [0.0, 4.0, 4.0, 1.0, 0.0]]])
-    given = attention(torch.tensor([[[3.0, 6.0]]]), keys, value)
-    torch.testing.assert_close(given, torch.tensor([[[3.0, 1.0, 7.0, 1.0, 0.0]]]))
 
 
 @weighed
@@ -174,27 +147,6 @@ def test_the_pattern_fires_once_for_each_target_position(attention):
     assert (maps[0] - maps[1])[0].abs().max() > 1e-3
     with capture(model, edit={"attention.pattern": lambda pattern: pattern.flip(-1)}):
         assert (model(source(), target()) - logits)[0].abs().max() > 1e-3
-
-
-@attentions
-@cells
-def test_a_batch_is_learnt_by_heart(attention, cell):
-    torch.manual_seed(5)
-    model = Seq2Seq(11, 13, attention=attention, cell=cell, dim=16, hidden=32, dropout=0.0)
-    texts = torch.tensor([[1, 5, 12, 2, 0], [1, 3, 3, 7, 2], [1, 2, 0, 0, 0], [1, 12, 5, 9, 2]])
-    optimizer, loss = torch.optim.Adam(model.parameters(), lr=0.02), torch.inf
-    for _ in range(100):
-        total, count = losses.translation()(model, (source(), texts))
-        optimizer.zero_grad()
-        total.backward()
-        optimizer.step()
-        loss = total.item() / count
-        if loss < 0.03:
-            break
-    assert loss < 0.05
-    found = beam.greedy(model, source(), bos=1, eos=2, length=9)
-    assert torch.equal(found.texts[:, 0], texts)
-    assert found.ended.all()
 
 
 @attentions

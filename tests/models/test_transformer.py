@@ -1,6 +1,6 @@
 """The encoder-decoder Transformer, and the losses it is trained with; see also test_encoder_decoders.py."""
 
-from math import cos, log, prod, sin, sqrt
+from math import cos, log, sin, sqrt
 
 import pytest
 import torch
@@ -9,10 +9,10 @@ from torch import nn
 from torch.nn import functional
 
 from tfviz.layers import DecoderBlock, positions, post_norm, pre_norm
-from tfviz.learn import evaluate, losses
+from tfviz.learn import losses
 from tfviz.look import capture
 from tfviz.models import Transformer
-from tfviz.text.buckets import Buckets, pad
+from tfviz.text.buckets import pad
 
 SOURCE, TARGET, DIM = 11, 13, 6  # two vocabularies and the width
 HALF, QUARTER, EIGHTH = 1 / 2, 1 / 4, 1 / 8
@@ -103,17 +103,6 @@ def test_target_padding_adds_nothing_to_the_loss(loss):
     alone = [loss(model, (row[None], text[None])) for row, text in zip(source(), texts)]
     assert count == sum(number for _, number in alone) == 4 + 2 + 1 + 3
     torch.testing.assert_close(total, sum(value for value, _ in alone), rtol=1e-5, atol=1e-5)
-
-
-def test_padded_batches_are_measured_token_by_token():
-    model, rows = transformer(), [row[row != 0] for row in source()]
-    texts = [text[:length] for text, length in zip(target(), (5, 2, 3, 4))]
-    measured = evaluate.loss(model, Buckets(rows, texts, tokens=14).in_order(), losses.translation())
-    chances = []
-    for row, text in zip(rows, texts):
-        for place in range(1, len(text)):
-            chances.append(model(row[None], text[None, :place])[0, -1].softmax(-1)[text[place]].item())
-    assert measured == pytest.approx(-log(prod(chances)) / len(chances), rel=1e-4)
 
 
 def test_cross_attention_asks_from_the_target_and_looks_at_the_source():
