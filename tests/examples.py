@@ -31,11 +31,11 @@ def growing():
 
 def rules(queries=7, keys=9):
     sized = lambda rule: {n: rule(n).dense(queries, keys) for n in range(1, 8)}  # noqa: E731
-    return {"causal": masks.causal.dense(queries, keys), "window": sized(masks.window), "every": sized(masks.every)}
+    return {"causal": masks.causal.dense(queries, keys), "window": sized(masks.window), "dilated": sized(masks.dilated)}
 
 
 def lab():
-    use = {"causal": "all", "window": "any", "every": "any"}
+    use = {"causal": "all", "window": "any", "dilated": "any"}
     return view.masks(rules(), NINE[:7], cols=list("abcdefghi"), use=use)
 
 

@@ -2,6 +2,7 @@
 
 import math
 
+import jaxtyping
 import pytest
 import torch
 from hypothesis import given, settings
@@ -20,8 +21,17 @@ from tfviz.layers import (
     post_norm,
     pre_norm,
 )
-from tfviz.layers.blocks import initialise
-from tfviz.layers.cache import Once
+from tfviz.layers.blocks import init_weights
+from tfviz.layers.cache import CrossAttentionCache
+from tfviz.models import GPT
+
+
+@pytest.fixture
+def unchecked():
+    """No checks of shapes, as a user has it; compilers cannot trace them."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
 
 
 def random(*shape):
@@ -81,14 +91,8 @@ def test_added_positions_begin_at_start(kind):
     added, x = kind(7, 3), random(2, 5, 3)
     torch.testing.assert_close(added(x, 2), x + added.table(7)[2:7])
     torch.testing.assert_close(added(x)[:, 2:], x[:, 2:] + added.table(7)[2:5])
-    assert added.turn(x[None]) is not None
-    assert torch.equal(added.turn(x[None], 2), x[None])
-
-
-@pytest.mark.parametrize(("length", "start"), [(6, 0), (2, 4)])
-def test_learned_positions_end_at_the_context(length, start):
-    with pytest.raises(ValueError, match="6 positions asked for, 5 were learned"):
-        positions.Learned(5, 3)(random(2, length, 3), start)
+    assert added.rotate(x[None]) is not None
+    assert torch.equal(added.rotate(x[None], 2), x[None])
 
 
 def test_rotary_is_a_product_of_complex_numbers():
@@ -97,7 +101,7 @@ def test_rotary_is_a_product_of_complex_numbers():
     turned = torch.complex(*x.chunk(2, -1)) * torch.polar(torch.ones(5, 3), angles)
     expected = torch.cat((turned.real, turned.imag), -1)
     for context in (3, 20):
-        torch.testing.assert_close(positions.Rotary(context, 18, 3).turn(x, start=4), expected)
+        torch.testing.assert_close(positions.Rotary(context, 18, 3).rotate(x, start=4), expected)
 
 
 @settings(max_examples=20, deadline=None)
@@ -107,15 +111,10 @@ def test_a_rotary_score_depends_on_distance_only(query_at, key_at, shift):
     query, key = random(1, 1, 1, 6), random(1, 1, 1, 6) + 1
 
     def score(moved):
-        return (rotary.turn(query, query_at + moved) * rotary.turn(key, key_at + moved)).sum().item()
+        return (rotary.rotate(query, query_at + moved) * rotary.rotate(key, key_at + moved)).sum().item()
 
     assert score(shift) == pytest.approx(score(0), abs=1e-4)
-    assert rotary.turn(query, shift).norm().item() == pytest.approx(query.norm().item(), rel=1e-5)
-
-
-def test_rotary_needs_pairs():
-    with pytest.raises(ValueError, match="must be even"):
-        positions.Rotary(5, 6, heads=2)
+    assert rotary.rotate(query, shift).norm().item() == pytest.approx(query.norm().item(), rel=1e-5)
 
 
 def test_the_cache_gives_back_all_it_was_given():
@@ -133,22 +132,22 @@ def test_the_cache_gives_back_all_it_was_given():
 def test_a_cache_goes_on_with_the_texts_that_are_kept():
     cache, keys, values = KeyValues(7), random(4, 3, 7, 5), random(4, 3, 7, 5) + 1
     rows = torch.tensor([2, 0, 2, 1])
-    cache.keep(rows)  # nothing is there yet
+    cache.reorder(rows)  # nothing is there yet
     cache.extend(keys[:, :, :3], values[:, :, :3])
-    cache.keep(rows)
+    cache.reorder(rows)
     kept = cache.extend(keys[:, :, 3:5], values[:, :, 3:5])
     assert torch.equal(kept[0], torch.cat((keys[rows, :, :3], keys[:, :, 3:5]), 2))
     assert torch.equal(kept[1], torch.cat((values[rows, :, :3], values[:, :, 3:5]), 2))
     before = [part.clone() for part in kept]
-    cache.keep(rows)
-    cache.keep(rows)
+    cache.reorder(rows)
+    cache.reorder(rows)
     again = cache.extend(keys[:, :, 5:], values[:, :, 5:])
     assert torch.equal(again[0], torch.cat((before[0][rows][rows], keys[:, :, 5:]), 2))
     assert torch.equal(again[1], torch.cat((before[1][rows][rows], values[:, :, 5:]), 2))
 
 
 def test_another_text_is_read_once():
-    attention, memory, cache = MultiHead(6, 3, norm=nn.RMSNorm), random(2, 7, 6), Once()
+    attention, memory, cache = MultiHead(6, 3, norm=nn.RMSNorm), random(2, 7, 6), CrossAttentionCache()
     for length in (4, 1):
         x = random(2, length, 6)
         torch.testing.assert_close(attention(x, memory, cache=cache), attention(x, memory))
@@ -157,13 +156,6 @@ def test_another_text_is_read_once():
         attention.in_proj.weight[6:] = 0.0  # of keys and values, which are not made again
     torch.testing.assert_close(attention(x, memory, cache=cache), read)
     assert not torch.allclose(attention(x, memory), read)
-
-
-def test_texts_of_one_source_ask_together():
-    block, memory, x = DecoderBlock(6, 3), random(2, 7, 6), random(8, 4, 6)
-    words = torch.arange(7) < torch.tensor([7, 3])[:, None]
-    each = block(x, memory.repeat_interleave(4, 0), words[:, None, None].repeat_interleave(4, 0), mask=masks.causal)
-    torch.testing.assert_close(block(x, memory, words[:, None, None], mask=masks.causal), each)
 
 
 def test_norms_by_hand():
@@ -195,12 +187,6 @@ def test_normed_queries_and_keys_by_hand():
     query, key = normed(query, attention.query_norm.weight), normed(key, attention.key_norm.weight)
     mixed = (query @ key.mT / 2**0.5).softmax(-1) @ value
     torch.testing.assert_close(attention(x), attention.out_proj(mixed.transpose(1, 2).flatten(2)))
-    with torch.no_grad():  # however large the weights, the scores stay
-        before = (query @ key.mT).abs().amax()
-        attention.in_proj.weight.mul_(100), attention.in_proj.bias.mul_(100)
-        parts = attention.in_proj(x).view(2, 5, 3, 3, 2).permute(2, 0, 3, 1, 4)[:2]
-        query, key = normed(parts[0], attention.query_norm.weight), normed(parts[1], attention.key_norm.weight)
-        torch.testing.assert_close((query @ key.mT).abs().amax(), before, rtol=1e-3, atol=0)
 
 
 def test_a_block_takes_any_attention_as_a_part():
@@ -215,7 +201,7 @@ def test_a_block_takes_any_attention_as_a_part():
 def test_first_weights_keep_the_variance_and_branches_begin_small():
     torch.manual_seed(0)
     blocks = nn.ModuleList(Block(48, 3, inner=200) for _ in range(2))
-    initialise(blocks)
+    init_weights(blocks)
     for block in blocks:
         attention, (up, _, down) = block.attention, block.feed_forward
         for layer, share in ((attention.in_proj, 1), (attention.out_proj, 0.1), (up, 1), (down, 0.1)):
@@ -223,3 +209,16 @@ def test_first_weights_keep_the_variance_and_branches_begin_small():
             assert not layer.bias.any()
     x = random(2, 5, 48)
     assert (blocks[0](x) - x).std() < 0.15 * x.std()
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_blocks_compile_into_one_graph():
+    model, x = nn.Sequential(Block(8, 2), Block(8, 2)), random(2, 5, 8)
+    torch.testing.assert_close(torch.compile(model, fullgraph=True, backend="eager")(x), model(x))
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+@pytest.mark.usefixtures("unchecked")
+def test_ids_can_be_mapped():
+    model, ids = GPT(11, context=9, layers=1, heads=2, dim=8).eval(), torch.tensor([[3, 1, 4], [1, 5, 9]])
+    torch.testing.assert_close(torch.vmap(lambda ids: model(ids[None])[0])(ids), model(ids))

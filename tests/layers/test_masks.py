@@ -8,7 +8,7 @@ import sys
 import pytest
 import torch
 from torch.nn import functional
-from torch.nn.attention.flex_attention import create_mask, flex_attention
+from torch.nn.attention.flex_attention import flex_attention
 
 from tfviz.layers import attend, masks
 from tfviz.models import GPT
@@ -16,7 +16,7 @@ from tfviz.models import GPT
 LENGTHS = [4, 6]
 DOCUMENTS = [[0, 0, 0, 1, 1, 2, 2], [3, 3, 4, 4, 4, 4, 3]]
 LINKS = [{(0, 1), (1, 0), (2, 2), (3, 6), (4, 0)}, {(0, 0), (1, 5), (2, 4), (5, 1), (6, 3)}]
-HALVES = masks.per_head(masks.window(2), masks.every(3))
+HALVES = masks.per_head(masks.window(2), masks.dilated(3))
 AHEAD = masks.Mask(lambda b, h, q, k: (q - k) >= h, "by head")
 
 
@@ -30,11 +30,11 @@ def edges():
 
 
 FORMS = {
-    "everything": (masks.everything, lambda b, h, q, k: True),
-    "nothing": (~masks.everything, lambda b, h, q, k: False),
+    "full": (masks.full, lambda b, h, q, k: True),
+    "nothing": (~masks.full, lambda b, h, q, k: False),
     "causal": (masks.causal, lambda b, h, q, k: k <= q),
     "window": (masks.window(3), lambda b, h, q, k: -3 < q - k < 3),
-    "every": (masks.every(3), lambda b, h, q, k: k in range(q % 3, 99, 3)),
+    "dilated": (masks.dilated(3), lambda b, h, q, k: k in range(q % 3, 99, 3)),
     "strided": (masks.strided(3), lambda b, h, q, k: k in (q, q - 1, q - 2, q - 3, q - 6)),
     "fixed": (masks.fixed(3, 2), lambda b, h, q, k: k <= q and (q // 3 == k // 3 or k % 3 in (1, 2))),
     "padding": (masks.padding(torch.tensor(LENGTHS)), lambda b, h, q, k: k < LENGTHS[b]),
@@ -45,7 +45,7 @@ FORMS = {
     "per head": (HALVES, lambda b, h, q, k: half(h, q, k)),
     "not": (~masks.causal, lambda b, h, q, k: k > q),
     "and": (masks.causal & masks.window(2), lambda b, h, q, k: k in (q, q - 1)),
-    "or": (masks.causal | masks.every(2), lambda b, h, q, k: k <= q or (k - q) % 2 == 0),
+    "or": (masks.causal | masks.dilated(2), lambda b, h, q, k: k <= q or (k - q) % 2 == 0),
     "strictly": (masks.causal & ~masks.window(1), lambda b, h, q, k: k < q),
     "composed": (
         masks.causal & HALVES & masks.padding(torch.tensor(LENGTHS)) | masks.documents(torch.tensor(DOCUMENTS)),
@@ -90,36 +90,14 @@ def test_why_is_empty_where_the_mask_allows(name):
 
 
 def test_why_names_what_forbids():
-    mask = masks.causal & (masks.window(2) | masks.every(3)) & ~masks.fixed(2)
-    assert mask.why(4, 2) == ["window(2)", "every(3)"]
-    assert mask.why(2, 4) == ["causal", "window(2)", "every(3)"]
+    mask = masks.causal & (masks.window(2) | masks.dilated(3)) & ~masks.fixed(2)
+    assert mask.why(4, 2) == ["window(2)", "dilated(3)"]
+    assert mask.why(2, 4) == ["causal", "window(2)", "dilated(3)"]
+    assert (masks.causal & HALVES).why(4, 2, head=3) == ["dilated(3)"]
+    assert (masks.causal & HALVES).why(1, 3, head=2) == ["causal", "window(2)"]
     assert mask.why(3, 3) == [f"~{masks.fixed(2)}"]
+    assert repr(masks.causal & masks.strided(3)) == "(causal & (window(3) | dilated(3)))"  # causal only once
     assert repr(masks.causal | masks.window(2)) == "(causal | window(2))"
-
-
-def test_what_is_joined_twice_is_named_once():
-    mask = masks.causal & masks.strided(3)
-    assert repr(mask) == repr(masks.strided(3)) == "(causal & (window(3) | every(3)))"
-    assert mask.why(0, 4) == ["causal", "window(3)", "every(3)"]
-
-
-def test_why_asks_the_mask_of_the_head():
-    mask = masks.causal & HALVES
-    assert repr(mask) == "(causal & per_head(window(2), every(3)))"
-    assert mask.why(4, 1, head=0) == ["window(2)"]
-    assert mask.why(4, 1, head=1) == []
-    assert mask.why(4, 2, head=3) == ["every(3)"]
-    assert mask.why(1, 3, head=2) == ["causal", "window(2)"]
-
-
-def test_heads_take_turns():
-    mask = masks.per_head(masks.window(1), masks.causal, masks.everything)
-    dense = mask.dense(5, 7, heads=7)[0]
-    for head in range(7):
-        alone = (masks.window(1), masks.causal, masks.everything)[head % 3]
-        assert torch.equal(dense[head], alone.dense(5, 7)[0, 0])
-    with pytest.raises(ValueError, match="at least one mask"):
-        masks.per_head()
 
 
 @named
@@ -128,23 +106,11 @@ def test_the_count_is_the_number_of_cells(name):
     assert mask.count(5, batch=2, heads=3) == int(by_hand(form, 2, 3, 5, 5).sum())
 
 
-@pytest.mark.parametrize("make", [masks.window, masks.every, masks.strided, masks.fixed])
-def test_a_mask_of_size_zero_is_refused(make):
-    with pytest.raises(ValueError, match="must be at least 1"):
-        make(0)
-
-
-@named
-def test_flex_attention_takes_masks_as_they_are(name):
-    mask, form = FORMS[name]
-    assert torch.equal(create_mask(mask, 2, 3, 7, 7, device="cpu"), by_hand(form, 2, 3, 7, 7))
-
-
 @named
 @from_start
 def test_blocks_hold_what_is_allowed(name, start):
     mask, form = FORMS[name]
-    blocks = mask.blocks(5, 7, batch=2, heads=3, start=start, device="cpu", size=2)
+    blocks = mask.block_mask(5, 7, batch=2, heads=3, start=start, device="cpu", size=2)
     padded = functional.pad(by_hand(form, 2, 3, 5, 7, start), (0, 1, 0, 1)).unflatten(2, (3, 2)).unflatten(4, (4, 2))
     assert torch.equal(blocks.to_dense().bool(), padded.any(5).any(3))
     assert blocks.shape == (2, 3, 5, 7)
@@ -168,7 +134,7 @@ def test_flex_dense_and_loops_agree(name, start):
     mask, form = FORMS[name]
     query, key, value = random(2, 3, 5, 4), random(2, 3, 7, 4), random(2, 3, 7, 6)
     expected = attention(query, key, value, by_hand(form, 2, 3, 5, 7, start))
-    blocks = mask.blocks(5, 7, batch=2, heads=3, start=start)
+    blocks = mask.block_mask(5, 7, batch=2, heads=3, start=start)
     with torch.compiler.set_stance("force_eager"):
         flexed = flex_attention(query, key, value, block_mask=blocks)
     torch.testing.assert_close(flexed, expected)
@@ -176,12 +142,12 @@ def test_flex_dense_and_loops_agree(name, start):
 
 
 def test_one_block_structure_serves_all_where_batch_and_heads_are_alike():
-    blocks = masks.strided(3).blocks(300, 300)
+    blocks = masks.strided(3).block_mask(300, 300)
     assert blocks.shape == (1, 1, 300, 300)
     assert blocks.BLOCK_SIZE == (128, 128)
     assert torch.equal(blocks.to_dense()[0, 0].bool(), torch.ones(3, 3).tril().bool())
     far = masks.causal & masks.window(7)
-    assert far.blocks(300, 300).to_dense()[0, 0].tolist() == [[1, 0, 0], [1, 1, 0], [0, 1, 1]]
+    assert far.block_mask(300, 300).to_dense()[0, 0].tolist() == [[1, 0, 0], [1, 1, 0], [0, 1, 1]]
 
 
 UNCHECKED = """
@@ -193,7 +159,7 @@ from torch.nn.attention.flex_attention import flex_attention
 query = torch.randn(2, 3, 7, 4)
 lengths = torch.tensor([4, 6])
 for mask in masks.causal & ~masks.window(1), masks.per_head(masks.strided(3), masks.padding(lengths)):
-    flexed = flex_attention(query, query, query, block_mask=mask.blocks(7, 7, batch=2, heads=3))
+    flexed = flex_attention(query, query, query, block_mask=mask.block_mask(7, 7, batch=2, heads=3))
     dense = mask.dense(7, 7, batch=2, heads=3)
     expected = torch.nn.functional.scaled_dot_product_attention(query, query, query, dense)
     torch.testing.assert_close(flexed, expected)
@@ -214,7 +180,7 @@ MADE = [
     masks.fixed(3, 2),
     masks.prefix(torch.tensor([2, 1])),
     masks.strided(2) | masks.documents(torch.tensor([[0, 0, 1, 1, 2]]).expand(2, -1)),
-    masks.per_head(masks.everything, masks.graph(torch.eye(5).bool().expand(2, -1, -1))),
+    masks.per_head(masks.full, masks.graph(torch.eye(5).bool().expand(2, -1, -1))),
 ]
 
 

@@ -24,7 +24,7 @@ LANGUAGE = {  # models of the next token: no position sees a later one
     "GPT, relative": partial(models.GPT, VOCAB, context=SOURCE, positions=positions.Relative, **SMALL),
     "sparse": partial(models.SparseTransformer, VOCAB, context=SOURCE, stride=3, **SMALL),
     "sparse, heads apart": partial(
-        models.SparseTransformer, VOCAB, context=SOURCE, stride=3, pattern=[masks.window, masks.every], **SMALL
+        models.SparseTransformer, VOCAB, context=SOURCE, stride=3, pattern=[masks.window, masks.dilated], **SMALL
     ),
     "Transformer-XL": partial(models.TransformerXL, VOCAB, memory=4, **SMALL),
     "LSTMN": partial(models.LSTMN, VOCAB, dim=DIM, hidden=5),

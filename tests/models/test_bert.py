@@ -1,9 +1,10 @@
-"""BERT: the encoder, its two heads, its loss, what is trained on top. It is Hugging Face's in test_pretrained.py."""
+"""BERT: the encoder, its two heads, its loss, what is trained on top. It is Hugging Face's in test_checkpoints.py."""
 
 import math
 
 import pytest
 import torch
+from seeded import build, close, parameters
 from torch import nn
 
 from tfviz import look, text
@@ -17,19 +18,8 @@ WORDS = IDS != 0
 SEGMENTS = torch.tensor([[0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, 1, 0, 0]])
 
 
-def random(model):
-    torch.manual_seed(5)
-    for name, parameter in model.named_parameters():
-        nn.init.normal_(parameter, mean=name.endswith("norm.weight"), std=0.5)
-    return model.eval()
-
-
 def bert(**parts):
-    return random(BERT(13, **{"context": 11, "layers": 2, "heads": 3, "dim": 6, "inner": 5, **parts}))
-
-
-def close(given, expected, atol=1e-5):
-    torch.testing.assert_close(given, expected, rtol=0, atol=atol)
+    return build(BERT, 13, **{"context": 11, "layers": 2, "heads": 3, "dim": 6, "inner": 5, **parts})
 
 
 class Always:
@@ -118,22 +108,12 @@ def test_padding_changes_nothing_at_the_words(columns):
     close(model.encode(IDS)[WORDS], states, 1e-6)
 
 
-def test_it_looks_both_ways():
-    model = bert(layers=1)
-    for place in range(7):
-        changed = IDS.clone()
-        changed[0, place] = 1
-        moved = (model.encode(changed) - model.encode(IDS)).abs().amax(-1)
-        assert moved[0].min() > 1e-4
-        assert torch.equal(moved[1], torch.zeros(7))
-
-
 def test_parameters_by_hand():
     norm = 6 + 6
     block = (6 * 18 + 18) + (6 * 6 + 6) + (6 * 5 + 5) + (5 * 6 + 6) + 2 * norm
     embeddings = 13 * 6 + 2 * 6 + 11 * 6 + norm
     heads = (6 * 6 + 6) + (6 * 6 + 6) + norm + 13 + (6 * 2 + 2)  # the table of words is not counted twice
-    assert sum(p.numel() for p in bert().parameters()) == embeddings + 2 * block + heads
+    assert parameters(bert()) == embeddings + 2 * block + heads
 
 
 def test_it_starts_as_the_paper_does():
@@ -163,11 +143,6 @@ def test_dropout_is_of_embeddings_and_branches():
         assert all(0.2 < (branch == 0).float().mean() < 0.8 for branch in branches)
 
 
-def test_a_text_past_the_context_is_an_error():
-    with pytest.raises(ValueError, match="12 positions asked for, 11 were learned; shorten the text"):
-        bert()(torch.ones(2, 12, dtype=torch.long))
-
-
 @torch.no_grad()
 @pytest.mark.parametrize("paired", [False, True])
 def test_the_loss_by_hand(paired):
@@ -184,25 +159,8 @@ def test_the_loss_by_hand(paired):
     sentences = (nats(follows[0], 1) + nats(follows[1], 0)) / 2
     total, count = losses.masked(model, batch)
     assert count == 3
+    assert losses.masked(model, (IDS, 0 * targets, *batch[2:])) == (0, 0)  # nothing is hidden
     assert total.item() / count == pytest.approx(hidden / 3 + paired * sentences, abs=1e-5)
-
-
-def test_where_nothing_is_hidden_there_is_no_loss():
-    model = bert()
-    for batch in ((IDS, torch.zeros_like(IDS)), (IDS, torch.zeros_like(IDS), SEGMENTS, torch.tensor([1, 0]))):
-        total, count = losses.masked(model, batch)
-        assert (total.item(), count) == (0, 0)
-        total.backward()
-
-
-def test_what_is_not_hidden_has_no_part_in_the_loss():
-    model, targets = bert(), torch.zeros_like(IDS)
-    targets[1, 3] = 12
-    total, _ = losses.masked(model, (IDS, targets))
-    total.backward()
-    assert model.word_bias.grad.sum().abs() < 1e-5
-    assert (model.word_bias.grad < 0).nonzero().tolist() == [[12]]
-    assert model.to_follows.weight.grad is None or not model.to_follows.weight.grad.any()
 
 
 def test_it_learns_a_batch_by_heart():
@@ -242,38 +200,21 @@ def test_a_classifier_is_fine_tuned():
     assert not {name for name in moved if name.startswith(("to_word", "word_", "to_follows"))}
 
 
-def test_a_classifier_shares_its_encoder():
-    encoder = bert()
-    one, other = BERTClassifier(encoder, classes=3), BERTClassifier(encoder, classes=5)
-    assert one.bert is other.bert is encoder
-    assert all(mine is theirs for mine, theirs in zip(one.bert.parameters(), encoder.parameters(), strict=True))
-    assert sum(p.numel() for p in one.parameters()) == sum(p.numel() for p in encoder.parameters()) + 6 * 3 + 3
-    before = one.eval()(IDS)
-    with torch.no_grad():
-        encoder.pooler.bias += 1
-    assert (one(IDS) - before).abs().max() > 1e-3
-
-
 @torch.no_grad()
 def test_a_classifier_reads_the_first_position():
-    model = random(BERTClassifier(bert(), classes=5))
+    encoder = bert()
+    model = build(BERTClassifier, encoder, classes=5)
+    assert model.bert is encoder
+    assert parameters(model) == parameters(encoder) + 6 * 5 + 5
     logits = model(IDS)
-    assert logits.shape == (2, 5)
     close(logits, model.to_logits(model.bert.pool(model.bert.encode(IDS))))
     close(model(torch.cat((IDS, torch.zeros(2, 3, dtype=torch.long)), 1)), logits, 1e-5)
     swapped = IDS[:, [1, 0, *range(2, 7)]]
     assert (model(swapped) - logits).abs().amax(1).min() > 1e-3
-
-
-def test_a_classifier_drops_what_is_pooled():
-    model = random(BERTClassifier(bert(dropout=0.0), dropout=0.5)).train()
-    with look.capture(model, ["dropout", "bert.pooler", "to_logits"]) as seen:
-        logits = model(IDS)
+    with look.capture(model.train(), ["dropout", "bert.pooler"]) as seen:
+        model(IDS)
     pooled, dropped = seen["bert.pooler"].tanh(), seen["dropout"]
-    kept = dropped != 0
-    assert 0 < kept.sum() < kept.numel()
-    close(dropped[kept], 2 * pooled[kept])
-    close(logits, model.to_logits(dropped))
+    close(dropped[dropped != 0], pooled[dropped != 0] / (1 - model.dropout.p))
 
 
 @pytest.mark.parametrize("kind", positions.KINDS)

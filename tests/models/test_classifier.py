@@ -1,9 +1,8 @@
 """The classifier: pooling, padding, positions, reach, and what it learns."""
 
-import math
-
 import pytest
 import torch
+from seeded import build, close, parameters
 from torch import nn
 
 from tfviz import text
@@ -17,22 +16,10 @@ IDS = torch.tensor([[4, 9, 5, 10, 3, 12, 8], [7, 2, 6, 11, 1, 0, 0]])
 KINDS = list(positions.KINDS.values())
 kinds = pytest.mark.parametrize("kind", KINDS)
 poolings = pytest.mark.parametrize("pooling", [mean, maximum, first])
-ZEROS = torch.zeros(2, 4, dtype=torch.long)
-
-
-def random(model):
-    torch.manual_seed(5)
-    for name, parameter in model.named_parameters():
-        nn.init.normal_(parameter, mean=name.endswith("norm.weight"), std=0.5)
-    return model.eval()
 
 
 def classifier(**parts):
-    return random(Classifier(13, **{"classes": 5, "context": 11, "layers": 2, "heads": 3, "dim": 6, **parts}))
-
-
-def close(given, expected, atol=1e-6):
-    torch.testing.assert_close(given, expected, rtol=0, atol=atol)
+    return build(Classifier, 13, **{"classes": 5, "context": 11, "layers": 2, "heads": 3, "dim": 6, **parts})
 
 
 def test_pooling_by_hand():
@@ -57,11 +44,11 @@ def test_a_text_without_words_is_zeros(pooling):
 @torch.no_grad()
 @poolings
 @kinds
-@pytest.mark.parametrize("mask", [masks.everything, masks.window(2)])
+@pytest.mark.parametrize("mask", [masks.full, masks.window(2)])
 def test_padding_changes_nothing(pooling, kind, mask):
     model = classifier(pooling=pooling, positions=kind, mask=mask).double()  # so that rounding is not in the way
     logits = model(IDS)
-    close(model(torch.cat((IDS, ZEROS), dim=1)), logits, 1e-12)
+    close(model(torch.cat((IDS, torch.zeros(2, 4, dtype=torch.long)), dim=1)), logits, 1e-12)
     close(model(IDS[1:, :5])[0], logits[1], 1e-12)
     model.tokens.weight[0] = 3.0
     close(model(IDS), logits, 1e-12)
@@ -92,7 +79,7 @@ def test_it_is_what_its_parts_compute(pooling, residual):
 @kinds
 @pytest.mark.parametrize(("mask", "layers", "reach"), [(2, 1, 1), (2, 2, 2), (3, 1, 2), (None, 1, 6)])
 def test_the_mask_limits_the_reach(kind, mask, layers, reach):
-    mask = masks.everything if mask is None else masks.window(mask)
+    mask = masks.full if mask is None else masks.window(mask)
     model = classifier(pooling=first, mask=mask, layers=layers, positions=kind)
     moved = []
     for place in range(7):
@@ -110,21 +97,10 @@ def test_only_positions_tell_order(kind):
     assert moved < 1e-5 if kind is positions.Positions else moved > 1e-3
 
 
-@torch.no_grad()
-@kinds
-def test_a_text_past_the_context(kind):
-    model, ids = classifier(positions=kind, context=6), torch.cat((IDS, IDS), dim=1)
-    if kind is positions.Learned:
-        with pytest.raises(ValueError, match="14 positions asked for, 6 were learned; shorten the text or build"):
-            model(ids)
-    else:
-        close(model(ids), classifier(positions=kind, context=20)(ids), 1e-5)
-
-
 def test_parameters_by_hand():
     block = 2 * (6 + 6) + (6 * 18 + 18) + (6 * 6 + 6) + (6 * 7 + 7) + (7 * 6 + 6)
     expected = 13 * 6 + 11 * 6 + 2 * block + (6 + 6) + (6 * 5 + 5)
-    assert sum(p.numel() for p in classifier(inner=7).parameters()) == expected
+    assert parameters(classifier(inner=7)) == expected
 
 
 def test_it_attends_to_words_only():
@@ -135,6 +111,15 @@ def test_it_attends_to_words_only():
         weights = seen[site]
         close(weights.sum(-1), torch.ones(2, 3, 7), 1e-5)
         assert torch.equal(weights > 0, (IDS != 0)[:, None, None].expand(2, 3, 7, 7))
+
+
+def test_it_follows_a_mask_of_each_text_and_each_head():
+    ids, owners = torch.tensor([[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]]), torch.tensor([[0, 0, 1, 1, 1], [0, 0, 0, 0, 1]])
+    both = classifier(mask=masks.documents(owners))(ids)
+    for row in (0, 1):
+        close(both[row], classifier(mask=masks.documents(owners[row : row + 1]))(ids[row : row + 1])[0])
+    assert (classifier(mask=masks.documents(owners[[0, 0]]))(ids)[1] - both[1]).abs().max() > 1e-3
+    assert classifier(mask=masks.per_head(masks.window(1), masks.full))(ids).shape == (2, 5)
 
 
 def test_dropout_stands_before_and_after_the_blocks():
@@ -148,20 +133,6 @@ def test_dropout_stands_before_and_after_the_blocks():
         assert 0 < kept.sum() < kept.numel()
         close(dropped[kept], 2 * plain[kept])
     close(logits, model.to_logits(pooled))
-
-
-def test_the_loss_of_labels_by_hand():
-    model, labels = classifier(), torch.tensor([3, 0])
-    one, other = ([math.exp(logit) for logit in row] for row in model(IDS).tolist())
-    expected = -math.log(one[3] / sum(one)) - math.log(other[0] / sum(other))
-    total, count = losses.label(model, (IDS, labels))
-    assert (total.item(), count) == (pytest.approx(expected, abs=1e-5), 2)
-
-
-@pytest.mark.parametrize("wrong", [5, -1])
-def test_a_label_that_is_no_class_is_an_error(wrong):
-    with pytest.raises(ValueError, match=f"label {wrong} is none of the model's 5 classes"):
-        losses.label(classifier(), (IDS, torch.tensor([3, wrong])))
 
 
 @poolings
@@ -184,7 +155,7 @@ def bigrams(vocab, dim):
 
 
 def test_pairs_of_tokens_have_vectors_of_their_own():
-    embed = random(bigrams(13, 6))
+    embed = build(bigrams, 13, 6)
     nn.init.zeros_(embed.tokens.weight[0])
     rows = embed.row(torch.tensor([[4, 9, 4, 9, 5]]))[0].tolist()
     assert rows[1] == rows[3]

@@ -1,53 +1,33 @@
-"""The convolutional language model: its reach, its blocks, its cache."""
+"""The convolutional language model: its reach, its blocks, its gates. What models share: test_language_models.py."""
 
 from itertools import product
 
 import pytest
 import torch
-from torch import nn
+from seeded import build, close, ids, random
 
-from tfviz import generate, learn, look, text
-from tfviz.generate.sample import LanguageModel
+from tfviz import look
 from tfviz.models.convolution import CausalBlock, Convolution
 
-SIZES = {  # layers, kernel, dilation -> reach
-    (1, 2, 2): 2,
-    (4, 2, 2): 16,
-    (3, 3, 2): 15,
-    (2, 3, 3): 9,
-    (3, 2, 1): 4,
-    (2, 2, 3): 5,
-    (3, 1, 2): 1,
-}
-sizes = pytest.mark.parametrize(("layers", "kernel", "dilation"), SIZES)
+REACH = {(1, 2, 2): 2, (4, 2, 2): 16, (3, 3, 2): 15, (2, 3, 3): 9, (3, 2, 1): 4, (2, 2, 3): 5, (3, 1, 2): 1}
 
 
-def convolution(layers=2, kernel=2, dilation=2, **parts):
-    torch.manual_seed(5)
-    model = Convolution(11, dim=6, layers=layers, kernel=kernel, dilation=dilation, **parts).eval()
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.7)
-    return model
+def convolution(layers=2, kernel=2, dilation=2):
+    return build(Convolution, 11, dim=6, layers=layers, kernel=kernel, dilation=dilation, std=0.7)
 
 
-def random(*shape):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
-
-
-def some_ids(batch=2, length=7):
-    return torch.randint(11, (batch, length), generator=torch.Generator().manual_seed(3))
-
-
-@sizes
+@pytest.mark.parametrize(("layers", "kernel", "dilation"), REACH)
 def test_the_reach_is_what_a_changed_token_shows(layers, kernel, dilation):
-    model, ids = convolution(layers, kernel, dilation), some_ids(batch=5, length=21)
-    assert model.reach == SIZES[layers, kernel, dilation]
-    changed = ids.clone()
-    changed[:, 3] = (ids[:, 3] + 1) % 11
-    moved = (model(changed) != model(ids)).any(-1).any(0).nonzero().flatten().tolist()
+    model, text = convolution(layers, kernel, dilation), ids(batch=5, length=21)
+    assert model.reach == REACH[layers, kernel, dilation]
+    changed = text.clone()
+    changed[:, 3] = (text[:, 3] + 1) % 11
+    moved = (model(changed) != model(text)).any(-1).any(0).nonzero().flatten().tolist()
     taps = product(*(range(0, kernel * dilation**layer, dilation**layer) for layer in range(layers)))
     assert moved == sorted({3 + sum(steps) for steps in taps})
     assert moved[-1] == 3 + model.reach - 1
+    model(text, cache := model.new_cache())
+    assert torch.equal(cache[0], text[:, 21 - model.reach + 1 :])
 
 
 def test_a_block_is_its_sums():
@@ -58,61 +38,16 @@ def test_a_block_is_its_sums():
         if place >= 4:
             both = both + old @ normed[:, place - 4, :, None]
         content, gate = both[:, :3, 0], both[:, 3:, 0]
-        expected = x[:, place] + block.out_proj(content.tanh() * gate.sigmoid())
-        torch.testing.assert_close(block(x)[:, place], expected, rtol=0, atol=1e-6)
+        close(block(x)[:, place], x[:, place] + block.out_proj(content.tanh() * gate.sigmoid()))
 
 
-def test_the_future_leaves_the_past_alone():
-    model, ids = convolution(layers=3, kernel=3), some_ids()
-    changed = ids.clone()
-    changed[:, 4:] = (ids[:, 4:] + 1) % 11
-    before, after = model(ids), model(changed)
-    assert before.shape == (2, 7, 11)
-    torch.testing.assert_close(after[:, :4], before[:, :4], rtol=0, atol=1e-6)
-    assert (after[:, 4:] - before[:, 4:]).abs().amax((0, 2)).min() > 1e-4
-
-
-@sizes
-@pytest.mark.parametrize("splits", [21 * [1], [3, 18], [20, 1], [2, 5, 1, 13], [21]])
-def test_cached_logits_are_the_uncached(layers, kernel, dilation, splits):
-    model, ids = convolution(layers, kernel, dilation), some_ids(length=21)
-    cache = model.new_cache()
-    pieces = [model(piece, cache) for piece in ids.split(splits, dim=1)]
-    torch.testing.assert_close(torch.cat(pieces, dim=1), model(ids), rtol=0, atol=1e-5)
-    assert torch.equal(cache[0], ids[:, 21 - model.reach + 1 :])
-
-
-def test_it_generates_beyond_its_reach():
-    vocab, model = text.Characters("abcdefg h\n漢"), convolution(dropout=0.5)
-    assert isinstance(model, LanguageModel)
-    written = generate.text(model, vocab, "bad", 20, seed=3)
-    assert written.startswith("bad")
-    assert len(written) == 23
-    cached, uncached = (list(generate.ids(model, vocab.encode("bad"), 20, seed=3, cache=on)) for on in (True, False))
-    assert cached == uncached == vocab.encode(written)[3:].tolist()
-
-
-def test_it_learns():
-    torch.manual_seed(1)
-    model = Convolution(11, dim=6, layers=2)
-    windows = text.Windows(torch.arange(300) ** 2 % 11, length=7, batch=8)
-    steps = list(learn.fit(model, windows, 60, rate=0.05, device="cpu", progress=False))
-    assert steps[-1].loss < 0.5 * steps[0].loss
-
-
-def test_its_gates_are_seen():
-    model, ids = convolution(), some_ids()
+def test_its_gates_can_be_captured_and_shut():
+    model, text = convolution(), ids()
     with look.capture(model, ["*.gate", "*.filter"]) as seen:
-        model(ids)
+        model(text)
     assert list(seen) == [f"blocks.{block}.{part}" for block in range(2) for part in ("filter", "gate")]
     assert seen["blocks.1.gate"].shape == (2, 7, 6)
     with look.capture(model, "*.gate", edit={"*.gate": torch.zeros_like}):
-        shut = model(ids)
+        shut = model(text)
     bias = sum(block.out_proj.bias for block in model.blocks)
-    torch.testing.assert_close(shut, model.to_logits(model.norm(model.tokens(ids) + bias)), rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize("wrong", ["layers", "kernel", "dilation"])
-def test_a_size_of_zero_is_refused(wrong):
-    with pytest.raises(ValueError, match=f"{wrong}( is)? 0.*must be at least 1"):
-        convolution(**{wrong: 0})
+    close(shut, model.to_logits(model.norm(model.tokens(text) + bias)))

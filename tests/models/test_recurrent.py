@@ -1,36 +1,24 @@
-"""Recurrence: cells, layers, directions, padding; the recurrent language model and the LSTMN."""
+"""Recurrence: cells, layers, directions, padding; the LSTMN. What models share: test_language_models.py."""
 
-from functools import partial
 from math import exp, tanh
 
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from seeded import build, close, ids, random
 from torch import nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from tfviz import generate, learn, look, text
-from tfviz.generate.sample import LanguageModel
+from tfviz import look
 from tfviz.layers.recurrent import LSTM, RNN, Recurrent
 from tfviz.models.lstmn import LSTMN, TapeLSTM
 from tfviz.models.recurrent import RecurrentLM
 
 THEIRS = {RNN: nn.RNN, LSTM: nn.LSTM}
-MODELS = {
-    "rnn": partial(RecurrentLM, cell=RNN, layers=2),
-    "lstm": partial(RecurrentLM, cell=LSTM),
-    "two lstms": partial(RecurrentLM, layers=2),
-    "lstmn": LSTMN,
-}
 cells = pytest.mark.parametrize("cell", [RNN, LSTM])
 depths = pytest.mark.parametrize("layers", [1, 3])
 directions = pytest.mark.parametrize("bidirectional", [False, True])
-models = pytest.mark.parametrize("name", MODELS)
-
-
-def random(*shape):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
 
 
 def sigmoid(x):
@@ -61,44 +49,8 @@ def stacked(states):
     return parts if len(parts) == 2 else parts[0]
 
 
-def close(given, expected, atol=1e-6):
-    torch.testing.assert_close(given, expected, rtol=0, atol=atol)
-
-
-def model_of(name, **parts):
-    torch.manual_seed(5)
-    model = MODELS[name](11, **{"dim": 3, "hidden": 5, **parts}).eval()
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.7)
-    return model
-
-
-def some_ids(batch=2, length=7):
-    return torch.randint(11, (batch, length), generator=torch.Generator().manual_seed(3))
-
-
-def test_a_simple_cell_by_hand():
-    cell = RNN(dim=2, hidden=1)
-    with torch.no_grad():
-        cell.of_input.weight.copy_(torch.tensor([[0.5, -1.0]]))
-        cell.of_input.bias.fill_(0.25)
-        cell.of_state.weight.fill_(2.0)
-    (state,) = cell(torch.tensor([[1.0, 2.0], [3.0, 0.5]]), (torch.tensor([[0.0], [0.5]]),))
-    close(state, torch.tensor([[tanh(0.5 - 2.0 + 0.25)], [tanh(1.5 - 0.5 + 0.25 + 1.0)]]))
-
-
-def test_an_lstm_cell_by_hand():
-    cell = LSTM(dim=1, hidden=1)
-    with torch.no_grad():
-        cell.of_input.weight.copy_(torch.tensor([[0.5], [-0.5], [1.0], [2.0]]))
-        cell.of_input.bias.copy_(torch.tensor([0.1, 0.2, 0.3, 0.4]))
-        cell.of_state.weight.copy_(torch.tensor([[1.0], [-1.0], [0.5], [-2.0]]))
-    x, h, c = 0.7, -0.3, 0.9
-    write, keep = sigmoid(0.5 * x + 0.1 + h), sigmoid(-0.5 * x + 0.2 - h)
-    content, show = tanh(x + 0.3 + 0.5 * h), sigmoid(2 * x + 0.4 - 2 * h)
-    memory = keep * c + write * content
-    state = cell(torch.tensor([[x]]), (torch.tensor([[h]]), torch.tensor([[c]])))
-    close(state, (torch.tensor([[show * tanh(memory)]]), torch.tensor([[memory]])))
+def lstm(**parts):
+    return build(RecurrentLM, 11, dim=3, hidden=5, std=0.7, **parts)
 
 
 def test_the_forget_gate_starts_open():
@@ -170,16 +122,6 @@ def test_at_padding_the_output_repeats_the_state_before_it():
     assert torch.equal(back[4], torch.zeros(5))
 
 
-@cells
-def test_a_text_in_pieces_is_the_text(cell):
-    layers, x = Recurrent(cell, 3, 5, layers=2), random(2, 7, 3)
-    first, states = layers(x[:, :3])
-    rest, ends = layers(x[:, 3:], states)
-    expected, whole = layers(x)
-    close(torch.cat((first, rest), dim=1), expected)
-    close(stacked(ends), stacked(whole))
-
-
 def test_dropout_stands_between_layers_only():
     x = random(2, 7, 3)
     one, two = Recurrent(LSTM, 3, 5, dropout=0.9), Recurrent(LSTM, 3, 5, layers=2, dropout=0.9)
@@ -190,65 +132,10 @@ def test_dropout_stands_between_layers_only():
     assert torch.equal(dropped[:, -1], dropped_states[1][0])
 
 
-def test_what_makes_no_sense_is_refused():
-    both, x = Recurrent(RNN, 3, 5, bidirectional=True), random(2, 7, 3)
-    with pytest.raises(ValueError, match="layers is 0"):
-        Recurrent(RNN, 3, 5, layers=0)
-    with pytest.raises(ValueError, match="the text is empty"):
-        both(x[:, :0])
-    with pytest.raises(ValueError, match="1 states were given for 2 cells"):
-        both(x, both(x)[1][:1])
-    with pytest.raises(ValueError, match=r"the mask is torch.bool \[2, 5\]; it must be bool \[2, 7\]"):
-        both._check(
-            x, [], torch.ones(2, 5, dtype=torch.bool)
-        )  # in tests, the shapes in the signature are checked first
-
-
-@models
-def test_the_future_leaves_the_past_alone(name):
-    model, ids = model_of(name), some_ids()
-    changed = ids.clone()
-    changed[:, 4] = (ids[:, 4] + 1) % 11
-    before, after = model(ids), model(changed)
-    assert before.shape == (2, 7, 11)
-    assert torch.equal(after[:, :4], before[:, :4])
-    assert (after[:, 4:] - before[:, 4:]).abs().amax((0, 2)).min() > 1e-4
-
-
-@models
-@pytest.mark.parametrize("splits", [[1, 1, 1, 1, 1, 1, 1], [3, 4], [6, 1], [2, 3, 2], [7]])
-def test_cached_logits_are_the_uncached(name, splits):
-    model, ids = model_of(name), some_ids()
-    cache = model.new_cache()
-    pieces = [model(piece, cache) for piece in ids.split(splits, dim=1)]
-    close(torch.cat(pieces, dim=1), model(ids), atol=1e-5)
-
-
-@models
-def test_it_generates(name):
-    vocab = text.Characters("abcdefg h\n漢")
-    model = model_of(name, dropout=0.5)
-    assert isinstance(model, LanguageModel)
-    written = generate.text(model, vocab, "bad", 20, seed=3)
-    assert written.startswith("bad")
-    assert len(written) == 23
-    cached, uncached = (list(generate.ids(model, vocab.encode("bad"), 20, seed=3, cache=on)) for on in (True, False))
-    assert cached == uncached == vocab.encode(written)[3:].tolist()
-
-
-@models
-def test_it_learns(name):
-    torch.manual_seed(1)
-    model = MODELS[name](11, dim=6, hidden=12)
-    windows = text.Windows(torch.arange(300) ** 2 % 11, length=7, batch=8)
-    steps = list(learn.fit(model, windows, 60, rate=0.05, device="cpu", progress=False))
-    assert steps[-1].loss < 0.5 * steps[0].loss
-
-
 def test_dropout_stands_before_and_after_the_layers():
-    model = model_of("lstm", dropout=0.5).train()
+    model = lstm(dropout=0.5).train()
     with look.capture(model, ["tokens", "dropout", "recurrent", "to_logits"]) as seen:
-        logits = model(some_ids())
+        logits = model(ids())
     for whole, dropped in zip((seen["tokens"], seen["recurrent"]), seen.over_time("dropout"), strict=True):
         zeros = dropped == 0
         assert 0.2 < zeros.float().mean() < 0.8
@@ -257,10 +144,10 @@ def test_dropout_stands_before_and_after_the_layers():
 
 
 def test_gates_are_seen_at_every_step():
-    model, ids = model_of("two lstms"), some_ids()
+    model, words = lstm(layers=2), ids()
     gates = ("input_gate", "forget_gate", "candidate", "output_gate")
     with look.capture(model, ["*_gate", "*.candidate", "*.cells.1", "recurrent"]) as seen:
-        model(ids)
+        model(words)
     steps = {gate: seen.over_time(f"recurrent.cells.1.{gate}") for gate in gates}
     memory = torch.zeros(2, 5)
     for write, keep, content, show, hidden in zip(*steps.values(), seen.over_time("recurrent.cells.1"), strict=True):
@@ -269,16 +156,6 @@ def test_gates_are_seen_at_every_step():
         close(hidden, show * memory.tanh())
     assert len(seen.over_time("recurrent.cells.0.forget_gate")) == 7
     assert seen["recurrent"].shape == (2, 7, 5)
-
-
-def test_a_memory_that_forgets_at_once_knows_one_word():
-    model, ids = model_of("lstm"), some_ids()
-    with torch.no_grad():
-        model.recurrent.cells[0].of_state.weight.zero_()
-    with look.capture(model, "*.forget_gate", edit={"*.forget_gate": torch.zeros_like}):
-        forgetful = model(ids)
-    close(forgetful, model(ids.reshape(-1, 1)).view(2, 7, 11), atol=1e-5)
-    assert (forgetful - model(ids))[:, 1:].abs().max() > 0.01
 
 
 def test_a_memory_network_is_its_sums():
@@ -316,22 +193,16 @@ def test_a_memory_network_is_its_sums():
     close([weights[0, 0, 0] for weights in seen.over_time("attention.pattern")], [*map(torch.tensor, patterns[1:])])
 
 
-def test_every_word_but_the_first_attends_to_all_before_it():
-    model = model_of("lstmn")
+def test_every_word_attends_to_all_before_it_and_an_edited_pattern_moves_what_follows():
+    model, words = build(LSTMN, 11, dim=3, hidden=5, std=0.7), ids()
+    nearest = lambda weights: torch.zeros_like(weights).index_fill(-1, torch.tensor(weights.shape[-1] - 1), 1.0)  # noqa: E731
     with look.capture(model) as seen:
-        model(some_ids())
+        model(words)
     maps = seen.over_time("recurrent.cells.0.attention.pattern")
     assert [tuple(map.shape) for map in maps] == [(2, 1, 1, past) for past in range(1, 7)]
-    assert all(torch.allclose(map.sum(-1), torch.ones(2, 1, 1)) for map in maps)
-    assert maps[-1].std() > 0.01
-
-
-def test_an_edited_pattern_moves_what_follows():
-    model, ids = model_of("lstmn"), some_ids()
-    nearest = lambda weights: torch.zeros_like(weights).index_fill(-1, torch.tensor(weights.shape[-1] - 1), 1.0)  # noqa: E731
     with look.capture(model, edit={"*.pattern": nearest}):
-        given = model(ids)
+        given = model(words)
     plain = RecurrentLM(11, dim=3, hidden=5)
     plain.load_state_dict({name: model.state_dict()[name] for name in plain.state_dict()})
-    close(given, plain(ids), atol=1e-5)
-    assert (given - model(ids)).abs().max() > 0.01
+    close(given, plain(words), atol=1e-5)
+    assert (given - model(words)).abs().max() > 0.01

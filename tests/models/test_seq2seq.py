@@ -1,16 +1,13 @@
-"""The recurrent encoder-decoder and the attentions it takes as a part."""
+"""The recurrent encoder-decoder and its attentions. What it has in common: test_encoder_decoders.py."""
 
-from math import atanh, exp, log, sqrt, tanh
+from math import exp, sqrt, tanh
 
 import pytest
 import torch
+from seeded import build, parameters, random, source, target
 from torch import nn
-from torch.nn import functional
 
-from tfviz.generate import beam
 from tfviz.layers import LSTM, RNN, Additive, Dot
-from tfviz.layers.additive import mix
-from tfviz.learn import checkpoint, losses
 from tfviz.look import capture
 from tfviz.models import Seq2Seq
 
@@ -22,29 +19,9 @@ weighed = pytest.mark.parametrize("attention", ATTENTIONS[1:])
 cells = pytest.mark.parametrize("cell", [RNN, LSTM])
 
 
-def random(*shape):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
-
-
 def seq2seq(attention=None, cell=LSTM, target_vocab=13, **parts):
-    torch.manual_seed(5)
-    model = Seq2Seq(11, target_vocab, **{"attention": attention, "cell": cell, "dim": DIM, "hidden": HIDDEN, **parts})
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.6)
-    return model.eval()
-
-
-def some_ids(batch, length, vocab=11, seed=3):
-    return torch.randint(1, vocab, (batch, length), generator=torch.Generator().manual_seed(seed))
-
-
-def source():
-    """Four texts of 7, 4, 1 and 6 tokens."""
-    return some_ids(4, 7) * (torch.arange(7) < torch.tensor([[7], [4], [1], [6]]))
-
-
-def target():
-    return some_ids(4, 5)
+    parts = {"attention": attention, "cell": cell, "dim": DIM, "hidden": HIDDEN, **parts}
+    return build(Seq2Seq, 11, target_vocab, std=0.6, **parts)
 
 
 def copied(ours, theirs, suffix=""):
@@ -100,31 +77,6 @@ def test_it_is_its_equations(attention, cell, target_vocab):
     torch.testing.assert_close(model(source(), target()), torch.stack(rows), rtol=1e-5, atol=1e-5)
 
 
-def test_additive_by_hand():
-    attention = Additive(query=2, key=3, hidden=1)
-    with torch.no_grad():
-        attention.of_query.weight.copy_(torch.tensor([[atanh(0.5), 1.0]]))
-        attention.of_query.bias.fill_(-2.0)
-        attention.of_key.weight.copy_(torch.tensor([[0.0, 1.0, -1.0]]))
-        attention.to_score.weight.fill_(2 * log(3))
-    keys = attention.of_key(torch.tensor([[[5.0, 2.0, 2.0], [7.0, 1.0, 1.0 + atanh(0.5)]]]))
-    value = torch.tensor([[[4.0, 0.0, 8.0, 1.0], [0.0, 4.0, 4.0, 1.0]]])
-    given = attention(torch.tensor([[[1.0, 2.0]]]), keys, value)
-    torch.testing.assert_close(given, torch.tensor([[[3.0, 1.0, 7.0, 1.0]]]))  # weights 3/4 and 1/4
-
-
-def test_dot_by_hand():
-    attention = Dot(query=2, key=3, hidden=4)
-    with torch.no_grad():
-        attention.of_query.weight.copy_(torch.tensor([[1.0, 0.0], [0.0, 0.0], [0.0, 1.0], [0.0, 0.0]]))
-        attention.of_query.bias.copy_(torch.tensor([0.0, 2 * log(3), 0.0, 0.0]))
-        attention.of_key.weight.copy_(torch.eye(4, 3))
-    keys = attention.of_key(torch.tensor([[[2.0, 1.0, -1.0], [1.0, 0.0, -0.5]]]))
-    value = torch.tensor([[[4.0, 0.0, 8.0, 1.0, 0.0], [0.0, 4.0, 4.0, 1.0, 0.0]]])
-    given = attention(torch.tensor([[[3.0, 6.0]]]), keys, value)
-    torch.testing.assert_close(given, torch.tensor([[[3.0, 1.0, 7.0, 1.0, 0.0]]]))
-
-
 @weighed
 @pytest.mark.parametrize("queries", [1, 7])
 def test_an_attention_is_its_loops(attention, queries):
@@ -149,44 +101,11 @@ def test_an_attention_is_its_loops(attention, queries):
     assert all(parameter.grad.isfinite().all() for parameter in layer.parameters())
 
 
-def test_mixing_by_hand():
-    scores, value = torch.tensor([[[0.0, log(3), 9.0]]]), torch.tensor([[[4.0, 8.0], [0.0, 4.0], [1.0, 1.0]]])
-    mask = torch.tensor([[[True, True, False]]])
-    torch.testing.assert_close(mix(scores, value, mask), torch.tensor([[[1.0, 5.0]]]))
-    assert torch.equal(mix(scores, value, ~mask), torch.ones(1, 1, 2))
-    assert torch.equal(mix(scores, value, mask & ~mask), torch.zeros(1, 1, 2))
-    assert torch.equal(mix(scores, value), mix(scores, value, mask | ~mask))
-
-
-@attentions
-@cells
-def test_padding_changes_nothing(attention, cell):
-    model, loss = seq2seq(attention, cell), losses.translation(0.1)
-    text = target() * (torch.arange(5) < torch.tensor([[5], [2], [4], [3]]))
-    wide = functional.pad(source(), (0, 3))
-    torch.testing.assert_close(model(wide, target()), model(source(), target()))
-    total, count = loss(model, (wide, functional.pad(text, (0, 2))))
-    alone = [loss(model, (row[row != 0][None], words[words != 0][None])) for row, words in zip(source(), text)]
-    assert count == sum(number for _, number in alone) == 4 + 1 + 3 + 2
-    torch.testing.assert_close(total, sum(value for value, _ in alone), rtol=1e-5, atol=1e-5)
-
-
 @attentions
 def test_a_source_without_words_has_finite_gradients(attention):
     model = seq2seq(attention)
     model(source() * torch.tensor([[1], [0], [1], [1]]), target()).sum().backward()
     assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
-
-
-@attentions
-@cells
-def test_the_future_of_the_target_leaves_its_past_alone(attention, cell):
-    model, changed = seq2seq(attention, cell), target()
-    changed[:, 3] = changed[:, 3] % 12 + 1
-    before, after = model(source(), target()), model(source(), changed)
-    assert before.shape == (4, 5, 13)
-    torch.testing.assert_close(after[:, :3], before[:, :3], rtol=0, atol=1e-6)
-    assert (after[:, 3:] - before[:, 3:]).abs().amax((0, 2)).min() > 1e-3
 
 
 @attentions
@@ -230,33 +149,6 @@ def test_the_pattern_fires_once_for_each_target_position(attention):
         assert (model(source(), target()) - logits)[0].abs().max() > 1e-3
 
 
-def test_without_attention_there_is_no_pattern():
-    model = seq2seq()
-    with pytest.raises(LookupError, match="no site matches"), capture(model, "*.pattern"):
-        model(source(), target())
-
-
-@attentions
-@cells
-def test_a_batch_is_learnt_by_heart(attention, cell):
-    torch.manual_seed(5)
-    model = Seq2Seq(11, 13, attention=attention, cell=cell, dim=16, hidden=32, dropout=0.0)
-    texts = torch.tensor([[1, 5, 12, 2, 0], [1, 3, 3, 7, 2], [1, 2, 0, 0, 0], [1, 12, 5, 9, 2]])
-    optimizer, loss = torch.optim.Adam(model.parameters(), lr=0.02), torch.inf
-    for _ in range(100):
-        total, count = losses.translation()(model, (source(), texts))
-        optimizer.zero_grad()
-        total.backward()
-        optimizer.step()
-        loss = total.item() / count
-        if loss < 0.03:
-            break
-    assert loss < 0.05
-    found = beam.greedy(model, source(), bos=1, eos=2, length=9)
-    assert torch.equal(found.texts[:, 0], texts)
-    assert found.ended.all()
-
-
 @attentions
 @cells
 def test_parameters_by_hand(attention, cell):
@@ -266,38 +158,4 @@ def test_parameters_by_hand(attention, cell):
     rest = (8 * 8 + 8) + (19 * 3 + 3)
     for target_vocab, words in ((13, 11 * 3 + 13 * 3 + 13), (None, 11 * 3 + 11)):
         model = seq2seq(attention, cell, target_vocab)
-        assert sum(p.numel() for p in model.parameters()) == words + encoder + decoder + scores + rest
-
-
-def test_one_table_serves_both_ends():
-    shared, separate = seq2seq(target_vocab=None), seq2seq()
-    assert shared.source is shared.target
-    assert shared.to_logits.weight is shared.source.weight
-    assert separate.to_logits.weight is separate.target.weight
-    assert separate.source is not separate.target
-
-
-@pytest.mark.parametrize("target_vocab", [None, 13])
-def test_a_checkpoint_keeps_what_is_shared(tmp_path, target_vocab):
-    model, other = seq2seq(Additive, LSTM, target_vocab), seq2seq(Additive, LSTM, target_vocab)
-    nn.init.zeros_(other.target.weight)
-    checkpoint.save(tmp_path, model)
-    checkpoint.load(tmp_path, other)
-    assert torch.equal(other(source(), target()), model(source(), target()))
-    assert other.to_logits.weight is other.target.weight
-
-
-def test_dropout_falls_on_words_and_before_the_logits():
-    model = seq2seq(Dot, dropout=0.5).train()
-    with capture(model, ["source", "target", "to_word", "dropout", "to_logits"]) as seen:
-        model(source(), target())
-    wholes = (seen["source"], seen["target"], seen["to_word"].tanh())
-    for whole, dropped in zip(wholes, seen.over_time("dropout"), strict=True):
-        assert 0.2 < (dropped == 0).float().mean() < 0.8
-        assert torch.equal(dropped, torch.where(dropped == 0, 0, 2 * whole))
-    assert torch.equal(model.eval()(source(), target()), model(source(), target()))
-
-
-def test_an_odd_width_is_refused():
-    with pytest.raises(ValueError, match="hidden is 7; it must be even"):
-        Seq2Seq(11, 13, hidden=7)
+        assert parameters(model) == words + encoder + decoder + scores + rest

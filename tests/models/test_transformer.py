@@ -1,45 +1,28 @@
-"""The encoder-decoder Transformer, and the losses it is trained with."""
+"""The encoder-decoder Transformer, and the losses it is trained with; see also test_encoder_decoders.py."""
 
-from math import cos, log, prod, sin, sqrt
+from math import cos, log, sin, sqrt
 
 import pytest
 import torch
+from seeded import build, ids, parameters, source, target
 from torch import nn
 from torch.nn import functional
 
 from tfviz.layers import DecoderBlock, positions, post_norm, pre_norm
-from tfviz.learn import checkpoint, evaluate, losses
+from tfviz.learn import losses
 from tfviz.look import capture
 from tfviz.models import Transformer
-from tfviz.text.buckets import Buckets, pad
+from tfviz.text.buckets import pad
 
 SOURCE, TARGET, DIM = 11, 13, 6  # two vocabularies and the width
 HALF, QUARTER, EIGHTH = 1 / 2, 1 / 4, 1 / 8
-kinds = pytest.mark.parametrize("kind", positions.KINDS.values())
 residuals = pytest.mark.parametrize("residual", [pre_norm, post_norm])
 vocabularies = pytest.mark.parametrize("target_vocab", [None, TARGET])
 
 
 def transformer(target_vocab=TARGET, **parts):
-    torch.manual_seed(5)
-    given = {"context": 12, "layers": 2, "heads": 3, "dim": DIM, "inner": 10, **parts}
-    model = Transformer(SOURCE, target_vocab, **given).eval()
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.6)
-    return model
-
-
-def some_ids(batch, length, vocab=SOURCE, seed=3):
-    return torch.randint(1, vocab, (batch, length), generator=torch.Generator().manual_seed(seed))
-
-
-def source():
-    """Four texts of 7, 4, 1 and 6 tokens."""
-    return some_ids(4, 7) * (torch.arange(7) < torch.tensor([[7], [4], [1], [6]]))
-
-
-def target():
-    return some_ids(4, 5)
+    parts = {"context": 12, "layers": 2, "heads": 3, "dim": DIM, "inner": 10, **parts}
+    return build(Transformer, SOURCE, target_vocab, std=0.6, **parts)
 
 
 def waves(length):
@@ -113,27 +96,6 @@ def test_it_is_torchs_own(residual, target_vocab):
         torch.testing.assert_close(mine.grad, other.grad, rtol=1e-4, atol=1e-4)
 
 
-@kinds
-@residuals
-def test_the_future_of_the_target_leaves_its_past_alone(kind, residual):
-    model, changed = transformer(positions=kind, residual=residual), target()
-    changed[:, 3] = changed[:, 3] % (TARGET - 1) + 1
-    before, after = model(source(), target()), model(source(), changed)
-    assert before.shape == (4, 5, TARGET)
-    torch.testing.assert_close(after[:, :3], before[:, :3], rtol=0, atol=1e-6)
-    assert (after[:, 3:] - before[:, 3:]).abs().amax((0, 2)).min() > 1e-3
-
-
-@kinds
-@residuals
-def test_source_padding_changes_nothing(kind, residual):
-    model, padded = transformer(positions=kind, residual=residual), functional.pad(source(), (0, 3))
-    torch.testing.assert_close(model(padded, target()), model(source(), target()), rtol=0, atol=1e-5)
-    loss = losses.translation(0.1)
-    alone = [loss(model, (row[row != 0][None], text[None]))[0] for row, text in zip(source(), target())]
-    torch.testing.assert_close(loss(model, (padded, target()))[0], sum(alone), rtol=1e-5, atol=1e-5)
-
-
 @pytest.mark.parametrize("loss", [losses.translation(), losses.translation(0.1), losses.scheduled(1.0, 0.1)])
 def test_target_padding_adds_nothing_to_the_loss(loss):
     model, texts = transformer(), [text[:length] for text, length in zip(target(), (5, 3, 2, 4))]
@@ -141,17 +103,6 @@ def test_target_padding_adds_nothing_to_the_loss(loss):
     alone = [loss(model, (row[None], text[None])) for row, text in zip(source(), texts)]
     assert count == sum(number for _, number in alone) == 4 + 2 + 1 + 3
     torch.testing.assert_close(total, sum(value for value, _ in alone), rtol=1e-5, atol=1e-5)
-
-
-def test_padded_batches_are_measured_token_by_token():
-    model, rows = transformer(), [row[row != 0] for row in source()]
-    texts = [text[:length] for text, length in zip(target(), (5, 2, 3, 4))]
-    measured = evaluate.loss(model, Buckets(rows, texts, tokens=14).in_order(), losses.translation())
-    chances = []
-    for row, text in zip(rows, texts):
-        for place in range(1, len(text)):
-            chances.append(model(row[None], text[None, :place])[0, -1].softmax(-1)[text[place]].item())
-    assert measured == pytest.approx(-log(prod(chances)) / len(chances), rel=1e-4)
 
 
 def test_cross_attention_asks_from_the_target_and_looks_at_the_source():
@@ -170,21 +121,10 @@ def test_cross_attention_asks_from_the_target_and_looks_at_the_source():
         assert torch.equal(own > 0, torch.ones(5, 5).tril().bool().expand_as(own))
 
 
-@kinds
-def test_positions_tell_both_halves_the_order(kind):
-    model, ids, text = transformer(positions=kind, layers=1), some_ids(4, 7), target()
-    logits = model(ids, text)
-    other_source = model(ids[:, [3, 0, 6, 5, 2, 4, 1]], text)
-    other_target = model(ids, text[:, [1, 0, 2, 3, 4]])[:, 2:]
-    for given, expected in ((other_source, logits), (other_target, logits[:, 2:])):
-        moved = (given - expected).abs().max()
-        assert moved < 1e-5 if kind is positions.Positions else moved > 1e-4
-
-
 def test_without_positions_the_source_is_a_set():
-    model, ids, order = transformer(positions=positions.Positions), some_ids(4, 7), torch.tensor([3, 0, 6, 5, 2, 4, 1])
+    model, words, order = transformer(positions=positions.Positions), ids(4, 7), torch.tensor([3, 0, 6, 5, 2, 4, 1])
     patterns, logits = [], []
-    for given in (ids, ids[:, order]):
+    for given in (words, words[:, order]):
         with capture(model, "decoder.*.cross.pattern") as seen:
             logits.append(model(given, target()))
         patterns.append(torch.stack(list(seen.values())))
@@ -194,12 +134,12 @@ def test_without_positions_the_source_is_a_set():
 
 
 def test_a_source_word_is_felt_unless_it_is_hidden():
-    model, ids = transformer(), some_ids(4, 7)
-    changed = ids.clone()
-    changed[:, 2] = ids[:, 2] % (SOURCE - 1) + 1
-    logits = model(ids, target())
+    model, words = transformer(), ids(4, 7)
+    changed = words.clone()
+    changed[:, 2] = words[:, 2] % (SOURCE - 1) + 1
+    logits = model(words, target())
     assert (model(changed, target()) - logits).abs().amax((1, 2)).min() > 1e-3
-    memory, other = model.encode(ids), model.encode(changed)
+    memory, other = model.encode(words), model.encode(changed)
     memory.words[:, 2] = False
     states = memory.states.clone()
     states[:, 2] = other.states[:, 2]
@@ -209,15 +149,6 @@ def test_a_source_word_is_felt_unless_it_is_hidden():
     open_words = torch.ones_like(memory.words)
     seen = model.decode(target(), memory._replace(states=states, words=open_words))
     assert (seen - logits).abs().amax((1, 2)).min() > 1e-3
-
-
-def test_a_source_is_read_once():
-    model = transformer()
-    memory = model.encode(source())
-    assert memory.states.shape == (4, 7, DIM)
-    assert torch.equal(memory.words, source() != 0)
-    for text in (target(), target()[:, :2], some_ids(4, 3, seed=8)):
-        assert torch.equal(model.decode(text, memory), model(source(), text))
 
 
 @pytest.mark.parametrize("residual", [pre_norm, post_norm])
@@ -246,16 +177,8 @@ def test_parameters_by_hand(target_vocab, residual):
     last = 2 * norm if residual is pre_norm else 0
     expected = 11 * 6 + (13 * 6 if target_vocab else 0) + 2 * encoder + 2 * decoder + last
     model = transformer(target_vocab, residual=residual)
-    assert sum(p.numel() for p in model.parameters()) == expected
+    assert parameters(model) == expected
     assert (model.source is model.target) == (target_vocab is None)
-
-
-@vocabularies
-def test_a_checkpoint_keeps_what_is_shared(tmp_path, target_vocab):
-    model, other = transformer(target_vocab), Transformer(SOURCE, target_vocab, layers=2, heads=3, dim=DIM, inner=10)
-    checkpoint.save(tmp_path, model)
-    checkpoint.load(tmp_path, other.eval())
-    assert torch.equal(other(source(), target()), model(source(), target()))
 
 
 def test_dropout_falls_on_every_branch():
@@ -263,13 +186,6 @@ def test_dropout_falls_on_every_branch():
     assert torch.equal(DecoderBlock(DIM, 3, dropout=1.0).train()(x, memory), x)
     block = DecoderBlock(DIM, 3, norm=nn.RMSNorm)
     assert {type(norm) for norm in (block.attention_norm, block.cross_norm, block.feed_forward_norm)} == {nn.RMSNorm}
-    model = transformer(dropout=0.5).train()
-    with capture(model, ["positions", "dropout"]) as seen:
-        model(source(), target())
-    for whole, dropped in zip(seen.over_time("positions"), seen.over_time("dropout"), strict=True):
-        assert 0.2 < (dropped == 0).float().mean() < 0.8
-        assert torch.equal(dropped, torch.where(dropped == 0, 0, 2 * whole))
-    assert len(seen.over_time("dropout")) == 2
 
 
 class Told(nn.Module):
@@ -300,15 +216,6 @@ def test_translation_by_hand(smoothing, bits):
     assert total.item() == pytest.approx(bits * log(2), rel=1e-6)
     assert count == 3
     assert model.asked == [([[1, 3, 2], [1, 2, 0]], True)]
-
-
-def test_translation_is_plain_cross_entropy_where_there_is_a_target():
-    model, text = transformer(), target() * (torch.arange(5) < torch.tensor([[5], [2], [4], [3]]))
-    total, count = losses.translation()(model, (source(), text))
-    logs, wanted = model(source(), text[:, :-1]).log_softmax(-1), text[:, 1:]
-    cells = [(row, place) for row in range(4) for place in range(4) if wanted[row, place] != 0]
-    assert total.item() == pytest.approx(-sum(logs[cell][wanted[cell]].item() for cell in cells), rel=1e-5)
-    assert count == len(cells) == 4 + 1 + 3 + 2
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 0.3])
@@ -344,9 +251,3 @@ def test_scheduled_guesses_as_often_as_told():
     assert (fed[:, 0] == 2).all()
     assert set(fed.flatten().tolist()) == {2, 3}
     assert (fed[:, 1:] == 3).float().mean().item() == pytest.approx(0.3, abs=0.04)
-
-
-@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
-def test_a_share_that_is_none_is_refused(share):
-    with pytest.raises(ValueError, match="must lie between 0 and 1"):
-        losses.scheduled(share)

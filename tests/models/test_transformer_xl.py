@@ -1,15 +1,12 @@
 """Transformer-XL: the memory is the text before, reaches as far as it says, and passes no gradient back."""
 
-import math
-
 import pytest
 import torch
-from torch import nn
+from seeded import build, close, parameters
 
-from tfviz import generate, text
-from tfviz.generate.sample import LanguageModel
+from tfviz import text
 from tfviz.layers import Block, masks, post_norm, pre_norm
-from tfviz.learn import evaluate, fit, losses
+from tfviz.learn import losses
 from tfviz.look import capture
 from tfviz.models import TransformerXL
 
@@ -18,11 +15,7 @@ IDS = torch.randint(11, (2, 12), generator=torch.Generator().manual_seed(3))
 
 
 def transformer(**parts):
-    torch.manual_seed(5)
-    model = TransformerXL(11, **{"memory": 20, "layers": 2, "heads": 3, "dim": 6, **parts}).eval()
-    for name, parameter in model.named_parameters():
-        nn.init.normal_(parameter, mean=name.endswith("norm.weight"), std=0.5)
-    return model
+    return build(TransformerXL, 11, **{"memory": 20, "layers": 2, "heads": 3, "dim": 6, **parts})
 
 
 def in_segments(model, ids, splits):
@@ -37,10 +30,6 @@ def plain(model, ids):
     for block, distances in zip(model.blocks, model.distances, strict=True):
         x = Block.forward(block, x, mask=mask, positions=distances)
     return model.norm(x) @ model.tokens.weight.T
-
-
-def close(given, expected, atol=1e-5):
-    torch.testing.assert_close(given, expected, rtol=0, atol=atol)
 
 
 @norms
@@ -119,76 +108,11 @@ def test_keys_and_values_of_the_past_are_learned_from():
         torch.testing.assert_close(one.grad, other.grad, rtol=1e-4, atol=1e-5)
 
 
-@torch.no_grad()
-def test_scores_are_the_four_terms_of_the_paper():
-    """Section 3.3: (a) content, (b) distance, (c) a bias of content, (d) a bias of distance; with a memory."""
-    model, memory, wide = transformer(), [], 2
-    model(IDS[:, :4], memory)
-    with capture(model, "blocks.*.attention.*") as seen:
-        model(IDS[:, 4:7], memory)
-    for layer, places in enumerate(model.distances):
-        query, key, scores = (seen[f"blocks.{layer}.attention.{what}"] for what in ("query", "key", "scores"))
-        assert scores.shape == (2, 3, 3, 7)
-        for i in range(3):
-            for j in range(7):
-                distance = 4 + i - j
-                if distance < 0:
-                    assert (scores[:, :, i, j] == -math.inf).all()
-                    continue
-                angles = [distance / 10_000 ** (column // 2 * 2 / 6) for column in range(6)]
-                waves = [math.cos(angle) if column % 2 else math.sin(angle) for column, angle in enumerate(angles)]
-                r = places.project.weight @ torch.tensor(waves)
-                for head in range(3):
-                    r_head, u, v = r[2 * head : 2 * head + 2], places.content[head, 0], places.distance[head, 0]
-                    for b in range(2):
-                        q, k = query[b, head, i], key[b, head, j]
-                        expected = (q @ k + q @ r_head + u @ k + v @ r_head) / math.sqrt(wide)
-                        assert scores[b, head, i, j].item() == pytest.approx(expected.item(), abs=1e-4)
-
-
-def test_the_future_leaves_the_past_alone():
-    model, changed = transformer(), IDS.clone()
-    changed[:, 7] = (IDS[:, 7] + 1) % 11
-    for splits in ([12], [5, 5, 2]):
-        before, after = in_segments(model, IDS, splits), in_segments(model, changed, splits)
-        assert torch.equal(after[:, :7], before[:, :7])
-        assert (after[:, 7:] - before[:, 7:]).abs().amax((0, 2)).min() > 1e-4
-
-
-@torch.no_grad()
-def test_a_text_reads_the_same_wherever_it_stands():
-    model, memory = transformer(memory=3, layers=1), []
-    in_order = [model(piece, memory) for piece in torch.cat((IDS, IDS), dim=1).split(1, dim=1)]
-    close(torch.cat(in_order[15:], dim=1), torch.cat(in_order[3:12], dim=1))
-
-
 def test_parameters_by_hand():
     block = 2 * (6 + 6) + (6 * 18 + 18) + (6 * 6 + 6) + (6 * 24 + 24) + (24 * 6 + 6)
     distances = 6 * 6 + 6 + 6
-    assert sum(p.numel() for p in transformer().parameters()) == 11 * 6 + 2 * (block + distances) + 12
+    assert parameters(transformer()) == 11 * 6 + 2 * (block + distances) + 12
     assert list(transformer(residual=post_norm).norm.parameters()) == []
-
-
-def test_a_memory_of_less_than_nothing_is_an_error():
-    with pytest.raises(ValueError, match="memory is -1; it must be at least 0"):
-        transformer(memory=-1)
-
-
-def test_it_writes_the_same_with_a_memory_and_without():
-    model, vocab = transformer(memory=40), text.Characters("abcdefg h\n漢")
-    assert isinstance(model, LanguageModel)
-    written = generate.text(model, vocab, "bad", 20, seed=3)
-    assert written.startswith("bad")
-    assert len(written) == 23
-    kept, read_again = (list(generate.ids(model, vocab.encode("bad"), 20, seed=3, cache=on)) for on in (True, False))
-    assert kept == read_again == vocab.encode(written)[3:].tolist()
-
-
-@torch.no_grad()
-def test_past_the_memory_it_forgets():
-    short, long = transformer(memory=2), transformer(memory=12)
-    close(in_segments(short, IDS, 1)[:, :3], long(IDS)[:, :3])
-    assert (in_segments(short, IDS, 1) - long(IDS))[:, 3:].abs().amax((0, 2)).min() > 1e-3
 
 
 @torch.no_grad()
@@ -240,45 +164,3 @@ def test_a_memory_is_of_the_segment_before_or_of_none():
     totals(mixed, streams, [0], model)
     assert totals(mixed, one, [1], model) == totals(losses.Carried(), one, [1], model)
     assert len(gone_by.memories) < 4
-
-
-def test_a_loss_that_trained_measures_as_a_new_one():
-    model, streams = transformer(), text.Streams(IDS.repeat(1, 9).flatten(), 5, 4)
-    carried = losses.Carried()
-    list(fit(model, streams, 3, loss=carried, device="cpu", progress=False))
-    batches = [streams[step] for step in range(len(streams))]
-    assert evaluate.loss(model, batches, carried) == evaluate.loss(model, batches, losses.Carried())
-
-
-def learned(steps=6, **how):
-    torch.manual_seed(1)
-    model, streams = (
-        TransformerXL(11, memory=6, layers=2, heads=3, dim=6),
-        text.Streams(IDS.repeat(1, 9).flatten(), 5, 4),
-    )
-    options = {"rate": 1e-2, "device": "cpu", "progress": False, **how}
-    return [step.loss for step in fit(model, streams, steps, loss=losses.Carried(), **options)]
-
-
-@pytest.mark.parametrize("how", [{"accumulate": 2}, {"recompute": True}, {"accumulate": 4, "recompute": True}])
-def test_parts_and_recomputation_change_nothing(how):
-    assert learned(**how) == pytest.approx(learned(), abs=1e-4)
-
-
-def test_the_memory_is_of_use():
-    """The token before comes again; where a segment is one token, only the memory knows it."""
-    pairs = torch.randint(11, (120, 2), generator=torch.Generator().manual_seed(2))
-    streams, found = text.Streams(pairs.repeat(1, 5).flatten(), length=1, batch=16), {}
-    for memory in (0, 1):
-        torch.manual_seed(1)
-        model = TransformerXL(11, memory=memory, layers=1, heads=3, dim=24)
-        list(fit(model, streams, 120, rate=2e-2, loss=losses.Carried(), device="cpu", progress=False))
-        found[memory] = evaluate.loss(model, (streams[step] for step in range(len(streams))), losses.Carried())
-    assert found[0] > 2
-    assert found[1] < 1.3
-
-
-def test_distances_are_learned_layer_by_layer():
-    one, other = transformer().distances
-    assert one is not other
-    assert not torch.equal(one.project.weight, other.project.weight)

@@ -8,7 +8,7 @@ from studios import button, calm, click, says, set_to, wide, with_kernel
 from writing import bars, path_of, said
 
 from tfviz import view
-from tfviz.layers.masks import causal, every, per_head, window
+from tfviz.layers.masks import causal, dilated, per_head, window
 from tfviz.models import BERT, GPT, Classifier
 from tfviz.text import Characters, Subwords
 
@@ -163,7 +163,7 @@ def forbidden(page):
 def test_each_head_has_the_mask_that_is_its_own(opens, tmp_path, kernel):
     """As the model has it, whether Python answers or the page computes."""
     letters = Characters("abcdefghijkl")
-    mask = causal & per_head(window(2), every(3))
+    mask = causal & per_head(window(2), dilated(3))
     model = wide(GPT(len(letters), context=12, layers=1, heads=2, dim=12, mask=mask))
     made = view.write(model, letters, "abcdefghijkl", kernel=kernel)
     for head, allowed in enumerate(mask.dense(12, 12, heads=2)[0]):

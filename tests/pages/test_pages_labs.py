@@ -127,11 +127,11 @@ READ = """(canvas, spots) => spots.map(([x, y]) => { const { left, top } = canva
 def test_the_mask_laboratory_agrees_with_the_masks(open_view):
     page = open_view(lab())
     page.get_by_label("window, size").fill("2")
-    page.get_by_label("every, size").fill("3")
+    page.get_by_label("dilated, size").fill("3")
     settled(page)
-    either = masks.window(3) | masks.every(4)
+    either = masks.window(3) | masks.dilated(4)
     rule = masks.causal & either
-    assert page.locator(".formula").inner_text() == "causal & (window(3) | every(4))"
+    assert page.locator(".formula").inner_text() == "causal & (window(3) | dilated(4))"
     allowed = rule.dense(7, 9)[0, 0]
     cells = table(page)[2]
     assert torch.equal(torch.tensor([[cell != "–" for cell in row] for row in cells]), allowed)
@@ -140,7 +140,7 @@ def test_the_mask_laboratory_agrees_with_the_masks(open_view):
     for row in range(7):
         for col in range(9):
             why = rule.why(row, col)
-            reasons = ["causal"] * ("causal" in why) + ["window(3) | every(4)"] * ("window(3)" in why)
+            reasons = ["causal"] * ("causal" in why) + ["window(3) | dilated(4)"] * ("window(3)" in why)
             said = f"forbidden by {' and '.join(reasons)}" if why else "may look"
             assert says(page) == f"“{NINE[row]}” → “{'abcdefghi'[col]}”  {said}"
             page.keyboard.press("ArrowRight")
@@ -149,7 +149,7 @@ def test_the_mask_laboratory_agrees_with_the_masks(open_view):
     assert page.locator(".warning").inner_text() == ""
     page.get_by_label("causal", exact=True).select_option("must not hold")
     page.get_by_label("window, size").fill("0")
-    page.get_by_label("every", exact=True).select_option("not used")
+    page.get_by_label("dilated", exact=True).select_option("not used")
     settled(page)
     assert page.locator(".formula").inner_text().replace("(window(1))", "window(1)") == "~causal & window(1)"
     assert plain(page.locator(".warning").inner_text()).startswith("7 queries may look at nothing: “A”, “B”")

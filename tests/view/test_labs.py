@@ -114,7 +114,7 @@ def test_linear_biases_are_the_papers():
 def test_rotary_agreement_is_the_score_of_a_vector_with_itself():
     kind = positions.Rotary(7, 10, 1)
     vectors = torch.nn.functional.normalize(torch.randn(4000, 10, generator=torch.Generator().manual_seed(0)), dim=-1)
-    turned = kind.turn(vectors[:, None, None].expand(-1, 1, 7, -1))[:, 0]
+    turned = kind.rotate(vectors[:, None, None].expand(-1, 1, 7, -1))[:, 0]
     scores = torch.einsum("nid,njd->ij", turned, turned) / len(vectors)
     torch.testing.assert_close(kind.agreement(7), scores, atol=0.02, rtol=0)
 

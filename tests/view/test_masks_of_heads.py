@@ -6,11 +6,11 @@ import torch
 from torch import nn
 
 from tfviz import look, models, text, view
-from tfviz.layers.masks import causal, every, per_head, window
+from tfviz.layers.masks import causal, dilated, per_head, window
 from tfviz.view.studio.widget import packed_maps
 
 VOCAB = text.Characters("abcdefghijkl")
-MASK = causal & per_head(window(2), every(3))
+MASK = causal & per_head(window(2), dilated(3))
 
 
 def writer():

@@ -24,7 +24,7 @@ class EncoderDecoder(Protocol):
 
     The memory is a named tuple of tensors whose first axis is the batch. Where there is a `new_cache(length)`, too,
     `decode(target, memory, cache)` gets the last words alone, and the memory as `encode` has made it: the texts of a
-    source stand side by side. What is in the list that `new_cache` gives has `keep(rows)`.
+    source stand side by side. What is in the list that `new_cache` gives has `reorder(rows)`.
     """
 
     training: bool
@@ -223,7 +223,7 @@ def _ahead(model: Any, memory: Any, width: int, length: int) -> Callable[[Beam],
             first = width * torch.arange(len(beam.texts), device=beam.texts.device).unsqueeze(-1)
             rows = (first + beam.parents).flatten()
             for kept in cache:
-                kept.keep(rows)
+                kept.reorder(rows)
         return model.decode(beam.texts[..., -1:].flatten(0, 1), memory, cache)[:, -1]
 
     return go_on

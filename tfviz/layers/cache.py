@@ -1,20 +1,19 @@
-"""Keys and values kept while generating, so that each new word is computed once."""
+"""Key-value caches, so that while generating each new token is computed once."""
+
+from collections.abc import Sized
 
 import torch
 from torch import Tensor
 
 from tfviz import bounds
-from tfviz.doors import what
 from tfviz.shapes import Float, Int
-
-LARGE = 100_000  # positions, from which on it is asked whether there is memory for them
 
 
 class KeyValues:
-    """The keys and values one attention module has seen so far, in room for `capacity` positions.
+    """The keys and values one attention module has seen so far, for up to `capacity` positions.
 
-    The room is taken at the first use, when batch, heads, width and type are known. In memory positions come first, so
-    that what is filled lies together, which `keep` copies.
+    Memory is allocated at the first use, when batch, heads, width and type are known. Positions are its first axis, so
+    that what is filled is contiguous, which makes `reorder` fast.
     """
 
     def __init__(self, capacity: int):
@@ -23,14 +22,16 @@ class KeyValues:
         self.length = 0
         self.keys: Tensor | None = None
         self.values: Tensor | None = None
-        self._spare: tuple[Tensor, ...] = ()  # where `keep` writes, in turns with those
+        self._spare: tuple[Tensor, ...] = ()  # `reorder` copies between two buffers in turn
 
     def extend(
         self, key: Float[Tensor, "batch head new dim"], value: Float[Tensor, "batch head new dim"]
     ) -> tuple[Float[Tensor, "batch head all dim"], Float[Tensor, "batch head all dim"]]:
-        """Append the new keys and values; returns all of them."""
-        if not torch.compiler.is_compiling() and (self.keys is None or key.shape[2] != value.shape[2]):
-            _alike(key, value)
+        """Append new keys and values, and return all of them.
+
+        Raises:
+            ValueError: the cache is full, or was begun with another batch, number of heads, width or type.
+        """
         start, stop = self.length, self.length + key.shape[2]
         if stop > self.capacity:
             raise ValueError(
@@ -38,90 +39,75 @@ class KeyValues:
                 "model with a longer context="
             )
         if self.keys is None or self.values is None:
-            self.keys, self.values = (self._room(of) for of in (key, value))
-        if key.dtype != self.keys.dtype or key.shape[1:2] + key.shape[3:] != self.keys.shape[1:2] + self.keys.shape[3:]:
-            raise ValueError(
-                f"the cache is of {self.keys.dtype} {list(self.keys.shape)}, these are {key.dtype} {list(key.shape)}; "
-                "begin a new one"
-            )
-        if len(key) != len(self.keys):
-            raise ValueError(f"the cache is of {len(self.keys)} texts, these are {len(key)}; begin a new one")
+            self.keys, self.values = self._allocate(key), self._allocate(value)
+        _check_fits("key", key, self.keys, key.shape)
+        _check_fits("value", value, self.values, key.shape)
         self.keys[:, :, start:stop] = key
         self.values[:, :, start:stop] = value
         self.length = stop
         return self.keys[:, :, :stop], self.values[:, :, :stop]
 
-    def keep(self, rows: Int[Tensor, "batch"]) -> None:
-        """Go on with these texts in place of those so far; one may come several times."""
-        if not isinstance(rows, Tensor) or rows.dtype not in (torch.int64, torch.int32):
-            raise TypeError(f"rows are {what(rows)}; give a tensor of whole numbers, one for each text")
+    def reorder(self, rows: Int[Tensor, "batch"]) -> None:
+        """Replace the text in each row of the batch by that of `rows`, as a beam search needs it."""
         if self.keys is None or self.values is None:
             return
-        texts = len(self.keys)
-        if rows.shape != (texts,):
-            raise ValueError(f"rows are {list(rows.shape)}; give {texts} whole numbers, one for each text")
-        if rows.device.type == "cpu" and not 0 <= int(rows.min()) <= int(rows.max()) < texts:
-            raise ValueError(f"rows are {rows.tolist()}; the cache is of {texts} texts, counted from 0")
-        now = self.keys, self.values
-        self.keys, self.values = new = self._spare or tuple(self._room(of) for of in now)
-        self._spare = now
-        for here, there in zip(now, new, strict=True):
-            seen, room = (kept.permute(2, 0, 1, 3)[: self.length] for kept in (here, there))
-            torch.index_select(seen, 1, rows, out=room)
+        if rows.shape != self.keys.shape[:1]:
+            raise ValueError(f"rows are {list(rows.shape)}; give one for each of {len(self.keys)} texts")
+        old = self.keys, self.values
+        self.keys, self.values = new = self._spare or (self._allocate(self.keys), self._allocate(self.values))
+        self._spare = old
+        for source, target in zip(old, new, strict=True):
+            source, target = (part.permute(2, 0, 1, 3)[: self.length] for part in (source, target))
+            torch.index_select(source, 1, rows, out=target)
 
-    def _room(self, of: Float[Tensor, "batch head any dim"]) -> Float[Tensor, "batch head capacity dim"]:
-        batch, heads, _, width = of.shape
-        if not torch.compiler.is_compiling() and self.capacity > LARGE:
-            bounds.affordable(capacity=self.capacity, batch=batch, heads=heads, width=width)
-        return of.new_empty(self.capacity, batch, heads, width).permute(1, 2, 0, 3)
+    def _allocate(self, like: Float[Tensor, "batch head any dim"]) -> Float[Tensor, "batch head capacity dim"]:
+        batch, heads, _, width = like.shape
+        return like.new_empty(self.capacity, batch, heads, width).permute(1, 2, 0, 3)
 
     @property
     def bytes(self) -> int:
-        """Memory that the kept positions fill, in bytes."""
+        """Memory that the filled positions take, in bytes."""
         if self.keys is None or self.values is None:
             return 0
-        return sum(kept[:, :, : self.length].numel() * kept.element_size() for kept in (self.keys, self.values))
+        return sum(part[:, :, : self.length].numel() * part.element_size() for part in (self.keys, self.values))
 
 
-def _alike(key: object, value: object) -> None:
-    if not isinstance(key, Tensor) or not isinstance(value, Tensor) or not key.dim() == value.dim() == 4:
-        raise ValueError(f"key is {what(key)}, value is {what(value)}; each must be batch head position dim")
-    if key.shape[:3] != value.shape[:3]:
-        raise ValueError(f"key is {list(key.shape)}, value is {list(value.shape)}; there must be as many of either")
+def _check_fits(name: str, new: Tensor, stored: Tensor, key_shape: torch.Size) -> None:
+    """Raise ValueError for what would be broadcast or cast when it is written into the cache."""
+    expected = (stored.shape[0], stored.shape[1], key_shape[2], stored.shape[3])
+    if new.shape != expected or key_shape[0] != stored.shape[0] or new.dtype != stored.dtype:
+        takes = f"{stored.dtype} {list(expected)}"
+        raise ValueError(f"{name} is {new.dtype} {list(new.shape)}, the cache takes {takes}; begin a new one")
 
 
-class Once(KeyValues):
-    """Keys and values of another text, which does not grow: made in the first call and the same from then on."""
+class CrossAttentionCache(KeyValues):
+    """Keys and values of a source text, which does not grow: computed in the first call and reused from then on."""
 
     def __init__(self) -> None:
         super().__init__(capacity=0)
-        self.source: Tensor | None = None  # what they were made of
+        self.source: Tensor | None = None
 
-    def of(self, source: Float[Tensor, "sources source dim"]) -> None:
-        """These keys are, or will be, of this source.
+    def check_source(self, source: Float[Tensor, "sources source dim"]) -> None:
+        """Remember the states the keys are made of.
 
         Raises:
-            ValueError: they were made of another one.
+            ValueError: they were made of others.
         """
-        made = self.source
-        if made is None or made is source or torch.compiler.is_compiling():
+        made_of = self.source
+        if made_of is None or made_of is source or torch.compiler.is_compiling():
             self.source = source
-        elif made.shape != source.shape or not torch.equal(made, source):
+        elif made_of.shape != source.shape or not torch.equal(made_of, source):
             raise ValueError("the cache was begun with another memory; give the same one, or begin a new cache")
 
     def extend(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
         self.keys, self.values = key, value
         return key, value
 
-    def keep(self, rows: Tensor) -> None:
-        """Nothing changes: the texts that look at the other one share it."""
+    def reorder(self, rows: Tensor) -> None:
+        """Do nothing: texts that attend to one source share it."""
 
 
-class NoCache(KeyValues):
-    """Keeps nothing: training, and any single pass over a whole text."""
-
-    def __init__(self) -> None:
-        super().__init__(capacity=0)
-
-    def extend(self, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
-        return key, value
+def check_parts(cache: Sized, parts: int) -> None:
+    """Raise ValueError unless a model's cache has as many parts as the model needs."""
+    if len(cache) != parts:
+        raise ValueError(f"cache has {len(cache)} parts, this model needs {parts}; give its own, model.new_cache()")

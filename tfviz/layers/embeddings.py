@@ -1,4 +1,4 @@
-"""From tokens to vectors: what models begin with."""
+"""Token embeddings, the first layer of a model."""
 
 from typing import Any
 
@@ -6,17 +6,34 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import bounds
-from tfviz.layers import sizes
 from tfviz.shapes import Float, Int
 
 
-class Tokens(nn.Embedding):
-    """A vector for each token: `nn.Embedding`, which says what is wrong with an id.
+def check_ids(ids: Tensor, count: int, names: str = "tokens") -> None:
+    """Raise in plain words for ids that an embedding of `count` rows does not have.
 
     Raises:
-        ValueError: ids of one text, without a batch.
-        IndexError: an id that is no token. On a GPU, which would have to be waited for, PyTorch's assertion stops the
-            run instead.
+        ValueError: ids that are no integers.
+        IndexError: an id outside 0 to `count - 1`. On a GPU, whose values would have to be waited for, PyTorch's own
+            assertion stops the run instead.
+    """
+    if ids.dtype not in (torch.int64, torch.int32):
+        raise ValueError(f"ids of {names} are {ids.dtype}; give integers, ids.long()")
+    mapped = torch._C._functorch.is_functorch_wrapped_tensor(ids)  # torch.vmap, in which values cannot be read
+    if torch.compiler.is_compiling() or mapped or ids.device.type != "cpu" or not ids.numel():
+        return
+    low, high = map(int, ids.aminmax())
+    if low < 0 or high >= count:
+        wrong = low if low < 0 else high
+        raise IndexError(f"id {wrong} is none of the model's {count} {names}, 0 to {count - 1}")
+
+
+class Tokens(nn.Embedding):
+    """A trained vector for each token: `nn.Embedding`, with clear errors.
+
+    Raises:
+        ValueError: ids of one text, without a batch, or no integers.
+        IndexError: an id that is no token, where the ids are on the CPU.
     """
 
     def __init__(self, num_embeddings: int, embedding_dim: int, **more: Any):
@@ -24,33 +41,23 @@ class Tokens(nn.Embedding):
         super().__init__(num_embeddings, embedding_dim, **more)
 
     def forward(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch position dim"]:
-        sizes.ids(ids=ids)
-        if ids.is_meta and not self.weight.is_meta:
-            raise ValueError("ids are on the meta device, without numbers; give those of a text")
-        if ids.device.type == "cpu" and ids.numel() and not (torch.compiler.is_compiling() or _is_mapped(ids)):
-            low, high = map(int, ids.aminmax())
-            if low < 0 or high >= self.num_embeddings:
-                raise IndexError(
-                    f"id {low if low < 0 else high} is none of the model's {self.num_embeddings} tokens, 0 to "
-                    f"{self.num_embeddings - 1}; was it built for this vocabulary?"
-                )
+        if ids.dim() != 2:
+            raise ValueError(f"ids are {list(ids.shape)}; give a batch of texts, [batch, position], of one ids[None]")
+        if ids.is_meta and not self.weight.is_meta:  # PyTorch would return uninitialised memory
+            raise ValueError("ids are on the meta device, without values; give those of a text")
+        check_ids(ids, self.num_embeddings)
         return super().forward(ids)
-
-
-def _is_mapped(ids: Tensor) -> bool:
-    """Whether torch.vmap goes over them, and so nobody may look at their values."""
-    return torch._C._functorch.is_functorch_wrapped_tensor(ids)
 
 
 class Bigrams(nn.Module):
     """A vector for each token, plus one for the pair it makes with the token before it (Joulin et al. 2017, 2.2).
 
     *not good* has a vector of its own, so that a model need not learn to put the two together. There are too many
-    pairs for a table: a hash gives each one of `rows` vectors, and pairs that meet in a row share it. Id 0 is padding
+    pairs for a table: a hash gives each one of `rows` vectors, and pairs with the same hash share it. Id 0 is padding
     and stays zero; the first token makes a pair with it.
 
     Args:
-        rows: how many vectors the pairs share.
+        rows: number of vectors that the pairs share.
     """
 
     def __init__(self, vocab: int, dim: int, rows: int = 2**18):
@@ -58,7 +65,7 @@ class Bigrams(nn.Module):
         bounds.affordable(rows=rows, dim=dim)
         self.tokens = Tokens(vocab, dim, padding_idx=0)
         self.pairs = nn.Embedding(rows, dim)
-        for table in (self.tokens, self.pairs):  # small, so that what was never trained says little
+        for table in (self.tokens, self.pairs):  # small, so that rows that were never trained have little influence
             nn.init.normal_(table.weight, std=0.05)
         nn.init.zeros_(self.tokens.weight[0])
 
@@ -66,8 +73,7 @@ class Bigrams(nn.Module):
         return (self.tokens(ids) + self.pairs(self.row(ids))) * (ids != 0).unsqueeze(-1)
 
     def row(self, ids: Int[Tensor, "batch position"]) -> Int[Tensor, "batch position"]:
-        """Which vector the pair that ends at each position has: a multiplicative hash (Knuth 1998, section 6.4)."""
-        sizes.ids(ids=ids)
+        """Hash the pair that ends at each position to its row, multiplicatively (Knuth 1998, section 6.4)."""
         before = nn.functional.pad(ids, (1, 0))[:, :-1]
         mixed = (before * 1_000_003 + ids) * 2_654_435_761
         return torch.remainder(mixed >> 7, self.pairs.num_embeddings)

@@ -13,16 +13,16 @@ import torch
 from torch import Tensor
 
 from tfviz.bounds import at_least, between
-from tfviz.layers.predicates import Mask, PerHead
+from tfviz.layers.mask import Mask, PerHead
 from tfviz.shapes import Bool, Int
 
 __all__ = [
     "Mask",
     "causal",
+    "dilated",
     "documents",
-    "every",
-    "everything",
     "fixed",
+    "full",
     "graph",
     "padding",
     "per_head",
@@ -32,43 +32,63 @@ __all__ = [
 ]
 
 
-class Standing(Mask):
-    """A mask with a name in this module, which is the same one wherever it is copied or loaded."""
+class NamedMask(Mask):
+    """A constant of this module, which stays the same object when it is copied or unpickled."""
 
     def __reduce__(self) -> str:
         return self.name
 
 
-everything = Standing(lambda batch, head, query, key: (query >= 0) & (key >= 0), "everything")
-causal = Standing(lambda batch, head, query, key: key <= query, "causal")
+full = NamedMask(lambda batch, head, query, key: (query >= 0) & (key >= 0), "full")
+causal = NamedMask(lambda batch, head, query, key: key <= query, "causal")
 
 
+def _picklable(make: Callable[..., Mask]) -> Callable[..., Mask]:
+    """Let the masks of a function be copied and pickled, as the function's name and arguments."""
+
+    @wraps(make)
+    def wrapper(*args: Any, **kwargs: Any) -> Mask:
+        mask = make(*args, **kwargs)
+        mask.recipe = _rebuild, (make.__name__, args, kwargs)
+        return mask
+
+    return wrapper
+
+
+def _rebuild(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Mask:
+    return globals()[name](*args, **kwargs)
+
+
+@_picklable
 def padding(lengths: Int[Tensor, "batch"]) -> Mask:
-    """Only the first `lengths[batch]` keys are words; the rest is padding."""
-    _lengths(lengths)
+    """Allow the first `lengths[batch]` keys; the rest is padding."""
+    _check_lengths(lengths)
     return Mask(lambda batch, head, query, key: key < lengths[batch], "padding", len(lengths))
 
 
+@_picklable
 def window(size: int) -> Mask:
-    """Keys fewer than `size` positions away, to either side."""
+    """Allow keys fewer than `size` positions away, to either side."""
     at_least(1, size=size)
     return Mask(lambda batch, head, query, key: (query - key).abs() < size, f"window({size})")
 
 
-def every(stride: int) -> Mask:
-    """Keys a multiple of `stride` positions away."""
+@_picklable
+def dilated(stride: int) -> Mask:
+    """Allow keys a multiple of `stride` positions away."""
     at_least(1, stride=stride)
-    return Mask(lambda batch, head, query, key: (query - key) % stride == 0, f"every({stride})")
+    return Mask(lambda batch, head, query, key: (query - key) % stride == 0, f"dilated({stride})")
 
 
 def strided(stride: int) -> Mask:
-    """The last `stride` positions and every `stride`-th before them (Child et al. 2019, section 4.3, strided)."""
+    """Allow the last `stride` positions and every `stride`-th before them (Child et al. 2019, section 4.3, strided)."""
     at_least(1, stride=stride)
-    return causal & (window(stride) | every(stride))
+    return causal & (window(stride) | dilated(stride))
 
 
+@_picklable
 def fixed(stride: int, summary: int = 1) -> Mask:
-    """The own block of `stride` and the last `summary` cells of each block (Child et al. 2019, section 4.3, fixed)."""
+    """Allow the query's block of `stride` and the last `summary` cells of each (Child et al. 2019, 4.3, fixed)."""
     at_least(1, stride=stride)
     between(1, stride, summary=summary)
     block = Mask(lambda batch, head, query, key: query // stride == key // stride, f"block({stride})")
@@ -76,36 +96,39 @@ def fixed(stride: int, summary: int = 1) -> Mask:
     return causal & (block | ends)
 
 
+@_picklable
 def prefix(lengths: Int[Tensor, "batch"]) -> Mask:
-    """The first `lengths[batch]` keys are open to all, the rest causally (Raffel et al. 2020, figure 3)."""
-    _lengths(lengths)
+    """Allow the first `lengths[batch]` keys to all, the rest causally (Raffel et al. 2020, figure 3)."""
+    _check_lengths(lengths)
     start = Mask(lambda batch, head, query, key: key < lengths[batch], "prefix", len(lengths))
     return causal | start
 
 
+@_picklable
 def documents(ids: Int[Tensor, "batch position"]) -> Mask:
-    """Only keys of the query's own document, where several are packed into one row."""
-    _axes(ids, 2, "ids", "batch position")
+    """Allow keys of the query's own document, where several are packed into one row."""
+    _check_axes(ids, "ids", "batch, position")
     return Mask(lambda batch, head, query, key: ids[batch, query] == ids[batch, key], "documents", len(ids))
 
 
+@_picklable
 def graph(edges: Bool[Tensor, "batch node node"]) -> Mask:
-    """Only neighbours: node `query` may look at node `key` where `edges[batch, query, key]` (Velickovic et al. 2018).
+    """Allow neighbours: node `query` may look at `key` where `edges[batch, query, key]` (Velickovic et al. 2018).
 
     A node sees itself only where the edges say so; one without edges looks nowhere.
     """
-    _axes(edges, 3, "edges", "batch node node")
+    _check_axes(edges, "edges", "batch, node, node")
     if edges.shape[1] != edges.shape[2]:
         raise ValueError(f"edges are {list(edges.shape)}; there must be as many nodes to look as to be looked at")
     readable = edges.is_floating_point() and edges.device.type == "cpu" and not torch.compiler.is_compiling()
     if readable and not ((edges == 0) | (edges == 1)).all():
-        raise ValueError("edges hold numbers beside 0 and 1, which are no weights here; give edges > 0, say")
-    linked = edges != 0  # an adjacency matrix of numbers would be added to the scores
+        raise ValueError("edges have values beside 0 and 1, which would not be used as weights; give edges > 0, say")
+    linked = edges != 0
     return Mask(lambda batch, head, query, key: linked[batch, query, key], "graph", len(edges))
 
 
 def per_head(*masks: Mask) -> Mask:
-    """Head h obeys `masks[h % len(masks)]`: the heads share a pattern out (Child et al. 2019, section 5.1).
+    """Let head h follow `masks[h % len(masks)]`, so that heads share a pattern (Child et al. 2019, section 5.1).
 
     >>> per_head(window(1), causal).dense(2, 2, heads=2)[0].int().tolist()
     [[[1, 0], [0, 1]], [[1, 0], [1, 1]]]
@@ -115,34 +138,14 @@ def per_head(*masks: Mask) -> Mask:
     return PerHead(masks) if len(masks) > 1 else masks[0]
 
 
-def _again(name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Mask:
-    return globals()[name](*args, **named)
-
-
-def _remembering(make: Callable[..., Mask]) -> Callable[..., Mask]:
-    """The same function; its masks are copied and stored as what they were made of, since a rule cannot be."""
-
-    @wraps(make)
-    def making(*args: Any, **named: Any) -> Mask:
-        mask = make(*args, **named)
-        mask.made = _again, (make.__name__, args, named)
-        return mask
-
-    return making
-
-
-for _one in (padding, window, every, strided, fixed, prefix, documents, graph):
-    globals()[_one.__name__] = _remembering(_one)
-
-
-def _lengths(lengths: Tensor) -> None:
-    _axes(lengths, 1, "lengths", "batch")
+def _check_lengths(lengths: Tensor) -> None:
+    _check_axes(lengths, "lengths", "batch")
     if lengths.is_floating_point() or lengths.dtype == torch.bool:
-        raise ValueError(f"lengths are {str(lengths.dtype).removeprefix('torch.')}; give whole numbers, batch")
+        raise ValueError(f"lengths are {lengths.dtype}; give integers")
     if lengths.device.type == "cpu" and lengths.numel():  # another device would have to be waited for
         at_least(0, lengths=lengths.min().item())
 
 
-def _axes(table: Tensor, count: int, name: str, axes: str) -> None:
-    if table.dim() != count:
-        raise ValueError(f"{name} is {list(table.shape)}; it must have {count} axes: {axes}")
+def _check_axes(table: Tensor, name: str, axes: str) -> None:
+    if table.dim() != axes.count(",") + 1:
+        raise ValueError(f"{name} has the shape {list(table.shape)}; it must be [{axes}]")

@@ -1,8 +1,8 @@
-"""Where a word stands: positions that are added to the embeddings, that turn queries and keys, or that bias scores.
+"""Positions: added to the embeddings, rotating queries and keys, or biasing scores.
 
-Every kind is built from `(context, dim, heads)` and offers the same three places to act, so that a model takes any
-of them as a part: calling it acts on embeddings, `turn` on queries and keys, `bias` on scores. Each does nothing in
-the places it has no use for.
+Every kind is built from `(context, dim, heads)` and has the same three methods, so that a model takes any of them as a
+part: `forward` acts on embeddings, `rotate` on queries and keys, `bias` on scores. A kind that has no use for a method
+inherits one that does nothing.
 """
 
 import torch
@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from tfviz import bounds
 from tfviz.doors import door
-from tfviz.layers import sizes, tables
-from tfviz.layers.tables import alibi, relative, shift, sinusoids
+from tfviz.layers import encodings
+from tfviz.layers.encodings import alibi, check_length, check_memory, relative, shift, sinusoids
 from tfviz.shapes import Float
 
 __all__ = [
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class Positions(nn.Module):
-    """No positions at all, and the base of those that follow: a set, not a sequence."""
+    """No positions at all, and the base class of all kinds: a text is a set, not a sequence."""
 
     def __init__(self, context: int = 0, dim: int = 0, heads: int = 1):
         super().__init__()
@@ -39,18 +39,34 @@ class Positions(nn.Module):
         """Add positions `start`, `start + 1`, ... to embeddings."""
         return x
 
-    def turn(self, heads: Float[Tensor, "batch head position dim"], start: int = 0) -> Tensor:
-        """Turn the queries or keys that stand at positions `start`, `start + 1`, ..."""
+    def rotate(
+        self, heads: Float[Tensor, "batch head position dim"], start: int = 0
+    ) -> Float[Tensor, "batch head position dim"]:
+        """Rotate the queries or keys that stand at positions `start`, `start + 1`, ..."""
         return heads
 
     def bias(
         self, query: Float[Tensor, "batch head query dim"], key: Float[Tensor, "batch head key dim"]
     ) -> Float[Tensor, "#batch #head query key"] | None:
-        """What is added to the scores. The queries are the last of the positions that the keys stand at."""
+        """Return what is added to the scores. The queries are the last of the positions that the keys stand at."""
         return None
 
 
-class Learned(Positions):
+class AddedPositions(Positions):
+    """Positions with a vector for each, which is added to the embedding; subclasses have a `table` of them."""
+
+    def table(self, length: int) -> Float[Tensor, "position dim"]:
+        """Return the vectors of the first `length` positions."""
+        raise NotImplementedError
+
+    def forward(self, x: Float[Tensor, "batch position dim"], start: int = 0) -> Float[Tensor, "batch position dim"]:
+        table = self.table(start + x.shape[-2])
+        if start < 0 or x.shape[-1] != table.shape[-1]:
+            raise ValueError(f"x is {list(x.shape)} from {start} on; positions are {table.shape[-1]} wide, from 0 on")
+        return x + table[start:]
+
+
+class Learned(AddedPositions):
     """A trained vector for each of `context` positions (Radford et al. 2018)."""
 
     def __init__(self, context: int, dim: int, heads: int = 1):
@@ -59,13 +75,8 @@ class Learned(Positions):
         self.vectors = nn.Embedding(context, dim)
         nn.init.normal_(self.vectors.weight, std=0.02)
 
-    def forward(self, x: Float[Tensor, "batch position dim"], start: int = 0) -> Float[Tensor, "batch position dim"]:
-        sizes.embedded(self.vectors.embedding_dim, x, start)
-        return x + self.table(start + x.shape[1])[start:]
-
     def table(self, length: int) -> Float[Tensor, "position dim"]:
-        """The first `length` vectors."""
-        tables.check(length)
+        check_length(length)
         if length > len(self.vectors.weight):
             raise ValueError(
                 f"{length} positions asked for, {len(self.vectors.weight)} were learned; "
@@ -74,34 +85,28 @@ class Learned(Positions):
         return self.vectors.weight[:length]
 
 
-class Sinusoidal(Positions):
+class Sinusoidal(AddedPositions):
     """Fixed sines and cosines, defined at any position (Vaswani et al. 2017, section 3.5)."""
 
-    kept: Tensor
+    vectors: Tensor
 
     def __init__(self, context: int, dim: int, heads: int = 1):
         super().__init__()
         bounds.at_least(0, context=context)
-        bounds.affordable(context=max(1, context), dim=dim)
-        self.register_buffer("kept", sinusoids(torch.arange(context), dim), persistent=False)
-
-    def forward(self, x: Float[Tensor, "batch position dim"], start: int = 0) -> Float[Tensor, "batch position dim"]:
-        sizes.embedded(self.kept.shape[1], x, start)
-        return x + self.table(start + x.shape[1])[start:]
+        self.register_buffer("vectors", encodings.sinusoids(torch.arange(context), dim), persistent=False)
 
     def table(self, length: int) -> Float[Tensor, "position dim"]:
-        """The first `length` rows; beyond the context they are computed when first asked for."""
-        tables.check(length)
-        if length > len(self.kept):
-            if length > tables.LARGE:
-                bounds.affordable(length=length, dim=self.kept.shape[1])
-            with torch.inference_mode(False):  # what is kept while generating must serve in training, too
-                self.kept = tables.sines(torch.arange(length, device=self.kept.device), self.kept.shape[1])
-        return self.kept[:length]
+        """Return the first `length` rows; beyond the context they are computed when first needed."""
+        check_length(length)
+        if length > len(self.vectors):
+            with torch.inference_mode(False):  # what grows while generating must serve in training, too
+                positions = torch.arange(length, device=self.vectors.device)
+                self.vectors = encodings.sinusoids(positions, self.vectors.shape[1])
+        return self.vectors[:length]
 
 
 class Rotary(Positions):
-    """Each query and key turned by an angle that grows with its position (Su et al. 2021, equation 34).
+    """Each query and key rotated by an angle that grows with its position (Su et al. 2021, equation 34).
 
     Column `i` of a head is paired with column `i + width / 2`, as in LLaMA; the paper pairs neighbours, which is the
     same up to the order of the columns. A score then depends on how far apart two words are, not on where they are.
@@ -114,63 +119,68 @@ class Rotary(Positions):
         super().__init__()
         bounds.at_least(1, dim=dim, heads=heads)
         bounds.above(0, base=base)
-        bounds.at_least(0, context=context)
-        bounds.affordable(context=max(1, context), dim=dim)
         if dim % (2 * heads):
             raise ValueError(f"rotary positions pair columns: the width of a head, {dim} / {heads}, must be even")
         self.width, self.base = dim // heads, base
-        self._keep(context, None)
+        self._compute(context, None)
 
-    @torch.inference_mode(False)  # what is kept while generating must serve in training, too
-    def _keep(self, context: int, device: torch.device | None) -> None:
+    @torch.inference_mode(False)  # what grows while generating must serve in training, too
+    def _compute(self, context: int, device: torch.device | None) -> None:
         angles = self.table(context, device)
         self.register_buffer("cos", angles.cos().repeat(1, 2), persistent=False)
         self.register_buffer("sin", angles.sin().repeat(1, 2), persistent=False)
 
     def table(self, length: int, device: torch.device | str | None = None) -> Float[Tensor, "position pair"]:
-        """The angles in radians, one column for each pair of a head's columns."""
-        tables.check(length)
-        if isinstance(device, str):
-            bounds.device(device=device)
-        if length > tables.LARGE:
-            bounds.affordable(length=length, width=self.width)
+        """Return the angles in radians, one column for each pair of a head's columns."""
+        check_length(length)
+        check_memory(length=length, width=self.width)
         pairs = torch.arange(self.width // 2, device=device)
         return torch.arange(length, device=device)[:, None] / self.base ** (2 * pairs / self.width)
 
     @door
     def agreement(self, length: int) -> Float[Tensor, "position position"]:
-        """The cosine of a vector turned at one position and itself turned at another, mean over all vectors."""
+        """Return the cosine of a vector rotated at one position and at another, mean over all vectors."""
         bounds.affordable(length=length, width=self.width)
         angles = self.table(length)
         return (angles[:, None] - angles[None]).cos().mean(-1)
 
-    def turn(self, heads: Float[Tensor, "batch head position dim"], start: int = 0) -> Tensor:
-        sizes.heads(self.width, None, heads, "rotary", start)
+    def rotate(
+        self, heads: Float[Tensor, "batch head position dim"], start: int = 0
+    ) -> Float[Tensor, "batch head position dim"]:
+        if start < 0 or not heads.is_floating_point():
+            raise ValueError(f"heads are {heads.dtype} {list(heads.shape)} from {start} on; give floats, from 0 on")
         stop = start + heads.shape[2]
         if stop > len(self.cos):
-            self._keep(stop, self.cos.device)
+            self._compute(stop, self.cos.device)
         first, second = heads.chunk(2, dim=-1)
-        turned = torch.cat((-second, first), dim=-1)
-        return heads * self.cos[start:stop].to(heads.dtype) + turned * self.sin[start:stop].to(heads.dtype)
+        quarter_turn = torch.cat((-second, first), dim=-1)
+        return heads * self.cos[start:stop].to(heads.dtype) + quarter_turn * self.sin[start:stop].to(heads.dtype)
+
+
+def _first_query(query: Tensor, key: Tensor) -> int:
+    """Return the position of the first query, the last query standing where the last key does."""
+    start = key.shape[2] - query.shape[2]
+    if not torch.compiler.is_compiling() and start < 0:
+        raise ValueError(f"there are {query.shape[2]} queries and {key.shape[2]} keys; each query has a key of its own")
+    return start
 
 
 class ALiBi(Positions):
     """Scores that fall with the distance, at a slope for each head; nothing is learned (Press et al. 2022)."""
 
-    kept: Tensor
+    biases: Tensor
 
     def __init__(self, context: int, dim: int, heads: int = 1):
         super().__init__()
         self.heads = heads
-        self.register_buffer("kept", alibi(context, heads), persistent=False)
+        self.register_buffer("biases", alibi(context, heads), persistent=False)
 
     def bias(self, query: Tensor, key: Tensor) -> Float[Tensor, "1 head query key"]:
-        sizes.heads(None, self.heads, query, "ALiBi", key.shape[2] - query.shape[2])
-        length = key.shape[2]
-        if length > self.kept.shape[1]:
-            with torch.inference_mode(False):  # what is kept while generating must serve in training, too
-                self.kept = tables.slopes(length, self.heads).to(self.kept)
-        return self.kept[None, :, length - query.shape[2] : length, :length]
+        start, length = _first_query(query, key), key.shape[2]
+        if length > self.biases.shape[1]:
+            with torch.inference_mode(False):  # what grows while generating must serve in training, too
+                self.biases = encodings.alibi(length, self.heads).to(self.biases)
+        return self.biases[None, :, start:length, :length]
 
 
 class Relative(Positions):
@@ -191,12 +201,12 @@ class Relative(Positions):
         self.distance = nn.Parameter(torch.zeros(heads, 1, dim // heads))  # v
 
     def bias(self, query: Tensor, key: Tensor) -> Float[Tensor, "batch head query key"]:
+        _first_query(query, key)
         queries, keys, (heads, _, width) = query.shape[2], key.shape[2], self.content.shape
-        sizes.heads(width, heads, query, "relative", keys - queries)
         distances = torch.arange(keys - 1, -queries, -1, device=query.device)
-        vectors = self.project(tables.sines(distances, heads * width).to(query.dtype))
-        vectors = vectors.unflatten(-1, (heads, width)).permute(1, 2, 0)  # head dim distance
-        by_distance = shift((query + self.distance.to(query.dtype)) @ vectors, keys)
+        vectors = self.project(encodings.sinusoids(distances, heads * width).to(query.dtype))
+        vectors = vectors.unflatten(-1, (heads, width)).permute(1, 2, 0)  # [head, dim, distance]
+        by_distance = shift((query + self.distance.to(query.dtype)) @ vectors, keys)  # [batch, head, query, key]
         return (by_distance + self.content.to(key.dtype) @ key.mT) * width**-0.5
 
 

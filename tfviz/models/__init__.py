@@ -2,7 +2,6 @@
 
 from tfviz.doors import guard
 from tfviz.models import classifier, pretrained
-from tfviz.models.basic import SelfAttention
 from tfviz.models.bert import BERT, BERTClassifier
 from tfviz.models.classifier import Classifier
 from tfviz.models.convolution import Convolution
@@ -11,6 +10,7 @@ from tfviz.models.graph import GraphAttention
 from tfviz.models.lstmn import LSTMN
 from tfviz.models.recommender import Recommender
 from tfviz.models.recurrent import RecurrentLM
+from tfviz.models.self_attention import SelfAttention
 from tfviz.models.seq2seq import Seq2Seq
 from tfviz.models.sparse import SparseTransformer
 from tfviz.models.transformer import Transformer

@@ -1,23 +1,23 @@
 """BERT: an encoder that learns by guessing hidden words, and whether two sentences follow (Devlin et al. 2019)."""
 
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import bounds
-from tfviz.doors import what
-from tfviz.layers import Block, Tokens, positions, post_norm, pre_norm, sizes
-from tfviz.layers.blocks import Residual, stack
+from tfviz.layers import Block, Tokens, positions, post_norm
+from tfviz.layers.blocks import Residual, last_norm, stack
+from tfviz.layers.embeddings import check_ids
 from tfviz.shapes import Bool, Float, Int
 
 
 class Guess(NamedTuple):
-    """The logits of both of BERT's tasks."""
+    """The logits of BERT's two tasks."""
 
-    tokens: Float[Tensor, "*guessed vocab"]  # of the word at each position, or at those asked for
+    tokens: Float[Tensor, "*guessed vocab"]  # of the word at each position, or at those of `where`
     follows: Float[Tensor, "batch 2"]  # of whether the second sentence follows the first: no, yes
 
 
@@ -27,9 +27,10 @@ class BERT(nn.Module):
     Args:
         vocab: number of tokens.
         context: the longest text it can take, in tokens.
-        dropout: share of the embeddings and of each branch set to zero in training.
+        dropout: probability for the embeddings and each branch in training.
         epsilon: added to the variance in norms.
         positions, residual: learned and post-norm are the paper's.
+        block: further arguments of `layers.Block`, such as `inner`.
     """
 
     def __init__(
@@ -40,27 +41,30 @@ class BERT(nn.Module):
         layers: int = 4,
         heads: int = 4,
         dim: int = 128,
-        inner: int | None = None,
         dropout: float = 0.1,
         epsilon: float = 1e-12,
         positions: type[positions.Positions] = positions.Learned,
         residual: Residual = post_norm,
+        **block: Any,
     ):
         super().__init__()
-        bounds.at_least(1, context=context, dim=dim, heads=heads)
         bounds.at_least(0, epsilon=epsilon)
-        bounds.between(0, 1, dropout=dropout)
         norm = partial(nn.LayerNorm, eps=epsilon)
+        block |= {"dropout": dropout, "residual": residual, "norm": norm}
         self.tokens, self.segments = Tokens(vocab, dim), nn.Embedding(2, dim)
         self.positions = positions(context, dim, heads)
+        self.blocks = stack(layers, lambda: Block(dim, heads, **block))
         self.norm, self.dropout = norm(dim), nn.Dropout(dropout)
-        self.blocks = stack(layers, lambda: Block(dim, heads, inner, dropout, residual, norm=norm))
-        self.last_norm = norm(dim) if residual is pre_norm else nn.Identity()
+        self.last_norm = last_norm(dim, residual, norm)
         self.pooler = nn.Linear(dim, dim)
         self.to_word, self.word_norm = nn.Linear(dim, dim), norm(dim)
         self.word_bias = nn.Parameter(torch.zeros(vocab))
         self.to_follows = nn.Linear(dim, 2)
-        self._initialise()
+        for module in self.modules():  # as in the paper's code
+            if isinstance(module, nn.Linear | nn.Embedding):
+                nn.init.normal_(module.weight, std=0.02)
+            if isinstance(module, nn.Linear) and module.bias is not None:
+                nn.init.zeros_(module.bias)
 
     def forward(
         self,
@@ -74,11 +78,9 @@ class BERT(nn.Module):
             segments: 0 in the first sentence, 1 in the second; None for one sentence.
             where: the positions to guess at, which saves the others' logits; None for all.
         """
-        if where is not None and (not isinstance(where, Tensor) or where.dtype != torch.bool):
-            raise TypeError(f"where is {what(where)}; give a table of bools, batch position, True at words to guess")
         x = self.encode(ids, segments)
-        if where is not None and where.shape != ids.shape:
-            raise ValueError(f"where is {list(where.shape)}; ids are {list(ids.shape)}, and each is guessed or not")
+        if where is not None and (where.dtype != torch.bool or where.shape != ids.shape):
+            raise ValueError(f"where is {where.dtype} {list(where.shape)}; give booleans {list(ids.shape)}, as the ids")
         guessed = x if where is None else x[where]
         words = self.word_norm(functional.gelu(self.to_word(guessed)))
         logits = functional.linear(words, self.tokens.weight, self.word_bias)
@@ -87,37 +89,20 @@ class BERT(nn.Module):
     def encode(
         self, ids: Int[Tensor, "batch position"], segments: Int[Tensor, "batch position"] | None = None
     ) -> Float[Tensor, "batch position dim"]:
-        """What the last block makes of each word."""
-        sizes.ids(ids=ids)
+        """Return the output of the last block for each word."""
+        embedded = self.tokens(ids)
         segments = torch.zeros_like(ids) if segments is None else segments
-        if not torch.compiler.is_compiling():
-            _check(ids, segments)
-        x = self.dropout(self.norm(self.positions(self.tokens(ids) + self.segments(segments))))
+        if segments.shape != ids.shape:
+            raise ValueError(f"segments are {list(segments.shape)}, ids are {list(ids.shape)}; each id has its segment")
+        check_ids(segments, 2, "segments")
+        x = self.dropout(self.norm(self.positions(embedded + self.segments(segments))))
         for block in self.blocks:
             x = block(x, mask=(ids != 0)[:, None, None], positions=self.positions)
         return self.last_norm(x)
 
     def pool(self, x: Float[Tensor, "batch position dim"]) -> Float[Tensor, "batch dim"]:
-        """The text in one vector: the first position, `[CLS]`, through a layer of its own."""
-        sizes.batch(self.pooler.in_features, self.pooler, x=x)
-        sizes.some(x)
+        """Return the text as one vector: the first position, `[CLS]`, through a layer of its own."""
         return torch.tanh(self.pooler(x[:, 0]))
-
-    def _initialise(self) -> None:
-        """N(0, 0.02) everywhere, as in the paper's code; biases 0."""
-        for module in self.modules():
-            if isinstance(module, nn.Linear | nn.Embedding):
-                nn.init.normal_(module.weight, std=0.02)
-            if isinstance(module, nn.Linear) and module.bias is not None:
-                nn.init.zeros_(module.bias)
-
-
-def _check(ids: Tensor, segments: Tensor) -> None:
-    sizes.ids(segments=segments)
-    if segments.shape != ids.shape:
-        raise ValueError(f"segments are {list(segments.shape)}; ids are {list(ids.shape)}, and each has its segment")
-    if segments.device.type == "cpu" and (segments & ~1).any():  # a GPU would have to be waited for
-        raise ValueError("segments must be 0 in the first sentence and 1 in the second")
 
 
 class BERTClassifier(nn.Module):
@@ -126,7 +111,7 @@ class BERTClassifier(nn.Module):
     Args:
         bert: trained or not; it is used, not copied.
         classes: number of labels.
-        dropout: share of the pooled vector set to zero in training.
+        dropout: probability for the pooled vector in training.
     """
 
     def __init__(self, bert: BERT, classes: int = 2, dropout: float = 0.1):
@@ -139,5 +124,5 @@ class BERTClassifier(nn.Module):
         nn.init.zeros_(self.to_logits.bias)
 
     def forward(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch label"]:
-        """Logits of the labels; the text begins with `[CLS]`."""
+        """Return the logits of the labels; the text begins with `[CLS]`."""
         return self.to_logits(self.dropout(self.bert.pool(self.bert.encode(ids))))

@@ -1,14 +1,14 @@
-"""A classifier: an encoder reads a text both ways, and what it made of the words is pooled into one vector."""
+"""A text classifier: an encoder reads a text both ways, and its states are pooled into one vector."""
 
 from collections.abc import Callable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from tfviz import bounds
-from tfviz.doors import takes, what
-from tfviz.layers import Block, Tokens, masks, positions, pre_norm, sizes
-from tfviz.layers.blocks import Residual, stack
+from tfviz.layers import Block, Tokens, masks, positions, pre_norm
+from tfviz.layers.blocks import last_norm, stack
 from tfviz.shapes import Bool, Float, Int
 
 States = Float[Tensor, "batch position dim"]
@@ -19,33 +19,30 @@ Embedding = Callable[[int, int], nn.Module]  # from vocabulary and width to a mo
 
 
 def mean(x: States, words: Words) -> Pooled:
-    """The average over the words; padding does not count. Zeros where there is no word."""
-    _check(x, words)
+    """Return the average over the words; padding does not count. Zeros where there is no word."""
+    _check_words(x, words)
     words = words.unsqueeze(-1)
     return (x * words).sum(1) / words.sum(1).clamp(min=1)
 
 
 def maximum(x: States, words: Words) -> Pooled:
-    """The largest value of each column over the words; zeros where there is no word."""
-    _check(x, words)
+    """Return the largest value of each column over the words; zeros where there is no word."""
+    _check_words(x, words)
     largest = x.masked_fill(~words.unsqueeze(-1), -torch.inf).amax(1)
     return largest.masked_fill(~words.any(1, keepdim=True), 0.0)
 
 
 def first(x: States, words: Words) -> Pooled:
-    """What stands at the first position: the text must begin with a token for it, `[CLS]` (Devlin et al. 2019)."""
-    _check(x, words)
+    """Return the first position: the text must begin with a token for it, `[CLS]` (Devlin et al. 2019)."""
+    _check_words(x, words)
     return x[:, 0]
 
 
-def _check(x: Tensor, words: Tensor) -> None:
-    if torch.compiler.is_compiling():
-        return
-    fits = isinstance(x, Tensor) and isinstance(words, Tensor) and x.dim() == 3 and words.shape == x.shape[:2]
-    if not fits or words.dtype != torch.bool:
-        kind = words.dtype if isinstance(words, Tensor) else what(words)
+def _check_words(x: Tensor, words: Tensor) -> None:
+    if x.dim() != 3 or words.shape != x.shape[:2] or words.dtype != torch.bool:
         raise ValueError(
-            f"states are {what(x)}, words {what(words)} ({kind}); give batch position dim, and bool, batch position"
+            f"states are {list(x.shape)}, words {words.dtype} {list(words.shape)}; "
+            "give states [batch, position, dim] and boolean words [batch, position]"
         )
 
 
@@ -56,11 +53,12 @@ class Classifier(nn.Module):
         vocab: number of tokens.
         classes: number of labels.
         context: the longest text it is trained on, in tokens.
+        dropout: probability in training for the embeddings, each branch, and the pooled vector.
         pooling: `mean`, `maximum` or `first`.
-        dropout: share set to zero in training, of the embeddings, of each branch, and of the pooled vector.
         embedding: default: a vector for each token; `layers.Bigrams` adds one for each pair.
-        mask: where words may look beside the padding; `masks.window(8)` reads locally. One that differs from text to
-            text, such as `masks.documents(ids)`, or from head to head does so.
+        mask: where words may look beside the padding; `masks.window(8)` reads locally. It may differ from text to text,
+            as `masks.documents(ids)`, and from head to head.
+        block: further arguments of `layers.Block`, such as `residual` and `inner`.
     """
 
     def __init__(
@@ -72,36 +70,31 @@ class Classifier(nn.Module):
         layers: int = 2,
         heads: int = 4,
         dim: int = 128,
-        inner: int | None = None,
         dropout: float = 0.1,
         pooling: Pooling = mean,
         embedding: Embedding = Tokens,
-        mask: masks.Mask = masks.everything,
+        mask: masks.Mask = masks.full,
         positions: type[positions.Positions] = positions.Learned,
-        residual: Residual = pre_norm,
+        **block: Any,
     ):
         super().__init__()
-        bounds.at_least(1, context=context, heads=heads)
         bounds.affordable(classes=classes, dim=dim)
-        bounds.between(0, 1, dropout=dropout)
-        takes("states", "words", pooling=pooling)
         self.pooling, self.mask, self.heads = pooling, mask, heads
-        self.tokens = sizes.made("embedding", embedding, "layers.Bigrams", vocab, dim)
+        self.tokens = embedding(vocab, dim)
         self.positions = positions(context, dim, heads)
+        self.blocks = stack(layers, lambda: Block(dim, heads, dropout=dropout, **block))
         self.dropout = nn.Dropout(dropout)
-        self.blocks = stack(layers, lambda: Block(dim, heads, inner, dropout, residual))
-        self.norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
+        self.norm = last_norm(dim, block.get("residual", pre_norm))
         self.to_logits = nn.Linear(dim, classes)
 
     def forward(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch label"]:
-        """Logits of the labels."""
-        sizes.ids(ids=ids)
-        x = self.dropout(self.positions(sizes.by("embedding", self.tokens, ids)))
+        """Return the logits of the labels."""
+        x = self.dropout(self.positions(self.tokens(ids)))
         (batch, length), words = ids.shape, ids != 0
         mask = self.mask.dense(length, length, batch=batch, heads=self.heads, device=ids.device) & words[:, None, None]
         for block in self.blocks:
             x = block(x, mask=mask, positions=self.positions)
-        pooled = sizes.by("pooling", self.pooling, self.norm(x), words)
-        if not torch.compiler.is_compiling() and getattr(pooled, "shape", None) != (batch, x.shape[-1]):
-            raise ValueError(f"pooling made {what(pooled)}; it must make {[batch, x.shape[-1]]}, a vector of each text")
+        pooled = self.pooling(self.norm(x), words)
+        if not torch.compiler.is_compiling() and pooled.shape != (batch, x.shape[-1]):
+            raise ValueError(f"pooling returned {list(pooled.shape)}; it must be {[batch, x.shape[-1]]}, [batch, dim]")
         return self.to_logits(self.dropout(pooled))

@@ -5,7 +5,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import bounds
-from tfviz.layers import sizes
 from tfviz.layers.embeddings import Tokens
 from tfviz.shapes import Float, Int
 
@@ -17,13 +16,11 @@ class CausalBlock(nn.Module):
     Args:
         kernel: number of positions a convolution sees: its own, and `kernel - 1` before it.
         dilation: how far apart they are.
-        dropout: share of the branch set to zero in training.
+        dropout: probability for the branch in training.
     """
 
     def __init__(self, dim: int, kernel: int, dilation: int, dropout: float = 0.0):
         super().__init__()
-        bounds.at_least(1, dim=dim, kernel=kernel, dilation=dilation)
-        bounds.between(0, 1, dropout=dropout)
         self.back = (kernel - 1) * dilation
         self.norm = nn.LayerNorm(dim)
         self.convolution = nn.Conv1d(dim, 2 * dim, kernel, dilation=dilation)
@@ -46,24 +43,17 @@ class Convolution(nn.Module):
         dim: width of the residual stream.
         kernel: positions that each convolution sees.
         dilation: by how much the distance between them grows a layer: 1, `dilation`, `dilation`^2, ...
-        dropout: share of each branch set to zero in training.
+        dropout: probability for each branch in training.
 
     >>> model = Convolution(11, dim=6, layers=4)
     >>> model.reach
     16
     """
 
-    context = 10**9  # tokens; there is no limit: what lies beyond the reach is not seen
+    context = 10**9  # tokens: no limit, since what lies beyond the reach is not seen
 
     def __init__(
-        self,
-        vocab: int,
-        *,
-        dim: int = 128,
-        layers: int = 6,
-        kernel: int = 2,
-        dilation: int = 2,
-        dropout: float = 0.0,
+        self, vocab: int, *, dim: int = 128, layers: int = 6, kernel: int = 2, dilation: int = 2, dropout: float = 0.0
     ):
         super().__init__()
         bounds.at_least(1, layers=layers, kernel=kernel, dilation=dilation)
@@ -79,25 +69,22 @@ class Convolution(nn.Module):
 
     @property
     def reach(self) -> int:
-        """How many tokens a prediction reaches back, its own included: 1 + (kernel - 1) (1 + dilation + ...).
+        """Count the tokens a prediction reaches back, its own included: 1 + (kernel - 1) (1 + dilation + ...).
 
         It sees all of them unless the dilation exceeds the kernel, which leaves gaps.
         """
         return 1 + sum((self.kernel - 1) * self.dilation**layer for layer in range(len(self.blocks)))
 
     def forward(
-        self, ids: Int[Tensor, "batch position"], cache: list[Tensor] | tuple[()] = ()
+        self, ids: Int[Tensor, "batch position"], cache: list[Tensor] | None = None
     ) -> Float[Tensor, "batch position vocab"]:
-        """Logits of the token that follows each position.
+        """Return the logits of the token that follows each position.
 
         Args:
             cache: from `new_cache()`; then `ids` continue the text seen before.
         """
-        sizes.ids(ids=ids)
-        sizes.caches(cache, 1, lambda kept: sizes.alike(kept, ids, 0), texts=ids.shape[0], new=True)
-        sizes.some(ids)
         new = ids.shape[-1]
-        if isinstance(cache, list):
+        if cache is not None:
             ids = torch.cat([*cache, ids], dim=1)
             cache[:] = [ids[:, max(0, ids.shape[1] - self.reach + 1) :]]
         x = self.dropout(self.tokens(ids))
@@ -106,5 +93,5 @@ class Convolution(nn.Module):
         return self.to_logits(self.norm(x[:, x.shape[1] - new :]))
 
     def new_cache(self) -> list[Tensor]:
-        """An empty cache; a call of the model leaves in it the last `reach - 1` ids, which the next token needs."""
+        """Return an empty cache; a call of the model leaves in it the last `reach - 1` ids, for the next token."""
         return []

@@ -1,48 +1,20 @@
 """The Long Short-Term Memory-Network: an LSTM that attends to all its past states (Cheng, Dong & Lapata 2016)."""
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from tfviz.doors import what
-from tfviz.layers.additive import mix
 from tfviz.layers.recurrent import LSTM, State
+from tfviz.layers.seq2seq_attention import Additive
 from tfviz.models.recurrent import RecurrentLM
 from tfviz.shapes import Float
-
-
-class TapeAttention(nn.Module):
-    """Additive attention over the past: scores v tanh(W x + U s + V h_i), weights their softmax over i.
-
-    `s` is what the attention one step earlier took from the hidden states.
-    """
-
-    def __init__(self, dim: int, hidden: int):
-        super().__init__()
-        self.of_query = nn.Linear(dim + hidden, hidden, bias=False)
-        self.of_key = nn.Linear(hidden, hidden, bias=False)
-        self.to_score = nn.Linear(hidden, 1, bias=False)
-
-    def forward(
-        self,
-        query: Float[Tensor, "batch query"],
-        keys: Float[Tensor, "batch past hidden"],
-        tape: Float[Tensor, "batch past both"],
-    ) -> Float[Tensor, "batch both"]:
-        """The average of the tape.
-
-        Args:
-            query: the word and the earlier summary, side by side.
-            keys: V h_i, computed once, when h_i is written.
-        """
-        scores = self.to_score(torch.tanh(self.of_query(query).unsqueeze(1) + keys))
-        return mix(scores.transpose(1, 2), tape).squeeze(1)
 
 
 class TapeLSTM(LSTM):
     """One step of an LSTMN (section 3): an LSTM cell that starts each step from an average over its whole past.
 
-    Every hidden state and memory is kept, on a tape. Where an LSTM has the last of each, the LSTMN has the sum of
-    all, weighted by attention. At the first word there is no past, and both are zeros.
+    Every hidden state h and memory is kept, on a tape. Where an LSTM has the last of each, the LSTMN has the sum of
+    all, weighted by the softmax of v tanh(W x + U s + V h_i), where s is the sum of hidden states one step earlier. At
+    the first word there is no past, and both sums are zeros.
 
     The state is the hidden state, the summary (the weighted hidden states), the keys (batch past hidden) and the
     tape (batch past 2 hidden: hidden states and memories side by side). It grows by a row a step, so rows of a batch
@@ -51,20 +23,19 @@ class TapeLSTM(LSTM):
 
     def __init__(self, dim: int, hidden: int):
         super().__init__(dim, hidden)
-        self.attention = TapeAttention(dim, hidden)
+        self.attention = Additive(dim + hidden, hidden, hidden, bias=False)
 
     def start(self, x: Float[Tensor, "batch ..."]) -> State:
-        """Zeros, and tapes of length 0."""
-        nothing, batch = x.new_zeros(len(x), self.hidden), len(x)
-        return nothing, nothing, x.new_zeros(batch, 0, self.hidden), x.new_zeros(batch, 0, 2 * self.hidden)
+        """Return zeros, and tapes of length 0."""
+        hidden, batch = x.new_zeros(len(x), self.hidden), len(x)
+        return hidden, hidden, x.new_zeros(batch, 0, self.hidden), x.new_zeros(batch, 0, 2 * self.hidden)
 
     def forward(self, x: Float[Tensor, "batch dim"], state: State) -> State:
-        """The state after the word `x`, its tapes one row longer."""
-        if not isinstance(state, tuple | list) or len(state) != 4:
-            raise ValueError(f"state is {what(state)}; it must be a tuple of 4: cell.start(x)")
+        """Return the state after the word `x`, its tapes one row longer."""
         _, summary, keys, tape = state
         if tape.shape[1]:
-            summary, memory = self.attention(torch.cat((x, summary), dim=-1), keys, tape).chunk(2, dim=-1)
+            query = torch.cat((x, summary), dim=-1)[:, None]  # [batch, 1, dim + hidden]
+            summary, memory = self.attention(query, keys, tape)[:, 0].chunk(2, dim=-1)
         else:
             memory = torch.zeros_like(summary)
         hidden, memory = super().forward(x, (summary, memory))

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import bounds
-from tfviz.doors import what
+from tfviz.layers.embeddings import check_ids
 from tfviz.shapes import Float, Int
 
 
@@ -41,22 +41,19 @@ class Recommender(nn.Module):
             nn.init.normal_(factors.weight, std=0.1)
 
     def forward(self, users: Int[Tensor, "rating"], movies: Int[Tensor, "rating"]) -> Float[Tensor, "rating"]:
-        """The rating that each of these users would give the movie beside them, in stars."""
-        if not (isinstance(users, Tensor) and isinstance(movies, Tensor)):
-            raise TypeError(f"users are {what(users)}, movies {what(movies)}; give tensors of whole numbers")
+        """Return the rating that each of these users would give the movie beside them, in stars."""
         if users.shape != movies.shape or users.dim() != 1:
             raise ValueError(
                 f"users are {list(users.shape)}, movies {list(movies.shape)}; give one movie for each user"
             )
-        if not torch.compiler.is_compiling():  # then nobody may look at their values
-            _there("users", users, self.user_biases)
-            _there("movies", movies, self.movie_biases)
+        check_ids(users, self.user_biases.num_embeddings, "users")
+        check_ids(movies, self.movie_biases.num_embeddings, "movies")
         biases = self.user_biases(users) + self.movie_biases(movies)
         return self.mean + biases.squeeze(-1) + (self.user_factors(users) * self.movie_factors(movies)).sum(-1)
 
     @torch.no_grad()
     def map(self) -> Float[Tensor, "movie 2"]:
-        """Where each movie stands on the two axes along which the movies differ most, the first the more.
+        """Return coordinates of each movie on the two axes along which the movies differ most, the first the more.
 
         Turning users and movies together changes no rating, so single factors mean nothing. The principal axes of the
         movies do not depend on the turn: they come from a singular value decomposition of the factors, less their
@@ -77,10 +74,3 @@ class Recommender(nn.Module):
         places = centred @ axes[:2].T
         farthest = places.gather(0, places.abs().argmax(0, keepdim=True))
         return places * farthest.sign()
-
-
-def _there(name: str, ids: Tensor, table: nn.Embedding) -> None:
-    """Each has a row."""
-    bounds.token_ids(**{name: ids})
-    if ids.device.type == "cpu" and ids.numel() and int(ids.max()) >= table.num_embeddings:
-        raise IndexError(f"{name} hold {int(ids.max())}; there are {table.num_embeddings}, counted from 0")

@@ -3,9 +3,8 @@
 from torch import Tensor, nn
 
 from tfviz import bounds
-from tfviz.layers import sizes
 from tfviz.layers.embeddings import Tokens
-from tfviz.layers.recurrent import LSTM, RNN, Recurrent, State
+from tfviz.layers.recurrent import LSTM, Cell, Recurrent, State
 from tfviz.shapes import Float, Int
 
 
@@ -14,11 +13,11 @@ class RecurrentLM(nn.Module):
 
     Args:
         vocab: number of tokens.
-        cell: `RNN`, `LSTM`, or one with the same signatures.
+        cell: `RNN`, `LSTM`, or another `layers.Cell`.
         dim: width of the embeddings.
         hidden: width of each layer's state.
-        dropout: share set to zero in training, of the input of every layer and of the last layer's output, but never
-            along the text (Zaremba et al. 2014, figure 2).
+        dropout: probability in training for the input of every layer and the last layer's output, but never along the
+            text (Zaremba et al. 2014, figure 2).
 
     >>> import torch
     >>> model = RecurrentLM(11, dim=2, hidden=3)
@@ -26,13 +25,13 @@ class RecurrentLM(nn.Module):
     torch.Size([5, 7, 11])
     """
 
-    context = 10**9  # tokens; there is no limit: the state does not grow with the text
+    context = 10**9  # tokens: no limit, since the state does not grow with the text
 
     def __init__(
         self,
         vocab: int,
         *,
-        cell: type[RNN] | type[LSTM] = LSTM,
+        cell: type[Cell] = LSTM,
         dim: int = 128,
         hidden: int = 256,
         layers: int = 1,
@@ -47,22 +46,18 @@ class RecurrentLM(nn.Module):
         self.to_logits = nn.Linear(hidden, vocab)
 
     def forward(
-        self, ids: Int[Tensor, "batch position"], cache: list[State] | tuple[()] = ()
+        self, ids: Int[Tensor, "batch position"], cache: list[State] | None = None
     ) -> Float[Tensor, "batch position vocab"]:
-        """Logits of the token that follows each position.
+        """Return the logits of the token that follows each position.
 
         Args:
             cache: from `new_cache()`; then `ids` continue the text seen before, and only they are computed.
         """
-        x = self.dropout(self.tokens(ids))
-        sizes.caches(
-            cache, len(self.recurrent.cells), lambda kept: isinstance(kept, tuple), texts=ids.shape[0], new=True
-        )
-        x, states = self.recurrent(x, cache)
-        if isinstance(cache, list):
+        x, states = self.recurrent(self.dropout(self.tokens(ids)), cache)
+        if cache is not None:
             cache[:] = states
         return self.to_logits(self.dropout(x))
 
     def new_cache(self) -> list[State]:
-        """An empty cache; a call of the model leaves in it the state of each layer."""
+        """Return an empty cache; a call of the model leaves in it the state of each layer."""
         return []

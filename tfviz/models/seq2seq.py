@@ -7,31 +7,30 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import bounds
-from tfviz.doors import what
-from tfviz.layers import sizes
-from tfviz.layers.cache import Once
+from tfviz.layers.blocks import check_sources
+from tfviz.layers.cache import CrossAttentionCache, check_parts
 from tfviz.layers.embeddings import Tokens
-from tfviz.layers.recurrent import LSTM, RNN, Recurrent, State
+from tfviz.layers.recurrent import LSTM, Cell, Recurrent, State
 from tfviz.shapes import Bool, Float, Int
 
 
 class Memory(NamedTuple):
-    """What the encoder made of a source."""
+    """The encoded source."""
 
     states: Float[Tensor, "batch source both"]  # of each word, read from the left and from the right
     words: Bool[Tensor, "batch source"]  # False at padding
     summary: Float[Tensor, "batch both"]  # the last state of either direction
 
 
-class Written(Once):
-    """What a decoder carries on: its state, and the keys of the sources, which are made once."""
+class DecoderState(CrossAttentionCache):
+    """The recurrent state of a decoder, and the keys of the sources, which are made once."""
 
     def __init__(self) -> None:
         super().__init__()
         self.state: State = ()
 
-    def keep(self, rows: Int[Tensor, "batch"]) -> None:
-        """Go on with these texts in place of those so far; one may come several times."""
+    def reorder(self, rows: Int[Tensor, "batch"]) -> None:
+        """Replace the text in each row of the batch by that of `rows`, as a beam search needs it."""
         self.state = tuple(part[rows] for part in self.state)
 
 
@@ -48,7 +47,7 @@ class Seq2Seq(nn.Module):
         attention: `layers.Additive`, `layers.Dot`, or None.
         dim: width of the embeddings.
         hidden: width of the decoder's state; the encoder's is half of it in each direction.
-        dropout: share of the embeddings, and of what the logits are made of, set to zero in training.
+        dropout: probability in training for the embeddings and the vectors that the logits are made of.
     """
 
     def __init__(
@@ -57,13 +56,12 @@ class Seq2Seq(nn.Module):
         target_vocab: int | None = None,
         *,
         attention: Callable[[int, int, int], nn.Module] | None = None,
-        cell: type[RNN] | type[LSTM] = LSTM,
+        cell: type[Cell] = LSTM,
         dim: int = 128,
         hidden: int = 256,
         dropout: float = 0.1,
     ):
         super().__init__()
-        bounds.at_least(1, hidden=hidden)
         bounds.affordable(dim=dim, hidden=hidden, parts=4)
         bounds.between(0, 1, dropout=dropout)
         if hidden % 2:
@@ -73,7 +71,7 @@ class Seq2Seq(nn.Module):
         self.dropout = nn.Dropout(dropout)
         self.encoder = Recurrent(cell, dim, hidden // 2, bidirectional=True)
         self.bridge = nn.Linear(hidden, hidden)
-        self.attention: Any = None if attention is None else _attention(attention, hidden)
+        self.attention: Any = None if attention is None else attention(hidden, hidden, hidden)
         self.decoder = cell(dim + hidden, hidden)
         self.to_word = nn.Linear(hidden + hidden + dim, dim)
         self.to_logits = nn.Linear(dim, self.target.num_embeddings)
@@ -84,67 +82,51 @@ class Seq2Seq(nn.Module):
     def forward(
         self, source: Int[Tensor, "batch source"], target: Int[Tensor, "batch target"]
     ) -> Float[Tensor, "batch target vocab"]:
-        """Logits of the token that follows each target position, the target so far being given (teacher forcing)."""
+        """Return the logits of the token after each target position, given the target so far (teacher forcing)."""
         return self.decode(target, self.encode(source))
 
     def encode(self, source: Int[Tensor, "batch source"]) -> Memory:
-        """Read the source, once."""
+        """Read the source, once for all steps of the decoder."""
         words = source != 0
         states, ends = self.encoder(self.dropout(self.source(source)), mask=words)
         return Memory(states, words, torch.cat([end[0] for end in ends], dim=-1))
 
     def decode(
-        self, target: Int[Tensor, "batch target"], memory: Memory, cache: Sequence[Written] = ()
+        self, target: Int[Tensor, "batch target"], memory: Memory, cache: Sequence[DecoderState] | None = None
     ) -> Float[Tensor, "batch target vocab"]:
-        """Logits after each target position (Bahdanau et al. 2015, section 3.1 and appendix A.2).
+        """Return the logits after each target position (Bahdanau et al. 2015, section 3.1 and appendix A.2).
 
         Args:
             memory: of as many sources as targets, or of fewer, each for as many targets that stand side by side.
             cache: from `new_cache()`; then `target` continues the texts seen before, and only that is computed.
         """
-        sizes.ids(target=target)
-        sizes.caches(cache, 1, lambda kept: isinstance(kept, Written), texts=target.shape[0])
-        (kept,) = cache or [Written()]
-        if getattr(memory, "_fields", None) != Memory._fields:
-            raise TypeError(f"memory is {what(memory)}; give this model's own, model.encode(source)")
-        sizes.batch(self.bridge.in_features, **{"memory.states": memory.states})
-        sizes.shared(target, memory.words)
-        if not target.shape[1]:
-            raise ValueError("target has no words; give at least the token with which a text begins")
-        kept.of(memory.states)
-        if not kept.state:
-            self._start(kept, memory, len(target) // len(memory.words))
-        written = []
+        cache = [DecoderState()] if cache is None else cache
+        check_parts(cache, 1)
+        check_sources(len(target), len(memory.words))
+        decoder = cache[0]
+        decoder.check_source(memory.states)
+        if not decoder.state:
+            self._start(decoder, memory, len(target) // len(memory.words))
+        outputs = []
         for word in self.dropout(self.target(target)).unbind(1):
-            context = self._context(kept.state[0], kept.keys, memory)
-            kept.state = self.decoder(torch.cat((word, context), dim=-1), kept.state)
-            written.append(torch.cat((kept.state[0], context, word), dim=-1))
-        return self.to_logits(self.dropout(torch.tanh(self.to_word(torch.stack(written, dim=1)))))
+            context = self._context(decoder.state[0], decoder.keys, memory)
+            decoder.state = self.decoder(torch.cat((word, context), dim=-1), decoder.state)
+            outputs.append(torch.cat((decoder.state[0], context, word), dim=-1))
+        return self.to_logits(self.dropout(torch.tanh(self.to_word(torch.stack(outputs, dim=1)))))
 
-    def new_cache(self, length: int) -> list[Written]:
-        """An empty cache; a state has the same size after any `length`."""
-        return [Written()]
+    def new_cache(self, length: int) -> list[DecoderState]:
+        """Return an empty cache; a state has the same size after any `length`."""
+        return [DecoderState()]
 
-    def _start(self, kept: Written, memory: Memory, times: int) -> None:
-        """The state before the first word, of each source for so many targets."""
-        state = torch.tanh(self.bridge(memory.summary)).repeat_interleave(times, dim=0)
-        kept.state = (state, *self.decoder.start(state)[1:])
-        kept.keys = memory.states if self.attention is None else self.attention.of_key(memory.states)
+    def _start(self, decoder: DecoderState, memory: Memory, targets: int) -> None:
+        """Set the state before the first word, for so many targets of each source, and the keys."""
+        state = torch.tanh(self.bridge(memory.summary)).repeat_interleave(targets, dim=0)
+        decoder.state = (state, *self.decoder.start(state)[1:])
+        decoder.keys = memory.states if self.attention is None else self.attention.of_key(memory.states)
 
     def _context(self, state: Tensor, keys: Tensor | None, memory: Memory) -> Float[Tensor, "batch both"]:
         sources = len(memory.words)
         if self.attention is None:
             return memory.summary.repeat_interleave(len(state) // sources, dim=0)
-        queries = state.view(sources, -1, state.shape[-1])  # all targets of a source ask together
+        queries = state.view(sources, -1, state.shape[-1])  # [source, target, hidden]
         return self.attention(queries, keys, memory.states, memory.words.unsqueeze(1)).flatten(0, 1)
-
-
-def _attention(attention: Callable[[int, int, int], nn.Module], hidden: int) -> nn.Module:
-    """An attention that makes its keys once."""
-    try:
-        made: object = sizes.made("attention", attention, "layers.Additive", hidden, hidden, hidden, takes=3)
-    except ValueError:
-        made = None
-    if not isinstance(made, nn.Module) or not isinstance(getattr(made, "of_key", None), nn.Module):
-        raise TypeError(f"attention is {what(attention)}; it must make its keys by of_key, as layers.Additive does")
-    return made

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 
 from tfviz.layers import masks
-from tfviz.layers.attention import Allowed
+from tfviz.layers.attention import AttentionMask
 from tfviz.layers.positions import Positions
 from tfviz.models.gpt import GPT
 
@@ -22,34 +22,28 @@ class SparseTransformer(GPT):
     Args:
         stride: how far the pattern looks back word by word; beyond that it looks back in steps.
         pattern: `masks.strided`, which suits what repeats at a known distance, or `masks.fixed`, which suits text;
-            or a list, which the heads share out, such as `[masks.window, masks.every]` (section 5.1).
+            or a list, which the heads share out, such as `[masks.window, masks.dilated]` (section 5.1).
         parts: as for `GPT`. With positions that bias scores all is computed densely.
 
     >>> SparseTransformer(11, stride=3, context=9).mask
-    (causal & (window(3) | every(3)))
+    (causal & (window(3) | dilated(3)))
     """
 
     def __init__(self, vocab: int, *, stride: int, pattern: Pattern | Sequence[Pattern] = masks.strided, **parts: Any):
         patterns = [pattern] if callable(pattern) else pattern
-        for of in patterns:
-            if isinstance(of, masks.Mask):
-                raise TypeError(f"pattern is the mask {of}; give what makes one of a stride, such as masks.strided")
-        if "mask" in parts:
-            raise TypeError("mask is made of stride and pattern here; leave it out, or take GPT(vocab, mask=...)")
-        super().__init__(vocab, mask=masks.causal & masks.per_head(*(of(stride) for of in patterns)), **parts)
-        self.heads_differ = len(patterns) > 1
-        self.kept: dict[tuple[int, torch.device], Any] = {}  # one block mask: making it costs more than using it
+        mask = masks.causal & masks.per_head(*(make(stride) for make in patterns))
+        super().__init__(vocab, mask=mask, **parts)
+        self.block_masks: dict[tuple[int, torch.device], Any] = {}  # at most one: making it costs more than using it
 
-    def allowed(self, batch: int, length: int, start: int, device: torch.device) -> Allowed:
-        device = torch.device(device)
+    def attention_mask(self, batch: int, length: int, start: int, device: torch.device) -> AttentionMask:
         unbiased = type(self.positions).bias is Positions.bias
         if start == 0 and unbiased and device.type == "cuda":
-            return self.blocks_of(length, device)
-        return super().allowed(batch, length, start, device)
+            return self.block_mask(length, device)
+        return super().attention_mask(batch, length, start, device)
 
-    def blocks_of(self, length: int, device: torch.device) -> Any:
-        """The `BlockMask` for texts of this length, made when the length changes."""
-        if (length, device) not in self.kept:
-            heads = self.heads if self.heads_differ else None
-            self.kept = {(length, device): self.mask.blocks(length, length, heads=heads, device=device)}
-        return self.kept[length, device]
+    def block_mask(self, length: int, device: torch.device) -> Any:
+        """Return the `BlockMask` for texts of this length, made when the length changes."""
+        if (length, device) not in self.block_masks:
+            heads = self.heads if self.mask.heads else None  # one for all where they are alike
+            self.block_masks = {(length, device): self.mask.block_mask(length, length, heads=heads, device=device)}
+        return self.block_masks[length, device]

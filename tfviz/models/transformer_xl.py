@@ -5,8 +5,9 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import bounds
-from tfviz.layers import Block, Tokens, masks, positions, pre_norm, sizes
-from tfviz.layers.blocks import Residual, initialise, stack
+from tfviz.layers import Block, Tokens, masks, positions, pre_norm
+from tfviz.layers.blocks import Residual, init_weights, last_norm, stack
+from tfviz.layers.cache import check_parts
 from tfviz.shapes import Float, Int
 
 
@@ -16,9 +17,9 @@ class RecurringBlock(Block):
     def forward(  # type: ignore[override]
         self, x: Float[Tensor, "batch position dim"], past: Float[Tensor, "batch past dim"], **attention
     ) -> tuple[Float[Tensor, "batch position dim"], Float[Tensor, "batch all dim"]]:
-        """What the block makes of `x`, and all that its attention has now seen, the past first.
+        """Return the output for `x`, and all that the attention has now seen, the past first.
 
-        No gradient flows into the past (section 3.2); the keys and values made of it are today's all the same.
+        No gradient flows into the past (section 3.2); its keys and values are made with the current weights.
         """
         seen = past
 
@@ -43,7 +44,7 @@ class TransformerXL(nn.Module):
         memory: how many past positions each layer keeps, in tokens.
     """
 
-    context = 10**9  # tokens; there is no limit: what lies beyond the memories is not seen
+    context = 10**9  # tokens: no limit, since what lies beyond the memories is not seen
 
     def __init__(
         self,
@@ -58,38 +59,36 @@ class TransformerXL(nn.Module):
     ):
         super().__init__()
         bounds.at_least(0, memory=memory)
-        bounds.between(0, 1, dropout=dropout)
         self.memory = memory
         self.tokens = Tokens(vocab, dim)
         self.dropout = nn.Dropout(dropout)
         self.blocks = stack(layers, lambda: RecurringBlock(dim, heads, dropout=dropout, residual=residual))
         self.distances = nn.ModuleList(positions.Relative(0, dim, heads) for _ in range(layers))
-        self.norm = nn.LayerNorm(dim) if residual is pre_norm else nn.Identity()
-        initialise(self)
+        self.norm = last_norm(dim, residual)
+        init_weights(self)
         nn.init.normal_(self.tokens.weight, std=0.02)  # small, since it is also the output's
 
     def forward(
-        self, ids: Int[Tensor, "batch position"], cache: list[Tensor] | tuple[()] = ()
+        self, ids: Int[Tensor, "batch position"], cache: list[Tensor] | None = None
     ) -> Float[Tensor, "batch position vocab"]:
-        """Logits of the token that follows each position.
+        """Return the logits of the token that follows each position.
 
         Args:
             cache: from `new_cache()`; then `ids` continue the segments seen before.
         """
         x = self.dropout(self.tokens(ids))
-        sizes.some(x)
-        sizes.caches(cache, len(self.blocks), lambda past: sizes.alike(past, x, 0, 2), texts=x.shape[0], new=True)
-        pasts = list(cache) or [x[:, :0]] * len(self.blocks)
+        pasts = cache or [x[:, :0]] * len(self.blocks)
+        check_parts(pasts, len(self.blocks))
         length, start = ids.shape[1], pasts[0].shape[1]
         mask = masks.causal.dense(length, start + length, start=start, device=ids.device)
-        kept = []
+        memories = []
         for block, past, distances in zip(self.blocks, pasts, self.distances, strict=True):
             x, seen = block(x, past, mask=mask, positions=distances)
-            kept.append(seen[:, max(0, seen.shape[1] - self.memory) :])
-        if isinstance(cache, list):
-            cache[:] = kept
+            memories.append(seen[:, max(0, seen.shape[1] - self.memory) :])
+        if cache is not None:
+            cache[:] = memories
         return functional.linear(self.norm(x), self.tokens.weight)
 
     def new_cache(self) -> list[Tensor]:
-        """An empty memory; a call of the model leaves in it what each layer has to remember."""
+        """Return an empty memory; a call of the model leaves in it what each layer has to remember."""
         return []

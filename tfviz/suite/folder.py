@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tfviz import schema, sealed
-from tfviz.models.stored import SHARD
+from tfviz.models.checkpoint_files import SHARD
 
 MOST = 2000  # layers; one of 1,000,000,000 would take all of the memory to build
 LAYERS = re.compile(r"(^|_)(layers?|blocks?|depths?)$")

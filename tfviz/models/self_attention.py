@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from tfviz.layers import attend, sizes
+from tfviz.layers import attend
 from tfviz.shapes import Float
 
 
@@ -20,7 +20,8 @@ class SelfAttention(nn.Module):
         self.scaled = scaled
 
     def forward(self, x: Float[Tensor, "batch position dim"]) -> Float[Tensor, "batch position dim"]:
-        sizes.batch(x.shape[-1] if isinstance(x, Tensor) else 0, x=x)
+        if x.dim() != 3:
+            raise ValueError(f"x is {list(x.shape)}; give [batch, position, dim], of one text x[None]")
         query = x if self.scaled else x * x.shape[-1] ** 0.5
-        query, key = query.unsqueeze(1), x.unsqueeze(1)  # a head axis, for one head
+        query, key = query.unsqueeze(1), x.unsqueeze(1)  # [batch, 1 head, position, dim]
         return attend(query, key, value=key).squeeze(1)

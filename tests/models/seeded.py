@@ -1,0 +1,38 @@
+"""Small models with random but repeatable weights, for the tests of this folder."""
+
+import torch
+from torch import nn
+
+
+def build(kind, *args, std=0.5, **parts):
+    """Build a model in eval mode whose weights are large enough for every part to matter."""
+    torch.manual_seed(5)
+    model = kind(*args, **parts).eval()
+    for name, parameter in model.named_parameters():
+        nn.init.normal_(parameter, mean=name.endswith("norm.weight"), std=std)
+    return model
+
+
+def random(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
+
+
+def ids(batch=2, length=7, vocab=11, seed=3):
+    return torch.randint(1, vocab, (batch, length), generator=torch.Generator().manual_seed(seed))
+
+
+def source():
+    """Four texts of 7, 4, 1 and 6 tokens, padded with 0."""
+    return ids(4, 7) * (torch.arange(7) < torch.tensor([[7], [4], [1], [6]]))
+
+
+def target():
+    return ids(4, 5)
+
+
+def close(actual, expected, atol=1e-5):
+    torch.testing.assert_close(actual, expected, rtol=0, atol=atol)
+
+
+def parameters(model):
+    return sum(parameter.numel() for parameter in model.parameters())

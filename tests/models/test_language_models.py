@@ -1,0 +1,102 @@
+"""What all language models have in common: they see the past only, and a cache, generation and training work."""
+
+from functools import partial
+
+import pytest
+import torch
+from seeded import build, close, ids
+
+from tfviz import generate, learn, text
+from tfviz.generate.sample import LanguageModel
+from tfviz.layers import RNN, masks, positions, post_norm
+from tfviz.models import GPT, LSTMN, Convolution, RecurrentLM, SparseTransformer, TransformerXL
+
+SHAPE = {"context": 24, "layers": 2, "heads": 3, "dim": 6}
+GPTS = {f"gpt, {name}": partial(GPT, **SHAPE, positions=kind) for name, kind in positions.KINDS.items()}
+MODELS = {
+    **GPTS,
+    "gpt, post-norm": partial(GPT, **SHAPE, residual=post_norm),
+    "gpt, strided": partial(GPT, **SHAPE, mask=masks.strided(3), positions=positions.Rotary),
+    "sparse": partial(SparseTransformer, stride=3, **SHAPE),
+    "sparse, fixed": partial(SparseTransformer, stride=3, pattern=masks.fixed, **SHAPE),
+    "sparse, split": partial(SparseTransformer, stride=3, pattern=[masks.window, masks.dilated], **SHAPE),
+    "rnn": partial(RecurrentLM, cell=RNN, layers=2, dim=3, hidden=5),
+    "lstm": partial(RecurrentLM, dim=3, hidden=5),
+    "two lstms": partial(RecurrentLM, layers=2, dim=3, hidden=5),
+    "lstmn": partial(LSTMN, dim=3, hidden=5),
+    "xl": partial(TransformerXL, memory=40, layers=2, heads=3, dim=6),
+    **{
+        f"convolution {layers} {kernel} {dilation}": partial(
+            Convolution, dim=6, layers=layers, kernel=kernel, dilation=dilation
+        )
+        for layers, kernel, dilation in [(1, 2, 2), (4, 2, 2), (3, 3, 2), (2, 2, 3), (3, 1, 2)]
+    },
+}
+models = pytest.mark.parametrize("name", MODELS)
+
+
+def model_of(name, **parts):
+    return build(partial(MODELS[name], **parts), 11, std=0.7)
+
+
+@models
+def test_the_future_leaves_the_past_alone(name):
+    model, before = model_of(name), ids()
+    changed = before.clone()
+    changed[:, 4] = (before[:, 4] + 1) % 11
+    one, other = model(before), model(changed)
+    assert one.shape == (2, 7, 11)
+    close(other[:, :4], one[:, :4], atol=1e-5)
+    assert (other[:, 4] - one[:, 4]).abs().max() > 1e-3
+
+
+@models
+@pytest.mark.parametrize("splits", [[1] * 21, [3, 18], [20, 1], [2, 5, 1, 13], [21]])
+def test_cached_logits_are_the_uncached(name, splits):
+    model, text = model_of(name), ids(length=21)
+    cache = model.new_cache()
+    close(torch.cat([model(piece, cache) for piece in text.split(splits, dim=1)], dim=1), model(text), atol=1e-4)
+
+
+@models
+def test_it_generates(name):
+    vocab, model = text.Characters("abcdefg h\n漢"), model_of(name, dropout=0.5)
+    assert isinstance(model, LanguageModel)
+    written = generate.text(model, vocab, "bad", 20, seed=3)
+    assert written.startswith("bad")
+    assert len(written) == 23
+    cached, uncached = (list(generate.ids(model, vocab.encode("bad"), 20, seed=3, cache=on)) for on in (True, False))
+    assert cached == uncached == vocab.encode(written)[3:].tolist()
+
+
+@pytest.mark.parametrize("name", ["rnn", "lstm", "lstmn", "convolution 4 2 2"])
+def test_it_learns(name):
+    torch.manual_seed(1)
+    windows = text.Windows(torch.arange(300) ** 2 % 11, length=7, batch=8)
+    steps = list(learn.fit(MODELS[name](11), windows, 60, rate=0.05, device="cpu", progress=False))
+    assert steps[-1].loss < 0.5 * steps[0].loss
+
+
+@pytest.mark.parametrize("name", GPTS)
+def test_positions_tell_order(name):
+    model, text = model_of(name, layers=1), ids()
+    moved = (model(text[:, [2, 0, 1, 3, 4, 5, 6]]) - model(text))[:, 3:].abs().max()
+    assert moved < 1e-5 if name == "gpt, none" else moved > 1e-3
+
+
+def test_a_full_cache_is_an_error():
+    model = model_of("gpt, rotary", context=7)
+    cache = model.new_cache()
+    model(ids(), cache)
+    assert [part.length for part in cache] == [7, 7]
+    with pytest.raises(ValueError, match="room for 7 positions, 8 are needed"):
+        model(ids(length=1), cache)
+
+
+def test_a_cache_that_an_interruption_left_uneven_is_an_error():
+    model = model_of("gpt, learned")
+    cache = model.new_cache()
+    model(ids(), cache)
+    cache[1].length -= 1
+    with pytest.raises(ValueError, match="unlike lengths"):
+        model(ids(length=1), cache)

@@ -1,0 +1,43 @@
+"""Models of no size, of too large a size, and with probabilities that are none are refused when they are built."""
+
+import pytest
+
+from tfviz import models
+from tfviz.layers import positions
+
+SIZES = {"dim": 6, "layers": 2, "heads": 3}
+BUILDS = {
+    models.BERT: {"vocab": 11, "context": 7, **SIZES},
+    models.Classifier: {"vocab": 11, "classes": 5, "context": 7, **SIZES},
+    models.Convolution: {"vocab": 11, "dim": 6, "layers": 2, "kernel": 2},
+    models.GPT: {"vocab": 11, "context": 7, **SIZES},
+    models.GraphAttention: {"features": 4, "classes": 5, **SIZES},
+    models.LSTMN: {"vocab": 11, "dim": 6, "hidden": 5},
+    models.Recommender: {"users": 5, "movies": 7, "dim": 2},
+    models.RecurrentLM: {"vocab": 11, "dim": 6, "hidden": 5, "layers": 2},
+    models.Seq2Seq: {"source_vocab": 11, "target_vocab": 13, "dim": 6, "hidden": 4},
+    models.Transformer: {"source_vocab": 11, "target_vocab": 13, "context": 7, **SIZES},
+    models.TransformerXL: {"vocab": 11, **SIZES},
+}
+EACH = [(kind, name) for kind, sizes in BUILDS.items() for name in sizes]
+
+
+@pytest.mark.parametrize(("kind", "name"), EACH)
+def test_a_size_below_one(kind, name):
+    for size in (0, -1):
+        with pytest.raises(ValueError, match=f"{'vocab' if 'vocab' in name else name} is {size}"):
+            kind(**{**BUILDS[kind], name: size})
+
+
+@pytest.mark.parametrize(("kind", "name"), [one for one in EACH if one[1] not in ("heads", "kernel")])
+def test_more_than_any_machine_has(kind, name):
+    parts = {"positions": positions.Learned} if (kind, name) == (models.Transformer, "context") else {}
+    with pytest.raises(ValueError, match="more than this machine's memory"):
+        kind(**{**BUILDS[kind], name: 3 * 10**12, **parts})
+
+
+@pytest.mark.parametrize("kind", [kind for kind in BUILDS if kind is not models.Recommender])
+def test_a_dropout_that_is_no_probability(kind):
+    for dropout in (float("nan"), -0.1, 1.5):
+        with pytest.raises(ValueError, match="dropout"):
+            kind(**BUILDS[kind], dropout=dropout)

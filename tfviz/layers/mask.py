@@ -1,0 +1,212 @@
+"""`Mask`, a predicate of four indices that says which key a query may look at, and how masks are combined."""
+
+from collections.abc import Callable
+from functools import reduce
+from operator import and_, or_
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tfviz import bounds
+from tfviz.doors import door
+from tfviz.shapes import Bool
+
+Rule = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+Cell = tuple[int, int, int, int]  # batch, head, query, key
+MOST_CELLS = 2**32  # that `count` computes one by one
+
+
+class Mask:
+    """A predicate over cells of an attention map, True where the query may look.
+
+    Args:
+        rule: maps index tensors `(batch, head, query, key)` that broadcast against each other to booleans.
+        name: how the mask is called where it explains why a cell is forbidden.
+        batch, heads: the numbers of texts and heads the rule was made for; None: any number.
+
+    >>> from tfviz.layers.masks import causal, window
+    >>> causal.dense(3, 3)[0, 0].int().tolist()
+    [[1, 0, 0], [1, 1, 0], [1, 1, 1]]
+    >>> (causal & window(2)).why(query=2, key=0)
+    ['window(2)']
+    """
+
+    recipe: tuple[Callable, tuple] | None = None  # rebuilds the mask when it is unpickled, since a lambda cannot be
+
+    def __init__(self, rule: Rule, name: str, batch: int | None = None, heads: int | None = None):
+        self.rule, self.name, self.batch, self.heads = rule, name, batch, heads
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.recipe or super().__reduce_ex__(protocol)
+
+    def __call__(self, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        return self.rule(batch, head, query, key)
+
+    def __and__(self, other: "Mask") -> "Mask":
+        return _And(self, other) if isinstance(other, Mask) else NotImplemented
+
+    def __or__(self, other: "Mask") -> "Mask":
+        return _Or(self, other) if isinstance(other, Mask) else NotImplemented
+
+    def __invert__(self) -> "Mask":
+        return _Not(self)
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"the mask {self.name} is neither true nor false: combine masks by &, | and ~")
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def dense(
+        self,
+        queries: int,
+        keys: int,
+        *,
+        batch: int | None = None,
+        heads: int | None = None,
+        start: int = 0,
+        device: torch.device | str | None = None,
+    ) -> Bool[Tensor, "batch head query key"]:
+        """Return the mask as a tensor. Batch and head have size 1 where the rule does not depend on them.
+
+        Args:
+            batch, heads: their number; None: as many as the mask was made for.
+            start: the position of the first query; while generating, the keys already in the cache precede it.
+        """
+        batch, heads = self._sizes(batch, heads)
+        if not torch.compiler.is_compiling():
+            bounds.whole(queries=queries, keys=keys, batch=batch, heads=heads, start=start)
+            bounds.at_least(0, start=start, queries=queries, keys=keys)
+            bounds.at_least(1, batch=batch, heads=heads)
+            bounds.affordable(queries=max(1, queries), keys=max(1, keys))
+
+        def index(size: int, axis: int, first: int = 0) -> Tensor:
+            shape = [-1 if other == axis else 1 for other in range(4)]
+            return torch.arange(first, first + size, device=device).view(shape)
+
+        allowed = self(index(batch, 0), index(heads, 1), index(queries, 2, start), index(keys, 3))
+        if getattr(allowed, "dtype", None) != torch.bool:
+            raise TypeError(f"the rule of the mask {self.name} must return a boolean tensor, not {allowed!r}")
+        return allowed.expand(*allowed.shape[:2], queries, keys)
+
+    @door
+    def block_mask(
+        self,
+        queries: int,
+        keys: int,
+        *,
+        batch: int | None = None,
+        heads: int | None = None,
+        start: int = 0,
+        device: torch.device | str | None = None,
+        size: int = 128,
+    ) -> Any:
+        """Return FlexAttention's `BlockMask`: a compiled kernel skips what it forbids. Making it is slow: keep it.
+
+        Args:
+            batch, heads: their number, where the rule depends on them.
+            start: the position of the first query, as in `dense`.
+            size: queries and keys in a block.
+        """
+        from torch.nn.attention.flex_attention import create_block_mask
+
+        bounds.at_least(1, queries=queries, keys=keys, size=size, batch=batch or 1, heads=heads or 1)
+        bounds.at_least(0, start=start)
+        rule = Mask(lambda b, h, query, key: self(b, h, query + start, key), self.name) if start else self
+        device = torch.get_default_device() if device is None else device
+        return create_block_mask(rule, batch, heads, queries, keys, device, size)
+
+    @door
+    def count(self, length: int, *, batch: int | None = None, heads: int | None = None) -> int:
+        """Count the cells it allows, in all heads and rows of the batch: the work of attention is proportional to it.
+
+        >>> from tfviz.layers.masks import causal, strided
+        >>> causal.count(4), strided(2).count(4, heads=3)
+        (10, 27)
+        """
+        batch, heads = self._sizes(batch, heads)
+        bounds.at_least(0, length=length)
+        if (cells := length * length * heads * batch) > MOST_CELLS:
+            raise ValueError(f"length is {length}: {cells:,} cells would be computed one by one; take less")
+        rows = range(0, length, 128)  # a strip at a time, for little memory
+        strips = (self.dense(min(128, length - row), length, batch=batch, heads=heads, start=row) for row in rows)
+        return sum(int(strip.expand(batch, heads, -1, -1).sum()) for strip in strips)
+
+    @door
+    def why(self, query: int, key: int, *, batch: int = 0, head: int = 0) -> list[str]:
+        """Return the names of the predicates that forbid this cell; an empty list where it is allowed."""
+        bounds.at_least(0, query=query, key=key, batch=batch, head=head)
+        return self._why((batch, head, query, key))
+
+    def _why(self, cell: Cell) -> list[str]:
+        return [] if self(*map(torch.tensor, cell)) else [self.name]
+
+    def _sizes(self, batch: int | None, heads: int | None) -> tuple[int, int]:
+        return self.batch or 1 if batch is None else batch, self.heads or 1 if heads is None else heads
+
+
+class _Not(Mask):
+    def __init__(self, other: Mask):
+        super().__init__(self._rule, f"~{other.name}", other.batch, other.heads)
+        self.other = other
+
+    def _rule(self, *cell: Tensor) -> Tensor:
+        return ~self.other(*cell)
+
+
+class _And(Mask):
+    parts: tuple[Mask, ...]
+
+    def __init__(self, left: Mask, right: Mask):
+        parts = [part for mask in (left, right) for part in (mask.parts if isinstance(mask, _And) else (mask,))]
+        self.parts = tuple(dict.fromkeys(parts))  # a mask that comes twice is named once
+        super().__init__(self._rule, f"({' & '.join(map(repr, self.parts))})", *_common_sizes(self.parts))
+
+    def _rule(self, *cell: Tensor) -> Tensor:
+        return reduce(and_, (part(*cell) for part in self.parts))
+
+    def _why(self, cell: Cell) -> list[str]:
+        return [name for part in self.parts for name in part._why(cell)]
+
+
+class _Or(Mask):
+    def __init__(self, left: Mask, right: Mask):
+        self.parts = (left, right)
+        super().__init__(self._rule, f"({left} | {right})", *_common_sizes(self.parts))
+
+    def _rule(self, *cell: Tensor) -> Tensor:
+        left, right = self.parts
+        return left(*cell) | right(*cell)
+
+    def _why(self, cell: Cell) -> list[str]:
+        left, right = (part._why(cell) for part in self.parts)
+        return left + right if left and right else []
+
+
+class PerHead(Mask):
+    """Head h follows `parts[h % len(parts)]`; see `masks.per_head`."""
+
+    def __init__(self, parts: tuple[Mask, ...]):
+        super().__init__(self._rule, f"per_head({', '.join(map(repr, parts))})", _common_sizes(parts)[0], len(parts))
+        self.parts = parts
+
+    def _rule(self, batch: Tensor, head: Tensor, query: Tensor, key: Tensor) -> Tensor:
+        chosen = [head % len(self.parts) == number for number in range(len(self.parts))]
+        return reduce(or_, (mine & part(batch, head, query, key) for mine, part in zip(chosen, self.parts)))
+
+    def _why(self, cell: Cell) -> list[str]:
+        return self.parts[cell[1] % len(self.parts)]._why(cell)
+
+
+def _common_sizes(parts: tuple[Mask, ...]) -> tuple[int | None, int | None]:
+    """Return for how many texts and heads several masks were made together.
+
+    Raises:
+        ValueError: for different numbers of texts.
+    """
+    batch = {part.batch: part for part in parts if part.batch is not None}
+    if len(batch) > 1:
+        sizes = " and ".join(f"{part.name} of {count} texts" for count, part in batch.items())
+        raise ValueError(f"{sizes} are combined; give masks of the same texts")
+    return next(iter(batch), None), max((part.heads for part in parts if part.heads is not None), default=None)

@@ -1,0 +1,77 @@
+"""Attention of a recurrent decoder: scores by a small network (Bahdanau) or by dot products (Luong)."""
+
+from abc import abstractmethod
+
+import torch
+from torch import Tensor, nn
+
+from tfviz import bounds
+from tfviz.shapes import Bool, Float
+
+
+class Seq2SeqAttention(nn.Module):
+    """Single-head attention with learned projections; subclasses say how a score is computed.
+
+    A decoder attends anew at each step, so its keys are made once, by `of_key`, and given to each call.
+
+    Args:
+        query: width of the queries.
+        key: width of what keys are made of.
+        hidden: width of projected queries and keys.
+        bias: whether a bias is added to the queries.
+    """
+
+    def __init__(self, query: int, key: int, hidden: int, bias: bool = True):
+        super().__init__()
+        bounds.affordable(query=query, hidden=hidden)
+        bounds.affordable(key=key, hidden=hidden)
+        self.of_query = nn.Linear(query, hidden, bias=bias)
+        self.of_key = nn.Linear(key, hidden, bias=False)
+
+    @abstractmethod
+    def scores(
+        self, query: Float[Tensor, "batch query hidden"], key: Float[Tensor, "batch key hidden"]
+    ) -> Float[Tensor, "batch query key"]:
+        """Return how well each key answers each projected query."""
+
+    def forward(
+        self,
+        query: Float[Tensor, "batch query dim"],
+        key: Float[Tensor, "batch key hidden"],
+        value: Float[Tensor, "batch key out"],
+        mask: Bool[Tensor, "batch #query key"] | None = None,
+    ) -> Float[Tensor, "batch query out"]:
+        """Return the weighted average of the values for each query; zeros for a query that may look nowhere."""
+        return weighted_average(self.scores(self.of_query(query), key), value, mask)
+
+
+class Additive(Seq2SeqAttention):
+    """Attention with the scores v tanh(W q + U k) (Bahdanau, Cho & Bengio 2015, appendix A.1.2)."""
+
+    def __init__(self, query: int, key: int, hidden: int, bias: bool = True):
+        super().__init__(query, key, hidden, bias)
+        self.to_score = nn.Linear(hidden, 1, bias=False)
+
+    def scores(self, query: Tensor, key: Tensor) -> Tensor:
+        summed = query.unsqueeze(2) + key.unsqueeze(1)  # [batch, query, key, hidden]
+        return self.to_score(summed.tanh()).squeeze(-1)
+
+
+class Dot(Seq2SeqAttention):
+    """Attention with scaled dot products of projected queries and keys (Luong et al. 2015, "general")."""
+
+    def scores(self, query: Tensor, key: Tensor) -> Tensor:
+        return query @ key.mT * key.shape[-1] ** -0.5
+
+
+def weighted_average(
+    scores: Float[Tensor, "batch query key"],
+    value: Float[Tensor, "batch key out"],
+    mask: Bool[Tensor, "batch #query key"] | None = None,
+) -> Float[Tensor, "batch query out"]:
+    """Average the values, weighted by the softmax of the scores; zeros for a query that may look nowhere."""
+    if mask is not None:
+        if mask.dim() != 3:
+            raise ValueError(f"mask is {list(mask.shape)}; it must be [batch, query, key], of each text mask[:, None]")
+        scores = scores.masked_fill(~mask, -torch.inf)
+    return scores.softmax(dim=-1).nan_to_num(0.0) @ value

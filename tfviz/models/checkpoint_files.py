@@ -1,0 +1,124 @@
+"""Read a checkpoint folder as transformers writes it. Nothing is trusted: files of that folder only, checked sizes."""
+
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from tfviz import schema, sealed
+from tfviz.models.checkpoint_names import Family
+
+BUFFERS = (".attn.bias", ".attn.masked_bias", "embeddings.position_ids")  # masks and counters: nothing learned
+SHARD = re.compile(r"\w[\w.-]{0,200}\.safetensors")  # a file beside the index: no folder, no way up
+
+
+def read_config(folder: Path, family: Family) -> dict[str, Any]:
+    """Return the settings in `config.json`.
+
+    Raises:
+        ValueError: a setting has a value that the models here do not compute, or is no size or fraction.
+    """
+    file = _existing(folder / "config.json", family)
+    settings = _read_json(file)
+    for name, value in {"model_type": family.model_type, **family.required}.items():
+        if settings.get(name, value) != value:
+            raise ValueError(f"{name} is {settings[name]!r} in {file}; only checkpoints with {value!r} can be read")
+    for name in family.sizes:
+        if type(settings.get(name)) is not int or settings[name] < 1:
+            raise ValueError(f"{name} is {settings.get(name)!r} in {file}; it must be an integer, at least 1")
+    for name, default in family.fractions.items():
+        value = settings.setdefault(name, default)
+        if type(value) not in (int, float) or not 0 <= value < 1:
+            raise ValueError(f"{name} is {value!r} in {file}; it must be a number, at least 0 and below 1")
+    return settings
+
+
+def read_tensors(folder: Path, family: Family) -> dict[str, Tensor]:
+    """Return the weights in float32 by name, without prefix and in today's spelling; a tied tensor comes once.
+
+    Raises:
+        ValueError: a file is damaged; a tensor comes twice, differs from the one it is tied to, or is not finite.
+    """
+    tensors: dict[str, Tensor] = {}
+    for path in _weight_files(folder, family):
+        try:
+            with safe_open(path, framework="pt") as file:
+                read = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
+        except (SafetensorError, OSError) as error:
+            raise ValueError(f"{path} is damaged, or only a pointer to a large file: {error}; get it again") from error
+        for stored_name, tensor in read.items():
+            name = stored_name.removeprefix(family.prefix)
+            name = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+            if name in tensors:
+                raise ValueError(f"{stored_name} in {path} comes twice in {folder}; get the files again")
+            if name.endswith(BUFFERS):
+                continue
+            if not tensor.is_floating_point() or not tensor.isfinite().all():
+                raise ValueError(f"{stored_name} in {path} is {tensor.dtype}, or holds NaN or infinity; get it again")
+            tensors[name] = tensor.float()
+    for alias, name in family.aliases.items():
+        other = tensors.pop(alias, None)
+        if other is not None and not torch.equal(tensors.setdefault(name, other), other):
+            raise ValueError(f"{alias} and {name} differ in {folder}; here they are one tensor (tied embeddings)")
+    return tensors
+
+
+def check_sizes(settings: dict[str, Any], tensors: dict[str, Tensor], folder: Path, family: Family) -> None:
+    """Raise ValueError for a size beyond what the tensors can have: each is a side of one, or a number of them.
+
+    Checked before a model is built, since one of 1,000,000,000 layers would take all of the memory.
+    """
+    largest = max([len(tensors), *(side for tensor in tensors.values() for side in tensor.shape)])
+    for name in family.sizes:
+        if settings[name] > largest:
+            raise ValueError(
+                f"{name} is {settings[name]} in {folder / 'config.json'}, and its weights have {len(tensors)} tensors "
+                f"with no side over {largest}; the two are not of one model"
+            )
+
+
+def _weight_files(folder: Path, family: Family) -> list[Path]:
+    """Return the one file, or the shards that the index names."""
+    index, single = folder / "model.safetensors.index.json", folder / "model.safetensors"
+    if single.is_file() or not index.is_file():
+        return [_existing(single, family)]
+    weight_map = _read_json(index).get("weight_map")
+    names = set(map(str, weight_map.values())) if isinstance(weight_map, dict) else {""}
+    if wrong := [name for name in names if not SHARD.fullmatch(name)]:
+        raise ValueError(f"{index} names {wrong[0]!r}; shards are files beside it, NAME.safetensors: get it again")
+    return [_existing(folder / name, family) for name in sorted(names)]
+
+
+def _existing(file: Path, family: Family) -> Path:
+    """Return the file.
+
+    Raises:
+        FileNotFoundError: it is not there, or is a folder or a pipe; the message says how to get it.
+        ValueError: it is a link out of its folder.
+    """
+    folder = file.parent
+    if not os.path.isfile(file):
+        found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+        raise FileNotFoundError(
+            f"there is no {file.name} in {folder}, which holds {', '.join(found) or 'nothing'}; get one with: "
+            f"hf download {family.example} config.json model.safetensors tokenizer.json --local-dir {folder}"
+        )
+    home = folder.resolve()
+    # Hugging Face's cache has links: models--NAME/snapshots/REVISION/FILE leads to models--NAME/blobs/SUM
+    homes = [home, *([home.parents[1] / "blobs"] if home.parent.name == "snapshots" else [])]
+    if not any(file.resolve().is_relative_to(inside) for inside in homes):
+        raise ValueError(f"{file} is a link out of its folder, to {file.resolve()}; put the file itself there")
+    return file
+
+
+def _read_json(file: Path) -> dict[str, Any]:
+    try:
+        content = sealed.plain_json(file)
+        schema.dict_of(schema.plain)(content, "config")
+        return content
+    except (ValueError, TypeError) as error:
+        raise ValueError(f"{file} is not what transformers writes: {error}; get it again") from error
