@@ -67,35 +67,35 @@ def ways(prepared):
     bert = BERT(11, layers=2, heads=3, dim=6, dropout=0.0)
     return {
         "ragged": run(prepared(translator()), ragged()),
-        "in parts": run(prepared(translator()), ragged(), accumulate=2),
-        "computed again": run(prepared(translator()), ragged(), recompute=True),
-        "one row": run(prepared(translator()), ragged(7, tokens=14), accumulate=2),
+        "in parts": run(prepared(translator()), ragged(), gradient_accumulation_steps=2),
+        "computed again": run(prepared(translator()), ragged(), gradient_checkpointing=True),
+        "one row": run(prepared(translator()), ragged(7, tokens=14), gradient_accumulation_steps=2),
         "a head that rests": run(prepared(bert), Masked(ragged(), 11), loss=hidden_words),
     }
 
 
 def hidden_words(model, batch):
-    return losses.masked(model, batch[:2])
+    return losses.masked_lm(model, batch[:2])
 
 
 def begin(folder, prepared):
     """Three steps of six, a measurement that leaves weights in full, a checkpoint."""
     model = prepared(translator())
-    for step in train(model, ragged(), 6, loss=losses.translation(0.1), folder=folder, every=2):
+    for step in train(model, ragged(), 6, loss=losses.translation(0.1), checkpoint_dir=folder, checkpoint_every=2):
         if step.step == 2:
             evaluate.loss(model, [ragged()[0]], losses.translation())
             break
-    list(train(prepared(tied()), windows(3), 2, folder=f"{folder}-tied"))
+    list(train(prepared(tied()), windows(3), 2, checkpoint_dir=f"{folder}-tied"))
 
 
 def resumed(folder, prepared):
-    return run(prepared(translator()), ragged(), 6, folder=folder)
+    return run(prepared(translator()), ragged(), 6, checkpoint_dir=folder)
 
 
 def interrupted(folder, prepared):
     """A signal comes to the second process alone, in its loop's body; how this one ends."""
     try:
-        for step in train(prepared(translator()), ragged(), 6, loss=losses.translation(0.1), folder=folder):
+        for step in train(prepared(translator()), ragged(), 6, loss=losses.translation(0.1), checkpoint_dir=folder):
             if step.step == 2 and torch.distributed.get_rank() == 1:
                 signal.raise_signal(signal.SIGINT)
     except (KeyboardInterrupt, SystemExit) as ended:
@@ -142,7 +142,7 @@ def two(tmp_path_factory):
     """The folder two processes worked in, and what they found."""
     folder = tmp_path_factory.mktemp("two")
     begin(folder / "one", left_alone)
-    return folder, launched(TORCHRUN, __file__, folder, "by the caller", folder=folder)
+    return folder, launched(TORCHRUN, __file__, folder, "by the caller", checkpoint_dir=folder)
 
 
 def test_two_processes_share_ragged_batches(two, alone):
@@ -160,7 +160,7 @@ def test_shards_go_on_where_one_process_stopped(two, straight):
 
 def described(folder):
     """What a checkpoint is made of: names, shapes, kinds and shared names, but no number a step has changed."""
-    (path,) = checkpoint.saved(folder)[-1:]
+    (path,) = checkpoint.list_checkpoints(folder)[-1:]
     found = json.loads((path / "state.json").read_text()) | {"name": path.name, "files": None, "sha256": None}
     found["state"]["history"] = None
     for file in ("model.safetensors", "optimizer.safetensors"):
@@ -182,14 +182,14 @@ def test_checkpoints_of_shards_are_those_of_one_process(two, straight, tmp_path)
 
 @pytest.mark.parametrize(("number", "how"), [(0, "left"), (1, "cut")])
 def test_processes_stop_together_where_one_is_interrupted(two, straight, number, how):
-    assert [path.name for path in checkpoint.saved(two[0] / how)] == ["step-000000004"]
+    assert [path.name for path in checkpoint.list_checkpoints(two[0] / how)] == ["step-000000004"]
     assert two[1]["interrupted"][number].startswith("another process was asked to end: the same call goes on from")
     assert resumed(two[0] / how, left_alone) == pytest.approx(straight, abs=1e-5)
 
 
 def test_accelerate_shards(alone, straight, tmp_path):
     begin(tmp_path / "one", left_alone)
-    found = launched([*ACCELERATE, *SHARDED], __file__, tmp_path, "by accelerate", folder=tmp_path)
+    found = launched([*ACCELERATE, *SHARDED], __file__, tmp_path, "by accelerate", checkpoint_dir=tmp_path)
     agree(found["sharded"], alone)
     assert found["resumed"] == pytest.approx(straight, abs=1e-5)
 
@@ -203,7 +203,7 @@ SCRIPT = """
     torch.manual_seed(1)
     model = GPT(11, context=7, layers=2, heads=3, dim=6, dropout=0.0)
     batches = Windows(torch.arange(300) % 11, length=7, batch=5)
-    losses = [step.loss for step in fit(model, batches, 4, folder="run", every=3, progress=False)]
+    losses = [step.loss for step in fit(model, batches, 4, checkpoint_dir="run", checkpoint_every=3, progress=False)]
     if torch.distributed.get_rank() == 0:
         json.dump([losses, torch.distributed.get_world_size()], open("found.json", "w"))
 """
@@ -212,10 +212,10 @@ SCRIPT = """
 @pytest.mark.parametrize("launch", [TORCHRUN, [*ACCELERATE, "--multi_gpu"]], ids=["torchrun", "accelerate"])
 def test_a_script_needs_no_change_for_two_processes(launch, tmp_path):
     (tmp_path / "script.py").write_text(textwrap.dedent(SCRIPT))
-    found, processes = launched(launch, "script.py", folder=tmp_path)
+    found, processes = launched(launch, "script.py", checkpoint_dir=tmp_path)
     assert processes == 2
     assert found == pytest.approx(run(gpt(dropout=0.0), windows(5), loss=losses.next_token), abs=1e-5)
-    assert [path.name for path in checkpoint.saved(tmp_path / "run")] == ["step-000000003", "step-000000004"]
+    assert [path.name for path in checkpoint.list_checkpoints(tmp_path / "run")] == ["step-000000003", "step-000000004"]
 
 
 if __name__ == "__main__":

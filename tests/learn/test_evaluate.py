@@ -48,7 +48,7 @@ def test_links_are_the_strongest_of_the_words_that_gold_aligns():
     assert evaluate.links(pattern, {(0, 1), (2, 0), (2, 1)}) == {(0, 1), (2, 2)}
 
 
-@pytest.mark.parametrize("measure", [evaluate.bleu, evaluate.exact])
+@pytest.mark.parametrize("measure", [evaluate.bleu, evaluate.exact_match])
 def test_as_many_texts_as_references(measure):
     with pytest.raises(ValueError, match="2 texts and 3 references"):
         measure(SAID[:2], MEANT)
@@ -57,10 +57,10 @@ def test_as_many_texts_as_references(measure):
 
 
 def test_exact_and_accuracy():
-    assert evaluate.exact(["a", "b", "c"], ["a", "B", "c"]) == pytest.approx(2 / 3)
+    assert evaluate.exact_match(["a", "b", "c"], ["a", "B", "c"]) == pytest.approx(2 / 3)
     model, ids = Classifier(11, 3, dim=6, heads=3), torch.randint(1, 11, (5, 7))
     model.train()
-    with evaluate.judged(model):
+    with evaluate.eval_mode(model):
         labels = model(ids).argmax(-1)
     wrong = labels.clone()
     wrong[:2] = (wrong[:2] + 1) % 3

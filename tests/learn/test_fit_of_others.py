@@ -31,10 +31,10 @@ def same(one, other):
 def test_a_compiled_models_checkpoint_is_the_models(tmp_path):
     model, plain = gpt(), gpt(1)
     with torch.compiler.set_stance("force_eager"):  # dynamo cannot follow what checks shapes in tests
-        list(fit(torch.compile(model), folder=tmp_path))
+        list(fit(torch.compile(model), checkpoint_dir=tmp_path))
     assert checkpoint.load(tmp_path, plain)["step"] == 3
     assert same(plain, model)
-    assert len(list(fit(gpt(), folder=tmp_path))) == 3  # the same run, not compiled
+    assert len(list(fit(gpt(), checkpoint_dir=tmp_path))) == 3  # the same run, not compiled
 
 
 @pytest.mark.parametrize("wrap", [lambda model: torch.compile(model, backend="eager"), nn.DataParallel])
@@ -44,7 +44,7 @@ def test_checkpoints_with_a_wrapper_can_be_loaded(wrap, tmp_path):
     with mock.patch.object(contents, "unwrapped", lambda given: given):  # as they were written before
         checkpoint.save(tmp_path, wrap(model))
     for other in (gpt(1), wrap(gpt(1))):
-        inner = contents.unwrapped(other)
+        inner = tensors.unwrap(other)
         inner.norm.bias = inner.norm.weight
         checkpoint.load(tmp_path, other)
         assert same(inner, model)

@@ -31,14 +31,14 @@ def whole(tmp_path_factory):
 def changed(whole, to, change):
     """A copy, sealed anew, after `change(state, weights, moments)`."""
     at = shutil.copytree(whole, to / whole.name)
-    state = sealed.read_json(at / "state.json")
+    state = files.read_json(at / "state.json")
     files = {name: load_file(at / name) for name in state["files"]}
     change(state, *files.values())
     for name, tensors in files.items():
         save_file(tensors, at / name)
         if isinstance(state.get("files"), dict) and name in state["files"]:
             state["files"][name] = hashlib.sha256((at / name).read_bytes()).hexdigest()
-    sealed.write_json(at / "state.json", state)
+    files.write_json(at / "state.json", state)
     return at
 
 
@@ -113,9 +113,9 @@ def test_a_shared_name_that_leads_to_nothing_is_told(tmp_path):
     tensors = load_file(at / "model.safetensors")
     for shared in ({"b.weight": "c.weight"}, {"b.weight": "b.weight"}):
         save_file(tensors, at / "model.safetensors", metadata=shared)
-        state = sealed.read_json(at / "state.json")
+        state = files.read_json(at / "state.json")
         state["files"]["model.safetensors"] = hashlib.sha256((at / "model.safetensors").read_bytes()).hexdigest()
-        sealed.write_json(at / "state.json", state)
+        files.write_json(at / "state.json", state)
         with pytest.raises(ValueError, match=r"says that b\.weight is the same as .*, which it does not hold"):
             checkpoint.load(at, model)
 

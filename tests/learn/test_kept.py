@@ -39,7 +39,7 @@ class Stop(BaseException):
 
 
 def last(folder):
-    return int(checkpoint.saved(folder)[-1].name.removeprefix("step-")) if checkpoint.saved(folder) else 0
+    return int(checkpoint.list_checkpoints(folder)[-1].name.removeprefix("step-")) if checkpoint.list_checkpoints(folder) else 0
 
 
 def expected(**given):
@@ -52,7 +52,7 @@ def goes_on(folder, found, **given):
     """The run in this folder, gone on with by another model, is `found`."""
     model = gpt()
     nn.init.zeros_(model.tokens.weight)
-    assert run(model, STEPS, optimizer=momentum(model.parameters()), folder=folder, **given) == found[0]
+    assert run(model, STEPS, optimizer=momentum(model.parameters()), checkpoint_dir=folder, **given) == found[0]
     assert same(weights(model), found[1])
     assert not list(folder.glob(".*draft"))
 
@@ -74,10 +74,10 @@ class At:
 def traced(folder, place, act):
     """Train until `act`; the steps seen and the lines counted. Steps 2 and 3 are looked at, with a checkpoint."""
     model, seen, at = gpt(), [], At(place, act)
-    steps = train(model, windows(), STEPS, optimizer=momentum(model.parameters()), folder=folder, every=3)
+    steps = train(model, windows(), STEPS, optimizer=momentum(model.parameters()), checkpoint_dir=folder, checkpoint_every=3)
     try:
         for step in steps:
-            seen.append((step.step, step.loss, step.rate))
+            seen.append((step.step, step.loss, step.lr))
             if step.step == 1:
                 sys.settrace(at)
             if step.step == 3:
@@ -88,7 +88,7 @@ def traced(folder, place, act):
 
 
 def test_ctrl_c_at_any_line_loses_no_step(tmp_path):
-    found = expected(every=3)
+    found = expected(checkpoint_every=3)
     _, lines = traced(tmp_path / "whole", None, None)
     places = random.Random(2).sample(range(1, lines), 20)
     for place in places:
@@ -96,14 +96,14 @@ def test_ctrl_c_at_any_line_loses_no_step(tmp_path):
         with pytest.raises(KeyboardInterrupt):
             traced(folder, place, partial(signal.raise_signal, signal.SIGINT))
         assert last(folder) >= 2, place
-        goes_on(folder, found, every=3)
+        goes_on(folder, found, checkpoint_every=3)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 @pytest.mark.parametrize("where", ["batch", "loss", "backward", "body", "schedule", "save"])
 def test_an_error_anywhere_keeps_the_last_whole_step(tmp_path, monkeypatch, where):
     """At step 5, of which neither weights nor the running means of a norm may keep a trace."""
-    found, here = expected(every=100), {"now": ""}
+    found, here = expected(checkpoint_every=100), {"now": ""}
 
     def at(place):
         if here["now"] == place:
@@ -131,7 +131,7 @@ def test_an_error_anywhere_keeps_the_last_whole_step(tmp_path, monkeypatch, wher
     model = gpt()
     batches, optimizer = Batches(TEXT, length=7, batch=4), momentum(model.parameters())
     every = 5 if where == "save" else 100
-    steps = train(model, batches, STEPS, optimizer=optimizer, loss=loss, schedule=rule, folder=tmp_path, every=every)
+    steps = train(model, batches, STEPS, optimizer=optimizer, loss=loss, schedule=rule, checkpoint_dir=tmp_path, checkpoint_every=every)
     with pytest.raises(Stop, match=where) as stopped:  # noqa: PT012
         for step in steps:
             if step.step == (3 if where == "save" else 4):
@@ -146,8 +146,8 @@ def test_an_error_anywhere_keeps_the_last_whole_step(tmp_path, monkeypatch, wher
     assert all(parameter.grad is None for parameter in model.parameters())
     other = gpt()
     steps = train(other, Batches(TEXT, length=7, batch=4), STEPS, optimizer=momentum(other.parameters()), loss=loss,
-                  schedule=rule, folder=tmp_path)  # fmt: skip
-    assert [(step.step, step.loss, step.rate) for step in steps] == found[0]
+                  schedule=rule, checkpoint_dir=tmp_path)  # fmt: skip
+    assert [(step.step, step.loss, step.lr) for step in steps] == found[0]
     assert same(weights(other), found[1])
 
 
@@ -166,9 +166,9 @@ def test_running_means_are_of_whole_steps(tmp_path):
     list(train(whole, windows(), 4, loss=loss))
     stop = True
     with pytest.raises(MemoryError) as error:
-        list(train(broken, windows(), 4, loss=loss, folder=tmp_path))
+        list(train(broken, windows(), 4, loss=loss, checkpoint_dir=tmp_path))
     assert f"the same call goes on from {tmp_path / 'step-000000002'}" in error.value.__notes__
-    list(train(broken, windows(), 4, loss=loss, folder=tmp_path))
+    list(train(broken, windows(), 4, loss=loss, checkpoint_dir=tmp_path))
     assert broken[2].num_batches_tracked == 4
     assert same(weights(broken), weights(whole))
 
@@ -185,8 +185,8 @@ def test_half_a_step_is_not_kept(tmp_path):
 
     model = gpt()
     with pytest.raises(MemoryError) as error:
-        list(train(model, windows(), STEPS, optimizer=Breaks(model.parameters()), folder=tmp_path, every=2))
-    assert [path.name for path in checkpoint.saved(tmp_path)] == ["step-000000002"]
+        list(train(model, windows(), STEPS, optimizer=Breaks(model.parameters()), checkpoint_dir=tmp_path, checkpoint_every=2))
+    assert [path.name for path in checkpoint.list_checkpoints(tmp_path)] == ["step-000000002"]
     assert "the model is half of step 3" in error.value.__notes__[0]
 
 
@@ -207,10 +207,10 @@ def test_a_loop_that_a_variable_holds_is_left_when_the_program_ends(tmp_path):
 
 
 def test_a_second_training_into_one_folder_is_told(tmp_path):
-    first = train(gpt(), windows(), STEPS, folder=tmp_path)
+    first = train(gpt(), windows(), STEPS, checkpoint_dir=tmp_path)
     next(first)
     with pytest.raises(OSError, match=r"in use by another training.*give another folder"):
-        run(gpt(), STEPS, folder=tmp_path)
+        run(gpt(), STEPS, checkpoint_dir=tmp_path)
     script = f"""
         from tfviz import files
         try:
@@ -222,14 +222,14 @@ def test_a_second_training_into_one_folder_is_told(tmp_path):
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, timeout=300)
     first.close()
     assert last(tmp_path) == 1
-    assert len(run(gpt(), STEPS, folder=tmp_path)) == STEPS
+    assert len(run(gpt(), STEPS, checkpoint_dir=tmp_path)) == STEPS
 
 
 def test_a_finished_run_is_read_by_many_and_in_a_folder_that_cannot_be_written(tmp_path, monkeypatch):
-    found = run(gpt(), 3, folder=tmp_path)
+    found = run(gpt(), 3, checkpoint_dir=tmp_path)
     monkeypatch.setattr(files, "alone", None)
-    one, other = (train(gpt(), windows(), 3, folder=tmp_path) for _ in range(2))
-    assert [(step.step, step.loss, step.rate) for step, _ in zip(one, other, strict=True)] == found
+    one, other = (train(gpt(), windows(), 3, checkpoint_dir=tmp_path) for _ in range(2))
+    assert [(step.step, step.loss, step.lr) for step, _ in zip(one, other, strict=True)] == found
 
 
 @pytest.mark.parametrize(
@@ -241,27 +241,27 @@ def test_a_finished_run_is_read_by_many_and_in_a_folder_that_cannot_be_written(t
         ({"batches": windows(batch=5)}, r"with batches\.batch 4, this one asks for 5"),
         ({"batches": Windows(TEXT.flip(0), length=7, batch=4)}, r"with batches\.ids int64 \[300\] "),
         ({"batches": [windows()[step + 1] for step in range(4)]}, r"with batches Windows, this one asks for list of 4"),
-        ({"loss": losses.squared}, r"with loss next_token, this one asks for squared"),
-        ({"clip": 0.5}, r"with clip 1\.0, this one asks for 0\.5"),
-        ({"accumulate": 2}, r"with accumulate 1, this one asks for 2"),
+        ({"loss": losses.squared_error}, r"with loss next_token, this one asks for squared"),
+        ({"max_grad_norm": 0.5}, r"with clip 1\.0, this one asks for 0\.5"),
+        ({"gradient_accumulation_steps": 2}, r"with accumulate 1, this one asks for 2"),
         ({"precision": "bfloat16"}, r"with precision None, this one asks for bfloat16"),
         ({"schedule": schedule.constant}, r"with schedule\(2, 4\) 0\.666667, this one asks for 1"),
-        ({"decay": 0.2}, r"with optimizer\.0\.weight_decay 0\.1, this one asks for 0\.2"),
+        ({"weight_decay": 0.2}, r"with optimizer\.0\.weight_decay 0\.1, this one asks for 0\.2"),
         ({"optimizer": torch.optim.SGD}, r"is of another optimizer: its class is Muon there and SGD here"),
     ],
 )
 def test_another_run_is_told_and_nothing_is_touched(tmp_path, other, says):
-    run(gpt(), 4, folder=tmp_path)
+    run(gpt(), 4, checkpoint_dir=tmp_path)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     model = gpt(**other.pop("model", {}))
     started = weights(model)
     batches = other.pop("batches", windows())
-    if "decay" in other:
-        other["optimizer"] = muon(model, 3e-3, decay=other.pop("decay"))
+    if "weight_decay" in other:
+        other["optimizer"] = muon(model, 3e-3, weight_decay=other.pop("weight_decay"))
     if "optimizer" in other and isinstance(other["optimizer"], type):
         other["optimizer"] = other["optimizer"](model.parameters())
     with pytest.raises(ValueError, match=says):
-        next(train(model, batches, 4, folder=tmp_path, **other))
+        next(train(model, batches, 4, checkpoint_dir=tmp_path, **other))
     assert same(weights(model), started)
     assert {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()} == before
 
@@ -280,7 +280,7 @@ def test_a_run_goes_on_with_the_same_parts_made_anew(tmp_path):
         return lambda model, batch: (losses.next_token(model, batch)[0] * (1 - share), batch[1].numel())
 
     def begun(batches):
-        how = {"schedule": schedule.cosine(3), "loss": smoothed(0.25), "folder": tmp_path}
+        how = {"schedule": schedule.cosine(3), "loss": smoothed(0.25), "checkpoint_dir": tmp_path}
         return train(gpt(), batches, STEPS, **how)
 
     used = Counted(TEXT, 7, 4)
@@ -302,16 +302,16 @@ def test_batches_by_chance_are_told(tmp_path):
             ids = torch.randint(11, (4, 8), generator=self.chance)
             return ids[:, :-1], ids[:, 1:]
 
-    next(train(gpt(), Drawn(), 3, folder=tmp_path))
+    next(train(gpt(), Drawn(), 3, checkpoint_dir=tmp_path))
     with pytest.warns(UserWarning, match=r"batches\[0\]\.0 is another one each time"):
-        assert len(list(train(gpt(), Drawn(), 3, folder=tmp_path))) == 3
+        assert len(list(train(gpt(), Drawn(), 3, checkpoint_dir=tmp_path))) == 3
 
 
 @pytest.mark.parametrize("what", ["step", "history", "bits", "another's weights"])
 def test_what_does_not_fit_in_a_checkpoint_is_told(tmp_path, what):
-    run(gpt(), 4, folder=tmp_path, every=2)
-    path = checkpoint.saved(tmp_path)[-1]
-    earlier = checkpoint.saved(tmp_path)[0]
+    run(gpt(), 4, checkpoint_dir=tmp_path, checkpoint_every=2)
+    path = checkpoint.list_checkpoints(tmp_path)[-1]
+    earlier = checkpoint.list_checkpoints(tmp_path)[0]
     state = json.loads((path / "state.json").read_text())
     del state["sha256"]
     if what == "step":
@@ -319,7 +319,7 @@ def test_what_does_not_fit_in_a_checkpoint_is_told(tmp_path, what):
         says = "step-000000009 is not a whole checkpoint: what it holds is of step 4"
     elif what == "history":
         state["state"]["history"][0].pop()
-        tfviz.sealed.write_json(path / "state.json", state)
+        tfviz.files.write_json(path / "state.json", state)
         says = r"history of \[3, 4, 4\] numbers for 4 steps"
     elif what == "bits":
         damaged = bytearray((path / "model.safetensors").read_bytes())
@@ -330,14 +330,14 @@ def test_what_does_not_fit_in_a_checkpoint_is_told(tmp_path, what):
         (path / "model.safetensors").write_bytes((earlier / "model.safetensors").read_bytes())
         says = r"model\.safetensors was altered or is damaged"
     with pytest.raises(ValueError, match=rf"{says}.*delete it"):
-        run(gpt(), 4, folder=tmp_path)
+        run(gpt(), 4, checkpoint_dir=tmp_path)
 
 
 def test_every_flipped_bit_of_a_checkpoint_is_told(tmp_path):
     model = nn.Linear(3, 2)
     path = checkpoint.save(tmp_path, model, muon(model, 0.1))
     draw = random.Random(1)
-    for name in (checkpoint.WEIGHTS, checkpoint.MOMENTS, checkpoint.STATE):
+    for name in (checkpoint.MODEL, checkpoint.OPTIMIZER, checkpoint.STATE):
         whole = (path / name).read_bytes()
         for place in draw.sample(range(len(whole) * 8), 60):
             damaged = bytearray(whole)
@@ -386,7 +386,7 @@ def test_signals_wait_and_come_all_the_same():
 
 def test_elsewhere_than_in_the_main_thread_signals_are_left_alone(tmp_path):
     found = []
-    thread = threading.Thread(target=lambda: found.extend(run(gpt(), 3, folder=tmp_path)))
+    thread = threading.Thread(target=lambda: found.extend(run(gpt(), 3, checkpoint_dir=tmp_path)))
     thread.start()
     thread.join()
     assert found == run(gpt(), 3)
@@ -403,7 +403,7 @@ def handlers():
 def test_sigterm_ends_a_training_as_a_closing_program_does(tmp_path):
     before = signal.getsignal(signal.SIGTERM)
     with pytest.raises(SystemExit) as ended:  # noqa: PT012
-        for step in train(gpt(), windows(), STEPS, folder=tmp_path):
+        for step in train(gpt(), windows(), STEPS, checkpoint_dir=tmp_path):
             if step.step == 2:
                 signal.raise_signal(signal.SIGTERM)
     assert ended.value.code == 128 + signal.SIGTERM
@@ -421,7 +421,7 @@ SCRIPT = """
     torch.manual_seed(1)
     model = GPT(11, context=7, layers=2, heads=3, dim=6, dropout=0.1)
     batches = Windows(torch.arange(300) % 11, length=7, batch=4)
-    for step in fit(model, batches, 60, folder=sys.argv[1], every=3, device="cpu", progress=False):
+    for step in fit(model, batches, 60, folder=sys.argv[1], checkpoint_every=3, device="cpu", progress=False):
         print(step.step, flush=True)
 """
 
@@ -456,10 +456,10 @@ def check_kill(folder, number, seed):
     else:
         assert last(folder) >= told, error
         assert last(folder) <= told + 1
-    for path in checkpoint.saved(folder):
+    for path in checkpoint.list_checkpoints(folder):
         assert checkpoint.load(path, gpt())["step"] == int(path.name[5:])
     whole, resumed = gpt(), gpt()
-    assert run(resumed, 60, folder=folder, every=3) == run(whole, 60)
+    assert run(resumed, 60, checkpoint_dir=folder, checkpoint_every=3) == run(whole, 60)
     assert same(weights(resumed), weights(whole))
     assert sorted(path.name for path in folder.iterdir()) == [files.LOCK, "step-000000057", "step-000000060"]
     return told, code

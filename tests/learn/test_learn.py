@@ -17,7 +17,7 @@ from torch import nn
 
 from tfviz import learn
 from tfviz.learn import checkpoint, evaluate, fit, losses, schedule
-from tfviz.learn.trainer import recomputing
+from tfviz.learn.trainer import checkpointed_blocks
 from tfviz.models import GPT, Transformer, TransformerXL
 from tfviz.text import Buckets, Streams, Windows, in_order
 
@@ -43,24 +43,24 @@ def same(one, other):
 
 
 def run(model, steps=6, **given):
-    return [(step.step, step.loss, step.rate) for step in train(model, windows(), steps, **given)]
+    return [(step.step, step.loss, step.lr) for step in train(model, windows(), steps, **given)]
 
 
 def test_fit_learns():
     model = gpt(dropout=0.0)
     before = evaluate.loss(model, in_order(TEXT, 7, 5))
-    steps = list(train(model, windows(batch=8), 80, rate=0.02))
+    steps = list(train(model, windows(batch=8), 80, lr=0.02))
     after = evaluate.loss(model, in_order(TEXT, 7, 5))
     assert before == pytest.approx(math.log(11), abs=0.3)
     assert after < before / 2
     assert [step.step for step in steps] == list(range(80))
-    assert all(step.speed > 0 for step in steps)
+    assert all(step.tokens_per_second > 0 for step in steps)
 
 
 @pytest.mark.parametrize("clip", [0.01, 1e9])
 def test_a_step_by_hand(clip):
     model, other = gpt(dropout=0.0), gpt(dropout=0.0)
-    (step,) = train(model, windows(), 1, rate=0.5, optimizer=torch.optim.SGD(model.parameters()), clip=clip)
+    (step,) = train(model, windows(), 1, lr=0.5, optimizer=torch.optim.SGD(model.parameters()), max_grad_norm=clip)
     total, count = losses.next_token(other, windows()[0])
     loss = total / count
     loss.backward()
@@ -69,7 +69,7 @@ def test_a_step_by_hand(clip):
         moved = by_hand - 0.5 * min(1, clip / (length + 1e-6)) * by_hand.grad
         torch.testing.assert_close(mine, moved, rtol=1e-4, atol=1e-6)
     assert step.loss == pytest.approx(loss.item(), abs=1e-6)
-    assert step.rate == 0.5
+    assert step.lr == 0.5
 
 
 @pytest.mark.parametrize(
@@ -89,12 +89,12 @@ def test_schedules_by_hand(rule, expected):
 
 
 def test_the_schedule_sets_the_rate():
-    rates = [rate for *_, rate in run(gpt(), rate=0.3, schedule=lambda step, steps: step / steps)]
+    rates = [rate for *_, rate in run(gpt(), lr=0.3, schedule=lambda step, steps: step / steps)]
     assert rates == pytest.approx([0.3 * step / 6 for step in range(6)])
 
 
 def test_decay_is_for_matrices():
-    matrices, vectors = learn.adamw(gpt(), 0.1, decay=0.3).param_groups
+    matrices, vectors = learn.adamw(gpt(), 0.1, weight_decay=0.3).param_groups
     assert {p.dim() for p in matrices["params"]} == {2}
     assert {p.dim() for p in vectors["params"]} == {1}
     assert (matrices["weight_decay"], vectors["weight_decay"]) == (0.3, 0.0)
@@ -104,21 +104,21 @@ def test_decay_is_for_matrices():
 def test_a_stopped_run_goes_on_as_if_it_never_stopped(tmp_path, stop):
     whole, stopped, resumed = gpt(), gpt(), gpt()
     expected = run(whole)
-    for step in train(stopped, windows(), 6, folder=tmp_path, every=2):
+    for step in train(stopped, windows(), 6, checkpoint_dir=tmp_path, checkpoint_every=2):
         if step.step + 1 == stop:
             break
-    assert [path.name for path in checkpoint.saved(tmp_path)][-1] == f"step-{stop:09d}"
+    assert [path.name for path in checkpoint.list_checkpoints(tmp_path)][-1] == f"step-{stop:09d}"
     torch.manual_seed(99)
     nn.init.zeros_(resumed.tokens.weight)
-    assert run(resumed, folder=tmp_path, every=2) == expected
+    assert run(resumed, checkpoint_dir=tmp_path, checkpoint_every=2) == expected
     assert same(weights(resumed), weights(whole))
     assert not same(weights(resumed), weights(stopped))
 
 
 def test_a_finished_run_is_replayed(tmp_path):
     model, again = gpt(), gpt()
-    first = list(train(model, windows(), 3, folder=tmp_path))
-    assert list(train(again, windows(), 3, folder=tmp_path)) == first
+    first = list(train(model, windows(), 3, checkpoint_dir=tmp_path))
+    assert list(train(again, windows(), 3, checkpoint_dir=tmp_path)) == first
     assert same(weights(again), weights(model))
 
 
@@ -128,7 +128,7 @@ def test_the_callers_chance_goes_on_as_if_there_were_no_training(tmp_path):
     for folder in (None, tmp_path / "run", tmp_path / "run"):  # without one, begun, replayed
         model = gpt()
         torch.manual_seed(5)
-        drawn = [torch.rand(1) for _ in train(model, windows(), 3, folder=folder)]
+        drawn = [torch.rand(1) for _ in train(model, windows(), 3, checkpoint_dir=folder)]
         assert torch.equal(torch.cat(drawn), expected)
 
 
@@ -137,11 +137,11 @@ def test_seeds_fix_a_run():
     assert run(gpt(), seed=1) != run(gpt())
 
 
-@pytest.mark.parametrize("other", [{"steps": 7}, {"rate": 0.1}, {"seed": 3}])
+@pytest.mark.parametrize("other", [{"steps": 7}, {"lr": 0.1}, {"seed": 3}])
 def test_other_arguments_are_refused(tmp_path, other):
-    run(gpt(), steps=6, folder=tmp_path)
+    run(gpt(), steps=6, checkpoint_dir=tmp_path)
     with pytest.raises(ValueError, match=r"holds a run with.*give it another folder"):
-        run(gpt(), **{"steps": 6, "folder": tmp_path, **other})
+        run(gpt(), **{"steps": 6, "checkpoint_dir": tmp_path, **other})
 
 
 def test_a_loss_that_is_not_a_number_takes_no_step(tmp_path):
@@ -151,23 +151,23 @@ def test_a_loss_that_is_not_a_number_takes_no_step(tmp_path):
         total, count = losses.next_token(model, batch)
         return total * (math.nan if next(numbers) in spoiled else 1), count
 
-    steps = train(model, windows(), 6, loss=broken, folder=tmp_path, every=2)
+    steps = train(model, windows(), 6, loss=broken, checkpoint_dir=tmp_path, checkpoint_every=2)
     with pytest.raises(FloatingPointError, match=r"at step 3, .*step-000000003"):
-        past.extend((step.step, step.loss, step.rate, weights(model)) for step in steps)
+        past.extend((step.step, step.loss, step.lr, weights(model)) for step in steps)
     kept = [kept for *_, kept in past]
     assert same(weights(model), kept[-1])
     assert all(tensor.isfinite().all() for tensor in kept[-1].values())
     assert checkpoint.load(tmp_path, other := gpt())["step"] == 3
     assert same(weights(other), kept[-1])
     spoiled.clear()
-    assert run(gpt(), folder=tmp_path, loss=broken) == run(gpt())
+    assert run(gpt(), checkpoint_dir=tmp_path, loss=broken) == run(gpt())
     assert [loss for _, loss, *_ in past] == [loss for _, loss, _ in run(gpt())[:3]]
 
 
 @pytest.mark.parametrize("folder", [True, False])
 def test_a_rate_too_high_is_named(tmp_path, folder):
     with pytest.raises(FloatingPointError, match=r"at step \d+, learning rate .*the step was not taken"):
-        run(gpt(), steps=50, rate=1e30, folder=tmp_path if folder else None)
+        run(gpt(), steps=50, lr=1e30, checkpoint_dir=tmp_path if folder else None)
 
 
 def test_another_shape_is_named(tmp_path):
@@ -185,7 +185,7 @@ def test_a_checkpoint_gives_back_what_it_was_given(tmp_path):
     nn.init.normal_(model.tokens.weight)
     for step in (3, 12, 7):
         checkpoint.save(tmp_path, model, step=step, note="né", keep=2)
-    assert [path.name for path in checkpoint.saved(tmp_path)] == ["step-000000007", "step-000000012"]
+    assert [path.name for path in checkpoint.list_checkpoints(tmp_path)] == ["step-000000007", "step-000000012"]
     assert checkpoint.load(tmp_path / "step-000000007", other) == {"step": 7, "note": "né"}
     assert same(weights(other), weights(model))
     with pytest.raises(FileNotFoundError, match="no checkpoint"):
@@ -219,8 +219,8 @@ def _mark(path):
 @pytest.mark.parametrize("damage", ["half", "empty", "pickle", "list", "gone"])
 def test_a_damaged_checkpoint_is_an_error(tmp_path, name, damage):
     model = gpt()
-    run(model, steps=2, folder=tmp_path / "run")
-    file, trap = checkpoint.saved(tmp_path / "run")[-1] / name, tmp_path / "trap"
+    run(model, steps=2, checkpoint_dir=tmp_path / "run")
+    file, trap = checkpoint.list_checkpoints(tmp_path / "run")[-1] / name, tmp_path / "trap"
     whole = file.read_bytes()
     content = {"half": whole[: len(whole) // 2], "empty": b"", "list": b"[1, 2]"}.get(damage)
     file.write_bytes(pickle.dumps(partial(_mark, trap)) + b"x" * 99 if content is None else content)
@@ -261,8 +261,8 @@ def test_a_folder_that_cannot_be_written_is_an_error(tmp_path, monkeypatch):
 
     monkeypatch.setattr("tfviz.files.tempfile.mkdtemp", refuse)
     with pytest.raises(OSError, match=r"could not write the checkpoint .*Read-only file system"):
-        run(gpt(), steps=2, folder=tmp_path)
-    assert checkpoint.saved(tmp_path) == []
+        run(gpt(), steps=2, checkpoint_dir=tmp_path)
+    assert checkpoint.list_checkpoints(tmp_path) == []
 
 
 def test_evaluate_by_hand():
@@ -316,7 +316,7 @@ def test_gradients_added_up_equal_the_large_batch(parts):
     found = []
     for model, accumulate in ((whole, 1), (added, parts)):
         how["optimizer"] = torch.optim.SGD(model.parameters())
-        found.append([s.loss for s in train(model, ragged(), 3, rate=0.1, accumulate=accumulate, **how)])
+        found.append([s.loss for s in train(model, ragged(), 3, lr=0.1, gradient_accumulation_steps=accumulate, **how)])
     assert found[1] == pytest.approx(found[0], abs=1e-5)
     for one, other in zip(whole.parameters(), added.parameters(), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
@@ -327,7 +327,7 @@ def test_computing_again_changes_no_number(make):
     plain, again = make(), make()
     batches, loss = (windows(), losses.next_token) if make is gpt else (ragged(), losses.translation())
     found = [
-        [s.loss for s in train(model, batches, 4, recompute=on, loss=loss)]
+        [s.loss for s in train(model, batches, 4, gradient_checkpointing=on, loss=loss)]
         for model, on in ((plain, False), (again, True))
     ]
     assert found[1] == pytest.approx(found[0], abs=1e-6)
@@ -336,7 +336,7 @@ def test_computing_again_changes_no_number(make):
 
 def test_without_blocks_there_is_nothing_to_compute_again():
     with pytest.raises(ValueError, match=r"Linear has no nn\.ModuleList"):
-        next(train(nn.Linear(2, 2), windows(), 1, recompute=True))
+        next(train(nn.Linear(2, 2), windows(), 1, gradient_checkpointing=True))
 
 
 def test_a_loss_is_a_mean_over_tokens_and_not_over_batches():
@@ -350,9 +350,9 @@ def test_more_parts_than_rows_are_as_many_as_rows():
     few = ragged(7, tokens=14)
     assert {len(few[step][0]) for step in range(4)} == {1, 2}
     one, other = translator(), translator()
-    how = {"loss": losses.translation(), "rate": 0.1}
+    how = {"loss": losses.translation(), "lr": 0.1}
     found = [
-        [s.loss for s in train(m, few, 4, accumulate=k, optimizer=torch.optim.SGD(m.parameters()), **how)]
+        [s.loss for s in train(m, few, 4, gradient_accumulation_steps=k, optimizer=torch.optim.SGD(m.parameters()), **how)]
         for m, k in ((one, 1), (other, 5))
     ]
     assert found[1] == pytest.approx(found[0], abs=1e-5)
@@ -363,14 +363,16 @@ def test_a_memory_is_not_carried_twice_where_blocks_are_computed_again():
     for recompute in (False, True):
         torch.manual_seed(1)
         model = TransformerXL(11, memory=5, layers=2, heads=3, dim=6, dropout=0.1)
-        steps = train(model, Streams(TEXT, 4, 3), 5, loss=losses.Carried(), recompute=recompute, accumulate=2)
+        steps = train(
+            model, Streams(TEXT, 4, 3), 5, loss=losses.SegmentRecurrentLoss(), gradient_checkpointing=recompute, gradient_accumulation_steps=2
+        )
         found.append([step.loss for step in steps])
     assert found[1] == pytest.approx(found[0], abs=1e-6)
 
 
 def test_blocks_are_themselves_again_after_an_error():
     model, seen = gpt(), []
-    with pytest.raises(IndexError), recomputing(model):  # noqa: PT012
+    with pytest.raises(IndexError), checkpointed_blocks(model):  # noqa: PT012
         seen.append("forward" in vars(model.blocks[0]))
         model(torch.tensor([[99]]))
     assert seen == [True]

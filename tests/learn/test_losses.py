@@ -30,10 +30,10 @@ LOSSES = {  # loss, shape of the logits, batch
     "next_token": (losses.next_token, (2, 3, 7), (SOURCE, TARGET[:, 1:])),
     "translation": (losses.translation(), (2, 3, 7), (SOURCE, TARGET)),
     "smoothed": (losses.translation(0.1), (2, 3, 7), (SOURCE, TARGET)),
-    "scheduled": (losses.scheduled(0.5, 0.1), (2, 3, 7), (SOURCE, TARGET)),
-    "label": (losses.label, (2, 5), (SOURCE, torch.tensor([4, 0]))),
-    "squared": (losses.squared, (2,), (SOURCE, torch.tensor([0.5, -1.0]))),
-    "carried": (losses.Carried(), (2, 3, 7), (SOURCE, TARGET[:, 1:], torch.tensor([[0, 0], [1, 0]]))),
+    "scheduled": (losses.scheduled_sampling(0.5, 0.1), (2, 3, 7), (SOURCE, TARGET)),
+    "label": (losses.classification, (2, 5), (SOURCE, torch.tensor([4, 0]))),
+    "squared": (losses.squared_error, (2,), (SOURCE, torch.tensor([0.5, -1.0]))),
+    "carried": (losses.SegmentRecurrentLoss(), (2, 3, 7), (SOURCE, TARGET[:, 1:], torch.tensor([[0, 0], [1, 0]]))),
 }
 
 
@@ -52,7 +52,7 @@ def test_sums_are_in_float32_where_logits_are_not(name):
     assert model.logits.grad.dtype == torch.bfloat16
 
 
-@pytest.mark.parametrize("loss", [losses.translation(0.1), losses.scheduled(0.5, 0.1)])
+@pytest.mark.parametrize("loss", [losses.translation(0.1), losses.scheduled_sampling(0.5, 0.1)])
 def test_under_autocast_the_sum_is_that_of_float32(loss):
     torch.manual_seed(1)
     model = Seq2Seq(9, 7, dim=6, hidden=8, dropout=0.0)
@@ -66,7 +66,7 @@ def test_under_autocast_the_sum_is_that_of_float32(loss):
 
 
 @pytest.mark.parametrize("smoothing", [-0.1, 1.0, 1.2, inf, nan])
-@pytest.mark.parametrize("make", [losses.translation, lambda smoothing: losses.scheduled(0.5, smoothing)])
+@pytest.mark.parametrize("make", [losses.translation, lambda smoothing: losses.scheduled_sampling(0.5, smoothing)])
 def test_a_smoothing_that_leaves_nothing_is_refused(make, smoothing):
     with pytest.raises(ValueError, match=rf"smoothing is {smoothing}; .* 0 .* below 1"):
         make(smoothing)
@@ -76,13 +76,13 @@ def test_a_smoothing_that_leaves_nothing_is_refused(make, smoothing):
 def test_a_label_that_is_no_class_is_named(wrong):
     batch = (SOURCE, torch.tensor([4, wrong]))
     with pytest.raises(ValueError, match=rf"label {wrong} .* 5 classes, .* from 0 to 4.*classes="):
-        losses.label(Said(2, 5), batch)
+        losses.classification(Said(2, 5), batch)
 
 
 def test_no_label_is_left_out_of_the_sum():
     """What PyTorch takes for "no label here" by default would be counted all the same."""
     for label in range(5):
-        total, count = losses.label(Said(1, 5), (SOURCE[:1], torch.tensor([label])))
+        total, count = losses.classification(Said(1, 5), (SOURCE[:1], torch.tensor([label])))
         assert (total.item() > 0, count) == (True, 1)
 
 
@@ -108,7 +108,7 @@ LABELS = torch.tensor([2, 0])
 def test_adversarial_is_the_mean_of_both_passes_under_one_dropout():
     model = Pooled()
     torch.manual_seed(8)
-    total, count = losses.adversarial(size=0.3)(model, (SOURCE, LABELS))
+    total, count = losses.adversarial(epsilon=0.3)(model, (SOURCE, LABELS))
     after = torch.rand(1)
 
     vectors = model.tokens(SOURCE).detach().requires_grad_()
@@ -130,7 +130,7 @@ def test_adversarial_is_the_mean_of_both_passes_under_one_dropout():
 def test_adversarial_gradients_are_those_of_fixed_moves():
     model = Pooled().train()
     model.dropout.p = 0.0
-    losses.adversarial(size=0.3)(model, (SOURCE, LABELS))[0].backward()
+    losses.adversarial(epsilon=0.3)(model, (SOURCE, LABELS))[0].backward()
     found = {name: weight.grad for name, weight in model.named_parameters() if weight.grad is not None}
     assert set(found) == {"tokens.weight", "to_logits.weight", "to_logits.bias"}
     vectors = model.tokens(SOURCE)
@@ -146,11 +146,11 @@ def test_adversarial_gradients_are_those_of_fixed_moves():
 
 def test_adversarial_measures_as_the_loss_does():
     model = Pooled().eval()
-    assert losses.adversarial()(model, (SOURCE, LABELS)) == losses.label(model, (SOURCE, LABELS))
+    assert losses.adversarial()(model, (SOURCE, LABELS)) == losses.classification(model, (SOURCE, LABELS))
     with torch.no_grad():
         model.train()
         model.dropout.p = 0.0
-        assert losses.adversarial()(model, (SOURCE, LABELS)) == losses.label(model, (SOURCE, LABELS))
+        assert losses.adversarial()(model, (SOURCE, LABELS)) == losses.classification(model, (SOURCE, LABELS))
 
 
 def test_adversarial_leaves_no_hook_and_says_what_it_cannot_move():
@@ -184,5 +184,5 @@ def test_bytes_can_be_trained_on_as_they_lie_on_disk(make):
     ids = (torch.arange(90) % 11).to(torch.uint8)
     streams = text.Streams(ids, 5, 2)
     xl = isinstance(model := make(), TransformerXL)
-    batches, loss = (streams, losses.Carried()) if xl else (text.Windows(ids, 5, 2), losses.next_token)
+    batches, loss = (streams, losses.SegmentRecurrentLoss()) if xl else (text.Windows(ids, 5, 2), losses.next_token)
     assert len(list(fit(model, batches, 2, loss=loss, device="cpu", progress=False))) == 2

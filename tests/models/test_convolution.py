@@ -96,7 +96,7 @@ def test_it_learns():
     torch.manual_seed(1)
     model = Convolution(11, dim=6, layers=2)
     windows = text.Windows(torch.arange(300) ** 2 % 11, length=7, batch=8)
-    steps = list(learn.fit(model, windows, 60, rate=0.05, device="cpu", progress=False))
+    steps = list(learn.fit(model, windows, 60, lr=0.05, device="cpu", progress=False))
     assert steps[-1].loss < 0.5 * steps[0].loss
 
 

@@ -70,7 +70,7 @@ def test_a_file_gives_the_program_back(program, tmp_path):
 
 
 def test_an_altered_file_and_one_of_something_else_are_told(program, tmp_path):
-    from tfviz import sealed
+    from tfviz import files
 
     path = program.save(tmp_path / "gpt.safetensors")
     raw = bytearray(path.read_bytes())
@@ -78,10 +78,10 @@ def test_an_altered_file_and_one_of_something_else_are_told(program, tmp_path):
     path.write_bytes(raw)
     with pytest.raises(ValueError, match="was altered or is damaged"):
         portable.Program.load(path)
-    sealed.save(tmp_path / "x", {"a": torch.ones(2)})
+    files.save_tensors(tmp_path / "x", {"a": torch.ones(2)})
     with pytest.raises(ValueError, match="holds no program"):
         portable.Program.load(tmp_path / "x")
-    sealed.save(tmp_path / "y", {}, {"program": json.dumps({"format": "tfviz/program/9"})})
+    files.save_tensors(tmp_path / "y", {}, {"program": json.dumps({"format": "tfviz/program/9"})})
     with pytest.raises(ValueError, match="format 'tfviz/program/9'; this tfviz reads 'tfviz/program/1'"):
         portable.Program.load(tmp_path / "y")
     with pytest.raises(FileNotFoundError):

@@ -9,7 +9,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from tfviz import schema, sealed
+from tfviz import files, schema
 from tfviz.models.families import Family
 
 BUFFERS = (".attn.bias", ".attn.masked_bias", "embeddings.position_ids")  # masks and counters: nothing learned
@@ -125,10 +125,10 @@ def _there(file: Path, family: Family) -> Path:
 
 def _json(file: Path, *keys: str) -> dict[str, Any]:
     try:
-        content = sealed.plain_json(file)
+        content = files.read_json(file)
         for key in keys:
             content = content[key]
-        schema.dict_of(schema.plain)(content, keys[-1] if keys else "config")
+        schema.dict_of(schema.json_value)(content, keys[-1] if keys else "config")
         return content
     except KeyError as error:
         raise ValueError(f"{file} is not what transformers writes: it has no {error}; get it again") from error

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tfviz.portable.operators import operator
 from tfviz.portable.sizes import check_size
-from tfviz.schema import dict_of, fail, list_of, number, one_of, optional, record, text, truth, whole
+from tfviz.schema import boolean, dict_of, enum, fail, integer, list_of, number, object_of, optional, string
 
 FORMAT = "tfviz/program/1"
 INT32 = 2**31 - 1
@@ -21,7 +21,7 @@ STORED = {
     "bool": (torch.bool,),
 }
 WEIGHS = ("softmax.int", "_softmax", "_safe_softmax", "scaled_dot_product_attention")
-NAME = text(10_000)
+NAME = string(10_000)
 
 
 def _size(value: Any, key: str) -> None:
@@ -36,29 +36,29 @@ def _anything(value: Any, key: str) -> None:
     """Checked later, where it can be said what it is."""
 
 
-SHAPE = list_of(_size, most=64)
-SIDES = list_of(whole(0, INT32), most=64)
-DTYPE = one_of(*DTYPES)
-DESCRIBED = record(
+SHAPE = list_of(_size, maximum=64)
+SIDES = list_of(integer(0, INT32), maximum=64)
+DTYPE = enum(*DTYPES)
+DESCRIBED = object_of(
     {
-        "format": one_of(FORMAT),
+        "format": enum(FORMAT),
         "name": NAME,
-        "lengths": dict_of(list_of(optional(whole(0, INT32)), 2, 2), 1000),
-        "inputs": list_of(record({"name": NAME, "shape": SHAPE, "dtype": DTYPE}), most=10_000),
-        "weights": list_of(record({"name": NAME, "shape": SIDES, "dtype": DTYPE})),
+        "lengths": dict_of(list_of(optional(integer(0, INT32)), 2, 2), 1000),
+        "inputs": list_of(object_of({"name": NAME, "shape": SHAPE, "dtype": DTYPE}), maximum=10_000),
+        "weights": list_of(object_of({"name": NAME, "shape": SIDES, "dtype": DTYPE})),
         "nodes": list_of(
-            record(
+            object_of(
                 {
-                    "op": text(100),
-                    "args": list_of(_anything, most=100),
+                    "op": string(100),
+                    "args": list_of(_anything, maximum=100),
                     "site": NAME,
-                    "out": list_of(list_of(_anything, most=64)),
+                    "out": list_of(list_of(_anything, maximum=64)),
                     "dtype": list_of(DTYPE),
                 },
                 {"pattern": NAME},
             )
         ),
-        "outputs": list_of(record({"name": NAME, "t": whole(0)}), 1),
+        "outputs": list_of(object_of({"name": NAME, "t": integer(0)}), 1),
     }
 )
 
@@ -216,19 +216,19 @@ def _tensor_or_scalar(value: Any, key: str) -> None:
     _scalar(value, key)
 
 
-FLOAT = one_of("inf", "-inf", "nan")
+FLOAT = enum("inf", "-inf", "nan")
 REFERENCES = {  # the kinds of parameters that each can stand for; PyTorch takes a number where it wants a tensor
     "t": ("Tensor",),
     "s": ("Tensor", "number", "float", "int"),
     "f": ("Tensor", "number", "float"),
 }
-INTEGER = whole(-INT32, INT32)
+INTEGER = integer(-INT32, INT32)
 KINDS = {
     "Tensor": _tensor_or_scalar,
     "number": _scalar,
     "float": _finite,
     "int": INTEGER,
-    "bool": truth,
-    "str": text(10_000),
+    "bool": boolean,
+    "str": string(10_000),
     "ScalarType": DTYPE,
 }

@@ -18,7 +18,6 @@ from typing import Any, NamedTuple
 
 import nbformat
 
-
 RUNNER = str(Path(__file__).with_name("runner.py"))
 RUNNING: set[subprocess.Popen] = set()  # of this process, in any of its threads
 PATIENCE = 1.5  # seconds for a scheduler's answer
