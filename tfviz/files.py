@@ -68,7 +68,7 @@ def save_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapp
     from safetensors.torch import save_file
 
     try:
-        save_file(_without_shared_memory(tensors), path, dict(metadata or {}))
+        save_file(_without_shared_memory(tensors), path, dict(metadata) if metadata else None)
     except SafetensorError as error:  # the disk is full, say: it has no number and names no file
         raise OSError(f"{path}: {error}") from error
     _sort_header(path)
