@@ -6,7 +6,7 @@ from torch import nn
 
 from tfviz.layers import positions
 from tfviz.learn import checkpoint, fit, optimizers
-from tfviz.learn.optimizers import Muon, hidden_matrices, muon, orthogonalizeize
+from tfviz.learn.optimizers import Muon, hidden_matrices, muon, orthogonalize
 from tfviz.models import GPT
 from tfviz.text import Windows
 
@@ -176,20 +176,3 @@ def test_frozen_weights_stay():
     before = model.blocks[0].attention.in_proj.weight.clone()
     list(fit(model, WINDOWS, 2, optimizer=muon(model, 1e-2), lr=1e-2, progress=False))
     assert model.blocks[0].attention.in_proj.weight.equal(before)
-
-
-def test_each_group_keeps_its_own_rate_and_has_it_again():
-    model = gpt()
-    matrices, others = ([one for one in model.parameters() if (one.dim() > 1) == wide] for wide in (True, False))
-    mine = torch.optim.SGD([{"params": matrices, "lr": 0.5}, {"params": others, "lr": 0.25}], lr=9.0)
-    moved, take = [], mine.step
-    mine.step = lambda *given: (moved.append([group["lr"] for group in mine.param_groups]), take(*given))[1]
-    how = {"optimizer": mine, "schedule": lambda step, steps: 1 / (step + 1), "progress": False, "device": "cpu"}
-    found = [step.lr for step in fit(model, WINDOWS, 2, **how)]
-    assert moved == [[0.5, 0.25], [0.25, 0.125]]
-    assert found == [0.5, 0.25]
-    assert [group["lr"] for group in mine.param_groups] == [0.5, 0.25]
-    for _ in fit(model, WINDOWS, 2, lr=0.125, **how):
-        break  # also where it is left
-    assert moved[2:] == [[0.125, 0.125]]
-    assert [group["lr"] for group in mine.param_groups] == [0.5, 0.25]
