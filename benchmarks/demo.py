@@ -27,7 +27,7 @@ def main() -> None:
     model = models.GPT(len(letters), dropout=0.1, **demo.SHAPE)
     batches = text.Windows(read, demo.SHAPE["context"], BATCH, seed=SEED)
     started = time.perf_counter()
-    list(learn.fit(model, batches, 3 if quick else STEPS, rate=4e-3, seed=SEED, device="cpu", progress=not quick))
+    list(learn.fit(model, batches, 3 if quick else STEPS, lr=4e-3, seed=SEED, device="cpu", progress=not quick))
     taken = time.perf_counter() - started
     loss = learn.evaluate.loss(model, text.in_order(held[: 2000 if quick else len(held)], demo.SHAPE["context"], BATCH))
     path = Path(tempfile.mkdtemp()) / demo.KEPT.name if quick else demo.KEPT

@@ -24,7 +24,6 @@ from torch.nn import functional
 
 from tfviz import generate, models
 from tfviz.generate import compiled
-from tfviz.generate.fast import FastRows
 
 SEED, PROMPT = 0, 8
 CHARACTERS = {"vocab": 65, "layers": 4, "heads": 4, "dim": 128, "context": 256}

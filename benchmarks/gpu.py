@@ -79,7 +79,7 @@ def train(vocab: int, batch: int, steps: int, compile: bool, peak: float, **shap
 
     def run() -> None:
         nonlocal started
-        plan = {"rate": 3e-4, "seed": SEED, "precision": "bfloat16", "compile": compile, "progress": False}
+        plan = {"lr": 3e-4, "seed": SEED, "precision": "bfloat16", "compile": compile, "progress": False}
         for step in learn.fit(model, batches, WARMUP + steps, **plan):
             if step.step == WARMUP - 1:
                 started = time.perf_counter()

@@ -42,7 +42,7 @@ def characters(trial: Trial) -> Rows:
     for system, make in made.items():
         model = trial.built(make, len(vocab))
         batches = text.Windows(ids, CONTEXT, BATCH, seed=trial.seed)
-        learned = trial.learned(f"characters-{system}", model, batches, STEPS, rate=3e-3)
+        learned = trial.learned(f"characters-{system}", model, batches, STEPS, lr=3e-3)
         loss = learn.evaluate.loss(model, text.in_order(held, CONTEXT, BATCH))
         yield Row(system, "Shakespeare", "bits/character", bits(loss), **learned.facts)
         norms = gradient_norms(model, next(text.in_order(held, CONTEXT, BATCH))[0])
@@ -87,7 +87,7 @@ class Plain(nn.Module):
 
 def seconds_a_step(model: nn.Module, batches: text.Windows, rate: float, steps: int) -> float:
     """Of processor time; the first fifth of the steps is left out."""
-    running = learn.fit(model, batches, steps, rate=rate, device="cpu", progress=False)
+    running = learn.fit(model, batches, steps, lr=rate, device="cpu", progress=False)
     for _ in zip(range(steps // 5), running):
         clock = Clock()
     rest = sum(1 for _ in running)
@@ -105,7 +105,7 @@ def equal_time(trial: Trial) -> Rows:
         batches = text.Windows(ids, CONTEXT, 4 if trial.quick else BATCH, seed=trial.seed)
         each = seconds_a_step(trial.built(make, len(vocab)), batches, rate, steps=10 if trial.quick else 60)
         clock = Clock()
-        learned = trial.learned(f"equal-time-{system}", model, batches, max(1, int(budget / each)), rate=rate)
+        learned = trial.learned(f"equal-time-{system}", model, batches, max(1, int(budget / each)), lr=rate)
         took = clock()
         loss = learn.evaluate.loss(model, text.in_order(held, CONTEXT, BATCH))
         per_byte = learn.evaluate.bits_per_byte(loss, 1, 1)  # every character of this text is one byte
@@ -141,7 +141,7 @@ def sparse(trial: Trial) -> Rows:
     for kind, make in kinds.items():
         model = trial.built(partial(make, positions=layers.positions.Rotary), len(vocab))
         windows = text.Windows(ids, length, 4, seed=trial.seed)
-        learned = trial.learned(f"sparse-{kind}", model, windows, STEPS, rate=2e-3)
+        learned = trial.learned(f"sparse-{kind}", model, windows, STEPS, lr=2e-3)
         loss = learn.evaluate.loss(model, text.in_order(held, length, 8))
         dense = min(dense, loss) if kind == "dense" else dense
         cells = model.mask.count(length) / layers.masks.causal.count(length)

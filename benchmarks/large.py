@@ -36,8 +36,9 @@ from tfviz.learn import memory
 
 SEED, VOCAB, DROPOUT = 0, 512, 0.1
 COMPILER = shutil.which(os.environ.get("CXX", "g++"))
-MEANS: list[dict[str, Any]] = [{}, {"precision": "bfloat16"}, {"accumulate": 8}, {"recompute": True}]
-MEANS += [{"accumulate": 8, "recompute": True}, *([{"compile": True}] if COMPILER else [])]
+ACCUMULATED, RECOMPUTED = {"gradient_accumulation_steps": 8}, {"gradient_checkpointing": True}
+MEANS: list[dict[str, Any]] = [{}, {"precision": "bfloat16"}, ACCUMULATED, RECOMPUTED, ACCUMULATED | RECOMPUTED]
+MEANS += [{"compile": True}] if COMPILER else []
 LARGE, TINY = {"layers": 6, "dim": 256, "heads": 8, "context": 256}, {"layers": 2, "dim": 32, "heads": 4}
 BESIDE: dict[str, dict[str, int]] = {
     "GPT 4 x 128, context 64, batch 12": {"layers": 4, "dim": 128, "heads": 4, "context": 64, "batch": 12},
@@ -128,14 +129,14 @@ def beside(name: str, quick: bool) -> tuple[dict[str, Run], int]:
     found = {"tfviz": ours(VOCAB, dropout=DROPOUT, **shape)}
     found |= {who: twin(found["tfviz"], plain(**shape), inputs) for who in ("as it comes", "trimmed")}
     found["trimmed"].apply(trim).mask_target = False
-    runs = {who: partial(loop, m.train(), learn.adamw(m, rate=1e-3), batches, loss) for who, m in found.items()}
+    runs = {who: partial(loop, m.train(), learn.adamw(m, lr=1e-3), batches, loss) for who, m in found.items()}
     return runs, sum(map(Tensor.numel, found["tfviz"].parameters()))
 
 
 def means(_: str, quick: bool) -> tuple[dict[str, Run], int]:
     """`fit` with each of the means, a call a step, which returns its loss; and the number of parameters."""
     shape = TINY | {"context": 16} if quick else LARGE
-    fit = partial(learn.fit, rate=1e-3, schedule=learn.schedule.constant, seed=SEED, device="cpu", progress=False)
+    fit = partial(learn.fit, lr=1e-3, schedule=learn.schedule.constant, seed=SEED, device="cpu", progress=False)
     runs: dict[str, Run] = {}
     for mean in MEANS:
         torch.manual_seed(SEED)

@@ -26,7 +26,7 @@ from common import parser, report
 from torch import nn
 
 from tfviz import learn
-from tfviz.learn.optimizers import matrices
+from tfviz.learn.optimizers import hidden_matrices
 from tfviz.suite import notebooks
 
 LESSONS = ("04", "07", "09", "10", "11", "12", "13")  # whose models have blocks, and are trained by `fit`
@@ -41,9 +41,9 @@ def watch(path: str, raised: bool) -> None:
     """Let `learn.fit` add a line to `path` for each training: what the recipe and AdamW did with it."""
 
     def both(model: nn.Module, batches: Any, steps: int, **how: Any) -> Iterator[learn.Step]:
-        if "optimizer" in how or not any(True for _ in matrices(model)):
+        if "optimizer" in how or not any(True for _ in hidden_matrices(model)):
             return fit(model, batches, steps, **how)
-        old = how | {"rate": USUAL} if raised else how
+        old = how | {"lr": USUAL} if raised else how
         with torch.random.fork_rng():  # what the lesson draws later stays as it was
             past = list(_timed(_adamw(*deepcopy((model, batches)), steps, **old)))
         return _told(fit(model, batches, steps, **how), past, {"model": type(model).__name__, "steps": steps}, path)
@@ -52,8 +52,8 @@ def watch(path: str, raised: bool) -> None:
 
 
 def _adamw(model: nn.Module, batches: Any, steps: int, **how: Any) -> Iterator[learn.Step]:
-    optimizer = learn.optimizers.adamw(model, how.get("rate", USUAL))
-    old = {"optimizer": optimizer, "schedule": learn.schedule.cosine(100), "progress": False, "folder": None}
+    optimizer = learn.optimizers.adamw(model, how.get("lr", USUAL))
+    old = {"optimizer": optimizer, "schedule": learn.schedule.cosine(100), "progress": False, "checkpoint_dir": None}
     return fit(model, batches, math.ceil(LONGER * steps), **deepcopy(how) | old)
 
 

@@ -87,7 +87,7 @@ def segments(trial: Trial) -> Rows:
         for order, batches in streams.items():
             xl = trial.built(models.TransformerXL, count, memory=CONTEXT)
             learned = trial.learned(
-                f"memories-{name}-XL-{order}", xl, batches, STEPS[name], loss=learn.losses.Carried()
+                f"memories-{name}-XL-{order}", xl, batches, STEPS[name], loss=learn.losses.SegmentRecurrentLoss()
             )
             for memory in REMEMBERED:
                 xl.memory = memory
@@ -103,7 +103,9 @@ def segments(trial: Trial) -> Rows:
 def carried(model: models.TransformerXL, held: Tensor) -> float:
     """Nats a token of one text from its beginning to its end, each segment with the memory of those before."""
     pieces = text.Streams(held, CONTEXT, 1)
-    return learn.evaluate.loss(model, (pieces[step] for step in range(len(pieces))), learn.losses.Carried())
+    return learn.evaluate.loss(
+        model, (pieces[step] for step in range(len(pieces))), learn.losses.SegmentRecurrentLoss()
+    )
 
 
 def _row(system: str, task: str, width: float, loss: float, learned: Learned, note: str = "") -> Row:

@@ -134,7 +134,7 @@ def trained(name: str, ids: Tensor, vocab: int, steps: int, seed: int) -> nn.Mod
         how["optimizer"] = how["optimizer"](model, RATE)
     average = Averaged(model, how.pop("average")) if "average" in how else None
     batches = how.pop("windows", as_long)(ids, plain.CONTEXT, plain.BATCH, steps, seed)
-    for _ in learn.fit(model, batches, steps, rate=RATE, seed=seed, progress=False, device="cpu", **how):
+    for _ in learn.fit(model, batches, steps, lr=RATE, seed=seed, progress=False, device="cpu", **how):
         if average:
             average()
     if average:

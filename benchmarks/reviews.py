@@ -40,13 +40,18 @@ def rated(trial: Trial, name: str, train: text.datasets.Ratings, decay: float, s
     biases = [model.user_biases.weight, model.movie_biases.weight]
     factors = [model.user_factors.weight, model.movie_factors.weight]
     groups = [{"params": factors, "weight_decay": decay}, {"params": biases, "weight_decay": decay / 5}]
-    how = {"rate": 1e-2, "optimizer": torch.optim.AdamW(groups, lr=1e-2), "loss": learn.losses.squared, "clip": 1e9}
+    how = {
+        "lr": 1e-2,
+        "optimizer": torch.optim.AdamW(groups, lr=1e-2),
+        "loss": learn.losses.squared_error,
+        "max_grad_norm": 1e9,
+    }
     return trial.learned(name, model, Rated(train, trial.seed), 1000, **how)
 
 
 def rmse(model: models.Recommender, ratings: text.datasets.Ratings) -> float:
     batch = ratings.users, ratings.movies, ratings.values
-    return learn.evaluate.loss(model, [batch], learn.losses.squared) ** 0.5
+    return learn.evaluate.loss(model, [batch], learn.losses.squared_error) ** 0.5
 
 
 def recommender(trial: Trial) -> Rows:
@@ -76,7 +81,7 @@ def made_reviews(trial: Trial) -> Rows:
     )
     for pooling in (models.classifier.mean, models.classifier.maximum):
         model = trial.built(models.Classifier, len(vocab), dim=64, pooling=pooling)
-        how = {"rate": 2e-3, "loss": learn.losses.label}
+        how = {"lr": 2e-3, "loss": learn.losses.classification}
         learned = trial.learned(f"made-reviews-{pooling.__name__}", model, train_batches, 1500, **how)
         right = learn.evaluate.accuracy(model, test_batches.in_order())
         yield Row(f"classifier, {pooling.__name__}", "graded reviews", "accuracy", f"{right:.1%}", **learned.facts)
@@ -97,7 +102,7 @@ def imdb(trial: Trial) -> Rows:
     batches = text.Buckets(rows[0], train.labels[few], tokens=12_000, seed=trial.seed)
     parts = {"context": 800, "layers": 1, "dim": 64, "dropout": 0.4, "positions": layers.positions.Positions}
     model = trial.built(models.Classifier, len(vocab), embedding=layers.Bigrams, **parts)
-    how = {"rate": 2e-3, "loss": learn.losses.adversarial(), "schedule": learn.schedule.cosine(100)}
+    how = {"lr": 2e-3, "loss": learn.losses.adversarial(), "schedule": learn.schedule.cosine(100)}
     unsure = text.WordDropout(batches, 0.3, seed=trial.seed)
     learned = trial.learned("imdb", model, unsure, EPOCHS * len(batches), **how)
     right = learn.evaluate.accuracy(model, text.Buckets(rows[1], test.labels[few], tokens=20_000).in_order())
@@ -118,7 +123,7 @@ def bert(trial: Trial) -> Rows:
     parts = {"positions": layers.positions.Rotary, "residual": layers.pre_norm}
     make = partial(stretches.Averaged, len(vocab), context=192, **parts)
     hidden = text.MaskedTokens(stretches.Stretches(ids[0], trial.seed), len(vocab), seed=trial.seed)
-    how = {"rate": 3e-3, "loss": stretches.words_and_stretches}
+    how = {"lr": 3e-3, "loss": stretches.words_and_stretches}
     first = trial.learned("bert", trial.built(make), hidden, 4000, **how)
     labels, last = train.labels[few], len(rows[0])
     given = text.Buckets(rows[0][:LABELS], labels[:LABELS], tokens=6000, seed=trial.seed)
@@ -128,8 +133,8 @@ def bert(trial: Trial) -> Rows:
         best, right = None, -1.0
         for rate in RATES[:1] if trial.quick else RATES:
             model = models.BERTClassifier(deepcopy(body))
-            tried = trial.learned(f"bert-{name}-{rate}", model, given, 8 * len(given), rate=rate,
-                            loss=learn.losses.label)  # fmt: skip
+            tried = trial.learned(f"bert-{name}-{rate}", model, given, 8 * len(given), lr=rate,
+                            loss=learn.losses.classification)  # fmt: skip
             held = learn.evaluate.accuracy(model, chosen.in_order())
             if held > right:
                 best, right = tried, held

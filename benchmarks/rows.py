@@ -71,13 +71,13 @@ class Trial:
     def learned(self, name: str, model: nn.Module, batches: Any, steps: int, **how: Any) -> Learned:
         """Trained by `learn.fit`, from where an earlier run of this name and seed was stopped."""
         steps, folder = (QUICK_STEPS, None) if self.quick else (steps, RUNS / f"seed-{self.seed}" / name)
-        how |= {"seed": self.seed, "folder": folder, "progress": not self.quick, "device": "cpu"}
+        how |= {"seed": self.seed, "checkpoint_dir": folder, "progress": not self.quick, "device": "cpu"}
         past = list(learn.fit(model, batches, steps, **how))
         tokens = [batches[step.step][0].numel() for step in past]
         facts = {
             "steps": steps,
             "parameters": sum(p.numel() for p in model.parameters()),
-            "seconds": sum(many / step.speed for many, step in zip(tokens, past)),
+            "seconds": sum(many / step.tokens_per_second for many, step in zip(tokens, past)),
             "seed": self.seed,
         }
         return Learned(model, facts)

@@ -47,7 +47,7 @@ class Averaged(models.BERT):
 def words_and_stretches(model: Averaged, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
     """Cross-entropy of the hidden words, and of which stretch is of the same text (Giorgi et al. 2021, "DeCLUTR").
 
-    The batch is (ids, targets) of `text.MaskedTokens`; the count is that of the words, as in `learn.losses.masked`.
+    The batch is (ids, targets) of `text.MaskedTokens`; the count is that of the words, as in `learn.losses.masked_lm`.
     """
     ids, targets = batch
     hidden = targets != 0

@@ -66,10 +66,10 @@ def made_task(task: str, trial: Trial) -> Rows:
     batches = text.Buckets(*columns(vocab, sources, targets, None), tokens=1500, seed=trial.seed)
     for system, make in MODELS.items():
         model = trial.built(make, len(vocab))
-        how = {"rate": 2e-3, "optimizer": adam(model, 2e-3), "loss": learn.losses.translation(0.1)}
+        how = {"lr": 2e-3, "optimizer": adam(model, 2e-3), "loss": learn.losses.translation(0.1)}
         learned = trial.learned(f"{task}-{system}", model, batches, 2000, **how)
         found = generate.translate(model, sentences(held)[0], vocab, width=1, length=30, after=None)
-        right = learn.evaluate.exact(found, sentences(held)[1])
+        right = learn.evaluate.exact_match(found, sentences(held)[1])
         aim = ">= 99 %" if task == "dates" and "Transformer" in system else ""
         yield Row(system, task, "exact", f"{right:.1%}", aim, **learned.facts, note=f"{len(held)} unseen")
         if "Bahdanau" in system or "Transformer" in system:
@@ -131,7 +131,7 @@ def captions(source: str, target: str, systems: dict[str, int], trial: Trial) ->
     for system, steps in systems.items():
         make, rate, how = CAPTIONS[system]
         model = trial.built(make, len(vocab))
-        given = how(model, rate) | {"rate": rate, "loss": learn.losses.translation(0.1)}
+        given = how(model, rate) | {"lr": rate, "loss": learn.losses.translation(0.1)}
         task = f"Multi30k {source}-{target}"
         learned = trial.learned(f"{task}-{system}", model, batches, steps, **given)
         found = generate.translate(model, asked, vocab, length=8 if trial.quick else 60, progress=not trial.quick)

@@ -1,185 +1,160 @@
-"""Writing that never leaves half a file, and one writer at a time."""
+"""Files that are written completely or not at all, and read without executing anything: safetensors and JSON."""
+
+from __future__ import annotations
 
 import errno
+import json
 import os
-import re
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from filelock import BaseFileLock
+if TYPE_CHECKING:  # torch loads where tensors are written or read; the command line does neither
+    from torch import Tensor
 
-ROOM = ".tfviz-draft"  # how a hidden folder is called in which something is being written: .NAME.RANDOM.tfviz-draft
-OLD, OWNER = ".old", ".owner"  # in it, beside the draft: what the draft replaces; a file that its writer has locked
-LOCK = ".tfviz-lock"
-NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # errors of a disk, which name no file
+DRAFT = ".tfviz-draft"  # what is being written stands in a hidden folder, .NAME.RANDOM.tfviz-draft
 
 
 @contextmanager
 def atomic(path: str | os.PathLike) -> Iterator[Path]:
-    """Yield a fresh path beside `path`; what is written there takes its place when the block ends well.
+    """Yield a fresh path; what is written there, a file or a folder, replaces `path` when the block ends well.
 
-    It may become a file or a folder. After an error nothing is left, and what stood at `path` still stands; after a
-    kill so it is as soon as something is written beside it, or `tidy` is called. A power cut is outlasted by what was
-    sent `to_disk` before the block ended. A link is followed.
+    After an error nothing is left of the draft, and what stood at `path` still stands. A link is followed.
 
     Raises:
         OSError: it cannot be written there, or a folder stands where a file is meant.
 
     >>> with atomic("/tmp/tfviz-note.txt") as draft:
-    ...     _ = draft.write_text("whole")
+    ...     _ = draft.write_text("all of it")
     >>> Path("/tmp/tfviz-note.txt").read_text()
-    'whole'
+    'all of it'
     """
-    path = _target(path)
-    if path.exists() and not (path.is_file() or path.is_dir()):
-        raise OSError(f"{path} is no file (a device, a pipe or a socket); give the name of one")
-    with _told(path):
+    path = _resolve(path)
+    with _name_in_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        tidy(path.parent)
-        room, owner = _room(path)
-    draft = room / path.name
-    try:
-        with _named(path, draft):
+        folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=DRAFT, dir=path.parent))
+        draft = folder / path.name
+        try:
             yield draft
-        if path.exists() and path.is_dir() != draft.is_dir():
-            kind, other = ("folder", "file") if path.is_dir() else ("file", "folder")
-            raise FileExistsError(f"{path} is a {kind}; give the name of a {other}")
-        with _told(path):
-            if path.is_dir():
-                os.replace(path, room / (path.name + OLD))  # killed here, `_recover` goes on
+            if path.exists() and path.is_dir() != draft.is_dir():
+                kind, other = ("folder", "file") if path.is_dir() else ("file", "folder")
+                raise FileExistsError(errno.EEXIST, f"it is a {kind}; give the name of a {other}")
+            if path.is_dir():  # os.replace takes no folder's place unless that is empty
+                path.rename(folder / "old")
             os.replace(draft, path)
-    finally:
-        _recover(room, path)
-        _clear(room, owner)
+        finally:
+            if (folder / "old").exists() and not path.exists():
+                os.replace(folder / "old", path)
+            shutil.rmtree(folder, ignore_errors=True)
 
 
-def home(path: str | os.PathLike) -> Path:
-    """The path with the user's home in place of `~`; as it is where nobody has this home."""
+def expand_user(path: str | os.PathLike) -> Path:
+    """Return the path with the user's home in place of `~`; unchanged where nobody has this home."""
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path is {path!r}; give a string or a path")
     return Path(os.path.expanduser(path))
 
 
-def tidy(folder: str | os.PathLike) -> None:
-    """Clear what killed writers left in a folder; what was whole takes its place. Those that live are left alone."""
-    for room in Path(folder).glob(f".*{ROOM}"):
-        name = re.fullmatch(rf"\.(.+)\.\w{{8}}{re.escape(ROOM)}", room.name)
-        if name and room.is_dir():
-            with suppress(OSError):  # it is in use, or not ours to remove
-                owner = _owned(room, name[1], wait=False)
-                _recover(room, room.with_name(name[1]))
-                _clear(room, owner)
-
-
-def to_disk(path: Path) -> None:
-    """Wait until a file, or a folder and what it holds, would outlast a power cut: 2 ms a file, 200 on a busy disk."""
-    for part in [*path.rglob("*"), path]:
-        if os.name == "nt" and part.is_dir():
-            continue
-        handle = os.open(part, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        except OSError as error:
-            if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some file systems have no such wish for a folder
-                raise
-        finally:
-            os.close(handle)
-
-
-def discard(folder: Path) -> None:
-    """Remove a folder; a kill leaves either all of it or nothing."""
-    with _told(folder):
-        room, owner = _room(folder)
-        try:
-            os.replace(folder, room / folder.name)
-        finally:
-            _clear(room, owner)
-
-
-@contextmanager
-def alone(folder: str | os.PathLike) -> Iterator[None]:
-    """While this lasts, no other holds this folder; the system ends it when its process ends, however that ends.
+def save_tensors(path: str | Path, tensors: Mapping[str, Tensor], metadata: Mapping[str, str] | None = None) -> None:
+    """Write tensors and strings into one safetensors file; the same content gives the same bytes.
 
     Raises:
-        OSError: another one holds it, or it cannot be written.
+        OSError: it cannot be written, such as on a full disk.
     """
-    from filelock import FileLock, Timeout
+    from safetensors import SafetensorError
+    from safetensors.torch import save_file
 
-    folder = Path(folder)
-    with _told(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = FileLock(folder / LOCK)
-        try:
-            lock.acquire(blocking=False)
-        except Timeout:
-            lock = None  # type: ignore[assignment]
-    if lock is None:
-        raise BlockingIOError(f"{folder} is in use by another training: wait until it ends, or give another folder")
     try:
-        yield
-    finally:
-        lock.release()
+        save_file(_without_shared_memory(tensors), path, dict(metadata) if metadata else None)
+    except SafetensorError as error:  # the disk is full, say: it has no number and names no file
+        raise OSError(f"{path}: {error}") from error
+    _sort_header(path)
 
 
-def _target(path: str | os.PathLike) -> Path:
-    """Where to write; `~` is the home of the user."""
+def load_tensors(path: str | Path) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Return the tensors and the metadata of a safetensors file.
+
+    Raises:
+        FileNotFoundError: there is no such file, but perhaps a folder or a pipe.
+        ValueError: the file is damaged or something else.
+    """
+    from safetensors import SafetensorError, safe_open
+
+    _check_is_file(path)
+    try:
+        with safe_open(path, framework="pt") as file:
+            return {name: file.get_tensor(name) for name in file.keys()}, file.metadata() or {}  # noqa: SIM118
+    except (SafetensorError, OSError, ValueError) as error:
+        raise ValueError(f"{path} is damaged, or no safetensors file: {error}") from error
+
+
+def read_json(path: str | Path) -> Any:
+    """Return what a JSON file holds.
+
+    Raises:
+        FileNotFoundError: there is no such file, but perhaps a folder or a pipe.
+        ValueError: it is not JSON in UTF-8, or nested too deep to be read.
+    """
+    _check_is_file(path)
+    try:
+        return json.loads(Path(path).read_text(encoding="utf-8"))
+    except RecursionError:
+        raise ValueError(f"{path} is damaged, or no JSON: it is nested too deep to be read") from None
+    except ValueError as error:
+        raise ValueError(f"{path} is damaged, or no JSON: {error}") from error
+
+
+def _check_is_file(path: str | Path) -> None:
+    if not Path(path).is_file():  # a pipe would be waited for without end
+        raise FileNotFoundError(f"there is no file {path}")
+
+
+def _resolve(path: str | os.PathLike) -> Path:
+    """Return where to write: without `~`, behind a link."""
     target = Path(path)
     if target.name in ("", "..") or "\0" in str(target):
         raise ValueError(f"path is {os.fspath(path)!r}; give the name of a file")
-    target = home(target)
-    with _told(target):
-        return target.resolve() if target.is_symlink() else target
+    target = expand_user(target)
+    with _name_in_errors(target):
+        target = target.resolve() if target.is_symlink() else target
+        if target.exists() and not (target.is_file() or target.is_dir()):
+            raise OSError(errno.EINVAL, "it is no file (a device, a pipe or a socket)")
+    return target
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _name_in_errors(path: Path) -> Iterator[None]:
+    """Name the path in errors of the system, which name the draft or nothing."""
     try:
         yield
     except OSError as error:
-        raise OSError(error.errno, f"{path} cannot be written: {error.strerror or error}") from error
-    except RecursionError as error:
-        raise OSError(errno.ENAMETOOLONG, f"{path} cannot be written: it lies in too many folders") from error
-    except RuntimeError as error:  # as Python below 3.13 says it
+        raise type(error)(error.errno, f"{path} cannot be written: {error.strerror or error}") from error
+    except RuntimeError as error:
+        if "ymlink loop" not in str(error):  # Python below 3.13 raises it for a link to itself
+            raise
         raise OSError(errno.ELOOP, f"{path} cannot be written: it is a link to itself") from error
 
 
-@contextmanager
-def _named(path: Path, draft: Path) -> Iterator[None]:
-    """What cannot be written into a draft cannot be written to the path, which is the name that the user knows."""
-    try:
-        yield
-    except OSError as error:
-        if str(draft) not in str(error) and error.errno not in NO_ROOM:
-            raise
-        said = error.strerror or str(error).replace(str(draft), path.name)
-        raise OSError(error.errno, f"{path} cannot be written: {said}") from error
+def _without_shared_memory(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return contiguous tensors, none of which shares memory with another, which safetensors refuses."""
+    separate: dict[str, Tensor] = {}
+    storages: set[int] = set()
+    for name, tensor in tensors.items():
+        contiguous = tensor.contiguous()
+        storage = contiguous.untyped_storage().data_ptr()
+        separate[name] = contiguous.clone() if storage in storages else contiguous
+        storages.add(storage)
+    return separate
 
 
-def _room(path: Path) -> tuple[Path, "BaseFileLock"]:
-    room = Path(tempfile.mkdtemp(prefix=f".{path.name}.", suffix=ROOM, dir=path.parent))
-    return room, _owned(room, path.name, wait=True)
-
-
-def _owned(room: Path, name: str, wait: bool) -> "BaseFileLock":
-    from filelock import FileLock
-
-    owner = FileLock(room / (name + OWNER))
-    owner.acquire(blocking=wait)
-    return owner
-
-
-def _recover(room: Path, path: Path) -> None:
-    """A folder that was being replaced when its writer was stopped: the new one, which was whole by then."""
-    old, draft = room / (path.name + OLD), room / path.name
-    if old.exists() and not path.exists():
-        os.replace(draft if draft.exists() else old, path)
-
-
-def _clear(room: Path, owner: "BaseFileLock") -> None:
-    owner.release()
-    shutil.rmtree(room, ignore_errors=True)
+def _sort_header(path: str | Path) -> None:
+    """Sort the header of a safetensors file, which safetensors writes in a random order."""
+    with open(path, "r+b") as file:
+        size = int.from_bytes(file.read(8), "little")
+        header = json.dumps(json.loads(file.read(size)), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+        if len(header.encode()) <= size:
+            file.seek(8)
+            file.write(header.encode().ljust(size))

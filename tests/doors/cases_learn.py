@@ -17,30 +17,30 @@ def gpt(**parts):
 def fit(model=None, given=batches, steps=3, **how):
     return list(learn.fit(model or gpt(), given, steps, **{"device": "cpu", "progress": False, **how}))
 def saved(**how):
-    fit(folder="run", **how)
-    return checkpoint.saved("run")[-1]
+    fit(checkpoint_dir="run", **how)
+    return checkpoint.list_checkpoints("run")[-1]
 def altered(name, change):
     path = saved() / name
     path.write_bytes(change(path.read_bytes()))
-    return fit(folder="run")
+    return fit(checkpoint_dir="run")
 def resealed(change):
     path = saved() / "state.json"
-    value = sealed.read_json(path)
+    value = files.read_json(path)
     change(value)
-    sealed.write_json(path, value)
-    return fit(folder="run")
+    files.write_json(path, value)
+    return fit(checkpoint_dir="run")
 def pipe(name):
     path = saved() / name
     path.unlink()
     os.mkfifo(path)
-    return fit(folder="run")
+    return fit(checkpoint_dir="run")
 class Of:
     def __init__(self, *batch): self.batch = batch
     def __getitem__(self, step): return self.batch if len(self.batch) > 1 else self.batch[0]
 def total(model, batch): return losses.next_token(model, batch)[0]
 def by(loss): return lambda model, batch: loss(*losses.next_token(model, batch))
 def held():
-    steps = learn.fit(gpt(), batches, 3, device="cpu", progress=False, folder="run")
+    steps = learn.fit(gpt(), batches, 3, device="cpu", progress=False, checkpoint_dir="run")
     next(steps)
     return steps
 def mine(step):
@@ -67,24 +67,27 @@ CASES = [
         r"the batch was \(int64 \[4, 7\], int64 \[4, 7\]\), the model a Linear: do batch, model and loss fit",
     ),
     ("fit(loss=linear)", r"loss is a Linear; it must take \(model, batch\), but: too many positional arguments"),
-    ("fit(loss=losses.Carried)", r"loss is the class Carried; give a function, or an instance, Carried\(\.\.\.\)"),
+    (
+        "fit(loss=losses.SegmentRecurrentLoss)",
+        r"loss is the class Carried; give a function, or an instance, Carried\(\.\.\.\)",
+    ),
     ("fit(schedule=linear)", r"schedule is a Linear; it must take \(step, steps\), but: too many positional arguments"),
-    ("fit(every=0)", "every is 0; it must be at least 1"),
-    ("fit(every=-1)", "every is -1; it must be at least 1"),
-    ("fit(accumulate=0)", "accumulate is 0; it must be at least 1"),
-    ("fit(rate=0)", r"rate is 0\.0; it must be above 0"),
-    ("fit(rate=-1.0)", r"rate is -1\.0; it must be above 0"),
-    ("fit(rate=nan)", "rate is nan; it must be above 0"),
-    ("fit(rate=inf)", "rate is inf; it must be finite and above 0"),
-    ("fit(rate='fast')", "rate is 'fast'; give a number"),
-    ("fit(clip=0)", r"clip is 0\.0; it must be above 0"),
-    ("fit(clip=nan)", "clip is nan; it must be above 0"),
-    ("len(fit(clip=inf))", "= 3"),
+    ("fit(checkpoint_every=0)", "every is 0; it must be at least 1"),
+    ("fit(checkpoint_every=-1)", "every is -1; it must be at least 1"),
+    ("fit(gradient_accumulation_steps=0)", "accumulate is 0; it must be at least 1"),
+    ("fit(lr=0)", r"rate is 0\.0; it must be above 0"),
+    ("fit(lr=-1.0)", r"rate is -1\.0; it must be above 0"),
+    ("fit(lr=nan)", "rate is nan; it must be above 0"),
+    ("fit(lr=inf)", "rate is inf; it must be finite and above 0"),
+    ("fit(lr='fast')", "rate is 'fast'; give a number"),
+    ("fit(max_grad_norm=0)", r"clip is 0\.0; it must be above 0"),
+    ("fit(max_grad_norm=nan)", "clip is nan; it must be above 0"),
+    ("len(fit(max_grad_norm=inf))", "= 3"),
     ("fit(seed=-1)", "seed is -1; it must be from 0 to"),
     ("fit(seed=2**64)", "seed is 18446744073709551616; give a whole number below 2"),
     ("fit(device='cuda:7')", "device is 'cuda:7'; it can be 'cpu'"),
     ("fit(precision='half')", "precision is 'half'; it can be 'float32' or 'bfloat16'"),
-    ("fit(recompute=True, model=linear)", r"Linear has no nn\.ModuleList"),
+    ("fit(gradient_checkpointing=True, model=linear)", r"Linear has no nn\.ModuleList"),
     ("fit(folder='')", "folder is ''; give the name of a folder"),
     ("fit(folder='a\\0b')", "folder is 'a.x00b'; give the name of a folder"),
     ("Path('file').touch(); fit(folder='file')", "file is a file; give the name of a folder"),
@@ -97,8 +100,8 @@ CASES = [
     ("fit(optimizer='adam')", "optimizer is 'adam'; give"),
     ("learn.adamw(nn.ReLU(), 0.1)", "has no weights"),
     ("learn.adamw(linear, 0.0)", r"rate is 0\.0; it must be above 0"),
-    ("learn.adamw(linear, 0.1, decay=-1)", "decay is -1.0; it must be at least 0"),
-    ("learn.adamw(linear, 0.1, decay=nan)", "decay is nan; it must be at least 0"),
+    ("learn.adamw(linear, 0.1, weight_decay=-1)", "decay is -1.0; it must be at least 0"),
+    ("learn.adamw(linear, 0.1, weight_decay=nan)", "decay is nan; it must be at least 0"),
     # batches
     (
         "fit(given=torch.utils.data.DataLoader([1, 2, 3]))",
@@ -124,7 +127,7 @@ CASES = [
     ),
     ("fit(given=Of(tokens, tokens + 10))", "target 11 is none of the model's 11 tokens"),
     (
-        "fit(linear, Of(torch.full((4, 3), nan), torch.ones(4, 2)), loss=losses.squared)",
+        "fit(linear, Of(torch.full((4, 3), nan), torch.ones(4, 2)), loss=losses.squared_error)",
         r"the step was not taken.*; batches\[0\] holds such numbers",
     ),
     # losses
@@ -145,8 +148,8 @@ CASES = [
     ("losses.adversarial(size=0)", "size is 0.0; it must be above 0"),
     ("losses.adversarial(size=nan)", "size is nan"),
     ("losses.adversarial(size='far')", "size is 'far'; give a"),
-    ("losses.scheduled(1.5)", r"share is 1\.5; it must lie between 0 and 1"),
-    ("losses.scheduled(nan)", "share is nan; it must lie between"),
+    ("losses.scheduled_sampling(1.5)", r"share is 1\.5; it must lie between 0 and 1"),
+    ("losses.scheduled_sampling(nan)", "share is nan; it must lie between"),
     (
         "losses.translation()(models.Transformer(11, heads=2, dim=4, layers=1), (tokens, tokens + 10))",
         "none of the model's 11 tokens|none of its 11|is 11",
@@ -161,20 +164,20 @@ CASES = [
     ("schedule.linear(warmup=-1)", "warmup is -1; it must be at least 0"),
     ("schedule.linear(floor='low')", "floor is 'low'; give a number"),
     ("learn.muon(linear, 0)", "rate is 0.0; it must be above 0"),
-    ("learn.muon(linear, 1e-2, decay=-1)", "decay is -1.0; it must be at least 0"),
+    ("learn.muon(linear, 1e-2, weight_decay=-1)", "decay is -1.0; it must be at least 0"),
     ("learn.muon('gpt', 1e-2)", r"learn\.muon: model is 'gpt'; give"),
     ("learn.muon(torch.nn.ReLU(), 1e-2)", "ReLU, has no weights"),
     ("schedule.cosine(floor=nan)", "floor is nan; it must be from 0 to 1"),
     ("schedule.inverse_square_root(0)", "warmup is 0; it must be at least 1"),
     # a folder of another run
     (
-        "saved(); fit(folder='run', steps=4)",
+        "saved(); fit(checkpoint_dir='run', steps=4)",
         "run holds a run with steps 3, this one asks for 4; give it another folder",
     ),
-    ("saved(); fit(folder='run', rate=0.1)", r"holds a run with rate 0\.003, this one asks for 0\.1"),
-    ("saved(); fit(folder='run', seed=4)", "holds a run with seed 0, this one asks for 4"),
-    ("saved(); fit(folder='run', clip=0.5)", r"holds a run with clip 1\.0, this one asks for 0\.5"),
-    ("saved(); fit(gpt(heads=2), folder='run')", "heads is 3 there and 2 here; build the model as it was"),
+    ("saved(); fit(checkpoint_dir='run', lr=0.1)", r"holds a run with rate 0\.003, this one asks for 0\.1"),
+    ("saved(); fit(checkpoint_dir='run', seed=4)", "holds a run with seed 0, this one asks for 4"),
+    ("saved(); fit(checkpoint_dir='run', max_grad_norm=0.5)", r"holds a run with clip 1\.0, this one asks for 0\.5"),
+    ("saved(); fit(gpt(heads=2), checkpoint_dir='run')", "heads is 3 there and 2 here; build the model as it was"),
     (
         "from tfviz.layers import positions as p; path = checkpoint.save('run', gpt(positions=p.Rotary)); "
         "checkpoint.load(path, gpt(positions=p.ALiBi))",
@@ -186,20 +189,20 @@ CASES = [
         r"mask.* there and .* here",
     ),
     ("it = checkpoint.load(checkpoint.save('run', gpt(dropout=0.1)), gpt())", "= {'step': 0}"),
-    ("saved(); fit(given=text.Windows(ids, 7, 5), folder='run')", "batches.batch 4, this one asks for 5"),
-    ("saved(); fit(given=text.Windows(ids, 5, 4), folder='run')", "batches.length 7, this one asks for 5"),
-    ("saved(); fit(given=text.Windows(ids, 7, 4, seed=3), folder='run')", "batches.seed 0, this one asks for 3"),
+    ("saved(); fit(given=text.Windows(ids, 7, 5), checkpoint_dir='run')", "batches.batch 4, this one asks for 5"),
+    ("saved(); fit(given=text.Windows(ids, 5, 4), checkpoint_dir='run')", "batches.length 7, this one asks for 5"),
+    ("saved(); fit(given=text.Windows(ids, 7, 4, seed=3), checkpoint_dir='run')", "batches.seed 0, this one asks for 3"),
     (
-        "saved(); fit(given=text.Windows(ids.flip(0), 7, 4), folder='run')",
+        "saved(); fit(given=text.Windows(ids.flip(0), 7, 4), checkpoint_dir='run')",
         "batches.ids int64 .*, this one asks for int64",
     ),
-    ("saved(); fit(loss=by(lambda *two: two), folder='run')", "with loss next_token, this one asks for by"),
-    ("saved(); fit(schedule=schedule.constant, folder='run')", r"with schedule\(2, 3\) .*, this one asks for 1"),
+    ("saved(); fit(loss=by(lambda *two: two), checkpoint_dir='run')", "with loss next_token, this one asks for by"),
+    ("saved(); fit(schedule=schedule.constant, checkpoint_dir='run')", r"with schedule\(2, 3\) .*, this one asks for 1"),
     (
-        "steps = held(); fit(folder='run')",
+        "steps = held(); fit(checkpoint_dir='run')",
         "run is in use by another training: wait until it ends, or give another folder",
     ),
-    ("checkpoint.save('run', gpt(), step=2); fit(folder='run')", "saved without an optimizer|is of no run"),
+    ("checkpoint.save('run', gpt(), step=2); fit(checkpoint_dir='run')", "saved without an optimizer|is of no run"),
     # checkpoints that were altered
     (
         "altered('model.safetensors', lambda b: b[:-1] + bytes([b[-1] ^ 1]))",
@@ -216,7 +219,7 @@ CASES = [
     ("pipe('model.safetensors')", r"there is no file model\.safetensors; delete it"),
     ("pipe('optimizer.safetensors')", r"there is no file optimizer\.safetensors; delete it"),
     ("pipe('state.json')", "no checkpoint at run"),
-    ("saved().rename('run/step-000000009'); fit(folder='run')", "what it holds is of step 3; delete it"),
+    ("saved().rename('run/step-000000009'); fit(checkpoint_dir='run')", "what it holds is of step 3; delete it"),
     ("resealed(lambda v: v.update(step=9))", "what it holds is of step 9; delete it"),
     ("resealed(lambda v: v['state']['history'][0].pop())", r"a history of \[2, 3, 3\] numbers for 3 steps; delete it"),
     ("resealed(lambda v: v['state'].pop('history'))", "is of no run"),
@@ -259,7 +262,7 @@ CASES = [
     ),
     ("checkpoint.load('nowhere', linear)", "no checkpoint at nowhere; a checkpoint is a folder that holds state.json"),
     ("checkpoint.load('', linear)", "folder is ''; give the name of a folder"),
-    ("checkpoint.saved('nowhere')", r"= \[\]"),
+    ("checkpoint.list_checkpoints('nowhere')", r"= \[\]"),
     ("checkpoint.load(checkpoint.save('run', linear, step=3, keep=1), linear)", "= {'step': 3}"),
     (
         "Path('run').touch(); checkpoint.save('run', linear)",
@@ -298,7 +301,7 @@ CASES = [
     ("evaluate.bleu('a cat', 'a cat')", "one string where many texts are meant|give a list"),
     ("evaluate.bleu([], [])", "there are 0 texts and 0 references"),
     ("evaluate.bleu(['a'], ['a', 'b'])", "there are 1 texts and 2 references; give as many"),
-    ("evaluate.exact(['a'], [])", "there are 1 texts and 0 references"),
+    ("evaluate.exact_match(['a'], [])", "there are 1 texts and 0 references"),
     ("evaluate.bleu_by_length(['a'], ['a'], ['a'], edges=[5, 3])", r"edges are \[5, 3\]; they must rise"),
     ("evaluate.bleu_by_length(['a'], ['a'], ['a'], edges=[0])", r"edges are \[0\]; they must rise"),
     ("evaluate.alignment_error_rate([], [])", "there is no link to measure on"),
@@ -325,17 +328,17 @@ CASES = [
     ("it = gpt(); fit(it, optimizer=torch.optim.LBFGS(it.parameters()))", "optimizer is an LBFGS"),
     ("fit(given=Of((tokens,)))", "this loss takes \\(inputs, targets\\)"),
     ("fit(given=Of((tokens,) * 3))", "the batch has 3 parts; this loss takes \\(inputs, targets\\)"),
-    ("losses.label(gpt(), (tokens,))", "this loss takes \\(what the model takes, labels\\)"),
-    ("losses.squared(gpt(), (tokens,))", "this loss takes \\(what the model takes, values\\)"),
-    ("losses.masked(gpt(), (tokens,))", "this loss takes \\(ids, targets\\)"),
+    ("losses.classification(gpt(), (tokens,))", "this loss takes \\(what the model takes, labels\\)"),
+    ("losses.squared_error(gpt(), (tokens,))", "this loss takes \\(what the model takes, values\\)"),
+    ("losses.masked_lm(gpt(), (tokens,))", "this loss takes \\(ids, targets\\)"),
     (
-        "losses.masked(gpt(), (tokens,) * 3)",
+        "losses.masked_lm(gpt(), (tokens,) * 3)",
         "the batch has 3 parts; this loss takes \\(ids, targets, segments, follows\\)",
     ),
     ("losses.translation()(gpt(), (tokens,) * 3)", "this loss takes \\(source, target\\)"),
-    ("losses.scheduled(0.5)(gpt(), (tokens,))", "this loss takes \\(source, target\\)"),
-    ("losses.Carried()(gpt(), (tokens,) * 2)", "this loss takes \\(inputs, targets, places\\)"),
-    ("losses.Carried()(gpt(), (tokens,) * 3)", "places are \\[2, 7\\]; give \\[2, 2\\]"),
+    ("losses.scheduled_sampling(0.5)(gpt(), (tokens,))", "this loss takes \\(source, target\\)"),
+    ("losses.SegmentRecurrentLoss()(gpt(), (tokens,) * 2)", "this loss takes \\(inputs, targets, places\\)"),
+    ("losses.SegmentRecurrentLoss()(gpt(), (tokens,) * 3)", "places are \\[2, 7\\]; give \\[2, 2\\]"),
     (
         "losses.next_token(gpt(), tokens)",
         "the batch is a tensor of shape \\[2, 7\\]; this loss takes \\(inputs, targets\\)",
@@ -345,9 +348,12 @@ CASES = [
     ("fit(schedule=schedule.inverse_square_root)", "which makes one; give schedule.inverse_square_root"),
     ("fit(loss=losses.adversarial)", "loss is the function adversarial, which makes one; give losses.adversarial"),
     ("fit(loss=losses.translation)", "which makes one; give losses.translation"),
-    ("evaluate.loss(gpt(), [(tokens, tokens)], losses.scheduled)", "which makes one; give losses.scheduled"),
+    (
+        "evaluate.loss(gpt(), [(tokens, tokens)], losses.scheduled_sampling)",
+        "which makes one; give losses.scheduled_sampling",
+    ),
     ("losses.adversarial(losses.translation)", "which makes one; give losses.translation"),
-    ("losses.adversarial(losses.Carried())", "loss is a Carried, which remembers"),
+    ("losses.adversarial(losses.SegmentRecurrentLoss())", "loss is a Carried, which remembers"),
     ("evaluate.loss(gpt().to('meta'), [(tokens, tokens)])", "weights are on the meta device, without numbers"),
     ("fit(gpt().to('meta'))", "weights are on the meta device, without numbers"),
     ("schedule.share(None, 0, 3)", "schedule is None; give a function"),
@@ -369,14 +375,14 @@ CASES = [
         "= \\['mine.txt'\\]",
     ),
     ("mine(5); checkpoint.save('run', gpt(), step=5)", "is a folder that is no checkpoint"),
-    ("losses.label(gpt(), (tokens, [1]))", "a part of the batch is a list; .*, all tensors"),
+    ("losses.classification(gpt(), (tokens, [1]))", "a part of the batch is a list; .*, all tensors"),
     ("losses.next_token(gpt(), (tokens, tokens.tolist()))", "a part of the batch is a list"),
     (
-        "evaluate.loss(models.BERT(11, layers=1, heads=3, dim=6), [(tokens, tokens * 0)], losses.masked)",
+        "evaluate.loss(models.BERT(11, layers=1, heads=3, dim=6), [(tokens, tokens * 0)], losses.masked_lm)",
         "or all its targets are padding",
     ),
     ("schedule.share(schedule.cosine, 0, 10)", "schedule is the function cosine, which makes one"),
-    ("evaluate.judged(None).__enter__()", "model is None; give a model"),
+    ("evaluate.eval_mode(None).__enter__()", "model is None; give a model"),
     ("evaluate.accuracy(gpt(), [(tokens, gpt()(tokens).argmax(-1) * 0 + 20)])", "label 20 is none of the model's 11"),
     ("it = gpt().eval(); it = evaluate.accuracy(it, [(tokens, it(tokens).argmax(-1))])", "= 1.0$"),
     (
@@ -384,9 +390,9 @@ CASES = [
         "some links are of 2 numbers and some of 3",
     ),
     ("evaluate.links(torch.rand(3, 4), [(0, 1, 1)])", "gold holds \\(0, 1, 1\\); links of one text are"),
-    ("losses.squared(linear, (torch.zeros(2, 3), torch.zeros(2, 2)))[1]", "= 4"),
+    ("losses.squared_error(linear, (torch.zeros(2, 3), torch.zeros(2, 2)))[1]", "= 4"),
     ("evaluate.loss(gpt(), [(tokens, tokens)], losses.translation())", "do batch, model and loss fit"),
     ("Path('file').touch(); checkpoint.save('file', gpt())", "file is a file; give the name of a folder"),
-    ("Path('file').touch(); checkpoint.saved('file')", "file is a file; give the name of a folder"),
+    ("Path('file').touch(); checkpoint.list_checkpoints('file')", "file is a file; give the name of a folder"),
     ("schedule.linear()(True, 10)", "step is True; give a number"),
 ]

@@ -4,7 +4,7 @@ SETUP = """
 import os, torch
 from pathlib import Path
 from torch import nn
-from tfviz import look, models, sealed
+from tfviz import files, look, models
 from tfviz.look import AttentionMaps, capture
 maps = AttentionMaps(torch.eye(3).expand(2, 4, 3, 3), rows=["a", "b", "c"])
 gpt = models.GPT(11, context=7, layers=2, heads=2, dim=4)
@@ -75,7 +75,7 @@ CASES = [
     ("AttentionMaps.load('.')", "there is no file"),
     ("os.mkfifo('pipe'); AttentionMaps.load('pipe')", "there is no file pipe"),
     ("open('x', 'w').write('no'); AttentionMaps.load('x')", "x is damaged, or no safetensors file"),
-    ("sealed.save('x', {'a': torch.ones(2)}); AttentionMaps.load('x')", "holds no attention maps"),
+    ("files.save_tensors('x', {'a': torch.ones(2)}); AttentionMaps.load('x')", "holds no attention maps"),
     *(
         (f"p = maps.save('x'); flipped(p, 8 * os.path.getsize(p) * {part} // 9 + 3); AttentionMaps.load(p)", "^x ")
         for part in (4, 6, 8)

@@ -3,7 +3,7 @@
 SETUP = """
 import numpy, torch
 from torch import nn
-from tfviz import look, models, portable, sealed
+from tfviz import files, look, models, portable
 from tfviz.portable.program import pack
 from tfviz.look import edits
 gpt = models.GPT(11, context=7, layers=1, heads=2, dim=4)
@@ -12,7 +12,7 @@ weights = torch.full((1, 2, 3, 3), 1 / 3)
 square = portable.export(lambda x: x * x, torch.ones(2, 3), lengths={"x": {0: "rows"}})
 program = portable.export(gpt, ids)
 def stored(text):
-    sealed.save("p", {}, {"program": text})
+    files.save_tensors("p", {}, {"program": text})
     return portable.Program.load("p")
 """
 CASES = [
@@ -49,7 +49,11 @@ CASES = [
     ("pack({'p': square.spec})", "p is a dictionary; give a portable.Program"),
     ("stored('null')", "p: program is None; it must be a dictionary"),
     ("stored('[' * 100_000)", "p: program is nested too deep"),
-    ("sealed.save('p', {}, {}); portable.Program.load('p')", "p holds no program; it is a file of something else"),
+    ("stored('x')", "p: program is no JSON: "),
+    (
+        "files.save_tensors('p', {}, {}); portable.Program.load('p')",
+        "p holds no program; it is a file of something else",
+    ),
     ("edits.zero(2)(weights)", "head is 2; there are 2, counted from 0"),
     ("edits.pin([(0, 0)], 2.0)", "to is 2.0; a weight lies between 0 and 1"),
     ("edits.hide([(9, 0)])(weights)", "there is no query 9; there are 3"),

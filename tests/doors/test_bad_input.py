@@ -31,7 +31,7 @@ def test_a_width_that_heads_do_not_divide(make):
     ("wrong", "says"),
     [
         ({"steps": 0}, "steps is 0"),
-        ({"every": 0}, "every is 0"),
+        ({"checkpoint_every": 0}, "checkpoint_every is 0"),
         ({"precision": "float16"}, "'float16'; it can be 'float32' or 'bfloat16'"),
     ],
 )
@@ -43,7 +43,7 @@ def test_fit_refuses_before_the_first_step(wrong, says):
 def test_a_checkpoint_without_a_plan_cannot_be_resumed(tmp_path):
     checkpoint.save(tmp_path, gpt(), step=3)
     with pytest.raises(ValueError, match=str(tmp_path)):
-        next(fit(gpt(), Windows(TEXT, 7, 2), 5, folder=tmp_path, device="cpu", progress=False))
+        next(fit(gpt(), Windows(TEXT, 7, 2), 5, checkpoint_dir=tmp_path, device="cpu", progress=False))
 
 
 @pytest.mark.parametrize("length", [50, 51, 99])

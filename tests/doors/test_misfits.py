@@ -49,11 +49,11 @@ def test_only_the_captured_model_is_seen_and_edited():
     [
         (losses.next_token, even(2, 3, 11), (IDS, torch.tensor([[1, 2, -100], [3, 4, 5]]))),
         (losses.next_token, even(2, 3, 11), (IDS, IDS.T)),
-        (losses.masked, Says(models.bert.Guess(torch.zeros(6, 11), torch.zeros(2, 2))), (IDS, IDS * 0 - 100)),
-        (losses.label, even(4, 3), (IDS, torch.tensor([0.0, 1, 2, 0]))),
-        (losses.label, even(4, 3), (IDS, torch.tensor([[0], [1], [2], [0]]))),
-        (losses.label, even(4, 3), (IDS, torch.tensor([0, 1, 3, 0]))),
-        (losses.squared, even(4), (IDS, torch.zeros(4, 1))),
+        (losses.masked_lm, Says(models.bert.Guess(torch.zeros(6, 11), torch.zeros(2, 2))), (IDS, IDS * 0 - 100)),
+        (losses.classification, even(4, 3), (IDS, torch.tensor([0.0, 1, 2, 0]))),
+        (losses.classification, even(4, 3), (IDS, torch.tensor([[0], [1], [2], [0]]))),
+        (losses.classification, even(4, 3), (IDS, torch.tensor([0, 1, 3, 0]))),
+        (losses.squared_error, even(4), (IDS, torch.zeros(4, 1))),
     ],
 )
 def test_what_is_to_be_guessed_must_fit_what_is_guessed(loss, logits, batch):
@@ -64,7 +64,7 @@ def test_what_is_to_be_guessed_must_fit_what_is_guessed(loss, logits, batch):
 def test_a_right_loss_is_what_it_was():
     assert losses.next_token(even(2, 3, 11), (IDS, IDS))[0].item() == pytest.approx(6 * 2.3979, abs=1e-3)
     guess = models.bert.Guess(torch.zeros(6, 11), torch.zeros(2, 2))
-    total, count = losses.masked(Says(guess), (IDS, IDS, IDS * 0, torch.tensor([0, 1])))
+    total, count = losses.masked_lm(Says(guess), (IDS, IDS, IDS * 0, torch.tensor([0, 1])))
     assert (total.item() / count, count) == (pytest.approx(2.3979 + 0.6931, abs=1e-3), 6)
 
 
@@ -148,7 +148,11 @@ def test_an_id_that_stands_for_nothing(vocab, wrong):
 
 def test_one_text_is_not_many():
     vocab = text.whole_words(["the cat sat"])
-    for call in (lambda: vocab.encode_all("cat"), lambda: evaluate.bleu("a", "b"), lambda: evaluate.exact("a", "b")):
+    for call in (
+        lambda: vocab.encode_all("cat"),
+        lambda: evaluate.bleu("a", "b"),
+        lambda: evaluate.exact_match("a", "b"),
+    ):
         with pytest.raises(ValueError, match="one string where many texts are meant"):
             call()
 
@@ -169,7 +173,7 @@ def test_a_search_with_logits_that_are_no_numbers():
         generate.beam.search(model, IDS, bos=1, eos=2)
 
 
-@pytest.mark.parametrize("wrong", [{"clip": 0}, {"clip": -1}, {"device": "cuda"}])
+@pytest.mark.parametrize("wrong", [{"max_grad_norm": 0}, {"max_grad_norm": -1}, {"device": "cuda"}])
 def test_fit_refuses_what_would_train_nothing_or_elsewhere(wrong):
     with pytest.raises(ValueError, match=rf"^{next(iter(wrong))} is"):
         learn.fit(gpt(), text.Windows(torch.arange(50) % 11, 7, 2), 3, **wrong)

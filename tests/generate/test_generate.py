@@ -4,12 +4,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tfviz.generate.fast import CACHED, FastRows
 from torch import nn
 from torch.nn import functional
 
 from tfviz import generate
 from tfviz.generate import GREEDY, Sampler
-from tfviz.generate.fast import CACHED, FastRows
 from tfviz.layers import masks, positions
 from tfviz.models import GPT
 from tfviz.text import Bytes, Characters

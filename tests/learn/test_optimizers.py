@@ -6,7 +6,7 @@ from torch import nn
 
 from tfviz.layers import positions
 from tfviz.learn import checkpoint, fit, optimizers
-from tfviz.learn.optimizers import Muon, matrices, muon, orthogonal
+from tfviz.learn.optimizers import Muon, hidden_matrices, muon, orthogonalize
 from tfviz.models import GPT
 from tfviz.text import Windows
 
@@ -23,26 +23,26 @@ def test_all_singular_values_become_about_one(shape):
     torch.manual_seed(0)
     given = torch.randn(shape) * 40
     u, _, v = torch.linalg.svd(given, full_matrices=False)
-    found = orthogonal(given)
+    found = orthogonalize(given)
     assert torch.linalg.svdvals(found).sub(1).abs().max() < 0.6
     turned = u.mT @ found @ v.mT  # diagonal: the directions are those of the matrix
     assert turned.sub(torch.diag_embed(turned.diagonal(dim1=1, dim2=2))).abs().max() < 1e-4
 
 
 def test_the_small_product_gives_what_the_whole_matrix_would():
-    from tfviz.learn.optimizers import LARGEST, POLYNOMIALS
+    from tfviz.learn.optimizers import NORM_MARGIN, POLYNOMIALS
 
     torch.manual_seed(0)
     given = torch.randn(2, 6, 13)
-    x = given / (given.norm(dim=(1, 2), keepdim=True) * LARGEST)
+    x = given / (given.norm(dim=(1, 2), keepdim=True) * NORM_MARGIN)
     for a, b, c in POLYNOMIALS:  # as it is written everywhere
         product = x @ x.mT
         x = a * x + (b * product + c * product @ product) @ x
-    torch.testing.assert_close(orthogonal(given), x, atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(orthogonalize(given), x, atol=1e-5, rtol=1e-4)
 
 
 def test_a_gradient_of_nothing_moves_nothing():
-    assert orthogonal(torch.zeros(2, 3, 4)).equal(torch.zeros(2, 3, 4))
+    assert orthogonalize(torch.zeros(2, 3, 4)).equal(torch.zeros(2, 3, 4))
 
 
 def test_a_first_step_by_hand():
@@ -50,7 +50,7 @@ def test_a_first_step_by_hand():
     matrix, vector = nn.Parameter(torch.randn(4, 6)), nn.Parameter(torch.randn(5))
     before = matrix.detach().clone()
     twin = nn.Parameter(vector.detach().clone())
-    groups = [{"params": [matrix], "weight_decay": 0.5, "matrices": True}, {"params": [vector], "weight_decay": 0.2}]
+    groups = [{"params": [matrix], "weight_decay": 0.5, "use_muon": True}, {"params": [vector], "weight_decay": 0.2}]
     optimizer, adamw = Muon(groups, lr=0.1), torch.optim.AdamW([twin], lr=0.1, betas=(0.9, 0.95), weight_decay=0.2)
     matrix.grad, vector.grad = torch.randn(4, 6), torch.randn(5)
     twin.grad = vector.grad.clone()
@@ -65,7 +65,7 @@ def test_a_first_step_by_hand():
 
 def test_the_momentum_is_that_of_nesterov():
     weight = nn.Parameter(torch.zeros(1, 3))
-    optimizer = Muon([{"params": [weight], "weight_decay": 0.0, "matrices": True}], lr=1.0)
+    optimizer = Muon([{"params": [weight], "weight_decay": 0.0, "use_muon": True}], lr=1.0)
     gradients = [torch.tensor([[3.0, 0.0, 4.0]]), torch.tensor([[0.0, -2.0, 1.0]])]
     mean, expected = torch.zeros(1, 3), torch.zeros(1, 3)
     for gradient in gradients:
@@ -73,31 +73,31 @@ def test_the_momentum_is_that_of_nesterov():
         optimizer.step()
         mean = 0.9 * mean + 0.1 * gradient
         ahead = 0.1 * gradient + 0.9 * mean
-        expected = expected - 0.6 * 3**0.5 * orthogonal(ahead[None])[0]
+        expected = expected - 0.6 * 3**0.5 * orthogonalize(ahead[None])[0]
     torch.testing.assert_close(weight.detach(), expected, atol=1e-4, rtol=0)
 
 
 def test_matrices_are_those_of_blocks():
     model = gpt()
-    inner = list(matrices(model))
+    inner = list(hidden_matrices(model))
     assert len(inner) == 2 * 4
     assert all(weight.dim() == 2 for weight in inner)
     named = {id(parameter): name for name, parameter in model.named_parameters()}
     assert all(named[id(weight)].startswith("blocks.") for weight in inner)
     layer = nn.TransformerEncoderLayer(12, 3, 20, batch_first=True)
     assert (
-        len(list(matrices(nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)))) == 2 * 4
+        len(list(hidden_matrices(nn.TransformerEncoder(layer, 2, enable_nested_tensor=False)))) == 2 * 4
     )  # in_proj_weight is one
     shared = nn.ModuleList([nn.Linear(3, 3)] * 2)
-    assert len(list(matrices(shared))) == 1
-    assert not list(matrices(nn.ModuleList([nn.Embedding(5, 3)])))
-    assert not list(matrices(nn.Linear(3, 3)))
+    assert len(list(hidden_matrices(shared))) == 1
+    assert not list(hidden_matrices(nn.ModuleList([nn.Embedding(5, 3)])))
+    assert not list(hidden_matrices(nn.Linear(3, 3)))
 
 
 def test_an_embedding_is_none_wherever_it_lies_and_whatever_shares_it():
     both = nn.ModuleList([nn.Embedding(5, 3), nn.Linear(3, 5, bias=False), nn.EmbeddingBag(5, 3), nn.Linear(3, 4)])
     both[1].weight = both[0].weight
-    assert [tuple(weight.shape) for weight in matrices(both)] == [(4, 3)]
+    assert [tuple(weight.shape) for weight in hidden_matrices(both)] == [(4, 3)]
 
 
 def test_many_large_matrices_are_moved_some_at_a_time(monkeypatch):
@@ -106,13 +106,13 @@ def test_many_large_matrices_are_moved_some_at_a_time(monkeypatch):
         weights = [nn.Parameter(torch.randn(3, 5)) for _ in range(7)]
         for weight in weights:
             weight.grad = torch.randn(3, 5)
-        Muon([{"params": weights, "matrices": True}], lr=0.1).step()
+        Muon([{"params": weights, "use_muon": True}], lr=0.1).step()
         return torch.stack([weight.detach() for weight in weights])
 
     together, sizes = moved(), []
-    whole = optimizers.orthogonal
-    monkeypatch.setattr(optimizers, "AT_ONCE", 40)
-    monkeypatch.setattr(optimizers, "orthogonal", lambda given: (sizes.append(len(given)), whole(given))[1])
+    whole = optimizers.orthogonalize
+    monkeypatch.setattr(optimizers, "MAX_STACKED", 40)
+    monkeypatch.setattr(optimizers, "orthogonalize", lambda given: (sizes.append(len(given)), whole(given))[1])
     torch.testing.assert_close(moved(), together)
     assert sizes == [2, 2, 2, 1]
 
@@ -122,8 +122,8 @@ def test_under_autocast_it_is_as_exact():
     u, v = (torch.linalg.qr(torch.randn(256, 256))[0] for _ in range(2))
     given = ((u / torch.arange(1, 257)) @ v)[None]
     with torch.autocast("cpu", torch.bfloat16):
-        found = orthogonal(given)
-    assert found.equal(orthogonal(given))
+        found = orthogonalize(given)
+    assert found.equal(orthogonalize(given))
     assert torch.linalg.svdvals(found).max() < 2
 
 
@@ -149,24 +149,24 @@ def test_every_weight_is_moved_once():
     moved = [id(weight) for group in optimizer.param_groups for weight in group["params"]]
     assert sorted(moved) == sorted(map(id, model.parameters()))
     plain = nn.Linear(3, 5)
-    assert [group["matrices"] for group in muon(plain, 1e-2).param_groups] == [False, False]
+    assert [group["use_muon"] for group in muon(plain, 1e-2).param_groups] == [False, False]
 
 
 def test_a_run_goes_on_with_it_where_it_was(tmp_path):
     def losses(steps, folder, **how):
         model = gpt()
-        made = fit(model, WINDOWS, 6, optimizer=muon(model, 1e-2), rate=1e-2, folder=folder, progress=False, **how)
+        made = fit(model, WINDOWS, 6, optimizer=muon(model, 1e-2), lr=1e-2, checkpoint_dir=folder, progress=False, **how)
         return [step.loss for step, _ in zip(made, range(steps))]
 
-    whole = losses(6, tmp_path / "whole", every=2)
-    losses(3, tmp_path / "parts", every=2)
-    assert losses(6, tmp_path / "parts", every=2) == whole
-    assert len(checkpoint.saved(tmp_path / "parts")) == 2
+    whole = losses(6, tmp_path / "whole", checkpoint_every=2)
+    losses(3, tmp_path / "parts", checkpoint_every=2)
+    assert losses(6, tmp_path / "parts", checkpoint_every=2) == whole
+    assert len(checkpoint.list_checkpoints(tmp_path / "parts")) == 2
 
 
 def test_it_learns():
     model = GPT(11, context=7, layers=2, heads=3, dim=12, positions=positions.Rotary)
-    past = list(fit(model, WINDOWS, 60, optimizer=muon(model, 1e-2), rate=1e-2, progress=False))
+    past = list(fit(model, WINDOWS, 60, optimizer=muon(model, 1e-2), lr=1e-2, progress=False))
     assert past[-1].loss < 0.5 * past[0].loss
 
 
@@ -174,22 +174,5 @@ def test_frozen_weights_stay():
     model = gpt()
     model.blocks[0].requires_grad_(requires_grad=False)
     before = model.blocks[0].attention.in_proj.weight.clone()
-    list(fit(model, WINDOWS, 2, optimizer=muon(model, 1e-2), rate=1e-2, progress=False))
+    list(fit(model, WINDOWS, 2, optimizer=muon(model, 1e-2), lr=1e-2, progress=False))
     assert model.blocks[0].attention.in_proj.weight.equal(before)
-
-
-def test_each_group_keeps_its_own_rate_and_has_it_again():
-    model = gpt()
-    matrices, others = ([one for one in model.parameters() if (one.dim() > 1) == wide] for wide in (True, False))
-    mine = torch.optim.SGD([{"params": matrices, "lr": 0.5}, {"params": others, "lr": 0.25}], lr=9.0)
-    moved, take = [], mine.step
-    mine.step = lambda *given: (moved.append([group["lr"] for group in mine.param_groups]), take(*given))[1]
-    how = {"optimizer": mine, "schedule": lambda step, steps: 1 / (step + 1), "progress": False, "device": "cpu"}
-    found = [step.rate for step in fit(model, WINDOWS, 2, **how)]
-    assert moved == [[0.5, 0.25], [0.25, 0.125]]
-    assert found == [0.5, 0.25]
-    assert [group["lr"] for group in mine.param_groups] == [0.5, 0.25]
-    for _ in fit(model, WINDOWS, 2, rate=0.125, **how):
-        break  # also where it is left
-    assert moved[2:] == [[0.125, 0.125]]
-    assert [group["lr"] for group in mine.param_groups] == [0.5, 0.25]

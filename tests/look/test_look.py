@@ -14,7 +14,7 @@ from torch.nn import functional
 from torch.nn.attention.flex_attention import AuxRequest, create_block_mask, flex_attention
 from torch.overrides import _get_current_function_mode_stack
 
-from tfviz import generate, sealed
+from tfviz import files, generate
 from tfviz.look import AttentionMaps, capture, measures, pack, unpack
 from tfviz.models import GPT, SelfAttention
 
@@ -490,7 +490,7 @@ def test_a_file_that_is_no_capture_is_an_error(tmp_path, content):
         if content == "foreign":
             save_file({"layer.0": torch.zeros(1, 2, 2)}, path)
         else:
-            sealed.save(path, {"layer.0": torch.zeros(1, 2, 2)})
+            files.save_tensors(path, {"layer.0": torch.zeros(1, 2, 2)})
     with pytest.raises(ValueError, match="maps"):
         AttentionMaps.load(path)
     with pytest.raises(FileNotFoundError, match="there is no file"):

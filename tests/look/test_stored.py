@@ -1,4 +1,4 @@
-"""Files of maps that are sealed rightly and hold something wrong: each is a ValueError that names file and key."""
+"""Files of maps that can be read and hold something wrong: each is a ValueError that names file and key."""
 
 import copy
 import json
@@ -7,7 +7,8 @@ import random
 import pytest
 import torch
 
-from tfviz import look, models, sealed
+from tfviz import look, models
+from tfviz.files import load_tensors, save_tensors
 from tfviz.look import AttentionMaps
 
 GONE = object()
@@ -34,11 +35,11 @@ def files(tmp_path_factory):
 
 
 def changed(path, to, change):
-    """A copy of a file, sealed anew, after `change(metadata, tensors)` of its plain values."""
-    tensors, said = sealed.load(path)
+    """A copy of a file after `change(metadata, tensors)` of its plain values."""
+    tensors, said = load_tensors(path)
     plain = {name: json.loads(text) if name != "format" else text for name, text in said.items()}
     change(plain, tensors)
-    sealed.save(to, tensors, {name: text if name == "format" else json.dumps(text) for name, text in plain.items()})
+    save_tensors(to, tensors, {name: text if name == "format" else json.dumps(text) for name, text in plain.items()})
     return to
 
 
@@ -122,8 +123,8 @@ def test_what_does_not_fit_is_told_with_file_and_key(case, files, tmp_path):
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "x"])
 @pytest.mark.parametrize("key", ["rows", "provenance", "made"])
 def test_json_that_is_none_is_told_with_file_and_key(text, key, files, tmp_path):
-    tensors, said = sealed.load(files / "spans")
-    sealed.save(tmp_path / "x", tensors, {**said, key: text})
+    tensors, said = load_tensors(files / "spans")
+    save_tensors(tmp_path / "x", tensors, {**said, key: text})
     with pytest.raises(ValueError, match=f"{tmp_path / 'x'}: {key} is (no JSON|nested too deep)"):
         AttentionMaps.load(tmp_path / "x")
 

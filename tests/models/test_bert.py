@@ -157,16 +157,34 @@ def test_the_loss_by_hand(paired):
 
     hidden = nats(tokens[0, 1], 9) + nats(tokens[0, 5], 4) + nats(tokens[1, 3], 12)
     sentences = (nats(follows[0], 1) + nats(follows[1], 0)) / 2
-    total, count = losses.masked(model, batch)
+    total, count = losses.masked_lm(model, batch)
     assert count == 3
     assert losses.masked(model, (IDS, 0 * targets, *batch[2:])) == (0, 0)  # nothing is hidden
     assert total.item() / count == pytest.approx(hidden / 3 + paired * sentences, abs=1e-5)
 
 
+def test_where_nothing_is_hidden_there_is_no_loss():
+    model = bert()
+    for batch in ((IDS, torch.zeros_like(IDS)), (IDS, torch.zeros_like(IDS), SEGMENTS, torch.tensor([1, 0]))):
+        total, count = losses.masked_lm(model, batch)
+        assert (total.item(), count) == (0, 0)
+        total.backward()
+
+
+def test_what_is_not_hidden_has_no_part_in_the_loss():
+    model, targets = bert(), torch.zeros_like(IDS)
+    targets[1, 3] = 12
+    total, _ = losses.masked_lm(model, (IDS, targets))
+    total.backward()
+    assert model.word_bias.grad.sum().abs() < 1e-5
+    assert (model.word_bias.grad < 0).nonzero().tolist() == [[12]]
+    assert model.to_follows.weight.grad is None or not model.to_follows.weight.grad.any()
+
+
 def test_it_learns_a_batch_by_heart():
     torch.manual_seed(1)
     model, batch = BERT(29, context=11, layers=2, heads=3, dim=24, dropout=0.0), pairs()
-    steps = list(fit(model, Always(batch), 120, rate=1e-2, loss=losses.masked, device="cpu", progress=False))
+    steps = list(fit(model, Always(batch), 120, lr=1e-2, loss=losses.masked_lm, device="cpu", progress=False))
     assert steps[0].loss > 0.9 * (math.log(29) + math.log(2))
     assert steps[-1].loss < 0.05
     ids, targets, segments, follows = batch
@@ -191,7 +209,7 @@ def test_a_classifier_is_fine_tuned():
     bert, batches = BERT(13, context=11, layers=2, heads=3, dim=12, dropout=0.0), reviews()
     before = {name: parameter.detach().clone() for name, parameter in bert.named_parameters()}
     model = BERTClassifier(bert, dropout=0.0)
-    steps = list(fit(model, batches, 60, rate=1e-2, loss=losses.label, device="cpu", progress=False))
+    steps = list(fit(model, batches, 60, lr=1e-2, loss=losses.classification, device="cpu", progress=False))
     assert steps[0].loss == pytest.approx(math.log(2), abs=0.1)
     assert sum(step.loss for step in steps[-5:]) / 5 < 0.1
     assert evaluate.accuracy(model, batches.in_order()) == 1

@@ -118,7 +118,7 @@ def test_parameters_by_hand():
 @torch.no_grad()
 def test_a_carried_loss_is_that_of_one_long_pass():
     model, ids = transformer(), IDS.flatten()[:21]
-    streams, carried = text.Streams(ids, length=5, batch=2), losses.Carried()
+    streams, carried = text.Streams(ids, length=5, batch=2), losses.SegmentRecurrentLoss()
     assert len(streams) == 2
     (first, first_count), (second, second_count) = (carried(model, streams[step]) for step in range(2))
     rows = torch.stack((ids[:11], ids[10:21]))
@@ -126,15 +126,19 @@ def test_a_carried_loss_is_that_of_one_long_pass():
     assert (first_count, second_count) == (10, 10)
     close(first, -chances[:, :5].sum(), 1e-4)
     close(second, -chances[:, 5:].sum(), 1e-4)
-    forgetful, _ = losses.Carried()(model, streams[1])
+    forgetful, _ = losses.SegmentRecurrentLoss()(model, streams[1])
     assert (forgetful - second).abs() > 1e-2
 
 
 @torch.no_grad()
 def test_each_stream_has_a_memory_of_its_own():
-    model, streams, carried = transformer(), text.Streams(IDS.flatten(), length=3, batch=2), losses.Carried()
+    model, streams, carried = (
+        transformer(),
+        text.Streams(IDS.flatten(), length=3, batch=2),
+        losses.SegmentRecurrentLoss(),
+    )
     together = [carried(model, streams[step])[0] for step in range(3)]
-    alone = losses.Carried()
+    alone = losses.SegmentRecurrentLoss()
     for step in range(3):  # one after the other, as when a batch is taken in parts
         parts = [alone(model, tuple(part[row : row + 1] for part in streams[step])) for row in (1, 0)]
         close(sum(total for total, _ in parts), together[step], 1e-4)
@@ -148,19 +152,70 @@ def totals(carried, streams, steps, model):
 @pytest.mark.parametrize("begun", [[], [0], [0, 1], [0, 1, 2]])
 def test_a_stream_that_begins_again_remembers_nothing(begun):
     model, streams = transformer(), text.Streams(IDS.flatten(), length=3, batch=2)
-    carried = losses.Carried()
+    carried = losses.SegmentRecurrentLoss()
     totals(carried, streams, begun, model)
-    assert totals(carried, streams, range(3), model) == totals(losses.Carried(), streams, range(3), model)
-    assert totals(carried, streams, [3, 4], model) == totals(losses.Carried(), streams, [0, 1], model)
+    assert totals(carried, streams, range(3), model) == totals(losses.SegmentRecurrentLoss(), streams, range(3), model)
+    assert totals(carried, streams, [3, 4], model) == totals(losses.SegmentRecurrentLoss(), streams, [0, 1], model)
 
 
 def test_a_memory_is_of_the_segment_before_or_of_none():
     model, streams = transformer(), text.Streams(IDS.flatten(), length=3, batch=2)
-    gone_by, fresh = losses.Carried(), losses.Carried()
+    gone_by, fresh = losses.SegmentRecurrentLoss(), losses.SegmentRecurrentLoss()
     totals(gone_by, streams, [0], model)
     assert totals(gone_by, streams, [2], model) == totals(fresh, streams, [2], model)
     one = text.Streams(IDS.flatten(), length=3, batch=1)
-    mixed = losses.Carried()
+    mixed = losses.SegmentRecurrentLoss()
     totals(mixed, streams, [0], model)
-    assert totals(mixed, one, [1], model) == totals(losses.Carried(), one, [1], model)
+    assert totals(mixed, one, [1], model) == totals(losses.SegmentRecurrentLoss(), one, [1], model)
     assert len(gone_by.memories) < 4
+
+
+def test_a_loss_that_trained_measures_as_a_new_one():
+    model, streams = transformer(), text.Streams(IDS.repeat(1, 9).flatten(), 5, 4)
+    carried = losses.SegmentRecurrentLoss()
+    list(fit(model, streams, 3, loss=carried, device="cpu", progress=False))
+    batches = [streams[step] for step in range(len(streams))]
+    assert evaluate.loss(model, batches, carried) == evaluate.loss(model, batches, losses.SegmentRecurrentLoss())
+
+
+def learned(steps=6, **how):
+    torch.manual_seed(1)
+    model, streams = (
+        TransformerXL(11, memory=6, layers=2, heads=3, dim=6),
+        text.Streams(IDS.repeat(1, 9).flatten(), 5, 4),
+    )
+    options = {"lr": 1e-2, "device": "cpu", "progress": False, **how}
+    return [step.loss for step in fit(model, streams, steps, loss=losses.SegmentRecurrentLoss(), **options)]
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"gradient_accumulation_steps": 2},
+        {"gradient_checkpointing": True},
+        {"gradient_accumulation_steps": 4, "gradient_checkpointing": True},
+    ],
+)
+def test_parts_and_recomputation_change_nothing(how):
+    assert learned(**how) == pytest.approx(learned(), abs=1e-4)
+
+
+def test_the_memory_is_of_use():
+    """The token before comes again; where a segment is one token, only the memory knows it."""
+    pairs = torch.randint(11, (120, 2), generator=torch.Generator().manual_seed(2))
+    streams, found = text.Streams(pairs.repeat(1, 5).flatten(), length=1, batch=16), {}
+    for memory in (0, 1):
+        torch.manual_seed(1)
+        model = TransformerXL(11, memory=memory, layers=1, heads=3, dim=24)
+        list(fit(model, streams, 120, lr=2e-2, loss=losses.SegmentRecurrentLoss(), device="cpu", progress=False))
+        found[memory] = evaluate.loss(
+            model, (streams[step] for step in range(len(streams))), losses.SegmentRecurrentLoss()
+        )
+    assert found[0] > 2
+    assert found[1] < 1.3
+
+
+def test_distances_are_learned_layer_by_layer():
+    one, other = transformer().distances
+    assert one is not other
+    assert not torch.equal(one.project.weight, other.project.weight)

@@ -69,11 +69,19 @@ def test_a_file_gives_the_program_back(program, tmp_path):
     assert torch.equal(opened(ids(1, 9))["output"], program(ids(1, 9))["output"])
 
 
-def test_a_file_of_something_else_is_named(tmp_path):
-    sealed.save(tmp_path / "x", {"a": torch.ones(2)})
+def test_an_altered_file_and_one_of_something_else_are_told(program, tmp_path):
+    from tfviz import files
+
+    path = program.save(tmp_path / "gpt.safetensors")
+    raw = bytearray(path.read_bytes())
+    raw[-3] ^= 16
+    path.write_bytes(raw)
+    with pytest.raises(ValueError, match="was altered or is damaged"):
+        portable.Program.load(path)
+    files.save_tensors(tmp_path / "x", {"a": torch.ones(2)})
     with pytest.raises(ValueError, match="holds no program"):
         portable.Program.load(tmp_path / "x")
-    sealed.save(tmp_path / "y", {}, {"program": json.dumps({"format": "tfviz/program/9"})})
+    files.save_tensors(tmp_path / "y", {}, {"program": json.dumps({"format": "tfviz/program/9"})})
     with pytest.raises(ValueError, match="format 'tfviz/program/9'; this tfviz reads 'tfviz/program/1'"):
         portable.Program.load(tmp_path / "y")
 

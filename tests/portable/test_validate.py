@@ -10,9 +10,8 @@ import torch
 from fuzzing import fuzzed, outcome, programs
 from torch import nn
 
-from tfviz import models, portable, sealed
-from tfviz.bounds import memory
-from tfviz.portable.operators import ZEROED, call_operator, operator
+from tfviz import files, models, portable
+from tfviz.portable.operators import ZEROED, call, operator
 from tfviz.portable.program import pack
 
 X = torch.arange(6.0).reshape(2, 3)
@@ -53,7 +52,7 @@ def test_no_operation_but_those_listed_is_called(linear, tmp_path):
         changed = {**linear.spec, "nodes": nodes, "outputs": [{"name": "y", "t": count}]}
         with pytest.raises(ValueError, match=r"program\.nodes\[0\]\.op: .* is no operation of a program"):
             portable.Program(changed, linear.tensors)
-        sealed.save(tmp_path / "evil", linear.tensors, {"program": json.dumps(changed)})
+        files.save_tensors(tmp_path / "evil", linear.tensors, {"program": json.dumps(changed)})
         with pytest.raises(ValueError, match=r"evil: program\.nodes\[0\]\.op"):
             portable.Program.load(tmp_path / "evil")
     assert secret.read_text() == "x" * 64
@@ -240,7 +239,7 @@ def test_every_part_is_checked_against_the_others(wrong, linear, tmp_path):
     with pytest.raises(ValueError, match=says):
         portable.Program(spec, tensors)
     if all(one.device.type == "cpu" for one in tensors.values()):
-        sealed.save(tmp_path / "p", tensors, {"program": json.dumps(spec)})
+        files.save_tensors(tmp_path / "p", tensors, {"program": json.dumps(described)})
         with pytest.raises(ValueError, match=f"{tmp_path / 'p'}: .*{says}"):
             portable.Program.load(tmp_path / "p")
 
@@ -260,7 +259,7 @@ def test_a_size_nested_without_end_is_no_size(linear):
 
 @pytest.mark.parametrize("text", ["", "{}", "{", "[" * 100_000, '{"name": NaN}', '{"name": 1e999}'])
 def test_a_file_whose_json_is_none_is_named(text, tmp_path):
-    sealed.save(tmp_path / "p", {"x": X}, {"program": text})
+    files.save_tensors(tmp_path / "p", {"x": X}, {"program": text})
     with pytest.raises(ValueError, match=f"{tmp_path / 'p'}: program"):
         portable.Program.load(tmp_path / "p")
 

@@ -1,8 +1,6 @@
 """Text from a language model, token by token."""
 
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Sized
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
@@ -12,16 +10,16 @@ from torch import Tensor
 from tfviz.bounds import at_least, filled, token_ids
 from tfviz.bounds import seed as check_seed
 from tfviz.doors import what
-from tfviz.generate import compiled
-from tfviz.generate.fast import FastRows
+from tfviz.generate.onednn import faster_linear
+from tfviz.generate.vocabulary import check_vocabulary
 from tfviz.shapes import Float, Int
 
-COLDEST = 1e-30  # a temperature that float32 logits can still be divided by
+MIN_TEMPERATURE = 1e-30  # by which float32 logits can still be divided
 
 
 @runtime_checkable
 class Vocabulary(Protocol):
-    """What `text.Characters` and `text.Bytes` have in common."""
+    """What generation needs of a vocabulary; `text.Characters` and `text.Bytes` have it."""
 
     def encode(self, text: str) -> Tensor: ...
 
@@ -30,7 +28,7 @@ class Vocabulary(Protocol):
 
 @runtime_checkable
 class LanguageModel(Protocol):
-    """What generation asks of a model; `models.GPT` has it."""
+    """What generation needs of a model; `models.GPT` has it."""
 
     context: int
     training: bool
@@ -46,7 +44,7 @@ class LanguageModel(Protocol):
 
 @dataclass(frozen=True)
 class Sampler:
-    """How the next token is chosen from the logits.
+    """How the next token is sampled from the logits.
 
     Args:
         temperature: divides the logits; below 1 the likely becomes likelier, 0 takes the likeliest always, and
@@ -63,64 +61,53 @@ class Sampler:
     top_p: float | None = None
 
     def __post_init__(self) -> None:
-        if not (self.temperature == 0 or self.temperature >= COLDEST):
-            raise ValueError(f"temperature is {self.temperature}; it must be 0, or at least {COLDEST}")
+        if not (self.temperature == 0 or self.temperature >= MIN_TEMPERATURE):
+            raise ValueError(f"temperature is {self.temperature}; it must be 0, or at least {MIN_TEMPERATURE}")
         if self.top_k is not None:
             at_least(1, top_k=self.top_k)
         if self.top_p is not None and not 0 < self.top_p <= 1:
             raise ValueError(f"top_p is {self.top_p}; it must be above 0 and at most 1")
 
     def probabilities(self, logits: Float[Tensor, "vocab"]) -> Float[Tensor, "vocab"]:
-        """The distribution that is drawn from.
+        """Return the distribution that is sampled from.
 
         Raises:
             ValueError: logits of more than one token, or none.
-            FloatingPointError: the likeliest logit is not finite.
+            FloatingPointError: the largest logit is not finite.
         """
         _check_logits(logits)
-        if not logits.max().isfinite():
-            raise FloatingPointError(
-                f"the largest of the logits is {logits.max().item()}; there is nothing to draw from"
-            )
-        return self._probabilities(logits)
-
-    def _probabilities(self, logits: Tensor) -> Tensor:
         if self.temperature == 0:
             return torch.zeros_like(logits).scatter(-1, logits.argmax(-1, keepdim=True), 1.0)
-        behind = logits.float() - logits.max()
-        logits = (behind / self.temperature).masked_fill(behind == -torch.inf, -torch.inf)  # also where it is infinite
-        if self.top_k is not None and self.top_k < len(logits):
-            logits = logits.masked_fill(logits < logits.topk(self.top_k).values[-1], -torch.inf)
-        probabilities = logits.softmax(-1)
+        differences = logits.float() - logits.max()
+        impossible = differences == -torch.inf  # also where the temperature is infinite
+        scaled = (differences / self.temperature).masked_fill(impossible, -torch.inf)
+        if self.top_k is not None and self.top_k < len(scaled):
+            scaled = scaled.masked_fill(scaled < scaled.topk(self.top_k).values[-1], -torch.inf)
+        probabilities = scaled.softmax(-1)
         if self.top_p is not None:
             ordered, order = probabilities.sort(descending=True)
-            before = ordered.cumsum(-1) - ordered
-            over = order[1:][before[1:] >= self.top_p]  # the likeliest stays, however small top_p is
-            probabilities = probabilities.index_fill(-1, over, 0.0)
+            likelier = ordered.cumsum(-1) - ordered  # the probability of all that come before a token
+            excluded = order[1:][likelier[1:] >= self.top_p]  # the likeliest stays, however small top_p is
+            probabilities = probabilities.index_fill(-1, excluded, 0.0)
         return probabilities / probabilities.sum()
 
-    def choose(self, logits: Float[Tensor, "vocab"], draw: torch.Generator | None = None) -> int:
-        """One token id: the first at which the sum of the probabilities passes a number drawn between 0 and 1.
+    def choose(self, logits: Float[Tensor, "vocab"], generator: torch.Generator | None = None) -> int:
+        """Return one token id: the first at which the sum of the probabilities passes a number drawn between 0 and 1.
 
-        One draw of a float64 for each token, the same on every machine; a page draws the same.
+        It draws one float64 for each token, the same on every machine; a page draws the same.
+
+        Raises:
+            ValueError: logits of more than one token, or none.
+            FloatingPointError: the largest logit is not finite.
         """
-        _check_logits(logits)
-        top, likeliest = logits.max(dim=-1)
-        if not top.isfinite():
-            raise FloatingPointError("the model's logits are not finite; it cannot generate")
-        if not isinstance(draw, torch.Generator | None):
-            raise TypeError(f"draw is {what(draw)}; give a torch.Generator, or None for PyTorch's own")
+        if not isinstance(generator, torch.Generator | None):
+            raise TypeError(f"generator is {what(generator)}; give a torch.Generator, or None for PyTorch's own")
         if self.temperature == 0:
-            return int(likeliest)
-        sums = self._probabilities(logits).cpu().double().cumsum(-1)
-        drawn = torch.rand((), dtype=torch.float64, generator=draw) * sums[-1]
+            _check_logits(logits)
+            return int(logits.argmax(-1))
+        sums = self.probabilities(logits).cpu().double().cumsum(-1)
+        drawn = torch.rand((), dtype=torch.float64, generator=generator) * sums[-1]
         return int(torch.searchsorted(sums, drawn, right=True))
-
-
-def _check_logits(logits: object) -> None:
-    if not isinstance(logits, Tensor) or logits.dim() != 1 or not len(logits):
-        found = list(logits.shape) if isinstance(logits, Tensor) else what(logits)
-        raise ValueError(f"logits are {found}; give those of one token, [vocab], such as logits[0, -1]")
 
 
 GREEDY = Sampler(temperature=0.0)
@@ -135,10 +122,10 @@ def ids(
     seed: int = 0,
     cache: bool = True,
 ) -> Iterator[int]:
-    """Continue `prompt` by `count` tokens, yielding each as soon as it is chosen.
+    """Continue `prompt` by `count` tokens, yielding each as soon as it is sampled.
 
     The model is called as `model(ids, cache)` and has `context` and `new_cache()`. When its context is full, the
-    older half of the text is forgotten and the rest is read again.
+    older half of the text is dropped and the rest is read again.
 
     Args:
         cache: keep keys and values, so that a step computes one position and not the whole text again. The text is
@@ -156,42 +143,38 @@ def ids(
         what = "is empty" if len(prompt) == 0 else f"has {len(prompt)} tokens, the model's context is {model.context}"
         raise ValueError(f"the prompt {what}; give 1 to {model.context} tokens, such as prompt[-{model.context}:]")
     token_ids(prompt=prompt)
-    return _ids(model, prompt, count, sampler, seed, cache)
+    return _generate(model, prompt.tolist(), count, sampler, seed, cache)
 
 
-def _ids(model: LanguageModel, prompt: Tensor, count: int, sampler: Sampler, seed: int, cache: bool) -> Iterator[int]:
-    draw = torch.Generator().manual_seed(seed)
-    was_training, fast, device = model.training, _fast_rows(model), next(model.parameters()).device
+def _generate(
+    model: LanguageModel, text: list[int], count: int, sampler: Sampler, seed: int, cache: bool
+) -> Iterator[int]:
+    generator = torch.Generator().manual_seed(seed)
+    device, was_training = next(model.parameters()).device, model.training
+    weight_bytes = sum(weight.numel() * weight.element_size() for weight in model.parameters())
     model.train(False)
-    written = 0
     try:
-        fresh, seen = prompt.tolist(), prompt.tolist()
-        read = _reader(model, cache)
+        unread, next_logits = text, _reader(model, cache)
         for _ in range(count):
-            if len(seen) > model.context:
-                compiled.wrote(model, written)
-                fresh = seen = seen[-max(1, model.context // 2) :]
-                written = 0
-                read = _reader(model, cache)
-            with torch.inference_mode(), fast:
-                logits = read(torch.tensor([fresh if cache else seen], device=device))
-                chosen = sampler.choose(logits, draw)
-            fresh, written = [chosen], written + 1
-            seen.append(chosen)
-            yield chosen
+            if len(text) > model.context:
+                unread = text = text[-max(1, model.context // 2) :]
+                next_logits = _reader(model, cache)
+            with torch.inference_mode(), faster_linear(weight_bytes, device):
+                logits = next_logits(torch.tensor([unread if cache else text], device=device))
+                token = sampler.choose(logits, generator)
+            unread = [token]
+            text.append(token)
+            yield token
     finally:
         model.train(was_training)
-        compiled.wrote(model, written)
 
 
 def _reader(model: LanguageModel, cache: bool) -> Callable[[Tensor], Tensor]:
-    """From new tokens, or without a cache from all of them, to the logits after the last."""
+    """Return a function from new tokens, or without a cache from all of them, to the logits after the last."""
     if not cache:
-        return lambda seen: model(seen)[0, -1]
-    if reader := compiled.reader(model):
-        return reader
-    kept = model.new_cache()
-    return lambda fresh: model(fresh, kept)[0, -1]
+        return lambda text: model(text)[0, -1]
+    keys_and_values = model.new_cache()
+    return lambda unread: model(unread, keys_and_values)[0, -1]
 
 
 def stream(
@@ -203,27 +186,9 @@ def stream(
     *,
     seed: int = 0,
 ) -> Iterator[str]:
-    """The continuation of `prompt`, piece by piece; characters of several bytes come when they are whole."""
+    """Yield the continuation of `prompt` piece by piece; a character of several bytes comes when it is complete."""
     check_vocabulary(getattr(model, "tokens", None), vocab)
     return vocab.pieces(ids(model, vocab.encode(prompt), count, sampler, seed=seed))
-
-
-def check_vocabulary(table: Any, vocab: Any, of: str = "") -> None:
-    """A model's embeddings, where it tells of them as models here do, have every token of a vocabulary.
-
-    More of them are told by a warning: they cannot be read.
-
-    Raises:
-        ValueError: there are fewer.
-    """
-    tokens = getattr(table, "num_embeddings", None)
-    if tokens is not None and isinstance(vocab, Sized) and tokens < len(vocab):
-        raise ValueError(
-            f"the model has {tokens} {of}tokens, the vocabulary {len(vocab)}; was it built for another one?"
-        )
-    if tokens is not None and isinstance(vocab, Sized) and tokens > len(vocab) and of != "source ":
-        said = f"the model has {tokens} {of}tokens, the vocabulary {len(vocab)}"
-        warnings.warn(f"{said}: what it writes beyond those cannot be read", stacklevel=4)
 
 
 def text(
@@ -235,10 +200,13 @@ def text(
     *,
     seed: int = 0,
 ) -> str:
-    """`prompt` and its continuation by `count` tokens."""
+    """Return `prompt` and its continuation by `count` tokens."""
     return prompt + "".join(stream(model, vocab, prompt, count, sampler, seed=seed))
 
 
-def _fast_rows(model: LanguageModel) -> AbstractContextManager:
-    weights = sum(p.numel() * p.element_size() for p in model.parameters())
-    return FastRows() if FastRows.helps(weights, next(model.parameters()).device) else nullcontext()
+def _check_logits(logits: object) -> None:
+    if not isinstance(logits, Tensor) or logits.dim() != 1 or not len(logits):
+        found = list(logits.shape) if isinstance(logits, Tensor) else what(logits)
+        raise ValueError(f"logits are {found}; give those of one token, [vocab], such as logits[0, -1]")
+    if not logits.max().isfinite():
+        raise FloatingPointError(f"the logits are not finite, the largest is {logits.max().item()}; nothing to sample")

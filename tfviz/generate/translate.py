@@ -1,19 +1,20 @@
-"""Whole texts through an encoder-decoder."""
+"""Translation of many texts by an encoder-decoder, in batches of texts of about the same length."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from tfviz.bounds import at_least
 from tfviz.generate.beam import EncoderDecoder, search
-from tfviz.generate.sample import check_vocabulary
+from tfviz.generate.vocabulary import check_vocabulary
 
 
 @runtime_checkable
 class Vocabulary(Protocol):
-    """What translation asks of a vocabulary; `text.Subwords` has it."""
+    """What translation needs of a vocabulary; `text.Subwords` has it."""
 
     def __getitem__(self, token: str) -> int: ...
 
@@ -35,7 +36,7 @@ def translate(
     tokens: int = 2000,
     progress: bool = False,
 ) -> list[str]:
-    """What the model makes of each text, in the order of the texts.
+    """Return the model's translation of each text, in the order of the texts.
 
     An empty text has a translation too: what the model makes of a source with nothing but an end.
 
@@ -52,24 +53,28 @@ def translate(
     from tqdm import tqdm
 
     at_least(1, tokens=tokens, width=width, length=length)
-
     target = target or source
     check_vocabulary(getattr(model, "source", None), source, "source ")
     check_vocabulary(getattr(model, "target", None), target, "target ")
     end = torch.tensor([] if after is None else [source[after]], dtype=torch.long)
-    rows = [torch.cat((ids, end)) for ids in source.encode_all(texts)]
-    if not all(map(len, rows)):
+    sources = [torch.cat((ids, end)) for ids in source.encode_all(texts)]
+    if not all(map(len, sources)):
         raise ValueError("one of the texts is empty, and with after=None there is nothing to read; leave it out")
-    order = sorted(range(len(rows)), key=lambda row: len(rows[row]))  # alike in length: little padding
-    found = [""] * len(rows)
-    how = {"bos": target["[BOS]"], "eos": target["[EOS]"], "width": width, "alpha": alpha, "length": length}
-    with tqdm(total=len(rows), unit="text", disable=not progress) as bar:
-        while order:
-            longest = len(rows[order[-1]])
-            batch, order = order[-max(1, tokens // longest) :], order[: -max(1, tokens // longest)]
-            padded = torch.nn.utils.rnn.pad_sequence([rows[row] for row in batch], batch_first=True)
-            best = search(model, padded, **how)
-            for place, row in enumerate(batch):
-                found[row] = target.decode(best.ids(place))
-            bar.update(len(batch))
-    return found
+    options = {"bos": target["[BOS]"], "eos": target["[EOS]"], "width": width, "alpha": alpha, "length": length}
+    translations = [""] * len(sources)
+    with tqdm(total=len(sources), unit="text", disable=not progress) as bar:
+        for rows in _batches_by_length([len(ids) for ids in sources], tokens):
+            beam = search(model, pad_sequence([sources[row] for row in rows], batch_first=True), **options)
+            for place, row in enumerate(rows):
+                translations[row] = target.decode(beam.ids(place))
+            bar.update(len(rows))
+    return translations
+
+
+def _batches_by_length(lengths: Sequence[int], tokens: int) -> Iterator[list[int]]:
+    """Yield rows of similar length together, the longest first, so many that they have `tokens` with their padding."""
+    order = sorted(range(len(lengths)), key=lambda row: lengths[row])
+    while order:
+        count = max(1, tokens // lengths[order[-1]])
+        yield order[-count:]
+        order = order[:-count]

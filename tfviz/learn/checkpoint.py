@@ -1,35 +1,61 @@
-"""Checkpoints: a folder of two safetensors files and a JSON file, which appears whole or not at all.
+"""Checkpoints: a folder of two safetensors files and a JSON file, none of which is ever unpickled.
 
-`state.json` is sealed, and seals the two others. It also says what the model is, apart from its weights.
+A folder appears under its name only when it is complete, so that a run that is killed while it writes one can go on
+from the one before.
 """
 
-import hashlib
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from tfviz import bounds, files, schema, sealed
-from tfviz.learn import contents, fingerprint, shards
+from tfviz import bounds, files, schema
+from tfviz.learn import config, distributed
+from tfviz.learn.checks import check_optimizer_of
+from tfviz.learn.tensors import (
+    CheckpointMismatchError,
+    check_model_tensors,
+    fill_model,
+    model_tensors,
+    optimizer_state,
+    optimizer_tensors,
+    unwrap,
+)
 
-NAME, LAST = "step-{:09d}", 10**9 - 1
-WEIGHTS, MOMENTS, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
-_SUM = schema.text(64)
-_PLAIN = schema.dict_of(schema.scalar)
-HELD = schema.record(
+FOLDER, PATTERN, LAST_STEP = "step-{:09d}", "step-" + "[0-9]" * 9, 10**9 - 1
+MODEL, OPTIMIZER, STATE = "model.safetensors", "optimizer.safetensors", "state.json"
+# What plays no part in a trained model, or is its user's to set: dropout, a configuration of Hugging Face's.
+UNCOMPARED_SETTINGS = re.compile(r"drop|(^|\.)p$|(^|\.)config\b")
+COMPARED_OF_OPTIMIZER = re.compile(r"optimizer(\.\d+\.shapes)?")  # its class and the parameters that it moves
+STATE_SCHEMA = schema.object_of(
     {
-        "step": schema.whole(0, LAST),
-        "model": _PLAIN,
-        "state": schema.dict_of(schema.plain),
-        "optimizer": schema.record({"numbers": schema.dict_of(schema.plain), "what": _PLAIN}),
-        "files": schema.record({WEIGHTS: _SUM, MOMENTS: _SUM}),
+        "step": schema.integer(0, LAST_STEP),
+        "model": schema.dict_of(schema.scalar),
+        "optimizer": schema.dict_of(schema.scalar),
+        "optimizer_numbers": schema.dict_of(schema.scalar),
+        "state": schema.dict_of(schema.json_value),
     }
 )
+
+
+class Checkpoint(NamedTuple):
+    """A checkpoint that was read, and fits a model and an optimizer."""
+
+    path: Path
+    state: dict[str, Any]
+    tensors: dict[str, Tensor]
+    optimizer_state: dict[int, dict[str, Any]]
+
+    def restore(self, model: nn.Module, optimizer: torch.optim.Optimizer | None) -> None:
+        """Fill the model, and the optimizer if there is one."""
+        fill_model(self.tensors, unwrap(model))
+        if optimizer is not None:
+            groups = optimizer.state_dict()["param_groups"]
+            optimizer.load_state_dict({"state": self.optimizer_state, "param_groups": groups})
 
 
 def save(
@@ -41,109 +67,93 @@ def save(
     keep: int = 2,
     **state: Any,
 ) -> Path:
-    """Write `folder/step-000000123`; of all in the folder it and the newest remain, `keep` together.
+    """Write the checkpoint `folder/step-000000123`, and delete the oldest ones in the folder beyond `keep`.
 
     Of several processes, the first writes. Where each holds a shard of the weights, all must call.
 
     Args:
-        state: anything JSON can hold; `load` gives it back, a tuple as a list.
+        state: anything JSON can hold; `load` returns it, a tuple as a list.
 
     Raises:
         FloatingPointError: a weight is not finite.
         OSError: the disk is full or read-only; earlier checkpoints are untouched.
-        ValueError: `step`, `keep` or `state` cannot be.
+        ValueError: `step`, `keep` or `state` is not possible.
     """
-    bounds.between(0, LAST, step=step)
+    bounds.between(0, LAST_STEP, step=step)
     bounds.at_least(1, keep=keep)
-    model = contents.unwrapped(model)
+    model = unwrap(model)
     bounds.filled(model)
     if optimizer is not None:
-        contents.check_moves(optimizer, model)
-    target = as_folder(folder) / NAME.format(step)
-    what = {"step": step, "model": fingerprint.of_model(model), "state": _plain(state)}
-    weights, shared = contents.named(model)
-    moments, numbers = contents.flat(optimizer)
-    weights, moments = shards.put_together(weights), shards.put_together(moments)
-    if not shards.is_first():
+        check_optimizer_of(model, optimizer)
+    target = as_folder(folder) / FOLDER.format(step)
+    _check_state(state)
+    tensors, aliases = model_tensors(model)
+    moments, numbers = optimizer_tensors(optimizer)
+    tensors, moments = distributed.gather(tensors), distributed.gather(moments)
+    if not distributed.is_main_process():
         return target
-    _check_finite(weights, model, step)
-    what["optimizer"] = {"numbers": numbers, "what": fingerprint.of_optimizer(optimizer)}
+    _check_finite(tensors, model, step)
+    optimizer_config = {} if optimizer is None else config.describe_optimizer(optimizer)
+    content = {"step": step, "model": config.describe(model), "optimizer": optimizer_config,
+               "optimizer_numbers": numbers, "state": state}  # fmt: skip
     if target.is_dir() and not (target / STATE).is_file() and any(target.iterdir()):
         raise FileExistsError(f"{target} is a folder that is no checkpoint; move it, or save elsewhere")
-    try:
-        _write(target, weights, shared, moments, what)
-        for old in saved(folder)[:-keep]:
-            if old != target and (old / STATE).is_file():  # a folder of somebody else's may be called so
-                files.discard(old)
-    except (OSError, SafetensorError) as error:
-        raise OSError(f"could not write the checkpoint {target}: {error}; earlier ones are untouched") from error
+    with files.atomic(target) as draft:
+        draft.mkdir()
+        files.save_tensors(draft / MODEL, tensors, aliases)
+        files.save_tensors(draft / OPTIMIZER, moments)
+        (draft / STATE).write_text(json.dumps(content, allow_nan=False), encoding="utf-8")
+    _delete_oldest(target, keep)
     return target
 
 
-def saved(folder: str | Path) -> list[Path]:
-    """The checkpoints in a folder, oldest first."""
-    folder = as_folder(folder)
-    files.tidy(folder)
-    return sorted(path for path in folder.glob("step-" + "[0-9]" * 9) if path.is_dir())
+def list_checkpoints(folder: str | Path) -> list[Path]:
+    """Return the checkpoints in a folder, oldest first."""
+    return sorted(path for path in as_folder(folder).glob(PATTERN) if path.is_dir())
 
 
 def load(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | None = None) -> dict[str, Any]:
-    """Fill `model` (and `optimizer`) from a checkpoint, or from the newest in a folder of them; returns its state.
+    """Fill `model` (and `optimizer`) from a checkpoint, or from the newest in a folder of them; return its state.
 
     Raises:
         FileNotFoundError: nothing is there.
-        ValueError: a file is damaged or was altered, or it is of another model or optimizer: the first thing that
-            differs is named, and nothing is filled.
+        ValueError: a file is damaged, or the checkpoint is of another model or optimizer: the first thing that differs
+            is named, and nothing is filled.
     """
     bounds.filled(model)
     if optimizer is not None:
-        contents.check_moves(optimizer, contents.unwrapped(model))
-    found = opened(path, model, optimizer)
-    found.fill(model, optimizer)
-    return found.state
+        check_optimizer_of(unwrap(model), optimizer)
+    checkpoint = read(path, model, optimizer)
+    checkpoint.restore(model, optimizer)
+    return checkpoint.state
 
 
-class Opened(NamedTuple):
-    """A checkpoint that is whole and fits."""
-
-    path: Path
-    state: dict[str, Any]
-    weights: contents.File
-    moments: contents.File
-    numbers: dict[str, Any]  # of the optimizer
-
-    def fill(self, model: nn.Module, optimizer: torch.optim.Optimizer | None) -> None:
-        contents.fill_model(self.weights, contents.unwrapped(model))
-        if optimizer is not None:
-            contents.fill_optimizer(self.moments, self.numbers, optimizer)
-
-
-def opened(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | None) -> Opened:
-    """As `load`, but nothing is filled yet."""
-    model, path = contents.unwrapped(model), as_folder(path)
-    path = (saved(path) or [path])[-1]
+def read(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | None) -> Checkpoint:
+    """Read a checkpoint and check that it fits, as `load` does, but fill nothing yet."""
+    model, path = unwrap(model), as_folder(path)
+    path = (list_checkpoints(path) or [path])[-1]
     if not (path / STATE).is_file():
         raise FileNotFoundError(f"no checkpoint at {path}; a checkpoint is a folder that holds {STATE}")
     try:
-        what = _checked(path)
-        weights, moments = (contents.File.read(path / name) for name in (WEIGHTS, MOMENTS))
-        weights = weights.without_wrapper(model)
-        contents.check_model(weights, contents.without_wrapper(what["model"], model), model)
-        if optimizer is not None:
-            contents.check_optimizer(path, what["optimizer"]["what"], optimizer)
-            contents.check_moments(moments, what["optimizer"]["numbers"], optimizer)
-        state = {"step": what["step"], **what["state"]}
-        return Opened(path, state, weights, moments, what["optimizer"]["numbers"])
-    except contents.Differs:
+        content = files.read_json(path / STATE)
+        STATE_SCHEMA(content, STATE)
+        if re.fullmatch(PATTERN, path.name) and path.name != FOLDER.format(content["step"]):
+            raise ValueError(f"its content is of step {content['step']}")
+        tensors, aliases = files.load_tensors(path / MODEL)
+        tensors |= {name: tensors[first] for name, first in aliases.items() if first in tensors}
+        moments, _ = files.load_tensors(path / OPTIMIZER)
+        _check_same(path, content, tensors, model, optimizer)
+        entries = moments | content["optimizer_numbers"]
+        state = {} if optimizer is None else optimizer_state(entries, optimizer)
+    except CheckpointMismatchError:
         raise
-    except (SafetensorError, ValueError, LookupError, TypeError, AttributeError, OSError) as error:
-        raise ValueError(
-            f"{path} is not a whole checkpoint: {error}; delete it to go on from an earlier one"
-        ) from error
+    except (ValueError, OSError) as error:
+        raise ValueError(f"{path} is a damaged checkpoint: {error}; delete it to go on from an earlier one") from error
+    return Checkpoint(path, {"step": content["step"], **content["state"]}, tensors, state)
 
 
 def as_folder(path: str | Path) -> Path:
-    """The folder that is meant; `~` is the home of the user.
+    """Return the path of a folder; `~` is the user's home.
 
     >>> as_folder("")
     Traceback (most recent call last):
@@ -151,62 +161,59 @@ def as_folder(path: str | Path) -> Path:
     """
     if not str(path) or "\0" in str(path):
         raise ValueError(f"folder is {str(path)!r}; give the name of a folder")
-    folder = files.home(path)
+    folder = files.expand_user(path)
     if folder.is_file():
         raise NotADirectoryError(f"{folder} is a file; give the name of a folder")
     return folder
 
 
-def _write(
-    target: Path, weights: dict[str, Tensor], shared: dict[str, str], moments: dict[str, Tensor], what: dict[str, Any]
-) -> None:
-    with files.atomic(target) as draft:
-        draft.mkdir()
-        save_file(weights, draft / WEIGHTS, metadata=shared or None)
-        save_file(moments, draft / MOMENTS)
-        seals = {name: _digest(draft / name) for name in (WEIGHTS, MOMENTS)}
-        sealed.write_json(draft / STATE, {**what, "files": seals})
-        files.to_disk(draft)
+def _delete_oldest(newest: Path, keep: int) -> None:
+    """Delete checkpoints beyond `keep`; a folder of somebody else's may have such a name, and stays."""
+    for old in list_checkpoints(newest.parent)[:-keep]:
+        if old != newest and (old / STATE).is_file():
+            shutil.rmtree(old.rename(old.with_name(f".{old.name}{files.DRAFT}")))  # a kill leaves no half checkpoint
+    for draft in newest.parent.glob(f".{PATTERN}*{files.DRAFT}"):  # of a run that was killed while it wrote
+        shutil.rmtree(draft, ignore_errors=True)
 
 
-def _checked(path: Path) -> dict[str, Any]:
-    """What `state.json` says, once the two others are known to be as it says."""
-    what = sealed.read_json(path / STATE)
-    HELD(what, STATE)
-    for name in (WEIGHTS, MOMENTS):
-        if not (path / name).is_file():  # a pipe would be waited for without end
-            raise ValueError(f"there is no file {name}")
-        if _digest(path / name) != what["files"][name]:
-            raise ValueError(f"{name} was altered or is damaged: its checksum is another one")
-    if re.fullmatch(r"step-\d{9}", path.name) and path.name != NAME.format(what["step"]):
-        raise ValueError(f"what it holds is of step {what['step']}")
-    return what
+def _check_same(path: Path, content: dict[str, Any], tensors: dict[str, Tensor], model: nn.Module,
+                optimizer: torch.optim.Optimizer | None) -> None:  # fmt: skip
+    """Raise CheckpointMismatchError unless a checkpoint is of this model, and of this optimizer if there is one."""
+    check_model_tensors(path / MODEL, tensors, model)
+    compared = {name: value for name, value in content["model"].items() if not UNCOMPARED_SETTINGS.search(name)}
+    if difference := config.first_difference(compared, config.describe(model)):
+        name, stored, current = difference
+        difference_text = f"its {name or 'class'} is {stored} there and {current} here"
+        raise CheckpointMismatchError(f"{path} is of another model: {difference_text}; build the model as it was")
+    if optimizer is None:
+        return
+    if not content["optimizer"]:
+        raise CheckpointMismatchError(f"{path} was saved without an optimizer; load the model alone")
+    both = (content["optimizer"], config.describe_optimizer(optimizer))
+    stored, current = ({k: v for k, v in each.items() if COMPARED_OF_OPTIMIZER.fullmatch(k)} for each in both)
+    if stored != current:
+        name, before, now = config.first_difference(stored, current) or (
+            "number of groups",
+            len(stored) - 1,
+            len(current) - 1,
+        )
+        raise CheckpointMismatchError(
+            f"{path} is of another optimizer: {name} is {before} there and {now} here; make it as it was, of the same "
+            "parameters in their order"
+        )
 
 
-def _digest(file: Path) -> str:
-    with file.open("rb") as opened:
-        return hashlib.file_digest(opened, "sha256").hexdigest()
-
-
-def _plain(state: dict[str, Any]) -> dict[str, Any]:
+def _check_state(state: dict[str, Any]) -> None:
+    """Raise ValueError for what JSON cannot hold, or would change."""
     try:
-        schema.plain(state, "state")
+        schema.json_value(state, "state")
         json.dumps(state, allow_nan=False)
-    except (TypeError, ValueError, RecursionError) as error:
-        wanted = "give finite numbers, strings, lists and dictionaries"
-        raise ValueError(f"state holds what JSON cannot: {error}; {wanted}") from error
-    return state
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"state holds what JSON cannot: {error}; give finite numbers, strings and lists") from error
 
 
-def _check_finite(weights: dict[str, Tensor], model: nn.Module, step: int) -> None:
-    """Weights only: a mask among the buffers may hold -inf."""
+def _check_finite(tensors: dict[str, Tensor], model: nn.Module, step: int) -> None:
+    """Raise FloatingPointError for a weight that is not finite; a mask among the buffers may hold -inf."""
     for name, _ in model.named_parameters():
-        if name in weights and not _finite(weights[name]):
+        if name in tensors and not tensors[name].isfinite().all():
             raise FloatingPointError(f"{name} is not finite after {step} steps: no checkpoint was written")
-
-
-def _finite(tensor: Tensor) -> bool:
-    """In one pass, where the numbers have an order."""
-    if not tensor.is_floating_point() or not tensor.numel():
-        return bool(tensor.isfinite().all())
-    return bool(torch.stack(tensor.aminmax()).isfinite().all())

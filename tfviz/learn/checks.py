@@ -1,4 +1,4 @@
-"""Whether a batch, its labels, a model and a loss go together."""
+"""Checks that batches, labels, models, losses and optimizers go together."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,74 +8,110 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import doors
-
-MAKERS = {  # by their rooms
-    "tfviz.learn.losses": ("translation", "scheduled", "adversarial"),
-    "tfviz.learn.schedule": ("cosine", "linear", "inverse_square_root"),
-}
+from tfviz.text.buckets import Batches
 
 
 @contextmanager
-def about(model: nn.Module, batch: Sequence[Tensor]) -> Iterator[None]:
-    """What a model or a loss raises in here keeps its kind and words, and gets a note on what they were given."""
+def note_inputs(model: nn.Module, batch: Sequence[Tensor]) -> Iterator[None]:
+    """Add a note on batch and model to what a model or a loss raises."""
     try:
         yield
     except (TypeError, ValueError, RuntimeError, IndexError, AttributeError) as error:
-        parts = ", ".join(f"{str(part.dtype).removeprefix('torch.')} {list(part.shape)}" for part in batch)
-        given = f"the batch was ({parts}), the model {doors.what(model)}"
-        error.add_note(f"the loss could not be computed; {given}: do batch, model and loss fit?")
+        shapes = ", ".join(f"{str(part.dtype).removeprefix('torch.')} {list(part.shape)}" for part in batch)
+        inputs = f"the batch was ({shapes}), the model {doors.what(model)}"
+        error.add_note(f"the loss could not be computed; {inputs}: do batch, model and loss fit?")
         raise
 
 
-def makes_no_other(**given: object) -> None:
-    """Each is a loss or a schedule, and none of the functions of `losses` and `schedule` that make one.
+def unpack(batch: Any, *names: str, variadic: bool = False) -> Sequence[Tensor]:
+    """Return a batch that has these parts; if `variadic`, more may stand before the last.
 
-    >>> from tfviz.learn.losses import translation
-    >>> makes_no_other(loss=translation)
-    Traceback (most recent call last):
-    TypeError: loss is the function translation, which makes one; give losses.translation(...)
-    """
-    for name, one in given.items():
-        room, own = getattr(one, "__module__", None), getattr(one, "__name__", "")
-        if room in MAKERS and own in MAKERS[room]:
-            made = f"{room.rpartition('.')[2]}.{own}(...)"
-            raise TypeError(f"{name} is {doors.what(one)}, which makes one; give {made}")
-
-
-def parts(batch: Any, *names: str, more: bool = False) -> Sequence[Tensor]:
-    """A batch of these parts, and no others, or of more like the first.
-
-    >>> parts((torch.ones(2),), "inputs", "targets")
+    >>> unpack((torch.ones(2),), "inputs", "targets")
     Traceback (most recent call last):
     ValueError: the batch has 1 part; this loss takes (inputs, targets)
     """
-    taken = f"this loss takes ({', '.join(names)})"
+    expected = f"this loss takes ({', '.join(names)})"
     if not isinstance(batch, list | tuple):
-        raise TypeError(f"the batch is {doors.what(batch)}; {taken}")
-    if len(batch) < len(names) or (len(batch) > len(names) and not more):
-        raise ValueError(f"the batch has {len(batch)} part{'s' * (len(batch) != 1)}; {taken}")
-    wrong = next((one for one in (batch[-1:] if more else batch) if not isinstance(one, Tensor)), None)
-    if wrong is not None:
-        raise TypeError(f"a part of the batch is {doors.what(wrong)}; {taken}, all tensors")
+        raise TypeError(f"the batch is {doors.what(batch)}; {expected}")
+    if len(batch) < len(names) or (len(batch) > len(names) and not variadic):
+        raise ValueError(f"the batch has {len(batch)} part{'s' * (len(batch) != 1)}; {expected}")
+    for part in batch[-1:] if variadic else batch:
+        if not isinstance(part, Tensor):
+            raise TypeError(f"a part of the batch is {doors.what(part)}; {expected}, all tensors")
     return batch
 
 
-def check_labels(labels: Tensor, rows: Sequence[int], classes: int, what: str = "label") -> None:
-    """Each row has one of the classes.
+def check_labels(labels: Tensor, shape: Sequence[int], classes: int, noun: str = "classes") -> None:
+    """Raise ValueError unless labels have this shape and each is one of the classes (or tokens).
 
-    Raises:
-        ValueError: it has not. On a GPU, which would have to be waited for, and in compiled code only shape and type
-            are looked at.
+    On a GPU, which would have to be waited for, and in compiled code only shape and dtype are checked.
     """
-    if labels.shape != tuple(rows) or labels.dtype not in (torch.int64, torch.uint8):
-        kind = str(labels.dtype).removeprefix("torch.")
-        raise ValueError(f"{what}s are {kind} {list(labels.shape)}; give whole numbers (int64) {list(rows)}, one a row")
+    if labels.shape != tuple(shape) or labels.dtype not in (torch.int64, torch.uint8):
+        dtype = str(labels.dtype).removeprefix("torch.")
+        raise ValueError(f"labels are {dtype} {list(labels.shape)}; give whole numbers (int64) {list(shape)}")
     if labels.device.type != "cpu" or torch.compiler.is_compiling():
         return
-    wrong = labels[(labels < 0) | (labels >= classes)]
-    if len(wrong):
-        of, more = {"label": ("classes", "classes="), "target": ("tokens", "vocab=")}[what]
+    outside = labels[(labels < 0) | (labels >= classes)]
+    if len(outside):
         raise ValueError(
-            f"{what} {int(wrong[0])} is none of the model's {classes} {of}, which count from 0 to {classes - 1}: "
-            f"number the {what}s so, leave out rows that have none, or build the model with more {more}"
+            f"label {int(outside[0])} is none of the model's {classes} {noun}, which count from 0 to {classes - 1}: "
+            "number the labels so, leave out rows that have none, or build a larger model"
         )
+
+
+def check_trainable(model: nn.Module) -> None:
+    """Raise ValueError for a model without weights that require a gradient."""
+    if not any(parameter.requires_grad for parameter in model.parameters()):
+        none = "has no weights" if next(model.parameters(), None) is None else "has frozen weights only (requires_grad)"
+        raise ValueError(f"model, a {type(model).__name__}, {none}: there is nothing to train")
+
+
+def check_optimizer_of(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
+    """Raise ValueError for an optimizer that moves no weight of the model."""
+    moved = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
+    if not any(id(parameter) in moved for parameter in model.parameters()):
+        raise ValueError("optimizer moves no weight of this model; make it of model.parameters()")
+
+
+def check_loss_output(output: Any) -> tuple[Tensor, Any]:
+    """Return the sum and the count that a loss returned.
+
+    Raises:
+        TypeError: it returned something else.
+        ValueError: the sum depends on no weight, or the count is negative.
+    """
+    if not (isinstance(output, tuple | list) and len(output) == 2 and isinstance(output[0], Tensor)
+            and output[0].numel() == 1 and hasattr(output[1], "__float__")):  # fmt: skip
+        members = f" of {' and '.join(map(doors.what, output))}" if isinstance(output, tuple | list) else ""
+        raise TypeError(f"loss gives {doors.what(output)}{members}; it must give a sum and how much it is a sum of, "
+                        "such as (total, 12)")  # fmt: skip
+    total, count = output
+    if not total.requires_grad:
+        raise ValueError("the loss depends on no weight of the model that asks for a gradient; look at its function")
+    if not isinstance(count, Tensor) and not count >= 0:
+        raise ValueError(f"loss gives a count of {count}; it must be at least 0")
+    return total.reshape(()), count
+
+
+def draw_batch(batches: Batches, step: int) -> tuple[Tensor, ...]:
+    """Return the batch of a step: tensors with equally many rows.
+
+    Raises:
+        LookupError: there is none of this number.
+        TypeError, ValueError: it is no such tuple.
+    """
+    try:
+        batch: Any = batches[step]
+    except (LookupError, StopIteration) as error:
+        why = f"{type(error).__name__}: {error}"
+        raise LookupError(f"batches[{step}] is not there ({why}); give batches for all steps, or take fewer") from error
+    expected = "a tuple of tensors whose first axis is the batch, such as (inputs, targets)"
+    if not isinstance(batch, tuple | list) or not batch:
+        raise TypeError(f"batches[{step}] is {doors.what(batch)}; it must be {expected}")
+    for part in batch:
+        if not isinstance(part, Tensor) or not part.dim():
+            raise TypeError(f"batches[{step}] holds {doors.what(part)}; it must be {expected}")
+    rows = [len(part) for part in batch]
+    if min(rows) != max(rows) or not rows[0]:
+        raise ValueError(f"batches[{step}] has parts of {rows} rows; they must have as many, at least 1")
+    return tuple(batch)

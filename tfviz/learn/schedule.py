@@ -1,82 +1,76 @@
-"""How the learning rate moves: functions from (step, steps) to a share of the top rate."""
+"""Learning rate schedules: functions from (step, steps) to a factor, from 0 to 1, of the top learning rate."""
 
 import math
 from collections.abc import Callable
 
 from tfviz import bounds
 from tfviz.doors import takes
-from tfviz.learn.checks import makes_no_other
 
 Schedule = Callable[[int, int], float]
-SLACK = 1e-6  # of a share that was computed
+TOLERANCE = 1e-6  # of a factor that was computed
 
 
 def constant(step: int, steps: int) -> float:
-    """The top rate throughout."""
+    """Return 1: the top rate throughout."""
     return 1.0
 
 
 def linear(warmup: int = 100, floor: float = 0.0) -> Schedule:
-    """Linear up over `warmup` steps, then linear down to `floor` (Bergsma et al. 2025, "Straight to zero").
+    """Return a schedule that rises over `warmup` steps, then falls linearly to `floor` (Bergsma et al. 2025).
 
     It rises for a quarter of all steps at the most.
 
     >>> [round(linear(warmup=2)(step, 10), 2) for step in (0, 1, 6, 9)]
     [0.5, 1.0, 0.5, 0.12]
     """
-    return _up_and_down(warmup, floor, lambda through: 1 - through)
+    return _warmup_then(lambda progress: 1 - progress, warmup, floor)
 
 
 def cosine(warmup: int = 100, floor: float = 0.0) -> Schedule:
-    """Linear up over `warmup` steps, then half a cosine down to `floor` (Loshchilov & Hutter 2017).
+    """Return a schedule that rises over `warmup` steps, then falls as half a cosine (Loshchilov & Hutter 2017).
 
     It rises for a quarter of all steps at the most.
 
     >>> [round(cosine(warmup=2)(step, 10), 2) for step in (0, 1, 6, 9)]
     [0.5, 1.0, 0.5, 0.04]
     """
-    return _up_and_down(warmup, floor, lambda through: (1 + math.cos(math.pi * through)) / 2)
-
-
-def _check(step: int, steps: int) -> None:
-    bounds.at_least(1, steps=steps)
-    bounds.between(0, steps, step=step)
-
-
-def _up_and_down(warmup: int, floor: float, fall: Callable[[float], float]) -> Schedule:
-    bounds.at_least(0, warmup=warmup)
-    bounds.between(0, 1, floor=floor)
-
-    def share(step: int, steps: int) -> float:
-        _check(step, steps)
-        rise = min(warmup, max(1, steps // 4))
-        if step < rise:
-            return (step + 1) / rise
-        return floor + (1 - floor) * fall((step - rise) / max(1, steps - rise))
-
-    return share
+    return _warmup_then(lambda progress: (1 + math.cos(math.pi * progress)) / 2, warmup, floor)
 
 
 def inverse_square_root(warmup: int = 4000) -> Schedule:
-    """Linear up over `warmup` steps, then falling as 1 / sqrt(step) (Vaswani et al. 2017, equation 3)."""
+    """Return a schedule that rises over `warmup` steps, then falls as 1 / sqrt(step) (Vaswani et al. 2017, eq. 3)."""
     bounds.at_least(1, warmup=warmup)
 
-    def share(step: int, steps: int) -> float:
+    def factor(step: int, steps: int) -> float:
         bounds.at_least(0, step=step)  # how many there will be makes no difference
         return min((step + 1) / warmup, (warmup / (step + 1)) ** 0.5)
 
-    return share
+    return factor
 
 
-def share(schedule: Schedule, step: int, steps: int) -> float:
-    """What a schedule says, which is a share.
+def lr_factor(schedule: Schedule, step: int, steps: int) -> float:
+    """Return the factor that a schedule gives.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not from 0 to 1.
     """
-    makes_no_other(schedule=schedule)
     takes("step", "steps", schedule=schedule)
-    found = schedule(step, steps)
-    if not (hasattr(found, "__float__") and 0 <= float(found) <= 1 + SLACK):
-        raise ValueError(f"schedule({step}, {steps}) is {found}; it must be a share of the rate, from 0 to 1")
-    return float(found)
+    factor = schedule(step, steps)
+    if not (hasattr(factor, "__float__") and 0 <= float(factor) <= 1 + TOLERANCE):
+        raise ValueError(f"schedule({step}, {steps}) is {factor}; it must be a share of the rate, from 0 to 1")
+    return float(factor)
+
+
+def _warmup_then(decay: Callable[[float], float], warmup: int, floor: float) -> Schedule:
+    bounds.at_least(0, warmup=warmup)
+    bounds.between(0, 1, floor=floor)
+
+    def factor(step: int, steps: int) -> float:
+        bounds.at_least(1, steps=steps)
+        bounds.between(0, steps, step=step)
+        rise = min(warmup, max(1, steps // 4))
+        if step < rise:
+            return (step + 1) / rise
+        return floor + (1 - floor) * decay((step - rise) / max(1, steps - rise))
+
+    return factor

@@ -1,50 +1,49 @@
-"""Training: one loop, that yields what happens and can be stopped and resumed at any step."""
+"""Training: one loop that yields its steps, and can be stopped and resumed at any of them."""
 
 from __future__ import annotations
 
-import atexit
 import warnings
 from collections.abc import Generator, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
-from weakref import WeakSet
 
 import torch
 from torch import nn
 
-from tfviz.learn import checkpoint, contents, plan
-from tfviz.learn.history import Step
+from tfviz import bounds
+from tfviz.doors import takes, what
+from tfviz.learn import checkpoint
+from tfviz.learn.checks import check_optimizer_of, check_trainable
+from tfviz.learn.config import Config, describe, describe_loss, describe_optimizer, describe_schedule
 from tfviz.learn.losses import Loss, next_token
 from tfviz.learn.optimizers import muon
-from tfviz.learn.run import Run
 from tfviz.learn.schedule import Schedule, linear
+from tfviz.learn.tensors import unwrap
 from tfviz.learn.trainer import Trainer
+from tfviz.learn.training_run import Step, TrainingRun
 from tfviz.text.buckets import Batches
 
 __all__ = ["Step", "fit"]
 
+DEFAULT_LR = 3e-3
 
-class Training(Generator[Step, None, None]):
-    """The steps of a training, which trains as they are taken; warns if it is dropped before the first."""
+
+class Training(Iterator[Step]):
+    """The steps of a training, taken as they are iterated over; warns if it is dropped before the first."""
 
     def __init__(self, steps: Generator[Step]):
-        self.steps, self.begun = steps, False
+        self.steps, self.started = steps, False
 
-    def send(self, value: None) -> Step:
-        self.begun = True
-        return self.steps.send(value)
-
-    def throw(self, *error: Any) -> Step:
-        self.begun = True
-        return self.steps.throw(*error)
+    def __next__(self) -> Step:
+        self.started = True
+        return next(self.steps)
 
     def close(self) -> None:
-        self.begun = True
+        self.started = True
         self.steps.close()
 
     def __del__(self) -> None:
-        if not getattr(self, "begun", True):
+        if not getattr(self, "started", True):
             warnings.warn(
                 "learn.fit(...) was called and nothing was trained: it trains as its steps are taken, so write "
                 "for step in learn.fit(...): ..., or list(learn.fit(...))",
@@ -52,81 +51,130 @@ class Training(Generator[Step, None, None]):
             )
 
 
-RATE = 3e-3
-OPEN: WeakSet[Generator[Step]] = WeakSet()  # trainings whose loop has not been left
-
-
 def fit(
     model: nn.Module,
     batches: Batches,
     steps: int,
     *,
-    rate: float | None = None,
+    lr: float | None = None,
     schedule: Schedule | None = None,
     optimizer: torch.optim.Optimizer | None = None,
     loss: Loss = next_token,
-    clip: float = 1.0,
+    max_grad_norm: float = 1.0,
     device: str | None = None,
     precision: str | None = None,
     compile: bool = False,
-    accumulate: int = 1,
-    recompute: bool = False,
-    folder: str | Path | None = None,
-    every: int = 500,
+    gradient_accumulation_steps: int = 1,
+    gradient_checkpointing: bool = False,
+    checkpoint_dir: str | Path | None = None,
+    checkpoint_every: int = 500,
     seed: int = 0,
     progress: bool = True,
 ) -> Iterator[Step]:
-    """Train `model`; yields a `Step` after each step.
+    """Train `model`; yield a `Step` after each step.
 
-    Run as it is, it uses the GPU if there is one; under `accelerate launch` or `torchrun` it uses all processes, each
-    of which takes its share of every batch. With `accelerate launch --use_fsdp --fsdp_version 2` each also keeps but a
-    shard of the weights; on CPUs, where accelerate does not shard, call `torch.distributed.fsdp.fully_shard` on the
-    model before. All chance (dropout) at a step depends on `seed` and the step alone, and PyTorch's own generator goes
-    on as if there had been none: with a `folder`, a run that was stopped goes on where it was, yields its past steps
-    first, and has the same losses as one that was not stopped.
+    It uses the GPU if there is one; under `accelerate launch` or `torchrun` it uses all processes, each of which takes
+    its share of every batch. With `accelerate launch --use_fsdp --fsdp_version 2` each also holds only a shard of the
+    weights; on CPUs, where accelerate does not shard, call `torch.distributed.fsdp.fully_shard` on the model before.
+    All random numbers (dropout) of a step depend on `seed` and the step alone, and PyTorch's own generator goes on as
+    if none had been drawn. With a `checkpoint_dir`, a run that was stopped is resumed: it yields its past steps first,
+    and has the same losses as one that was not stopped.
 
     Args:
         batches: `batches[step]` is the batch of that step; see `text.Windows` and `text.Buckets`.
-        rate: the top learning rate; `schedule` moves it (default: `linear()`). None: 3e-3, or the rate that each group
+        lr: the top learning rate; `schedule` moves it (default: `linear()`). None: 3e-3, or the rate that each group
             of an `optimizer` of yours has; it has them again after the run.
-        optimizer: default `muon(model, rate)`, which is `adamw` for a model without blocks.
+        optimizer: default `muon(model, lr)`, which is `adamw` for a model without blocks.
         loss: from model and batch to a sum and how much it is a sum of; see `learn.losses`.
-        clip: the largest norm of the gradient.
+        max_grad_norm: the gradients are scaled down to this norm if theirs is larger.
         device: `"cpu"` to stay off the GPU.
         precision: `"float32"` or `"bfloat16"` (weights stay in float32); default: bfloat16 on a GPU that has it.
         compile: let `torch.compile` fuse the training step; the model itself stays as it is.
-        accumulate: take the batch in so many parts, one after the other, and add up their gradients: the memory of
-            a small batch, the step of the large one.
-        recompute: keep only the input of each block and compute the rest again in the backward pass: less memory,
-            about a third more time.
-        folder: for checkpoints, every `every` steps, at the end, and of the last whole step whatever ends the loop:
-            it is left, interrupted, terminated, an error. All processes must see it; what they hold in shards is stored
-            in full, so that their number may change.
+        gradient_accumulation_steps: take each batch in so many parts and add up their gradients: the memory of a small
+            batch, the step of the large one.
+        gradient_checkpointing: keep only the input of each block and compute the rest again in the backward pass: less
+            memory, about a third more time.
+        checkpoint_dir: a folder for checkpoints: every `checkpoint_every` steps, at the end, and of the last whole step
+            when the loop is left, by Ctrl-C or an error, too. All processes must see it; sharded weights are stored in
+            full, so that the number of processes may change.
 
     Raises:
         FloatingPointError: the loss or a gradient is not finite. The step is not taken.
-        OSError: another training holds `folder`, or it cannot be written.
-        ValueError: an argument that cannot be; `folder` holds another run: other steps, rate or seed, another model,
-            other batches, another loss, schedule, optimizer or clip, or one that was altered.
+        OSError: `checkpoint_dir` cannot be written.
+        ValueError: an argument is not possible, or `checkpoint_dir` holds another run; the first thing that differs is
+            named.
     """
-    plan.check(steps=steps, rate=rate, clip=clip, device=device, precision=precision, seed=seed,
-               every=every, accumulate=accumulate)  # fmt: skip
+    _check_numbers(steps, lr, max_grad_norm, seed, checkpoint_every, gradient_accumulation_steps)
+    _check_names(device, precision)
     schedule = schedule or linear()
-    plan.check_parts(model, batches, optimizer, steps, loss, schedule)
-    place = None if folder is None else checkpoint.as_folder(folder)
-    rates = plan.rates_of(optimizer := optimizer or muon(model, rate or RATE), rate)
-    top: Any = rates if len({*rates}) > 1 else rates[0]
-    asked = plan.of(contents.unwrapped(model), optimizer, loss, schedule, steps=steps, rate=top, seed=seed, clip=clip,
-                    accumulate=accumulate, precision=precision)  # fmt: skip
-    trainer = Trainer(model, optimizer, rates, loss, clip, device, precision, compile, accumulate, recompute)
-    run = Run(trainer, batches, schedule, asked, place, every)
-    OPEN.add(training := Training(run.steps(progress)))
-    return training
+    _check_parts(model, batches, optimizer, steps, loss, schedule)
+    folder = None if checkpoint_dir is None else checkpoint.as_folder(checkpoint_dir)
+    lrs = _group_lrs(optimizer := optimizer or muon(model, lr or DEFAULT_LR), lr)
+    config: Config = {
+        "steps": steps,
+        "lr": str(lrs if len({*lrs}) > 1 else lrs[0]),
+        "seed": seed,
+        "max_grad_norm": str(max_grad_norm),
+        "gradient_accumulation_steps": gradient_accumulation_steps,
+        "precision": precision,
+        **describe_loss(loss),
+        **describe_schedule(schedule, steps),
+        **describe_optimizer(optimizer),
+        **describe(unwrap(model), "model"),
+        **describe(batches, "batches"),
+    }
+    trainer = Trainer(model, optimizer, lrs, loss, max_grad_norm=max_grad_norm, device=device, precision=precision,
+                      compile=compile, gradient_accumulation_steps=gradient_accumulation_steps,
+                      gradient_checkpointing=gradient_checkpointing)  # fmt: skip
+    return Training(TrainingRun(trainer, batches, schedule, config, folder, checkpoint_every).steps(progress))
 
 
-@atexit.register
-def _close() -> None:
-    """A program that ends leaves the loops that a variable still holds."""
-    for training in list(OPEN):
-        with suppress(ValueError):  # it runs, in another thread
-            training.close()
+def _check_numbers(steps: int, lr: float | None, max_grad_norm: float, seed: int, every: int, parts: int) -> None:
+    bounds.at_least(1, steps=steps, checkpoint_every=every, gradient_accumulation_steps=parts)
+    bounds.between(1, checkpoint.LAST_STEP, steps=steps)
+    bounds.above(0, **({} if lr is None else {"lr": lr}))
+    bounds.seed(seed)
+    if not max_grad_norm > 0:  # infinity switches it off
+        raise ValueError(f"max_grad_norm is {max_grad_norm}; it must be above 0")
+
+
+def _check_names(device: str | None, precision: str | None) -> None:
+    if device not in (None, "cpu"):
+        raise ValueError(f"device is {device!r}; it can be 'cpu', or None for the GPU if there is one")
+    if precision not in (None, "float32", "bfloat16"):
+        raise ValueError(f"precision is {precision!r}; it can be 'float32' or 'bfloat16'")
+
+
+def _check_parts(model: nn.Module, batches: Any, optimizer: torch.optim.Optimizer | None, steps: int, loss: Loss,
+                 schedule: Schedule) -> None:  # fmt: skip
+    """Check that there is something to train, that functions take what they will be given, that batches suffice."""
+    check_trainable(model)
+    bounds.filled(model)
+    float16 = next((name for name, weight in model.named_parameters() if weight.dtype == torch.float16), None)
+    if float16 is not None:
+        raise ValueError(
+            f'{float16} is float16, too coarse to be trained: give model.float(), and precision="bfloat16"'
+        )
+    if isinstance(loss, nn.modules.loss._Loss):
+        raise TypeError(
+            f"loss is {what(loss)}, which takes predictions and targets; give a function of model and batch that "
+            "returns a sum and of how many, such as learn.losses.classification, or one that calls it"
+        )
+    takes("model", "batch", loss=loss)
+    takes("step", "steps", schedule=schedule)
+    if optimizer is not None:
+        check_optimizer_of(model, optimizer)
+    if isinstance(batches, list | tuple) and len(batches) < steps:
+        raise ValueError(f"batches are {len(batches)} and steps is {steps}; give as many, or steps={len(batches)}")
+
+
+def _group_lrs(optimizer: torch.optim.Optimizer, lr: float | None) -> list[float]:
+    """Return the top learning rate of each group: `lr`, or its own.
+
+    Raises:
+        ValueError: a group's own is not above 0, as a schedule may have left it.
+    """
+    lrs = [float(group["lr"]) if lr is None else lr for group in optimizer.param_groups]
+    for number, group_lr in enumerate(lrs):
+        bounds.above(0, **{f"the lr of the optimizer's group {number}": group_lr})
+    return lrs

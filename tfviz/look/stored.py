@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz import schema, sealed
-from tfviz.files import atomic, home
+from tfviz import schema
+from tfviz.files import atomic, expand_user, load_tensors, save_tensors
 from tfviz.look.call import Call
 from tfviz.look.ingredients import Ingredients
 from tfviz.look.spans import Spans
@@ -20,10 +20,10 @@ WORDS = ("rows", "cols", "sites", "provenance")
 FLOATS = (torch.float32, torch.float16, torch.bfloat16, torch.float64)
 WEIGHTS = (*FLOATS, torch.uint8)
 WHOLE = (torch.int32, torch.int64)
-_LAYER = schema.record({"scale": schema.number, "rule": schema.optional(schema.whole(0))})
-_NAMES = schema.list_of(schema.text(10**7))
-HELD = schema.record(
-    {"rows": _NAMES, "cols": _NAMES, "sites": _NAMES, "provenance": schema.dict_of(schema.plain)},
+_LAYER = schema.object_of({"scale": schema.number, "rule": schema.optional(schema.integer(0))})
+_NAMES = schema.list_of(schema.string(10**7))
+HELD = schema.object_of(
+    {"rows": _NAMES, "cols": _NAMES, "sites": _NAMES, "provenance": schema.dict_of(schema.json_value)},
     {"made": schema.list_of(schema.optional(_LAYER), 1)},
 )
 
@@ -45,7 +45,7 @@ def write(
             tensors |= _written(f"layer.{i}", layer.call, told)
     if mask is not None:
         tensors["mask"] = _narrow(mask)
-    schema.plain(words["provenance"], "provenance")
+    schema.json_value(words["provenance"], "provenance")
     try:
         metadata = {"format": MADE if any(made) else FORMAT, **{name: json.dumps(words[name]) for name in WORDS}}
         if any(made):
@@ -53,8 +53,8 @@ def write(
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"provenance can hold text, numbers and lists of them, as JSON does: {error}") from error
     with atomic(path) as draft:
-        sealed.save(draft, tensors, metadata)
-    return home(path)
+        save_tensors(draft, tensors, metadata)
+    return expand_user(path)
 
 
 def read(path: str | Path) -> dict[str, Any]:
@@ -62,13 +62,13 @@ def read(path: str | Path) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: no such file.
-        ValueError: the file is damaged, was altered, or is something else; names what in it is wrong.
+        ValueError: the file is damaged, or is something else; names what in it is wrong.
     """
-    path = home(path)
-    tensors, metadata = sealed.load(path)
+    path = expand_user(path)
+    tensors, metadata = load_tensors(path)
     if metadata.get("format") not in (FORMAT, MADE):
         raise ValueError(f"{path} is a file of tfviz, but holds no attention maps; AttentionMaps.save writes those")
-    with schema.of_file(path):
+    with schema.errors_name(path):
         said = {name: schema.parse(text, name) for name, text in metadata.items() if name != "format"}
         HELD(said, "metadata")
         made = said.pop("made", None) or [None] * sum(name.startswith("layer.") for name in tensors)

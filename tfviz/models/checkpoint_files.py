@@ -9,7 +9,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from tfviz import schema, sealed
+from tfviz import files, schema
 from tfviz.models.checkpoint_names import Family
 
 BUFFERS = (".attn.bias", ".attn.masked_bias", "embeddings.position_ids")  # masks and counters: nothing learned
@@ -117,8 +117,8 @@ def _existing(file: Path, family: Family) -> Path:
 
 def _read_json(file: Path) -> dict[str, Any]:
     try:
-        content = sealed.plain_json(file)
-        schema.dict_of(schema.plain)(content, "config")
+        content = files.read_json(file)
+        schema.dict_of(schema.json_value)(content, "config")
         return content
     except (ValueError, TypeError) as error:
         raise ValueError(f"{file} is not what transformers writes: {error}; get it again") from error

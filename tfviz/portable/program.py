@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz import files, schema, sealed
+from tfviz import files, schema
 from tfviz.doors import what
 from tfviz.portable.interpret import run
 from tfviz.portable.validate import validate
@@ -108,10 +108,10 @@ class Program:
         return run(self.spec, weights, inputs, dict(edit or {}), self._known)
 
     def save(self, path: str | Path) -> Path:
-        """Write it as one safetensors file with a checksum."""
-        path = files.home(path)
+        """Write it as one safetensors file."""
+        path = files.expand_user(path)
         with files.atomic(path) as draft:
-            sealed.save(draft, self.tensors, {"program": json.dumps(self.spec, sort_keys=True)})
+            files.save_tensors(draft, self.tensors, {"program": json.dumps(self.spec, sort_keys=True)})
         return path
 
     @classmethod
@@ -120,13 +120,13 @@ class Program:
 
         Raises:
             FileNotFoundError: there is no such file.
-            ValueError: the file is damaged, was altered, or is something else.
+            ValueError: the file is damaged, or is something else.
         """
-        path = files.home(path)
-        tensors, metadata = sealed.load(path)
+        path = files.expand_user(path)
+        tensors, metadata = files.load_tensors(path)
         if metadata.keys() != {"program"}:
             raise ValueError(f"{path} holds no program; it is a file of something else")
-        with schema.of_file(path):
+        with schema.errors_name(path):
             return cls(schema.parse(metadata["program"], "program"), tensors)
 
     def __repr__(self) -> str:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tfviz.portable.operators import operator
 from tfviz.portable.sizes import INT32_MAX, check_size
-from tfviz.schema import dict_of, fail, list_of, number, one_of, optional, record, text, truth, whole
+from tfviz.schema import boolean, dict_of, enum, fail, integer, list_of, number, object_of, optional, string
 
 FORMAT = "tfviz/program/1"
 DTYPES = {"float32": torch.float32, "int64": torch.int64, "bool": torch.bool}
@@ -22,7 +22,7 @@ STORED = {  # how weights of each dtype may be kept
     "bool": (torch.bool,),
 }
 ATTENTION = ("softmax.int", "_softmax", "_safe_softmax", "scaled_dot_product_attention")
-NAME = text(10_000)
+NAME = string(10_000)
 
 
 def _side(value: Any, key: str) -> None:
@@ -36,26 +36,26 @@ def _anything(value: Any, key: str) -> None:
     """Pass: arguments and sizes are checked with their operator."""
 
 
-SHAPE = list_of(_side, most=64)
-DTYPE = one_of(*DTYPES)
+SHAPE = list_of(_side, maximum=64)
+DTYPE = enum(*DTYPES)
 NODE = {
-    "op": text(100),
-    "args": list_of(_anything, most=100),
+    "op": string(100),
+    "args": list_of(_anything, maximum=100),
     "site": NAME,
-    "out": list_of(list_of(_anything, most=64), 1),
+    "out": list_of(list_of(_anything, maximum=64), 1),
     "dtype": list_of(DTYPE),
 }
-SPEC = record(
+SPEC = object_of(
     {
-        "format": one_of(FORMAT),
+        "format": enum(FORMAT),
         "name": NAME,
-        "lengths": dict_of(list_of(optional(whole(0, INT32_MAX)), 2, 2), 1000),
-        "inputs": list_of(record({"name": NAME, "shape": SHAPE, "dtype": DTYPE}), most=10_000),
+        "lengths": dict_of(list_of(optional(integer(0, INT32_MAX)), 2, 2), 1000),
+        "inputs": list_of(object_of({"name": NAME, "shape": SHAPE, "dtype": DTYPE}), maximum=10_000),
         "weights": list_of(
-            record({"name": NAME, "shape": list_of(whole(0, INT32_MAX), most=64), "dtype": DTYPE}),
+            object_of({"name": NAME, "shape": list_of(integer(0, INT32_MAX), maximum=64), "dtype": DTYPE}),
         ),
-        "nodes": list_of(record(NODE, {"pattern": NAME})),
-        "outputs": list_of(record({"name": NAME, "t": whole(0)}), 1),
+        "nodes": list_of(object_of(NODE, {"pattern": NAME})),
+        "outputs": list_of(object_of({"name": NAME, "t": integer(0)}), 1),
     }
 )
 
@@ -207,7 +207,8 @@ def _tensor_or_scalar(value: Any, key: str) -> None:
     _scalar(value, key)
 
 
-INTEGER = whole(-INT32_MAX, INT32_MAX)
+FLOAT = enum("inf", "-inf", "nan")
+INTEGER = integer(-INT32_MAX, INT32_MAX)
 REFERENCED_KINDS = {  # the kinds of parameters that each can stand for; PyTorch takes a number where it wants a tensor
     "t": ("Tensor",),
     "s": ("Tensor", "number", "float", "int"),
@@ -218,7 +219,7 @@ KINDS = {  # kind of parameter -> check of a plain value
     "number": _scalar,
     "float": _finite,
     "int": INTEGER,
-    "bool": truth,
-    "str": text(10_000),
+    "bool": boolean,
+    "str": string(10_000),
     "ScalarType": DTYPE,
 }

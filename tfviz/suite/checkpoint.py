@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tfviz import look, sealed
-from tfviz.files import home
+from tfviz import look
+from tfviz.files import expand_user, read_json
 from tfviz.look.grouping import CROSS
 from tfviz.suite import folder
 from tfviz.text import subwords
@@ -62,9 +62,9 @@ class Checkpoint:
         except ImportError as error:
             raise ImportError("checkpoints of others need transformers: pip install transformers") from error
         self.name, self._library = name, transformers
-        if home(name).exists():
-            self.name = str(folder.checked(home(name)))
-            found = sealed.plain_json(Path(self.name) / "config.json")
+        if expand_user(name).exists():
+            self.name = str(folder.checked(expand_user(name)))
+            found = read_json(Path(self.name) / "config.json")
         elif name.startswith(("/", ".", "~")) or name.count("/") > 1 or "\\" in name:
             raise FileNotFoundError(f"there is no folder {name}")
         else:

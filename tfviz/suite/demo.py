@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from tfviz import files, models, sealed, text, view
+from tfviz import files, models, text, view
 
 KEPT = Path(__file__).with_name("demo.safetensors")  # made by benchmarks/demo.py
 SHAPE: dict[str, Any] = {"layers": 4, "heads": 4, "dim": 128, "context": 256}
@@ -38,12 +38,12 @@ def keep(model: nn.Module, letters: text.Characters, path: Path = KEPT) -> None:
     """The model as the package brings it along: weights in float16, and its letters."""
     tensors = {name: tensor.half() for name, tensor in model.state_dict().items()}
     with files.atomic(path) as draft:
-        sealed.save(draft, tensors, {"letters": letters.characters})
+        files.save_tensors(draft, tensors, {"letters": letters.characters})
 
 
 def load(path: Path = KEPT) -> tuple[models.GPT, text.Characters]:
     """What `keep` wrote."""
-    tensors, said = sealed.load(path)
+    tensors, said = files.load_tensors(path)
     if said.keys() != {"letters"} or not said["letters"]:
         raise ValueError(f"{path} holds no model of the demo, which has weights and its letters")
     letters = text.Characters(said["letters"])

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tfviz import schema, sealed
+from tfviz import files, schema
 from tfviz.models.checkpoint_files import SHARD
 
 MOST = 2000  # layers; one of 1,000,000,000 would take all of the memory to build
@@ -49,10 +49,10 @@ def checked(path: Path) -> Path:
 
 
 def _index(file: Path) -> None:
-    found = sealed.plain_json(file)
-    with schema.of_file(file):
+    found = files.read_json(file)
+    with schema.errors_name(file):
         shards = found.get("weight_map") if isinstance(found, dict) else None
-        schema.dict_of(schema.text(1000))(shards, "weight_map")
+        schema.dict_of(schema.string(1000))(shards, "weight_map")
     for name in set(shards.values()):  # type: ignore[union-attr]
         if not SHARD.fullmatch(name.removesuffix(".bin") + ".safetensors" * name.endswith(".bin")):
             raise ValueError(
@@ -70,8 +70,10 @@ def data(config: Any, name: str) -> None:
     where = f"config.json of {name}"
     if not isinstance(config, dict):
         raise ValueError(f"{where} holds {schema.brief(config)}; it must be a dictionary")
-    schema.plain(config, where)
-    schema.optional(schema.list_of(schema.text(200), most=9))(config.get("architectures"), f"{where}: architectures")
+    schema.json_value(config, where)
+    schema.optional(schema.list_of(schema.string(200), maximum=9))(
+        config.get("architectures"), f"{where}: architectures"
+    )
     for key, value in _settings(config):
         if key.strip("_").removesuffix("_internal") in CHOOSES and _of_hub(value):
             raise ValueError(f"{where}: {key} is {schema.brief(value)}, code from elsewhere, which is not run here")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import sys
 from collections.abc import Callable, Iterator
@@ -10,8 +11,8 @@ from itertools import count
 from pathlib import Path
 
 import tfviz
-from tfviz import schema, sealed
-from tfviz.files import atomic
+from tfviz import schema
+from tfviz.files import atomic, read_json
 from tfviz.suite import notebooks, work
 
 COPIES = "tfviz-notebooks"
@@ -53,13 +54,13 @@ def hand_out(originals: Path, to: Path) -> Iterator[str]:
             with atomic(copy) as draft:
                 draft.write_bytes(newest)
     with atomic(to / GIVEN) as draft:
-        sealed.write_json(draft, {name: _sum(newest) for name, newest in now.items()})
+        draft.write_text(json.dumps({name: _sum(newest) for name, newest in now.items()}))
 
 
 def _given(to: Path) -> dict[str, str]:
     try:
-        found = sealed.read_json(to / GIVEN)
-        schema.dict_of(schema.text())(found, str(to / GIVEN))
+        found = read_json(to / GIVEN)
+        schema.dict_of(schema.string())(found, str(to / GIVEN))
         return found
     except (OSError, ValueError):
         return {}  # then every copy that differs is the reader's

@@ -13,7 +13,7 @@ from tfviz import schema
 
 LARGEST = 100_000  # bytes; YAML is read slowly
 KINDS = {int: "a whole number", float: "a number", bool: "true or false", type(None): "a number, a text or a list"}
-PRESETS = schema.dict_of(schema.dict_of(schema.dict_of(schema.plain, 1000), 1000), 100)
+PRESETS = schema.dict_of(schema.dict_of(schema.dict_of(schema.json_value, 1000), 1000), 100)
 
 
 def read(path: Path, notebooks: Collection[str]) -> dict[str, dict[str, dict[str, Any]]]:
@@ -28,7 +28,7 @@ def read(path: Path, notebooks: Collection[str]) -> dict[str, dict[str, dict[str
     """
     if not path.is_file():  # a pipe would be waited for without end
         raise FileNotFoundError(f"there is no file {path}, which says what each preset is")
-    with schema.of_file(path):
+    with schema.errors_name(path):
         found = parse(_text(path))
         PRESETS(found, "presets")
         for preset, parts in found.items():

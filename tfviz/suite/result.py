@@ -10,17 +10,17 @@ from typing import Any
 from urllib.parse import quote
 
 from tfviz import schema
-from tfviz.files import atomic
+from tfviz.files import atomic, read_json
 from tfviz.suite import notebooks
 
 TAKEN = ("index", "results")  # the pages of all
 LONGEST = 200  # bytes of a file's name, so that there is room for a draft's
 
 
-_TEXT = schema.text(10**7)
-KEPT = schema.record(
+_TEXT = schema.string(10**7)
+KEPT = schema.object_of(
     {
-        "name": _TEXT, "preset": _TEXT, "parameters": schema.dict_of(schema.plain), "fingerprint": _TEXT,
+        "name": _TEXT, "preset": _TEXT, "parameters": schema.dict_of(schema.json_value), "fingerprint": _TEXT,
         "folder": _TEXT, "status": _TEXT, "seconds": schema.number, "result": _TEXT, "error": _TEXT,
         "source": schema.optional(_TEXT),
     }
@@ -81,18 +81,14 @@ class Result:
 
     def write(self, out: Path) -> None:
         """Keep it beside the notebook, for the next run and for the gallery."""
-        from tfviz import sealed
-
         with atomic(self.file(out, ".json")) as draft:
             kept = json.dumps({**asdict(self), "source": None})
-            sealed.write_json(draft, json.loads(kept, parse_constant=str))  # NaN is no JSON
+            draft.write_text(json.dumps(json.loads(kept, parse_constant=str)))  # NaN is no JSON
 
     def recall(self, out: Path) -> None:
         """Take over how it ended before, if it did so well, with the same fingerprint, and all of it is still there."""
-        from tfviz import sealed
-
         try:
-            old = sealed.read_json(self.file(out, ".json"))
+            old = read_json(self.file(out, ".json"))
             KEPT(old, "record")
             if (old["fingerprint"], old["status"]) == (self.fingerprint, "ok"):
                 notebooks.load(self.file(out, ".ipynb"))

@@ -19,7 +19,7 @@ import nbformat
 from nbformat import NotebookNode
 from nbformat.sign import NotebookNotary
 
-from tfviz.files import atomic, tidy
+from tfviz.files import atomic
 from tfviz.suite import gallery, grid, notebooks, work
 from tfviz.suite.result import Result, cut
 
@@ -136,7 +136,6 @@ def _writable(out: Path, results: Sequence[Result]) -> None:
         raise OSError(f"cannot write to {out}: {error.strerror or error}; choose another folder with --out") from error
     for result in results:
         result.check(out)
-        tidy(result.file(out, "").parent)
 
 
 def _submit(pool: Executor, result: Result, out: Path, jobs: int, here: bool) -> Future[work.Done]:

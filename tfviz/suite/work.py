@@ -18,8 +18,6 @@ from typing import Any, NamedTuple
 
 import nbformat
 
-import tfviz
-
 RUNNER = str(Path(__file__).with_name("runner.py"))
 RUNNING: set[subprocess.Popen] = set()  # of this process, in any of its threads
 PATIENCE = 1.5  # seconds for a scheduler's answer
@@ -68,16 +66,13 @@ def pool(jobs: int, scheduler: str | None) -> Iterator[Executor]:
 
 
 def environment(threads: int | None = None) -> dict[str, str]:
-    """The environment of a process that trains.
-
-    How its threads wait for each other is what `import tfviz` says, or the user: it must be said before torch loads.
+    """Return the environment of a process that trains: its waiting threads sleep, unless the user's variables differ.
 
     Args:
         threads: for OpenMP; None leaves that to the machine.
     """
-    waiting = {} if tfviz.WAITING.keys() & os.environ.keys() else tfviz.WAITING
-    said = {**os.environ, **waiting, "JUPYTER_PREFER_ENV_PATH": "1"}
-    return {**said, "OMP_NUM_THREADS": str(threads)} if threads else said
+    variables = {"OMP_WAIT_POLICY": "PASSIVE", **os.environ, "JUPYTER_PREFER_ENV_PATH": "1"}
+    return {**variables, "OMP_NUM_THREADS": str(threads)} if threads else variables
 
 
 def perform(name: str, source: str, values: dict[str, Any], threads: int | None, cwd: str | None, bar: bool) -> Done:

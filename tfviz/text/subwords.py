@@ -15,9 +15,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz import sealed
 from tfviz.doors import door
-from tfviz.files import atomic
+from tfviz.files import atomic, read_json
 from tfviz.shapes import Int
 from tfviz.text.token_labels import TokenLabels, decoding_spec
 from tfviz.text.tokenizer_export import tokenizer_spec
@@ -191,7 +190,7 @@ class Subwords:
         file = _file(path)
         if not file.is_file():
             raise FileNotFoundError(f"there is no tokenizer at {file}; it is a file tokenizer.json")
-        content = sealed.plain_json(file)
+        content = read_json(file)
         model = content.get("model") if isinstance(content, dict) else None
         checksum = model.pop(CHECKSUM, None) if isinstance(model, dict) else None
         if checksum is not None and checksum != _checksum(content):

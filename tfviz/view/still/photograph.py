@@ -16,7 +16,7 @@ from PIL import Image, ImageOps
 from torch import Tensor
 
 from tfviz.bounds import readable
-from tfviz.files import home
+from tfviz.files import expand_user
 from tfviz.view.still.palette import ramp
 
 SIDE = 640  # pixels of the longer side, of what travels in a page
@@ -36,7 +36,7 @@ def read(picture: Any) -> Image.Image:
         FileNotFoundError: no such file.
     """
     if isinstance(picture, str | Path):
-        path = home(picture)
+        path = expand_user(picture)
         if not path.is_file():
             raise FileNotFoundError(f"there is no file {path}; give the path of a picture, or the picture itself")
         try:

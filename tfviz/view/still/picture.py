@@ -18,7 +18,7 @@ from matplotlib.text import Text
 from PIL import Image
 
 from tfviz.doors import what
-from tfviz.files import atomic, home
+from tfviz.files import atomic, expand_user
 from tfviz.view.still.palette import BOLD, DPI, THEMES, diverging, draws, plain, ramp, theme
 
 LINE, BESIDE, LINES = 120, 60, 8  # characters of a line, of one beside axes; lines of a text
@@ -87,7 +87,7 @@ class Picture:
         """
         if not isinstance(path, str | os.PathLike):
             raise TypeError(f"path is {what(path)}; give the name of a file, such as 'heads.png'")
-        path = home(path)
+        path = expand_user(path)
         if style not in THEMES:
             raise ValueError(f"style is {style!r}; it can be 'light' or 'dark'")
         writers: dict[str, Callable[[], bytes]] = {

@@ -1,0 +1,291 @@
+"""Training: one step by hand, schedules, random numbers, parts of batches, precisions; what comes back as it was."""
+
+import copy
+import gc
+import itertools
+import math
+import warnings
+from functools import partial
+
+import pytest
+import torch
+from torch import nn
+
+from tfviz.learn import adamw, checkpoint, evaluate, fit, losses, schedule
+from tfviz.learn.trainer import checkpointed_blocks
+from tfviz.models import GPT, Transformer, TransformerXL
+from tfviz.text import Buckets, Streams, Windows, in_order
+
+TEXT = torch.arange(300) % 11
+train = partial(fit, device="cpu", progress=False)
+
+
+def gpt(**options):
+    torch.manual_seed(1)
+    return GPT(11, **{"context": 7, "layers": 2, "heads": 3, "dim": 6, "dropout": 0.1, **options})
+
+
+def translator():
+    torch.manual_seed(1)
+    return Transformer(11, layers=2, heads=3, dim=6, dropout=0.0)
+
+
+def windows(batch=4, seed=0):
+    return Windows(TEXT, length=7, batch=batch, seed=seed)
+
+
+def ragged(count=9, seed=3, tokens=60):
+    generator = torch.Generator().manual_seed(seed)
+    lengths = torch.randint(2, 8, (count, 2), generator=generator).tolist()
+    rows = [[torch.randint(1, 11, (length,), generator=generator) for length in pair] for pair in lengths]
+    return Buckets(*map(list, zip(*rows)), tokens=tokens)
+
+
+def state_of(model):
+    return {name: tensor.clone() for name, tensor in model.state_dict().items()}
+
+
+def equal_states(one, other):
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+def run(model, steps=6, batches=None, **options):
+    return [(step.step, step.loss, step.lr) for step in train(model, batches or windows(), steps, **options)]
+
+
+def test_fit_learns():
+    model = gpt(dropout=0.0)
+    before = evaluate.loss(model, in_order(TEXT, 7, 5))
+    steps = list(train(model, windows(batch=8), 80, lr=0.02))
+    assert before == pytest.approx(math.log(11), abs=0.3)
+    assert evaluate.loss(model, in_order(TEXT, 7, 5)) < before / 2
+    assert [step.step for step in steps] == list(range(80))
+    assert all(step.tokens_per_second > 0 for step in steps)
+
+
+@pytest.mark.parametrize("max_grad_norm", [0.01, 1e9])
+def test_a_step_by_hand(max_grad_norm):
+    model, other = gpt(dropout=0.0), gpt(dropout=0.0)
+    for parameter in model.parameters():
+        parameter.grad = torch.ones_like(parameter)  # gradients from elsewhere do not count
+    sgd = torch.optim.SGD(model.parameters())
+    (step,) = train(model, windows(), 1, lr=0.5, optimizer=sgd, max_grad_norm=max_grad_norm)
+    total, count = losses.next_token(other, windows()[0])
+    loss = total / count
+    loss.backward()
+    norm = torch.cat([p.grad.flatten() for p in other.parameters()]).norm()
+    for mine, by_hand in zip(model.parameters(), other.parameters(), strict=True):
+        moved = by_hand - 0.5 * min(1, max_grad_norm / (norm + 1e-6)) * by_hand.grad
+        torch.testing.assert_close(mine, moved, rtol=1e-4, atol=1e-6)
+    assert step.loss == pytest.approx(loss.item(), abs=1e-6)
+    assert step.lr == 0.5
+    assert all(parameter.grad is None for parameter in model.parameters())
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        (schedule.constant, {0: 1, 99: 1}),
+        (schedule.cosine(warmup=20), {0: 0.05, 9: 0.5, 19: 1, 20: 1, 60: 0.5, 80: (2 - math.sqrt(2)) / 4}),
+        (schedule.cosine(warmup=20, floor=0.2), {9: 0.5, 20: 1, 60: 0.6, 100: 0.2}),
+        (schedule.cosine(warmup=100), {0: 0.04, 24: 1, 25: 1, 100: 0}),
+        (schedule.linear(warmup=20), {0: 0.05, 9: 0.5, 19: 1, 20: 1, 60: 0.5, 80: 0.25}),
+        (schedule.linear(warmup=20, floor=0.2), {9: 0.5, 20: 1, 60: 0.6, 100: 0.2}),
+        (schedule.inverse_square_root(4), {0: 0.25, 1: 0.5, 3: 1, 15: 0.5, 99: 0.2}),
+    ],
+)
+def test_schedules_by_hand(rule, expected):
+    assert {step: pytest.approx(rule(step, 100), abs=1e-12) for step in expected} == expected
+
+
+def test_each_group_is_moved_at_its_own_rate_and_has_it_again():
+    model = gpt()
+    matrices, vectors = ([p for p in model.parameters() if (p.dim() > 1) == wide] for wide in (True, False))
+    optimizer = torch.optim.SGD([{"params": matrices, "lr": 0.5}, {"params": vectors, "lr": 0.25}], lr=9.0)
+    rates, step_ = [], optimizer.step
+    optimizer.step = lambda *args: (rates.append([group["lr"] for group in optimizer.param_groups]), step_(*args))[1]
+    options = {"optimizer": optimizer, "schedule": lambda step, steps: 1 / (step + 1)}
+    assert [lr for *_, lr in run(model, 2, **options)] == [0.5, 0.25]
+    assert rates == [[0.5, 0.25], [0.25, 0.125]]
+    assert [group["lr"] for group in optimizer.param_groups] == [0.5, 0.25]
+    next(train(model, windows(), 2, lr=0.125, **options))  # also where the loop is left
+    gc.collect()
+    assert rates[2:] == [[0.125, 0.125]]
+    assert [group["lr"] for group in optimizer.param_groups] == [0.5, 0.25]
+
+
+def test_weight_decay_is_for_matrices():
+    matrices, vectors = adamw(gpt(), 0.1, weight_decay=0.3).param_groups
+    assert {p.dim() for p in matrices["params"]} == {2}
+    assert {p.dim() for p in vectors["params"]} == {1}
+    assert (matrices["weight_decay"], vectors["weight_decay"]) == (0.3, 0.0)
+
+
+def test_random_numbers_depend_on_the_seed_and_leave_the_callers_alone(tmp_path):
+    assert run(gpt()) == run(gpt())
+    assert run(gpt(), seed=1) != run(gpt())
+    torch.manual_seed(5)
+    expected = torch.rand(3)
+    for folder in (None, tmp_path / "run", tmp_path / "run"):  # without one, begun, resumed
+        model = gpt()
+        torch.manual_seed(5)
+        drawn = [torch.rand(1) for _ in train(model, windows(), 3, checkpoint_dir=folder)]
+        assert torch.equal(torch.cat(drawn), expected)
+
+
+def test_a_loss_that_is_not_finite_takes_no_step(tmp_path):
+    calls, broken_calls, past = itertools.count(), [3], []
+
+    def broken(model, batch):
+        total, count = losses.next_token(model, batch)
+        return total * (math.nan if next(calls) in broken_calls else 1), count
+
+    model = gpt()
+    steps = train(model, windows(), 6, loss=broken, checkpoint_dir=tmp_path, checkpoint_every=2)
+    with pytest.raises(FloatingPointError, match=r"at step 3, .*step-000000003"):
+        past.extend((step, state_of(model)) for step in steps)
+    assert equal_states(state_of(model), past[-1][1])
+    assert checkpoint.load(tmp_path, other := gpt())["step"] == 3
+    assert equal_states(state_of(other), past[-1][1])
+    broken_calls.clear()
+    assert run(gpt(), checkpoint_dir=tmp_path, loss=broken) == run(gpt())
+    with pytest.raises(FloatingPointError, match=r"at step \d+, learning rate .*the step was not taken"):
+        run(gpt(), steps=50, lr=1e30)
+
+
+def test_bfloat16_trains_on_a_cpu(monkeypatch):
+    model = gpt()
+    half = run(model, precision="bfloat16")
+    assert [loss for _, loss, _ in half] == pytest.approx([loss for _, loss, _ in run(gpt())], abs=0.1)
+    assert half != run(gpt(), precision="float32")
+    assert {p.dtype for p in model.parameters()} == {torch.float32}
+    assert "forward" not in vars(model)
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "bf16")
+    assert run(gpt()) == half
+    monkeypatch.setenv("ACCELERATE_MIXED_PRECISION", "fp16")
+    with pytest.raises(ValueError, match="fp16"):
+        fit(gpt(), windows(), 3)
+
+
+def test_compiling_leaves_the_model_as_it_is(monkeypatch):
+    monkeypatch.setattr(torch, "compile", partial(torch.compile, backend="eager"))
+    plain = nn.Sequential(nn.Embedding(11, 6), nn.Linear(6, 11))  # the shape checks of tests cannot be compiled
+    model = copy.deepcopy(plain)
+    compiled = run(model, steps=3, compile=True)
+    assert [loss for _, loss, _ in compiled] == pytest.approx([loss for _, loss, _ in run(plain, steps=3)], abs=1e-5)
+    torch.testing.assert_close(model.state_dict(), plain.state_dict())
+    assert model._compiled_call_impl is None
+
+
+@pytest.mark.parametrize(("batches", "parts"), [(ragged(), 2), (ragged(), 3), (ragged(7, tokens=14), 5)])
+def test_accumulated_gradients_equal_those_of_the_large_batch(batches, parts):
+    """The last batches have one or two rows: more parts than rows are as many as rows."""
+    models, found = (translator(), translator()), []
+    for model, steps in zip(models, (1, parts)):
+        options = {"loss": losses.translation(0.1), "optimizer": torch.optim.SGD(model.parameters()), "lr": 0.1}
+        found.append([loss for _, loss, _ in run(model, 4, batches, gradient_accumulation_steps=steps, **options)])
+    assert found[1] == pytest.approx(found[0], abs=1e-5)
+    for one, other in zip(*(model.parameters() for model in models), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-6)
+
+
+def recurrent():
+    torch.manual_seed(1)
+    return TransformerXL(11, memory=5, layers=2, heads=3, dim=6, dropout=0.1)
+
+
+@pytest.mark.parametrize(
+    ("make", "batches", "loss"),
+    [
+        (gpt, windows(), lambda: losses.next_token),
+        (translator, ragged(), losses.translation),
+        (recurrent, Streams(TEXT, 4, 3), losses.SegmentRecurrentLoss),  # whose memory must not be written twice
+    ],
+)
+def test_gradient_checkpointing_changes_no_number(make, batches, loss):
+    models = make(), make()
+    found = [
+        [step.loss for step in train(model, batches, 4, gradient_checkpointing=on, loss=loss())]
+        for model, on in zip(models, (False, True))
+    ]
+    assert found[1] == pytest.approx(found[0], abs=1e-6)
+    assert all("forward" not in vars(module) for module in models[1].modules())
+
+
+def test_blocks_are_themselves_again_after_an_error():
+    model = gpt()
+    with pytest.raises(IndexError), checkpointed_blocks(model):  # noqa: PT012
+        assert "forward" in vars(model.blocks[0])
+        model(torch.tensor([[99]]))
+    assert "forward" not in vars(model.blocks[0])
+    with pytest.raises(ValueError, match=r"Linear has no nn\.ModuleList"):
+        next(train(nn.Linear(2, 2), windows(), 1, gradient_checkpointing=True))
+
+
+def test_a_loss_is_a_mean_over_tokens_and_not_over_batches():
+    model, batches = translator(), list(ragged().in_order())
+    parts = [losses.translation()(model.eval(), batch) for batch in batches]
+    expected = sum(total.item() for total, _ in parts) / sum(count for _, count in parts)
+    assert evaluate.loss(model, batches, losses.translation()) == pytest.approx(expected, rel=1e-5)
+
+
+def test_a_batch_of_padding_is_refused():
+    model = translator()
+    before = state_of(model)
+    padding = [(torch.tensor([[3, 4]]), torch.tensor([[2, 0, 0]]))]
+    with pytest.raises(ValueError, match="all its targets are padding"):
+        next(train(model, padding, 1, loss=losses.translation()))
+    assert equal_states(state_of(model), before)
+
+
+class Output(dict):
+    """As Hugging Face's models return it."""
+
+    __getattr__ = dict.__getitem__
+
+
+class HuggingFaceLike(nn.Module):
+    def __init__(self, name="logits"):
+        super().__init__()
+        self.model, self.name = gpt(), name
+
+    def forward(self, ids):
+        return Output({self.name: self.model(ids)}) if self.name == "logits" else (self.model(ids),)
+
+
+def test_the_logits_of_hugging_face_models_are_found():
+    mine, theirs = gpt(), HuggingFaceLike()
+    assert run(mine) == run(theirs)
+    assert evaluate.loss(theirs, [windows()[0]]) == evaluate.loss(mine, [windows()[0]])
+    with pytest.raises(TypeError, match="logits"):
+        run(HuggingFaceLike("hidden"))
+
+
+@pytest.mark.parametrize(
+    ("use", "warned"),
+    [
+        (lambda: train(gpt(), windows(), 3), True),
+        (lambda: list(train(gpt(), windows(), 3)), False),
+        (lambda: next(iter(train(gpt(), windows(), 3))), False),
+        (lambda: train(gpt(), windows(), 3).close(), False),
+        (lambda: [step for step, _ in zip(train(gpt(), windows(), 3), range(1))], False),
+    ],
+)
+def test_a_training_that_nobody_iterates_over_warns(use, warned):
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        use()
+        gc.collect()
+    assert ["nothing was trained" in str(one.message) for one in found] == [True] * warned
+
+
+@pytest.mark.parametrize("stop", [False, True])
+def test_a_model_comes_back_in_the_modes_it_had(stop):
+    model = gpt().eval()
+    model.blocks[0].train()
+    modes = [module.training for module in model.modules()]
+    for _ in (training := train(model, windows(), 3)):
+        if stop:
+            break
+    training.close()
+    assert [module.training for module in model.modules()] == modes

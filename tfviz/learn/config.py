@@ -1,0 +1,128 @@
+"""The configuration of a training run as flat names and plain values, which JSON can hold.
+
+Two configurations are compared before a run is resumed or a checkpoint is loaded. Shapes alone do not tell models
+apart: three heads and six have the same, and a mask or rotary positions have no weights at all.
+"""
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from enum import Enum
+from functools import partial
+from itertools import islice
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.learn.schedule import Schedule, lr_factor
+
+Config = dict[str, Any]  # from a dotted name to a number, a string, True, False or None
+SCALARS = bool | int | float | str | None
+MAX_DEPTH, MAX_MEMBERS, MAX_ENTRIES, MAX_HASHED = 8, 12, 20_000, 2**20
+SCHEDULE_SAMPLES = 8  # steps at which a schedule is evaluated
+# Of an optimizer's groups: what fit sets itself, and what changes no number.
+UNCOMPARED_SETTINGS = {"lr", "initial_lr", "params", "fused", "foreach", "capturable"}
+
+
+def describe(value: Any, prefix: str = "") -> Config:
+    """Describe an object by its class and plain attributes, and so on for what it is made of.
+
+    Functions, classes and masks go by their name, and functions by the settings that they close over; tensors by dtype
+    and shape, those of integers also by a hash. Attributes that begin with an underscore (caches, hooks) are left out.
+    """
+    return dict(islice(_entries(value, prefix, ()), MAX_ENTRIES))
+
+
+def describe_loss(loss: Callable[..., Any]) -> Config:
+    """Describe a loss; of an object only its class, since it may change from step to step."""
+    return describe(loss, "loss") if isinstance(loss, FunctionType | partial | nn.Module) else {"loss": _label(loss)}
+
+
+def describe_schedule(schedule: Schedule, steps: int) -> Config:
+    """Describe a schedule by its values at some steps."""
+    sampled = sorted({steps * place // SCHEDULE_SAMPLES for place in range(SCHEDULE_SAMPLES)} | {steps - 1})
+    return {f"schedule({step}, {steps})": f"{lr_factor(schedule, step, steps):.6g}" for step in sampled}
+
+
+def describe_optimizer(optimizer: torch.optim.Optimizer) -> Config:
+    """Describe an optimizer by its class, the settings of its groups and the shapes of their parameters, in order."""
+    config: Config = {"optimizer": type(optimizer).__qualname__}
+    for number, group in enumerate(optimizer.param_groups):
+        config[f"optimizer.{number}.shapes"] = str([list(parameter.shape) for parameter in group["params"]])
+        settings = {name: str(value) for name, value in group.items() if name not in UNCOMPARED_SETTINGS}
+        config |= {f"optimizer.{number}.{name}": value for name, value in settings.items()}
+    return config
+
+
+def first_difference(stored: Config, current: Config) -> tuple[str, Any, Any] | None:
+    """Return the first name that both have with different values, and the two values.
+
+    A name that only one of them has is no difference: a later version of a class may have one attribute more.
+    """
+    both = (name for name in stored if name in current)
+    return next(((name, stored[name], current[name]) for name in both if stored[name] != current[name]), None)
+
+
+def _entries(value: Any, name: str, ancestors: tuple[int, ...]) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, SCALARS):
+        yield name, str(value) if isinstance(value, float) else value  # JSON holds no NaN and no infinity
+    elif isinstance(value, Tensor):
+        yield name, _describe_tensor(value)
+    else:
+        value = inspect.unwrap(value) if isinstance(value, FunctionType) else value
+        yield name, _label(value)
+        if id(value) not in ancestors and len(ancestors) <= MAX_DEPTH:
+            for key, member in _members(value).items():
+                yield from _entries(member, f"{name}.{key}" if name else str(key), (*ancestors, id(value)))
+
+
+def _label(value: Any) -> str:
+    """Return a name that another process gives as well: no address is part of it."""
+    if isinstance(value, type | FunctionType | BuiltinFunctionType | MethodType):
+        return value.__qualname__
+    if isinstance(value, torch.dtype | torch.device | Enum):
+        return str(value)
+    if isinstance(value, list | tuple | set | frozenset | Mapping):
+        return f"{type(value).__qualname__} of {len(value)}"
+    cls = type(value)
+    return (cls if not hasattr(value, "unshard") else cls.__mro__[2]).__qualname__  # `fully_shard` derives a class
+
+
+def _members(value: Any) -> Mapping[Any, Any]:
+    if isinstance(value, nn.Module):
+        return _public(value) | dict(value.named_children())
+    if isinstance(value, partial):
+        return {"function": value.func, **dict(enumerate(value.args)), **value.keywords}
+    if isinstance(value, FunctionType):
+        return _closure(value)
+    if isinstance(value, Mapping):
+        return dict(islice(value.items(), MAX_MEMBERS))
+    if isinstance(value, list | tuple):
+        return dict(enumerate(value[:MAX_MEMBERS]))
+    return {} if isinstance(value, type | Enum) else _public(value)
+
+
+def _closure(function: FunctionType) -> dict[str, Any]:
+    """Return the settings that a function closes over; anything else there may change from call to call."""
+    settings = {}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
+        with suppress(ValueError):  # an empty cell
+            if isinstance(cell.cell_contents, SCALARS | FunctionType | partial):
+                settings[name] = cell.cell_contents
+    return settings
+
+
+def _public(value: Any) -> dict[str, Any]:
+    attributes = getattr(value, "__dict__", {})
+    return {key: attribute for key, attribute in attributes.items() if key[0] != "_" and key != "training"}
+
+
+def _describe_tensor(tensor: Tensor) -> str:
+    kind = f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"
+    if tensor.is_floating_point() or tensor.is_complex() or tensor.is_meta:
+        return kind  # fractions may differ in their last digit on another machine
+    content = tensor.detach().flatten()[:MAX_HASHED].cpu().numpy().tobytes()
+    return f"{kind} {hashlib.sha256(content).hexdigest()[:16]}"

@@ -1,0 +1,101 @@
+"""The tensors of a model and an optimizer by name, as a checkpoint stores them."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.learn.distributed import shard_like
+
+SAME_SHAPE = (
+    "exp_avg",
+    "exp_avg_sq",
+    "max_exp_avg_sq",
+    "momentum",
+    "momentum_buffer",
+)  # state shaped like its parameter
+
+
+class CheckpointMismatchError(ValueError):
+    """A checkpoint is intact, but of another model or optimizer."""
+
+
+def unwrap(model: nn.Module) -> nn.Module:
+    """Return the model within `torch.compile`, `DataParallel` and `DistributedDataParallel`."""
+    while True:
+        if hasattr(model, "_orig_mod"):
+            model = model._orig_mod  # type: ignore[assignment]
+        elif isinstance(model, nn.DataParallel | nn.parallel.DistributedDataParallel):
+            model = model.module
+        else:
+            return model
+
+
+def model_tensors(model: nn.Module) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Return a model's tensors, each under its first name, and the first name for each further one (tied weights)."""
+    entries = sorted(model.state_dict(keep_vars=True).items())
+    first: dict[Tensor, str] = {}
+    for name, tensor in entries:
+        first.setdefault(tensor, name)
+    aliases = {name: first[tensor] for name, tensor in entries if first[tensor] != name}
+    return {name: tensor for tensor, name in first.items()}, aliases
+
+
+def check_model_tensors(path: object, stored: Mapping[str, Tensor], model: nn.Module) -> None:
+    """Raise CheckpointMismatchError unless the stored tensors have the names, shapes and dtypes of the model's."""
+    expected = model.state_dict()
+    for name in {**stored, **expected}:
+        if name not in expected:
+            raise CheckpointMismatchError(
+                f"{path} holds {name} {list(stored[name].shape)}, which the model does not have"
+            )
+        if name not in stored:
+            raise CheckpointMismatchError(
+                f"the model has {name} {list(expected[name].shape)}, which {path} does not hold"
+            )
+        for kind in ("shape", "dtype"):
+            mine, other = (_format(getattr(tensor, kind)) for tensor in (expected[name], stored[name]))
+            if mine != other:
+                raise CheckpointMismatchError(f"{name} has {kind} {mine} in the model and {other} in {path}")
+    for name, first in model_tensors(model)[1].items():
+        if not torch.equal(stored[name], stored[first]):
+            raise CheckpointMismatchError(f"{first} and {name} are one tensor in the model and two in {path}")
+
+
+def fill_model(stored: Mapping[str, Tensor], model: nn.Module) -> None:
+    """Copy stored tensors into a model."""
+    model.load_state_dict({name: shard_like(stored[name], like) for name, like in model.state_dict().items()})
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer | None) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return an optimizer's state as tensors, named `{parameter}.{name}`, and the plain numbers in it."""
+    tensors: dict[str, Tensor] = {}
+    numbers: dict[str, Any] = {}
+    for index, entries in (optimizer.state_dict()["state"] if optimizer is not None else {}).items():
+        for name, value in entries.items():
+            (tensors if isinstance(value, Tensor) else numbers)[f"{index}.{name}"] = value
+    return tensors, numbers
+
+
+def optimizer_state(stored: Mapping[str, Any], optimizer: torch.optim.Optimizer) -> dict[int, dict[str, Any]]:
+    """Return stored entries as the state by parameter that `load_state_dict` takes.
+
+    Raises:
+        ValueError: an entry belongs to no parameter, or has not the shape of its parameter.
+    """
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    state: dict[int, dict[str, Any]] = {}
+    for key, value in stored.items():
+        index, _, name = key.partition(".")
+        if not (name and index.isdecimal() and len(index) < 9 and int(index) < len(parameters)):
+            raise ValueError(f"the optimizer's state holds {key!r}, of none of {len(parameters)} parameters")
+        like = parameters[int(index)]
+        if name in SAME_SHAPE and getattr(value, "shape", None) != like.shape and value is not None:
+            raise ValueError(f"{key} of the optimizer's state has not the shape of its parameter, {list(like.shape)}")
+        state.setdefault(int(index), {})[name] = shard_like(value, like)
+    return state
+
+
+def _format(value: Any) -> str:
+    return str(list(value)) if isinstance(value, torch.Size) else str(value).removeprefix("torch.")

@@ -1,0 +1,196 @@
+"""A training run: the steps of a training from first to last, over interruptions, with checkpoints."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Generator
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import astuple, dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from tfviz import schema
+from tfviz.learn import checkpoint
+from tfviz.learn.checks import draw_batch
+from tfviz.learn.config import Config, first_difference
+from tfviz.learn.schedule import Schedule, lr_factor
+from tfviz.learn.trainer import Trainer
+from tfviz.text.batches import step_seed
+from tfviz.text.buckets import Batches
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step of training.
+
+    Attributes:
+        step: its number, from 0.
+        loss: in nats a token, before the step was taken.
+        lr: the learning rate it was taken with.
+        tokens_per_second: how fast it was.
+    """
+
+    step: int
+    loss: float
+    lr: float
+    tokens_per_second: float
+
+
+class TrainingRun:
+    """The steps of a training, past and to come.
+
+    The model is always that of the last whole step, unless `optimizer_step_interrupted`; so whatever ends the run, a
+    checkpoint of it may be written.
+
+    Args:
+        config: what another run must share to have the same losses; its `steps` and `seed` are used here.
+        checkpoint_dir: for checkpoints, one every `checkpoint_every` steps.
+    """
+
+    def __init__(
+        self,
+        trainer: Trainer,
+        batches: Batches,
+        schedule: Schedule,
+        config: Config,
+        checkpoint_dir: Path | None,
+        checkpoint_every: int,
+    ):
+        self.trainer, self.batches, self.schedule, self.config = trainer, batches, schedule, config
+        self.checkpoint_dir, self.checkpoint_every = checkpoint_dir, checkpoint_every
+        self.history: list[Step] = []
+        self.saved_steps = 0  # steps that the newest checkpoint holds
+        self.optimizer_step_interrupted = False
+        self.buffers_before: dict[str, Tensor] | None = None  # those before a step, until it is whole
+
+    def steps(self, progress: bool) -> Generator[Step]:
+        """Yield past steps, then take new ones; however it ends, save the model of the last whole step."""
+        from tqdm import tqdm
+
+        with ExitStack() as stack:
+            stack.callback(_restore_modes, {module: module.training for module in self.trainer.model.modules()})
+            stack.callback(self.trainer.restore_lrs)
+            self._resume()
+            yield from list(self.history)
+            total, hidden = self.config["steps"], not (progress and self.trainer.is_main)
+            bar = stack.enter_context(
+                tqdm(total=total, initial=len(self.history), unit="step", disable=hidden, mininterval=0.5)
+            )
+            try:
+                while len(self.history) < total:
+                    step = self._take_step()
+                    bar.set_postfix_str(f"loss {step.loss:.3f} nats", refresh=False)
+                    bar.update()
+                    if self.checkpoint_dir and (
+                        len(self.history) % self.checkpoint_every == 0 or len(self.history) == total
+                    ):
+                        self._save()
+                        self.trainer.accelerator.wait_for_everyone()
+                    yield step
+            except GeneratorExit:  # the loop was left between two steps
+                if problem := self._save_last_step():
+                    warnings.warn(problem, stacklevel=1)
+                raise
+            except BaseException as error:
+                # of several processes the others may stand elsewhere, and will not help to gather shards
+                problem = "" if self.trainer.is_sharded else self._save_last_step()
+                error.add_note(problem or self._resume_hint())
+                raise
+
+    def _take_step(self) -> Step:
+        """Take the next step, whose random numbers depend on seed and step alone; the caller's generator stays."""
+        with _forked_rng():
+            number, started = len(self.history), time.perf_counter()
+            torch.manual_seed(step_seed(self.config["seed"], number))
+            factor = lr_factor(self.schedule, number, self.config["steps"])
+            lr = factor * max(self.trainer.lrs)
+            batch = draw_batch(self.batches, number)
+            self.buffers_before = self.trainer.clone_buffers()
+            try:
+                result = self.trainer.compute_gradients(batch)
+            except FloatingPointError as error:
+                self._save_last_step()
+                raise FloatingPointError(self._not_finite_message(error, batch, number, lr)) from None
+            self.optimizer_step_interrupted = True
+            self.trainer.optimizer_step(factor)
+            speed = result.tokens / (time.perf_counter() - started)
+            self.history.append(Step(number, result.loss, lr, speed))
+            self.optimizer_step_interrupted, self.buffers_before = False, None
+        return self.history[-1]
+
+    def _resume(self) -> None:
+        """Go on from the newest checkpoint, if there is one.
+
+        Raises:
+            ValueError: it is of another run, or damaged.
+        """
+        if self.checkpoint_dir and self.trainer.is_distributed:  # the first process may still be writing
+            self.trainer.accelerator.wait_for_everyone()
+        if not self.checkpoint_dir or not checkpoint.list_checkpoints(self.checkpoint_dir):
+            return
+        found = checkpoint.read(self.checkpoint_dir, self.trainer.model, self.trainer.unwrapped_optimizer)
+        stored = found.state.get("config")
+        if not isinstance(stored, dict):
+            raise ValueError(f"{found.path} is of no run: `checkpoint.save` wrote it; give another folder")
+        if difference := first_difference(stored, self.config):
+            name, there, here = difference
+            raise ValueError(
+                f"{self.checkpoint_dir} holds a run with {name} {there}, this one asks for {here}; "
+                "give it another folder, or delete that one"
+            )
+        step, row = found.state["step"], schema.list_of(schema.number, 3, 3)
+        with schema.errors_name(found.path):
+            schema.list_of(row, step, step)(found.state.get("history"), "history")
+        found.restore(self.trainer.model, self.trainer.unwrapped_optimizer)
+        self.history = [Step(number, *row) for number, row in enumerate(found.state["history"])]
+        self.saved_steps = len(self.history)
+
+    def _save(self) -> None:
+        assert self.checkpoint_dir is not None
+        history = [list(astuple(step)[1:]) for step in self.history]
+        model, optimizer, steps = self.trainer.model, self.trainer.unwrapped_optimizer, len(self.history)
+        checkpoint.save(self.checkpoint_dir, model, optimizer, step=steps, history=history, config=self.config)
+        self.saved_steps = steps
+
+    def _save_last_step(self) -> str:
+        """Save the model of the last whole step; return what went wrong, if anything."""
+        if self.buffers_before is not None and not self.optimizer_step_interrupted:
+            self.trainer.restore_buffers(self.buffers_before)
+            self.buffers_before = None
+        if self.checkpoint_dir and not self.optimizer_step_interrupted and self.saved_steps < len(self.history):
+            try:
+                self._save()
+            except (OSError, RuntimeError, FloatingPointError) as error:
+                return f"steps {self.saved_steps} to {len(self.history) - 1} could not be saved: {error}"
+        return ""
+
+    def _resume_hint(self) -> str:
+        """Return where a run that ended early can go on."""
+        newest = checkpoint.list_checkpoints(self.checkpoint_dir)[-1:] if self.checkpoint_dir else []
+        hint = f"the same call goes on from {newest[0]}" if newest else "no checkpoint was written"
+        return f"the model is half of step {len(self.history)}; {hint}" if self.optimizer_step_interrupted else hint
+
+    def _not_finite_message(self, error: FloatingPointError, batch: tuple[Tensor, ...], step: int, lr: float) -> str:
+        finite = all(part.isfinite().all() for part in batch)
+        advice = (
+            "take a lower lr, more warm-up or a smaller max_grad_norm"
+            if finite
+            else f"batches[{step}] holds such numbers"
+        )
+        return (
+            f"{error} at step {step}, learning rate {lr:.2g}: the step was not taken, {self._resume_hint()}; {advice}"
+        )
+
+
+def _restore_modes(modes: dict[nn.Module, bool]) -> None:
+    """Put each part of a model into the mode, training or eval, that it had."""
+    for module, training in modes.items():
+        module.training = training
+
+
+def _forked_rng() -> AbstractContextManager[None]:
+    """Return a context after which PyTorch's generators go on as if nothing had been drawn in it."""
+    return torch.random.fork_rng([torch.cuda.current_device()] if torch.cuda.is_available() else [])
