@@ -15,7 +15,7 @@ import pytest
 from PIL import Image
 
 from tfviz.suite import committed, gallery, notebooks, parameters
-from tfviz.suite.darkened import darkened
+from tfviz.suite.dark_images import darken
 from tfviz.suite.run import run
 
 BOOKS = notebooks.find()
@@ -139,7 +139,7 @@ def test_more_words_than_code_and_no_plumbing(book):
 
 def test_the_pictures_of_the_readme_are_those_of_the_notebooks_on_light_and_on_dark_pages():
     drawn = {f"{name}.png": png for book in BOOKS for name, png in committed.pictures(read(book)).items()}
-    dark = {name.replace(".png", "-dark.png"): pixels(darkened(png)) for name, png in drawn.items()}
+    dark = {name.replace(".png", "-dark.png"): pixels(darken(png)) for name, png in drawn.items()}
     files = {file.name: file.read_bytes() for file in DOCS.glob("*.png")}
     assert {name: png for name, png in files.items() if name not in dark} == drawn
     assert {name: pixels(png) for name, png in files.items() if name in dark} == dark

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 import tfviz
 from tfviz.suite import notebooks
 from tfviz.suite.cli import main
-from tfviz.suite.site import prose, reference
+from tfviz.suite.site import markdown_pages, reference
 
 pytest_plugins = ["browser"]
 MADE = os.environ.get("TFVIZ_SITE")
@@ -137,7 +137,7 @@ def test_a_link_in_a_line_of_a_lesson_is_seen_without_colour(site, opens):
 def test_a_text_that_leads_nowhere_is_told(tmp_path):
     (tmp_path / "README.md").write_text("# x\n[there](docs/none.md)", encoding="utf-8")
     with pytest.raises(FileNotFoundError, match=r"README\.md leads to docs/none\.md"):
-        prose.write(tmp_path, tmp_path / "out")
+        markdown_pages.write(tmp_path, tmp_path / "out")
 
 
 def test_addresses_are_those_of_the_site(tmp_path):
@@ -151,7 +151,7 @@ def test_addresses_are_those_of_the_site(tmp_path):
         encoding="utf-8",
     )
     out = tmp_path / "out"
-    prose.write(tmp_path, out)
+    markdown_pages.write(tmp_path, out)
     text = (out / "docs/x.html").read_text(encoding="utf-8")
     assert re.findall(r'(?:href|src)="([^"]*)"', text.partition("<main>")[2]) == [
         "../index.html#one-two", "../LICENSE.txt", "../demo.html", "https://other.org/e.md", "a.svg",
@@ -163,7 +163,7 @@ def test_addresses_are_those_of_the_site(tmp_path):
 
 
 def test_what_is_trusted_is_a_page_of_the_site_and_leads_to_how_to_report(tmp_path):
-    pages = prose.write(notebooks.folder().parent, tmp_path)
+    pages = markdown_pages.write(notebooks.folder().parent, tmp_path)
     assert {tmp_path / "docs" / "trust.html", tmp_path / "SECURITY.html"} <= set(pages)
     for page, leads in {"index": "docs/trust.html", "docs/index": "trust.html", "docs/trust": "../SECURITY.html",
                         "SECURITY": "docs/trust.html"}.items():  # fmt: skip

@@ -256,7 +256,7 @@ def test_the_environments_ask_for_the_same():
 
 
 def test_a_folded_answer_stays_folded_in_the_page():
-    from tfviz.suite.formulas import Exporter
+    from tfviz.suite.html_exporter import Exporter
 
     told = "<details><summary>Answer</summary>\n\nIt is *this*.\n\n</details>\n\nAfter."
     book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(told)])

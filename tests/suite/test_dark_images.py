@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tfviz.suite.darkened import darkened
+from tfviz.suite.dark_images import darken
 
 
 def png(colours, palette=False):
@@ -25,9 +25,9 @@ def test_it_is_what_a_browser_makes_of_the_filter(palette):
     """The numbers were read from a Chromium's screenshot of `filter: invert(93%) hue-rotate(180deg)`."""
     given = [[255, 255, 255], [0, 0, 0], [200, 30, 60]]
     browser = [[18, 18, 18], [237, 237, 237], [255, 145, 171]]
-    assert np.abs(np.array(seen(darkened(png(given, palette)))) - browser).max() <= 1
+    assert np.abs(np.array(seen(darken(png(given, palette)))) - browser).max() <= 1
 
 
 def test_what_is_no_picture_is_told():
     with pytest.raises(ValueError, match="no picture"):
-        darkened(b"nothing")
+        darken(b"nothing")
