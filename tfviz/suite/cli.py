@@ -52,9 +52,7 @@ def main() -> None:
 @click.option("--jobs", type=click.IntRange(1), default=1, show_default=True, help="notebooks at a time")
 @click.option("--force", is_flag=True, help="run again what is finished and unchanged")
 @click.option("--grid", multiple=True, metavar="KEY=V1,V2,...", help="run every combination of values; repeatable")
-@click.option(
-    "--timeout", type=click.IntRange(1), metavar="SECONDS", help="that a cell may take; unlimited by default"
-)
+@click.option("--timeout", type=click.IntRange(1), metavar="SECONDS", help="that a cell may take; unlimited by default")
 def run(
     names: tuple[str, ...],
     preset: str,
