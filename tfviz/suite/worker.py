@@ -71,7 +71,7 @@ def execute(run: Run, out: Path, timeout: int | None = None, progress_bar: bool 
                 notebook = papermill.execute_notebook(
                     run.notebook, str(draft), run.parameters, kernel_name="python3", language="python",
                     progress_bar=progress_bar, cwd=str(path.parent), execution_timeout=timeout,
-                    extra_arguments=["--log-level=ERROR"],
+                    extra_arguments=["--log-level=CRITICAL"],
                 )  # fmt: skip
                 seconds = round(time.perf_counter() - started, 1)
                 notebook.metadata["tfviz"] = {"fingerprint": run.fingerprint, "seconds": seconds}
