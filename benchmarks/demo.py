@@ -29,7 +29,8 @@ def main() -> None:
     started = time.perf_counter()
     list(learn.fit(model, batches, 3 if quick else STEPS, rate=4e-3, seed=SEED, device="cpu", progress=not quick))
     taken = time.perf_counter() - started
-    loss = learn.evaluate.loss(model, text.in_order(held[: 2000 if quick else len(held)], demo.CONFIG["context"], BATCH))
+    held = held[:2000] if quick else held
+    loss = learn.evaluate.loss(model, text.in_order(held, demo.CONFIG["context"], BATCH))
     path = Path(tempfile.mkdtemp()) / demo.WEIGHTS.name if quick else demo.WEIGHTS
     demo.save(model, letters, path)
     print(f"{loss:.3f} nats a letter after {taken:.0f} s, seed {SEED}; {path.stat().st_size:,} bytes")

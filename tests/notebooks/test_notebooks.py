@@ -62,7 +62,8 @@ def nbval(*paths, replay=None):
     environment = dict(os.environ)
     if replay:
         command += ["-p", "replay"]
-        environment |= {"REPLAY": str(replay), "PYTHONPATH": f"{Path(__file__).parent}:{os.environ.get('PYTHONPATH', '')}"}
+        here = f"{Path(__file__).parent}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+        environment |= {"REPLAY": str(replay), "PYTHONPATH": here}
     return subprocess.run([*command, *map(str, paths)], capture_output=True, text=True, env=environment)
 
 

@@ -18,7 +18,8 @@ def write(folder, name, *cells, parameters="steps = 3  # how many\nword = 'a'"):
     """Write a notebook with a title, parameters and cells, each a source or a pair of source and tags."""
     pairs = [(parameters, ["parameters"]), *(cell if isinstance(cell, tuple) else (cell, []) for cell in cells)]
     code = [v4.new_code_cell(source, metadata={"tags": tags}) for source, tags in pairs]
-    title = v4.new_markdown_cell(f"# About {name} <b>\n\nA promise & more.\n\n**Questions:** Why *could* `x` < y? And then?")
+    questions = "**Questions:** Why *could* `x` < y? And then?"
+    title = v4.new_markdown_cell(f"# About {name} <b>\n\nA promise & more.\n\n{questions}")
     path = folder / f"{name}.ipynb"
     nbformat.write(v4.new_notebook(cells=[title, *code], metadata={"kernelspec": clean.KERNEL}), path)
     return path

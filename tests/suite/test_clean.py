@@ -107,7 +107,7 @@ def test_all_are_cleaned_or_none(ran, tmp_path):
     (tmp_path / "other").mkdir()
     twin = write(tmp_path / "other", "ran")
     before = ran.read_text()
-    for arguments in ([ran, tmp_path / "b.ipynb"], [ran, twin, "--to", tmp_path / "to"], [ran, tmp_path / "gone.ipynb"]):
-        assert tfviz("clean", *arguments).exit_code == 1
+    for more in ([tmp_path / "b.ipynb"], [twin, "--to", tmp_path / "to"], [tmp_path / "gone.ipynb"]):
+        assert tfviz("clean", ran, *more).exit_code == 1
         assert ran.read_text() == before
     assert not (tmp_path / "to").exists()

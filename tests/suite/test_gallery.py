@@ -69,7 +69,8 @@ def test_a_page_has_no_widget_and_no_link_to_itself(tmp_path):
 
 def test_formulas_are_drawn_without_a_network(tmp_path):
     code = v4.new_raw_cell("$raw$")
-    text = page(tmp_path, v4.new_markdown_cell("## About $a$\n\n$$b$$ and `$c$`\n\n\\begin{equation}d\\end{equation}"), code)
+    prose = "## About $a$\n\n$$b$$ and `$c$`\n\n\\begin{equation}d\\end{equation}"
+    text = page(tmp_path, v4.new_markdown_cell(prose), code)
     assert text.count("<math") == 3
     assert "<code>$c$</code>" in text
     assert not re.search('src="http|href="http|@import', text)
@@ -83,8 +84,9 @@ def test_a_formula_that_cannot_be_converted_is_code(formula):
 
 
 def test_a_folded_answer_stays_folded(tmp_path):
-    text = page(tmp_path, v4.new_markdown_cell("<details><summary>Answer</summary>\n\nIt is *this*.\n\n</details>\n\nAfter."),
-                v4.new_code_cell("answer = 1", metadata={"tags": ["answer"]}))  # fmt: skip
+    prose = "<details><summary>Answer</summary>\n\nIt is *this*.\n\n</details>\n\nAfter."
+    code = v4.new_code_cell("answer = 1", metadata={"tags": ["answer"]})
+    text = page(tmp_path, v4.new_markdown_cell(prose), code)
     folded = re.search(r"<details><summary>Answer</summary>(.*?)</details>(.*)", text, re.DOTALL)
     assert "It is <em>this</em>." in folded[1]
     assert "After." in folded[2]

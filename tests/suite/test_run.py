@@ -16,7 +16,7 @@ import pytest
 from nbformat.sign import NotebookNotary
 from small_notebooks import tfviz, write
 
-from tfviz.suite import gallery, grid, notebooks, options, runner
+from tfviz.suite import grid, notebooks, options, runner
 from tfviz.suite.worker import child_environment
 
 pytest_plugins = ["small_notebooks"]
@@ -25,7 +25,8 @@ pytest_plugins = ["small_notebooks"]
 def test_notebooks_that_fail_are_named_and_do_not_stop_the_others(suite, tmp_path, monkeypatch):
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     environment = dict(os.environ)
-    write(suite, "03_kernel", ("import os\nprint(os.environ['OMP_WAIT_POLICY'], os.environ['OMP_NUM_THREADS'])", ["result"]))
+    told = "import os\nprint(os.environ['OMP_WAIT_POLICY'], os.environ['OMP_NUM_THREADS'])"
+    write(suite, "03_kernel", (told, ["result"]))
     write(suite, "04_slow", "print('before')", "import time; time.sleep(60)")
     write(suite, "05_dead", "import os; os._exit(1)")
     out = tmp_path / "out"
@@ -205,8 +206,11 @@ def test_parameters_that_are_no_literals_are_named_with_their_line(tmp_path, cel
         notebooks.parameters(write(tmp_path, "x", parameters=cell))
 
 
-@pytest.mark.parametrize("content", ["", "{}", "[]", "null", "junk", b"\xff\xfe", '{"cells": 3}', "[" * 100_000,
-                                     '{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [{}]}'])  # fmt: skip
+FOREIGN = ["", "{}", "[]", "null", "junk", b"\xff\xfe", '{"cells": 3}', "[" * 100_000]
+FOREIGN.append('{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [{}]}')
+
+
+@pytest.mark.parametrize("content", FOREIGN)
 @pytest.mark.parametrize("command", ["run", "clean"])
 def test_what_is_no_notebook_is_named_and_left_alone(tmp_path, command, content):
     file = tmp_path / "x.ipynb"
@@ -286,7 +290,7 @@ def wait_until(condition):
         time.sleep(0.05)
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT], ids=lambda how: how.name)
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT], ids=str)
 def test_whatever_ends_a_run_ends_its_kernels_and_the_next_run_finishes(tmp_path, how):
     books, out, go = (tmp_path / name for name in ("books", "out", "go"))
     books.mkdir()

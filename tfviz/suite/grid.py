@@ -8,12 +8,10 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from tfviz.files import atomic
-
-if TYPE_CHECKING:
-    from tfviz.suite.runner import Run
+from tfviz.suite.runs import Run
 
 LONGEST = 100  # characters of a folder's name
 
