@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -66,24 +66,23 @@ class Checkpoint:
         if (folder / "adapter_config.json").exists():
             raise ValueError(f"{name} holds an adapter, which changes another model: merge it into that, and save it")
         content, _ = self._load(transformers.PreTrainedConfig.get_config_dict)
-        check_config(content, name)
+        _check_config(content, name)
         self.config = self._load(transformers.AutoConfig.from_pretrained)
         # transformers then chooses the code of attention and experts; a name in a config may make it fetch some
         self.config._attn_implementation = "eager" if self.config._attn_implementation == "eager" else None
         self.config._experts_implementation = None
         self.model: nn.Module = self._load_model().eval()
+        self.size = sum(parameter.numel() for parameter in self.model.parameters())
         arguments = inspect.signature(self.model.forward).parameters
         self.reads_text, self.sees_pictures = "input_ids" in arguments, "pixel_values" in arguments
-        if not (self.reads_text or self.sees_pictures):
-            raise ValueError(f"{type(self.model).__name__} takes neither text nor a picture: {', '.join(arguments)}")
 
     def _load_model(self) -> Any:
         """Load the model that the config names, and refuse it if its weights do not fit: they would stay random."""
         library, name = self._library, next(iter(self.config.architectures or []), None)
-        kind = getattr(library, name, None) if name else library.AutoModel
-        if kind is not library.AutoModel and not (
-            isinstance(kind, type) and issubclass(kind, library.PreTrainedModel) and kind is not library.PreTrainedModel
-        ):
+        kind: Any = getattr(library, name, None) if name else library.AutoModel
+        base = library.PreTrainedModel
+        is_model = isinstance(kind, type) and issubclass(kind, base) and kind is not base
+        if not is_model and kind is not library.AutoModel:
             raise ValueError(f"config.json of {self.name}: {name!r} is no model of transformers")
         model, report = self._load(
             kind.from_pretrained, config=self.config, output_loading_info=True, use_kernels=False, weights_only=True,
@@ -119,11 +118,6 @@ class Checkpoint:
             raise ValueError(f"cannot load {part} of {self.name}: {reason}; {advice}") from error
         finally:
             logging.set_verbosity(verbosity)
-
-    @property
-    def size(self) -> int:
-        """Number of parameters."""
-        return sum(parameter.numel() for parameter in self.model.parameters())
 
     @cached_property
     def tokenizer(self) -> Any:
@@ -200,27 +194,17 @@ class Checkpoint:
         return {name: _with_tokens(name, maps, inputs) for name, maps in groups.items()}, seen.told
 
 
-def check_config(config: Mapping[str, Any], name: str) -> None:
-    """Refuse a config that names code: kernels of the Hub, or quantised weights, which need some.
-
-    Raises:
-        ValueError: names the key.
-    """
-    for key, value in _settings(config):
+def _check_config(config: Mapping[str, Any], name: str) -> None:
+    """Refuse a config that names code: kernels of the Hub, or quantised weights, which need some."""
+    for key, value in config.items():
         chooses_code = re.fullmatch(r"_?(attn|experts)_implementation(_internal)?", key)
         if chooses_code and re.search(r"[/@:]", str(value)):
             raise ValueError(f"config.json of {name}: {key} is {value!r}, code from elsewhere, which is not run here")
         if key == "quantization_config" and value is not None:
             raise ValueError(f"config.json of {name}: quantised weights need code from elsewhere; give plain ones")
-
-
-def _settings(config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield all keys and values, also those of configs inside."""
-    for key, value in config.items():
-        yield key, value
         for inner in value if isinstance(value, list) else [value]:
             if isinstance(inner, Mapping):
-                yield from _settings(inner)
+                _check_config(inner, name)
 
 
 def _with_tokens(name: str, maps: look.AttentionMaps, inputs: Inputs) -> look.AttentionMaps:

@@ -9,23 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tfviz.suite import notebooks
-from tfviz.suite.parameter_checks import (
-    Check,
-    Values,
-    check_words,
-    corpus,
-    date,
-    fraction,
-    gap,
-    integer,
-    one_of,
-    other_word,
-    power_of_two,
-    prompt,
-    some_of,
-    task_sentence,
-    words,
-)
+from tfviz.suite import parameter_checks as checks
+from tfviz.suite.parameter_checks import Check, Values, corpus, integer, one_of, words
 from tfviz.text.subwords import Subwords
 
 
@@ -50,10 +35,10 @@ def check(lesson: str, values: Values) -> None:
     if missing := [name for name in defaults if name not in values]:
         raise LookupError(f"{missing[0]} has no value; run the cell of the parameters first")
     values = {name: values[name] for name in defaults}
-    checks = {**COMMON, **LESSONS[path.stem]}
+    own = {**COMMON, **LESSONS.get(path.stem, {})}
     for name, default in defaults.items():
         notebooks.check_type(name, values[name], default)
-        check_value = checks.get(name, integer() if type(default) is int else None)
+        check_value = own.get(name, integer() if type(default) is int else None)
         if check_value:
             check_value(name, values[name], values)
 
@@ -65,7 +50,7 @@ def known(vocab: Subwords, **texts: str) -> None:
         ValueError: names the text and the word.
     """
     for name, value in texts.items():
-        check_words(name, value, vocab.tokenizer.get_vocab())
+        checks.check_words(name, value, vocab.tokenizer.get_vocab())
 
 
 def begins(titles: Sequence[str], **texts: str) -> None:
@@ -82,9 +67,9 @@ def begins(titles: Sequence[str], **texts: str) -> None:
 LAYERS = integer(most=100)
 COMMON: dict[str, Check] = {
     "layers": LAYERS, "blocks": LAYERS, "rounds": LAYERS, "dim": integer(multiple_of=(2, "heads")),
-    "dropout": fraction, "seed": integer(0, 10**9), "trainings": integer(most=9),
+    "dropout": checks.fraction, "seed": integer(0, 10**9), "trainings": integer(most=9),
 }  # fmt: skip
-TRANSLATION: dict[str, Check] = {"task": one_of("numbers", "dates", "multi30k"), "sentence": task_sentence}
+TRANSLATION: dict[str, Check] = {"task": one_of("numbers", "dates", "multi30k"), "sentence": checks.task_sentence}
 LESSONS: dict[str, dict[str, Check]] = {
     "01_attention_from_nothing": {"sentence": words(most=12), "dim": integer(multiple_of=(6,))},
     "02_recommender": {
@@ -96,12 +81,12 @@ LESSONS: dict[str, dict[str, Check]] = {
     },
     "04_positions": {"context": integer(multiple_of=(4,)), "corpus": corpus(1000, 50)},
     "05_recurrent": {
-        "between": words(0), "hidden": integer(multiple_of=(4,)), "steps": integer(2), "longest": power_of_two,
-        "corpus": corpus(1000), "prompt": prompt,
+        "between": words(0), "hidden": integer(multiple_of=(4,)), "steps": integer(2), "longest": checks.power_of_two,
+        "corpus": corpus(1000), "prompt": checks.prompt,
     },
     "06_alignment": {
         "longest": integer(4, 1000), "hidden": integer(4, multiple_of=(2,)),
-        "languages": some_of("en", "de", "fr", "zh"), "new_dates": integer(9), "date": date,
+        "languages": checks.some_of("en", "de", "fr", "zh"), "new_dates": integer(9), "date": checks.date,
         "trainings": integer(2, 9),
     },
     "07_transformer": TRANSLATION,
@@ -110,13 +95,13 @@ LESSONS: dict[str, dict[str, Check]] = {
     },
     "09_decoding_and_cost": TRANSLATION,
     "10_classifier": {"reviews": one_of("made", "imdb"), "sentence": words()},
-    "11_bert": {"pieces": corpus(1000), "sentence": gap},
-    "12_gpt": {"context": integer(4), "corpus": corpus(21_000, 100), "prompt": prompt},
+    "11_bert": {"pieces": corpus(1000), "sentence": checks.gap},
+    "12_gpt": {"context": integer(4), "corpus": corpus(21_000, 100), "prompt": checks.prompt},
     "13_long_context": {
         "context": integer(multiple_of=(4,)), "dim": integer(multiple_of=(4, "heads")), "drills": integer(20),
         "corpus": corpus(21_000, 100),
     },
     "14_cost": {"batch": integer(multiple_of=(4,)), "longest": integer(64), "corpus": corpus(10_500, 50)},
-    "15_side_by_side": {"sentence": words(11, 11), "instead": other_word},
+    "15_side_by_side": {"sentence": words(11, 11), "instead": checks.other_word},
     "16_your_model": {"sentence": words(3, 20), "corpus": corpus(20_000)},
 }  # fmt: skip
