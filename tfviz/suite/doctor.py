@@ -61,8 +61,5 @@ def _fonts() -> Iterator[Row]:
     fonts = families()
     yield "DejaVu Sans" in fonts, "fonts", ", ".join(fonts)
     chinese = any("CJK" in family for family in fonts)
-    yield (
-        chinese,
-        "Chinese, Japanese, Korean",
-        "drawn" if chinese else "shown by number; install the Noto Sans CJK fonts",
-    )
+    how = "drawn" if chinese else "shown by number; install the Noto Sans CJK fonts"
+    yield chinese, "Chinese, Japanese, Korean", how
