@@ -24,14 +24,15 @@ def main() -> None:
     letters = text.Characters.of(plays)
     read, held = (letters.encode(part) for part in text.corpora.split(plays, 0.9))
     torch.manual_seed(SEED)
-    model = models.GPT(len(letters), dropout=0.1, **demo.SHAPE)
-    batches = text.Windows(read, demo.SHAPE["context"], BATCH, seed=SEED)
+    model = models.GPT(len(letters), dropout=0.1, **demo.CONFIG)
+    batches = text.Windows(read, demo.CONFIG["context"], BATCH, seed=SEED)
     started = time.perf_counter()
     list(learn.fit(model, batches, 3 if quick else STEPS, lr=4e-3, seed=SEED, device="cpu", progress=not quick))
     taken = time.perf_counter() - started
-    loss = learn.evaluate.loss(model, text.in_order(held[: 2000 if quick else len(held)], demo.SHAPE["context"], BATCH))
-    path = Path(tempfile.mkdtemp()) / demo.KEPT.name if quick else demo.KEPT
-    demo.keep(model, letters, path)
+    held = held[:2000] if quick else held
+    loss = learn.evaluate.loss(model, text.in_order(held, demo.CONFIG["context"], BATCH))
+    path = Path(tempfile.mkdtemp()) / demo.WEIGHTS.name if quick else demo.WEIGHTS
+    demo.save(model, letters, path)
     print(f"{loss:.3f} nats a letter after {taken:.0f} s, seed {SEED}; {path.stat().st_size:,} bytes")
 
 

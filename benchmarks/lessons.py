@@ -82,7 +82,7 @@ def _told(steps: Iterator[learn.Step], old: Past, row: dict[str, Any], path: str
 
 def trainings(lesson: Path, preset: str) -> list[dict[str, Any]]:
     """A row for each training of the lesson."""
-    notebook = notebooks.load(lesson)
+    notebook = notebooks.read(lesson)
     with tempfile.TemporaryDirectory() as folder:
         rows, out = (str(Path(folder) / name) for name in ("rows.jsonl", lesson.name))
         here, raised = str(Path(__file__).parent), lesson.stem[:2] in RAISED

@@ -35,7 +35,7 @@ def unchecked(whole):
 exporting.eval_mode = unchecked
 
 # Files that take minutes begin first, however few tests they have: else one process waits for the other in the end.
-LONG = ("test_notebooks.py", "test_jupyterlab.py", "test_studios_everywhere.py", "test_systems.py", "test_killed.py")
+LONG = ("test_notebooks.py", "test_jupyterlab.py", "test_studios_everywhere.py", "test_systems.py", "test_run.py")
 
 
 def pytest_configure(config):

@@ -2,4 +2,5 @@
 
 from tfviz.suite.cli import main
 
-main(prog_name="tfviz")
+if __name__ == "__main__":  # workers of `tfviz run` import this module
+    main(prog_name="tfviz")

@@ -3,20 +3,21 @@
 import html
 import io
 import json
+import os
 import re
 import subprocess
 import sys
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import nbformat
 import papermill
 import pytest
 from PIL import Image
 
-from tfviz.suite import committed, gallery, notebooks, parameters
-from tfviz.suite.darkened import darkened
-from tfviz.suite.run import run
+from tfviz.suite import clean, gallery, notebooks, parameters
+from tfviz.suite.dark_images import darken
+from tfviz.suite.runner import run
 
 BOOKS = notebooks.find()
 DOCS = notebooks.folder().parent / "docs"
@@ -55,46 +56,67 @@ def tags(cell):
     return cell.metadata.get("tags", [])
 
 
-def nbval(*paths):
+def nbval(*paths, replay=None):
+    """Run nbval on notebooks; with `replay`, on the outputs of the executed copies in that folder."""
     command = [sys.executable, "-m", "pytest", "-q", "--nbval-lax", "-p", "no:cacheprovider", "-c", "/dev/null"]
-    return subprocess.run([*command, *map(str, paths)], capture_output=True, text=True)
+    environment = dict(os.environ)
+    if replay:
+        command += ["-p", "replay"]
+        here = f"{Path(__file__).parent}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+        environment |= {"REPLAY": str(replay), "PYTHONPATH": here}
+    return subprocess.run([*command, *map(str, paths)], capture_output=True, text=True, env=environment)
 
 
 @pytest.fixture(scope="module")
-def smoke(tmp_path_factory):
+def prepared(tmp_path_factory):
     """Copies with smoke parameters put in and the committed outputs kept."""
-    folder = tmp_path_factory.mktemp("smoke")
+    folder = tmp_path_factory.mktemp("prepared")
     for book in BOOKS:
-        values = notebooks.values(book, "smoke", {})
+        values = notebooks.values(book, "smoke", {"seed": 3})
         papermill.execute_notebook(book, folder / book.name, values, prepare_only=True, progress_bar=False)
     return folder
 
 
-def test_papermill_runs_every_notebook_at_smoke_size_and_makes_a_gallery(tmp_path):
-    results = run([], "smoke", {"seed": 3}, tmp_path, jobs=2, tell=lambda line: None)
-    assert {result.name: result.error for result in results} == dict.fromkeys(NAMES, "")
-    assert all(result.result for result in results)
-    page = (tmp_path / "index.html").read_text()
+@pytest.fixture(scope="module")
+def executed(tmp_path_factory):
+    """The folder of the lessons as `tfviz run` leaves them at smoke size, and their runs."""
+    out = tmp_path_factory.mktemp("executed")
+    return out, run([], "smoke", {"seed": 3}, out, jobs=2, echo=lambda line: None)
+
+
+def test_papermill_runs_every_notebook_at_smoke_size_and_makes_a_gallery(executed):
+    out, runs = executed
+    assert {each.name: each.outcome.error for each in runs} == dict.fromkeys(NAMES, "")
+    assert all(each.outcome.summary for each in runs)
+    page = html.unescape((out / "index.html").read_text())
     assert page.count("data:image/png;base64,") == len(BOOKS)
     for book in BOOKS:
         for question in gallery.questions(read(book)):
-            assert f'<li><a href="{book.stem}.html">{html.escape(question)}</a></li>' in page
+            assert f'<li><a href="{book.stem}.html">{question}</a></li>' in page
 
 
-def test_nbval_finds_the_committed_outputs_again(smoke):
-    books = sorted(smoke.glob("*.ipynb"))
-    with ThreadPoolExecutor(2) as pool:
-        for ended in pool.map(nbval, books):
-            assert ended.returncode == 0, ended.stdout[-3000:]
+def test_nbval_finds_the_committed_outputs_in_what_papermill_ran(prepared, executed):
+    ended = nbval(*sorted(prepared.glob("*.ipynb")), replay=executed[0])
+    assert ended.returncode == 0, ended.stdout[-3000:]
+    assert f"{sum(len(code(prepared / book.name)) for book in BOOKS)} passed" in ended.stdout
 
 
-def test_nbval_fails_when_a_number_is_wrong(smoke, tmp_path):
-    broken = read(smoke / "01_attention_from_nothing.ipynb")
+def test_nbval_runs_a_lesson_in_a_kernel_of_its_own(prepared):
+    ended = nbval(prepared / "02_recommender.ipynb")
+    assert ended.returncode == 0, ended.stdout[-3000:]
+
+
+def test_nbval_fails_when_a_number_is_wrong(prepared, executed, tmp_path):
+    broken = read(prepared / "01_attention_from_nothing.ipynb")
     cell = next(cell for cell in broken.cells if "0.6000" in json.dumps(cell.get("outputs", "")))
     cell.outputs[0].data["text/plain"] = cell.outputs[0].data["text/plain"].replace("0.6000", "0.6001")
+    nbformat.write(broken, tmp_path / "01_attention_from_nothing.ipynb")
+    ended = nbval(tmp_path / "01_attention_from_nothing.ipynb", replay=executed[0])
+    assert ended.returncode == 1
+    assert "1 failed" in ended.stdout
     broken.cells = broken.cells[: broken.cells.index(cell) + 1]
-    nbformat.write(broken, tmp_path / "broken.ipynb")
-    assert nbval(tmp_path / "broken.ipynb").returncode == 1
+    nbformat.write(broken, tmp_path / "kernel.ipynb")
+    assert nbval(tmp_path / "kernel.ipynb").returncode == 1
 
 
 @pytest.mark.parametrize("book", BOOKS, ids=NAMES)
@@ -105,7 +127,7 @@ def test_the_committed_copy_is_executed_light_and_clean(book):
     assert outputs[0].text.startswith("The outputs below were made with: ")
     assert sum("image/png" in output.get("data", {}) for output in outputs) >= 3
     assert book.stat().st_size < 500_000
-    assert nbformat.writes(committed.clean(read(book))) + "\n" == book.read_text(encoding="utf-8")
+    assert nbformat.writes(clean.clean_notebook(read(book))) + "\n" == book.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize("book", BOOKS, ids=NAMES)
@@ -138,8 +160,8 @@ def test_more_words_than_code_and_no_plumbing(book):
 
 
 def test_the_pictures_of_the_readme_are_those_of_the_notebooks_on_light_and_on_dark_pages():
-    drawn = {f"{name}.png": png for book in BOOKS for name, png in committed.pictures(read(book)).items()}
-    dark = {name.replace(".png", "-dark.png"): pixels(darkened(png)) for name, png in drawn.items()}
+    drawn = {f"{name}.png": png for book in BOOKS for name, png in clean.tagged_pictures(read(book)).items()}
+    dark = {name.replace(".png", "-dark.png"): pixels(darken(png)) for name, png in drawn.items()}
     files = {file.name: file.read_bytes() for file in DOCS.glob("*.png")}
     assert {name: png for name, png in files.items() if name not in dark} == drawn
     assert {name: pixels(png) for name, png in files.items() if name in dark} == dark
@@ -198,9 +220,9 @@ def test_presets_name_only_parameters_there_are(book):
 
 
 @pytest.mark.parametrize("book", BOOKS, ids=NAMES)
-def test_every_parameter_is_looked_at_in_the_setup_and_every_preset_passes(book):
+def test_the_setup_checks_the_parameters_and_every_preset_passes(book):
     assert f'parameters.check("{book.stem}", globals())' in read(book).cells[2].source
     for preset in notebooks.presets():
         values = notebooks.values(book, preset, {"corpus": "pydoc", "prompt": "The "})  # others would be fetched
-        assert parameters.RULES[book.stem].keys() == values.keys()
+        assert parameters.LESSONS[book.stem].keys() <= values.keys()
         parameters.check(book.stem, values)

@@ -1,11 +1,12 @@
 """No name is so long that a page becomes wider than its window."""
 
+import nbformat
 import pytest
 import torch
 
 from tfviz import view
-from tfviz.suite import grid
-from tfviz.suite.result import Result
+from tfviz.suite import gallery
+from tfviz.suite.runs import Outcome, Run
 
 pytest_plugins = ["browser"]
 LONG = "x" * 3000
@@ -39,7 +40,8 @@ def test_a_page_is_as_wide_as_its_window(opens, tmp_path, name):
     assert LONG in text  # nothing is lost
 
 
-def test_the_table_of_all_runs_scrolls_by_itself(opens, tmp_path):
-    one = Result("01_a", "cpu", {LONG[:400]: LONG}, "f", folder=LONG[:90], error=LONG, result=LONG, status="failed")
-    grid.write([one], [LONG[:400], "b"], tmp_path)
-    assert [beyond(opens, tmp_path / "results.html", width) for width in (1280, 500)] == [0, 0]
+def test_the_gallery_is_as_wide_as_its_window(opens, tmp_path):
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(f"# {LONG}\n\n{LONG}")])
+    outcome = Outcome("failed", summary=LONG, error=LONG)
+    path = gallery.write([Run("01_a", {LONG[:400]: LONG}, notebook, "", LONG[:90], outcome)], tmp_path)
+    assert [beyond(opens, path, width) for width in (1280, 500)] == [0, 0]

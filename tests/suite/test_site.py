@@ -16,18 +16,12 @@ from click.testing import CliRunner
 import tfviz
 from tfviz.suite import notebooks
 from tfviz.suite.cli import main
-from tfviz.suite.site import prose, reference
+from tfviz.suite.site import markdown_pages, reference
 
 pytest_plugins = ["browser"]
 MADE = os.environ.get("TFVIZ_SITE")
-CHECKED = [
-    "index",
-    "notebooks/index",
-    "notebooks/01_attention_from_nothing",
-    "docs/looking",
-    "api/tfviz/look",
-    "benchmarks/index",
-]
+CHECKED = ["index", "notebooks/index", "notebooks/01_attention_from_nothing", "docs/looking", "api/tfviz/look"]
+CHECKED += ["benchmarks/index"]
 if MADE:
     CHECKED = [str(path.relative_to(MADE).with_suffix("")) for path in sorted(Path(MADE).rglob("*.html"))]
 
@@ -37,41 +31,41 @@ def site(tmp_path_factory):
     if MADE:
         return Path(MADE)
     out = tmp_path_factory.mktemp("site")
-    told = CliRunner().invoke(main, ["site", "01", "--preset", "smoke", "--out", str(out)])
-    assert told.exit_code == 0, told.output
+    ended = CliRunner().invoke(main, ["site", "01", "--preset", "smoke", "--out", str(out)])
+    assert ended.exit_code == 0, ended.output
     return out
 
 
-class Read(HTMLParser):
-    """Where a page leads, what it takes in, and what it has to lead to."""
+class Links(HTMLParser):
+    """What a page links to, what it loads, and the names in it that can be linked to."""
 
     def __init__(self, page):
         super().__init__()
-        self.leads, self.takes, self.names = set(), set(), set()
+        self.links, self.loads, self.names = set(), set(), set()
         self.feed(page.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag, attributes):
         found = dict(attributes)
         self.names |= {found.get("id"), found.get("name")} - {None}
         if tag == "a" and "href" in found:
-            self.leads.add(found["href"])
+            self.links.add(found["href"])
         elif tag in ("img", "script", "source", "iframe", "link", "video"):
-            self.takes |= {found.get(key) for key in ("src", "href", "srcset")} - {None, ""}
+            self.loads |= {found.get(key) for key in ("src", "href", "srcset")} - {None, ""}
 
 
 def pages(site):
-    found = {path.resolve(): Read(path) for path in sorted(site.rglob("*.html"))}
+    found = {path.resolve(): Links(path) for path in sorted(site.rglob("*.html"))}
     assert len(found) > 50
     return found
 
 
-def test_every_link_leads_to_a_page_and_to_a_place_in_it(site):
+def test_every_link_has_a_target(site):
     found = pages(site)
     whole = {path.name for path in notebooks.find()} <= {path.name for path in (site / "notebooks").iterdir()}
     wrong = []
     for path, page in found.items():
-        for url in page.leads | page.takes:
-            if re.match(r"https?:|data:|mailto:", url) and url not in page.takes:
+        for url in page.links | page.loads:
+            if re.match(r"https?:|data:|mailto:", url) and url not in page.loads:
                 continue
             place, _, name = url.partition("#")
             to = (path.parent / place).resolve() if place else path
@@ -82,14 +76,14 @@ def test_every_link_leads_to_a_page_and_to_a_place_in_it(site):
     assert wrong == []
 
 
-def test_a_lesson_is_alive_and_leads_to_no_copy_of_itself(site):
+def test_a_lesson_is_interactive_and_does_not_link_to_itself(site):
     page = (site / "notebooks/01_attention_from_nothing.html").read_text(encoding="utf-8")
     assert 'class="tfviz"' in page
     assert notebooks.SITE not in page
     assert "<title>Attention" in page
 
 
-def test_the_reference_has_a_page_for_each_room_and_what_they_name(site):
+def test_the_reference_has_a_page_for_each_public_module(site):
     for module in reference.modules():
         assert (site / "api" / (module.__name__.replace(".", "/") + ".html")).is_file()
     text = (site / "api/tfviz/look.html").read_text(encoding="utf-8")
@@ -125,19 +119,15 @@ def test_a_link_in_a_line_of_a_lesson_is_seen_without_colour(site, opens):
     page = opens("light", 1000)
     page.goto((site / "notebooks/01_attention_from_nothing.html").as_uri())
     text = page.locator(".jp-RenderedMarkdown").first
-    text.evaluate(
-        "text => text.insertAdjacentHTML('beforeend', '<ol><li>Made by them, <a href=\\'#x\\'>there</a></li></ol>')"
-    )
-    assert (
-        text.get_by_text("there", exact=True).evaluate("link => getComputedStyle(link).textDecorationLine")
-        == "underline"
-    )
+    text.evaluate("text => text.insertAdjacentHTML('beforeend', '<li>Made by them, <a href=#x>there</a></li>')")
+    link = text.get_by_text("there", exact=True)
+    assert link.evaluate("link => getComputedStyle(link).textDecorationLine") == "underline"
 
 
-def test_a_text_that_leads_nowhere_is_told(tmp_path):
+def test_a_link_without_a_target_is_an_error(tmp_path):
     (tmp_path / "README.md").write_text("# x\n[there](docs/none.md)", encoding="utf-8")
-    with pytest.raises(FileNotFoundError, match=r"README\.md leads to docs/none\.md"):
-        prose.write(tmp_path, tmp_path / "out")
+    with pytest.raises(FileNotFoundError, match=r"README\.md links to docs/none\.md"):
+        markdown_pages.write(tmp_path, tmp_path / "out")
 
 
 def test_addresses_are_those_of_the_site(tmp_path):
@@ -151,7 +141,7 @@ def test_addresses_are_those_of_the_site(tmp_path):
         encoding="utf-8",
     )
     out = tmp_path / "out"
-    prose.write(tmp_path, out)
+    markdown_pages.write(tmp_path, out)
     text = (out / "docs/x.html").read_text(encoding="utf-8")
     assert re.findall(r'(?:href|src)="([^"]*)"', text.partition("<main>")[2]) == [
         "../index.html#one-two", "../LICENSE.txt", "../demo.html", "https://other.org/e.md", "a.svg",
@@ -160,14 +150,6 @@ def test_addresses_are_those_of_the_site(tmp_path):
     assert (out / "LICENSE.txt").read_text() == "MIT"
     assert 'id="one-two"' in (out / "index.html").read_text()
     assert 'class="scrolls"' in text
-
-
-def test_what_is_trusted_is_a_page_of_the_site_and_leads_to_how_to_report(tmp_path):
-    pages = prose.write(notebooks.folder().parent, tmp_path)
-    assert {tmp_path / "docs" / "trust.html", tmp_path / "SECURITY.html"} <= set(pages)
-    for page, leads in {"index": "docs/trust.html", "docs/index": "trust.html", "docs/trust": "../SECURITY.html",
-                        "SECURITY": "docs/trust.html"}.items():  # fmt: skip
-        assert f'href="{leads}"' in (tmp_path / f"{page}.html").read_text(encoding="utf-8")
 
 
 def test_texts_name_the_site_by_the_one_address_that_the_package_has():
@@ -187,7 +169,7 @@ def test_the_citation_is_of_this_version():
 
 def test_without_pdoc_it_is_said_before_anything_runs(tmp_path, monkeypatch):
     monkeypatch.setattr(reference.importlib.util, "find_spec", lambda name: None)
-    told = CliRunner().invoke(main, ["site", "01", "--preset", "smoke", "--out", str(tmp_path)])
-    assert told.exit_code == 1
-    assert "pip install -e '.[site]'" in told.output
+    ended = CliRunner().invoke(main, ["site", "01", "--preset", "smoke", "--out", str(tmp_path)])
+    assert ended.exit_code == 1
+    assert "pip install -e '.[site]'" in ended.output
     assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""`tfviz demo`: one page with a small GPT that the package brings along, to type into."""
+"""`tfviz demo`: one page with a small GPT that comes with the package, to type into."""
 
 from __future__ import annotations
 
@@ -12,45 +12,44 @@ from torch import nn
 
 from tfviz import files, models, text, view
 
-KEPT = Path(__file__).with_name("demo.safetensors")  # made by benchmarks/demo.py
-SHAPE: dict[str, Any] = {"layers": 4, "heads": 4, "dim": 128, "context": 256}
+WEIGHTS = Path(__file__).with_name("demo.safetensors")  # made by benchmarks/demo.py
+CONFIG: dict[str, Any] = {"layers": 4, "heads": 4, "dim": 128, "context": 256}
 PROMPT = "ROMEO:\nWhat light "
 TITLE = "A small GPT: type, choose a letter, switch a head off"
 
 
-def page(out: Path, opened: bool, say: Callable[[str], object]) -> Path:
+def page(out: Path, open_browser: bool, echo: Callable[[str], object]) -> None:
     """Write the page, and open it in the browser if asked.
 
     Raises:
         OSError: it cannot be written there.
         ValueError: the model's file is damaged.
     """
-    say("making a page with a small GPT in it, which takes a few seconds ...")
+    echo("making a page with a small GPT in it, which takes a few seconds ...")
     model, letters = load()
-    made = view.write(model, letters, PROMPT, TITLE, temperature=0.8, seed=1).save(out)
-    say(f"{out}: a GPT of {sum(p.numel() for p in model.parameters()):,} weights that has read Shakespeare by letters")
-    if opened and not webbrowser.open(out.resolve().as_uri()):
-        say("no browser was found; open the file in one")
-    return Path(made)
+    view.write(model, letters, PROMPT, TITLE, temperature=0.8, seed=1).save(out)
+    size = sum(parameter.numel() for parameter in model.parameters())
+    echo(f"{out}: a GPT of {size:,} weights, trained on Shakespeare by letters")
+    if open_browser and not webbrowser.open(out.resolve().as_uri()):
+        echo("no browser was found; open the file in one")
 
 
-def keep(model: nn.Module, letters: text.Characters, path: Path = KEPT) -> None:
-    """The model as the package brings it along: weights in float16, and its letters."""
+def save(model: nn.Module, letters: text.Characters, path: Path = WEIGHTS) -> None:
+    """Save the model as the package carries it: weights in float16, and its letters."""
     tensors = {name: tensor.half() for name, tensor in model.state_dict().items()}
     with files.atomic(path) as draft:
         files.save_tensors(draft, tensors, {"letters": letters.characters})
 
 
-def load(path: Path = KEPT) -> tuple[models.GPT, text.Characters]:
-    """What `keep` wrote."""
-    tensors, said = files.load_tensors(path)
-    if said.keys() != {"letters"} or not said["letters"]:
-        raise ValueError(f"{path} holds no model of the demo, which has weights and its letters")
-    letters = text.Characters(said["letters"])
+def load(path: Path = WEIGHTS) -> tuple[models.GPT, text.Characters]:
+    """Load a model that `save` wrote.
+
+    Raises:
+        ValueError: the file is damaged.
+    """
+    tensors, metadata = files.load_tensors(path)
+    letters = text.Characters(metadata["letters"])
     with torch.device("meta"):
-        model = models.GPT(len(letters), **SHAPE)
-    try:
-        model.load_state_dict({name: tensor.float() for name, tensor in tensors.items()}, assign=True)
-    except RuntimeError as error:
-        raise ValueError(f"{path} holds other weights than the demo's model has: {error}") from error
+        model = models.GPT(len(letters), **CONFIG)
+    model.load_state_dict({name: tensor.float() for name, tensor in tensors.items()}, assign=True)
     return model.eval(), letters

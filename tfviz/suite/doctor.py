@@ -1,39 +1,37 @@
-"""What this machine has: versions, device, data, fonts, a browser."""
+"""`tfviz doctor`: what this machine has of versions, devices, data, fonts and browsers."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
-from re import match
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome", "microsoft-edge", "firefox")
-
 Row = tuple[bool, str, str]
 
 
 def examine() -> Iterator[Row]:
-    """(is it well, what, how it is), a row at a time."""
+    """Yield (whether it is well, what was examined, what was found), a row at a time."""
     yield (3, 11) <= sys.version_info < (3, 14), "Python", sys.version.split()[0]
     yield from _versions()
     yield from _device()
     yield from _data()
     yield from _fonts()
     browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    yield browser is not None, "browser", browser or "none found; notebooks and pages need one to be looked at"
+    yield browser is not None, "browser", browser or "none found; notebooks and pages need one"
 
 
 def _versions() -> Iterator[Row]:
     for requirement in requires("tfviz") or []:
-        if "extra ==" in requirement:
-            continue
-        name = match(r"[\w.-]+", requirement)[0]  # type: ignore[index]
-        try:
-            yield True, name, version(name)
-        except PackageNotFoundError:
-            yield False, name, f"missing; pip install {requirement!r} -c constraints.txt"
+        if "extra ==" not in requirement:
+            name = re.split(r"[^\w.-]", requirement)[0]
+            try:
+                yield True, name, version(name)
+            except PackageNotFoundError:
+                yield False, name, f"missing; pip install {requirement!r} -c constraints.txt"
 
 
 def _device() -> Iterator[Row]:
@@ -47,21 +45,21 @@ def _data() -> Iterator[Row]:
     from tfviz.text import corpora
 
     local = os.environ.get("TFVIZ_DATA")
-    there = not local or os.path.isdir(os.path.expanduser(local))
-    said = f"{local}{'' if there else ' is no folder'}" if local else f"{corpora.cache()} (TFVIZ_DATA is not set)"
-    yield there, "data folder", said
-    if not there:
+    if local and not os.path.isdir(os.path.expanduser(local)):
+        yield False, "data folder", f"{local} is no folder"
         return
+    yield True, "data folder", local or f"{corpora.cache()} (TFVIZ_DATA is not set)"
     for name in corpora.CORPORA:
         state = corpora.verify(name)
-        how = f"; tfviz data fetch {name}" if state in ("absent", "partly") else ""
-        yield state != "differs", f"corpus {name}", state + how
+        advice = f"; tfviz data fetch {name}" if state in ("absent", "partly") else ""
+        yield state != "differs", f"corpus {name}", state + advice
 
 
 def _fonts() -> Iterator[Row]:
     from tfviz.view.still.palette import families
 
-    there = families()
-    yield "DejaVu Sans" in there, "fonts", ", ".join(there)
-    east = any("CJK" in family for family in there)
-    yield east, "Chinese, Japanese, Korean", "drawn" if east else "shown by number; install the Noto Sans CJK fonts"
+    fonts = families()
+    yield "DejaVu Sans" in fonts, "fonts", ", ".join(fonts)
+    chinese = any("CJK" in family for family in fonts)
+    how = "drawn" if chinese else "shown by number; install the Noto Sans CJK fonts"
+    yield chinese, "Chinese, Japanese, Korean", how

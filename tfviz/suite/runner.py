@@ -1,96 +1,138 @@
-"""The process in which one notebook runs, through papermill: it ends when the one that began it does.
+"""Run notebooks with papermill, several at a time, and show the results in a gallery that grows.
 
-It is told what to do in a line of JSON on its standard input, which stays open as long as the one that began it lives,
-and writes the notebook to its standard output. Its end of file is the one message that reaches it whatever ended the
-other: a signal, a crash, `kill -9`. Nothing here imports tfviz: the kernel does.
+Each notebook runs in a worker process with a kernel of its own. A worker ends, with its kernel, when the main process
+does, however that ends: Ctrl-C, an error, a signal, `kill -9`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import multiprocessing
 import os
-import shutil
 import sys
-import tempfile
-from threading import Thread
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import suppress
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
 from typing import Any
 
-SAFE = "PYTHONSAFEPATH"
-# The folder in which it runs comes last on a kernel's path: the reader's own modules are found there, and none of them
-# takes the place of one that is installed.
-PATH = f"__import__('sys').path.append(''); __import__('os').environ.pop({SAFE!r}, None)"
+from tfviz.suite import gallery, grid, notebooks, worker
+from tfviz.suite.runs import Outcome, Run, outcome
 
 
-class Kept:
-    """Papermill's place for a notebook: in memory, as it was after its latest cell, so that no disk can be too full."""
+def run(
+    names: Sequence[str],
+    preset: str,
+    overrides: Mapping[str, Any],
+    out: Path,
+    jobs: int = 1,
+    force: bool = False,
+    echo: Callable[[str], object] = print,
+    *,
+    varied: Mapping[str, Sequence[Any]] | None = None,
+    timeout: int | None = None,
+) -> list[Run]:
+    """Run notebooks into `out`, and write a gallery of them.
 
-    def __init__(self, text: str) -> None:
-        self.given, self.text = text, ""
+    A notebook that ran well with the same cells, parameters and package is not run again, unless `force`. An error in
+    one does not stop the others.
 
-    def read(self, path: str) -> str:
-        return self.given
+    Args:
+        names: as in `notebooks.find`.
+        preset: a preset of parameters.
+        overrides: values of parameters that replace the preset's.
+        jobs: how many notebooks run at a time.
+        varied: values of parameters of which every combination is run, each in a folder of its own; `results.csv`
+            then has all results.
+        timeout: seconds that a cell may take.
 
-    def write(self, text: str, path: str) -> None:
-        self.text = text
+    Raises:
+        LookupError: a notebook or preset that does not exist; nothing was run.
+        TypeError: a value of another type than the parameter's default; nothing was run.
+        ValueError: two runs of one name; nothing was run.
+        OSError: `out` cannot be written to; nothing was run.
+    """
+    varied, out = varied or {}, Path(os.path.realpath(out))
+    runs = [each for path in notebooks.find(names) for each in _plan(path, preset, overrides, varied)]
+    _check_titles(runs)
+    if not force:
+        for each in runs:
+            _reuse(each, out, echo)
 
-    def pretty_path(self, path: str) -> str:
-        return path
+    def show() -> None:
+        gallery.write(runs, out)
+        if varied:
+            grid.write_table(runs, list(varied), out)
 
-
-def main() -> int:
-    line = sys.stdin.buffer.readline()
-    if not line.endswith(b"\n"):
-        return 1  # the one that began it has ended already
-    result = os.dup(1)  # to which no kernel writes
-    os.dup2(2, 1)
-    room = tempfile.mkdtemp(prefix="tfviz-")
-    Thread(target=_watch, args=[room], daemon=True).start()
+    show()
+    echo(f"gallery: {out / 'index.html'}")
     try:
-        ended, text = _run(json.loads(line), room)
-        with os.fdopen(result, "wb") as stream:
-            stream.write(text.encode("utf-8", "backslashreplace"))
-        return ended
-    finally:
-        shutil.rmtree(room, ignore_errors=True)
+        for each in _execute([each for each in runs if each.outcome.status == "waiting"], out, jobs, timeout):
+            ended = each.outcome
+            echo(f"{each.title}: {ended.status}, {ended.seconds:.0f} s{'; ' * bool(ended.error)}{ended.error}")
+            show()
+    except BaseException:
+        for each in runs:
+            each.outcome = Outcome("stopped") if each.outcome.status == "waiting" else each.outcome
+        show()
+        raise
+    return runs
 
 
-def _run(order: dict[str, Any], room: str) -> tuple[int, str]:
-    """0 if papermill came to an end of its own, be it an error in a cell; the notebook as far as it came."""
-    os.environ["JUPYTER_RUNTIME_DIR"] = tempfile.tempdir = room  # a kernel's key goes when we do, and needs no home
-    from papermill.exceptions import PapermillExecutionError
-    from papermill.execute import execute_notebook
-    from papermill.iorw import papermill_io
-
-    papermill_io.register("kept:", kept := Kept(order["source"]))
-    kernel = ["--IPKernelApp.ignore_cwd=True"]
-    if SAFE not in os.environ:
-        os.environ[SAFE] = "1"
-        kernel.append(f"--IPKernelApp.exec_lines={PATH}")
-    place = "kept://notebook.ipynb"
-    try:
-        execute_notebook(place, place, order["values"], kernel_name="python3", language="python",
-                         progress_bar=order["bar"], cwd=order["cwd"] or room, extra_arguments=kernel)  # fmt: skip
-    except PapermillExecutionError:
-        pass  # stands in the notebook
-    except Exception as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        return 1, kept.text
-    return 0, kept.text
+def _plan(path: Path, preset: str, overrides: Mapping[str, Any], varied: Mapping[str, Sequence[Any]]) -> Iterator[Run]:
+    """Yield a run for each combination of the varied parameters that the notebook has."""
+    notebook = notebooks.read(path)
+    cells = [(cell.cell_type, cell.source, cell.metadata.get("tags")) for cell in notebook.cells]
+    for combination in grid.combinations(varied, notebooks.parameters(path)):
+        values = notebooks.values(path, preset, {**overrides, **combination})
+        content = json.dumps([cells, values, _package_hash(), version("torch")])
+        fingerprint = hashlib.sha256(content.encode()).hexdigest()
+        yield Run(path.stem, values, notebook, fingerprint, grid.folder_name(combination))
 
 
-def _watch(room: str) -> None:
-    """Wait for the end of the one that began it; then end the kernel, all that it began, and this process."""
-    import psutil
-
-    while os.read(0, 1):
-        pass
-    while children := psutil.Process().children(recursive=True):
-        for child in children:
-            child.kill()  # psutil knows a process by more than its number: never another one
-        psutil.wait_procs(children, timeout=3)
-    shutil.rmtree(room, ignore_errors=True)
-    os._exit(1)
+@cache
+def _package_hash() -> str:
+    sources = [file.read_bytes() for file in sorted(Path(__file__).parents[1].rglob("*.py"))]
+    return hashlib.sha256(b"\0".join(sources)).hexdigest()
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+def _check_titles(runs: Sequence[Run]) -> None:
+    """Refuse runs that would write the same file."""
+    titles = Counter(each.title.casefold() for each in runs)
+    if repeated := [title for title, count in titles.items() if count > 1]:
+        raise ValueError(f"{', '.join(repeated)}: asked for twice; name each notebook and each value once")
+    if "index" in titles:
+        raise ValueError("the page of index.ipynb would take the place of the gallery; rename the notebook")
+
+
+def _reuse(run: Run, out: Path, echo: Callable[[str], object]) -> None:
+    """Take over the outcome of an earlier run, if that ended well and had the same fingerprint."""
+    with suppress(OSError, ValueError):
+        earlier = notebooks.read(run.path(out, ".ipynb"))
+        record = earlier.metadata.get("tfviz", {})
+        if record.get("fingerprint") == run.fingerprint:
+            run.outcome = outcome(earlier, "unchanged", record["seconds"])
+            echo(f"{run.title}: unchanged since it ran in {run.outcome.seconds:.0f} s")
+
+
+def _execute(runs: Sequence[Run], out: Path, jobs: int, timeout: int | None) -> Iterator[Run]:
+    """Execute runs in worker processes; yield each with its outcome as it ends."""
+    threads = max(1, (os.cpu_count() or 1) // jobs) if jobs > 1 else None
+    progress_bar = jobs == 1 and sys.stderr.isatty()
+    spawn = multiprocessing.get_context("spawn")
+    lifeline, held = spawn.Pipe(duplex=False)  # only this process holds the other end
+    with held, ProcessPoolExecutor(jobs, spawn, worker.start, (lifeline, threads)) as pool:
+        try:
+            futures = {pool.submit(worker.execute, each, out, timeout, progress_bar): each for each in runs}
+            for future in as_completed(futures):
+                each, error = futures[future], future.exception()
+                each.outcome = Outcome("failed", error=f"its worker failed: {error}") if error else future.result()
+                yield each
+        except BaseException:
+            held.close()
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise

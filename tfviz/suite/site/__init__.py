@@ -1,7 +1,7 @@
-"""`tfviz site`: the lessons alive, the guide, the reference and the measurements, as plain files of one look.
+"""`tfviz site`: lessons, guide, reference and measurements as plain HTML files of one style.
 
 The tree of the site is that of the clone: `benchmarks/README.md` becomes `benchmarks/index.html`, and a lesson
-`notebooks/12_gpt.html`. Nothing in it asks any host for anything.
+`notebooks/12_gpt.html`. No page requests anything from another host.
 """
 
 from __future__ import annotations
@@ -10,43 +10,43 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tfviz.suite import demo, gallery, notebooks
-from tfviz.suite.run import run
-from tfviz.suite.site import prose, reference
-from tfviz.suite.site.frame import way
+from tfviz.suite.runner import run
+from tfviz.suite.site import markdown_pages, reference
+from tfviz.suite.site.navigation import site_navigation
 
 
 def build(
-    names: Sequence[str], preset: str, out: Path, jobs: int = 1, tell: Callable[[str], None] = print
+    names: Sequence[str], preset: str, out: Path, jobs: int = 1, echo: Callable[[str], object] = print
 ) -> list[str]:
     """Write the site into `out`; a lesson that has run there and has not changed is not run again.
 
     Args:
-        names: lessons, all of them where none is named.
-        jobs: lessons at a time.
+        names: lessons, all of them if none is named.
+        jobs: how many lessons run at a time.
 
     Returns:
-        The lessons that failed; their pages are missing, all others stand.
+        The lessons that failed, whose pages may be missing.
 
     Raises:
         LookupError: a lesson or preset that does not exist.
-        FileNotFoundError: this is no clone, or a text leads to a file that is not there.
+        FileNotFoundError: this is no clone, or a text links to a file that does not exist.
         ImportError: pdoc is not installed.
         OSError: `out` cannot be written to.
     """
     clone = notebooks.folder().parent
     if not (clone / "README.md").is_file():
         raise FileNotFoundError("the guide and the measurements are not installed; run this from a clone of tfviz")
-    reference.needed()
-    results = run(names, preset, {}, out / "notebooks", jobs, False, tell)
-    for result in results:
-        if result.file(out / "notebooks", ".html").is_file():
-            ran = notebooks.load(result.file(out / "notebooks", ".ipynb"))
-            gallery.page(ran, result.file(out / "notebooks", ".html"), way("../", "Lessons"))
-    gallery.write(results, out / "notebooks", way("../", "Lessons"))
-    tell("the demo, the guide, the measurements ...")
+    reference.check_installed()
+    lessons, navigation = out / "notebooks", site_navigation("../", "Lessons")
+    runs = run(names, preset, {}, lessons, jobs, echo=echo)
+    for each in runs:
+        if each.path(lessons, ".html").is_file():
+            gallery.page(notebooks.read(each.path(lessons, ".ipynb")), each.path(lessons, ".html"), navigation)
+    gallery.write(runs, lessons, navigation)
+    echo("the demo, the guide, the measurements ...")
     demo.page(out / "demo.html", False, lambda line: None)
-    prose.write(clone, out)
-    tell("the reference ...")
+    markdown_pages.write(clone, out)
+    echo("the reference ...")
     reference.write(out / "api")
-    (out / ".nojekyll").write_bytes(b"")  # or GitHub's pages leave out some files
-    return [result.title for result in results if result.status == "failed"]
+    (out / ".nojekyll").touch()  # or GitHub's pages leave out some files
+    return [each.title for each in runs if each.outcome.status == "failed"]

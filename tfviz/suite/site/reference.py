@@ -1,4 +1,4 @@
-"""The reference, made of the docstrings by pdoc, in the look of the house."""
+"""The reference of the site, which pdoc makes from the docstrings."""
 
 from __future__ import annotations
 
@@ -9,30 +9,32 @@ from types import ModuleType
 
 import tfviz
 from tfviz.suite.gallery import STYLE
-from tfviz.suite.site.frame import colours, way
+from tfviz.suite.site.navigation import code_colours, site_navigation
 
 
-def needed() -> None:
-    """Say at once, not after minutes of training, what is missing."""
+def check_installed() -> None:
+    """Raise ImportError at once, rather than after minutes of training, if pdoc is missing."""
     if importlib.util.find_spec("pdoc") is None:
         raise ImportError("the reference is made by pdoc, which is not installed: pip install -e '.[site]'")
 
 
 def modules() -> Iterator[ModuleType]:
-    """The package, its rooms, and the modules that these name as public."""
+    """Yield the package, its subpackages, and the modules that these name as public."""
     yield tfviz
-    for room in (getattr(tfviz, name) for name in tfviz.__all__ if name != "suite"):
-        yield room
-        yield from (part for name in room.__all__ if isinstance(part := getattr(room, name), ModuleType))
+    for subpackage in (getattr(tfviz, name) for name in tfviz.__all__ if name != "suite"):
+        yield subpackage
+        members = (getattr(subpackage, name) for name in subpackage.__all__)
+        yield from (member for member in members if isinstance(member, ModuleType))
 
 
 def write(out: Path) -> None:
-    """`out/tfviz.html`, and below it a page for each public module."""
+    """Write `out/tfviz.html`, and below it a page for each public module."""
     import pdoc
 
-    folder = Path(__file__).parent / "reference"
-    pdoc.render.configure(docformat="google", show_source=False, template_directory=folder)
-    pdoc.render.env.globals.update(way=way, house=STYLE, colours=colours(".pdoc"))
+    templates = Path(__file__).parent / "reference"
+    pdoc.render.configure(docformat="google", show_source=False, template_directory=templates)
+    shared = {"site_navigation": site_navigation, "site_style": STYLE, "code_colours": code_colours(".pdoc")}
+    pdoc.render.env.globals.update(shared)
     names = [module.__name__ for module in modules()]
-    others = f"!(?!(?:{'|'.join(names)})$)"  # files that only serve these
+    others = f"!(?!(?:{'|'.join(names)})$)"  # pdoc leaves out what matches: all other modules
     pdoc.pdoc("tfviz", *(name for name in names if "still" in name), others, output_directory=out)

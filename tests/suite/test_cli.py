@@ -1,0 +1,134 @@
+"""The small commands: lab, demo, doctor, data; and what the installation asks for."""
+
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+from small_notebooks import tfviz
+
+from tfviz import models, text
+from tfviz.suite import demo, lab
+from tfviz.suite.worker import child_environment
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_lab_becomes_jupyterlab_on_the_lessons_of_the_clone(monkeypatch):
+    became = []
+    monkeypatch.setattr(os, "execve", lambda *arguments: became.append(arguments))
+    lab.open_lab(("--no-browser",))
+    ((program, command, environment),) = became
+    assert command == [program, "-m", "jupyterlab", f"--ServerApp.root_dir={ROOT / 'notebooks'}", "--no-browser"]
+    assert environment == child_environment()
+
+
+def test_copies_that_the_reader_changed_are_never_written_over(tmp_path):
+    originals, mine = tmp_path / "originals", tmp_path / "mine"
+    originals.mkdir()
+    for name in ("01_a", "02_b"):
+        (originals / f"{name}.ipynb").write_text(name)
+        (originals / f"{name}.ipynb").chmod(0o444)  # as in a package that only an administrator may write
+    lab.copy_lessons(originals, mine)
+    (mine / "01_a.ipynb").write_text("my own")
+    (mine / "02_b.ipynb").unlink()
+    lab.copy_lessons(originals, mine)
+    assert {path.name: path.read_text() for path in mine.iterdir()} == {"01_a.ipynb": "my own", "02_b.ipynb": "02_b"}
+
+
+def test_an_installed_package_opens_copies_of_its_version(tmp_path, monkeypatch):
+    package = tmp_path / "tfviz"
+    (package / "notebooks").mkdir(parents=True)
+    monkeypatch.setattr(lab.tfviz, "__file__", str(package / "__init__.py"))
+    monkeypatch.setattr(lab.notebooks, "folder", lambda: package / "notebooks")
+    monkeypatch.chdir(tmp_path)
+    became = []
+    monkeypatch.setattr(os, "execve", lambda *arguments: became.append(arguments))
+    lab.open_lab((), lambda line: None)
+    assert became[0][1][3].endswith(lab.COPIES)
+    assert (tmp_path / lab.COPIES).is_dir()
+
+
+def test_the_demo_holds_the_model_and_opens_only_if_asked(tmp_path, monkeypatch):
+    opened = []
+    monkeypatch.setattr(demo.webbrowser, "open", lambda *given: opened.extend(given))
+    out = tmp_path / "a page.html"
+    assert str(out) in tfviz("demo", "--out", out, "--no-browser").output
+    assert not opened
+    assert max(out.stat().st_size, demo.WEIGHTS.stat().st_size) < 4_000_000
+    assert "open the file" in tfviz("demo", "--out", out).output  # this browser did not open
+    assert opened == [out.resolve().as_uri()]
+
+
+def test_the_demo_knows_its_text():
+    model, letters = demo.load()
+    ids = letters.encode("KING RICHARD III:\nNow is the winter of our discontent\n")
+    with torch.no_grad():
+        loss = torch.nn.functional.cross_entropy(model(ids[None, :-1])[0], ids[1:])
+    assert loss < 2.2  # by chance ln 65 = 4.2
+
+
+def test_the_demo_is_saved_in_half_precision_and_damage_is_seen(tmp_path):
+    torch.manual_seed(0)
+    model, path = models.GPT(4, **demo.CONFIG), tmp_path / "m.safetensors"
+    demo.save(model, text.Characters("abc\n"), path)
+    loaded, letters = demo.load(path)
+    assert letters.characters == "abc\n"
+    for name, tensor in model.state_dict().items():
+        assert torch.equal(loaded.state_dict()[name], tensor.half().float()), name
+    path.write_bytes(path.read_bytes()[:-7])
+    with pytest.raises(ValueError, match="damaged"):
+        demo.load(path)
+
+
+def test_doctor_and_data_run_without_a_network(monkeypatch, tmp_path):
+    monkeypatch.setenv("TFVIZ_CACHE", str(tmp_path))
+    monkeypatch.delenv("TFVIZ_DATA", raising=False)
+    assert "torch" in tfviz("doctor").output
+    listed = tfviz("data", "list").output
+    assert "pydoc        embedded" in listed
+    assert "shakespeare  absent" in listed
+    assert tfviz("data", "path").output.strip() == str(tmp_path)
+    assert tfviz("data", "verify").exit_code == 0
+    (tmp_path / "shakespeare" / "input.txt").mkdir(parents=True)
+    assert tfviz("data", "verify", "shakespeare").exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["fetch", "nothing"], "there are: pydoc, shakespeare"),
+        (["path", "../x"], "there are: pydoc, shakespeare"),
+        (["list"], "nowhere, which is no folder"),
+        (["verify"], "nowhere, which is no folder"),
+    ],
+)
+def test_data_that_is_not_there_is_named(arguments, says, tmp_path):
+    local = "nowhere" if "nowhere" in says else str(tmp_path)
+    ended = tfviz("data", *arguments, TFVIZ_DATA=local)
+    assert ended.exit_code == 1
+    assert says in ended.output
+    assert ended.output.startswith("Error: ")
+    assert "nowhere is no folder" in tfviz("doctor", TFVIZ_DATA="nowhere").output
+
+
+def test_letters_that_a_terminal_does_not_know_are_shown_by_number(tmp_path):
+    command = [sys.executable, "-m", "tfviz", "run", "語"]
+    ended = subprocess.run(command, env={**os.environ, "PYTHONIOENCODING": "latin-1"}, capture_output=True, text=True)
+    assert r"\u8a9e" in ended.stderr
+
+
+def test_the_environments_ask_for_the_same():
+    environment = yaml.safe_load((ROOT / "environment.yml").read_text())
+    pip = next(entry["pip"] for entry in environment["dependencies"] if isinstance(entry, dict))
+    assert "-e ." in pip
+    pinned = {line.split("==")[0].lower() for line in (ROOT / "constraints.txt").read_text().splitlines()}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    needed = [*project["dependencies"], *project["optional-dependencies"]["test"]]
+    names = {requirement.split(">")[0].split("<")[0].split("=")[0].lower().replace("_", "-") for requirement in needed}
+    assert names <= {name.replace("_", "-") for name in pinned}
+    assert "torch==2.13.0" in (ROOT / "constraints.txt").read_text().split()

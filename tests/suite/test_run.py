@@ -1,0 +1,319 @@
+"""`tfviz run`: results, errors, grids, what is run again, and how it ends."""
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import uuid
+
+import nbformat
+import psutil
+import pytest
+from nbformat.sign import NotebookNotary
+from small_notebooks import tfviz, write
+
+from tfviz.suite import grid, notebooks, options, runner
+from tfviz.suite.worker import child_environment
+
+pytest_plugins = ["small_notebooks"]
+
+
+def test_notebooks_that_fail_are_named_and_do_not_stop_the_others(suite, tmp_path, monkeypatch):
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    environment = dict(os.environ)
+    told = "import os\nprint(os.environ['OMP_WAIT_POLICY'], os.environ['OMP_NUM_THREADS'])"
+    write(suite, "03_kernel", (told, ["result"]))
+    write(suite, "04_slow", "print('before')", "import time; time.sleep(60)")
+    write(suite, "05_dead", "import os; os._exit(1)")
+    out = tmp_path / "out"
+    ended = tfviz("run", "--out", out, "--jobs", 2, "--timeout", 5)
+    assert ended.exit_code == 1
+    assert "2 of 5 notebooks ran" in ended.output
+    assert "02_bad: failed" in ended.output
+    assert "cell In [4] (raise RuntimeError('on purpose')): RuntimeError: on purpose" in ended.output
+    assert "04_slow: failed" in ended.output
+    assert "imeout" in ended.output
+    assert "DeadKernelError" in ended.output
+    assert "failed: 02_bad, 04_slow, 05_dead" in ended.output
+    assert '"before\\n"' in (out / "04_slow.ipynb").read_text()  # what ran before is kept
+    page = (out / "index.html").read_text()
+    assert "About 01_good &lt;b&gt;" in page
+    assert "RuntimeError: on purpose" in page
+    assert "did 30 a" in page
+    assert f"PASSIVE {max(1, os.cpu_count() // 2)}" in page
+    assert "refresh" not in page
+    assert NotebookNotary().check_signature(nbformat.read(out / "01_good.ipynb", as_version=4))
+    for page in (out / "index.html", out / "01_good.html"):
+        assert not any(sign in page.read_text() for sign in ('src="http', 'href="http', "@import"))
+    assert dict(os.environ) == environment
+    again = tfviz("run", "01", "02", "--out", out)
+    assert "01_good: unchanged since it ran" in again.output
+    assert "02_bad: failed" in again.output
+
+
+def test_every_combination_of_what_a_notebook_has(suite, tmp_path):
+    write(suite, "02_bad", "assert dim != 2", parameters="dim = 1")
+    command = ["run", "--out", tmp_path, "--grid", "dim=2,3", "-p", "word=b", "--jobs", 2]
+    ended = tfviz(*command, "--grid", "steps=1")
+    assert ended.exit_code == 1
+    assert "failed: 02_bad (dim=2)" in ended.output
+    with open(tmp_path / "results.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    found = {(row["notebook"], row["steps"], row["dim"]): (row["status"], row["result"]) for row in rows}
+    assert found == {
+        ("01_good", "1", ""): ("ok", "did 10 b"),
+        ("02_bad", "", "2"): ("failed", ""),
+        ("02_bad", "", "3"): ("ok", ""),
+    }
+    assert "AssertionError" in rows[1]["error"]
+    assert 'href="steps=1/01_good.html"' in (tmp_path / "index.html").read_text()
+    assert 'href="../index.html"' in (tmp_path / "steps=1" / "01_good.html").read_text()
+
+
+def fingerprint(path, preset="cpu", **overrides):
+    (planned,) = runner._plan(path, preset, overrides, {})
+    return planned.fingerprint
+
+
+def test_a_run_is_the_same_if_cells_parameters_and_package_are(suite, monkeypatch):
+    path = suite / "01_good.ipynb"
+    first = fingerprint(path)
+    assert fingerprint(path, gone=1) == fingerprint(path, steps=3) == first
+    changed = {fingerprint(path, "smoke"), fingerprint(path, steps=4)}
+    monkeypatch.setattr(runner, "_package_hash", lambda: "another")
+    changed.add(fingerprint(path))
+    monkeypatch.undo()
+    changed |= {fingerprint(write(suite, "01_good", cell)) for cell in ("1", "2", ("1", ["result"]))}
+    assert len({first, *changed}) == 7
+
+
+def test_what_is_run_again(suite, tmp_path, monkeypatch):
+    """A run that ended well is taken over with its results, unless it is forced or something of it is missing."""
+    notebook = notebooks.read(suite / "01_good.ipynb")
+    notebook.metadata["tfviz"] = {"fingerprint": fingerprint(suite / "01_good.ipynb"), "seconds": 7.0}
+    notebook.cells[-1].outputs = [nbformat.v4.new_output("stream", text="as before\n")]
+    executed = []
+    monkeypatch.setattr(runner, "_execute", lambda runs, *_: executed.extend(runs) or iter(()))
+
+    def status(**more):
+        executed.clear()
+        (run,) = runner.run(["01"], "cpu", {}, tmp_path, echo=lambda line: None, **more)
+        assert executed == ([run] if run.outcome.status == "waiting" else [])
+        return run.outcome.status, run.outcome.seconds, run.outcome.summary
+
+    nbformat.write(notebook, tmp_path / "01_good.ipynb")
+    assert status() == ("unchanged", 7.0, "as before")
+    assert status(force=True)[0] == "waiting"
+    notebook.metadata["tfviz"]["fingerprint"] = "another"
+    nbformat.write(notebook, tmp_path / "01_good.ipynb")
+    assert status()[0] == "waiting"
+    (tmp_path / "01_good.ipynb").write_text("{")
+    assert status()[0] == "waiting"
+
+
+def test_a_page_that_cannot_be_made_costs_no_notebook(suite, tmp_path):
+    book = nbformat.read(suite / "01_good.ipynb", as_version=4)
+    book.cells[0].source = "# ![lost](attachment:gone.png)"
+    nbformat.write(book, suite / "01_good.ipynb")
+    ended = tfviz("run", "01", "--out", tmp_path)
+    assert "01_good: failed" in ended.output
+    assert "missing attachment" in ended.output
+    assert "did 30 a" in nbformat.read(tmp_path / "01_good.ipynb", as_version=4).cells[-1].outputs[0].text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["09"], "no notebook '09'; there are: 01_good, 02_bad"),
+        ([""], "no notebook ''"),
+        (["0"], "no notebook '0'"),
+        (["gone/01_good.ipynb"], "no notebook 'gone/01_good.ipynb'"),
+        (["--preset", "huge"], "no preset 'huge'; there are: cpu, smoke"),
+        (["01", "-p", "stesp=3"], "no notebook here has a parameter 'stesp': 01_good has steps, word"),
+        (["01", "-p", "steps"], "KEY=VALUE"),
+        (["01", "-p", "=3"], "KEY=VALUE"),
+        (["01", "-p", "steps=1.5"], "steps is '1.5'; give a whole number, such as 3"),
+        (["01", "-p", "steps=1", "-p", "steps=2"], "steps is given twice"),
+        (["--grid", "steps"], "KEY=V1,V2"),
+        (["--grid", "steps="], "KEY=V1,V2|steps is ''"),
+        (["--grid", "stesp=1,2"], "no notebook here has a parameter 'stesp'"),
+        (["--grid", "steps=1,two"], "steps is 'two'; give a whole number"),
+        (["--grid", "steps=1,1"], "asked for twice"),
+        (["--grid", "steps=1", "-p", "steps=2"], "steps: .*choose one"),
+        (["01", "01_good"], "asked for twice"),
+        (["01", "--out", "/dev/null/below"], "/dev/null/below"),
+    ],
+)  # fmt: skip
+def test_a_wrong_word_is_refused_before_anything_runs(suite, tmp_path, monkeypatch, arguments, says):
+    monkeypatch.setattr(runner, "_execute", None)
+    ended = tfviz("run", "--out", tmp_path / "out", *arguments)
+    assert ended.exit_code == 1
+    assert ended.output.startswith("Error: ")
+    assert re.search(says, ended.output)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_notebook_that_would_replace_the_gallery_is_refused(tmp_path):
+    ended = tfviz("run", write(tmp_path, "Index"), "--out", tmp_path)
+    assert ended.exit_code == 1
+    assert "rename the notebook" in ended.output
+
+
+def test_values_come_from_the_cell_the_preset_and_the_command_in_this_order(suite):
+    path = suite / "01_good.ipynb"
+    assert notebooks.values(path, "cpu", {}) == {"steps": 3, "word": "a"}
+    assert notebooks.values(path, "smoke", {}) == {"steps": 1, "word": "a"}
+    assert notebooks.values(path, "smoke", {"steps": 7, "gone": 8}) == {"steps": 7, "word": "a"}
+    with pytest.raises(TypeError, match="steps is True"):
+        notebooks.values(path, "cpu", {"steps": True})
+    assert notebooks.find([str(path)]) == [path]
+
+
+KINDS = "steps: int = 3\nword = 'a'\nrate = .1\nfew = [1]\nsmall = False\nany = None"
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("word=ROMEO:", "ROMEO:"), ("word=a # b", "a # b"), ("word=no", "no"), ("word=010", "010"), ("steps=010", 10),
+     ("rate=1e-2", 0.01), ("rate=2", 2.0), ("few=[4, 5]", [4, 5]), ("small=true", True), ("any=3", 3)],
+)  # fmt: skip
+def test_a_value_is_of_the_type_of_the_default(tmp_path, text, value):
+    (read,) = options.parse_values([text], [write(tmp_path, "x", parameters=KINDS)]).values()
+    assert (read, type(read)) == (value, type(value))
+
+
+@pytest.mark.parametrize("text", ["steps=abc", "steps=2.5", "rate=fast", "few=3", "few=[1", "small=1", "small=*a*"])
+def test_a_value_of_another_type_is_refused(tmp_path, text):
+    with pytest.raises(ValueError, match=rf"^{text.partition('=')[0]} is .*, such as "):
+        options.parse_values([text], [write(tmp_path, "x", parameters=KINDS)])
+
+
+def test_the_values_of_a_grid_are_those_of_a_line_of_csv(tmp_path):
+    path = write(tmp_path, "x", parameters=KINDS)
+    assert options.parse_grid(["steps=1,2", 'word=no,"b, c"'], [path]) == {"steps": [1, 2], "word": ["no", "b, c"]}
+
+
+@pytest.mark.parametrize(
+    ("cell", "line"),
+    [("a = 1\nb = 5 * x", 2), ("a, b = 1, 2", 1), ("a = 1\n\nb = = 2", 3), ("a = {1}", 1), ("%pylab", 1)],
+)
+def test_parameters_that_are_no_literals_are_named_with_their_line(tmp_path, cell, line):
+    with pytest.raises(ValueError, match=rf"x.ipynb, parameters, line {line}: "):
+        notebooks.parameters(write(tmp_path, "x", parameters=cell))
+
+
+FOREIGN = ["", "{}", "[]", "null", "junk", b"\xff\xfe", '{"cells": 3}', "[" * 100_000]
+FOREIGN.append('{"nbformat": 4, "nbformat_minor": 5, "metadata": {}, "cells": [{}]}')
+
+
+@pytest.mark.parametrize("content", FOREIGN)
+@pytest.mark.parametrize("command", ["run", "clean"])
+def test_what_is_no_notebook_is_named_and_left_alone(tmp_path, command, content):
+    file = tmp_path / "x.ipynb"
+    file.write_bytes(content := content if isinstance(content, bytes) else content.encode())
+    ended = tfviz(command, file)
+    assert ended.exit_code == 1
+    assert "x.ipynb is not a notebook: " in ended.output
+    assert file.read_bytes() == content
+
+
+def test_folders_of_a_grid_are_safe_and_no_two_alike():
+    assert grid.folder_name({"seed": 1, "word": "ab"}) == "seed=1,word=ab"
+    assert grid.folder_name({}) == ""
+    names = ["a!", "a?", "a_", "../../a", "a/b", "語" * 300, "x" * 300, "x" * 301]
+    folders = {grid.folder_name({"word": name}) for name in names}
+    assert len(folders) == len(names)
+    assert not any("/" in name or len(name.encode()) > 120 for name in folders)
+    assert len(grid.combinations({"seed": [1, 2], "word": ["a", "b"], "dim": [1, 2, 3]}, ["seed", "word"])) == 4
+
+
+@pytest.mark.parametrize("policy", [None, "ACTIVE"])
+def test_idle_threads_of_kernels_sleep_unless_the_user_says_otherwise(monkeypatch, policy):
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    if policy:
+        monkeypatch.setenv("OMP_WAIT_POLICY", policy)
+    assert child_environment(3)["OMP_WAIT_POLICY"] == (policy or "PASSIVE")
+    assert child_environment(3)["OMP_NUM_THREADS"] == "3"
+    assert os.environ.get("OMP_WAIT_POLICY") == policy
+
+
+ENDLESS = """import pathlib, subprocess, sys, time
+other = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])
+pathlib.Path('begun').touch()
+while not pathlib.Path(go).exists(): time.sleep(0.05)
+other.kill()
+print('done')"""
+COMMAND = """
+import sys
+from pathlib import Path
+from tfviz.suite import notebooks
+from tfviz.suite.cli import main
+books = Path(sys.argv.pop(1))
+notebooks.folder = lambda: books
+main()
+"""
+
+
+def begin(books, out, mark):
+    command = [sys.executable, "-c", COMMAND, str(books), "run", "--out", str(out), "--jobs", "2"]
+    options = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    return subprocess.Popen(command, env={**os.environ, "TFVIZ_MARK": mark}, preexec_fn=heed_signals, **options)
+
+
+def heed_signals():
+    """Whoever started the tests may have them ignore some, as `nohup` does."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def marked(mark):
+    """Every process that descends from the run, whosoever's child it is by now."""
+    found = []
+    for process in psutil.process_iter():
+        try:
+            if process.environ().get("TFVIZ_MARK") == mark and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+        except psutil.Error:
+            continue
+    return found
+
+
+def wait_until(condition):
+    deadline = time.monotonic() + 60
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT], ids=str)
+def test_whatever_ends_a_run_ends_its_kernels_and_the_next_run_finishes(tmp_path, how):
+    books, out, go = (tmp_path / name for name in ("books", "out", "go"))
+    books.mkdir()
+    (books / "presets.yaml").write_text("cpu: {}")
+    write(books, "01_one", (ENDLESS, ["result"]), parameters=f"go = {str(go)!r}")
+    write(books, "02_two", "1", parameters="a = 1")
+    mark = uuid.uuid4().hex
+    run = begin(books, out, mark)
+    wait_until(lambda: (out / "begun").exists() or run.poll() is not None)
+    assert run.poll() is None, run.stdout.read()
+    run.send_signal(how)
+    run.communicate(timeout=60)
+    wait_until(lambda: not marked(mark))
+    assert run.returncode == (1 if how is signal.SIGINT else -how)
+    assert not (out / "01_one.ipynb").exists()
+    if how is signal.SIGINT:
+        assert "stopped" in (out / "index.html").read_text()
+        assert "refresh" not in (out / "index.html").read_text()
+        go.touch()
+        run = begin(books, out, mark)
+        output, _ = run.communicate(timeout=120)
+        assert run.returncode == 0, output
+        assert "2 of 2 notebooks ran" in output
+        assert "done" in json.dumps(nbformat.read(out / "01_one.ipynb", as_version=4))
+        assert [path.name for path in out.glob(".*")] == []
+        wait_until(lambda: not marked(mark))

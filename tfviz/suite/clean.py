@@ -1,0 +1,145 @@
+"""`tfviz clean`: notebooks reduced to what a commit keeps, and their pictures for the README."""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import nbformat
+from nbconvert.preprocessors import CoalesceStreamsPreprocessor
+from nbformat import NotebookNode
+
+from tfviz.files import atomic
+from tfviz.suite import notebooks
+from tfviz.suite.dark_images import darken
+from tfviz.suite.notebooks import SITE, tagged_cells
+
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+WIDGET = "application/vnd.jupyter.widget-view+json"
+PICTURE = "picture:"  # begins the tag of a cell whose picture the README shows
+PARAMETERS_LINE = "The outputs below were made with: "
+LIVE_LINK = "[Open the living page of this lesson]("  # begins a line of a committed lesson
+
+
+def clean(
+    files: Sequence[Path],
+    to: Path | None = None,
+    pictures: Path | None = None,
+    check: bool = False,
+    echo: Callable[[str], object] = print,
+) -> bool:
+    """Clean notebooks in place, or into the folder `to`; return whether a file changed, or would change.
+
+    Args:
+        pictures: a folder for the pictures that are tagged, each for light pages and for dark ones.
+        check: change nothing.
+
+    Raises:
+        FileNotFoundError: a file does not exist.
+        ValueError: a file is not a notebook, or two would be written to one place; nothing was written.
+    """
+    files = list(dict.fromkeys(files))
+    targets = [(to or file.parent) / file.name for file in files]
+    if len(set(targets)) < len(files):
+        raise ValueError(f"two of these notebooks would be written to one file in {to}")
+    lessons = {path.stem for path in notebooks.find()}
+    contents: dict[Path, bytes] = {}
+    changed = False
+    for file, target in zip(files, targets):
+        notebook = clean_notebook(notebooks.read(file))
+        if file.stem in lessons:
+            notebook = link_live_page(notebook, file.stem)
+        content = (nbformat.writes(notebook) + "\n").encode()
+        if to or content != file.read_bytes():
+            contents[target], changed = content, True
+            echo(f"{'would change' if check else 'cleaned'} {file}")
+        if pictures:
+            contents |= _pictures(notebook, pictures)
+    if not check:
+        for target, content in contents.items():
+            with atomic(target) as draft:
+                draft.write_bytes(content)
+    return changed
+
+
+def clean_notebook(notebook: NotebookNode) -> NotebookNode:
+    """Keep text and PNG outputs, numbered in order, and a line on the parameters they were made with.
+
+    Progress bars, widget state, timestamps and papermill's metadata are removed, and so are HTML and widgets where
+    there is a PNG of the same output.
+    """
+    injected = tagged_cells(notebook, "injected-parameters")
+    notebook.cells = [cell for cell in notebook.cells if cell not in injected]
+    notebook.metadata = NotebookNode(kernelspec=KERNEL, language_info={"name": "python"})
+    count = 0
+    for cell in notebook.cells:
+        kept = {key: value for key, value in cell.metadata.items() if value and key in ("tags", "jupyter")}
+        cell.metadata = NotebookNode(kept)
+        if cell.cell_type == "code":
+            count += cell.execution_count is not None
+            cell.execution_count = count if cell.execution_count is not None else None
+            cell.outputs = [_clean_output(each, cell.execution_count) for each in cell.outputs if _is_kept(each)]
+            CoalesceStreamsPreprocessor().preprocess_cell(cell, {}, count)
+    for cell in tagged_cells(notebook, "parameters") if injected else []:
+        lines = [line for line in injected[0].source.splitlines() if not line.startswith("#")]
+        cell.outputs = [nbformat.v4.new_output("stream", text=f"{PARAMETERS_LINE}{', '.join(lines)}\n")]
+    return notebook
+
+
+def _is_kept(output: NotebookNode) -> bool:
+    if output.output_type == "stream":
+        return output.name != "stderr"
+    data = output.get("data", {})
+    return WIDGET not in data or "image/png" in data
+
+
+def _clean_output(output: NotebookNode, count: int | None) -> NotebookNode:
+    if output.output_type == "execute_result":
+        output.execution_count = count
+    if "image/png" in output.get("data", {}):
+        for interactive in ("text/html", WIDGET):
+            output.data.pop(interactive, None)
+    output.pop("transient", None)
+    return output
+
+
+def link_live_page(notebook: NotebookNode, name: str) -> NotebookNode:
+    """Put a line under the title of a lesson that links to its page on the site."""
+    if notebook.cells and notebook.cells[0].cell_type == "markdown":
+        first = notebook.cells[0]
+        title, *rest = without_live_link(first.source).split("\n\n", 1)
+        link = f"{LIVE_LINK}{SITE}notebooks/{name}.html): type, drag and switch in it, with nothing to install."
+        first.source = "\n\n".join([title, link, *rest])
+    return notebook
+
+
+def without_live_link(source: str) -> str:
+    """Return the text of a lesson's first cell without that line."""
+    return "\n\n".join(part for part in source.split("\n\n") if not part.startswith(LIVE_LINK))
+
+
+def tagged_pictures(notebook: NotebookNode) -> dict[str, bytes]:
+    """Return the PNGs of cells tagged `picture:NAME` by name.
+
+    Raises:
+        ValueError: a name that cannot be that of a file.
+    """
+    found = {}
+    for cell in notebook.cells:
+        for tag in cell.metadata.get("tags", []):
+            for output in cell.get("outputs", []) if tag.startswith(PICTURE) else []:
+                if "image/png" in output.get("data", {}):
+                    name = tag.removeprefix(PICTURE)
+                    if not re.fullmatch(r"\w[\w.-]{0,99}", name):  # a path would lead out of the folder
+                        raise ValueError(f"the tag {tag!r} names no file; give letters, digits, '-', '_' and '.'")
+                    found[name] = base64.b64decode(output.data["image/png"])
+    return found
+
+
+def _pictures(notebook: NotebookNode, folder: Path) -> Mapping[Path, bytes]:
+    """Return the contents of the files for a notebook's tagged pictures."""
+    drawn = tagged_pictures(notebook)
+    light = {folder / f"{name}.png": png for name, png in drawn.items()}
+    return {**light, **{folder / f"{name}-dark.png": darken(png) for name, png in drawn.items()}}

@@ -1,0 +1,132 @@
+"""`tfviz look`: one page with the attention of a checkpoint, or with what differs between two."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from tfviz import look, view
+from tfviz.files import atomic
+from tfviz.suite.checkpoint import Checkpoint, Inputs
+from tfviz.view.page.html import View, together
+from tfviz.view.still import photograph
+from tfviz.view.still.places import both
+
+STUDIO_SIZE = 20_000_000  # parameters of the largest model that goes into a page
+RANKED = 20  # heads in the table of changes
+STUDIOS: dict[str, Callable[..., Any]] = {
+    "ForCausalLM": view.write, "LMHeadModel": view.write, "ForMaskedLM": view.fill,
+    "ForSequenceClassification": view.classify,
+}  # fmt: skip
+Echo = Callable[[str], object]
+Groups = Mapping[str, Any]  # look.AttentionMaps by name
+
+
+def page(name: str, text: str, picture: Path | None, other: str | None, out: Path, echo: Echo) -> None:
+    """Write the page of a checkpoint, or of two.
+
+    Raises:
+        ImportError, OSError, ValueError: as `Checkpoint` and `Checkpoint.prepare`; the two cannot be compared.
+    """
+    checkpoint, inputs, groups = _capture(name, text, picture, echo)
+    if other is None:
+        title = f"{Path(name).name}: what it looks at"
+        parts: dict[str, View | str] = {**_views(groups, inputs), **_studio(checkpoint, text, echo)}
+    else:
+        names = (name, other) if Path(name).name == Path(other).name else (Path(name).name, Path(other).name)
+        decoder_ids = inputs.arguments.get("decoder_input_ids")
+        del checkpoint  # two may need more memory than there is
+        _, other_inputs, other_groups = _capture(other, text, picture, echo, decoder_ids)
+        if other_inputs.tokens != inputs.tokens:
+            raise ValueError(f"{names[0]} and {names[1]} cut this text into other tokens: no two maps can be compared")
+        title = f"{names[0]} and {names[1]}: what changed"
+        parts = _comparison(groups, other_groups, names, echo)
+    with atomic(out) as draft:
+        draft.write_text(together(title, parts), encoding="utf-8")
+    echo(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
+
+
+def _capture(
+    name: str, text: str, picture: Path | None, echo: Echo, decoder_ids: Tensor | None = None
+) -> tuple[Checkpoint, Inputs, Groups]:
+    """Load a checkpoint and run it once."""
+    short = Path(name).name
+    echo(f"{short}: loading")
+    checkpoint = Checkpoint(name)
+    image = None if picture is None else photograph.read(picture)
+    echo(f"{short}: {type(checkpoint.model).__name__}, {checkpoint.size:,} parameters")
+    try:
+        inputs = checkpoint.prepare(text, image, decoder_ids)
+        groups, summary = checkpoint.attention(inputs)
+    except (ValueError, LookupError, OSError, ImportError):
+        raise
+    except Exception as error:  # a damaged checkpoint makes a model or a tokenizer raise anything
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+        raise ValueError(f"{name} cannot be run: {reason}; get the checkpoint again") from error
+    if image is not None and inputs.picture is None:
+        echo(f"{short}: its picture is cut into pieces that no view knows: maps are shown without it")
+    echo(f"{short}: {summary}")
+    for group, maps in groups.items():
+        echo(f"  {group}: {' × '.join(map(str, maps.shape))} (layer, head, query, key)")
+    return checkpoint, inputs, groups
+
+
+def _views(groups: Groups, inputs: Inputs) -> dict[str, View]:
+    """Return views of all maps: those of a picture's patches over the picture, the others as a sheet."""
+    if inputs.picture is None:
+        return {"": view.sources(**groups)}
+    size = (inputs.picture.shape[1], inputs.picture.shape[2])
+    over = {name: maps for name, maps in groups.items() if any(both(maps.rows, maps.cols, size, None))}
+    rest = {name: maps for name, maps in groups.items() if name not in over}
+    views: dict[str, View] = {"On the picture": view.image(over, inputs.picture)} if over else {}
+    return {**views, **({"Elsewhere": view.sources(**rest)} if rest else {})}
+
+
+def _studio(checkpoint: Checkpoint, text: str, echo: Echo) -> dict[str, View]:
+    """Return the studio of a model that has one and is small enough for a page."""
+    name = type(checkpoint.model).__name__
+    studio = next((studio for suffix, studio in STUDIOS.items() if name.endswith(suffix)), None)
+    if studio is None or checkpoint.sees_pictures:
+        return {}
+    if checkpoint.size > STUDIO_SIZE:
+        echo(f"no studio: {checkpoint.size:,} parameters are too many for a page, which takes {STUDIO_SIZE:,}")
+        return {}
+    try:
+        return {"Question it": studio(checkpoint.model, checkpoint.tokenizer, text)}
+    except (ValueError, TypeError, LookupError) as error:
+        echo(f"no studio: {error}")
+        return {}
+
+
+def _comparison(groups: Groups, others: Groups, names: tuple[str, str], echo: Echo) -> dict[str, View | str]:
+    """Return a table of heads by how much they changed, and both checkpoints side by side."""
+    shared = [name for name, maps in groups.items() if name in others and others[name].shape == maps.shape]
+    if not shared:
+        raise ValueError(f"{names[0]} and {names[1]} have no maps of one name and shape")
+    ranked: list[tuple[float, str, int, int]] = []
+    for name in shared:
+        change = look.measures.change(groups[name], others[name])
+        layers, heads = change.shape
+        ranked += [(float(change[i, j]), name, i, j) for i in range(layers) for j in range(heads)]
+    ranked.sort(key=lambda row: (-row[0], *row[1:]))
+    for amount, name, layer, head in ranked[:5]:
+        echo(f"  {amount:.2f} {name}, layer {layer}, head {head}")
+    parts: dict[str, View | str] = {"Heads by how much they changed": _table(ranked[:RANKED])}
+    for name in shared:
+        layer, head = next((layer, head) for _, group, layer, head in ranked if group == name)
+        parts[name] = view.compare(groups[name], others[name], layer, head, names)
+    return parts
+
+
+def _table(ranked: list[tuple[float, str, int, int]]) -> str:
+    rows = "".join(
+        f"<tr><td>{amount:.3f}</td><td>{html.escape(name)}</td><td>{layer}</td><td>{head}</td></tr>"
+        for amount, name, layer, head in ranked
+    )
+    caption = "Half the sum of |difference| of a query's weights, mean over queries: 0 the same, 1 nothing in common."
+    head = "".join(f"<th>{name}</th>" for name in ("change", "where", "layer", "head"))
+    return f"<table><caption>{caption}</caption><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"

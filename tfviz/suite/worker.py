@@ -1,0 +1,96 @@
+"""The worker processes in which notebooks run: each has one kernel at a time, and ends when the main process does."""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+from threading import Thread
+
+import nbformat
+import papermill
+import psutil
+from nbformat.sign import NotebookNotary
+from papermill.exceptions import PapermillExecutionError
+
+from tfviz.files import atomic
+from tfviz.suite import gallery, notebooks
+from tfviz.suite.runs import Outcome, Run, outcome
+
+
+def child_environment(threads: int | None = None) -> dict[str, str]:
+    """Return the environment for processes that start kernels: that of this process, and what it does not set.
+
+    Idle threads of PyTorch sleep (`OMP_WAIT_POLICY=PASSIVE`), so that several kernels can share the processor, and
+    kernels are those of this Python rather than of the user's home.
+
+    Args:
+        threads: of PyTorch in each kernel; None leaves that to the machine.
+    """
+    defaults = {"OMP_WAIT_POLICY": "PASSIVE", "JUPYTER_PREFER_ENV_PATH": "1"}
+    return {**defaults, **os.environ, **({"OMP_NUM_THREADS": str(threads)} if threads else {})}
+
+
+def start(lifeline: Connection, threads: int | None) -> None:
+    """Set up a worker process.
+
+    Args:
+        lifeline: a pipe whose other end only the main process holds.
+        threads: of PyTorch in each kernel.
+    """
+    if hasattr(os, "setsid"):
+        os.setsid()  # Ctrl-C in a terminal reaches the main process alone, which then ends the workers
+    os.environ.update(child_environment(threads))
+    Thread(target=_end_with_main, args=[lifeline], daemon=True).start()
+
+
+def _end_with_main(lifeline: Connection) -> None:
+    """Wait until the main process ends or closes its end of the pipe, then end the kernel and this worker."""
+    with suppress(EOFError, OSError):
+        lifeline.recv()
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            child.kill()
+    os._exit(1)
+
+
+def execute(run: Run, out: Path, timeout: int | None = None, progress_bar: bool = False) -> Outcome:
+    """Run one notebook in a kernel, and write it and its page below `out`.
+
+    Its metadata tell `runner` later on that it ran well, and with which fingerprint.
+
+    Args:
+        timeout: seconds that a cell may take.
+    """
+    started, path, notebook, error = time.perf_counter(), run.path(out, ".ipynb"), run.notebook, ""
+    try:
+        with atomic(path) as draft:
+            try:
+                notebook = papermill.execute_notebook(
+                    run.notebook, str(draft), run.parameters, kernel_name="python3", language="python",
+                    progress_bar=progress_bar, cwd=str(path.parent), execution_timeout=timeout,
+                    extra_arguments=["--log-level=CRITICAL"],
+                )  # fmt: skip
+                seconds = round(time.perf_counter() - started, 1)
+                notebook.metadata["tfviz"] = {"fingerprint": run.fingerprint, "seconds": seconds}
+            except Exception as failure:  # an error in a cell, a dead kernel, a timeout: keep what ran before it
+                error = _describe(failure)
+                notebook = notebooks.read(draft) if draft.is_file() else notebook
+            nbformat.write(notebook, draft)
+        with suppress(OSError):  # without a home there is no key, and JupyterLab asks whether to trust the notebook
+            NotebookNotary().sign(notebook)
+        index = "../" * bool(run.subfolder) + "index.html"
+        gallery.page(notebook, path.with_name(f"{run.name}.html"), gallery.navigation({"All notebooks": index}))
+    except Exception as failure:  # such as a full disk, or a page that nbconvert cannot make
+        error = error or _describe(failure)
+    return outcome(notebook, "failed" if error else "ok", time.perf_counter() - started, error)
+
+
+def _describe(error: Exception) -> str:
+    """Return an error in a sentence; one in a cell begins with the cell."""
+    if not isinstance(error, PapermillExecutionError):
+        return f"{type(error).__name__}: {error}"
+    first = (error.source.strip() or "an empty cell").splitlines()[0]
+    return f"cell In [{error.exec_count}] ({first}): {error.ename}: {error.evalue}"
