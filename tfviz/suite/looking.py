@@ -13,8 +13,8 @@ from tfviz import look, view
 from tfviz.files import atomic
 from tfviz.suite.checkpoint import Checkpoint, Given
 from tfviz.view.page.html import View, together
-from tfviz.view.still import photograph
-from tfviz.view.still.places import both
+from tfviz.view.still.images import read_image
+from tfviz.view.still.patch_grid import find_grids
 
 SMALL = 20_000_000  # parameters of a model that can travel
 RANKED = 20  # heads of a list
@@ -55,7 +55,7 @@ def _looked(
 ) -> tuple[Checkpoint, Given, dict[str, look.AttentionMaps]]:
     say(f"{_short(name)}: loading")
     checkpoint = Checkpoint(name)
-    seen = None if picture is None else photograph.read(picture)
+    seen = None if picture is None else read_image(picture)
     say(f"{_short(name)}: {type(checkpoint.model).__name__}, {checkpoint.size:,} parameters")
     try:
         given = checkpoint.given(text, seen, written)
@@ -81,7 +81,7 @@ def _views(groups: Mapping[str, Any], given: Given) -> dict[str, View]:
     rest: dict[str, Any] = {}
     size = (given.picture.shape[1], given.picture.shape[2])
     for name, maps in groups.items():
-        (onto if any(both(maps.rows, maps.cols, size, None)) else rest)[name] = maps
+        (onto if any(find_grids(maps.rows, maps.cols, size, None)) else rest)[name] = maps
     made = {"On the picture": view.image(onto, given.picture)} if onto else {}
     return {**made, **({"Elsewhere": view.sources(**rest)} if rest else {})}
 
