@@ -16,8 +16,8 @@ from tfviz.text import subwords
 from tfviz.view.page.heads import BUDGET
 from tfviz.view.page.html import View
 from tfviz.view.still.barred import rows
+from tfviz.view.still.generation import translation_steps
 from tfviz.view.still.picture import Picture, cut
-from tfviz.view.still.translated import translated
 from tfviz.view.studio import checks
 from tfviz.view.studio.program import LocalProgram, max_positions
 from tfviz.view.studio.view import studio_view, studio_widget
@@ -97,7 +97,7 @@ def translate(
         words = target.words(torch.tensor([token for token, _ in found]))
         shares, heading = [share for _, share in found], f"{title}: {cut(sentence, 40)!r}"
         weights_read = _mean_cross_attention(programs, ids, [begin, *(token for token, _ in found[:-1])])
-        picture = translated(words, shares, source.words(ids), weights_read, heading)
+        picture = translation_steps(words, shares, source.words(ids), weights_read, heading)
         return studio_view("translate", title, picture, programs, state, more, budget)
     memory = programs["encode"](ids[None])
     first = {"encode": [ids[None]], "decode": [torch.tensor([[begin]]), memory["states"], memory["words"]]}
