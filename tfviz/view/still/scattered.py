@@ -1,4 +1,4 @@
-"""Points with names on planes: coloured by group, joined by paths, named where there is room."""
+"""Scatter plots: points coloured by group, with names where there is room."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from matplotlib.transforms import Bbox
 from tfviz.view.still.heatmap import soft
 from tfviz.view.still.numbers import few
 from tfviz.view.still.palette import BOLD, plain
+from tfviz.view.still.picture import cut
 from tfviz.view.still.planes import colour
 
-GROUPS = 6  # colours
-TRIED = 1000  # names for which room is looked for
-NAMED = 60  # of the points in a still picture, at most
-LONGEST = 32  # characters of a name there
-ROOM = 4  # pixels of a point's own
-LARGE = 2  # points by which a marked one goes farther
-RINGS = (1, 3, 5)  # times as far, where a marked one has no room; with a line to its point
-BESIDE = ((4, 0, "left", "center"), (-4, 0, "right", "center"))  # points of a shift, and the sides that it goes to
+MAX_GROUPS = 6  # colours
+MAX_TRIED, MAX_NAMED = 1000, 60  # names for which room is looked for, and found
+LONGEST = 32  # characters of a name
+CLEARANCE = 4  # pixels around a point
+MARKED_SHIFT = 2  # points by which the name of a marked one goes farther
+RINGS = (1, 3, 5)  # times as far, where the name of a marked one has no room; with a line to its point
+BESIDE = ((4, 0, "left", "center"), (-4, 0, "right", "center"))  # a shift in points, and the text's alignment
 AROUND = (*BESIDE, (0, 5, "center", "bottom"), (0, -5, "center", "top"), (5, 5, "left", "bottom"),
           (-5, 5, "right", "bottom"), (5, -5, "left", "top"), (-5, -5, "right", "top"))  # fmt: skip
 
 
-def kinds(groups: Sequence[str] | None, count: int) -> list[str]:
-    """The groups, by the alphabet, so that two pictures agree; "" is none of them.
+def group_names(groups: Sequence[str] | None, count: int) -> list[str]:
+    """Return the groups in the order in which they come; "" is none.
 
     Raises:
         ValueError: not as many as there are points; more than there are colours.
@@ -38,99 +38,96 @@ def kinds(groups: Sequence[str] | None, count: int) -> list[str]:
         return []
     if len(groups) != count:
         raise ValueError(f"{len(groups)} groups for {count} points; each point has one, '' where it is of none")
-    found = list(dict.fromkeys(group for group in groups if group))
-    few(len(found), GROUPS, "groups", "put the rarest together, or in '', which is drawn grey")
+    found = list(dict.fromkeys(filter(None, groups)))
+    few(len(found), MAX_GROUPS, "groups", "put the rarest together, or in '', which is drawn grey")
     return found
 
 
-def marked(names: Sequence[str], wanted: Sequence[str]) -> list[int]:
-    """Where these names stand.
+def marked_points(names: Sequence[str], marked: Sequence[str]) -> list[int]:
+    """Return the indices of these names.
 
     Raises:
         LookupError: there is no such name.
     """
-    if unknown := [name for name in wanted if name not in names]:
+    if unknown := [name for name in marked if name not in names]:
         raise LookupError(f"marked names {unknown[0]!r}, and no point is called so")
-    return [list(names).index(name) for name in wanted]
+    return [names.index(name) for name in marked]
 
 
-def dots(axes: Axes, points: numpy.ndarray, groups: Sequence[str] | None, marks: Sequence[int], size: float) -> None:
-    """A dot each: grey where it has no group, larger where it is marked."""
-    found = kinds(groups, len(points))
+def draw_points(
+    axes: Axes, points: numpy.ndarray, groups: Sequence[str] | None, marked: Sequence[int], size: float
+) -> None:
+    """Draw a dot for each point: grey where it has no group, larger where it is marked."""
+    found = group_names(groups, len(points))
     for at, group in enumerate(["", *found] if found else [None]):
-        rows = [i for i in range(len(points)) if group is None or groups[i] == group]  # type: ignore[index]
+        members = [i for i in range(len(points)) if group is None or groups[i] == group]  # type: ignore[index]
         ink = "C5" if group is None else f"C{colour(at - 1)}" if at else soft()
-        sizes = [4 * size if i in set(marks) else size for i in rows]
-        alpha = 0.45 if group == "" else 0.85
-        axes.scatter(
-            points[rows, 0], points[rows, 1], s=sizes, color=ink, alpha=alpha, linewidths=0, zorder=2 + bool(at)
-        )
+        sizes = [4 * size if i in set(marked) else size for i in members]
+        style: Any = {"alpha": 0.45 if group == "" else 0.85, "linewidths": 0, "zorder": 2 + bool(at)}
+        axes.scatter(points[members, 0], points[members, 1], s=sizes, color=ink, **style)
 
 
-def legend(figure: Figure, groups: Sequence[str] | None, count: int) -> None:
-    """What the colours are, in a line below."""
-    if not (found := kinds(groups, count)):
+def group_legend(figure: Figure, groups: Sequence[str] | None, count: int) -> None:
+    """Say what the colours are, in a line below."""
+    if not (found := group_names(groups, count)):
         return
     mark: dict[str, Any] = {"marker": "o", "linestyle": "", "markersize": 5}
     lines = [Line2D([], [], color=f"C{colour(at)}", label=plain(kind), **mark) for at, kind in enumerate(found)]
-    if any(not group for group in groups or ()):
+    if not all(groups or ()):
         lines.append(Line2D([], [], color=soft(), alpha=0.45, label="others", **mark))
     figure.legend(handles=lines, loc="outside lower center", ncols=len(lines), handletextpad=0.2, columnspacing=1.4)
 
 
-def name(
-    axes: Axes, points: numpy.ndarray, names: Sequence[str], marks: Sequence[int] = (), only: bool = False
+def draw_names(
+    axes: Axes, points: numpy.ndarray, names: Sequence[str], marked: Sequence[int] = (), only_marked: bool = False
 ) -> None:
-    """Names beside their points, as long as none covers another, or a point, or leaves the plane.
+    """Write names beside their points, as long as none covers another, or a point, or leaves the axes.
 
-    The marked come first, each on the far side of its point, as seen from the middle, if there is room.
-
-    Args:
-        only: no others than the marked.
+    The marked come first, each on the far side of its point as seen from the middle, if there is room.
     """
-    figure: Any = axes.figure
-    frame = axes.get_window_extent()
-    taken: list[Bbox] = []
     places = axes.transData.transform(points)
-    own, away = ROOM * figure.dpi / 100, places - places.mean(0)
-    others = [] if only else [i for i in range(min(len(points), TRIED)) if i not in set(marks)]
-    for at in [*marks, *others]:
-        if len(taken) == NAMED:
+    outwards, taken = places - places.mean(0), list[Bbox]()
+    others = [] if only_marked else [i for i in range(min(len(points), MAX_TRIED)) if i not in set(marked)]
+    for at in [*marked, *others]:
+        if len(taken) == MAX_NAMED:
             return
-        far = numpy.abs(places - places[at]).max(1) > 0.5  # what lies in one place has one place for its names
-        text = plain(names[at] if len(names[at]) <= LONGEST else names[at][: LONGEST - 1] + "…")
-        if box := _written(axes, points[at], text, away[at] if at in marks else None, (frame, taken, places[far], own)):
+        elsewhere = places[numpy.abs(places - places[at]).max(1) > 0.5]  # points in one place share the names' places
+        away = outwards[at] if at in marked else None
+        if box := _write(axes, points[at], plain(cut(names[at], LONGEST)), away, taken, elsewhere):
             taken.append(box)
 
 
-def _written(
-    axes: Axes, point: numpy.ndarray, said: str, away: numpy.ndarray | None, around: tuple[Any, ...]
+def _write(
+    axes: Axes, point: numpy.ndarray, name: str, away: numpy.ndarray | None, taken: list[Bbox], places: numpy.ndarray
 ) -> Bbox | None:
-    """Where a name was written, the first place that is free."""
-    frame, taken, places, own = around
-    spot = (float(point[0]), float(point[1]))
-    loud = away is not None
-    face: dict[str, Any] = {"weight": "bold", "family": BOLD} if loud else {}
-    near: Any = BESIDE if away is None else sorted(AROUND, key=lambda one: -_along(one, away))
-    tried = [(ring, place) for ring in (RINGS if loud else RINGS[:1]) for place in near]
-    for ring, (right, up, side, level) in tried:
-        right, up = (ring * (shift + LARGE * loud * numpy.sign(shift)) for shift in (right, up))
-        text = axes.annotate(said, spot, (right, up), textcoords="offset points", ha=side, va=level, size=8, **face)
-        text.set_zorder(5)
+    """Write a name in the first place that is free, if any, and return its box.
+
+    Args:
+        away: of a marked point the direction that its name prefers.
+        taken: the boxes of names.
+        places: those of other points, in pixels.
+    """
+    figure: Any = axes.figure
+    frame, is_marked = axes.get_window_extent(), away is not None
+    face: dict[str, Any] = {"weight": "bold", "family": BOLD} if is_marked else {}
+    near: Any = BESIDE if away is None else sorted(AROUND, key=lambda one: -_cosine(one[:2], away))
+    common: Any = {"xy": (float(point[0]), float(point[1])), "textcoords": "offset points"}
+    for ring, (right, up, side, level) in ((ring, place) for ring in RINGS[: 3 if is_marked else 1] for place in near):
+        shift: Any = [ring * (part + MARKED_SHIFT * is_marked * numpy.sign(part)) for part in (right, up)]
+        text = axes.annotate(name, xytext=shift, ha=side, va=level, size=8, zorder=5, **common, **face)
         box = text.get_window_extent()
         inside = frame.contains(box.x0, box.y0) and frame.contains(box.x1, box.y1)
-        wide = box.padded(own)
+        wide = box.padded(CLEARANCE * figure.dpi / 100)
         covers = ((places > wide.min) & (places < wide.max)).all(1).any()
         if inside and not covers and not box.count_overlaps(taken):
             if ring > 1:
                 line = {"arrowstyle": "-", "color": soft(), "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
-                axes.annotate("", spot, (right, up), textcoords="offset points", arrowprops=line)
+                axes.annotate("", xytext=shift, arrowprops=line, **common)
             return box
         text.remove()
     return None
 
 
-def _along(place: tuple[Any, ...], away: numpy.ndarray) -> float:
-    """How far one of the places around a point lies that way."""
-    shift = numpy.array(place[:2], dtype=float)
-    return float(shift @ away / max(float(numpy.linalg.norm(shift)), 1e-9))
+def _cosine(shift: Sequence[float], direction: numpy.ndarray) -> float:
+    """Return how far a shift goes in a direction: their cosine times the direction's length."""
+    return float(numpy.dot(shift, direction) / numpy.linalg.norm(shift))
