@@ -137,7 +137,7 @@ def test_a_page_that_is_alive_needs_nothing_else(tmp_path):
     picture = view.head(maps(rows=["</script><b>", *"abcd"], cols="abcdefg"), 0, 0, title=NASTY_TITLE)
     page = picture.save(tmp_path / "x.html").read_text(encoding="utf-8")
     assert not re.search(LINKS, page)
-    assert page.count("</script>") == page.count("<script ") == 3
+    assert page.count("</script>") == len(re.findall(r"<script\b", page)) == 4
     assert "<b>" not in page
     assert "<title>&lt;/title&gt; &quot;&amp;&quot; {x}</title>" in page
     assert '<meta charset="utf-8">' in page
