@@ -16,7 +16,7 @@ from tfviz import view
 from tfviz.look.maps import AttentionMaps
 from tfviz.view.spec import Heatmap, Scale
 from tfviz.view.still import heatmap, palette
-from tfviz.view.still.picture import Picture, headline
+from tfviz.view.still.picture import Picture, set_title
 
 styles = pytest.mark.parametrize("style", palette.THEMES)
 OKABE_ITO = ("E69F00", "56B4E9", "009E73", "F0E442", "0072B2", "D55E00", "CC79A7")
@@ -33,7 +33,7 @@ def coded(colour):
 
 
 @styles
-@pytest.mark.parametrize("scale", [palette.ramp, palette.diverging])
+@pytest.mark.parametrize("scale", [palette.sequential_colormap, palette.diverging_colormap])
 @pytest.mark.parametrize("drawn", ["bar", "heatmap"])
 def test_every_shade_of_a_scale_comes_back(drawn, scale, style):
     def draw():
@@ -41,7 +41,7 @@ def test_every_shade_of_a_scale_comes_back(drawn, scale, style):
         axes = figure.add_axes((0.1, 0.05, 0.3, 0.9) if drawn == "bar" else (0, 0, 1, 1))
         if drawn == "bar":  # six dots for each shade
             figure.colorbar(ScalarMappable(cmap=scale()), axes).outline.set_visible(False)
-            headline(figure, "a scale")
+            set_title(figure, "a scale")
         else:
             axes.set_axis_off()
             values = (numpy.arange(scale().N)[None] + 0.5) / scale().N
@@ -50,7 +50,7 @@ def test_every_shade_of_a_scale_comes_back(drawn, scale, style):
 
     with view.theme(style):
         shades = {coded(shade) for shade in scale().colors}
-        ends = (palette.LOW, palette.HIGH) if scale is palette.diverging else (palette.RAMP,)
+        ends = (palette.LOW, palette.HIGH) if scale is palette.diverging_colormap else (palette.RAMP,)
         assert {coded(palette._ink(pair)) for pair in ends} <= shades
     assert len(shades) >= 199
     assert shades - colours(Picture(draw, "a scale"), style) == set()

@@ -168,14 +168,14 @@ def test_any_text_can_stand_anywhere(make, caplog, tmp_path):
 
 
 def test_words_show_themselves_and_are_not_cut_without_a_sign():
-    shown = dict(zip(NASTY, palette.printable(NASTY)))
+    shown = dict(zip(NASTY, palette.axis_labels(NASTY)))
     assert shown["a\nb\tc"] == "a⏎b⇥c"
     assert shown[" "] == "␣"
     assert shown[""] == "∅"
     assert shown["\ud800"] == "⟨D800⟩"
     assert shown["$x_$ $"] == "$x_$␣$"
     assert shown["x" * 99] == "x" * 17 + "…"
-    assert palette.printable(["x" * 18]) == ["x" * 18]
+    assert palette.axis_labels(["x" * 18]) == ["x" * 18]
     ticks = view.head(nasty(), 0, 0).figure().axes[0].get_yticklabels()
     assert [tick.get_text() for tick in ticks] == list(shown.values())
 
@@ -228,7 +228,7 @@ def test_all_heads_share_one_scale():
 def test_the_ramp_is_even_and_begins_at_the_page(style):
     with view.theme(style):
         page = numpy.array(matplotlib.colors.to_rgb(matplotlib.rcParams["figure.facecolor"]))
-        ramp, both = numpy.array(palette.ramp().colors), numpy.array(palette.diverging().colors)
+        ramp, both = numpy.array(palette.sequential_colormap().colors), numpy.array(palette.diverging_colormap().colors)
     linear = numpy.where(ramp <= 0.04045, ramp / 12.92, ((ramp + 0.055) / 1.055) ** 2.4)
     light = 116 * numpy.cbrt(linear @ [0.2126, 0.7152, 0.0722]) - 16
     steps = numpy.diff(light[::15]) * (-1 if style == "light" else 1)  # a shade apart, 8 bits are too few to tell

@@ -59,9 +59,9 @@ def _data() -> Iterator[Row]:
 
 
 def _fonts() -> Iterator[Row]:
-    from tfviz.view.still.palette import families
+    from tfviz.view.still.palette import font_families
 
-    there = families()
+    there = font_families()
     yield "DejaVu Sans" in there, "fonts", ", ".join(there)
     east = any("CJK" in family for family in there)
     yield east, "Chinese, Japanese, Korean", "drawn" if east else "shown by number; install the Noto Sans CJK fonts"

@@ -10,10 +10,10 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tfviz.view.still.formatting import counted, fixed, formatted
-from tfviz.view.still.lined import Line, LineChart
-from tfviz.view.still.numbers import Spread, few, real
-from tfviz.view.still.palette import plain
-from tfviz.view.still.picture import Picture, headline
+from tfviz.view.still.line_chart import Line, LineChart
+from tfviz.view.still.numbers import Spread, check_at_most, check_finite
+from tfviz.view.still.palette import drawable
+from tfviz.view.still.picture import Picture, set_title
 
 MAX_LINES = 40
 
@@ -44,14 +44,14 @@ def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequenc
     for name, points in measured.items():
         if not points:
             raise ValueError(f"{name} has no points; give pairs (step, nats), or leave it out")
-        real(name, [nats for _, nats in points])
-    real("history", [step.loss for step in history], gaps=True)
+        check_finite(name, [nats for _, nats in points])
+    check_finite("history", [step.loss for step in history], gaps=True)
     if any(one.step >= other.step for one, other in itertools.pairwise(history)):
         raise ValueError("the steps of history do not rise, as in two runs one after the other; draw each by itself")
     steps, losses = numpy.array([s.step for s in history]), numpy.array([s.loss for s in history])
     width = max(1, len(losses) // 40)
     smooth = numpy.convolve(losses, numpy.ones(width) / width, mode="valid")
-    series = {plain(name.replace("_", " ")): points for name, points in measured.items()}
+    series = {drawable(name.replace("_", " ")): points for name, points in measured.items()}
 
     def draw() -> Figure:
         figure = Figure(figsize=(6.4, 3.0), layout="constrained")
@@ -64,7 +64,7 @@ def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequenc
             axes.plot(*zip(*points), color=colour, marker="o", markersize=3.5, label=name)
         axes.set(xlabel="step", ylabel="loss (nats per token)")
         axes.legend()
-        headline(figure, title)
+        set_title(figure, title)
         return figure
 
     last = {"training": float(smooth[-1]), **{name: points[-1][1] for name, points in series.items()}}
@@ -97,13 +97,13 @@ def lines(
             that matplotlib does not know, or a log axis for numbers that are not above 0.
     """
     drawn = _checked(series, axes_settings)
-    levels = dict(zip(references or (), real("references", list((references or {}).values())).tolist()))
-    stretches = {name: tuple(real(name, ends).tolist()) for name, ends in (shaded or {}).items()}
-    chart = LineChart(drawn, plain(x), plain(y), levels, stretches, axes_settings)
+    levels = dict(zip(references or (), check_finite("references", list((references or {}).values())).tolist()))
+    stretches = {name: tuple(check_finite(name, ends).tolist()) for name, ends in (shaded or {}).items()}
+    chart = LineChart(drawn, drawable(x), drawable(y), levels, stretches, axes_settings)
 
     def draw() -> Figure:
         figure = chart.in_panels() if apart else chart.in_one()
-        headline(figure, title)
+        set_title(figure, title)
         return figure
 
     last = {name: line.mean[-1] for name, line in drawn.items()}
@@ -118,8 +118,10 @@ def _checked(
     counts = {name: (len(xs), getattr(ys, "shape", (len(ys),))[-1]) for name, (xs, ys) in series.items()}
     if not series or not all(points and points == same for points, same in counts.values()):
         raise ValueError(f"there is nothing to draw: each line needs points, as many xs as ys; got {counts}")
-    few(len(series), MAX_LINES, "lines", "give fewer of them")
-    drawn = {name: Line(real(name, xs).tolist(), Spread.of(name, ys, gaps=True)) for name, (xs, ys) in series.items()}
+    check_at_most(len(series), MAX_LINES, "lines", "give fewer of them")
+    drawn = {
+        name: Line(check_finite(name, xs).tolist(), Spread.of(name, ys, gaps=True)) for name, (xs, ys) in series.items()
+    }
     try:
         Figure().subplots().set(**settings)
     except (AttributeError, TypeError, ValueError) as error:

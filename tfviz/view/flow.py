@@ -16,9 +16,9 @@ from matplotlib.path import Path
 from tfviz.view.dataflow import Value, trace
 from tfviz.view.still.graph_layout import Box, Point, layered_layout
 from tfviz.view.still.heatmap import soft
-from tfviz.view.still.numbers import few
-from tfviz.view.still.palette import BOLD, plain
-from tfviz.view.still.picture import Picture, headline
+from tfviz.view.still.numbers import check_at_most
+from tfviz.view.still.palette import BOLD, drawable
+from tfviz.view.still.picture import Picture, set_title
 
 MAX_VALUES = 60
 NAME_SIZE, CODE_SIZE, LINE_HEIGHT, PADDING = 9.0, 7.5, 11.5, 7.0  # points
@@ -51,7 +51,7 @@ def flow(
     values = trace(function, given, named)
     if not values:
         raise ValueError("no line of the function makes a tensor: there is nothing to draw")
-    few(len(values), MAX_VALUES, "values", "draw a part of it, a function of its own")
+    check_at_most(len(values), MAX_VALUES, "values", "draw a part of it, a function of its own")
     title = title or getattr(function, "__name__", type(function).__name__)
     labels = [_label(value, axes or {}) for value in values]
     boxes = [_box(label) for label in labels]
@@ -66,7 +66,7 @@ def flow(
             _draw_arrow(panel, edge)
         for value, label, box, top in zip(values, labels, boxes, layout.tops):
             _draw_box(panel, value, label, box, top)
-        headline(figure, title)
+        set_title(figure, title)
         return figure
 
     return Picture(draw, "\n".join([title, *(_summary(value, label) for value, label in zip(values, labels))]))
@@ -84,8 +84,8 @@ def _label(value: Value, axes: Mapping[int, str]) -> Label:
     sizes = [f"{axes[size]} {size}" if size in axes else str(size) for size in value.shape]
     lines = [line.replace("    ", "\u00a0\u00a0") for line in value.code.splitlines()]  # a loop's body stays indented
     wrapper = textwrap.TextWrapper(LINE_LENGTH, break_long_words=False, break_on_hyphens=False)
-    code = [plain(piece) for line in lines for piece in wrapper.wrap(line)]
-    return Label(plain(value.name), " × ".join(sizes) or "a number", code)
+    code = [drawable(piece) for line in lines for piece in wrapper.wrap(line)]
+    return Label(drawable(value.name), " × ".join(sizes) or "a number", code)
 
 
 def _summary(value: Value, label: Label) -> str:

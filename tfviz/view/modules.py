@@ -12,8 +12,8 @@ from torch import nn
 
 from tfviz.view.still.formatting import percent
 from tfviz.view.still.heatmap import soft
-from tfviz.view.still.palette import DPI, plain
-from tfviz.view.still.picture import Picture, headline
+from tfviz.view.still.palette import DPI, drawable
+from tfviz.view.still.picture import Picture, set_title
 
 WIDTH, ROW_HEIGHT = 9.0, 0.44  # inches
 NAME_SIZES = (8.5, 7.0)  # points, the larger where it has room
@@ -59,7 +59,7 @@ def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> Pictu
         axes.set_axis_off()
         for box in (box for box in boxes if box.size * WIDTH * DPI > total):  # what is narrower than a dot is not seen
             _draw_box(axes, box, box.size / total)
-        headline(figure, title)
+        set_title(figure, title)
         return figure
 
     parts = ", ".join(f"{box.name} {box.size:,}" for box in boxes if box.depth == 1)
@@ -89,5 +89,5 @@ def _draw_box(axes: Axes, box: Box, share: float) -> None:
     longest = LETTER * max(len(box.name), len(count))
     if sizes := [size for size in NAME_SIZES if longest * size < WIDTH * share - 0.06]:
         centre: Any = {"ha": "center", "va": "center"}
-        axes.text(middle, box.depth - 0.14, plain(box.name), size=sizes[0], color=ink, **centre)
+        axes.text(middle, box.depth - 0.14, drawable(box.name), size=sizes[0], color=ink, **centre)
         axes.text(middle, box.depth + 0.23, count, size=7, color=soft(), **centre)

@@ -12,10 +12,10 @@ from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 from tfviz.view.still.formatting import counted
 from tfviz.view.still.heatmap import soft
-from tfviz.view.still.numbers import few, real
-from tfviz.view.still.palette import plain
-from tfviz.view.still.picture import Picture, cut, headline
-from tfviz.view.still.scattered import draw_names, draw_points, group_legend, group_names, marked_points
+from tfviz.view.still.numbers import check_at_most, check_finite
+from tfviz.view.still.palette import drawable
+from tfviz.view.still.picture import Picture, set_title, shorten
+from tfviz.view.still.scatter_plot import draw_names, draw_points, group_legend, group_names, marked_points
 
 MAX_POINTS = 100_000
 MAX_PLANES = 12
@@ -67,9 +67,9 @@ def scatter(
         plane = figure.subplots()
         draw_points(plane, table, groups, marked, 9 if groups is None else 14)
         plane.margins(0.06)
-        plane.set(xlabel=plain(axes[0]), ylabel=plain(axes[1]))
+        plane.set(xlabel=drawable(axes[0]), ylabel=drawable(axes[1]))
         group_legend(figure, groups, len(table))
-        headline(figure, title)
+        set_title(figure, title)
         figure.draw_without_rendering()  # the layout settles
         draw_names(plane, table, names, marked)
         return figure
@@ -102,7 +102,7 @@ def planes(
     """
     if not panels:
         raise ValueError("there is nothing to draw: give planes by name")
-    few(len(panels), MAX_PLANES, "planes", "give fewer of them")
+    check_at_most(len(panels), MAX_PLANES, "planes", "give fewer of them")
     tables = {str(panel): _plane(panel, points).numpy() for panel, points in panels.items()}
     names = _names(names, len(next(iter(tables.values()))))
     if wrong := [panel for panel, table in tables.items() if len(table) != len(names)]:
@@ -124,11 +124,11 @@ def planes(
             far = 1.25 * max(float(abs(points).max()), 1e-9)  # with room for names
             plane.set(xlim=(-far, far), ylim=(-far, far), xticks=[0], yticks=[0], aspect="equal")
             plane.tick_params(labelbottom=False, labelleft=False)
-            plane.set_title(cut(plain(panel), 40), loc="left")
+            plane.set_title(shorten(drawable(panel), 40), loc="left")
         for plane in grid.flat[len(tables) :]:
             plane.remove()
         group_legend(figure, groups, len(names))
-        headline(figure, title)
+        set_title(figure, title)
         figure.draw_without_rendering()  # the layout settles
         for plane, points in zip(grid.flat, tables.values()):
             draw_names(plane, points, names, marked, only_marked=True)
@@ -139,10 +139,10 @@ def planes(
 
 
 def _plane(name: str, points: Tensor) -> Tensor:
-    points = real(name, points).float()
+    points = check_finite(name, points).float()
     if points.dim() != 2 or points.shape[1] != 2 or not len(points):
         raise ValueError(f"{name} has the shape {list(points.shape)}; it must be [point, 2], with at least one point")
-    few(len(points), MAX_POINTS, "points", "give fewer, such as points[::10] and names[::10]")
+    check_at_most(len(points), MAX_POINTS, "points", "give fewer, such as points[::10] and names[::10]")
     return points
 
 

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from tfviz.view.still.formatting import counted, fixed
 from tfviz.view.still.heatmap import soft
-from tfviz.view.still.numbers import few
-from tfviz.view.still.palette import BOLD, draws, plain, printable
-from tfviz.view.still.picture import Picture, headline
+from tfviz.view.still.numbers import check_at_most
+from tfviz.view.still.palette import BOLD, axis_labels, drawable, has_glyphs
+from tfviz.view.still.picture import Picture, set_title
 
 MAX_NODES = 1500
 
@@ -56,7 +56,7 @@ def tree(beams: Sequence[Beam], words: Sequence[str], row: int = 0, title: str =
         raise IndexError(f"row is {row}; the batch has {batch} texts, from 0 to {batch - 1}")
     if any(beam.texts.shape[-1] != step + 2 for step, beam in enumerate(beams)):
         raise ValueError("beams are not the steps of one search in order; give list(generate.beam.steps(...))")
-    few(steps * width, MAX_NODES, "nodes", "give fewer steps, or a narrower beam")
+    check_at_most(steps * width, MAX_NODES, "nodes", "give fewer steps, or a narrower beam")
     most = max(int(beam.texts[row].max()) for beam in beams)
     if most >= len(words):
         raise ValueError(f"words has {len(words)} words, and the texts hold the id {most}; give a word for each id")
@@ -73,7 +73,7 @@ def tree(beams: Sequence[Beam], words: Sequence[str], row: int = 0, title: str =
                 if beam.scores[row, rank].isfinite():
                     ended = step > 0 and bool(beams[step - 1].ended[row, beam.parents[row, rank]])
                     _draw_node(axes, beam, words, (row, rank), step, winner[step] == rank, ended)
-        headline(figure, title)
+        set_title(figure, title)
         return figure
 
     best = " ".join(words[token] for token in beams[-1].texts[row, 0, 1:].tolist() if token)
@@ -107,10 +107,10 @@ def _draw_node(
     axes.add_patch(PathPatch(path, edgecolor=ink, fill=False, **line))
     if ended:
         return
-    token = printable([words[int(beam.texts[place][-1])]])[0]
-    face: Any = {"family": BOLD, "weight": "bold"} if won and draws(BOLD, token) else {}
+    token = axis_labels([words[int(beam.texts[place][-1])]])[0]
+    face: Any = {"family": BOLD, "weight": "bold"} if won and has_glyphs(BOLD, token) else {}
     # a long word hides the ends of the lines that lead to it and from it
     paper = {"facecolor": matplotlib.rcParams["figure.facecolor"], "edgecolor": "none", "pad": 1.2}
     centre: Any = {"ha": "center", "va": "center"}
-    axes.text(step, rank, plain(token), size=size, color=ink, bbox=paper, **centre, **face)
+    axes.text(step, rank, drawable(token), size=size, color=ink, bbox=paper, **centre, **face)
     axes.text(step, rank + 0.3, fixed(float(beam.scores[place]), 2), size=7.5, color=soft(), **centre)

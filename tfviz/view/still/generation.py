@@ -10,11 +10,11 @@ from torch import Tensor
 
 from tfviz.shapes import Float
 from tfviz.view.spec import Axis, Heatmap, Scale, is_numbered
-from tfviz.view.still.barred import rows
+from tfviz.view.still.bar_chart import rows
 from tfviz.view.still.formatting import formatted
 from tfviz.view.still.heatmap import CELL, colourbar
 from tfviz.view.still.heatmap import draw as draw_heatmap
-from tfviz.view.still.picture import Picture, headline
+from tfviz.view.still.picture import Picture, set_title
 
 MAX_TOKENS = 12
 BAR_WIDTH = 1.5  # inches
@@ -61,7 +61,7 @@ def translation_steps(
         bars.grid(False)
         bars.spines[["right", "top", "bottom"]].set_visible(False)
         bars.tick_params(axis="y", length=0, labelleft=False)
-        headline(figure, title)
+        set_title(figure, title)
         return figure
 
     most = [read[int(at)] for at in weights.argmax(-1)]

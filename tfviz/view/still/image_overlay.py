@@ -20,9 +20,9 @@ from tfviz.view.spec import Scale
 from tfviz.view.still.formatting import maps_size
 from tfviz.view.still.heatmap import colourbar, norm
 from tfviz.view.still.images import tinted
-from tfviz.view.still.palette import DPI, MARK, plain, ramp
+from tfviz.view.still.palette import DPI, MARK, drawable, sequential_colormap
 from tfviz.view.still.patch_grid import PatchGrid, find_grids
-from tfviz.view.still.picture import Picture, bare, headline
+from tfviz.view.still.picture import Picture, frame, set_title
 
 HEADS = 7  # at most
 ONE_LINE = 5  # panels
@@ -149,8 +149,8 @@ def image_overlay(
         for panel, (one, (values, allowed, _)) in zip(axes.flat[1:], weights.items()):
             _panel(panel, tinted(picture, numpy.sqrt(values / limit), allowed, int(WIDTH * DPI)), f"head {one}")
         scale = Scale("sqrt", limit)
-        colourbar(figure, ScalarMappable(norm(scale), ramp()), axes, scale)
-        headline(figure, plain(title))
+        colourbar(figure, ScalarMappable(norm(scale), sequential_colormap()), axes, scale)
+        set_title(figure, drawable(title))
         return figure
 
     return Picture(draw, f"{title}\n{maps_size(placed.maps)}; heads {', '.join(map(str, shown))}, on one scale")
@@ -160,7 +160,7 @@ def _panel(axes: Axes, pixels: numpy.ndarray, title: str) -> None:
     axes.imshow(pixels, extent=(0, 1, 1, 0), aspect="auto")
     axes.set_title(title, loc="left")
     axes.set(xticks=[], yticks=[])
-    bare(axes)
+    frame(axes)
 
 
 def _outline(axes: Axes, grid: PatchGrid | None, token: int) -> None:

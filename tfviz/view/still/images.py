@@ -16,7 +16,7 @@ from torch import Tensor
 
 from tfviz.bounds import readable
 from tfviz.files import home
-from tfviz.view.still.palette import ramp
+from tfviz.view.still.palette import sequential_colormap
 
 MAX_SIDE = 640  # pixels of the longer side, in a page
 LOSSLESS = 96  # pixels of the longer side, up to which all are kept
@@ -133,7 +133,7 @@ def tinted(picture: Image.Image, shares: numpy.ndarray, allowed: numpy.ndarray, 
         shares, allowed: [row, column] of patches; shares from 0 to 1.
         pixels: of the longer side.
     """
-    paper, ink = (numpy.array(ramp()(end)[:3]) for end in (0, ramp().N - 1))
+    paper, ink = (numpy.array(sequential_colormap()(end)[:3]) for end in (0, sequential_colormap().N - 1))
     scale = pixels / max(picture.size)
     width, height = (max(1, round(side * scale)) for side in picture.size)
     grey = numpy.asarray(picture.convert("L").resize((width, height), Image.Resampling.LANCZOS)) / 255

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 
-def real(name: str, values: Tensor | Sequence[float], gaps: bool = False) -> Tensor:
+def check_finite(name: str, values: Tensor | Sequence[float], gaps: bool = False) -> Tensor:
     """Return numbers on the CPU, of the same shape; those of lists in float64.
 
     Args:
@@ -20,7 +20,7 @@ def real(name: str, values: Tensor | Sequence[float], gaps: bool = False) -> Ten
         ValueError: complex numbers, infinity, or NaN.
     """
     tensor = values if isinstance(values, Tensor) else torch.tensor([float(value) for value in values]).double()
-    tensor = plain_tensor(name, tensor)
+    tensor = dense_tensor(name, tensor)
     if tensor.is_complex():
         raise ValueError(f"{name!r} holds complex numbers; give .real, .abs() or .angle() of them")
     tensor = tensor if tensor.is_floating_point() else tensor.double()
@@ -45,7 +45,7 @@ class Spread:
     @classmethod
     def of(cls, name: str, values: Tensor | Sequence[float], gaps: bool = False) -> Spread:
         """Take them over the trainings of [training, number], or from one: [number]; in float64."""
-        table = real(name, values, gaps).double()
+        table = check_finite(name, values, gaps).double()
         if table.dim() == 1:
             return cls(table, table, table, several=False)
         if table.dim() != 2 or not len(table):
@@ -53,7 +53,7 @@ class Spread:
         return cls(table.mean(0), table.amin(0), table.amax(0), several=True)
 
 
-def plain_tensor(name: str, tensor: Tensor) -> Tensor:
+def dense_tensor(name: str, tensor: Tensor) -> Tensor:
     """Return a tensor without its gradient, on the CPU, dense and not quantized.
 
     Raises:
@@ -66,13 +66,13 @@ def plain_tensor(name: str, tensor: Tensor) -> Tensor:
     return tensor.dequantize() if tensor.is_quantized else tensor
 
 
-def above(name: str, value: float | None) -> None:
+def check_positive(name: str, value: float | None) -> None:
     """Check that a number, where it is given, is above 0."""
     if value is not None and not (value > 0 and math.isfinite(value)):
         raise ValueError(f"{name} is {value}; it must be a finite number above 0")
 
 
-def few(count: int, most: int, what: str, instead: str) -> None:
+def check_at_most(count: int, most: int, what: str, instead: str) -> None:
     """Refuse what no picture has room for, rather than draw for hours."""
     if count > most:
         raise ValueError(f"there are {count:,} {what}, and a picture has room for {most:,}: {instead}")

@@ -55,10 +55,10 @@ def _settings(name: str) -> Any:
     file = Path(__file__).with_name(f"{name}.mplstyle")
     style: Any = matplotlib.rc_params_from_file(file, use_default_template=False)
     default: Any = {key: value for key, value in matplotlib.rcParamsDefault.items() if not key.startswith(SESSION)}
-    return {**default, **style, "savefig.dpi": DPI, "font.family": list(families())}
+    return {**default, **style, "savefig.dpi": DPI, "font.family": list(font_families())}
 
 
-def inks() -> dict[str, dict[str, Any]]:
+def theme_colours() -> dict[str, dict[str, Any]]:
     """Return the colours of both themes by what they are for, as the interactive views take them."""
     named = {"ink": "text.color", "soft": "xtick.labelcolor", "line": "axes.edgecolor", "hatch": "hatch.color"}
     pairs = {"ramp": RAMP, "low": LOW, "high": HIGH, "focus": FOCUS, "mark": MARK, "faint": FAINT}
@@ -71,19 +71,19 @@ def inks() -> dict[str, dict[str, Any]]:
     return colours
 
 
-def ramp() -> ListedColormap:
+def sequential_colormap() -> ListedColormap:
     """Return the scale from the background (weight 0) to the strongest ink (1), even in lightness, blue in hue."""
     return ListedColormap(_between(_background(), _ink(RAMP)))
 
 
-def diverging() -> ListedColormap:
+def diverging_colormap() -> ListedColormap:
     """Return the scale from blue (negative) through the background (0) to orange."""
     low, high = (_between(_background(), _ink(end), SHADES // 2) for end in (LOW, HIGH))
     return ListedColormap(numpy.concatenate([low[::-1], high[1:]]))
 
 
 @lru_cache
-def families() -> tuple[str, ...]:
+def font_families() -> tuple[str, ...]:
     """Return the fonts of `FAMILIES` that this machine has."""
     there = {font.name for font in font_manager.fontManager.ttflist}
     return tuple(family for family in FAMILIES if family in there)
@@ -95,17 +95,17 @@ def _points(family: str) -> frozenset[int]:
     return frozenset(FT2Font(font_manager.findfont(family)).get_charmap())
 
 
-def draws(family: str, text: str) -> bool:
+def has_glyphs(family: str, text: str) -> bool:
     """Return whether a font has every character of `text`."""
     return all(ord(character) in _points(family) for character in text)
 
 
-def plain(text: str) -> str:
+def drawable(text: str) -> str:
     """Return text that the fonts can draw: a sign for a control character, a code for what none of them has."""
     return "".join(character if character == " " else _sign(character) for character in str(text))
 
 
-def printable(words: Sequence[str]) -> list[str]:
+def axis_labels(words: Sequence[str]) -> list[str]:
     """Return words as an axis can show them: as `plain`, with a sign for a space too, and none too long."""
     shown = ("".join(map(_sign, str(word))) or "∅" for word in words)
     return [word if len(word) <= LONGEST else f"{word[: LONGEST - 1]}…" for word in shown]
@@ -114,7 +114,7 @@ def printable(words: Sequence[str]) -> list[str]:
 def _sign(character: str) -> str:
     point = ord(character)
     shown = SIGNS.get(character) or (chr(0x2400 + point) if point < 32 else character)
-    return shown if any(ord(shown) in _points(family) for family in families()) else f"⟨{point:X}⟩"
+    return shown if any(ord(shown) in _points(family) for family in font_families()) else f"⟨{point:X}⟩"
 
 
 def _background() -> str:

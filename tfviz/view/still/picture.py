@@ -19,7 +19,16 @@ from PIL import Image
 
 from tfviz.doors import what
 from tfviz.files import atomic, home
-from tfviz.view.still.palette import BOLD, DPI, THEMES, diverging, draws, plain, ramp, theme
+from tfviz.view.still.palette import (
+    BOLD,
+    DPI,
+    THEMES,
+    diverging_colormap,
+    drawable,
+    has_glyphs,
+    sequential_colormap,
+    theme,
+)
 
 FIGURE_TEXT, AXES_TEXT, TEXT_LINES = 120, 60, 8  # characters of a line of text on a figure, or on axes; lines of a text
 CSS_DPI = 100  # of a picture in a browser: each dot has room for 1.5 x 1.5 of the file's
@@ -108,7 +117,7 @@ class Picture:
         for text in figure.findobj(Text):
             most = FIGURE_TEXT if text in figure.texts else AXES_TEXT
             if isinstance(text, Text) and len(text.get_text()) > most:
-                text.set_text("\n".join(cut(line, most) for line in text.get_text().split("\n")[:TEXT_LINES]))
+                text.set_text("\n".join(shorten(line, most) for line in text.get_text().split("\n")[:TEXT_LINES]))
         return figure
 
     def _render(self, style: str, kind: str = "png") -> bytes:
@@ -144,7 +153,10 @@ def _packed(image: Image.Image) -> bytes:
     middle = codes[1:-1, 1:-1]
     sides = (codes[:-2, 1:-1], codes[2:, 1:-1], codes[1:-1, :-2], codes[1:-1, 2:])
     filled = middle[numpy.logical_and.reduce([middle == side for side in sides])]
-    shades = [scale(numpy.arange(scale.N), bytes=True)[:, :3].astype(int) @ RGB_CODE for scale in (ramp(), diverging())]
+    shades = [
+        scale(numpy.arange(scale.N), bytes=True)[:, :3].astype(int) @ RGB_CODE
+        for scale in (sequential_colormap(), diverging_colormap())
+    ]
     counts, colours = zip(*image.getcolors(image.width * image.height) or ())
     flat = numpy.isin(colours @ numpy.array(RGB_CODE), numpy.concatenate([filled, *shades]))
     if flat.sum() <= 256:
@@ -164,27 +176,27 @@ def _css_width(png: bytes) -> int:
     return int.from_bytes(png[16:20]) * CSS_DPI // DPI
 
 
-def cut(text: str, most: int) -> str:
+def shorten(text: str, most: int) -> str:
     """Return at most so many characters, with a sign where some are left out."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def headline(figure: Figure, title: str) -> None:
+def set_title(figure: Figure, title: str) -> None:
     """Write the title, flush left; bold in the one face that is sure to have a bold cut, where that can draw it."""
-    face = {"family": BOLD} if draws(BOLD, title) else {"weight": "normal"}
-    figure.suptitle(plain(title), x=0.01, ha="left", **face)
+    face = {"family": BOLD} if has_glyphs(BOLD, title) else {"weight": "normal"}
+    figure.suptitle(drawable(title), x=0.01, ha="left", **face)
 
 
-def bare(axes: Axes) -> None:
+def frame(axes: Axes) -> None:
     """Give a heatmap its frame: thin, on all sides, and no grid."""
     axes.grid(False)
     axes.spines[:].set_visible(True)
     axes.spines[:].set_color(matplotlib.rcParams["axes.edgecolor"])
 
 
-def reference(axes: Axes, name: str, value: float) -> None:
+def reference_line(axes: Axes, name: str, value: float) -> None:
     """Draw a dashed line at a height, with its name at its right end, such as what chance gives."""
     soft = matplotlib.rcParams["xtick.labelcolor"]
     axes.axhline(value, color=soft, linestyle=(0, (5, 3)), linewidth=1, zorder=3)
     style: dict[str, Any] = {"ha": "left", "va": "center", "fontsize": 8, "color": soft, "annotation_clip": False}
-    axes.annotate(fill(cut(plain(name), 48), 16), (1.01, value), xycoords=axes.get_yaxis_transform(), **style)
+    axes.annotate(fill(shorten(drawable(name), 48), 16), (1.01, value), xycoords=axes.get_yaxis_transform(), **style)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.view.still.generation import next_tokens
-from tfviz.view.still.picture import Picture, cut
+from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.studio.checks import text_axes
 from tfviz.view.studio.program import LocalProgram
 from tfviz.view.studio.widget import ModelWidget, Request
@@ -35,7 +35,7 @@ class WriteWidget(ModelWidget):
             return {"logits": logits[None, -1:], "cost": cost}
 
         def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
-            prompt = cut(vocab.decode(request.inputs[0][0]), 60)
+            prompt = shorten(vocab.decode(request.inputs[0][0]), 60)
             return next_tokens(vocab, outputs["logits"][0, -1], document["title"], prompt)
 
         first = {"read": [torch.zeros(1, 1, dtype=torch.long)]}

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from tfviz.look.words import strings
 from tfviz.view.still.formatting import LARGE, fixed, formatted
-from tfviz.view.still.numbers import Spread, above, few, real
-from tfviz.view.still.palette import plain, printable
-from tfviz.view.still.picture import Picture, cut, headline, reference
+from tfviz.view.still.numbers import Spread, check_at_most, check_finite, check_positive
+from tfviz.view.still.palette import axis_labels, drawable
+from tfviz.view.still.picture import Picture, reference_line, set_title, shorten
 
 MAX_BARS, MAX_ROWS, MAX_SERIES = 400, 200, 24
 LETTER = 0.075  # inches, about
@@ -39,7 +39,7 @@ def bars(
             or with NaN or infinity.
     """
     words, series = _checked(words, heights, MAX_BARS)
-    levels = dict(zip(references or (), real("references", list((references or {}).values())).tolist()))
+    levels = dict(zip(references or (), check_finite("references", list((references or {}).values())).tolist()))
 
     def draw() -> Figure:
         width = min(9.0, max(2.4, 0.2 * len(words) + 0.6) * len(series) + 0.4)
@@ -51,12 +51,12 @@ def bars(
                 ink = matplotlib.rcParams["text.color"]
                 axes.vlines(range(len(words)), values.low, values.high, color=ink, linewidth=1.5)
             for label, level in levels.items():
-                reference(axes, label if axes is panels[-1] else "", level)
-            axes.set_xticks(range(len(words)), printable(words))
+                reference_line(axes, label if axes is panels[-1] else "", level)
+            axes.set_xticks(range(len(words)), axis_labels(words))
             axes.grid(axis="x", visible=False)
             axes.set_title(_panel_title(name, width / len(series)))
-        panels[0].set_ylabel(cut(plain(y), 32))
-        headline(figure, title)
+        panels[0].set_ylabel(shorten(drawable(y), 32))
+        set_title(figure, title)
         return figure
 
     return Picture(draw, f"{title}\nhighest {y}: {_highest(words, series)}")
@@ -78,7 +78,7 @@ def rows(
             with NaN or infinity; more rows than a picture has room for.
     """
     names, series = _checked(names, columns, MAX_ROWS, least=0)
-    above("top", top)
+    check_positive("top", top)
     for name, column in series.items():
         if top is not None and column.high.max() > 1.001 * top:
             raise ValueError(f"{name!r} goes up to {column.high.max():.3g}, past the end of the scale: top is {top:g}")
@@ -99,9 +99,9 @@ def rows(
             axes.grid(False)
             axes.spines[["right", "top", "bottom"]].set_visible(False)
             axes.tick_params(axis="y", length=0)
-        panels[0].set_yticks(range(len(names)), [cut(plain(name), NAME) for name in names])
+        panels[0].set_yticks(range(len(names)), [shorten(drawable(name), NAME) for name in names])
         panels[0].invert_yaxis()
-        headline(figure, title)
+        set_title(figure, title)
         return figure
 
     return Picture(draw, f"{title}\nhighest {_highest(names, series)}")
@@ -113,8 +113,8 @@ def _checked(
     """Return names and series; each must have a number for each name, none below `least`."""
     if not names or not series:
         raise ValueError("there is nothing to draw: give names, and numbers for each")
-    few(len(names), most, "names", "give those you mean, such as the 20 highest")
-    few(len(series), MAX_SERIES, "series", "give fewer of them")
+    check_at_most(len(names), most, "names", "give those you mean, such as the 20 highest")
+    check_at_most(len(series), MAX_SERIES, "series", "give fewer of them")
     spreads = {name: Spread.of(name, values) for name, values in series.items()}
     kind = "numbers" if least == -math.inf else f"numbers from {least:g} on"
     for name, spread in spreads.items():
@@ -147,4 +147,4 @@ def _decimals(value: float, places: int) -> str:
 
 def _panel_title(name: str, inches: float) -> str:
     """Wrap a name into at most two lines of a panel's width."""
-    return "\n".join(wrap(plain(name), max(8, int((inches - 0.3) / LETTER)), max_lines=2, placeholder="…"))
+    return "\n".join(wrap(drawable(name), max(8, int((inches - 0.3) / LETTER)), max_lines=2, placeholder="…"))

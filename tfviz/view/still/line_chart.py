@@ -16,8 +16,8 @@ from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatt
 from tfviz.view.still.formatting import formatted
 from tfviz.view.still.heatmap import soft
 from tfviz.view.still.numbers import Spread
-from tfviz.view.still.palette import plain
-from tfviz.view.still.picture import reference
+from tfviz.view.still.palette import drawable
+from tfviz.view.still.picture import reference_line
 
 INSIDE = 4  # lines whose legend finds room in the axes; that of more stands beside them
 TICKS = 7  # points of a log axis that can all have their numbers
@@ -70,7 +70,7 @@ class LineChart:
             marker = "os^D"[index % 4] if len(line.xs) <= 30 else ""
             line.draw(axes, f"C{COLOURS[index % 8]}", marker=marker, markersize=4, label=self._label(name))
         for name, value in self.references.items():
-            reference(axes, name, value)
+            reference_line(axes, name, value)
         axes.set(**{"xlabel": self.x, "ylabel": self.y, **self.settings})
         self._shade(axes)
         self._number_log_axes(axes)
@@ -92,7 +92,7 @@ class LineChart:
                 axes.plot(other.xs, other.mean, color=soft(), alpha=0.3, linewidth=0.8)
             line.draw(axes, "C5", 0.3, linewidth=1.8)
             for label, value in self.references.items():
-                reference(axes, label if index == across - 1 else "", value)
+                reference_line(axes, label if index == across - 1 else "", value)
             axes.set_title(self._label(name), loc="left")
             axes.set(**self.settings)
             self._shade(axes, labels=index == 0)
@@ -107,7 +107,7 @@ class LineChart:
 
     def _label(self, name: str) -> str:
         broken = self.settings.get("yscale") == "log" and 0 in self.lines[name].mean
-        return f"{plain(name)}{BROKEN if broken else ''}"
+        return f"{drawable(name)}{BROKEN if broken else ''}"
 
     def _shade(self, axes: Axes, labels: bool = True) -> None:
         """Shade stretches of x, each labelled at the foot, or at the top where fewer points of the lines are."""
@@ -122,7 +122,7 @@ class LineChart:
             box = {"facecolor": matplotlib.rcParams["figure.facecolor"], "alpha": 0.75, "edgecolor": "none", "pad": 0.5}
             style: Any = {"va": "top" if top else "bottom", "color": soft(), "bbox": box, "annotation_clip": False}
             place = ((start + end) / 2, 0.97 if top else 0.03)
-            axes.annotate(plain(name), place, xycoords=axes.get_xaxis_transform(), ha="center", fontsize=8, **style)
+            axes.annotate(drawable(name), place, xycoords=axes.get_xaxis_transform(), ha="center", fontsize=8, **style)
 
     def _number_log_axes(self, axes: Axes) -> None:
         if axes.get_xscale() == "log":

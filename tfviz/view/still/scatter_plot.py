@@ -12,9 +12,9 @@ from matplotlib.lines import Line2D
 from matplotlib.transforms import Bbox
 
 from tfviz.view.still.heatmap import soft
-from tfviz.view.still.numbers import few
-from tfviz.view.still.palette import BOLD, plain
-from tfviz.view.still.picture import cut
+from tfviz.view.still.numbers import check_at_most
+from tfviz.view.still.palette import BOLD, drawable
+from tfviz.view.still.picture import shorten
 from tfviz.view.still.planes import colour
 
 MAX_GROUPS = 6  # colours
@@ -39,7 +39,7 @@ def group_names(groups: Sequence[str] | None, count: int) -> list[str]:
     if len(groups) != count:
         raise ValueError(f"{len(groups)} groups for {count} points; each point has one, '' where it is of none")
     found = list(dict.fromkeys(filter(None, groups)))
-    few(len(found), MAX_GROUPS, "groups", "put the rarest together, or in '', which is drawn grey")
+    check_at_most(len(found), MAX_GROUPS, "groups", "put the rarest together, or in '', which is drawn grey")
     return found
 
 
@@ -72,7 +72,7 @@ def group_legend(figure: Figure, groups: Sequence[str] | None, count: int) -> No
     if not (found := group_names(groups, count)):
         return
     mark: dict[str, Any] = {"marker": "o", "linestyle": "", "markersize": 5}
-    lines = [Line2D([], [], color=f"C{colour(at)}", label=plain(kind), **mark) for at, kind in enumerate(found)]
+    lines = [Line2D([], [], color=f"C{colour(at)}", label=drawable(kind), **mark) for at, kind in enumerate(found)]
     if not all(groups or ()):
         lines.append(Line2D([], [], color=soft(), alpha=0.45, label="others", **mark))
     figure.legend(handles=lines, loc="outside lower center", ncols=len(lines), handletextpad=0.2, columnspacing=1.4)
@@ -93,7 +93,7 @@ def draw_names(
             return
         elsewhere = places[numpy.abs(places - places[at]).max(1) > 0.5]  # points in one place share the names' places
         away = outwards[at] if at in marked else None
-        if box := _write(axes, points[at], plain(cut(names[at], LONGEST)), away, taken, elsewhere):
+        if box := _write(axes, points[at], drawable(shorten(names[at], LONGEST)), away, taken, elsewhere):
             taken.append(box)
 
 
