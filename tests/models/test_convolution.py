@@ -82,10 +82,10 @@ def test_it_learns():
 def test_its_gates_are_seen():
     model, ids = convolution(), some_ids()
     with look.capture(model, ["*.gate", "*.filter"]) as seen:
-        model(text)
+        model(ids)
     assert list(seen) == [f"blocks.{block}.{part}" for block in range(2) for part in ("filter", "gate")]
     assert seen["blocks.1.gate"].shape == (2, 7, 6)
     with look.capture(model, "*.gate", edit={"*.gate": torch.zeros_like}):
-        shut = model(text)
+        shut = model(ids)
     bias = sum(block.out_proj.bias for block in model.blocks)
     close(shut, model.to_logits(model.norm(model.tokens(text) + bias)))

@@ -33,7 +33,7 @@ from PIL import Image
 
 from tfviz import view
 from tfviz.layers import masks, positions
-from tfviz.view.still.palette import printable
+from tfviz.view.still.palette import axis_labels
 
 pytest_plugins = ["browser"]
 
@@ -234,7 +234,7 @@ BROWSERS = BITE[9:11]  # an emoji and Chinese letters, for which matplotlib may 
 
 def readable():
     """The words as all pictures show them; `BROWSERS` as the page does, whatever faces matplotlib has found."""
-    texts = [re.sub(r"⟨(1?[0-9A-F])⟩", lambda code: chr(0x2400 + int(code[1], 16)), text) for text in printable(BITE)]
+    texts = [re.sub(r"⟨(1?[0-9A-F])⟩", lambda code: chr(0x2400 + int(code[1], 16)), text) for text in axis_labels(BITE)]
     return [word if word in BROWSERS else text for word, text in zip(BITE, texts)]
 
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from tfviz import models, portable, sealed
+from tfviz import models, portable
 from tfviz.portable.language_model import export_language_model
 from tfviz.portable.program import pack, quantize
 from tfviz.portable.sizes import bind_dims, encode_size, evaluate_size

@@ -11,7 +11,7 @@ from fuzzing import fuzzed, outcome, programs
 from torch import nn
 
 from tfviz import files, models, portable
-from tfviz.portable.operators import ZEROED, call, operator
+from tfviz.portable.operators import ZEROED, operator
 from tfviz.portable.program import pack
 
 X = torch.arange(6.0).reshape(2, 3)

@@ -1,5 +1,6 @@
 """The data flow of a function: what its run was, and where the boxes stand."""
 
+import sys
 from itertools import combinations, pairwise
 
 import pytest
@@ -9,11 +10,12 @@ from hypothesis import strategies as st
 from torch import nn
 
 from tfviz import layers, view
-from tfviz.view.followed import follow
-from tfviz.view.still.layered import Box, laid
+from tfviz.view.dataflow import trace
+from tfviz.view.still.graph_layout import Box, layered_layout
 
 WEIGHT = nn.Parameter(torch.ones(4, 3))
 SCALE = 2.0
+h, y = torch.ones(7, 7), torch.ones(9)  # as a notebook has them: names that functions use for themselves
 
 
 def attend(x, width=3):
@@ -35,7 +37,7 @@ def named(values):
 
 
 def test_every_line_is_a_value_of_the_run():
-    values = follow(attend, [torch.ones(5, 4)], {})
+    values = trace(attend, [torch.ones(5, 4)], {})
     assert named(values) == [
         ("x", (5, 4), []),
         ("WEIGHT", (4, 3), []),
@@ -53,11 +55,7 @@ def test_every_line_is_a_value_of_the_run():
     assert codes[-1].startswith("for i in range(len(y)):")
     assert [value.name for value in values if value.learned] == ["WEIGHT"]
     assert [number for number, value in enumerate(values) if value.output] == [6, 9]
-
-
-def test_a_later_line_takes_the_later_value():
-    values = follow(attend, [torch.ones(5, 4)], {})
-    assert [value.parents for value in values if value.name == "weights"] == [(4,)]
+    assert values[5].parents == (4,)  # a later line takes the later value
 
 
 class Part(nn.Module):
@@ -71,37 +69,21 @@ class Part(nn.Module):
 
 
 def test_of_a_module_it_is_the_forward():
-    values = follow(Part(), [torch.ones(5, 4)], {})
-    assert named(values) == [
-        ("x", (5, 4), []),
-        ("hidden", (5, 6), ["x"]),
-        ("scale", (6,), []),
-        ("output", (5, 6), ["hidden", "scale"]),
-    ]
-    assert [value.code for value in values] == ["", "first(x).relu()", "", "hidden * scale"]
-    assert values[2].learned
-    assert values[3].output
-
-
-def test_the_run_is_that_of_python():
-    x, found = torch.randn(5, 4), {}
-
-    def outer(x):
-        doubled = 2 * x
-        found["y"] = doubled.sum(0)
-        return doubled
-
-    values = follow(outer, [x], {})
-    assert torch.equal(found["y"], 2 * x.sum(0))
-    assert [value.name for value in values] == ["x", "doubled"]
-    assert follow(Part().forward, [x], {})[1].name == "hidden"
-    assert [value.name for value in follow(layers.pre_norm, [x, nn.LayerNorm(4), torch.relu], {})] == ["x", "output"]
+    for function in (Part(), Part().forward):
+        values = trace(function, [torch.ones(5, 4)], {})
+        assert named(values) == [
+            ("x", (5, 4), []),
+            ("hidden", (5, 6), ["x"]),
+            ("scale", (6,), []),
+            ("output", (5, 6), ["hidden", "scale"]),
+        ]
+        assert [value.code for value in values] == ["", "first(x).relu()", "", "hidden * scale"]
+        assert [(value.learned, value.output) for value in values[2:]] == [(True, False), (False, True)]
 
 
 def test_the_picture_says_what_it_shows():
     picture = view.flow(attend, torch.ones(5, 4), title="Flow", axes={5: "word", 3: "d"})
-    lines = repr(picture).split("\n")
-    assert lines[:4] == [
+    assert repr(picture).split("\n")[:4] == [
         "Flow",
         "x [word 5 × 4], given",
         "WEIGHT [4 × d 3], learned",
@@ -109,10 +91,9 @@ def test_the_picture_says_what_it_shows():
     ]
     assert repr(view.flow(attend, x=torch.ones(5, 4))).startswith("attend\n")
     for style in ("light", "dark"):
-        figure = picture.figure(style)
-        said = [text.get_text() for text in figure.axes[0].texts]
-        assert said.count("scores") == 2
-        assert "q @ q.T / size" in said
+        texts = [text.get_text() for text in picture.figure(style).axes[0].texts]
+        assert texts.count("scores") == 2
+        assert {"q @ q.T / size", "for i in range(len(y)):", "\u00a0\u00a0y[i] = SCALE * heads[0][i]"} <= {*texts}
 
 
 def early(x):
@@ -129,88 +110,10 @@ def branches(x):
     return y
 
 
-def test_the_branch_is_followed_that_is_taken():
-    assert [value.name for value in follow(branches, [torch.ones(3)], {})] == ["x", "y"]
-    assert [value.code for value in follow(branches, [torch.ones(2)], {})] == ["", "x - 1"]
-
-
-def nothing(x):
-    return 2
-
-
-@pytest.mark.parametrize(
-    ("function", "kind", "says"),
-    [
-        (lambda x: x + 1, ValueError, "no plain def"),
-        (torch.relu, ValueError, "source"),
-        (nothing, ValueError, None),
-        (early, ValueError, "returns from inside a loop"),
-    ],
-)
-def test_what_cannot_be_drawn_is_told(function, kind, says):
-    if says is None:
-        assert repr(view.flow(function, torch.ones(2))) == "nothing\nx [2], given"
-        with pytest.raises(kind, match="nothing to draw"):
-            view.flow(function, 3)
-    else:
-        with pytest.raises(kind, match=says):
-            view.flow(function, torch.ones(2))
-
-
-def links(draw_parents):
-    return [sorted(set(parents)) for parents in draw_parents]
-
-
-graphs = st.integers(1, 9).flatmap(
-    lambda count: st.tuples(*(st.lists(st.integers(0, max(0, n - 1)), max_size=3 if n else 0) for n in range(count)))
-)
-
-
-@settings(max_examples=40, deadline=None)
-@given(graphs.map(links))
-def test_boxes_do_not_overlap_and_stand_below_their_parents(parents):
-    boxes = [Box(30.0 + 17 * (number % 4), 20.0 + 9 * (number % 3)) for number in range(len(parents))]
-    layout = laid(boxes, parents)
-    assert layout.sizes == boxes
-    spans = [(x - w / 2, x + w / 2, y, y + h) for (x, y), (w, h) in zip(layout.places, boxes)]
-    for one, other in combinations(spans, 2):
-        assert one[1] < other[0] or other[1] < one[0] or one[3] < other[2] or other[3] < one[2]
-    assert all(left > 0 and right < layout.width and bottom < layout.height for left, right, _, bottom in spans)
-    assert all(spans[parent][3] < spans[child][2] for child, its in enumerate(parents) for parent in its)
-    assert len(layout.ways) == sum(map(len, parents))
-    for way in layout.ways:
-        assert all(upper[1] <= lower[1] for upper, lower in pairwise(way))
-
-
-class Namesake(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.table = nn.Parameter(torch.ones(5, 7))
-
-    def forward(self, table):
-        y = table + 1
-        for _ in range(2):
-            y = y * 2
-        return y @ self.table
-
-
-def test_a_modules_own_weight_is_not_the_variable_of_the_same_name():
-    values = follow(Namesake(), [torch.ones(3, 5)], {})
-    assert [(one.name, one.shape, one.learned, one.parents) for one in values] == [
-        ("table", (3, 5), False, ()),
-        ("y", (3, 5), False, (0,)),
-        ("y", (3, 5), False, (1,)),
-        ("table", (5, 7), True, ()),
-        ("output", (3, 7), False, (2, 3)),
-    ]
-
-
-def test_a_loop_keeps_its_lines():
-    shown = [text.get_text() for text in view.flow(Namesake(), torch.ones(3, 5)).figure().axes[0].texts]
-    assert {"for _ in range(2):", "\u00a0\u00a0y = y * 2"} <= {*shown}
-
-
-h, y = torch.ones(7, 7), torch.ones(9)  # as a notebook has them: names that functions use for themselves
+def one_line(x):
+    if len(x) > 2: x = x + 1  # fmt: skip  # noqa: E701
+    if len(x) > 9: x = x + 2  # fmt: skip  # noqa: E701
+    return x
 
 
 def gathered(x):
@@ -224,6 +127,14 @@ def looped(x):
     return y
 
 
+def two_loops(x, y):
+    for step in (1.0, 2.0):
+        x = x * step
+    for step in (3.0, 4.0):
+        y = y + step
+    return x @ y
+
+
 def inner(x, w):
     def twice(a):
         return 2 * a @ w
@@ -233,8 +144,13 @@ def inner(x, w):
 
 def in_place(x, mask):
     scores = x @ x.T
-    scores.masked_fill_(mask, -torch.inf)
+    scores.masked_fill_(mask > 0, -torch.inf)
     return scores.softmax(-1)
+
+
+def same_object(x):
+    x = torch.dropout(x, 0.5, False)  # hands back what it was given
+    return x  # noqa: RET504
 
 
 def through_a_dict(x):
@@ -262,6 +178,16 @@ class Below(nn.Linear):
         return self.kept.relu()
 
 
+class Namesake(nn.Linear):
+    """Its own weight is called as the variable."""
+
+    def forward(self, weight):
+        y = weight + 1
+        for _ in range(2):
+            y = y * 2
+        return y @ self.weight
+
+
 @torch.no_grad()
 def moved(w):
     w += 1
@@ -275,51 +201,98 @@ at the left"""
 
 
 @pytest.mark.parametrize(
-    ("function", "given", "flow"),
+    ("function", "count", "flow"),
     [
+        (early, 1, ["x"]),
+        (branches, 1, ["x", "y < x"]),
+        (one_line, 1, ["x", "x < x"]),
         (gathered, 1, ["x", "outs < x", "output < outs"]),
         (looped, 1, ["x", "y < x"]),
+        (two_loops, 2, ["x", "y", "x < x", "y < y", "output < x y"]),
         (inner, 2, ["x", "w", "output < w x"]),
         (in_place, 2, ["x", "mask", "scores < x", "scores < scores mask", "output < scores"]),
+        (same_object, 1, ["x", "x < x"]),
         (through_a_dict, 1, ["x", "steps < x", "output < steps"]),
         (several, 1, ["x", "y < x", "output 3 < y"]),
         (named_parts, 1, ["x", "y < x", "loss < y"]),
         (Below(4, 4), 1, ["x", "kept < x", "output < kept"]),
+        (Namesake(4, 4), 1, ["weight", "y < weight", "y < y", "weight", "output < y weight"]),
         (moved, 1, ["w", "w < w"]),
         (column_zero, 1, ["x", "output < x"]),
+        (layers.pre_norm, 3, ["x", "output < x"]),
     ],
     ids=lambda one: getattr(one, "__name__", None),
 )
-def test_what_flows_through_python_of_all_kinds(function, given, flow):
-    arguments = [torch.randn(4, 4), torch.ones(4, 4, dtype=torch.bool)][:given]
-    if function is inner:
-        arguments[1] = torch.randn(4, 4)
-    if function is moved:
-        arguments = [nn.Parameter(torch.randn(4, 4))]
-    values = follow(function, arguments, {})
-    said = [f"{name} < {' '.join(parents)}" if parents else name for name, _, parents in named(values)]
-    assert said == flow
+def test_what_flows_through_python_of_all_kinds(function, count, flow):
+    arguments = [torch.randn(4, 4, requires_grad=function is moved), torch.randn(4, 4)][:count]
+    arguments = [arguments[0], nn.LayerNorm(4), torch.relu] if function is layers.pre_norm else arguments
+    values = trace(function, arguments, {})
+    assert [f"{name} < {' '.join(parents)}" if parents else name for name, _, parents in named(values)] == flow
     assert values[-1].output
 
 
+def test_the_branch_is_followed_that_is_taken():
+    assert [value.code for value in trace(branches, [torch.ones(2)], {})] == ["", "x - 1"]
+
+
+def test_the_tracer_of_a_debugger_is_set_again():
+    tracer = sys.gettrace()
+    sys.settrace(other := lambda *_: None)
+    trace(branches, [torch.ones(3)], {})
+    found = sys.gettrace()
+    sys.settrace(tracer)
+    assert found is other
+
+
+def nothing(x):
+    return 2
+
+
+def crowded(x):
+    x = x + 1; return x  # fmt: skip  # noqa: E702, RET504
+
+
+@pytest.mark.parametrize(
+    ("function", "says"),
+    [
+        (lambda x: x + 1, "no plain def"),
+        (torch.relu, "source"),
+        (nothing, "nothing to draw"),
+        (crowded, "two statements"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(function, says):
+    with pytest.raises(ValueError, match=says):
+        view.flow(function, 3)
+
+
+graphs = st.integers(1, 9).flatmap(
+    lambda count: st.tuples(*(st.sets(st.integers(0, max(0, n - 1)), max_size=3 if n else 0) for n in range(count)))
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(graphs.map(lambda parents: [sorted(its) for its in parents]))
+def test_boxes_do_not_overlap_and_stand_below_their_parents(parents):
+    boxes = [Box(30.0 + 17 * (number % 4), 20.0 + 9 * (number % 3)) for number in range(len(parents))]
+    layout = layered_layout(boxes, parents)
+    spans = [(x - w / 2, x + w / 2, y, y + h) for (x, y), (w, h) in zip(layout.tops, boxes)]
+    for one, other in combinations(spans, 2):
+        assert one[1] < other[0] or other[1] < one[0] or one[3] < other[2] or other[3] < one[2]
+    assert all(left > 0 and right < layout.width and bottom < layout.height for left, right, _, bottom in spans)
+    assert all(spans[parent][3] < spans[child][2] for child, its in enumerate(parents) for parent in its)
+    assert len(layout.edges) == sum(map(len, parents))
+    for edge in layout.edges:
+        assert all(upper[1] <= lower[1] for upper, lower in pairwise(edge))
+
+
+def test_a_chain_stands_in_one_line_and_an_input_just_above_what_takes_it():
+    layout = layered_layout([Box(40.0, 20.0)] * 5, [[], [0], [1], [], [2, 3]])
+    columns, rows = zip(*layout.tops)
+    assert columns[0] == pytest.approx(columns[1], abs=8)
+    assert columns[1] == pytest.approx(columns[2], abs=8)
+    assert rows[3] == rows[2] > rows[1]
+
+
 def test_values_that_take_all_before_them_are_laid_out():
-    parents = [list(range(n)) for n in range(16)]
-    assert len(laid([Box(60.0, 20.0)] * 16, parents).ways) == 120
-
-
-def two_loops(x, y):
-    for step in (1.0, 2.0):
-        x = x * step
-    for step in (3.0, 4.0):
-        y = y + step
-    return x @ y
-
-
-def test_a_second_loop_reads_its_own_variable():
-    """Not what an earlier loop left behind under the same name."""
-    values = follow(two_loops, [torch.ones(2, 3), torch.ones(3, 4)], {})
-    assert named(values)[2:] == [
-        ("x", (2, 3), ["x"]),
-        ("y", (3, 4), ["y"]),
-        ("output", (2, 4), ["x", "y"]),
-    ]
+    assert len(layered_layout([Box(60.0, 20.0)] * 16, [list(range(n)) for n in range(16)]).edges) == 120

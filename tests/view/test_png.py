@@ -16,7 +16,7 @@ from tfviz import view
 from tfviz.look.maps import AttentionMaps
 from tfviz.view.spec import Heatmap, Scale
 from tfviz.view.still import heatmap, palette
-from tfviz.view.still.picture import Picture, headline
+from tfviz.view.still.picture import Picture, set_title
 
 styles = pytest.mark.parametrize("style", palette.THEMES)
 OKABE_ITO = ("E69F00", "56B4E9", "009E73", "F0E442", "0072B2", "D55E00", "CC79A7")
@@ -33,41 +33,27 @@ def coded(colour):
 
 
 @styles
-@pytest.mark.parametrize("scale", [palette.ramp, palette.diverging])
-def test_every_shade_of_a_colour_bar_comes_back(scale, style):
+@pytest.mark.parametrize("scale", [palette.sequential_colormap, palette.diverging_colormap])
+@pytest.mark.parametrize("drawn", ["bar", "heatmap"])
+def test_every_shade_of_a_scale_comes_back(drawn, scale, style):
     def draw():
-        figure = Figure(figsize=(2, 9))  # six dots for each shade
-        bar = figure.colorbar(ScalarMappable(cmap=scale()), figure.add_axes((0.1, 0.05, 0.3, 0.9)))
-        bar.outline.set_visible(False)
-        headline(figure, "a scale")
+        figure = Figure(figsize=(2, 9) if drawn == "bar" else (8, 1))
+        axes = figure.add_axes((0.1, 0.05, 0.3, 0.9) if drawn == "bar" else (0, 0, 1, 1))
+        if drawn == "bar":  # six dots for each shade
+            figure.colorbar(ScalarMappable(cmap=scale()), axes).outline.set_visible(False)
+            set_title(figure, "a scale")
+        else:
+            axes.set_axis_off()
+            values = (numpy.arange(scale().N)[None] + 0.5) / scale().N
+            axes.imshow(values, cmap=scale(), vmin=0, vmax=1, aspect="auto", interpolation="nearest")
         return figure
 
     with view.theme(style):
         shades = {coded(shade) for shade in scale().colors}
+        ends = (palette.LOW, palette.HIGH) if scale is palette.diverging_colormap else (palette.RAMP,)
+        assert {coded(palette._ink(pair)) for pair in ends} <= shades
     assert len(shades) >= 199
     assert shades - colours(Picture(draw, "a scale"), style) == set()
-
-
-@styles
-@pytest.mark.parametrize("scale", [palette.ramp, palette.diverging])
-def test_every_shade_of_a_heatmap_comes_back(scale, style):
-    def draw():
-        figure = Figure(figsize=(8, 1))
-        axes = figure.add_axes((0, 0, 1, 1))
-        axes.set_axis_off()
-        values = (numpy.arange(scale().N)[None] + 0.5) / scale().N
-        axes.imshow(values, cmap=scale(), vmin=0, vmax=1, aspect="auto", interpolation="nearest")
-        return figure
-
-    with view.theme(style):
-        shades = {coded(shade) for shade in scale().colors}
-        ends = {
-            coded(palette._ink(pair))
-            for pair in ((palette.LOW, palette.HIGH), (palette.RAMP,))[scale().N == palette.SHADES]
-        }
-    there = colours(Picture(draw, "a scale"), style)
-    assert shades - there == set()
-    assert ends - there == set()
 
 
 @styles
@@ -77,13 +63,9 @@ def test_words_lines_and_paper_have_the_inks_of_the_theme(style):
         inks = {name: coded(matplotlib.rcParams[name]) for name in names}
     there = colours(view.heads(AttentionMaps(torch.rand(2, 3, 5, 7).softmax(-1))), style)
     assert [name for name, ink in inks.items() if ink not in there] == []
-
-
-@styles
-def test_lines_have_the_colours_of_okabe_and_ito(style):
     series = {str(number): ([0, 1], [number, number]) for number in range(8)}
     there = colours(view.lines(series, x="x", y="y", title="t"), style)
-    assert {f"#{colour}" for colour in OKABE_ITO if coded(f"#{colour}") not in there} == set()
+    assert {colour for colour in OKABE_ITO if coded(f"#{colour}") not in there} == set()
 
 
 @styles

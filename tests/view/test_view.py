@@ -137,7 +137,7 @@ def test_a_page_that_is_alive_needs_nothing_else(tmp_path):
     picture = view.head(maps(rows=["</script><b>", *"abcd"], cols="abcdefg"), 0, 0, title=NASTY_TITLE)
     page = picture.save(tmp_path / "x.html").read_text(encoding="utf-8")
     assert not re.search(LINKS, page)
-    assert page.count("</script>") == page.count("<script") == 4
+    assert page.count("</script>") == len(re.findall(r"<script\b", page)) == 4
     assert "<b>" not in page
     assert "<title>&lt;/title&gt; &quot;&amp;&quot; {x}</title>" in page
     assert '<meta charset="utf-8">' in page
@@ -168,14 +168,14 @@ def test_any_text_can_stand_anywhere(make, caplog, tmp_path):
 
 
 def test_words_show_themselves_and_are_not_cut_without_a_sign():
-    shown = dict(zip(NASTY, palette.printable(NASTY)))
+    shown = dict(zip(NASTY, palette.axis_labels(NASTY)))
     assert shown["a\nb\tc"] == "a⏎b⇥c"
     assert shown[" "] == "␣"
     assert shown[""] == "∅"
     assert shown["\ud800"] == "⟨D800⟩"
     assert shown["$x_$ $"] == "$x_$␣$"
     assert shown["x" * 99] == "x" * 17 + "…"
-    assert palette.printable(["x" * 18]) == ["x" * 18]
+    assert palette.axis_labels(["x" * 18]) == ["x" * 18]
     ticks = view.head(nasty(), 0, 0).figure().axes[0].get_yticklabels()
     assert [tick.get_text() for tick in ticks] == list(shown.values())
 
@@ -228,7 +228,7 @@ def test_all_heads_share_one_scale():
 def test_the_ramp_is_even_and_begins_at_the_page(style):
     with view.theme(style):
         page = numpy.array(matplotlib.colors.to_rgb(matplotlib.rcParams["figure.facecolor"]))
-        ramp, both = numpy.array(palette.ramp().colors), numpy.array(palette.diverging().colors)
+        ramp, both = numpy.array(palette.sequential_colormap().colors), numpy.array(palette.diverging_colormap().colors)
     linear = numpy.where(ramp <= 0.04045, ramp / 12.92, ((ramp + 0.055) / 1.055) ** 2.4)
     light = 116 * numpy.cbrt(linear @ [0.2126, 0.7152, 0.0722]) - 16
     steps = numpy.diff(light[::15]) * (-1 if style == "light" else 1)  # a shade apart, 8 bits are too few to tell
@@ -246,17 +246,6 @@ def test_a_theme_leaves_matplotlib_as_it_was():
     assert dict(matplotlib.rcParams) == before
 
 
-def test_the_labels_of_a_log_axis_are_numbers():
-    figure = view.lines(
-        {"a": ([1, 10, 100], [0.01, 1, 3])}, x="x", y="y", title="t", xscale="log", yscale="log"
-    ).figure()
-    figure.draw_without_rendering()
-    (axes,) = figure.axes
-    labels = [label.get_text() for axis in (axes.xaxis, axes.yaxis) for label in axis.get_ticklabels()]
-    assert {"1", "10", "100", "0.01"} <= set(labels)
-    assert not any("$" in label for label in labels)
-
-
 @pytest.mark.parametrize(
     ("xs", "given", "shown"),
     [
@@ -269,19 +258,16 @@ def test_the_labels_of_a_log_axis_are_numbers():
     ],
 )
 def test_a_log_axis_can_be_read(xs, given, shown):
-    drawn = view.lines({"a": (xs, [0.0013 * x for x in xs])}, x="x", y="y", title="t", xscale="log", **given).figure()
+    series = {"a": (xs, [0.0013 * x for x in xs])}
+    drawn = view.lines(series, x="x", y="y", title="t", xscale="log", yscale="log", **given).figure()
     drawn.draw_without_rendering()
     (axes,) = drawn.axes
     low, high = axes.get_xlim()
     inside = [label for label in axes.get_xticklabels() if low <= label.get_position()[0] <= high]
     assert [label.get_text() for label in inside] == shown
-
-
-def test_a_short_log_axis_upwards_has_numbers_too():
-    drawn = view.lines({"a": ([1, 2], [0.0013, 0.015])}, x="x", y="y", title="t", yscale="log").figure()
-    drawn.draw_without_rendering()
-    (axes,) = drawn.axes
-    assert {"0.002", "0.005", "0.01"} <= {label.get_text() for label in axes.get_yticklabels()}
+    upwards = [label.get_text() for label in axes.get_yticklabels()]
+    assert {"0.01", "0.1"} & set(upwards)
+    assert not any("$" in label for label in upwards)
 
 
 @pytest.mark.parametrize(("names", "beside"), [(("a", "b", "c", "d"), 0), (("a", "b", "c", "d", "a long name"), 1)])
@@ -302,12 +288,6 @@ def test_rows_on_scales_of_their_own_or_on_one(top, longest):
     ends = [axes.get_xlim()[1] for axes in drawn.axes]
     widths = [max(bar.get_width() for bar in axes.patches) for axes in drawn.axes]
     assert [width / end for width, end in zip(widths, ends)] == pytest.approx([share / 1.22 for share in longest])
-
-
-@pytest.mark.parametrize("column", [[1.0, 2.0], [1.0, -0.1, 2.0], [[1.0], [2.0], [3.0]]])
-def test_rows_that_cannot_be_drawn_say_so(column):
-    with pytest.raises(ValueError, match="must be 3 numbers from 0 on"):
-        view.rows(["a", "b", "c"], {"fine": [0, 1, 2], "one": column}, "t")
 
 
 def test_several_trainings_are_drawn_as_their_mean_and_range_beside_a_reference():

@@ -19,7 +19,7 @@ class Two(nn.Module):
 
 
 def boxes(model, depth=5):
-    return list(_boxes(model, "model", 0, 0, set(), depth))
+    return list(_boxes(model, "model", 0, {}, depth))
 
 
 def test_places_and_sizes_by_hand():

@@ -192,7 +192,7 @@ def test_words_are_shaded_by_what_the_row_looks_at():
         assert [text.get_text() for text in texts] == SENTENCE
         assert marked.get_xy() == filled[6].get_xy()
         with palette.theme(style):
-            shades = [to_hex(palette.ramp()(float(weight) ** 0.5)) for weight in some[1, 2][6, :7]]
+            shades = [to_hex(palette.sequential_colormap()(float(weight) ** 0.5)) for weight in some[1, 2][6, :7]]
         assert [to_hex(box.get_facecolor()) for box in filled[:7]] == shades
         assert [bool(box.get_hatch()) for box in filled] == [False] * 7 + [True] * 4
 
@@ -231,7 +231,7 @@ def test_running_text_is_inside_its_shade_and_nothing_overlaps():
 
 def test_running_text_breaks_at_a_newline_and_says_what_it_leaves_out():
     laid = list(running_text._layout(["a", "\n", " b", "c\nd", "", "x" * 99], 0))
-    feed = palette.plain("\n")
+    feed = palette.drawable("\n")
     assert [(index, line, text) for index, _, line, _, text in laid] == [
         (0, 0, "a"), (1, 0, feed), (2, 1, "b"), (3, 1, f"c{feed}"), (3, 2, "d"), (4, 2, "∅"), (5, 2, "x" * 39 + "…"),
     ]  # fmt: skip

@@ -142,7 +142,7 @@ def _check_node(node: Mapping[str, Any], key: str, count: int, lengths: Mapping[
     references: dict[str, Callable[..., None]] = {
         "t": partial(_check_value, count=count),
         "s": partial(check_size, lengths=lengths),
-        "f": one_of("inf", "-inf", "nan"),
+        "f": enum("inf", "-inf", "nan"),
     }
     for place, (value, parameter) in enumerate(zip(node["args"], parameters)):
         _check_argument(value, parameter.kind, f"{key}.args[{place}]", references)

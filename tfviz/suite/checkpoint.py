@@ -181,7 +181,7 @@ class Checkpoint:
 
     def tokens(self, ids: Tensor) -> list[str]:
         """Return a readable token for each id."""
-        vocab = subwords.own(self.tokenizer)
+        vocab = subwords.as_vocabulary(self.tokenizer)
         convert = vocab.words if isinstance(vocab, subwords.Subwords) else vocab.convert_ids_to_tokens
         return list(convert(ids.tolist()))
 

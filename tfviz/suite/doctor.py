@@ -56,9 +56,9 @@ def _data() -> Iterator[Row]:
 
 
 def _fonts() -> Iterator[Row]:
-    from tfviz.view.still.palette import families
+    from tfviz.view.still.palette import font_families
 
-    fonts = families()
+    fonts = font_families()
     yield "DejaVu Sans" in fonts, "fonts", ", ".join(fonts)
     chinese = any("CJK" in family for family in fonts)
     how = "drawn" if chinese else "shown by number; install the Noto Sans CJK fonts"

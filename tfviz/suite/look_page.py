@@ -13,8 +13,8 @@ from tfviz import look, view
 from tfviz.files import atomic
 from tfviz.suite.checkpoint import Checkpoint, Inputs
 from tfviz.view.page.html import View, together
-from tfviz.view.still import photograph
-from tfviz.view.still.places import both
+from tfviz.view.still.images import read_image
+from tfviz.view.still.patch_grid import find_grids
 
 STUDIO_SIZE = 20_000_000  # parameters of the largest model that goes into a page
 RANKED = 20  # heads in the table of changes
@@ -57,7 +57,7 @@ def _capture(
     short = Path(name).name
     echo(f"{short}: loading")
     checkpoint = Checkpoint(name)
-    image = None if picture is None else photograph.read(picture)
+    image = None if picture is None else read_image(picture)
     echo(f"{short}: {type(checkpoint.model).__name__}, {checkpoint.size:,} parameters")
     try:
         inputs = checkpoint.prepare(text, image, decoder_ids)
@@ -80,7 +80,7 @@ def _views(groups: Groups, inputs: Inputs) -> dict[str, View]:
     if inputs.picture is None:
         return {"": view.sources(**groups)}
     size = (inputs.picture.shape[1], inputs.picture.shape[2])
-    over = {name: maps for name, maps in groups.items() if any(both(maps.rows, maps.cols, size, None))}
+    over = {name: maps for name, maps in groups.items() if any(find_grids(maps.rows, maps.cols, size, None))}
     rest = {name: maps for name, maps in groups.items() if name not in over}
     views: dict[str, View] = {"On the picture": view.image(over, inputs.picture)} if over else {}
     return {**views, **({"Elsewhere": view.sources(**rest)} if rest else {})}

@@ -13,10 +13,10 @@ from tfviz.view.masks import mask, masks
 from tfviz.view.modules import modules
 from tfviz.view.page.html import View
 from tfviz.view.scatter import planes, scatter
-from tfviz.view.still.barred import bars, rows
+from tfviz.view.still.bar_chart import bars, rows
 from tfviz.view.still.palette import theme
 from tfviz.view.still.picture import Picture
-from tfviz.view.still.tabled import shares
+from tfviz.view.still.tables import shares
 from tfviz.view.studio.classify import classify
 from tfviz.view.studio.fill import fill
 from tfviz.view.studio.translate import translate

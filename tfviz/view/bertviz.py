@@ -1,11 +1,9 @@
-"""bertviz's own head view and model view, in one page that needs no network.
+"""Show bertviz's own head view and model view, without a network.
 
-bertviz's JavaScript stands in the page as its package carries it, not a character changed. What it takes from outside
-(`PYTHON_PARAMS`, `require`, `requirejs`) are arguments of a function around it; so are the `module` and `exports` that
-d3 and jQuery look for. None of them becomes global or is asked for by name, whatever else the page has loaded.
+bertviz's JavaScript stands in a page of its own, as its package brings it, beside d3 and jQuery, which it would load
+from a CDN. In a notebook that page is the `srcdoc` of an iframe, so that neither's scripts and styles meet the other's.
 """
 
-import hashlib
 import html
 from collections.abc import Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, distribution
@@ -22,39 +20,40 @@ from tfviz.view.still.formatting import maps_size
 from tfviz.view.still.picture import Picture
 
 PARTS = ("encoder", "decoder", "cross")
-BUDGET = 32_000_000  # bytes of page
-LINES = 1_000_000  # drawn at once, each a node of the page: 590,000 take Chromium 9 s
-LONGEST = 13  # columns of a word: what bertviz has room for
+MAX_BYTES = 32_000_000  # of the page
+MAX_LINES = 1_000_000  # drawn at once, each a node of the page: 590,000 take Chromium 9 s
+WORD_WIDTH = 13  # columns: what bertviz has room for
 JOINERS = "\u200c\u200d"  # invisible, but Persian and emoji are written with them
 
-PAGE = '<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>{title}</title>\n{body}</html>\n'
-# The picture stands where no script may run: in an untrusted notebook, or a page without JavaScript.
-BODY = """<div id="{id}" dir="ltr" style="background: #fff; color: #000; overflow-x: auto; font: 15px sans-serif">
-<img src="data:image/png;base64,{png}" alt="{alt}" style="max-width: 100%"></div>
+DOCUMENT = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>{title}</title>
+<body style="background: #fff; color: #000; font: 15px sans-serif; margin: 0">
+<noscript><img src="data:image/png;base64,{png}" alt="{alt}" style="max-width: 100%"></noscript>
+<div id="bertviz" dir="ltr" hidden>{controls}<div id="vis"></div></div>
+<script>{d3}</script>
+<script>{jquery}</script>
 <script>
-{script}
-</script>
-"""
-# bertviz finds its place by id; numbered by the page, since the same view can stand in it twice.
-SCRIPT = """(() => {{
-const root = document.getElementById("{id}");
-root.id += "-" + (window.tfvizBertviz = (window.tfvizBertviz || 0) + 1);
-root.innerHTML = {controls};
-const load = (define, module = {{exports: {{}}}}) => (define(module, module.exports), module.exports);
-const libraries = {{d3: load(function (module, exports, define) {{
-{d3}
-}}), jquery: load(function (module, exports, define) {{
-{jquery}
-}})}};
-const require = Object.assign((names, run) => run(...names.map((name) => libraries[name])), {{config() {{}}}});
-(function (PYTHON_PARAMS, require, requirejs) {{
+const require = Object.assign((names, run) => run(jQuery, d3), {{config() {{}}}}), requirejs = require;
+const PYTHON_PARAMS = {params};
+document.getElementById("bertviz").hidden = false;
+const frame = window.frameElement; // of a notebook: as tall as what it shows, in place of the picture
+if (frame) {{
+frame.previousElementSibling.remove();
+frame.style.display = "block";
+new ResizeObserver(() => {{ frame.style.height = document.body.offsetHeight + 24 + "px"; }}).observe(document.body);
+}}
 {view}
-}})(Object.assign({params}, {{root_div_id: root.id}}), require, require);
-}})();"""
+</script>
+</html>
+"""
+# The picture stands where no script may run, as in an untrusted notebook.
+OUTPUT = """<div><img src="data:image/png;base64,{png}" alt="{alt}" style="max-width: 100%">
+<iframe title="{alt}" style="display: none; width: 100%; border: 0" srcdoc='{document}'></iframe></div>
+"""
 
 
 def bertviz(maps: AttentionMaps | Mapping[str, AttentionMaps], kind: str = "head") -> Picture:
-    """bertviz's interactive view; as PNG the sheet of all heads (of the first maps, where there are several).
+    """Show bertviz's interactive view; as PNG the sheet of all heads (of the first maps, where there are several).
 
     Weights have four decimals; spaces and control characters are shown by a sign, long words are cut with one. The
     drawing is always on white.
@@ -73,39 +72,40 @@ def bertviz(maps: AttentionMaps | Mapping[str, AttentionMaps], kind: str = "head
     parts = _parts(maps)
     first = next(iter(parts.values()))
     weights = [prod(part.shape) for part in parts.values()]
-    _afford(max(weights) // (first.shape[0] or 1 if kind == "head" else 1), LINES, "lines")
-    _afford(4 * sum(weights), BUDGET, "bytes")  # "0.0," is the least that a weight takes
+    _check_size(max(weights) // (first.shape[0] or 1 if kind == "head" else 1), MAX_LINES, "lines")
+    _check_size(4 * sum(weights), MAX_BYTES, "bytes")  # "0.0," is the least that a weight takes
     sheet = heads(first)
-    params = script_json(_params(parts))
-    name = f"bertviz-{hashlib.sha256((kind + params).encode()).hexdigest()[:16]}"
-    script = SCRIPT.format(
-        id=name, controls=script_json(_controls(parts, kind)), params=params,
-        view=_carried("bertviz", f"{kind}_view.js"),
-        d3=_carried("mpld3", "d3.v5.min.js"),  # its listeners take (datum, index), as bertviz's do; d3 6's do not
-        jquery=_carried("XStatic-jQuery", "jquery.min.js"),
-    )  # fmt: skip
-    _afford(len(script), BUDGET, "bytes")
-    summary = f"bertviz's {kind} view\n" + "; ".join(
-        f"{part} {maps_size(some)}".strip() for part, some in parts.items()
-    )
-    return _Page(sheet, summary, name, script)
+    scripts = {
+        "view": _package_file("bertviz", f"{kind}_view.js"),
+        "d3": _package_file(
+            "mpld3", "d3.v5.min.js"
+        ),  # its listeners take (datum, index), as bertviz's do; d3 6's do not
+        "jquery": _package_file("XStatic-jQuery", "jquery.min.js"),
+        "params": script_json(_params(parts)),
+        "controls": _controls(parts, kind),
+    }
+    _check_size(sum(map(len, scripts.values())), MAX_BYTES, "bytes")
+    sizes = "; ".join(f"{part} {maps_size(some)}".strip() for part, some in parts.items())
+    return _BertViz(sheet, f"bertviz's {kind} view\n{sizes}", scripts)
 
 
-class _Page(Picture):
-    """A picture that gives way to a script, where scripts may run."""
+class _BertViz(Picture):
+    """A picture with an interactive page in its place, where scripts may run."""
 
-    def __init__(self, picture: Picture, summary: str, name: str, script: str):
+    def __init__(self, picture: Picture, summary: str, scripts: Mapping[str, str]):
         super().__init__(picture._draw, summary)
-        self._name, self._script = name, script
+        self._scripts = scripts
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, str], dict[str, Any]]:
         data, metadata = super()._repr_mimebundle_(include, exclude)
-        body = BODY.format(id=self._name, png=data["image/png"], alt=html.escape(self.summary), script=self._script)
-        return {"text/html": body, **data}, metadata
+        document = self.page().replace("&", "&amp;").replace("'", "&#39;")
+        output = OUTPUT.format(png=data["image/png"], alt=html.escape(self.summary), document=document)
+        return {"text/html": output, **data}, metadata
 
     def page(self) -> str:
-        title = html.escape(self.summary.partition("\n")[0])
-        return PAGE.format(title=title, body=self._repr_mimebundle_()[0]["text/html"])
+        png = super()._repr_mimebundle_()[0]["image/png"]
+        title, alt = html.escape(self.summary.partition("\n")[0]), html.escape(self.summary)
+        return DOCUMENT.format(title=title, alt=alt, png=png, **self._scripts)
 
 
 def _parts(maps: AttentionMaps | Mapping[str, AttentionMaps]) -> dict[str, AttentionMaps]:
@@ -121,15 +121,23 @@ def _parts(maps: AttentionMaps | Mapping[str, AttentionMaps]) -> dict[str, Atten
 
 
 def _params(parts: Mapping[str, AttentionMaps]) -> dict[str, Any]:
-    """What bertviz's Python hands to its JavaScript, less the id."""
+    """Return what bertviz's Python hands to its JavaScript."""
     layers, heads, *_ = next(iter(parts.values())).shape
     attention = [
-        {"name": part, "attn": _weights(some), "left_text": _shown(some.rows), "right_text": _shown(some.cols)}
+        {"name": part, "attn": _weights(some), "left_text": _words(some.rows), "right_text": _words(some.cols)}
         for part, some in parts.items()
     ]
-    chosen = {"default_filter": "0", "layer": None, "heads": None, "display_mode": "light"}
-    numbers = {"include_layers": list(range(layers)), "include_heads": list(range(heads)), "total_heads": heads}
-    return {"attention": attention, **chosen, **numbers}
+    return {
+        "attention": attention,
+        "default_filter": "0",
+        "root_div_id": "bertviz",
+        "layer": None,
+        "heads": None,
+        "display_mode": "light",
+        "include_layers": list(range(layers)),
+        "include_heads": list(range(heads)),
+        "total_heads": heads,
+    }
 
 
 def _weights(maps: AttentionMaps) -> list:
@@ -148,13 +156,11 @@ def _weights(maps: AttentionMaps) -> list:
 def _controls(parts: Mapping[str, AttentionMaps], kind: str) -> str:
     options = "".join(f'<option value="{i}">{part.capitalize()}</option>' for i, part in enumerate(parts))
     layer = '<label>Layer: <select id="layer"></select></label> ' if kind == "head" else ""
-    choice = f'<label>Attention: <select id="filter">{options}</select></label>' if len(parts) > 1 else ""
-    whole = "<style>[id^=bertviz-] #vis svg { max-width: none }</style>"  # Jupyter's own style would cut it off
-    return f'{whole}{layer}{choice}<div id="vis"></div>'
+    return layer + (f'<label>Attention: <select id="filter">{options}</select></label>' if len(parts) > 1 else "")
 
 
-def _shown(words: Sequence[str]) -> list[str]:
-    """Each word so that it shows itself, cut with a sign where it is wider than its place."""
+def _words(words: Sequence[str]) -> list[str]:
+    """Return words as they are shown: a sign for what is invisible, and for what is cut off."""
     return [_cut("".join(map(_sign, str(word))) or "∅") for word in words]
 
 
@@ -167,11 +173,11 @@ def _sign(character: str) -> str:
 
 def _cut(word: str) -> str:
     columns = accumulate(2 if east_asian_width(character) in "FW" else 1 for character in word)
-    fits = sum(column <= LONGEST for column in columns)
+    fits = sum(column <= WORD_WIDTH for column in columns)
     return word if fits == len(word) else word[: fits - 1] + "…"
 
 
-def _afford(amount: int, most: int, unit: str) -> None:
+def _check_size(amount: int, most: int, unit: str) -> None:
     if amount > most:
         raise ValueError(
             f"the page would have {amount:,} {unit} or more, and {most:,} are allowed: "
@@ -179,8 +185,8 @@ def _afford(amount: int, most: int, unit: str) -> None:
         )
 
 
-def _carried(package: str, name: str) -> str:
-    """The text of a file that an installed package carries, wherever in it."""
+def _package_file(package: str, name: str) -> str:
+    """Read a text file of an installed package, wherever in it."""
     try:
         return next(file for file in distribution(package).files or () if file.name == name).read_text("utf-8")
     except (PackageNotFoundError, StopIteration, FileNotFoundError) as error:

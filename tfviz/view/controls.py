@@ -13,7 +13,7 @@ from tfviz.look.words import strings
 from tfviz.text import subwords
 from tfviz.view.instrument.controls import Angle, Cells, Order, Points, Switches, Text
 from tfviz.view.spec import round_up
-from tfviz.view.still.numbers import above, few, real
+from tfviz.view.still.numbers import check_at_most, check_finite, check_positive
 
 POINTS, CELLS, WORDS = 60, 400, 60  # of one control
 
@@ -30,9 +30,9 @@ def points(positions: Mapping[str, Sequence[float]], *, limit: float | None = No
     """
     if not positions or any(len(position) != 2 for position in positions.values()):
         raise ValueError('positions are pairs by name, at least one: {"cat": (1.0, 2.0)}')
-    few(len(positions), POINTS, "points", "give fewer of them")
-    above("limit", limit)
-    table = real("positions", torch.tensor([[float(x) for x in position] for position in positions.values()]))
+    check_at_most(len(positions), POINTS, "points", "give fewer of them")
+    check_positive("limit", limit)
+    table = check_finite("positions", torch.tensor([[float(x) for x in position] for position in positions.values()]))
     farthest = float(table.abs().max())
     if limit is not None and farthest > limit:
         raise ValueError(f"limit is {limit:g}, and a point is {farthest:g} away from 0")
@@ -55,11 +55,11 @@ def cells(
         ValueError: not one or two axes; nothing in it, or more than 400 numbers; words that do not fit.
     """
     truth = isinstance(matrix, Tensor) and matrix.dtype == torch.bool
-    matrix = real("matrix", matrix).float()
+    matrix = check_finite("matrix", matrix).float()
     if matrix.dim() not in (1, 2) or not matrix.numel():
         raise ValueError(f"matrix has the shape {list(matrix.shape)}; it must be [row, col], with something in it")
-    few(matrix.numel(), CELLS, "cells", "give fewer of them")
-    above("step", step)
+    check_at_most(matrix.numel(), CELLS, "cells", "give fewer of them")
+    check_positive("step", step)
     table = matrix.reshape(-1, matrix.shape[-1])
     named = []
     for name, words, count in (("rows", rows, len(table)), ("cols", cols, table.shape[1])):
@@ -105,7 +105,7 @@ def order(words: Sequence[Any]) -> Order:
     Raises:
         ValueError: fewer than 2 words, or more than 60.
     """
-    few(len(words), WORDS, "words", "give fewer of them")
+    check_at_most(len(words), WORDS, "words", "give fewer of them")
     if len(words) < 2:
         raise ValueError("an order needs 2 words at least")
     return Order(strings(words))

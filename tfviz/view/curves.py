@@ -1,4 +1,4 @@
-"""Drawings of numbers over numbers: the loss over the steps, lines with a name each."""
+"""Draw numbers over numbers: the loss over the steps, lines with a name each."""
 
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
@@ -10,12 +10,12 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tfviz.view.still.formatting import counted, fixed, formatted
-from tfviz.view.still.lined import Line, Plot
-from tfviz.view.still.numbers import Spread, few, real
-from tfviz.view.still.palette import plain
-from tfviz.view.still.picture import Picture, headline
+from tfviz.view.still.line_chart import Line, LineChart
+from tfviz.view.still.numbers import Spread, check_at_most, check_finite
+from tfviz.view.still.palette import drawable
+from tfviz.view.still.picture import Picture, set_title
 
-LEGEND = 40  # lines, at most
+MAX_LINES = 40
 
 
 @runtime_checkable
@@ -27,14 +27,13 @@ class Step(Protocol):
 
 
 def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequence[tuple[int, float]]) -> Picture:
-    """The loss over the steps: each step faint, the mean of those around it strong.
+    """Draw the loss over the steps: that of each step faint, the mean of those around it strong.
 
     Args:
         history: the steps of `learn.fit`.
         measured: further points (step, nats) by name, such as `held_out=[(100, 2.1), (200, 1.9)]`.
     """
-    given: Any = history
-    history = [given] if getattr(given, "ndim", None) == 0 else list(given)
+    history = list(history)
     wrong = next((i for i, step in enumerate(history) if not isinstance(step, Step)), None)
     if wrong is not None:
         raise TypeError(
@@ -45,42 +44,32 @@ def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequenc
     for name, points in measured.items():
         if not points:
             raise ValueError(f"{name} has no points; give pairs (step, nats), or leave it out")
-        real(name, [nats for _, nats in points])
-    real("history", [step.loss for step in history], gaps=True)
+        check_finite(name, [nats for _, nats in points])
+    check_finite("history", [step.loss for step in history], gaps=True)
     if any(one.step >= other.step for one, other in itertools.pairwise(history)):
         raise ValueError("the steps of history do not rise, as in two runs one after the other; draw each by itself")
     steps, losses = numpy.array([s.step for s in history]), numpy.array([s.loss for s in history])
     width = max(1, len(losses) // 40)
     smooth = numpy.convolve(losses, numpy.ones(width) / width, mode="valid")
+    series = {drawable(name.replace("_", " ")): points for name, points in measured.items()}
 
     def draw() -> Figure:
         figure = Figure(figsize=(6.4, 3.0), layout="constrained")
         axes = figure.subplots()
         ink = matplotlib.rcParams["text.color"]
         axes.plot(steps, losses, color=ink, alpha=0.18, linewidth=0.8)
-        axes.plot(
-            steps[(width - 1) // 2 :][: len(smooth)],
-            smooth,
-            color=ink,
-            label=f"training, mean of {counted(width, 'step')}" if width > 1 else "training",
-        )
-        for (name, points), colour in zip(measured.items(), itertools.cycle(("C6", "C5", "C3", "C7"))):
-            axes.plot(*zip(*points), color=colour, marker="o", markersize=3.5, label=_spoken(name))
+        label = f"training, mean of {counted(width, 'step')}" if width > 1 else "training"
+        axes.plot(steps[(width - 1) // 2 :][: len(smooth)], smooth, color=ink, label=label)
+        for (name, points), colour in zip(series.items(), itertools.cycle(("C6", "C5", "C3", "C7"))):
+            axes.plot(*zip(*points), color=colour, marker="o", markersize=3.5, label=name)
         axes.set(xlabel="step", ylabel="loss (nats per token)")
         axes.legend()
-        headline(figure, title)
+        set_title(figure, title)
         return figure
 
-    ends = [f"{_spoken(name)} {fixed(points[-1][1], 3)}" for name, points in measured.items()]
-    return Picture(
-        draw,
-        f"{title}\nloss in nats after {counted(len(steps), 'step')}: "
-        + ", ".join([f"training {fixed(float(smooth[-1]), 3)}", *ends]),
-    )
-
-
-def _spoken(name: str) -> str:
-    return plain(name.replace("_", " "))  # of an argument
+    last = {"training": float(smooth[-1]), **{name: points[-1][1] for name, points in series.items()}}
+    ends = ", ".join(f"{name} {fixed(loss, 3)}" for name, loss in last.items())
+    return Picture(draw, f"{title}\nloss in nats after {counted(len(steps), 'step')}: {ends}")
 
 
 def lines(
@@ -94,11 +83,10 @@ def lines(
     shaded: Mapping[str, tuple[float, float]] | None = None,
     **axes_settings: Any,
 ) -> Picture:
-    """Lines with a name each, from `name: (xs, ys)`; where a y is NaN, or 0 on a log axis, the line has a gap.
+    """Draw lines with a name each, from `name: (xs, ys)`; NaN, or 0 on a log axis, leaves a gap.
 
     Args:
-        series: ys of several trainings are a tensor [training, point]: the line is their mean, in a band from the
-            lowest to the highest.
+        series: ys are [point], or [training, point]: the line is the mean, in a band from the lowest to the highest.
         references: name -> y of a dashed line across the picture, such as what chance gives.
         apart: a panel for each line, all on one scale, the others faint behind it: for lines that hide each other.
         shaded: name -> (from, to), a stretch of x that is shaded, such as what a model was trained on.
@@ -109,13 +97,13 @@ def lines(
             that matplotlib does not know, or a log axis for numbers that are not above 0.
     """
     drawn = _checked(series, axes_settings)
-    level = dict(zip(references or (), real("references", list((references or {}).values())).tolist()))
-    stretches = {name: tuple(real(name, ends).tolist()) for name, ends in (shaded or {}).items()}
-    plot = Plot(drawn, plain(x), plain(y), level, stretches, axes_settings)
+    levels = dict(zip(references or (), check_finite("references", list((references or {}).values())).tolist()))
+    stretches = {name: tuple(check_finite(name, ends).tolist()) for name, ends in (shaded or {}).items()}
+    chart = LineChart(drawn, drawable(x), drawable(y), levels, stretches, axes_settings)
 
     def draw() -> Figure:
-        figure = plot.apart() if apart else plot.together()
-        headline(figure, title)
+        figure = chart.in_panels() if apart else chart.in_one()
+        set_title(figure, title)
         return figure
 
     last = {name: line.mean[-1] for name, line in drawn.items()}
@@ -126,20 +114,21 @@ def lines(
 def _checked(
     series: Mapping[str, tuple[Sequence[float], Sequence[float] | Tensor]], settings: Mapping[str, Any]
 ) -> dict[str, Line]:
-    """The lines as numbers; the settings are tried before anything is drawn."""
+    """Return the lines as numbers; try the settings before anything is drawn."""
     counts = {name: (len(xs), getattr(ys, "shape", (len(ys),))[-1]) for name, (xs, ys) in series.items()}
-    if not series or not all(many and many == same for many, same in counts.values()):
+    if not series or not all(points and points == same for points, same in counts.values()):
         raise ValueError(f"there is nothing to draw: each line needs points, as many xs as ys; got {counts}")
-    few(len(series), LEGEND, "lines", "give fewer of them")
-    drawn = {name: Line(real(name, xs).tolist(), Spread.of(name, ys, gaps=True)) for name, (xs, ys) in series.items()}
+    check_at_most(len(series), MAX_LINES, "lines", "give fewer of them")
+    drawn = {
+        name: Line(check_finite(name, xs).tolist(), Spread.of(name, ys, gaps=True)) for name, (xs, ys) in series.items()
+    }
     try:
         Figure().subplots().set(**settings)
     except (AttributeError, TypeError, ValueError) as error:
         raise ValueError(f"matplotlib's Axes.set does not take {settings}: {error}") from error
     for axis in "xy":
         for name, line in drawn.items() if settings.get(f"{axis}scale") == "log" else ():
-            points = line.xs if axis == "x" else line.mean
-            known = [value for value in points if value == value and (axis == "x" or value != 0)]
-            if not known or min(known) <= 0:
+            points = line.xs if axis == "x" else [value for value in line.mean if value != 0]
+            if not any(value > 0 for value in points) or any(value <= 0 for value in points):
                 raise ValueError(f"{axis}scale is 'log', which has numbers above 0 only; {name!r} has others")
     return drawn

@@ -14,7 +14,7 @@ from torch import Tensor
 from tfviz.doors import guard
 from tfviz.look.words import strings
 from tfviz.view.spec import ScaleKind
-from tfviz.view.still.numbers import above, real
+from tfviz.view.still.numbers import check_finite, check_positive
 
 __all__ = ["arrows", "bars", "dots", "graph", "grid", "lines", "number", "words"]
 SCALES: tuple[ScaleKind, ...] = ("linear", "diverging", "sqrt")
@@ -70,7 +70,7 @@ def grid(
     """
     if scale is not None and scale not in SCALES:
         raise ValueError(f"scale is {scale!r}; it can be {', '.join(map(repr, SCALES))}")
-    above("limit", limit)
+    check_positive("limit", limit)
     return Drawing("grid", title, _words(rows), _words(cols), scale, limit)
 
 
@@ -83,8 +83,8 @@ def bars(words: Words = None, *, title: str = "", limit: float | None = None, to
     Raises:
         ValueError: `top` is not a whole number above 0.
     """
-    above("limit", limit)
-    above("top", top)
+    check_positive("limit", limit)
+    check_positive("top", top)
     return Drawing("bars", title, _words(words), limit=limit, top=top or 0)
 
 
@@ -95,19 +95,19 @@ def lines(rows: Words = None, cols: Words = None, *, title: str = "") -> Drawing
 
 def arrows(words: Words = None, *, title: str = "", limit: float | None = None) -> Drawing:
     """Draw vectors in the plane, from 0 to each of [word, 2]; `limit` is how far the plane goes."""
-    above("limit", limit)
+    check_positive("limit", limit)
     return Drawing("arrows", title, _words(words), limit=limit)
 
 
 def dots(words: Words = None, *, title: str = "", limit: float | None = None) -> Drawing:
     """Draw points in the plane, [word, 2]; `limit` is how far the plane goes."""
-    above("limit", limit)
+    check_positive("limit", limit)
     return Drawing("dots", title, _words(words), limit=limit)
 
 
 def words(words: Words = None, *, title: str = "", limit: float | None = None) -> Drawing:
     """Draw words, shaded by a number each, [word]."""
-    above("limit", limit)
+    check_positive("limit", limit)
     return Drawing("words", title, _words(words), limit=limit)
 
 
@@ -125,10 +125,10 @@ def graph(
         positions: of the nodes, [node, 2], or the name of a control that has them; by default on a circle.
         filled: let the numbers on the diagonal fill their nodes, instead of being drawn as loops.
     """
-    above("limit", limit)
+    check_positive("limit", limit)
     nodes: Any = positions or () if isinstance(positions, str | None) else ()
     if isinstance(positions, Tensor):
-        table = real("positions", positions)
+        table = check_finite("positions", positions)
         if table.dim() != 2 or table.shape[1] != 2:
             raise ValueError(f"positions has the shape {list(table.shape)}; it must be [node, 2]")
         nodes = tuple((float(x), float(y)) for x, y in table.tolist())

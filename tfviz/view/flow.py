@@ -1,11 +1,11 @@
-"""The data flow of a function, drawn from its own lines and its own run."""
+"""Draw the data flow of a function, from its own lines and one run of it."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Mapping
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -13,18 +13,17 @@ from matplotlib.figure import Figure
 from matplotlib.patches import FancyBboxPatch, PathPatch
 from matplotlib.path import Path
 
-from tfviz.view.followed import Value, follow
+from tfviz.view.dataflow import Value, trace
+from tfviz.view.still.graph_layout import Box, Point, layered_layout
 from tfviz.view.still.heatmap import soft
-from tfviz.view.still.layered import Box, Layout, laid
-from tfviz.view.still.numbers import few
-from tfviz.view.still.palette import BOLD, plain
-from tfviz.view.still.picture import Picture, headline
+from tfviz.view.still.numbers import check_at_most
+from tfviz.view.still.palette import BOLD, drawable
+from tfviz.view.still.picture import Picture, set_title
 
-VALUES = 60  # boxes in a picture, at most
-NAME, CODE = 9.0, 7.5  # points of a name and of an expression
-LINE, ROOM = 11.5, 7.0  # points: from line to line, and from a box's edge to its text
-LETTERS = 36  # of an expression in a line
-WIDTHS = {NAME: 0.68, CODE: 0.66}  # of a letter for each point of its size
+MAX_VALUES = 60
+NAME_SIZE, CODE_SIZE, LINE_HEIGHT, PADDING = 9.0, 7.5, 11.5, 7.0  # points
+LETTER_WIDTH = 0.67  # of the size of its font
+LINE_LENGTH = 36  # characters of an expression
 
 
 def flow(
@@ -35,12 +34,13 @@ def flow(
     axes: Mapping[int, str] | None = None,
     **named: Any,
 ) -> Picture:
-    """What becomes of what in a function: each variable with its shape and the line that made it, from top to bottom.
+    """Draw how the values of a function come from one another: each with its shape and the expression that made it.
 
-    The function, or the `forward` of a module, is run once, statement by statement, on what is given: what is drawn is
-    the code and the shapes of that run. A loop is one statement; of it those values are shown that later lines look at.
+    The function, or the `forward` of a module, is run once on the arguments: what is drawn is the code and the shapes
+    of that run. A loop is one statement; of it those values are drawn that later lines use.
 
     Args:
+        given, named: arguments of the function.
         title: default: the function's name.
         axes: size -> what an axis of that size is: `{6: "word", 8: "d"}`.
 
@@ -48,76 +48,81 @@ def flow(
         ValueError: the source is not at hand, or there are more values than a picture has room for.
         Whatever the function raises.
     """
-    values = follow(function, given, named)
+    values = trace(function, given, named)
     if not values:
         raise ValueError("no line of the function makes a tensor: there is nothing to draw")
-    few(len(values), VALUES, "values", "draw a part of it, a function of its own")
+    check_at_most(len(values), MAX_VALUES, "values", "draw a part of it, a function of its own")
     title = title or getattr(function, "__name__", type(function).__name__)
-    texts = [_texts(value, axes or {}) for value in values]
-    layout = laid([Box(*_size(name, shape, code)) for name, shape, code in texts], [value.parents for value in values])
+    labels = [_label(value, axes or {}) for value in values]
+    boxes = [_box(label) for label in labels]
+    layout = layered_layout(boxes, [value.parents for value in values])
 
     def draw() -> Figure:
         figure = Figure(figsize=(layout.width / 72, layout.height / 72 + 0.35), layout="constrained")
-        board = figure.subplots()
-        board.set(xlim=(0, layout.width), ylim=(layout.height, 0), aspect="equal")
-        board.set_axis_off()
-        for way in layout.ways:
-            _arrow(board, way)
-        for number, (value, text) in enumerate(zip(values, texts)):
-            _box(board, layout, number, value, text)
-        headline(figure, title)
+        panel = figure.subplots()
+        panel.set(xlim=(0, layout.width), ylim=(layout.height, 0), aspect="equal")
+        panel.set_axis_off()
+        for edge in layout.edges:
+            _draw_arrow(panel, edge)
+        for value, label, box, top in zip(values, labels, boxes, layout.tops):
+            _draw_box(panel, value, label, box, top)
+        set_title(figure, title)
         return figure
 
-    return Picture(draw, "\n".join([title, *(_told(value, text) for value, text in zip(values, texts))]))
+    return Picture(draw, "\n".join([title, *(_summary(value, label) for value, label in zip(values, labels))]))
 
 
-def _texts(value: Value, axes: Mapping[int, str]) -> tuple[str, str, list[str]]:
+class Label(NamedTuple):
+    """What is written in a box: the code in lines."""
+
+    name: str
+    shape: str
+    code: list[str]
+
+
+def _label(value: Value, axes: Mapping[int, str]) -> Label:
     sizes = [f"{axes[size]} {size}" if size in axes else str(size) for size in value.shape]
     lines = [line.replace("    ", "\u00a0\u00a0") for line in value.code.splitlines()]  # a loop's body stays indented
-    wrapper = textwrap.TextWrapper(LETTERS, break_long_words=False, break_on_hyphens=False)
-    code = [piece for line in lines for piece in wrapper.wrap(line)]
-    return plain(value.name), " × ".join(sizes) or "a number", [plain(line) for line in code]
+    wrapper = textwrap.TextWrapper(LINE_LENGTH, break_long_words=False, break_on_hyphens=False)
+    code = [drawable(piece) for line in lines for piece in wrapper.wrap(line)]
+    return Label(drawable(value.name), " × ".join(sizes) or "a number", code)
 
 
-def _told(value: Value, text: tuple[str, str, list[str]]) -> str:
-    name, shape, _ = text
-    return f"{name} [{shape}]" + (f" = {value.code}" if value.code else ", learned" if value.learned else ", given")
+def _summary(value: Value, label: Label) -> str:
+    origin = f" = {value.code}" if value.code else ", learned" if value.learned else ", given"
+    return f"{label.name} [{label.shape}]{origin}"
 
 
-def _size(name: str, shape: str, code: list[str]) -> tuple[float, float]:
-    head = WIDTHS[NAME] * NAME * len(name) + 10 + WIDTHS[CODE] * CODE * len(shape)
-    widest = max([head, *(WIDTHS[CODE] * CODE * len(line) for line in code)])
-    return widest + 2 * ROOM, LINE * (1 + len(code)) + 1.3 * ROOM
+def _box(label: Label) -> Box:
+    head = NAME_SIZE * len(label.name) + CODE_SIZE * len(label.shape)
+    widest = max([LETTER_WIDTH * head + 10, *(LETTER_WIDTH * CODE_SIZE * len(line) for line in label.code)])
+    return Box(widest + 2 * PADDING, LINE_HEIGHT * (1 + len(label.code)) + 1.3 * PADDING)
 
 
-def _box(board: Axes, layout: Layout, number: int, value: Value, text: tuple[str, str, list[str]]) -> None:
-    name, shape, code = text
-    (x, y), (width, height) = layout.places[number], layout.sizes[number]
+def _draw_box(panel: Axes, value: Value, label: Label, box: Box, top: Point) -> None:
+    """Learned values are orange, computed ones blue, inputs grey; the outline of an output is thick."""
     colour = "C1" if value.learned else "C5" if value.code else matplotlib.rcParams["axes.edgecolor"]
-    page = matplotlib.rcParams["axes.facecolor"]
-    style: dict[str, Any] = {"boxstyle": "round,pad=0,rounding_size=4", "linewidth": 1.8 if value.output else 0.9}
-    corner = (x - width / 2, y)
-    board.add_patch(FancyBboxPatch(corner, width, height, facecolor=page, edgecolor=page, zorder=2, **style))
+    background = matplotlib.rcParams["axes.facecolor"]
+    left, right, y = top[0] - box.width / 2, top[0] + box.width / 2, top[1]
     tint = 0.12 if value.code or value.learned else 0.0
-    board.add_patch(
-        FancyBboxPatch(corner, width, height, facecolor=(colour, tint), edgecolor=colour, zorder=3, **style)
-    )
-    top, left = y + ROOM + 0.35 * LINE, x - width / 2 + ROOM
-    board.text(left, top, name, size=NAME, family=BOLD, weight="bold", va="center", zorder=4)
-    right: dict[str, Any] = {"ha": "right", "va": "center", "color": soft(), "zorder": 4}
-    board.text(x + width / 2 - ROOM, top, shape, size=CODE, **right)
-    for row, line in enumerate(code, 1):
-        board.text(left, top + row * LINE, line, size=CODE, family="monospace", va="center", zorder=4)
+    for face, edge, order in ((background, background, 2), ((colour, tint), colour, 3)):  # the first hides the edges
+        style: Any = {"boxstyle": "round,pad=0,rounding_size=4", "linewidth": 1.8 if value.output else 0.9}
+        panel.add_patch(FancyBboxPatch((left, y), *box, facecolor=face, edgecolor=edge, zorder=order, **style))
+    left, right, y = left + PADDING, right - PADDING, y + PADDING + 0.35 * LINE_HEIGHT
+    common: Any = {"va": "center", "zorder": 4}
+    panel.text(left, y, label.name, size=NAME_SIZE, family=BOLD, weight="bold", **common)
+    panel.text(right, y, label.shape, size=CODE_SIZE, ha="right", color=soft(), **common)
+    for row, line in enumerate(label.code, 1):
+        panel.text(left, y + row * LINE_HEIGHT, line, size=CODE_SIZE, family="monospace", **common)
 
 
-def _arrow(board: Axes, way: list[tuple[float, float]]) -> None:
-    """A line from the lower edge of one box to the upper edge of another, by the places between."""
-    points, codes = [way[0]], [Path.MOVETO]
-    for (x, y), (u, v) in pairwise(way):
-        middle = (y + v) / 2
-        points += [(x, middle), (u, middle), (u, v)]
+def _draw_arrow(panel: Axes, points: list[Point]) -> None:
+    vertices, codes = [points[0]], [Path.MOVETO]
+    for (x, y), (end_x, end_y) in pairwise(points):
+        middle = (y + end_y) / 2
+        vertices += [(x, middle), (end_x, middle), (end_x, end_y)]
         codes += 3 * [Path.CURVE4]
     ink = matplotlib.rcParams["axes.edgecolor"]
-    board.add_patch(PathPatch(Path(points, codes), fill=False, edgecolor=ink, linewidth=1.1, zorder=1))
-    (x, y) = way[-1]
-    board.fill([x - 3, x + 3, x], [y - 5.5, y - 5.5, y], color=ink, linewidth=0, zorder=1)
+    panel.add_patch(PathPatch(Path(vertices, codes), fill=False, edgecolor=ink, linewidth=1.1, zorder=1))
+    x, y = points[-1]
+    panel.fill([x - 3, x + 3, x], [y - 5.5, y - 5.5, y], color=ink, linewidth=0, zorder=1)

@@ -1,4 +1,4 @@
-"""Where a model looks, on what it looks at: weights over a picture, or over a spectrogram."""
+"""Draw where a model looks on what it looks at: weights over a picture, or over a spectrogram."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tfviz.bounds import at_least
 from tfviz.look.maps import AttentionMaps
 from tfviz.view.page.heads import BUDGET, heads_view
 from tfviz.view.page.html import View
-from tfviz.view.still import photograph
 from tfviz.view.still.formatting import counted
-from tfviz.view.still.onpicture import Placed, onpicture
+from tfviz.view.still.image_overlay import MapsOnImage, image_overlay
+from tfviz.view.still.images import image_spec, read_image, spectrogram_image
 from tfviz.view.still.selection import check_drawable, check_index
 
 Grid = tuple[int, int] | Mapping[str, tuple[int, int]]
@@ -34,7 +34,7 @@ def image(
     arrange: str = "choose",
     budget: float = BUDGET,
 ) -> View:
-    """What a token looks at, over the picture: a patch, a word, a class token. Click another; `heads` is a button away.
+    """Draw what a token (a patch, a word, a class token) looks at, over the picture; click another.
 
     Queries, keys or both lie on the picture: an axis without words of its own, or the run of one word that repeats,
     as `<image>` in the prompt of a language model that sees. A vision Transformer:
@@ -61,8 +61,8 @@ def image(
         ValueError: neither side fits the picture; it cannot be read.
         LookupError: there is no such token, layer or head.
     """
-    shown = photograph.read(picture)
-    return _view(maps, shown, shown.size[::-1], grid, names, (layer, head, token), title, arrange, budget)
+    seen = read_image(picture)
+    return _view(maps, seen, seen.size[::-1], grid, names, (layer, head, token), title, arrange, budget)
 
 
 def audio(
@@ -78,20 +78,19 @@ def audio(
     arrange: str = "choose",
     budget: float = BUDGET,
 ) -> View:
-    """As `image`, over a spectrogram: what a frame or a word looks at, in time.
+    """Draw what a frame or a word looks at in time, over a spectrogram.
 
-    Args:
+    Args, and what is raised, as of `image`, but:
         spectrogram: [frequency, time], the lowest frequency first; drawn from its least to its greatest number.
         grid: None: a cell for each token, one after the other in time, as Whisper has them; (frequencies, times) where
             patches have a place in both, as in an audio spectrogram Transformer.
     """
-    shown = photograph.spectrogram(spectrogram)
-    return _view(maps, shown, None, grid, names, (layer, head, token), title, arrange, budget)
+    return _view(maps, spectrogram_image(spectrogram), None, grid, names, (layer, head, token), title, arrange, budget)
 
 
 def _view(
     maps: AttentionMaps | Mapping[str, AttentionMaps],
-    shown: Image.Image,
+    picture: Image.Image,
     size: tuple[int, int] | None,
     grid: Grid | None,
     names: Sequence[str],
@@ -100,72 +99,71 @@ def _view(
     arrange: str,
     budget: float,
 ) -> View:
-    given = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
-    if not given:
+    """Draw maps over a picture; its size (height, width) is None if it is a spectrogram."""
+    parts = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
+    if not parts:
         raise ValueError("there are no maps; give AttentionMaps, or several by name, as look.groups(seen) has them")
-    grids = dict(grid) if isinstance(grid, Mapping) else dict.fromkeys(given, grid)
-    if unknown := [name for name in grids if name not in given]:
-        raise ValueError(f"grid names {', '.join(map(repr, unknown))}; the captures are {', '.join(map(repr, given))}")
-    for cells in filter(None, grids.values()):
-        at_least(1, rows=cells[0], columns=cells[1])
-    placed = {}
-    for name, one in given.items():
-        check_drawable(one)
-        placed[name] = Placed.of(name, one, size, grids.get(name), names)
-    _given(grid, placed)
-    before = max((where.first for one in placed.values() for where in (one.rows, one.cols) if where), default=0)
+    shapes = dict(grid) if isinstance(grid, Mapping) else dict.fromkeys(parts, grid)
+    if unknown := [name for name in shapes if name not in parts]:
+        raise ValueError(f"grid names {', '.join(map(repr, unknown))}; the captures are {', '.join(map(repr, parts))}")
+    for shape in filter(None, shapes.values()):
+        at_least(1, rows=shape[0], columns=shape[1])
+    for part in parts.values():
+        check_drawable(part)
+    placed = {name: MapsOnImage.of(part, size, shapes.get(name), names, name) for name, part in parts.items()}
+    _check_grid(grid, placed)
+    before = max(found.first for one in placed.values() for found in one.grids)
     if len(names) > before:
         raise ValueError(f"names has {len(names)} names, and {before} tokens stand before the picture")
     if arrange == "compare" and len({(one.rows, one.cols, *one.maps.shape[2:]) for one in placed.values()}) > 1:
         raise ValueError("these captures lie on the picture in different cells, and cannot be compared cell by cell")
-    last = list(placed)[-1 if arrange == "steps" else 0]
-    begun = placed[last]
-    layer, head, token = start
-    layers, heads, *_ = begun.maps.shape
-    layer, head = _counted("layer", layer, layers), _counted("head", head, heads)
-    side, at = begun.words, begun.begin(layer, head, token)
-    picture = onpicture(begun, shown, layer, head, at, title)
-    state = {"mode": "picture", "part": list(placed).index(last), "layer": layer, "head": head, side: [at]}
-    state["direction"] = "at" if side == "rows" else "by"
-    parts = {name: one.maps for name, one in placed.items()}
-    made = heads_view(picture, parts, state, title, budget=budget, arrange=arrange)
-    made.document["picture"] = photograph.told(shown)
+    first = list(placed)[-1 if arrange == "steps" else 0]
+    shown = placed[first]
+    layers, heads, *_ = shown.maps.shape
+    layer, head = _from_front("layer", start[0], layers), _from_front("head", start[1], heads)
+    token = shown.first_token(layer, head, start[2])
+    still = image_overlay(shown, picture, layer, head, token, title)
+    state = {"mode": "picture", "part": list(placed).index(first), "layer": layer, "head": head, shown.side: [token]}
+    state["direction"] = "at" if shown.side == "rows" else "by"
+    made = heads_view(
+        still, {name: one.maps for name, one in placed.items()}, state, title, budget=budget, arrange=arrange
+    )
+    made.document["picture"] = image_spec(picture)
     for part, own in zip(made.document["parts"], placed.values(), strict=True):
-        part["places"] = {side: where and where.told() for side, where in (("rows", own.rows), ("cols", own.cols))}
-    made.document["note"] = f"{_said(placed)} {made.document['note']}".strip()
+        part["places"] = {"rows": own.rows and own.rows.to_spec(), "cols": own.cols and own.cols.to_spec()}
+    made.document["note"] = f"{_note(placed)} {made.document['note']}".strip()
     return made
 
 
-def _given(grid: Grid | None, placed: Mapping[str, Placed]) -> None:
-    """A grid is that of some tokens, if not of all: keys may lie in larger cells than queries.
+def _check_grid(grid: Grid | None, placed: Mapping[str, MapsOnImage]) -> None:
+    """Check that some tokens have the grid that was given, if not all: keys may be larger patches than queries.
 
     Raises:
-        ValueError: none lies in its cells.
+        ValueError: none has it.
     """
-    asked = {name: [name] for name in grid} if isinstance(grid, Mapping) else {"": list(placed)}
-    for name, captures in asked.items():
-        wanted = grid[name] if isinstance(grid, Mapping) else grid
-        sides = [one for capture in captures for one in (placed[capture].rows, placed[capture].cols) if one]
-        found = list(dict.fromkeys((one.down, one.across) for one in sides))
-        if wanted is not None and tuple(wanted) not in found:
-            there = ", ".join(f"{down} x {across}" for down, across in found)
-            own = f" of {name!r}" if name else ""
+    ones = {name: [placed[name]] for name in grid} if isinstance(grid, Mapping) else {"": list(placed.values())}
+    for name, captures in ones.items():
+        shape = grid[name] if isinstance(grid, Mapping) else grid
+        found = list(dict.fromkeys((own.rows, own.columns) for one in captures for own in one.grids))
+        if shape is not None and tuple(shape) not in found:
+            there = ", ".join(f"{rows} x {columns}" for rows, columns in found)
+            of = f" of {name!r}" if name else ""
             raise ValueError(
-                f"grid is {wanted[0]} x {wanted[1]} cells{own}, and the tokens lie in {there}: give those, or none"
+                f"grid is {shape[0]} x {shape[1]} cells{of}, and the tokens lie in {there}: give those, or none"
             )
 
 
-def _counted(name: str, number: int, count: int) -> int:
-    """A layer or head from the front, where it was counted from the end."""
+def _from_front(name: str, number: int, count: int) -> int:
+    """Count a layer or a head from the front, where it was counted from the end."""
     at = index(number)
     check_index(name, at % count if -count <= at < 0 else at, count, f"{name}s")
     return at % count
 
 
-def _said(placed: Mapping[str, Placed]) -> str:
-    """How the tokens were taken to lie, in a sentence."""
-    said: dict[str, None] = {}
-    for where in (where for one in placed.values() for where in (one.rows, one.cols) if where):
-        before = f"{counted(where.first, 'token')} and " if where.first else ""
-        said[f"{before}{where.down} × {where.across} cells"] = None
-    return f"Taken as {'; '.join(said)}."
+def _note(placed: Mapping[str, MapsOnImage]) -> str:
+    """Say which grids were found."""
+    found: dict[str, None] = {}
+    for grid in (grid for one in placed.values() for grid in one.grids):
+        before = f"{counted(grid.first, 'token')} and " if grid.first else ""
+        found[f"{before}{grid.rows} × {grid.columns} cells"] = None
+    return f"Taken as {'; '.join(found)}."

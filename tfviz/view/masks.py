@@ -15,7 +15,7 @@ from tfviz.shapes import Bool
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 from tfviz.view.still import panels
-from tfviz.view.still.numbers import few, plain_tensor
+from tfviz.view.still.numbers import check_at_most, dense_tensor
 from tfviz.view.tables import TABLES, axis_labels, one_shape
 
 CELLS = 16_000_000  # of a mask
@@ -45,10 +45,10 @@ def masks(
     """
     if not isinstance(rules, Mapping):
         raise TypeError(f"rules is a {type(rules).__name__}: give {{'a name': table}}, or use view.mask for one table")
-    few(len(rules), TABLES, "rules", "give fewer of them")
+    check_at_most(len(rules), TABLES, "rules", "give fewer of them")
     tables = {name: _values(name, rule) for name, rule in rules.items()}
     queries, keys = one_shape([table for values in tables.values() for table in values.values()])
-    few(queries * keys, CELLS, "cells", "give fewer queries or keys")
+    check_at_most(queries * keys, CELLS, "cells", "give fewer queries or keys")
     rows = axis_labels(words, queries, "words", "queries")
     columns = axis_labels(cols, keys, "cols", "keys") if cols is not None or queries != keys else rows
     roles = dict(use if use is not None else {next(iter(rules)): "all"})
@@ -84,7 +84,7 @@ def mask(
     title: str = "Mask",
 ) -> View:
     """Show which key each query may look at: filled where it may, hatched where not; the first of a batch and heads."""
-    allowed = plain_tensor(title, allowed)
+    allowed = dense_tensor(title, allowed)
     picture = panels.mask(allowed, rows, cols, title)
     lab = masks({"the mask": allowed.reshape(-1, *allowed.shape[-2:])[0]}, rows, title, cols=cols)
     return View(picture, lab.document, lab.data)
@@ -95,7 +95,7 @@ def _values(name: str, rule: Rule) -> dict[Any, Bool[Tensor, "query key"]]:
     values = {"": rule} if isinstance(rule, Tensor) else dict(rule)
     if not values:
         raise ValueError(f"the rule {name!r} has no tables")
-    flat = {value: _squeeze_leading(plain_tensor(name, table)) for value, table in values.items()}
+    flat = {value: _squeeze_leading(dense_tensor(name, table)) for value, table in values.items()}
     for table in flat.values():
         if table.dim() != 2:
             raise ValueError(f"the rule {name!r} has a table of shape {list(table.shape)}; it must be query key")

@@ -1,9 +1,9 @@
-"""What a model is made of, as a picture."""
+"""Draw what a model is made of."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -12,11 +12,11 @@ from torch import nn
 
 from tfviz.view.still.formatting import percent
 from tfviz.view.still.heatmap import soft
-from tfviz.view.still.palette import DPI, plain
-from tfviz.view.still.picture import Picture, headline
+from tfviz.view.still.palette import DPI, drawable
+from tfviz.view.still.picture import Picture, set_title
 
-WIDE, TALL = 9.0, 0.44  # inches: of the whole, of a row
-SIZES = (8.5, 7.0)  # points of a name, the larger where it has room
+WIDTH, ROW_HEIGHT = 9.0, 0.44  # inches
+NAME_SIZES = (8.5, 7.0)  # points, the larger where it has room
 LETTER = 0.0083  # inches of a letter for each point of its size, about
 
 
@@ -30,7 +30,7 @@ class Box(NamedTuple):
 
 
 def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> Picture:
-    """A model's modules, each under the one it is a part of, as wide as it has parameters.
+    """Draw a model's modules, each under the one it is a part of, as wide as it has parameters.
 
     Parts without parameters are left out; so are names that have no room. A parameter that two modules share is drawn
     in the first.
@@ -44,50 +44,50 @@ def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> Pictu
     """
     if depth < 0:
         raise ValueError(f"depth is {depth}; it is a number of levels below the model, from 0 on")
-    boxes = list(_boxes(model, type(model).__name__, 0, 0, set(), depth))
-    whole = boxes[0].size if boxes else 0
-    if not whole:
-        raise ValueError(f"{type(model).__name__} has no parameters: there is nothing to draw")
-    title = title or f"{type(model).__name__}: {whole:,} parameters, by module"
+    name = type(model).__name__
+    boxes = list(_boxes(model, name, 0, {}, depth))
+    if not boxes:
+        raise ValueError(f"{name} has no parameters: there is nothing to draw")
+    total = boxes[0].size
+    title = title or f"{name}: {total:,} parameters, by module"
     levels = 1 + max(box.depth for box in boxes)
 
     def draw() -> Figure:
-        figure = Figure(figsize=(WIDE, TALL * levels + 0.4), layout="constrained")
+        figure = Figure(figsize=(WIDTH, ROW_HEIGHT * levels + 0.4), layout="constrained")
         axes = figure.subplots()
-        axes.set(xlim=(0, whole), ylim=(levels - 0.5, -0.5))
+        axes.set(xlim=(0, total), ylim=(levels - 0.5, -0.5))
         axes.set_axis_off()
-        for box in (box for box in boxes if box.size * WIDE * DPI > whole):  # what is narrower than a dot is not seen
-            _draw(axes, box, whole)
-        headline(figure, title)
+        for box in (box for box in boxes if box.size * WIDTH * DPI > total):  # what is narrower than a dot is not seen
+            _draw_box(axes, box, box.size / total)
+        set_title(figure, title)
         return figure
 
     parts = ", ".join(f"{box.name} {box.size:,}" for box in boxes if box.depth == 1)
-    return Picture(draw, f"{title}\n{whole:,} parameters: {parts or 'of its own'}")
+    return Picture(draw, f"{title}\n{total:,} parameters: {parts or 'of its own'}")
 
 
-def _boxes(module: nn.Module, name: str, level: int, left: int, drawn: set[int], depth: int) -> Iterator[Box]:
-    known = set(drawn)
-    size = sum(p.numel() for p in module.parameters() if id(p) not in known)
+def _boxes(module: nn.Module, name: str, level: int, drawn: dict[int, int], depth: int) -> Iterator[Box]:
+    """Yield a module and its parts.
+
+    Args:
+        drawn: parameters that were drawn before: id -> how many numbers.
+    """
+    size = sum(p.numel() for p in module.parameters() if id(p) not in drawn)
     if not size:
         return
-    yield Box(name, level, left, size)
+    yield Box(name, level, sum(drawn.values()), size)
     for child, part in module.named_children() if level < depth else ():
-        taken = set(drawn)
-        yield from _boxes(part, child, level + 1, left, drawn, depth)
-        left += sum(p.numel() for p in part.parameters() if id(p) not in taken)
-        drawn |= {id(p) for p in part.parameters()}
-    drawn |= {id(p) for p in module.parameters()}
+        yield from _boxes(part, child, level + 1, drawn, depth)
+    drawn.update({id(p): p.numel() for p in module.parameters()})
 
 
-def _draw(axes: Axes, box: Box, whole: int) -> None:
-    share = box.size / whole
+def _draw_box(axes: Axes, box: Box, share: float) -> None:
     page, ink = matplotlib.rcParams["axes.facecolor"], matplotlib.rcParams["text.color"]
     axes.barh(box.depth, box.size, 0.94, box.left, color="C5", alpha=max(0.1, 0.42 - 0.06 * box.depth), linewidth=0)
     axes.barh(box.depth, box.size, 0.94, box.left, fill=False, edgecolor=page, linewidth=1)
-    room = WIDE * share - 0.06
     middle, count = box.left + box.size / 2, percent(share).replace(" %", "%")
-    longest = max(len(box.name), len(count))
-    sizes = [size for size in SIZES if room > LETTER * size * longest]
-    if sizes:
-        axes.text(middle, box.depth - 0.14, plain(box.name), size=sizes[0], color=ink, ha="center", va="center")
-        axes.text(middle, box.depth + 0.23, count, size=7, color=soft(), ha="center", va="center")
+    longest = LETTER * max(len(box.name), len(count))
+    if sizes := [size for size in NAME_SIZES if longest * size < WIDTH * share - 0.06]:
+        centre: Any = {"ha": "center", "va": "center"}
+        axes.text(middle, box.depth - 0.14, drawable(box.name), size=sizes[0], color=ink, **centre)
+        axes.text(middle, box.depth + 0.23, count, size=7, color=soft(), **centre)

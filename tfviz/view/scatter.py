@@ -1,11 +1,9 @@
-"""Points with names on a plane: factors of films, vectors of words."""
+"""Draw points with names on a plane: factors of films, vectors of words."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
-import numpy
 from matplotlib.figure import Figure
 from torch import Tensor
 
@@ -14,13 +12,13 @@ from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 from tfviz.view.still.formatting import counted
 from tfviz.view.still.heatmap import soft
-from tfviz.view.still.numbers import few, real
-from tfviz.view.still.palette import plain
-from tfviz.view.still.picture import Picture, cut, headline
-from tfviz.view.still.scattered import dots, kinds, legend, marked, name
+from tfviz.view.still.numbers import check_at_most, check_finite
+from tfviz.view.still.palette import drawable
+from tfviz.view.still.picture import Picture, set_title, shorten
+from tfviz.view.still.scatter_plot import draw_names, draw_points, group_legend, group_names, marked_points
 
-MOST = 100_000  # points
-PLANES = 12  # side by side
+MAX_POINTS = 100_000
+MAX_PLANES = 12
 
 
 def scatter(
@@ -32,7 +30,7 @@ def scatter(
     groups: Sequence[str] | None = None,
     mark: Sequence[str] = (),
 ) -> View:
-    """A point for each name. Alive, the nearest point says its name and numbers, and names can be searched.
+    """Draw a point for each name; in a page the nearest point says its name and numbers, and names can be searched.
 
     Names stand beside their points where there is room, earlier ones first: put the best known ones in front.
 
@@ -46,23 +44,39 @@ def scatter(
         LookupError: a marked name that no point has.
     """
     points = _plane("points", points)
-    names = _named(names, len(points))
-    marks, found = marked(names, _cleaned(mark)), kinds(groups, len(points))
-    packed = BlobStore()
-    described = {
+    names = _names(names, len(points))
+    marked, found = marked_points(names, _cleaned(mark)), group_names(groups, len(points))
+    blobs = BlobStore()
+    document = {
         "kind": "points",
         "title": title,
         "names": names,
         "axes": list(axes),
-        "data": packed.add(points.contiguous().numpy().tobytes()),
+        "data": blobs.add(points.contiguous().numpy().tobytes()),
         "range": [[float(points[:, axis].min()), float(points[:, axis].max())] for axis in (0, 1)],
         "limit": float(points.abs().max()) or 1.0,
         "kinds": found,
         "groups": [found.index(group) if group else -1 for group in groups] if groups is not None and found else [],
-        "marks": marks,
+        "marks": marked,
         "state": {"rows": [], "zoom": 1, "middle": [0.5, 0.5]},
     }
-    return View(_still(points.numpy(), names, title, axes, groups, marks), described, packed.data)
+    table = points.numpy()
+
+    def draw() -> Figure:
+        figure = Figure(figsize=(7.2, 4.6 + 0.8 * bool(groups)), layout="constrained")
+        plane = figure.subplots()
+        draw_points(plane, table, groups, marked, 9 if groups is None else 14)
+        plane.margins(0.06)
+        plane.set(xlabel=drawable(axes[0]), ylabel=drawable(axes[1]))
+        group_legend(figure, groups, len(table))
+        set_title(figure, title)
+        figure.draw_without_rendering()  # the layout settles
+        draw_names(plane, table, names, marked)
+        return figure
+
+    ends = [(names[int(column.argmin())], names[int(column.argmax())]) for column in table.T]
+    ranges = "; ".join(f"{axis}: from {low!r} to {high!r}" for axis, (low, high) in zip(axes, ends))
+    return View(Picture(draw, f"{title}\n{ranges}"), document, blobs.data)
 
 
 def planes(
@@ -74,7 +88,7 @@ def planes(
     mark: Sequence[str] = (),
     paths: Sequence[Sequence[int]] = (),
 ) -> Picture:
-    """The same points in several planes side by side, each on a scale of its own, as wide as it is tall.
+    """Draw the same points in several planes side by side, each on a scale of its own, as wide as it is tall.
 
     Args:
         panels: title -> [point, 2].
@@ -88,86 +102,56 @@ def planes(
     """
     if not panels:
         raise ValueError("there is nothing to draw: give planes by name")
-    few(len(panels), PLANES, "planes", "give fewer of them")
+    check_at_most(len(panels), MAX_PLANES, "planes", "give fewer of them")
     tables = {str(panel): _plane(panel, points).numpy() for panel, points in panels.items()}
-    names = _named(names, len(next(iter(tables.values()))))
+    names = _names(names, len(next(iter(tables.values()))))
     if wrong := [panel for panel, table in tables.items() if len(table) != len(names)]:
         raise ValueError(f"{wrong[0]!r} has {len(tables[wrong[0]])} points, for {len(names)} names")
     if any(not 0 <= point < len(names) for path in paths for point in path):
         raise LookupError(f"a path goes through a point that is not there; there are 0 to {len(names) - 1}")
-    marks = marked(names, _cleaned(mark))
-    kinds(groups, len(names))
+    marked = marked_points(names, _cleaned(mark))
+    group_names(groups, len(names))  # checked before anything is drawn
 
     def draw() -> Figure:
         across = min(len(tables), 3)
         down = -(-len(tables) // across)
         figure = Figure(figsize=(2.9 * across + 0.2, 2.9 * down + 0.4 + 0.3 * bool(groups)), layout="constrained")
         grid = figure.subplots(down, across, squeeze=False)
-        for axes, (panel, points) in zip(grid.flat, tables.items()):
+        for plane, (panel, points) in zip(grid.flat, tables.items()):
             for path in paths:
-                axes.plot(*points[list(path)].T, color=soft(), linewidth=0.7, alpha=0.5, zorder=1)
-            dots(axes, points, groups, marks, 14)
-            _square(axes, points)
-            axes.set_title(cut(plain(panel), 40), loc="left")
-        for axes in grid.flat[len(tables) :]:
-            axes.remove()
-        legend(figure, groups, len(names))
-        headline(figure, title)
+                plane.plot(*points[list(path)].T, color=soft(), linewidth=0.7, alpha=0.5, zorder=1)
+            draw_points(plane, points, groups, marked, 14)
+            far = 1.25 * max(float(abs(points).max()), 1e-9)  # with room for names
+            plane.set(xlim=(-far, far), ylim=(-far, far), xticks=[0], yticks=[0], aspect="equal")
+            plane.tick_params(labelbottom=False, labelleft=False)
+            plane.set_title(shorten(drawable(panel), 40), loc="left")
+        for plane in grid.flat[len(tables) :]:
+            plane.remove()
+        group_legend(figure, groups, len(names))
+        set_title(figure, title)
         figure.draw_without_rendering()  # the layout settles
-        for axes, points in zip(grid.flat, tables.values()):
-            name(axes, points, names, marks, only=True)
+        for plane, points in zip(grid.flat, tables.values()):
+            draw_names(plane, points, names, marked, only_marked=True)
         return figure
 
-    return Picture(
-        draw, f"{title}\n{counted(len(names), 'point')} in {counted(len(tables), 'plane')}: {', '.join(tables)}"
-    )
-
-
-def _square(axes: Any, points: numpy.ndarray) -> None:
-    """As wide as tall, around 0, with room for names."""
-    far = 1.25 * max(float(abs(points).max()), 1e-9)
-    axes.set(xlim=(-far, far), ylim=(-far, far), xticks=[0], yticks=[0], aspect="equal")
-    axes.tick_params(labelbottom=False, labelleft=False)
+    size = f"{counted(len(names), 'point')} in {counted(len(tables), 'plane')}"
+    return Picture(draw, f"{title}\n{size}: {', '.join(tables)}")
 
 
 def _plane(name: str, points: Tensor) -> Tensor:
-    points = real(name, points).float()
+    points = check_finite(name, points).float()
     if points.dim() != 2 or points.shape[1] != 2 or not len(points):
         raise ValueError(f"{name} has the shape {list(points.shape)}; it must be [point, 2], with at least one point")
-    few(len(points), MOST, "points", "give fewer, such as points[::10] and names[::10]")
+    check_at_most(len(points), MAX_POINTS, "points", "give fewer, such as points[::10] and names[::10]")
     return points
 
 
-def _named(names: Sequence[str], count: int) -> list[str]:
+def _names(names: Sequence[str], count: int) -> list[str]:
     if len(names) != count:
         raise ValueError(f"{len(names)} names for {count} points; each point has one")
     return _cleaned(names)
 
 
 def _cleaned(names: Sequence[str]) -> list[str]:
+    """Return names in one line each, without characters that cannot be drawn."""
     return [" ".join("".join(c if c.isprintable() else " " for c in name).split()) or "∅" for name in names]
-
-
-def _still(
-    points: numpy.ndarray,
-    names: Sequence[str],
-    title: str,
-    axes: tuple[str, str],
-    groups: Sequence[str] | None,
-    marks: Sequence[int],
-) -> Picture:
-    def draw() -> Figure:
-        figure = Figure(figsize=(7.2, 4.6 + 0.8 * bool(groups)), layout="constrained")
-        plane = figure.subplots()
-        dots(plane, points, groups, marks, 9 if groups is None else 14)
-        plane.margins(0.06)
-        plane.set(xlabel=plain(axes[0]), ylabel=plain(axes[1]))
-        legend(figure, groups, len(points))
-        headline(figure, title)
-        figure.draw_without_rendering()  # the layout settles
-        name(plane, points, names, marks)
-        return figure
-
-    ends = [[names[int(end)] for end in (column.argmin(), column.argmax())] for column in points.T]
-    said = [f"{axis}: from {low!r} to {high!r}" for axis, (low, high) in zip(axes, ends)]
-    return Picture(draw, f"{title}\n{'; '.join(said)}")

@@ -240,10 +240,10 @@ def _adds_up(numbers: numpy.ndarray) -> bool:
 
 def constants() -> dict[str, Any]:
     """Return what both renderers must know alike, as plain values."""
-    from tfviz.view.still.palette import inks
+    from tfviz.view.still.palette import theme_colours
 
     scales = {kind: {"root": r.root, "diverging": r.diverging, "ticks": list(r.ticks)} for kind, r in SCALES.items()}
-    return {"numbered": NUMBERED, "scales": scales, "themes": inks()}
+    return {"numbered": NUMBERED, "scales": scales, "themes": theme_colours()}
 
 
 def write_constants() -> None:

@@ -14,9 +14,10 @@ from tfviz.shapes import Float
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 from tfviz.view.spec import KEY, QUERY
-from tfviz.view.still import panels, tabled
+from tfviz.view.still import panels
+from tfviz.view.still import tables as position_tables
 from tfviz.view.still.formatting import counted
-from tfviz.view.still.numbers import few, real
+from tfviz.view.still.numbers import check_at_most, check_finite
 from tfviz.view.still.panels import table_scale
 from tfviz.view.still.picture import Picture
 
@@ -44,12 +45,14 @@ def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *
             f"trained is {trained}; the longest table has {counted(longest, 'position')}: give at most those"
         )
     blobs, sheets = BlobStore(), []
-    few(len(kinds), TABLES, "tables", "give fewer of them")
+    check_at_most(len(kinds), TABLES, "tables", "give fewer of them")
     for name, table in kinds.items():
         if table.dim() != 2 or 0 in table.shape:
             raise ValueError(f"{name} has the shape {list(table.shape)}; a table is position dim")
-        few(len(table) * max(table.shape), CELLS, "cells to show", f"give fewer positions, such as {name}[:1000]")
-        documents = _position_panels(real(name, table).float(), isinstance(table, Similarity), blobs, trained)
+        check_at_most(
+            len(table) * max(table.shape), CELLS, "cells to show", f"give fewer positions, such as {name}[:1000]"
+        )
+        documents = _position_panels(check_finite(name, table).float(), isinstance(table, Similarity), blobs, trained)
         beyond = (
             f"trained on positions 0 to {trained - 1}; what lies past the line it has not seen"
             if trained and trained < len(table)
@@ -64,13 +67,15 @@ def _positions_picture(kinds: Mapping[str, Tensor], title: str) -> Picture:
     (name, table), *others = kinds.items()
     if others:
         alike = {
-            name: table if isinstance(table, Similarity) else _cosines(real(name, table).float())
+            name: table if isinstance(table, Similarity) else _cosines(check_finite(name, table).float())
             for name, table in kinds.items()
         }
-        return tabled.likenesses({name: real(name, table.as_subclass(Tensor)) for name, table in alike.items()}, title)
+        return position_tables.similarities(
+            {name: check_finite(name, table.as_subclass(Tensor)) for name, table in alike.items()}, title
+        )
     if isinstance(table, Similarity):
         return panels.tables({name: table.as_subclass(Tensor)}, None, None, title, "key", "query")
-    return tabled.positions(table, title)
+    return position_tables.positions(table, title)
 
 
 def _cosines(table: Tensor) -> Tensor:
@@ -86,7 +91,7 @@ def similarity(table: Tensor) -> Float[Tensor, "position position"]:
     """Mark a table as one that compares positions: a bias for each query and key, or scores of turned vectors."""
     if table.dim() != 2 or table.shape[0] != table.shape[1]:
         raise ValueError(f"a comparison is a table position position; this one has the shape {list(table.shape)}")
-    return real("table", table).float().as_subclass(Similarity)
+    return check_finite("table", table).float().as_subclass(Similarity)
 
 
 def _position_panels(table: Tensor, compares: bool, blobs: BlobStore, trained: int | None) -> list[dict[str, Any]]:
@@ -125,12 +130,12 @@ def gates(
         raise TypeError(
             f"tables is a {kind}: give {{'forget': step_by_unit, ...}}, as captured or computed over a sentence"
         )
-    few(len(tables), TABLES, "tables", "give fewer of them")
+    check_at_most(len(tables), TABLES, "tables", "give fewer of them")
     steps, units = one_shape(list(tables.values()))
-    few(steps * units * len(tables), CELLS, "cells", "give fewer steps, or some of the units")
+    check_at_most(steps * units * len(tables), CELLS, "cells", "give fewer steps, or some of the units")
     columns = axis_labels(words, steps, "words", "steps")
     blobs, numbers = BlobStore(), [str(unit) for unit in range(units)]
-    turned = {name: real(name, table).float().T.contiguous() for name, table in tables.items()}
+    turned = {name: check_finite(name, table).float().T.contiguous() for name, table in tables.items()}
     documents = [_panel(name, table, numbers, columns, ["unit", "word"], blobs) for name, table in turned.items()]
     sheets = [{"name": "all gates", "panels": documents, "tall": 240}]
     sheets += [{"name": panel["name"], "panels": [panel], "tall": 520} for panel in documents]

@@ -1,9 +1,9 @@
-"""The search for a text as a tree: what was kept at each step, and what came of it."""
+"""Draw beam search as a tree: what was kept at each step, and what came of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import matplotlib
 from matplotlib.axes import Axes
@@ -14,12 +14,11 @@ from torch import Tensor
 
 from tfviz.view.still.formatting import counted, fixed
 from tfviz.view.still.heatmap import soft
-from tfviz.view.still.numbers import few
-from tfviz.view.still.palette import BOLD, draws, plain, printable
-from tfviz.view.still.picture import Picture, headline
+from tfviz.view.still.numbers import check_at_most
+from tfviz.view.still.palette import BOLD, axis_labels, drawable, has_glyphs
+from tfviz.view.still.picture import Picture, set_title
 
-NODES = 1500  # at most
-Place = tuple[int, int]  # step, rank
+MAX_NODES = 1500
 
 
 @runtime_checkable
@@ -35,7 +34,7 @@ class Beam(Protocol):
 
 
 def tree(beams: Sequence[Beam], words: Sequence[str], row: int = 0, title: str = "Beam search") -> Picture:
-    """A column for each step, a node for each text that was kept, the best on top; the winner's way is strong.
+    """Draw a column for each step, a node for each text that was kept, the best on top, the winner's path strong.
 
     A node is the token that the text went on with, and under it the text's score so far. A line leads to where the
     text went on; where none leaves, it was dropped. A text that has ended is a dotted line from then on.
@@ -57,11 +56,11 @@ def tree(beams: Sequence[Beam], words: Sequence[str], row: int = 0, title: str =
         raise IndexError(f"row is {row}; the batch has {batch} texts, from 0 to {batch - 1}")
     if any(beam.texts.shape[-1] != step + 2 for step, beam in enumerate(beams)):
         raise ValueError("beams are not the steps of one search in order; give list(generate.beam.steps(...))")
-    few(steps * width, NODES, "nodes", "give fewer steps, or a narrower beam")
+    check_at_most(steps * width, MAX_NODES, "nodes", "give fewer steps, or a narrower beam")
     most = max(int(beam.texts[row].max()) for beam in beams)
     if most >= len(words):
         raise ValueError(f"words has {len(words)} words, and the texts hold the id {most}; give a word for each id")
-    way = _way(beams, row)
+    winner = _winner(beams, row)
 
     def draw() -> Figure:
         figure = Figure(figsize=(min(12.0, 1.15 * steps + 0.9), 0.6 * width + 0.5), layout="constrained")
@@ -72,47 +71,46 @@ def tree(beams: Sequence[Beam], words: Sequence[str], row: int = 0, title: str =
         for step, beam in enumerate(beams):
             for rank in range(width):
                 if beam.scores[row, rank].isfinite():
-                    _node(axes, beams, words, row, (step, rank), way)
-        headline(figure, title)
+                    ended = step > 0 and bool(beams[step - 1].ended[row, beam.parents[row, rank]])
+                    _draw_node(axes, beam, words, (row, rank), step, winner[step] == rank, ended)
+        set_title(figure, title)
         return figure
 
-    best = beams[-1].texts[row, 0, 1:].tolist()
-    said = " ".join(words[token] for token in best if token)
-    return Picture(
-        draw, f"{title}\nof {counted(width, 'text')} at each step the best is: {said} ({_score(beams[-1], row, 0)})"
-    )
+    best = " ".join(words[token] for token in beams[-1].texts[row, 0, 1:].tolist() if token)
+    score = fixed(float(beams[-1].scores[row, 0]), 2)
+    return Picture(draw, f"{title}\nof {counted(width, 'text')} at each step the best is: {best} ({score})")
 
 
-def _way(beams: Sequence[Beam], row: int) -> set[Place]:
-    """Where the text that won stood at each step."""
-    rank, way = 0, set()
-    for step in range(len(beams) - 1, -1, -1):
-        way.add((step, rank))
-        rank = int(beams[step].parents[row, rank])
-    return way
+def _winner(beams: Sequence[Beam], row: int) -> list[int]:
+    """Return the rank at each step of the text that is the best in the end."""
+    ranks = [0]
+    for beam in reversed(beams[1:]):
+        ranks.insert(0, int(beam.parents[row, ranks[0]]))
+    return ranks
 
 
-def _node(axes: Axes, beams: Sequence[Beam], words: Sequence[str], row: int, place: Place, way: set[Place]) -> None:
-    step, rank = place
-    beam, won = beams[step], place in way
-    parent = int(beam.parents[row, rank])
-    over = step > 0 and bool(beams[step - 1].ended[row, parent])  # it had ended before: nothing was added
+def _draw_node(
+    axes: Axes, beam: Beam, words: Sequence[str], place: tuple[int, int], step: int, won: bool, ended: bool
+) -> None:
+    """Draw the line that leads to a text, and its token and score, unless it had ended before.
+
+    Args:
+        place: row and rank.
+    """
+    rank, size = place[1], 10 if axes.get_xlim()[1] < 11.5 else 9  # smaller from 12 steps on
     ink = matplotlib.rcParams["text.color"] if won else soft()
-    start, end = (step - 0.68 if step else -0.75, parent if step else 0), (step + 0.3 if over else step - 0.32, rank)
-    middle = (start[0] + end[0]) / 2
-    way_there = Path([start, (middle, start[1]), (middle, end[1]), end], [Path.MOVETO, *3 * [Path.CURVE4]])
-    line = {"edgecolor": ink, "linewidth": 1.8 if won else 0.8, "linestyle": ":" if over else "-", "fill": False}
-    axes.add_patch(PathPatch(way_there, **line))  # type: ignore[arg-type]
-    if over:
+    x, y = (step - 0.68, int(beam.parents[place])) if step else (-0.75, 0)
+    end = step + 0.3 if ended else step - 0.32
+    middle = (x + end) / 2
+    path = Path([(x, y), (middle, y), (middle, rank), (end, rank)], [Path.MOVETO, *3 * [Path.CURVE4]])
+    line: Any = {"linewidth": 1.8 if won else 0.8, "linestyle": ":" if ended else "-"}
+    axes.add_patch(PathPatch(path, edgecolor=ink, fill=False, **line))
+    if ended:
         return
-    token = printable([words[int(beam.texts[row, rank, step + 1])]])[0]
-    face = {"family": BOLD, "weight": "bold"} if won and draws(BOLD, token) else {}
+    token = axis_labels([words[int(beam.texts[place][-1])]])[0]
+    face: Any = {"family": BOLD, "weight": "bold"} if won and has_glyphs(BOLD, token) else {}
     # a long word hides the ends of the lines that lead to it and from it
     paper = {"facecolor": matplotlib.rcParams["figure.facecolor"], "edgecolor": "none", "pad": 1.2}
-    size = 10 if len(beams) < 12 else 9
-    axes.text(step, rank, plain(token), ha="center", va="center", size=size, color=ink, bbox=paper, **face)  # type: ignore[arg-type]
-    axes.text(step, rank + 0.3, _score(beam, row, rank), ha="center", va="center", size=7.5, color=soft())
-
-
-def _score(beam: Beam, row: int, rank: int) -> str:
-    return fixed(float(beam.scores[row, rank]), 2)
+    centre: Any = {"ha": "center", "va": "center"}
+    axes.text(step, rank, drawable(token), size=size, color=ink, bbox=paper, **centre, **face)
+    axes.text(step, rank + 0.3, fixed(float(beam.scores[place]), 2), size=7.5, color=soft(), **centre)

@@ -16,7 +16,7 @@ from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.bundle import STATIC
 from tfviz.view.page.html import View
 from tfviz.view.page.kernel_widget import KernelWidget
-from tfviz.view.still.picture import cut
+from tfviz.view.still.picture import shorten
 
 NOTE_STATIC = "Still: this was computed by Python, which is not here any more. It shows the last state."
 
@@ -53,7 +53,7 @@ class FunctionWidget(KernelWidget):
             try:
                 control.argument(values[name])
             except (ValueError, TypeError, IndexError, RuntimeError) as error:
-                raise traitlets.TraitError(f"{name} cannot be {cut(repr(values[name]), 60)}: {error}") from None
+                raise traitlets.TraitError(f"{name} cannot be {shorten(repr(values[name]), 60)}: {error}") from None
         return values
 
     def _reply(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:

@@ -10,7 +10,7 @@ import anywidget
 import traitlets
 
 from tfviz.view.page.html import View
-from tfviz.view.still.picture import cut
+from tfviz.view.still.picture import shorten
 
 ERROR = 300  # characters of an error in a page
 
@@ -39,7 +39,7 @@ class KernelWidget(anywidget.AnyWidget):
         try:
             answer, pieces = ({}, [self.view().page().encode()]) if request.get("page") else self._reply(request)
         except Exception as error:  # whatever the user's model raises is shown in the page
-            self.send({**reply, "error": cut(f"{type(error).__name__}: {error}", ERROR)})
+            self.send({**reply, "error": shorten(f"{type(error).__name__}: {error}", ERROR)})
         else:
             self.send({**reply, **answer}, pieces)
 

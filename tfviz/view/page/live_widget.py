@@ -18,7 +18,7 @@ from tfviz.view.page.payload import deflated
 from tfviz.view.still import attention as still
 from tfviz.view.still import links, words
 from tfviz.view.still.formatting import maps_size
-from tfviz.view.still.picture import Picture, cut
+from tfviz.view.still.picture import Picture, shorten
 
 NUMBER = traitlets.Int(min=0)
 ON_DEMAND = "Heads come in full as you open them; the sheet shows them in blocks."
@@ -85,7 +85,7 @@ class LiveView(KernelWidget):
         try:
             super().__init__(document=document, data=data, **chosen)
         except traitlets.TraitError as error:
-            raise ValueError(f"view.live: {self._refused(chosen) or cut(str(error), 200)}") from None
+            raise ValueError(f"view.live: {self._refused(chosen) or shorten(str(error), 200)}") from None
 
     @traitlets.validate("layer", "head", "part")
     def _within(self, proposal: Any) -> int:
@@ -112,7 +112,7 @@ class LiveView(KernelWidget):
                 give = f"give {kind} from {low} {'on' if high is None else f'to {high}'}"
             else:
                 continue
-            return f"{name} is {cut(repr(value), 60)}; {give}"
+            return f"{name} is {shorten(repr(value), 60)}; {give}"
         return ""
 
     def _reply(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:

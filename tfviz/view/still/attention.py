@@ -15,12 +15,12 @@ from torch import Tensor
 
 from tfviz.look.maps import AttentionMaps
 from tfviz.view.spec import DIFFERENCE, KEY, QUERY, Axis, HeadGrid, Heatmap, attention_heatmap
+from tfviz.view.still import downsampling
 from tfviz.view.still import heads as renderer
-from tfviz.view.still import large
 from tfviz.view.still.formatting import counted, formatted, maps_size, sheet_size, size
 from tfviz.view.still.heatmap import MARK, alone
 from tfviz.view.still.palette import DPI
-from tfviz.view.still.picture import Picture, cut
+from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.still.selection import check_divider, check_drawable, check_head, head_weights, spread
 
 FEW_WORDS, WIDE = 12, 10.0  # words that a sheet of heads can name, and inches that it may be wide then
@@ -42,17 +42,17 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
     named = list(names) or [f"head {head}" if heads <= 8 else str(head) for head in range(heads)]
     down, across = spread(layers), spread(heads)
     if len(down) * len(across) < layers * heads:
-        title = f"{cut(title, 80)} ({sheet_size(len(down), len(across))} of them are drawn)"
+        title = f"{shorten(title, 80)} ({sheet_size(len(down), len(across))} of them are drawn)"
     roomy = max(0.2 * max(queries, keys), 1.6)
     labelled = max(queries, keys) <= FEW_WORDS and heads * roomy <= WIDE and layers <= 12
     side = roomy if labelled else min(1.5, max(0.55, 8.4 / max(len(across), len(down) / 2)))
-    if (step := large.step(maps, int(side * DPI))) > 1:
-        title = f"{cut(title, 80)} (one row of {step} is drawn)"
+    if (step := downsampling.block_size(maps, int(side * DPI))) > 1:
+        title = f"{shorten(title, 80)} (one row of {step} is drawn)"
 
     def draw() -> Figure:
         pixels, axes = int(side * DPI), (Axis(QUERY, maps.rows), Axis(KEY, maps.cols))
         grid = [
-            [_sheet_cell(*large.drawn(maps, layer, head, pixels, whole=False), axes) for head in across]
+            [_sheet_cell(*downsampling.read_head(maps, layer, head, pixels, whole=False), axes) for head in across]
             for layer in down
         ]
         layer_names = [f"layer {layer}" if layers <= 8 else str(layer) for layer in down]
@@ -75,10 +75,10 @@ def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None, d
     title = title or f"Layer {layer}, head {head}"
 
     def draw() -> Figure:
-        heatmap = attention_heatmap(maps, *large.drawn(maps, layer, head, PIXELS), divider=divide)
+        heatmap = attention_heatmap(maps, *downsampling.read_head(maps, layer, head, PIXELS), divider=divide)
         return alone(heatmap, title)[0]
 
-    row, column, most = large.peak(maps, layer, head)
+    row, column, most = downsampling.largest_weight(maps, layer, head)
     says = f"{maps.rows[row]!r} looks most sharply, at {maps.cols[column]!r}: {formatted(most)}"
     more = f"; {maps.doubt}" if maps.doubt else ""
     return Picture(draw, f"{title}\n{size(queries, keys)}; {says}{more}")

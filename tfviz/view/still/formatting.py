@@ -18,7 +18,7 @@ NINES = 6  # digits that may tell a share from 1
 
 
 def formatted(value: SupportsFloat, digits: int = 2) -> str:
-    """A number to so many significant digits.
+    """Write a number to so many significant digits.
 
     What is not 1 does not read as 1, unless it is so within a rounding of 32 bits.
 
@@ -47,7 +47,7 @@ def formatted(value: SupportsFloat, digits: int = 2) -> str:
 
 
 def fixed(value: float, places: int) -> str:
-    """A number to so many decimals, none of them left out.
+    """Write a number to so many decimals, none of them left out.
 
     >>> fixed(-0.001, 2), fixed(-1.5, 2), fixed(12345, 0)
     ('0.00', '−1.50', '12,345')
@@ -59,7 +59,7 @@ def fixed(value: float, places: int) -> str:
 
 
 def in_cell(value: float, limit: float) -> str:
-    """To hundredths of its scale's unit, whole numbers as they are; what is nearly nothing there is a dot.
+    """Write a cell's number to hundredths of its scale's unit, a whole one in full, one near nothing as a dot.
 
     >>> in_cell(0.123, 1), in_cell(0.4, 1), in_cell(0.004, 1), in_cell(0.9996, 1), in_cell(17, 2000)
     ('0.12', '0.40', '·', '>0.99', '17')
@@ -78,7 +78,7 @@ def in_cell(value: float, limit: float) -> str:
 
 
 def percent(share: float) -> str:
-    """A share in hundredths; what is neither none nor all does not read so.
+    """Write a share in hundredths; what is neither none nor all does not read so.
 
     >>> percent(0.123), percent(0.9996), percent(1.0), percent(0.0002), percent(0.999999)
     ('12 %', '99.96 %', '100 %', '< 0.1 %', '> 99.99 %')
@@ -87,15 +87,17 @@ def percent(share: float) -> str:
         return "< 0.1 %"
     if 0.99995 <= share < 1 - 0.5 * 10**-NINES:
         return "> 99.99 %"
-    hundredths = Decimal(share) * 100 if math.isfinite(share) else None
-    if hundredths is None:
+    if not math.isfinite(share):
         return formatted(share)
-    places = next((n for n in (0, 1, 2) if _rounded(hundredths, n) < 100), 0) if 99 < hundredths < 100 else None
-    return f"{formatted(100 * share) if places is None else _stripped(_rounded(hundredths, places))} %"
+    hundredths = Decimal(share) * 100
+    if not 99 < hundredths < 100:
+        return f"{formatted(100 * share)} %"
+    places = next((n for n in (0, 1, 2) if _rounded(hundredths, n) < 100), 0)
+    return f"{_stripped(_rounded(hundredths, places))} %"
 
 
 def stepped(value: float, step: float) -> str:
-    """What a slider stands at: as many decimals as its step has, more where the value needs them.
+    """Write a slider's value to as many decimals as its step has, to more where the value needs them.
 
     >>> stepped(2.5, 0.05), stepped(1987, 1), stepped(0.125, 0.1)
     ('2.50', '1987', '0.125')
@@ -109,7 +111,7 @@ def stepped(value: float, step: float) -> str:
 
 
 def at_most(value: float, digits: int = 2) -> str:
-    """A bound, rounded up: what is below the number is below what is written.
+    """Write an upper bound, rounded up.
 
     >>> at_most(0.1201), at_most(0.0)
     ('0.13', '0')
@@ -121,7 +123,7 @@ def at_most(value: float, digits: int = 2) -> str:
 
 
 def counted(count: int, one: str, many: str = "") -> str:
-    """A count with what is counted.
+    """Write a count with what is counted.
 
     >>> counted(1, "head"), counted(12345, "token"), counted(2, "query", "queries")
     ('1 head', '12,345 tokens', '2 queries')
@@ -130,33 +132,33 @@ def counted(count: int, one: str, many: str = "") -> str:
 
 
 def size(queries: int, keys: int) -> str:
-    """What a map has."""
+    """Write the size of a map."""
     return f"{counted(queries, 'query', 'queries')} x {counted(keys, 'key')}"
 
 
 def maps_size(maps: AttentionMaps) -> str:
-    """What attention maps have, all of it, and what is to be known of them."""
+    """Write the size of attention maps, and the remarks on them."""
     layers, heads, queries, keys = maps.shape
     return f"AttentionMaps: {sheet_size(layers, heads).replace('×', 'x')} x {size(queries, keys)}{maps.remarks}"
 
 
 def sheet_size(layers: int, heads: int) -> str:
-    """What a model has."""
+    """Write the size of a model."""
     return f"{counted(layers, 'layer')} × {counted(heads, 'head')}"
 
 
 def _rounded(value: Decimal, places: int) -> Decimal:
-    """To so many decimals; what lies in the middle goes away from 0, as in a page."""
+    """Round to so many decimals, a half away from 0, as in a page."""
     return value.quantize(Decimal(1).scaleb(-max(0, places)), ROUND_HALF_UP, EXACT)
 
 
 def _stripped(value: Decimal) -> str:
-    """Without zeros at its end."""
+    """Write without zeros at the end."""
     text = f"{value:f}"
     return _grouped(text.rstrip("0").rstrip(".") if "." in text else text)
 
 
 def _grouped(text: str) -> str:
-    """With thousands set apart, from five digits on."""
+    """Set thousands apart, from five digits on."""
     whole, point, rest = text.partition(".")
     return f"{int(whole):,}{point}{rest}" if int(whole) >= GROUPED else text

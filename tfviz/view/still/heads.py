@@ -13,8 +13,8 @@ from matplotlib.figure import Figure
 
 from tfviz.view.spec import HeadGrid, Heatmap
 from tfviz.view.still.heatmap import caption, cells, colourbar, inches, label, soft
-from tfviz.view.still.palette import DPI, plain
-from tfviz.view.still.picture import headline
+from tfviz.view.still.palette import DPI, drawable
+from tfviz.view.still.picture import set_title
 
 MANY = 64  # heads that a layout engine can place in less than a second or two
 
@@ -35,14 +35,14 @@ def head_grid(grid: HeadGrid) -> Figure:
         rows = heatmap.rows.labels if grid.labelled and head == 0 else ()
         label(axes, rows, heatmap.columns.labels if grid.labelled and layer == 0 else ())
         if layer == 0:
-            axes.set_title(plain(grid.heads[head]), loc="center", color=soft())
+            axes.set_title(drawable(grid.heads[head]), loc="center", color=soft())
         if head == 0 and down > 1:
             axes.set_ylabel(grid.layers[layer], color=soft())
     if many:  # laid out by hand: a layout engine takes seconds for so many
         width, height = figure.get_size_inches()
         figure.subplots_adjust(0.6 / width, 0.1 / height, 1 - 0.75 / width, 1 - 0.6 / height, 0.06, 0.06)
     colourbar(figure, image, panels, heatmap.scale)
-    headline(figure, grid.title)
+    set_title(figure, grid.title)
     return figure
 
 
@@ -59,7 +59,7 @@ def side_by_side(heatmaps: Sequence[Heatmap], title: str) -> Figure:
             caption(axes, one, wide, tall)
         colourbar(figure, image, [axes for axes, _ in shared], scale)
     figure.align_xlabels(panels)
-    headline(figure, title)
+    set_title(figure, title)
     return figure
 
 
@@ -84,5 +84,5 @@ def film(heatmaps: Sequence[Heatmap], title: str) -> Figure:
         axes.remove()
     figure.align_xlabels(grid.flat[: len(heatmaps)])
     colourbar(figure, image, grid.flat[: len(heatmaps)], heatmaps[0].scale)
-    headline(figure, title)
+    set_title(figure, title)
     return figure

@@ -19,8 +19,8 @@ from torch.nn import functional
 
 from tfviz.view.spec import Heatmap, Scale
 from tfviz.view.still.formatting import formatted, in_cell
-from tfviz.view.still.palette import LONGEST, diverging, plain, printable, ramp
-from tfviz.view.still.picture import bare, headline
+from tfviz.view.still.palette import LONGEST, axis_labels, diverging_colormap, drawable, sequential_colormap
+from tfviz.view.still.picture import frame, set_title
 
 LABELS = 96  # words an axis can name one by one
 PIXELS = 1600  # of the longer side of a heatmap that stands alone
@@ -40,7 +40,7 @@ def draw(axes: Axes, heatmap: Heatmap, pixels: int = PIXELS, labels: tuple[int, 
     """
     image = cells(axes, heatmap, pixels)
     label(axes, heatmap.rows.labels, heatmap.columns.labels, labels)
-    axes.set(ylabel=plain(heatmap.rows.name), xlabel=plain(heatmap.columns.name))
+    axes.set(ylabel=drawable(heatmap.rows.name), xlabel=drawable(heatmap.columns.name))
     if heatmap.numbered:
         _number(axes, image, heatmap)
     inset = 0.06 if max(heatmap.values.shape) < 30 else 0.0
@@ -66,7 +66,7 @@ def cells(axes: Axes, heatmap: Heatmap, pixels: int = PIXELS) -> AxesImage:
         numpy.ma.masked_array(shown, ~open_cells), cmap=colormap(heatmap.scale), norm=norm(heatmap.scale),
         interpolation="nearest", extent=(-0.5, across - 0.5, down - 0.5, -0.5), aspect="auto",
     )  # fmt: skip
-    bare(axes)
+    frame(axes)
     if heatmap.space is not None:
         if allowed is not None:
             hatched: dict[str, Any] = {"facecolor": "none", "hatch": HATCH, "edgecolor": ink, "linewidth": 0}
@@ -94,14 +94,14 @@ def norm(scale: Scale) -> Normalize:
 
 
 def colormap(scale: Scale) -> Colormap:
-    return diverging() if scale.rule.diverging else ramp()
+    return diverging_colormap() if scale.rule.diverging else sequential_colormap()
 
 
 def label(axes: Axes, rows: Sequence[str], columns: Sequence[str], most: tuple[int, int] = (LABELS, LABELS)) -> None:
     """Write words along the left and the top edge, at most so many of each: every second or third of more."""
     for axis, words, limit, rotation in ((axes.yaxis, rows, most[0], 0), (axes.xaxis, columns, most[1], 90)):
         step = max(1, -(-len(words) // limit))
-        shown = printable(words[::step])
+        shown = axis_labels(words[::step])
         upright = rotation == 0 or max(map(len, shown), default=0) <= 1
         axis.set_ticks(range(0, len(words), step), shown, rotation=0 if upright else rotation)
     axes.xaxis.tick_top()
@@ -149,7 +149,7 @@ def alone(heatmap: Heatmap, title: str, below: float = 0.0) -> tuple[Figure, Axe
     image = draw(axes, heatmap)
     if not heatmap.numbered:
         colourbar(figure, image, [axes], heatmap.scale)
-    headline(figure, title)
+    set_title(figure, title)
     return figure, axes
 
 
@@ -160,7 +160,7 @@ def inches(count: int, most: float, each: float = 0.2, least: float = 1.2) -> fl
 
 def short(name: str, most: int = LONGEST) -> str:
     """Return a name as it can be drawn, cut where it is too long."""
-    shown = plain(name)
+    shown = drawable(name)
     return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from tfviz.view.spec import ResultPanel
 from tfviz.view.still.formatting import formatted
 from tfviz.view.still.heatmap import soft
-from tfviz.view.still.palette import plain
-from tfviz.view.still.picture import Picture, cut, headline
+from tfviz.view.still.palette import drawable
+from tfviz.view.still.picture import Picture, set_title, shorten
 from tfviz.view.still.results import SIZES, draw_result
 
 ACROSS = 9.0  # inches of a row of panels
@@ -46,9 +46,9 @@ def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], 
                 for cell, i in zip(cells, stacks[n]):
                     draw_result(part.add_subplot(cell), panels[i], sizes[i][0])
         ink: dict[str, Any] = {"color": soft(), "fontsize": 9}
-        figure.text(0.01, 1 - 0.3 / tall, "\n".join(map(plain, lines)), va="top", **ink)
-        figure.text(0.01, 0.0, plain(note), va="bottom", **ink)
-        headline(figure, title)
+        figure.text(0.01, 1 - 0.3 / tall, "\n".join(map(drawable, lines)), va="top", **ink)
+        figure.text(0.01, 0.0, drawable(note), va="bottom", **ink)
+        set_title(figure, title)
         return figure
 
     words = [f"{panel.title or panel.kind}: {_summary(panel)}" for panel in panels]
@@ -89,7 +89,7 @@ def _lines(parts: Sequence[str]) -> list[str]:
     """Join what the controls stand at to lines of a readable length, each part cut where it alone is too long."""
     lines = [""]
     for part in parts:
-        part = cut(part, LINE)
+        part = shorten(part, LINE)
         if lines[-1] and len(lines[-1]) + len(part) > LINE:
             lines.append("")
         lines[-1] += ("   " if lines[-1] else "") + part

@@ -15,8 +15,8 @@ from tfviz.look.maps import AttentionMaps
 from tfviz.shapes import Float
 from tfviz.view.still.formatting import counted, formatted, size
 from tfviz.view.still.heatmap import LABELS, soft
-from tfviz.view.still.palette import printable
-from tfviz.view.still.picture import Picture, headline
+from tfviz.view.still.palette import axis_labels
+from tfviz.view.still.picture import Picture, set_title
 from tfviz.view.still.selection import head_weights
 
 LEAST = 0.02  # a weaker weight is no line, unless one says otherwise
@@ -62,7 +62,7 @@ def links(
             ]
             names = [f"head {head}" for head in several]
             figure.legend(handles, names, loc="outside lower center", ncols=min(4, len(several)), handlelength=2.4)
-        headline(figure, title)
+        set_title(figure, title)
         return figure
 
     says = f"{counted(count, 'weight')} of at least {formatted(least, 3)}, a line each"
@@ -103,7 +103,7 @@ def _columns(axes: Axes, rows: Sequence[str], cols: Sequence[str], tall: int) ->
         (axes.twinx(), cols, "key", (1, 1), "left"),
     ):
         more = [f"… {len(words) - LABELS} more"] if len(words) > LABELS else []
-        shown = [*printable(words[:LABELS]), *more]
+        shown = [*axis_labels(words[:LABELS]), *more]
         side.set_yticks(range(len(shown)), shown)
         side.set(xticks=[], xlim=(0, 1), ylim=(tall - 0.5, -0.5))
         side.grid(False)

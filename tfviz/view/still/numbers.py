@@ -1,4 +1,4 @@
-"""Numbers that can be drawn: real, finite, and not too many for a picture."""
+"""Check numbers that are to be drawn: real, finite, and not too many for a picture."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 
-def real(name: str, values: Tensor | Sequence[float], gaps: bool = False) -> Tensor:
-    """As numbers on the processor, of the same shape; of lists in float64.
+def check_finite(name: str, values: Tensor | Sequence[float], gaps: bool = False) -> Tensor:
+    """Return numbers on the CPU, of the same shape; those of lists in float64.
 
     Args:
         gaps: NaN may stand where nothing was measured, if not everywhere.
@@ -19,23 +19,23 @@ def real(name: str, values: Tensor | Sequence[float], gaps: bool = False) -> Ten
     Raises:
         ValueError: complex numbers, infinity, or NaN.
     """
-    made = values if isinstance(values, Tensor) else torch.tensor([float(value) for value in values]).double()
-    made = plain_tensor(name, made)
-    if made.is_complex():
+    tensor = values if isinstance(values, Tensor) else torch.tensor([float(value) for value in values]).double()
+    tensor = dense_tensor(name, tensor)
+    if tensor.is_complex():
         raise ValueError(f"{name!r} holds complex numbers; give .real, .abs() or .angle() of them")
-    made = made if made.is_floating_point() else made.double()
-    wrong = made.isinf() if gaps else ~made.isfinite()
-    if wrong.any() or (gaps and made.isnan().all()):
-        at = wrong.nonzero()[0].tolist() if wrong.any() else [0]
-        value = float(made[tuple(at)])
+    tensor = tensor if tensor.is_floating_point() else tensor.double()
+    wrong = tensor.isinf() if gaps and not tensor.isnan().all() else ~tensor.isfinite()
+    if wrong.any():
+        at = wrong.nonzero()[0].tolist()
         where = at[0] if len(at) == 1 else at
+        value = float(tensor[tuple(at)])
         raise ValueError(f"{name!r} holds {value} (first at {where}); give finite numbers, or leave those out")
-    return made
+    return tensor
 
 
 @dataclass(frozen=True)
 class Spread:
-    """Numbers that were measured once, or in several trainings: their mean, lowest and highest."""
+    """Mean, lowest and highest of numbers that were measured in one training, or in several."""
 
     mean: Tensor
     low: Tensor
@@ -44,17 +44,17 @@ class Spread:
 
     @classmethod
     def of(cls, name: str, values: Tensor | Sequence[float], gaps: bool = False) -> Spread:
-        """Of one axis, or of [training, number]; in float64."""
-        made = real(name, values, gaps).double()
-        if made.dim() == 1:
-            return cls(made, made, made, several=False)
-        if made.dim() != 2 or not len(made):
-            raise ValueError(f"{name!r} has the shape {list(made.shape)}; give one axis, or [training, number]")
-        return cls(made.mean(0), made.amin(0), made.amax(0), several=True)
+        """Take them over the trainings of [training, number], or from one: [number]; in float64."""
+        table = check_finite(name, values, gaps).double()
+        if table.dim() == 1:
+            return cls(table, table, table, several=False)
+        if table.dim() != 2 or not len(table):
+            raise ValueError(f"{name!r} has the shape {list(table.shape)}; give one axis, or [training, number]")
+        return cls(table.mean(0), table.amin(0), table.amax(0), several=True)
 
 
-def plain_tensor(name: str, tensor: Tensor) -> Tensor:
-    """Without its gradient, on the processor, dense; its numbers decoded, if they are quantized.
+def dense_tensor(name: str, tensor: Tensor) -> Tensor:
+    """Return a tensor without its gradient, on the CPU, dense and not quantized.
 
     Raises:
         ValueError: it has a shape but no numbers.
@@ -66,13 +66,13 @@ def plain_tensor(name: str, tensor: Tensor) -> Tensor:
     return tensor.dequantize() if tensor.is_quantized else tensor
 
 
-def above(name: str, value: float | None) -> None:
-    """A number that must be above 0, where it is given."""
+def check_positive(name: str, value: float | None) -> None:
+    """Check that a number, where it is given, is above 0."""
     if value is not None and not (value > 0 and math.isfinite(value)):
         raise ValueError(f"{name} is {value}; it must be a finite number above 0")
 
 
-def few(count: int, most: int, what: str, instead: str) -> None:
+def check_at_most(count: int, most: int, what: str, instead: str) -> None:
     """Refuse what no picture has room for, rather than draw for hours."""
     if count > most:
         raise ValueError(f"there are {count:,} {what}, and a picture has room for {most:,}: {instead}")

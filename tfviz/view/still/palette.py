@@ -1,4 +1,4 @@
-"""Colours and fonts: one manner for every picture."""
+"""Colours, fonts and matplotlib settings of every picture, and text as these fonts can draw it."""
 
 from __future__ import annotations
 
@@ -25,26 +25,20 @@ SHADES = 200  # of a scale: finer than an eye can see, and a PNG's 256 colours h
 # Settings that belong to the session and not to a picture, by how they begin.
 SESSION = ("backend", "interactive", "toolbar", "webagg.", "tk.", "docstring.", "timezone", "date.epoch",
            "savefig.directory", "figure.max_open_warning", "figure.raise_window")  # fmt: skip
-# Faces that together draw most of the world's writing; those installed are used, in this order.
-FAMILIES = (
-    "DejaVu Sans",
-    "Noto Sans",
-    "Noto Sans CJK JP",
-    "Noto Sans CJK SC",
-    "Noto Sans Arabic",
-    "Noto Sans Hebrew",
-    "Noto Sans Devanagari",
-    "Noto Sans Symbols",
-    "Noto Sans Symbols2",
-    "Noto Sans Math",
-    "Noto Emoji",
-    "Symbola",
-)
+# Fonts that together draw most of the world's writing; those installed are used, in this order.
+FAMILIES = ("DejaVu Sans", "Noto Sans", "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans Arabic",
+            "Noto Sans Hebrew", "Noto Sans Devanagari", "Noto Sans Symbols", "Noto Sans Symbols2", "Noto Sans Math",
+            "Noto Emoji", "Symbola")  # fmt: skip
+# The strongest ink, and the ends of the diverging scale, on a light and on a dark page.
+RAMP = ("#0b2a6f", "#9fd0ff")
+LOW, HIGH = ("#0b4f8f", "#6db9f5"), ("#b04a00", "#ffae5c")
+FOCUS, MARK = ("#0969da", "#58a6ff"), ("#d55e00", "#d55e00")
+FAINT = ("#9aa2ab", "#6e7681")
 
 
 @contextmanager
 def theme(name: str = "light") -> Iterator[None]:
-    """tfviz's matplotlib style, `light` or `dark`, while the context lasts, on matplotlib's own defaults.
+    """Set tfviz's matplotlib style, `light` or `dark`, on matplotlib's defaults while the context lasts.
 
     Settings that were made before, in rcParams, a style sheet or a matplotlibrc, rest meanwhile and are then as before.
     """
@@ -57,93 +51,82 @@ def theme(name: str = "light") -> Iterator[None]:
 
 @lru_cache
 def _settings(name: str) -> Any:
-    """All settings of a theme: matplotlib's defaults and our own, but for those of the session."""
+    """Return all settings of a theme: matplotlib's defaults and our own, but for those of the session."""
     file = Path(__file__).with_name(f"{name}.mplstyle")
     style: Any = matplotlib.rc_params_from_file(file, use_default_template=False)
     default: Any = {key: value for key, value in matplotlib.rcParamsDefault.items() if not key.startswith(SESSION)}
-    return {**default, **style, "savefig.dpi": DPI, "font.family": list(families())}
+    return {**default, **style, "savefig.dpi": DPI, "font.family": list(font_families())}
 
 
-# The strongest ink, and the ends of the diverging scale, on a light and on a dark page.
-RAMP = ("#0b2a6f", "#9fd0ff")
-LOW, HIGH = ("#0b4f8f", "#6db9f5"), ("#b04a00", "#ffae5c")
-FOCUS, MARK = ("#0969da", "#58a6ff"), ("#d55e00", "#d55e00")
-
-
-def inks() -> dict[str, dict[str, Any]]:
-    """The colours of both themes by what they are for, as the interactive views take them."""
-    return {name: _inks(name, THEMES.index(name)) for name in THEMES}
-
-
-def _inks(name: str, index: int) -> dict[str, Any]:
-    with theme(name):
-        settings: Any = matplotlib.rcParams
-        own = {"ink": "text.color", "soft": "xtick.labelcolor", "line": "axes.edgecolor", "hatch": "hatch.color"}
-        made = {ink: to_hex(settings[setting]) for ink, setting in own.items()}
+def theme_colours() -> dict[str, dict[str, Any]]:
+    """Return the colours of both themes by what they are for, as the interactive views take them."""
+    named = {"ink": "text.color", "soft": "xtick.labelcolor", "line": "axes.edgecolor", "hatch": "hatch.color"}
+    pairs = {"ramp": RAMP, "low": LOW, "high": HIGH, "focus": FOCUS, "mark": MARK, "faint": FAINT}
+    colours = {}
+    for index, name in enumerate(THEMES):
+        settings = _settings(name)
         heads = [to_hex(colour) for colour in settings["axes.prop_cycle"].by_key()["color"]]
-    ends = {"ramp": RAMP, "low": LOW, "high": HIGH, "focus": FOCUS, "mark": MARK, "faint": ("#9aa2ab", "#6e7681")}
-    return {**made, "heads": heads, **{end: pair[index] for end, pair in ends.items()}}
+        inked = {ink: to_hex(settings[setting]) for ink, setting in named.items()}
+        colours[name] = {**inked, "heads": heads, **{ink: pair[index] for ink, pair in pairs.items()}}
+    return colours
 
 
-def ramp() -> ListedColormap:
-    """From the page's own background (weight 0) to the strongest ink (1), even in lightness, blue in hue."""
-    return ListedColormap(_between(_page(), _ink(RAMP)))
+def sequential_colormap() -> ListedColormap:
+    """Return the scale from the background (weight 0) to the strongest ink (1), even in lightness, blue in hue."""
+    return ListedColormap(_between(_background(), _ink(RAMP)))
 
 
-def diverging() -> ListedColormap:
-    """From blue (negative) through the background (0) to orange."""
-    low, high = (_between(_page(), _ink(end), SHADES // 2) for end in (LOW, HIGH))
+def diverging_colormap() -> ListedColormap:
+    """Return the scale from blue (negative) through the background (0) to orange."""
+    low, high = (_between(_background(), _ink(end), SHADES // 2) for end in (LOW, HIGH))
     return ListedColormap(numpy.concatenate([low[::-1], high[1:]]))
 
 
 @lru_cache
-def families() -> tuple[str, ...]:
-    """The faces of `FAMILIES` that this machine has."""
+def font_families() -> tuple[str, ...]:
+    """Return the fonts of `FAMILIES` that this machine has."""
     there = {font.name for font in font_manager.fontManager.ttflist}
     return tuple(family for family in FAMILIES if family in there)
 
 
 @lru_cache
 def _points(family: str) -> frozenset[int]:
-    """The code points that a face can draw."""
+    """Return the code points that a font can draw."""
     return frozenset(FT2Font(font_manager.findfont(family)).get_charmap())
 
 
-def draws(family: str, text: str) -> bool:
-    """Whether a face has every character of `text`."""
+def has_glyphs(family: str, text: str) -> bool:
+    """Return whether a font has every character of `text`."""
     return all(ord(character) in _points(family) for character in text)
 
 
-def plain(text: str) -> str:
-    """Text as the machine's faces can draw it: a sign for a control character, a code for what none of them has."""
+def drawable(text: str) -> str:
+    """Return text that the fonts can draw: a sign for a control character, a code for what none of them has."""
     return "".join(character if character == " " else _sign(character) for character in str(text))
 
 
-def printable(words: Sequence[str]) -> list[str]:
-    """Words as an axis can show them: `plain`, with a sign for a space too, and none too long."""
-    return [_printable("".join(map(_sign, str(word))) or "∅") for word in words]
-
-
-def _printable(word: str) -> str:
-    return word if len(word) <= LONGEST else word[: LONGEST - 1] + "…"
+def axis_labels(words: Sequence[str]) -> list[str]:
+    """Return words as an axis can show them: as `plain`, with a sign for a space too, and none too long."""
+    shown = ("".join(map(_sign, str(word))) or "∅" for word in words)
+    return [word if len(word) <= LONGEST else f"{word[: LONGEST - 1]}…" for word in shown]
 
 
 def _sign(character: str) -> str:
     point = ord(character)
     shown = VISIBLE.get(character) or (chr(0x2400 + point) if point < 32 else character)
-    return shown if any(ord(shown) in _points(family) for family in families()) else f"⟨{point:X}⟩"
+    return shown if any(ord(shown) in _points(family) for family in font_families()) else f"⟨{point:X}⟩"
 
 
-def _page() -> str:
+def _background() -> str:
     return matplotlib.rcParams["figure.facecolor"]
 
 
 def _ink(pair: tuple[str, str]) -> str:
-    return pair[sum(to_rgb(_page())) <= 1.5]
+    return pair[sum(to_rgb(_background())) <= 1.5]
 
 
 def _between(start: str, stop: str, steps: int = SHADES) -> numpy.ndarray:
-    """A ramp that is even to the eye: straight in OKLab (Ottosson 2020); in 8 bits, so that all draw the same."""
+    """Return shades that are even to the eye: straight in OKLab (Ottosson 2020); in 8 bits, as every renderer has."""
     share = numpy.linspace(0, 1, steps)[:, None]
     lab = (1 - share) * _to_lab(numpy.array(to_rgb(start))) + share * _to_lab(numpy.array(to_rgb(stop)))
     return (_to_rgb(lab) * 255).round() / 255

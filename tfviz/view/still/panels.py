@@ -18,9 +18,9 @@ from tfviz.shapes import Bool
 from tfviz.view.spec import KEY, QUERY, Axis, Heatmap, Scale
 from tfviz.view.still.formatting import counted, formatted
 from tfviz.view.still.heatmap import WORD, caption, cells, colourbar, draw, inches, short, soft
-from tfviz.view.still.numbers import plain_tensor
-from tfviz.view.still.palette import plain
-from tfviz.view.still.picture import Picture, headline
+from tfviz.view.still.numbers import dense_tensor
+from tfviz.view.still.palette import drawable
+from tfviz.view.still.picture import Picture, set_title
 
 ALLOWED = 0.25  # how dark an allowed cell is, of a weight of 1: allowed is not much
 ALLOWED_SCALE = Scale("sqrt")
@@ -61,15 +61,15 @@ def tables(
             image, top = cells(axes, spec), axes is panels[0]
             colourbar(figure, image, axes, spec.scale)
             caption(axes, spec, wide, tall, colour=soft())
-            axes.set_xlabel(plain(x) if top else "", loc="left")
+            axes.set_xlabel(drawable(x) if top else "", loc="left")
             if not top:
                 axes.set_xticks([])
             if rows is None:
                 _number(axes.yaxis, 3)
             name, ink = "" if spec.title == title else short(spec.title), matplotlib.rcParams["axes.titlecolor"]
             axes.set_ylabel(name, rotation=0, ha="right", va="center", color=ink)
-        figure.supylabel(plain(y), fontsize=9, color=soft())
-        headline(figure, title)
+        figure.supylabel(drawable(y), fontsize=9, color=soft())
+        set_title(figure, title)
         return figure
 
     ranges = ", ".join(
@@ -92,7 +92,7 @@ def mask(
     title: str = "Mask",
 ) -> Picture:
     """Picture which key each query may look at, of the first of a batch and its heads: hatched where it may not."""
-    allowed = as_mask(plain_tensor(title, allowed))
+    allowed = as_mask(dense_tensor(title, allowed))
     if allowed.dim() < 2 or 0 in allowed.shape:
         raise ValueError(
             f"a mask is query key, with at least one of each; this one has the shape {list(allowed.shape)}"
@@ -107,7 +107,7 @@ def mask(
         tall, wide = (min(6.0, max(1.4, 0.27 * n)) + 0.9 for n in allowed.shape)
         figure = Figure(figsize=(wide, tall), layout="constrained")
         draw(figure.subplots(), Heatmap(allowed * ALLOWED, query_axis, key_axis, ALLOWED_SCALE, allowed), 1200)
-        headline(figure, title)
+        set_title(figure, title)
         return figure
 
     return Picture(render, f"{title}\n{formatted(int(allowed.sum()))} of {counted(allowed.numel(), 'cell')} allowed")
@@ -151,7 +151,7 @@ def mask_lab(
         figure.align_xlabels(grid.flat[: len(specs)])
         for panel in grid.flat[len(specs) :]:
             panel.remove()
-        headline(figure, title)
+        set_title(figure, title)
         return figure
 
     dead = int((~joined.any(1)).sum())

@@ -19,11 +19,20 @@ from PIL import Image
 
 from tfviz.doors import what
 from tfviz.files import atomic, expand_user
-from tfviz.view.still.palette import BOLD, DPI, THEMES, diverging, draws, plain, ramp, theme
+from tfviz.view.still.palette import (
+    BOLD,
+    DPI,
+    THEMES,
+    diverging_colormap,
+    drawable,
+    has_glyphs,
+    sequential_colormap,
+    theme,
+)
 
-LINE, BESIDE, LINES = 120, 60, 8  # characters of a line, of one beside axes; lines of a text
-CODE = (65536, 256, 1)  # makes one number of a colour
-SHOWN = 100  # dots of a browser to an inch of a picture: each has room for 1.5 x 1.5 of the file's
+FIGURE_TEXT, AXES_TEXT, TEXT_LINES = 120, 60, 8  # characters of a line of text on a figure, or on axes; lines of a text
+CSS_DPI = 100  # of a picture in a browser: each dot has room for 1.5 x 1.5 of the file's
+RGB_CODE = (65536, 256, 1)  # makes one number of a colour
 
 PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>{title}</title>
@@ -35,7 +44,7 @@ background: Canvas; color: CanvasText; overflow-wrap: anywhere }} img {{ max-wid
 """
 
 
-class Themed(Figure):
+class ThemedFigure(Figure):
     """A figure that keeps its theme: matplotlib reads many of its settings only as it draws or saves."""
 
     style = "light"
@@ -52,7 +61,7 @@ class Themed(Figure):
 class Picture:
     """What a view returns: the last expression of a cell shows it.
 
-    The same input gives the same bytes, and nothing is drawn before it is asked for.
+    The same input gives the same bytes, and nothing is drawn before it is needed.
 
     Args:
         draw: makes the figure; called inside a theme.
@@ -69,13 +78,13 @@ class Picture:
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, str], dict[str, Any]]:
         png = self._png("light")
         data = {"image/png": base64.b64encode(png).decode(), "text/plain": self.summary}
-        return data, {"image/png": {"width": _width(png)}}
+        return data, {"image/png": {"width": _css_width(png)}}
 
     def figure(self, style: str = "light") -> Figure:
-        """A fresh matplotlib figure, to go on with by hand; it is saved as it is drawn, whatever rcParams say then."""
+        """Return a fresh matplotlib figure, to go on with by hand; it keeps its theme whatever rcParams say then."""
         with theme(style):
-            figure: Any = self._drawn()
-        figure.__class__, figure.style = Themed, style  # however its drawing made it
+            figure: Any = self._figure()
+        figure.__class__, figure.style = ThemedFigure, style  # however its drawing made it
         return figure
 
     def save(self, path: str | Path, style: str = "light") -> Path:
@@ -90,14 +99,9 @@ class Picture:
         path = expand_user(path)
         if style not in THEMES:
             raise ValueError(f"style is {style!r}; it can be 'light' or 'dark'")
-        writers: dict[str, Callable[[], bytes]] = {
-            ".png": lambda: self._png(style),
-            ".svg": lambda: self._render(style, "svg"),
-            ".html": lambda: self.page().encode(),
-        }
-        if path.suffix not in writers:
+        if path.suffix not in (".png", ".svg", ".html"):
             raise ValueError(f"cannot write {path.name!r}: a picture is saved as .png, .svg or .html")
-        content = writers[path.suffix]()
+        content = self.page().encode() if path.suffix == ".html" else self._png(style, path.suffix[1:])
         try:
             with atomic(path) as draft:
                 draft.write_bytes(content)
@@ -105,99 +109,94 @@ class Picture:
             raise OSError(f"cannot write {path}; give the path of a file that can be written ({error})") from error
         return path
 
-    def _drawn(self) -> Figure:
-        """The figure; what is written in it in one line is cut where it would be wider than any picture."""
+    def _figure(self) -> Figure:
+        """Draw the figure; cut text that would make it wider than any picture."""
         figure = self._draw()
         if not isinstance(figure, Figure):
             raise TypeError(f"draw gives {what(figure)}; it must give a figure of matplotlib")
         for text in figure.findobj(Text):
-            most = LINE if text in figure.texts else BESIDE
+            most = FIGURE_TEXT if text in figure.texts else AXES_TEXT
             if isinstance(text, Text) and len(text.get_text()) > most:
-                text.set_text("\n".join(cut(line, most) for line in text.get_text().split("\n")[:LINES]))
+                text.set_text("\n".join(shorten(line, most) for line in text.get_text().split("\n")[:TEXT_LINES]))
         return figure
 
     def _render(self, style: str, kind: str = "png") -> bytes:
-        more: dict[str, Any] = {"pil_kwargs": {"compress_level": 0}}  # packed later
-        if kind != "png":
-            more = {"metadata": {"Date": None, "Creator": None}}
+        more: dict[str, Any] = {"metadata": {"Date": None, "Creator": None}}
+        if kind == "png":
+            more = {"pil_kwargs": {"compress_level": 0}}  # packed later
         stream = io.BytesIO()
         with theme(style):
-            self._drawn().savefig(stream, format=kind, bbox_inches="tight", pad_inches=0.08, **more)
-            return _png(Image.open(stream).convert("RGB")) if kind == "png" else stream.getvalue()
+            self._figure().savefig(stream, format=kind, bbox_inches="tight", pad_inches=0.08, **more)
+            return _packed(Image.open(stream).convert("RGB")) if kind == "png" else stream.getvalue()
 
     def page(self) -> str:
-        """The picture as a page of its own, light or dark with the reader's."""
-        light, dark = (
-            "data:image/png;base64," + base64.b64encode(self._png(style)).decode() for style in ("light", "dark")
-        )
+        """Return the picture as a page of its own, light or dark with the reader's."""
+        pngs = {style: self._png(style) for style in THEMES}
+        sources = {style: f"data:image/png;base64,{base64.b64encode(png).decode()}" for style, png in pngs.items()}
         title, _, rest = encodable(self.summary).partition("\n")
-        width = max(400, _width(self._png("light")))
-        return PAGE.format(title=html.escape(title), summary=html.escape(rest), light=light, dark=dark, width=width)
+        width = max(400, _css_width(pngs["light"]))
+        return PAGE.format(title=html.escape(title), summary=html.escape(rest), width=width, **sources)
 
 
 def encodable(text: str) -> str:
-    """Text that UTF-8 can hold: half of a character, as bytes may give, as its code."""
+    """Return text that UTF-8 can hold: half of a character, as bytes may give, as its code."""
     return "".join(f"⟨{ord(c):X}⟩" if 0xD800 <= ord(c) <= 0xDFFF or c == "\0" else c for c in text)
 
 
-def _png(image: Image.Image) -> bytes:
-    """A drawing as a PNG; in half the bytes where its flat colours are few, which stay exactly what they are."""
+def _packed(image: Image.Image) -> bytes:
+    """Return a PNG, in half the bytes where 256 colours are enough.
+
+    Kept as they are: the shades of scales, and every colour that fills more than a line. The rest, blends at the edges
+    of words, lines and cells, become the nearest of the most frequent.
+    """
+    codes = numpy.asarray(image).astype(numpy.int64) @ RGB_CODE
+    middle = codes[1:-1, 1:-1]
+    sides = (codes[:-2, 1:-1], codes[2:, 1:-1], codes[1:-1, :-2], codes[1:-1, 2:])
+    filled = middle[numpy.logical_and.reduce([middle == side for side in sides])]
+    shades = [
+        scale(numpy.arange(scale.N), bytes=True)[:, :3].astype(int) @ RGB_CODE
+        for scale in (sequential_colormap(), diverging_colormap())
+    ]
+    counts, colours = zip(*image.getcolors(image.width * image.height) or ())
+    flat = numpy.isin(colours @ numpy.array(RGB_CODE), numpy.concatenate([filled, *shades]))
+    if flat.sum() <= 256:
+        palette = numpy.array(colours)[numpy.lexsort((-numpy.array(counts), ~flat))[:256]]
+        nearest = numpy.square(numpy.array(colours)[:, None] - palette).sum(-1).argmin(1)
+        table = numpy.zeros(2**24, numpy.uint8)
+        table[colours @ numpy.array(RGB_CODE)] = nearest
+        image = Image.fromarray(table[codes])
+        image.putpalette(palette.astype(numpy.uint8).tobytes())
     stream = io.BytesIO()
-    (_few(image) or image).save(stream, "PNG", optimize=True)
+    image.save(stream, "PNG", optimize=True)
     return stream.getvalue()
 
 
-def _few(image: Image.Image) -> Image.Image | None:
-    """The drawing in 256 colours; None if more must be kept: the shades of scales, and what fills more than a line.
-
-    The rest are blends at the edges of words, lines and cells, which become the nearest of what is kept.
-    """
-    codes = numpy.asarray(image).astype(numpy.int64) @ CODE
-    middle = codes[1:-1, 1:-1]
-    around = (codes[:-2, 1:-1], codes[2:, 1:-1], codes[1:-1, :-2], codes[1:-1, 2:])
-    filled = middle[numpy.logical_and.reduce([middle == side for side in around])]
-    shades = [scale(numpy.arange(scale.N), bytes=True)[:, :3].astype(int) @ CODE for scale in (ramp(), diverging())]
-    flat = numpy.unique(numpy.concatenate([filled, *shades]))
-    counted: Any = image.getcolors(image.width * image.height)
-    counts, colours = (numpy.array(column) for column in zip(*counted))
-    is_flat = numpy.isin(colours @ CODE, flat)
-    if is_flat.sum() > 256:
-        return None
-    kept = colours[numpy.lexsort((-counts, ~is_flat))[:256]]
-    nearest = numpy.square(colours[:, None] - kept).sum(-1).argmin(1)
-    table = numpy.zeros(2**24, numpy.uint8)
-    table[colours @ CODE] = nearest
-    few = Image.fromarray(table[codes])
-    few.putpalette(kept.astype(numpy.uint8).tobytes())
-    return few
+def _css_width(png: bytes) -> int:
+    """Return how wide a browser shows it."""
+    return int.from_bytes(png[16:20]) * CSS_DPI // DPI
 
 
-def cut(text: str, most: int) -> str:
-    """At most so many characters, with a sign where some are left out."""
+def shorten(text: str, most: int) -> str:
+    """Return at most so many characters, with a sign where some are left out."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
-def headline(figure: Figure, title: str) -> None:
-    """The title, flush left; bold in the one face that is sure to have a bold cut, where that can draw it."""
-    face = {"family": BOLD} if draws(BOLD, title) else {"weight": "normal"}
-    figure.suptitle(plain(title), x=0.01, ha="left", **face)
+def set_title(figure: Figure, title: str) -> None:
+    """Write the title, flush left; bold in the one face that is sure to have a bold cut, where that can draw it."""
+    face = {"family": BOLD} if has_glyphs(BOLD, title) else {"weight": "normal"}
+    figure.suptitle(drawable(title), x=0.01, ha="left", **face)
 
 
-def bare(axes: Axes) -> None:
-    """A heatmap's frame: thin, on all sides, and no grid."""
+def frame(axes: Axes) -> None:
+    """Give a heatmap its frame: thin, on all sides, and no grid."""
     axes.grid(False)
     axes.spines[:].set_visible(True)
     axes.spines[:].set_color(matplotlib.rcParams["axes.edgecolor"])
 
 
-def reference(axes: Axes, name: str, value: float) -> None:
-    """A dashed line at a height, with its name at its right end, such as what chance gives."""
+def reference_line(axes: Axes, name: str, value: float) -> None:
+    """Draw a dashed line at a height, with its name at its right end, such as what chance gives."""
     soft = matplotlib.rcParams["xtick.labelcolor"]
     axes.axhline(value, color=soft, linestyle=(0, (5, 3)), linewidth=1, zorder=3)
-    how: dict[str, Any] = {"ha": "left", "va": "center", "fontsize": 8, "color": soft, "annotation_clip": False}
-    axes.annotate(fill(cut(plain(name), 48), 16), (1.01, value), xycoords=axes.get_yaxis_transform(), **how)
-
-
-def _width(png: bytes) -> int:
-    """How wide a browser shows it."""
-    return int.from_bytes(png[16:20]) * SHOWN // DPI
+    style: dict[str, Any] = {"ha": "left", "va": "center", "fontsize": 8, "color": soft, "annotation_clip": False}
+    axes.annotate(fill(shorten(drawable(name), 48), 16), (1.01, value), xycoords=axes.get_yaxis_transform(), **style)

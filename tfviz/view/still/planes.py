@@ -13,7 +13,7 @@ from matplotlib.patches import Circle
 
 from tfviz.view.spec import ResultPanel
 from tfviz.view.still.heatmap import soft
-from tfviz.view.still.palette import printable
+from tfviz.view.still.palette import axis_labels
 
 HALF = 80.0  # points from the middle of a plane to its edge, about
 LETTER, TALL = 5.2, 10.0  # points of a letter of a name, and of its height
@@ -69,7 +69,7 @@ def graph(axes: Axes, panel: ResultPanel) -> None:
                      "connectionstyle": "arc3,rad=0.12"}  # fmt: skip
             axes.annotate("", places[end], places[start], arrowprops=arrow)
     page = matplotlib.rcParams["figure.facecolor"]
-    for node, ((x, y), name) in enumerate(zip(places, printable(panel.row_labels(count)))):
+    for node, ((x, y), name) in enumerate(zip(places, axis_labels(panel.row_labels(count)))):
         box = {"facecolor": page, "edgecolor": soft(), "boxstyle": "round,pad=0.25", "linewidth": 0.6}
         share = min(1.0, abs(weights[node, node]) / limit) if panel.filled else 0.0
         if share >= 0.02:  # False for NaN
@@ -108,7 +108,7 @@ def _names(axes: Axes, panel: ResultPanel, stops: tuple[float, ...] = (1.0,)) ->
     """
     spots = HALF / panel.limit * panel.numbers  # in points, as all that follows
     taken: list[numpy.ndarray] = []
-    names = printable(panel.row_labels(len(spots)))
+    names = axis_labels(panel.row_labels(len(spots)))
     for at in numpy.argsort(-numpy.linalg.norm(spots, axis=1), kind="stable"):  # the outermost first
         if not numpy.isfinite(spots[at]).all():
             continue

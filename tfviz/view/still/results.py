@@ -13,8 +13,8 @@ from tfviz.view.spec import Axis, Heatmap, ResultPanel, is_numbered, round_up
 from tfviz.view.still import heatmap
 from tfviz.view.still.formatting import formatted
 from tfviz.view.still.heatmap import CELL, colormap, colourbar, norm, readable
-from tfviz.view.still.palette import plain, printable
-from tfviz.view.still.picture import cut
+from tfviz.view.still.palette import axis_labels, drawable
+from tfviz.view.still.picture import shorten
 from tfviz.view.still.planes import arrows, dots, graph
 
 WIDEST = 4.8  # inches of lines whose steps are all named
@@ -25,7 +25,7 @@ LEVEL = 5  # letters of a word that has room above such a cell
 def draw_result(axes: Axes, panel: ResultPanel, wide: float) -> None:
     """Draw a result in the upper left of its place, as tall as it is by itself."""
     RENDERERS[panel.kind](axes, panel)
-    axes.set_title(cut(plain(panel.title), max(12, int(13 * wide))), loc="left", pad=4)
+    axes.set_title(shorten(drawable(panel.title), max(12, int(13 * wide))), loc="left", pad=4)
     if shape := SHAPES.get(panel.kind):
         axes.set_box_aspect(shape(panel))
     axes.set_anchor("NW")
@@ -43,7 +43,7 @@ def _grid(axes: Axes, panel: ResultPanel) -> None:
         numbered=is_numbered(rows, columns),
     )
     image = heatmap.draw(axes, spec, labels=(24, 24))
-    if max(map(len, printable(spec.columns.labels)), default=0) <= LEVEL and spec.numbered:
+    if max(map(len, axis_labels(spec.columns.labels)), default=0) <= LEVEL and spec.numbered:
         axes.tick_params(axis="x", labelrotation=0)
     if not spec.numbered:
         colourbar(axes.figure, image, axes, panel.scale)  # type: ignore[arg-type]
@@ -63,7 +63,7 @@ def _bars(axes: Axes, panel: ResultPanel) -> None:
                           va="center", ha="right" if left else "left", fontsize=8)  # fmt: skip
     axes.set(xlim=(-1.3 * limit if signed else 0, 1.3 * limit), xticks=[], ylim=(len(values) - 0.4, -0.6))
     step = max(1, -(-len(values) // 40))
-    axes.set_yticks(places[::step], printable(panel.row_labels(len(values))[::step]))
+    axes.set_yticks(places[::step], axis_labels(panel.row_labels(len(values))[::step]))
     axes.grid(False)
     axes.spines[["right", "top", "bottom"]].set_visible(False)
 
@@ -75,10 +75,10 @@ def _curves(axes: Axes, panel: ResultPanel) -> None:
     for at, series in enumerate(table):
         axes.plot(numpy.arange(len(series)), series, color=f"C{(at + 5) % 8}")
     if len(table) <= 8 and any(names):
-        _ends(axes, [cut(plain(name), 18) for name in names], table)
-    most = max(2, int(40 / (1.5 + max(map(len, printable(cols))))))
+        _ends(axes, [shorten(drawable(name), 18) for name in names], table)
+    most = max(2, int(40 / (1.5 + max(map(len, axis_labels(cols))))))
     step = 1 if _steps_wide(panel) <= WIDEST else int(round_up(-(-len(cols) // most), (1, 2, 5)))
-    axes.set_xticks(range(0, len(cols), step), printable(cols[::step]))
+    axes.set_xticks(range(0, len(cols), step), axis_labels(cols[::step]))
 
 
 def _ends(axes: Axes, names: Sequence[str], table: numpy.ndarray) -> None:
@@ -111,7 +111,7 @@ def _words(axes: Axes, panel: ResultPanel) -> None:
 def _word_places(panel: ResultPanel) -> tuple[list[tuple[float, int, str]], int, float]:
     """Return where each word stands in lines of at most 5 inches, (x, line, word), how many lines, and how wide."""
     placed, x, line, most = [], 0.0, 0, 0.0
-    for word in printable(panel.row_labels(len(panel.values))):
+    for word in axis_labels(panel.row_labels(len(panel.values))):
         wide = 0.085 * len(word) + 0.1
         if x and x + wide > 5.0:
             x, line = 0.0, line + 1
@@ -130,8 +130,8 @@ def _grid_size(panel: ResultPanel) -> tuple[float, float]:
     rows, cols = panel.values.shape
     few = is_numbered(rows, cols)
     cell = CELL if few else min(0.25, max(0.02, 4.0 / max(rows, cols)))
-    words = 0.075 * max(map(len, printable(panel.row_labels(rows))), default=1)
-    above = 0.075 * max(map(len, printable(panel.column_labels(cols))), default=1)
+    words = 0.075 * max(map(len, axis_labels(panel.row_labels(rows))), default=1)
+    above = 0.075 * max(map(len, axis_labels(panel.column_labels(cols))), default=1)
     above = 0.15 if above < 0.12 or (few and above <= 0.075 * LEVEL) else above
     wide = min(7.0, max(0.9, cell * cols)) + words + (0.2 if few else 0.7)
     return wide, min(6.0, max(0.5, cell * TALL * rows if few else cell * rows)) + above + 0.35
@@ -145,18 +145,18 @@ def _lines_wide(panel: ResultPanel) -> float:
 
 def _steps_wide(panel: ResultPanel) -> float:
     """Return what the names of all steps take side by side, in inches."""
-    return 0.5 + sum(0.07 * len(word) + 0.14 for word in printable(panel.column_labels(panel.values.shape[-1])))
+    return 0.5 + sum(0.07 * len(word) + 0.14 for word in axis_labels(panel.column_labels(panel.values.shape[-1])))
 
 
 def _names_wide(panel: ResultPanel) -> float:
     """Return what the names of lines take beside these, in inches."""
     names = panel.rows if len(panel.rows) <= 8 else ()
-    return 0.075 * max((len(cut(plain(name), 18)) for name in names), default=0)
+    return 0.075 * max((len(shorten(drawable(name), 18)) for name in names), default=0)
 
 
 def _bars_wide(panel: ResultPanel) -> float:
     """Return 2 inches for the bars, and what long words need."""
-    return max(2.7, 2.0 + 0.075 * max(map(len, printable(panel.row_labels(len(panel.values)))), default=1))
+    return max(2.7, 2.0 + 0.075 * max(map(len, axis_labels(panel.row_labels(len(panel.values)))), default=1))
 
 
 def _grid_shape(panel: ResultPanel) -> float:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from tfviz.look.maps import AttentionMaps
 from tfviz.shapes import Bool, Float
-from tfviz.view.still.numbers import few
+from tfviz.view.still.numbers import check_at_most
 
 HEADS = 20_000  # of maps
 SIDE = 24  # layers, and heads, that a sheet can hold
@@ -28,7 +28,7 @@ def check_drawable(maps: AttentionMaps) -> tuple[int, int, int, int]:
     if 0 in maps.shape:
         raise ValueError(f"there is nothing to draw: {maps!r}")
     remedy = "give some of the layers, such as AttentionMaps(maps.layers[:8])"
-    few(maps.shape[0] * maps.shape[1], HEADS, "heads", remedy)
+    check_at_most(maps.shape[0] * maps.shape[1], HEADS, "heads", remedy)
     return maps.shape
 
 

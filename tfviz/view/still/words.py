@@ -20,8 +20,8 @@ from tfviz.look.maps import AttentionMaps
 from tfviz.view.spec import WEIGHTS
 from tfviz.view.still.formatting import formatted
 from tfviz.view.still.heatmap import MARK, norm, readable, soft
-from tfviz.view.still.palette import DPI, families, plain, ramp
-from tfviz.view.still.picture import Picture, headline
+from tfviz.view.still.palette import DPI, drawable, font_families, sequential_colormap
+from tfviz.view.still.picture import Picture, set_title
 from tfviz.view.still.selection import check_index, head_weights
 
 MOST = 400  # words of a text
@@ -63,7 +63,7 @@ def words(
         axes.axis("off")
         figure.set_size_inches(wide, tall)
         _below(figure, (0.07 / wide, 0.22 / tall, 2.6 / wide, 0.1 / tall))
-        headline(figure, title)
+        set_title(figure, title)
         figure.texts[-1].set(x=0.07 / wide, y=1 - 0.05 / tall)
         return figure
 
@@ -89,7 +89,7 @@ def _text(
 ) -> float:
     """Draw running text from `down`, in inches, and return where it ends."""
     ink = matplotlib.rcParams["text.color"]
-    shades, place, line = ramp(), norm(WEIGHTS), 0
+    shades, place, line = sequential_colormap(), norm(WEIGHTS), 0
     if name:
         axes.text(PAD, down + 0.14, name, color=soft())
         down += 0.22
@@ -118,7 +118,7 @@ def _layout(words: Sequence[str], first: int) -> Iterator[tuple[int | None, floa
         before, after = text.split(letters, 1)
         wide = max(0.05, _inches(letters) if letters.strip() else space * len(letters)) + 2 * PAD
         x += space * len(before) + apart * (x > 0)
-        if x > 0 and x + wide > WIDE and letters != plain("\n"):
+        if x > 0 and x + wide > WIDE and letters != drawable("\n"):
             x, line = 0.0, line + 1
         yield index, x, line, wide, letters
         x += wide + space * len(after)
@@ -139,20 +139,20 @@ def _pieces(words: Sequence[str], first: int) -> Iterator[tuple[int | None, str,
 
 
 def _cut(word: str) -> str:
-    shown = plain(word) or "∅"
+    shown = drawable(word) or "∅"
     return shown if len(shown) <= LONGEST else shown[: LONGEST - 1] + "…"
 
 
 @lru_cache(4096)
 def _inches(text: str) -> float:
     """Return the width of running text in a PNG, in inches; hinted letters are wider than drawn ones, as in SVG."""
-    face = FontProperties(family=list(families()), size=SIZE)
+    face = FontProperties(family=list(font_families()), size=SIZE)
     return RendererAgg(1, 1, DPI).get_text_width_height_descent(text, face, False)[0] / DPI
 
 
 def _below(figure: Figure, place: tuple[float, float, float, float]) -> None:
     """Draw what the shades mean, under the text."""
-    shades = ScalarMappable(norm(WEIGHTS), ramp())
+    shades = ScalarMappable(norm(WEIGHTS), sequential_colormap())
     bar = figure.colorbar(shades, figure.add_axes(place), orientation="horizontal")
     bar.set_ticks(WEIGHTS.ticks, labels=[formatted(tick) for tick in WEIGHTS.ticks])
     bar.outline.set_color(matplotlib.rcParams["axes.edgecolor"])

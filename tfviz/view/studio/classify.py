@@ -11,8 +11,8 @@ from tfviz.portable.program import Program
 from tfviz.text import subwords
 from tfviz.view.page.heads import BUDGET
 from tfviz.view.page.html import View
-from tfviz.view.still.barred import rows
-from tfviz.view.still.picture import Picture, cut
+from tfviz.view.still.bar_chart import rows
+from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.studio import checks
 from tfviz.view.studio.view import studio_view, studio_widget
 
@@ -86,4 +86,4 @@ def classify(
 
 
 def _probabilities(labels: Sequence[str], logits: Tensor, title: str, text: str) -> Picture:
-    return rows(labels, {"probability": logits[0].float().softmax(-1)}, f"{title}: {cut(text, 40)!r}", top=1.0)
+    return rows(labels, {"probability": logits[0].float().softmax(-1)}, f"{title}: {shorten(text, 40)!r}", top=1.0)

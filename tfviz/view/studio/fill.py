@@ -11,8 +11,8 @@ from torch import Tensor, nn
 from tfviz.text import subwords
 from tfviz.view.page.heads import BUDGET
 from tfviz.view.page.html import View
-from tfviz.view.still.barred import rows
-from tfviz.view.still.picture import Picture, cut
+from tfviz.view.still.bar_chart import rows
+from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.studio import checks
 from tfviz.view.studio.view import studio_view, studio_widget
 
@@ -131,7 +131,9 @@ def _draw_first_gap(vocab: Any, mask: int, title: str) -> DrawStatic:
         gaps = (ids == mask).nonzero().flatten().tolist()
         shares = outputs["logits"][0, gaps[0] if gaps else 0, : len(vocab)].float().softmax(-1)
         top = shares.topk(min(GUESSES, len(vocab))).indices
-        return rows(vocab.words(top), {"both sides": shares[top]}, f"{title}: {cut(vocab.decode(ids), 40)!r}", top=1.0)
+        return rows(
+            vocab.words(top), {"both sides": shares[top]}, f"{title}: {shorten(vocab.decode(ids), 40)!r}", top=1.0
+        )
 
     return draw_static
 
@@ -141,5 +143,5 @@ def _guesses(vocab: Any, guesses: dict[str, Tensor], text: str, place: int, titl
     shares = {name: logits.float().softmax(-1) for name, logits in guesses.items()}
     top = sum(shares.values(), torch.zeros(())).topk(min(GUESSES, len(vocab))).indices
     own = vocab.words(vocab.encode(text)[place][None])[0]
-    heading = f"{title}: in place of {own!r} in {cut(text, 40)!r}"
+    heading = f"{title}: in place of {own!r} in {shorten(text, 40)!r}"
     return rows(vocab.words(top), {name: share[top] for name, share in shares.items()}, heading, top=1.0)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from tfviz.look import edits
 from tfviz.look.capture import Seen, capture
 from tfviz.portable.function_module import eval_mode
-from tfviz.view.still.picture import cut
+from tfviz.view.still.picture import shorten
 
 Edit = Callable[[Tensor], Tensor]
 DTYPES = {"float32": torch.float32, "bool": torch.bool}
@@ -61,7 +61,9 @@ class LocalProgram:
                 f"{name}, {f'numbers from 0 to {kind - 1}' if isinstance(kind, int) else kind}"
                 for name, kind in self.inputs.items()
             )
-            raise ValueError(f"the inputs are {cut(repr(message), 60)}; give {wanted}, with their shapes") from error
+            raise ValueError(
+                f"the inputs are {shorten(repr(message), 60)}; give {wanted}, with their shapes"
+            ) from error
 
 
 def max_positions(model: nn.Module) -> int | None:

@@ -15,9 +15,9 @@ from tfviz.portable.program import Program
 from tfviz.text import subwords
 from tfviz.view.page.heads import BUDGET
 from tfviz.view.page.html import View
-from tfviz.view.still.barred import rows
-from tfviz.view.still.picture import Picture, cut
-from tfviz.view.still.translated import translated
+from tfviz.view.still.bar_chart import rows
+from tfviz.view.still.generation import translation_steps
+from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.studio import checks
 from tfviz.view.studio.program import LocalProgram, max_positions
 from tfviz.view.studio.view import studio_view, studio_widget
@@ -97,9 +97,9 @@ def translate(
     if not kernel:
         found = _greedy(programs, ids, begin, end, never, min(most, STATIC_WORDS), len(target))
         words = target.words(torch.tensor([token for token, _ in found]))
-        shares, heading = [share for _, share in found], f"{title}: {cut(sentence, 40)!r}"
+        shares, heading = [share for _, share in found], f"{title}: {shorten(sentence, 40)!r}"
         weights_read = _mean_cross_attention(programs, ids, [begin, *(token for token, _ in found[:-1])])
-        picture = translated(words, shares, source.words(ids), weights_read, heading)
+        picture = translation_steps(words, shares, source.words(ids), weights_read, heading)
         return studio_view("translate", title, picture, programs, state, more, budget)
     memory = programs["encode"](ids[None])
     first = {"encode": [ids[None]], "decode": [torch.tensor([[begin]]), memory["states"], memory["words"]]}
@@ -112,7 +112,7 @@ def _draw_likeliest(target: Any, never: Sequence[int], title: str) -> DrawStatic
 
     def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
         shares = _probabilities(outputs["logits"][0, :, : len(target)], never)
-        heading = f"{title}: {cut(target.decode(request.inputs[0][0]), 40)!r}"
+        heading = f"{title}: {shorten(target.decode(request.inputs[0][0]), 40)!r}"
         words = target.words(shares.argmax(-1))
         return rows(words, {"probability of the likeliest word": shares.amax(-1)}, heading, top=1.0)
 

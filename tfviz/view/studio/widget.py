@@ -17,7 +17,7 @@ from tfviz.view.page.bundle import STATIC
 from tfviz.view.page.heads import heads_view
 from tfviz.view.page.html import View
 from tfviz.view.page.kernel_widget import KernelWidget
-from tfviz.view.still.picture import Picture, cut
+from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.studio.program import LocalProgram
 
 NOTE_STATIC = "Still: a model in Python said this, and it is not here any more. These are the heads of the last text."
@@ -91,9 +91,9 @@ class ModelWidget(KernelWidget):
 
     def _encoded(self, texts: Any, number: Any) -> list[list[int]]:
         if not (isinstance(texts, list) and all(isinstance(text, str) for text in texts)):
-            raise ValueError(f"the texts are {cut(repr(texts), 60)}; give a list of strings")
+            raise ValueError(f"the texts are {shorten(repr(texts), 60)}; give a list of strings")
         if number not in range(len(self._vocabs)):
-            raise ValueError(f"there is no vocabulary {cut(repr(number), 20)}")
+            raise ValueError(f"there is no vocabulary {shorten(repr(number), 20)}")
         return [self._vocabs[number].encode(text).tolist() for text in texts]
 
     def _shown(self) -> Request:

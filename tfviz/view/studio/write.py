@@ -13,7 +13,7 @@ from tfviz.text import subwords
 from tfviz.view.page.heads import BUDGET
 from tfviz.view.page.html import View
 from tfviz.view.still.formatting import counted
-from tfviz.view.still.likeliest import likeliest
+from tfviz.view.still.generation import next_tokens
 from tfviz.view.studio import checks
 from tfviz.view.studio.program import max_positions
 from tfviz.view.studio.view import studio_document, studio_view
@@ -80,7 +80,7 @@ def write(
     checks.check_logits_width(programs["read"](torch.zeros(1, 2, dtype=torch.long))["logits"].shape[-1], vocab)
     checks.check_embeddings(model, vocab, programs["read"])
     logits = programs["read"](ids[None])["logits"][0, -1, : len(vocab)]
-    return studio_view("write", title, likeliest(vocab, logits, title, prompt), programs, state, more, budget)
+    return studio_view("write", title, next_tokens(vocab, logits, title, prompt), programs, state, more, budget)
 
 
 def _widget(model: nn.Module, vocab: Any, title: str, more: dict[str, Any], state: dict[str, Any]) -> WriteWidget:

@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tfviz.view.still.likeliest import likeliest
-from tfviz.view.still.picture import Picture, cut
+from tfviz.view.still.generation import next_tokens
+from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.studio.checks import text_axes
 from tfviz.view.studio.program import LocalProgram
 from tfviz.view.studio.widget import ModelWidget, Request
@@ -35,8 +35,8 @@ class WriteWidget(ModelWidget):
             return {"logits": logits[None, -1:], "cost": cost}
 
         def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
-            prompt = cut(vocab.decode(request.inputs[0][0]), 60)
-            return likeliest(vocab, outputs["logits"][0, -1], document["title"], prompt)
+            prompt = shorten(vocab.decode(request.inputs[0][0]), 60)
+            return next_tokens(vocab, outputs["logits"][0, -1], document["title"], prompt)
 
         first = {"read": [torch.zeros(1, 1, dtype=torch.long)]}
         self.scores = LocalProgram(model, scores, {})

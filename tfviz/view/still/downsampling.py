@@ -1,4 +1,4 @@
-"""Heads of any length as a still picture shows them, without all of their weights at once."""
+"""Read heads of any length at the resolution of a picture, without computing all of their weights."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from tfviz.look.maps import AttentionMaps
 COARSE = 64  # cells of a block where a head is looked through
 
 
-def step(maps: AttentionMaps, pixels: int) -> int:
-    """Cells, down and across, that one pixel stands for where weights have to be computed."""
+def block_size(maps: AttentionMaps, pixels: int) -> int:
+    """Return how many cells, down and across, one pixel stands for where weights have to be computed."""
     computed = any(isinstance(layer, Ingredients) for layer in maps.layers)
     return max(1, -(-max(maps.shape[2:]) // pixels)) if computed else 1
 
 
-def drawn(
+def read_head(
     maps: AttentionMaps, layer: int, head: int, pixels: int, whole: bool = True
 ) -> tuple[Tensor, Tensor | None, int]:
-    """A head for a picture of so many pixels: weights, where queries might look, and the cells of a block.
+    """Return a head for a picture of so many pixels: weights, where queries may look, and the cells of a block.
 
     Args:
         whole: of weights that have to be computed, all; else one row of each block.
     """
-    made, block = maps.layers[layer], step(maps, pixels)
+    made, block = maps.layers[layer], block_size(maps, pixels)
     if block == 1 or not isinstance(made, Ingredients):
         return maps[layer, head], maps.allowed(layer, head), 1
     return made.tile(head, block=block) if whole else made.sketch(head, block), made.opened(head, block), block
 
 
-def peak(maps: AttentionMaps, layer: int, head: int) -> tuple[int, int, float]:
-    """Query and key of the largest weight, the first of several, and that weight."""
+def largest_weight(maps: AttentionMaps, layer: int, head: int) -> tuple[int, int, float]:
+    """Return query and key of the largest weight, the first of several, and that weight."""
     row, col, cells = 0, 0, None
     if isinstance(maps.layers[layer], Ingredients):
         coarse = maps.tile(layer, head, block=COARSE)

@@ -1,0 +1,227 @@
+"""Trace one run of a function: its values, the statement that made each, and the values which that statement read.
+
+`sys.settrace` tells which lines run and what the variables hold; the syntax tree tells what each statement reads and
+assigns.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from types import FrameType
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from tfviz.view.syntax import COMPOUND, Names, definition, expression
+
+Statement = TypeVar("Statement", bound=ast.stmt)
+SIZES = (int, str, torch.Size)  # made of shapes and settings: no data flows through them
+
+
+@dataclass(eq=False)
+class Value:
+    """A tensor, or a list of tensors, of the run.
+
+    Attributes:
+        code: the expression that made it; empty for an argument, or a tensor from outside the function.
+        shape: its shape; of a list of tensors their count comes first.
+        learned: whether it is a parameter.
+        parents: indices of the values that it was computed from.
+    """
+
+    name: str
+    code: str
+    shape: tuple[int, ...]
+    learned: bool
+    parents: tuple[int, ...]
+    output: bool = False
+
+
+def trace(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> list[Value]:
+    """Run a function, or the `forward` of a module, and return its values in the order in which they were made.
+
+    A loop, a `with` or a `try` counts as one statement; of it those values are listed that are used later. Numbers are
+    no values.
+
+    Raises:
+        ValueError: the function has no source, is no plain `def`, or has two statements in one line.
+        Whatever the function raises.
+    """
+    method: Any = function.forward if isinstance(function, nn.Module) else function
+    inner = inspect.unwrap(getattr(method, "__func__", method))
+    tracer = _Tracer(inner, getattr(method, "__self__", None))
+    before = sys.gettrace()
+    sys.settrace(tracer.on_call)
+    try:
+        method(*args, **kwargs)
+    finally:
+        sys.settrace(before)
+    return tracer.values
+
+
+class _Tracer:
+    """The values known so far, while the function runs.
+
+    Names are those of variables; that of an attribute of the module itself begins with a dot.
+    """
+
+    def __init__(self, function: Any, module: Any):
+        tree = definition(function)
+        self.code, self.module = function.__code__, module
+        self.own = self.code.co_varnames[0] if module is not None and self.code.co_argcount else ""
+        self.statements = list(_flattened(tree.body))
+        self.returns = [node for node in ast.walk(tree) if isinstance(node, ast.Return)]
+        self.locals = {*self.code.co_varnames, *self.code.co_cellvars}
+        self.values: list[Value] = []
+        self.sources: dict[str, tuple[Value, ...]] = {}  # what a name holds: a tensor's value, or all it was made of
+        self.frame: FrameType | None = None
+        # of the statement that runs:
+        self.statement: ast.stmt | None = None
+        self.names = Names(self.own)
+        self.parents: tuple[int, ...] = ()
+        self.before: dict[str, tuple[Any, ...]] = {}
+
+    def on_call(self, frame: FrameType, event: str, _: Any) -> Any:
+        """Trace the first call of the function, and no other."""
+        if self.frame is not None or frame.f_code is not self.code:
+            return None
+        self.frame = frame
+        for name in self.code.co_varnames:  # at the call only arguments have a value
+            self._add_input(name)
+        return self.on_event
+
+    def on_event(self, frame: FrameType, event: str, result: Any) -> Any:
+        statement = _at(frame.f_lineno, self.statements)
+        if event == "line" and statement is not self.statement:
+            self._end()
+            self._begin(statement)
+        elif event == "return":
+            self._end()
+            self._return(_at(frame.f_lineno, self.returns), result)
+        return self.on_event
+
+    def _begin(self, statement: ast.stmt | None) -> None:
+        self.statement = statement
+        if statement is not None and not isinstance(statement, ast.Return):
+            self.names = Names.of(statement, self.own)
+            self.parents = self._parents(self.names)
+            self.before = {name: _state(self._get(name)) for name in [*self.names.assigned, *self.sources]}
+
+    def _end(self) -> None:
+        """Note what the statement has assigned or changed in place."""
+        statement, self.statement = self.statement, None
+        if statement is None or isinstance(statement, ast.Return):
+            return
+        compound = isinstance(statement, COMPOUND)
+        changed = [name for name, state in self.before.items() if _state(self._get(name))[-1] != state[-1]]
+        assigned = [name for name in self.names.assigned if name in changed or not compound]
+        for name in dict.fromkeys([*assigned, *changed]):
+            value = self._get(name)
+            if (shape := _shape(value)) is not None:
+                made = Value(name.removeprefix("."), expression(statement, self.own), shape, False, self.parents)
+                self.sources[name] = (made,)
+                if not compound:
+                    self._index(made)
+            elif isinstance(value, SIZES):
+                self.sources.pop(name, None)
+            else:
+                self.sources[name] = tuple(self.values[parent] for parent in self.parents)
+
+    def _return(self, statement: ast.Return | None, result: Any) -> None:
+        """Mark the values that are returned, and add those that the return statement makes."""
+        if statement is None or statement.value is None or result is None:
+            return
+        for name, node, value in _outputs(statement.value, result):
+            if (shape := _shape(value)) is None:
+                continue
+            if isinstance(node, ast.Name) and node.id in self.sources:
+                (made,) = self.sources[node.id]
+            else:
+                parents = self._parents(Names.of(node, self.own))
+                made = Value(name, expression(node, self.own), shape, False, parents)
+            self._index(made)
+            made.output = True
+
+    def _parents(self, names: Names) -> tuple[int, ...]:
+        """Return the indices of the values that are read; a tensor from outside the function becomes one now."""
+        parents: dict[int, None] = {}
+        for name in names.read:
+            if name not in self.sources and name not in self.locals and isinstance(self._get(name), Tensor):
+                self._add_input(name)
+            parents |= dict.fromkeys(self._index(value) for value in self.sources.get(name, ()))
+        return tuple(parents)
+
+    def _get(self, name: str) -> Any:
+        if name.startswith("."):
+            return getattr(self.module, name[1:], None)
+        assert self.frame is not None
+        outside = None if name in self.locals else self.frame.f_globals.get(name)
+        return self.frame.f_locals.get(name, outside)
+
+    def _add_input(self, name: str) -> None:
+        value = self._get(name)
+        if (shape := _shape(value)) is not None:
+            made = Value(name.removeprefix("."), "", shape, isinstance(value, nn.Parameter), ())
+            self.sources[name] = (made,)
+            self._index(made)
+
+    def _index(self, value: Value) -> int:
+        """Return the place of a value in the list; add it if it is not there yet."""
+        if value not in self.values:
+            self.values.append(value)
+        return self.values.index(value)
+
+
+def _flattened(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements that are traced one by one, those in the branches of an `if` among them."""
+    if crowded := [after.lineno for before, after in pairwise(body) if before.end_lineno == after.lineno]:
+        raise ValueError(f"line {crowded[0]} has two statements; give each a line of its own")
+    for statement in body:
+        if isinstance(statement, ast.If) and statement.body[0].lineno > statement.lineno:
+            yield from _flattened(statement.body)
+            yield from _flattened(statement.orelse)
+        else:
+            yield statement
+
+
+def _at(line: int, statements: Sequence[Statement]) -> Statement | None:
+    return next((one for one in statements if one.lineno <= line <= (one.end_lineno or line)), None)
+
+
+def _outputs(node: ast.expr, result: Any) -> Iterator[tuple[str, ast.expr, Any]]:
+    """Yield name, expression and value of each part of what is returned."""
+    if isinstance(node, ast.Dict) and all(isinstance(key, ast.Constant) for key in node.keys):
+        keys = [key.value for key in node.keys]  # type: ignore[union-attr]
+        yield from ((str(key), part, result[key]) for key, part in zip(keys, node.values))
+    elif isinstance(node, ast.Tuple | ast.List) and not any(isinstance(part, ast.Starred) for part in node.elts):
+        names = ["output"] if len(node.elts) == 1 else [f"output {number + 1}" for number in range(len(node.elts))]
+        yield from zip(names, node.elts, result)
+    else:
+        yield "output", node, result
+
+
+def _state(value: Any) -> tuple[Any, ...]:
+    """Return what differs (the last item) once a value is replaced, changed in place or added to.
+
+    The other items are references, so that no id is used again meanwhile.
+    """
+    items = (
+        tuple(value.values()) if isinstance(value, dict) else tuple(value) if isinstance(value, list | tuple) else ()
+    )
+    version = value._version if isinstance(value, Tensor) and not value.is_inference() else 0
+    return value, items, (id(value), version, *map(id, items))
+
+
+def _shape(value: Any) -> tuple[int, ...] | None:
+    if isinstance(value, Tensor):
+        return tuple(value.shape)
+    if isinstance(value, list | tuple) and value and all(isinstance(part, Tensor) for part in value):
+        shapes = {tuple(part.shape) for part in value}
+        return (len(value), *shapes.pop()) if len(shapes) == 1 else (len(value),)
+    return None

@@ -1,0 +1,69 @@
+"""Draw what a model generates: the likeliest next tokens, and a translation with what was read for each word."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from matplotlib.figure import Figure
+from torch import Tensor
+
+from tfviz.shapes import Float
+from tfviz.view.spec import Axis, Heatmap, Scale, is_numbered
+from tfviz.view.still.bar_chart import rows
+from tfviz.view.still.formatting import formatted
+from tfviz.view.still.heatmap import CELL, colourbar
+from tfviz.view.still.heatmap import draw as draw_heatmap
+from tfviz.view.still.picture import Picture, set_title
+
+MAX_TOKENS = 12
+BAR_WIDTH = 1.5  # inches
+
+
+def next_tokens(vocab: Any, logits: Float[Tensor, " vocab"], title: str, prompt: str) -> Picture:
+    """Draw the likeliest tokens after a text, by their probability.
+
+    Raises:
+        ValueError: the logits are not finite.
+    """
+    if not logits.max().isfinite():
+        raise ValueError("the model's logits are not finite: it has nothing to write with")
+    top = logits.float().softmax(-1).topk(min(MAX_TOKENS, len(logits)))
+    end = prompt if len(prompt) <= 40 else f"…{prompt[-39:]}"
+    title = f"{title}: the next token after {end!r}"
+    return rows(vocab.words(top.indices), {"probability": top.values}, title, top=1.0)
+
+
+def translation_steps(
+    words: Sequence[str],
+    shares: Sequence[float],
+    read: Sequence[str],
+    weights: Float[Tensor, "written read"],
+    title: str,
+) -> Picture:
+    """Draw the cross-attention of each word that was written, beside bars of their probabilities."""
+
+    def draw() -> Figure:
+        few = is_numbered(*weights.shape)
+        width, height = (CELL if few else 0.28) * len(read), (CELL if few else 0.24) * len(words)
+        figure = Figure(figsize=(width + BAR_WIDTH + 2.4, height + 1.5), layout="constrained")
+        cells, bars = figure.subplots(1, 2, sharey=True, width_ratios=[width, BAR_WIDTH])
+        axes = Axis("written", words), Axis("read; mean of all heads", read)
+        heatmap = Heatmap(weights, *axes, Scale("linear" if few else "sqrt"), numbered=few)
+        image = draw_heatmap(cells, heatmap)
+        if not few:
+            colourbar(figure, image, [cells], heatmap.scale)
+        bars.barh(range(len(words)), shares, color="C5", height=0.72)
+        for row, share in enumerate(shares):
+            bars.annotate(formatted(share), (share, row), (3, 0), textcoords="offset points", va="center", fontsize=8)
+        bars.set(xlim=(0, 1.3), xticks=[])
+        bars.set_title("probability", loc="left")
+        bars.grid(False)
+        bars.spines[["right", "top", "bottom"]].set_visible(False)
+        bars.tick_params(axis="y", length=0, labelleft=False)
+        set_title(figure, title)
+        return figure
+
+    most = [read[int(at)] for at in weights.argmax(-1)]
+    steps = ", ".join(f"{word!r} {formatted(share)} ({key!r})" for word, share, key in zip(words, shares, most))
+    return Picture(draw, f"{title}\nwritten, its probability, and where it looked most: {steps}")

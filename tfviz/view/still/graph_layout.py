@@ -1,0 +1,143 @@
+"""Place boxes in layers, each below all that it comes from, with few crossings (Sugiyama, Tagawa & Toda 1981)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import NamedTuple
+
+COLUMN_GAP, LAYER_GAP, MARGIN = 16.0, 26.0, 4.0  # points
+SWEEPS = 12
+SETTLED = 0.5  # points: a box that moves by less is not seen to move
+STRAIGHT = 6  # times as much as its ends count the other bends of a long edge
+Point = tuple[float, float]
+
+
+class Box(NamedTuple):
+    """In points."""
+
+    width: float
+    height: float
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where everything stands, in points from the top left.
+
+    Attributes:
+        tops: the middle of the upper edge of each box.
+        edges: the points that each edge passes, from a lower edge of a box to an upper one.
+    """
+
+    width: float
+    height: float
+    tops: list[Point]
+    edges: list[list[Point]]
+
+
+def layered_layout(boxes: Sequence[Box], parents: Sequence[Sequence[int]]) -> Layout:
+    """Place each box below its parents; a box without parents just above its first child.
+
+    Args:
+        parents: of each box the indices of those that it comes from, all smaller than its own.
+    """
+    layer_of = _layers(parents)
+    nodes, chains = list(boxes), []
+    above: list[list[int]] = [[] for _ in boxes]  # of each node those in the layer above that it is linked to
+    for child, its in enumerate(parents):
+        for parent in its:
+            chain = [parent]
+            for layer in range(layer_of[parent] + 1, layer_of[child]):  # a bend in each layer that the edge passes
+                nodes.append(Box(6.0, 0.0))
+                layer_of.append(layer)
+                above.append([chain[-1]])
+                chain.append(len(nodes) - 1)
+            above[child].append(chain[-1])
+            chains.append([*chain, child])
+    layers = _ordered(layer_of, above)
+    x = _columns(layers, nodes, chains)
+    left = min(x[node] - box.width / 2 for node, box in enumerate(nodes)) - MARGIN
+    right = max(x[node] + box.width / 2 for node, box in enumerate(nodes)) + MARGIN
+    heights = [max(nodes[node].height for node in layer) for layer in layers]
+    y = [MARGIN + sum(heights[:layer]) + layer * LAYER_GAP for layer in range(len(layers))]
+    tops = [(x[node] - left, y[layer]) for node, layer in enumerate(layer_of)]
+    edges = []
+    for first, *bends, last in chains:
+        points = [(tops[first][0], tops[first][1] + nodes[first].height)]
+        for bend in bends:
+            points += [tops[bend], (tops[bend][0], tops[bend][1] + heights[layer_of[bend]])]
+        edges.append([*points, tops[last]])
+    return Layout(right - left, y[-1] + heights[-1] + MARGIN, tops[: len(boxes)], edges)
+
+
+def _layers(parents: Sequence[Sequence[int]]) -> list[int]:
+    layers: list[int] = []
+    for its in parents:
+        layers.append(1 + max((layers[parent] for parent in its), default=-1))
+    for node in reversed(range(len(parents))):
+        children = [layers[child] for child, its in enumerate(parents) if node in its]
+        if not parents[node] and children:
+            layers[node] = min(children) - 1
+    return layers
+
+
+def _ordered(layer_of: Sequence[int], above: Sequence[Sequence[int]]) -> list[list[int]]:
+    """Return the nodes of each layer in an order that puts them near those that they are linked to."""
+    layers: list[list[int]] = [[] for _ in range(max(layer_of) + 1)]
+    for node, layer in enumerate(layer_of):
+        layers[layer].append(node)
+    below = [[child for child, its in enumerate(above) if node in its] for node in range(len(above))]
+    for sweep in range(SWEEPS):
+        links = below if sweep % 2 else above
+        for row in reversed(layers) if sweep % 2 else layers:
+            share = {node: place / max(1, len(other)) for other in layers for place, node in enumerate(other)}
+            row.sort(key=lambda node: fmean([share[other] for other in links[node]] or [share[node]]))
+    return layers
+
+
+def _columns(layers: list[list[int]], nodes: Sequence[Box], chains: Sequence[Sequence[int]]) -> list[float]:
+    """Return the x of each node: near the mean of those that it is linked to, in the order of its layer.
+
+    The bends of a long edge stand, if they can, in one vertical line.
+    """
+    linked: list[list[int]] = [[] for _ in nodes]
+    for first, *bends, last in chains:
+        linked[first].append(bends[0] if bends else last)
+        linked[last].append(bends[-1] if bends else first)
+        for bend in bends:
+            linked[bend] = [first, last, *(STRAIGHT * bends)]
+    x = [0.0] * len(nodes)
+    for layer in layers:
+        _separate(layer, [0.0] * len(layer), nodes, x)
+    for _ in range(10 * SWEEPS):
+        before = x.copy()
+        for layer in (*reversed(layers), *layers):
+            wanted = [fmean([x[other] for other in linked[node]] or [x[node]]) for node in layer]
+            _separate(layer, wanted, nodes, x)
+        if max(abs(new - old) for new, old in zip(x, before)) < SETTLED:
+            break
+    return x
+
+
+def _separate(layer: Sequence[int], wanted: Sequence[float], nodes: Sequence[Box], x: list[float]) -> None:
+    """Set the x of a layer's nodes as near to the wanted ones as their order and gaps allow, by least squares.
+
+    Less the room that the nodes before take, the x must not fall: an isotonic regression, by pooling what would
+    overlap (Barlow et al. 1972).
+    """
+    offsets, used = [], 0.0
+    for node in layer:
+        offsets.append(used + nodes[node].width / 2)
+        used += nodes[node].width + COLUMN_GAP
+    pools: list[tuple[list[int], float]] = []  # places in the layer, and the mean that they want
+    for place, offset in enumerate(offsets):
+        pool, mean = [place], wanted[place] - offset
+        while pools and pools[-1][1] > mean:
+            others, its = pools.pop()
+            mean = (mean * len(pool) + its * len(others)) / (len(pool) + len(others))
+            pool = [*others, *pool]
+        pools.append((pool, mean))
+    for pool, mean in pools:
+        for place in pool:
+            x[layer[place]] = mean + offsets[place]

@@ -1,0 +1,171 @@
+"""Draw what a token looks at over a picture: some heads of a layer, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy
+import torch
+from matplotlib.axes import Axes
+from matplotlib.cm import ScalarMappable
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+from PIL import Image
+
+from tfviz.look.maps import AttentionMaps
+from tfviz.look.words import numbered
+from tfviz.view.spec import Scale
+from tfviz.view.still.formatting import maps_size
+from tfviz.view.still.heatmap import colourbar, norm
+from tfviz.view.still.images import tinted
+from tfviz.view.still.palette import DPI, MARK, drawable, sequential_colormap
+from tfviz.view.still.patch_grid import PatchGrid, find_grids
+from tfviz.view.still.picture import Picture, frame, set_title
+
+HEADS = 7  # at most
+ONE_LINE = 5  # panels
+WIDTH = 1.9  # inches of a panel
+Side = Literal["rows", "cols"]
+
+
+@dataclass(frozen=True)
+class MapsOnImage:
+    """Maps, and the patches of a picture that their queries (rows) and keys (cols) are; None: they are not on it.
+
+    Attributes:
+        has_class_token: what stands before the patches are a class token and registers, not words.
+    """
+
+    maps: AttentionMaps
+    rows: PatchGrid | None
+    cols: PatchGrid | None
+    has_class_token: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        maps: AttentionMaps,
+        size: tuple[int, int] | None,
+        shape: tuple[int, int] | None,
+        names: Sequence[str],
+        title: str = "",
+    ) -> MapsOnImage:
+        """Find the patches, and name them; arguments as of `find_grid` and `PatchGrid.words`.
+
+        Raises:
+            ValueError: neither side is on the picture.
+        """
+        rows, cols = find_grids(maps.rows, maps.cols, size, shape)
+        if not rows and not cols:
+            *_, queries, keys = maps.shape
+            cells = "no grid" if shape is None else f"no {shape[0]} x {shape[1]} cells"
+            raise ValueError(
+                f"{title or 'maps'}: {queries} queries and {keys} keys fit {cells} of the picture, or have their own "
+                "words; give grid=(rows, columns) of cells, and leave away the words of the side that lies on it"
+            )
+        words = [grid.words(own, names) if grid else own for grid, own in ((rows, maps.rows), (cols, maps.cols))]
+        more: Any = {"mask": maps.mask, "sites": maps.sites, "provenance": maps.provenance}
+        return cls(AttentionMaps(maps.layers, words[0], words[1], **more), rows, cols, numbered(maps.rows))
+
+    @property
+    def grids(self) -> list[PatchGrid]:
+        return [grid for grid in (self.rows, self.cols) if grid]
+
+    @property
+    def side(self) -> Side:
+        """The side whose tokens are chosen: the one that is not on the picture, else the queries."""
+        return "cols" if self.rows and not self.cols else "rows"
+
+    def first_token(self, layer: int, head: int, token: int | str | None) -> int:
+        """Return the token of that side to begin with, as `view.image` says it.
+
+        Raises:
+            LookupError: there is none.
+        """
+        words: list[str] = getattr(self.maps, self.side)
+        if isinstance(token, str):
+            if token not in words:
+                raise LookupError(f"token is {token!r}; there are: {', '.join(words[:12])}{', …' * (len(words) > 12)}")
+            return words.index(token)
+        if token is not None:
+            if not -len(words) <= token < len(words):
+                raise LookupError(f"token is {token}; there are {len(words)}, counted from 0")
+            return token % len(words)
+        own: PatchGrid | None = getattr(self, self.side)
+        if own and (self.has_class_token or own.rows * own.columns == len(words)):
+            return 0 if own.first else (own.rows // 2) * own.columns + own.columns // 2
+        weights = self.maps[layer, head] if self.side == "rows" else self.maps[layer, head].T
+        varies = weights[:, self._grid(self.side).patches].std(-1)
+        if own:
+            varies[own.patches] = -1.0  # a word, not a patch
+        return int(varies.argmax())
+
+    def weights(self, layer: int, head: int, side: Side, token: int) -> tuple[numpy.ndarray, numpy.ndarray, float]:
+        """Return the weights of a token on the picture, [row, column], where they may be, and the largest of them all.
+
+        The largest may lie beside the picture.
+        """
+        along = slice(token, token + 1)
+        part = (along, slice(None)) if side == "rows" else (slice(None), along)
+        weights, allowed = self.maps.tile(layer, head, *part).flatten(), self.maps.allowed(layer, head, *part)
+        open_cells = torch.ones_like(weights) if allowed is None else allowed.flatten()
+        grid = self._grid(side)
+        cells = [values[grid.patches].view(grid.rows, grid.columns) for values in (weights, open_cells.bool())]
+        drawn = [(one.flipud() if grid.upward else one).numpy() for one in cells]
+        return drawn[0], drawn[1], float(weights.max())
+
+    def _grid(self, side: Side) -> PatchGrid:
+        """Return where what this side's tokens are weighed against is on the picture."""
+        found = self.cols if side == "rows" else self.rows
+        assert found is not None
+        return found
+
+
+def image_overlay(
+    placed: MapsOnImage, picture: Image.Image, layer: int, head: int, token: int, title: str | None = None
+) -> Picture:
+    """Draw the picture with the chosen token outlined, and some heads of one layer over it, on one scale."""
+    heads = placed.maps.shape[1]
+    shown = sorted({round(float(at)) for at in numpy.linspace(0, heads - 1, min(HEADS, heads))} | {head})
+    word = getattr(placed.maps, placed.side)[token]
+    title = (
+        title or f"Layer {layer}: {f'what “{word}” looks at' if placed.side == 'rows' else f'what looks at “{word}”'}"
+    )
+
+    def draw() -> Figure:
+        weights = {one: placed.weights(layer, one, placed.side, token) for one in shown}
+        limit = max(largest for *_, largest in weights.values()) or 1.0
+        down = 1 if len(shown) < ONE_LINE else 2
+        across = -(-(len(shown) + 1) // down)
+        height = WIDTH * min(2.5, picture.height / picture.width)
+        figure = Figure(figsize=(across * (WIDTH + 0.12) + 0.7, down * (height + 0.3) + 0.45), layout="constrained")
+        axes = figure.subplots(down, across, squeeze=False)
+        for panel in axes.flat[len(shown) + 1 :]:
+            panel.set_axis_off()
+        _panel(axes.flat[0], numpy.asarray(picture), "the picture")
+        _outline(axes.flat[0], getattr(placed, placed.side), token)
+        for panel, (one, (values, allowed, _)) in zip(axes.flat[1:], weights.items()):
+            _panel(panel, tinted(picture, numpy.sqrt(values / limit), allowed, int(WIDTH * DPI)), f"head {one}")
+        scale = Scale("sqrt", limit)
+        colourbar(figure, ScalarMappable(norm(scale), sequential_colormap()), axes, scale)
+        set_title(figure, drawable(title))
+        return figure
+
+    return Picture(draw, f"{title}\n{maps_size(placed.maps)}; heads {', '.join(map(str, shown))}, on one scale")
+
+
+def _panel(axes: Axes, pixels: numpy.ndarray, title: str) -> None:
+    axes.imshow(pixels, extent=(0, 1, 1, 0), aspect="auto")
+    axes.set_title(title, loc="left")
+    axes.set(xticks=[], yticks=[])
+    frame(axes)
+
+
+def _outline(axes: Axes, grid: PatchGrid | None, token: int) -> None:
+    """Outline the patch of a token, if it is one."""
+    if grid and grid.patches.start <= token < grid.patches.stop:
+        row, column = divmod(token - grid.first, grid.columns)
+        corner = column / grid.columns, (grid.rows - 1 - row if grid.upward else row) / grid.rows
+        axes.add_patch(Rectangle(corner, 1 / grid.columns, 1 / grid.rows, fill=False, edgecolor=MARK[0], linewidth=1.5))

@@ -1,0 +1,146 @@
+"""Read pictures and spectrograms, and tint them with attention weights."""
+
+from __future__ import annotations
+
+import base64
+import io
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import numpy
+import torch
+from matplotlib.colors import to_rgb
+from PIL import Image, ImageOps
+from torch import Tensor
+
+from tfviz.bounds import readable
+from tfviz.files import expand_user
+from tfviz.view.still.palette import sequential_colormap
+
+MAX_SIDE = 640  # pixels of the longer side, in a page
+LOSSLESS = 96  # pixels of the longer side, up to which all are kept
+PALE, STRONG = 0.55, 0.88  # of the picture, and of the ink over it, as in the page
+HATCH = 8  # pixels between two lines
+
+
+def read_image(picture: Any) -> Image.Image:
+    """Read a picture from a path, PIL, or numbers: [height, width], [height, width, 3] or [3, height, width].
+
+    Whole numbers go from 0 to 255, others from 0 to 1; what lies beyond, as after a model's normalisation, is stretched
+    from its least to its greatest.
+
+    Raises:
+        ValueError: it cannot be read, or its shape is none of a picture.
+        FileNotFoundError: no such file.
+    """
+    if isinstance(picture, str | Path):
+        picture = _open(expand_user(picture))
+    if isinstance(picture, Image.Image) and picture.mode[0] in "IF":  # more than 8 bits, which PIL would cut off
+        picture = Image.fromarray(_stretched(torch.from_numpy(numpy.asarray(picture).astype(numpy.float32))).numpy())
+    if not isinstance(picture, Image.Image):
+        picture = Image.fromarray(_rgb_bytes(_tensor(picture)))
+    if not picture.width or not picture.height:
+        raise ValueError("the picture has no pixels")
+    opaque = Image.new("RGBA", picture.size, "white")
+    opaque.alpha_composite(picture.convert("RGBA"))
+    return opaque.convert("RGB")
+
+
+def spectrogram_image(spectrogram: Any) -> Image.Image:
+    """Draw sound, [frequency, time], the lowest frequency at the bottom, at most four times as wide as high.
+
+    Raises:
+        ValueError: it has another shape.
+    """
+    values = _tensor(spectrogram)
+    if values.dim() != 2 or not values.numel():
+        raise ValueError(f"spectrogram has the shape {list(values.shape)}; it is [frequency, time]")
+    drawn = Image.fromarray(_stretched(values.float()).flip(0).numpy())
+    width = min(drawn.width, 2 * MAX_SIDE)
+    height = max(min(drawn.height, MAX_SIDE), width // 4)
+    return drawn.resize((width, height), Image.Resampling.BILINEAR).convert("RGB")
+
+
+def _open(path: Path) -> Image.Image:
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}; give the path of a picture, or the picture itself")
+    try:
+        with path.open("rb") as file, Image.open(file) as opened:
+            return ImageOps.exif_transpose(opened).convert("RGBA")
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        raise ValueError(f"{path} cannot be read as a picture: {error}") from error
+
+
+def _tensor(numbers: Any) -> Tensor:
+    if isinstance(numbers, Tensor):
+        readable(picture=numbers)
+    try:
+        tensor = torch.as_tensor(numbers).detach().cpu()
+    except (TypeError, ValueError, RuntimeError) as error:
+        kind = type(numbers).__name__
+        raise TypeError(f"a {kind} is no picture: give a path, a PIL image, an array or a tensor") from error
+    if tensor.is_complex():
+        raise ValueError("the picture holds complex numbers; give .abs() of them")
+    return tensor
+
+
+def _rgb_bytes(values: Tensor) -> numpy.ndarray:
+    """Return numbers of any layout as bytes [height, width, 3]."""
+    shape = list(values.shape)
+    if values.dim() == 4 and len(values) == 1:
+        values = values[0]
+    if values.dim() == 3 and values.shape[0] in (1, 3) and values.shape[2] not in (1, 3):
+        values = values.permute(1, 2, 0)
+    if values.dim() == 2:
+        values = values[..., None]
+    if values.dim() != 3 or values.shape[2] not in (1, 3) or not values.numel():
+        raise ValueError(
+            f"picture has the shape {shape}; it can be [height, width], [height, width, 3] or [3, height, width]"
+        )
+    if values.dtype != torch.uint8:
+        values = values.float()
+        low, high = float(values.min()), float(values.max())
+        if low >= 0 and high <= 1:
+            values = (values * 255).round()
+        elif not (low >= 0 and high <= 255 and bool((values == values.round()).all())):
+            values = _stretched(values)
+    return values.to(torch.uint8).expand(-1, -1, 3).numpy()
+
+
+def _stretched(values: Tensor) -> Tensor:
+    if not values.isfinite().all():
+        raise ValueError("the picture holds numbers that are not finite")
+    low, high = float(values.min()), float(values.max())
+    return ((values - low) / ((high - low) or 1) * 255).round().to(torch.uint8)
+
+
+def image_spec(picture: Image.Image) -> dict[str, Any]:
+    """Return a picture as the page takes it: small enough to travel, with nothing in it but pixels."""
+    small = picture.copy()
+    small.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS)
+    stream = io.BytesIO()
+    kind, options = ("png", {"optimize": True}) if max(small.size) <= LOSSLESS else ("jpeg", {"quality": 88})
+    small.save(stream, kind, **options)
+    src = f"data:image/{kind};base64,{base64.b64encode(stream.getvalue()).decode()}"
+    return {"src": src, "width": picture.width, "height": picture.height}
+
+
+def tinted(picture: Image.Image, shares: numpy.ndarray, allowed: numpy.ndarray, pixels: int) -> numpy.ndarray:
+    """Draw a picture pale and grey, with ink where shares are large, hatched where not allowed: [height, width, 3].
+
+    Args:
+        shares, allowed: [row, column] of patches; shares from 0 to 1.
+        pixels: of the longer side.
+    """
+    paper, ink = (numpy.array(sequential_colormap()(end)[:3]) for end in (0, sequential_colormap().N - 1))
+    scale = pixels / max(picture.size)
+    width, height = (max(1, round(side * scale)) for side in picture.size)
+    grey = numpy.asarray(picture.convert("L").resize((width, height), Image.Resampling.LANCZOS)) / 255
+    rows = numpy.arange(height) * shares.shape[0] // height
+    columns = numpy.arange(width) * shares.shape[1] // width
+    pale = paper + PALE * (grey[..., None] - paper)
+    drawn = pale + STRONG * shares[rows][:, columns, None] * (ink - pale)
+    stripes = (numpy.arange(height)[:, None] + numpy.arange(width)) % HATCH == 0
+    drawn[stripes & ~allowed[rows][:, columns]] = to_rgb(matplotlib.rcParams["hatch.color"])
+    return drawn

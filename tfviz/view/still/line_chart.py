@@ -1,0 +1,153 @@
+"""Line charts: in one pair of axes, or in a panel for each line."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter, NullLocator
+
+from tfviz.view.still.formatting import formatted
+from tfviz.view.still.heatmap import soft
+from tfviz.view.still.numbers import Spread
+from tfviz.view.still.palette import drawable
+from tfviz.view.still.picture import reference_line
+
+INSIDE = 4  # lines whose legend finds room in the axes; that of more stands beside them
+TICKS = 7  # points of a log axis that can all have their numbers
+BROKEN = " (0 where the line breaks off)"  # in the legend, of a line on a log axis
+COLOURS = (0, 6, 5, 3, 7, 1, 2, 4)  # of the eight, those that make good lines first
+ACROSS = 4  # panels side by side
+
+
+@dataclass(frozen=True)
+class Line:
+    """Numbers over numbers, of one training or of several."""
+
+    xs: list[float]
+    ys: Spread
+
+    @property
+    def mean(self) -> list[float]:
+        return self.ys.mean.tolist()
+
+    def draw(self, axes: Axes, colour: str, band: float = 0.22, **style: Any) -> None:
+        axes.plot(self.xs, self.mean, color=colour, **style)
+        if self.ys.several:
+            axes.fill_between(self.xs, self.ys.low, self.ys.high, color=colour, alpha=band, linewidth=0)
+
+
+@dataclass(frozen=True)
+class LineChart:
+    """What is drawn.
+
+    Attributes:
+        references: name -> y of a dashed line across.
+        shaded: name -> (from, to), a stretch of x.
+        settings: handed to matplotlib's `Axes.set`.
+    """
+
+    lines: Mapping[str, Line]
+    x: str
+    y: str
+    references: Mapping[str, float]
+    shaded: Mapping[str, tuple[float, ...]]
+    settings: Mapping[str, Any]
+
+    def in_one(self) -> Figure:
+        """Draw all lines in one pair of axes, with a legend."""
+        figure = Figure(figsize=(6.4, 3.0), layout="constrained")
+        axes = figure.subplots()
+        if all(float(value).is_integer() for line in self.lines.values() for value in line.xs):  # a step, a block
+            axes.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
+        for index, (name, line) in enumerate(self.lines.items()):
+            marker = "os^D"[index % 4] if len(line.xs) <= 30 else ""
+            line.draw(axes, f"C{COLOURS[index % 8]}", marker=marker, markersize=4, label=self._label(name))
+        for name, value in self.references.items():
+            reference_line(axes, name, value)
+        axes.set(**{"xlabel": self.x, "ylabel": self.y, **self.settings})
+        self._shade(axes)
+        self._number_log_axes(axes)
+        if len(self.lines) > INSIDE:
+            figure.legend(loc="outside right center")
+        elif len(self.lines) > 1 or BROKEN in self._label(next(iter(self.lines))):
+            axes.legend()
+        return figure
+
+    def in_panels(self) -> Figure:
+        """Draw a panel for each line, all on one scale, the others faint behind it."""
+        count = len(self.lines)
+        down = -(-count // ACROSS)
+        across = -(-count // down)
+        figure = Figure(figsize=(min(9.0, 2.1 * across + 1.2), 1.7 * down + 0.7), layout="constrained")
+        grid = figure.subplots(down, across, squeeze=False, sharex=True, sharey=True)
+        for index, (axes, (name, line)) in enumerate(zip(grid.flat, self.lines.items())):
+            for other in self.lines.values():
+                axes.plot(other.xs, other.mean, color=soft(), alpha=0.3, linewidth=0.8)
+            line.draw(axes, "C5", 0.3, linewidth=1.8)
+            for label, value in self.references.items():
+                reference_line(axes, label if index == across - 1 else "", value)
+            axes.set_title(self._label(name), loc="left")
+            axes.set(**self.settings)
+            self._shade(axes, labels=index == 0)
+            self._number_log_axes(axes)
+        for axes in grid.flat[count:]:
+            axes.remove()
+        for axes in grid.flat[max(0, count - across) : count]:
+            axes.tick_params(labelbottom=True)
+        figure.supxlabel(self.x, fontsize=9)
+        figure.supylabel(self.y, fontsize=9)
+        return figure
+
+    def _label(self, name: str) -> str:
+        broken = self.settings.get("yscale") == "log" and 0 in self.lines[name].mean
+        return f"{drawable(name)}{BROKEN if broken else ''}"
+
+    def _shade(self, axes: Axes, labels: bool = True) -> None:
+        """Shade stretches of x, each labelled at the foot, or at the top where fewer points of the lines are."""
+        for name, (start, end) in self.shaded.items():
+            axes.axvspan(start, end, color=soft(), alpha=0.13, linewidth=0, zorder=0)
+            if not labels:
+                continue
+            points = [point for line in self.lines.values() for point in zip(line.xs, line.mean)]
+            inside = [(x, y) for x, y in points if start <= x <= end and y == y]
+            heights = [axes.transLimits.transform(axes.transScale.transform(point))[1] for point in inside]
+            top = sum(height > 0.8 for height in heights) < sum(height < 0.2 for height in heights)
+            box = {"facecolor": matplotlib.rcParams["figure.facecolor"], "alpha": 0.75, "edgecolor": "none", "pad": 0.5}
+            style: Any = {"va": "top" if top else "bottom", "color": soft(), "bbox": box, "annotation_clip": False}
+            place = ((start + end) / 2, 0.97 if top else 0.03)
+            axes.annotate(drawable(name), place, xycoords=axes.get_xaxis_transform(), ha="center", fontsize=8, **style)
+
+    def _number_log_axes(self, axes: Axes) -> None:
+        if axes.get_xscale() == "log":
+            _set_ticks(axes.xaxis, sorted({value for line in self.lines.values() for value in line.xs}))
+        if axes.get_yscale() == "log":
+            _set_ticks(axes.yaxis)
+
+
+def _set_ticks(axis: Axis, points: Sequence[float] = ()) -> None:
+    """Number a log axis where the reader asked for; at its points, if they are few and apart; at 1, 2, 5 if short.
+
+    Numbers are written out, since matplotlib's powers of ten are formulas.
+    """
+    low, high = axis.get_view_interval()
+    apart = all(after > 1.4 * before for before, after in itertools.pairwise(points))
+    if isinstance(axis.get_major_locator(), FixedLocator):
+        pass
+    elif 1 < len(points) <= TICKS and apart:
+        axis.set_major_locator(FixedLocator(points))
+        axis.set_minor_locator(NullLocator())
+    elif high < 100 * low:
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axis.set_major_formatter(lambda value, _: _tick(float(value)))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _tick(value: float) -> str:
+    return f"{int(value):,}" if value >= 1000 and value.is_integer() else formatted(value, 6)

@@ -1,0 +1,103 @@
+"""Find where the tokens of an axis lie on a picture: the grid of its patches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from tfviz.look.words import numbered
+
+EXTRA = (0, 1, 2, 5)  # tokens before the patches: a class token; one of distillation; four registers
+LEAST = 4  # patches of a picture
+Shape = tuple[int, int]  # rows, columns
+
+
+@dataclass(frozen=True)
+class PatchGrid:
+    """Patches of a picture, row by row, among the tokens of an axis.
+
+    Attributes:
+        first: tokens before the first patch, which are not on the picture: a class token, registers, words.
+        upward: the first row of patches is the lowest, as in a spectrogram.
+    """
+
+    first: int
+    rows: int
+    columns: int
+    upward: bool = False
+
+    @property
+    def patches(self) -> slice:
+        """The tokens that are patches."""
+        return slice(self.first, self.first + self.rows * self.columns)
+
+    def words(self, words: Sequence[str], names: Sequence[str]) -> list[str]:
+        """Return a name for each token: of a patch its row and column from 0; of those before, `names`."""
+        patches = [f"({row},{column})" for row in range(self.rows) for column in range(self.columns)]
+        if self.rows == 1:
+            patches = [str(column) for column in range(self.columns)]
+        before = list(words[: self.first])
+        if numbered(before):
+            before = ["cls", *(f"register {number}" for number in range(1, self.first))][: self.first]
+        before[: len(names)] = names[: self.first]
+        return [*before, *patches, *words[self.patches.stop :]]
+
+    def to_spec(self) -> dict[str, Any]:
+        """Return it as the page takes it."""
+        return {"first": self.first, "down": self.rows, "across": self.columns, "upward": self.upward}
+
+
+def find_grids(
+    rows: Sequence[str], cols: Sequence[str], size: Shape | None, shape: Shape | None
+) -> tuple[PatchGrid | None, PatchGrid | None]:
+    """Return `find_grid` of queries and keys.
+
+    Where one axis has no words of its own, a word that repeats in the other is padding.
+    """
+    runs = not (numbered(rows) or numbered(cols))
+    return find_grid(rows, size, shape, runs), find_grid(cols, size, shape, runs)
+
+
+def find_grid(words: Sequence[str], size: Shape | None, shape: Shape | None, runs: bool = True) -> PatchGrid | None:
+    """Return the grid of an axis that has no words of its own, or of its longest run of one repeated word, if any.
+
+    Args:
+        size: height and width of the picture; None: of a spectrogram, where tokens follow one another in time.
+        shape: of the grid. None: a square, since most models are given one; else of square patches. Another axis of
+            the same picture may have larger or smaller patches, of the same proportions.
+        runs: whether a word that repeats may be the picture.
+    """
+    if numbered(words):
+        start, count = 0, len(words)
+    elif runs:
+        lengths = [len(list(run)) for _, run in groupby(words)]
+        longest = lengths.index(max(lengths))
+        start, count = sum(lengths[:longest]), lengths[longest]
+    else:
+        return None
+    extras = EXTRA if count == len(words) else (0,)
+    if size is None and shape is None:
+        return PatchGrid(start, 1, count, upward=True) if count >= LEAST else None
+    found = [(extra, *fit) for extra in extras for fit in _shapes(count - extra, size, shape)]
+    if not found:
+        return None
+    first, rows, columns = min(found, key=lambda fit: (shape is None and fit[1] != fit[2], fit))
+    return PatchGrid(start + first, rows, columns, upward=size is None)
+
+
+def _shapes(count: int, size: Shape | None, shape: Shape | None) -> list[Shape]:
+    """Return the shapes that so many patches may have."""
+    if count < LEAST:
+        return []
+    if shape is not None:
+        finer = math.sqrt(count / math.prod(shape))
+        rows, columns = (round(side * finer) for side in shape)
+        return [(rows, columns)] if rows * columns == count and rows * shape[1] == columns * shape[0] else []
+    assert size is not None
+    height, width = size
+    square = (math.isqrt(count), math.isqrt(count))
+    of_squares = (round(math.sqrt(count * height / width)), round(math.sqrt(count * width / height)))
+    return [fit for fit in (square, of_squares) if math.prod(fit) == count]

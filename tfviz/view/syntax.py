@@ -1,0 +1,125 @@
+"""What a statement of Python reads, assigns and computes, from its syntax tree."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+REMEDY = "give a function or a module that is written down in a file or a cell, such as def attend(x): ..."
+COMPOUND = (ast.For, ast.While, ast.With, ast.Try, ast.If, ast.Match)
+SCOPES = (ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.Lambda, ast.FunctionDef)
+
+
+def definition(function: Callable[..., Any]) -> ast.FunctionDef:
+    """Return the syntax tree of a function, with the line numbers of its file.
+
+    Raises:
+        ValueError: its source is not there, or it is no plain `def`.
+    """
+    name = getattr(function, "__name__", function)
+    try:
+        lines, start = inspect.getsourcelines(function)
+        indented = lines[0][:1].isspace()  # a method; text in its docstring may stand further left, so no dedent
+        tree = ast.parse("".join(["if 1:\n"] * indented + lines))
+    except (OSError, TypeError, SyntaxError) as error:
+        raise ValueError(f"the source of {name} is not at hand; {REMEDY}") from error
+    first: Any = tree.body[0].body[0] if indented else tree.body[0]  # type: ignore[attr-defined]
+    if not isinstance(first, ast.FunctionDef):
+        raise ValueError(f"{name} is no plain def; {REMEDY}")
+    return ast.increment_lineno(first, start - 1 - indented)
+
+
+class Names(ast.NodeVisitor):
+    """The names that a statement reads and those that it assigns, in order; an attribute of `self` as ".name".
+
+    Names that belong to a comprehension, a lambda or an inner function are left out.
+    """
+
+    def __init__(self, own: str):
+        self.own = own
+        self.read: list[str] = []
+        self.assigned: list[str] = []
+        self._hidden: frozenset[str] = frozenset()
+        self._inner = False
+
+    @classmethod
+    def of(cls, node: ast.AST, own: str) -> Names:
+        """Collect them.
+
+        Args:
+            own: what the module is called, such as `self`; empty where there is none.
+        """
+        names = cls(own)
+        names.visit(node)
+        return names
+
+    def visit(self, node: ast.AST) -> None:
+        if isinstance(node, ast.FunctionDef):
+            self._note(node.name, ast.Store())
+        if isinstance(node, SCOPES):
+            hidden, inner = self._hidden, self._inner
+            self._hidden, self._inner = hidden | _bound(node), True
+            self.generic_visit(node)
+            self._hidden, self._inner = hidden, inner
+        else:
+            super().visit(node)
+
+    def visit_For(self, node: ast.For) -> None:
+        """What runs through a loop is the loop's own, not what an earlier loop left behind under the same name."""
+        self.visit(node.iter)
+        self.visit(node.target)
+        hidden = self._hidden
+        self._hidden |= _bound(node.target)
+        for part in (*node.body, *node.orelse):
+            self.visit(part)
+        self._hidden = hidden
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> None:
+        self.visit(ast.parse(ast.unparse(node.target), mode="eval"))  # it is read, too
+        self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        self._note(node.id, node.ctx)
+
+    def visit_Attribute(self, node: ast.Attribute) -> None:
+        if is_attribute_of(node, self.own):
+            self._note(f".{node.attr}", node.ctx)
+        else:
+            self.generic_visit(node)
+
+    def _note(self, name: str, context: ast.expr_context) -> None:
+        if isinstance(context, ast.Load) and name not in self._hidden:
+            self.read.append(name)
+        elif isinstance(context, ast.Store) and not self._inner:
+            self.assigned.append(name)
+
+
+def expression(node: ast.AST, own: str) -> str:
+    """Return the expression that a statement assigns, without `self.`; all of a statement that assigns none."""
+    value = getattr(node, "value", node) if isinstance(node, ast.stmt) else node
+    if isinstance(node, ast.AugAssign):
+        value = ast.BinOp(ast.Name(ast.unparse(node.target), ast.Load()), node.op, node.value)
+    tree = deepcopy(value if isinstance(value, ast.expr) else node)
+    return ast.unparse(ast.fix_missing_locations(_WithoutSelf(own).visit(tree)))
+
+
+class _WithoutSelf(ast.NodeTransformer):
+    def __init__(self, own: str):
+        self.own = own
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        return ast.Name(node.attr, node.ctx) if is_attribute_of(node, self.own) else self.generic_visit(node)
+
+
+def is_attribute_of(node: ast.Attribute, own: str) -> bool:
+    return bool(own) and isinstance(node.value, ast.Name) and node.value.id == own
+
+
+def _bound(scope: ast.AST) -> frozenset[str]:
+    """Return the names that a comprehension, a lambda, an inner function or a loop's target makes for itself."""
+    nodes = list(ast.walk(scope))
+    names = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    return frozenset(names | {node.arg for node in nodes if isinstance(node, ast.arg)})
