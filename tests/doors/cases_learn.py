@@ -191,13 +191,19 @@ CASES = [
     ("it = checkpoint.load(checkpoint.save('run', gpt(dropout=0.1)), gpt())", "= {'step': 0}"),
     ("saved(); fit(given=text.Windows(ids, 7, 5), checkpoint_dir='run')", "batches.batch 4, this one asks for 5"),
     ("saved(); fit(given=text.Windows(ids, 5, 4), checkpoint_dir='run')", "batches.length 7, this one asks for 5"),
-    ("saved(); fit(given=text.Windows(ids, 7, 4, seed=3), checkpoint_dir='run')", "batches.seed 0, this one asks for 3"),
+    (
+        "saved(); fit(given=text.Windows(ids, 7, 4, seed=3), checkpoint_dir='run')",
+        "batches.seed 0, this one asks for 3",
+    ),
     (
         "saved(); fit(given=text.Windows(ids.flip(0), 7, 4), checkpoint_dir='run')",
         "batches.ids int64 .*, this one asks for int64",
     ),
     ("saved(); fit(loss=by(lambda *two: two), checkpoint_dir='run')", "with loss next_token, this one asks for by"),
-    ("saved(); fit(schedule=schedule.constant, checkpoint_dir='run')", r"with schedule\(2, 3\) .*, this one asks for 1"),
+    (
+        "saved(); fit(schedule=schedule.constant, checkpoint_dir='run')",
+        r"with schedule\(2, 3\) .*, this one asks for 1",
+    ),
     (
         "steps = held(); fit(checkpoint_dir='run')",
         "run is in use by another training: wait until it ends, or give another folder",

@@ -48,9 +48,9 @@ def test_links_are_the_strongest_of_the_words_that_gold_aligns():
 
 @pytest.mark.parametrize("measure", [evaluate.bleu, evaluate.exact_match])
 def test_as_many_texts_as_references(measure):
-    with pytest.raises(ValueError, match="2 texts.* 3 references"):
+    with pytest.raises(ValueError, match=r"2 texts.* 3 references"):
         measure(SAID[:2], MEANT)
-    with pytest.raises(ValueError, match="0 texts.* 0 references"):
+    with pytest.raises(ValueError, match=r"0 texts.* 0 references"):
         measure([], [])
 
 

@@ -155,7 +155,9 @@ def test_every_weight_is_moved_once():
 def test_a_run_goes_on_with_it_where_it_was(tmp_path):
     def losses(steps, folder, **how):
         model = gpt()
-        made = fit(model, WINDOWS, 6, optimizer=muon(model, 1e-2), lr=1e-2, checkpoint_dir=folder, progress=False, **how)
+        made = fit(
+            model, WINDOWS, 6, optimizer=muon(model, 1e-2), lr=1e-2, checkpoint_dir=folder, progress=False, **how
+        )
         return [step.loss for step, _ in zip(made, range(steps))]
 
     whole = losses(6, tmp_path / "whole", checkpoint_every=2)
