@@ -6,7 +6,6 @@ from contextlib import contextmanager
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # small tensors: threads would only wait for each other
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
-os.environ.setdefault("TFVIZ_COMPILE", "0")  # but where that is tested
 
 import jaxtyping
 from beartype import BeartypeConf, beartype

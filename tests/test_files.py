@@ -1,116 +1,234 @@
-"""Writing that never leaves half a file."""
+"""Files that are written completely or not at all, and damaged ones that are refused by name."""
 
+import json
 import os
+import random
 import subprocess
 import sys
 import textwrap
 
 import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
-from tfviz import files
+from tfviz import files, schema
+
+TENSORS = {"a": torch.arange(6.0).view(2, 3), "b": torch.tensor(3, dtype=torch.int8), "none": torch.empty(0, 4)}
 
 
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def folder_of(path, text):
-    path.mkdir()
-    (path / "inner.txt").write_text(text)
+def write(path, text, into_folder):
+    with files.atomic(path) as draft:
+        if into_folder:
+            draft.mkdir()
+            draft = draft / "inner.txt"
+        draft.write_text(text)
+
+
+def read(path):
+    return (path / "inner.txt" if path.is_dir() else path).read_text()
 
 
 SCRIPT = """
     import os, shutil, sys, tempfile
-    from pathlib import Path
-    import filelock
     from tfviz import files
 
     def dying(call, place, calls=[]):
-        def called(*given, **more):
+        def called(*args, **options):
             calls.append(call)
             if len(calls) == place:
                 os._exit(7)
-            return call(*given, **more)
+            return call(*args, **options)
         return called
 
     for place in range(1, 100):
         child = os.fork()
         if not child:
-            calls = [(os, "replace"), (shutil, "rmtree"), (tempfile, "mkdtemp"), (os, "unlink"), (os, "rmdir")]
-            for holder, name in calls:
-                setattr(holder, name, dying(getattr(holder, name), place))
+            for module, name in [(os, "replace"), (shutil, "rmtree"), (tempfile, "mkdtemp"), (os, "unlink")]:
+                setattr(module, name, dying(getattr(module, name), place))
             with files.atomic(sys.argv[1]) as draft:
-                draft.mkdir()
-                (draft / "inner.txt").write_text(str(place))
+                draft.write_text(str(place))
             os._exit(0)
+        print(open(sys.argv[1]).read())
         if not os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]):
             break
-        files.tidy(Path(sys.argv[1]).parent)
-        (it,) = Path(sys.argv[1]).parent.iterdir()
-        print(it.name, (it / "inner.txt").read_text())
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-def test_a_kill_between_any_two_calls_loses_nothing(tmp_path):
-    """A folder is replaced again and again by processes that die, each a call to the system later than the last."""
-    with files.atomic(tmp_path / "it") as draft:
-        folder_of(draft, "0")
+def test_a_kill_between_any_two_calls_leaves_a_whole_file(tmp_path):
+    """A file is replaced again and again by processes that die, each a call to the system later than the last."""
+    write(tmp_path / "it", "0", into_folder=False)
     command = [sys.executable, "-c", textwrap.dedent(SCRIPT), str(tmp_path / "it")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    found = [line.split() for line in done.stdout.splitlines()]
-    assert {name for name, _ in found} == {"it"}, done.stderr
-    numbers = [int(number) for _, number in found]
-    assert numbers == sorted(numbers)  # each is its own, or the one before
-    assert 0 in numbers
-    assert len(set(numbers)) > 2
+    found = [int(line) for line in done.stdout.split()]
+    assert found == sorted(found), done.stderr  # each is its own, or the one before
+    assert found[0] == 0
+    assert done.returncode == 0
 
 
-def test_an_error_between_leaves_what_stood(tmp_path, monkeypatch):
-    with files.atomic(tmp_path / "it") as draft:
-        folder_of(draft, "old")
-    replace, calls = os.replace, []
-
-    def interrupted(*given):
-        calls.append(given)
-        replace(*given)
-        if len(calls) == 1:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(os, "replace", interrupted)
-    with pytest.raises(KeyboardInterrupt), files.atomic(tmp_path / "it") as draft:
-        folder_of(draft, "new")
+@pytest.mark.parametrize("into_folder", [False, True])
+def test_an_error_leaves_what_stood(tmp_path, into_folder):
+    write(tmp_path / "it", "old", into_folder)
+    with pytest.raises(KeyboardInterrupt), files.atomic(tmp_path / "it") as draft:  # noqa: PT012
+        draft.mkdir() if into_folder else draft.write_text("half")
+        raise KeyboardInterrupt
     assert names(tmp_path) == ["it"]
-    assert (tmp_path / "it/inner.txt").read_text() == "new"
+    assert read(tmp_path / "it") == "old"
+    write(tmp_path / "it", "new", into_folder)
+    assert names(tmp_path) == ["it"]
+    assert read(tmp_path / "it") == "new"
 
 
-def test_drafts_of_the_living_are_left_alone(tmp_path):
-    with files.atomic(tmp_path / "one") as draft:
-        draft.write_text("1")
-        files.tidy(tmp_path)
-        with files.atomic(tmp_path / "other") as second:
-            second.write_text("2")
-        assert draft.exists()
-    (tmp_path / ".mine.tfviz-draft").mkdir()
-    (tmp_path / ".mine.12345678.draft").mkdir()
-    files.tidy(tmp_path)
-    assert names(tmp_path) == [".mine.12345678.draft", ".mine.tfviz-draft", "one", "other"]
+def test_a_folder_that_cannot_be_replaced_still_stands(tmp_path, monkeypatch):
+    write(tmp_path / "it", "old", into_folder=True)
+    replace = os.replace
+
+    def fail_once(*args):
+        monkeypatch.setattr(os, "replace", replace)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", fail_once)
+    with pytest.raises(OSError, match=r"it cannot be written: No space"):
+        write(tmp_path / "it", "new", into_folder=True)
+    assert names(tmp_path) == ["it"]
+    assert read(tmp_path / "it") == "old"
+
+
+def test_two_may_write_at_once(tmp_path):
+    with files.atomic(tmp_path / "it") as one, files.atomic(tmp_path / "it") as other:
+        one.write_text("1")
+        other.write_text("2")
+    assert names(tmp_path) == ["it"]
+    assert read(tmp_path / "it") == "1"
 
 
 def test_a_link_is_followed(tmp_path):
     (tmp_path / "there").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "there" / "it")
-    with files.atomic(tmp_path / "link") as draft:
-        draft.write_text("1")
+    write(tmp_path / "link", "1", into_folder=False)
     assert (tmp_path / "link").is_symlink()
     assert names(tmp_path / "there") == ["it"]
 
 
-def test_a_folder_is_one_users_at_a_time(tmp_path):
-    with files.alone(tmp_path / "it"):
-        with pytest.raises(BlockingIOError, match="in use by another"), files.alone(tmp_path / "it"):
-            pass
-        with files.alone(tmp_path / "other"):
-            pass
-    with files.alone(tmp_path / "it"):
-        pass
+def equal(one, other):
+    return one.keys() == other.keys() and all(
+        torch.equal(one[n], other[n]) and one[n].dtype == other[n].dtype for n in one
+    )
+
+
+def test_tensors_that_were_saved_are_loaded(tmp_path):
+    tensors = {**TENSORS, "half": torch.ones(5, dtype=torch.bfloat16)}
+    files.save_tensors(tmp_path / "x", tensors, {"words": "漢 </script>"})
+    found, metadata = files.load_tensors(tmp_path / "x")
+    assert equal(found, tensors)
+    assert metadata == {"words": "漢 </script>"}
+    files.save_tensors(tmp_path / "empty", {})
+    assert files.load_tensors(tmp_path / "empty") == ({}, {})
+
+
+def test_one_tensor_under_two_names_is_saved_twice(tmp_path):
+    one = torch.arange(6.0)
+    files.save_tensors(tmp_path / "x", {"a": one, "b": one, "c": one[2:5], "d": one.view(2, 3).mT})
+    tensors, _ = files.load_tensors(tmp_path / "x")
+    assert tensors["a"].tolist() == tensors["b"].tolist() == [0, 1, 2, 3, 4, 5]
+    assert (tensors["c"].tolist(), tensors["d"].tolist()) == ([2, 3, 4], [[0, 3], [1, 4], [2, 5]])
+
+
+def test_the_same_content_gives_the_same_bytes(tmp_path):
+    """Whatever the order in which a hash table goes through it."""
+    tensors = {f"tensor {i}": torch.full((i, 2), float(i)) for i in range(1, 9)}
+    metadata = {f"key {i}": 'ä\n\x01"' * i for i in range(9)}
+    paths = [tmp_path / f"{i}.safetensors" for i in range(6)]
+    for path in paths:
+        files.save_tensors(path, tensors, metadata)
+    assert len({path.read_bytes() for path in paths}) == 1
+    found, told = files.load_tensors(paths[0])
+    assert told == metadata
+    assert equal(found, tensors)
+
+
+def test_a_damaged_file_is_refused_by_name(tmp_path):
+    path = tmp_path / "x"
+    files.save_tensors(path, TENSORS, {"format": "mine"})
+    content = path.read_bytes()
+    for length in random.Random(1).sample(range(len(content)), 40):
+        path.write_bytes(content[:length])
+        with pytest.raises(ValueError, match=r"x is damaged, or no safetensors file"):
+            files.load_tensors(path)
+    for content in (b"", b"{", b"\xff\xfe{\x00", b"[" * 100_000):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=r"x is damaged, or no JSON"):
+            files.read_json(path)
+
+
+@pytest.mark.parametrize("open_file", [files.load_tensors, files.read_json])
+def test_what_is_no_file_is_not_waited_for(tmp_path, open_file):
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe", tmp_path / "none"):
+        with pytest.raises(FileNotFoundError, match="there is no file"):
+            open_file(path)
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers(-9, 9) | st.floats(allow_nan=False) | st.text(max_size=4),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=8,
+)
+POINT = schema.object_of(
+    {"x": schema.integer(0, 9), "kind": schema.enum("a", "b")}, {"names": schema.list_of(schema.string(3), 1, 2)}
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(VALUES)
+def test_what_a_schema_lets_through_json_returns_as_it_is(tmp_path, value):
+    schema.json_value(value, "value")
+    (tmp_path / "x").write_text(json.dumps(value))
+    assert files.read_json(tmp_path / "x") == value
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        ({"x": 9, "kind": "a", "names": ["abc"]}, ""),
+        ({"x": 0, "kind": "b"}, ""),
+        ([], "p is a list"),
+        ({"x": 3}, "p has no 'kind'"),
+        ({"x": 3, "kind": "a", "y": 1}, "'y', which is not known"),
+        ({"x": 10, "kind": "a"}, "p.x is 10"),
+        ({"x": -1, "kind": "a"}, "p.x is -1"),
+        ({"x": True, "kind": "a"}, "p.x is True"),
+        ({"x": 1.0, "kind": "a"}, "p.x is 1.0"),
+        ({"x": 3, "kind": "c"}, "p.kind is 'c'"),
+        ({"x": 3, "kind": "a", "names": []}, "p.names has 0"),
+        ({"x": 3, "kind": "a", "names": ["a", "b", "c"]}, "p.names has 3"),
+        ({"x": 3, "kind": "a", "names": ["a", "abcd"]}, r"p.names\[1\] has 4"),
+        ({"x": 3, "kind": "a", "names": [5]}, r"p.names\[0\] is 5"),
+    ],
+)
+def test_values_are_checked_by_key(value, says):
+    if not says:
+        POINT(value, "p")
+        return
+    with pytest.raises(ValueError, match=says):
+        POINT(value, "p")
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), True, "3", None])
+def test_a_number_is_finite(number):
+    with pytest.raises(ValueError, match="finite number"):
+        schema.number(number, "x")
+
+
+def test_json_values_have_text_keys_and_a_depth():
+    nested = []
+    for _ in range(200):
+        nested = [nested]
+    for value, says in ((nested, "nested deeper"), ({1: 2}, "the key 1"), ({"a": {(): 0}}, "x.a has"), (object(), "x")):
+        with pytest.raises(ValueError, match=says):
+            schema.json_value(value, "x")

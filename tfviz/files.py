@@ -131,7 +131,9 @@ def _name_in_errors(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise type(error)(error.errno, f"{path} cannot be written: {error.strerror or error}") from error
+        elsewhere = error.filename is not None and DRAFT not in str(error.filename) and str(error.filename) != str(path)
+        reason = f"{error.strerror or error}{f' ({error.filename})' if elsewhere else ''}"
+        raise OSError(error.errno, f"{path} cannot be written: {reason}") from error
     except RuntimeError as error:
         if "ymlink loop" not in str(error):  # Python below 3.13 raises it for a link to itself
             raise

@@ -67,13 +67,13 @@ def likeliest_tokens(
 ) -> tuple[Float[Tensor, "text some"], Int[Tensor, "text some"]]:
     """Return the `width` likeliest next tokens of each text, as more cannot remain: log-probabilities and ids."""
     logs = logits.log_softmax(-1).index_fill_(-1, forbidden, -torch.inf)
-    values, tokens = _topk(logs, min(width, logits.shape[-1]))
+    values, tokens = topk(logs, min(width, logits.shape[-1]))
     if values.isnan().any():
         raise FloatingPointError("the model's logits are not finite; it cannot generate")
     return values, tokens
 
 
-def _topk(logs: Float[Tensor, "text vocab"], k: int) -> tuple[Float[Tensor, "text some"], Int[Tensor, "text some"]]:
+def topk(logs: Float[Tensor, "text vocab"], k: int) -> tuple[Float[Tensor, "text some"], Int[Tensor, "text some"]]:
     """Return `logs.topk(k)`, searched in the k blocks with the largest values alone: half the time on a CPU."""
     (rows, vocab), blocks = logs.shape, logs.shape[1] // TOPK_BLOCK
     if blocks < 2 * k:
