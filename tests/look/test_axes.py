@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn import functional
 
 from tfviz.look import capture
-from tfviz.look.axes import Heads, layout, said
+from tfviz.look.axes import Heads, layout, parse_axes
 
 B, H, W, Q, K, D = 2, 3, 4, 5, 7, 6
 
@@ -129,19 +129,19 @@ def test_the_reader_may_say_it(axes, by):
 
 
 UNFIT = {
-    "b h q": r"axes is 'b h q', the weights have the shape \[2, 3, 5, 7\]: name each of its axes in turn",
+    "b h q": r"axes is 'b h q', the weights have the shape \[2, 3, 5, 7\]: name each axis in turn",
     "b h q z": "axes is 'b h q z'; the axes of the weights are b, h, q and k",
     "(b h) q k k": "which does not divide an axis of 2: name them in turn",
-    "b h=2 q k": "name each of its axes|does not divide",
+    "b h=2 q k": "name each axis|does not divide",
     "b (h=2) q k": "which does not divide an axis of 3",
-    "b; h q k": "name each of its axes",
+    "b; h q k": "name each axis",
 }
 
 
 @pytest.mark.parametrize("axes", UNFIT)
 def test_axes_that_do_not_fit_are_told(axes):
     with pytest.raises(ValueError, match=UNFIT[axes]):
-        said(axes, (B, H, Q, K), Heads())
+        parse_axes(axes, (B, H, Q, K), Heads())
 
 
 def test_there_and_back():
@@ -156,8 +156,8 @@ def test_there_and_back():
         ((B, 2, 3, K), ["shared", "shared", "q", "k"], Heads(6, 2)),
     ]:
         axes, x = layout(shape, roles, heads), torch.randn(shape)
-        assert axes.to(x).shape == axes.four
-        assert torch.equal(axes.back(axes.to(x)), x)
+        assert axes.to_bhqk(x).shape == axes.sizes
+        assert torch.equal(axes.from_bhqk(axes.to_bhqk(x)), x)
 
 
 def test_heads_that_nobody_states_are_told():
@@ -186,4 +186,4 @@ def test_weights_over_channels_are_told(fused):
     with pytest.warns(UserWarning, match=told), capture(model) as seen:
         model(random(B, 10, H * 4))
     assert seen["pattern"].shape == (B, H, 4, 4)
-    assert "1 of channels, not of words (the model)" in seen.told
+    assert "1 of channels, not of words (the model)" in seen.summary

@@ -274,7 +274,7 @@ def test_numbers_a_model_has_learned_or_keeps_are_no_attention():
             return self.even @ values, scores.softmax(-1) @ self.codes
 
     with pytest.raises(LookupError), capture(Pools()) as seen:
-        seen._watch.model(SCORES, VALUES)
+        seen._tracer.stack.model(SCORES, VALUES)
 
 
 def summed_in_logs(scores, dim=-1, minus=torch.sub):

@@ -534,7 +534,7 @@ def test_an_exported_model_is_told():
 
 def test_forward_called_directly_is_told():
     layer, x = Calls(lambda x: (x @ x.mT).softmax(-1) @ x), random(2, 5, 6)
-    told = pytest.raises(LookupError, match=r"not called inside the with; call model\(\.\.\.\) there \(model\.forward")
+    told = pytest.raises(LookupError, match=r"not called inside the with")
     with told, capture(layer):
         layer.forward(x)
     model = gpt()

@@ -45,21 +45,21 @@ def test_one_line_of_truth():
         model(random(B, Q, D))
         model.layers[0](random(B, Q, D))
     said = "4 modules look like attention, 2 gave maps, 1 fired more than once, 2 gave none (layers.1, layers.2: "
-    assert seen.told.startswith(said)
-    assert "met no values" in seen.told
+    assert seen.summary.startswith(said)
+    assert "met no values" in seen.summary
     assert repr(seen).startswith("2 sites of Block\n  layers.0.pattern: 2 x 1 x 5 x 5")
     assert "2 gave none" in repr(seen)
     whole = Block("written")
     with capture(whole) as seen:
         whole(random(B, Q, D))
-    assert seen.told == "1 module looks like attention, 1 gave maps"
+    assert seen.summary == "1 module looks like attention, 1 gave maps"
     assert repr(seen) == "1 sites of Block\n  layers.0.pattern: 2 x 1 x 5 x 5"
 
 
 def test_what_was_looked_for_and_what_may_hide_it():
     said = r"nothing met values in a product.*kernels of others.*a softmax was called in layers\.0, but met no values"
     with pytest.raises(LookupError, match=said), capture(Block("unmet")) as seen:
-        seen._watch.model(random(B, Q, D))
+        seen._tracer.stack.model(random(B, Q, D))
 
 
 def test_a_pipeline_is_told_what_to_give():
@@ -202,7 +202,7 @@ def test_rows_that_see_nothing_under_a_finite_mask_are_zeros():
 
     forbidden = torch.tensor([[1.0, 1, 1, 1], [0, 0, 1, 1]])
     with capture(Finite()) as seen:
-        seen._watch.model(random(1, 3, 2, 4), forbidden)
+        seen._tracer.stack.model(random(1, 3, 2, 4), forbidden)
     assert not seen["pattern"][:, :, 0].any()
     torch.testing.assert_close(seen["pattern"][:, :, 1].sum(-1), torch.ones(1, 3))
 
@@ -218,7 +218,7 @@ def test_chunks_of_a_text_that_stand_on_the_axis_of_texts_are_told():
     model = Chunks()
     with pytest.warns(UserWarning, match=r"shown as texts of a batch: pattern \(8\)"), capture(model) as seen:
         model(random(2, 12, 8))
-    assert seen.folded == {"pattern": 8}
+    assert seen.folded() == {"pattern": 8}
 
 
 def test_deformable_attention_is_told_by_its_kind():
@@ -246,7 +246,7 @@ def test_deformable_attention_is_told_by_its_kind():
     with capture(model := Both()) as seen:
         model(torch.randn(2, 5, 6), torch.randn(2, 6, 7, 8))
     assert list(seen) == ["own.pattern"]
-    assert "cross: deformable attention, whose weights are of points in a picture, not of keys" in seen.told
+    assert "cross: deformable attention, whose weights are of points in a picture, not of keys" in seen.summary
 
 
 def test_gradients_that_nobody_keeps_are_told():

@@ -1,4 +1,4 @@
-"""Changes of attention weights, for `capture(edit=)`; the page's engine makes the same (`js/engine/edits.js`)."""
+"""Edits of attention weights for `capture(edit=)`; the page's engine makes the same (`js/engine/edits.js`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from tfviz.doors import what
-from tfviz.look.aside import is_wrapped
+from tfviz.look.context import is_wrapped
 from tfviz.shapes import Bool, Float
 
 Weights = Float[Tensor, "batch head query key"]
@@ -19,15 +19,15 @@ SLACK = 1e-6  # of a sum of weights
 
 
 class ZeroHeads:
-    """An edit of a pattern that needs no map: some heads give nothing, the others what they gave.
+    """An edit of a pattern that needs no map: some heads are switched off, and the others stay as they are.
 
-    So `capture` lets a fused kernel compute the output, and writes zeros where these heads have it.
+    `capture` lets a fused kernel compute the output, and writes zeros where these heads have it.
     """
 
     of_weights = True
 
     def off(self, heads: int, site: str) -> Bool[Tensor, "head"]:
-        """True for each of so many heads that gives nothing.
+        """Return True for each of so many heads that is switched off.
 
         Raises:
             ValueError: there is no such head.
@@ -41,7 +41,7 @@ class ZeroHeads:
 
 @dataclass(frozen=True)
 class ZeroHead(ZeroHeads):
-    """One head gives nothing; None for every head."""
+    """One head is switched off; None: every head."""
 
     head: int | None
 
@@ -53,9 +53,9 @@ class ZeroHead(ZeroHeads):
 
 
 def zero(head: int | None = None) -> ZeroHead:
-    """The head gives nothing; None for every head.
+    """Return an edit that switches a head off; None: every head.
 
-    Alone at a site of fused attention it makes no map: the kernel's output of the head becomes zeros.
+    Alone at a site of fused attention it needs no map: the kernel's output of the head becomes zeros.
 
     >>> zero(1)(torch.full((1, 2, 1, 4), 0.25))[0, :, 0, 0]
     tensor([0.2500, 0.0000])
@@ -64,7 +64,7 @@ def zero(head: int | None = None) -> ZeroHead:
 
 
 def even(head: int | None = None) -> Callable[[Tensor], Tensor]:
-    """The head looks evenly at all that it may see: that is, where it has a weight at all.
+    """Return an edit that lets a head look evenly at all that it may see: where it has a weight at all.
 
     >>> even()(torch.tensor([[[[0.75, 0.25, 0.0]]]]))
     tensor([[[[0.5000, 0.5000, 0.0000]]]])

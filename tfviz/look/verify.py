@@ -1,4 +1,4 @@
-"""The same call once more, as it runs without a capture, and how far the outputs are apart."""
+"""Runs each call of a model once more without the capture, and compares the outputs."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from torch import Tensor, nn
 from torch.nn.modules import module as _modules
 from torch.overrides import _get_current_function_mode_stack, _push_mode
 
-from tfviz.look.running import Running, silent, take_off
+from tfviz.look.context import CaptureOwned, paused, take_off_modes
 
-NEAR = 1e-3  # of the largest output, in float32: beyond it the two runs are not the same computation
-NEAR_HALF = 3e-2
+TOLERANCE = 1e-3  # of the largest output, in float32: beyond it the two runs are not the same computation
+TOLERANCE_HALF = 3e-2
 
 
-class Verify:
-    """Runs a model without the capture before each of its calls, and compares what it gives then.
+class Verification(CaptureOwned):
+    """Runs a model without the capture before each of its calls, and compares the outputs.
 
     Attributes:
-        difference: the largest between two numbers of the outputs, over all calls; None: there was no call.
+        difference: the largest between two numbers of the outputs, over all calls; None before the first.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -45,18 +45,18 @@ class Verify:
     def _before(self, module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if self.expected:  # the model calls itself
             return
-        again = [_copied(one) for one in args], {name: _copied(one) for name, one in kwargs.items()}
+        copied_args, copied_kwargs = _copied(args), _copied(kwargs)
         with _uncaptured(self.model), _unchanged(self.model):
-            self.expected = list(_tensors(module(*again[0], **again[1])))
+            self.expected = list(_tensors(module(*copied_args, **copied_kwargs)))
 
     def _after(self, module: nn.Module, args: tuple[Any, ...], output: Any) -> None:
-        given, self.expected = self.expected, []
-        pairs = list(zip(given, _tensors(output)))
+        expected, self.expected = self.expected, []
+        pairs = list(zip(expected, _tensors(output)))
         apart = max((_apart(one, other) for one, other in pairs), default=0.0)
         largest = max((_largest(one) for one, _ in pairs), default=0.0)
         self.difference = max(apart, self.difference or 0.0)
         half = any(one.dtype in (torch.float16, torch.bfloat16) for one, _ in pairs)
-        if apart > (NEAR_HALF if half else NEAR) * max(largest, 1e-6):
+        if apart > (TOLERANCE_HALF if half else TOLERANCE) * max(largest, 1e-6):
             warnings.warn(
                 f"under the capture the output of the model is another than without it, by up to {apart:.2g} (the "
                 f"largest is {largest:.2g}): PyTorch computes it in another way there, and the maps are of that way",
@@ -66,20 +66,20 @@ class Verify:
 
 @contextmanager
 def _uncaptured(model: nn.Module) -> Iterator[None]:
-    """PyTorch as it is where no capture is open: no mode and no hook of ours, and compiled parts are compiled."""
+    """Run PyTorch as where no capture is open: without modes and hooks of captures, compiled parts compiled."""
     hooks = [_modules._global_forward_pre_hooks, _modules._global_forward_hooks]
     hooks += [own for part in model.modules() for own in (part._forward_pre_hooks, part._forward_hooks) if own]
     saved = [list(some.items()) for some in hooks]
-    modes = [mode for mode in _get_current_function_mode_stack() if isinstance(mode, Running)]
+    modes = [mode for mode in _get_current_function_mode_stack() if isinstance(mode, CaptureOwned)]
     try:
         for some in hooks:
-            for number in [number for number, hook in some.items() if _is_ours(hook)]:
+            for number in [number for number, hook in some.items() if CaptureOwned.owns(hook)]:
                 del some[number]
-        take_off(lambda mode: isinstance(mode, Running))
+        take_off_modes(lambda mode: isinstance(mode, CaptureOwned))
         with ExitStack() as stack:
             if "torch._dynamo" in sys.modules:
                 stack.enter_context(torch.compiler.set_stance("default"))
-            stack.enter_context(silent())
+            stack.enter_context(paused())
             yield
     finally:
         for some, items in zip(hooks, saved):
@@ -91,7 +91,7 @@ def _uncaptured(model: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def _unchanged(model: nn.Module) -> Iterator[None]:
-    """Random generators and buffers are what they were afterwards."""
+    """Restore random generators and buffers afterwards."""
     devices = {one.device for one in model.parameters() if one.is_cuda}
     buffers = [(part, name, one, one.clone()) for part in model.modules() for name, one in _own_buffers(part)]
     with torch.random.fork_rng(devices=sorted(devices, key=str)):
@@ -107,12 +107,8 @@ def _own_buffers(part: nn.Module) -> list[tuple[str, Tensor]]:
     return [(name, one) for name, one in part._buffers.items() if one is not None]
 
 
-def _is_ours(hook: Any) -> bool:
-    return isinstance(getattr(hook, "__self__", None), Running | Verify)
-
-
 def _copied(value: Any) -> Any:
-    """An argument that the call may change, such as a cache, as one of its own."""
+    """Return a copy of an argument, which the call may change, such as a cache."""
     if isinstance(value, Tensor):
         return value.clone()
     if type(value) in (list, tuple):
@@ -123,7 +119,7 @@ def _copied(value: Any) -> Any:
 
 
 def _tensors(output: Any) -> Iterator[Tensor]:
-    """The tensors of numbers in an output, in order; not those of a cache."""
+    """Yield the float tensors of an output, in order; not those of a cache."""
     if isinstance(output, Tensor):
         if output.is_floating_point() and not output.is_nested:
             yield output.detach()

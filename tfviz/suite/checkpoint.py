@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from tfviz import look, sealed
 from tfviz.files import home
-from tfviz.look.grouping import CROSS
+from tfviz.look.map_groups import CROSS
 from tfviz.suite import folder
 from tfviz.text import subwords
 
@@ -208,7 +208,7 @@ class Checkpoint:
         with torch.no_grad(), look.capture(self.model, dtype=torch.uint8, lazy=longest > LONG) as seen:
             self.model(**given.inputs)
         found = look.groups(seen, firings="last")
-        return {name: _named(name, maps, given) for name, maps in found.items()}, seen.told
+        return {name: _named(name, maps, given) for name, maps in found.items()}, seen.summary
 
 
 def _tensors(inputs: Mapping[str, Any]) -> dict[str, Any]:

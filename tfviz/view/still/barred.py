@@ -9,7 +9,7 @@ import matplotlib
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from tfviz.look.words import strings
+from tfviz.look.map_arguments import as_strings
 from tfviz.view.still.formatting import LARGE, fixed, formatted
 from tfviz.view.still.numbers import Spread, above, few, real
 from tfviz.view.still.palette import plain, printable
@@ -39,7 +39,7 @@ def bars(
         ValueError: there is nothing to draw, or too much; a series with another number of values than there are words,
             or with NaN or infinity.
     """
-    words = strings(words)
+    words = as_strings(words)
     values = _columns(words, heights, BARS)
     level = dict(zip(references or (), real("references", list((references or {}).values())).tolist()))
 
@@ -84,7 +84,7 @@ def rows(
         ValueError: a measure with another number of values than there are names, with one below 0 or above `top`, or
             with NaN or infinity; more rows than a picture has room for.
     """
-    names = strings(names)
+    names = as_strings(names)
     values = _columns(names, columns, ROWS, least=0)
     above("top", top)
     for name, column in values.items():

@@ -14,8 +14,8 @@ from matplotlib.patches import Rectangle
 from PIL import Image
 from torch import Tensor
 
+from tfviz.look.map_arguments import are_numbers
 from tfviz.look.maps import AttentionMaps
-from tfviz.look.words import numbered
 from tfviz.view.spec import Scale
 from tfviz.view.still import photograph
 from tfviz.view.still.formatting import maps_size
@@ -63,7 +63,7 @@ class Placed:
             )
         words = [where.words(own, names) if where else own for where, own in ((rows, maps.rows), (cols, maps.cols))]
         more: Any = {"mask": maps.mask, "sites": maps.sites, "provenance": maps.provenance}
-        return cls(AttentionMaps(maps.layers, words[0], words[1], **more), rows, cols, numbered(maps.rows))
+        return cls(AttentionMaps(maps.layers, words[0], words[1], **more), rows, cols, are_numbers(maps.rows))
 
     @property
     def words(self) -> Side:

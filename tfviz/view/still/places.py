@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tfviz.look.words import numbered
+from tfviz.look.map_arguments import are_numbers
 
 OTHERS = (0, 1, 2, 5)  # tokens before those of the picture: a class token; one of distillation; four registers
 LEAST = 4  # cells of a picture
@@ -38,7 +38,7 @@ class Places:
         if self.down == 1:
             cells = [str(col) for col in range(self.across)]
         before = list(given[: self.first])
-        if numbered(before):
+        if are_numbers(before):
             before = ["cls", *(f"register {number}" for number in range(1, self.first))][: self.first]
         before[: len(names)] = names[: self.first]
         return [*before, *cells, *given[self.first + len(cells) :]]
@@ -59,7 +59,7 @@ def lie(
             cells that are squares themselves. An axis of other cells of the same picture has as many of them as fit.
         runs: whether a word that repeats may be the picture.
     """
-    if not (runs or numbered(words)):
+    if not (runs or are_numbers(words)):
         return None
     start, count = _run(words)
     if size is None and grid is None:
@@ -76,13 +76,13 @@ def both(
     rows: Sequence[str], cols: Sequence[str], size: tuple[int, int] | None, grid: tuple[int, int] | None
 ) -> tuple[Places | None, Places | None]:
     """As `lie`, of both sides: where one has no words of its own, a word that repeats in the other is padding."""
-    runs = not (numbered(rows) or numbered(cols))
+    runs = not (are_numbers(rows) or are_numbers(cols))
     return lie(rows, size, grid, runs), lie(cols, size, grid, runs)
 
 
 def _run(words: Sequence[str]) -> tuple[int, int]:
     """Where the tokens that may lie on a picture begin, and how many they are."""
-    if numbered(words):
+    if are_numbers(words):
         return 0, len(words)
     best, start = (0, 0), 0
     for place in range(1, len(words) + 1):

@@ -1,7 +1,7 @@
-"""Which firings of a site are of one text, decided once for all sites of a capture.
+"""Chooses the firings of a site that are of one text, once for all sites of a capture.
 
-What the keys of a deep layer are depends on all that was read before them, so the deepest site that looks at the text
-that is written leads: its firings are followed back by their keys, and the others take theirs in the same calls.
+The keys of a deep layer depend on all that was read before them, so the deepest site that looks at the text being
+written leads: its firings are followed back by their keys, and the other sites take theirs from the same calls.
 """
 
 from __future__ import annotations
@@ -12,27 +12,26 @@ from itertools import accumulate, count
 
 from torch import Tensor
 
-from tfviz.look.history import History
-from tfviz.look.signatures import Firing
-from tfviz.look.timeline import Segment, Site, Timeline
+from tfviz.look.history import FiringInfo, History
+from tfviz.look.timeline import Segment, SiteFirings, Timeline
 
 
-class Texts:
-    """The texts of a capture.
+class Sequences:
+    """The texts that were written in a capture.
 
     Args:
-        row: of the batch; of the texts that were returned, where `beams` is given.
-        beams: for each returned text the rows in which its tokens were chosen, -1 after its end.
+        row: the batch element; the number of the returned text, where `beams` is given.
+        beams: for each returned text the batch elements in which its tokens were chosen, -1 after its end.
         generation: which text of several that the capture holds, in order; None: the last.
     """
 
     def __init__(self, history: History, row: int, beams: Tensor | None, generation: int | None) -> None:
         self.history, self.row, self.beams, self.generation = history, row, beams, generation
-        self._sites: dict[str, Site] = {}
-        self._led: dict[str, Timeline] = {}
+        self._sites: dict[str, SiteFirings] = {}
+        self._timelines: dict[str, Timeline] = {}
 
     def of(self, site: str) -> Timeline:
-        """The firings of the text at a site.
+        """Return the firings of the text at a site.
 
         Raises:
             ValueError: it cannot be told which firings these are.
@@ -40,40 +39,40 @@ class Texts:
         own = self._site(site)
         found = self._leader(site, own)
         if found is None:
-            return self._chosen(site, own)
-        leader, pairs = found
-        if leader not in self._led:
-            self._led[leader] = self._chosen(leader, self._site(leader))
-        return self._translated(site, own, self._site(leader), pairs, self._led[leader])
+            return self._choose(site, own)
+        leader, firing_pairs = found
+        if leader not in self._timelines:
+            self._timelines[leader] = self._choose(leader, self._site(leader))
+        return self._translate(site, own, self._site(leader), firing_pairs, self._timelines[leader])
 
-    def _site(self, site: str) -> Site:
+    def _site(self, site: str) -> SiteFirings:
         if site not in self._sites:
-            log = self.history.logs[site]
-            self._sites[site] = Site(log.firings, list(log))
+            history = self.history.sites[site]
+            self._sites[site] = SiteFirings(history.firings, list(history.keys()))
         return self._sites[site]
 
     @property
-    def _place(self) -> int:
-        """A row of the last firing: of a beam search any, all of which have gone through the same firings."""
+    def _last_row(self) -> int:
+        """A batch element of the last firing: of a beam search any, since all have gone through the same firings."""
         return 0 if self.beams is not None else self.row
 
-    def _leader(self, site: str, own: Site) -> tuple[str, dict[int, int]] | None:
-        """The site that leads this one, and of each of its firings the one of this site in the same place of a call."""
-        numbers = {place: at for at, place in enumerate(_places(own.firings))}
+    def _leader(self, site: str, own: SiteFirings) -> tuple[str, dict[int, int]] | None:
+        """Return the site that leads this one, and its firings with those of this site in the same turns of calls."""
+        numbers = {place: at for at, place in enumerate(_turns(own.firings))}
         last = len(own.firings) - 1
-        for name in reversed(self.history.logs):
+        for name in reversed(self.history.sites):
             other = self._site(name)
-            pairs = {at: numbers[place] for at, place in enumerate(_places(other.firings)) if place in numbers}
+            pairs = {at: numbers[place] for at, place in enumerate(_turns(other.firings)) if place in numbers}
             end = next((at for at, mine in pairs.items() if mine == last), None)
-            if end is None or not _alike(own, last, other, end):
+            if end is None or not _same_queries(own, last, other, end):
                 continue
-            row = self._place % len(other.keys[end])
+            row = self._last_row % len(other.keys[end])
             if other.advances(other.follow(end, row)):
                 return name, pairs
         return None
 
-    def _chosen(self, site: str, own: Site) -> Timeline:
-        """The text that is asked for, of those whose last firing is at this site."""
+    def _choose(self, site: str, own: SiteFirings) -> Timeline:
+        """Return the text that is asked for, of those whose last firing is at this site."""
         left, found = set(range(len(own.firings))), []
         while left:
             timeline, advances = self._last(site, own, last := max(left))
@@ -82,31 +81,31 @@ class Texts:
                 left -= set(own.readings(last))
             call = own.firings[timeline.segments[-1].firing].call
             if any(own.firings[at].call == call for at in left):
-                raise _again(site, len(own.firings), len(timeline.keys))
+                raise _same_keys_again(site, len(own.firings), len(timeline.keys))
             if timeline.grows:
-                left -= {at for at in left if own.begins(at, self._place, timeline.keys)}
+                left -= {at for at in left if own.is_prefix(at, self._last_row, timeline.keys)}
             found.append((timeline, advances, last))
             if self.generation is None:
                 break
         if self.generation is None:
-            last_text = self._checked(site, own, *found[0])
+            chosen = self._check(site, own, *found[0])
             if left:
                 warnings.warn(
                     f"{site} fired for more than one text; the last is shown, generation=0 is the first", stacklevel=7
                 )
-            return last_text
+            return chosen
         if not -len(found) <= self.generation < len(found):
             texts = "1 text" if len(found) == 1 else f"{len(found)} texts"
             raise ValueError(f"generation is {self.generation}; the capture holds {texts}, counted from 0")
-        return self._checked(site, own, *found[::-1][self.generation])
+        return self._check(site, own, *found[::-1][self.generation])
 
-    def _last(self, site: str, own: Site, last: int) -> tuple[Timeline, bool]:
-        """The text that ends with this firing, in whatever rows, and whether it goes on from firing to firing."""
-        timeline = own.follow(last, self._place, self.history.dropped(own.firings[last].call))
+    def _last(self, site: str, own: SiteFirings, last: int) -> tuple[Timeline, bool]:
+        """Return the text that ends with this firing, in whatever batch elements, and whether it grows."""
+        timeline = own.follow(last, self._last_row, self.history.dropped(own.firings[last].call))
         if own.advances(timeline):
             return timeline, True
         if len(timeline.segments) > 1 or timeline.missing:
-            timeline = own.collect(last, self._place)
+            timeline = own.collect(last, self._last_row)
             calls = [own.firings[one.firing].call for one in timeline.segments]
             if calls.count(calls[-1]) > 1:  # a loop within one call of the model
                 timeline.segments = [one for one, call in zip(timeline.segments, calls) if call == calls[-1]]
@@ -117,8 +116,8 @@ class Texts:
                 )
         return timeline, False
 
-    def _in_rows(self, own: Site, timeline: Timeline) -> Timeline:
-        """The same text in the rows in which a beam search computed it."""
+    def _in_rows(self, own: SiteFirings, timeline: Timeline) -> Timeline:
+        """Return the same text in the batch elements in which a beam search computed it."""
         if self.beams is None:
             return timeline
         rows = _rows(self.beams, self.row)
@@ -146,15 +145,15 @@ class Texts:
             )
         return found
 
-    def _checked(self, site: str, own: Site, timeline: Timeline, advances: bool, last: int) -> Timeline:
-        """A text whose row of the batch is known to be its own."""
-        if self.beams is None and self.history.searched(own.firings[last].call) and len(own.keys[last]) > 1:
-            raise self._moved(site)
+    def _check(self, site: str, own: SiteFirings, timeline: Timeline, advances: bool, last: int) -> Timeline:
+        """Return a text whose batch elements are known to be its own."""
+        if self.beams is None and self.history.is_beam_search(own.firings[last].call) and len(own.keys[last]) > 1:
+            raise _rows_are_mixed(site)
         timeline = self._in_rows(own, timeline)
         if not advances:
             return timeline
         if self.beams is None and len(own.keys[last]) > 1 and timeline.reordered:
-            raise self._moved(site)
+            raise _rows_are_mixed(site)
         if timeline.missing and timeline.segments[0].firing:
             raise ValueError(
                 f"{site}: {timeline.missing} keys of the text were computed by no firing of the capture: the cache was "
@@ -162,17 +161,11 @@ class Texts:
             )
         return timeline
 
-    @staticmethod
-    def _moved(site: str) -> ValueError:
-        return ValueError(
-            f"the rows of the batch of {site} change places on the way (a beam search), and none of them is a text: "
-            "give beams=out.beam_indices, of out = generate(..., return_dict_in_generate=True, output_scores=True), "
-            "and as batch= the number of the returned text"
-        )
-
-    def _translated(self, site: str, own: Site, leader: Site, pairs: dict[int, int], text: Timeline) -> Timeline:
-        """The same queries at another site: by its own keys, or, where it looks at another text, by those of that."""
-        segments = [_beside(one, leader, own, pairs[one.firing]) for one in text.segments if one.firing in pairs]
+    def _translate(
+        self, site: str, own: SiteFirings, leader: SiteFirings, pairs: dict[int, int], text: Timeline
+    ) -> Timeline:
+        """Return the same queries at another site, which has keys of its own."""
+        segments = [_corresponding(one, leader, own, pairs[one.firing]) for one in text.segments if one.firing in pairs]
         if len(segments) != len(text.segments):
             raise ValueError(
                 f"{site} did not fire in each of the {len(text.segments)} calls that read the text; "
@@ -181,7 +174,7 @@ class Texts:
         last = segments[-1]
         if not own.advances(own.follow(last.firing, last.row)):
             keys = own.keys[last.firing][last.row]
-            if any(one.row not in own.alike(one.firing, keys) for one in segments):
+            if any(one.row not in own.same_keys(one.firing, keys) for one in segments):
                 raise ValueError(f"{site} looks at another text from call to call, and not at one; capture one text")
             return Timeline(segments, False, len(keys), keys=keys)
         counts = [one.stop - one.start for one in segments]
@@ -194,14 +187,14 @@ class Texts:
         return Timeline(placed, True, firsts[-1], keys=own.keys[last.firing][last.row])
 
 
-def _alike(own: Site, last: int, other: Site, end: int) -> bool:
-    """Whether two firings are of the same queries; texts of a beam may stand side by side on their axis."""
+def _same_queries(own: SiteFirings, last: int, other: SiteFirings, end: int) -> bool:
+    """Return whether two firings are of the same queries; beams may stand side by side on their axis."""
     rows, others = len(own.keys[last]), len(other.keys[end])
     return others % rows == 0 and rows * own.firings[last].queries == others * other.firings[end].queries
 
 
-def _beside(segment: Segment, leader: Site, own: Site, at: int) -> Segment:
-    """The queries of a firing that belong to another site's."""
+def _corresponding(segment: Segment, leader: SiteFirings, own: SiteFirings, at: int) -> Segment:
+    """Return the queries of a firing that belong to those of another site."""
     width = len(leader.keys[segment.firing]) // len(own.keys[at])
     if width < 2:
         return Segment(at, segment.row, segment.start, segment.stop, 0)
@@ -210,22 +203,22 @@ def _beside(segment: Segment, leader: Site, own: Site, at: int) -> Segment:
     return Segment(at, row, first + segment.start, first + segment.stop, 0)
 
 
-def _again(site: str, firings: int, keys: int) -> ValueError:
+def _same_keys_again(site: str, firings: int, keys: int) -> ValueError:
     return ValueError(
         f"{site} fired {firings} times, more than once on the same {keys} keys: these are no steps in time; "
         "AttentionMaps.of(seen, firings='layers') shows each"
     )
 
 
-def _places(firings: Sequence[Firing]) -> Iterator[tuple[int, int]]:
-    """Of each firing its call, and how many firings there were in that call before it."""
+def _turns(firings: Sequence[FiringInfo]) -> Iterator[tuple[int, int]]:
+    """Yield for each firing its call, and how many firings of the site there were in that call before it."""
     within: dict[int, Iterator[int]] = {}
     for firing in firings:
         yield firing.call, next(within.setdefault(firing.call, count()))
 
 
 def _rows(beams: Tensor, row: int) -> list[int]:
-    """The rows of one returned text, step by step."""
+    """Return the batch elements of one returned text, step by step."""
     if beams.dim() != 2 or not -len(beams) <= row < len(beams):
         raise ValueError(
             f"beams is {list(beams.shape)}, batch is {row}; beams must be text step, with a row for each text"
@@ -234,3 +227,11 @@ def _rows(beams: Tensor, row: int) -> list[int]:
     if not rows:
         raise ValueError(f"beams names no row for text {row}")
     return rows
+
+
+def _rows_are_mixed(site: str) -> ValueError:
+    return ValueError(
+        f"the rows of the batch of {site} change places on the way (a beam search), and none of them is a text: "
+        "give beams=out.beam_indices, of out = generate(..., return_dict_in_generate=True, output_scores=True), "
+        "and as batch= the number of the returned text"
+    )
