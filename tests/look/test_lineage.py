@@ -54,6 +54,7 @@ def power(scores, axis=-1):
 PLAIN = {
     "softmax": lambda self, s, v: s.softmax(-1) @ v,
     "module": lambda self, s, v: self.soft(s) @ v,
+    "keywords": lambda self, s, v: torch.softmax(input=s, dim=-1) @ v,
     "special": lambda self, s, v: torch.special.softmax(s, -1).matmul(v),
     "logs": lambda self, s, v: s.log_softmax(-1).exp() @ v,
     "by hand": lambda self, s, v: power(s) @ v,

@@ -11,11 +11,10 @@ from test_look import IDS, PATTERNS, gpt, random
 from torch import nn
 from torch.nn.attention import varlen
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
-from torch.overrides import _get_current_function_mode_stack
 from torch.utils.flop_counter import FlopCounterMode
 
 from tfviz import portable
-from tfviz.look import AttentionMaps, ablate, attention, capture
+from tfviz.look import AttentionMaps, attention, capture
 from tfviz.look.kernels import KERNELS
 
 INT = {"dtype": torch.int32}
@@ -306,55 +305,6 @@ def test_what_is_computed_to_be_shown_is_counted_by_nobody():
 # --- verify
 
 
-class Notices(nn.Module):
-    """Gives something else where a mode is on."""
-
-    def forward(self, x):
-        weights = (x @ x.mT).softmax(-1)
-        return weights @ x + len(_get_current_function_mode_stack())
-
-
-def test_verify_compares_with_a_run_without():
-    model = gpt().train()
-    state = {name: one.clone() for name, one in model.state_dict().items()}
-    torch.manual_seed(1)
-    plain = model(IDS)
-    torch.manual_seed(1)
-    with capture(model, verify=True) as seen:
-        assert torch.equal(model(IDS), plain)
-    assert "the output differs from that without the capture by 0 at most" in seen.summary
-    assert all(torch.equal(one, state[name]) for name, one in model.state_dict().items())
-    assert not model._forward_hooks
-    assert not model._forward_pre_hooks
-    assert len(seen.over_time(PATTERNS[0])) == 1
-    with (
-        pytest.warns(UserWarning, match="output of the model is another than without it, by up to 1"),
-        capture(Notices(), verify=True) as seen,
-    ):
-        seen._tracer.stack.model(random(2, 5, 6))
-    with pytest.raises(ValueError, match="verify compares"):
-        capture(model, verify=True, edit={"*": torch.zeros_like})
-
-
-def test_verify_leaves_buffers_and_what_is_given_alone():
-    class Counts(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.norm = nn.BatchNorm1d(5)
-
-        def forward(self, x, cache):
-            cache.append(x)
-            return (x @ x.mT).softmax(-1) @ self.norm(torch.cat(cache, 1)[:, :5])
-
-    model, twin, x, cache = Counts(), Counts(), random(2, 5, 6), []
-    with capture(model, verify=True) as seen:
-        model(x, cache)
-    twin(x, [])
-    assert len(cache) == 1
-    assert seen.verification.difference == 0
-    assert all(torch.equal(one, other) for one, other in zip(model.buffers(), twin.buffers(), strict=True))
-
-
 # --- small truths
 
 
@@ -393,10 +343,6 @@ def test_axes_of_no_site_are_told():
 # --- interrupts
 
 
-class Stop(BaseException):
-    pass
-
-
 def test_interrupts_at_any_moment_leave_nothing_behind():
     command = [sys.executable, str(Path(__file__).with_name("interrupted.py")), "17"]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -405,14 +351,3 @@ def test_interrupts_at_any_moment_leave_nothing_behind():
     assert whole == "whole"
     assert int(moments) > 100
     assert int(modes_of_torch) < 0.02 * int(moments)
-
-
-def test_ablation_gives_what_it_gave_after_an_interrupt():
-    model = gpt()
-    alone = ablate(model, lambda: model(IDS).square().mean().item())
-    with pytest.raises(Stop), capture(model):
-        raise Stop
-    assert all(
-        torch.equal(worth, alone[site])
-        for site, worth in ablate(model, lambda: model(IDS).square().mean().item()).items()
-    )

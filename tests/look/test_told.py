@@ -62,19 +62,6 @@ def test_what_was_looked_for_and_what_may_hide_it():
         seen._tracer.stack.model(random(B, Q, D))
 
 
-def test_a_pipeline_is_told_what_to_give():
-    class Pipeline:
-        model = nn.Linear(2, 2)
-
-    with (
-        pytest.raises(TypeError, match=r"model is a Pipeline; give Module, such as its \.model"),
-        capture(Pipeline()),
-    ):
-        pass
-    with pytest.raises(TypeError, match=r"model is .gpt2.; give Module"), capture("gpt2"):
-        pass
-
-
 def test_values_that_are_met_twice_are_one_firing():
     class Twice(nn.Module):
         def __init__(self, fused):
@@ -152,47 +139,6 @@ def test_maps_that_fit_together():
     named = groups(seen, {"decoder*": list("wxyz")})
     assert named["decoder.layers.0"].rows == list("wxyz")
     assert "Encoder.layers.*" in view.sources(**found).summary
-
-
-def cached(shapes, kept, causal=True):
-    """A model whose firings have these numbers of queries, and of keys as its cache keeps them."""
-
-    class Cached(nn.Module):
-        def forward(self, scores, open_):
-            return scores.masked_fill(~open_, -torch.inf).softmax(-1) @ torch.ones(scores.shape[-1], 2)
-
-    model, read = Cached(), 0
-    with capture(model) as seen:
-        for queries, keys in shapes:
-            read += queries
-            rows, cols = torch.arange(read - queries, read), torch.arange(keys) + kept(read, keys)
-            model(
-                random(1, 3, queries, keys),
-                (cols[None] <= rows[:, None]) if causal else torch.ones(queries, keys).bool(),
-            )
-    return seen
-
-
-def test_a_sliding_cache_has_dropped_the_first_keys():
-    seen = cached([(3, 3), (1, 4), (1, 4), (1, 4)], lambda read, keys: read - keys)
-    maps = AttentionMaps.over_time(seen)
-    assert maps.shape == (1, 3, 6, 6)
-    last = seen.firings("pattern")[-1][0][0, 2, 0]
-    torch.testing.assert_close(maps[0, 2][5], torch.cat([torch.zeros(2), last]))
-    assert maps.allowed(0, 0)[5].tolist() == [False, False, True, True, True, True]
-
-
-def test_a_cache_of_fixed_size_has_room_for_more():
-    seen = cached([(3, 9), (1, 9), (1, 9)], lambda read, keys: 0)
-    maps = AttentionMaps.over_time(seen)
-    assert maps.shape == (1, 3, 5, 5)
-    torch.testing.assert_close(maps[0, 1][4], seen.firings("pattern")[-1][0][0, 1, 0, :5])
-
-
-def test_a_text_that_is_read_anew_each_time_is_its_last_reading():
-    seen = cached([(3, 3), (4, 4), (5, 5)], lambda read, keys: read - keys, causal=False)
-    maps = AttentionMaps.over_time(seen)
-    torch.testing.assert_close(maps[0], seen["pattern"][0])
 
 
 def test_rows_that_see_nothing_under_a_finite_mask_are_zeros():

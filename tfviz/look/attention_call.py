@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from tfviz.look.context import is_wrapped, unwrap_functorch
 from tfviz.look.spans import Spans
 from tfviz.shapes import Bool, Float
 
@@ -82,11 +81,6 @@ class AttentionCall:
         return batch, heads, queries, self.key.shape[2]
 
     @property
-    def is_wrapped(self) -> bool:
-        """Whether `torch.vmap` or another transform is at work, so that nothing may depend on values."""
-        return any(is_wrapped(part) for part in (self.query, self.key, self.mask) if isinstance(part, Tensor))
-
-    @property
     def is_finite(self) -> bool:
         """Whether no NaN can come of the scores."""
         added = [self.mask] if isinstance(self.mask, Tensor) and self.mask.is_floating_point() else []
@@ -94,8 +88,8 @@ class AttentionCall:
 
     def allowed(self, rows: slice = ALL, keys: slice = ALL) -> Bool[Tensor, "#batch #head row key"] | None:
         """Return True where a query may look; None if all may look everywhere."""
-        if self.score_mod is not None or self.is_wrapped:
-            allowed = _narrow(as_4d(unwrap_functorch(is_unmasked(self.scores(rows, keys)))))
+        if self.score_mod is not None:
+            allowed = _narrow(is_unmasked(self.scores(rows, keys)))
             return None if allowed.all() else allowed
         if self.mask is None or isinstance(self.mask, Spans):
             return None if self.mask is None else self.mask.dense(rows, keys)

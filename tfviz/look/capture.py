@@ -4,9 +4,8 @@ The model knows nothing of it: `look.tracer` tells how its calls are seen. After
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager
 from types import TracebackType
-from typing import Any
 
 import torch
 from torch import nn
@@ -17,23 +16,17 @@ from tfviz.look import caveats
 from tfviz.look.lazy import LazyStore
 from tfviz.look.result import Capture
 from tfviz.look.tracer import OPEN, AttentionTracer
-from tfviz.look.verify import Verification
 
 
 class _OpenCapture(AbstractContextManager["Capture"]):
     """The `with` of a capture, which takes its tracer back also where it is interrupted."""
 
     def __init__(self, tracer: AttentionTracer, seen: Capture) -> None:
-        self._tracer, self._seen, self._stack = tracer, seen, ExitStack()
-
-    def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"a capture has no {name!r} before it is begun: with look.capture(model) as seen")
+        self._tracer, self._seen = tracer, seen
 
     def __enter__(self) -> Capture:
         try:
             self._tracer.open()
-            if self._seen.verification is not None:
-                self._stack.enter_context(self._seen.verification.hooks())
         except BaseException:
             self._tracer.close()
             raise
@@ -47,15 +40,12 @@ class _OpenCapture(AbstractContextManager["Capture"]):
         except BaseException:  # an interrupt, of which there is hardly a second
             self._tracer.close()
             raise
-        finally:
-            self._stack.close()
         if kind is None:
             caveats.check(self._tracer.trace, self._seen.folded())
 
     def __del__(self) -> None:
-        if self.__dict__.get("_tracer") in OPEN:  # an interrupt came between the body and `__exit__`
+        if self._tracer in OPEN:  # an interrupt came between the body and `__exit__`
             self._tracer.close()
-            self._stack.close()
 
 
 def capture(
@@ -66,7 +56,6 @@ def capture(
     axes: str | Mapping[str, str] | None = None,
     grad: bool = False,
     lazy: bool | str | torch.device = False,
-    verify: bool = False,
 ) -> AbstractContextManager[Capture]:
     """Capture what `model` computes inside the `with`.
 
@@ -91,14 +80,11 @@ def capture(
         lazy: keep what patterns of fused attention are computed from (queries, keys, mask, scale, in the model's own
             dtype) and compute any part of them when it is indexed, so that a text may be of any length; True, or a
             device to keep them on, such as "cpu". What a model computes itself is stored in `dtype`.
-        verify: run each call of the model without the capture first, on copies of its arguments, and compare the
-            outputs: `seen.summary` says by how much they differ, and a warning where they are not the same. It takes
-            twice the time.
 
     Outputs of the model, its gradients and its copies are what they are without a capture; threads and tasks may each
-    have one of their own, which sees that thread and those that a forward of the model starts. A warning says what
-    could not be seen (nested tensors), and where weights have one axis beside query and key that is not the batch, in a
-    module that does not say how many heads it has. Calls in which no numbers flow (export, tracing) are skipped.
+    have one of their own, which sees that thread alone. A warning says what could not be seen (nested tensors), and
+    where weights have one axis beside query and key that is not the batch, in a module that does not say how many heads
+    it has. Calls in which no numbers flow (export, tracing, torch.func) are skipped.
 
     Raises:
         LookupError: at the end, if a glob matched nothing; lists the sites there are.
@@ -114,7 +100,7 @@ def capture(
     """
     edits = dict(edit or {})
     device = str(lazy) if isinstance(lazy, str | torch.device) else None
-    _check_options(dtype, edits, grad, bool(lazy), device, verify)
+    _check_options(dtype, edits, grad, bool(lazy), device)
     original = getattr(model, "_orig_mod", model)  # of a compiled model
     if isinstance(original, torch.jit.ScriptModule):
         raise ValueError(
@@ -130,19 +116,15 @@ def capture(
         grad,
         LazyStore(device) if lazy else None,
     )
-    return _OpenCapture(tracer, Capture(tracer, type(model).__name__, Verification(model) if verify else None))
+    return _OpenCapture(tracer, Capture(tracer, type(model).__name__))
 
 
-def _check_options(
-    dtype: torch.dtype, edits: Mapping[str, Edit], grad: bool, lazy: bool, device: str | None, verify: bool
-) -> None:
+def _check_options(dtype: torch.dtype, edits: Mapping[str, Edit], grad: bool, lazy: bool, device: str | None) -> None:
     """Raise an error for options that do not go together."""
     if dtype not in (torch.float32, torch.float16, torch.uint8):
         raise ValueError(f"dtype is {dtype}; patterns can be stored as torch.float32, torch.float16 or torch.uint8")
     if grad and (dtype != torch.float32 or lazy):
         raise ValueError(f"with grad=True tensors are kept as they flow: leave out dtype={dtype} and lazy={lazy}")
-    if verify and edits:
-        raise ValueError("verify compares the model with itself unchanged, and edit changes it: leave out one of them")
     if device is not None:
         bounds.device(lazy=device)
     for site, function in edits.items():

@@ -137,13 +137,13 @@ def _no_match(glob: str, trace: Trace) -> str:
     if not stack.called:
         if stack.traced:
             why = (
-                "inside the with the model was only traced (torch.export, torch.jit, fake or meta tensors), where no "
-                "numbers flow; call it with tensors that hold some"
+                "inside the with the model was only traced (torch.export, torch.jit, torch.func, fake or meta "
+                "tensors), where no numbers flow; call it with tensors that hold some"
             )
         elif stack.called_elsewhere:
             why = (
-                "the model was called in another thread, and a capture sees only its own and those that a forward "
-                "starts: open it in that thread, or call contextvars.copy_context().run(model, ...) there"
+                "the model was called in another thread, and a capture sees only its own: open it in that "
+                "thread, or call contextvars.copy_context().run(model, ...) there"
             )
         else:
             why = "the model was not called inside the with; call model(...) there, not model.forward(...)"

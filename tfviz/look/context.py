@@ -1,4 +1,4 @@
-"""What PyTorch is doing around a call (vmap, checkpointing, tracing), and how capture keeps out of its own sight.
+"""What PyTorch is doing around a call (transforms, checkpointing, tracing), and how capture keeps out of its own sight.
 
 What capture computes to show it must not be seen by a capture, be counted by other modes, or be rounded by autocast.
 """
@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch._C import _functorch as functorch
 from torch._C import _TorchDispatchModeKey as _Key
-from torch.overrides import _get_current_function_mode_stack, _pop_mode, _push_mode
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack, _pop_mode, _push_mode
 from torch.utils import checkpoint
 from torch.utils._python_dispatch import _disable_current_modes
 
@@ -25,12 +25,12 @@ ACTIVE: ContextVar[tuple[Any, ...]] = ContextVar("captures", default=())
 _PAUSED = threading.local()
 
 
-class CaptureOwned:
-    """Base of the objects whose methods are capture's own hooks, and of its modes."""
+class CaptureMode(TorchFunctionMode):
+    """Base of the tracer, by which other modules know its modes and hooks."""
 
     @classmethod
     def owns(cls, hook: Any) -> bool:
-        """Return whether a hook is a method of such an object."""
+        """Return whether a hook is a method of a tracer."""
         return isinstance(getattr(hook, "__self__", None), cls)
 
 
@@ -67,22 +67,8 @@ def untraced() -> Iterator[None]:
         yield
 
 
-def unwrap_functorch(tensor: Tensor) -> Tensor:
-    """Return the tensor behind the wrappers of `torch.vmap` and `torch.func`; a vmapped axis becomes the first."""
-    while is_wrapped(tensor):
-        axis = functorch.maybe_get_bdim(tensor) if functorch.is_batchedtensor(tensor) else None
-        tensor = functorch.get_unwrapped(tensor)
-        tensor = tensor if axis is None else tensor.movedim(axis, 0)
-    return tensor
-
-
-def is_wrapped(tensor: Tensor) -> bool:
-    """Return whether `torch.vmap` or `torch.func` is at work on a tensor, so that its values cannot be read."""
-    return functorch.is_functorch_wrapped_tensor(tensor)
-
-
 def in_functorch() -> bool:
-    """Return whether `torch.vmap` or `torch.func` is running."""
+    """Return whether `torch.vmap` or `torch.func` is running, under which no values can be read."""
     return functorch.peek_interpreter_stack() is not None
 
 
@@ -97,7 +83,9 @@ def in_checkpoint() -> bool:
 
 
 def is_tracing(tensors: list[Tensor]) -> bool:
-    """Return whether no numbers flow: a graph is traced (torch.export, torch.jit, FX), or tensors are fake or meta."""
+    """Return whether no numbers can be read: in torch.export, torch.jit, FX, torch.func, or of meta tensors."""
+    if in_functorch():
+        return True
     fx = getattr(sys.modules.get("torch.fx._symbolic_trace"), "_is_fx_tracing_flag", False)
     if fx or torch._C._get_tracing_state() is not None or any(tensor.is_meta for tensor in tensors):
         return True

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tfviz.look.attention_call import is_unmasked
 from tfviz.look.axes import Layout, roles
-from tfviz.look.context import is_wrapped, paused, untraced, unwrap_functorch
+from tfviz.look.context import paused, untraced
 from tfviz.look.history import KeyRecord
 from tfviz.look.key_signatures import of_product
 from tfviz.look.lineage import Meeting, Stage, TrackedWeights
@@ -69,7 +69,7 @@ class EagerWeights:
         """Return True where a query may look; None if nothing is forbidden or the scores are unknown."""
         if self.scores is None:
             return None
-        return without_repeated_heads(is_unmasked(unwrap_functorch(self.layout.to_bhqk(self.scores))))
+        return without_repeated_heads(is_unmasked(self.layout.to_bhqk(self.scores)))
 
     def key_record(self) -> KeyRecord:
         """Return what the history keeps of their values, by which maps are joined over time."""
@@ -201,7 +201,7 @@ class EagerAttention:
             else:
                 edited = self.trace.recorder.editor.apply(site, weights.pattern)
             edited = layout.from_bhqk(edited).to(tensor.dtype)
-            is_writable = not (tensor.requires_grad or is_wrapped(tensor) or 0 in undropped.stride())
+            is_writable = not (tensor.requires_grad or 0 in undropped.stride())
             if weights.scores is not None and is_writable:
                 undropped.copy_(edited)  # for whoever reads them later, such as the caller that they are returned to
                 known.meeting = Meeting.EDITED if known.undropped is None else known.meeting
@@ -238,6 +238,4 @@ def without_repeated_heads(allowed: Tensor) -> Tensor | None:
 
 def _same_numbers(softmax: Tensor, weights: Tensor) -> bool:
     """Return whether two tensors are equal, but for rounding to another type."""
-    if softmax.shape != weights.shape or is_wrapped(softmax) or is_wrapped(weights):
-        return False
-    return torch.equal(softmax.to(weights.dtype), weights)
+    return softmax.shape == weights.shape and torch.equal(softmax.to(weights.dtype), weights)

@@ -10,7 +10,6 @@ import torch
 from torch import Tensor
 
 from tfviz.doors import what
-from tfviz.look.context import is_wrapped
 from tfviz.shapes import Bool, Float
 
 Weights = Float[Tensor, "batch head query key"]
@@ -120,7 +119,7 @@ def pin(cells: Sequence[Cell], to: float, head: int | None = None) -> Callable[[
         others = rows.masked_fill(chosen, 0.0)
         sums = others.sum(-1, keepdim=True)
         touched = chosen.any(-1, keepdim=True) & (rows.sum(-1, keepdim=True) != 0)
-        if to and not is_wrapped(rows):
+        if to:
             _check_shared(touched & (sums == 0) & (left > SLACK), chosen, to)
         shared = others / torch.where(sums == 0, 1.0, sums) * left
         return torch.where(touched, shared.masked_fill(chosen, to), rows).to(weights.dtype)

@@ -14,7 +14,7 @@ from torch.nn import functional
 
 from tfviz.look.attention_call import AttentionCall
 from tfviz.look.axes import Layout
-from tfviz.look.context import in_checkpoint, is_wrapped, paused, untraced
+from tfviz.look.context import in_checkpoint, paused, untraced
 from tfviz.look.eager import edit_through_captures, without_repeated_heads
 from tfviz.look.edits import ZeroHeads
 from tfviz.look.flex import compiled_mask_mod, is_compiled
@@ -40,8 +40,7 @@ class FusedWeights:
 
     def arrange(self, tensor: Tensor) -> Tensor:
         """Return a tensor of the call's shape as [batch, head, query, key]."""
-        is_done = self.call.is_wrapped or self.layout.is_plain
-        return tensor if is_done else self.layout.to_bhqk(tensor.reshape(self.layout.shape))
+        return tensor if self.layout.is_plain else self.layout.to_bhqk(tensor.reshape(self.layout.shape))
 
     def scores(self) -> Tensor:
         return self.arrange(self.call.scores())
@@ -52,7 +51,7 @@ class FusedWeights:
     def allowed(self) -> Tensor | None:
         """Return True where a query may look; None if all may look everywhere."""
         allowed = self.call.allowed()
-        if allowed is None or self.call.is_wrapped or self.layout.is_plain:
+        if allowed is None or self.layout.is_plain:
             return allowed
         return without_repeated_heads(self.arrange(allowed.expand(self.call.shape)))
 
@@ -228,12 +227,12 @@ class FusedAttention:
             return []
         if (recorder.grad and recorder.wants(site)) or self.trace.running_outer():
             return []
-        return [] if query.dim() != 4 or is_wrapped(query) or in_checkpoint() else zeroing
+        return [] if query.dim() != 4 or in_checkpoint() else zeroing
 
     def _stored(self, weights: FusedWeights) -> Tensor | AttentionCall:
         """Return the weights, or what they are computed from where that is to be kept and has their axes."""
         self._noting_channels(weights)
-        if self.store and not weights.call.is_wrapped and weights.layout.is_plain:
+        if self.store and weights.layout.is_plain:
             return self.store.keep(weights.call, self.trace.resolver.heads().kv_count)
         return weights.pattern(self.trace.recorder.dtype)
 

@@ -12,7 +12,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from tfviz.look.attention_call import is_unmasked
-from tfviz.look.context import CaptureOwned, paused
+from tfviz.look.context import CaptureMode, paused
 from tfviz.look.trace import Trace
 
 # `multi_head_attention_forward` hands itself to a mode before it does anything; this is its body without that
@@ -97,11 +97,11 @@ def takes_fast_path(layer: nn.TransformerEncoderLayer) -> bool:
         and not torch.is_autocast_enabled()
         and not any(map(_has_hooks, layer.modules()))
         and not (torch.is_grad_enabled() and any(parameter.requires_grad for parameter in layer.parameters()))
-        and not any(not isinstance(mode, CaptureOwned) for mode in _get_current_function_mode_stack())
+        and not any(not isinstance(mode, CaptureMode) for mode in _get_current_function_mode_stack())
     )
 
 
 def _has_hooks(module: nn.Module) -> bool:
     """Return whether a module has hooks that are not a capture's."""
     hooks = [*module._forward_hooks.values(), *module._forward_pre_hooks.values()]
-    return not all(map(CaptureOwned.owns, hooks))
+    return not all(map(CaptureMode.owns, hooks))

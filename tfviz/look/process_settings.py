@@ -1,6 +1,6 @@
 """What captures change in the whole process while one is open, put back when the last one closes.
 
-Compiled code runs eagerly, warnings about that are hidden, and threads that a forward starts inherit its captures.
+Compiled code runs eagerly, and warnings about that are hidden.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
-
-from tfviz.look.context import ACTIVE
 
 EXPECTED_TEXTS = (
     "flex_attention called without torch.compile",
@@ -80,30 +78,4 @@ class EagerExecution(Setting):
             stance.__exit__(None, None, None)
 
 
-class InheritedCaptures(Setting):
-    """Hand the open captures on to threads that a forward starts (as nn.DataParallel does)."""
-
-    def apply(self) -> None:
-        self.start = start = threading.Thread.start
-
-        def start_inside(thread: threading.Thread) -> None:
-            captures = ACTIVE.get()
-            if any(one.stack.running for one in captures):
-                run = thread.run
-
-                def run_inside() -> None:
-                    ACTIVE.set(captures)
-                    run()
-
-                thread.run = run_inside  # type: ignore[method-assign]
-            start(thread)
-
-        self.own = start_inside
-        threading.Thread.start = start_inside  # type: ignore[method-assign, assignment]
-
-    def restore(self) -> None:
-        if threading.Thread.start is getattr(self, "own", None):  # else somebody has replaced it since
-            threading.Thread.start = self.start  # type: ignore[method-assign]
-
-
-EAGER, WARNINGS, THREADS = Shared(EagerExecution), Shared(HiddenWarnings), Shared(InheritedCaptures)
+EAGER, WARNINGS = Shared(EagerExecution), Shared(HiddenWarnings)

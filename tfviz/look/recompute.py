@@ -11,8 +11,7 @@ from torch import Tensor
 
 from tfviz.bounds import readable
 from tfviz.look.attention_call import AttentionCall
-from tfviz.look.context import is_wrapped, unwrap_functorch
-from tfviz.look.quantize import is_packable, pack, quantize
+from tfviz.look.quantize import quantize
 from tfviz.shapes import Float
 
 CHUNK = 2 * 2**20  # bytes of float32 scores at a time: small enough to stay in the processor's cache
@@ -29,7 +28,7 @@ def zero_masked_rows(
     """Return a softmax's output with zeros for NaN in rows where every score is -inf."""
     readable(scores=scores)
     masked = scores.amax(-1, keepdim=True) == -torch.inf
-    return weights.masked_fill(masked, 0.0) if is_wrapped(masked) or masked.any() else weights
+    return weights.masked_fill(masked, 0.0) if masked.any() else weights
 
 
 @torch.no_grad()
@@ -39,11 +38,6 @@ def attention_pattern(call: AttentionCall, dtype: torch.dtype) -> Tensor:
     Weights with NaN, which no byte can hold, are float32.
     """
     readable(query=call.query)
-    if call.is_wrapped:
-        weights = unwrap_functorch(softmax_weights(call.scores()))
-        if dtype == torch.uint8 and is_packable(weights):
-            return pack(weights)
-        return weights.to(torch.float16 if dtype == torch.float16 else torch.float32)
     batch, heads, queries, keys = call.shape
     dtype = dtype if dtype != torch.uint8 or call.is_finite else torch.float32
     call = replace(call, query=call.query.float(), key=call.key.float().contiguous())  # once, not for each chunk

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from tfviz.look.attention_call import AttentionCall, as_4d
-from tfviz.look.context import in_backward, in_functorch, is_wrapped, untraced, unwrap_functorch
+from tfviz.look.context import in_backward, in_functorch, untraced
 from tfviz.look.editor import Editor, matches
 from tfviz.look.history import History, KeyRecord
 from tfviz.look.module_stack import ModuleStack
@@ -34,7 +34,6 @@ class Recorder:
         fired: all sites that fired, in order, stored or not.
         firings: site -> what was stored.
         input_shapes: site -> input shapes of the modules around it, innermost first.
-        vmapped: sites that fired under a vmap, whose batch is not that of one call.
         history: the calls of the model and the keys of each firing, by which maps are joined over time.
     """
 
@@ -43,7 +42,6 @@ class Recorder:
         self.fired: dict[str, None] = {}
         self.firings: dict[str, list[Firing]] = {}
         self.input_shapes: dict[str, list[tuple[int, ...]]] = {}
-        self.vmapped: set[str] = set()
         self.history = History()
         self._wants_patterns = any(fnmatchcase("pattern", glob.rpartition(".")[2]) for glob in globs)
 
@@ -73,12 +71,10 @@ class Recorder:
 
     def record(self, site: str, make: Callable[[], Tensor | AttentionCall], allowed: Allowed = lambda: None) -> None:
         """Record what `make` returns, if it is asked for; nothing while the backward pass computes a part again."""
-        if in_backward():
+        if in_backward() or in_functorch():
             return
         self._fire(site)
         if self.wants(site):
-            if in_functorch():
-                self.vmapped.add(site)
             with untraced(), torch.no_grad():
                 made = make()
                 firing = (made, None) if isinstance(made, AttentionCall) else _finished(site, made, allowed())
@@ -113,7 +109,6 @@ class Recorder:
 
     def copy(self, site: str, tensor: Tensor) -> Tensor:
         """Return a copy that later steps of the model cannot change, in the form in which it is stored."""
-        tensor = unwrap_functorch(tensor)
         if not tensor.is_floating_point() or not site.endswith(KINDS):
             return tensor.clone()
         if self.dtype == torch.uint8:
@@ -124,10 +119,9 @@ class Recorder:
 
 def _finished(site: str, tensor: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor | None]:
     """Weights get four axes, and zeros in rows that see nothing: a softmax makes those even, or NaN."""
-    tensor = unwrap_functorch(tensor)
     if site.endswith(WEIGHTS):
         tensor = as_4d(tensor)
-        if allowed is not None and not is_wrapped(tensor) and allowed.numel():
+        if allowed is not None and allowed.numel():
             blind = ~allowed.any(-1, keepdim=True)
             tensor = tensor.masked_fill(blind, 0) if blind.any() else tensor
     return tensor.detach(), allowed

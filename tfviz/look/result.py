@@ -15,7 +15,6 @@ from tfviz.look.recompute import attention_pattern
 from tfviz.look.recorder import Firing
 from tfviz.look.text_blocks import join_blocks
 from tfviz.look.tracer import AttentionTracer
-from tfviz.look.verify import Verification
 from tfviz.look.windows import Windows
 
 
@@ -30,8 +29,8 @@ class Capture(Mapping[str, Tensor]):
         history: which text each firing is of.
     """
 
-    def __init__(self, tracer: AttentionTracer, model: str, verification: Verification | None = None) -> None:
-        self._tracer, self.model, self.verification = tracer, model, verification
+    def __init__(self, tracer: AttentionTracer, model: str) -> None:
+        self._tracer, self.model = tracer, model
         self._firings, self._trace = tracer.recorder.firings, tracer.trace
         self.history: History = tracer.recorder.history
 
@@ -89,10 +88,7 @@ class Capture(Mapping[str, Tensor]):
     @property
     def summary(self) -> str:
         """One line: how many modules look like attention, how many gave maps, and which gave none."""
-        line = caveats.summary(self._trace)
-        if self.verification is None or self.verification.difference is None:
-            return line
-        return f"{line}, the output differs from that without the capture by {self.verification.difference:.2g} at most"
+        return caveats.summary(self._trace)
 
     def over_time(self, site: str) -> list[Tensor]:
         """Return every firing of a site, first to last; `AttentionMaps.over_time` makes one map of patterns."""
@@ -141,10 +137,10 @@ class Capture(Mapping[str, Tensor]):
 
     def folded(self) -> dict[str, int]:
         """Return the sites of patterns whose batch is not the model's, and it: of windows, chunks or rows, say."""
-        sizes, exempt = self._tracer.stack.sizes, {*self._tracer.recorder.vmapped, *self._trace.blocks}
+        sizes, blocks = self._tracer.stack.sizes, self._trace.blocks
         return {
             site: shape[0]
             for site, shape in self.shapes.items()
             if site.endswith("pattern") and shape[0] > 1 and not {shape[0], shape[0] * shape[1]} & sizes
-            if site not in exempt and not self.windows(site)
+            if site not in blocks and not self.windows(site)
         }

@@ -47,10 +47,9 @@ import torch
 from torch import nn
 from torch.nn.modules import module as _modules
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
-from torch.overrides import TorchFunctionMode
 
 from tfviz.editing import Edit
-from tfviz.look.context import ACTIVE, CaptureOwned, is_paused, is_tracing, resume, take_off_modes
+from tfviz.look.context import ACTIVE, CaptureMode, in_functorch, is_paused, is_tracing, resume, take_off_modes
 from tfviz.look.eager import EagerAttention
 from tfviz.look.editor import Editor
 from tfviz.look.fused import FLEX, FusedAttention
@@ -58,18 +57,18 @@ from tfviz.look.kernels import KERNEL_CALLS
 from tfviz.look.lazy import LazyStore
 from tfviz.look.module_stack import ModuleStack, is_dense
 from tfviz.look.multi_head import MultiHeadForward
-from tfviz.look.process_settings import EAGER, THREADS, WARNINGS
+from tfviz.look.process_settings import EAGER, WARNINGS
 from tfviz.look.recorder import Recorder
 from tfviz.look.trace import AxesResolver, Notes, Trace
 
 OPEN: set[AttentionTracer] = set()  # in whatever thread
-SETTINGS = (WARNINGS, THREADS, KERNEL_CALLS)
+SETTINGS = (WARNINGS, KERNEL_CALLS)
 FLEX_MODULE = "torch.nn.attention.flex_attention"
 TENSOR_ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "data", "grad", "real", "imag"})  # others give no tensor
 
 
-class AttentionTracer(TorchFunctionMode, CaptureOwned):
-    """Watches a model in the thread or task where it was opened, and in threads that a forward of the model starts.
+class AttentionTracer(CaptureMode):
+    """Watches a model in the thread or task where it was opened.
 
     Args:
         globs: sites to record.
@@ -146,7 +145,7 @@ class AttentionTracer(TorchFunctionMode, CaptureOwned):
 
     def __torch_function__(self, func: Callable[..., Any], types: Any, args: tuple = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if not self.stack.state.frames or is_paused() or _reads_attribute(func):
+        if not self.stack.state.frames or is_paused() or in_functorch() or _reads_attribute(func):
             return func(*args, **kwargs)
         if func is FLEX:
             return self.fused.flex(*args, **kwargs)

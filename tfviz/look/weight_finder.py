@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
 from tfviz.look.block_tracker import BlockTracker, may_cut_text
-from tfviz.look.context import is_wrapped, untraced
+from tfviz.look.context import untraced
 from tfviz.look.lineage import CAST_OPS, DROPOUT_OPS, SHAPE_OPS, Lineage, Stage, TrackedWeights, is_learned
 from tfviz.look.products import Operation, Product, tensors
 from tfviz.look.trace import Trace
@@ -112,9 +112,7 @@ class WeightFinder:
         rows, axes = product.factors[place], product.contracted_axes(place)
         if len(axes) != 1 or rows.dim() < 2 or rows.shape[axes[0]] < 2 or not rows.numel():
             return None
-        if not rows.is_floating_point() or rows.is_meta or is_wrapped(rows):
-            return None
-        if is_learned(rows) or id(rows) in self._buffers:
+        if not rows.is_floating_point() or rows.is_meta or is_learned(rows) or id(rows) in self._buffers:
             return None
         with untraced(), torch.no_grad():
             last = rows.movedim(axes[0], -1)
