@@ -9,6 +9,7 @@ from torch import nn
 from torch.nn import functional
 
 from tfviz.look import capture
+from tfviz.look.attention_call import is_unmasked
 from tfviz.look.axes import Heads, layout, parse_axes
 
 B, H, W, Q, K, D = 2, 3, 4, 5, 7, 6
@@ -187,3 +188,18 @@ def test_weights_over_channels_are_told(fused):
         model(random(B, 10, H * 4))
     assert seen["pattern"].shape == (B, H, 4, 4)
     assert "1 of channels, not of words (the model)" in seen.summary
+
+
+@pytest.mark.parametrize(("batches", "sizes"), [([B], (B * W, H, Q, K)), ([B, B * H], (B * H, W, Q, K)), ([], None)])
+def test_heads_beside_texts_and_windows_only_where_the_batch_says_so(batches, sizes):
+    """Six of a first axis are two texts of three heads, unless the model was given a batch of six."""
+    found = layout((B * H, W, Q, K), ["shared", "shared", "q", "k"], Heads(H, None, frozenset(batches)))
+    assert found.sizes == (sizes or (B * H, W, Q, K))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_a_float_mask_forbids_the_lowest_number_also_after_a_scale(dtype):
+    lowest = torch.finfo(dtype).min
+    share = 8 if dtype == torch.float16 else 64
+    assert not is_unmasked(torch.tensor([-torch.inf, lowest, lowest / share], dtype=dtype)).any()
+    assert is_unmasked(torch.tensor([0.0, 5.0, -1e3], dtype=dtype)).all()
