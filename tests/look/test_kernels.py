@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from tfviz import look
-from tfviz.look import capture, edits, kernels
+from tfviz.look import capture, edits, kernel, kernels
 
 B, H, Q, K, D = 2, 3, 4, 6, 8
 
@@ -27,7 +27,7 @@ def computed(q, k, v, scale, allowed):
 def flash_attn_func(
     q, k, v, dropout_p=0.0, softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0, alibi_slopes=None
 ):
-    seen = kernels._window(q.shape[1], k.shape[1], window_size[0], 0 if causal else window_size[1]).numpy()
+    seen = kernel._window(q.shape[1], k.shape[1], window_size[0], 0 if causal else window_size[1]).numpy()
     return computed(q, k, v, softmax_scale or q.shape[-1] ** -0.5, seen)[0]
 
 
@@ -81,7 +81,7 @@ def test_a_known_kernel_is_seen_and_edited(packages, kind):
     with capture(model, ["pattern", "scores", "query"]) as seen:
         watched = model(*parts)
     assert torch.equal(plain, watched)
-    allowed = kernels._window(Q, K, before, after)
+    allowed = kernel._window(Q, K, before, after)
     _, weights = computed(*parts, scale or 1 / math.sqrt(D), allowed.numpy())
     torch.testing.assert_close(seen["pattern"], weights, rtol=1e-4, atol=1e-5)
     assert seen["query"].shape == (B, H, Q, D)

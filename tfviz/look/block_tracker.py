@@ -18,9 +18,10 @@ from torch import Tensor, nn
 from torch.utils.weak import WeakIdKeyDictionary
 
 from tfviz.look.axes import Layout
-from tfviz.look.lineage import SHAPE_OPS, align_axes, is_learned
+from tfviz.look.lineage import SHAPE_OPS
 from tfviz.look.products import Operation, Product
 from tfviz.look.text_blocks import UNKNOWN, Block, Origin, Text, word_of
+from tfviz.look.tracked_weights import align_axes, is_learned
 
 # what modules call the sizes of blocks; a sliding window is a mask
 SIZES = re.compile(

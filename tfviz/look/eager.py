@@ -15,11 +15,11 @@ from tfviz.look.axes import Layout, roles
 from tfviz.look.context import paused, untraced
 from tfviz.look.history import KeyRecord
 from tfviz.look.key_signatures import of_product
-from tfviz.look.lineage import Meeting, Stage, TrackedWeights
 from tfviz.look.linear_attention import LinearAttention
 from tfviz.look.products import Operation, Product
 from tfviz.look.recompute import zero_masked_rows
 from tfviz.look.trace import Trace
+from tfviz.look.tracked_weights import Meeting, Stage, TrackedWeights
 from tfviz.look.weight_finder import WeightFinder
 
 SOFTMAX_OPS = {
@@ -206,8 +206,8 @@ class EagerAttention:
                 undropped.copy_(edited)  # for whoever reads them later, such as the caller that they are returned to
                 known.meeting = Meeting.EDITED if known.undropped is None else known.meeting
             if known.undropped is not None:
-                kept = (tensor != 0) | (undropped == 0)
-                edited = torch.where(kept, edited / (1 - known.dropout), 0.0)
+                surviving = (tensor != 0) | (undropped == 0)
+                edited = torch.where(surviving, edited / (1 - known.dropout), 0.0)
         return edited
 
 

@@ -19,7 +19,7 @@ from tfviz.look.eager import edit_through_captures, without_repeated_heads
 from tfviz.look.edits import ZeroHeads
 from tfviz.look.flex import compiled_mask_mod, is_compiled
 from tfviz.look.history import KeyRecord
-from tfviz.look.kernels import Kernel
+from tfviz.look.kernel import Kernel
 from tfviz.look.key_signatures import of_call
 from tfviz.look.lazy import LazyStore
 from tfviz.look.recompute import attention_pattern, softmax_weights
@@ -57,12 +57,12 @@ class FusedWeights:
 
     def key_record(self) -> KeyRecord:
         """Return what the history keeps of the keys, by which maps are joined over time."""
-        whole = cache(self.allowed)
+        full_mask = cache(self.allowed)
 
         def allowed(rows: slice) -> Tensor | None:
             if self.layout.is_plain:
                 return self.call.allowed(rows)
-            mask = whole()
+            mask = full_mask()
             return None if mask is None else mask[:, :, rows]
 
         return KeyRecord(self.layout.sizes[2], allowed, of_call(self.call, self.layout), self.call.key.dtype)
@@ -168,7 +168,7 @@ class FusedAttention:
         """Record the scores and weights of a call; return its output if they are edited, else None.
 
         Args:
-            make: the call; made anew where gradients are to flow through it.
+            make: returns the call, anew where gradients are to flow through it.
             is_repeated: its weights were recorded already, and meet other values now.
         """
         recorder, site = self.trace.recorder, self.trace.stack.site("pattern")

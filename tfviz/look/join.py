@@ -48,8 +48,8 @@ def choose_firings(every: Mapping[str, Sequence[Firing]], firings: str | None) -
     if several and firings is None:
         site, count = next(iter(several.items()))
         more = f", and {len(several) - 1} more did so" if len(several) > 1 else ""
-        alike = len({tuple(made.shape) for made, _ in every[site]}) == 1
-        each = "firings='layers'" if alike else "look.groups(seen, firings='layers')"
+        same = len({tuple(stored.shape) for stored, _ in every[site]}) == 1
+        each = "firings='layers'" if same else "look.groups(seen, firings='layers')"
         warnings.warn(
             f"{site} fired {count} times, the last is shown{more}: {each} shows each, firings='last' is this "
             "without a warning, and AttentionMaps.over_time joins those of a text written word by word",
@@ -106,7 +106,7 @@ def _check_shapes(joined: Mapping[str, tuple[Layer, Tensor | None]]) -> tuple[li
     if len(shapes) > 1:
         each = ", firings='layers'" if any(NUMBERED.search(site) for site in joined) else ""
         raise ValueError(
-            f"the patterns have several shapes (head query key): look.groups(seen{each}) has those that are alike "
+            f"the patterns have several shapes (head query key): look.groups(seen{each}) has those that are same "
             "together, sites= chooses some: " + ", ".join(f"{site} {shape}" for shape, site in shapes.items())
         )
     weights = [weights for weights, _ in joined.values()]
@@ -132,14 +132,14 @@ def _join(firings: Sequence[Firing], timeline: Timeline) -> tuple[Layer, Bool[Te
     keys = timeline.length - first
     weights, masks, is_open = [], [], True
     for segment in timeline.segments:
-        whole, allowed = firings[segment.firing]
-        if isinstance(whole, AttentionCall):
-            allowed, whole = whole.allowed(), attention_pattern(whole, torch.float32)
-        part = whole[segment.row][:, segment.start : segment.stop].cpu()
+        pattern, allowed = firings[segment.firing]
+        if isinstance(pattern, AttentionCall):
+            allowed, pattern = pattern.allowed(), attention_pattern(pattern, torch.float32)
+        part = pattern[segment.row][:, segment.start : segment.stop].cpu()
         may = _everywhere(part)
         if allowed is not None:
             may = allowed[segment.row if len(allowed) > 1 else 0][:, segment.start : segment.stop].cpu()
-        is_open &= allowed is None and whole.shape[3] == keys
+        is_open &= allowed is None and pattern.shape[3] == keys
         weights.append(_pad_keys(part, keys, segment.offset - first))
         masks.append(_pad_keys(may, keys, segment.offset - first))
     if is_open:
@@ -162,5 +162,5 @@ def _pad_keys(tensor: Tensor, keys: int, first: int = 0) -> Tensor:
 def _concatenate(parts: Sequence[Tensor]) -> Tensor:
     if len(parts) == 1:  # which is not copied
         return parts[0]
-    alike = len({part.dtype for part in parts}) == 1  # what no byte can say is kept in float32
-    return torch.cat([part if alike else unpack(part) for part in parts], dim=1)
+    same = len({part.dtype for part in parts}) == 1  # what no byte can say is kept in float32
+    return torch.cat([part if same else unpack(part) for part in parts], dim=1)

@@ -14,9 +14,10 @@ from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
 from tfviz.look.context import untraced
-from tfviz.look.lineage import CAST_OPS, SHAPE_OPS, index_along, is_learned, strided_axes
+from tfviz.look.lineage import CAST_OPS, SHAPE_OPS
 from tfviz.look.products import Operation, Product, parse_einsum
 from tfviz.look.trace import Trace
+from tfviz.look.tracked_weights import index_along, is_learned, strided_axes
 
 
 class KeyValueSum(NamedTuple):
@@ -85,11 +86,11 @@ class LinearAttention:
             return
         site = self.trace.stack.site("implicit")
 
-        def shown() -> Tensor:
+        def implied_map() -> Tensor:
             weights, roles = meeting.weights()
             return self.trace.recorder.copy(site, self.trace.resolver.layout(weights.shape, roles).to_bhqk(weights))
 
-        self.trace.recorder.record(site, shown)
+        self.trace.recorder.record(site, implied_map)
 
     def _meeting(self, factors: tuple[Tensor, Tensor], letters: tuple[Any, Any], output: Any) -> _Meeting | None:
         was = self.known.get(factors[0])

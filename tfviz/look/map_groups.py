@@ -80,14 +80,14 @@ def _match_start(name: str, glob: str) -> int | None:
     return next((at for at in starts if fnmatchcase(".".join(parts[at:]), glob)), None)
 
 
-def _best_glob(given: Mapping[str, Sequence[str]], name: str) -> str | None:
+def _best_glob(words: Mapping[str, Sequence[str]], name: str) -> str | None:
     """Return the glob that means a group: the one that matches from the earliest part on, the first of several."""
-    found = [(at, glob) for glob in given if (at := _match_start(name, glob)) is not None]
+    found = [(at, glob) for glob in words if (at := _match_start(name, glob)) is not None]
     return min(found, key=lambda one: one[0])[1] if found else None
 
 
-def _check_globs(names: Sequence[str], **given: Words | None) -> None:
-    for axis, words in given.items():
+def _check_globs(names: Sequence[str], **labels: Words | None) -> None:
+    for axis, words in labels.items():
         for glob in words if isinstance(words, Mapping) else ():
             if all(_match_start(name, glob) is None for name in names):
                 raise LookupError(f"{axis}: no group matches {glob!r}; there are: {', '.join(dict.fromkeys(names))}")
@@ -131,8 +131,8 @@ def _words_of_both_axes(
     return _words(rows, name, queries), _words(cols, name, keys)
 
 
-def _words(given: Words | None, name: str, count: int) -> Sequence[str] | None:
-    if isinstance(given, Mapping):
-        glob = _best_glob(given, name)
-        return None if glob is None else given[glob]
-    return given if given is not None and len(given) == count else None
+def _words(words: Words | None, name: str, count: int) -> Sequence[str] | None:
+    if isinstance(words, Mapping):
+        glob = _best_glob(words, name)
+        return None if glob is None else words[glob]
+    return words if words is not None and len(words) == count else None

@@ -128,9 +128,9 @@ def _looked_at(maps: AttentionMaps) -> Bool[Tensor, "key"] | None:
     if maps.mask is not None:
         return unexpanded(maps.mask, axes=2).flatten(0, 2).any(0)
     found = None
-    for layer, made in enumerate(maps.layers):
-        for head in range(made.shape[0]) if isinstance(made, LazyAttention) else ():
-            allowed = maps.allowed(layer, head)
+    for number, layer in enumerate(maps.layers):
+        for head in range(layer.shape[0]) if isinstance(layer, LazyAttention) else ():
+            allowed = maps.allowed(number, head)
             seen = torch.ones(maps.shape[3], dtype=torch.bool) if allowed is None else allowed.any(0)
             found = seen if found is None else found | seen
             if found.all():

@@ -140,11 +140,11 @@ def parse_einsum(args: Sequence[Any]) -> tuple[Sequence[Tensor], list[Letters], 
     if not args or not isinstance(args[0], str):
         return None
     factors = args[1] if len(args) == 2 and isinstance(args[1], list | tuple) else args[1:]
-    given, arrow, made = args[0].replace(" ", "").partition("->")
-    sides = [_letters(side, factor.dim()) for side, factor in zip(given.split(","), factors)]
+    inputs, arrow, result = args[0].replace(" ", "").partition("->")
+    sides = [_letters(side, factor.dim()) for side, factor in zip(inputs.split(","), factors)]
     if arrow:
         longest = max(sides, key=lambda side: sum(isinstance(one, int) for one in side))
-        output = _letters(made, len(made.replace("...", "")) + sum(isinstance(one, int) for one in longest))
+        output = _letters(result, len(result.replace("...", "")) + sum(isinstance(one, int) for one in longest))
     else:
         every = [one for side in sides for one in side]
         once = sorted(one for one in every if isinstance(one, str) and every.count(one) == 1)
@@ -170,5 +170,5 @@ def sum_of_products(
         return tuple(None if size == 1 != output.shape[first + i] else first + i for i, size in enumerate(factor.shape))
 
     summed = {axis % count for axis in axes}
-    kept = tuple(axis for axis in range(count) if axis not in summed)
-    return Product((left, right), (letters(left), letters(right)), kept, recompute)
+    remaining = tuple(axis for axis in range(count) if axis not in summed)
+    return Product((left, right), (letters(left), letters(right)), remaining, recompute)

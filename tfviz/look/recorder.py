@@ -76,8 +76,8 @@ class Recorder:
         self._fire(site)
         if self.wants(site):
             with untraced(), torch.no_grad():
-                made = make()
-                firing = (made, None) if isinstance(made, AttentionCall) else _finished(site, made, allowed())
+                tensor = make()
+                firing = (tensor, None) if isinstance(tensor, AttentionCall) else _finished(site, tensor, allowed())
                 self.firings.setdefault(site, []).append(firing)
 
     def _fire(self, site: str) -> None:

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from tfviz.look.axes import Layout
 from tfviz.look.context import untraced
-from tfviz.look.lineage import align_axes
 from tfviz.look.quantize import pack, unpack
 from tfviz.look.recorder import Firing
+from tfviz.look.tracked_weights import align_axes
 
 Replay = Callable[[int], Tensor]
 

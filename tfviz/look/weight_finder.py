@@ -11,9 +11,10 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from tfviz.look.block_tracker import BlockTracker, may_cut_text
 from tfviz.look.context import untraced
-from tfviz.look.lineage import CAST_OPS, DROPOUT_OPS, SHAPE_OPS, Lineage, Stage, TrackedWeights, is_learned
+from tfviz.look.lineage import CAST_OPS, DROPOUT_OPS, SHAPE_OPS, Lineage
 from tfviz.look.products import Operation, Product, tensors
 from tfviz.look.trace import Trace
+from tfviz.look.tracked_weights import Stage, TrackedWeights, is_learned
 
 LOGSUMEXP_OPS = frozenset({"logsumexp", "special_logsumexp", "sub", "__sub__", "subtract"})
 JOIN_OPS = SHAPE_OPS | CAST_OPS | DROPOUT_OPS | {"cat", "concat", "concatenate", "stack"}
