@@ -146,8 +146,6 @@ CASES = [
         'look.measures.entropy(AttentionMaps(maps.weights, mask=torch.zeros(3, 3) > 0))',
         'every position of these maps is padding',
     ),
-    ("AttentionMaps.from_firings(seen(), {'a': []})", 'firings are empty'),
-    ('AttentionMaps.from_firings(seen(), None)', 'firings is None; give'),
     ("seen().assembled('blocks.0.attention.pattern', 9)", 'batch is 9; the capture holds a batch of 1'),
     ("AttentionMaps(maps.weights, [['a'], ['b'], ['c']])", "word 0 is \\['a'\\]; give a string or a number"),
     ('seen(sketch, meta.long())', 'inside the with the model was only traced'),

@@ -7,7 +7,7 @@ from types import ModuleType
 import numpy
 import pytest
 import torch
-from torch import nn
+from calls import Calls
 
 from tfviz import look
 from tfviz.look import capture, edits, kernel, kernels
@@ -51,15 +51,6 @@ def packages(monkeypatch):
     kernels.KERNELS.clear()
 
 
-class Uses(nn.Module):
-    def __init__(self, call):
-        super().__init__()
-        self.call = call
-
-    def forward(self, *given):
-        return self.call(*given)
-
-
 def given():
     torch.manual_seed(4)
     return [torch.randn(B, n, H, D) for n in (Q, K, K)]
@@ -76,7 +67,7 @@ CALLS = {
 @pytest.mark.parametrize("kind", CALLS)
 def test_a_known_kernel_is_seen_and_edited(packages, kind):
     call, scale, before, after = CALLS[kind]
-    model, parts = Uses(call), given()
+    model, parts = Calls(call), given()
     plain = model(*parts)
     with capture(model, ["pattern", "scores", "query"]) as seen:
         watched = model(*parts)
@@ -93,7 +84,7 @@ def test_a_known_kernel_is_seen_and_edited(packages, kind):
 
 def test_nothing_is_left_behind(packages):
     code, defaults, names = flash_attn_func.__code__, flash_attn_func.__defaults__, set(globals())
-    model = Uses(CALLS["plain"][0])
+    model = Calls(CALLS["plain"][0])
 
     def breaks():
         with capture(model):
@@ -110,7 +101,7 @@ def test_nothing_is_left_behind(packages):
 
 
 def test_captures_within_captures_all_see_it(packages):
-    model, parts = Uses(CALLS["causal"][0]), given()
+    model, parts = Calls(CALLS["causal"][0]), given()
     with capture(model) as outer, capture(model) as inner:
         model(*parts)
     assert torch.equal(outer["pattern"], inner["pattern"])
@@ -118,7 +109,7 @@ def test_captures_within_captures_all_see_it(packages):
 
 
 def test_what_cannot_be_shown_is_told(packages):
-    model = Uses(lambda q, k, v: imported(q, k, v, softcap=5.0))
+    model = Calls(lambda q, k, v: imported(q, k, v, softcap=5.0))
     with (
         pytest.raises(LookupError, match=r"hidden from view: pattern \(flash_attn_func with softcap\)"),
         capture(model),
@@ -134,7 +125,7 @@ def test_ones_own_kernel_with_other_names():
     parts = [x.transpose(1, 2) for x in given()]
     mask = torch.rand(Q, K) > 0.4
     mask[:, 0] = True
-    model = Uses(lambda q, k, v: mine(v, k, q, mask))
+    model = Calls(lambda q, k, v: mine(v, k, q, mask))
     with pytest.raises(LookupError), capture(model):
         model(*parts)
     look.attention(mine, query="queries", key="keys", value="values", mask="hide", causal=None, axes="b h n d")

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 import torch
+from calls import Calls, random
 from torch import nn
 from torch.nn import functional
 from torch.nn.attention.flex_attention import AuxRequest, create_block_mask, flex_attention
@@ -26,18 +27,6 @@ def gpt(**parts):
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.6)
     return model
-
-
-def random(*shape):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
-
-
-class Calls(nn.Module):
-    """A model that makes the one call it is given."""
-
-    def __init__(self, function):
-        super().__init__()
-        self.forward = function
 
 
 def explicit(scores, allowed=None):

@@ -197,11 +197,6 @@ def test_heads_of_large_maps_are_taken_one_by_one_with_the_same_result(monkeypat
         assert torch.equal(value, whole[name]), name
 
 
-def test_padding_leaves_less_than_three_words():
-    with pytest.raises(ValueError, match=r"at least 3 words, not \(2, 2\)"):
-        measures.head_scores(AttentionMaps(functional.pad(torch.eye(2), (3, 0, 3, 0))[None, None], list("[[[ab")))
-
-
 def test_heads_that_give_nothing_have_shares_of_nothing_and_change_by_a_half():
     weights, mask = drawn()
     for given in (None, mask):

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from test_look import IDS, PATTERNS, gpt, random
+from calls import Calls, random
+from test_look import IDS, PATTERNS, gpt
 from torch import nn
 from torch.nn.attention import varlen
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
@@ -166,15 +167,6 @@ def packed(q, k, v, cu_seqlens_q, cu_seqlens_k, causal=False, softmax_scale=None
     return out
 
 
-class Uses(nn.Module):
-    def __init__(self, call):
-        super().__init__()
-        self.call = call
-
-    def forward(self, *given):
-        return self.call(*given)
-
-
 @pytest.fixture
 def registered():
     before = dict(KERNELS)
@@ -188,7 +180,7 @@ def test_a_kernel_without_an_axis_of_texts(registered, kernel, axes):
     registered(kernel, axes=axes)
     sizes = [(n, H, D) if axes == "n h d" else (H, n, D) for n in (Q, K, K)]
     q, k, v = (random(*size) for size in sizes)
-    model = Uses(lambda *given: kernel(*given))
+    model = Calls(lambda *given: kernel(*given))
     with capture(model) as seen:
         out = model(q, k, v)
     assert seen["pattern"].shape == (1, H, Q, K)
@@ -205,7 +197,7 @@ def test_packed_texts_see_themselves_alone(registered, causal):
     registered(packed, cu_seqlens=("cu_seqlens_q", "cu_seqlens_k"), axes="n h d", scale="softmax_scale")
     starts = torch.tensor([0, 2, 5]), torch.tensor([0, 4, 7])
     q, k, v = (random(n, H, D) for n in (5, 7, 7))
-    model = Uses(lambda *given: packed(*given, *starts, causal=causal, softmax_scale=0.6))
+    model = Calls(lambda *given: packed(*given, *starts, causal=causal, softmax_scale=0.6))
     with capture(model) as seen:
         out = model(q, k, v)
     weights = seen["pattern"]
@@ -243,7 +235,7 @@ def test_torchs_own_packed_attention_is_seen(monkeypatch, window):
     monkeypatch.setattr(torch.ops, "torch_attn", Ops, raising=False)
     starts = torch.tensor([0, 4, 9], **INT)
     q, k, v = (random(9, H, D) for _ in range(3))
-    model = Uses(lambda *given: varlen.varlen_attn(*given, starts, starts, 5, 5, window_size=window))
+    model = Calls(lambda *given: varlen.varlen_attn(*given, starts, starts, 5, 5, window_size=window))
     with capture(model) as seen, torch._C.DisableTorchFunction():
         pass_through = model(q, k, v)
     torch.testing.assert_close(torch.einsum("hqk,khd->qhd", seen["pattern"][0], v), pass_through, rtol=1e-4, atol=1e-5)

@@ -10,7 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from test_look import IDS, PATTERNS, gpt, random
+from calls import Calls, random
+from test_look import IDS, PATTERNS, gpt
 from torch import nn
 from torch.nn import functional
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left
@@ -20,19 +21,6 @@ from torch.utils.checkpoint import checkpoint
 
 from tfviz.look import AttentionMaps, capture, pack, unpack
 from tfviz.models import GPT
-
-
-class Calls(nn.Module):
-    """A module that makes the one call it is given."""
-
-    def __init__(self, function, **parts):
-        super().__init__()
-        self.function = function
-        for name, part in parts.items():
-            setattr(self, name, part)
-
-    def forward(self, *args):
-        return self.function(*args)
 
 
 class Written(nn.Module):

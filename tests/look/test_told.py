@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from calls import random
 from torch import nn
 from torch.nn import functional
 
@@ -9,10 +10,6 @@ from tfviz import view
 from tfviz.look import AttentionMaps, capture, groups
 
 B, Q, D = 2, 5, 6
-
-
-def random(*shape):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
 
 
 class Attention(nn.Module):

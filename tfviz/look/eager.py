@@ -96,14 +96,11 @@ class EagerAttention:
         op = Operation.of(func, args, kwargs)
         if op.name in SOFTMAX_OPS:
             return self._softmax(SOFTMAX_OPS[op.name], func, *args, **kwargs)
-        product = op.product
         if op.name == "sum" and self.finder.lineage.known:
-            product = self.finder.lineage.pending_sum(op) or product
-        match = product and self.finder.find(product)
-        if product and match:
-            return self._meet(self._weights(product, *match), lambda: func(*args, **kwargs))
+            op = op._replace(product=self.finder.lineage.pending_sum(op))
+        if op.product and (match := self.finder.find(op.product)):
+            return self._meet(self._weights(op.product, *match), lambda: func(*args, **kwargs))
         output = func(*args, **kwargs)
-        op = op._replace(product=product)
         if self.linear is not None:
             self.linear.observe(op, output)
         self.finder.follow(op, output)

@@ -62,7 +62,7 @@ def groups(
     _check_counts(named, rows, 2, "rows")
     _check_counts(named, cols, 3, "cols")
     return {
-        name: AttentionMaps.from_firings(seen, members, *_words_of_both_axes(rows, cols, name, members), batch=batch)
+        name: AttentionMaps._from_firings(seen, members, *_words_of_both_axes(rows, cols, name, members), batch=batch)
         for name, members in named.items()
     }
 

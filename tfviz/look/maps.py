@@ -102,11 +102,10 @@ class AttentionMaps:
         if not names:
             raise ValueError("sites is empty; give a glob or the names of some")
         chosen = join.choose_firings({site: seen.assembled(site, batch) for site in names}, firings)
-        return cls.from_firings(seen, chosen, rows, cols, batch, provenance)
+        return cls._from_firings(seen, chosen, rows, cols, batch, provenance)
 
     @classmethod
-    @door
-    def from_firings(
+    def _from_firings(
         cls,
         seen: Capture,
         firings: Mapping[str, Sequence[Firing]],
@@ -116,8 +115,6 @@ class AttentionMaps:
         provenance: Mapping[str, Any] | None = None,
     ) -> AttentionMaps:
         """Return maps with a layer for each name, of its one firing: what `of` and `look.groups` make of a capture."""
-        if not firings or not all(firings.values()):
-            raise ValueError("firings are empty; give {name: seen.stored(site)}, a firing for each layer")
         weights, mask = join.layers(firings, batch)
         known = seen.provenance(join.NUMBERED.sub("", name) for name in firings)
         return cls(weights, rows, cols, mask, list(firings), {**known, **(provenance or {})})

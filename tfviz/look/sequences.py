@@ -9,11 +9,26 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, count
+from typing import NamedTuple
 
 from torch import Tensor
 
 from tfviz.look.history import FiringInfo, History
 from tfviz.look.timeline import Segment, SiteFirings, Timeline
+
+
+class _Text(NamedTuple):
+    """A text that ends with firing number `last`.
+
+    Attributes:
+        advances: whether its keys grow from firing to firing.
+        has_earlier: whether the site fired for other texts before.
+    """
+
+    timeline: Timeline
+    advances: bool
+    last: int
+    has_earlier: bool
 
 
 class Sequences:
@@ -73,31 +88,36 @@ class Sequences:
 
     def _choose(self, site: str, own: SiteFirings) -> Timeline:
         """Return the text that is asked for, of those whose last firing is at this site."""
-        left, found = set(range(len(own.firings))), []
-        while left:
-            timeline, advances = self._last(site, own, last := max(left))
-            left -= timeline.firings
-            if self.beams is not None and timeline.grows and len(timeline.segments) == 1:  # without a cache
-                left -= set(own.readings(last))
-            call = own.firings[timeline.segments[-1].firing].call
-            if any(own.firings[at].call == call for at in left):
-                raise _same_keys_again(site, len(own.firings), len(timeline.keys))
-            if timeline.grows:
-                left -= {at for at in left if own.is_prefix(at, self._last_row, timeline.keys)}
-            found.append((timeline, advances, last))
-            if self.generation is None:
-                break
+        texts = self._texts(site, own)
         if self.generation is None:
-            chosen = self._check(site, own, *found[0])
-            if left:
+            latest = next(texts)
+            chosen = self._check(site, own, latest)
+            if latest.has_earlier:
                 warnings.warn(
                     f"{site} fired for more than one text; the last is shown, generation=0 is the first", stacklevel=7
                 )
             return chosen
+        found = list(texts)[::-1]
         if not -len(found) <= self.generation < len(found):
-            texts = "1 text" if len(found) == 1 else f"{len(found)} texts"
-            raise ValueError(f"generation is {self.generation}; the capture holds {texts}, counted from 0")
-        return self._check(site, own, *found[::-1][self.generation])
+            count = "1 text" if len(found) == 1 else f"{len(found)} texts"
+            raise ValueError(f"generation is {self.generation}; the capture holds {count}, counted from 0")
+        return self._check(site, own, found[self.generation])
+
+    def _texts(self, site: str, own: SiteFirings) -> Iterator[_Text]:
+        """Yield the texts of a site, last to first: each takes its firings from those that are left."""
+        left = set(range(len(own.firings)))
+        while left:
+            last = max(left)
+            timeline, advances = self._last(site, own, last)
+            left -= timeline.firings
+            if self.beams is not None and timeline.grows and len(timeline.segments) == 1:
+                left -= set(own.readings(last))  # without a cache, each step of a search reads the whole text
+            call = own.firings[timeline.segments[-1].firing].call
+            if any(own.firings[number].call == call for number in left):
+                raise _same_keys_again(site, len(own.firings), len(timeline.keys))
+            if timeline.grows:  # shorter beginnings of the text are earlier readings of it
+                left -= {number for number in left if own.is_prefix(number, self._last_row, timeline.keys)}
+            yield _Text(timeline, advances, last, bool(left))
 
     def _last(self, site: str, own: SiteFirings, last: int) -> tuple[Timeline, bool]:
         """Return the text that ends with this firing, in whatever batch elements, and whether it grows."""
@@ -145,14 +165,15 @@ class Sequences:
             )
         return found
 
-    def _check(self, site: str, own: SiteFirings, timeline: Timeline, advances: bool, last: int) -> Timeline:
+    def _check(self, site: str, own: SiteFirings, text: _Text) -> Timeline:
         """Return a text whose batch elements are known to be its own."""
-        if self.beams is None and self.history.is_beam_search(own.firings[last].call) and len(own.keys[last]) > 1:
+        is_ambiguous = self.beams is None and len(own.keys[text.last]) > 1
+        if is_ambiguous and self.history.is_beam_search(own.firings[text.last].call):
             raise _rows_are_mixed(site)
-        timeline = self._in_rows(own, timeline)
-        if not advances:
+        timeline = self._in_rows(own, text.timeline)
+        if not text.advances:
             return timeline
-        if self.beams is None and len(own.keys[last]) > 1 and timeline.reordered:
+        if is_ambiguous and timeline.reordered:
             raise _rows_are_mixed(site)
         if timeline.missing and timeline.segments[0].firing:
             raise ValueError(

@@ -82,29 +82,29 @@ class SiteFirings:
             rows: firing -> batch elements that may be of the text; firings that it lacks are skipped.
         """
         firing, text = self.firings[last], self.keys[last][row]
-        end, stop = int(firing.ends[row]), firing.queries - dropped
-        length = end - dropped
-        segments = [Segment(last, row, 0, stop, 0)]
-        needed, offset, reordered, after = end - firing.queries, 0, False, last
-        keys = text
+        end = int(firing.ends[row])
+        segments = [Segment(last, row, 0, firing.queries - dropped, 0)]
+        keys, needed = text, end - firing.queries  # the keys before the firing's own, which others have computed
+        offset, is_reordered, later = 0, False, last
         for number in range(last - 1, -1, -1):
             if needed <= 0:
                 break
-            allowed = range(len(self.keys[number])) if rows is None else rows.get(number, ())
-            found = self._find_keys(number, keys[:needed], allowed, row)
+            candidates = range(len(self.keys[number])) if rows is None else rows.get(number, ())
+            found = self._find_keys(number, keys[:needed], candidates, row)
             if found is None:
-                continue
-            other, shift = found
+                continue  # a firing of another text, or one whose tokens were all thrown away
+            other, shift = found  # a sliding cache has dropped keys since: they stood `shift` further on
             earlier = self.firings[number]
             first = int(earlier.ends[other]) - earlier.queries
-            accepted = min(needed + shift, first + earlier.queries) - first
+            accepted = min(needed + shift, first + earlier.queries) - first  # the queries whose keys are still there
             if accepted <= 0:
                 continue
-            reordered |= self._is_reordered(after, number, needed, shift)
+            is_reordered |= self._is_reordered(later, number, needed, shift)
             offset -= shift
             segments.append(Segment(number, other, 0, accepted, offset))
-            row, after, needed, keys = other, number, first, self.keys[number][other]
-        return Timeline(segments[::-1], True, length, reordered, max(needed, 0), text[:length])
+            row, later, needed, keys = other, number, first, self.keys[number][other]
+        length = end - dropped
+        return Timeline(segments[::-1], True, length, is_reordered, max(needed, 0), text[:length])
 
     def collect(self, last: int, row: int) -> Timeline:
         """Collect the firings of a text that looks at another, whose keys stay: those before with the same keys."""
