@@ -204,3 +204,13 @@ def test_heads_that_give_nothing_have_shares_of_nothing_and_change_by_a_half():
         assert not any(share.any() for share in measures.head_scores(nothing).values())
         found = measures.change(AttentionMaps(weights, WORDS, mask=mask), nothing)
         torch.testing.assert_close(found, torch.full((LAYERS, HEADS), 0.5))
+
+
+def test_a_query_counts_if_the_mask_lets_it_look_and_it_does():
+    weights, mask = drawn()
+    weights[0, 0, 3] = 0  # it may look, and does not
+    mask[4] = False  # it may not, and a finite mask has made its row even
+    weights[:, :, 4] = 1 / LENGTH
+    found = measures.entropy(AttentionMaps(weights, WORDS, mask=mask))[0, 0]
+    each = torch.special.entr(weights[0, 0]).sum(-1)
+    assert float(found) == pytest.approx(float(sum(each[q] for q in (0, 1, 2, 5, 6)) / 5), abs=1e-6)

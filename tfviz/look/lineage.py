@@ -84,7 +84,11 @@ class Lineage:
             HANDLERS.get(op.name, Lineage._change_values)(self, _Step(op, source, was, output))
 
     def _first_known(self, op: Operation) -> Tensor | None:
-        return next((tensor for tensor in op.tensors() if tensor in self.known), None)
+        for value in (*op.args, *op.kwargs.values()):  # in plain loops, since this is asked of most calls
+            for part in value if isinstance(value, list | tuple) else (value,):
+                if isinstance(part, Tensor) and part in self.known:
+                    return part
+        return None
 
     def _surviving_factor(self, product: Product) -> Tensor | None:
         """Return the tracked factor whose keys a product does not sum over."""

@@ -89,13 +89,15 @@ class ModuleStack:
     def pop(self, path: str) -> bool:
         """Note that a module ends, with those in it that an exception has left; return whether it was running."""
         frames = self.state.frames
-        depth = next((at for at in reversed(range(len(frames))) if frames[at].path == path), None)
-        if depth is None:
+        depth = len(frames) - 1
+        while depth >= 0 and frames[depth].path != path:
+            depth -= 1
+        if depth < 0:
             return False
         del frames[depth:]
-        running = {frame.path for frame in frames}
-        while self.state.guards and self.state.guards[-1][0] not in running:
-            self.state.guards.pop()[1].__exit__(None, None, None)
+        guards = self.state.guards
+        while guards and guards[-1][0] not in [frame.path for frame in frames]:
+            guards.pop()[1].__exit__(None, None, None)
         return True
 
     def note_inputs(self, *inputs: Any) -> None:
