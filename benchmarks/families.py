@@ -34,7 +34,7 @@ from common import parser, report
 from small import IDS, OPEN, Recipe
 from torch import Tensor, nn
 
-from tfviz.look import AttentionMaps, Seen, capture
+from tfviz.look import AttentionMaps, Capture, capture
 
 STORE = Path(__file__).parent / "runs" / "families.jsonl"
 PATIENCE = 40  # seconds for one type
@@ -289,8 +289,8 @@ def whole(seen: Any) -> list[Tensor]:
     made = []
     for site in seen:
         try:
-            sizes = range(seen.as_whole(site, 0)[-1][0].shape[0])
-            one = torch.cat([seen.as_whole(site, row)[-1][0][row, None] for row in sizes])
+            sizes = range(seen.assembled(site, 0)[-1][0].shape[0])
+            one = torch.cat([seen.assembled(site, row)[-1][0][row, None] for row in sizes])
         except (ValueError, AttributeError):
             continue
         if one.shape != seen[site].shape:
@@ -358,7 +358,7 @@ def written(recipe: Recipe, cache: str) -> str:
     return found if found == "equal" or off < 1e-4 else f"{OWN} over the whole text, by {off:.2g}"
 
 
-def joined(seen: Seen, whole_pass: Seen, expected: Sequence[Tensor]) -> str:
+def joined(seen: Capture, whole_pass: Capture, expected: Sequence[Tensor]) -> str:
     """Whether the joined maps of a text that was written are those of one pass."""
     sites = {site: whole_pass[site] for site in whole_pass if site in seen}
     for wanted in expected:

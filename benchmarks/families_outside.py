@@ -383,7 +383,7 @@ def tried(package: str, name: str) -> list[str]:
                 model(*given)
             found = [one for site in seen for one in seen.over_time(site)]
             told = [str(one.message) for one in said if "tfviz" in one.filename or "shown" in str(one.message)]
-            told += [seen.told.partition(" gave maps")[2].strip(", ")]
+            told += [seen.summary.partition(" gave maps")[2].strip(", ")]
         except Exception as error:
             found, told = [], [f"{type(error).__name__}: {str(error)[:60]}"]
         try:

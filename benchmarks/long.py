@@ -28,8 +28,8 @@ from ways import SEED
 
 from tfviz import look, view
 from tfviz.look import AttentionMaps
-from tfviz.look.call import Call
-from tfviz.look.ingredients import Ingredients
+from tfviz.look.attention_call import AttentionCall
+from tfviz.look.lazy import LazyAttention
 
 BUDGET = 45e6
 HEADS, DIM = 12, 64
@@ -88,7 +88,7 @@ def captured(tokens: int, layers: int, rounds: int) -> tuple[AttentionMaps, list
     return AttentionMaps.of(seen), [[*row, f"{median(times['plain']):.1f} s plain"]]
 
 
-def seen_by(made: nn.Module, ids: torch.Tensor, lazy: bool) -> look.Seen | None:
+def seen_by(made: nn.Module, ids: torch.Tensor, lazy: bool) -> look.Capture | None:
     if not lazy:
         made(ids)
         return None
@@ -121,7 +121,7 @@ def page(tokens: int, layers: int, rounds: int) -> list[list[str]]:
     made = []
     for _ in range(layers):
         query, key = (1.5 * torch.randn(1, HEADS, tokens, DIM, generator=draw) for _ in range(2))
-        made.append(Ingredients(Call.of(query, key, key, None, None, causal=True)))
+        made.append(LazyAttention(AttentionCall.of(query, key, key, None, None, causal=True)))
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         path = Path(folder) / "heads.html"
         started = time.perf_counter()

@@ -5,34 +5,19 @@ import warnings
 
 import pytest
 import torch
+from calls import Calls, random
 from torch import nn
 from torch.nn import functional
 
 from tfviz.look import capture
-from tfviz.look.axes import Heads, layout, said
+from tfviz.look.attention_call import is_unmasked
+from tfviz.look.axes import Heads, layout, parse_axes
 
 B, H, W, Q, K, D = 2, 3, 4, 5, 7, 6
 
 
-def random(*shape):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
-
-
 SCORES, VALUES = random(B, H, Q, K), random(B, H, K, D)
 SOFT = SCORES.softmax(-1)
-
-
-class Says(nn.Module):
-    """Calls whatever it is given; says how many heads it has, if it does."""
-
-    def __init__(self, call, **states):
-        super().__init__()
-        self.call = call
-        for name, value in states.items():
-            setattr(self, name, value)
-
-    def forward(self, *given):
-        return self.call(*given)
 
 
 def folded(scores, values):
@@ -41,7 +26,7 @@ def folded(scores, values):
 
 @pytest.mark.parametrize("name", ["num_heads", "n_head", "heads", "num_attention_heads", "nhead"])
 def test_heads_beside_texts_are_found_by_what_the_module_says(name):
-    model = Says(folded, **{name: H})
+    model = Calls(folded, **{name: H})
     with capture(model) as seen:
         model(SCORES, VALUES)
     torch.testing.assert_close(seen["pattern"], SOFT)
@@ -54,7 +39,7 @@ def test_a_config_and_a_module_around_it_say_it_too():
         def __init__(self):
             self.num_attention_heads = H
 
-    outer = nn.Sequential(Says(lambda scores: folded(scores, VALUES)))
+    outer = nn.Sequential(Calls(lambda scores: folded(scores, VALUES)))
     outer.config = Config()
     with capture(outer) as seen:
         outer(SCORES)
@@ -63,7 +48,7 @@ def test_a_config_and_a_module_around_it_say_it_too():
 
 def test_a_fused_call_with_heads_beside_texts():
     query, key = random(B * H, Q, D), random(B * H, K, D)
-    model = Says(lambda *given: functional.scaled_dot_product_attention(*given), num_heads=H)
+    model = Calls(lambda *given: functional.scaled_dot_product_attention(*given), num_heads=H)
     with capture(model, ["pattern", "scores"]) as seen:
         model(query, key, key)
     scores = (query @ key.mT / math.sqrt(D)).unflatten(0, (B, H))
@@ -79,7 +64,7 @@ def test_heads_that_share_a_key_and_stand_on_the_axis_of_one_query():
     query, key = random(B, 2, 3, D), random(B, 2, K, D)  # 6 heads, 2 of keys, one query
     mask = (torch.arange(K) < 5).expand(B, 1, 1, K)
     call = functional.scaled_dot_product_attention
-    model = Says(lambda: call(query, key, key, attn_mask=mask), num_heads=6, num_key_value_heads=2)
+    model = Calls(lambda: call(query, key, key, attn_mask=mask), num_heads=6, num_key_value_heads=2)
     with capture(model) as seen:
         model()
     expected = (query @ key.mT / math.sqrt(D)).masked_fill(~mask, -torch.inf).softmax(-1)
@@ -89,7 +74,7 @@ def test_heads_that_share_a_key_and_stand_on_the_axis_of_one_query():
 
 def test_heads_that_share_one_key_and_value():
     """Nothing of the values has heads then: only the module knows which axis they are on."""
-    model = Says(lambda s, v: torch.einsum("bhij,bjd->bhid", s.softmax(-1), v), heads=H)
+    model = Calls(lambda s, v: torch.einsum("bhij,bjd->bhid", s.softmax(-1), v), heads=H)
     with capture(model) as seen:
         model(SCORES, VALUES[:, 0])
     torch.testing.assert_close(seen["pattern"], SOFT)
@@ -97,12 +82,12 @@ def test_heads_that_share_one_key_and_value():
 
 def test_windows_stand_beside_heads():
     scores, values = random(B * H, W, Q, K), random(B * H, W, K, D)
-    model = Says(lambda x: scores.softmax(-1) @ values, num_heads=H)
+    model = Calls(lambda x: scores.softmax(-1) @ values, num_heads=H)
     with pytest.warns(UserWarning, match="windows are shown as texts"), capture(model) as seen:
         model(random(B, 1))
     expected = scores.softmax(-1).unflatten(0, (B, H)).transpose(1, 2).flatten(0, 1)
     torch.testing.assert_close(seen["pattern"], expected)
-    fused = Says(lambda x: functional.scaled_dot_product_attention(x, x, x), num_heads=H)
+    fused = Calls(lambda x: functional.scaled_dot_product_attention(x, x, x), num_heads=H)
     x = random(B, H, W, Q, D)
     with pytest.warns(UserWarning, match="windows are shown as texts"), capture(fused) as seen:
         fused(x)
@@ -122,26 +107,26 @@ SAID = {
 @pytest.mark.parametrize("by", ["all", "glob"])
 def test_the_reader_may_say_it(axes, by):
     change, values, states = SAID[axes]
-    model = Says(lambda: change(SCORES).softmax(-1) @ values, **states)
+    model = Calls(lambda: change(SCORES).softmax(-1) @ values, **states)
     with capture(model, axes=axes if by == "all" else {"*pattern": axes}) as seen:
         model()
     torch.testing.assert_close(seen["pattern"], SOFT)
 
 
 UNFIT = {
-    "b h q": r"axes is 'b h q', the weights have the shape \[2, 3, 5, 7\]: name each of its axes in turn",
+    "b h q": r"axes is 'b h q', the weights have the shape \[2, 3, 5, 7\]: name each axis in turn",
     "b h q z": "axes is 'b h q z'; the axes of the weights are b, h, q and k",
     "(b h) q k k": "which does not divide an axis of 2: name them in turn",
-    "b h=2 q k": "name each of its axes|does not divide",
+    "b h=2 q k": "name each axis|does not divide",
     "b (h=2) q k": "which does not divide an axis of 3",
-    "b; h q k": "name each of its axes",
+    "b; h q k": "name each axis",
 }
 
 
 @pytest.mark.parametrize("axes", UNFIT)
 def test_axes_that_do_not_fit_are_told(axes):
     with pytest.raises(ValueError, match=UNFIT[axes]):
-        said(axes, (B, H, Q, K), Heads())
+        parse_axes(axes, (B, H, Q, K), Heads())
 
 
 def test_there_and_back():
@@ -156,12 +141,12 @@ def test_there_and_back():
         ((B, 2, 3, K), ["shared", "shared", "q", "k"], Heads(6, 2)),
     ]:
         axes, x = layout(shape, roles, heads), torch.randn(shape)
-        assert axes.to(x).shape == axes.four
-        assert torch.equal(axes.back(axes.to(x)), x)
+        assert axes.to_bhqk(x).shape == axes.sizes
+        assert torch.equal(axes.from_bhqk(axes.to_bhqk(x)), x)
 
 
 def test_heads_that_nobody_states_are_told():
-    model = Says(folded)
+    model = Calls(folded)
     with (
         pytest.warns(UserWarning, match=r"several heads or windows .*pattern \(6\); say what their axes are"),
         capture(model),
@@ -181,9 +166,24 @@ def test_weights_over_channels_are_told(fused):
             return functional.scaled_dot_product_attention(q, q, q)
         return (q @ q.mT).softmax(-1) @ q
 
-    model = Says(crossed, num_heads=H)
+    model = Calls(crossed, num_heads=H)
     told = "these weights mix channels, not words: the model; their rows are no queries"
     with pytest.warns(UserWarning, match=told), capture(model) as seen:
         model(random(B, 10, H * 4))
     assert seen["pattern"].shape == (B, H, 4, 4)
-    assert "1 of channels, not of words (the model)" in seen.told
+    assert "1 of channels, not of words (the model)" in seen.summary
+
+
+@pytest.mark.parametrize(("batches", "sizes"), [([B], (B * W, H, Q, K)), ([B, B * H], (B * H, W, Q, K)), ([], None)])
+def test_heads_beside_texts_and_windows_only_where_the_batch_says_so(batches, sizes):
+    """Six of a first axis are two texts of three heads, unless the model was given a batch of six."""
+    found = layout((B * H, W, Q, K), ["shared", "shared", "q", "k"], Heads(H, None, frozenset(batches)))
+    assert found.sizes == (sizes or (B * H, W, Q, K))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_a_float_mask_forbids_the_lowest_number_also_after_a_scale(dtype):
+    lowest = torch.finfo(dtype).min
+    share = 8 if dtype == torch.float16 else 64
+    assert not is_unmasked(torch.tensor([-torch.inf, lowest, lowest / share], dtype=dtype)).any()
+    assert is_unmasked(torch.tensor([0.0, 5.0, -1e3], dtype=dtype)).all()

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from calls import random
 from torch import nn
 from torch.nn import functional
 
@@ -14,10 +15,6 @@ transformers.logging.set_verbosity_error()
 
 LENGTHS = torch.tensor([5, 3])
 PADDED = torch.arange(5) >= LENGTHS[:, None]
-
-
-def random(*shape):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
 
 
 def by_hand(layer, query, key, forbidden=0.0):

@@ -7,10 +7,10 @@ from types import ModuleType
 import numpy
 import pytest
 import torch
-from torch import nn
+from calls import Calls
 
 from tfviz import look
-from tfviz.look import capture, edits, kernels
+from tfviz.look import capture, edits, kernel, kernels
 
 B, H, Q, K, D = 2, 3, 4, 6, 8
 
@@ -27,7 +27,7 @@ def computed(q, k, v, scale, allowed):
 def flash_attn_func(
     q, k, v, dropout_p=0.0, softmax_scale=None, causal=False, window_size=(-1, -1), softcap=0.0, alibi_slopes=None
 ):
-    seen = kernels._seen(q.shape[1], k.shape[1], window_size[0], 0 if causal else window_size[1]).numpy()
+    seen = kernel._window(q.shape[1], k.shape[1], window_size[0], 0 if causal else window_size[1]).numpy()
     return computed(q, k, v, softmax_scale or q.shape[-1] ** -0.5, seen)[0]
 
 
@@ -51,15 +51,6 @@ def packages(monkeypatch):
     kernels.KERNELS.clear()
 
 
-class Uses(nn.Module):
-    def __init__(self, call):
-        super().__init__()
-        self.call = call
-
-    def forward(self, *given):
-        return self.call(*given)
-
-
 def given():
     torch.manual_seed(4)
     return [torch.randn(B, n, H, D) for n in (Q, K, K)]
@@ -76,12 +67,12 @@ CALLS = {
 @pytest.mark.parametrize("kind", CALLS)
 def test_a_known_kernel_is_seen_and_edited(packages, kind):
     call, scale, before, after = CALLS[kind]
-    model, parts = Uses(call), given()
+    model, parts = Calls(call), given()
     plain = model(*parts)
     with capture(model, ["pattern", "scores", "query"]) as seen:
         watched = model(*parts)
     assert torch.equal(plain, watched)
-    allowed = kernels._seen(Q, K, before, after)
+    allowed = kernel._window(Q, K, before, after)
     _, weights = computed(*parts, scale or 1 / math.sqrt(D), allowed.numpy())
     torch.testing.assert_close(seen["pattern"], weights, rtol=1e-4, atol=1e-5)
     assert seen["query"].shape == (B, H, Q, D)
@@ -93,7 +84,7 @@ def test_a_known_kernel_is_seen_and_edited(packages, kind):
 
 def test_nothing_is_left_behind(packages):
     code, defaults, names = flash_attn_func.__code__, flash_attn_func.__defaults__, set(globals())
-    model = Uses(CALLS["plain"][0])
+    model = Calls(CALLS["plain"][0])
 
     def breaks():
         with capture(model):
@@ -110,7 +101,7 @@ def test_nothing_is_left_behind(packages):
 
 
 def test_captures_within_captures_all_see_it(packages):
-    model, parts = Uses(CALLS["causal"][0]), given()
+    model, parts = Calls(CALLS["causal"][0]), given()
     with capture(model) as outer, capture(model) as inner:
         model(*parts)
     assert torch.equal(outer["pattern"], inner["pattern"])
@@ -118,7 +109,7 @@ def test_captures_within_captures_all_see_it(packages):
 
 
 def test_what_cannot_be_shown_is_told(packages):
-    model = Uses(lambda q, k, v: imported(q, k, v, softcap=5.0))
+    model = Calls(lambda q, k, v: imported(q, k, v, softcap=5.0))
     with (
         pytest.raises(LookupError, match=r"hidden from view: pattern \(flash_attn_func with softcap\)"),
         capture(model),
@@ -134,7 +125,7 @@ def test_ones_own_kernel_with_other_names():
     parts = [x.transpose(1, 2) for x in given()]
     mask = torch.rand(Q, K) > 0.4
     mask[:, 0] = True
-    model = Uses(lambda q, k, v: mine(v, k, q, mask))
+    model = Calls(lambda q, k, v: mine(v, k, q, mask))
     with pytest.raises(LookupError), capture(model):
         model(*parts)
     look.attention(mine, query="queries", key="keys", value="values", mask="hide", causal=None, axes="b h n d")

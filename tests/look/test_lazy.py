@@ -9,9 +9,9 @@ from torch.nn import functional
 from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from tfviz.look import AttentionMaps, capture, groups
-from tfviz.look.call import Call
-from tfviz.look.ingredients import Ingredients
-from tfviz.look.kept import blocks
+from tfviz.look.attention_call import AttentionCall
+from tfviz.look.lazy import LazyAttention
+from tfviz.look.quantize import max_pool_2d
 from tfviz.look.spans import Spans
 
 TEXTS, HEADS, GROUPS, QUERIES, KEYS, DIM = 2, 6, 3, 7, 11, 4
@@ -85,7 +85,7 @@ def test_every_part_is_that_of_the_whole(name):
     torch.testing.assert_close(lazy["pattern"], whole["pattern"])
     for text in range(TEXTS):
         plain, made = (AttentionMaps.of(seen, batch=text) for seen in (whole, lazy))
-        assert isinstance(made.layers[0], Ingredients)
+        assert isinstance(made.layers[0], LazyAttention)
         torch.testing.assert_close(made.weights, plain.weights)
         for head in (0, 4):
             same(plain, made, head)
@@ -100,7 +100,7 @@ def same(plain, made, head):
     assert torch.equal(made.packed(0, head, 2), plain.packed(0, head, 2))
     for rows, keys, block in PARTS:
         for tile in (made.tile(0, head, rows, keys, block), plain.tile(0, head, rows, keys, block)):
-            torch.testing.assert_close(tile, blocks(plain[0, head, rows, keys], block))
+            torch.testing.assert_close(tile, max_pool_2d(plain[0, head, rows, keys], block))
         one, other = (maps.allowed(0, head, rows, keys) for maps in (plain, made))
         assert other is None if one is None else (other is None and one.all()) or torch.equal(one, other)
 
@@ -112,7 +112,7 @@ def test_a_file_keeps_what_weights_are_made_of(name, tmp_path):
         model(), MODELS["causal"](), model()
     maps = AttentionMaps.of(seen, firings="layers", batch=1)
     again = AttentionMaps.load(maps.save(tmp_path / "maps.safetensors"))
-    assert all(isinstance(layer, Ingredients) for layer in again.layers)
+    assert all(isinstance(layer, LazyAttention) for layer in again.layers)
     assert again.sites == maps.sites
     assert torch.equal(again.weights, maps.weights)
     assert again.layers[0].call.query.dtype == model.query.dtype
@@ -133,7 +133,7 @@ def test_a_file_of_weights_and_of_what_they_are_made_of(tmp_path):
     with capture(model, lazy=True) as seen:
         model()
     maps = AttentionMaps.of(seen)
-    assert [type(layer) for layer in maps.layers] == [Ingredients, torch.Tensor]
+    assert [type(layer) for layer in maps.layers] == [LazyAttention, torch.Tensor]
     assert maps.allowed(0, 2).sum() == 28
     assert torch.equal(maps.allowed(1, 2), CAUSAL)
     again = AttentionMaps.load(maps.save(tmp_path / "maps.safetensors"))
@@ -144,7 +144,7 @@ def test_a_file_of_weights_and_of_what_they_are_made_of(tmp_path):
 def test_what_is_kept_is_small():
     with capture(model := Fused(CAUSAL, groups=GROUPS, dtype=torch.float16), lazy=True) as seen:
         model(), model(repeat=False)
-    first, second = (call for call, _ in seen.as_kept("pattern"))
+    first, second = (call for call, _ in seen.stored("pattern"))
     for call in (first, second):
         assert call.key.shape == (TEXTS, GROUPS, KEYS, DIM)
         assert call.key.dtype == torch.float16
@@ -184,7 +184,7 @@ def test_flex_attention_is_computed_when_it_is_looked_at(tmp_path):
         plain, made = (AttentionMaps.of(seen, batch=text) for seen in (whole, lazy))
         for head in (0, 5):
             same(plain, made, head)
-    with pytest.raises(ValueError, match="no file can hold: capture them whole"):
+    with pytest.raises(ValueError, match="no file can hold"):
         made.save(tmp_path / "x.safetensors")
 
 
@@ -214,14 +214,14 @@ def test_shapes_of_a_lazy_capture_compute_nothing(monkeypatch):
     model = Fused(causal=True)
     with capture(model, lazy=True) as seen:
         model()
-    monkeypatch.setattr(Call, "scores", None)
+    monkeypatch.setattr(AttentionCall, "scores", None)
     assert seen.shapes["pattern"] == (TEXTS, HEADS, QUERIES, KEYS)
     assert "6 x 7 x 11" in repr(seen)
 
 
 def test_bad_requests_are_told():
     model = Fused()
-    with pytest.raises(ValueError, match="leave them away"), capture(model, lazy=True, grad=True):
+    with pytest.raises(ValueError, match="lazy=True"), capture(model, lazy=True, grad=True):
         model()
     with capture(model, lazy=True) as seen:
         model()
@@ -244,8 +244,8 @@ def test_spans_are_the_mask_where_no_row_has_a_gap(rows, keys, data):
     assert (found is None) == any("0" in text.strip("0") for text in texts), gaps
     if found:
         assert torch.equal(found.dense(), mask)
-        assert torch.equal(found.at(1).dense(slice(0, 2), slice(1, 3)), mask[1:, :, :2, 1:3])
+        assert torch.equal(found.select(1).dense(slice(0, 2), slice(1, 3)), mask[1:, :, :2, 1:3])
         for start in range(rows):
-            reach = found.reach(slice(start, rows))
+            reach = found.key_range(slice(start, rows))
             seen = mask[:, :, start:].any(0).any(0).any(0).nonzero().flatten().tolist()
             assert (reach.start, reach.stop) == ((seen[0], seen[-1] + 1) if seen else (0, 0))

@@ -54,6 +54,7 @@ def power(scores, axis=-1):
 PLAIN = {
     "softmax": lambda self, s, v: s.softmax(-1) @ v,
     "module": lambda self, s, v: self.soft(s) @ v,
+    "keywords": lambda self, s, v: torch.softmax(input=s, dim=-1) @ v,
     "special": lambda self, s, v: torch.special.softmax(s, -1).matmul(v),
     "logs": lambda self, s, v: s.log_softmax(-1).exp() @ v,
     "by hand": lambda self, s, v: power(s) @ v,
@@ -274,7 +275,7 @@ def test_numbers_a_model_has_learned_or_keeps_are_no_attention():
             return self.even @ values, scores.softmax(-1) @ self.codes
 
     with pytest.raises(LookupError), capture(Pools()) as seen:
-        seen._watch.model(SCORES, VALUES)
+        seen._tracer.stack.model(SCORES, VALUES)
 
 
 def summed_in_logs(scores, dim=-1, minus=torch.sub):

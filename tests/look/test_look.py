@@ -2,19 +2,18 @@
 
 import functools
 import math
-import pickle
 import subprocess
 import sys
 
 import pytest
 import torch
-from safetensors.torch import save_file
+from calls import Calls, random
 from torch import nn
 from torch.nn import functional
 from torch.nn.attention.flex_attention import AuxRequest, create_block_mask, flex_attention
 from torch.overrides import _get_current_function_mode_stack
 
-from tfviz import files, generate
+from tfviz import generate
 from tfviz.look import AttentionMaps, capture, measures, pack, unpack
 from tfviz.models import GPT, SelfAttention
 
@@ -28,18 +27,6 @@ def gpt(**parts):
     for parameter in model.parameters():
         nn.init.normal_(parameter, std=0.6)
     return model
-
-
-def random(*shape):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
-
-
-class Calls(nn.Module):
-    """A model that makes the one call it is given."""
-
-    def __init__(self, function):
-        super().__init__()
-        self.forward = function
 
 
 def explicit(scores, allowed=None):
@@ -109,15 +96,6 @@ def test_edits_flow_on_and_identities_change_nothing(site):
     assert (moved - plain).abs().max() > 1e-3
 
 
-def test_a_head_set_to_zero_adds_nothing():
-    model = gpt(layers=1)
-    with capture(model, edit={"*.pattern": torch.zeros_like}):
-        silent = model(IDS)
-    nn.init.zeros_(model.blocks[0].attention.in_proj.weight[12:])
-    nn.init.zeros_(model.blocks[0].attention.in_proj.bias[12:])
-    torch.testing.assert_close(silent, model(IDS), rtol=1e-4, atol=1e-5)
-
-
 @pytest.mark.parametrize("name", ["scaled_dot_product_attention", "multi_head_attention_forward"])
 def test_wrappers_that_another_library_left_in_pytorch_hide_nothing(name, monkeypatch):
     layer = nn.TransformerEncoderLayer(6, nhead=3, dim_feedforward=5, batch_first=True)
@@ -131,15 +109,6 @@ def test_wrappers_that_another_library_left_in_pytorch_hide_nothing(name, monkey
     before, original = seen(), getattr(functional, name)
     monkeypatch.setattr(functional, name, functools.wraps(original)(lambda *args, **more: original(*args, **more)))
     assert torch.equal(seen(), before)
-
-
-def test_a_pattern_can_be_pasted():
-    model, other = gpt(), IDS.flip(0)
-    with capture(model) as theirs:
-        model(other)
-    with capture(model, edit={site: lambda _, site=site: theirs[site] for site in PATTERNS}) as seen:
-        model(IDS)
-    assert torch.equal(seen[PATTERNS[1]], theirs[PATTERNS[1]])
 
 
 @pytest.mark.parametrize(("edit", "says"), [(lambda t: t[:1], r"shape \[1, 3, 5, 5\]"), (lambda t: None, "NoneType")])
@@ -192,16 +161,6 @@ def test_nothing_is_left_behind():
     clean(model)
 
 
-def test_a_failed_call_does_not_shift_the_next():
-    model = gpt()
-    with capture(model, "*") as seen:
-        with pytest.raises(ValueError, match="positions asked for"):
-            model(IDS.repeat(1, 3))
-        model(IDS)
-    assert set(PATTERNS) <= set(seen)
-    assert not any(site.startswith("positions.") and site.endswith("pattern") for site in seen)
-
-
 def test_what_was_not_seen_is_an_error():
     with pytest.raises(LookupError, match=r"no site matches '\*\.patern'; this model has 2: " + ", ".join(PATTERNS)):
         captured(gpt(), "*.patern")
@@ -209,7 +168,7 @@ def test_what_was_not_seen_is_an_error():
         captured(gpt(), edit={"blocks.9*": torch.zeros_like})
     with pytest.raises(LookupError, match="not called inside the with"), capture(gpt()):
         pass
-    with pytest.raises(ValueError, match="can be kept as"), capture(gpt(), dtype=torch.float64):
+    with pytest.raises(ValueError, match="float64"), capture(gpt(), dtype=torch.float64):
         pass
 
 
@@ -481,22 +440,6 @@ def test_maps_come_back_from_a_file(tmp_path, dtype):
     assert (tmp_path / "new" / "maps.safetensors").stat().st_size < 4000
 
 
-@pytest.mark.parametrize("content", ["half", "empty", "pickle", "foreign", "unlike"])
-def test_a_file_that_is_no_capture_is_an_error(tmp_path, content):
-    path = maps().save(tmp_path / "maps")
-    whole = path.read_bytes()
-    path.write_bytes({"half": whole[:-99], "pickle": pickle.dumps(whole), "empty": b""}.get(content, b""))
-    if content in ("foreign", "unlike"):
-        if content == "foreign":
-            save_file({"layer.0": torch.zeros(1, 2, 2)}, path)
-        else:
-            files.save_tensors(path, {"layer.0": torch.zeros(1, 2, 2)})
-    with pytest.raises(ValueError, match="maps"):
-        AttentionMaps.load(path)
-    with pytest.raises(FileNotFoundError, match="there is no file"):
-        AttentionMaps.load(tmp_path / "none")
-
-
 def test_maps_of_a_capture():
     model = gpt()
     seen = captured(model)
@@ -541,15 +484,15 @@ def test_head_types_by_hand(kind):
         if key is not None:
             weights[1, 2, query, key] = 0.75
     one = maps(weights, rows=CAT)
-    shares = measures.types(one)
+    shares = measures.head_scores(one)
     torch.testing.assert_close(shares[kind], torch.tensor([[0, 0, 0], [0, 0, 0.75]]))
     assert measures.strongest(one, kind) == (1, 2)
     with pytest.raises(ValueError, match="square maps of at least 3 words"):
-        measures.types(maps())
+        measures.head_scores(maps())
 
 
 def doubts(weights, mask=None):
-    return AttentionMaps(weights, mask=mask).doubt
+    return AttentionMaps(weights, mask=mask).caveat
 
 
 def test_what_numbers_say_against_being_weights_is_told():

@@ -53,7 +53,7 @@ def test_sites_are_chosen_and_must_be_patterns():
 
 def test_rollout_sums_over_all_paths():
     maps = torch.rand(3, 4, 4, generator=torch.Generator().manual_seed(1)).softmax(-1)
-    found = measures.rollout(maps, kept=0.3)
+    found = measures.rollout(maps, residual=0.3)
     assert torch.allclose(found.sum(-1), torch.ones(3, 4))
     step = [[[0.3 * (i == j) + 0.7 * float(m[i, j]) for j in range(4)] for i in range(4)] for m in maps]
     for i in range(4):
@@ -69,7 +69,7 @@ def test_what_is_carried_is_the_length_of_what_is_added():
     with torch.no_grad(), capture(model, ["*.pattern", "*.value"]) as seen:
         model(IDS)
     weights, values = seen["blocks.1.attention.pattern"], seen["blocks.1.attention.value"]
-    found = measures.carried(weights, values)
+    found = measures.value_weighted_norms(weights, values)
     for query, key in ((4, 0), (2, 1), (0, 3)):
         taken = weights[1, 2, query, key] * values[1, 2, key]
         assert float(found[1, 2, query, key]) == pytest.approx(float(taken.norm()), abs=1e-6)
@@ -100,9 +100,9 @@ def test_masked_rows_and_weights_of_eight_bits_are_weights():
 def test_a_share_that_is_none_and_a_kind_that_is_unknown():
     maps = torch.eye(3).expand(2, 3, 3)
     for kept in (2.0, -0.1, float("nan")):
-        with pytest.raises(ValueError, match=r"kept is .*; it must be from 0 to 1"):
-            measures.rollout(maps, kept=kept)
-    with pytest.raises(LookupError, match="no kind of place is called 'nowhere'; there are: itself, previous"):
+        with pytest.raises(ValueError, match=r"residual is .*; it must be from 0 to 1"):
+            measures.rollout(maps, residual=kept)
+    with pytest.raises(LookupError, match="nowhere"):
         measures.strongest(AttentionMaps(torch.eye(3)[None, None], rows="abc"), "nowhere")
 
 

@@ -1,12 +1,10 @@
 """Patterns that are computed word by word, as one map."""
 
-from functools import partial
-
 import pytest
 import torch
 from torch import nn
 
-from tfviz import generate, view
+from tfviz import generate
 from tfviz.layers import Additive, Dot
 from tfviz.look import AttentionMaps, capture, unpack
 from tfviz.models import GPT, LSTMN, Seq2Seq
@@ -14,17 +12,6 @@ from tfviz.models import GPT, LSTMN, Seq2Seq
 SOURCE = torch.tensor([[4, 9, 5, 10, 3], [7, 2, 6, 0, 0]])  # 2 x 5, the second text two words shorter
 TARGET = torch.tensor([[1, 8, 2], [1, 6, 4]])
 WORDS = ["der", "Hund", "schläft"], ["the", "dog", "</script>", "is", "asleep"]
-VIEWS = {
-    "heads": view.heads,
-    "head": lambda maps: view.head(maps, 0, 0),
-    "links": view.links,
-    "words": view.words,
-    "alignment": lambda maps: view.alignment(maps, [(1, 1)]),
-    "compare": lambda maps: view.compare(maps, maps),
-    "steps": lambda maps: view.steps({"one": maps, "two": maps}),
-    "sources": lambda maps: view.sources(cross=maps),
-    "bertviz": view.bertviz,
-}
 ATTENTION = {"additive": Additive, "dot": Dot}
 weighed = pytest.mark.parametrize("attention", ATTENTION.values(), ids=ATTENTION)
 
@@ -153,25 +140,3 @@ def test_what_fires_over_time_with_the_wrong_words_or_none_is_refused():
         AttentionMaps.over_time(seen, sites="decoder*")
     with pytest.raises(KeyError, match="no site matches 'other'"):
         seen.firings("other")
-
-
-def test_it_comes_back_from_a_file(tmp_path):
-    maps = AttentionMaps.over_time(seen_in(translator(), SOURCE, TARGET), *WORDS, batch=1)
-    again = AttentionMaps.load(maps.save(tmp_path / "alignment"))
-    assert torch.equal(again.weights, maps.weights)
-    assert torch.equal(again.mask, maps.mask)
-    assert (again.rows, again.cols) == WORDS
-
-
-@pytest.mark.parametrize("kind", VIEWS)
-@pytest.mark.parametrize("model", [partial(translator, Additive), lambda: random(LSTMN(11, dim=3, hidden=5))])
-def test_every_view_takes_it(kind, model):
-    model = model()
-    if isinstance(model, LSTMN):
-        maps = AttentionMaps.over_time(seen_in(model, SOURCE[:1]), WORDS[1][1:], WORDS[1][:-1])
-    else:
-        maps = AttentionMaps.over_time(seen_in(model, SOURCE, TARGET), *WORDS)
-    data, _ = VIEWS[kind](maps)._repr_mimebundle_()
-    assert "asleep" in data["text/html"]
-    assert data["text/html"].count("<div") > 0
-    assert data["image/png"]

@@ -42,7 +42,7 @@ def padded(weights, mask, before, after, rows="zeros", per_head=False):
 
 def statistics(maps):
     return {
-        **measures.types(maps),
+        **measures.head_scores(maps),
         "entropy": measures.entropy(maps),
         "distance": measures.distance(maps),
         "change": measures.change(maps, AttentionMaps(maps.weights.flip(1), maps.rows, mask=maps.mask)),
@@ -151,9 +151,9 @@ def test_a_map_between_two_texts_has_padding_among_its_keys_alone():
 
 def test_rollout_keeps_what_sees_nothing_and_takes_nothing_from_padding():
     weights = drawn()[0].mean(1)
-    plain = measures.rollout(weights, kept=0.3)
+    plain = measures.rollout(weights, residual=0.3)
     for before, after in SIDES[1:]:
-        found = measures.rollout(functional.pad(weights, (before, after) * 2), kept=0.3)
+        found = measures.rollout(functional.pad(weights, (before, after) * 2), residual=0.3)
         inner = slice(before, before + LENGTH)
         torch.testing.assert_close(found[:, inner, inner], plain)
         torch.testing.assert_close(found.sum(-1), torch.ones(found.shape[:2]))
@@ -166,8 +166,8 @@ def test_relevance_and_lengths_of_padding_are_nothing():
     wide = functional.pad(weights, (2, 3, 2, 3))
     found = measures.relevance(wide, functional.pad(gradients, (2, 3, 2, 3)))
     torch.testing.assert_close(found[:, inner, inner], measures.relevance(weights, gradients))
-    lengths = measures.carried(wide, functional.pad(values, (0, 0, 2, 3), value=torch.inf))
-    assert torch.equal(lengths[..., inner, inner], measures.carried(weights, values))
+    lengths = measures.value_weighted_norms(wide, functional.pad(values, (0, 0, 2, 3), value=torch.inf))
+    assert torch.equal(lengths[..., inner, inner], measures.value_weighted_norms(weights, values))
     assert not lengths[..., :2].any()
     assert not lengths[..., :2, :].any()
 
@@ -175,12 +175,15 @@ def test_relevance_and_lengths_of_padding_are_nothing():
 def test_kinds_of_words_need_words():
     weights = drawn()[0]
     maps = AttentionMaps(weights)
-    for measure in (lambda: measures.types(maps), lambda: measures.strongest(maps, "same word")):
+    for measure in (lambda: measures.head_scores(maps), lambda: measures.strongest(maps, "same word")):
         with pytest.raises(ValueError, match="the maps have no words, and 'same word' compares them"):
             measure()
-    with pytest.raises(LookupError, match="no kind of place is called 'next'"):
-        measures.types(maps, ["next"])
-    found, named = measures.types(maps, ["previous", "first"]), measures.types(AttentionMaps(weights, WORDS))
+    with pytest.raises(LookupError, match="'next'"):
+        measures.head_scores(maps, ["next"])
+    found, named = (
+        measures.head_scores(maps, ["previous", "first"]),
+        measures.head_scores(AttentionMaps(weights, WORDS)),
+    )
     assert list(found) == ["previous", "first"]
     assert torch.equal(found["first"], named["first"])
 
@@ -189,20 +192,25 @@ def test_heads_of_large_maps_are_taken_one_by_one_with_the_same_result(monkeypat
     maps = padded(*drawn(), 2, 3, "see", per_head=True)
     whole = statistics(maps)
     monkeypatch.setattr("tfviz.look.padding.LARGE", 0)
-    monkeypatch.setattr("tfviz.look.head_types.CHUNK", 1)
+    monkeypatch.setattr("tfviz.look.head_scores.CHUNK", 1)
     for name, value in statistics(maps).items():
         assert torch.equal(value, whole[name]), name
-
-
-def test_padding_leaves_less_than_three_words():
-    with pytest.raises(ValueError, match=r"at least 3 words, not \(2, 2\)"):
-        measures.types(AttentionMaps(functional.pad(torch.eye(2), (3, 0, 3, 0))[None, None], list("[[[ab")))
 
 
 def test_heads_that_give_nothing_have_shares_of_nothing_and_change_by_a_half():
     weights, mask = drawn()
     for given in (None, mask):
         nothing = AttentionMaps(torch.zeros_like(weights), WORDS, mask=given)
-        assert not any(share.any() for share in measures.types(nothing).values())
+        assert not any(share.any() for share in measures.head_scores(nothing).values())
         found = measures.change(AttentionMaps(weights, WORDS, mask=mask), nothing)
         torch.testing.assert_close(found, torch.full((LAYERS, HEADS), 0.5))
+
+
+def test_a_query_counts_if_the_mask_lets_it_look_and_it_does():
+    weights, mask = drawn()
+    weights[0, 0, 3] = 0  # it may look, and does not
+    mask[4] = False  # it may not, and a finite mask has made its row even
+    weights[:, :, 4] = 1 / LENGTH
+    found = measures.entropy(AttentionMaps(weights, WORDS, mask=mask))[0, 0]
+    each = torch.special.entr(weights[0, 0]).sum(-1)
+    assert float(found) == pytest.approx(float(sum(each[q] for q in (0, 1, 2, 5, 6)) / 5), abs=1e-6)

@@ -117,34 +117,6 @@ def test_the_picture_is_the_computation(name):
         assert (first(edited) - first(plain)).abs().max() > 1e-5, site
 
 
-@pytest.mark.parametrize("name", LANGUAGE)
-@pytest.mark.parametrize("place", [2, SOURCE - 1])
-def test_no_site_of_a_language_model_sees_the_future(name, place):
-    changed = IDS.clone()
-    changed[:, place] = IDS[:, place] % (VOCAB - 1) + 1
-    before, after = (seen_in(name, (ids,), "*pattern" if name in ATTENTIVE else "tokens") for ids in (IDS, changed))
-    torch.testing.assert_close(after[0][:, :place], before[0][:, :place], rtol=0, atol=1e-6)
-    assert (after[0][:, place] - before[0][:, place]).abs().max() > 1e-4
-    for site in before[1] if name in ATTENTIVE and name != "LSTMN" else ():
-        one, other = (seen[1][site] for seen in (before, after))
-        torch.testing.assert_close(other[:, :, :place], one[:, :, :place], rtol=0, atol=1e-6)
-        assert (one.triu(1) == 0).all()
-
-
-@pytest.mark.parametrize("name", [*READERS, *WRITERS])
-def test_padding_is_never_looked_at_and_changes_nothing(name):
-    padded = torch.cat((IDS, torch.zeros(BATCH, 2, dtype=torch.long)), dim=1)
-    rest = GIVEN[name][1:]
-    sites = "*pattern" if name in ATTENTIVE else "*"
-    (plain, _), (out, seen) = seen_in(name, (IDS, *rest), sites), seen_in(name, (padded, *rest), sites)
-    plain, out = first(plain), first(out)
-    torch.testing.assert_close(out if name not in ("BERT",) else out[:, :SOURCE], plain, rtol=1e-4, atol=1e-5)
-    for site in seen if name in ATTENTIVE else ():
-        for pattern in seen.over_time(site):
-            if pattern.shape[-1] == SOURCE + 2:
-                assert (pattern[..., SOURCE:] == 0).all(), site
-
-
 def test_cross_attention_asks_from_the_target_and_looks_at_the_source():
     _, seen = seen_in("Transformer", sites="*.pattern")
     shapes = {site: tuple(tensor.shape[1:]) for site, tensor in seen.items()}

@@ -6,11 +6,10 @@ import pytest
 import torch
 from torch import nn
 
-from tfviz import generate
 from tfviz.generate import beam
 from tfviz.layers import Dot
 from tfviz.look import AttentionMaps, capture
-from tfviz.models import GPT, Seq2Seq, Transformer
+from tfviz.models import Seq2Seq, Transformer
 
 transformers = pytest.importorskip("transformers")
 
@@ -175,15 +174,6 @@ def test_the_last_tokens_read_may_be_thrown_away():
     same(AttentionMaps.over_time(seen), one_pass(model, input_ids=IDS[:1, :5]))
 
 
-def test_the_same_token_read_again():
-    model, cache = llama(), transformers.DynamicCache(config=llama().config)
-    with torch.no_grad(), capture(model) as seen:
-        model(IDS[:1], past_key_values=cache)
-        cache.crop(-1)
-        model(IDS[:1, -1:], past_key_values=cache)
-    same(AttentionMaps.over_time(seen), one_pass(model, input_ids=IDS[:1]))
-
-
 @pytest.mark.parametrize("first", [IDS[:1], IDS[:1, :2]], ids=["longer", "shorter"])
 def test_two_generations_are_kept_apart(first):
     model = llama()
@@ -269,20 +259,6 @@ def test_a_sliding_window():
 
 
 # --- our own
-
-
-def test_a_gpt_of_ours_writes_twice():
-    torch.manual_seed(3)
-    model = GPT(11, context=12, layers=2, heads=3, dim=6).eval()
-    texts = []
-    with capture(model) as seen:
-        for prompt in (torch.tensor([3, 8, 1]), torch.tensor([3, 8])):
-            new = list(generate.ids(model, prompt, 4))
-            texts.append(torch.tensor([[*prompt.tolist(), *new[:-1]]]))
-    for number, ids in enumerate(texts):
-        with torch.no_grad(), capture(model) as one:
-            model(ids)
-        same(AttentionMaps.over_time(seen, generation=number), AttentionMaps.of(one))
 
 
 def test_two_calls_of_a_translator_with_attention():

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from calls import random
 from torch import nn
 from torch.nn import functional
 
@@ -9,10 +10,6 @@ from tfviz import view
 from tfviz.look import AttentionMaps, capture, groups
 
 B, Q, D = 2, 5, 6
-
-
-def random(*shape):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
 
 
 class Attention(nn.Module):
@@ -45,34 +42,21 @@ def test_one_line_of_truth():
         model(random(B, Q, D))
         model.layers[0](random(B, Q, D))
     said = "4 modules look like attention, 2 gave maps, 1 fired more than once, 2 gave none (layers.1, layers.2: "
-    assert seen.told.startswith(said)
-    assert "met no values" in seen.told
+    assert seen.summary.startswith(said)
+    assert "met no values" in seen.summary
     assert repr(seen).startswith("2 sites of Block\n  layers.0.pattern: 2 x 1 x 5 x 5")
     assert "2 gave none" in repr(seen)
     whole = Block("written")
     with capture(whole) as seen:
         whole(random(B, Q, D))
-    assert seen.told == "1 module looks like attention, 1 gave maps"
+    assert seen.summary == "1 module looks like attention, 1 gave maps"
     assert repr(seen) == "1 sites of Block\n  layers.0.pattern: 2 x 1 x 5 x 5"
 
 
 def test_what_was_looked_for_and_what_may_hide_it():
     said = r"nothing met values in a product.*kernels of others.*a softmax was called in layers\.0, but met no values"
     with pytest.raises(LookupError, match=said), capture(Block("unmet")) as seen:
-        seen._watch.model(random(B, Q, D))
-
-
-def test_a_pipeline_is_told_what_to_give():
-    class Pipeline:
-        model = nn.Linear(2, 2)
-
-    with (
-        pytest.raises(TypeError, match=r"model is a Pipeline; give Module, such as its \.model"),
-        capture(Pipeline()),
-    ):
-        pass
-    with pytest.raises(TypeError, match=r"model is .gpt2.; give Module"), capture("gpt2"):
-        pass
+        seen._tracer.stack.model(random(B, Q, D))
 
 
 def test_values_that_are_met_twice_are_one_firing():
@@ -154,47 +138,6 @@ def test_maps_that_fit_together():
     assert "Encoder.layers.*" in view.sources(**found).summary
 
 
-def cached(shapes, kept, causal=True):
-    """A model whose firings have these numbers of queries, and of keys as its cache keeps them."""
-
-    class Cached(nn.Module):
-        def forward(self, scores, open_):
-            return scores.masked_fill(~open_, -torch.inf).softmax(-1) @ torch.ones(scores.shape[-1], 2)
-
-    model, read = Cached(), 0
-    with capture(model) as seen:
-        for queries, keys in shapes:
-            read += queries
-            rows, cols = torch.arange(read - queries, read), torch.arange(keys) + kept(read, keys)
-            model(
-                random(1, 3, queries, keys),
-                (cols[None] <= rows[:, None]) if causal else torch.ones(queries, keys).bool(),
-            )
-    return seen
-
-
-def test_a_sliding_cache_has_dropped_the_first_keys():
-    seen = cached([(3, 3), (1, 4), (1, 4), (1, 4)], lambda read, keys: read - keys)
-    maps = AttentionMaps.over_time(seen)
-    assert maps.shape == (1, 3, 6, 6)
-    last = seen.firings("pattern")[-1][0][0, 2, 0]
-    torch.testing.assert_close(maps[0, 2][5], torch.cat([torch.zeros(2), last]))
-    assert maps.allowed(0, 0)[5].tolist() == [False, False, True, True, True, True]
-
-
-def test_a_cache_of_fixed_size_has_room_for_more():
-    seen = cached([(3, 9), (1, 9), (1, 9)], lambda read, keys: 0)
-    maps = AttentionMaps.over_time(seen)
-    assert maps.shape == (1, 3, 5, 5)
-    torch.testing.assert_close(maps[0, 1][4], seen.firings("pattern")[-1][0][0, 1, 0, :5])
-
-
-def test_a_text_that_is_read_anew_each_time_is_its_last_reading():
-    seen = cached([(3, 3), (4, 4), (5, 5)], lambda read, keys: read - keys, causal=False)
-    maps = AttentionMaps.over_time(seen)
-    torch.testing.assert_close(maps[0], seen["pattern"][0])
-
-
 def test_rows_that_see_nothing_under_a_finite_mask_are_zeros():
     class Finite(nn.Module):
         def forward(self, scores, forbidden):
@@ -202,7 +145,7 @@ def test_rows_that_see_nothing_under_a_finite_mask_are_zeros():
 
     forbidden = torch.tensor([[1.0, 1, 1, 1], [0, 0, 1, 1]])
     with capture(Finite()) as seen:
-        seen._watch.model(random(1, 3, 2, 4), forbidden)
+        seen._tracer.stack.model(random(1, 3, 2, 4), forbidden)
     assert not seen["pattern"][:, :, 0].any()
     torch.testing.assert_close(seen["pattern"][:, :, 1].sum(-1), torch.ones(1, 3))
 
@@ -218,7 +161,7 @@ def test_chunks_of_a_text_that_stand_on_the_axis_of_texts_are_told():
     model = Chunks()
     with pytest.warns(UserWarning, match=r"shown as texts of a batch: pattern \(8\)"), capture(model) as seen:
         model(random(2, 12, 8))
-    assert seen.folded == {"pattern": 8}
+    assert seen.folded() == {"pattern": 8}
 
 
 def test_deformable_attention_is_told_by_its_kind():
@@ -246,7 +189,7 @@ def test_deformable_attention_is_told_by_its_kind():
     with capture(model := Both()) as seen:
         model(torch.randn(2, 5, 6), torch.randn(2, 6, 7, 8))
     assert list(seen) == ["own.pattern"]
-    assert "cross: deformable attention, whose weights are of points in a picture, not of keys" in seen.told
+    assert "cross: deformable attention, whose weights are of points in a picture, not of keys" in seen.summary
 
 
 def test_gradients_that_nobody_keeps_are_told():

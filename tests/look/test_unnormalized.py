@@ -58,7 +58,7 @@ def test_where_the_site_is_named_weights_are_taken_as_they_are(made):
     (only,) = seen.over_time("layers.0.pattern")
     assert torch.equal(only, model.layers[0].weights)
     assert seen.unnormalized == ["layers.0.pattern"]
-    assert "1 with rows that need not add up to 1 (layers.0.pattern)" in seen.told
+    assert "1 with rows that need not add up to 1 (layers.0.pattern)" in seen.summary
 
 
 @pytest.mark.parametrize("made", MADE)
@@ -75,7 +75,7 @@ def test_beside_others_the_summary_says_it():
     with capture(model) as seen:
         model(X)
     assert list(seen) == ["layers.1.pattern"]
-    assert "1 gave none (layers.0: weights met values, but their rows do not add up to 1" in seen.told
+    assert "1 gave none (layers.0: weights met values, but their rows do not add up to 1" in seen.summary
     with capture(model, ["*.pattern", "layers.0.pattern"]) as both:
         model(X)
     assert list(both) == ["layers.0.pattern", "layers.1.pattern"]
@@ -153,4 +153,4 @@ def test_maps_that_are_saved_still_say_it(tmp_path):
     with capture(model, "layers.0.pattern") as seen:
         model(X)
     maps = AttentionMaps.load(AttentionMaps.of(seen).save(tmp_path / "x.safetensors"))
-    assert maps.doubt == "rows need not add up to 1 in layers.0.pattern"
+    assert maps.caveat == "rows need not add up to 1 in layers.0.pattern"

@@ -8,7 +8,7 @@ from torch.nn.attention.flex_attention import flex_attention
 from torch.utils.checkpoint import checkpoint
 
 from tfviz.look import ablate, capture, edits
-from tfviz.look.call import Call
+from tfviz.look.attention_call import AttentionCall
 from tfviz.models import GPT
 
 BATCH, HEADS, LENGTH, DIM = 2, 6, 7, 5
@@ -150,8 +150,10 @@ def test_a_head_that_is_not_there_and_parts_computed_again():
 @pytest.fixture
 def made(monkeypatch):
     """How many scores each call of it computes."""
-    counts, scores = [], Call.scores
-    monkeypatch.setattr(Call, "scores", lambda *given: counts.append((found := scores(*given)).numel()) or found)
+    counts, scores = [], AttentionCall.scores
+    monkeypatch.setattr(
+        AttentionCall, "scores", lambda *given: counts.append((found := scores(*given)).numel()) or found
+    )
     return counts
 
 

@@ -9,8 +9,8 @@ from browser import named, press, read, says, settled, takes
 
 from tfviz import view
 from tfviz.look import AttentionMaps
-from tfviz.look.call import Call
-from tfviz.look.ingredients import Ingredients
+from tfviz.look.attention_call import AttentionCall
+from tfviz.look.lazy import LazyAttention
 from tfviz.look.spans import Spans
 from tfviz.view.page import payload
 
@@ -41,7 +41,7 @@ def made(rule="causal", groups=HEADS, scale=0.9, strength=1.0):
     for _ in range(LAYERS):
         sizes = (HEADS, QUERIES), (groups, KEYS)
         query, key = (torch.randn(1, *size, DIM, generator=draw) * strength for size in sizes)
-        layers.append(Ingredients(Call(query, key, key[..., :0], spans, scale)))
+        layers.append(LazyAttention(AttentionCall(query, key, key[..., :0], spans, scale)))
     words = [[f"{letter}{i}" for i in range(n)] for letter, n in (("q", QUERIES), ("k", KEYS))]
     return AttentionMaps(layers, *words)
 
@@ -116,7 +116,7 @@ def test_a_head_too_large_to_be_held_is_looked_at_in_parts(open_view, tmp_path):
     """From all of it to single cells, which are exact; rows that are locked are exact, too."""
     size, draw = 4800, torch.Generator().manual_seed(5)
     query, key = (1.5 * torch.randn(1, 1, size, 4, generator=draw) for _ in range(2))
-    maps = AttentionMaps([Ingredients(Call.of(query, key, key, None, None, causal=True))])
+    maps = AttentionMaps([LazyAttention(AttentionCall.of(query, key, key, None, None, causal=True))])
     page = open_view(view.head(maps, 0, 0, budget=3e5))
     computed(page)
     page.locator("canvas").focus()

@@ -9,8 +9,8 @@ from browser import maps, press, says, settled, takes, weights
 
 from tfviz import view
 from tfviz.look import AttentionMaps
-from tfviz.look.call import Call
-from tfviz.look.ingredients import Ingredients
+from tfviz.look.attention_call import AttentionCall
+from tfviz.look.lazy import LazyAttention
 from tfviz.view.still.formatting import formatted, percent
 
 pytest_plugins = ["browser"]
@@ -96,7 +96,7 @@ def test_a_rule_is_hatched_not_left_out(open_view):
 def test_a_long_text_opens_in_blocks_and_its_rows_whole(open_view, tmp_path):
     draw = torch.Generator().manual_seed(0)
     query, key = (torch.randn(1, 4, 2500, 8, generator=draw) for _ in range(2))
-    some = AttentionMaps([Ingredients(Call.of(query, key, key, None, None, causal=True))] * 2)
+    some = AttentionMaps([LazyAttention(AttentionCall.of(query, key, key, None, None, causal=True))] * 2)
     page = open_view(view.heads(some, top=4))
     assert page.evaluate("document.querySelector('.tfviz').shadowRoot.querySelector('canvas').width > 100")
     page.get_by_role("tab", name="One head").click()

@@ -10,8 +10,8 @@ import traitlets
 from tfviz import view
 from tfviz.layers import masks
 from tfviz.look import AttentionMaps
-from tfviz.look.call import Call
-from tfviz.look.ingredients import Ingredients
+from tfviz.look.attention_call import AttentionCall
+from tfviz.look.lazy import LazyAttention
 from tfviz.view.page import heads as page_heads
 from tfviz.view.page.live_widget import LiveView
 
@@ -76,7 +76,7 @@ def test_an_unknown_choice_is_an_error():
 
 def lazy(size=40):
     query, key = (torch.randn(1, 3, size, 4, generator=torch.Generator().manual_seed(seed)) for seed in (1, 2))
-    return AttentionMaps([Ingredients(Call.of(query, key, key, None, None, causal=True))] * 2)
+    return AttentionMaps([LazyAttention(AttentionCall.of(query, key, key, None, None, causal=True))] * 2)
 
 
 @pytest.mark.parametrize(

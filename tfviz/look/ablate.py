@@ -1,4 +1,4 @@
-"""What a head is worth: take it away and see."""
+"""Ablation: how much a measure changes when a head is switched off."""
 
 import warnings
 from collections.abc import Callable, Iterator
@@ -17,19 +17,18 @@ from tfviz.shapes import Bool, Float
 def ablate(
     model: nn.Module, measure: Callable[[], float], sites: str = "*.pattern"
 ) -> dict[str, Float[Tensor, "head"]]:
-    """For each head of each site, how much more `measure` gives while the head gives nothing.
+    """Return, for each head of each site, how much more `measure` returns while the head is switched off.
 
-    A head of fused attention is taken away by its output; no map is made of it. Each is measured alone: two heads that
-    do the same can both seem worthless (Michel et al. 2019, section 3.2). The model stays as it is.
+    Each head is ablated alone: two heads that do the same can both seem worthless (Michel et al. 2019, section 3.2).
 
     Args:
         measure: runs the model and returns a number, such as `lambda: learn.evaluate.loss(model, batches)`.
-        sites: glob of the patterns to take away, in the order of the computation.
+        sites: glob of the patterns to ablate.
 
     Raises:
         LookupError: no site matches; lists what there is.
-        TypeError: `measure` asks for arguments, or gives no number.
-        ValueError: a site is no pattern; `measure` gives NaN or infinity.
+        TypeError: `measure` takes arguments, or returns no number.
+        ValueError: a site is no pattern; `measure` returns NaN or infinity.
 
     >>> layer = nn.MultiheadAttention(6, 2, batch_first=True)
     >>> x = torch.ones(1, 5, 6)
@@ -37,29 +36,29 @@ def ablate(
     {'pattern': torch.Size([2])}
     """
     takes(measure=measure)
-    counted = _Counted()
-    with _asked(), capture(model, [], edit={sites: counted}):
-        whole = _number(measure())
-        again = _number(measure()) if any(part.training for part in model.modules()) else whole
-    if not isclose(whole, again, rel_tol=1e-3, abs_tol=1e-6):
+    counter = _CountHeads()
+    with _naming_measure(), capture(model, [], edit={sites: counter}):
+        unablated = _number(measure())
+        repeated = _number(measure()) if any(part.training for part in model.modules()) else unablated
+    if not isclose(unablated, repeated, rel_tol=1e-3, abs_tol=1e-6):
         warnings.warn(
-            f"measure gives {whole:.4g} and {again:.4g} of the same model, so what a head is worth is noise: call "
-            "model.eval()",
+            f"measure gives {unablated:.4g} and {repeated:.4g} of the same model, so what a head is worth is noise: "
+            "call model.eval()",
             stacklevel=2,
         )
-    wrong = [site for site in counted.heads if site.rpartition(".")[2] != "pattern"]
-    if wrong:
-        raise ValueError(f"{', '.join(wrong)}: heads are taken away at patterns; give a glob that ends in pattern")
+    others = [site for site in counter.heads if site.rpartition(".")[2] != "pattern"]
+    if others:
+        raise ValueError(f"{', '.join(others)}: heads are taken away at patterns; give a glob that ends in pattern")
     return {
-        site: torch.tensor([_alone(model, measure, site, head) - whole for head in range(heads)])
-        for site, heads in counted.heads.items()
+        site: torch.tensor([_ablated(model, measure, site, head) - unablated for head in range(heads)])
+        for site, heads in counter.heads.items()
     }
 
 
-class _Counted(ZeroHeads):
-    """Takes nothing away; learns which sites there are, and how many heads each has."""
+class _CountHeads(ZeroHeads):
+    """An edit that changes nothing and notes which sites there are, and how many heads each has."""
 
-    of_weights = False  # `ablate` tells of other sites itself
+    of_weights = False  # `ablate` itself refuses other sites
 
     def __init__(self) -> None:
         self.heads: dict[str, int] = {}
@@ -74,17 +73,17 @@ class _Counted(ZeroHeads):
 
 
 @contextmanager
-def _asked() -> Iterator[None]:
-    """A measure that does not call the model is told as that."""
+def _naming_measure() -> Iterator[None]:
+    """Say that it is the measure that does not call the model."""
     try:
         yield
     except LookupError as error:
         if "was not called inside the with" not in str(error):
             raise
-        raise LookupError("measure does not call the model; it must, each time it is asked") from error
+        raise LookupError("measure does not call the model; it must, each time it is called") from error
 
 
-def _alone(model: nn.Module, measure: Callable[[], float], site: str, head: int) -> float:
+def _ablated(model: nn.Module, measure: Callable[[], float], site: str, head: int) -> float:
     with capture(model, [], edit={site: zero(head)}):
         return _number(measure())
 

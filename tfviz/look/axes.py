@@ -1,10 +1,14 @@
-"""Which axes of some weights are batch, head, query and key: the way there and back."""
+"""Which axes of some attention weights are batch, head, query and key, and the way there and back.
+
+A model may compute weights as [b, h, q, k], [b * h, q, k], [b, q, h, k] and so on. Products tell which axes are of
+queries and keys; how many heads there are is looked up in the modules that run.
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -13,66 +17,68 @@ from torch import Tensor, nn
 from tfviz.look.products import Product
 
 HEADS = re.compile(r"n_?heads?|num_?heads?|heads|num_attention_heads|attention_heads|num_attn_heads")
-GROUPS = re.compile(r"num_key_value_heads|num_kv_heads|n_kv_heads?|kv_heads|num_groups_kv")
-SAID = re.compile(r"\((?P<many>[^()]*)\)|(?P<one>\w+)")
-FORMS = 'in turn, such as "b h q k", "(b h) q k" or "b q h k"; "(b h=8) q k" says how many heads there are'
+KV_HEADS = re.compile(r"num_key_value_heads|num_kv_heads|n_kv_heads?|kv_heads|num_groups_kv")
+AXIS = re.compile(r"\((?P<several>[^()]*)\)|(?P<single>\w+)")
+EXAMPLES = 'in turn, such as "b h q k", "(b h) q k" or "b q h k"; "(b h=8) q k" says how many heads there are'
 
 
 class Layout(NamedTuple):
     """The axes of some weights.
 
     Attributes:
-        given: their sizes.
-        split: the same, where one axis holds texts and heads.
-        order: of the split axes: those of batch, of head, of query, of key.
-        four: the sizes of batch, head, query and key.
+        shape: their sizes.
+        split: the same, with an axis that holds several split into these.
+        order: positions in `split` of the axes of batch, head, query and key, in this order.
+        sizes: of batch, head, query and key.
     """
 
-    given: tuple[int, ...]
+    shape: tuple[int, ...]
     split: tuple[int, ...]
     order: tuple[int, ...]
-    four: tuple[int, int, int, int]
+    sizes: tuple[int, int, int, int]
 
     @property
     def is_plain(self) -> bool:
-        """Whether they stand as batch, head, query, key already, but for axes that are missing."""
+        """Whether the weights are [batch, head, query, key] already, but for axes that are missing."""
         return (
-            self.split == self.given
+            self.split == self.shape
             and self.order == tuple(sorted(self.order))
-            and len(self.given) <= 4
-            and self.four[-2:] == self.given[-2:]
+            and len(self.shape) <= 4
+            and self.sizes[-2:] == self.shape[-2:]
         )
 
-    def to(self, tensor: Tensor) -> Tensor:
-        """batch head query key"""
-        return tensor.reshape(self.split).permute(self.order).reshape(self.four)
+    def to_bhqk(self, tensor: Tensor) -> Tensor:
+        """Return a tensor of these axes as [batch, head, query, key]."""
+        return tensor.reshape(self.split).permute(self.order).reshape(self.sizes)
 
-    def back(self, tensor: Tensor) -> Tensor:
-        """From batch head query key to the axes as they were."""
+    def from_bhqk(self, tensor: Tensor) -> Tensor:
+        """Return a tensor [batch, head, query, key] with these axes."""
         ordered = tensor.reshape([self.split[axis] for axis in self.order])
-        places = sorted(range(len(self.order)), key=self.order.__getitem__)
-        return ordered.permute(places).reshape(self.given)
+        inverse = sorted(range(len(self.order)), key=self.order.__getitem__)
+        return ordered.permute(inverse).reshape(self.shape)
 
 
 @dataclass(frozen=True)
 class Heads:
-    """What the modules around some weights say: how many heads there are, and how many of keys."""
+    """What the modules around some weights say of heads.
+
+    Attributes:
+        count: how many there are; None: unknown.
+        kv_count: how many of keys and values; None: unknown.
+        batch_sizes: sizes that may be the batch's; empty: unknown.
+    """
 
     count: int | None = None
-    groups: int | None = None
-    batches: frozenset[int] = frozenset()  # sizes that may be the batch's, where that is known
+    kv_count: int | None = None
+    batch_sizes: frozenset[int] = frozenset()
 
     @classmethod
-    def of(cls, modules: Sequence[nn.Module], count: int | None = None, batches: Iterable[int] = ()) -> Heads:
-        """
-        Args:
-            modules: the innermost first.
-            count: of heads, where it is known.
-        """
-        return cls(count or _stated(modules, HEADS), _stated(modules, GROUPS), frozenset(batches))
+    def of(cls, modules: Sequence[nn.Module], count: int | None = None, batch_sizes: Iterable[int] = ()) -> Heads:
+        """Look up the counts in modules, innermost first, and their configs; `count`, if it is known, is kept."""
+        return cls(count or _attribute(modules, HEADS), _attribute(modules, KV_HEADS), frozenset(batch_sizes))
 
 
-def _stated(modules: Sequence[nn.Module], names: re.Pattern[str]) -> int | None:
+def _attribute(modules: Sequence[nn.Module], names: re.Pattern[str]) -> int | None:
     for module in modules:
         for owner in (module, module.__dict__.get("config")):
             for name, value in getattr(owner, "__dict__", {}).items():
@@ -81,100 +87,155 @@ def _stated(modules: Sequence[nn.Module], names: re.Pattern[str]) -> int | None:
     return None
 
 
-def roles(made: Product, place: int, keys: int) -> list[str]:
-    """Of each axis of one factor of a product that adds up over its keys: "b" or "h" are shared with the values."""
-    own, other = made.letters[place], made.letters[1 - place]
+def roles(product: Product, place: int, keys: int) -> list[str]:
+    """Return the role of each axis of the weights in a product with values.
+
+    Args:
+        place: which factor has the weights.
+        keys: their axis that is summed over.
+
+    Returns:
+        "k" for the keys, "q" for queries, "shared" for axes that the values have, too: batch or heads.
+    """
+    own, other = product.letters[place], product.letters[1 - place]
     found = []
     for axis, letter in enumerate(own):
-        there = letter is None or letter in made.lead or letter in other
-        averaged = letter not in made.output  # over heads, say
-        found.append("k" if axis == keys else "shared" if there or averaged else "q")
+        broadcast = letter is None or letter in product.batch or letter in other
+        averaged = letter not in product.output  # over heads, say
+        found.append("k" if axis == keys else "shared" if broadcast or averaged else "q")
     return found
 
 
-def layout(shape: Sequence[int], found: Sequence[str], heads: Heads) -> Layout:
-    """The layout of weights whose axes have these roles."""
-    shared, query, key = ([axis for axis, role in enumerate(found) if role == name] for name in ("shared", "q", "k"))
-    head = _head(shared, [shape[axis] for axis in shared], heads)
-    if head is None and len(query) > 1 and heads.count in (sizes := [shape[axis] for axis in query]):
-        head = query.pop(sizes.index(heads.count))  # heads that share one key and value (Shazeer 2019)
-    batch = [axis for axis in shared if axis != head]
-    order = (*batch, *([] if head is None else [head]), *query, *key)
-    many, queries, keys = (math.prod(shape[axis] for axis in axes) for axes in (batch, query, key))
-    count = 1 if head is None else shape[head]
-    given = tuple(shape)
-    packed = heads.count and heads.groups == count < heads.count == count * queries
-    if packed and queries > 1:  # heads that share a key, on the axis of the one query, as transformers packs them
-        return Layout(given, given, order, (many, count * queries, 1, keys))
-    if heads.count and heads.count > 1 and shared and shape[shared[0]] % heads.count == 0:
-        texts = shape[shared[0]] // heads.count
-        if head is None and len(batch) == 1:
-            return _parted(given, order, batch[0], heads.count, (texts, heads.count, queries, keys))
-        if (
-            len(shared) == 2
-            and count != heads.count
-            and texts in heads.batches
-            and shape[shared[0]] not in heads.batches
-        ):
-            mixed = (texts * count, heads.count, queries, keys)  # heads beside texts, and windows of each
-            return _parted(given, (*shared, *query, *key), shared[0], heads.count, mixed, windows=1)
-    return Layout(given, given, order, (many, count, queries, keys))
+class _Axes(NamedTuple):
+    """The axes of some weights by role: a rule makes a layout of them, if it applies."""
+
+    shape: tuple[int, ...]
+    batch: list[int]
+    head: int | None
+    query: list[int]
+    key: list[int]
+    heads: Heads
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        return (*self.batch, *([] if self.head is None else [self.head]), *self.query, *self.key)
+
+    def size(self, axes: Iterable[int]) -> int:
+        return math.prod(self.shape[axis] for axis in axes)
+
+    @property
+    def head_count(self) -> int:
+        return 1 if self.head is None else self.shape[self.head]
 
 
-def _head(shared: list[int], sizes: list[int], heads: Heads) -> int | None:
-    """The axis that counts heads."""
-    if len(shared) < 2:
+def layout(shape: Sequence[int], axis_roles: Sequence[str], heads: Heads) -> Layout:
+    """Return the layout of weights whose axes have these roles: by the first rule of `RULES` that applies."""
+    shared, query, key = (
+        [axis for axis, role in enumerate(axis_roles) if role == name] for name in ("shared", "q", "k")
+    )
+    head = _head_axis(shape, shared, query, heads)
+    query = [axis for axis in query if axis != head]
+    axes = _Axes(tuple(shape), [axis for axis in shared if axis != head], head, query, key, heads)
+    return next(found for rule in RULES if (found := rule(axes)) is not None)
+
+
+def _head_axis(shape: Sequence[int], shared: list[int], query: list[int], heads: Heads) -> int | None:
+    """Return the axis that counts heads: the last shared one of two, or one that has their number."""
+    if len(shared) < 2:  # with multi-query attention (Shazeer 2019), heads are an axis of the queries alone
+        return next((axis for axis in query if shape[axis] == heads.count), None) if len(query) > 1 else None
+    stated = [axis for axis in shared if shape[axis] == heads.count]
+    if len(shared) == 2 or shared[-1] in stated or not stated:
+        return shared[-1]
+    return stated[-1]
+
+
+def _packed_gqa(axes: _Axes) -> Layout | None:
+    """Heads that share a key stand on the axis of the one query, as transformers packs grouped queries of one token."""
+    count, groups, queries = axes.heads.count, axes.head_count, axes.size(axes.query)
+    if count and axes.heads.kv_count == groups < count == groups * queries and queries > 1:
+        sizes = (axes.size(axes.batch), count, 1, axes.size(axes.key))
+        return Layout(axes.shape, axes.shape, axes.order, sizes)
+    return None
+
+
+def _heads_times_batch(axes: _Axes) -> Layout | None:
+    """Heads of one text stand beside those of the next on a single axis: [b * h, q, k]."""
+    count = axes.heads.count
+    if not count or count == 1 or axes.head is not None or len(axes.batch) != 1:
         return None
-    if len(shared) == 2:
-        return shared[1]
-    stated = [axis for axis, size in zip(shared, sizes) if size == heads.count]
-    return shared[-1] if shared[-1] in stated or not stated else stated[-1]
+    texts, rest = divmod(axes.shape[axes.batch[0]], count)
+    if rest:
+        return None
+    sizes = (texts, count, axes.size(axes.query), axes.size(axes.key))
+    return _split_heads(axes.shape, axes.order, axes.batch[0], count, sizes)
 
 
-def _parted(
-    given: tuple[int, ...],
+def _heads_times_batch_of_windows(axes: _Axes) -> Layout | None:
+    """The same, and beside it an axis of windows of each text: [b * h, window, q, k]."""
+    count, shared = axes.heads.count, sorted([*axes.batch, *([] if axes.head is None else [axes.head])])
+    if not count or count == 1 or len(shared) != 2 or axes.head_count == count:
+        return None
+    texts, rest = divmod(axes.shape[shared[0]], count)
+    if rest or texts not in axes.heads.batch_sizes or axes.shape[shared[0]] in axes.heads.batch_sizes:
+        return None
+    sizes = (texts * axes.head_count, count, axes.size(axes.query), axes.size(axes.key))
+    return _split_heads(axes.shape, (*shared, *axes.query, *axes.key), shared[0], count, sizes, windows=1)
+
+
+def _separate_axes(axes: _Axes) -> Layout:
+    """Batch and heads have axes of their own, or there are none."""
+    sizes = (axes.size(axes.batch), axes.head_count, axes.size(axes.query), axes.size(axes.key))
+    return Layout(axes.shape, axes.shape, axes.order, sizes)
+
+
+RULES: tuple[Callable[[_Axes], Layout | None], ...] = (
+    _packed_gqa, _heads_times_batch, _heads_times_batch_of_windows, _separate_axes,
+)  # fmt: skip
+
+
+def _split_heads(
+    shape: tuple[int, ...],
     order: Sequence[int],
     axis: int,
     heads: int,
-    four: tuple[int, int, int, int],
+    sizes: tuple[int, int, int, int],
     windows: int = 0,
 ) -> Layout:
-    """The heads of one text stand beside those of the next on one axis; windows, so many axes, come before heads."""
-    split = (*given[:axis], given[axis] // heads, heads, *given[axis + 1 :])
-    moved = [place + (place > axis) for place in order]
+    """Split an axis into (text, head); `windows`, so many axes, come before heads in the batch."""
+    split = (*shape[:axis], shape[axis] // heads, heads, *shape[axis + 1 :])
+    moved = [one + (one > axis) for one in order]
     at = moved.index(axis) + 1 + windows
-    return Layout(given, split, (*moved[:at], axis + 1, *moved[at:]), four)
+    return Layout(shape, split, (*moved[:at], axis + 1, *moved[at:]), sizes)
 
 
-def said(axes: str, shape: Sequence[int], heads: Heads) -> Layout:
-    """As the reader says it.
+def parse_axes(axes: str, shape: Sequence[int], heads: Heads) -> Layout:
+    """Parse a user's axes, such as "(b h=8) q k", into the layout of weights of this shape.
 
     Raises:
-        ValueError: it does not fit the weights, or is none of these forms.
+        ValueError: they do not fit the weights, or are none of these forms.
     """
-    groups = [[one["one"]] if one["one"] else one["many"].split() for one in SAID.finditer(axes)]
-    if len(groups) != len(shape) or SAID.sub("", axes).strip():
-        raise ValueError(f"axes is {axes!r}, the weights have the shape {list(shape)}: name each of its axes {FORMS}")
+    groups = [[axis["single"]] if axis["single"] else axis["several"].split() for axis in AXIS.finditer(axes)]
+    if len(groups) != len(shape) or AXIS.sub("", axes).strip():
+        raise ValueError(f"axes is {axes!r}, the weights have the shape {list(shape)}: name each axis {EXAMPLES}")
     split: list[int] = []
     names: list[str] = []
     for size, group in zip(shape, groups):
-        sizes = [_size(name, heads if len(group) > 1 else Heads()) for name in group]
-        open_ = [i for i, one in enumerate(sizes) if one is None]
-        rest = math.prod(one for one in sizes if one is not None)
-        if len(open_) > 1 or size % rest or (not open_ and rest != size):
-            raise ValueError(f"axes is {axes!r}, which does not divide an axis of {size}: name them {FORMS}")
-        split += [size // rest if one is None else one for one in sizes]
+        sizes = [_stated_size(name, heads if len(group) > 1 else Heads()) for name in group]
+        known = math.prod(one for one in sizes if one is not None)
+        if sizes.count(None) > 1 or size % known or (None not in sizes and known != size):
+            raise ValueError(f"axes is {axes!r}, which does not divide an axis of {size}: name them {EXAMPLES}")
+        split += [size // known if one is None else one for one in sizes]
         names += [name.partition("=")[0] for name in group]
     if sorted(names) not in (sorted("bhqk"), sorted("hqk"), sorted("bqk"), sorted("qk")):
-        raise ValueError(f"axes is {axes!r}; the axes of the weights are b, h, q and k: name them {FORMS}")
-    order = [names.index(name) for name in "bhqk" if name in names]
-    four = [split[names.index(name)] if name in names else 1 for name in "bhqk"]
-    return Layout(tuple(shape), tuple(split), tuple(order), (four[0], four[1], four[2], four[3]))
+        raise ValueError(f"axes is {axes!r}; the axes of the weights are b, h, q and k: name them {EXAMPLES}")
+    order = tuple(names.index(name) for name in "bhqk" if name in names)
+    batch, head, query, key = (split[names.index(name)] if name in names else 1 for name in "bhqk")
+    return Layout(tuple(shape), tuple(split), order, (batch, head, query, key))
 
 
-def _size(name: str, heads: Heads) -> int | None:
-    """How many there are, where that is said or known."""
-    kind, given, count = name.partition("=")
-    if given and not (count.isdecimal() and int(count)):
-        raise ValueError(f"{name!r} in axes: how many there are is a whole number from 1 on, as in (b h=8)")
-    return int(count) if count.isdecimal() else heads.count if kind == "h" else None
+def _stated_size(name: str, heads: Heads) -> int | None:
+    """Return how many a name such as "h=8" states; of "h" how many heads are known; else None."""
+    letter, equals, count = name.partition("=")
+    if equals and not (count.isdecimal() and int(count)):
+        raise ValueError(f"{name!r} in axes: give a whole number from 1 on, as in (b h=8)")
+    return int(count) if equals else heads.count if letter == "h" else None

@@ -1,89 +1,173 @@
-"""The calls of a model, in order, and what the keys of each firing were."""
+"""The calls of a model in order, and what the keys of each firing were: what `AttentionMaps.over_time` joins by."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from tfviz.look.signatures import Firing, Keys, Log, near, reach
+from tfviz.look.context import frames
+from tfviz.look.key_signatures import Keys, tolerance
+from tfviz.shapes import Bool, Int
 
 CALLERS = 32  # frames above a call of the model in which a beam search may stand
 
 
+class KeyRecord(NamedTuple):
+    """The keys of a firing, as a matcher hands them to the history.
+
+    Attributes:
+        queries: how many.
+        allowed: where some rows may look, [batch, head, row, key]; None: everywhere.
+        keys: their signatures.
+        dtype: of the keys.
+    """
+
+    queries: int
+    allowed: Callable[[slice], Tensor | None]
+    keys: Keys
+    dtype: torch.dtype
+
+
+class FiringInfo(NamedTuple):
+    """What the history keeps of one firing, beside its keys.
+
+    Attributes:
+        call: number of the model's call that it belongs to.
+        queries: how many.
+        first_end: for each batch element one past the last key that its first query may see.
+        starts, ends: for each batch element the first key that its last query may see, and one past the last.
+        tolerance: relative distance within which two signatures are of the same key.
+    """
+
+    call: int
+    queries: int
+    first_end: Int[Tensor, "batch"]
+    starts: Int[Tensor, "batch"]
+    ends: Int[Tensor, "batch"]
+    tolerance: float
+
+
+class _Change(NamedTuple):
+    """Keys that differ from those of the firing before, from `start` on; the last `unchanged` are as they were."""
+
+    start: int
+    keys: Keys
+    unchanged: int
+
+
+class SiteHistory:
+    """The firings of one site and their keys, of which only changes from firing to firing are stored.
+
+    Attributes:
+        grows: whether a firing had keys that the one before did not have beside some that it had.
+    """
+
+    def __init__(self) -> None:
+        self.firings: list[FiringInfo] = []
+        self.grows = False
+        self._changes: list[_Change] = []
+        self._last: Keys | None = None
+
+    def add(self, firing: FiringInfo, keys: Keys) -> None:
+        self.firings.append(firing)
+        before, self._last = self._last, keys
+        if before is None or before.shape[0] != keys.shape[0]:
+            self._changes.append(_Change(0, keys, 0))
+            return
+        common = min(before.shape[1], keys.shape[1])
+        differs = (before[:, :common] != keys[:, :common]).any(-1).any(0)
+        start = int(differs.to(torch.uint8).argmax()) if differs.any() else common
+        unchanged = 0
+        if before.shape[1] == keys.shape[1] and start < common:  # a cache of fixed size: the rest is as it was
+            unchanged = int(differs.flip(0).to(torch.uint8).argmax())
+        if not self.grows and start < keys.shape[1] and firing.queries < keys.shape[1]:
+            self.grows = bool((before[0] == keys[0, 0]).all(-1).any())
+        self._changes.append(_Change(start, keys[:, start : keys.shape[1] - unchanged].clone(), unchanged))
+
+    def keys(self) -> Iterator[Keys]:
+        """Yield the signatures of each firing."""
+        last: Keys | None = None
+        for start, keys, unchanged in self._changes:
+            if last is None or not (start or unchanged):  # nothing stayed; the batch may have another size
+                last = keys
+            else:
+                last = torch.cat([last[:, :start], keys, last[:, last.shape[1] - unchanged :]], 1)
+            yield last
+
+
 class History:
-    """What a capture knows of time: which call of the model each firing belongs to, and what its keys are."""
+    """Notes which call of the model each firing belongs to, and what its keys are."""
 
     def __init__(self) -> None:
         self.calls = 0
-        self.logs: dict[str, Log] = {}
-        self._deepest: str | None = None  # the last site of those that were seen to look at a text that grows
-        self._searched: set[int] = set()  # calls that a beam search made
-        self._read: dict[int, tuple[int, int]] = {}  # call -> its cache, and how many tokens that held after it
-        self._caches: dict[int, int] = {}  # cache -> how many tokens it holds at last
-        self._cache: Any = None  # the one in use: what is dropped from it after the last call is known at the end
+        self.sites: dict[str, SiteHistory] = {}
+        self._leader: str | None = None  # the last site that was seen to look at a text that grows
+        self._beam_calls: set[int] = set()
+        self._cached: dict[int, tuple[int, int]] = {}  # call -> number of its cache, and how many tokens that held
+        self._final_lengths: dict[int, int] = {}  # number of a cache -> how many tokens it holds in the end
+        self._cache: Any = None  # the one in use
 
-    def begin(self) -> None:
-        """A call of the model begins."""
+    def begin_call(self) -> None:
+        """Note that a call of the model begins."""
         self.calls += 1
-        self._deepest = next((site for site, log in reversed(self.logs.items()) if log.grows), None)
-        if _is_beam_search():
-            self._searched.add(self.calls)
+        self._leader = next((site for site, log in reversed(self.sites.items()) if log.grows), None)
+        if any("beam_search" in frame.f_code.co_name for frame in islice(frames(), CALLERS)):
+            self._beam_calls.add(self.calls)
 
-    def end(self, given: dict[str, Any], output: Any) -> None:
-        """A call ends: its cache, if it has one, holds so many tokens now."""
-        cache: Any = given.get("past_key_values")
+    def end_call(self, kwargs: dict[str, Any], output: Any) -> None:
+        """Note how many tokens the cache of a call holds, if it has one."""
+        cache: Any = kwargs.get("past_key_values")
         cache = getattr(output, "past_key_values", None) if cache is None else cache
-        if not hasattr(cache, "get_seq_length"):
+        if not self.sites or not hasattr(cache, "get_seq_length"):
             return
         if cache is not self._cache:
             self.close()
             self._cache = cache
-        self._read[self.calls] = len(self._caches), int(cache.get_seq_length())
+        self._cached[self.calls] = len(self._final_lengths), int(cache.get_seq_length())
 
     def close(self) -> None:
-        """The capture ends, or another cache comes into use: what this one holds now are the tokens that stayed."""
+        """Note how many tokens stayed in the cache: the capture ends, or another cache comes into use."""
         if self._cache is not None:
-            self._caches[len(self._caches)] = int(self._cache.get_seq_length())
+            self._final_lengths[len(self._final_lengths)] = int(self._cache.get_seq_length())
             self._cache = None
 
-    def note(self, site: str, queries: int, seen: Sequence[Tensor | None], keys: Keys, dtype: torch.dtype) -> None:
-        """A firing.
-
-        Args:
-            seen: where its first query may look, and its last, [batch, head, 1, key]; None: everywhere.
-        """
-        (_, begins), (starts, ends) = (reach(row, keys) for row in seen)
-        firing = Firing(self.calls, queries, begins, starts, ends, near(dtype))
-        self.logs.setdefault(site, Log()).add(firing, keys)
+    def add(self, site: str, record: KeyRecord) -> None:
+        """Add a firing of a site."""
+        queries, allowed, keys, dtype = record
+        if queries and keys.shape[1]:
+            first = allowed(slice(0, 1))
+            last = first if queries == 1 else allowed(slice(queries - 1, queries))
+            (_, first_end), (starts, ends) = (_reach(row, keys) for row in (first, last))
+            firing = FiringInfo(self.calls, queries, first_end, starts, ends, tolerance(dtype))
+            self.sites.setdefault(site, SiteHistory()).add(firing, keys)
 
     def leads(self, site: str) -> bool:
-        """Whether a site tells of the text that is written: the deepest that does, or any while that is not known."""
-        return self._deepest in (None, site)
+        """Return whether a site tells of the text being written: the deepest that does, or any while none is known."""
+        return self._leader in (None, site)
 
-    def searched(self, call: int) -> bool:
-        """Whether a beam search made a call."""
-        return call in self._searched
+    def is_beam_search(self, call: int) -> bool:
+        """Return whether a beam search made a call."""
+        return call in self._beam_calls
 
     def dropped(self, call: int) -> int:
-        """How many tokens that a call read were dropped from its cache afterwards, with no other call in between."""
-        if call not in self._read:
+        """Return how many tokens that a call read were dropped from its cache later, with no other call in between."""
+        if call not in self._cached:
             return 0
-        cache, length = self._read[call]
-        later = [other for other, (kept, _) in self._read.items() if kept == cache and other > call]
-        return 0 if later else max(0, length - self._caches.get(cache, length))
+        cache, length = self._cached[call]
+        if any(other == cache and number > call for number, (other, _) in self._cached.items()):
+            return 0
+        return max(0, length - self._final_lengths.get(cache, length))
 
 
-def _is_beam_search() -> bool:
-    """Whether one of the callers is a beam search, whose rows change places."""
-    frame = sys._getframe(2)
-    for _ in range(CALLERS):
-        if frame is None:
-            return False
-        if "beam_search" in frame.f_code.co_name:
-            return True
-        frame = frame.f_back  # type: ignore[assignment]
-    return False
+def _reach(allowed: Bool[Tensor, "batch head 1 key"] | None, keys: Keys) -> tuple[Tensor, Tensor]:
+    """Return, for each batch element, the first key that a query may see and one past the last; all if it sees none."""
+    batch, count, _ = keys.shape
+    if allowed is None or allowed.is_meta:
+        return torch.zeros(batch, dtype=torch.long), torch.full((batch,), count)
+    may = allowed[:, :, 0].any(1).cpu().expand(batch, count)
+    some, marks = may.any(-1), may.to(torch.uint8)
+    return torch.where(some, marks.argmax(-1), 0), torch.where(some, count - marks.flip(-1).argmax(-1), count)

@@ -1,4 +1,4 @@
-"""From what a capture holds to what maps are made of: one row of the batch, firings one under the other."""
+"""Makes the layers of maps from stored firings: of one batch element, with firings of one text one under the other."""
 
 import re
 import warnings
@@ -9,39 +9,37 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from tfviz.look.call import Call
+from tfviz.look.attention_call import AttentionCall
 from tfviz.look.history import History
-from tfviz.look.ingredients import Ingredients
-from tfviz.look.kept import unpack
-from tfviz.look.recompute import pattern
-from tfviz.look.sites import MAPS
-from tfviz.look.texts import Texts
+from tfviz.look.lazy import LazyAttention
+from tfviz.look.quantize import unpack
+from tfviz.look.recompute import attention_pattern
+from tfviz.look.recorder import WEIGHTS, Firing
+from tfviz.look.sequences import Sequences
 from tfviz.look.timeline import Timeline
 from tfviz.shapes import Bool
 
-Firing = tuple[Tensor, Tensor | None]  # a pattern, batch head query key, and where its queries might look
-Kept = tuple[Tensor | Call, Tensor | None]  # the same, or what it is made of
-FIRING = re.compile(r", (\d+) of (\d+)$")  # in the name of one of several firings
-Layer = Tensor | Ingredients
+NUMBERED = re.compile(r", (\d+) of (\d+)$")  # in the name of one of several firings
+Layer = Tensor | LazyAttention
 
 
 def patterns(seen: Iterable[str], sites: str) -> list[str]:
-    """Those of the captured sites that are patterns and match a glob.
+    """Return the captured sites that are patterns and match a glob.
 
     Raises:
         LookupError: there is none.
     """
-    chosen = [site for site in seen if site.rpartition(".")[2] in MAPS and fnmatchcase(site, sites)]
+    chosen = [site for site in seen if site.rpartition(".")[2] in WEIGHTS and fnmatchcase(site, sites)]
     if not chosen:
         meant = "" if sites == "*" else f" of {sites!r}"
         raise LookupError(f"no pattern{meant} was captured, only: {', '.join(seen) or 'nothing'}")
     return chosen
 
 
-def chosen(every: Mapping[str, Sequence[Kept]], firings: str | None) -> dict[str, Sequence[Kept]]:
-    """Of each site one firing, the last, or all as layers of their own; see `AttentionMaps.of`."""
+def choose_firings(every: Mapping[str, Sequence[Firing]], firings: str | None) -> dict[str, Sequence[Firing]]:
+    """Return one firing of each site, the last, or all as layers of their own; see `AttentionMaps.of`."""
     several = {site: len(some) for site, some in every.items() if len(some) > 1}
-    if firings == "layers":  # `FIRING` finds these names
+    if firings == "layers":  # `NUMBERED` finds these names
         return {
             f"{site}, {number} of {len(some)}" if len(some) > 1 else site: [one]
             for site, some in every.items()
@@ -50,8 +48,8 @@ def chosen(every: Mapping[str, Sequence[Kept]], firings: str | None) -> dict[str
     if several and firings is None:
         site, count = next(iter(several.items()))
         more = f", and {len(several) - 1} more did so" if len(several) > 1 else ""
-        alike = len({tuple(made.shape) for made, _ in every[site]}) == 1
-        each = "firings='layers'" if alike else "look.groups(seen, firings='layers')"
+        same = len({tuple(stored.shape) for stored, _ in every[site]}) == 1
+        each = "firings='layers'" if same else "look.groups(seen, firings='layers')"
         warnings.warn(
             f"{site} fired {count} times, the last is shown{more}: {each} shows each, firings='last' is this "
             "without a warning, and AttentionMaps.over_time joins those of a text written word by word",
@@ -60,8 +58,8 @@ def chosen(every: Mapping[str, Sequence[Kept]], firings: str | None) -> dict[str
     return {site: some[-1:] for site, some in every.items()}
 
 
-def layers(firings: Mapping[str, Sequence[Kept]], batch: int) -> tuple[list[Layer], Tensor | None]:
-    """The weights of each site's one firing, head query key, and a mask for all of them; None: nothing is forbidden.
+def layers(firings: Mapping[str, Sequence[Firing]], batch: int) -> tuple[list[Layer], Tensor | None]:
+    """Return the weights of each site's one firing, [head, query, key], and a mask for all; None: nothing is forbidden.
 
     Raises:
         ValueError: no such row; sites that do not fit together.
@@ -69,13 +67,13 @@ def layers(firings: Mapping[str, Sequence[Kept]], batch: int) -> tuple[list[Laye
     size = next(iter(firings.values()))[0][0].shape[0]
     if not -size <= batch < size:
         raise ValueError(f"batch is {batch}; the capture holds a batch of {size}")
-    return _fitting({site: _one(some[0], batch) for site, some in firings.items()})
+    return _check_shapes({site: _layer(some[0], batch) for site, some in firings.items()})
 
 
-def texts(
-    firings: Mapping[str, Sequence[Kept]], history: History, batch: int, beams: Tensor | None, generation: int | None
+def layers_over_time(
+    firings: Mapping[str, Sequence[Firing]], history: History, batch: int, beams: Tensor | None, generation: int | None
 ) -> tuple[list[Layer], Tensor | None]:
-    """As `layers`, of all firings that are of one text, their queries one under the other.
+    """Return the same of all firings that are of one text, their queries one under the other.
 
     Raises:
         ValueError: no such row; it cannot be told which firings are of one text; sites that do not fit together.
@@ -89,25 +87,26 @@ def texts(
         if len(some) == 1 and beams is None:
             if generation not in (None, 0, -1):
                 raise ValueError(f"generation is {generation}; the capture holds 1 text, counted from 0")
-            joined[site] = _one(some[0], row)
+            joined[site] = _layer(some[0], row)
             continue
-        log = history.logs.get(site)
-        if log is None or len(log.firings) != len(some):
+        known = history.sites.get(site)
+        if known is None or len(known.firings) != len(some):
             raise ValueError(
                 f"{site} fired {len(some)} times, and what its keys are could not be followed; "
                 "AttentionMaps.of(seen, firings='layers') shows each"
             )
-        found = found if found is not None and found.row == row else Texts(history, row, beams, generation)
-        joined[site] = _joined(some, found.of(site))
-    return _fitting(joined)
+        found = found if found is not None and found.row == row else Sequences(history, row, beams, generation)
+        joined[site] = _join(some, found.of(site))
+    return _check_shapes(joined)
 
 
-def _fitting(joined: Mapping[str, tuple[Layer, Tensor | None]]) -> tuple[list[Layer], Tensor | None]:
+def _check_shapes(joined: Mapping[str, tuple[Layer, Tensor | None]]) -> tuple[list[Layer], Tensor | None]:
+    """Return the layers, if they have one shape, and one mask for all."""
     shapes = {tuple(weights.shape): site for site, (weights, _) in joined.items()}
     if len(shapes) > 1:
-        each = ", firings='layers'" if any(FIRING.search(site) for site in joined) else ""
+        each = ", firings='layers'" if any(NUMBERED.search(site) for site in joined) else ""
         raise ValueError(
-            f"the patterns have several shapes (head query key): look.groups(seen{each}) has those that are alike "
+            f"the patterns have several shapes (head query key): look.groups(seen{each}) has those that are same "
             "together, sites= chooses some: " + ", ".join(f"{site} {shape}" for shape, site in shapes.items())
         )
     weights = [weights for weights, _ in joined.values()]
@@ -119,49 +118,49 @@ def _fitting(joined: Mapping[str, tuple[Layer, Tensor | None]]) -> tuple[list[La
     return weights, torch.stack([mask.expand(weights[0].shape) for mask in masks])
 
 
-def _one(kept: Kept, batch: int) -> tuple[Layer, Bool[Tensor, "#head query key"] | None]:
-    """The map of one firing."""
-    made, allowed = kept
-    if isinstance(made, Call):
-        return Ingredients.of(made, batch), None
-    return made[batch].cpu(), None if allowed is None else allowed[batch if len(allowed) > 1 else 0].cpu()
+def _layer(firing: Firing, batch: int) -> tuple[Layer, Bool[Tensor, "#head query key"] | None]:
+    """Return the weights and the mask of one firing."""
+    stored, allowed = firing
+    if isinstance(stored, AttentionCall):
+        return LazyAttention.of(stored, batch), None
+    return stored[batch].cpu(), None if allowed is None else allowed[batch if len(allowed) > 1 else 0].cpu()
 
 
-def _joined(kept: Sequence[Kept], timeline: Timeline) -> tuple[Layer, Bool[Tensor, "#head query key"] | None]:
-    """One map of one text; cells of keys that a firing had not yet, or no more, are 0 and forbidden."""
+def _join(firings: Sequence[Firing], timeline: Timeline) -> tuple[Layer, Bool[Tensor, "#head query key"] | None]:
+    """Return one map of one text; cells of keys that a firing did not have, yet or any more, are 0 and forbidden."""
     first = min(segment.offset for segment in timeline.segments)
     keys = timeline.length - first
-    weights, masks, open_ = [], [], True
+    weights, masks, is_open = [], [], True
     for segment in timeline.segments:
-        whole, allowed = kept[segment.firing]
-        if isinstance(whole, Call):
-            allowed, whole = whole.allowed(), pattern(whole, torch.float32)
-        part = whole[segment.row][:, segment.start : segment.stop].cpu()
+        pattern, allowed = firings[segment.firing]
+        if isinstance(pattern, AttentionCall):
+            allowed, pattern = pattern.allowed(), attention_pattern(pattern, torch.float32)
+        part = pattern[segment.row][:, segment.start : segment.stop].cpu()
         may = _everywhere(part)
         if allowed is not None:
             may = allowed[segment.row if len(allowed) > 1 else 0][:, segment.start : segment.stop].cpu()
-        open_ &= allowed is None and whole.shape[3] == keys
-        weights.append(_widened(part, keys, segment.offset - first))
-        masks.append(_widened(may, keys, segment.offset - first))
-    if open_:
-        return _stacked(weights), None
+        is_open &= allowed is None and pattern.shape[3] == keys
+        weights.append(_pad_keys(part, keys, segment.offset - first))
+        masks.append(_pad_keys(may, keys, segment.offset - first))
+    if is_open:
+        return _concatenate(weights), None
     heads = max(map(len, masks))
-    return _stacked(weights), _stacked([mask.expand(heads, -1, -1) for mask in masks])
+    return _concatenate(weights), _concatenate([mask.expand(heads, -1, -1) for mask in masks])
 
 
 def _everywhere(weights: Layer) -> Bool[Tensor, "1 query key"]:
     return torch.ones(1, *weights.shape[1:], dtype=torch.bool)
 
 
-def _widened(tensor: Tensor, keys: int, first: int = 0) -> Tensor:
-    """With zeros before and after, or without the room that no text has filled."""
+def _pad_keys(tensor: Tensor, keys: int, first: int = 0) -> Tensor:
+    """Return a tensor with zeros before and after, or without cache slots that no text has filled."""
     tensor = tensor[..., : keys - first]
     missing = keys - tensor.shape[-1]
     return functional.pad(tensor, (first, missing - first)) if missing else tensor
 
 
-def _stacked(parts: Sequence[Tensor]) -> Tensor:
+def _concatenate(parts: Sequence[Tensor]) -> Tensor:
     if len(parts) == 1:  # which is not copied
         return parts[0]
-    alike = len({part.dtype for part in parts}) == 1  # what no byte can say is kept in float32
-    return torch.cat([part if alike else unpack(part) for part in parts], dim=1)
+    same = len({part.dtype for part in parts}) == 1  # what no byte can say is kept in float32
+    return torch.cat([part if same else unpack(part) for part in parts], dim=1)

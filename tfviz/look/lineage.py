@@ -1,242 +1,205 @@
-"""Which tensors are attention weights: what a softmax gave, followed through what the model does with it.
+"""Follows attention weights from the softmax that made them, through whatever a model does to them.
 
-A softmax alone is no attention: routers, gates and classifiers have one, too. What it gave is followed through other
-shapes, dropout and changes cell by cell, until a product with values adds up over its keys.
+A softmax alone is no attention: routers, gates and classifiers have one, too. So its output is followed through changes
+of shape and type, dropout and arithmetic, until a product with values sums over its keys. Of each tensor on the way
+is known which of its cells belong to which key, by an index tensor that is reshaped along with it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
 from weakref import ref
 
-import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
-from tfviz.look.aside import aside
-from tfviz.look.products import Product, summed
+from tfviz.look.context import untraced
+from tfviz.look.products import Operation, Product, sum_of_products
+from tfviz.look.tracked_weights import Meeting, Stage, TrackedWeights, align_axes, index_along
 
-SHAPES = frozenset(
-    "view reshape permute transpose t swapaxes swapdims movedim moveaxis unsqueeze squeeze flatten unflatten expand "  # noqa: SIM905
-    "expand_as view_as reshape_as __getitem__ chunk split unbind select narrow mT T tensor_split flip roll".split()
-)
-SAME = frozenset("contiguous clone detach to type type_as float half bfloat16 double cpu cuda".split())  # noqa: SIM905
-DROPS = frozenset(["dropout", "feature_dropout", "dropout2d", "dropout1d"])
+SHAPE_OPS = frozenset({
+    "view", "reshape", "permute", "transpose", "t", "swapaxes", "swapdims", "movedim", "moveaxis", "unsqueeze",
+    "squeeze", "flatten", "unflatten", "expand", "expand_as", "view_as", "reshape_as", "__getitem__", "chunk", "split",
+    "unbind", "select", "narrow", "mT", "T", "tensor_split", "flip", "roll",
+})  # fmt: skip
+CAST_OPS = frozenset({
+    "contiguous", "clone", "detach", "to", "type", "type_as", "float", "half", "bfloat16", "double", "cpu", "cuda",
+})  # fmt: skip
+DROPOUT_OPS = frozenset({"dropout", "feature_dropout", "dropout2d", "dropout1d"})
+MULTIPLY_OPS = frozenset({"mul", "multiply"})
 
 
-@dataclass(eq=False)
-class Weights:
-    """What is known of a tensor of attention weights.
+class _Step(NamedTuple):
+    """An operation that makes `output` of a tracked tensor."""
 
-    Attributes:
-        keys: the numbers of the keys, in the tensor's shape; only the axis of the keys has a stride.
-        scores: what the softmax was given, in the tensor's shape; None where nothing was seen of it.
-        soft: what the softmax gave, and which of its axes has the keys; None: this is it.
-        changed: whether these are other numbers than those, but for dropout.
-        plain: the weights without dropout; None where there was none.
-        drop: the share that dropout took.
-        stage: "logs" before they are raised to powers; "gate" for a sigmoid's, whose rows need not add up to 1.
-        met: whether they were shown: they may meet several values.
-        edited: whether they were changed where they stand.
-        times: what they were multiplied with cell by cell, to be added up, and the call.
-    """
-
-    keys: Tensor
-    scores: Tensor | None = None
-    soft: tuple[Tensor, int] | None = None
-    changed: bool = False
-    plain: Tensor | None = None
-    drop: float = 0.0
-    stage: str = ""
-    met: bool = False
-    edited: bool = False
-    times: tuple[Tensor, Tensor, Callable[..., Tensor]] | None = None
-
-    @cached_property
-    def moves(self) -> list[int]:
-        """The axes on which the keys are: one, unless it was joined with another."""
-        moves = moving(self.keys)
-        if len(moves) > 1:  # the numbers of axes that were joined, and maybe parted again, were written down one by one
-            return [axis for axis in moves if bool((self.keys != self.keys.narrow(axis, 0, 1)).any())]
-        return moves or [self.keys.dim() - 1]
-
-    @property
-    def axis(self) -> int | None:
-        """The axis of the keys; None if they are on several."""
-        return self.moves[0] if len(self.moves) == 1 else None
+    op: Operation
+    source: Tensor
+    was: TrackedWeights
+    output: Any
 
 
 class Lineage:
-    """The weights that are under way."""
+    """The tensors of weights that are alive.
+
+    Attributes:
+        known: tensor -> what is known of it.
+    """
 
     def __init__(self) -> None:
         self.known: Any = WeakIdKeyDictionary()
-        self.sums: Any = WeakIdKeyDictionary()  # logarithms of sums of exponentials -> of which scores, over which axis
+        self._sums: Any = WeakIdKeyDictionary()  # result of logsumexp -> its scores, by weak reference, and axis
 
-    def by_hand(self, name: str, args: Sequence[Any], kwargs: Mapping[str, Any], output: Any) -> None:
-        """A softmax as `(scores - scores.logsumexp(-1, keepdim=True)).exp()`, which rounds too much for its sums."""
-        if name in ("logsumexp", "special_logsumexp"):
-            dim = args[1] if len(args) > 1 else kwargs.get("dim")
+    def begin(self, weights: Tensor, scores: Tensor | None, axis: int, stage: Stage = Stage.WEIGHTS) -> TrackedWeights:
+        """Track weights over an axis, as a softmax makes them of scores."""
+        scores = None if scores is None else scores.detach()
+        self.known[weights] = tracked = TrackedWeights(index_along(weights, axis % weights.dim()), scores, stage=stage)
+        return tracked
+
+    def follow_logsumexp(self, op: Operation, output: Any) -> None:
+        """Track `scores - scores.logsumexp(-1, keepdim=True)`, a log-softmax whose sums are too rough to be seen."""
+        if op.name.endswith("logsumexp"):
+            dim = op.argument(1, "dim")
             dim = dim[0] if isinstance(dim, list | tuple) and len(dim) == 1 else dim
             if type(dim) is int:
-                self.sums[output] = (ref(args[0]), dim)
-        elif name in ("sub", "__sub__", "subtract") and isinstance(args[1], Tensor) and args[1] in self.sums:
-            scores, dim = self.sums[args[1]]
-            if scores() is args[0]:
-                self.begins(output, args[0], dim, "logs")
+                self._sums[output] = (ref(op.args[0]), dim)
+        elif isinstance(op.args[1], Tensor) and op.args[1] in self._sums:
+            scores, dim = self._sums[op.args[1]]
+            if scores() is op.args[0]:
+                self.begin(output, op.args[0], dim, Stage.LOG_WEIGHTS)
 
-    def begins(self, weights: Tensor, scores: Tensor | None, axis: int, stage: str = "") -> Weights:
-        """Weights over one axis, such as a softmax gives of scores."""
-        kept = None if scores is None else scores.detach()
-        self.known[weights] = made = Weights(numbers(weights, axis % weights.dim()), kept, stage=stage)
-        return made
+    def follow(self, op: Operation, output: Any) -> None:
+        """Track the output of an operation on a tracked tensor: by the handler of its name."""
+        source = self._surviving_factor(op.product) if op.product else self._first_known(op)
+        if source is None:
+            return
+        was = self.known[source]
+        if output is source:  # changed in place
+            if op.name not in CAST_OPS | SHAPE_OPS | DROPOUT_OPS:
+                self.known[source] = replace(was, changed=True, meeting=Meeting.NEW)
+            return
+        is_float = isinstance(output, Tensor) and output.is_floating_point()
+        if was.times is None and (is_float or op.name in SHAPE_OPS):
+            HANDLERS.get(op.name, Lineage._change_values)(self, _Step(op, source, was, output))
 
-    def tracked(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Tensor | None:
-        """The first of these that is known."""
-        for one in (*args, *kwargs.values()):
-            for part in one if isinstance(one, list | tuple) else (one,):
+    def _first_known(self, op: Operation) -> Tensor | None:
+        for value in (*op.args, *op.kwargs.values()):  # in plain loops, since this is asked of most calls
+            for part in value if isinstance(value, list | tuple) else (value,):
                 if isinstance(part, Tensor) and part in self.known:
                     return part
         return None
 
-    def follow(
-        self, name: str, func: Callable[..., Any], made: Product | None, args: Sequence[Any], kwargs: Any, output: Any
-    ) -> None:
-        """A call, perhaps a product, was given some of what is known, and gave something."""
-        given = self._lasting(made) if made else self.tracked(args, kwargs)
-        if given is None:
-            return
-        was = self.known[given]
-        if output is given:
-            if name not in SAME | SHAPES | DROPS:  # changed where it stands
-                self.known[given] = replace(was, changed=True, met=False)
-        elif name in SHAPES:
-            self._shaped(
-                was, given, lambda one: func(*(one if arg is given else arg for arg in args), **kwargs), output
-            )
-        elif not isinstance(output, Tensor) or not output.is_floating_point() or was.times:
-            return
-        elif name in SAME:
-            self.known[output] = replace(was, soft=was.soft or _soft(was, given))
-        elif name in DROPS:
-            share = _dropped(args, kwargs)
-            plain = was.plain if not share or was.plain is not None else given
-            self.known[output] = replace(was, soft=was.soft or _soft(was, given), plain=plain, drop=share or was.drop)
-        elif was.stage == "logs":
-            if name == "exp":
-                self.known[output] = replace(was, stage="")
-        elif name in ("mul", "multiply") and output.shape != given.shape:
-            other = args[1] if args[0] is given else args[0]
-            if isinstance(other, Tensor):
-                self.known[output] = replace(was, times=(given, other, func))
-        elif was.stage != "gate":
-            self._changed(name, was, given, made, output)
-
-    def _lasting(self, made: Product) -> Tensor | None:
-        """Of the factors that are known the one whose keys a product leaves."""
-        for factor, letters in zip(made.factors, made.letters):
+    def _surviving_factor(self, product: Product) -> Tensor | None:
+        """Return the tracked factor whose keys a product does not sum over."""
+        for factor, letters in zip(product.factors, product.letters):
             was = self.known.get(factor)
-            if was and not was.times and not any(made.contracted(letters[axis]) for axis in was.moves):
+            if was and not was.times and not any(product.contracts(letters[axis]) for axis in was.key_axes):
                 return factor
         return None
 
-    def summed(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Product | None:
-        """The product that is whole when these are added up: weights times values, cell by cell."""
-        was = self.known.get(args[0]) if args and isinstance(args[0], Tensor) else None
-        dim = args[1] if len(args) > 1 else kwargs.get("dim", kwargs.get("axis"))
+    def pending_sum(self, op: Operation) -> Product | None:
+        """Return the product that a sum completes: weights were multiplied with values cell by cell before."""
+        was = self.known.get(op.args[0]) if op.args and isinstance(op.args[0], Tensor) else None
+        dim = op.argument(1, "dim", op.kwargs.get("axis"))
         if was is None or was.times is None or dim is None:
             return None
-        weights, other, times = was.times
-        axes = dim if isinstance(dim, list | tuple) else (dim,)
-        return summed(
+        weights, other, multiply = was.times
+        keepdim = {name: value for name, value in op.kwargs.items() if name == "keepdim"}
+        return sum_of_products(
             weights,
             other,
-            args[0],
-            axes,
-            lambda a, b: times(a, b).sum(dim, *args[2:], **{k: v for k, v in kwargs.items() if k == "keepdim"}),
+            op.args[0],
+            dim if isinstance(dim, list | tuple) else (dim,),
+            lambda left, right: multiply(left, right).sum(dim, *op.args[2:], **keepdim),
         )
 
-    def _shaped(self, was: Weights, given: Tensor, again: Callable[[Tensor], Any], output: Any) -> None:
-        """The same numbers on other axes, or some of them."""
-        if was.times:
-            return
+    def _reshape(self, step: _Step) -> None:
+        """The same numbers on other axes, or some of them: index, scores and undropped weights move along."""
+        op, source, was, output = step
+
+        def moved(tensor: Tensor | None) -> Any:
+            args = (tensor if arg is source else arg for arg in op.args)
+            return None if tensor is None else op.func(*args, **op.kwargs)
+
         try:
-            with aside():  # gradients go through the plain weights, if they are edited
-                parts = [None if one is None else again(one) for one in (was.keys, was.scores, was.plain)]
-        except RuntimeError:  # the keys were mixed with something else
+            with untraced():  # gradients flow through the undropped weights, if they are edited
+                parts = [moved(one) for one in (was.key_index, was.scores, was.undropped)]
+        except RuntimeError:  # the keys were joined with something else
             return
-        one = isinstance(output, Tensor)
-        made = [output] if one else list(output)
-        columns = [[part] if one else [None] * len(made) if part is None else list(part) for part in parts]
-        for tensor, keys, scores, plain in zip(made, *columns):
-            if not isinstance(tensor, Tensor) or not isinstance(keys, Tensor) or keys.shape != tensor.shape:
-                continue
-            now = replace(was, keys=keys, scores=scores, plain=plain, soft=was.soft or _soft(was, given))
-            if now.axis is not None and was.axis is not None:
-                fewer = keys.shape[now.axis] < was.keys.shape[was.axis]
-                self.known[tensor] = replace(now, changed=was.changed or fewer)
+        is_single = isinstance(output, Tensor)
+        outputs = [output] if is_single else list(output)
+        columns = [[part] if is_single else [None] * len(outputs) if part is None else list(part) for part in parts]
+        for tensor, index, scores, undropped in zip(outputs, *columns):
+            if isinstance(tensor, Tensor) and isinstance(index, Tensor) and index.shape == tensor.shape:
+                softmax = was.softmax_of(source)
+                now = replace(was, key_index=index, scores=scores, undropped=undropped, softmax=softmax)
+                if now.axis is not None and was.axis is not None:
+                    fewer = index.shape[now.axis] < was.key_index.shape[was.axis]
+                    self.known[tensor] = replace(now, changed=was.changed or fewer)
 
-    def _changed(self, name: str, was: Weights, given: Tensor, made: Product | None, output: Tensor) -> None:
-        """Other numbers in the same cells, or heads mixed with heads."""
-        keys = was.keys
-        if made:
-            mixed = _mixed(keys, made.letters[0 if made.factors[0] is given else 1], made, output)
-            if mixed is None:
-                return
-            keys = mixed
-        elif output.shape != given.shape:
-            others = [
-                axis
-                for axis in range(given.dim())
-                if output.dim() == given.dim() and output.shape[axis] != given.shape[axis]
-            ]
-            if len(others) != 1 or others == [was.axis] or name not in ("conv3d", "conv2d", "conv1d"):
-                return
-            keys = keys.select(others[0], 0).unsqueeze(others[0]).expand(output.shape)
-        scores = was.scores if was.scores is not None and was.scores.shape == output.shape else None
-        fresh = Weights(keys, scores, was.soft or _soft(was, given), changed=True, stage=was.stage)
-        self.known[output] = fresh
+    def _cast(self, step: _Step) -> None:
+        self.known[step.output] = replace(step.was, softmax=step.was.softmax_of(step.source))
+
+    def _drop(self, step: _Step) -> None:
+        op, source, was, output = step
+        probability = op.argument(1, "p", 0.5) if op.argument(2, "training", op.kwargs.get("train", True)) else 0.0
+        undropped = was.undropped if not probability or was.undropped is not None else source
+        dropout = probability or was.dropout
+        self.known[output] = replace(was, softmax=was.softmax_of(source), undropped=undropped, dropout=dropout)
+
+    def _exponentiate(self, step: _Step) -> None:
+        if step.was.stage is Stage.LOG_WEIGHTS:
+            self.known[step.output] = replace(step.was, stage=Stage.WEIGHTS)
+        else:
+            self._change_values(step)
+
+    def _multiply(self, step: _Step) -> None:
+        """Weights times values cell by cell make a larger tensor, which a sum over keys may follow."""
+        op, source, was, output = step
+        if was.stage is Stage.LOG_WEIGHTS or output.shape == source.shape:
+            self._change_values(step)
+        elif isinstance(other := op.args[1] if op.args[0] is source else op.args[0], Tensor):
+            self.known[output] = replace(was, times=(source, other, op.func))
+
+    def _change_values(self, step: _Step) -> None:
+        """Other numbers in the same cells, or heads mixed with heads (talking heads, Shazeer 2020)."""
+        op, source, was, output = step
+        if was.stage is not Stage.WEIGHTS:
+            return
+        index: Tensor | None = was.key_index
+        if op.product:
+            place = 0 if op.product.factors[0] is source else 1
+            index = _index_after_product(was.key_index, op.product.letters[place], op.product, output)
+        elif output.shape != source.shape:
+            index = _index_after_convolution(was, op, output)
+        if index is not None:
+            scores = was.scores if was.scores is not None and was.scores.shape == output.shape else None
+            self.known[output] = TrackedWeights(index, scores, was.softmax_of(source), changed=True, stage=was.stage)
 
 
-def _mixed(keys: Tensor, letters: Sequence[Any], made: Product, output: Tensor) -> Tensor | None:
-    """The numbers of the keys in what a product gives that does not add up over them; None: its axes are not known."""
-    if output.dim() != len(made.output) or keys.dim() != len(letters):
+HANDLERS: dict[str, Callable[[Lineage, _Step], None]] = {
+    **dict.fromkeys(SHAPE_OPS, Lineage._reshape),
+    **dict.fromkeys(CAST_OPS, Lineage._cast),
+    **dict.fromkeys(DROPOUT_OPS, Lineage._drop),
+    **dict.fromkeys(MULTIPLY_OPS, Lineage._multiply),
+    "exp": Lineage._exponentiate,
+}
+
+
+def _index_after_product(index: Tensor, letters: Sequence[Any], product: Product, output: Tensor) -> Tensor | None:
+    """Return the key index of a product that does not sum over keys; None if its axes are unknown."""
+    if output.dim() != len(product.output) or index.dim() != len(letters):
         return None
-    left = [letter for letter in letters if letter in made.output]
-    for axis in reversed(range(keys.dim())):
-        if letters[axis] not in made.output:
-            keys = keys.select(axis, 0)
-    keys = keys.permute(sorted(range(len(left)), key=lambda axis: made.output.index(left[axis])))
-    for axis, letter in enumerate(made.output):
-        keys = keys if letter in left else keys.unsqueeze(axis)
-    return keys.expand(output.shape)
+    return align_axes(index, letters, product.output).expand(output.shape)
 
 
-def moving(numbered: Tensor) -> list[int]:
-    """The axes along which `numbers` change."""
-    return [axis for axis, step in enumerate(numbered.stride()) if step and numbered.shape[axis] > 1]
-
-
-def numbers(tensor: Tensor, axis: int) -> Tensor:
-    """The numbers along one axis, in the shape of a tensor."""
-    numbers = torch.arange(tensor.shape[axis])
-    return numbers.reshape([-1 if one == axis else 1 for one in range(tensor.dim())]).expand(tensor.shape)
-
-
-def _dropped(args: Sequence[Any], kwargs: Mapping[str, Any]) -> float:
-    """The share that a call of dropout takes: none where nothing is trained."""
-    share = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
-    trains = args[2] if len(args) > 2 else kwargs.get("training", kwargs.get("train", True))
-    return share if trains else 0.0
-
-
-def _soft(was: Weights, given: Tensor) -> tuple[Tensor, int] | None:
-    return None if was.axis is None or was.stage == "logs" else (given.detach(), was.axis)
-
-
-def learned(tensor: Tensor) -> bool:
-    """Whether a model has learned these numbers: no values that somebody looks at."""
-    return isinstance(tensor, nn.Parameter) or isinstance(tensor._base, nn.Parameter)
+def _index_after_convolution(was: TrackedWeights, op: Operation, output: Tensor) -> Tensor | None:
+    """Return the key index after a convolution that changes one axis, not the keys', as one over heads does."""
+    index = was.key_index
+    if op.name not in ("conv3d", "conv2d", "conv1d") or output.dim() != index.dim():
+        return None
+    resized = [axis for axis in range(index.dim()) if output.shape[axis] != index.shape[axis]]
+    if len(resized) != 1 or resized == [was.axis]:
+        return None
+    return index.select(resized[0], 0).unsqueeze(resized[0]).expand(output.shape)

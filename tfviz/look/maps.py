@@ -1,4 +1,4 @@
-"""`AttentionMaps`: what the half that computes gives to the half that draws."""
+"""`AttentionMaps`: attention weights with the words of both axes, which views draw and measures measure."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from torch import Tensor
 
 from tfviz.bounds import at_least, one_of, readable, whole
 from tfviz.doors import door
-from tfviz.look import doubts, join, kept, stored
-from tfviz.look.call import ALL
-from tfviz.look.capture import Seen
-from tfviz.look.ingredients import Ingredients
-from tfviz.look.words import as_broad, named
+from tfviz.look import caveats, join, quantize, storage
+from tfviz.look.attention_call import ALL
+from tfviz.look.lazy import LazyAttention
+from tfviz.look.map_arguments import axis_labels, broadcast_mask, check_layers
+from tfviz.look.recorder import Firing
+from tfviz.look.result import Capture
 from tfviz.shapes import Bool, Float, UInt8
 
 
 class AttentionMaps:
-    """Attention weights with the words of both axes; knows no model.
+    """Attention weights with the words of both axes, of any model.
 
     Args:
         weights: layer head query key, or a list with a tensor (head query key) for each layer; float, or uint8 as
@@ -41,7 +42,7 @@ class AttentionMaps:
 
     def __init__(
         self,
-        weights: Tensor | Sequence[Tensor | Ingredients | None],
+        weights: Tensor | Sequence[Tensor | LazyAttention | None],
         rows: Sequence[Any] | None = None,
         cols: Sequence[Any] | None = None,
         mask: Tensor | None = None,
@@ -50,26 +51,26 @@ class AttentionMaps:
     ):
         if isinstance(weights, Tensor) and not weights.dim():
             raise ValueError("weights is one number; give a tensor layer head query key")
-        given: list[Any] = list(weights)
-        if not given:
+        layers: list[Any] = list(weights)
+        if not layers:
             raise ValueError("there are no weights; a Hugging Face model gives none under sdpa: use look.capture")
-        kept.check(given)
-        self.layers = [layer if isinstance(layer, Ingredients) else layer.detach().cpu() for layer in given]
+        check_layers(layers)
+        self.layers = [layer if isinstance(layer, LazyAttention) else layer.detach().cpu() for layer in layers]
         _, queries, keys = self.layers[0].shape
-        self.rows = named(rows, queries, "rows", "queries")
-        self.cols = list(self.rows) if cols is None and queries == keys else named(cols, keys, "cols", "keys")
+        self.rows = axis_labels(rows, queries, "rows", "queries")
+        self.cols = list(self.rows) if cols is None and queries == keys else axis_labels(cols, keys, "cols", "keys")
         if mask is not None:
             readable(mask=mask)
-        self.mask = None if mask is None else as_broad(mask.cpu(), self.shape)
-        counted = [f"layer {i}" for i in range(len(self.layers))] if sites is None else sites
-        self.sites = named(counted, len(self.layers), "sites", "layers")
+        self.mask = None if mask is None else broadcast_mask(mask.cpu(), self.shape)
+        names = [f"layer {i}" for i in range(len(self.layers))] if sites is None else sites
+        self.sites = axis_labels(names, len(self.layers), "sites", "layers")
         self.provenance = dict(provenance or {})
 
     @classmethod
     @door
     def of(
         cls,
-        seen: Seen,
+        seen: Capture,
         rows: Sequence[str] | None = None,
         cols: Sequence[str] | None = None,
         *,
@@ -78,7 +79,7 @@ class AttentionMaps:
         firings: str | None = None,
         provenance: Mapping[str, Any] | None = None,
     ) -> AttentionMaps:
-        """The patterns in a capture, a layer each, of one row of the batch.
+        """Return the patterns in a capture, a layer each, of one batch element.
 
         Args:
             sites: a glob, where only some are meant, such as `decoder.*.cross.*`; or their names.
@@ -100,32 +101,29 @@ class AttentionMaps:
         names = join.patterns(seen, sites) if isinstance(sites, str) else list(sites)
         if not names:
             raise ValueError("sites is empty; give a glob or the names of some")
-        chosen = join.chosen({site: seen.as_whole(site, batch) for site in names}, firings)
-        return cls.joined(seen, chosen, rows, cols, batch, provenance)
+        chosen = join.choose_firings({site: seen.assembled(site, batch) for site in names}, firings)
+        return cls._from_firings(seen, chosen, rows, cols, batch, provenance)
 
     @classmethod
-    @door
-    def joined(
+    def _from_firings(
         cls,
-        seen: Seen,
-        firings: Mapping[str, Sequence[join.Kept]],
+        seen: Capture,
+        firings: Mapping[str, Sequence[Firing]],
         rows: Sequence[str] | None = None,
         cols: Sequence[str] | None = None,
         batch: int = 0,
         provenance: Mapping[str, Any] | None = None,
     ) -> AttentionMaps:
-        """A layer for each name, of its one firing: what `of` and `look.groups` make of a capture."""
-        if not firings or not all(firings.values()):
-            raise ValueError("firings are empty; give {name: seen.as_kept(site)}, a firing for each layer")
+        """Return maps with a layer for each name, of its one firing: what `of` and `look.groups` make of a capture."""
         weights, mask = join.layers(firings, batch)
-        known = seen.provenance(join.FIRING.sub("", name) for name in firings)
+        known = seen.provenance(join.NUMBERED.sub("", name) for name in firings)
         return cls(weights, rows, cols, mask, list(firings), {**known, **(provenance or {})})
 
     @classmethod
     @door
     def over_time(
         cls,
-        seen: Seen,
+        seen: Capture,
         rows: Sequence[str] | None = None,
         cols: Sequence[str] | None = None,
         *,
@@ -135,7 +133,7 @@ class AttentionMaps:
         generation: int | None = None,
         provenance: Mapping[str, Any] | None = None,
     ) -> AttentionMaps:
-        """As `of`, but of all firings of one text: their queries stand one under the other, in the order of time.
+        """Return maps of all firings of one text: their queries stand one under the other, in the order of time.
 
         So patterns that are computed word by word make one map of one pass: head, then all queries, then the keys of
         the last firing. Cells of keys that an earlier one had not yet are 0 and masked. Which firings are of one text
@@ -158,14 +156,14 @@ class AttentionMaps:
             ValueError: as in `of`; or it cannot be told which firings are of one text: their rows changed places and
                 `beams` is not given, what they look at was computed by none of them, or they are layers, not steps.
         """
-        chosen, cut = join.patterns(seen, sites), seen.cut
-        firings = {site: seen.as_whole(site, batch) if site in cut else seen.as_kept(site) for site in chosen}
-        weights, mask = join.texts(firings, seen.history, batch, beams, generation)
+        chosen, blocks = join.patterns(seen, sites), seen.block_sites
+        firings = {site: seen.assembled(site, batch) if site in blocks else seen.stored(site) for site in chosen}
+        weights, mask = join.layers_over_time(firings, seen.history, batch, beams, generation)
         return cls(weights, rows, cols, mask, list(firings), {**seen.provenance(firings), **(provenance or {})})
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
-        """layer head query key"""
+        """The sizes of [layer, head, query, key]."""
         heads, queries, keys = self.layers[0].shape
         return len(self.layers), heads, queries, keys
 
@@ -176,29 +174,30 @@ class AttentionMaps:
 
     @door
     def __getitem__(self, where: int | tuple[int | slice, ...]) -> Tensor:
-        """In float32: `maps[layer]`, head query key; `maps[layer, head]`, query key; or a part of a head:
-        `maps[layer, head, query]`, its row over keys; `maps[layer, head, 10:20, :30]`, some queries and keys.
+        """Return `maps[layer]`, [head, query, key], or `maps[layer, head]`, [query, key], in float32.
+
+        Or a part of a head: `maps[layer, head, query]`, a row over keys, or `maps[layer, head, 10:20, :30]`.
         """
-        asked = where if isinstance(where, tuple) else (where,)
-        layer, cells = self._layer(*asked), asked[1:]
-        if isinstance(layer, Ingredients):
+        indices = where if isinstance(where, tuple) else (where,)
+        layer, cells = self._layer(*indices), indices[1:]
+        if isinstance(layer, LazyAttention):
             return layer[cells]
-        return kept.unpack(layer[cells])
+        return quantize.unpack(layer[cells])
 
     @door
     def tile(
         self, layer: int, head: int, rows: slice = ALL, keys: slice = ALL, block: int = 1
     ) -> Float[Tensor, "down across"]:
-        """A part of a head, or all of it, the largest weight of each `block` x `block` cells standing for them."""
+        """Return a part of a head, or all of it: of each `block` x `block` cells the largest weight."""
         at_least(1, block=block)
-        made, block = self._layer(layer, head, rows, keys), min(block, max(1, *self.shape[2:]))
-        if isinstance(made, Ingredients):
-            return made.tile(head, rows, keys, block)
-        return kept.unpack(kept.blocks(made[head, rows, keys], block))
+        weights, block = self._layer(layer, head, rows, keys), min(block, max(1, *self.shape[2:]))
+        if isinstance(weights, LazyAttention):
+            return weights.tile(head, rows, keys, block)
+        return quantize.unpack(quantize.max_pool_2d(weights[head, rows, keys], block))
 
     @door
     def packed(self, layer: int, head: int, block: int = 1) -> UInt8[Tensor, "down across"]:
-        """A head as `capture(dtype=torch.uint8)` keeps it: 255 times the square root; errs by at most 0.004.
+        """Return a head as bytes, 255 times the square root; errs by at most 0.004.
 
         Args:
             block: the largest weight of each `block` x `block` cells stands for them.
@@ -207,37 +206,38 @@ class AttentionMaps:
             ValueError: a weight is not between 0 and 1.
         """
         at_least(1, block=block)
-        made, where = self._layer(layer, head), f"layer {layer}, head {head}"
-        if isinstance(made, Ingredients):
-            return kept.as_bytes(made.tile(head, block=min(block, max(made.shape))), 1, where)
-        return kept.as_bytes(made[head], block, where)
+        weights, where = self._layer(layer, head), f"layer {layer}, head {head}"
+        if isinstance(weights, LazyAttention):
+            return quantize.pool_and_pack(weights.tile(head, block=min(block, max(weights.shape))), 1, where)
+        return quantize.pool_and_pack(weights[head], block, where)
 
     @door
     def allowed(self, layer: int, head: int, rows: slice = ALL, keys: slice = ALL) -> Bool[Tensor, "query key"] | None:
-        """True where this head's queries might look; None if nothing was forbidden."""
-        made = self._layer(layer, head)
-        if isinstance(made, Ingredients):
-            return made.allowed(head, rows, keys)
+        """Return True where this head's queries might look; None if nothing was forbidden."""
+        weights = self._layer(layer, head)
+        if isinstance(weights, LazyAttention):
+            return weights.allowed(head, rows, keys)
         return None if self.mask is None else self.mask[layer, head, rows, keys]
 
-    def _layer(self, *asked: Any) -> Tensor | Ingredients:
-        """The layer that is asked for.
+    def _layer(self, *indices: Any) -> Tensor | LazyAttention:
+        """Return the layer of these indices.
 
         Raises:
             IndexError, TypeError, ValueError: there is no such layer, head, query or key.
         """
-        if not 0 < len(asked) <= 4:
-            raise IndexError(f"{len(asked)} indices; the maps have four: layer, head, query, key")
-        for name, number, count in zip(("layer", "head", "query", "key"), asked, self.shape):
+        if not 0 < len(indices) <= 4:
+            raise IndexError(f"{len(indices)} indices; the maps have four: layer, head, query, key")
+        for name, number, count in zip(("layer", "head", "query", "key"), indices, self.shape):
             if isinstance(number, slice):
-                whole(**{f"{name} {end}": at for end, at in _ends(number).items() if at is not None})
+                ends = {"start": number.start, "stop": number.stop, "step": number.step}
+                whole(**{f"{name} {end}": at for end, at in ends.items() if at is not None})
                 if number.step is not None and number.step < 1:
                     raise ValueError(f"the step of {name} is {number.step}; it must be 1 or more")
                 if name in ("layer", "head"):
                     raise TypeError(f"{name} is a slice; give one number, and take several one by one")
             elif not -count <= number < count:
                 raise IndexError(f"{name} is {number}; the maps have {count}, from 0 to {count - 1}")
-        return self.layers[asked[0]]
+        return self.layers[indices[0]]
 
     def __repr__(self) -> str:
         layers, heads, queries, keys = self.shape
@@ -246,25 +246,24 @@ class AttentionMaps:
 
     @property
     def remarks(self) -> str:
-        """What is to be known of them: that a dropout came after them, that their rows need not add up to 1."""
+        """A text for captions: that a dropout came after the weights, and their caveat."""
         dropout = self.provenance.get("dropout")
-        taken = f", taken in training: before a dropout of {dropout:g}" if isinstance(dropout, float) else ""
-        return f"{taken}; {self.doubt}" if self.doubt else taken
+        dropped = f", taken in training: before a dropout of {dropout:g}" if isinstance(dropout, float) else ""
+        return f"{dropped}; {self.caveat}" if self.caveat else dropped
 
     @cached_property
-    def doubt(self) -> str:
-        """What a reader must know before these are read as weights: that rows need not add up to 1, as `capture` found
-        it, or what the numbers themselves tell (scores, NaN, a mask turned round); empty where there is nothing."""
+    def caveat(self) -> str:
+        """Why these may be no weights: rows that need not sum to 1, scores, NaN, an inverted mask; or empty."""
         sites = self.provenance.get("unnormalized", [])
         if isinstance(sites, list) and sites:
             return f"rows need not add up to 1 in {', '.join(map(str, sites))}"
-        return doubts.of_weights(self.layers, self.mask)
+        return caveats.of_weights(self.layers, self.mask)
 
     @door
     def save(self, path: str | Path) -> Path:
-        """Write one safetensors file, whole or not at all."""
+        """Write one safetensors file, atomically."""
         words = {"rows": self.rows, "cols": self.cols, "sites": self.sites, "provenance": self.provenance}
-        return stored.write(path, self.layers, self.mask, words)
+        return storage.write(path, self.layers, self.mask, words)
 
     @classmethod
     @door
@@ -275,8 +274,4 @@ class AttentionMaps:
             FileNotFoundError: no such file.
             ValueError: the file is damaged, or something else.
         """
-        return cls(**stored.read(path))
-
-
-def _ends(one: slice) -> dict[str, Any]:
-    return {"start": one.start, "stop": one.stop, "step": one.step}
+        return cls(**storage.read(path))

@@ -1,4 +1,4 @@
-"""What a head does, in numbers: measured, so that nothing need be claimed by eye.
+"""Measures of attention: entropy, distance, change, head scores, rollout, relevance, value-weighted norms.
 
 What is measured of `AttentionMaps` is a mean over the queries of a text that see something. Padding is left out as if
 the text had been given without it: a key that no query may look at (where the mask is known), and in self-attention the
@@ -11,18 +11,20 @@ import torch
 from torch import Tensor
 
 from tfviz.bounds import between
-from tfviz.look import padding
-from tfviz.look.head_types import TYPES, strongest, types
+from tfviz.look.head_scores import SCORES, head_scores, strongest
+from tfviz.look.map_arguments import are_numbers
 from tfviz.look.maps import AttentionMaps
-from tfviz.look.padding import Text, mean, of_rows, statistic
-from tfviz.look.words import numbered
+from tfviz.look.padding import Positions, check_weights, head_weights, mean, statistic
 from tfviz.shapes import Float
 
-__all__ = ["TYPES", "carried", "change", "distance", "entropy", "relevance", "rollout", "strongest", "types"]
+__all__ = [
+    "SCORES", "change", "distance", "entropy", "head_scores", "relevance", "rollout", "strongest",
+    "value_weighted_norms",
+]  # fmt: skip
 
 
 def entropy(weights: Float[Tensor, "*lead query key"] | AttentionMaps) -> Float[Tensor, "*lead query"]:
-    """Of each query's weights, in nats: 0 looks at one key, log(n) at n keys alike.
+    """Return the entropy of each query's weights, in nats: 0 looks at one key, log(n) at n keys alike.
 
     Of `AttentionMaps` the mean of each head, [layer, head]. Of a tensor a number for each query; a row of zeros, which
     sees nothing, has 0 and is to be left out of a mean.
@@ -33,11 +35,11 @@ def entropy(weights: Float[Tensor, "*lead query key"] | AttentionMaps) -> Float[
     >>> entropy(torch.tensor([[1.0, 0.0], [0.5, 0.5]]))
     tensor([0.0000, 0.6931])
     """
-    return _of_rows(weights, lambda checked: torch.special.entr(checked).sum(-1))
+    return _per_query(weights, lambda checked: torch.special.entr(checked).sum(-1))
 
 
 def distance(weights: Float[Tensor, "*lead query key"] | AttentionMaps) -> Float[Tensor, "*lead query"]:
-    """How far away each query looks on average, in positions; of `AttentionMaps` and errors as for `entropy`.
+    """Return how far away each query looks on average, in positions; of `AttentionMaps` the mean of each head.
 
     Raises:
         ValueError: as for `entropy`; or maps in a tensor that are not square, where no distance is known.
@@ -45,34 +47,35 @@ def distance(weights: Float[Tensor, "*lead query key"] | AttentionMaps) -> Float
     if isinstance(weights, Tensor) and weights.dim() < 2:
         raise ValueError(f"weights are {list(weights.shape)}; give queries and keys, [..., query, key]")
 
-    last = False  # whether queries are the last of the keys' text, as in a step of generation
+    are_last = False  # whether queries are the last of the keys' text, as in a step of generation
 
     def far(weights: Tensor) -> Tensor:
         queries, keys = (torch.arange(count, device=weights.device) for count in weights.shape[-2:])
-        queries = queries + (len(keys) - len(queries) if last else 0)
+        queries = queries + (len(keys) - len(queries) if are_last else 0)
         return (weights * (queries[:, None] - keys).abs()).sum(-1)
 
     if isinstance(weights, AttentionMaps):
         queries, keys = weights.shape[2:]
-        last = queries < keys and weights.rows == weights.cols[keys - queries :]
-        if queries != keys and not last:
+        are_last = queries < keys and weights.rows == weights.cols[keys - queries :]
+        if queries != keys and not are_last:
             raise ValueError(f"no distance is known where {queries} queries look at {keys} keys of another text")
-    found = _of_rows(weights, far)
+    found = _per_query(weights, far)
     if isinstance(weights, Tensor) and weights.shape[-2] != weights.shape[-1]:
         raise ValueError(f"distance is defined for square maps, not {tuple(weights.shape[-2:])}")
     return found
 
 
-def _of_rows(weights: Tensor | AttentionMaps, of: Callable[[Tensor], Tensor]) -> Tensor:
-    """A number of each row of weights; of maps its mean for each head."""
+def _per_query(weights: Tensor | AttentionMaps, measure: Callable[[Tensor], Tensor]) -> Tensor:
+    """Return a number for each row of weights; of maps its mean for each head."""
     if isinstance(weights, AttentionMaps):
-        return statistic(weights, lambda some, counts: mean(of(some), counts))
-    return of(of_rows(weights))
+        return statistic(weights, lambda some, counts: mean(measure(some), counts))
+    return measure(check_weights(weights))
 
 
 def change(first: AttentionMaps, second: AttentionMaps) -> Float[Tensor, "layer head"]:
-    """How far two captures of one text are apart, head by head: the total variation between a query's weights, mean
-    over the queries that see something in one of them. 0 is the same, 1 nothing in common.
+    """Return how far the maps of two captures of one text are apart, for each head: 0 the same, 1 nothing in common.
+
+    It is the total variation distance between a query's weights, mean over the queries that see something in either.
 
     Raises:
         ValueError: they have different shapes.
@@ -84,19 +87,19 @@ def change(first: AttentionMaps, second: AttentionMaps) -> Float[Tensor, "layer 
     if first.shape != second.shape:
         raise ValueError(f"the shapes differ: {first!r}, and {second!r}; capture both on one text")
     for words, others in ((first.rows, second.rows), (first.cols, second.cols)):
-        if words != others and not (numbered(words) or numbered(others)):
+        if words != others and not (are_numbers(words) or are_numbers(others)):
             raise ValueError(f"the words differ: {words[:5]} and {others[:5]}; capture both on one text")
-    text, found = Text.of(first, second), []
+    positions, found = Positions.of(first, second), []
     for layer in range(first.shape[0]):
-        for (head, one), (_, other) in zip(padding.of_heads(first, layer), padding.of_heads(second, layer)):
-            one, other = text.cut(one), text.cut(other)
-            counts = text.counts(one, layer, head) | text.counts(other, layer, head)
+        for (head, one), (_, other) in zip(head_weights(first, layer), head_weights(second, layer)):
+            one, other = positions.select(one), positions.select(other)
+            counts = positions.counts(one, layer, head) | positions.counts(other, layer, head)
             found.append(mean((one - other).abs().sum(-1) / 2, counts))
     return torch.cat(found).view(first.shape[:2])
 
 
-def rollout(weights: Float[Tensor, "layer query key"], kept: float = 0.5) -> Float[Tensor, "layer query key"]:
-    """Where each layer's positions get what they are made of, down to the words (Abnar & Zuidema 2020, section 3).
+def rollout(weights: Float[Tensor, "layer query key"], residual: float = 0.5) -> Float[Tensor, "layer query key"]:
+    """Return where each layer's positions get their content from, down to the words (Abnar & Zuidema 2020, section 3).
 
     A layer is taken to keep a share of each position and to fill the rest by attention; layers are multiplied. It
     knows nothing of values, feed-forward networks and norms: a bound on what may flow, not a measure of what does.
@@ -105,23 +108,23 @@ def rollout(weights: Float[Tensor, "layer query key"], kept: float = 0.5) -> Flo
 
     Args:
         weights: square maps, one a layer, such as the mean over heads; rows sum to 1, or to 0 where all is masked.
-        kept: the share that the residual stream keeps, 0 to 1.
+        residual: the share of the residual stream, 0 to 1.
 
     Raises:
-        ValueError: a share that is none; maps that are not square, or no weights.
+        ValueError: `residual` is not from 0 to 1; maps that are not square, or no weights.
 
     >>> rollout(torch.tensor([[[1.0, 0.0], [1.0, 0.0]]] * 2))[:, 1]
     tensor([[0.5000, 0.5000],
             [0.7500, 0.2500]])
     """
-    between(0, 1, kept=kept)
+    between(0, 1, residual=residual)
     if weights.dim() != 3 or not len(weights):
         raise ValueError(f"weights are {list(weights.shape)}; give one map a layer, such as the mean over heads")
     if weights.shape[-1] != weights.shape[-2]:
         raise ValueError(f"rollout is defined for square maps, not {tuple(weights.shape[-2:])}")
-    stays, weights = torch.eye(weights.shape[-1], device=weights.device), of_rows(weights)
+    stays, weights = torch.eye(weights.shape[-1], device=weights.device), check_weights(weights)
     blind = weights.sum(-1, keepdim=True) == 0
-    layers = torch.where(blind, stays, kept * stays + (1 - kept) * weights)
+    layers = torch.where(blind, stays, residual * stays + (1 - residual) * weights)
     found = [layers[0]]
     for layer in layers[1:]:
         found.append(layer @ found[-1])
@@ -129,7 +132,7 @@ def rollout(weights: Float[Tensor, "layer query key"], kept: float = 0.5) -> Flo
 
 
 def relevance(weights: Float[Tensor, "layer head query key"], gradients: Tensor) -> Float[Tensor, "layer query key"]:
-    """How much each position of each layer owes to each word, for one output (Chefer et al. 2021, equations 5 and 6).
+    """Return how much each position of each layer owes to each word, for one output (Chefer et al. 2021, eq. 5 and 6).
 
     Of weights times their gradients the positive part is taken and averaged over heads; it is added to what stands
     there, layer by layer: R = R + mean(gradient x weight, where above 0) R. The last row of the last layer, or the row
@@ -155,26 +158,26 @@ def relevance(weights: Float[Tensor, "layer head query key"], gradients: Tensor)
         )
     if weights.shape[-1] != weights.shape[-2]:
         raise ValueError(f"relevance is defined for square maps, not {tuple(weights.shape[-2:])}")
-    of_rows(weights, whole=False)
+    check_weights(weights, normalized=False)
     if not gradients.isfinite().all():
         raise ValueError("there is NaN or infinity among the gradients; of a row that sees nothing, take it out")
     found = torch.eye(weights.shape[-1], device=weights.device)
-    made = []
+    layers = []
     for layer in (weights * gradients).clamp(min=0).mean(1).detach():
         found = found + layer @ found
-        made.append(found)
-    return torch.stack(made)
+        layers.append(found)
+    return torch.stack(layers)
 
 
-def carried(
+def value_weighted_norms(
     weights: Float[Tensor, "*lead head query key"], values: Float[Tensor, "*lead head key dim"]
 ) -> Float[Tensor, "*lead head query key"]:
-    """How long the vectors are that queries really take from keys: weight times value (Kobayashi et al. 2020, 2.2).
+    """Return the norm of what each query takes from each key: weight times value (Kobayashi et al. 2020, section 2.2).
 
     A large weight on a short value moves little. `values` are those of the heads, `...value` in a capture; multiply
     them by each head's part of the output matrix for what arrives in the stream.
 
-    >>> carried(torch.tensor([[[0.9, 0.1]]]), torch.tensor([[[0.0, 1.0], [30.0, 40.0]]]))
+    >>> value_weighted_norms(torch.tensor([[[0.9, 0.1]]]), torch.tensor([[[0.0, 1.0], [30.0, 40.0]]]))
     tensor([[[0.9000, 5.0000]]])
     """
     if min(weights.dim(), values.dim()) < 2 or (*weights.shape[:-2], weights.shape[-1]) != values.shape[:-1]:
@@ -182,6 +185,6 @@ def carried(
             f"weights are {list(weights.shape)} and values {list(values.shape)}; they must be ... head query key and "
             "... head key dim, of the same heads and keys"
         )
-    of_rows(weights, whole=False)
+    check_weights(weights, normalized=False)
     lengths = values.norm(dim=-1).unsqueeze(-2)
     return torch.where(weights == 0, 0.0, weights * lengths)  # whatever stands at padding, nothing is taken of it

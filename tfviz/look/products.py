@@ -1,9 +1,9 @@
-"""Products of two tensors, whichever call makes them, with a letter for each axis as in `einsum`."""
+"""Torch calls and the products of two tensors that they make, with a letter for each axis as in `einsum`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from torch import Tensor
@@ -13,31 +13,80 @@ MATMUL = ("matmul", "__matmul__", "bmm", "mm", "mv")
 
 
 class Product(NamedTuple):
-    """A product: its factors, a letter for each of their axes and of the output's, and the same of other factors."""
+    """A product of two tensors.
+
+    Attributes:
+        factors: the tensors.
+        letters: of each factor a letter for each axis.
+        output: the letters of the output.
+        recompute: the same product of two other factors.
+        batch: letters of axes that both factors have, if only by broadcasting.
+    """
 
     factors: tuple[Tensor, Tensor]
     letters: tuple[Letters, Letters]
     output: Letters
-    again: Callable[[Tensor, Tensor], Any]
-    lead: frozenset[Any] = frozenset()  # letters of axes that both have, if only by broadcasting
+    recompute: Callable[[Tensor, Tensor], Any]
+    batch: frozenset[Any] = frozenset()
 
-    def contracted(self, letter: Any) -> bool:
-        """Whether the product adds up over this axis of both."""
+    def contracts(self, letter: Any) -> bool:
+        """Return whether the product sums over this axis of both factors."""
         return letter not in self.output and all(letter in letters for letters in self.letters)
+
+    def contracted_axes(self, place: int) -> list[int]:
+        """Return the axes of a factor that are summed over."""
+        return [axis for axis, letter in enumerate(self.letters[place]) if self.contracts(letter)]
+
+
+class Operation(NamedTuple):
+    """A torch call that a model made.
+
+    Attributes:
+        name: of the function, without the sign that it changes its tensor.
+        product: what it multiplies, if it is a product.
+    """
+
+    name: str
+    func: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    product: Product | None
+
+    @classmethod
+    def of(cls, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Operation:
+        name = getattr(func, "__name__", "")
+        name = getattr(getattr(func, "__self__", None), "__name__", name) if name == "__get__" else name
+        return cls(name, func, args, kwargs, product(name, func, args, kwargs))
+
+    def argument(self, position: int, name: str, default: Any = None) -> Any:
+        """Return an argument given by position or name."""
+        return self.args[position] if len(self.args) > position else self.kwargs.get(name, default)
+
+    def tensors(self) -> Iterator[Tensor]:
+        """Yield the tensors among the arguments, also those in lists."""
+        return tensors((*self.args, *self.kwargs.values()))
+
+
+def tensors(values: Iterable[Any]) -> Iterator[Tensor]:
+    """Yield the tensors among some values, also those in lists."""
+    for value in values:
+        for part in value if isinstance(value, list | tuple) else (value,):
+            if isinstance(part, Tensor):
+                yield part
 
 
 def product(name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Product | None:
-    """What a call multiplies; None if it is no product of two tensors."""
+    """Return what a call multiplies; None if it is no product of two tensors."""
     if name in MATMUL and len(args) == 2:
-        return _matmul(args[0], args[1], again=lambda a, b: func(a, b, **kwargs))
+        return _matmul(args[0], args[1], recompute=lambda a, b: func(a, b, **kwargs))
     if name == "__rmatmul__" and len(args) == 2:
-        return _matmul(args[1], args[0], again=lambda a, b: func(b, a, **kwargs))
+        return _matmul(args[1], args[0], recompute=lambda a, b: func(b, a, **kwargs))
     if name == "baddbmm" and len(args) == 3:
-        return _matmul(args[1], args[2], again=lambda a, b: func(args[0], a, b, **kwargs))
+        return _matmul(args[1], args[2], recompute=lambda a, b: func(args[0], a, b, **kwargs))
     if name == "linear" and len(args) >= 2 and args[1].dim() == 2:
-        over = tuple(range(args[0].dim() - 1))
-        letters: tuple[Letters, Letters] = ((*over, "sum"), ("col", "sum"))
-        return Product((args[0], args[1]), letters, (*over, "col"), lambda a, b: func(a, b, *args[2:], **kwargs))
+        batch = tuple(range(args[0].dim() - 1))
+        letters: tuple[Letters, Letters] = ((*batch, "sum"), ("col", "sum"))
+        return Product((args[0], args[1]), letters, (*batch, "col"), lambda a, b: func(a, b, *args[2:], **kwargs))
     if name == "einsum":
         return _einsum(func, args)
     if name in ("tensordot", "inner"):
@@ -46,7 +95,7 @@ def product(name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: Ma
 
 
 def _tensordot(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], last: bool) -> Product | None:
-    """Axes of both are added up, and what is left of the first stands before what is left of the second."""
+    """Sum over given axes of both; those left of the first factor stand before those left of the second."""
     if len(args) < 2 or not all(isinstance(one, Tensor) for one in args[:2]):
         return None
     a, b = args[:2]
@@ -55,30 +104,30 @@ def _tensordot(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
         dims = [range(a.dim() - dims, a.dim()), range(b.dim() - dims, b.dim()) if last else range(dims)]
     if isinstance(dims, Tensor) or not (a.dim() and b.dim()):
         return None
-    gone = [[axis % one.dim() for axis in ([axes] if type(axes) is int else axes)] for one, axes in zip((a, b), dims)]
+    summed = [[axis % one.dim() for axis in ([axes] if type(axes) is int else axes)] for one, axes in zip((a, b), dims)]
     sides = [
         tuple(("sum", axes.index(axis)) if axis in axes else (side, axis) for axis in range(one.dim()))
-        for side, one, axes in zip("ab", (a, b), gone)
+        for side, one, axes in zip("ab", (a, b), summed)
     ]
     output = tuple(letter for side in sides for letter in side if letter[0] != "sum")
     return Product((a, b), (sides[0], sides[1]), output, lambda x, y: func(x, y, *args[2:], **kwargs))
 
 
-def _matmul(a: Any, b: Any, again: Callable[[Tensor, Tensor], Any]) -> Product | None:
+def _matmul(a: Any, b: Any, recompute: Callable[[Tensor, Tensor], Any]) -> Product | None:
     if not (isinstance(a, Tensor) and isinstance(b, Tensor) and a.dim() and b.dim()):
         return None
-    lead = max(a.dim(), b.dim()) - 2
+    count = max(a.dim(), b.dim()) - 2
     left: Letters = ("row", "sum") if a.dim() > 1 else ("sum",)
     right: Letters = ("sum", "col") if b.dim() > 1 else ("sum",)
-    over = tuple(range(lead))
-    first, second = (over[lead - (one.dim() - 2) :] if one.dim() > 2 else () for one in (a, b))
-    output = (*over, *left[:-1], *right[1:])
-    return Product((a, b), ((*first, *left), (*second, *right)), output, again, frozenset(over))
+    batch = tuple(range(count))
+    first, second = (batch[count - (one.dim() - 2) :] if one.dim() > 2 else () for one in (a, b))
+    output = (*batch, *left[:-1], *right[1:])
+    return Product((a, b), ((*first, *left), (*second, *right)), output, recompute, frozenset(batch))
 
 
 def _einsum(func: Callable[..., Any], args: Sequence[Any]) -> Product | None:
-    """Two factors and an equation; other forms of einsum are passed by."""
-    found = equation(args)
+    """Return the product of an einsum of two factors; other forms of einsum are ignored."""
+    found = parse_einsum(args)
     if found is None or len(found[0]) != 2:
         return None
     factors, sides, output = found
@@ -86,16 +135,16 @@ def _einsum(func: Callable[..., Any], args: Sequence[Any]) -> Product | None:
     return Product((factors[0], factors[1]), (sides[0], sides[1]), output, lambda a, b: func(args[0], a, b), dots)
 
 
-def equation(args: Sequence[Any]) -> tuple[Sequence[Tensor], list[Letters], Letters] | None:
-    """The factors of an einsum, the letters of each, and those of the output."""
+def parse_einsum(args: Sequence[Any]) -> tuple[Sequence[Tensor], list[Letters], Letters] | None:
+    """Return the factors of an einsum, the letters of each, and those of the output."""
     if not args or not isinstance(args[0], str):
         return None
     factors = args[1] if len(args) == 2 and isinstance(args[1], list | tuple) else args[1:]
-    given, arrow, made = args[0].replace(" ", "").partition("->")
-    sides = [_letters(side, factor.dim()) for side, factor in zip(given.split(","), factors)]
+    inputs, arrow, result = args[0].replace(" ", "").partition("->")
+    sides = [_letters(side, factor.dim()) for side, factor in zip(inputs.split(","), factors)]
     if arrow:
         longest = max(sides, key=lambda side: sum(isinstance(one, int) for one in side))
-        output = _letters(made, len(made.replace("...", "")) + sum(isinstance(one, int) for one in longest))
+        output = _letters(result, len(result.replace("...", "")) + sum(isinstance(one, int) for one in longest))
     else:
         every = [one for side in sides for one in side]
         once = sorted(one for one in every if isinstance(one, str) and every.count(one) == 1)
@@ -104,20 +153,22 @@ def equation(args: Sequence[Any]) -> tuple[Sequence[Tensor], list[Letters], Lett
 
 
 def _letters(side: str, count: int) -> Letters:
-    """`b...k` of so many axes; those of the dots are numbers, which end at -1."""
+    """Return the letters of `b...k` for so many axes; the axes of the dots get numbers that end at -1."""
     before, dots, after = side.partition("...")
     hidden = count - len(re.sub(r"\.", "", side))
     return (*before, *(range(-hidden, 0) if dots else ()), *after)
 
 
-def summed(weights: Tensor, other: Tensor, output: Tensor, axes: Sequence[int], again: Callable[..., Any]) -> Product:
-    """Two tensors multiplied cell by cell, and then added up over some axes of what that gave."""
+def sum_of_products(
+    left: Tensor, right: Tensor, output: Tensor, axes: Sequence[int], recompute: Callable[..., Any]
+) -> Product:
+    """Return the product of two tensors that are multiplied cell by cell, to `output`, and summed over some axes."""
     count = output.dim()
 
     def letters(factor: Tensor) -> Letters:
         first = count - factor.dim()
         return tuple(None if size == 1 != output.shape[first + i] else first + i for i, size in enumerate(factor.shape))
 
-    gone = {axis % count for axis in axes}
-    left = tuple(axis for axis in range(count) if axis not in gone)
-    return Product((weights, other), (letters(weights), letters(other)), left, again)
+    summed = {axis % count for axis in axes}
+    remaining = tuple(axis for axis in range(count) if axis not in summed)
+    return Product((left, right), (letters(left), letters(right)), remaining, recompute)

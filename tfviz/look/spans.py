@@ -1,4 +1,4 @@
-"""Where queries may look, as a rule of two numbers a row: from one key on, up to another."""
+"""Masks as spans: each row may see the keys from one number up to another, in place of a dense mask."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ ROWS = 256  # of a mask that are looked at together
 
 
 class Spans(NamedTuple):
-    """Causal masks, windows and padding are of this kind, alone and together.
+    """A mask whose rows have no gaps, as causal masks, windows and padding have, alone and together.
 
     Attributes:
         first: the first key that a query may see.
         stop: one past the last; no more than `first` where it may see none.
-        keys: how many there are.
+        keys: how many keys there are.
     """
 
     first: Int[Tensor, "#batch #head query"]
@@ -27,13 +27,13 @@ class Spans(NamedTuple):
 
     @classmethod
     def causal(cls, queries: int, keys: int, device: torch.device | None = None) -> Spans:
-        """The first query may see the first key, as PyTorch's `is_causal` has it."""
+        """Return a causal mask aligned to the upper left, as PyTorch's `is_causal`."""
         stop = torch.arange(1, queries + 1, dtype=torch.int32, device=device).clamp(max=keys)[None, None]
         return cls(torch.zeros_like(stop), stop, keys)
 
     @classmethod
     def of(cls, mask: Bool[Tensor, "#batch #head query #key"]) -> Spans | None:
-        """The rule of a mask; None if some row has a gap.
+        """Return the spans of a dense mask; None if some row has a gap.
 
         >>> Spans.of(torch.tensor([[[[True, True, False], [False, True, True]]]])).stop.tolist()
         [[[2, 3]]]
@@ -48,21 +48,21 @@ class Spans(NamedTuple):
         first, stop = (torch.cat(part, 2) for part in zip(*parts))
         return cls(first, stop, mask.shape[-1])
 
-    def at(self, batch: int, head: int | None = None) -> Spans:
-        """Of one text, and of one of its heads."""
-        return Spans(_at(self.first, batch, head), _at(self.stop, batch, head), self.keys)
+    def select(self, batch: int, head: int | None = None) -> Spans:
+        """Return the spans of one batch element, or of one of its heads."""
+        return Spans(_select(self.first, batch, head), _select(self.stop, batch, head), self.keys)
 
     def to(self, device: torch.device | str) -> Spans:
         return Spans(self.first.to(device), self.stop.to(device), self.keys)
 
     def dense(self, rows: slice = slice(None), keys: slice = slice(None)) -> Bool[Tensor, "#batch #head row key"]:
-        """The mask of some rows and keys."""
+        """Return the mask of some rows and keys."""
         places = torch.arange(self.keys, dtype=torch.int32, device=self.first.device)[keys]
         first, stop = self.first[..., rows, None], self.stop[..., rows, None]
         return (places >= first) & (places < stop)
 
-    def close(self, scores: Tensor, rows: slice, keys: slice) -> Tensor:
-        """Scores of some rows and keys with -inf where these may not look; in place, and only where some may not."""
+    def mask_scores_(self, scores: Tensor, rows: slice, keys: slice) -> Tensor:
+        """Write -inf into the scores of some rows and keys where these may not look; in place."""
         first, stop = self.first[..., rows], self.stop[..., rows]
         start, end, _ = keys.indices(self.keys)
         if first.numel() and end > start:
@@ -73,18 +73,15 @@ class Spans(NamedTuple):
                     scores[..., left - start : right - start].masked_fill_(hidden, -torch.inf)
         return scores
 
-    def reach(self, rows: slice) -> slice:
-        """From the first to the last key that any of these rows may see."""
+    def key_range(self, rows: slice) -> slice:
+        """Return the range from the first to the last key that any of these rows may see."""
         first, stop = self.first[..., rows], self.stop[..., rows]
         seen = stop > first
         if not seen.any():
             return slice(0, 0)
         return slice(int(first[seen].min()), int(stop[seen].max()))
 
-    def __repr__(self) -> str:
-        return f"Spans of {self.first.shape[-1]} queries over {self.keys} keys"
 
-
-def _at(part: Tensor, batch: int, head: int | None) -> Tensor:
+def _select(part: Tensor, batch: int, head: int | None) -> Tensor:
     text = part[batch if len(part) > 1 else 0][None]
     return text if head is None or text.shape[1] == 1 else text[:, head, None]

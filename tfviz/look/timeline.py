@@ -1,4 +1,4 @@
-"""Which rows of which firings are of one text: followed back from its last firing by what the keys are.
+"""Follows a text back through the firings of a site, from its last one, by what the keys are.
 
 A firing computes the last queries of a text; the keys before them were computed by firings before it. So the firing
 before is found by its keys: the latest one that has them. It need not be in the same row of the batch (a beam search
@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from tfviz.look.signatures import Firing, Keys
+from tfviz.look.history import FiringInfo
+from tfviz.look.key_signatures import Keys
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,9 @@ class Segment:
 
     Attributes:
         firing: its number at its site.
-        row: of the batch.
+        row: its batch element.
         start, stop: its first query, and one past the last.
-        offset: the place, in the last firing's count, of its first key.
+        offset: the position of its first key, as the last firing counts.
     """
 
     firing: int
@@ -41,11 +42,11 @@ class Timeline:
 
     Attributes:
         grows: whether queries are among the keys, as where a text looks at itself.
-        length: one past the last key that was seen, in the last firing's count.
+        length: one past the last key that was seen, as the last firing counts.
         reordered: whether rows of the batch changed places on the way.
         missing: how many keys of the first segment no firing of the capture has computed.
         keys: the signatures of the last firing's row.
-        others: firings of other rows that were computed for the same text, such as beams that were given up.
+        others: firings of other batch elements for the same text, such as abandoned beams.
     """
 
     segments: list[Segment]
@@ -61,10 +62,10 @@ class Timeline:
         return {segment.firing for segment in self.segments} | self.others
 
 
-class Site:
-    """The firings of one site and their keys."""
+class SiteFirings:
+    """The firings of one site and the signatures of their keys, in which texts are followed."""
 
-    def __init__(self, firings: Sequence[Firing], keys: Sequence[Keys]) -> None:
+    def __init__(self, firings: Sequence[FiringInfo], keys: Sequence[Keys]) -> None:
         self.firings, self.keys = firings, keys
 
     def follow(
@@ -74,102 +75,99 @@ class Site:
         dropped: int = 0,
         rows: Mapping[int, Sequence[int]] | None = None,
     ) -> Timeline:
-        """The text that a row of a firing ends, where queries are among the keys.
+        """Follow the text that a batch element of a firing ends, where queries are among the keys.
 
         Args:
             dropped: how many of the last firing's queries were thrown away after it.
-            rows: firing -> rows of its batch that may be of the text; firings that it lacks are passed by.
+            rows: firing -> batch elements that may be of the text; firings that it lacks are skipped.
         """
         firing, text = self.firings[last], self.keys[last][row]
-        end, stop = int(firing.ends[row]), firing.queries - dropped
-        length = end - dropped
-        segments = [Segment(last, row, 0, stop, 0)]
-        needed, offset, reordered, after = end - firing.queries, 0, False, last
-        keys = text
+        end = int(firing.ends[row])
+        segments = [Segment(last, row, 0, firing.queries - dropped, 0)]
+        keys, needed = text, end - firing.queries  # the keys before the firing's own, which others have computed
+        offset, is_reordered, later = 0, False, last
         for number in range(last - 1, -1, -1):
             if needed <= 0:
                 break
-            allowed = range(len(self.keys[number])) if rows is None else rows.get(number, ())
-            found = self._holds(number, keys[:needed], allowed, row)
+            candidates = range(len(self.keys[number])) if rows is None else rows.get(number, ())
+            found = self._find_keys(number, keys[:needed], candidates, row)
             if found is None:
-                continue
-            other, shift = found
+                continue  # a firing of another text, or one whose tokens were all thrown away
+            other, shift = found  # a sliding cache has dropped keys since: they stood `shift` further on
             earlier = self.firings[number]
             first = int(earlier.ends[other]) - earlier.queries
-            accepted = min(needed + shift, first + earlier.queries) - first
+            accepted = min(needed + shift, first + earlier.queries) - first  # the queries whose keys are still there
             if accepted <= 0:
                 continue
-            reordered |= self._moved(after, number, needed, shift)
+            is_reordered |= self._is_reordered(later, number, needed, shift)
             offset -= shift
             segments.append(Segment(number, other, 0, accepted, offset))
-            row, after, needed, keys = other, number, first, self.keys[number][other]
-        return Timeline(segments[::-1], True, length, reordered, max(needed, 0), text[:length])
+            row, later, needed, keys = other, number, first, self.keys[number][other]
+        length = end - dropped
+        return Timeline(segments[::-1], True, length, is_reordered, max(needed, 0), text[:length])
 
     def collect(self, last: int, row: int) -> Timeline:
-        """The firings of one text that looks at another, whose keys stay: those before with the same keys."""
+        """Collect the firings of a text that looks at another, whose keys stay: those before with the same keys."""
         text, segments = self.keys[last][row], []
         for number in range(last, -1, -1):
-            if same := self.alike(number, text):
+            if same := self.same_keys(number, text):
                 row = row if row in same else same[0]
                 segments.append(Segment(number, row, 0, self.firings[number].queries, 0))
         return Timeline(segments[::-1], False, len(text), keys=text)
 
     def readings(self, last: int) -> list[int]:
-        """The firings up to this one that each read a text whole, one token longer than the one before."""
+        """Return the firings up to this one that each read a whole text, one token longer than the one before."""
         first = last
         while first and self.firings[first - 1].queries == self.firings[first].queries - 1:
             first -= 1
         return list(range(first, last + 1))
 
     def advances(self, timeline: Timeline) -> bool:
-        """Whether later queries see more keys, as those of a text do that looks at itself; or it was read whole."""
+        """Return whether later queries see more keys, as in a text that looks at itself; or it was read whole."""
         last = timeline.segments[-1]
         if len(timeline.segments) == 1 and not timeline.missing and self.firings[last.firing].queries > 1:
             return True
         seen = {int(self.firings[one.firing].ends[one.row]) + one.offset for one in timeline.segments}
         firings = [(self.firings[one.firing], one.row) for one in timeline.segments]
-        return len(seen) > 1 or any(one.queries > 1 and one.begins[row] < one.ends[row] for one, row in firings)
+        return len(seen) > 1 or any(one.queries > 1 and one.first_end[row] < one.ends[row] for one, row in firings)
 
-    def alike(self, number: int, text: Tensor) -> list[int]:
-        """The rows of a firing that have exactly these keys."""
+    def same_keys(self, number: int, text: Tensor) -> list[int]:
+        """Return the batch elements of a firing that have exactly these keys."""
         return [row for row, keys in enumerate(self.keys[number]) if self._same(text, keys, number)]
 
-    def begins(self, number: int, row: int, text: Tensor) -> bool:
-        """Whether the text of a firing is the beginning of another, and shorter."""
+    def is_prefix(self, number: int, row: int, text: Tensor) -> bool:
+        """Return whether the text of a firing is the beginning of another, and shorter."""
         if row >= len(self.keys[number]):
             return False
         firing = self.firings[number]
-        start, end = (
-            int(firing.starts[row]),
-            int(firing.ends[row]),
-        )  # what padding is, may change as a text is read again
+        start, end = int(firing.starts[row]), int(firing.ends[row])  # padding may change as a text is read again
         return end < len(text) and self._same(text[start:end], self.keys[number][row][start:end], number)
 
     def _same(self, one: Tensor, other: Tensor, number: int) -> bool:
-        return one.shape == other.shape and bool(_close(one, other, self.firings[number].near).all())
+        return one.shape == other.shape and bool(_close(one, other, self.firings[number].tolerance).all())
 
-    def _holds(self, number: int, keys: Tensor, rows: Sequence[int], row: int) -> tuple[int, int] | None:
-        """A row of a firing that has these keys in this order, and the place of the first of them."""
+    def _find_keys(self, number: int, keys: Tensor, rows: Sequence[int], row: int) -> tuple[int, int] | None:
+        """Return a batch element of a firing that has these keys in this order, and the position of the first."""
         firing, needed = self.firings[number], len(keys)
         for other in sorted(rows, key=lambda one: one != row):
             end, there = int(firing.ends[other]), self.keys[number][other]
             if end < needed:
                 continue
-            starts = _close(there[: end - needed + 1], keys[:1], firing.near).nonzero()[:, 0].tolist()
+            starts = _close(there[: end - needed + 1], keys[:1], firing.tolerance).nonzero()[:, 0].tolist()
             for shift in sorted(starts, key=lambda one: (one != end - needed, one)):
                 if self._same(keys, there[shift : shift + needed], number):
                     return other, shift
         return None
 
-    def _moved(self, after: int, number: int, needed: int, shift: int) -> bool:
-        """Whether some row of the batch goes on from another row of an earlier firing."""
+    def _is_reordered(self, after: int, number: int, needed: int, shift: int) -> bool:
+        """Return whether some batch element goes on from another element of an earlier firing."""
         now, then = self.keys[after], self.keys[number]
         if len(now) != len(then):
             return False
         parts = now[:, :needed], then[:, shift : shift + needed]
-        return parts[0].shape != parts[1].shape or not bool(_close(*parts, self.firings[number].near).all())
+        return parts[0].shape != parts[1].shape or not bool(_close(*parts, self.firings[number].tolerance).all())
 
 
-def _close(one: Tensor, other: Tensor, near: float) -> Tensor:
-    """For each key whether two signatures are the same but for rounding."""
-    return (one - other).norm(dim=-1) <= near * torch.maximum(one.norm(dim=-1), other.norm(dim=-1))
+def _close(one: Tensor, other: Tensor, tolerance: float) -> Tensor:
+    """Return for each key whether two signatures are the same but for rounding."""
+    return (one - other).norm(dim=-1) <= tolerance * torch.maximum(one.norm(dim=-1), other.norm(dim=-1))

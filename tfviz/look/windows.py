@@ -1,4 +1,4 @@
-"""Attention within the windows of a picture (Liu et al. 2021): from a batch of windows back to the whole picture."""
+"""Attention within windows of a picture (Liu et al. 2021): puts a batch of windows back together to pictures."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ Pair = tuple[int, int]
 
 @dataclass(frozen=True)
 class Windows:
-    """How the windows of a picture were cut.
+    """How pictures were cut into windows.
 
     Attributes:
-        batch: pictures.
-        grid: rows and columns of places in a picture.
-        size: of a window.
-        shift: places by which the picture was rolled up and left before.
+        batch: how many pictures there are.
+        grid: rows and columns of positions in a picture.
+        size: rows and columns of a window.
+        shift: positions by which the picture was rolled up and left before.
     """
 
     batch: int
@@ -32,18 +32,20 @@ class Windows:
     shift: Pair
 
     @classmethod
-    def of(cls, modules: Sequence[nn.Module], given: Sequence[tuple[int, ...]], shape: Sequence[int]) -> Windows | None:
-        """The windows that weights are of, [window, head, query, key]; None if they are of none that is known.
+    def of(
+        cls, modules: Sequence[nn.Module], input_shapes: Sequence[tuple[int, ...]], shape: Sequence[int]
+    ) -> Windows | None:
+        """Return the windows that weights of a shape [window, head, query, key] are of; None: of none that is known.
 
         Args:
-            modules: around the weights, the innermost first; what they call `window_size` and `shift_size` counts.
-            given: the shapes of what these were given.
+            modules: around the weights, innermost first; their `window_size` and `shift_size` count.
+            input_shapes: of these modules.
         """
-        size, shift = _pair(_said(modules, "window_size")), _pair(_said(modules, "shift_size")) or (0, 0)
+        size, shift = _pair(_attribute(modules, "window_size")), _pair(_attribute(modules, "shift_size")) or (0, 0)
         windows, _, queries, keys = shape
         if size is None or not queries == keys == math.prod(size):
             return None
-        for batch, grid in _grids(given):
+        for batch, grid in _grids(input_shapes):
             counts = [-(-places // side) for places, side in zip(grid, size)]
             if windows == batch * math.prod(counts) > batch:
                 moved = (shift[0] if counts[0] > 1 else 0, shift[1] if counts[1] > 1 else 0)
@@ -55,40 +57,40 @@ class Windows:
     def cells(self) -> int:
         return math.prod(self.grid)
 
-    def places(self) -> Int[Tensor, "window cell"]:
-        """The place of each cell of each window, row by row; -1 where a window reaches beyond the picture."""
+    def positions(self) -> Int[Tensor, "window cell"]:
+        """Return the position of each cell of each window, row by row; -1 where a window reaches beyond the picture."""
         (down, across), (tall, wide) = self.grid, self.size
         numbers = torch.arange(self.cells).view(down, across).roll((-self.shift[0], -self.shift[1]), (0, 1))
         padded = nn.functional.pad(numbers, (0, -across % wide, 0, -down % tall), value=-1)
         rows, cols = (count // side for count, side in zip(padded.shape, self.size))
         return padded.view(rows, tall, cols, wide).transpose(1, 2).reshape(rows * cols, tall * wide)
 
-    def whole(
+    def assemble(
         self,
-        made: Float[Tensor, "window head query key"] | UInt8[Tensor, "window head query key"],
+        weights: Float[Tensor, "window head query key"] | UInt8[Tensor, "window head query key"],
         allowed: Tensor | None,
         row: int,
     ) -> tuple[Tensor, Bool[Tensor, "1 #head place place"]]:
-        """The weights of one picture, batch head place place, where all pictures of the batch are this one; and where
-        a query might look: its own window.
+        """Return the weights of one picture, [batch, head, position, position], and where its queries may look.
+
+        All pictures of the batch are this one; a query sees its own window.
         """
-        places = self.places()
-        own = made.unflatten(0, (self.batch, -1))[row].cpu()
-        weights = own.new_zeros(own.shape[1], self.cells, self.cells)
+        own = weights.unflatten(0, (self.batch, -1))[row].cpu()
+        total = own.new_zeros(own.shape[1], self.cells, self.cells)
         open_cells = torch.ones(len(own), 1, 1, 1, dtype=torch.bool)
         if allowed is not None:
-            open_cells = allowed.expand(len(made), *allowed.shape[1:]).unflatten(0, (self.batch, -1))[row].cpu()
+            open_cells = allowed.expand(len(weights), *allowed.shape[1:]).unflatten(0, (self.batch, -1))[row].cpu()
         mask = torch.zeros(open_cells.shape[1], self.cells, self.cells, dtype=torch.bool)
-        for at, window, may in zip(places, own, open_cells):
-            there = at >= 0
-            cells = at[there]
-            weights[:, cells[:, None], cells] = window[:, there][:, :, there]
-            may = may.expand(-1, len(at), len(at))
+        for positions, window, may in zip(self.positions(), own, open_cells):
+            there = positions >= 0
+            cells = positions[there]
+            total[:, cells[:, None], cells] = window[:, there][:, :, there]
+            may = may.expand(-1, len(positions), len(positions))
             mask[:, cells[:, None], cells] = may[:, there][:, :, there]
-        return weights.expand(self.batch, *weights.shape), mask[None]
+        return total.expand(self.batch, *total.shape), mask[None]
 
 
-def _said(modules: Sequence[nn.Module], name: str) -> Any:
+def _attribute(modules: Sequence[nn.Module], name: str) -> Any:
     return next((value for module in modules if (value := getattr(module, name, None)) is not None), None)
 
 
@@ -100,10 +102,10 @@ def _pair(value: Any) -> Pair | None:
     return None
 
 
-def _grids(given: Sequence[tuple[int, ...]]) -> list[tuple[int, Pair]]:
-    """Batches and grids that these may be: [batch, row, col, dim], or the same with dims first."""
+def _grids(input_shapes: Sequence[tuple[int, ...]]) -> list[tuple[int, Pair]]:
+    """Return the batches and grids that inputs may have: [batch, row, col, dim], or [batch, dim, row, col]."""
     found: list[tuple[int, Pair]] = []
-    for shape in given:
+    for shape in input_shapes:
         if len(shape) == 4:
             found += [(shape[0], (shape[1], shape[2])), (shape[0], (shape[2], shape[3]))]
     return found

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from tfviz.bounds import readable
 from tfviz.doors import what
-from tfviz.edited import Edit, edited, takes_site
+from tfviz.editing import Edit, apply_edit, takes_site
 from tfviz.kinds import coerce
 from tfviz.portable.limits import CostLimit, to_meta
 from tfviz.portable.operators import call_operator, operator
@@ -125,8 +125,8 @@ def _edited(site: str, weights: Tensor, edit: Edit, values: Sequence[Tensor]) ->
     """Edit weights as `look.capture` does; batch and heads in one axis, as in MultiheadAttention, are split first."""
     texts = values[0].shape[0] if values[0].dim() else 0
     if weights.dim() != 3 or not texts or weights.shape[0] % texts:
-        return edited(site, weights, edit)
-    return edited(site, weights.unflatten(0, (texts, -1)), edit).flatten(0, 1)
+        return apply_edit(site, weights, edit)
+    return apply_edit(site, weights.unflatten(0, (texts, -1)), edit).flatten(0, 1)
 
 
 def _value(argument: Any, values: list[Tensor], lengths: Mapping[str, int], is_dtype: bool) -> Any:

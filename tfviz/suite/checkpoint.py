@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import look
-from tfviz.look.grouping import CROSS
+from tfviz.look.map_groups import CROSS
 from tfviz.text import subwords
 
 NEW_TOKENS = 40  # that a decoder generates, and is then shown reading
@@ -191,7 +191,7 @@ class Checkpoint:
         with torch.no_grad(), look.capture(self.model, dtype=torch.uint8, lazy=longest > LAZY_LENGTH) as seen:
             self.model(**inputs.arguments)
         groups = look.groups(seen, firings="last")
-        return {name: _with_tokens(name, maps, inputs) for name, maps in groups.items()}, seen.told
+        return {name: _with_tokens(name, maps, inputs) for name, maps in groups.items()}, seen.summary
 
 
 def _check_config(config: Mapping[str, Any], name: str) -> None:

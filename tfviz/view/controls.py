@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz.look.words import strings
+from tfviz.look.map_arguments import as_strings
 from tfviz.text import subwords
 from tfviz.view.instrument.controls import Angle, Cells, Order, Points, Switches, Text
 from tfviz.view.spec import round_up
@@ -36,7 +36,7 @@ def points(positions: Mapping[str, Sequence[float]], *, limit: float | None = No
     farthest = float(table.abs().max())
     if limit is not None and farthest > limit:
         raise ValueError(f"limit is {limit:g}, and a point is {farthest:g} away from 0")
-    return Points(strings(list(positions)), _decimals(table), limit or round_up(1.2 * farthest))
+    return Points(as_strings(list(positions)), _decimals(table), limit or round_up(1.2 * farthest))
 
 
 def cells(
@@ -65,7 +65,7 @@ def cells(
     for name, words, count in (("rows", rows, len(table)), ("cols", cols, table.shape[1])):
         if words is not None and len(words) != count:
             raise ValueError(f"{name} has {len(words)} words, the matrix has {count} {name}")
-        named.append([str(i) for i in range(count)] if words is None else strings(words))
+        named.append([str(i) for i in range(count)] if words is None else as_strings(words))
     if truth:
         return Switches(table.bool().tolist(), named[0], named[1], matrix.dim() == 1)
     return Cells(_decimals(table), named[0], named[1], step, matrix.dim() == 1)
@@ -108,7 +108,7 @@ def order(words: Sequence[Any]) -> Order:
     check_at_most(len(words), WORDS, "words", "give fewer of them")
     if len(words) < 2:
         raise ValueError("an order needs 2 words at least")
-    return Order(strings(words))
+    return Order(as_strings(words))
 
 
 def angle(start: float = 0.0) -> Angle:

@@ -12,7 +12,7 @@ from typing import Any
 from torch import Tensor
 
 from tfviz.doors import guard
-from tfviz.look.words import strings
+from tfviz.look.map_arguments import as_strings
 from tfviz.view.spec import ScaleKind
 from tfviz.view.still.numbers import check_finite, check_positive
 
@@ -141,7 +141,7 @@ def number(*, title: str = "") -> Drawing:
 
 
 def _words(words: Words) -> Any:
-    return words if isinstance(words, str) else tuple(strings(words)) if words is not None else ()
+    return words if isinstance(words, str) else tuple(as_strings(words)) if words is not None else ()
 
 
 guard(globals(), __all__, room="view.draw")

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from tfviz.look.words import as_mask
+from tfviz.look.map_arguments import as_mask
 from tfviz.shapes import Bool
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View

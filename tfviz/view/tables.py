@@ -9,7 +9,7 @@ from typing import Any
 from torch import Tensor
 from torch.nn import functional
 
-from tfviz.look.words import strings
+from tfviz.look.map_arguments import as_strings
 from tfviz.shapes import Float
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
@@ -173,4 +173,4 @@ def one_shape(tables: Sequence[Tensor]) -> tuple[int, int]:
 def axis_labels(words: Sequence[str] | None, count: int, name: str, what: str) -> list[str]:
     if words is not None and len(words) != count:
         raise ValueError(f"{name} has {len(words)} words, the tables have {count} {what}")
-    return [str(i) for i in range(count)] if words is None else strings(words)
+    return [str(i) for i in range(count)] if words is None else as_strings(words)

@@ -39,7 +39,7 @@ class BlobStore:
         """Return the number of a rule: each query's first key, then one past its last; None without a rule."""
         if spans is None:
             return None
-        own = spans.at(0, head)
+        own = spans.select(0, head)
         return self._once(self.rules, torch.cat([own.first, own.stop], -1).int().cpu().numpy().tobytes())
 
     def _once(self, kind: list[list[int]], piece: bytes) -> int:

@@ -67,7 +67,7 @@ def heads_document(
             "or 'compare' (two)"
         )
     packed, blobs, note = pack(parts, budget, (state["layer"], state["head"]), top)
-    caveats = dict.fromkeys(f"{maps.doubt[0].upper() + maps.doubt[1:]}." for maps in parts.values() if maps.doubt)
+    caveats = dict.fromkeys(f"{maps.caveat[0].upper() + maps.caveat[1:]}." for maps in parts.values() if maps.caveat)
     document: dict[str, Any] = {
         "kind": "heads-made" if any(part.get("made") for part in packed) else "heads",
         "parts": packed,

@@ -8,8 +8,8 @@ from typing import Any
 
 import traitlets
 
-from tfviz.look.kept import pack
 from tfviz.look.maps import AttentionMaps
+from tfviz.look.quantize import pack
 from tfviz.view.page.bundle import STATIC
 from tfviz.view.page.heads import STATE, WIDGET_BUDGET, heads_document, heads_view
 from tfviz.view.page.html import View

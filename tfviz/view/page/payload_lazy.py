@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from tfviz.look.ingredients import Ingredients
-from tfviz.look.kept import codes
+from tfviz.look.lazy import LazyAttention
 from tfviz.look.maps import AttentionMaps
+from tfviz.look.quantize import quantize
 from tfviz.look.spans import Spans
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.maps import maps_document
@@ -24,7 +24,7 @@ COMPRESSION = 0.75  # of what queries and keys take, is what they take deflated,
 SAMPLED = 16  # rows of a head whose weights are compared
 LARGEST_HALF = torch.finfo(torch.float16).max
 
-Layers = Sequence[Ingredients]
+Layers = Sequence[LazyAttention]
 
 
 class Quantized(NamedTuple):
@@ -90,9 +90,9 @@ def pack(maps: Mapping[str, AttentionMaps], budget: float) -> tuple[list[dict[st
     return (parts, blobs, _note_sketched(block, budget)) if blobs.size <= room else None
 
 
-def computed_layers(maps: AttentionMaps) -> list[Ingredients]:
+def computed_layers(maps: AttentionMaps) -> list[LazyAttention]:
     """Return all layers, if each is computed from queries, keys and a rule that a page knows; else none."""
-    layers = [layer for layer in maps.layers if isinstance(layer, Ingredients) and layer.call.change is None]
+    layers = [layer for layer in maps.layers if isinstance(layer, LazyAttention) and layer.call.score_mod is None]
     layers = [layer for layer in layers if layer.call.mask is None or isinstance(layer.call.mask, Spans)]
     layers = [layer for layer in layers if layer.call.is_finite]
     return layers if len(layers) == len(maps.layers) else []
@@ -113,13 +113,13 @@ def encode_layers(layers: Layers, blobs: BlobStore, levels: int | None) -> tuple
     return documents, worst
 
 
-def _error(layer: Ingredients, query: list[Quantized], key: list[Quantized]) -> float:
+def _error(layer: LazyAttention, query: list[Quantized], key: list[Quantized]) -> float:
     """Return the largest error of a weight, of some rows of each head."""
     heads, queries, _ = layer.shape
     rows = slice(None, None, -(-queries // SAMPLED))
     worst = 0.0
     for head in range(heads):
-        encoded = layer.with_parts(query[head].restored(), key[head * len(key) // heads].restored(), head)
+        encoded = layer.with_query_and_key(query[head].restored(), key[head * len(key) // heads].restored(), head)
         worst = max(worst, float((layer[head, rows] - encoded[0, rows]).abs().max()))
     return worst
 
@@ -148,7 +148,7 @@ def _sketch_block(every: Iterable[Layers], most: float) -> int:
 def _sketch(layers: Layers, block: int) -> list[bytes]:
     """Return all heads as the sheet shows them: of each block one row, and of its keys the largest weight."""
     sketches = (layer.sketch(head, block) for layer in layers for head in range(layer.shape[0]))
-    return [zlib.compress(codes(sketch).numpy().tobytes(), 6) for sketch in sketches]
+    return [zlib.compress(quantize(sketch).numpy().tobytes(), 6) for sketch in sketches]
 
 
 def _note_sketched(block: int, budget: float) -> str:

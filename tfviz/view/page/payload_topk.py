@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from tfviz.bounds import at_least
-from tfviz.look.ingredients import Ingredients
-from tfviz.look.kept import codes, packable
+from tfviz.look.lazy import LazyAttention
 from tfviz.look.maps import AttentionMaps
+from tfviz.look.quantize import is_packable, quantize
 from tfviz.look.spans import Spans
 from tfviz.view.page.blobs import LEVEL, BlobStore
 from tfviz.view.page.maps import maps_document
@@ -85,7 +85,7 @@ def _top_keys(maps: AttentionMaps, layer: int, head: int, top: int) -> TopKeys:
     largest_other = shown = total = 0.0
     for start in range(0, queries, chunk):
         rows = maps.tile(layer, head, slice(start, start + chunk))
-        if not packable(rows):
+        if not is_packable(rows):
             raise ValueError(
                 f"layer {layer}, head {head} holds numbers below 0, above 1, or NaN: give weights of attention"
             )
@@ -94,7 +94,7 @@ def _top_keys(maps: AttentionMaps, layer: int, head: int, top: int) -> TopKeys:
         if keys > top:
             largest_other = max(largest_other, float(values[:, top].max()))
         values, places, sums = values[:, :top], places[:, :top], rows.sum(-1)
-        found.append([places, codes(values), codes((sums - values.sum(-1)).clamp(0, 1))])
+        found.append([places, quantize(values), quantize((sums - values.sum(-1)).clamp(0, 1))])
         shown, total = shown + float(values.sum()), total + float(sums.sum())
     place, value, rest = (torch.cat(part).cpu().numpy() for part in zip(*found))
     numbers = place.astype(numpy.uint16 if keys <= 2**16 else numpy.uint32)
@@ -105,7 +105,7 @@ def _top_keys(maps: AttentionMaps, layer: int, head: int, top: int) -> TopKeys:
 def _rule_number(maps: AttentionMaps, layer: int, head: int, blobs: BlobStore) -> int | None:
     """Return the number of a head's rule, if it has one that a page knows; else forbidden cells are left out, too."""
     computed = maps.layers[layer]
-    if isinstance(computed, Ingredients):
+    if isinstance(computed, LazyAttention):
         mask = computed.call.mask
         return blobs.rule(mask if isinstance(mask, Spans) else None, head)
     allowed = maps.allowed(layer, head)

@@ -80,7 +80,7 @@ def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None, d
 
     row, column, most = downsampling.largest_weight(maps, layer, head)
     says = f"{maps.rows[row]!r} looks most sharply, at {maps.cols[column]!r}: {formatted(most)}"
-    more = f"; {maps.doubt}" if maps.doubt else ""
+    more = f"; {maps.caveat}" if maps.caveat else ""
     return Picture(draw, f"{title}\n{size(queries, keys)}; {says}{more}")
 
 

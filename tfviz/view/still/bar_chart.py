@@ -9,7 +9,7 @@ import matplotlib
 from matplotlib.figure import Figure
 from torch import Tensor
 
-from tfviz.look.words import strings
+from tfviz.look.map_arguments import as_strings
 from tfviz.view.still.formatting import LARGE, fixed, formatted
 from tfviz.view.still.numbers import Spread, check_at_most, check_finite, check_positive
 from tfviz.view.still.palette import axis_labels, drawable
@@ -120,7 +120,7 @@ def _checked(
     for name, spread in spreads.items():
         if spread.mean.shape != (len(names),) or not (spread.low >= least).all():
             raise ValueError(f"{name!r} must be {len(names)} {kind}, one for each name; got {series[name]}")
-    return strings(names), spreads
+    return as_strings(names), spreads
 
 
 def _highest(names: Sequence[str], series: Mapping[str, Spread]) -> str:

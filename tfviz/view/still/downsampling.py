@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from tfviz.look.ingredients import Ingredients
+from tfviz.look.lazy import LazyAttention
 from tfviz.look.maps import AttentionMaps
 
 COARSE = 64  # cells of a block where a head is looked through
@@ -12,7 +12,7 @@ COARSE = 64  # cells of a block where a head is looked through
 
 def block_size(maps: AttentionMaps, pixels: int) -> int:
     """Return how many cells, down and across, one pixel stands for where weights have to be computed."""
-    computed = any(isinstance(layer, Ingredients) for layer in maps.layers)
+    computed = any(isinstance(layer, LazyAttention) for layer in maps.layers)
     return max(1, -(-max(maps.shape[2:]) // pixels)) if computed else 1
 
 
@@ -25,15 +25,15 @@ def read_head(
         whole: of weights that have to be computed, all; else one row of each block.
     """
     made, block = maps.layers[layer], block_size(maps, pixels)
-    if block == 1 or not isinstance(made, Ingredients):
+    if block == 1 or not isinstance(made, LazyAttention):
         return maps[layer, head], maps.allowed(layer, head), 1
-    return made.tile(head, block=block) if whole else made.sketch(head, block), made.opened(head, block), block
+    return made.tile(head, block=block) if whole else made.sketch(head, block), made.allowed_blocks(head, block), block
 
 
 def largest_weight(maps: AttentionMaps, layer: int, head: int) -> tuple[int, int, float]:
     """Return query and key of the largest weight, the first of several, and that weight."""
     row, col, cells = 0, 0, None
-    if isinstance(maps.layers[layer], Ingredients):
+    if isinstance(maps.layers[layer], LazyAttention):
         coarse = maps.tile(layer, head, block=COARSE)
         row, col = (COARSE * place for place in divmod(int(coarse.argmax()), coarse.shape[1]))
         cells = maps[layer, head, row : row + COARSE, col : col + COARSE]

@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from PIL import Image
 
+from tfviz.look.map_arguments import are_numbers
 from tfviz.look.maps import AttentionMaps
-from tfviz.look.words import numbered
 from tfviz.view.spec import Scale
 from tfviz.view.still.formatting import maps_size
 from tfviz.view.still.heatmap import colourbar, norm
@@ -67,7 +67,7 @@ class MapsOnImage:
             )
         words = [grid.words(own, names) if grid else own for grid, own in ((rows, maps.rows), (cols, maps.cols))]
         more: Any = {"mask": maps.mask, "sites": maps.sites, "provenance": maps.provenance}
-        return cls(AttentionMaps(maps.layers, words[0], words[1], **more), rows, cols, numbered(maps.rows))
+        return cls(AttentionMaps(maps.layers, words[0], words[1], **more), rows, cols, are_numbers(maps.rows))
 
     @property
     def grids(self) -> list[PatchGrid]:

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 from torch import Tensor
 
-from tfviz.look.words import as_mask
+from tfviz.look.map_arguments import as_mask
 from tfviz.shapes import Bool
 from tfviz.view.spec import KEY, QUERY, Axis, Heatmap, Scale
 from tfviz.view.still.formatting import counted, formatted

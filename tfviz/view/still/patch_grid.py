@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from tfviz.look.words import numbered
+from tfviz.look.map_arguments import are_numbers
 
 EXTRA = (0, 1, 2, 5)  # tokens before the patches: a class token; one of distillation; four registers
 LEAST = 4  # patches of a picture
@@ -40,7 +40,7 @@ class PatchGrid:
         if self.rows == 1:
             patches = [str(column) for column in range(self.columns)]
         before = list(words[: self.first])
-        if numbered(before):
+        if are_numbers(before):
             before = ["cls", *(f"register {number}" for number in range(1, self.first))][: self.first]
         before[: len(names)] = names[: self.first]
         return [*before, *patches, *words[self.patches.stop :]]
@@ -57,7 +57,7 @@ def find_grids(
 
     Where one axis has no words of its own, a word that repeats in the other is padding.
     """
-    runs = not (numbered(rows) or numbered(cols))
+    runs = not (are_numbers(rows) or numbered(cols))
     return find_grid(rows, size, shape, runs), find_grid(cols, size, shape, runs)
 
 
@@ -70,7 +70,7 @@ def find_grid(words: Sequence[str], size: Shape | None, shape: Shape | None, run
             the same picture may have larger or smaller patches, of the same proportions.
         runs: whether a word that repeats may be the picture.
     """
-    if numbered(words):
+    if are_numbers(words):
         start, count = 0, len(words)
     elif runs:
         lengths = [len(list(run)) for _, run in groupby(words)]

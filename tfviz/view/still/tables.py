@@ -75,7 +75,7 @@ def similarities(tables: Mapping[str, Float[Tensor, "position position"]], title
 
 
 def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "What each head looks at") -> Picture:
-    """Draw a table of numbers from 0 to 1, a row for each head: `look.measures.types`, or any share of your own.
+    """Draw a table of numbers from 0 to 1, a row for each head: `look.measures.head_scores`, or any share of your own.
 
     Raises:
         ValueError: tables of different shapes, or none; a number that is no share; more heads than there is room for.

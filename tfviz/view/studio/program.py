@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.look import edits
-from tfviz.look.capture import Seen, capture
+from tfviz.look.capture import capture
+from tfviz.look.result import Capture
 from tfviz.portable.function_module import eval_mode
 from tfviz.view.still.picture import shorten
 
@@ -35,7 +36,7 @@ class LocalProgram:
         with capture(self.model, list(changes), edit=changes) if changes else nullcontext():
             return self._outputs(inputs)
 
-    def run(self, inputs: Sequence[Tensor], off: Iterable[Mapping[str, Any]] = ()) -> tuple[dict[str, Tensor], Seen]:
+    def run(self, inputs: Sequence[Tensor], off: Iterable[Mapping[str, Any]] = ()) -> tuple[dict[str, Tensor], Capture]:
         """Return the outputs and the captured patterns of all heads."""
         with capture(self.model, "*.pattern", edit=_head_edits(off)) as seen:
             outputs = self._outputs(inputs)

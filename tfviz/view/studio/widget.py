@@ -9,9 +9,9 @@ import torch
 import traitlets
 from torch import Tensor
 
-from tfviz.look.capture import Seen
-from tfviz.look.kept import codes
 from tfviz.look.maps import AttentionMaps
+from tfviz.look.quantize import quantize
+from tfviz.look.result import Capture
 from tfviz.portable.arguments import dtype_name
 from tfviz.view.page.bundle import STATIC
 from tfviz.view.page.heads import heads_view
@@ -115,7 +115,7 @@ class ModelWidget(KernelWidget):
         return f"{self.document['title']}, answered by the kernel"
 
 
-def packed_maps(seen: Seen) -> tuple[dict[str, Any], list[bytes]]:
+def packed_maps(seen: Capture) -> tuple[dict[str, Any], list[bytes]]:
     """Return maps as a page takes them: weights as they are, or where there are many as codes of a byte; masks once.
 
     A mask is [query, key], of all heads, or [head, query, key], where heads differ.
@@ -126,7 +126,7 @@ def packed_maps(seen: Seen) -> tuple[dict[str, Any], list[bytes]]:
     for site in seen:
         weights, allowed = seen.firings(site)[-1]
         patterns.append([site, list(weights.shape), masks.setdefault(_mask(weights, allowed), len(masks))])
-        pieces.append(_bytes(weights.float() if exact else codes(weights.float())))
+        pieces.append(_bytes(weights.float() if exact else quantize(weights.float())))
     return {"masks": len(masks), "patterns": patterns}, [*masks, *pieces]
 
 

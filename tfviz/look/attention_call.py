@@ -1,0 +1,187 @@
+"""The arguments of one fused attention call, from which any part of its scores can be computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import torch
+from torch import Tensor
+
+from tfviz.look.spans import Spans
+from tfviz.shapes import Bool, Float
+
+ALL = slice(None)
+
+
+@dataclass(frozen=True)
+class AttentionCall:
+    """The arguments of one fused attention call, with explicit batch and head axes.
+
+    Attributes:
+        query, key, value: [batch, head, position, dim]; key and value may have fewer heads, each for as many heads of
+            the query in a row (grouped-query attention, Ainslie et al. 2023).
+        mask: boolean (True: may look) or float (added to the scores), broadcastable to [batch, head, query, key]; or
+            the spans of keys that each row sees.
+        score_mod: as FlexAttention's, with the mask applied: (score, batch, head, query, key) -> score, or -inf.
+        batch_shape: the axes before position and dim, as they were given.
+    """
+
+    query: Tensor
+    key: Tensor
+    value: Tensor
+    mask: Tensor | Spans | None
+    scale: float
+    score_mod: Callable[..., Tensor] | None = None
+    batch_shape: tuple[int, ...] = ()
+
+    @classmethod
+    def of(
+        cls, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, scale: float | None, causal: bool = False
+    ) -> AttentionCall:
+        """Build a call from the arguments of `scaled_dot_product_attention`, whose axes may be missing or broadcast.
+
+        Args:
+            causal: PyTorch's `is_causal`, which is aligned to the upper left.
+        """
+        heads = query.shape[-3] if query.dim() > 2 else 1
+        lead = torch.broadcast_shapes(query.shape[:-2], *(_batch_shape(part, heads) for part in (key, value)))
+        query, key, value = (_expanded(part, lead, heads) for part in (query, key, value))
+        rule: Tensor | Spans | None = mask
+        if mask is not None:  # PyTorch lines its axes up with the scores' from the right
+            mask = mask._materialize(query.device) if hasattr(mask, "_materialize") else mask
+            mask = mask[(None,) * (query.dim() - mask.dim())]
+            rule = as_4d(mask.expand(*lead, *mask.shape[-2:]) if query.dim() > 4 else mask)
+        elif causal:
+            rule = Spans.causal(query.shape[-2], key.shape[-2], query.device)
+        scale = query.shape[-1] ** -0.5 if scale is None else scale
+        return cls(as_4d(query), as_4d(key), as_4d(value), rule, scale, batch_shape=tuple(lead))
+
+    @classmethod
+    def flex(
+        cls,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        score_mod: Callable[..., Tensor],
+        mask_mod: Callable[..., Tensor],
+        scale: float,
+    ) -> AttentionCall:
+        """Build a call from the arguments of `flex_attention`, with its mask as part of `score_mod`."""
+
+        def masked_score(score: Tensor, *cell: Tensor) -> Tensor:
+            return torch.where(mask_mod(*cell), score_mod(score, *cell), -torch.inf)
+
+        return replace(cls.of(query, key, value, None, scale), score_mod=masked_score)
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """The sizes of [batch, head, query, key]."""
+        batch, heads, queries, _ = self.query.shape
+        return batch, heads, queries, self.key.shape[2]
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether no NaN can come of the scores."""
+        added = [self.mask] if isinstance(self.mask, Tensor) and self.mask.is_floating_point() else []
+        return not any(bool(part.isnan().any() | (part == torch.inf).any()) for part in (self.query, self.key, *added))
+
+    def allowed(self, rows: slice = ALL, keys: slice = ALL) -> Bool[Tensor, "#batch #head row key"] | None:
+        """Return True where a query may look; None if all may look everywhere."""
+        if self.score_mod is not None:
+            allowed = _narrow(is_unmasked(self.scores(rows, keys)))
+            return None if allowed.all() else allowed
+        if self.mask is None or isinstance(self.mask, Spans):
+            return None if self.mask is None else self.mask.dense(rows, keys)
+        mask = self._cut(self.mask, rows, keys)
+        return mask if mask.dtype == torch.bool else is_unmasked(mask)
+
+    def key_range(self, rows: slice) -> slice:
+        """Return the range from the first to the last key that any of these rows may see."""
+        if isinstance(self.mask, Spans):
+            return self.mask.key_range(rows)
+        allowed = None if self.score_mod or self.mask is None else self.allowed(rows)
+        if allowed is None:
+            return slice(0, self.shape[3])
+        seen = allowed.flatten(0, 2).any(0).nonzero()
+        return slice(int(seen[0]), int(seen[-1]) + 1) if len(seen) else slice(0, 0)
+
+    def scores(self, rows: slice = ALL, keys: slice = ALL) -> Float[Tensor, "batch head row key"]:
+        """Return scaled dot products of some rows with some keys, -inf (or lowered by a float mask) where forbidden."""
+        query, key = self.query[:, :, rows].float(), self.key[:, :, keys].float()
+        scores = _per_head(query * self.scale, key.transpose(-1, -2))
+        if self.score_mod is not None and scores.numel():
+            scores = _apply_score_mod(scores, self.score_mod, (rows, self.shape[2]), (keys, self.shape[3]))
+        if self.mask is None:
+            return scores
+        if isinstance(self.mask, Spans):
+            return self.mask.mask_scores_(scores, rows, keys)
+        mask = self._cut(self.mask, rows, keys)
+        return scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask
+
+    def _cut(self, mask: Tensor, rows: slice, keys: slice) -> Tensor:
+        return mask.expand(*mask.shape[:2], *self.shape[2:])[:, :, rows, keys]
+
+    def apply_to_values(self, weights: Float[Tensor, "batch head query key"]) -> Float[Tensor, "*lead query dim"]:
+        """Return the attention output: the values averaged with these weights."""
+        mixed = _per_head(weights, self.value.float()).to(self.query.dtype)
+        return mixed.reshape(*self.batch_shape, *mixed.shape[-2:])
+
+
+def is_unmasked(added: Float[Tensor, "*any"]) -> Bool[Tensor, "*any"]:
+    """Return True where a float mask lets a query look.
+
+    Forbidden is -inf, the lowest number of the type, and that divided by a scale that is applied later (as in CodeGen).
+    """
+    return ~(added <= torch.finfo(added.dtype).min / (8 if added.dtype == torch.float16 else 4096))
+
+
+def as_4d(tensor: Tensor) -> Tensor:
+    """Return a tensor with explicit batch and head axes: [n, d] -> [1, 1, n, d], [b, n, d] -> [b, 1, n, d]."""
+    if tensor.dim() > 4:
+        return tensor.flatten(0, -4)
+    return tensor.unsqueeze(1) if tensor.dim() == 3 else tensor[(None,) * (4 - tensor.dim())]
+
+
+def _batch_shape(part: Tensor, heads: int) -> tuple[int, ...]:
+    """Return the axes before position and dim of keys or values, with 1 for heads that several queries share."""
+    return (*part.shape[:-3], 1) if _is_shared(part, heads) else part.shape[:-2]
+
+
+def _is_shared(part: Tensor, heads: int) -> bool:
+    return part.dim() > 2 and 1 < part.shape[-3] < heads and heads % part.shape[-3] == 0
+
+
+def _expanded(part: Tensor, lead: tuple[int, ...], heads: int) -> Tensor:
+    shared = _is_shared(part, heads)
+    return part.expand(*(lead[:-1] if shared else lead), *part.shape[-3 if shared else -2 :])
+
+
+def _per_head(left: Tensor, right: Tensor) -> Tensor:
+    """Multiply matrices head by head, where `right` may have fewer heads, each for several of `left`."""
+    if left.shape[1] == right.shape[1]:
+        return left @ right
+    groups, rows = right.shape[1], left.shape[2]
+    product = left.unflatten(1, (groups, -1)).flatten(2, 3) @ right
+    return product.unflatten(2, (-1, rows)).flatten(1, 2)
+
+
+def _apply_score_mod(scores: Tensor, score_mod: Callable[..., Tensor], *cut: tuple[slice, int]) -> Tensor:
+    """Apply a function of one score and its four indices to all scores, as FlexAttention's eager form does."""
+    from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
+
+    chosen = [(ALL, scores.shape[0]), (ALL, scores.shape[1]), *cut]
+    cells = [torch.arange(size, device=scores.device)[part] for part, size in chosen]
+    for axis in (3, 2, 1, 0):
+        over = [0 if axis == index else None for index in range(4)]
+        score_mod = torch.vmap(score_mod, in_dims=(0, *over))
+    with TransformGetItemToIndex():  # a score_mod may index its own tensors, `bias[head]`, which vmap alone cannot
+        return score_mod(scores, *cells)
+
+
+def _narrow(mask: Bool[Tensor, "batch head query key"]) -> Bool[Tensor, "#batch #head query key"]:
+    """Keep one of the batch or head axis where all are the same."""
+    for axis in (0, 1):
+        first = mask.narrow(axis, 0, 1)
+        mask = first.clone() if (mask == first).all() else mask
+    return mask

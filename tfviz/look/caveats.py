@@ -1,0 +1,227 @@
+"""What users should know of a capture or of maps, in words: what was seen, what may be missing, what looks wrong."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tfviz.look.editor import matches
+from tfviz.look.quantize import unpack
+from tfviz.look.trace import Trace
+
+SITES_LISTED = 40
+MODULES_LISTED = 5
+ATTENTION = re.compile(r"attention|attn|multihead", re.IGNORECASE)
+TOLERANCE = 0.05  # how far from 1 the sum of a row may be
+TOLERANCE_BYTES = 0.3  # the same, of weights stored as bytes
+ROWS_CHECKED = 64  # of each head of bytes
+
+
+def summary(trace: Trace) -> str:
+    """Return one line: how many modules look like attention, how many gave maps, and their caveats."""
+    fired = _modules_with_maps(trace)
+    count = len(fired) + len(_modules_without_maps(trace, fired))
+    modules = "1 module looks" if count == 1 else f"{count} modules look"
+    return ", ".join([f"{modules} like attention", f"{len(fired)} gave maps", *of_capture(trace)])
+
+
+def of_capture(trace: Trace) -> list[str]:
+    """Return the caveats of a capture."""
+    notes, firings = trace.notes, trace.recorder.firings
+    patterns = [site for site in firings if matches(site, "*.pattern")]
+    repeated = [site for site in patterns if len(firings[site]) > 1 and site not in trace.blocks]
+    dropped = [site for site in firings if site in notes.dropout]
+    silent = _modules_without_maps(trace, _modules_with_maps(trace))
+    found = {
+        "fired more than once": len(repeated),
+        "in training, under dropout, which the maps leave out": len(dropped),
+        "read a float mask as PyTorch's fast path does, which forbids what is not 0": len(notes.fast_path),
+        f"gave none ({_reason(silent, trace)})": len(silent),
+        f"with rows that need not add up to 1 ({_listed(notes.unnormalized)})": len(notes.unnormalized),
+        f"of channels, not of words ({_listed(notes.channels)})": len(notes.channels),
+    }
+    return [f"{count} {caveat}" for caveat, count in found.items() if count]
+
+
+def of_weights(layers: Sequence[Any], mask: Tensor | None) -> str:
+    """Return what the numbers of some maps say against being weights, to end a sentence; empty: nothing.
+
+    Lazy layers are not looked at.
+
+    Args:
+        layers: [head, query, key] each.
+        mask: True where a query may look, [layer, head, query, key].
+    """
+    known = [(number, layer) for number, layer in enumerate(layers) if isinstance(layer, Tensor) and layer.numel()]
+    for number, layer in known:
+        if layer.is_floating_point():
+            low, high = (float(end) for end in layer.aminmax())
+            if low != low:
+                return f"layer {number} holds NaN, as a softmax over nothing gives"
+            if low < -1e-6 or high > 1 + 1e-3:
+                bounds = f"from {low:.3g} to {high:.3g}, where weights are from 0 to 1"
+                return f"layer {number} goes {bounds}: are these scores?"
+    uneven = [f"layer {number}" for number, layer in known if not _rows_sum_to_1(layer)]
+    if uneven:
+        return f"rows do not add up to 1 in {', '.join(uneven)}"
+    for number, layer in known if mask is not None else ():
+        weights = unpack(layer)
+        if 2 * torch.where(mask[number], 0.0, weights).sum() > weights.sum() > 0:  # type: ignore[index]
+            return f"most of layer {number} lies where the mask is False: it is True where a query may look"
+    return ""
+
+
+def _rows_sum_to_1(weights: Tensor) -> bool:
+    """Return whether all rows that are not all 0 sum to 1; of bytes, some rows."""
+    if weights.is_floating_point():
+        sums, tolerance = weights.sum(-1, dtype=torch.float32), TOLERANCE
+    else:
+        sums, tolerance = unpack(weights[:, :: 1 + weights.shape[1] // ROWS_CHECKED]).sum(-1), TOLERANCE_BYTES
+    return not bool(((sums - 1).abs() > tolerance)[sums != 0].any())
+
+
+def check(trace: Trace, folded: dict[str, int]) -> None:
+    """Warn of what the user should know at the end of a capture.
+
+    Args:
+        folded: sites whose batch is not the model's, and their batch.
+
+    Raises:
+        LookupError: a glob matched nothing.
+    """
+    stack, notes, recorder = trace.stack, trace.notes, trace.recorder
+    for glob in [*recorder.globs, *recorder.editor.edits]:
+        if not any(matches(site, glob) for site in recorder.fired):
+            raise LookupError(_no_match(glob, trace))
+    for glob in trace.resolver.stated:
+        if not any(matches(site, glob) for site in recorder.fired):
+            raise LookupError(f"axes: {no_site(glob, list(recorder.fired))}")
+    added = [path for path, module in stack.model.named_modules() if id(module) not in stack.paths]
+    ambiguous = {site: size for site, size in notes.unclear_axes.items() if size > 1 and size not in stack.sizes}
+    unclear = [f"{site} ({size})" for site, size in {**ambiguous, **folded}.items()]
+    for caveat, holds in {
+        f"{_listed(added)} came into the model inside the with, and was not seen": added,
+        "grad=True, and the model ran without gradients (torch.no_grad): there are none": recorder.grad
+        and notes.without_grad,
+        f"not all could be seen: {_unseen(trace)}": stack.unseen,
+        f"these weights mix channels, not words: {_listed(notes.channels)}; their rows are no queries": notes.channels,
+        f"weights that may be of several heads or windows are shown as texts of a batch: "
+        f"{', '.join(unclear[:SITES_LISTED])}; say what their axes are, as in capture(model, axes='(b h=8) q k')": (
+            unclear and stack.sizes
+        ),
+    }.items():
+        if holds:
+            warnings.warn(caveat, stacklevel=4)
+
+
+def no_site(glob: str, sites: list[str]) -> str:
+    """Return a message that says which sites there are, those of the kind that was probably meant."""
+    if not sites:
+        return f"there is no site {glob!r} yet: the model has not been called inside the with"
+    kinds = {site.rpartition(".")[2] for site in sites}
+    near = get_close_matches(glob.rpartition(".")[2], kinds, n=1) or (["pattern"] if "pattern" in kinds else kinds)
+    listed = [site for site in sites if site.rpartition(".")[2] in near]
+    more = f", and {len(listed) - SITES_LISTED} more" if len(listed) > SITES_LISTED else ""
+    return f"no site matches {glob!r}; this model has {len(listed)}: {', '.join(listed[:SITES_LISTED])}{more}"
+
+
+def _no_match(glob: str, trace: Trace) -> str:
+    """Return why a glob matched nothing, as far as it is known."""
+    stack, notes, sites = trace.stack, trace.notes, list(trace.recorder.fired)
+    if not stack.called:
+        if stack.traced:
+            why = (
+                "inside the with the model was only traced (torch.export, torch.jit, torch.func, fake or meta "
+                "tensors), where no numbers flow; call it with tensors that hold some"
+            )
+        elif stack.called_elsewhere:
+            why = (
+                "the model was called in another thread, and a capture sees only its own: open it in that "
+                "thread, or call contextvars.copy_context().run(model, ...) there"
+            )
+        else:
+            why = "the model was not called inside the with; call model(...) there, not model.forward(...)"
+        return f"nothing to match {glob!r}: {why}"
+    if any(site.rpartition(".")[2] == "pattern" for site in sites) or not matches("any.pattern", glob):
+        return no_site(glob, sites) if sites else f"no site matches {glob!r}; this model has no parts"
+    if notes.skipped:
+        site = _site_of_skipped("", trace)
+        more = f" (and {len(notes.skipped) - 1} more modules)" if len(notes.skipped) > 1 else ""
+        return f"no site matches {glob!r}; in {site.rpartition('.')[0] or 'the model'}{more}, {_how_to_name(site)}"
+    unseen = _unseen(trace)
+    softmaxes = f"; a softmax was called in {_listed(notes.softmaxes)}, but met no values" if notes.softmaxes else ""
+    return (
+        f"no site matches {glob!r}: the model was called, but nothing met values in a product over keys, nor was "
+        "there an attention that PyTorch shows (kernels of others are none, unless look.attention knows them; what "
+        f"linear attention comes to is '*.implicit'){f'; hidden from view: {unseen}' if unseen else ''}{softmaxes}; "
+        f"its other sites are {', '.join(sites[:SITES_LISTED]) or 'none'}"
+    )
+
+
+def _unseen(trace: Trace) -> str:
+    """Return the parts of a model in which nothing can be seen, and why."""
+    model = trace.stack.model
+    scripted = [path for path, part in model.named_modules() if isinstance(part, torch.jit.ScriptModule)]
+    unseen = [f"{site or 'the model'} ({why})" for site, why in trace.stack.unseen.items()]
+    unseen += [f"{path} (TorchScript)" for path in scripted[:SITES_LISTED]]
+    unseen += ["an exported graph"] if isinstance(model, torch.fx.GraphModule) else []
+    return ", ".join(unseen)
+
+
+def _modules_with_maps(trace: Trace) -> list[str]:
+    fired = trace.recorder.fired
+    return [site.removesuffix("pattern").removesuffix(".") for site in fired if matches(site, "*.pattern")]
+
+
+def _modules_without_maps(trace: Trace, fired: list[str]) -> list[str]:
+    """Return the innermost modules that ran, are called as attention is, and gave no map."""
+    modules = trace.stack.modules
+    named = [path for path in trace.stack.called if ATTENTION.search(type(modules[path]).__name__)]
+    inner = [path for path in named if not any(other != path and _is_within(other, path) for other in named)]
+    return [path for path in inner if not any(_is_within(site, path) or _is_within(path, site) for site in fired)]
+
+
+def _is_within(path: str, outer: str) -> bool:
+    return path == outer or path.startswith(f"{outer}.") or not outer
+
+
+def _reason(paths: list[str], trace: Trace) -> str:
+    """Return modules that gave no maps, and why."""
+    notes, unseen = trace.notes, trace.stack.unseen
+    known = [f"{path or 'the model'}: {unseen[path]}" for path in paths if path in unseen]
+    skipped = [site for path in paths if (site := _site_of_skipped(path, trace))]
+    if skipped:
+        why = _how_to_name(skipped[0])
+    elif all(any(_is_within(inner, path) for inner in notes.sampled) for path in paths):
+        why = "deformable attention, whose weights are of points in a picture, not of keys"
+    elif known:
+        return ", ".join(known)
+    elif any(_is_within(inner, path) for path in paths for inner in notes.softmaxes):
+        why = "its softmax met no values in a product that PyTorch shows"
+    else:
+        why = "no softmax over keys, or a kernel that PyTorch does not show: see look.attention"
+    return f"{_listed(paths)}: {why}"
+
+
+def _site_of_skipped(path: str, trace: Trace) -> str:
+    """Return the site in a module where weights met values whose rows do not sum to 1; empty: there is none."""
+    found = next((inner for inner in trace.notes.skipped if _is_within(inner, path)), None)
+    return "" if found is None else f"{found}.pattern".removeprefix(".")
+
+
+def _how_to_name(site: str) -> str:
+    return (
+        "weights met values, but their rows do not add up to 1, so that a star does not mean them: "
+        f"capture(model, {site!r}) takes them as they are"
+    )
+
+
+def _listed(paths: Iterable[str]) -> str:
+    names = [path or "the model" for path in paths]
+    return ", ".join(names[:MODULES_LISTED]) + (", ..." if len(names) > MODULES_LISTED else "")

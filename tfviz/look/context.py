@@ -1,0 +1,115 @@
+"""What PyTorch is doing around a call (transforms, checkpointing, tracing), and how capture keeps out of its own sight.
+
+What capture computes to show it must not be seen by a capture, be counted by other modes, or be rounded by autocast.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._C import _functorch as functorch
+from torch._C import _TorchDispatchModeKey as _Key
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack, _pop_mode, _push_mode
+from torch.utils import checkpoint
+from torch.utils._python_dispatch import _disable_current_modes
+
+# the captures that are open in this thread or task, outermost first
+ACTIVE: ContextVar[tuple[Any, ...]] = ContextVar("captures", default=())
+_PAUSED = threading.local()
+
+
+class CaptureMode(TorchFunctionMode):
+    """Base of the tracer, by which other modules know its modes and hooks."""
+
+    @classmethod
+    def owns(cls, hook: Any) -> bool:
+        """Return whether a hook is a method of a tracer."""
+        return isinstance(getattr(hook, "__self__", None), cls)
+
+
+@contextmanager
+def paused() -> Iterator[None]:
+    """Hide what runs inside from all captures of this thread."""
+    before, _PAUSED.on = is_paused(), True
+    try:
+        yield
+    finally:
+        _PAUSED.on = before
+
+
+def is_paused() -> bool:
+    """Return whether captures are paused in this thread."""
+    return getattr(_PAUSED, "on", False)
+
+
+def resume() -> None:
+    """End a pause that an interrupt left behind."""
+    _PAUSED.on = False
+
+
+@contextmanager
+def untraced() -> Iterator[None]:
+    """Hide what runs inside from captures, from other dispatch modes (such as FLOP counters) and from autocast."""
+    with ExitStack() as stack:
+        stack.enter_context(paused())
+        if torch._C._len_torch_dispatch_stack():
+            stack.enter_context(_disable_current_modes())
+        for device in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(device):
+                stack.enter_context(torch.autocast(device, enabled=False))
+        yield
+
+
+def in_functorch() -> bool:
+    """Return whether `torch.vmap` or `torch.func` is running, under which no values can be read."""
+    return functorch.peek_interpreter_stack() is not None
+
+
+def in_backward() -> bool:
+    """Return whether the backward pass is running, which computes checkpointed parts a second time."""
+    return torch._C._current_graph_task_id() != -1
+
+
+def in_checkpoint() -> bool:
+    """Return whether the caller runs under gradient checkpointing, first or again."""
+    return any(frame.f_code.co_filename == checkpoint.__file__ for frame in frames())
+
+
+def is_tracing(tensors: list[Tensor]) -> bool:
+    """Return whether no numbers can be read: in torch.export, torch.jit, FX, torch.func, or of meta tensors."""
+    if in_functorch():
+        return True
+    fx = getattr(sys.modules.get("torch.fx._symbolic_trace"), "_is_fx_tracing_flag", False)
+    if fx or torch._C._get_tracing_state() is not None or any(tensor.is_meta for tensor in tensors):
+        return True
+    if not torch._C._len_torch_dispatch_stack():
+        return False
+    return any(torch._C._get_dispatch_mode(key) is not None for key in (_Key.FAKE, _Key.PROXY))
+
+
+def frames() -> Iterator[Any]:
+    """Yield the Python frames of the caller's caller and of those above it."""
+    frame = sys._getframe(2)
+    while frame is not None:
+        yield frame
+        frame = frame.f_back  # type: ignore[assignment]
+
+
+def take_off_modes(ours: Callable[[Any], bool]) -> None:
+    """Remove function modes from this thread's stack, wherever they stand on it."""
+    stack = _get_current_function_mode_stack()
+    if stack and ours(stack[-1]) and not any(map(ours, stack[:-1])):
+        _pop_mode()
+    elif any(map(ours, stack)):
+        for _ in stack:
+            _pop_mode()
+        for mode in stack:
+            if not ours(mode):
+                _push_mode(mode)

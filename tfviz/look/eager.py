@@ -1,0 +1,238 @@
+"""Attention that a model computes step by step: from a softmax, or other weights, to the product with its values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tfviz.look.attention_call import is_unmasked
+from tfviz.look.axes import Layout, roles
+from tfviz.look.context import paused, untraced
+from tfviz.look.history import KeyRecord
+from tfviz.look.key_signatures import of_product
+from tfviz.look.linear_attention import LinearAttention
+from tfviz.look.products import Operation, Product
+from tfviz.look.recompute import zero_masked_rows
+from tfviz.look.trace import Trace
+from tfviz.look.tracked_weights import Meeting, Stage, TrackedWeights
+from tfviz.look.weight_finder import WeightFinder
+
+SOFTMAX_OPS = {
+    "softmax": Stage.WEIGHTS,
+    "special_softmax": Stage.WEIGHTS,
+    "log_softmax": Stage.LOG_WEIGHTS,
+    "special_log_softmax": Stage.LOG_WEIGHTS,
+    "sigmoid": Stage.GATES,
+}
+
+
+@dataclass
+class EagerWeights:
+    """Weights in the product with their values.
+
+    Attributes:
+        tensor: the weights as the product takes them, after dropout.
+        known: what is known of them.
+        product, place: the product, and which of its factors they are.
+        layout: of their axes.
+    """
+
+    tensor: Tensor
+    known: TrackedWeights
+    product: Product
+    place: int
+    layout: Layout
+
+    @property
+    def scores(self) -> Tensor | None:
+        """Scores, in the weights' own axes; None if there is not one for each weight."""
+        scores = self.known.scores
+        return None if scores is None or scores.shape != self.tensor.shape else scores
+
+    @property
+    def undropped(self) -> Tensor:
+        """The weights before dropout."""
+        return self.tensor if self.known.undropped is None else self.known.undropped
+
+    @property
+    def pattern(self) -> Tensor:
+        """[batch, head, query, key] before dropout, with zeros in rows that see nothing."""
+        weights = self.layout.to_bhqk(self.undropped)
+        return weights if self.scores is None else zero_masked_rows(weights, self.layout.to_bhqk(self.scores))
+
+    def allowed(self) -> Tensor | None:
+        """Return True where a query may look; None if nothing is forbidden or the scores are unknown."""
+        if self.scores is None:
+            return None
+        return without_repeated_heads(is_unmasked(self.layout.to_bhqk(self.scores)))
+
+    def key_record(self) -> KeyRecord:
+        """Return what the history keeps of their values, by which maps are joined over time."""
+        scores = self.scores
+
+        def allowed(rows: slice) -> Tensor | None:
+            return None if scores is None else is_unmasked(self.layout.to_bhqk(scores)[:, :, rows])
+
+        keys = of_product(self.product, self.place, self.known.axis or 0, self.layout)
+        return KeyRecord(self.layout.sizes[2], allowed, keys, self.product.factors[1 - self.place].dtype)
+
+
+class EagerAttention:
+    """Watches softmaxes and products, records weights where they meet values, and edits them there."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.finder = WeightFinder(trace)
+        wants_implicit = any(glob.rpartition(".")[2] == "implicit" for glob in trace.recorder.globs)
+        self.linear = LinearAttention(trace) if wants_implicit else None
+
+    def call(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Make a torch call of the model, and return what it gives, or what edits make of that."""
+        op = Operation.of(func, args, kwargs)
+        if op.name in SOFTMAX_OPS:
+            return self._softmax(SOFTMAX_OPS[op.name], func, *args, **kwargs)
+        if op.name == "sum" and self.finder.lineage.known:
+            op = op._replace(product=self.finder.lineage.pending_sum(op))
+        if op.product and (match := self.finder.find(op.product)):
+            return self._meet(self._weights(op.product, *match), lambda: func(*args, **kwargs))
+        output = func(*args, **kwargs)
+        if self.linear is not None:
+            self.linear.observe(op, output)
+        self.finder.follow(op, output)
+        return output
+
+    def _softmax(
+        self, stage: Stage, func: Callable[..., Any], input: Tensor, dim: int | None = None, *args: Any, **kwargs: Any
+    ) -> Tensor:
+        """Compute a softmax, of attention perhaps, of edited scores, and track its output."""
+        is_gate = stage is Stage.GATES
+        rest = args if is_gate else (dim, *args)
+        if input.is_nested or input.layout is not torch.strided or not input.dim() or not input.numel():
+            return func(input, *rest, **kwargs)
+        if is_gate:
+            axis = -1
+        elif dim is not None:
+            axis = dim
+        else:  # as PyTorch guesses it
+            axis = int(input.dim() not in (0, 1, 3))
+        site = self.trace.stack.site("scores")
+        if self.trace.recorder.changes(site) and input.dim() > 1:
+            moved = input.movedim(axis, -1)
+            edited = self.trace.recorder.editor.apply(site, self.trace.resolver.with_heads(moved))
+            input = edited.reshape(moved.shape).movedim(-1, axis)
+        weights = func(input, *rest, **kwargs)
+        if not is_gate:
+            self.trace.notes.softmaxes[self.trace.stack.path] = None
+        self.finder.lineage.begin(weights, input, axis, stage)
+        if self.finder.blocks:
+            self.finder.blocks.follow_softmax(input, weights)
+        return weights
+
+    def _weights(self, product: Product, place: int, known: TrackedWeights) -> EagerWeights:
+        tensor = product.factors[place]
+        layout = self.trace.resolver.layout(tensor.shape, roles(product, place, known.axis or 0))
+        return EagerWeights(tensor, known, product, place, layout)
+
+    def _meet(self, weights: EagerWeights, call: Callable[[], Any]) -> Any:
+        """Record weights where they first meet values; return the product, of edited weights if there are edits."""
+        known, recorder = weights.known, self.trace.recorder
+        site = self.trace.stack.site("pattern")
+        meeting = known.meeting
+        if known.dropout:
+            self.trace.notes.dropout[site] = known.dropout
+        if meeting is Meeting.NEW:
+            known.meeting = Meeting.RECORDED
+            self._record_parts(site, weights)
+        if not recorder.changes(site):
+            if meeting is Meeting.NEW:
+                with self._noting_block(site, weights):
+                    recorder.record(site, lambda: recorder.copy(site, weights.pattern), weights.allowed)
+            return call()
+        factors = list(weights.product.factors)
+        if meeting is not Meeting.EDITED:
+            with self._noting_block(site, weights):
+                factors[weights.place] = self._edited(site, weights, meeting)
+        with paused():
+            return weights.product.recompute(*factors)
+
+    def _record_parts(self, site: str, weights: EagerWeights) -> None:
+        """Record keys, scores, and the softmax's own output where other numbers multiply the values."""
+        recorder, known, resolver = self.trace.recorder, weights.known, self.trace.resolver
+        recorder.record_keys(site, weights.key_record)
+        own = weights.scores
+        if own is not None and known.stage is not Stage.GATES:
+            name = self.trace.stack.site("scores")
+            recorder.record(name, lambda: recorder.copy(name, weights.layout.to_bhqk(own)))
+        if known.changed and known.softmax is not None:
+            softmax = known.softmax[0].movedim(known.softmax[1], -1)
+            if not _same_numbers(softmax, weights.undropped):
+                below = self.trace.stack.site("softmax")
+                recorder.record(below, lambda: recorder.copy(below, resolver.with_heads(softmax)))
+        resolver.note_channels(weights.layout)
+        if known.stage is Stage.GATES:
+            self.trace.notes.unnormalized[site] = None
+
+    @contextmanager
+    def _noting_block(self, site: str, weights: EagerWeights) -> Iterator[None]:
+        """Note which part of a text the weights are of that are recorded meanwhile, if it was cut."""
+        firings = self.trace.recorder.firings
+        before = len(firings.get(site, ()))
+        yield
+        blocks = self.finder.blocks
+        block = blocks.block(weights.product, weights.place, weights.layout) if blocks else None
+        if block and len(firings.get(site, ())) > before:
+            self.trace.blocks.setdefault(site, {})[before] = block
+
+    def _edited(self, site: str, weights: EagerWeights, meeting: Meeting) -> Tensor:
+        """Return the edited weights in their own axes, with the dropout that they had."""
+        tensor, undropped, known, layout = weights.tensor, weights.undropped, weights.known, weights.layout
+        with untraced():
+            if meeting is Meeting.NEW:
+                scores = None if weights.scores is None else layout.to_bhqk(weights.scores)
+                edited = edit_through_captures(self.trace, scores, weights.pattern, weights.allowed, weights.key_record)
+            else:
+                edited = self.trace.recorder.editor.apply(site, weights.pattern)
+            edited = layout.from_bhqk(edited).to(tensor.dtype)
+            is_writable = not (tensor.requires_grad or 0 in undropped.stride())
+            if weights.scores is not None and is_writable:
+                undropped.copy_(edited)  # for whoever reads them later, such as the caller that they are returned to
+                known.meeting = Meeting.EDITED if known.undropped is None else known.meeting
+            if known.undropped is not None:
+                surviving = (tensor != 0) | (undropped == 0)
+                edited = torch.where(surviving, edited / (1 - known.dropout), 0.0)
+        return edited
+
+
+def edit_through_captures(
+    trace: Trace,
+    scores: Tensor | None,
+    pattern: Tensor,
+    allowed: Callable[[], Tensor | None],
+    key_record: Callable[[], KeyRecord],
+) -> Tensor:
+    """Edit and record weights in a capture and in those around it, which see no call of an attention that is edited."""
+    pattern = trace.recorder.edit_and_record(trace.stack.site("pattern"), pattern, allowed)
+    for outer in reversed(trace.running_outer()):
+        recorder, site = outer.trace.recorder, outer.stack.site("pattern")
+        recorder.record_keys(site, key_record)
+        if scores is not None:
+            recorder.record(outer.stack.site("scores"), scores.clone)
+        pattern = recorder.edit_and_record(site, pattern, allowed)
+    return pattern
+
+
+def without_repeated_heads(allowed: Tensor) -> Tensor | None:
+    """Return the mask of one head if all have the same; None if nothing is forbidden."""
+    if allowed.all():
+        return None
+    return allowed[:, :1].clone() if (allowed == allowed[:, :1]).all() else allowed
+
+
+def _same_numbers(softmax: Tensor, weights: Tensor) -> bool:
+    """Return whether two tensors are equal, but for rounding to another type."""
+    return softmax.shape == weights.shape and torch.equal(softmax.to(weights.dtype), weights)

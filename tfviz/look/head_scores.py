@@ -1,0 +1,111 @@
+"""Head scores: the share of a head's attention that goes to one kind of position (previous word, first word ...)."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from tfviz.look.map_arguments import are_numbers
+from tfviz.look.maps import AttentionMaps
+from tfviz.look.padding import Positions, mean, statistic
+from tfviz.shapes import Bool, Float
+
+CHUNK = 2**22  # cells of a map that are compared with words at a time
+
+
+def _offset(back: int, weights: Tensor, counts: Tensor, words: list[str]) -> Tensor:
+    return mean(weights.diagonal(-back, -2, -1), counts[:, back:])
+
+
+def _first(weights: Tensor, counts: Tensor, words: list[str]) -> Tensor:
+    return mean(weights[:, 1:, 0], counts[:, 1:])
+
+
+def _same_word(after: int, weights: Tensor, counts: Tensor, words: list[str]) -> Tensor:
+    """Score attention to earlier occurrences of the query's word, or to so many positions after them.
+
+    One after an earlier occurrence is what an induction head looks at (Olsson et al. 2022). The mean is over queries
+    whose word came before.
+    """
+    numbers: dict[str, int] = {}
+    codes = torch.tensor([numbers.setdefault(word, len(numbers)) for word in words])
+    places = torch.arange(len(words))
+    shares, known = torch.zeros(counts.shape), torch.zeros(len(words), dtype=torch.bool)
+    for rows in places.split(max(1, CHUNK // weights[..., 0, :].numel())):
+        cells = torch.zeros(len(rows), len(words), dtype=torch.bool)
+        cells[:, after:] = codes[rows, None] == codes[: len(words) - after]
+        cells &= places < rows[:, None]
+        shares[:, rows], known[rows] = (weights[:, rows] * cells).sum(-1), cells.any(-1)
+    return mean(shares, counts & known)
+
+
+# name -> function of weights without padding, of which queries count, and of the words, that returns the mean share of
+# attention, 0 to 1, over the queries that see something and have such a position
+SCORES: dict[str, Callable[[Float[Tensor, "head query key"], Bool[Tensor, "head query"], list[str]], Tensor]] = {
+    "itself": partial(_offset, 0),
+    "previous": partial(_offset, 1),
+    "two back": partial(_offset, 2),
+    "first": _first,
+    "same word": partial(_same_word, 0),
+    "after same word": partial(_same_word, 1),
+}
+COMPARE_WORDS = ("same word", "after same word")
+
+
+def head_scores(maps: AttentionMaps, kinds: Sequence[str] = tuple(SCORES)) -> dict[str, Float[Tensor, "layer head"]]:
+    """Return how much of each head's attention, 0 to 1, goes to each kind of position, for square maps.
+
+    Args:
+        kinds: of `SCORES`: "itself", "previous", "two back", "first", "same word", "after same word".
+
+    Raises:
+        LookupError: there is no such kind; lists them.
+        ValueError: `kinds` is empty; the maps are not square, of less than 3 words, or have no words where a kind
+            asks for them.
+
+    >>> maps = AttentionMaps(torch.eye(3).roll(-1, 1)[None, None], rows=["a", "b", "c"])
+    >>> round(head_scores(maps)["previous"].item(), 2), head_scores(maps)["itself"].item()
+    (1.0, 0.0)
+    """
+    if isinstance(kinds, str):
+        raise TypeError(f"kinds is {kinds!r}; give a list, such as [{kinds!r}]")
+    if not kinds:
+        raise ValueError(f"kinds is empty; there are: {', '.join(SCORES)}")
+    unknown = next((kind for kind in kinds if kind not in SCORES), None)
+    if unknown is not None:
+        raise LookupError(f"no kind of position is called {unknown!r}; there are: {', '.join(SCORES)}")
+    positions = Positions.of(maps)
+    queries, keys = int(positions.queries.sum()), int(positions.keys.sum())
+    if maps.shape[2] != maps.shape[3] or queries != keys or keys < 3:
+        raise ValueError(f"head scores are defined for square maps of at least 3 words, not {(queries, keys)}")
+    if maps.rows != maps.cols:
+        raise ValueError("the maps look from one text at another; head scores are of a text that looks at itself")
+    comparing = next((kind for kind in kinds if kind in COMPARE_WORDS), None)
+    if comparing and are_numbers(maps.rows):
+        others = [kind for kind in kinds if kind not in COMPARE_WORDS] or ["previous"]
+        raise ValueError(
+            f"the maps have no words, and {comparing!r} compares them: give AttentionMaps(..., rows=words), or leave "
+            f"it out, head_scores(maps, {others})"
+        )
+    words = [word for word, counts in zip(maps.rows, positions.queries.tolist()) if counts]
+
+    def shares(weights: Tensor, counts: Tensor) -> Tensor:
+        return torch.stack([SCORES[kind](weights, counts, words) for kind in kinds], dim=-1)
+
+    found = statistic(maps, shares, positions)
+    return {kind: found[..., place] for place, kind in enumerate(kinds)}
+
+
+def strongest(maps: AttentionMaps, kind: str) -> tuple[int, int]:
+    """Return the layer and head that give most attention to one kind of position.
+
+    Raises:
+        LookupError: there is no such kind; lists them.
+        ValueError: as for `head_scores`; or no head gives any.
+    """
+    shares = head_scores(maps, [kind])[kind]
+    if not shares.any():
+        raise ValueError(f"no head gives any attention to {kind!r}; there is no strongest one")
+    layer, head = divmod(int(shares.argmax()), shares.shape[1])
+    return layer, head

@@ -1,0 +1,206 @@
+"""Lazy attention: queries, keys and mask are stored in place of weights, and parts of a map computed on demand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tfviz.look.attention_call import ALL, AttentionCall, is_unmasked
+from tfviz.look.quantize import max_pool_2d, max_pool_keys
+from tfviz.look.recompute import attention_pattern, softmax_weights
+from tfviz.look.spans import Spans
+from tfviz.shapes import Bool, Float
+
+TILE = 16 * 2**20  # bytes of float32 scores at a time
+
+
+class LazyStore:
+    """Copies the arguments of attention calls, in the model's dtype, without repeated heads or repeated masks.
+
+    Args:
+        device: where to keep them; None: where they are.
+    """
+
+    def __init__(self, device: torch.device | str | None = None) -> None:
+        self.device = device
+        self._masks: dict[tuple[object, ...], tuple[Tensor, Tensor | Spans]] = {}
+
+    def keep(self, call: AttentionCall, kv_heads: int | None = None) -> AttentionCall:
+        """Return a copy of a call without its values.
+
+        Args:
+            kv_heads: how many heads of keys there are, where the model says so: it may have repeated them.
+        """
+        mask = self._shared_mask(call.mask) if isinstance(call.mask, Tensor) else call.mask
+        if isinstance(mask, Spans) and mask.first.shape[2] < call.shape[2]:  # one row that stands for all
+            first, stop = (part.expand(-1, -1, call.shape[2]) for part in mask[:2])
+            mask = Spans(first, stop, mask.keys)
+        query, key = self._copy(call.query), self._copy(_without_repeats(call.key, kv_heads))
+        return AttentionCall(query, key, key[..., :0], mask, call.scale, call.score_mod)
+
+    def _copy(self, part: Tensor) -> Tensor:
+        """Return a copy: the model may overwrite a tensor, and a view keeps queries, keys and values all alive."""
+        return part.detach().to(self.device or part.device, copy=True, memory_format=torch.contiguous_format)
+
+    def _shared_mask(self, mask: Tensor) -> Tensor | Spans:
+        """Return a mask as spans if its rows have no gaps, else as a copy; all layers share it."""
+        version = None if mask.is_inference() else mask._version
+        known = (mask.data_ptr(), mask.shape, mask.stride(), mask.dtype, version)
+        if version is None or known not in self._masks:
+            boolean = mask if mask.dtype == torch.bool else _as_boolean(mask)
+            spans = None if boolean is None else Spans.of(_unexpanded(boolean))
+            copy = self._copy_mask(_unexpanded(mask)) if spans is None else spans.to(self.device or mask.device)
+            self._masks[known] = mask, copy  # the mask is kept alive, so that no other can take its address
+        return self._masks[known][1]
+
+    def _copy_mask(self, mask: Tensor) -> Tensor:
+        """Return a copy with -inf for the lowest number of its type, also in rows where all is forbidden."""
+        copy = self._copy(mask)
+        return copy if copy.dtype == torch.bool else copy.masked_fill_(~is_unmasked(copy), -torch.inf)
+
+
+def _without_repeats(key: Tensor, kv_heads: int | None) -> Tensor:
+    """Return keys without their copies for other heads."""
+    heads = key.shape[1]
+    if key.stride(1) == 0 and heads > 1:
+        return key[:, :1]
+    if not kv_heads or heads % kv_heads or kv_heads == heads:
+        return key
+    parted = key.unflatten(1, (kv_heads, -1))
+    return parted[:, :, 0] if torch.equal(parted, parted[:, :, :1].expand_as(parted)) else key
+
+
+def _as_boolean(added: Tensor) -> Tensor | None:
+    """Return a float mask as a boolean one, if it does nothing but forbid."""
+    allowed = added == 0
+    return allowed if bool((allowed | ~is_unmasked(added)).all()) else None
+
+
+def _unexpanded(mask: Tensor) -> Tensor:
+    """Return a mask without batch and head axes that are only expanded."""
+    return mask[tuple(slice(0, 1) if stride == 0 else ALL for stride in mask.stride()[:2])]
+
+
+class LazyAttention:
+    """One layer's weights of one text, [head, query, key], computed from queries and keys when they are indexed."""
+
+    def __init__(self, call: AttentionCall) -> None:
+        self.call = call
+        self.dtype = torch.float32
+        self._logsumexp: dict[int, Tensor] = {}  # by head, of each row; NaN: not yet computed
+
+    @classmethod
+    def of(cls, call: AttentionCall, batch: int) -> LazyAttention:
+        """Build the lazy weights of one batch element of a call."""
+        return cls(_select(call, batch=batch))
+
+    def with_query_and_key(self, query: Tensor, key: Tensor, head: int) -> LazyAttention:
+        """Return one head's weights for another query and key, [position, dim] each."""
+        mask = _select(self.call, head=head).mask
+        return LazyAttention(
+            AttentionCall(query[None, None], key[None, None], key[None, None, :, :0], mask, self.call.scale)
+        )
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """The sizes of [head, query, key]."""
+        return self.call.shape[1:]
+
+    @torch.no_grad()
+    def __getitem__(self, where: tuple[Any, ...]) -> Float[Tensor, "*cells"]:
+        """Compute all weights, those of a head, or of some of its queries and keys, as a tensor is indexed."""
+        if not where:
+            return attention_pattern(self.call, torch.float32)[0].cpu()
+        head, *cells = where
+        call = self._head(head)
+        if not cells:
+            return attention_pattern(call, torch.float32)[0, 0].cpu()
+        row, keys = cells[0], cells[1:]
+        rows = row if isinstance(row, slice) else slice(row, row + 1 or None)
+        weights = softmax_weights(call.scores(rows))[0, 0].cpu()
+        return weights[(ALL if isinstance(row, slice) else 0, *keys)]
+
+    def allowed(self, head: int, rows: slice = ALL, keys: slice = ALL) -> Bool[Tensor, "row key"] | None:
+        """Return True where a query may look; None if nothing is forbidden."""
+        allowed = self._head(head).allowed(rows, keys)
+        return None if allowed is None else allowed[0, 0].cpu()
+
+    def allowed_blocks(self, head: int, block: int) -> Bool[Tensor, "down across"] | None:
+        """Return True for blocks of cells of which some may be seen; None if nothing is forbidden."""
+        mask = self._head(head).mask
+        if not isinstance(mask, Spans):
+            allowed = self.allowed(head)
+            return None if allowed is None else max_pool_2d(allowed.float(), block) > 0
+        seen = mask.stop > mask.first
+        first = torch.where(seen, mask.first, mask.keys)[0, 0].cpu()
+        stop = torch.where(seen, mask.stop, 0)[0, 0].cpu()
+        allowed = torch.zeros(-(-len(first) // block), -(-mask.keys // block), dtype=torch.bool)
+        for down, rows in enumerate(zip(first.split(block), stop.split(block))):
+            allowed[down, int(rows[0].min()) // block : -(-int(rows[1].max()) // block)] = True
+        return allowed
+
+    @torch.no_grad()
+    def tile(self, head: int, rows: slice = ALL, keys: slice = ALL, block: int = 1) -> Float[Tensor, "down across"]:
+        """Return the largest weight of each `block` x `block` cells of a part of the map.
+
+        The normalizer of each row is computed once, and kept.
+        """
+        call, (_, queries, count) = self._head(head), self.shape
+        (top, bottom, _), (left, right, _) = rows.indices(queries), keys.indices(count)
+        tile = torch.zeros(-(-(bottom - top) // block), -(-(right - left) // block), device=call.query.device)
+        height = max(block, TILE // (4 * count) // block * block)
+        for start in range(top, bottom, height):
+            part = slice(start, min(start + height, bottom))
+            reach = call.key_range(part)
+            seen = slice(max(left, reach.start), min(right, reach.stop))
+            if seen.start < seen.stop:
+                largest = max_pool_2d(self._cells(call, head, part, seen, reach), block, (seen.start - left) % block)
+                down, across = (start - top) // block, (seen.start - left) // block
+                tile[down : down + len(largest), across : across + largest.shape[1]] = largest
+        return tile.cpu()
+
+    def sketch(self, head: int, block: int) -> Float[Tensor, "down across"]:
+        """Return, of each `block` x `block` cells, the largest weight of their first row: cheaper than `tile`."""
+        return max_pool_keys(self[(head, slice(None, None, block))], block)
+
+    def _cells(self, call: AttentionCall, head: int, rows: slice, keys: slice, reach: slice) -> Tensor:
+        """Compute weights of some rows and keys; `reach` are all keys that these rows may see."""
+        unknown = torch.full((self.shape[1],), torch.nan, device=call.query.device)
+        logsumexp = self._logsumexp.setdefault(head, unknown)[rows]  # a view
+        if not logsumexp.isnan().any():
+            return (call.scores(rows, keys)[0, 0] - logsumexp[:, None]).exp_()
+        scores = call.scores(rows, reach)[0, 0]
+        weights = softmax_weights(scores)
+        best_score, best_weight = scores.amax(-1), weights.amax(-1)
+        logsumexp.copy_(torch.where(best_weight > 0, best_score - best_weight.log(), torch.inf))
+        return weights[:, keys.start - reach.start : keys.stop - reach.start]
+
+    def _head(self, head: int) -> AttentionCall:
+        call = _select(self.call, head=head)
+        return replace(call, query=call.query.float(), key=call.key.float())
+
+
+def _select(call: AttentionCall, batch: int = 0, head: int | None = None) -> AttentionCall:
+    """Return one batch element of a call, or one head of that."""
+    mask, score_mod = call.mask, call.score_mod
+    if isinstance(mask, Spans):
+        mask = mask.select(batch, head)
+    elif mask is not None:
+        mask = mask[batch if len(mask) > 1 else 0][None]
+        mask = mask if head is None or mask.shape[1] == 1 else mask[:, head, None]
+    if score_mod is not None:
+        score_mod = _shift_score_mod(score_mod, batch, head or 0)
+    query, key, value = (part[batch, None] for part in (call.query, call.key, call.value))
+    if head is not None:
+        group = head * key.shape[1] // query.shape[1]
+        query, key, value = query[:, head, None], key[:, group, None], value[:, group, None]
+    return AttentionCall(query, key, value, mask, call.scale, score_mod)
+
+
+def _shift_score_mod(score_mod: Callable[..., Tensor], batch: int, head: int) -> Callable[..., Tensor]:
+    """Return a score_mod that counts batch elements and heads from these on."""
+    return lambda score, b, h, q, k: score_mod(score, b + batch, h + head, q, k)

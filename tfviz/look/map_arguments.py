@@ -1,0 +1,102 @@
+"""Checks and normalizes the arguments of `AttentionMaps`: weights, the words of both axes, and the mask."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tfviz.bounds import readable
+from tfviz.shapes import Bool
+
+
+def check_layers(layers: Sequence[Any]) -> None:
+    """Raise a ValueError unless all layers may be weights, [head, query, key], of one shape."""
+    for number, layer in enumerate(layers):
+        if layer is None:
+            raise ValueError(
+                f"weights[{number}] is None: under sdpa a Hugging Face model gives none; use look.capture, or load it "
+                'with attn_implementation="eager"'
+            )
+        if isinstance(layer, Tensor):
+            readable(**{f"weights[{number}]": layer})
+        kind = layer.dtype
+        is_float = kind.is_floating_point and kind.itemsize > 1
+        if not is_float and kind != torch.uint8:
+            raise ValueError(f"weights are {kind}; give numbers from 0 to 1 in a float type, such as weights.float()")
+    shapes = sorted({tuple(layer.shape) for layer in layers})
+    if all(len(shape) == 4 for shape in shapes):
+        raise ValueError(
+            f"weights have a batch axis ({list(shapes[0])}, batch head query key): a model's own outputs do; give one "
+            "text of the batch, [layer[0] for layer in weights]"
+        )
+    if len(shapes) != 1 or len(shapes[0]) != 3:
+        raise ValueError(
+            f"weights must be layer head query key, the last three the same in all layers; got {shapes}: "
+            "choose sites whose maps are alike"
+        )
+
+
+def axis_labels(labels: Sequence[Any] | None, count: int, name: str, what: str) -> list[str]:
+    """Return a string for each of `count` positions of an axis; by default their numbers.
+
+    Raises:
+        ValueError: there are more labels, or fewer.
+    """
+    if labels is None:
+        return [str(position) for position in range(count)]
+    if isinstance(labels, set | frozenset):
+        raise TypeError(f"{name} is a set, which has no order; give a list")
+    if len(labels) != count:
+        raise ValueError(f"{name} has {len(labels)} words, the maps have {count} {what}")
+    return as_strings(labels)
+
+
+def are_numbers(labels: Sequence[str]) -> bool:
+    """Return whether an axis has no words, but the numbers of its positions."""
+    return list(labels) == [str(position) for position in range(len(labels))]
+
+
+def as_strings(words: Sequence[Any]) -> list[str]:
+    """Return words as strings: token ids and other numbers as digits, bytes decoded as UTF-8.
+
+    Raises:
+        ValueError: a word is None, as a tokenizer answers for an id that it does not have.
+    """
+    strings = []
+    for position, word in enumerate(words):
+        if word is None or isinstance(word, list | tuple | dict):
+            raise ValueError(f"word {position} is {word!r}; give a string or a number for each position")
+        number = word.item() if hasattr(word, "item") else word
+        strings.append(word.decode("utf-8", "backslashreplace") if isinstance(word, bytes) else str(number))
+    return strings
+
+
+def as_mask(mask: Tensor) -> Bool[Tensor, "*any"]:
+    """Return a boolean mask, also from zeros and ones.
+
+    Raises:
+        ValueError: it has other numbers.
+    """
+    if mask.dtype != torch.bool and not ((mask == 0) | (mask == 1)).all():
+        raise ValueError("a mask is True where a query may look; of one that is added to the scores, give mask == 0")
+    return mask.bool()
+
+
+def broadcast_mask(mask: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Return a boolean mask expanded to the shape of maps; what it repeats takes no memory.
+
+    Raises:
+        ValueError: its axes do not fit.
+    """
+    try:
+        return torch.broadcast_to(as_mask(mask), shape)
+    except RuntimeError as error:
+        raise ValueError(f"a mask of shape {list(mask.shape)} does not fit maps of shape {list(shape)}") from error
+
+
+def unexpanded(mask: Tensor, axes: int = 4) -> Tensor:
+    """Return a mask without those of its first axes that are only expanded."""
+    return mask[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in mask.stride()[:axes])]

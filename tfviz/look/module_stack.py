@@ -1,0 +1,128 @@
+"""The modules of a model whose forward is running, in each thread: whose attention call it is that a tracer sees."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+
+class Frame(NamedTuple):
+    """A module that is running, and the shape of the first tensor it was given (empty: none)."""
+
+    path: str
+    input_shape: tuple[int, ...]
+
+
+class ThreadState(threading.local):
+    """What is running in one thread."""
+
+    def __init__(self) -> None:
+        self.frames: list[Frame] = []  # outermost first
+        self.skipped: str | None = None  # the module of a call in which no numbers flow, as in torch.export
+        self.guards: list[tuple[str, Any]] = []  # modules that run with torch functions disabled
+        self.num_heads: int | None = None  # of the `multi_head_attention_forward` that is running
+        self.last_sdpa: Any = None  # query and key of the last fused call, as weak references
+
+
+class ModuleStack:
+    """Tracks the running modules of one model, by their paths, and the sizes of what they are given.
+
+    Attributes:
+        called: paths of the modules that ran, in order.
+        called_elsewhere: whether the model ran in a thread that is not the capture's.
+        traced: whether a call was skipped because a graph was traced and no numbers flowed.
+        first_sizes: sizes of the first axes of the model's positional tensors: candidates for the batch size.
+        sizes: sizes of the first two axes of all tensors given to the model.
+        unseen: path or site -> why nothing can be seen in it.
+    """
+
+    def __init__(self, model: nn.Module) -> None:
+        self.model = model
+        self.modules = dict(model.named_modules())
+        self.paths = {id(module): path for path, module in self.modules.items()}
+        self.state = ThreadState()
+        self.called: dict[str, None] = {}
+        self.called_elsewhere = self.traced = False
+        self.first_sizes: set[int] = set()
+        self.sizes: set[int] = set()
+        self.unseen: dict[str, str] = {}
+
+    @property
+    def running(self) -> bool:
+        """Whether a module of the model is running in this thread."""
+        return bool(self.state.frames)
+
+    @property
+    def path(self) -> str:
+        """The path of the innermost running module."""
+        return self.state.frames[-1].path
+
+    @property
+    def input_shapes(self) -> list[tuple[int, ...]]:
+        """The input shapes of the running modules, innermost first."""
+        return [frame.input_shape for frame in reversed(self.state.frames)]
+
+    def site(self, name: str) -> str:
+        """Return the site called `name` below the innermost running module."""
+        return f"{self.path}.{name}".removeprefix(".")
+
+    def innermost(self, count: int) -> list[nn.Module]:
+        """Return up to `count` running modules, innermost first."""
+        return [self.modules[frame.path] for frame in reversed(self.state.frames[-count:])]
+
+    def push(self, path: str, args: tuple[Any, ...]) -> None:
+        """Note that a module begins."""
+        tensors = [arg for arg in args if is_dense(arg)]
+        if not self.state.frames:
+            self.first_sizes |= {tensor.shape[0] for tensor in tensors if tensor.dim()}
+        self.state.frames.append(Frame(path, _grid_shape(tensors[0], args) if tensors else ()))
+        self.called[path] = None
+        if any(isinstance(arg, Tensor) and arg.is_nested and arg.layout is torch.strided for arg in args):
+            self.unseen[path] = "nested tensors"  # PyTorch's fast paths alone take them, and a mode would close those
+            guard = torch._C.DisableTorchFunction()
+            guard.__enter__()
+            self.state.guards.append((path, guard))
+
+    def pop(self, path: str) -> bool:
+        """Note that a module ends, with those in it that an exception has left; return whether it was running."""
+        frames = self.state.frames
+        depth = len(frames) - 1
+        while depth >= 0 and frames[depth].path != path:
+            depth -= 1
+        if depth < 0:
+            return False
+        del frames[depth:]
+        guards = self.state.guards
+        while guards and guards[-1][0] not in [frame.path for frame in frames]:
+            guards.pop()[1].__exit__(None, None, None)
+        return True
+
+    def note_inputs(self, *inputs: Any) -> None:
+        """Note the sizes of what the model was given, when its outermost call ends."""
+        self.sizes |= {size for one in inputs if is_dense(one) for size in one.shape[:2]}
+
+    def clear(self) -> None:
+        """Forget what is running in this thread: an exception may have left the model without a hook being called."""
+        self.state.frames.clear()
+        self.state.skipped = None
+        while self.state.guards:
+            self.state.guards.pop()[1].__exit__(None, None, None)
+
+
+def is_dense(value: Any) -> bool:
+    """Return whether this is a tensor that is not nested."""
+    return isinstance(value, Tensor) and not value.is_nested
+
+
+def _grid_shape(tensor: Tensor, args: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return a tensor's shape; of a flattened picture [batch, place, dim] whose (rows, cols) is an argument, too,
+    [batch, row, col, dim].
+    """
+    for grid in args if tensor.dim() == 3 else ():
+        is_pair = isinstance(grid, tuple | list) and len(grid) == 2 and all(type(side) is int for side in grid)
+        if is_pair and grid[0] * grid[1] == tensor.shape[1]:
+            return (tensor.shape[0], *grid, tensor.shape[2])
+    return tuple(tensor.shape)

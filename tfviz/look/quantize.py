@@ -1,0 +1,88 @@
+"""Weights as bytes: 255 times their square root; and max pooling of maps, which keeps strong cells visible."""
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from tfviz.bounds import readable
+from tfviz.shapes import Float, UInt8
+
+
+def pack(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
+    """Return weights as bytes: 255 times their square root, which keeps small ones apart; errs by at most 0.004.
+
+    Raises:
+        ValueError: some are no weights.
+
+    >>> pack(torch.tensor([0.0, 1 / 512, 0.5, 1.0])).tolist()
+    [0, 11, 180, 255]
+    """
+    readable(weights=weights)
+    if weights.is_complex():
+        raise ValueError(f"weights are {weights.dtype}; give real weights")
+    if not is_packable(weights):
+        raise ValueError("weights hold numbers below 0, above 1, or NaN, which bytes cannot; keep them as float32")
+    return quantize(weights.float().clamp(0, 1))
+
+
+def is_packable(weights: Tensor) -> bool:
+    """Return whether all weights are from 0 to 1, but for rounding."""
+    if not weights.numel():
+        return True
+    low, high = weights.aminmax()
+    return bool((low >= -1e-6) & (high <= 1 + 1e-3))
+
+
+def quantize(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
+    """Return `pack` of weights that are known to be from 0 to 1."""
+    return weights.sqrt().mul_(255).add_(0.5).to(torch.uint8)
+
+
+def unpack(stored: Tensor) -> Float[Tensor, "*any"]:
+    """Return weights in float32 from any dtype in which they are stored.
+
+    Raises:
+        ValueError: it is none: numbers of a float type, or bytes as `pack` makes them.
+    """
+    if stored.dtype != torch.uint8 and not stored.is_floating_point():
+        raise ValueError(f"weights are {stored.dtype}; give numbers of a float type, or uint8 as look.pack makes them")
+    return stored.float().div_(255).square_() if stored.dtype == torch.uint8 else stored.float()
+
+
+def pool_and_pack(weights: Tensor, block: int, where: str) -> UInt8[Tensor, "down across"]:
+    """Return one head's weights as bytes, the largest of each `block` x `block` cells standing for them.
+
+    Raises:
+        ValueError: a weight is not between 0 and 1; `where` names the head in the message.
+    """
+    block = min(block, max(1, *weights.shape))
+    largest = max_pool_2d(weights, block)
+    if weights.dtype == torch.uint8:
+        return largest
+    low, high = (float(end) for end in largest.aminmax()) if weights.numel() else (0.0, 0.0)
+    if low != low:
+        raise ValueError(f"{where} holds NaN: a softmax over nothing, where a query may see no key?")
+    if not (low >= -1e-6 and high <= 1 + 1e-3):
+        raise ValueError(
+            f"attention weights lie between 0 and 1; in {where} they go from {low:.3g} to {high:.3g}: "
+            "are these scores, before their softmax?"
+        )
+    return pack(largest.float().clamp(0, 1))
+
+
+def max_pool_2d(weights: Tensor, size: int, before: int = 0) -> Tensor:
+    """Return the largest of each `size` x `size` cells; at the edges, of those there are.
+
+    Args:
+        before: cells of the first block of each row that lie before these.
+    """
+    if size == 1:
+        return weights
+    rows = functional.pad(weights, (0, 0, 0, -len(weights) % size)).unflatten(0, (-1, size)).amax(1)
+    return max_pool_keys(rows, size, before)
+
+
+def max_pool_keys(weights: Tensor, size: int, before: int = 0) -> Tensor:
+    """Return the largest of each `size` keys of a row, as `max_pool_2d`."""
+    padded = functional.pad(weights, (before, -(before + weights.shape[1]) % size))
+    return padded.unflatten(1, (-1, size)).amax(2)

@@ -1,0 +1,127 @@
+"""Records the tensors that fire at sites, in the form that was asked for, after edits have changed them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fnmatch import fnmatchcase
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from tfviz.look.attention_call import AttentionCall, as_4d
+from tfviz.look.context import in_backward, in_functorch, untraced
+from tfviz.look.editor import Editor, matches
+from tfviz.look.history import History, KeyRecord
+from tfviz.look.module_stack import ModuleStack
+from tfviz.look.quantize import is_packable, pack
+
+WEIGHTS = ("pattern", "implicit")  # last parts of sites that hold weights
+KINDS = (*WEIGHTS, "scores", "softmax")  # those whose tensors are stored as the dtype asked for
+Allowed = Callable[[], Tensor | None]
+Firing = tuple[Tensor | AttentionCall, Tensor | None]  # what fired, and where queries of a pattern may look
+
+
+class Recorder:
+    """Records every site that fires, edits the tensor first, and stores those that were asked for.
+
+    Args:
+        globs: the sites to store.
+        dtype: of stored patterns: float32, float16 or uint8.
+        grad: store tensors as they flow, with their gradients.
+
+    Attributes:
+        fired: all sites that fired, in order, stored or not.
+        firings: site -> what was stored.
+        input_shapes: site -> input shapes of the modules around it, innermost first.
+        history: the calls of the model and the keys of each firing, by which maps are joined over time.
+    """
+
+    def __init__(self, stack: ModuleStack, editor: Editor, globs: list[str], dtype: torch.dtype, grad: bool) -> None:
+        self.stack, self.editor, self.globs, self.dtype, self.grad = stack, editor, globs, dtype, grad
+        self.fired: dict[str, None] = {}
+        self.firings: dict[str, list[Firing]] = {}
+        self.input_shapes: dict[str, list[tuple[int, ...]]] = {}
+        self.history = History()
+        self._wants_patterns = any(fnmatchcase("pattern", glob.rpartition(".")[2]) for glob in globs)
+
+    def wants(self, site: str) -> bool:
+        """Return whether the tensors at a site are stored."""
+        return any(matches(site, glob) for glob in self.globs)
+
+    def changes(self, site: str) -> bool:
+        """Return whether another tensor flows on from a site; one stored with its gradient is itself what flows on."""
+        return any(matches(site, glob) for glob in self.editor.edits) or (self.grad and self.wants(site))
+
+    def changes_below(self, path: str) -> bool:
+        """Return whether anything inside a module was changed."""
+        return any(self.changes(site) for site in self.fired if site.startswith(path))
+
+    def edit_and_record(self, site: str, tensor: Tensor, allowed: Allowed = lambda: None) -> Tensor:
+        """Edit and record a tensor; return the one that flows on."""
+        tensor = self.editor.apply(site, tensor)
+        if not (self.grad and self.wants(site) and tensor.requires_grad):
+            self.record(site, lambda: self.copy(site, tensor), allowed)
+            return tensor
+        stored = tensor.view_as(tensor)
+        stored.retain_grad()
+        self._fire(site)
+        self.firings.setdefault(site, []).append((stored, allowed()))
+        return stored
+
+    def record(self, site: str, make: Callable[[], Tensor | AttentionCall], allowed: Allowed = lambda: None) -> None:
+        """Record what `make` returns, if it is asked for; nothing while the backward pass computes a part again."""
+        if in_backward() or in_functorch():
+            return
+        self._fire(site)
+        if self.wants(site):
+            with untraced(), torch.no_grad():
+                tensor = make()
+                firing = (tensor, None) if isinstance(tensor, AttentionCall) else _finished(site, tensor, allowed())
+                self.firings.setdefault(site, []).append(firing)
+
+    def _fire(self, site: str) -> None:
+        self.fired[site] = None
+        if self.wants(site):
+            self.input_shapes[site] = self.stack.input_shapes
+
+    def record_keys(self, site: str, keys: Callable[[], KeyRecord]) -> None:
+        """Record the keys of a firing, if maps of it, or of others in the same call, may be joined over time."""
+        needed = self.wants(site) or (self._wants_patterns and self.history.leads(site))
+        if needed and not in_backward() and not in_functorch():
+            with untraced(), torch.no_grad():
+                self.history.add(site, keys())
+
+    def record_output(self, path: str, output: Any) -> Any:
+        """Edit and record a module's output, or the first of several; return what flows on, None for the same."""
+        first = output[0] if isinstance(output, tuple) and output else output
+        if not path or not isinstance(first, Tensor):
+            return None
+        changed = self.edit_and_record(path, first)
+        if changed is first:
+            return None
+        if output is first:
+            return changed
+        parts = (changed, *output[1:])
+        if hasattr(output, "_fields"):  # a named tuple
+            return type(output)(*parts)
+        return parts if type(output) is tuple else type(output)(parts)
+
+    def copy(self, site: str, tensor: Tensor) -> Tensor:
+        """Return a copy that later steps of the model cannot change, in the form in which it is stored."""
+        if not tensor.is_floating_point() or not site.endswith(KINDS):
+            return tensor.clone()
+        if self.dtype == torch.uint8:
+            packed = site.endswith(WEIGHTS) and is_packable(tensor)
+            return pack(tensor) if packed else tensor.to(torch.float32, copy=True)
+        return tensor.to(self.dtype, copy=True)
+
+
+def _finished(site: str, tensor: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor | None]:
+    """Weights get four axes, and zeros in rows that see nothing: a softmax makes those even, or NaN."""
+    if site.endswith(WEIGHTS):
+        tensor = as_4d(tensor)
+        if allowed is not None and allowed.numel():
+            blind = ~allowed.any(-1, keepdim=True)
+            tensor = tensor.masked_fill(blind, 0) if blind.any() else tensor
+    return tensor.detach(), allowed

@@ -1,0 +1,187 @@
+"""Puts the maps of blocks of a text back together to one map of the text (BigBird, Longformer and their like)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+
+from tfviz.look.axes import Layout
+from tfviz.look.context import untraced
+from tfviz.look.quantize import pack, unpack
+from tfviz.look.recorder import Firing
+from tfviz.look.tracked_weights import align_axes
+
+Replay = Callable[[int], Tensor]
+
+
+class Text:
+    """A batch of texts, [batch, word, feature], as a module has it; one object for all that is made of it."""
+
+    def __init__(self, shape: Sequence[int]) -> None:
+        self.size = self.batch, self.words = shape[0], shape[1]
+
+
+UNKNOWN = Text((0, 0))
+
+
+@dataclass(eq=False)
+class Origin:
+    """How the cells of a tensor came of a text.
+
+    Attributes:
+        features: how many each word has in it, or in the tensor that it was made of; of scores, of both factors.
+        is_whole: whether it is the text, word by word.
+        replay: returns for each cell the number of the text's cell that it came of, word * features + feature + 1, or
+            0 for none. Of scores `replay(0)` is of one factor's cells, `replay(1)` of the other's.
+        is_softmax: whether they went through a softmax.
+        other: of scores, the second factor's text.
+    """
+
+    text: Text
+    features: tuple[int, ...]
+    is_whole: bool
+    replay: Replay
+    is_softmax: bool = False
+    other: Text | None = None
+
+    @property
+    def word_counts(self) -> tuple[int, ...]:
+        """How many words each factor's text has."""
+        return (self.text.words, self.other.words) if self.other else (self.text.words,)
+
+
+class Coordinates(NamedTuple):
+    """Where each weight of a block belongs: tensors of its shape [batch, head, query, key].
+
+    Attributes:
+        batch: -1 where a weight is of no text.
+        heads, queries: how many there are in the whole map.
+    """
+
+    batch: Tensor
+    head: Tensor
+    query: Tensor
+    key: Tensor
+    heads: int
+    queries: int
+
+
+class Block(NamedTuple):
+    """Weights of a part of a text: how they and the values that they met came of it, and the axes of both."""
+
+    weights: Origin | None
+    values: Origin | None
+    letters: tuple[Any, ...]
+    value_letters: tuple[Any, ...]
+    layout: Layout
+
+    @property
+    def text(self) -> Text:
+        """The text of the keys; the queries' where that is unknown."""
+        if self.values is None and self.weights is not None and self.weights.text is UNKNOWN:
+            return self.weights.other or UNKNOWN
+        known = self.values or self.weights
+        return known.text if known else UNKNOWN
+
+    def coordinates(self) -> Coordinates:
+        """Return where each weight belongs.
+
+        Raises:
+            LookupError: it is unknown.
+        """
+        weights, values = self.weights, self.values
+        if values is None or len(values.features) != 1:
+            raise LookupError("which keys these are is not known")
+        if weights is None or weights.other is None:
+            raise LookupError("which queries these are is not known")
+        shape = self.layout.shape
+        value_cells = align_axes(values.replay(0), self.value_letters, self.letters).expand(shape)
+        key = word_of(self.layout.to_bhqk(value_cells), values.features[0])
+        sides = [self.layout.to_bhqk(weights.replay(which).expand(shape)) for which in (0, 1)]
+        place = self._query_side(weights, values, sides, key)
+        text, features = (weights.text, weights.other)[place], weights.features[place]
+        query = word_of(sides[place], features)
+        feature = ((sides[place] - 1) % features).contiguous()
+        first_features = feature[query >= 0].unique()  # one for each head
+        head = torch.searchsorted(first_features, feature).clamp(max=len(first_features) - 1)
+        batch = torch.where((query >= 0) & (key >= 0), query // text.words, -1)
+        return Coordinates(batch, head, query % text.words, key % values.text.words, len(first_features), text.words)
+
+    @staticmethod
+    def _query_side(weights: Origin, values: Origin, sides: Sequence[Tensor], key: Tensor) -> int:
+        """Return which factor of the scores had the queries: the other's words are those of the values."""
+        texts = (weights.text, weights.other)
+        for place in (0, 1):
+            words, text = word_of(sides[1 - place], weights.features[1 - place]), texts[1 - place]
+            differ = (words != key) & (words >= 0) & (key >= 0)
+            if text is not None and text.size == values.text.size and not differ.any():
+                return place
+        raise LookupError("their keys and values are of different words")
+
+
+@torch.no_grad()
+def assemble(parts: Sequence[tuple[Block, Tensor, Tensor | None]], batch: int) -> tuple[Tensor, Tensor]:
+    """Return one map of a text, [head, query, key], and where its queries may look.
+
+    Args:
+        parts: blocks with their weights, [batch, head, query, key] in float32, and where they may look.
+
+    Raises:
+        LookupError: it is unknown where a block belongs.
+    """
+    with untraced():
+        placed = [(block.coordinates(), weights.cpu(), allowed) for block, weights, allowed in parts]
+        heads = max(at.heads for at, *_ in placed)
+        queries = max(at.queries for at, *_ in placed)
+        total = torch.zeros(heads, queries, parts[0][0].text.words)
+        mask = torch.zeros(total.shape, dtype=torch.bool)
+        for at, weights, allowed in placed:
+            own = at.batch == batch
+            cells = at.head[own], at.query[own], at.key[own]
+            part = torch.zeros_like(total).index_put_(cells, weights[own], accumulate=True)
+            rewritten = total.sum(-1) + part.sum(-1) > 1.01  # rows that are computed again, as those of global words
+            total[rewritten], mask[rewritten] = 0.0, False
+            total += part
+            may = own if allowed is None else own & allowed.cpu().expand(weights.shape)
+            mask[at.head[may], at.query[may], at.key[may]] = True
+    return total, mask
+
+
+def join_blocks(
+    site: str, firings: Sequence[tuple[Tensor, Tensor | None]], blocks: Mapping[int, Block], batch: int
+) -> list[Firing]:
+    """Return the firings of a site with those of blocks of one text put together, where each text of the batch is this.
+
+    Raises:
+        ValueError: no such text, or it is unknown where a block belongs.
+    """
+    by_text: dict[Text | None, list[int]] = {}
+    for number in range(len(firings)):
+        by_text.setdefault(blocks[number].text if number in blocks else None, []).append(number)
+    joined: list[Firing] = []
+    for text, numbers in by_text.items():
+        if text is None:
+            joined += [firings[number] for number in numbers]
+            continue
+        if not -text.batch <= batch < text.batch:
+            raise ValueError(f"batch is {batch}; the capture holds a batch of {text.batch}")
+        try:
+            parts = [(blocks[number], unpack(firings[number][0]), firings[number][1]) for number in numbers]
+            weights, mask = assemble(parts, batch % text.batch)
+        except (LookupError, RuntimeError) as error:
+            raise ValueError(
+                f"{site} fired {len(numbers)} times, for blocks of a text of {text.words} words, which cannot be put "
+                f"together: {error}; seen.over_time({site!r}) has them"
+            ) from error
+        is_packed = firings[numbers[0]][0].dtype == torch.uint8
+        joined.append(((pack(weights) if is_packed else weights).expand(text.batch, *weights.shape), mask[None]))
+    return joined
+
+
+def word_of(cells: Tensor, features: int) -> Tensor:
+    """Return which word, counted over all texts, numbered cells are of; -1: none."""
+    return (cells - 1).div(features, rounding_mode="floor")

@@ -1,0 +1,229 @@
+"""The tracer of `look.capture`: sees every torch call that a model makes, and knows attention when it sees it.
+
+Why a `TorchFunctionMode` and module hooks. A hook on a module sees its output, never the weights inside; a fused kernel
+has none to see. A function mode sees each torch call with its arguments, whoever wrote the model, but not whose call it
+is. So hooks that PyTorch keeps for all modules (none is attached to the model, whose copies stay copies) say which
+module is running, and the mode, which is on only while the model runs, sees what that module calls.
+
+What happens, in order:
+
+1. Before a module's forward, `_before_forward` pushes its path on the `ModuleStack`. The first one pushes the mode.
+2. Each torch call comes to `__torch_function__`, which hands it to one matcher:
+   * `FusedAttention` (SDPA, FlexAttention, kernels of others) lets the kernel compute the output, and computes the
+     weights again from query, key, mask and scale: in chunks of rows, only for sites that were asked for, or not at
+     all if the capture is lazy: then the arguments are kept, and a map is computed when it is indexed.
+   * `MultiHeadForward` runs the body of `F.multi_head_attention_forward`, so that the calls inside it are seen.
+   * `EagerAttention` takes all other calls. A softmax starts a `Lineage`, which follows its output through reshapes,
+     casts, dropout and arithmetic to the product that sums over its keys: what multiplies values there are weights.
+3. At a site the `Editor` changes the tensor first, then the `Recorder` stores a copy. A fused call whose weights are
+   edited is computed as softmax(scores) @ values instead; zeroing whole heads leaves the kernel in place.
+4. After a module's forward, `_after_forward` pops it, and its output is a site, too.
+5. In the backward pass nothing is recorded: gradient checkpointing runs parts of the model again there.
+
+One call, with `blocks.0.attention.pattern` as a site:
+
+    model(ids) ── hook ──> ModuleStack: ["", "blocks.0", "blocks.0.attention"]
+        │
+        └─ F.scaled_dot_product_attention(q, k, v)
+              │
+              v
+        __torch_function__ ──> FusedAttention.sdpa
+                                  ├─ edit_and_record  .query  .key  .value
+                                  ├─ observe ──> Recorder: .scores, .pattern (recomputed from q and k, beside)
+                                  └─ F.scaled_dot_product_attention(q', k', v') ──> output of the kernel
+
+Captures may be nested: the inner tracer sees a call first and makes it again, which the outer one sees. A tracer owns
+what it puts into PyTorch. `close` takes all of it back, wherever an exception left off, and `open` first removes what a
+capture that never came to its `close` has left.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.modules import module as _modules
+from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
+
+from tfviz.editing import Edit
+from tfviz.look.context import ACTIVE, CaptureMode, in_functorch, is_paused, is_tracing, resume, take_off_modes
+from tfviz.look.eager import EagerAttention
+from tfviz.look.editor import Editor
+from tfviz.look.fused import FLEX, FusedAttention
+from tfviz.look.kernels import KERNEL_CALLS
+from tfviz.look.lazy import LazyStore
+from tfviz.look.module_stack import ModuleStack, is_dense
+from tfviz.look.multi_head import MultiHeadForward
+from tfviz.look.process_settings import EAGER, WARNINGS
+from tfviz.look.recorder import Recorder
+from tfviz.look.trace import AxesResolver, Notes, Trace
+
+OPEN: set[AttentionTracer] = set()  # in whatever thread
+SETTINGS = (WARNINGS, KERNEL_CALLS)
+FLEX_MODULE = "torch.nn.attention.flex_attention"
+TENSOR_ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "data", "grad", "real", "imag"})  # others give no tensor
+
+
+class AttentionTracer(CaptureMode):
+    """Watches a model in the thread or task where it was opened.
+
+    Args:
+        globs: sites to record.
+        dtype: of recorded patterns.
+        edits: site or glob -> function.
+        axes: glob of sites -> their axes.
+        grad: record tensors as they flow, with gradients.
+        store: of a lazy capture.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        globs: list[str],
+        dtype: torch.dtype,
+        edits: Mapping[str, Edit],
+        axes: Mapping[str, str],
+        grad: bool,
+        store: LazyStore | None,
+    ) -> None:
+        super().__init__()
+        self.stack, self.notes = ModuleStack(model), Notes()
+        self.recorder = Recorder(self.stack, Editor(edits), globs, dtype, grad)
+        resolver = AxesResolver(self.stack, self.notes, axes)
+        outer = [one for one in ACTIVE.get() if one in OPEN]
+        self.trace = Trace(self.stack, self.recorder, resolver, self.notes, outer)
+        self.fused = FusedAttention(self.trace, store)
+        self.eager = EagerAttention(self.trace)
+        self.multi_head = MultiHeadForward(self.trace, self)
+        self._matchers: dict[Any, Callable[..., Any]] = {
+            "scaled_dot_product_attention": self.fused.sdpa,
+            "multi_head_attention_forward": self.multi_head.call,
+        }
+        self._runs_eagerly = False
+        self._hooked: set[int] = set()  # modules with hooks of their own
+
+    def open(self) -> None:
+        """See modules start and end from now on."""
+        _remove_leftovers()
+        OPEN.add(self)
+        for setting in SETTINGS:
+            setting.acquire(self)
+        self._run_eagerly()
+        hooked = [module for module in self.stack.model.modules() if module._forward_hooks]
+        self._hooked = set(map(id, hooked))
+        register_module_forward_pre_hook(self._before_forward)
+        register_module_forward_hook(self._after_call, with_kwargs=True, always_call=True)
+        for module in hooked:  # a site is what flows on after their own hooks
+            module.register_forward_hook(self._after_hooks)
+        ACTIVE.set((*ACTIVE.get(), self))
+
+    def close(self) -> None:
+        """Take everything back; may be called again, where it was interrupted."""
+        ACTIVE.set(tuple(tracer for tracer in ACTIVE.get() if tracer is not self))
+        for hooks in (_modules._global_forward_pre_hooks, _modules._global_forward_hooks):
+            for number in self._remove_hooks(hooks):
+                _modules._global_forward_hooks_with_kwargs.pop(number, None)  # which PyTorch forgets
+                _modules._global_forward_hooks_always_called.pop(number, None)
+        for module in self.stack.model.modules() if self._hooked else ():
+            self._remove_hooks(module._forward_hooks)
+        self.stack.clear()
+        take_off_modes(lambda mode: mode is self)
+        for setting in (EAGER, *SETTINGS):
+            setting.release(self)
+        self.recorder.history.close()
+        OPEN.discard(self)
+
+    def _remove_hooks(self, hooks: dict[int, Any]) -> list[int]:
+        """Remove the hooks that are this tracer's methods; return their numbers."""
+        numbers = [number for number, hook in list(hooks.items()) if getattr(hook, "__self__", None) is self]
+        for number in numbers:
+            hooks.pop(number, None)
+        return numbers
+
+    def __torch_function__(self, func: Callable[..., Any], types: Any, args: tuple = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if not self.stack.state.frames or is_paused() or in_functorch() or _reads_attribute(func):
+            return func(*args, **kwargs)
+        if func is FLEX:
+            return self.fused.flex(*args, **kwargs)
+        matcher = self._matchers.get(getattr(func, "__name__", ""))  # a wrapper has the name of what it wraps
+        return matcher(*args, **kwargs) if matcher else self.eager.call(func, args, kwargs)
+
+    def _path(self, module: nn.Module) -> str | None:
+        """Return the path of a module; None if it is not the model's, or not this capture's to see."""
+        path = self.stack.paths.get(id(module))
+        if path is None or is_paused():
+            return None
+        if self in ACTIVE.get():
+            return path
+        self.stack.called_elsewhere = True
+        return None
+
+    def _before_forward(self, module: nn.Module, args: tuple[Any, ...]) -> None:
+        self._run_eagerly()
+        path = self._path(module)
+        if path is None:
+            return
+        state = self.stack.state
+        if not state.frames:  # the model, or a part of it that is called by itself
+            if state.skipped is not None:
+                return
+            if is_tracing([arg for arg in args if is_dense(arg)]):
+                self.stack.traced, state.skipped = True, path
+                return
+            super().__enter__()
+            self.recorder.history.begin_call()
+            self.notes.without_grad |= not torch.is_grad_enabled()
+        self.stack.push(path, args)
+
+    def _after_call(self, module: nn.Module, args: tuple[Any, ...], *results: Any) -> Any:
+        """After a forward PyTorch hands on (kwargs, output); after an exception None alone."""
+        path = self._path(module)
+        if path is not None and path == self.stack.state.skipped:
+            self.stack.state.skipped = None
+        if path is None or not self.stack.pop(path):
+            return None
+        if not self.stack.running:
+            take_off_modes(lambda mode: mode is self)
+        return self._after_forward(module, path, args, *results) if len(results) == 2 else None
+
+    def _after_forward(
+        self, module: nn.Module, path: str, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
+    ) -> Any:
+        """Record a module's output; return what flows on in its place, None for the same."""
+        if not self.stack.running:
+            self.stack.note_inputs(*args, *kwargs.values())
+            self.recorder.history.end_call(kwargs, output)
+        unobserved = self.multi_head.output_without_capture(module, path, args, kwargs, output)
+        edited = None if id(module) in self._hooked else self.recorder.record_output(path, unobserved)
+        if edited is not None:
+            return edited
+        return None if unobserved is output else unobserved
+
+    def _after_hooks(self, module: nn.Module, _: Any, output: Any) -> Any:
+        path = self._path(module)
+        return None if path is None else self.recorder.record_output(path, output)
+
+    def _run_eagerly(self) -> None:
+        """Run compiled parts eagerly, since a kernel shows nothing: once there may be any, for dynamo loads slowly."""
+        if not self._runs_eagerly and ("torch._dynamo" in sys.modules or FLEX_MODULE in sys.modules):
+            self._runs_eagerly = True
+            EAGER.acquire(self)
+
+
+def _reads_attribute(func: Any) -> bool:
+    """Return whether a call only reads an attribute that is no tensor, such as a shape or a dtype."""
+    return getattr(func, "__name__", "") == "__get__" and func.__self__.__name__ not in TENSOR_ATTRIBUTES
+
+
+def _remove_leftovers() -> None:
+    """Remove what captures left that were interrupted before their end: hooks, modes of this thread, pauses."""
+    owners = [getattr(hook, "__self__", None) for hook in _modules._global_forward_pre_hooks.values()]
+    for left in [one for one in owners if isinstance(one, AttentionTracer) and one not in OPEN]:
+        left.close()
+    take_off_modes(lambda mode: isinstance(mode, AttentionTracer) and mode not in OPEN)
+    if not any(tracer in OPEN for tracer in ACTIVE.get()):
+        resume()

@@ -1,0 +1,164 @@
+"""Finds the product in which attention weights meet their values, among all that a model multiplies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils.weak import WeakIdKeyDictionary
+
+from tfviz.look.block_tracker import BlockTracker, may_cut_text
+from tfviz.look.context import untraced
+from tfviz.look.lineage import CAST_OPS, DROPOUT_OPS, SHAPE_OPS, Lineage
+from tfviz.look.products import Operation, Product, tensors
+from tfviz.look.trace import Trace
+from tfviz.look.tracked_weights import Stage, TrackedWeights, is_learned
+
+LOGSUMEXP_OPS = frozenset({"logsumexp", "special_logsumexp", "sub", "__sub__", "subtract"})
+JOIN_OPS = SHAPE_OPS | CAST_OPS | DROPOUT_OPS | {"cat", "concat", "concatenate", "stack"}
+ROUNDING = 200  # units of rounding by which a row of weights may miss 1
+
+Match = tuple[int, TrackedWeights]  # which factor of a product has weights, and what is known of them
+
+
+class WeightFinder:
+    """Follows weights, and what may be weights, to the products in which they meet values."""
+
+    def __init__(self, trace: Trace) -> None:
+        self.trace = trace
+        self.lineage = Lineage()
+        self.scores = ScoreTracker()
+        self.blocks = BlockTracker() if may_cut_text(trace.stack.model) else None
+        self.samples: Any = WeakIdKeyDictionary()  # tensors that `grid_sample` read at points of a picture
+        self._buffers = {id(buffer) for buffer in trace.stack.model.buffers()}
+
+    def follow(self, op: Operation, output: Any) -> None:
+        """Track the output of an operation.
+
+        Most calls of a model have nothing to do with attention, so each question is asked only where something is known
+        (of the dictionary inside a weak one, whose own length takes longer than the question).
+        """
+        if op.name == "grid_sample":
+            self.trace.notes.sampled[self.trace.stack.path] = None
+            self.samples[output] = True
+        elif self.samples.data and op.name in JOIN_OPS and any(map(self.samples.get, op.tensors())):
+            self.samples.update((one, True) for one in tensors((output,)))
+        if self.blocks:
+            self.blocks.follow(op, output)
+        if op.product or self.scores.known.data:
+            self.scores.follow(op, output)
+        if op.name in LOGSUMEXP_OPS:
+            self.lineage.follow_logsumexp(op, output)
+        if self.lineage.known.data:
+            self.lineage.follow(op, output)
+
+    def find(self, product: Product) -> Match | None:
+        """Return the weights in a product: of a softmax, or rows that sum to 1, of blocks, or what the user names."""
+        return (
+            self._of_softmax(product)
+            or self._by_row_sums(product)
+            or self._by_blocks(product)
+            or self._by_name(product)
+        )
+
+    def _of_softmax(self, product: Product) -> Match | None:
+        for place in (0, 1):
+            weights = self.lineage.known.get(product.factors[place])
+            if weights and not weights.times and weights.stage is not Stage.LOG_WEIGHTS and weights.axis is not None:
+                meets = product.contracts(product.letters[place][weights.axis])
+                if meets and not is_learned(product.factors[1 - place]) and not self._meets_no_values(product, place):
+                    return place, weights
+        return None
+
+    def _by_row_sums(self, product: Product) -> Match | None:
+        for place in (0, 1):
+            axis = None if is_learned(product.factors[1 - place]) else self._axis_of_ones(product, place)
+            if axis is not None and not self._meets_no_values(product, place):
+                return place, self.lineage.begin(product.factors[place], None, axis)
+        return None
+
+    def _by_blocks(self, product: Product) -> Match | None:
+        found = self.blocks.find(product) if self.blocks else None
+        return None if found is None else (found[0], self.lineage.begin(product.factors[found[0]], None, found[1]))
+
+    def _by_name(self, product: Product) -> Match | None:
+        """Weights whose rows do not sum to 1 are taken where the user names their site, without a star."""
+        found = self.scores.find(product, self.trace.position_counts())
+        if found is None:
+            return None
+        self.trace.notes.skipped[self.trace.stack.path] = None
+        recorder = self.trace.recorder
+        if self.trace.stack.site("pattern") not in (*recorder.globs, *recorder.editor.edits):
+            return None
+        return found[0], self.lineage.begin(product.factors[found[0]], None, found[1], Stage.GATES)
+
+    def _meets_no_values(self, product: Product, place: int) -> bool:
+        """Return whether weights meet points of a picture, or mix heads with heads (talking heads, Shazeer 2020)."""
+        if product.factors[1 - place] in self.samples:
+            return True
+        own = [letter for letter in product.letters[1 - place] if letter not in product.letters[place]]
+        if len(own) < 2:  # those of a query and a key
+            return False
+        other = self.lineage.known.get(product.factors[1 - place])
+        if other and not other.times:
+            return other.axis is None or not product.contracts(product.letters[1 - place][other.axis])
+        size = product.factors[place].shape[product.contracted_axes(place)[0]]
+        positions, heads = self.trace.position_counts(), self.trace.resolver.heads().count
+        return size not in positions and (size == heads or (heads is None and bool(positions) and len(own) > 2))
+
+    def _axis_of_ones(self, product: Product, place: int) -> int | None:
+        """Return the axis along which all rows of a factor are 0 or more and sum to 1."""
+        rows, axes = product.factors[place], product.contracted_axes(place)
+        if len(axes) != 1 or rows.dim() < 2 or rows.shape[axes[0]] < 2 or not rows.numel():
+            return None
+        if not rows.is_floating_point() or rows.is_meta or is_learned(rows) or id(rows) in self._buffers:
+            return None
+        with untraced(), torch.no_grad():
+            last = rows.movedim(axes[0], -1)
+            first = last[(0,) * (last.dim() - 1)]  # one row tells most that are none
+            tolerance = min(ROUNDING * torch.finfo(rows.dtype).eps, 1e-2)
+            if not (abs(first.sum() - 1) < tolerance and (first >= 0).all()):
+                return None
+            return axes[0] if bool(((last.sum(-1) - 1).abs() < tolerance).all() and (last >= 0).all()) else None
+
+
+class ScoreTracker:
+    """Tracks what may be weights whose rows do not sum to 1: `relu(scores) / n`, `exp / (1 + sum of exp)`, raw scores.
+
+    Nothing in their numbers says that they are weights. What is known is where they come from: a product of two tensors
+    that are not learned, changed cell by cell, meets a third in another product that sums over positions.
+    """
+
+    def __init__(self) -> None:
+        self.known: Any = WeakIdKeyDictionary()
+
+    def follow(self, op: Operation, output: Any) -> None:
+        """Track a product, or what is made of a tracked one in other shapes or with other numbers in its cells."""
+        if op.product:  # of one tracked factor and one that is not, values come
+            factors = op.product.factors
+            if not any(map(is_learned, factors)) and len({factor in self.known for factor in factors}) == 1:
+                self._add(output)
+            return
+        for source in op.tensors():
+            for one in tensors((output,)) if source in self.known else ():
+                if op.name in JOIN_OPS or one.shape == source.shape:
+                    self._add(one)
+
+    def _add(self, output: Any) -> None:
+        if isinstance(output, Tensor) and output.is_floating_point() and output.dim() > 1:
+            self.known[output] = True
+
+    def find(self, product: Product, counts: Iterable[int]) -> tuple[int, int] | None:
+        """Return which factor may be weights, and its axis of keys.
+
+        Args:
+            counts: how many positions there may be; none: unknown.
+        """
+        for place in (0, 1):
+            weights, other, axes = product.factors[place], product.factors[1 - place], product.contracted_axes(place)
+            meets = len(axes) == 1 and weights in self.known and other not in self.known and not is_learned(other)
+            if meets and (not counts or weights.shape[axes[0]] in counts):
+                return place, axes[0]
+        return None
