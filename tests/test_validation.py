@@ -16,7 +16,7 @@ from tfviz.kinds import coerce
 
 PACKAGES = ["generate", "layers", "layers.masks", "layers.positions", "learn", "learn.losses", "learn.evaluate"]
 PACKAGES += ["learn.schedule", "learn.checkpoint", "look", "look.measures", "look.edits", "models", "portable", "text"]
-PACKAGES += ["text.corpora", "text.datasets", "text.tasks", "view", "view.still.draw"]
+PACKAGES += ["text.corpora", "text.datasets", "text.tasks", "view", "view.draw"]
 
 
 def validated():
@@ -33,7 +33,7 @@ PUBLIC = dict(validated())
 
 def test_the_public_functions_are_found():
     assert len(PUBLIC) > 120
-    assert {"view.heads", "learn.fit", "models.GPT", "layers.masks.window", "view.still.draw.bars"} <= PUBLIC.keys()
+    assert {"view.heads", "learn.fit", "models.GPT", "layers.masks.window", "view.draw.bars"} <= PUBLIC.keys()
 
 
 @pytest.mark.parametrize("name", PUBLIC)

@@ -135,20 +135,6 @@ def test_dropout_stands_before_and_after_the_blocks():
     close(logits, model.to_logits(pooled))
 
 
-def test_the_loss_of_labels_by_hand():
-    model, labels = classifier(), torch.tensor([3, 0])
-    one, other = ([math.exp(logit) for logit in row] for row in model(IDS).tolist())
-    expected = -math.log(one[3] / sum(one)) - math.log(other[0] / sum(other))
-    total, count = losses.classification(model, (IDS, labels))
-    assert (total.item(), count) == (pytest.approx(expected, abs=1e-5), 2)
-
-
-@pytest.mark.parametrize("wrong", [5, -1])
-def test_a_label_that_is_no_class_is_an_error(wrong):
-    with pytest.raises(ValueError, match=f"label {wrong} is none of the model's 5 classes"):
-        losses.classification(classifier(), (IDS, torch.tensor([3, wrong])))
-
-
 @poolings
 def test_it_learns_which_word_is_there(pooling):
     draw = torch.Generator().manual_seed(4)

@@ -132,61 +132,6 @@ def test_dropout_stands_between_layers_only():
     assert torch.equal(dropped[:, -1], dropped_states[1][0])
 
 
-def test_what_makes_no_sense_is_refused():
-    both, x = Recurrent(RNN, 3, 5, bidirectional=True), random(2, 7, 3)
-    with pytest.raises(ValueError, match="layers is 0"):
-        Recurrent(RNN, 3, 5, layers=0)
-    with pytest.raises(ValueError, match="the text is empty"):
-        both(x[:, :0])
-    with pytest.raises(ValueError, match="1 states were given for 2 cells"):
-        both(x, both(x)[1][:1])
-    with pytest.raises(ValueError, match=r"the mask is torch.bool \[2, 5\]; it must be bool \[2, 7\]"):
-        both._check(
-            x, [], torch.ones(2, 5, dtype=torch.bool)
-        )  # in tests, the shapes in the signature are checked first
-
-
-@models
-def test_the_future_leaves_the_past_alone(name):
-    model, ids = model_of(name), some_ids()
-    changed = ids.clone()
-    changed[:, 4] = (ids[:, 4] + 1) % 11
-    before, after = model(ids), model(changed)
-    assert before.shape == (2, 7, 11)
-    assert torch.equal(after[:, :4], before[:, :4])
-    assert (after[:, 4:] - before[:, 4:]).abs().amax((0, 2)).min() > 1e-4
-
-
-@models
-@pytest.mark.parametrize("splits", [[1, 1, 1, 1, 1, 1, 1], [3, 4], [6, 1], [2, 3, 2], [7]])
-def test_cached_logits_are_the_uncached(name, splits):
-    model, ids = model_of(name), some_ids()
-    cache = model.new_cache()
-    pieces = [model(piece, cache) for piece in ids.split(splits, dim=1)]
-    close(torch.cat(pieces, dim=1), model(ids), atol=1e-5)
-
-
-@models
-def test_it_generates(name):
-    vocab = text.Characters("abcdefg h\n漢")
-    model = model_of(name, dropout=0.5)
-    assert isinstance(model, LanguageModel)
-    written = generate.text(model, vocab, "bad", 20, seed=3)
-    assert written.startswith("bad")
-    assert len(written) == 23
-    cached, uncached = (list(generate.ids(model, vocab.encode("bad"), 20, seed=3, cache=on)) for on in (True, False))
-    assert cached == uncached == vocab.encode(written)[3:].tolist()
-
-
-@models
-def test_it_learns(name):
-    torch.manual_seed(1)
-    model = MODELS[name](11, dim=6, hidden=12)
-    windows = text.Windows(torch.arange(300) ** 2 % 11, length=7, batch=8)
-    steps = list(learn.fit(model, windows, 60, lr=0.05, device="cpu", progress=False))
-    assert steps[-1].loss < 0.5 * steps[0].loss
-
-
 def test_dropout_stands_before_and_after_the_layers():
     model = lstm(dropout=0.5).train()
     with look.capture(model, ["tokens", "dropout", "recurrent", "to_logits"]) as seen:

@@ -57,7 +57,7 @@ def find_grids(
 
     Where one axis has no words of its own, a word that repeats in the other is padding.
     """
-    runs = not (are_numbers(rows) or numbered(cols))
+    runs = not (are_numbers(rows) or are_numbers(cols))
     return find_grid(rows, size, shape, runs), find_grid(cols, size, shape, runs)
 
 
