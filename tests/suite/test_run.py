@@ -284,7 +284,7 @@ def marked(mark):
 
 
 def wait_until(condition):
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 180  # on a machine that does other things, too
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -302,7 +302,7 @@ def test_whatever_ends_a_run_ends_its_kernels_and_the_next_run_finishes(tmp_path
     wait_until(lambda: (out / "begun").exists() or run.poll() is not None)
     assert run.poll() is None, run.stdout.read()
     run.send_signal(how)
-    run.communicate(timeout=60)
+    run.communicate(timeout=180)
     wait_until(lambda: not marked(mark))
     assert run.returncode == (1 if how is signal.SIGINT else -how)
     assert not (out / "01_one.ipynb").exists()
@@ -311,7 +311,7 @@ def test_whatever_ends_a_run_ends_its_kernels_and_the_next_run_finishes(tmp_path
         assert "refresh" not in (out / "index.html").read_text()
         go.touch()
         run = begin(books, out, mark)
-        output, _ = run.communicate(timeout=120)
+        output, _ = run.communicate(timeout=300)
         assert run.returncode == 0, output
         assert "2 of 2 notebooks ran" in output
         assert "done" in json.dumps(nbformat.read(out / "01_one.ipynb", as_version=4))

@@ -133,6 +133,5 @@ def _execute(runs: Sequence[Run], out: Path, jobs: int, timeout: int | None) -> 
                 each.outcome = Outcome("failed", error=f"its worker failed: {error}") if error else future.result()
                 yield each
         except BaseException:
-            held.close()
-            pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)  # then `held` is closed, and the workers end
             raise
