@@ -56,6 +56,22 @@ def test_every_shade_of_a_scale_comes_back(drawn, scale, style):
     assert shades - colours(Picture(draw, "a scale"), style) == set()
 
 
+def test_rare_shades_come_back_among_many_blends():
+    def draw():
+        figure = Figure(figsize=(8, 3))
+        axes = figure.add_axes((0, 0, 1, 0.004))  # each shade in a few dots only
+        axes.set_axis_off()
+        values = (numpy.arange(palette.SHADES)[None] + 0.5) / palette.SHADES
+        axes.imshow(values, cmap=palette.sequential_colormap(), vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+        for row in range(12):
+            figure.text(0, 0.1 + 0.07 * row, "many words with soft edges " * 4, color=f"C{row % 8}", alpha=0.9)
+        return figure
+
+    with view.theme():
+        shades = {coded(shade) for shade in palette.sequential_colormap().colors}
+    assert shades - colours(Picture(draw, "words"), "light") == set()
+
+
 @styles
 def test_words_lines_and_paper_have_the_inks_of_the_theme(style):
     with view.theme(style):
