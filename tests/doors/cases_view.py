@@ -174,7 +174,7 @@ CASES = [
     ("home(); it = bars(one=[1, 2]).save('~/x.png').parent == Path.home()", "= True"),
     ("bars(one=[1, 2]).figure('blue')", "'blue'"),
     ("with view.theme('blue'): pass", "theme is 'blue'; it can be 'light' or 'dark'"),
-    ("view.View(bars(one=[1, 2]), {})", "described says the kind None; it can be heads"),
+    ("view.View(bars(one=[1, 2]), {})", "(the document|described) says the kind None; it can be heads"),
     # with a kernel
     ("view.live(maps, layer=2)", "layer is 2; there are 2, counted from 0"),
     ("view.live(maps, layer=-1)", "view.live: layer is -1; give a whole number from 0 on"),

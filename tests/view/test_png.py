@@ -37,9 +37,9 @@ def coded(colour):
 @pytest.mark.parametrize("drawn", ["bar", "heatmap"])
 def test_every_shade_of_a_scale_comes_back(drawn, scale, style):
     def draw():
-        figure = Figure(figsize=(2, 9) if drawn == "bar" else (8, 1))
+        figure = Figure(figsize=(2, 4) if drawn == "bar" else (8, 1))
         axes = figure.add_axes((0.1, 0.05, 0.3, 0.9) if drawn == "bar" else (0, 0, 1, 1))
-        if drawn == "bar":  # six dots for each shade
+        if drawn == "bar":  # two or three dots for each shade
             figure.colorbar(ScalarMappable(cmap=scale()), axes).outline.set_visible(False)
             set_title(figure, "a scale")
         else:
@@ -54,6 +54,22 @@ def test_every_shade_of_a_scale_comes_back(drawn, scale, style):
         assert {coded(palette._ink(pair)) for pair in ends} <= shades
     assert len(shades) >= 199
     assert shades - colours(Picture(draw, "a scale"), style) == set()
+
+
+def test_rare_shades_come_back_among_many_blends():
+    def draw():
+        figure = Figure(figsize=(8, 3))
+        axes = figure.add_axes((0, 0, 1, 0.004))  # each shade in a few dots only
+        axes.set_axis_off()
+        values = (numpy.arange(palette.SHADES)[None] + 0.5) / palette.SHADES
+        axes.imshow(values, cmap=palette.sequential_colormap(), vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+        for row in range(12):
+            figure.text(0, 0.1 + 0.07 * row, "many words with soft edges " * 4, color=f"C{row % 8}", alpha=0.9)
+        return figure
+
+    with view.theme():
+        shades = {coded(shade) for shade in palette.sequential_colormap().colors}
+    assert shades - colours(Picture(draw, "words"), "light") == set()
 
 
 @styles

@@ -1,6 +1,7 @@
 """Pictures: what they answer with, what they can draw, their colours."""
 
 import base64
+import itertools
 import logging
 import re
 
@@ -332,6 +333,18 @@ def test_groups_are_listed_in_the_order_in_which_they_come():
     points, groups = torch.eye(3, 2), ["cold", "mild", "hot"]
     figure = view.scatter(points, ["a", "b", "c"], "t", groups=groups).figure()
     assert [text.get_text() for text in figure.legends[0].get_texts()] == groups
+
+
+def test_no_name_of_a_point_covers_another_or_leaves_the_plane():
+    points = torch.rand(80, 2, generator=torch.Generator().manual_seed(1))
+    figure = view.scatter(points, [f"point {i}" for i in range(80)], "t", mark=["point 7"]).figure()
+    (axes,) = figure.axes
+    boxes = [text.get_window_extent() for text in axes.texts if text.get_text()]
+    assert 10 < len(boxes) < 80
+    assert "point 7" in [text.get_text() for text in axes.texts]
+    assert not any(one.overlaps(other) for one, other in itertools.combinations(boxes, 2))
+    frame = axes.get_window_extent()
+    assert all(frame.contains(box.x0, box.y0) and frame.contains(box.x1, box.y1) for box in boxes)
 
 
 def test_the_mean_of_the_losses_stands_where_they_are():
