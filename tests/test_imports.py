@@ -10,9 +10,9 @@ import pytest
 
 import tfviz
 
-HOUSE = Path(tfviz.__file__).parent
-SHARED = {f"tfviz.{name}" for name in ("bounds", "doors", "edited", "files", "kinds", "schema", "shapes")}
-MAY = {  # room -> what it may import beside itself and the shared files
+PACKAGE = Path(tfviz.__file__).parent
+SHARED = {f"tfviz.{name}" for name in ("checks", "coercion", "editing", "files", "schema", "shapes", "validation")}
+ALLOWED = {  # package -> what it may import beside itself and the shared files
     "text": set(),
     "layers": set(),
     "models": {"layers"},
@@ -61,17 +61,17 @@ def imported(path, package):
 
 
 def is_module(name):
-    path = HOUSE.parent.joinpath(*name.split("."))
+    path = PACKAGE.parent.joinpath(*name.split("."))
     return name.startswith("tfviz") and (path.is_dir() or path.with_suffix(".py").is_file())
 
 
 def edges():
-    for path in sorted(HOUSE.rglob("*.py")):
-        room = path.relative_to(HOUSE).parts[0] if path.parent != HOUSE else ""
-        package = ".".join(path.relative_to(HOUSE.parent).parent.parts)
+    for path in sorted(PACKAGE.rglob("*.py")):
+        room = path.relative_to(PACKAGE).parts[0] if path.parent != PACKAGE else ""
+        package = ".".join(path.relative_to(PACKAGE.parent).parent.parts)
         for name in imported(path, package):
             if name.partition(".")[0] == "tfviz":
-                yield path.relative_to(HOUSE).as_posix(), room, name
+                yield path.relative_to(PACKAGE).as_posix(), room, name
 
 
 def within(name, allowed):
@@ -83,7 +83,7 @@ def test_no_import_runs_back():
         f"{path} imports {name}"
         for path, room, name in edges()
         if name not in SHARED
-        and not (room and within(name, {room, *MAY[room]}))
+        and not (room and within(name, {room, *ALLOWED[room]}))
         and (room, name) != ("suite", "tfviz")
         and path != "__main__.py"
     ]
@@ -116,7 +116,7 @@ def test_no_module_of_a_room_imports_what_imports_it():
     graph = {}
     for path, _, name in edges():
         module = "tfviz." + path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-        if (HOUSE.parent / name.replace(".", "/")).with_suffix(".py").is_file() and name != module:
+        if (PACKAGE.parent / name.replace(".", "/")).with_suffix(".py").is_file() and name != module:
             graph.setdefault(module, set()).add(name)
     assert {"tfviz.suite.runs", "tfviz.suite.gallery"} <= graph["tfviz.suite.runner"]
     assert circle(graph) == []
@@ -130,7 +130,7 @@ def test_a_circle_is_found():
 @pytest.mark.parametrize("room", ["look", "layers", "models"])
 def test_the_half_that_computes_needs_little(room):
     outside = {
-        name.partition(".")[0] for path in HOUSE.glob(f"{room}/*.py") for name in imported(path, f"tfviz.{room}")
+        name.partition(".")[0] for path in PACKAGE.glob(f"{room}/*.py") for name in imported(path, f"tfviz.{room}")
     }
     assert outside - set(sys.stdlib_module_names) <= {"torch", "safetensors", "tfviz"}
 
@@ -162,6 +162,6 @@ def test_rooms_load_when_named():
 
 
 def test_most_rooms_need_none_of_the_notebooks_packages():
-    rooms = ", ".join(f"tfviz.{room}" for room in MAY if room not in ("suite", "view"))
+    rooms = ", ".join(f"tfviz.{room}" for room in ALLOWED if room not in ("suite", "view"))
     blocked = f"import sys; sys.modules.update(dict.fromkeys({ABSENT}))"
     python("-c", f"{blocked}; import {rooms}; assert tfviz.text.corpora.load('pydoc')")

@@ -11,8 +11,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from tfviz import doors
-from tfviz.kinds import coerce
+from tfviz import validation
+from tfviz.coercion import coerce
 
 PACKAGES = ["generate", "layers", "layers.masks", "layers.positions", "learn", "learn.losses", "learn.evaluate"]
 PACKAGES += ["learn.schedule", "learn.checkpoint", "look", "look.measures", "look.edits", "models", "portable", "text"]
@@ -39,10 +39,10 @@ def test_the_public_functions_are_found():
 @pytest.mark.parametrize("name", PUBLIC)
 def test_no_annotation_accepts_what_is_of_no_known_type(name):
     function = inspect.unwrap(PUBLIC[name])
-    for key, hint in doors._hints(function).items():
+    for key, hint in validation._hints(function).items():
         if hint is not object:
             with pytest.raises(TypeError, match=rf"^f: {key} is an? _Stranger; give "):
-                doors._checked("f", key, _Stranger(), hint)
+                validation._checked("f", key, _Stranger(), hint)
 
 
 class _Stranger:
@@ -72,22 +72,22 @@ class _Stranger:
         (Path, Path("x"), Path("x")),
         (type[nn.Module], nn.Linear, nn.Linear),
     ],
-    ids=str,
+    ids=lambda value: type(value).__name__,
 )
 def test_equivalent_values_are_converted(hint, value, converted):
-    found = doors._checked("f", "x", value, hint)
+    found = validation._checked("f", "x", value, hint)
     assert found == converted
     assert type(found) is type(converted)
 
 
 @pytest.mark.parametrize("value", [[[1, 2], [3, 4]], numpy.array([[1, 2], [3, 4]], dtype=numpy.int32)])
 def test_arrays_become_tensors_of_the_usual_types(value):
-    assert torch.equal(doors._checked("f", "x", value, Tensor), torch.tensor([[1, 2], [3, 4]]))
+    assert torch.equal(validation._checked("f", "x", value, Tensor), torch.tensor([[1, 2], [3, 4]]))
     assert coerce(numpy.ones(3), Tensor).dtype == torch.float32
     assert coerce(numpy.ones(3, dtype=bool), Tensor).dtype == torch.bool
     rows = [torch.ones(2), torch.zeros(2)]
     assert torch.equal(coerce(rows, Tensor), torch.stack(rows))
-    assert doors._checked("f", "x", rows, Tensor | Sequence[Tensor]) is rows  # what fits is left as it is
+    assert validation._checked("f", "x", rows, Tensor | Sequence[Tensor]) is rows  # what fits is left as it is
 
 
 @pytest.mark.parametrize(
@@ -114,16 +114,16 @@ def test_arrays_become_tensors_of_the_usual_types(value):
         (Literal["a", "b"], "c", "x is 'c'; give Literal['a', 'b']"),
         (Iterable[str] | Path, 3, "x is 3; give Iterable[str] | Path"),
     ],
-    ids=str,
+    ids=lambda value: type(value).__name__,
 )
 def test_other_values_are_refused_with_the_name_the_value_and_the_annotation(hint, value, message):
     with pytest.raises(TypeError) as error:
-        doors._checked("f", "x", value, hint)
+        validation._checked("f", "x", value, hint)
     assert message in str(error.value)
 
 
 def test_calls_are_bound_before_they_are_checked():
-    @doors.door
+    @validation.validated
     def scale(x: Tensor, *more: Tensor, times: int = 1, **named: int) -> Any:
         return x * times, more, named
 

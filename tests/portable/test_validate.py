@@ -11,7 +11,7 @@ from fuzzing import fuzzed, outcome, programs
 from torch import nn
 
 from tfviz import files, models, portable
-from tfviz.bounds import memory
+from tfviz.checks import total_memory
 from tfviz.portable.operators import ZEROED, call_operator, operator
 from tfviz.portable.program import pack
 
@@ -173,7 +173,7 @@ def test_what_would_take_all_memory_or_no_end_is_refused_at_once(bomb):
 
 
 def test_what_needs_more_memory_than_there_is_is_refused_before_it_is_taken():
-    rows = memory() // 4000 + 1  # of a thousand floats
+    rows = total_memory() // 4000 + 1  # of a thousand floats
     program = portable.Program(steps(("full", [[rows, 1000], 1.0, "float32"], (rows, 1000), "float32")))
     with pytest.raises(ValueError, match=r"it takes more than the [\d,]+ GB of memory"):
         program(X)

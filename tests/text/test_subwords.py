@@ -284,7 +284,7 @@ def test_what_is_no_tokenizer_is_told(tmp_path, content):
 def test_a_word_without_end_is_learned_in_parts():
     draw = random.Random(1)
     endless = "".join(draw.choices("abcdefgh", k=60_000))
-    assert len(wordpiece([endless], 300)) == 300  # byte pairs: tests/doors/cases_text.py
+    assert len(wordpiece([endless], 300)) == 300  # byte pairs: tests/bad_input/cases_text.py
     assert [*vocabularies._split_long_words(["newest widest " * 400])] == ["newest widest " * 400]
     assert list(vocabularies._split_long_words(["ab " + "c" * 250 + " d", " " * 210, "e f"])) == [
         "ab " + "c" * 100,

@@ -1,11 +1,11 @@
 """Text from trained models."""
 
-from tfviz.doors import guard
 from tfviz.generate import beam
 from tfviz.generate.sample import GREEDY, Sampler, ids, stream, text
 from tfviz.generate.translate import translate
+from tfviz.validation import validate_public
 
 __all__ = ["GREEDY", "Sampler", "beam", "ids", "stream", "text", "translate"]
 
-guard(globals(), __all__)
-guard(vars(beam), ["steps", "search", "greedy", "rows"])
+validate_public(globals(), __all__)
+validate_public(vars(beam), ["steps", "search", "greedy", "rows"])

@@ -7,10 +7,10 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from tfviz.bounds import at_least, between, filled, token_ids
-from tfviz.doors import what
+from tfviz.checks import at_least, between, has_weights, token_ids
 from tfviz.generate.beam_state import PAD, Beam, extend, initial_beam, length_penalty, likeliest_tokens
 from tfviz.shapes import Float, Int
+from tfviz.validation import describe
 
 MAX_ALPHA = 10.0  # beyond it the penalty of a long text leaves no digit of its probability
 MAX_WIDTH = 1000
@@ -44,7 +44,7 @@ def penalty(length: Int[Tensor, "*any"], alpha: float) -> Float[Tensor, "*any"]:
     """
     between(0, MAX_ALPHA, alpha=alpha)
     if not isinstance(length, Tensor | int):
-        raise TypeError(f"length is {what(length)}; give tokens, as a tensor or a whole number")
+        raise TypeError(f"length is {describe(length)}; give tokens, as a tensor or a whole number")
     lengths = torch.as_tensor(length)
     if lengths.device.type == "cpu" and lengths.numel():
         at_least(0, length=lengths.min().item())
@@ -84,7 +84,7 @@ def steps(
     if source.dim() != 2 or not source.numel():
         raise ValueError(f"source is {list(source.shape)}; give texts of at least one token, batch source")
     token_ids(source=source)
-    filled(model)
+    has_weights(model)
     if source.device.type == "cpu" and (source == PAD).all(1).any():
         raise ValueError("a row of source holds nothing but padding; leave it out")
     return _steps(model, source, bos, eos, width, alpha, length)

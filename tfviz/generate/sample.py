@@ -7,12 +7,11 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from tfviz.bounds import at_least, filled, token_ids
-from tfviz.bounds import seed as check_seed
-from tfviz.doors import what
+from tfviz.checks import at_least, has_weights, token_ids
 from tfviz.generate.onednn import faster_linear
 from tfviz.generate.vocabulary import check_vocabulary
 from tfviz.shapes import Float, Int
+from tfviz.validation import describe
 
 MIN_TEMPERATURE = 1e-30  # by which float32 logits can still be divided
 
@@ -101,7 +100,7 @@ class Sampler:
             FloatingPointError: the largest logit is not finite.
         """
         if not isinstance(generator, torch.Generator | None):
-            raise TypeError(f"generator is {what(generator)}; give a torch.Generator, or None for PyTorch's own")
+            raise TypeError(f"generator is {describe(generator)}; give a torch.Generator, or None for PyTorch's own")
         if self.temperature == 0:
             _check_logits(logits)
             return int(logits.argmax(-1))
@@ -136,7 +135,7 @@ def ids(
     """
     at_least(0, count=count)
     check_seed(seed)
-    filled(model)
+    has_weights(model)
     if prompt.dim() != 1:
         raise ValueError(f"the prompt is {list(prompt.shape)}; give the ids of one text, one axis, such as prompt[0]")
     if not 0 < len(prompt) <= model.context:
@@ -206,7 +205,7 @@ def text(
 
 def _check_logits(logits: object) -> None:
     if not isinstance(logits, Tensor) or logits.dim() != 1 or not len(logits):
-        found = list(logits.shape) if isinstance(logits, Tensor) else what(logits)
+        found = list(logits.shape) if isinstance(logits, Tensor) else describe(logits)
         raise ValueError(f"logits are {found}; give those of one token, [vocab], such as logits[0, -1]")
     if not logits.max().isfinite():
         raise FloatingPointError(f"the logits are not finite, the largest is {logits.max().item()}; nothing to sample")

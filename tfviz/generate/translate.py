@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from tfviz.bounds import at_least
+from tfviz.checks import at_least
 from tfviz.generate.beam import EncoderDecoder, search
 from tfviz.generate.vocabulary import check_vocabulary
 

@@ -1,6 +1,5 @@
 """The parts models are built of."""
 
-from tfviz.doors import guard
 from tfviz.layers import masks, positions
 from tfviz.layers.attention import MultiHead, attend
 from tfviz.layers.blocks import Block, DecoderBlock, FeedForward, post_norm, pre_norm
@@ -8,6 +7,7 @@ from tfviz.layers.cache import KeyValues
 from tfviz.layers.embeddings import Bigrams, Tokens
 from tfviz.layers.recurrent import LSTM, RNN, Cell, Recurrent
 from tfviz.layers.seq2seq_attention import Additive, Dot
+from tfviz.validation import validate_public
 
 __all__ = [
     "LSTM",
@@ -31,6 +31,10 @@ __all__ = [
 ]
 
 # functions of the forward pass have none
-guard(globals(), __all__, without=("attend", "post_norm", "pre_norm"))
-guard(vars(masks), ["padding", "window", "dilated", "strided", "fixed", "prefix", "documents", "graph", "per_head"])
-guard(vars(positions), ["sinusoids", "alibi", "relative", "Learned", "Sinusoidal", "Rotary", "ALiBi", "Relative"])
+validate_public(globals(), __all__, exclude=("attend", "post_norm", "pre_norm"))
+validate_public(
+    vars(masks), ["padding", "window", "dilated", "strided", "fixed", "prefix", "documents", "graph", "per_head"]
+)
+validate_public(
+    vars(positions), ["sinusoids", "alibi", "relative", "Learned", "Sinusoidal", "Rotary", "ALiBi", "Relative"]
+)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tfviz import bounds
+from tfviz import checks
 from tfviz.layers import masks
 from tfviz.layers.cache import CrossAttentionCache, KeyValues
 from tfviz.layers.positions import Positions
@@ -137,9 +137,9 @@ class MultiHead(nn.Module):
         norm: Callable[[int], nn.Module] = _no_norm,
     ):
         super().__init__()
-        bounds.at_least(1, dim=dim, heads=heads)
-        bounds.between(0, 1, dropout=dropout)
-        bounds.affordable(dim=dim, rows=4 * dim)
+        checks.at_least(1, dim=dim, heads=heads)
+        checks.between(0, 1, dropout=dropout)
+        checks.fits_memory(dim=dim, rows=4 * dim)
         if dim % heads:
             raise ValueError(f"width {dim} is not divisible by {heads} heads; take dim={dim // heads * heads or heads}")
         self.heads, self.dropout = heads, dropout

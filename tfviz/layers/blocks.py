@@ -5,7 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from tfviz import bounds
+from tfviz import checks
 from tfviz.layers.attention import MultiHead
 from tfviz.layers.cache import KeyValues
 from tfviz.shapes import Bool, Float
@@ -34,7 +34,7 @@ class FeedForward(nn.Sequential):
 
     def __init__(self, dim: int, inner: int | None = None, activation: Activation = nn.GELU):
         inner = 4 * dim if inner is None else inner
-        bounds.affordable(dim=dim, inner=inner)
+        checks.fits_memory(dim=dim, inner=inner)
         super().__init__(nn.Linear(dim, inner), activation(), nn.Linear(inner, dim))
 
 
@@ -61,7 +61,7 @@ class Block(nn.Module):
         attention: Callable[[int, int], nn.Module] = MultiHead,
     ):
         super().__init__()
-        bounds.between(0, 1, dropout=dropout)
+        checks.between(0, 1, dropout=dropout)
         self.residual = residual
         self.attention_norm = norm(dim)
         self.attention = attention(dim, heads)
@@ -138,10 +138,10 @@ def stack(layers: int, make: Callable[[], nn.Module]) -> nn.ModuleList:
     Raises:
         ValueError: there is none, or they need more than this machine's memory.
     """
-    bounds.at_least(1, layers=layers)
+    checks.at_least(1, layers=layers)
     first = make()
     weights = sum(parameter.numel() for parameter in first.parameters())
-    bounds.affordable(layers=layers, weights=max(weights, 10_000))  # modules take memory, too
+    checks.fits_memory(layers=layers, weights=max(weights, 10_000))  # modules take memory, too
     return nn.ModuleList([first, *(make() for _ in range(layers - 1))])
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sized
 import torch
 from torch import Tensor
 
-from tfviz import bounds
+from tfviz import checks
 from tfviz.shapes import Float, Int
 
 
@@ -17,7 +17,7 @@ class KeyValues:
     """
 
     def __init__(self, capacity: int):
-        bounds.at_least(0, capacity=capacity)
+        checks.at_least(0, capacity=capacity)
         self.capacity = capacity
         self.length = 0
         self.keys: Tensor | None = None

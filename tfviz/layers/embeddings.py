@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tfviz import bounds
+from tfviz import checks
 from tfviz.shapes import Float, Int
 
 
@@ -37,7 +37,7 @@ class Tokens(nn.Embedding):
     """
 
     def __init__(self, num_embeddings: int, embedding_dim: int, **more: Any):
-        bounds.affordable(vocab=num_embeddings, dim=embedding_dim)
+        checks.fits_memory(vocab=num_embeddings, dim=embedding_dim)
         super().__init__(num_embeddings, embedding_dim, **more)
 
     def forward(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch position dim"]:
@@ -62,7 +62,7 @@ class Bigrams(nn.Module):
 
     def __init__(self, vocab: int, dim: int, rows: int = 2**18):
         super().__init__()
-        bounds.affordable(rows=rows, dim=dim)
+        checks.fits_memory(rows=rows, dim=dim)
         self.tokens = Tokens(vocab, dim, padding_idx=0)
         self.pairs = nn.Embedding(rows, dim)
         for table in (self.tokens, self.pairs):  # small, so that rows that were never trained have little influence

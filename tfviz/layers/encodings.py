@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from tfviz import bounds
+from tfviz import checks
 from tfviz.shapes import Float, Int
 
 
@@ -16,7 +16,7 @@ def check_length(length: int) -> None:
 def check_memory(**sizes: int) -> None:
     """Raise ValueError where a table of these sizes does not fit into memory; sizes are unknown while compiling."""
     if not torch.compiler.is_compiling():
-        bounds.affordable(**{name: max(1, size) for name, size in sizes.items()})
+        checks.fits_memory(**{name: max(1, size) for name, size in sizes.items()})
 
 
 def sinusoids(positions: Int[Tensor, "position"], dim: int, base: float = 10_000.0) -> Float[Tensor, "position dim"]:
@@ -30,8 +30,8 @@ def sinusoids(positions: Int[Tensor, "position"], dim: int, base: float = 10_000
     """
     if positions.dim() != 1:
         raise ValueError(f"positions are {list(positions.shape)}; give a list of numbers, such as torch.arange(9)")
-    bounds.at_least(1, dim=dim)
-    bounds.above(0, base=base)
+    checks.at_least(1, dim=dim)
+    checks.above(0, base=base)
     check_memory(positions=len(positions), dim=dim)
     columns = torch.arange(dim, device=positions.device)
     angles = positions[:, None] / base ** (columns.div(2, rounding_mode="floor") * 2 / dim)
@@ -50,7 +50,7 @@ def alibi(length: int, heads: int) -> Float[Tensor, "head query key"]:
             [-0.1250, -0.0625, -0.0000]])
     """
     check_length(length)
-    bounds.at_least(1, heads=heads)
+    checks.at_least(1, heads=heads)
     check_memory(heads=heads, queries=length, keys=length)
     slopes = 2.0 ** (-8 * torch.arange(1, heads + 1) / heads)
     places = torch.arange(length)
@@ -59,7 +59,7 @@ def alibi(length: int, heads: int) -> Float[Tensor, "head query key"]:
 
 def relative(length: int, dim: int) -> Float[Tensor, "query key"]:
     """Return the cosine similarity of each distance with distance 0, as sinusoids (Dai et al. 2019, section 3.3)."""
-    bounds.affordable(queries=length, keys=length, dim=dim)
+    checks.fits_memory(queries=length, keys=length, dim=dim)
     places = torch.arange(length)
     vectors = sinusoids((places[:, None] - places).flatten(), dim)
     return nn.functional.cosine_similarity(vectors, sinusoids(torch.arange(1), dim)).view(length, length)

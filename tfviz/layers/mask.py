@@ -8,9 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz import bounds
-from tfviz.doors import door
+from tfviz import checks
 from tfviz.shapes import Bool
+from tfviz.validation import validated
 
 Rule = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 Cell = tuple[int, int, int, int]  # batch, head, query, key
@@ -76,10 +76,10 @@ class Mask:
         """
         batch, heads = self._sizes(batch, heads)
         if not torch.compiler.is_compiling():
-            bounds.whole(queries=queries, keys=keys, batch=batch, heads=heads, start=start)
-            bounds.at_least(0, start=start, queries=queries, keys=keys)
-            bounds.at_least(1, batch=batch, heads=heads)
-            bounds.affordable(queries=max(1, queries), keys=max(1, keys))
+            checks.integer(queries=queries, keys=keys, batch=batch, heads=heads, start=start)
+            checks.at_least(0, start=start, queries=queries, keys=keys)
+            checks.at_least(1, batch=batch, heads=heads)
+            checks.fits_memory(queries=max(1, queries), keys=max(1, keys))
 
         def index(size: int, axis: int, first: int = 0) -> Tensor:
             shape = [-1 if other == axis else 1 for other in range(4)]
@@ -90,7 +90,7 @@ class Mask:
             raise TypeError(f"the rule of the mask {self.name} must return a boolean tensor, not {allowed!r}")
         return allowed.expand(*allowed.shape[:2], queries, keys)
 
-    @door
+    @validated
     def block_mask(
         self,
         queries: int,
@@ -111,13 +111,13 @@ class Mask:
         """
         from torch.nn.attention.flex_attention import create_block_mask
 
-        bounds.at_least(1, queries=queries, keys=keys, size=size, batch=batch or 1, heads=heads or 1)
-        bounds.at_least(0, start=start)
+        checks.at_least(1, queries=queries, keys=keys, size=size, batch=batch or 1, heads=heads or 1)
+        checks.at_least(0, start=start)
         rule = Mask(lambda b, h, query, key: self(b, h, query + start, key), self.name) if start else self
         device = torch.get_default_device() if device is None else device
         return create_block_mask(rule, batch, heads, queries, keys, device, size)
 
-    @door
+    @validated
     def count(self, length: int, *, batch: int | None = None, heads: int | None = None) -> int:
         """Count the cells it allows, in all heads and rows of the batch: the work of attention is proportional to it.
 
@@ -126,17 +126,17 @@ class Mask:
         (10, 27)
         """
         batch, heads = self._sizes(batch, heads)
-        bounds.at_least(0, length=length)
+        checks.at_least(0, length=length)
         if (cells := length * length * heads * batch) > MOST_CELLS:
             raise ValueError(f"length is {length}: {cells:,} cells would be computed one by one; take less")
         rows = range(0, length, 128)  # a strip at a time, for little memory
         strips = (self.dense(min(128, length - row), length, batch=batch, heads=heads, start=row) for row in rows)
         return sum(int(strip.expand(batch, heads, -1, -1).sum()) for strip in strips)
 
-    @door
+    @validated
     def why(self, query: int, key: int, *, batch: int = 0, head: int = 0) -> list[str]:
         """Return the names of the predicates that forbid this cell; an empty list where it is allowed."""
-        bounds.at_least(0, query=query, key=key, batch=batch, head=head)
+        checks.at_least(0, query=query, key=key, batch=batch, head=head)
         return self._why((batch, head, query, key))
 
     def _why(self, cell: Cell) -> list[str]:

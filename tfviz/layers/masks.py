@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz.bounds import at_least, between
+from tfviz.checks import at_least, between
 from tfviz.layers.mask import Mask, PerHead
 from tfviz.shapes import Bool, Int
 

@@ -8,11 +8,11 @@ inherits one that does nothing.
 import torch
 from torch import Tensor, nn
 
-from tfviz import bounds
-from tfviz.doors import door
+from tfviz import checks
 from tfviz.layers import encodings
 from tfviz.layers.encodings import alibi, check_length, check_memory, relative, shift, sinusoids
 from tfviz.shapes import Float
+from tfviz.validation import validated
 
 __all__ = [
     "KINDS",
@@ -71,7 +71,7 @@ class Learned(AddedPositions):
 
     def __init__(self, context: int, dim: int, heads: int = 1):
         super().__init__()
-        bounds.affordable(context=context, dim=dim)
+        checks.fits_memory(context=context, dim=dim)
         self.vectors = nn.Embedding(context, dim)
         nn.init.normal_(self.vectors.weight, std=0.02)
 
@@ -92,7 +92,7 @@ class Sinusoidal(AddedPositions):
 
     def __init__(self, context: int, dim: int, heads: int = 1):
         super().__init__()
-        bounds.at_least(0, context=context)
+        checks.at_least(0, context=context)
         self.register_buffer("vectors", encodings.sinusoids(torch.arange(context), dim), persistent=False)
 
     def table(self, length: int) -> Float[Tensor, "position dim"]:
@@ -117,8 +117,8 @@ class Rotary(Positions):
 
     def __init__(self, context: int, dim: int, heads: int = 1, base: float = 10_000.0):
         super().__init__()
-        bounds.at_least(1, dim=dim, heads=heads)
-        bounds.above(0, base=base)
+        checks.at_least(1, dim=dim, heads=heads)
+        checks.above(0, base=base)
         if dim % (2 * heads):
             raise ValueError(f"rotary positions pair columns: the width of a head, {dim} / {heads}, must be even")
         self.width, self.base = dim // heads, base
@@ -137,10 +137,10 @@ class Rotary(Positions):
         pairs = torch.arange(self.width // 2, device=device)
         return torch.arange(length, device=device)[:, None] / self.base ** (2 * pairs / self.width)
 
-    @door
+    @validated
     def agreement(self, length: int) -> Float[Tensor, "position position"]:
         """Return the cosine of a vector rotated at one position and at another, mean over all vectors."""
-        bounds.affordable(length=length, width=self.width)
+        checks.fits_memory(length=length, width=self.width)
         angles = self.table(length)
         return (angles[:, None] - angles[None]).cos().mean(-1)
 
@@ -192,10 +192,10 @@ class Relative(Positions):
 
     def __init__(self, context: int, dim: int, heads: int = 1):
         super().__init__()
-        bounds.at_least(1, dim=dim, heads=heads)
+        checks.at_least(1, dim=dim, heads=heads)
         if dim % heads:
             raise ValueError(f"width {dim} is not divisible by {heads} heads; take dim={dim // heads * heads or heads}")
-        bounds.affordable(dim=dim, rows=dim)
+        checks.fits_memory(dim=dim, rows=dim)
         self.project = nn.Linear(dim, dim, bias=False)
         self.content = nn.Parameter(torch.zeros(heads, 1, dim // heads))  # u
         self.distance = nn.Parameter(torch.zeros(heads, 1, dim // heads))  # v

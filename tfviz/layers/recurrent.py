@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from tfviz import bounds
+from tfviz import checks
 from tfviz.layers.cache import check_parts
 from tfviz.shapes import Bool, Float
 
@@ -25,8 +25,8 @@ class Cell(nn.Module):
 
     def __init__(self, dim: int, hidden: int):
         super().__init__()
-        bounds.affordable(dim=dim, hidden=hidden)
-        bounds.affordable(hidden=hidden, rows=4 * hidden)
+        checks.fits_memory(dim=dim, hidden=hidden)
+        checks.fits_memory(hidden=hidden, rows=4 * hidden)
         self.hidden = hidden
         self.of_input = nn.Linear(dim, self.gates * hidden)
         self.of_state = nn.Linear(hidden, self.gates * hidden, bias=False)
@@ -115,9 +115,9 @@ class Recurrent(nn.Module):
         dropout: float = 0.0,
     ):
         super().__init__()
-        bounds.at_least(1, layers=layers, dim=dim, hidden=hidden)
-        bounds.affordable(layers=layers, weights=max(hidden * hidden, 10_000))
-        bounds.between(0, 1, dropout=dropout)
+        checks.at_least(1, layers=layers, dim=dim, hidden=hidden)
+        checks.fits_memory(layers=layers, weights=max(hidden * hidden, 10_000))
+        checks.between(0, 1, dropout=dropout)
         self.directions = 2 if bidirectional else 1
         widths = [dim] + (layers - 1) * [self.directions * hidden]
         self.cells = nn.ModuleList(cell(width, hidden) for width in widths for _ in range(self.directions))

@@ -5,7 +5,7 @@ from abc import abstractmethod
 import torch
 from torch import Tensor, nn
 
-from tfviz import bounds
+from tfviz import checks
 from tfviz.shapes import Bool, Float
 
 
@@ -23,8 +23,8 @@ class Seq2SeqAttention(nn.Module):
 
     def __init__(self, query: int, key: int, hidden: int, bias: bool = True):
         super().__init__()
-        bounds.affordable(query=query, hidden=hidden)
-        bounds.affordable(key=key, hidden=hidden)
+        checks.fits_memory(query=query, hidden=hidden)
+        checks.fits_memory(key=key, hidden=hidden)
         self.of_query = nn.Linear(query, hidden, bias=bias)
         self.of_key = nn.Linear(key, hidden, bias=False)
 

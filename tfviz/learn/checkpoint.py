@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from tfviz import bounds, files, schema
+from tfviz import checks, files, schema
 from tfviz.learn import config, distributed
 from tfviz.learn.checks import check_optimizer_of
 from tfviz.learn.tensors import (
@@ -79,10 +79,10 @@ def save(
         OSError: the disk is full or read-only; earlier checkpoints are untouched.
         ValueError: `step`, `keep` or `state` is not possible.
     """
-    bounds.between(0, LAST_STEP, step=step)
-    bounds.at_least(1, keep=keep)
+    checks.between(0, LAST_STEP, step=step)
+    checks.at_least(1, keep=keep)
     model = unwrap(model)
-    bounds.filled(model)
+    checks.has_weights(model)
     if optimizer is not None:
         check_optimizer_of(model, optimizer)
     target = as_folder(folder) / FOLDER.format(step)
@@ -94,7 +94,7 @@ def save(
         return target
     _check_finite(tensors, model, step)
     optimizer_config = {} if optimizer is None else config.describe_optimizer(optimizer)
-    content = {"step": step, "model": config.describe(model), "optimizer": optimizer_config,
+    content = {"step": step, "model": config.describe_config(model), "optimizer": optimizer_config,
                "optimizer_numbers": numbers, "state": state}  # fmt: skip
     if target.is_dir() and not (target / STATE).is_file() and any(target.iterdir()):
         raise FileExistsError(f"{target} is a folder that is no checkpoint; move it, or save elsewhere")
@@ -120,7 +120,7 @@ def load(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | 
         ValueError: a file is damaged, or the checkpoint is of another model or optimizer: the first thing that differs
             is named, and nothing is filled.
     """
-    bounds.filled(model)
+    checks.has_weights(model)
     if optimizer is not None:
         check_optimizer_of(unwrap(model), optimizer)
     checkpoint = read(path, model, optimizer)
@@ -181,7 +181,7 @@ def _check_same(path: Path, content: dict[str, Any], tensors: dict[str, Tensor],
     """Raise CheckpointMismatchError unless a checkpoint is of this model, and of this optimizer if there is one."""
     check_model_tensors(path / MODEL, tensors, model)
     compared = {name: value for name, value in content["model"].items() if not UNCOMPARED_SETTINGS.search(name)}
-    if difference := config.first_difference(compared, config.describe(model)):
+    if difference := config.first_difference(compared, config.describe_config(model)):
         name, stored, current = difference
         difference_text = f"its {name or 'class'} is {stored} there and {current} here"
         raise CheckpointMismatchError(f"{path} is of another model: {difference_text}; build the model as it was")

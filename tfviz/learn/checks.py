@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tfviz import doors
+from tfviz import validation
 from tfviz.text.buckets import Batches
 
 
@@ -18,7 +18,7 @@ def note_inputs(model: nn.Module, batch: Sequence[Tensor]) -> Iterator[None]:
         yield
     except (TypeError, ValueError, RuntimeError, IndexError, AttributeError) as error:
         shapes = ", ".join(f"{str(part.dtype).removeprefix('torch.')} {list(part.shape)}" for part in batch)
-        inputs = f"the batch was ({shapes}), the model {doors.what(model)}"
+        inputs = f"the batch was ({shapes}), the model {validation.describe(model)}"
         error.add_note(f"the loss could not be computed; {inputs}: do batch, model and loss fit?")
         raise
 
@@ -32,12 +32,12 @@ def unpack(batch: Any, *names: str, variadic: bool = False) -> Sequence[Tensor]:
     """
     expected = f"this loss takes ({', '.join(names)})"
     if not isinstance(batch, list | tuple):
-        raise TypeError(f"the batch is {doors.what(batch)}; {expected}")
+        raise TypeError(f"the batch is {validation.describe(batch)}; {expected}")
     if len(batch) < len(names) or (len(batch) > len(names) and not variadic):
         raise ValueError(f"the batch has {len(batch)} part{'s' * (len(batch) != 1)}; {expected}")
     for part in batch[-1:] if variadic else batch:
         if not isinstance(part, Tensor):
-            raise TypeError(f"a part of the batch is {doors.what(part)}; {expected}, all tensors")
+            raise TypeError(f"a part of the batch is {validation.describe(part)}; {expected}, all tensors")
     return batch
 
 
@@ -82,9 +82,9 @@ def check_loss_output(output: Any) -> tuple[Tensor, Any]:
     """
     if not (isinstance(output, tuple | list) and len(output) == 2 and isinstance(output[0], Tensor)
             and output[0].numel() == 1 and hasattr(output[1], "__float__")):  # fmt: skip
-        members = f" of {' and '.join(map(doors.what, output))}" if isinstance(output, tuple | list) else ""
-        raise TypeError(f"loss gives {doors.what(output)}{members}; it must give a sum and how much it is a sum of, "
-                        "such as (total, 12)")  # fmt: skip
+        members = f" of {' and '.join(map(validation.describe, output))}" if isinstance(output, tuple | list) else ""
+        raise TypeError(f"loss gives {validation.describe(output)}{members}; it must give a sum and how much it is "
+                        "a sum of, such as (total, 12)")  # fmt: skip
     total, count = output
     if not total.requires_grad:
         raise ValueError("the loss depends on no weight of the model that asks for a gradient; look at its function")
@@ -107,10 +107,10 @@ def draw_batch(batches: Batches, step: int) -> tuple[Tensor, ...]:
         raise LookupError(f"batches[{step}] is not there ({why}); give batches for all steps, or take fewer") from error
     expected = "a tuple of tensors whose first axis is the batch, such as (inputs, targets)"
     if not isinstance(batch, tuple | list) or not batch:
-        raise TypeError(f"batches[{step}] is {doors.what(batch)}; it must be {expected}")
+        raise TypeError(f"batches[{step}] is {validation.describe(batch)}; it must be {expected}")
     for part in batch:
         if not isinstance(part, Tensor) or not part.dim():
-            raise TypeError(f"batches[{step}] holds {doors.what(part)}; it must be {expected}")
+            raise TypeError(f"batches[{step}] holds {validation.describe(part)}; it must be {expected}")
     rows = [len(part) for part in batch]
     if min(rows) != max(rows) or not rows[0]:
         raise ValueError(f"batches[{step}] has parts of {rows} rows; they must have as many, at least 1")

@@ -27,7 +27,7 @@ SCHEDULE_SAMPLES = 8  # steps at which a schedule is evaluated
 UNCOMPARED_SETTINGS = {"lr", "initial_lr", "params", "fused", "foreach", "capturable"}
 
 
-def describe(value: Any, prefix: str = "") -> Config:
+def describe_config(value: Any, prefix: str = "") -> Config:
     """Describe an object by its class and plain attributes, and so on for what it is made of.
 
     Functions, classes and masks go by their name, and functions by the settings that they close over; tensors by dtype
@@ -38,7 +38,11 @@ def describe(value: Any, prefix: str = "") -> Config:
 
 def describe_loss(loss: Callable[..., Any]) -> Config:
     """Describe a loss; of an object only its class, since it may change from step to step."""
-    return describe(loss, "loss") if isinstance(loss, FunctionType | partial | nn.Module) else {"loss": _label(loss)}
+    return (
+        describe_config(loss, "loss")
+        if isinstance(loss, FunctionType | partial | nn.Module)
+        else {"loss": _label(loss)}
+    )
 
 
 def describe_schedule(schedule: Schedule, steps: int) -> Config:

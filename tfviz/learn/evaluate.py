@@ -8,10 +8,10 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from tfviz import bounds
-from tfviz.doors import takes, what
+from tfviz import checks
 from tfviz.learn.checks import check_labels, note_inputs, unpack
 from tfviz.learn.losses import Loss, extract_logits, next_token
+from tfviz.validation import check_callable, describe
 
 MAX_NATS = 709.0  # e to a larger power is no float
 Link = tuple[int, ...]  # (target position, source position); of several pairs of texts, the pair's number first
@@ -20,7 +20,7 @@ Link = tuple[int, ...]  # (target position, source position); of several pairs o
 @contextmanager
 def eval_mode(model: nn.Module) -> Iterator[torch.device]:
     """Switch dropout and gradients off while the context lasts; yield the model's device."""
-    bounds.filled(model)
+    checks.has_weights(model)
     was_training = model.training
     model.eval()
     try:
@@ -32,7 +32,7 @@ def eval_mode(model: nn.Module) -> Iterator[torch.device]:
 
 def loss(model: nn.Module, batches: Iterable[Sequence[Tensor]], loss: Loss = next_token) -> float:
     """Return the mean loss over all that is predicted in `batches`, in nats a token, without dropout."""
-    takes("model", "batch", loss=loss)
+    check_callable("model", "batch", loss=loss)
     total, count = 0.0, 0
     with eval_mode(model) as device:
         for batch in batches:
@@ -67,7 +67,7 @@ def accuracy(model: nn.Module, batches: Iterable[Sequence[Tensor]]) -> float:
 
 def perplexity(nats: float) -> float:
     """Return how many equally likely tokens would be as hard to guess between."""
-    bounds.between(0, MAX_NATS, nats=nats)
+    checks.between(0, MAX_NATS, nats=nats)
     return math.exp(nats)
 
 
@@ -77,8 +77,8 @@ def bits_per_byte(nats: float, tokens: int, bytes: int) -> float:
     >>> bits_per_byte(math.log(2), tokens=10, bytes=20)
     0.5
     """
-    bounds.at_least(0, nats=nats, tokens=tokens)
-    bounds.at_least(1, bytes=bytes)
+    checks.at_least(0, nats=nats, tokens=tokens)
+    checks.at_least(1, bytes=bytes)
     return nats / math.log(2) * tokens / bytes
 
 
@@ -145,7 +145,7 @@ def links(pattern: Tensor, gold: Iterable[Link]) -> set[Link]:
         pattern: attention weights, `[target, source]`.
         gold: links of this text.
     """
-    bounds.readable(pattern=pattern)
+    checks.materialized(pattern=pattern)
     if pattern.is_complex() or pattern.dtype == torch.bool or pattern.isnan().any():
         raise ValueError(f"pattern is {pattern.dtype} or holds nan; give weights, such as one of a capture")
     if pattern.dim() != 2 or not pattern.shape[1]:
@@ -160,7 +160,7 @@ def links(pattern: Tensor, gold: Iterable[Link]) -> set[Link]:
 
 def _to_device(batch: Sequence[Tensor], device: torch.device) -> tuple[Tensor, ...]:
     if not (isinstance(batch, tuple | list) and batch and all(isinstance(part, Tensor) for part in batch)):
-        raise TypeError(f"a batch is {what(batch)}; give tuples of tensors, such as (inputs, targets), in a list")
+        raise TypeError(f"a batch is {describe(batch)}; give tuples of tensors, such as (inputs, targets), in a list")
     return tuple(part.to(device) for part in batch)
 
 

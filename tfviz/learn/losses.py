@@ -11,9 +11,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tfviz import bounds
-from tfviz.doors import what
+from tfviz import checks
 from tfviz.learn.checks import check_labels, unpack
+from tfviz.validation import describe
 
 Loss = Callable[[nn.Module, Any], tuple[Tensor, int]]
 PAD = 0  # nothing is predicted where the target is padding
@@ -34,7 +34,7 @@ def translation(label_smoothing: float = 0.0) -> Loss:
     Args:
         label_smoothing: share of the probability that is spread over all tokens alike (Szegedy et al. 2016, section 7).
     """
-    bounds.share(label_smoothing=label_smoothing)
+    checks.fraction(label_smoothing=label_smoothing)
 
     def loss(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
         source, target = unpack(batch, "source", "target")
@@ -50,8 +50,8 @@ def scheduled_sampling(probability: float, label_smoothing: float = 0.0) -> Loss
     replaced by its guess with this probability (Bengio et al. 2015, in the two passes of Mihaylova & Martins 2019,
     which need no loop over steps).
     """
-    bounds.between(0, 1, probability=probability)
-    bounds.share(label_smoothing=label_smoothing)
+    checks.between(0, 1, probability=probability)
+    checks.fraction(label_smoothing=label_smoothing)
 
     def loss(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
         source, target = unpack(batch, "source", "target")
@@ -128,7 +128,7 @@ def adversarial(loss: Loss = classification, epsilon: float = 0.02, embedding: s
         epsilon: the length of a row's move as a share of the length of its embeddings, all in one vector.
         embedding: the name of the module that turns ids into vectors; the first one with this name.
     """
-    bounds.above(0, epsilon=epsilon)
+    checks.above(0, epsilon=epsilon)
     if isinstance(loss, SegmentRecurrentLoss):
         raise ValueError("loss is a SegmentRecurrentLoss, which remembers, and each batch would pass twice")
 
@@ -165,7 +165,7 @@ def extract_logits(output: Any) -> Tensor:
     """
     logits = getattr(output, "logits", output)
     if not isinstance(logits, Tensor):
-        raise TypeError(f"the model gives {what(output)} without logits; give a model with a head, whose output is "
+        raise TypeError(f"the model gives {describe(output)} without logits; give a model with a head, whose output is "
                         "logits or has them as .logits")  # fmt: skip
     return logits
 

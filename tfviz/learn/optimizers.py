@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim.adamw import adamw as adamw_step
 
-from tfviz import bounds
+from tfviz import checks
 from tfviz.learn.checks import check_trainable
 from tfviz.learn.distributed import full_tensor, shard_like
 from tfviz.shapes import Float
@@ -129,8 +129,8 @@ def orthogonalize(matrices: Float[Tensor, "batch row column"]) -> Float[Tensor, 
 
 
 def _check(model: nn.Module, lr: float, weight_decay: float) -> None:
-    bounds.above(0, lr=lr)
-    bounds.at_least(0, weight_decay=weight_decay)
+    checks.above(0, lr=lr)
+    checks.at_least(0, weight_decay=weight_decay)
     check_trainable(model)
 
 

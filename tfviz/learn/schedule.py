@@ -3,8 +3,8 @@
 import math
 from collections.abc import Callable
 
-from tfviz import bounds
-from tfviz.doors import takes
+from tfviz import checks
+from tfviz.validation import check_callable
 
 Schedule = Callable[[int, int], float]
 TOLERANCE = 1e-6  # of a factor that was computed
@@ -39,10 +39,10 @@ def cosine(warmup: int = 100, floor: float = 0.0) -> Schedule:
 
 def inverse_square_root(warmup: int = 4000) -> Schedule:
     """Return a schedule that rises over `warmup` steps, then falls as 1 / sqrt(step) (Vaswani et al. 2017, eq. 3)."""
-    bounds.at_least(1, warmup=warmup)
+    checks.at_least(1, warmup=warmup)
 
     def factor(step: int, steps: int) -> float:
-        bounds.at_least(0, step=step)  # how many there will be makes no difference
+        checks.at_least(0, step=step)  # how many there will be makes no difference
         return min((step + 1) / warmup, (warmup / (step + 1)) ** 0.5)
 
     return factor
@@ -54,7 +54,7 @@ def lr_factor(schedule: Schedule, step: int, steps: int) -> float:
     Raises:
         ValueError: it is not from 0 to 1.
     """
-    takes("step", "steps", schedule=schedule)
+    check_callable("step", "steps", schedule=schedule)
     factor = schedule(step, steps)
     if not (hasattr(factor, "__float__") and 0 <= float(factor) <= 1 + TOLERANCE):
         raise ValueError(f"schedule({step}, {steps}) is {factor}; it must be a share of the rate, from 0 to 1")
@@ -62,12 +62,12 @@ def lr_factor(schedule: Schedule, step: int, steps: int) -> float:
 
 
 def _warmup_then(decay: Callable[[float], float], warmup: int, floor: float) -> Schedule:
-    bounds.at_least(0, warmup=warmup)
-    bounds.between(0, 1, floor=floor)
+    checks.at_least(0, warmup=warmup)
+    checks.between(0, 1, floor=floor)
 
     def factor(step: int, steps: int) -> float:
-        bounds.at_least(1, steps=steps)
-        bounds.between(0, steps, step=step)
+        checks.at_least(1, steps=steps)
+        checks.between(0, steps, step=step)
         rise = min(warmup, max(1, steps // 4))
         if step < rise:
             return (step + 1) / rise

@@ -10,11 +10,10 @@ from typing import Any
 import torch
 from torch import nn
 
-from tfviz import bounds
-from tfviz.doors import takes, what
+from tfviz import checks
 from tfviz.learn import checkpoint
 from tfviz.learn.checks import check_optimizer_of, check_trainable
-from tfviz.learn.config import Config, describe, describe_loss, describe_optimizer, describe_schedule
+from tfviz.learn.config import Config, describe_config, describe_loss, describe_optimizer, describe_schedule
 from tfviz.learn.losses import Loss, next_token
 from tfviz.learn.optimizers import muon
 from tfviz.learn.schedule import Schedule, linear
@@ -22,6 +21,7 @@ from tfviz.learn.tensors import unwrap
 from tfviz.learn.trainer import Trainer
 from tfviz.learn.training_run import Step, TrainingRun
 from tfviz.text.buckets import Batches
+from tfviz.validation import check_callable, describe
 
 __all__ = ["Step", "fit"]
 
@@ -120,8 +120,8 @@ def fit(
         **describe_loss(loss),
         **describe_schedule(schedule, steps),
         **describe_optimizer(optimizer),
-        **describe(unwrap(model), "model"),
-        **describe(batches, "batches"),
+        **describe_config(unwrap(model), "model"),
+        **describe_config(batches, "batches"),
     }
     trainer = Trainer(model, optimizer, lrs, loss, max_grad_norm=max_grad_norm, device=device, precision=precision,
                       compile=compile, gradient_accumulation_steps=gradient_accumulation_steps,
@@ -130,10 +130,10 @@ def fit(
 
 
 def _check_numbers(steps: int, lr: float | None, max_grad_norm: float, seed: int, every: int, parts: int) -> None:
-    bounds.at_least(1, steps=steps, checkpoint_every=every, gradient_accumulation_steps=parts)
-    bounds.between(1, checkpoint.LAST_STEP, steps=steps)
-    bounds.above(0, **({} if lr is None else {"lr": lr}))
-    bounds.seed(seed)
+    checks.at_least(1, steps=steps, checkpoint_every=every, gradient_accumulation_steps=parts)
+    checks.between(1, checkpoint.LAST_STEP, steps=steps)
+    checks.above(0, **({} if lr is None else {"lr": lr}))
+    checks.seed(seed)
     if not max_grad_norm > 0:  # infinity switches it off
         raise ValueError(f"max_grad_norm is {max_grad_norm}; it must be above 0")
 
@@ -149,7 +149,7 @@ def _check_parts(model: nn.Module, batches: Any, optimizer: torch.optim.Optimize
                  schedule: Schedule) -> None:  # fmt: skip
     """Check that there is something to train, that functions take what they will be given, that batches suffice."""
     check_trainable(model)
-    bounds.filled(model)
+    checks.has_weights(model)
     float16 = next((name for name, weight in model.named_parameters() if weight.dtype == torch.float16), None)
     if float16 is not None:
         raise ValueError(
@@ -157,11 +157,11 @@ def _check_parts(model: nn.Module, batches: Any, optimizer: torch.optim.Optimize
         )
     if isinstance(loss, nn.modules.loss._Loss):
         raise TypeError(
-            f"loss is {what(loss)}, which takes predictions and targets; give a function of model and batch that "
+            f"loss is {describe(loss)}, which takes predictions and targets; give a function of model and batch that "
             "returns a sum and of how many, such as learn.losses.classification, or one that calls it"
         )
-    takes("model", "batch", loss=loss)
-    takes("step", "steps", schedule=schedule)
+    check_callable("model", "batch", loss=loss)
+    check_callable("step", "steps", schedule=schedule)
     if optimizer is not None:
         check_optimizer_of(model, optimizer)
     if isinstance(batches, list | tuple) and len(batches) < steps:
@@ -176,5 +176,5 @@ def _group_lrs(optimizer: torch.optim.Optimizer, lr: float | None) -> list[float
     """
     lrs = [float(group["lr"]) if lr is None else lr for group in optimizer.param_groups]
     for number, group_lr in enumerate(lrs):
-        bounds.above(0, **{f"the lr of the optimizer's group {number}": group_lr})
+        checks.above(0, **{f"the lr of the optimizer's group {number}": group_lr})
     return lrs

@@ -1,6 +1,5 @@
 """Look inside a model: capture its attention, keep it as maps, measure and edit it."""
 
-from tfviz.doors import guard
 from tfviz.look import edits, measures
 from tfviz.look.ablate import ablate
 from tfviz.look.capture import capture
@@ -9,6 +8,7 @@ from tfviz.look.map_groups import groups
 from tfviz.look.maps import AttentionMaps
 from tfviz.look.quantize import pack, unpack
 from tfviz.look.result import Capture
+from tfviz.validation import validate_public
 
 __all__ = [
     "AttentionMaps",
@@ -23,6 +23,6 @@ __all__ = [
     "unpack",
 ]
 
-guard(globals(), __all__)
-guard(vars(measures), [name for name in measures.__all__ if name != "SCORES"])
-guard(vars(edits), ["zero", "even", "hide", "pin"])
+validate_public(globals(), __all__)
+validate_public(vars(measures), [name for name in measures.__all__ if name != "SCORES"])
+validate_public(vars(edits), ["zero", "even", "hide", "pin"])

@@ -8,10 +8,10 @@ from math import isclose, isfinite
 import torch
 from torch import Tensor, nn
 
-from tfviz.doors import takes
 from tfviz.look.capture import capture
 from tfviz.look.edits import ZeroHeads, zero
 from tfviz.shapes import Bool, Float
+from tfviz.validation import check_callable
 
 
 def ablate(
@@ -35,7 +35,7 @@ def ablate(
     >>> {site: worth.shape for site, worth in ablate(layer, lambda: layer(x, x, x)[0].sum().item()).items()}
     {'pattern': torch.Size([2])}
     """
-    takes(measure=measure)
+    check_callable(measure=measure)
     counter = _CountHeads()
     with _naming_measure(), capture(model, [], edit={sites: counter}):
         unablated = _number(measure())

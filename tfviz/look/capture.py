@@ -10,7 +10,7 @@ from types import TracebackType
 import torch
 from torch import nn
 
-from tfviz import bounds
+from tfviz import checks
 from tfviz.editing import Edit, takes_site
 from tfviz.look import caveats
 from tfviz.look.lazy import LazyStore
@@ -126,7 +126,7 @@ def _check_options(dtype: torch.dtype, edits: Mapping[str, Edit], grad: bool, la
     if grad and (dtype != torch.float32 or lazy):
         raise ValueError(f"with grad=True tensors are kept as they flow: leave out dtype={dtype} and lazy={lazy}")
     if device is not None:
-        bounds.device(lazy=device)
+        checks.device(lazy=device)
     for site, function in edits.items():
         takes_site(function)
         if site.rpartition(".")[2] == "implicit":

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from tfviz.doors import what
 from tfviz.shapes import Bool, Float
+from tfviz.validation import describe
 
 Weights = Float[Tensor, "batch head query key"]
 Cell = tuple[int | None, int | None]  # query, key; None for every one
@@ -168,7 +168,7 @@ def _check_head(head: int, heads: int) -> None:
 
 def _check_axes(weights: Tensor) -> None:
     if not isinstance(weights, Tensor) or not weights.is_floating_point():
-        found = weights.dtype if isinstance(weights, Tensor) else what(weights)
+        found = weights.dtype if isinstance(weights, Tensor) else describe(weights)
         raise TypeError(f"weights are {found}; an edit takes a tensor of floats, batch head query key")
     if weights.dim() != 4:
         raise ValueError(f"weights are {list(weights.shape)}; an edit of a head takes batch head query key")

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz.bounds import readable
+from tfviz.checks import materialized
 from tfviz.shapes import Bool
 
 
@@ -21,7 +21,7 @@ def check_layers(layers: Sequence[Any]) -> None:
                 'with attn_implementation="eager"'
             )
         if isinstance(layer, Tensor):
-            readable(**{f"weights[{number}]": layer})
+            materialized(**{f"weights[{number}]": layer})
         kind = layer.dtype
         is_float = kind.is_floating_point and kind.itemsize > 1
         if not is_float and kind != torch.uint8:

@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 
-from tfviz.bounds import one_of
-from tfviz.doors import what
+from tfviz.checks import one_of
 from tfviz.look import join
 from tfviz.look.join import NUMBERED
 from tfviz.look.maps import AttentionMaps
 from tfviz.look.recorder import Firing
 from tfviz.look.result import Capture
+from tfviz.validation import describe
 
 CROSS = re.compile(r"cross|encoder_attn|encdec|encoder_decoder|src_attn", re.IGNORECASE)  # of one text to another
 NUMBER = re.compile(r"(?<![^.])\d+(?![^.])")  # of a layer: a part of a path by itself
@@ -43,7 +43,7 @@ def groups(
     for axis, words in {"rows": rows, "cols": cols}.items():
         for glob, own in words.items() if isinstance(words, Mapping) else ():
             if not isinstance(glob, str) or not isinstance(own, Sequence):
-                raise TypeError(f"{axis} is by a group's name, {{'encoder*': words}}; {glob!r} has {what(own)}")
+                raise TypeError(f"{axis} is by a group's name, {{'encoder*': words}}; {glob!r} has {describe(own)}")
     if firings is not None:
         one_of(("last", "layers"), firings=firings)
     every = {site: seen.assembled(site, batch) for site in join.patterns(seen, "*")}

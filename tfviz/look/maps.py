@@ -10,8 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz.bounds import at_least, one_of, readable, whole
-from tfviz.doors import door
+from tfviz.checks import at_least, integer, materialized, one_of
 from tfviz.look import caveats, join, quantize, storage
 from tfviz.look.attention_call import ALL
 from tfviz.look.lazy import LazyAttention
@@ -19,6 +18,7 @@ from tfviz.look.map_arguments import axis_labels, broadcast_mask, check_layers
 from tfviz.look.recorder import Firing
 from tfviz.look.result import Capture
 from tfviz.shapes import Bool, Float, UInt8
+from tfviz.validation import validated
 
 
 class AttentionMaps:
@@ -60,14 +60,14 @@ class AttentionMaps:
         self.rows = axis_labels(rows, queries, "rows", "queries")
         self.cols = list(self.rows) if cols is None and queries == keys else axis_labels(cols, keys, "cols", "keys")
         if mask is not None:
-            readable(mask=mask)
+            materialized(mask=mask)
         self.mask = None if mask is None else broadcast_mask(mask.cpu(), self.shape)
         names = [f"layer {i}" for i in range(len(self.layers))] if sites is None else sites
         self.sites = axis_labels(names, len(self.layers), "sites", "layers")
         self.provenance = dict(provenance or {})
 
     @classmethod
-    @door
+    @validated
     def of(
         cls,
         seen: Capture,
@@ -120,7 +120,7 @@ class AttentionMaps:
         return cls(weights, rows, cols, mask, list(firings), {**known, **(provenance or {})})
 
     @classmethod
-    @door
+    @validated
     def over_time(
         cls,
         seen: Capture,
@@ -172,7 +172,7 @@ class AttentionMaps:
         """All weights in float32; `maps[layer, head]` makes one head only."""
         return torch.stack([self[layer] for layer in range(len(self.layers))])
 
-    @door
+    @validated
     def __getitem__(self, where: int | tuple[int | slice, ...]) -> Tensor:
         """Return `maps[layer]`, [head, query, key], or `maps[layer, head]`, [query, key], in float32.
 
@@ -184,7 +184,7 @@ class AttentionMaps:
             return layer[cells]
         return quantize.unpack(layer[cells])
 
-    @door
+    @validated
     def tile(
         self, layer: int, head: int, rows: slice = ALL, keys: slice = ALL, block: int = 1
     ) -> Float[Tensor, "down across"]:
@@ -195,7 +195,7 @@ class AttentionMaps:
             return weights.tile(head, rows, keys, block)
         return quantize.unpack(quantize.max_pool_2d(weights[head, rows, keys], block))
 
-    @door
+    @validated
     def packed(self, layer: int, head: int, block: int = 1) -> UInt8[Tensor, "down across"]:
         """Return a head as bytes, 255 times the square root; errs by at most 0.004.
 
@@ -211,7 +211,7 @@ class AttentionMaps:
             return quantize.pool_and_pack(weights.tile(head, block=min(block, max(weights.shape))), 1, where)
         return quantize.pool_and_pack(weights[head], block, where)
 
-    @door
+    @validated
     def allowed(self, layer: int, head: int, rows: slice = ALL, keys: slice = ALL) -> Bool[Tensor, "query key"] | None:
         """Return True where this head's queries might look; None if nothing was forbidden."""
         weights = self._layer(layer, head)
@@ -230,7 +230,7 @@ class AttentionMaps:
         for name, number, count in zip(("layer", "head", "query", "key"), indices, self.shape):
             if isinstance(number, slice):
                 ends = {"start": number.start, "stop": number.stop, "step": number.step}
-                whole(**{f"{name} {end}": at for end, at in ends.items() if at is not None})
+                integer(**{f"{name} {end}": at for end, at in ends.items() if at is not None})
                 if number.step is not None and number.step < 1:
                     raise ValueError(f"the step of {name} is {number.step}; it must be 1 or more")
                 if name in ("layer", "head"):
@@ -259,14 +259,14 @@ class AttentionMaps:
             return f"rows need not add up to 1 in {', '.join(map(str, sites))}"
         return caveats.of_weights(self.layers, self.mask)
 
-    @door
+    @validated
     def save(self, path: str | Path) -> Path:
         """Write one safetensors file, atomically."""
         words = {"rows": self.rows, "cols": self.cols, "sites": self.sites, "provenance": self.provenance}
         return storage.write(path, self.layers, self.mask, words)
 
     @classmethod
-    @door
+    @validated
     def load(cls, path: str | Path) -> AttentionMaps:
         """Read what `save` wrote. Needs no model, GPU or network, and never unpickles.
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from tfviz.bounds import between
+from tfviz.checks import between
 from tfviz.look.head_scores import SCORES, head_scores, strongest
 from tfviz.look.map_arguments import are_numbers
 from tfviz.look.maps import AttentionMaps

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from tfviz.bounds import readable
+from tfviz.checks import materialized
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.map_arguments import unexpanded
 from tfviz.look.map_groups import CROSS
@@ -87,7 +87,7 @@ def check_weights(weights: Tensor, normalized: bool = True) -> Tensor:
     Raises:
         ValueError: they are no weights.
     """
-    readable(weights=weights)
+    materialized(weights=weights)
     if weights.is_complex():
         raise ValueError(f"weights are {weights.dtype}; give real weights")
     if not weights.isfinite().all() or (weights.numel() and weights.min() < 0):

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from tfviz.bounds import readable
+from tfviz.checks import materialized
 from tfviz.shapes import Float, UInt8
 
 
@@ -17,7 +17,7 @@ def pack(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
     >>> pack(torch.tensor([0.0, 1 / 512, 0.5, 1.0])).tolist()
     [0, 11, 180, 255]
     """
-    readable(weights=weights)
+    materialized(weights=weights)
     if weights.is_complex():
         raise ValueError(f"weights are {weights.dtype}; give real weights")
     if not is_packable(weights):

@@ -9,7 +9,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from tfviz.bounds import readable
+from tfviz.checks import materialized
 from tfviz.look.attention_call import AttentionCall
 from tfviz.look.quantize import quantize
 from tfviz.shapes import Float
@@ -26,7 +26,7 @@ def zero_masked_rows(
     weights: Float[Tensor, "*lead key"], scores: Float[Tensor, "*lead key"]
 ) -> Float[Tensor, "*lead key"]:
     """Return a softmax's output with zeros for NaN in rows where every score is -inf."""
-    readable(scores=scores)
+    materialized(scores=scores)
     masked = scores.amax(-1, keepdim=True) == -torch.inf
     return weights.masked_fill(masked, 0.0) if masked.any() else weights
 
@@ -37,7 +37,7 @@ def attention_pattern(call: AttentionCall, dtype: torch.dtype) -> Tensor:
 
     Weights with NaN, which no byte can hold, are float32.
     """
-    readable(query=call.query)
+    materialized(query=call.query)
     batch, heads, queries, keys = call.shape
     dtype = dtype if dtype != torch.uint8 or call.is_finite else torch.float32
     call = replace(call, query=call.query.float(), key=call.key.float().contiguous())  # once, not for each chunk

@@ -7,7 +7,6 @@ from typing import Any
 
 from torch import Tensor
 
-from tfviz.doors import door
 from tfviz.look import caveats
 from tfviz.look.attention_call import AttentionCall
 from tfviz.look.history import History
@@ -16,6 +15,7 @@ from tfviz.look.recorder import Firing
 from tfviz.look.text_blocks import join_blocks
 from tfviz.look.tracer import AttentionTracer
 from tfviz.look.windows import Windows
+from tfviz.validation import validated
 
 
 class Capture(Mapping[str, Tensor]):
@@ -57,7 +57,7 @@ class Capture(Mapping[str, Tensor]):
         """The shape of each site's last firing; of a lazy capture nothing is computed for it."""
         return {site: tuple(firings[-1][0].shape) for site, firings in self._firings.items()}
 
-    @door
+    @validated
     def windows(self, site: str) -> Windows | None:
         """Return how a picture was cut whose windows look at themselves at a site; None: it was not, or is unknown.
 
@@ -98,7 +98,7 @@ class Capture(Mapping[str, Tensor]):
         """Return True where the queries of a pattern's last firing may look; None: everywhere."""
         return self.firings(site)[-1][1]
 
-    @door
+    @validated
     def firings(self, site: str) -> list[tuple[Tensor, Tensor | None]]:
         """Return every firing of a site, first to last, each with where the queries of a pattern may look."""
         dtype = self._tracer.recorder.dtype

@@ -1,6 +1,5 @@
 """The systems, one file each; each reads as its paper's figure."""
 
-from tfviz.doors import guard
 from tfviz.models import classifier, pretrained
 from tfviz.models.bert import BERT, BERTClassifier
 from tfviz.models.classifier import Classifier
@@ -15,6 +14,7 @@ from tfviz.models.seq2seq import Seq2Seq
 from tfviz.models.sparse import SparseTransformer
 from tfviz.models.transformer import Transformer
 from tfviz.models.transformer_xl import TransformerXL
+from tfviz.validation import validate_public
 
 __all__ = [
     "BERT",
@@ -35,5 +35,5 @@ __all__ = [
     "pretrained",
 ]
 
-guard(globals(), __all__)
-guard(vars(pretrained), ["gpt2", "bert"])
+validate_public(globals(), __all__)
+validate_public(vars(pretrained), ["gpt2", "bert"])

@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tfviz import bounds
+from tfviz import checks
 from tfviz.layers import Block, Tokens, positions, post_norm
 from tfviz.layers.blocks import Residual, last_norm, stack
 from tfviz.layers.embeddings import check_ids
@@ -48,7 +48,7 @@ class BERT(nn.Module):
         **block: Any,
     ):
         super().__init__()
-        bounds.at_least(0, epsilon=epsilon)
+        checks.at_least(0, epsilon=epsilon)
         norm = partial(nn.LayerNorm, eps=epsilon)
         block |= {"dropout": dropout, "residual": residual, "norm": norm}
         self.tokens, self.segments = Tokens(vocab, dim), nn.Embedding(2, dim)
@@ -116,8 +116,8 @@ class BERTClassifier(nn.Module):
 
     def __init__(self, bert: BERT, classes: int = 2, dropout: float = 0.1):
         super().__init__()
-        bounds.affordable(classes=classes, dim=bert.pooler.out_features)
-        bounds.between(0, 1, dropout=dropout)
+        checks.fits_memory(classes=classes, dim=bert.pooler.out_features)
+        checks.between(0, 1, dropout=dropout)
         self.bert, self.dropout = bert, nn.Dropout(dropout)
         self.to_logits = nn.Linear(bert.pooler.out_features, classes)
         nn.init.normal_(self.to_logits.weight, std=0.02)

@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from tfviz import bounds
+from tfviz import checks
 from tfviz.layers import Block, Tokens, masks, positions, pre_norm
 from tfviz.layers.blocks import last_norm, stack
 from tfviz.shapes import Bool, Float, Int
@@ -78,7 +78,7 @@ class Classifier(nn.Module):
         **block: Any,
     ):
         super().__init__()
-        bounds.affordable(classes=classes, dim=dim)
+        checks.fits_memory(classes=classes, dim=dim)
         self.pooling, self.mask, self.heads = pooling, mask, heads
         self.tokens = embedding(vocab, dim)
         self.positions = positions(context, dim, heads)

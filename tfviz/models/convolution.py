@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tfviz import bounds
+from tfviz import checks
 from tfviz.layers.embeddings import Tokens
 from tfviz.shapes import Float, Int
 
@@ -56,10 +56,10 @@ class Convolution(nn.Module):
         self, vocab: int, *, dim: int = 128, layers: int = 6, kernel: int = 2, dilation: int = 2, dropout: float = 0.0
     ):
         super().__init__()
-        bounds.at_least(1, layers=layers, kernel=kernel, dilation=dilation)
-        bounds.affordable(layers=layers, weights=max(2 * kernel * dim * dim, 10_000))
-        bounds.affordable(reach=(kernel - 1) * dilation ** (layers - 1) + 1, dim=dim)
-        bounds.between(0, 1, dropout=dropout)
+        checks.at_least(1, layers=layers, kernel=kernel, dilation=dilation)
+        checks.fits_memory(layers=layers, weights=max(2 * kernel * dim * dim, 10_000))
+        checks.fits_memory(reach=(kernel - 1) * dilation ** (layers - 1) + 1, dim=dim)
+        checks.between(0, 1, dropout=dropout)
         self.kernel, self.dilation = kernel, dilation
         self.tokens = Tokens(vocab, dim)
         self.dropout = nn.Dropout(dropout)

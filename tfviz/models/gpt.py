@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tfviz import bounds
+from tfviz import checks
 from tfviz.layers import Block, KeyValues, Tokens, masks, positions, pre_norm
 from tfviz.layers.attention import AttentionMask
 from tfviz.layers.blocks import init_weights, last_norm, stack
@@ -43,7 +43,7 @@ class GPT(nn.Module):
         **block: Any,
     ):
         super().__init__()
-        bounds.at_least(1, context=context)
+        checks.at_least(1, context=context)
         self.context, self.mask, self.heads = context, mask, heads
         self.tokens = Tokens(vocab, dim)
         self.positions = positions(context, dim, heads)

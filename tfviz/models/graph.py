@@ -4,7 +4,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from tfviz import bounds
+from tfviz import checks
 from tfviz.layers import Block, masks, pre_norm
 from tfviz.layers.blocks import last_norm, stack
 from tfviz.shapes import Bool, Float
@@ -36,8 +36,8 @@ class GraphAttention(nn.Module):
         **block: Any,
     ):
         super().__init__()
-        bounds.affordable(features=features, dim=dim)
-        bounds.affordable(classes=classes, dim=dim)
+        checks.fits_memory(features=features, dim=dim)
+        checks.fits_memory(classes=classes, dim=dim)
         self.input = nn.Linear(features, dim)
         self.blocks = stack(layers, lambda: Block(dim, heads, dropout=dropout, **block))
         self.norm = last_norm(dim, block.get("residual", pre_norm))

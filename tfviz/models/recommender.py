@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from tfviz import bounds
+from tfviz import checks
 from tfviz.layers.embeddings import check_ids
 from tfviz.shapes import Float, Int
 
@@ -29,9 +29,9 @@ class Recommender(nn.Module):
 
     def __init__(self, users: int, movies: int, dim: int = 8, mean: float = 0.0):
         super().__init__()
-        bounds.affordable(users=users, dim=dim)
-        bounds.affordable(movies=movies, dim=dim)
-        bounds.between(-1e9, 1e9, mean=mean)
+        checks.fits_memory(users=users, dim=dim)
+        checks.fits_memory(movies=movies, dim=dim)
+        checks.between(-1e9, 1e9, mean=mean)
         self.register_buffer("mean", torch.tensor(float(mean)))
         self.user_biases, self.movie_biases = nn.Embedding(users, 1), nn.Embedding(movies, 1)
         self.user_factors, self.movie_factors = nn.Embedding(users, dim), nn.Embedding(movies, dim)

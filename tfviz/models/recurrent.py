@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from tfviz import bounds
+from tfviz import checks
 from tfviz.layers.embeddings import Tokens
 from tfviz.layers.recurrent import LSTM, Cell, Recurrent, State
 from tfviz.shapes import Float, Int
@@ -39,8 +39,8 @@ class RecurrentLM(nn.Module):
     ):
         super().__init__()
         self.tokens = Tokens(vocab, dim)
-        bounds.between(0, 1, dropout=dropout)
-        bounds.affordable(hidden=hidden, vocab=vocab)
+        checks.between(0, 1, dropout=dropout)
+        checks.fits_memory(hidden=hidden, vocab=vocab)
         self.recurrent = Recurrent(cell, dim, hidden, layers, dropout=dropout)
         self.dropout = nn.Dropout(dropout)
         self.to_logits = nn.Linear(hidden, vocab)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from tfviz import bounds
+from tfviz import checks
 from tfviz.layers.blocks import check_sources
 from tfviz.layers.cache import CrossAttentionCache, check_parts
 from tfviz.layers.embeddings import Tokens
@@ -62,8 +62,8 @@ class Seq2Seq(nn.Module):
         dropout: float = 0.1,
     ):
         super().__init__()
-        bounds.affordable(dim=dim, hidden=hidden, parts=4)
-        bounds.between(0, 1, dropout=dropout)
+        checks.fits_memory(dim=dim, hidden=hidden, parts=4)
+        checks.between(0, 1, dropout=dropout)
         if hidden % 2:
             raise ValueError(f"hidden is {hidden}; it must be even, half for either direction of the encoder")
         self.source = Tokens(source_vocab, dim)

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tfviz import bounds
+from tfviz import checks
 from tfviz.layers import Block, DecoderBlock, KeyValues, MultiHead, Tokens, masks, positions, pre_norm
 from tfviz.layers.blocks import Activation, Residual, last_norm, shrink_branches, stack
 from tfviz.layers.cache import CrossAttentionCache, check_parts
@@ -51,7 +51,7 @@ class Transformer(nn.Module):
         **block: Any,
     ):
         super().__init__()
-        bounds.at_least(1, context=context)
+        checks.at_least(1, context=context)
         block |= {"dropout": dropout, "residual": residual, "activation": activation}
         self.source = Tokens(source_vocab, dim)
         self.target = self.source if target_vocab is None else Tokens(target_vocab, dim)

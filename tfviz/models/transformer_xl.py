@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from tfviz import bounds
+from tfviz import checks
 from tfviz.layers import Block, Tokens, masks, positions, pre_norm
 from tfviz.layers.blocks import Residual, init_weights, last_norm, stack
 from tfviz.layers.cache import check_parts
@@ -58,7 +58,7 @@ class TransformerXL(nn.Module):
         residual: Residual = pre_norm,
     ):
         super().__init__()
-        bounds.at_least(0, memory=memory)
+        checks.at_least(0, memory=memory)
         self.memory = memory
         self.tokens = Tokens(vocab, dim)
         self.dropout = nn.Dropout(dropout)

@@ -13,13 +13,13 @@ from torch.export import Dim, ExportedProgram
 from torch.export.graph_signature import InputKind
 from torch.utils import _pytree as pytree
 
-from tfviz import bounds
-from tfviz.doors import what
+from tfviz import checks
 from tfviz.portable.arguments import DATA_DEPENDENT, INT32_MAX
 from tfviz.portable.function_module import FunctionModule, eval_mode, wrap_function
 from tfviz.portable.graph import GraphReader, is_supported
 from tfviz.portable.program import Program
 from tfviz.portable.validate import FORMAT
+from tfviz.validation import describe
 
 WEIGHTS = {"float32": torch.float32, "float16": torch.float16, "int8": torch.int8}
 Lengths = Mapping[str, Mapping[int, str]]  # argument -> axis -> name of the length
@@ -55,9 +55,11 @@ def export(
     if weights not in WEIGHTS:
         raise ValueError(f"weights is {weights!r}; it can be {', '.join(map(repr, WEIGHTS))}")
     if isinstance(module, type):
-        raise TypeError(f"module is {what(module)}; give an instance, {module.__name__}(...), or a function of tensors")
+        raise TypeError(
+            f"module is {describe(module)}; give an instance, {module.__name__}(...), or a function of tensors"
+        )
     if isinstance(module, nn.Module):
-        bounds.readable(**dict(module.state_dict()))
+        checks.materialized(**dict(module.state_dict()))
     lengths = lengths or {}
     wrapped, arguments, name = wrap_function(module, example)
     leaves = _leaf_names(arguments, example)

@@ -8,14 +8,14 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz.bounds import readable
-from tfviz.doors import what
+from tfviz.checks import materialized
+from tfviz.coercion import coerce
 from tfviz.editing import Edit, apply_edit, takes_site
-from tfviz.kinds import coerce
 from tfviz.portable.limits import CostLimit, to_meta
 from tfviz.portable.operators import call_operator, operator
 from tfviz.portable.sizes import bind_dims, evaluate_size
 from tfviz.portable.validate import DTYPES
+from tfviz.validation import describe
 
 
 @torch.no_grad()
@@ -48,7 +48,7 @@ def _check_edits(spec: Mapping[str, Any], edit: Mapping[str, Edit]) -> None:
         if site not in sites:
             raise LookupError(f"no site {site!r} to edit; this program has {', '.join(sites) or 'none'}")
         if not callable(function):
-            raise TypeError(f"edit[{site!r}] is {what(function)}; give a function")
+            raise TypeError(f"edit[{site!r}] is {describe(function)}; give a function")
         takes_site(function)
 
 
@@ -69,10 +69,10 @@ def _input(declared: Mapping[str, Any], value: Any, lengths: dict[str, int]) -> 
     name, dtype = declared["name"], DTYPES[declared["dtype"]]
     tensor = coerce(value, Tensor)
     if not isinstance(tensor, Tensor):
-        raise TypeError(f"{name} is {what(value)}; give a tensor")
+        raise TypeError(f"{name} is {describe(value)}; give a tensor")
     if tensor.is_nested:
         raise ValueError(f"{name} is a nested tensor; give a padded one, tensor.to_padded_tensor(0)")
-    readable(**{name: tensor})
+    materialized(**{name: tensor})
     bind_dims(tuple(declared["shape"]), tuple(tensor.shape), lengths, name)
     if tensor.is_complex() or (tensor.is_floating_point() and dtype != torch.float32):
         raise ValueError(f"{name} is {tensor.dtype}; this program takes {declared['dtype']}")

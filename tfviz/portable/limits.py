@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from tfviz.bounds import memory
+from tfviz.checks import total_memory
 
 MAX_WORK = 10**12  # multiplications, some minutes of them
 PER_NUMBER, PER_CALL = 8, 10**6  # multiplications that a number read or written, and a call, count as
@@ -29,7 +29,7 @@ class CostLimit(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
-        self.bytes, self.work, self.max_bytes = 0, 0, memory()
+        self.bytes, self.work, self.max_bytes = 0, 0, total_memory()
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Sequence[Any] = (), kwargs: Any = None) -> Any:
         name = func._schema.name.removeprefix("aten::")

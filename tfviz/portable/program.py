@@ -14,9 +14,9 @@ import torch
 from torch import Tensor
 
 from tfviz import files, schema
-from tfviz.doors import what
 from tfviz.portable.interpret import run
 from tfviz.portable.validate import validate
+from tfviz.validation import describe
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -103,7 +103,7 @@ class Program:
             LookupError: an edit of a site that is not there.
         """
         if not isinstance(edit, Mapping | None):
-            raise TypeError(f"edit is {what(edit)}; give {{site: function}}")
+            raise TypeError(f"edit is {describe(edit)}; give {{site: function}}")
         weights = [self.weight(one["name"]) for one in self.spec["weights"]]
         return run(self.spec, weights, inputs, dict(edit or {}), self._known)
 
@@ -145,7 +145,7 @@ def pack(programs: Mapping[str, Program]) -> tuple[dict[str, dict[str, Any]], by
     """
     for name, program in programs.items():
         if not isinstance(program, Program):
-            raise TypeError(f"{name} is {what(program)}; give a portable.Program")
+            raise TypeError(f"{name} is {describe(program)}; give a portable.Program")
         validate(program.spec, program.tensors)
     pieces: list[bytes] = []
     places: dict[str, list[int]] = {}

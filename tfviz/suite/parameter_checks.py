@@ -7,7 +7,7 @@ import reprlib
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from tfviz import bounds, text
+from tfviz import checks, text
 from tfviz.text import tasks
 
 Values = Mapping[str, Any]
@@ -20,9 +20,9 @@ def integer(least: int = 1, most: int = LARGEST, multiple_of: tuple[int | str, .
     """Return a check of an integer's range; `multiple_of` has factors: numbers, or names of other parameters."""
 
     def check_value(name: str, value: int, values: Values) -> None:
-        bounds.between(least, most, **{name: value})
+        checks.between(least, most, **{name: value})
         factor = math.prod(values[part] if isinstance(part, str) else part for part in multiple_of)
-        bounds.multiple(factor, **{name: value})
+        checks.multiple_of(factor, **{name: value})
 
     return check_value
 
@@ -36,12 +36,12 @@ def power_of_two(name: str, value: int, values: Values) -> None:
 
 def fraction(name: str, value: float, values: Values) -> None:
     """Check that a number is at least 0 and below 1."""
-    bounds.share(**{name: value})
+    checks.fraction(**{name: value})
 
 
 def one_of(*names: str) -> Check:
     """Return a check that a string is one of these."""
-    return lambda name, value, values: bounds.one_of(names, **{name: value})
+    return lambda name, value, values: checks.one_of(names, **{name: value})
 
 
 def some_of(*names: str) -> Check:
@@ -50,7 +50,7 @@ def some_of(*names: str) -> Check:
     def check_value(name: str, value: str, values: Values) -> None:
         words()(name, value, values)
         for word in value.split():
-            bounds.one_of(names, **{name: word})
+            checks.one_of(names, **{name: word})
 
     return check_value
 

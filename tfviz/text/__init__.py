@@ -1,6 +1,5 @@
 """Text and ids: vocabularies, corpora, batches."""
 
-from tfviz.doors import guard
 from tfviz.text import batches, buckets, corpora, datasets, subwords, tasks
 from tfviz.text.batches import GrowingWindows, RepeatedTokens, Streams, Windows, in_order
 from tfviz.text.buckets import Buckets, add_special_tokens, pad, sentence_pairs
@@ -8,6 +7,7 @@ from tfviz.text.masking import MaskedTokens, WordDropout
 from tfviz.text.subwords import Subwords
 from tfviz.text.tokens import Bytes, Characters
 from tfviz.text.vocabularies import bpe, letters, whole_words, wordpiece
+from tfviz.validation import validate_public
 
 __all__ = [
     "Buckets",
@@ -36,7 +36,7 @@ __all__ = [
     "wordpiece",
 ]
 
-guard(globals(), __all__)
-guard(vars(corpora), ["load", "split", "paths", "fetch", "parts", "verify"])
-guard(vars(datasets), ["reviews", "pairs", "parallel"])
-guard(vars(tasks), ["dates", "numbers", "copy", "reverse", "sort"])
+validate_public(globals(), __all__)
+validate_public(vars(corpora), ["load", "split", "paths", "fetch", "parts", "verify"])
+validate_public(vars(datasets), ["reviews", "pairs", "parallel"])
+validate_public(vars(tasks), ["dates", "numbers", "copy", "reverse", "sort"])

@@ -6,8 +6,7 @@ import numpy
 import torch
 from torch import Tensor
 
-from tfviz.bounds import affordable, at_least, between, token_ids, whole_number
-from tfviz.bounds import seed as check_seed
+from tfviz.checks import as_integer, at_least, between, fits_memory, token_ids
 from tfviz.shapes import Int, UInt8
 
 Ids = Int[Tensor, "position"] | UInt8[Tensor, "position"]  # batches are int64: small numbers take less memory here
@@ -16,7 +15,7 @@ Batch = tuple[Int[Tensor, "batch position"], Int[Tensor, "batch position"]]
 
 def step_seed(seed: int, step: int) -> int:
     """Return a seed for one step of a run: neighbouring seeds and steps share nothing."""
-    step = whole_number("step", step)
+    step = as_integer("step", step)
     at_least(0, seed=seed, step=step)
     return int(numpy.random.SeedSequence((seed, step)).generate_state(1)[0])
 
@@ -116,7 +115,7 @@ class RepeatedTokens(EndlessBatches):
         shortest, longest = block or (max(1, length // 8), max(1, length // 2))
         between(1, length, shortest=shortest)
         between(shortest, length, longest=longest)
-        affordable(batch=batch, length=length)
+        fits_memory(batch=batch, length=length)
         self.vocab, self.length, self.batch, self.seed = vocab, length, batch, seed
         self.block = shortest, longest
 
@@ -162,7 +161,7 @@ class Streams:
         return self.segments
 
     def __getitem__(self, step: int) -> tuple[Tensor, Tensor, Tensor]:
-        step = whole_number("step", step)
+        step = as_integer("step", step)
         at_least(0, step=step)
         segment = step % self.segments
         columns = slice(segment * self.length, (segment + 1) * self.length)
@@ -188,7 +187,7 @@ def _check_ids(ids: Tensor, length: int, batch: int) -> None:
 
 def _check_windows(ids: Tensor, length: int, batch: int) -> None:
     _check_ids(ids, length, batch)
-    affordable(batch=batch, length=length)
+    fits_memory(batch=batch, length=length)
     if len(ids) <= length:
         raise ValueError(
             f"the text has {len(ids)} tokens; a window of {length} and its next token need {length + 1}: "

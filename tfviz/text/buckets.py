@@ -10,8 +10,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from tfviz.bounds import at_least, token_ids, whole_number
-from tfviz.bounds import seed as check_seed
+from tfviz.checks import as_integer, at_least, token_ids
 from tfviz.shapes import Int
 from tfviz.text.batches import EndlessBatches, step_generator
 from tfviz.text.subwords import CLS, EOS, PAD, SEP
@@ -95,7 +94,7 @@ class Buckets(EndlessBatches):
         return len(self.cuts)
 
     def __getitem__(self, step: int) -> tuple[Tensor, ...]:
-        epoch, place = divmod(whole_number("step", step), len(self))
+        epoch, place = divmod(as_integer("step", step), len(self))
         if self._epoch != epoch:
             generator = step_generator(self.seed, epoch)
             shuffled = torch.randperm(len(self.lengths), generator=generator)

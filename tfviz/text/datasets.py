@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz import bounds
+from tfviz import checks
 from tfviz.shapes import Float, Int, UInt8
 from tfviz.text import archives, corpora
 
@@ -30,7 +30,7 @@ class Reviews:
     labels: Int[Tensor, "review"]
 
     def __post_init__(self) -> None:
-        bounds.columns(texts=self.texts, labels=self.labels)
+        checks.equal_lengths(texts=self.texts, labels=self.labels)
         if not ((self.labels == 0) | (self.labels == 1)).all():
             raise ValueError("labels must be 1 (positive) or 0 (negative)")
 
@@ -53,10 +53,10 @@ class Ratings:
     genres: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        bounds.columns(users=self.users, movies=self.movies, values=self.values)
-        bounds.token_ids(users=self.users, movies=self.movies)
+        checks.equal_lengths(users=self.users, movies=self.movies, values=self.values)
+        checks.token_ids(users=self.users, movies=self.movies)
         if self.genres:
-            bounds.columns(titles=self.titles, genres=self.genres)
+            checks.equal_lengths(titles=self.titles, genres=self.genres)
         if len(self.movies) and int(self.movies.max()) >= len(self.titles):
             raise ValueError(f"movies hold {int(self.movies.max())}, and there are {len(self.titles)} titles, from 0")
         if not self.values.isfinite().all():
@@ -64,7 +64,7 @@ class Ratings:
 
     def split(self, share: float = 0.9, seed: int = 0) -> tuple[Ratings, Ratings]:
         """Return a random `share` of the ratings, to train on, and the rest, to measure on; ids and titles stay."""
-        bounds.seed(seed)
+        checks.seed(seed)
         total = len(self.users)
         cut = int(share * total) if 0 < share < 1 else 0
         if not 0 < cut < total:

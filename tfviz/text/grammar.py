@@ -4,9 +4,8 @@ from dataclasses import dataclass
 
 import numpy
 
-from tfviz.bounds import affordable, at_least
-from tfviz.bounds import seed as check_seed
-from tfviz.doors import door
+from tfviz.checks import at_least, fits_memory
+from tfviz.validation import validated
 
 NOUNS = ("plot", "acting", "music", "ending", "dialogue", "pacing", "cast", "photography")
 ADJECTIVES = {
@@ -37,7 +36,7 @@ class Review:
     cues: tuple[float, ...]
 
 
-@door
+@validated
 def reviews(count: int, *, seed: int = 0) -> list[Review]:
     """Draw reviews of 1 to 4 clauses such as "the plot was not very good but the music was great".
 
@@ -65,7 +64,7 @@ def reviews(count: int, *, seed: int = 0) -> list[Review]:
 def check_count(count: int, seed: int) -> None:
     """Check that so many examples fit into memory; one takes about half a kilobyte."""
     at_least(1, count=count)
-    affordable(count=count, size_of_one=128)
+    fits_memory(count=count, size_of_one=128)
     check_seed(seed)
 
 

@@ -8,11 +8,11 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from tfviz import bounds
-from tfviz.doors import what
+from tfviz import checks
 from tfviz.text.batches import EndlessBatches, step_generator
 from tfviz.text.buckets import Batches
 from tfviz.text.subwords import PAD, SPECIALS, UNK
+from tfviz.validation import describe
 
 
 @runtime_checkable
@@ -35,8 +35,8 @@ class WordDropout(EndlessBatches):
     """
 
     def __init__(self, batches: Batches, share: float, *, seed: int = 0):
-        bounds.share(share=share)
-        bounds.seed(seed)
+        checks.fraction(share=share)
+        checks.seed(seed)
         self.batches, self.share, self.seed = batches, share, seed
 
     def __getitem__(self, step: int) -> tuple[Tensor, ...]:
@@ -66,7 +66,7 @@ class MaskedTokens(EndlessBatches):
     def __init__(self, batches: Batches, vocab: int | Vocabulary, *, share: float = 0.15, seed: int = 0):
         if not 0 < share < 1:
             raise ValueError(f"share is {share}; it must lie between 0 and 1")
-        bounds.seed(seed)
+        checks.seed(seed)
         if isinstance(vocab, int):
             specials, tokens = {token: index for index, token in enumerate(SPECIALS)}, torch.arange(vocab)
         else:
@@ -100,9 +100,9 @@ def _batch(batches: Batches, step: int) -> tuple[Tensor, ...]:
     ids = batch[0] if isinstance(batch, tuple | list) and batch else None
     if not isinstance(ids, Tensor) or ids.dim() < 2:
         raise TypeError(
-            f"batches[{step}] is {what(batch)}; it must be a tuple of tensors, the first of ids, batch position"
+            f"batches[{step}] is {describe(batch)}; it must be a tuple of tensors, the first of ids, batch position"
         )
-    bounds.token_ids(ids=ids)
+    checks.token_ids(ids=ids)
     return tuple(batch)
 
 

@@ -15,12 +15,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz.doors import door
 from tfviz.files import atomic, read_json
 from tfviz.shapes import Int
 from tfviz.text.token_labels import TokenLabels, decoding_spec
 from tfviz.text.tokenizer_export import tokenizer_spec
 from tfviz.text.tokens import check_ids, check_text
+from tfviz.validation import validated
 
 SPECIALS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[CLS]", "[SEP]", "[MASK]")
 PAD, UNK, BOS, EOS, CLS, SEP, MASK = range(len(SPECIALS))  # their ids, in every vocabulary built here
@@ -129,7 +129,7 @@ class Subwords:
         """Return a visible label for each id, for the axes of a picture; a space is `␣`, `##` goes on with a word."""
         return [self._labels.of(index) for index in check_ids(ids, len(self))]
 
-    @door
+    @validated
     def spans(self, text: str) -> list[int]:
         """Return the number of the word that each token of `text` is a piece of, words being set apart by white space.
 
@@ -163,7 +163,7 @@ class Subwords:
         found = {name: self.tokenizer.token_to_id(token) for name, token in self._special.items()}
         return {name: index for name, index in found.items() if index is not None}
 
-    @door
+    @validated
     def save(self, path: str | Path) -> None:
         """Write `tokenizer.json`, which any other library on `tokenizers` reads, with a checksum of what it holds.
 
@@ -176,7 +176,7 @@ class Subwords:
             draft.write_text(json.dumps(content, ensure_ascii=False, indent=2), encoding="utf-8")
 
     @classmethod
-    @door
+    @validated
     def load(cls, path: str | Path) -> Subwords:
         """Read a vocabulary from a `tokenizer.json`, or from a folder that has one.
 

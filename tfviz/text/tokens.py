@@ -11,9 +11,9 @@ import numpy
 import torch
 from torch import Tensor
 
-from tfviz.doors import door, what
 from tfviz.shapes import Int
 from tfviz.text.token_labels import VISIBLE
+from tfviz.validation import describe, validated
 
 
 class Characters:
@@ -36,7 +36,7 @@ class Characters:
         self._order = numpy.argsort(self._points)
 
     @classmethod
-    @door
+    @validated
     def of(cls, text: str) -> Characters:
         """Build the vocabulary of all characters in `text`, in code-point order."""
         return cls("".join(sorted(set(text))))
@@ -128,14 +128,14 @@ class Bytes:
 def check_text(text: str, name: str = "text") -> str:
     """Return `text` if it is a string; cheaper than a check of annotations, which would cost as much as encoding."""
     if not isinstance(text, str):
-        raise TypeError(f"{name} is {what(text)}; give a string")
+        raise TypeError(f"{name} is {describe(text)}; give a string")
     return text
 
 
 def check_ids(ids: Iterable, size: int) -> Iterator[int]:
     """Yield the ids of one text as ints, if they are tokens of a vocabulary of this size."""
     if not isinstance(ids, Iterable) or getattr(ids, "ndim", 1) == 0:
-        raise TypeError(f"ids is {what(ids)}; give those of a text, such as [5]")
+        raise TypeError(f"ids is {describe(ids)}; give those of a text, such as [5]")
     for value in ids:
         try:
             index = operator.index(value)

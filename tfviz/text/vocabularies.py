@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from tfviz.bounds import between
+from tfviz.checks import between
 from tfviz.text.subwords import SPECIALS, Subwords
 
 LONGEST_WORD = 100  # characters: longer ones are learned from in parts, since the time grows with their square

@@ -1,6 +1,6 @@
 """Views: attention maps or numbers in, a picture out that answers to the reader where it can."""
 
-from tfviz.doors import guard
+from tfviz.validation import validate_public
 from tfviz.view import draw
 from tfviz.view.attention import alignment, compare, head, heads, links, live, sources, steps, words
 from tfviz.view.bertviz import bertviz
@@ -31,5 +31,5 @@ __all__ = [
     "theme", "translate", "tree", "words", "write",
 ]  # fmt: skip
 
-guard(globals(), __all__)
+validate_public(globals(), __all__)
 __all__ += ["draw"]  # a module of its own: view.draw.grid(...)

@@ -11,8 +11,8 @@ from typing import Any
 
 from torch import Tensor
 
-from tfviz.doors import guard
 from tfviz.look.map_arguments import as_strings
+from tfviz.validation import validate_public
 from tfviz.view.spec import ScaleKind
 from tfviz.view.still.numbers import check_finite, check_positive
 
@@ -144,4 +144,4 @@ def _words(words: Words) -> Any:
     return words if isinstance(words, str) else tuple(as_strings(words)) if words is not None else ()
 
 
-guard(globals(), __all__, room="view.draw")
+validate_public(globals(), __all__, package="view.draw")

@@ -9,7 +9,7 @@ from typing import Any
 from PIL import Image
 from torch import Tensor
 
-from tfviz.bounds import at_least
+from tfviz.checks import at_least
 from tfviz.look.maps import AttentionMaps
 from tfviz.view.page.heads import BUDGET, heads_view
 from tfviz.view.page.html import View

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from tfviz.doors import what
 from tfviz.portable.program import pack
+from tfviz.validation import describe
 from tfviz.view.draw import AXES, Drawing
 from tfviz.view.instrument.bound_function import BoundFunction
 from tfviz.view.instrument.results import instrument_document, panel_documents, picture, squeeze_leading
@@ -72,7 +72,7 @@ def interact(
 
 
 def _start_text(value: Any) -> str:
-    return f"{list(value.shape)}" if isinstance(value, Tensor) else what(value)
+    return f"{list(value.shape)}" if isinstance(value, Tensor) else describe(value)
 
 
 def _check_alike(first: Mapping[str, Tensor], other: Mapping[str, Tensor], panels: list[dict[str, Any]]) -> None:

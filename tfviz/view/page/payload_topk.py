@@ -10,7 +10,7 @@ import numpy
 import torch
 from torch import Tensor
 
-from tfviz.bounds import at_least
+from tfviz.checks import at_least
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.maps import AttentionMaps
 from tfviz.look.quantize import is_packable, quantize

@@ -14,7 +14,7 @@ from matplotlib.colors import to_rgb
 from PIL import Image, ImageOps
 from torch import Tensor
 
-from tfviz.bounds import readable
+from tfviz.checks import materialized
 from tfviz.files import expand_user
 from tfviz.view.still.palette import sequential_colormap
 
@@ -74,7 +74,7 @@ def _open(path: Path) -> Image.Image:
 
 def _tensor(numbers: Any) -> Tensor:
     if isinstance(numbers, Tensor):
-        readable(picture=numbers)
+        materialized(picture=numbers)
     try:
         tensor = torch.as_tensor(numbers).detach().cpu()
     except (TypeError, ValueError, RuntimeError) as error:

@@ -17,8 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from PIL import Image
 
-from tfviz.doors import what
 from tfviz.files import atomic, expand_user
+from tfviz.validation import describe
 from tfviz.view.still.palette import (
     BOLD,
     DPI,
@@ -95,7 +95,7 @@ class Picture:
             OSError: nothing can be written there.
         """
         if not isinstance(path, str | os.PathLike):
-            raise TypeError(f"path is {what(path)}; give the name of a file, such as 'heads.png'")
+            raise TypeError(f"path is {describe(path)}; give the name of a file, such as 'heads.png'")
         path = expand_user(path)
         if style not in THEMES:
             raise ValueError(f"style is {style!r}; it can be 'light' or 'dark'")
@@ -113,7 +113,7 @@ class Picture:
         """Draw the figure; cut text that would make it wider than any picture."""
         figure = self._draw()
         if not isinstance(figure, Figure):
-            raise TypeError(f"draw gives {what(figure)}; it must give a figure of matplotlib")
+            raise TypeError(f"draw gives {describe(figure)}; it must give a figure of matplotlib")
         for text in figure.findobj(Text):
             most = FIGURE_TEXT if text in figure.texts else AXES_TEXT
             if isinstance(text, Text) and len(text.get_text()) > most:

@@ -13,7 +13,7 @@ from tfviz.view.page.heads import BUDGET
 from tfviz.view.page.html import View
 from tfviz.view.still.bar_chart import rows
 from tfviz.view.still.picture import Picture, shorten
-from tfviz.view.studio import checks
+from tfviz.view.studio import requirements
 from tfviz.view.studio.view import studio_view, studio_widget
 
 if TYPE_CHECKING:
@@ -56,12 +56,15 @@ def classify(
     if isinstance(labels, str) or len(labels) < 2:
         raise ValueError(f"labels is {labels!r}; give a list of two names or more")
     vocab = subwords.as_vocabulary(vocab)
-    document = checks.vocabulary_document(vocab, kernel)
-    frame = {"before": checks.check_id(vocab, "before", before), "after": checks.check_id(vocab, "after", after)}
-    program = checks.text_program(model, vocab, None if kernel else weights)
-    context = checks.context_length(program)
-    ids = checks.frame_text(vocab.encode(text), frame, context)
-    checks.check_embeddings(model, vocab, program)
+    document = requirements.vocabulary_document(vocab, kernel)
+    frame = {
+        "before": requirements.check_id(vocab, "before", before),
+        "after": requirements.check_id(vocab, "after", after),
+    }
+    program = requirements.text_program(model, vocab, None if kernel else weights)
+    context = requirements.context_length(program)
+    ids = requirements.frame_text(vocab.encode(text), frame, context)
+    requirements.check_embeddings(model, vocab, program)
     logits = program(ids)["logits"]
     if len({*labels}) < len(labels):
         raise ValueError(f"labels are {list(labels)}, where two are alike; give each class a name of its own")
@@ -70,7 +73,7 @@ def classify(
             f"labels has {len(labels)} names, and for one text the model gives numbers of the shape "
             f"{list(logits.shape)}; it must be [1, {len(labels)}]"
         )
-    checks.check_finite(logits)
+    requirements.check_finite(logits)
     more = {"labels": list(labels), "frame": frame, "context": context, "vocabularies": [document]}
     state = {"text": text, "struck": [], "swapped": [], "shade": 0}
     if isinstance(program, Program):
@@ -80,7 +83,7 @@ def classify(
     def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
         return _probabilities(labels, outputs["logits"], title, vocab.decode(request.inputs[0][0]))
 
-    axis_words = checks.text_axes(vocab)
+    axis_words = requirements.text_axes(vocab)
     programs, first = {"read": program}, {"read": [ids]}
     return studio_widget("classify", title, programs, first, state, more, draw_static, axis_words, [vocab])
 

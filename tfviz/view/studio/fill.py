@@ -13,7 +13,7 @@ from tfviz.view.page.heads import BUDGET
 from tfviz.view.page.html import View
 from tfviz.view.still.bar_chart import rows
 from tfviz.view.still.picture import Picture, shorten
-from tfviz.view.studio import checks
+from tfviz.view.studio import requirements
 from tfviz.view.studio.view import studio_view, studio_widget
 
 if TYPE_CHECKING:
@@ -57,49 +57,49 @@ def fill(
             vocabulary has no `[MASK]`; there is no such word.
     """
     vocab = subwords.as_vocabulary(vocab)
-    document = checks.vocabulary_document(vocab, kernel)
+    document = requirements.vocabulary_document(vocab, kernel)
     special = document.get("special", {})
     if "mask" not in special:
         raise ValueError("vocab has no [MASK] to hide words with; make it with text.wordpiece, whole_words or bpe")
     places = _hidden_places(vocab, text, hidden)
     frame = {key: special.get(name) if add_special_tokens else None for key, name in FRAME.items()}
     stored = None if kernel else weights
-    programs: dict[str, Any] = {"read": checks.text_program(model, vocab, stored)}
+    programs: dict[str, Any] = {"read": requirements.text_program(model, vocab, stored)}
     ids = vocab.encode(text)
     more: dict[str, Any] = {"frame": frame, "vocabularies": [document]}
-    more["context"] = checks.context_length(programs["read"])
-    masked = checks.frame_text(ids.index_fill(0, torch.tensor(places), special["mask"]), frame, more["context"])
-    checks.check_embeddings(model, vocab, programs["read"])
+    more["context"] = requirements.context_length(programs["read"])
+    masked = requirements.frame_text(ids.index_fill(0, torch.tensor(places), special["mask"]), frame, more["context"])
+    requirements.check_embeddings(model, vocab, programs["read"])
     logits = programs["read"](masked)["logits"]
     if logits.dim() != 3 or logits.shape[:2] != masked.shape:
         raise ValueError(f"the model gives the shape {list(logits.shape)}; it must be {[*masked.shape, len(vocab)]}")
-    checks.check_logits_width(logits.shape[2], vocab)
-    checks.check_bidirectional(model, vocab)
-    checks.check_finite(logits[..., : len(vocab)])
+    requirements.check_logits_width(logits.shape[2], vocab)
+    requirements.check_bidirectional(model, vocab)
+    requirements.check_finite(logits[..., : len(vocab)])
     guesses = {"both sides": logits[0, places[0] + (frame["before"] is not None), : len(vocab)]}
     vocabs = [vocab]
     if beside is not None:
         other, own, first = _beside(beside)
-        own_document = checks.vocabulary_document(own, kernel)
+        own_document = requirements.vocabulary_document(own, kernel)
         own.encode(text)  # it has the text's letters
         if own_document != document:
             more["vocabularies"].append(own_document)
             vocabs.append(own)
-        program = programs["beside"] = checks.text_program(other, own, stored)
+        program = programs["beside"] = requirements.text_program(other, own, stored)
         width = program(torch.ones(1, 2, dtype=torch.long))["logits"].shape[-1]
-        checks.check_logits_width(width, own, "its vocabulary")
-        checks.check_embeddings(other, own, program, "its vocabulary")
-        context = checks.context_length(program)
+        requirements.check_logits_width(width, own, "its vocabulary")
+        requirements.check_embeddings(other, own, program, "its vocabulary")
+        context = requirements.context_length(program)
         more["beside"] = {"vocabulary": len(vocabs) - 1, "before": first, "context": context}
         left = [*([] if first is None else [first]), *ids[: places[0]].tolist()][-context:]
         if own_document == document and left:
             guesses["left side"] = program(torch.tensor([left]))["logits"][0, -1, : len(vocab)]
-            checks.check_finite(guesses["left side"])
+            requirements.check_finite(guesses["left side"])
     state = {"text": text, "hidden": places, "put": []}
     if not kernel:
         picture = _guesses(vocab, guesses, text, places[0], title)
         return studio_view("fill", title, picture, programs, state, more, budget)
-    draw_static, axis_words = _draw_first_gap(vocab, special["mask"], title), checks.text_axes(vocab)
+    draw_static, axis_words = _draw_first_gap(vocab, special["mask"], title), requirements.text_axes(vocab)
     return studio_widget("fill", title, programs, {"read": [masked]}, state, more, draw_static, axis_words, vocabs)
 
 
@@ -120,7 +120,7 @@ def _beside(parts: Sequence[Any]) -> tuple[nn.Module, Any, int | None]:
         raise ValueError("beside must be a model and its vocabulary, and perhaps the id that its texts begin with")
     model, vocab, first = (*parts, None)[:3]
     vocab = subwords.as_vocabulary(vocab)
-    return model, vocab, checks.check_id(vocab, "the id that the texts of beside begin with", first)
+    return model, vocab, requirements.check_id(vocab, "the id that the texts of beside begin with", first)
 
 
 def _draw_first_gap(vocab: Any, mask: int, title: str) -> DrawStatic:

@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from tfviz import bounds
-from tfviz.doors import what
+from tfviz import checks
 from tfviz.portable.encoder_decoder import encode_and_decode, export_encoder_decoder
 from tfviz.portable.program import Program
 from tfviz.text import subwords
+from tfviz.validation import describe
 from tfviz.view.page.heads import BUDGET
 from tfviz.view.page.html import View
 from tfviz.view.still.bar_chart import rows
 from tfviz.view.still.generation import translation_steps
 from tfviz.view.still.picture import Picture, shorten
-from tfviz.view.studio import checks
+from tfviz.view.studio import requirements
 from tfviz.view.studio.program import LocalProgram, max_positions
 from tfviz.view.studio.view import studio_view, studio_widget
 
@@ -69,9 +69,9 @@ def translate(
             is too long, or empty with nothing after it; not one or two vocabularies, or not the model's; its
             logits are not finite.
     """
-    bounds.between(1, MAX_WIDTH, width=width)
-    bounds.between(0, MAX_ALPHA, alpha=alpha)
-    bounds.at_least(1, length=length)
+    checks.between(1, MAX_WIDTH, width=width)
+    checks.between(0, MAX_ALPHA, alpha=alpha)
+    checks.at_least(1, length=length)
     source, target = _vocabularies(vocabs)
     _check_model(model)
     begin, end = (_special_id(target, token, "the target's vocabulary") for token in ("[BOS]", "[EOS]"))
@@ -89,7 +89,10 @@ def translate(
     most = min(length, written or length)
     never = sorted({PAD, begin} - {end})
     own = [source] if source is target else [source, target]
-    more: dict[str, Any] = {"vocabularies": [checks.vocabulary_document(vocab, kernel) for vocab in own], "most": most}
+    more: dict[str, Any] = {
+        "vocabularies": [requirements.vocabulary_document(vocab, kernel) for vocab in own],
+        "most": most,
+    }
     more |= {"begin": begin, "end": end, "never": never, "after": last, "longest": longest, "widest": MAX_WIDTH}
     more |= {"axes": ["written", "read"], "strongest": MAX_ALPHA}
     state: dict[str, Any] = {"sentence": sentence, "width": width, "alpha": alpha, "prefix": [], "steps": most}
@@ -155,7 +158,9 @@ def _vocabularies(vocabs: Any) -> tuple[Any, Any]:
         raise ValueError(f"there are {len(pair)} vocabularies; give one for both languages, or two")
     for vocab in pair:
         if not (hasattr(vocab, "to_spec") and hasattr(vocab, "__getitem__")):
-            raise TypeError(f"vocabs has {what(vocab)}; give vocabularies such as text.whole_words or text.bpe make")
+            raise TypeError(
+                f"vocabs has {describe(vocab)}; give vocabularies such as text.whole_words or text.bpe make"
+            )
     return pair[0], pair[-1]
 
 
@@ -171,7 +176,7 @@ def _check_model(model: nn.Module) -> None:
             "tuple of states and words, and whose decode(target ids, memory) gives logits, as models.Transformer; look "
             "at maps of an encoder-decoder of transformers with view.sources or view.live"
         )
-    checks.check_weights(model)
+    requirements.check_weights(model)
 
 
 def _special_id(vocab: Any, token: str, name: str) -> int:
@@ -199,7 +204,7 @@ def _check_vocabularies(programs: Mapping[str, Any], source: Any, target: Any) -
             f"the model reads fewer than the {len(source):,} tokens of the source's vocabulary: give the model's own"
         ) from error
     logits = programs["decode"](torch.ones(1, 1, dtype=torch.long), memory["states"], memory["words"])["logits"]
-    checks.check_logits_width(logits.shape[-1], target, "the target's vocabulary")
+    requirements.check_logits_width(logits.shape[-1], target, "the target's vocabulary")
     if not logits[..., : len(target)].isfinite().all():
         raise ValueError("the model's logits are not finite: it has nothing to translate with")
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from tfviz import bounds
+from tfviz import checks
 from tfviz.portable.language_model import export_language_model
 from tfviz.text import subwords
 from tfviz.view.page.heads import BUDGET
 from tfviz.view.page.html import View
 from tfviz.view.still.formatting import counted
 from tfviz.view.still.generation import next_tokens
-from tfviz.view.studio import checks
+from tfviz.view.studio import requirements
 from tfviz.view.studio.program import max_positions
 from tfviz.view.studio.view import studio_document, studio_view
 
@@ -62,23 +62,23 @@ def write(
     """
     _check_sampling(temperature, top_k, top_p, seed)
     vocab = subwords.as_vocabulary(vocab)
-    document = checks.vocabulary_document(vocab, kernel)
+    document = requirements.vocabulary_document(vocab, kernel)
     ids = vocab.encode(prompt)
-    context = max_positions(model) or checks.CONTEXT
+    context = max_positions(model) or requirements.CONTEXT
     if not 0 < len(ids) <= context:
         remedy = "a shorter prompt" if len(ids) else "a text of one token at least for it to go on from"
         raise ValueError(f"the prompt has {counted(len(ids), 'token')}; the model takes 1 to {context}: give {remedy}")
     if not kernel:
-        checks.check_weights(model)
-    checks.check_causal(model, vocab)
+        requirements.check_weights(model)
+    requirements.check_causal(model, vocab)
     state = {"prompt": prompt, "seed": seed, "temperature": temperature, "topK": top_k or 0, "topP": top_p or 1.0}
     state |= {"tree": [], "at": -1}
     more = {"context": context, "most": WRITTEN, "vocabularies": [document]}
     if kernel:
         return _widget(model, vocab, title, more, state)
     programs = export_language_model(model, weights)
-    checks.check_logits_width(programs["read"](torch.zeros(1, 2, dtype=torch.long))["logits"].shape[-1], vocab)
-    checks.check_embeddings(model, vocab, programs["read"])
+    requirements.check_logits_width(programs["read"](torch.zeros(1, 2, dtype=torch.long))["logits"].shape[-1], vocab)
+    requirements.check_embeddings(model, vocab, programs["read"])
     logits = programs["read"](ids[None])["logits"][0, -1, : len(vocab)]
     return studio_view("write", title, next_tokens(vocab, logits, title, prompt), programs, state, more, budget)
 
@@ -88,15 +88,15 @@ def _widget(model: nn.Module, vocab: Any, title: str, more: dict[str, Any], stat
     from tfviz.view.studio.write_widget import WriteWidget
 
     widget = WriteWidget(model, vocab, studio_document("write", title, {}, more, state))
-    checks.check_logits_width(widget.width, vocab)
-    checks.check_embeddings(model, vocab, widget.scores)
+    requirements.check_logits_width(widget.width, vocab)
+    requirements.check_embeddings(model, vocab, widget.scores)
     return widget
 
 
 def _check_sampling(temperature: float, top_k: int | None, top_p: float | None, seed: int) -> None:
-    bounds.at_least(0, temperature=temperature)
+    checks.at_least(0, temperature=temperature)
     if top_k is not None:
-        bounds.at_least(1, top_k=top_k)
+        checks.at_least(1, top_k=top_k)
     if top_p is not None and not 0 < top_p <= 1:
         raise ValueError(f"top_p is {top_p}; it must be above 0 and at most 1")
-    bounds.between(0, LARGEST, seed=seed)
+    checks.between(0, LARGEST, seed=seed)

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from tfviz.view.still.generation import next_tokens
 from tfviz.view.still.picture import Picture, shorten
-from tfviz.view.studio.checks import text_axes
 from tfviz.view.studio.program import LocalProgram
+from tfviz.view.studio.requirements import text_axes
 from tfviz.view.studio.widget import ModelWidget, Request
 
 

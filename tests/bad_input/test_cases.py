@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import pytest
-from asked import HERE, table
+from case_tables import HERE, table
 
 ROOMS = sorted(path.stem.removeprefix("cases_") for path in HERE.glob("cases_*.py"))
 CASES = [(room, number) for room in ROOMS for number in range(len(table(room).CASES))]
@@ -16,7 +16,7 @@ CASES = [(room, number) for room in ROOMS for number in range(len(table(room).CA
 @lru_cache
 def outcomes(room):
     """In a process of its own, as a reader's: without jaxtyping and beartype."""
-    command = [sys.executable, str(HERE / "asked.py"), room, "--json"]
+    command = [sys.executable, str(HERE / "case_tables.py"), room, "--json"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=900, cwd=Path(HERE).parents[1])
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -1,7 +1,7 @@
-"""What a value may be, told in one sentence: which argument, what it is, what to give.
+"""Check the values of arguments: each function raises an error that names the argument, its value and what to give.
 
-Arguments are given by name, several at once: `at_least(1, layers=layers, heads=heads)`. For constructors and public
-functions; a forward pass has no need of them.
+Arguments are passed by name, several at once: `at_least(1, layers=layers, heads=heads)`. Constructors and public
+functions call these, not the forward pass.
 """
 
 import math
@@ -12,88 +12,88 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz.doors import what
-from tfviz.kinds import coerce, has_numbers
+from tfviz.coercion import coerce, has_numbers
+from tfviz.validation import describe
 
-LARGEST_SEED = 2**63 - 1  # what every generator of random numbers here takes
+MAX_SEED = 2**63 - 1  # what every generator of random numbers here takes
 
 
-def at_least(least: float, **given: float) -> None:
-    """Each is a finite number, not below `least`.
+def at_least(least: float, **values: float) -> None:
+    """Refuse what is no finite number of at least `least`.
 
     >>> at_least(1, layers=0)
     Traceback (most recent call last):
     ValueError: layers is 0; it must be at least 1
     """
-    for name, value in given.items():
-        _one(name, value)
+    for name, value in values.items():
+        _check_number(name, value)
         if not least <= value < math.inf:
             raise ValueError(f"{name} is {value}; it must be {'finite and ' * (value == math.inf)}at least {least}")
 
 
-def between(low: float, high: float, **given: float) -> None:
-    """Each is a number from `low` to `high`, both included."""
-    for name, value in given.items():
-        _one(name, value)
+def between(low: float, high: float, **values: float) -> None:
+    """Refuse what is no number from `low` to `high`, both included."""
+    for name, value in values.items():
+        _check_number(name, value)
         if not low <= value <= high:
             raise ValueError(f"{name} is {value}; it must be from {low} to {high}")
 
 
-def above(low: float, **given: float) -> None:
-    """Each is a finite number, larger than `low`."""
-    for name, value in given.items():
-        _one(name, value)
+def above(low: float, **values: float) -> None:
+    """Refuse what is no finite number above `low`."""
+    for name, value in values.items():
+        _check_number(name, value)
         if not low < value < math.inf:
             raise ValueError(f"{name} is {value}; it must be {'finite and ' * (value == math.inf)}above {low}")
 
 
-def share(**given: float) -> None:
-    """Each is a part of a whole that may be nothing, but not all."""
-    for name, value in given.items():
-        _one(name, value)
+def fraction(**values: float) -> None:
+    """Refuse what is no number from 0 on and below 1."""
+    for name, value in values.items():
+        _check_number(name, value)
         if not 0 <= value < 1:
             raise ValueError(f"{name} is {value}; it must be at least 0 and below 1")
 
 
-def whole(**given: object) -> None:
-    """Each is a whole number, for those places that have no door.
+def integer(**values: object) -> None:
+    """Refuse what is no integer, where no annotation is checked.
 
-    >>> whole(queries=2.5)
+    >>> integer(queries=2.5)
     Traceback (most recent call last):
     TypeError: queries is 2.5; give a whole number
     """
-    for name, value in given.items():
-        whole_number(name, value)
+    for name, value in values.items():
+        as_integer(name, value)
 
 
-def whole_number(name: str, value: object) -> int:
+def as_integer(name: str, value: object) -> int:
     """Return an integer, converted where it is one of NumPy's or PyTorch's."""
     found = coerce(value, int)
     if isinstance(found, bool) or not isinstance(found, int):
-        raise TypeError(f"{name} is {what(value)}; give a whole number")
+        raise TypeError(f"{name} is {describe(value)}; give a whole number")
     return found
 
 
-def columns(**given: Any) -> None:
-    """They are equally long.
+def equal_lengths(**values: Any) -> None:
+    """Refuse lists of unequal lengths.
 
-    >>> columns(texts=["a", "b"], labels=[1])
+    >>> equal_lengths(texts=["a", "b"], labels=[1])
     Traceback (most recent call last):
     ValueError: there are unequally many rows: texts 2, labels 1
     """
-    if len({len(one) for one in given.values()}) > 1:
-        each = ", ".join(f"{name} {len(one)}" for name, one in given.items())
+    if len({len(one) for one in values.values()}) > 1:
+        each = ", ".join(f"{name} {len(one)}" for name, one in values.items())
         raise ValueError(f"there are unequally many rows: {each}")
 
 
-def readable(**given: Tensor) -> None:
-    """Each is a tensor whose numbers can be read.
+def materialized(**tensors: Tensor) -> None:
+    """Refuse tensors whose numbers cannot be read.
 
-    >>> readable(weights=torch.zeros(2, device="meta"))
+    >>> materialized(weights=torch.zeros(2, device="meta"))
     Traceback (most recent call last):
     ValueError: weights is a tensor on the meta device, whose numbers cannot be read; give a dense one with numbers
     """
-    for name, tensor in given.items():
+    for name, tensor in tensors.items():
         if type(tensor).__name__ == "FakeTensor":  # whose module loads slowly
             raise ValueError(f"{name} is a fake tensor, without numbers; give one that holds some")
         if not has_numbers(tensor):
@@ -103,14 +103,14 @@ def readable(**given: Tensor) -> None:
             raise ValueError(f"{name} is a tensor {kind}, whose numbers cannot be read; give a dense one with numbers")
 
 
-def token_ids(**given: Tensor) -> None:
-    """Each is a tensor of whole numbers from 0 on.
+def token_ids(**tensors: Tensor) -> None:
+    """Refuse what is no tensor of integers from 0 on.
 
     >>> token_ids(prompt=torch.tensor([0.9, 1.9]))
     Traceback (most recent call last):
     ValueError: prompt is float32; ids are whole numbers from 0 on (int64), such as a vocabulary's encode gives
     """
-    for name, ids in given.items():
+    for name, ids in tensors.items():
         kind = str(ids.dtype).removeprefix("torch.")
         if not ids.numel():  # of no list the kind is unknown
             continue
@@ -122,87 +122,89 @@ def token_ids(**given: Tensor) -> None:
             raise ValueError(f"{name} holds {int(ids.min())}; ids are whole numbers from 0 on")
 
 
-def device(**given: object) -> None:
-    """Each is a device that this machine has and that can keep numbers.
+def device(**values: object) -> None:
+    """Refuse devices that this machine has not, or that keep no numbers.
 
     >>> device(device="gpu")
     Traceback (most recent call last):
     ValueError: device is 'gpu', no device that can keep numbers here; give 'cpu', say
     """
-    for name, one in given.items():
+    for name, one in values.items():
         try:
             torch.empty(1, device=one).to("cpu")  # type: ignore[call-overload]
         except (TypeError, RuntimeError, AssertionError) as error:
-            raise ValueError(f"{name} is {what(one)}, no device that can keep numbers here; give 'cpu', say") from error
+            raise ValueError(
+                f"{name} is {describe(one)}, no device that can keep numbers here; give 'cpu', say"
+            ) from error
 
 
-def filled(model: Any) -> None:
-    """A model whose weights have numbers.
+def has_weights(model: Any) -> None:
+    """Refuse a model whose weights have no numbers.
 
     Raises:
         ValueError: one is on the meta device.
     """
     if not callable(getattr(model, "parameters", None)) or isinstance(model, type):
-        raise TypeError(f"model is {what(model)}; give a model (torch.nn.Module)")
+        raise TypeError(f"model is {describe(model)}; give a model (torch.nn.Module)")
     if any(one.is_meta for one in model.parameters()):
         raise ValueError("the model's weights are on the meta device, without numbers; load them first")
 
 
-def multiple(of: int, **given: int) -> None:
-    """Each can be divided by `of`.
+def multiple_of(of: int, **values: int) -> None:
+    """Refuse what cannot be divided by `of`.
 
-    >>> multiple(4, context=30)
+    >>> multiple_of(4, context=30)
     Traceback (most recent call last):
     ValueError: context is 30; it must be a multiple of 4, such as 32
     """
-    for name, value in given.items():
+    for name, value in values.items():
         if value % of:
             raise ValueError(f"{name} is {value}; it must be a multiple of {of}, such as {(value // of + 1) * of}")
 
 
-def one_of(names: Collection[str], **given: str) -> None:
-    """Each is one of these names.
+def one_of(names: Collection[str], **values: str) -> None:
+    """Refuse what is none of these names.
 
     >>> one_of(("made", "movielens"), ratings="nothing")
     Traceback (most recent call last):
     ValueError: ratings is 'nothing'; it must be one of: made, movielens
     """
-    for name, value in given.items():
+    for name, value in values.items():
         if value not in names:
             raise ValueError(f"{name} is {value!r}; it must be one of: {', '.join(names)}")
 
 
 def seed(seed: int) -> None:
-    """Every generator takes it."""
-    between(0, LARGEST_SEED, seed=seed)
+    """Refuse a seed that some generator does not take."""
+    between(0, MAX_SEED, seed=seed)
 
 
-def affordable(**sizes: int) -> None:
-    """Each is at least 1, and this machine has the memory for as many float32 numbers as their product.
+def fits_memory(**sizes: int) -> None:
+    """Refuse sizes below 1, and those of which this machine could not hold the product as float32 numbers.
 
-    Asked before a large table is begun, which could take minutes to fail, or end the whole process. On other devices
+    Checked before a large table is begun, which could take minutes to fail, or end the whole process. On other devices
     than the CPU their own allocator says it at once.
 
-    >>> affordable(vocab=10**12, dim=128)
+    >>> fits_memory(vocab=10**12, dim=128)
     Traceback (most recent call last):
     ValueError: vocab 1000000000000 x dim 128 are 512,000 GB of numbers, more than this machine's memory; take less
     """
     at_least(1, **sizes)
     needed = 4 * math.prod(sizes.values())
-    if needed > memory() and torch.get_default_device().type == "cpu":
+    if needed > total_memory() and torch.get_default_device().type == "cpu":
         product = " x ".join(f"{name} {size}" for name, size in sizes.items())
         size = f"{needed // 10**9:,} GB of numbers"
         raise ValueError(f"{product} are {size}, more than this machine's memory; take less")
 
 
-def _one(name: str, value: object) -> None:
-    """It can be compared."""
+def _check_number(name: str, value: object) -> None:
+    """Refuse what is no number."""
     if isinstance(value, bool) or not isinstance(coerce(value, float), int | float):
-        raise TypeError(f"{name} is {what(value)}; give a number")
+        raise TypeError(f"{name} is {describe(value)}; give a number")
 
 
-def memory() -> int:
-    """Bytes of memory this machine has; where it does not say, as many as no machine has."""
+def total_memory() -> int:
+    """Return the bytes of memory of this machine; where it does not say, as many as no machine has."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

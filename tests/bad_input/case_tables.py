@@ -1,6 +1,6 @@
 """Ask every case of a room, in a process without the shape checker that tests install; the outcomes as JSON.
 
-`python tests/doors/asked.py view` prints them for reading.
+`python tests/bad_input/asked.py view` prints them for reading.
 """
 
 import contextlib

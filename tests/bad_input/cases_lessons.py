@@ -2,7 +2,7 @@
 
 SETUP = """
 from pathlib import Path
-from cells import lesson
+from lesson_cells import lesson
 from tfviz import text
 from tfviz.suite import parameters
 def written(words, count=9000):

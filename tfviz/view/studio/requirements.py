@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
-from tfviz.doors import what
 from tfviz.portable.export import export
 from tfviz.portable.function_module import eval_mode
 from tfviz.portable.program import Program
+from tfviz.validation import describe
 from tfviz.view.studio.program import LocalProgram, max_positions
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def vocabulary_document(vocab: Any, kernel: bool) -> dict[str, Any]:
     """Return a vocabulary as the page encodes with it, or else, with a kernel, as the kernel encodes for it."""
     if not hasattr(vocab, "to_spec"):
         raise TypeError(
-            f"vocab is {what(vocab)}, which a page cannot encode with: give a vocabulary of tfviz.text, such as "
+            f"vocab is {describe(vocab)}, which a page cannot encode with: give a vocabulary of tfviz.text, such as "
             "text.whole_words(texts), or a fast tokenizer of transformers"
         )
     try:

@@ -1,9 +1,9 @@
 """Check the arguments of public functions against their annotations, once, where the call comes in.
 
-`guard(globals(), __all__)` at the end of a package's `__init__` wraps its public functions and constructors; calls
-inside the package do not pass here. Equivalent values are converted first (`tfviz.kinds.coerce`), then typeguard
-compares each argument with its annotation. It looks at every member of a list, where beartype draws one at random, so
-that the same call is always either accepted or refused.
+`validate_public(globals(), __all__)` at the end of a package's `__init__` wraps its public functions and constructors;
+calls inside the package do not pass here. Equivalent values are converted first (`tfviz.coercion.coerce`), then
+typeguard compares each argument with its annotation. It looks at every member of a list, where beartype draws one at
+random, so that the same call is always either accepted or refused.
 """
 
 import inspect
@@ -16,49 +16,51 @@ from typing import Annotated, Any, TypeVar, Union, get_args, get_origin
 
 from torch import Tensor, nn
 
-from tfviz.kinds import coerce, without_shape
+from tfviz.coercion import coerce, without_shape
 
 F = TypeVar("F", bound=Callable[..., Any])
 MAX_SHOWN = 60  # characters of a value in a message
 
 
-def guard(names: dict[str, Any], public: Iterable[str], *, without: Sequence[str] = (), room: str = "") -> None:
-    """Replace these functions and constructors by validated ones, except protocols and those of `without`.
+def validate_public(
+    names: dict[str, Any], public: Iterable[str], *, exclude: Sequence[str] = (), package: str = ""
+) -> None:
+    """Replace these functions and constructors by validated ones, except protocols and those of `exclude`.
 
     Args:
         names: the namespace that holds them, such as `globals()`.
-        room: the dotted name under which readers find them, if not that of the namespace.
+        package: the dotted name under which readers find them, if not that of the namespace.
     """
-    room = room or names["__name__"].removeprefix("tfviz.")
+    package = package or names["__name__"].removeprefix("tfviz.")
     for name in public:
         member = names[name]
-        if name in without or getattr(member, "_is_protocol", False):
+        if name in exclude or getattr(member, "_is_protocol", False):
             continue
         if inspect.isclass(member):
             if "__init__" in vars(member) and not hasattr(member.__init__, "__validated__"):
-                member.__init__ = door(member.__init__, room)  # type: ignore[method-assign]
+                member.__init__ = validated(member.__init__, package)  # type: ignore[method-assign]
         elif inspect.isfunction(member):
-            names[name] = door(member, room)
+            names[name] = validated(member, package)
 
 
-def door(function: F, room: str = "") -> F:
+def validated(function: F, package: str = "") -> F:
     """Wrap a function so that each call first converts and checks its arguments.
 
     Raises:
         TypeError: by the wrapped function, if an argument is missing, unknown, or not what its annotation says.
 
     >>> from torch import Tensor
-    >>> @door
+    >>> @validated
     ... def wide(x: Tensor, times: int = 1) -> int:
     ...     return x.shape[0] * times
     >>> wide([1.0, 2.0])
     2
     >>> wide([1.0, 2.0], times="3")
     Traceback (most recent call last):
-    TypeError: doors.wide: times is '3'; give int
+    TypeError: validation.wide: times is '3'; give int
     """
     signature = inspect.signature(function)
-    package = room or function.__module__.removeprefix("tfviz.").partition(".")[0]
+    package = package or function.__module__.removeprefix("tfviz.").partition(".")[0]
     title = f"{package}.{function.__qualname__.removesuffix('.__init__').rpartition('<locals>.')[2]}"
 
     @wraps(function)
@@ -101,7 +103,7 @@ def _checked(title: str, key: str, value: Any, hint: Any) -> Any:
         return converted
     member = re.search(r"(item \d+|value of key|key) .*", _mismatch(value, hint))
     inside = f": {member[0].rstrip(':')}" if member else ""
-    raise TypeError(f"{title}: {key} is {what(value)}{inside}; give {_written(hint)}{_advice(value, hint)}")
+    raise TypeError(f"{title}: {key} is {describe(value)}{inside}; give {_written(hint)}{_advice(value, hint)}")
 
 
 def _mismatch(value: Any, hint: Any) -> str:
@@ -145,21 +147,23 @@ def _advice(value: Any, hint: Any) -> str:
     return f" [{', '.join(hint.__metadata__[0].split())}]" if get_origin(hint) is Annotated else ""
 
 
-def takes(*arguments: str, **given: Any) -> None:
-    """Each is a function that can be called with these arguments, as far as its signature tells.
+def check_callable(*arguments: str, **functions: Any) -> None:
+    """Refuse what cannot be called with these arguments, as far as its signature tells.
 
     Raises:
-        TypeError: it is a class, or takes more or fewer.
+        TypeError: one is no function, or a class, or takes more or fewer arguments.
 
-    >>> takes("step", "steps", schedule=lambda step: 1.0)
+    >>> check_callable("step", "steps", schedule=lambda step: 1.0)
     Traceback (most recent call last):
     TypeError: schedule is the function <lambda>; it must take (step, steps), but: too many positional arguments
     """
-    for name, function in given.items():
+    for name, function in functions.items():
         if not callable(function):
-            raise TypeError(f"{name} is {what(function)}; give a function")
+            raise TypeError(f"{name} is {describe(function)}; give a function")
         if isinstance(function, type):
-            raise TypeError(f"{name} is {what(function)}; give a function, or an instance, {function.__name__}(...)")
+            raise TypeError(
+                f"{name} is {describe(function)}; give a function, or an instance, {function.__name__}(...)"
+            )
         try:
             signature = inspect.signature(function.forward if isinstance(function, nn.Module) else function)
         except (TypeError, ValueError):  # of some functions in C nothing is known
@@ -167,12 +171,12 @@ def takes(*arguments: str, **given: Any) -> None:
         try:
             signature.bind(*arguments)
         except TypeError as error:
-            asked = f"take ({', '.join(arguments)})" if arguments else "take nothing"
-            raise TypeError(f"{name} is {what(function)}; it must {asked}, but: {error}") from None
+            expected = f"take ({', '.join(arguments)})" if arguments else "take nothing"
+            raise TypeError(f"{name} is {describe(function)}; it must {expected}, but: {error}") from None
 
 
-def what(value: Any) -> str:
-    """A value in a message: itself if it is short, else its kind."""
+def describe(value: Any) -> str:
+    """Return a value for a message: itself if it is short, else its type and shape."""
     if value is None or isinstance(value, str | bytes | int | float | complex):
         text = repr(value)
         return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}…"
@@ -183,10 +187,10 @@ def what(value: Any) -> str:
     kind, shape = type(value).__name__, getattr(value, "shape", None)
     kind = {"ndarray": "numpy array", "Tensor": "tensor", "dict": "dictionary"}.get(kind, kind)
     size = f" of shape {list(shape)}" if isinstance(shape, tuple) else ""
-    return f"{_a(kind)}{size}"
+    return f"{_with_article(kind)}{size}"
 
 
-def _a(name: str) -> str:
-    """With its article, as it is spoken: a GPT, an LSTM."""
+def _with_article(name: str) -> str:
+    """Return a name with its article, as it is spoken: a GPT, an LSTM."""
     spelt = name.isupper() and name[0] in "FHLMNRSX"
     return f"{'an' if spelt or name[0] in 'aeioAEIO' else 'a'} {name}"

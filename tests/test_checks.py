@@ -6,7 +6,7 @@ import numpy
 import pytest
 import torch
 
-from tfviz import bounds
+from tfviz import checks
 
 NAN, INF = math.nan, math.inf
 
@@ -14,13 +14,13 @@ NAN, INF = math.nan, math.inf
 @pytest.mark.parametrize(
     ("check", "right", "wrong"),
     [
-        (lambda x: bounds.at_least(1, x=x), [1, 2, 1e300], [0, 0.999, -INF, INF, NAN]),
-        (lambda x: bounds.above(0, x=x), [5e-324, 7], [0, -1, INF, NAN]),
-        (lambda x: bounds.between(2, 5, x=x), [2, 3.5, 5], [1.999, 5.001, -INF, INF, NAN]),
-        (lambda x: bounds.share(x=x), [0, 0.999], [1, -1e-9, INF, NAN]),
-        (lambda x: bounds.multiple(6, x=x), [0, 6, -12, 600], [1, 5, 7, -5]),
-        (lambda x: bounds.one_of(("made", "real"), x=x), ["made", "real"], []),
-        (lambda x: bounds.affordable(x=x), [1, 1000], [0, -1, 10**15]),
+        (lambda x: checks.at_least(1, x=x), [1, 2, 1e300], [0, 0.999, -INF, INF, NAN]),
+        (lambda x: checks.above(0, x=x), [5e-324, 7], [0, -1, INF, NAN]),
+        (lambda x: checks.between(2, 5, x=x), [2, 3.5, 5], [1.999, 5.001, -INF, INF, NAN]),
+        (lambda x: checks.fraction(x=x), [0, 0.999], [1, -1e-9, INF, NAN]),
+        (lambda x: checks.multiple_of(6, x=x), [0, 6, -12, 600], [1, 5, 7, -5]),
+        (lambda x: checks.one_of(("made", "real"), x=x), ["made", "real"], []),
+        (lambda x: checks.fits_memory(x=x), [1, 1000], [0, -1, 10**15]),
     ],
 )
 def test_what_is_taken_and_what_is_told(check, right, wrong):
@@ -33,46 +33,46 @@ def test_what_is_taken_and_what_is_told(check, right, wrong):
 
 def test_every_number_of_a_call_is_looked_at():
     with pytest.raises(ValueError, match=r"^heads is 0; it must be at least 1$"):
-        bounds.at_least(1, layers=2, heads=0)
+        checks.at_least(1, layers=2, heads=0)
     with pytest.raises(ValueError, match=r"^rate is inf; it must be finite and above 0$"):
-        bounds.above(0, rate=INF)
+        checks.above(0, rate=INF)
 
 
 def test_seeds_are_those_that_every_generator_takes():
-    for seed in (0, bounds.LARGEST_SEED):
-        bounds.seed(seed)
+    for seed in (0, checks.MAX_SEED):
+        checks.seed(seed)
         torch.Generator().manual_seed(seed)
-    for seed in (-1, bounds.LARGEST_SEED + 1):
+    for seed in (-1, checks.MAX_SEED + 1):
         with pytest.raises(ValueError, match="seed is"):
-            bounds.seed(seed)
+            checks.seed(seed)
 
 
 def test_what_no_machine_could_hold_is_told_and_a_sketch_of_it_is_not():
     with pytest.raises(ValueError, match="vocab 1000000000000 x dim 3 are 12,000 GB of numbers"):
-        bounds.affordable(vocab=10**12, dim=3)
+        checks.fits_memory(vocab=10**12, dim=3)
     with torch.device("meta"):
-        bounds.affordable(vocab=10**12, dim=3)
+        checks.fits_memory(vocab=10**12, dim=3)
 
 
 def test_a_multiple_and_a_name_are_offered():
     with pytest.raises(ValueError, match=r"^dim is 7; it must be a multiple of 6, such as 12$"):
-        bounds.multiple(6, steps=12, dim=7)
+        checks.multiple_of(6, steps=12, dim=7)
     with pytest.raises(ValueError, match=r"^ratings is ''; it must be one of: made, movielens$"):
-        bounds.one_of(("made", "movielens"), task="made", ratings="")
+        checks.one_of(("made", "movielens"), task="made", ratings="")
 
 
 def test_whole_numbers():
-    bounds.whole(x=3, y=numpy.int64(-2), z=torch.tensor(0))
+    checks.integer(x=3, y=numpy.int64(-2), z=torch.tensor(0))
     for value in (2.0, True, "3", torch.tensor(2.0), torch.zeros(1, 2)):
         with pytest.raises(TypeError, match=r"^x is .*; give a whole number$"):
-            bounds.whole(x=value)
+            checks.integer(x=value)
 
 
 def test_tensors_without_numbers():
-    bounds.readable(x=torch.zeros(2, 3).T)
+    checks.has_numbers(x=torch.zeros(2, 3).T)
     for kind, tensor in {
         "on the meta device": torch.zeros(2, device="meta"),
         "torch.sparse_coo": torch.eye(2).to_sparse(),
     }.items():
         with pytest.raises(ValueError, match=f"^x is a tensor {kind}, whose numbers cannot be read"):
-            bounds.readable(x=tensor)
+            checks.has_numbers(x=tensor)
