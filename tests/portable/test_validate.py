@@ -132,9 +132,7 @@ def test_the_least_whole_number_by_minus_one_ends_no_process():
 
 
 HUGE = 2**31 - 1
-ROWS = memory() // 4000 + 1  # of a thousand floats: little work, and more than this machine's memory
 BOMBS = {
-    "memory alone": [("full", [[ROWS, 1000], 1.0, "float32"], (ROWS, 1000), "float32")],
     "full": [("full", [[HUGE, 100], 1.0, "float32"], (HUGE, 100), "float32")],
     "small steps": [("arange.start_step", [0, 1.0, 1e-12, "float32"], (10,), "float32")],
     "repeat": [("repeat", [{"t": 0}, [50_000, 50_000]], (2, 3), "float32")],
@@ -172,6 +170,13 @@ def test_what_would_take_all_memory_or_no_end_is_refused_at_once(bomb):
     with pytest.raises(ValueError, match=r"program\.nodes\[\d\]: \w+.* (cannot be computed|makes)"):
         portable.Program(steps(*BOMBS[bomb]))(X)
     assert time.perf_counter() - began < 20
+
+
+def test_what_needs_more_memory_than_there_is_is_refused_before_it_is_taken():
+    rows = memory() // 4000 + 1  # of a thousand floats
+    program = portable.Program(steps(("full", [[rows, 1000], 1.0, "float32"], (rows, 1000), "float32")))
+    with pytest.raises(ValueError, match=r"it takes more than the [\d,]+ GB of memory"):
+        program(X)
 
 
 def test_a_text_as_long_as_a_model_reads_is_no_bomb():
