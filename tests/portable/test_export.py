@@ -234,6 +234,12 @@ def test_sizes_are_plain_expressions():
         bind_dims((2, "words", "words"), (2, 5, 6), {}, "x")
 
 
+def test_only_a_softmax_over_keys_is_a_site():
+    scores = torch.randn(2, 3, 4, 5)
+    assert portable.export(lambda x: x.softmax(-1) + x.softmax(3), scores).sites == ["pattern", "pattern"]
+    assert portable.export(lambda x: x.softmax(1) + x[0, 0].softmax(-1), scores).sites == []
+
+
 def test_what_changes_in_place_is_computed_as_python_does():
     """A sum in place is seen through a view that was taken before; such a graph is written anew."""
 
