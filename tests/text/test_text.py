@@ -45,7 +45,7 @@ def test_the_order_of_a_vocabulary_is_its_own():
     assert vocab.decode(torch.tensor([2, 0])) == "bc"
     assert vocab.words(torch.tensor([0])) == ["c"]
     with pytest.raises(ValueError, match="id 3 is none of the 3 tokens"):
-        vocab.decode([3])
+        vocab.decode(torch.tensor([3]))
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from tfviz.checks import at_least, has_weights, token_ids
+from tfviz.checks import seed as check_seed
 from tfviz.generate.onednn import faster_linear
 from tfviz.generate.vocabulary import check_vocabulary
 from tfviz.shapes import Float, Int

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from tfviz.checks import as_integer, at_least, between, fits_memory, token_ids
+from tfviz.checks import seed as check_seed
 from tfviz.shapes import Int, UInt8
 
 Ids = Int[Tensor, "position"] | UInt8[Tensor, "position"]  # batches are int64: small numbers take less memory here

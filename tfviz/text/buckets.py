@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from tfviz.checks import as_integer, at_least, token_ids
+from tfviz.checks import seed as check_seed
 from tfviz.shapes import Int
 from tfviz.text.batches import EndlessBatches, step_generator
 from tfviz.text.subwords import CLS, EOS, PAD, SEP

@@ -140,6 +140,8 @@ def _locate(file: File) -> list[Path]:
 
 def _fetch(name: str, file: File) -> list[Path]:
     target = _locate(file)[0]
+    if target.is_dir() and target.name == Path(file.path).name:
+        raise FileExistsError(f"{target} is a folder, and a file of {name} is to stand there; move it away")
     if not target.exists():
         _download(name, file, target)
     return _locate(file)

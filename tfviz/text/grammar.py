@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy
 
 from tfviz.checks import at_least, fits_memory
+from tfviz.checks import seed as check_seed
 from tfviz.validation import validated
 
 NOUNS = ("plot", "acting", "music", "ending", "dialogue", "pacing", "cast", "photography")

@@ -184,8 +184,7 @@ def _strip_accents() -> dict[str, Any]:
     nfd: Callable[[str], str] = normalizers.NFD().normalize_str
     # U+0334 goes to the front of all marks that attach elsewhere, and U+0345 to the end
     moving = [
-        nfd(sign) != sign or nfd(f"{sign}\u0334")[0] != sign or nfd(f"\u0345{sign}")[0] != "\u0345"
-        for sign in map(chr, CODES.tolist())
+        nfd(f"{sign}\u0334")[0] != sign or nfd(f"\u0345{sign}")[0] != "\u0345" for sign in map(chr, CODES.tolist())
     ]
     marks = [text == "" for text in _normalized(_bert_step("strip_accents"))]
     return {"kind": "accents", "moving": _run_lengths(moving), "marks": _run_lengths(marks)}
