@@ -11,7 +11,7 @@ import pytest
 import tfviz
 
 HOUSE = Path(tfviz.__file__).parent
-SHARED = {f"tfviz.{name}" for name in ("bounds", "doors", "edited", "files", "kinds", "schema", "sealed", "shapes")}
+SHARED = {f"tfviz.{name}" for name in ("bounds", "doors", "editing", "files", "kinds", "schema", "sealed", "shapes")}
 MAY = {  # room -> what it may import beside itself and the shared files
     "text": set(),
     "layers": set(),
@@ -20,8 +20,8 @@ MAY = {  # room -> what it may import beside itself and the shared files
     "generate": {"text"},
     "look": set(),
     "portable": set(),
-    "view": {"look.capture", "look.edits", "look.maps", "portable", "text.subwords", "text.tokens"}
-    | {"look.ingredients", "look.kept", "look.spans", "look.words"},  # what maps are made of
+    "view": {"look.capture", "look.edits", "look.maps", "look.result", "portable", "text.subwords", "text.tokens"}
+    | {"look.lazy", "look.map_arguments", "look.quantize", "look.spans"},  # what maps are made of
     "suite": {"text", "layers", "models", "learn", "generate", "look", "view"},
 }
 HEAVY = [
