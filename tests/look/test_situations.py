@@ -391,6 +391,7 @@ def test_hooks_of_the_users_own_have_the_last_word():
     with capture(model, "blocks.0") as without:
         model(IDS)
     torch.testing.assert_close(seen["blocks.0"], without["blocks.0"] + 1)
+    assert len(seen.over_time("blocks.0")) == 1
 
 
 # --- what cannot be seen is told truly
