@@ -19,7 +19,7 @@ from tfviz.look.linear_attention import LinearAttention
 from tfviz.look.products import Operation, Product
 from tfviz.look.recompute import zero_masked_rows
 from tfviz.look.trace import Trace
-from tfviz.look.tracked_weights import Meeting, Stage, TrackedWeights
+from tfviz.look.tracked_weights import Stage, Status, TrackedWeights
 from tfviz.look.weight_finder import WeightFinder
 
 SOFTMAX_OPS = {
@@ -142,21 +142,21 @@ class EagerAttention:
         """Record weights where they first meet values; return the product, of edited weights if there are edits."""
         known, recorder = weights.known, self.trace.recorder
         site = self.trace.stack.site("pattern")
-        meeting = known.meeting
+        status = known.status
         if known.dropout:
             self.trace.notes.dropout[site] = known.dropout
-        if meeting is Meeting.NEW:
-            known.meeting = Meeting.RECORDED
+        if status is Status.NEW:
+            known.status = Status.RECORDED
             self._record_parts(site, weights)
         if not recorder.changes(site):
-            if meeting is Meeting.NEW:
+            if status is Status.NEW:
                 with self._noting_block(site, weights):
                     recorder.record(site, lambda: recorder.copy(site, weights.pattern), weights.allowed)
             return call()
         factors = list(weights.product.factors)
-        if meeting is not Meeting.EDITED:
+        if status is not Status.EDITED:
             with self._noting_block(site, weights):
-                factors[weights.place] = self._edited(site, weights, meeting)
+                factors[weights.place] = self._edited(site, weights, status)
         with paused():
             return weights.product.recompute(*factors)
 
@@ -188,11 +188,11 @@ class EagerAttention:
         if block and len(firings.get(site, ())) > before:
             self.trace.blocks.setdefault(site, {})[before] = block
 
-    def _edited(self, site: str, weights: EagerWeights, meeting: Meeting) -> Tensor:
+    def _edited(self, site: str, weights: EagerWeights, status: Status) -> Tensor:
         """Return the edited weights in their own axes, with the dropout that they had."""
         tensor, undropped, known, layout = weights.tensor, weights.undropped, weights.known, weights.layout
         with untraced():
-            if meeting is Meeting.NEW:
+            if status is Status.NEW:
                 scores = None if weights.scores is None else layout.to_bhqk(weights.scores)
                 edited = edit_through_captures(self.trace, scores, weights.pattern, weights.allowed, weights.key_record)
             else:
@@ -201,7 +201,7 @@ class EagerAttention:
             is_writable = not (tensor.requires_grad or 0 in undropped.stride())
             if weights.scores is not None and is_writable:
                 undropped.copy_(edited)  # for whoever reads them later, such as the caller that they are returned to
-                known.meeting = Meeting.EDITED if known.undropped is None else known.meeting
+                known.status = Status.EDITED if known.undropped is None else known.status
             if known.undropped is not None:
                 surviving = (tensor != 0) | (undropped == 0)
                 edited = torch.where(surviving, edited / (1 - known.dropout), 0.0)

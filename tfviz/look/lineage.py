@@ -17,7 +17,7 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from tfviz.look.context import untraced
 from tfviz.look.products import Operation, Product, sum_of_products
-from tfviz.look.tracked_weights import Meeting, Stage, TrackedWeights, align_axes, index_along
+from tfviz.look.tracked_weights import Stage, Status, TrackedWeights, align_axes, index_along
 
 SHAPE_OPS = frozenset({
     "view", "reshape", "permute", "transpose", "t", "swapaxes", "swapdims", "movedim", "moveaxis", "unsqueeze",
@@ -77,7 +77,7 @@ class Lineage:
         was = self.known[source]
         if output is source:  # changed in place
             if op.name not in CAST_OPS | SHAPE_OPS | DROPOUT_OPS:
-                self.known[source] = replace(was, changed=True, meeting=Meeting.NEW)
+                self.known[source] = replace(was, changed=True, status=Status.NEW)
             return
         is_float = isinstance(output, Tensor) and output.is_floating_point()
         if was.times is None and (is_float or op.name in SHAPE_OPS):

@@ -81,27 +81,29 @@ class LinearAttention:
 
     def _record(self, op: Operation) -> None:
         """Record the map that queries and a sum amount to, if they meet in this operation."""
-        meeting = next((found for pair in _factor_pairs(op) if (found := self._meeting(*pair)) is not None), None)
-        if meeting is None or meeting.key_count not in self.trace.position_counts():
+        read = next((found for pair in _factor_pairs(op) if (found := self._match_read(*pair)) is not None), None)
+        if read is None or read.key_count not in self.trace.position_counts():
             return
         site = self.trace.stack.site("implicit")
 
         def implied_map() -> Tensor:
-            weights, roles = meeting.weights()
+            weights, roles = read.weights()
             return self.trace.recorder.copy(site, self.trace.resolver.layout(weights.shape, roles).to_bhqk(weights))
 
         self.trace.recorder.record(site, implied_map)
 
-    def _meeting(self, factors: tuple[Tensor, Tensor], letters: tuple[Any, Any], output: Any) -> _Meeting | None:
+    def _match_read(
+        self, factors: tuple[Tensor, Tensor], letters: tuple[Any, Any], output: Any
+    ) -> _KeyValueRead | None:
         was = self.known.get(factors[0])
         shared = [at for at, letter in enumerate(letters[0]) if letter in letters[1] and letter not in output]
         if was is None or len(shared) != 1 or None not in was.axes[shared[0]]:
             return None
         place = 0 if was.axes[shared[0]][1] is None else 1
-        return _Meeting(was, place, factors[1], letters, letters[0][shared[0]])
+        return _KeyValueRead(was, place, factors[1], letters, letters[0][shared[0]])
 
 
-class _Meeting(NamedTuple):
+class _KeyValueRead(NamedTuple):
     """Queries that meet a sum of keys times values.
 
     Attributes:

@@ -37,9 +37,9 @@ class Positions(NamedTuple):
     def of(cls, *several: AttentionMaps) -> Positions:
         """Return the positions of the text of these maps; what one of them knows to be padding is padding in all."""
         queries, keys = (torch.ones(count, dtype=torch.bool) for count in several[0].shape[2:])
-        known = [looked for maps in several if (looked := _looked_at(maps)) is not None]
-        for looked in known:
-            keys = keys & looked
+        known = [attended for maps in several if (attended := _attended(maps)) is not None]
+        for attended in known:
+            keys = keys & attended
         if all(map(is_self_attention, several)):
             if not known:
                 keys = torch.stack([_in_use(maps) for maps in several]).any(0)
@@ -123,7 +123,7 @@ def mean(values: Float[Tensor, "head query"], counts: Bool[Tensor, "#head query"
     return torch.where(counts, values, 0.0).sum(-1) / counts.sum(-1).clamp(min=1)
 
 
-def _looked_at(maps: AttentionMaps) -> Bool[Tensor, "key"] | None:
+def _attended(maps: AttentionMaps) -> Bool[Tensor, "key"] | None:
     """Return the keys that a query of some layer and head may look at; None where no mask is known."""
     if maps.mask is not None:
         return unexpanded(maps.mask, axes=2).flatten(0, 2).any(0)

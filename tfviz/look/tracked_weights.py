@@ -20,7 +20,7 @@ class Stage(Enum):
     GATES = auto()  # a sigmoid's, whose rows need not sum to 1
 
 
-class Meeting(Enum):
+class Status(Enum):
     """What happened to weights where they met values, which may be several times."""
 
     NEW = auto()  # they have not met any
@@ -49,7 +49,7 @@ class TrackedWeights:
     undropped: Tensor | None = None
     dropout: float = 0.0
     stage: Stage = Stage.WEIGHTS
-    meeting: Meeting = Meeting.NEW
+    status: Status = Status.NEW
     times: tuple[Tensor, Tensor, Callable[..., Tensor]] | None = None
 
     @cached_property

@@ -88,8 +88,8 @@ def _weight_files(folder: Path, family: Family) -> list[Path]:
         return [_existing(single, family)]
     weight_map = _read_json(index).get("weight_map")
     names = set(map(str, weight_map.values())) if isinstance(weight_map, dict) else {""}
-    if wrong := [name for name in names if not SHARD.fullmatch(name)]:
-        raise ValueError(f"{index} names {wrong[0]!r}; shards are files beside it, NAME.safetensors: get it again")
+    if foreign := [name for name in names if not SHARD.fullmatch(name)]:
+        raise ValueError(f"{index} names {foreign[0]!r}; shards are files beside it, NAME.safetensors: get it again")
     return [_existing(folder / name, family) for name in sorted(names)]
 
 

@@ -127,8 +127,8 @@ def bind_dims(shape: tuple[Size, ...], actual: tuple[int, ...], lengths: dict[st
         ValueError: the shape does not fit.
     """
     fits = len(shape) == len(actual)
-    for declared, given in zip(shape, actual):
-        fits = fits and (lengths.setdefault(declared, given) if isinstance(declared, str) else declared) == given
+    for declared, size in zip(shape, actual):
+        fits = fits and (lengths.setdefault(declared, size) if isinstance(declared, str) else declared) == size
     if not fits:
         expected = " ".join(map(str, shape))
         raise ValueError(f"{name} has the shape {list(actual)}; this program was made for [{expected}]")

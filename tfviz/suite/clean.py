@@ -80,7 +80,7 @@ def clean_notebook(notebook: NotebookNode) -> NotebookNode:
         if cell.cell_type == "code":
             count += cell.execution_count is not None
             cell.execution_count = count if cell.execution_count is not None else None
-            cell.outputs = [_clean_output(each, cell.execution_count) for each in cell.outputs if _is_kept(each)]
+            cell.outputs = [_clean_output(each, cell.execution_count) for each in cell.outputs if _is_static(each)]
             CoalesceStreamsPreprocessor().preprocess_cell(cell, {}, count)
     for cell in tagged_cells(notebook, "parameters") if injected else []:
         lines = [line for line in injected[0].source.splitlines() if not line.startswith("#")]
@@ -88,7 +88,7 @@ def clean_notebook(notebook: NotebookNode) -> NotebookNode:
     return notebook
 
 
-def _is_kept(output: NotebookNode) -> bool:
+def _is_static(output: NotebookNode) -> bool:
     if output.output_type == "stream":
         return output.name != "stderr"
     data = output.get("data", {})

@@ -130,15 +130,15 @@ def _without_widgets(notebook: nbformat.NotebookNode, name: str) -> nbformat.Not
     """
     from tfviz.view.page.bundle import deduplicate  # which loads matplotlib
 
-    made = copy.deepcopy(notebook)
-    made.metadata.pop("widgets", None)
-    made.metadata["title"] = _heading(made, name)[0]
-    if made.cells:
-        made.cells[0].source = clean.without_live_link(made.cells[0].source)
+    page = copy.deepcopy(notebook)
+    page.metadata.pop("widgets", None)
+    page.metadata["title"] = _heading(page, name)[0]
+    if page.cells:
+        page.cells[0].source = clean.without_live_link(page.cells[0].source)
     bundles: set[str] = set()  # scripts that the page has by then
-    for cell in made.cells:
+    for cell in page.cells:
         for data in (output.get("data", {}) for output in cell.get("outputs", [])):
             data.pop(clean.WIDGET, None)
             if "text/html" in data:
                 data["text/html"] = deduplicate(data["text/html"], bundles)
-    return made
+    return page

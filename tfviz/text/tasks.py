@@ -89,14 +89,14 @@ def numbers(count: int, language: str = "en", *, seed: int = 0, below: int = LAR
     >>> sorted(example.gold)
     [(0, 0), (0, 1), (1, 3), (1, 4), (2, 2), (2, 3)]
     """
-    draw, spoken = _draw(count, seed), _spell(language)
+    draw, spell_out = _draw(count, seed), _spell(language)
     if not 1 <= below <= LARGEST:
         raise ValueError(f"below is {below}; it must lie between 1 and {LARGEST}")
     examples = []
     for _ in range(count):
         length = int(draw.integers(1, len(str(below - 1)) + 1))
         low = 10 ** (length - 1) if length > 1 else 0
-        examples.append(_number(int(draw.integers(low, min(10**length, below))), spoken))
+        examples.append(_number(int(draw.integers(low, min(10**length, below))), spell_out))
     return examples
 
 
@@ -130,8 +130,8 @@ def _patterns(language: str) -> list[str]:
     locale = Locale.parse(language)
     formats = [*locale.date_formats.values(), *locale.datetime_skeletons.values()]
     parts = {form.pattern: dict(_parts(form.pattern)) for form in formats}
-    whole = [pattern for pattern in parts if {"y", "M", "d"} <= parts[pattern].keys() <= {"", "y", "M", "d", "E"}]
-    return [pattern for pattern in whole if parts[pattern]["y"] != "yy"]
+    complete = [pattern for pattern in parts if {"y", "M", "d"} <= parts[pattern].keys() <= {"", "y", "M", "d", "E"}]
+    return [pattern for pattern in complete if parts[pattern]["y"] != "yy"]
 
 
 def _target(language: str) -> str:
@@ -173,11 +173,11 @@ def _spell(language: str) -> Callable[[int], list[str]]:
     return lambda number: word.findall(num2words(number, lang=language))
 
 
-def _number(number: int, spoken: Callable[[int], list[str]]) -> Example:
-    source, digits = spoken(number), str(number)
+def _number(number: int, spell_out: Callable[[int], list[str]]) -> Example:
+    source, digits = spell_out(number), str(number)
     gold = set()
     for place, digit in enumerate(digits):
-        without = spoken(number - int(digit) * 10 ** (len(digits) - 1 - place))
+        without = spell_out(number - int(digit) * 10 ** (len(digits) - 1 - place))
         gold |= {(place, word) for word in _removed_words(source, without)} if digit != "0" else set()
     return Example(tuple(source), tuple(digits), frozenset(gold))
 

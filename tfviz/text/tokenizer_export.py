@@ -131,7 +131,7 @@ def _byte_words() -> dict[str, Any]:
     from tokenizers import Regex, pre_tokenizers
 
     outside = {"letters": r"\P{L}+", "numbers": r"\P{N}+", "spaces": r"\S+"}
-    sets = {name: _kept_by(pre_tokenizers.Split(Regex(rule), "removed")) for name, rule in outside.items()}
+    sets = {name: _accepted_code_points(pre_tokenizers.Split(Regex(rule), "removed")) for name, rule in outside.items()}
     return {"kind": "bytes", **sets}
 
 
@@ -142,7 +142,7 @@ def _words_and_signs(kind: str) -> dict[str, Any]:
 
     rule = getattr(pre_tokenizers, kind)()
     page_kind = {"Whitespace": "words", "BertPreTokenizer": "bert"}[kind]
-    return {"kind": page_kind, "words": _kept_by(rule, 1), "signs": _kept_by(rule, 2)}
+    return {"kind": page_kind, "words": _accepted_code_points(rule, 1), "signs": _accepted_code_points(rule, 2)}
 
 
 @cache
@@ -202,7 +202,7 @@ def _normalized(normalizer: Any) -> list[str]:
     return [normalizer.normalize_str(chr(code)) for code in CODES.tolist()]
 
 
-def _kept_by(splitter: Any, count: int = 0) -> list[int]:
+def _accepted_code_points(splitter: Any, count: int = 0) -> list[int]:
     """Return the characters that a splitter keeps; with a count, only those that make so many words of "a" and them."""
     inside = numpy.zeros(len(CODES), dtype=bool)
     for span, (start, stop) in splitter.pre_tokenize_str("".join(map(chr, CODES.tolist()))):

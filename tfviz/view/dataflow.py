@@ -1,4 +1,4 @@
-"""Trace one run of a function: its values, the statement that made each, and the values which that statement read.
+"""Trace one run of a function: its values, the statement that traced each, and the values which that statement read.
 
 `sys.settrace` tells which lines run and what the variables hold; the syntax tree tells what each statement reads and
 assigns.
@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from tfviz.view.syntax import COMPOUND, Names, definition, expression
 
 Statement = TypeVar("Statement", bound=ast.stmt)
-SIZES = (int, str, torch.Size)  # made of shapes and settings: no data flows through them
+SIZES = (int, str, torch.Size)  # traced of shapes and settings: no data flows through them
 
 
 @dataclass(eq=False)
@@ -29,7 +29,7 @@ class Value:
     """A tensor, or a list of tensors, of the run.
 
     Attributes:
-        code: the expression that made it; empty for an argument, or a tensor from outside the function.
+        code: the expression that traced it; empty for an argument, or a tensor from outside the function.
         shape: its shape; of a list of tensors their count comes first.
         learned: whether it is a parameter.
         parents: indices of the values that it was computed from.
@@ -44,7 +44,7 @@ class Value:
 
 
 def trace(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> list[Value]:
-    """Run a function, or the `forward` of a module, and return its values in the order in which they were made.
+    """Run a function, or the `forward` of a module, and return its values in the order in which they were traced.
 
     A loop, a `with` or a `try` counts as one statement; of it those values are listed that are used later. Numbers are
     no values.
@@ -79,7 +79,7 @@ class _Tracer:
         self.returns = [node for node in ast.walk(tree) if isinstance(node, ast.Return)]
         self.locals = {*self.code.co_varnames, *self.code.co_cellvars}
         self.values: list[Value] = []
-        self.sources: dict[str, tuple[Value, ...]] = {}  # what a name holds: a tensor's value, or all it was made of
+        self.sources: dict[str, tuple[Value, ...]] = {}  # what a name holds: a tensor's value, or all it was traced of
         self.frame: FrameType | None = None
         # of the statement that runs:
         self.statement: ast.stmt | None = None
@@ -124,10 +124,10 @@ class _Tracer:
         for name in dict.fromkeys([*assigned, *changed]):
             value = self._get(name)
             if (shape := _shape(value)) is not None:
-                made = Value(name.removeprefix("."), expression(statement, self.own), shape, False, self.parents)
-                self.sources[name] = (made,)
+                traced = Value(name.removeprefix("."), expression(statement, self.own), shape, False, self.parents)
+                self.sources[name] = (traced,)
                 if not compound:
-                    self._index(made)
+                    self._index(traced)
             elif isinstance(value, SIZES):
                 self.sources.pop(name, None)
             else:
@@ -141,12 +141,12 @@ class _Tracer:
             if (shape := _shape(value)) is None:
                 continue
             if isinstance(node, ast.Name) and node.id in self.sources:
-                (made,) = self.sources[node.id]
+                (traced,) = self.sources[node.id]
             else:
                 parents = self._parents(Names.of(node, self.own))
-                made = Value(name, expression(node, self.own), shape, False, parents)
-            self._index(made)
-            made.output = True
+                traced = Value(name, expression(node, self.own), shape, False, parents)
+            self._index(traced)
+            traced.output = True
 
     def _parents(self, names: Names) -> tuple[int, ...]:
         """Return the indices of the values that are read; a tensor from outside the function becomes one now."""
@@ -167,9 +167,9 @@ class _Tracer:
     def _add_input(self, name: str) -> None:
         value = self._get(name)
         if (shape := _shape(value)) is not None:
-            made = Value(name.removeprefix("."), "", shape, isinstance(value, nn.Parameter), ())
-            self.sources[name] = (made,)
-            self._index(made)
+            traced = Value(name.removeprefix("."), "", shape, isinstance(value, nn.Parameter), ())
+            self.sources[name] = (traced,)
+            self._index(traced)
 
     def _index(self, value: Value) -> int:
         """Return the place of a value in the list; add it if it is not there yet."""

@@ -29,10 +29,10 @@ LINE_LENGTH = 36  # characters of an expression
 def flow(
     function: Callable[..., Any],
     /,
-    *given: Any,
+    *args: Any,
     title: str = "",
     axes: Mapping[int, str] | None = None,
-    **named: Any,
+    **kwargs: Any,
 ) -> Picture:
     """Draw how the values of a function come from one another: each with its shape and the expression that made it.
 
@@ -40,7 +40,7 @@ def flow(
     of that run. A loop is one statement; of it those values are drawn that later lines use.
 
     Args:
-        given, named: arguments of the function.
+        args, kwargs: arguments of the function.
         title: default: the function's name.
         axes: size -> what an axis of that size is: `{6: "word", 8: "d"}`.
 
@@ -48,7 +48,7 @@ def flow(
         ValueError: the source is not at hand, or there are more values than a picture has room for.
         Whatever the function raises.
     """
-    values = trace(function, given, named)
+    values = trace(function, args, kwargs)
     if not values:
         raise ValueError("no line of the function makes a tensor: there is nothing to draw")
     check_at_most(len(values), MAX_VALUES, "values", "draw a part of it, a function of its own")

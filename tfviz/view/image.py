@@ -125,14 +125,14 @@ def _view(
     still = image_overlay(shown, picture, layer, head, token, title)
     state = {"mode": "picture", "part": list(placed).index(first), "layer": layer, "head": head, shown.side: [token]}
     state["direction"] = "at" if shown.side == "rows" else "by"
-    made = heads_view(
+    view = heads_view(
         still, {name: one.maps for name, one in placed.items()}, state, title, budget=budget, arrange=arrange
     )
-    made.document["picture"] = image_spec(picture)
-    for part, own in zip(made.document["parts"], placed.values(), strict=True):
+    view.document["picture"] = image_spec(picture)
+    for part, own in zip(view.document["parts"], placed.values(), strict=True):
         part["places"] = {"rows": own.rows and own.rows.to_spec(), "cols": own.cols and own.cols.to_spec()}
-    made.document["note"] = f"{_note(placed)} {made.document['note']}".strip()
-    return made
+    view.document["note"] = f"{_note(placed)} {view.document['note']}".strip()
+    return view
 
 
 def _check_grid(grid: Grid | None, placed: Mapping[str, MapsOnImage]) -> None:

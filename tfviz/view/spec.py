@@ -209,8 +209,8 @@ def result_scale(
         return Scale(chosen, limit)
     if scale in ("linear", "sqrt") or (chosen == "linear" and (_is_truth(values) or _adds_up(numbers))):
         return Scale(chosen)
-    room = 1.1 if kind in ("arrows", "dots") else 1.0  # for names
-    return Scale(chosen, round_up(max(room * float(abs(finite).max(initial=0.0)), least)))
+    margin = 1.1 if kind in ("arrows", "dots") else 1.0  # for names
+    return Scale(chosen, round_up(max(margin * float(abs(finite).max(initial=0.0)), least)))
 
 
 def round_up(value: float, sizes: Sequence[float] = (1, 1.5, 2, 3, 4, 5, 6, 8)) -> float:

@@ -13,7 +13,7 @@ from tfviz.view.still.picture import Picture, encodable
 
 KINDS = {  # what a view shows -> the bundle that shows it, and that of its worker
     "heads": ("maps",),
-    "heads-made": ("maps", "attention"),  # from queries and keys
+    "heads-sections": ("maps", "attention"),  # from queries and keys
     "masks": ("charts",),
     "tables": ("charts",),
     "points": ("charts",),
@@ -32,7 +32,7 @@ caption, th, td { text-align: left; padding: 2px 1.2rem 2px 0; font-variant-nume
 
 
 class View(Picture):
-    """A picture that is also alive: in a notebook, in a page made of it, or in a file of its own, with no kernel.
+    """A picture that is also alive: in a notebook, in a page sections of it, or in a file of its own, with no kernel.
 
     Args:
         picture: the same, still.
@@ -56,9 +56,9 @@ class View(Picture):
         kind = self.document["kind"]
         keys, scripts = zip(*map(bundle, KINDS[kind]))
         name = hashlib.sha256(f"{document}{data}".encode()).hexdigest()[:16]
-        said = html.escape(encodable(self.summary))
+        summary = html.escape(encodable(self.summary))
         light = base64.b64encode(self._png("light")).decode() if still else ""
-        shown = f'<img src="data:image/png;base64,{light}" alt="{said}">' if still else f"<p>{said}</p>"
+        shown = f'<img src="data:image/png;base64,{light}" alt="{summary}">' if still else f"<p>{summary}</p>"
         return (
             f'<div class="tfviz" data-view="{name}">{shown}'
             f'<script type="application/json" class="tfviz-document">{document}</script>'
@@ -82,11 +82,11 @@ class View(Picture):
 
 def together(title: str, parts: Mapping[str, View | str]) -> str:
     """Several views under headings as one page; what is text already is HTML."""
-    made = [
+    sections = [
         (f"<h2>{html.escape(encodable(name))}</h2>" if name else "")
         + (part.html(still=False) if isinstance(part, View) else part)
         for name, part in parts.items()
     ]
     named = html.escape(encodable(title))
-    body = deduplicate(f"<h1>{named}</h1>" + "\n".join(made), set())
+    body = deduplicate(f"<h1>{named}</h1>" + "\n".join(sections), set())
     return PAGE.format(title=named, style=PAGE_STYLE + HEADINGS, view=body)

@@ -67,10 +67,10 @@ def pack(
         return lazy
     exact = {key: piece for key, piece in exact.items() if key[1:] == first}
     sizes = _block_sizes(maps, budget)
-    for block, whole in [(size, first) for size in sizes] + [(size, None) for size in sizes]:
-        if whole and sum(map(len, exact.values())) * BASE64 > budget:
+    for block, exact_head in [(size, first) for size in sizes] + [(size, None) for size in sizes]:
+        if exact_head and sum(map(len, exact.values())) * BASE64 > budget:
             continue
-        if found := _packed(maps, block, whole, budget, exact):
+        if found := _packed(maps, block, exact_head, budget, exact):
             return *found, _omitted(found[0], block, budget)
     raise ValueError(f"not even blocks of {sizes[-1]} x {sizes[-1]} cells fit into a budget of {budget:,.0f} bytes")
 
@@ -88,14 +88,14 @@ def _block_sizes(maps: Mapping[str, AttentionMaps], budget: float) -> list[int]:
 def _packed(
     maps: Mapping[str, AttentionMaps],
     block: int,
-    whole: tuple[int, int] | None,
+    exact_head: tuple[int, int] | None,
     budget: float,
     exact: dict[HeadKey, bytes],
 ) -> Payload | None:
-    """Pack all heads in blocks, but for the layer and head `whole`; return None if that is more than the budget."""
+    """Pack all heads in blocks, but for `exact_head`; return None if that is more than the budget."""
     blobs, parts = BlobStore(), []
     for name, one in maps.items():
-        part = _pack_part(name, one, blobs, block, whole, budget, exact)
+        part = _pack_part(name, one, blobs, block, exact_head, budget, exact)
         if part is None:
             return None
         parts.append(part)
@@ -107,7 +107,7 @@ def _pack_part(
     maps: AttentionMaps,
     blobs: BlobStore,
     block: int,
-    whole: tuple[int, int] | None,
+    exact_head: tuple[int, int] | None,
     budget: float,
     exact: dict[HeadKey, bytes],
 ) -> dict[str, Any] | None:
@@ -120,7 +120,7 @@ def _pack_part(
         for head in range(heads):
             allowed = maps.allowed(layer, head)
             masks.append(None if allowed is None else _mask_number(blobs, allowed, numbers, maps.mask is not None))
-            if block > 1 and (layer, head) != whole:
+            if block > 1 and (layer, head) != exact_head:
                 places.append([*blobs.add(deflated(maps.packed(layer, head, block), None)), block])
             else:
                 key = (name, layer, head)
@@ -143,9 +143,9 @@ def _mask_number(blobs: BlobStore, allowed: Tensor, numbers: dict[tuple[int, ...
 
 
 def _omitted(parts: Sequence[dict[str, Any]], block: int, budget: float) -> str:
-    whole = sum(blob[2] == 1 for part in parts for blob in part["blobs"])
+    exact = sum(blob[2] == 1 for part in parts for blob in part["blobs"])
     total = sum(len(part["blobs"]) for part in parts)
     return (
-        f"{whole} of {total} heads {'is' if whole == 1 else 'are'} here in full, the others as the largest weight of "
+        f"{exact} of {total} heads {'is' if exact == 1 else 'are'} here in full, the others as the largest weight of "
         f"each {block} × {block} cells: all would take more than the view's budget of {formatted(budget / 1e6, 3)} MB."
     )

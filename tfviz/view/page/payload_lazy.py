@@ -72,22 +72,22 @@ def pack(maps: Mapping[str, AttentionMaps], budget: float) -> tuple[list[dict[st
     def encode(levels: int | None, with_parts: bool) -> tuple[list[dict[str, Any]], BlobStore, float]:
         blobs, error, parts = BlobStore(), 0.0, []
         for name, one in maps.items():
-            made, own = encode_layers(layers[name], blobs, levels) if with_parts else (None, 0.0)
+            computed, own = encode_layers(layers[name], blobs, levels) if with_parts else (None, 0.0)
             places = [[*blobs.add(sketch), block] for sketch in sketches[name]]
-            rules = {"blobs": places, "masks": None, "rules": _rule_numbers(layers[name], blobs), "made": made}
+            rules = {"blobs": places, "masks": None, "rules": _rule_numbers(layers[name], blobs), "made": computed}
             parts.append({**maps_document(name, one), **rules})
             error = max(error, own)
         return parts, blobs, error
 
-    room = budget * 3 / 4  # in bytes, before base64
+    limit = budget * 3 / 4  # in bytes, before base64
     for levels in (None, *LEVELS):
-        if (levels is None and largest > LARGEST_HALF) or numbers * (2 if levels is None else 1) * COMPRESSION > room:
+        if (levels is None and largest > LARGEST_HALF) or numbers * (2 if levels is None else 1) * COMPRESSION > limit:
             continue
         parts, blobs, error = encode(levels, with_parts=True)
-        if blobs.size <= room:
+        if blobs.size <= limit:
             return parts, blobs, _note_computed(levels, error, block)
     parts, blobs, _ = encode(None, with_parts=False)
-    return (parts, blobs, _note_sketched(block, budget)) if blobs.size <= room else None
+    return (parts, blobs, _note_sketched(block, budget)) if blobs.size <= limit else None
 
 
 def computed_layers(maps: AttentionMaps) -> list[LazyAttention]:

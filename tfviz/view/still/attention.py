@@ -1,4 +1,4 @@
-"""Static pictures of attention maps: each function specifies a picture, says it in words, and leaves it to be drawn.
+"""Static pictures of attention maps: each function specifies a picture, finding it in words, and leaves it to be drawn.
 
 All heads share one scale from 0 (the page) to 1 (the strongest ink), with the square root between, since most weights
 are small; a single small head has its numbers on a linear scale. What a mask forbids is hatched, which is not 0.
@@ -32,7 +32,7 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
     """Picture the sheet of all layers (rows) and heads (columns); with their words where there are few.
 
     Args:
-        names: what to call the heads, where a number says too little.
+        names: what to call the heads, where a number finding too little.
     """
     layers, heads, queries, keys = check_drawable(maps)
     if len(names) not in (0, heads):
@@ -52,7 +52,7 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
     def draw() -> Figure:
         pixels, axes = int(side * DPI), (Axis(QUERY, maps.rows), Axis(KEY, maps.cols))
         grid = [
-            [_sheet_cell(*downsampling.read_head(maps, layer, head, pixels, whole=False), axes) for head in across]
+            [_sheet_cell(*downsampling.read_head(maps, layer, head, pixels, all_rows=False), axes) for head in across]
             for layer in down
         ]
         layer_names = [f"layer {layer}" if layers <= 8 else str(layer) for layer in down]
@@ -79,9 +79,9 @@ def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None, d
         return alone(heatmap, title)[0]
 
     row, column, most = downsampling.largest_weight(maps, layer, head)
-    says = f"{maps.rows[row]!r} looks most sharply, at {maps.cols[column]!r}: {formatted(most)}"
+    finding = f"{maps.rows[row]!r} looks most sharply, at {maps.cols[column]!r}: {formatted(most)}"
     more = f"; {maps.caveat}" if maps.caveat else ""
-    return Picture(draw, f"{title}\n{size(queries, keys)}; {says}{more}")
+    return Picture(draw, f"{title}\n{size(queries, keys)}; {finding}{more}")
 
 
 def alignment(
@@ -150,8 +150,8 @@ def compare(
     panels.append(_difference(*panels))
     row, column = divmod(int((b - a).abs().argmax()), a.shape[1])
     was, now = (formatted(float(weights[row, column])) for weights in (a, b))
-    says = f"{first.rows[row]!r} looks at {first.cols[column]!r}: {was}, then {now}"
-    summary = f"{title}\n{size(*a.shape)}; the greatest difference: {says}"
+    finding = f"{first.rows[row]!r} looks at {first.cols[column]!r}: {was}, then {now}"
+    summary = f"{title}\n{size(*a.shape)}; the greatest difference: {finding}"
     return Picture(lambda: renderer.side_by_side(panels, title), summary)
 
 

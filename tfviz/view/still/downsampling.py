@@ -17,17 +17,21 @@ def block_size(maps: AttentionMaps, pixels: int) -> int:
 
 
 def read_head(
-    maps: AttentionMaps, layer: int, head: int, pixels: int, whole: bool = True
+    maps: AttentionMaps, layer: int, head: int, pixels: int, all_rows: bool = True
 ) -> tuple[Tensor, Tensor | None, int]:
     """Return a head for a picture of so many pixels: weights, where queries may look, and the cells of a block.
 
     Args:
-        whole: of weights that have to be computed, all; else one row of each block.
+        all_rows: of weights that have to be computed, all; else one row of each block.
     """
-    made, block = maps.layers[layer], block_size(maps, pixels)
-    if block == 1 or not isinstance(made, LazyAttention):
+    source, block = maps.layers[layer], block_size(maps, pixels)
+    if block == 1 or not isinstance(source, LazyAttention):
         return maps[layer, head], maps.allowed(layer, head), 1
-    return made.tile(head, block=block) if whole else made.sketch(head, block), made.allowed_blocks(head, block), block
+    return (
+        source.tile(head, block=block) if all_rows else source.sketch(head, block),
+        source.allowed_blocks(head, block),
+        block,
+    )
 
 
 def largest_weight(maps: AttentionMaps, layer: int, head: int) -> tuple[int, int, float]:

@@ -39,11 +39,11 @@ def formatted(value: SupportsFloat, digits: int = 2) -> str:
         return f"{sign}{_stripped(mantissa)}e{f'{power}'.replace('-', '−')}"
     exact = Decimal(size)
     places = max(0, digits - 1 - math.floor(exact.log10()))
-    made = _rounded(exact, places)
-    while made == 1 != exact and size < 1 and places < NINES:
+    rounded = _rounded(exact, places)
+    while rounded == 1 != exact and size < 1 and places < NINES:
         places += 1
-        made = _rounded(exact, places)
-    return sign + _stripped(exact if exact == exact.to_integral_value() else made)
+        rounded = _rounded(exact, places)
+    return sign + _stripped(exact if exact == exact.to_integral_value() else rounded)
 
 
 def fixed(value: float, places: int) -> str:
@@ -54,8 +54,8 @@ def fixed(value: float, places: int) -> str:
     """
     if not math.isfinite(value):
         return formatted(value)
-    made = _rounded(Decimal(value), places)
-    return f"{'−' if made < 0 else ''}{_grouped(f'{abs(made):f}')}"
+    rounded = _rounded(Decimal(value), places)
+    return f"{'−' if rounded < 0 else ''}{_grouped(f'{abs(rounded):f}')}"
 
 
 def in_cell(value: float, limit: float) -> str:
@@ -69,12 +69,12 @@ def in_cell(value: float, limit: float) -> str:
     size = abs(value)
     if size < limit / 200:
         return "·"
-    made = _rounded(Decimal(size), 2 - math.floor(math.log10(limit)))
-    if made == 1 and limit <= 1 and size < 1 - 0.5 * 10**-NINES:
+    rounded = _rounded(Decimal(size), 2 - math.floor(math.log10(limit)))
+    if rounded == 1 and limit <= 1 and size < 1 - 0.5 * 10**-NINES:
         return ">0.99" if value > 0 else "<−0.99"
     if 0.1 < limit <= 1:  # weights stand in columns
         return fixed(value, 2)
-    return formatted(float(made) * (-1 if value < 0 else 1))
+    return formatted(float(rounded) * (-1 if value < 0 else 1))
 
 
 def percent(share: float) -> str:
@@ -160,5 +160,5 @@ def _stripped(value: Decimal) -> str:
 
 def _grouped(text: str) -> str:
     """Set thousands apart, from five digits on."""
-    whole, point, rest = text.partition(".")
-    return f"{int(whole):,}{point}{rest}" if int(whole) >= GROUPED else text
+    integer, point, rest = text.partition(".")
+    return f"{int(integer):,}{point}{rest}" if int(integer) >= GROUPED else text

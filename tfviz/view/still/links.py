@@ -19,7 +19,7 @@ from tfviz.view.still.palette import axis_labels
 from tfviz.view.still.picture import Picture, set_title
 from tfviz.view.still.selection import head_weights
 
-LEAST = 0.02  # a weaker weight is no line, unless one says otherwise
+LEAST = 0.02  # a weaker weight is no line, unless one summary otherwise
 # heads 0-7, 8-15, ...: the eight colours come round again
 STROKES: tuple[Any, ...] = ("solid", "dashed", "dashdot", "dotted")
 
@@ -65,10 +65,10 @@ def links(
         set_title(figure, title)
         return figure
 
-    says = f"{counted(count, 'weight')} of at least {formatted(least, 3)}, a line each"
+    summary = f"{counted(count, 'weight')} of at least {formatted(least, 3)}, a line each"
     if max(len(maps.rows), len(maps.cols)) > LABELS:
-        says += f", among the first {LABELS} words"
-    return Picture(draw, f"{title}\n{size(len(maps.rows), len(maps.cols))}; {says}")
+        summary += f", among the first {LABELS} words"
+    return Picture(draw, f"{title}\n{size(len(maps.rows), len(maps.cols))}; {summary}")
 
 
 def _weights(maps: AttentionMaps, layer: int, head: int) -> Float[Tensor, "query key"]:

@@ -24,9 +24,9 @@ def check_finite(name: str, values: Tensor | Sequence[float], gaps: bool = False
     if tensor.is_complex():
         raise ValueError(f"{name!r} holds complex numbers; give .real, .abs() or .angle() of them")
     tensor = tensor if tensor.is_floating_point() else tensor.double()
-    wrong = tensor.isinf() if gaps and not tensor.isnan().all() else ~tensor.isfinite()
-    if wrong.any():
-        at = wrong.nonzero()[0].tolist()
+    invalid = tensor.isinf() if gaps and not tensor.isnan().all() else ~tensor.isfinite()
+    if invalid.any():
+        at = invalid.nonzero()[0].tolist()
         where = at[0] if len(at) == 1 else at
         value = float(tensor[tuple(at)])
         raise ValueError(f"{name!r} holds {value} (first at {where}); give finite numbers, or leave those out")

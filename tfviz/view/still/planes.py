@@ -81,8 +81,8 @@ def graph(axes: Axes, panel: ResultPanel) -> None:
 
 def circle(count: int) -> numpy.ndarray:
     """Places of nodes on a circle, the first at the top, clockwise."""
-    turn = 2 * numpy.pi * numpy.arange(count) / max(count, 1)
-    return numpy.stack([numpy.sin(turn), numpy.cos(turn)], axis=1)
+    angle = 2 * numpy.pi * numpy.arange(count) / max(count, 1)
+    return numpy.stack([numpy.sin(angle), numpy.cos(angle)], axis=1)
 
 
 def colour(at: int) -> int:
@@ -107,7 +107,7 @@ def _names(axes: Axes, panel: ResultPanel, stops: tuple[float, ...] = (1.0,)) ->
         stops: shares of the way from 0 to each point, where something is drawn.
     """
     spots = HALF / panel.limit * panel.numbers  # in points, as all that follows
-    taken: list[numpy.ndarray] = []
+    occupied: list[numpy.ndarray] = []
     names = axis_labels(panel.row_labels(len(spots)))
     for at in numpy.argsort(-numpy.linalg.norm(spots, axis=1), kind="stable"):  # the outermost first
         if not numpy.isfinite(spots[at]).all():
@@ -117,9 +117,9 @@ def _names(axes: Axes, panel: ResultPanel, stops: tuple[float, ...] = (1.0,)) ->
         size = numpy.array([LETTER * len(names[at]), TALL])
         places = [(far, _beside(spots[at], size, way, far)) for far in FAR for way in WAYS]
         boxes = [box for _, box in places]
-        costs = [far / 5 + _cost(box, spots[at], others, taken) for far, box in places]
+        costs = [far / 5 + _cost(box, spots[at], others, occupied) for far, box in places]
         box = boxes[int(numpy.argmin(costs))]
-        taken.append(box)
+        occupied.append(box)
         left, middle = box[0, 0] - spots[at, 0], box.mean(0)[1] - spots[at, 1]
         axes.annotate(names[at], panel.numbers[at], (left, middle), textcoords="offset points", va="center", fontsize=8)
 
@@ -130,9 +130,9 @@ def _beside(spot: numpy.ndarray, size: numpy.ndarray, way: tuple[int, int], far:
     return numpy.stack([low, low + size])
 
 
-def _cost(box: numpy.ndarray, spot: numpy.ndarray, others: numpy.ndarray, taken: list[numpy.ndarray]) -> float:
+def _cost(box: numpy.ndarray, spot: numpy.ndarray, others: numpy.ndarray, occupied: list[numpy.ndarray]) -> float:
     """What speaks against a place: what it covers, how far it lies outside, and inwards."""
-    covered = sum(bool((box[0] < other[1]).all() and (other[0] < box[1]).all()) for other in taken)
+    covered = sum(bool((box[0] < other[1]).all() and (other[0] < box[1]).all()) for other in occupied)
     touched = int(((others > box[0] - NEAR) & (others < box[1] + NEAR)).all(1).sum())
     outside = float(numpy.clip(abs(box).max(0) - HALF - SPARE, 0, None).sum())
     shift = box.mean(0) - spot

@@ -86,25 +86,25 @@ def draw_names(
     The marked come first, each on the far side of its point as seen from the middle, if there is room.
     """
     places = axes.transData.transform(points)
-    outwards, taken = places - places.mean(0), list[Bbox]()
+    outwards, occupied = places - places.mean(0), list[Bbox]()
     others = [] if only_marked else [i for i in range(min(len(points), MAX_TRIED)) if i not in set(marked)]
     for at in [*marked, *others]:
-        if len(taken) == MAX_NAMED:
+        if len(occupied) == MAX_NAMED:
             return
         elsewhere = places[numpy.abs(places - places[at]).max(1) > 0.5]  # points in one place share the names' places
         away = outwards[at] if at in marked else None
-        if box := _write(axes, points[at], drawable(shorten(names[at], LONGEST)), away, taken, elsewhere):
-            taken.append(box)
+        if box := _write(axes, points[at], drawable(shorten(names[at], LONGEST)), away, occupied, elsewhere):
+            occupied.append(box)
 
 
 def _write(
-    axes: Axes, point: numpy.ndarray, name: str, away: numpy.ndarray | None, taken: list[Bbox], places: numpy.ndarray
+    axes: Axes, point: numpy.ndarray, name: str, away: numpy.ndarray | None, occupied: list[Bbox], places: numpy.ndarray
 ) -> Bbox | None:
     """Write a name in the first place that is free, if any, and return its box.
 
     Args:
         away: of a marked point the direction that its name prefers.
-        taken: the boxes of names.
+        occupied: the boxes of names.
         places: those of other points, in pixels.
     """
     figure: Any = axes.figure
@@ -119,7 +119,7 @@ def _write(
         inside = frame.contains(box.x0, box.y0) and frame.contains(box.x1, box.y1)
         wide = box.padded(CLEARANCE * figure.dpi / 100)
         covers = ((places > wide.min) & (places < wide.max)).all(1).any()
-        if inside and not covers and not box.count_overlaps(taken):
+        if inside and not covers and not box.count_overlaps(occupied):
             if ring > 1:
                 line = {"arrowstyle": "-", "color": soft(), "linewidth": 0.6, "shrinkA": 0, "shrinkB": 3}
                 axes.annotate("", xytext=shift, arrowprops=line, **common)

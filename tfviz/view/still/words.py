@@ -67,8 +67,8 @@ def words(
         figure.texts[-1].set(x=0.07 / wide, y=1 - 0.05 / tall)
         return figure
 
-    says = f"query {row} of {len(weights)}, looks most at: {_favourites(maps.cols, looks)}"
-    return Picture(draw, f"{title}\n{maps.rows[row]!r}, {says}")
+    summary = f"query {row} of {len(weights)}, looks most at: {_favourites(maps.cols, looks)}"
+    return Picture(draw, f"{title}\n{maps.rows[row]!r}, {summary}")
 
 
 def _favourites(words: Sequence[str], looks: numpy.ndarray) -> str:

@@ -4,7 +4,7 @@ import { h } from "../base/elements.js";
 import { ABSENT, FORBIDDEN, OPEN, codeOf } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
 import { CanvasPen, quoted } from "../base/pen.js";
-import { Photograph } from "../base/photograph.js";
+import { SourceImage } from "../base/source-image.js";
 import { asks, largest, profile, spread } from "../base/places.js";
 import { drawn } from "./headstage.js";
 import { legend } from "./legend.js";
@@ -22,7 +22,7 @@ export class ImageStage {
   constructor(theme, handlers, picture) {
     this.theme = theme;
     this.handlers = handlers;
-    this.photograph = new Photograph(picture);
+    this.source = new SourceImage(picture);
     this.canvas = drawn("Picture");
     this.element = h("div", { class: "stage" }, this.canvas);
     picking(this.canvas, this);
@@ -30,15 +30,15 @@ export class ImageStage {
 
   // panels: [{ name, grid }]; chosen: { side, index }, the token whose weights are shown; wanted: whether they still are
   async show(panels, part, chosen, width, wanted) {
-    await this.photograph.ready();
+    await this.source.ready();
     if (!wanted()) return;
     this.panels = panels;
     const names = panels.map(({ name }) => name);
-    this.laid = new PictureLayout(part, chosen, names, this.photograph, width);
+    this.layout = new PictureLayout(part, chosen, names, this.source, width);
     const profiles = panels.map(({ grid }) => profile(grid, part, chosen.side, chosen.index));
     const limits = [false, true].map((signed) => largest(profiles.filter((found) => found.signed === signed)));
     this.limits = profiles.map((found) => limits[Number(found.signed)]);
-    const onto = this.laid.places[this.laid.other];
+    const onto = this.layout.places[this.layout.other];
     this.maps = profiles.map((found, i) => onto && spread(found, onto, this.limits[i]));
     this.part = part;
     this.chosen = chosen;
@@ -97,11 +97,11 @@ export class ImageStage {
   }
 
   draw() {
-    if (this.laid) this.paint(new CanvasPen(this.canvas, this.laid.width, this.laid.height));
+    if (this.layout) this.paint(new CanvasPen(this.canvas, this.layout.width, this.layout.height));
   }
 
   paint(pen) {
-    this.laid.from.forEach((place, i) => {
+    this.layout.from.forEach((place, i) => {
       pen.from(...place);
       this.panel(pen, i);
     });
@@ -123,7 +123,7 @@ export class ImageStage {
   }
 
   outline(pen, { side, index }, stroke, thick) {
-    const box = this.laid.where(side, index);
+    const box = this.layout.where(side, index);
     if (!box) return;
     const [x, y, wide, tall] = box;
     const small = Math.max(0, 5 - Math.min(wide, tall)) / 2; // a cell that is hardly seen is outlined from without
@@ -143,20 +143,20 @@ export class ImageStage {
 
   // Pixels are made anew only where weights, size or colours are others.
   painted(i, ratio) {
-    const [, , wide, tall] = this.laid.box;
+    const [, , wide, tall] = this.layout.box;
     const size = [wide, tall].map((length) => Math.max(1, Math.round(length * ratio)));
     const grid = this.maps[i];
     const key = `${size} ${this.theme.key} ${this.plain}`;
-    const kept = this.kept.get(grid ?? this.photograph);
+    const kept = this.kept.get(grid ?? this.source);
     if (kept?.key === key) return kept.image;
-    const image = this.photograph.paint(grid, ...size, this.theme, ratio, this.plain || !grid);
-    this.kept.set(grid ?? this.photograph, { key, image });
+    const image = this.source.paint(grid, ...size, this.theme, ratio, this.plain || !grid);
+    this.kept.set(grid ?? this.source, { key, image });
     return image;
   }
 
   get drawing() {
-    if (!this.laid) return { width: 0, height: 0, draw: () => {} };
-    return { width: this.laid.width, height: this.laid.height, draw: (pen) => this.paint(pen) };
+    if (!this.layout) return { width: 0, height: 0, draw: () => {} };
+    return { width: this.layout.width, height: this.layout.height, draw: (pen) => this.paint(pen) };
   }
 
   // Its numbers: a line for each token of the other side.

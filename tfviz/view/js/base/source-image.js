@@ -5,7 +5,7 @@ import { FORBIDDEN, OPEN } from "./grid.js";
 const PALE = 0.55; // of the picture's own tones, on the page
 const STRONG = 0.88; // of the ink, where the weight is the largest
 
-export class Photograph {
+export class SourceImage {
   painted = new Map();
 
   constructor({ src, width, height }) {

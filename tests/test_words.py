@@ -1,0 +1,51 @@
+"""Names are the field's: no module, class, function or argument has one of the private words that stood here before."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+import tfviz
+
+PACKAGE = Path(tfviz.__file__).parent
+BANNED = {
+    "alive", "answered", "answering", "aside", "asked", "asking", "barred", "carried", "committed", "darkened",
+    "dialing", "door", "doors", "everything", "followed", "framed", "gear", "gears", "given", "here", "house",
+    "ingredients", "kept", "laid", "lined", "living", "looked", "looking", "made", "meeting", "met", "nowhere",
+    "passage", "photograph", "questioned", "room", "rooms", "said", "say", "says", "scattered", "seal",
+    "sealed", "shelf", "spelling", "spoken", "standing", "tabled", "tell", "told", "translated", "turned",
+    "wrong",
+}  # fmt: skip
+
+
+def names(path):
+    """Yield the module's name and those of its classes, functions and arguments."""
+    yield path.stem
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            yield node.name
+        elif isinstance(node, ast.arg):
+            yield node.arg
+
+
+def words(name):
+    """Split a name at underscores, digits and capitals."""
+    return {word.lower() for word in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)}
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_a_module_has_no_private_words_in_its_names(path):
+    found = {name for name in names(path) if words(name) & BANNED}
+    assert not found, f"{found}: take the field's word; the glossary is in CONTRIBUTING.md"
+
+
+def test_no_script_of_the_page_has_a_private_word_as_its_name():
+    scripts = [path.stem for path in PACKAGE.glob("view/js/**/*.js")]
+    assert len(scripts) > 100
+    assert not [name for name in scripts if words(name) & BANNED]
+
+
+def test_a_name_is_read_word_by_word():
+    assert words("LazyAttention_of_2heads") == {"lazy", "attention", "of", "heads"}
+    assert words("GPTModel") == {"gpt", "model"}
