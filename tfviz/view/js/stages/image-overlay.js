@@ -63,22 +63,22 @@ export class ImageStage {
 
   // Another token is the chosen one; of a picture that looks at itself, on the same side.
   choose({ side, index, at }) {
-    const { laid, chosen } = this;
-    if (laid.alike) return this.handlers.choose(chosen.side, index);
-    if (at && laid.places[chosen.side]) return this.handlers.choose(chosen.side, laid.token(chosen.side, ...at));
+    const { layout, chosen } = this;
+    if (layout.alike) return this.handlers.choose(chosen.side, index);
+    if (at && layout.places[chosen.side]) return this.handlers.choose(chosen.side, layout.token(chosen.side, ...at));
     return this.handlers.choose(side, index);
   }
 
   // The weight between the chosen token and another; of one of its own side, what it looks at most.
   reading({ side, index }) {
-    const { chosen, laid, part } = this;
-    if (!laid.is(side, laid.other)) return this.strongest(side, index);
+    const { chosen, layout, part } = this;
+    if (!layout.is(side, layout.other)) return this.strongest(side, index);
     const read = this.profiles.map((found, i) => {
       const value = found.kind(index, 0) === OPEN ? formatted(found.at(index, 0)) : KIND_SAID[found.kind(index, 0)];
       const most = found.kind(index, 0) === OPEN && found.block > 1 ? "at most " : "";
       return `${this.names[i] ? `${this.names[i]}: ` : ""}${most}${value}`;
     });
-    const ends = [part[chosen.side][chosen.index], part[laid.other][index]].map((word) => quoted(word, 200));
+    const ends = [part[chosen.side][chosen.index], part[layout.other][index]].map((word) => quoted(word, 200));
     if (chosen.side === "cols") ends.reverse();
     return `${ends.join(" → ")}  ${read.join("   ")}`;
   }
@@ -109,14 +109,14 @@ export class ImageStage {
   }
 
   panel(pen, i) {
-    const { theme, laid, chosen, cursor } = this;
-    const [left, top, wide, tall] = laid.box;
+    const { theme, layout, chosen, cursor } = this;
+    const [left, top, wide, tall] = layout.box;
     pen.text(left, 8, this.question, { fill: theme.soft, size: 12 });
     if (this.names[i]) pen.text(left, 28, this.names[i], { fill: theme.ink, bold: true, size: 12 });
     pen.image(this.painted(i, pen.ratio), left, top);
     pen.rect(left, top, wide, tall, { stroke: theme.line, thick: 1 });
-    laid.said.forEach(({ text, y }) => pen.text(left, y, text, { fill: theme.soft, size: 12 }));
-    laid.chips.forEach((chip) => this.chip(pen, i, chip));
+    layout.said.forEach(({ text, y }) => pen.text(left, y, text, { fill: theme.soft, size: 12 }));
+    layout.chips.forEach((chip) => this.chip(pen, i, chip));
     this.outline(pen, chosen, theme.mark, 2.5);
     if (cursor) this.outline(pen, cursor, theme.ink, 1.5);
     if (this.maps[i]) legend(pen, theme, this.maps[i], left + wide + 14, top, Math.min(tall, 180));
@@ -131,8 +131,8 @@ export class ImageStage {
   }
 
   chip(pen, i, { side, index, box, text }) {
-    const { theme, laid } = this;
-    const found = laid.is(side, laid.other) ? this.profiles[i] : null;
+    const { theme, layout } = this;
+    const found = layout.is(side, layout.other) ? this.profiles[i] : null;
     const open = found?.kind(index, 0) === OPEN;
     const code = open ? codeOf(found.at(index, 0), found.scale, this.limits[i]) : 0;
     const strong = open && (found.signed ? Math.abs(code - 128) > 70 : code > 140);

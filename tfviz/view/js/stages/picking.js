@@ -7,7 +7,7 @@ import { STEPS } from "./pointing.js";
 export function picking(canvas, stage) {
   const token = (event) => {
     const box = canvas.getBoundingClientRect();
-    return stage.laid?.under(event.clientX - box.left, event.clientY - box.top);
+    return stage.layout?.under(event.clientX - box.left, event.clientY - box.top);
   };
   following(
     canvas,
@@ -26,14 +26,14 @@ export function picking(canvas, stage) {
     Escape: () => stage.handlers.leave(),
   };
   canvas.onkeydown = (event) => {
-    if (event.metaKey || event.altKey || !stage.laid || (event.ctrlKey && !STEPS[event.key])) return;
+    if (event.metaKey || event.altKey || !stage.layout || (event.ctrlKey && !STEPS[event.key])) return;
     const many = event.shiftKey || event.ctrlKey ? 10 : 1;
-    if (STEPS[event.key]) stage.point(stage.laid.step(stage.cursor ?? stage.chosen, STEPS[event.key], many));
+    if (STEPS[event.key]) stage.point(stage.layout.step(stage.cursor ?? stage.chosen, STEPS[event.key], many));
     else if (keys[event.key]) keys[event.key]();
     else return;
     event.preventDefault();
     event.stopPropagation();
   };
-  canvas.onfocus = () => stage.laid && stage.point(stage.cursor ?? { panel: 0, ...stage.chosen });
+  canvas.onfocus = () => stage.layout && stage.point(stage.cursor ?? { panel: 0, ...stage.chosen });
   canvas.onblur = () => stage.point(null);
 }
