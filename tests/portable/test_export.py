@@ -69,14 +69,12 @@ def test_a_file_gives_the_program_back(program, tmp_path):
     assert torch.equal(opened(ids(1, 9))["output"], program(ids(1, 9))["output"])
 
 
-def test_an_altered_file_and_one_of_something_else_are_told(program, tmp_path):
+def test_a_damaged_file_and_one_of_something_else_are_told(program, tmp_path):
     from tfviz import files
 
     path = program.save(tmp_path / "gpt.safetensors")
-    raw = bytearray(path.read_bytes())
-    raw[-3] ^= 16
-    path.write_bytes(raw)
-    with pytest.raises(ValueError, match="was altered or is damaged"):
+    path.write_bytes(path.read_bytes()[:-3])
+    with pytest.raises(ValueError, match="is damaged"):
         portable.Program.load(path)
     files.save_tensors(tmp_path / "x", {"a": torch.ones(2)})
     with pytest.raises(ValueError, match="holds no program"):
