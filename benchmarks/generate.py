@@ -2,16 +2,14 @@
 
 Greedy, one sequence in float32, an 8-token prompt, keys and values kept. The Hugging Face GPT-2 has the weights of the
 tfviz model, and the texts are asserted to be the same. (a) a character model: 4 layers, 4 heads, width 128, vocabulary
-65, context 256; 128 tokens, with its step compiled, before the clocks start, and without. (b) GPT-2 small's shape; 48
-tokens. tfviz's faster product of one row and a large matrix
-(`generate.fast.FastRows`) is also taken out, and measured alone: one row times the 50,257 x 768 output matrix, as the
+65, context 256; 128 tokens. (b) GPT-2 small's shape; 48 tokens. tfviz's faster product of one row and a large matrix
+(`generate.onednn`) is also taken out, and measured alone: one row times the 50,257 x 768 output matrix, as the
 weights read in a second. All rows of a part take turns in one process; medians, and medians of the ratios in each
 round.
 
     python benchmarks/generate.py [--quick] [--rounds N]
 """
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from statistics import median
@@ -23,7 +21,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from tfviz import generate, models
-from tfviz.generate import compiled
 
 SEED, PROMPT = 0, 8
 CHARACTERS = {"vocab": 65, "layers": 4, "heads": 4, "dim": 128, "context": 256}
@@ -67,23 +64,14 @@ def runs(shape: dict[str, int], count: int) -> dict[str, Run]:
     def tfviz() -> list[int]:
         return list(generate.ids(model, prompt, count, generate.GREEDY))
 
-    def slow() -> list[int]:
-        with mock.patch("tfviz.generate.sample._fast_rows", return_value=nullcontext()):
-            return tfviz()
-
-    def alone() -> list[int]:
-        with mock.patch.dict(os.environ, {compiled.OFF: "0"}):
+    def without_onednn() -> list[int]:
+        with mock.patch("tfviz.generate.sample.faster_linear", return_value=nullcontext()):
             return tfviz()
 
     rows: dict[str, Run] = {"tfviz": tfviz}
     weights = sum(p.numel() * p.element_size() for p in model.parameters())
-    if FastRows.helps(weights, prompt.device):
-        rows["tfviz without FastRows"] = slow
-    elif compiled.possible(model):
-        made = compiled.place(model)
-        if not made.is_file() and compiled.build(model, made).wait():
-            raise RuntimeError("the step could not be compiled")
-        rows["tfviz, nothing compiled"] = alone
+    if isinstance(faster_linear(weights, prompt.device), OneDNNLinear):
+        rows["tfviz without oneDNN"] = without_onednn
     try:
         rows["Hugging Face"] = peer(hugging(model, **shape), prompt, count)
     except ModuleNotFoundError:
@@ -117,12 +105,12 @@ def bandwidth(rows: int, columns: int, rounds: int) -> Iterator[list[str]]:
     weight, x = torch.randn(rows, columns), torch.randn(1, columns)
 
     def fast() -> Tensor:
-        with FastRows():
+        with OneDNNLinear():
             return functional.linear(x, weight)
 
-    if not FastRows.helps(1 << 40, x.device):
+    if not isinstance(faster_linear(1 << 40, x.device), OneDNNLinear):
         return
-    times = race({"linear": lambda: functional.linear(x, weight), "linear in FastRows": fast}, rounds)
+    times = race({"linear": lambda: functional.linear(x, weight), "linear on oneDNN": fast}, rounds)
     for name, seconds in times.items():
         speed = weight.nbytes / median(seconds) / 1e9
         faster = 1 / ratio(times, name, "linear")

@@ -16,10 +16,6 @@ def seen(model=gpt, inputs=ids, *given, **more):
     with capture(model, *given, **more) as seen:
         model(inputs)
     return seen
-def flipped(path, bit):
-    damaged = bytearray(Path(path).read_bytes())
-    damaged[bit // 8] ^= 1 << bit % 8
-    Path(path).write_bytes(damaged)
 outputs = [torch.ones(1, 4, 3, 3) / 3] * 2
 """
 CASES = [
@@ -66,10 +62,6 @@ CASES = [
     ("os.mkfifo('pipe'); AttentionMaps.load('pipe')", "there is no file pipe"),
     ("open('x', 'w').write('no'); AttentionMaps.load('x')", "x is damaged, or no safetensors file"),
     ("files.save_tensors('x', {'a': torch.ones(2)}); AttentionMaps.load('x')", "holds no attention maps"),
-    *(
-        (f"p = maps.save('x'); flipped(p, 8 * os.path.getsize(p) * {part} // 9 + 3); AttentionMaps.load(p)", "^x ")
-        for part in (4, 6, 8)
-    ),
     ("p = maps.save('x'); os.truncate(p, 900); AttentionMaps.load(p)", "x is damaged"),
     ("maps.save('a/b/c.maps'); it = AttentionMaps.load('a/b/c.maps')", "= 2 layers x 4 heads"),
     ("os.environ['HOME'] = os.getcwd(); maps.save('~/x'); it = os.path.isfile('x')", "= True"),
@@ -96,7 +88,7 @@ CASES = [
     ('look.edits.zero(0)([[0.5, 0.5]])', "weights are a list"),
     ("look.groups(seen(), ['only', 'two'])", "rows has 2 words, and no group has so many"),
     ("look.measures.head_scores(AttentionMaps(torch.eye(3)[None, None], 'abc', 'xyz'))", "from one text at another"),
-    ("os.mkfifo('pipe'); maps.save('pipe')", "pipe is no file"),
+    ("os.mkfifo('pipe'); maps.save('pipe')", "pipe cannot be written: it is no file"),
     ("with capture(gpt) as it: it['blocks.0.attention.pattern']", "yet: the model has not been called"),
     ('import pickle; pickle.dumps(seen())', 'a capture is of one model in one process; keep AttentionMaps\\.of'),
     ('maps.tile(0, 0, block=10**12).tolist()', '= \\[\\[1\\.0\\]\\]'),
