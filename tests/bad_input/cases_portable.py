@@ -64,7 +64,7 @@ CASES = [
     ("program(ids - 2)", "id -1 is none of the table's 11 rows"),
     (
         "program(ids, edit={program.sites[0]: lambda one, two, three: one})",
-        "takes 3; it must take a tensor, or a tensor and the",
+        "takes 3 arguments; it must take a tensor, or",
     ),
     (
         "program(ids, edit={program.sites[0]: lambda weights, site: weights * len(site)})['output'].shape",

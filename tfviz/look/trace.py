@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import Any
 
 from torch import Tensor
 
@@ -15,9 +15,6 @@ from tfviz.look.editor import matches
 from tfviz.look.module_stack import ModuleStack
 from tfviz.look.recorder import Recorder
 from tfviz.look.text_blocks import Block
-
-if TYPE_CHECKING:
-    from tfviz.look.tracer import AttentionTracer
 
 NEAR = 3  # running modules, from the innermost on, that may say how many heads there are
 
@@ -95,7 +92,7 @@ class Trace:
     """The parts of one capture.
 
     Attributes:
-        outer: the tracers of captures that are open around it, outermost first.
+        outer: the `AttentionTracer`s of captures that are open around it, outermost first.
         blocks: sites that saw parts of a text -> which part, by firing.
     """
 
@@ -103,10 +100,10 @@ class Trace:
     recorder: Recorder
     resolver: AxesResolver
     notes: Notes
-    outer: list[AttentionTracer] = field(default_factory=list)
+    outer: list[Any] = field(default_factory=list)
     blocks: dict[str, dict[int, Block]] = field(default_factory=dict)
 
-    def running_outer(self) -> list[AttentionTracer]:
+    def running_outer(self) -> list[Any]:
         """Return the tracers around this one whose model is running."""
         return [tracer for tracer in self.outer if tracer.stack.running]
 
