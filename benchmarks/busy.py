@@ -108,14 +108,14 @@ def main() -> None:
         for worker in workers.values():
             worker.end()
     base = found["a loop", 0], found["a loop", loads[1]]
-    rows = [
-        [name, *(f"{1000 * found[name, n]:.0f} ({found[name, n] / one:.2f})" for n, one in zip(loads, base))]
-        for name in workers
-    ]
+    rows = []
+    for name in workers:
+        ratios = [f"{1000 * found[name, load]:.0f} ({found[name, load] / best:.2f})" for load, best in zip(loads, base)]
+        rows.append([name, *ratios])
     report(
         "busy",
         "Training beside other processes",
-        ["ms a training step (times that of the loop)", "idle", f"{loads[1]} other processes compute"],
+        ["ms a training step (times that of the loop)", "by itself", f"beside {loads[1]} that compute without end"],
         rows,
         seeds=[SEED],
         quick=quick,
