@@ -67,6 +67,7 @@ def execute(run: Run, out: Path, timeout: int | None = None, progress_bar: bool 
     draft = path.with_name(f".{run.name}.draft.ipynb")  # of one name, so that the next run replaces what a kill left
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        draft.unlink(missing_ok=True)
         try:
             notebook = papermill.execute_notebook(
                 run.notebook, str(draft), run.parameters, kernel_name="python3", language="python",
