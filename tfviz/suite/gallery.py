@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import os
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -119,8 +120,9 @@ def page(notebook: nbformat.NotebookNode, path: Path, navigation: str = "") -> N
     )
     resources = {"navigation": navigation, "style": STYLE}
     body = exporter.from_notebook_node(_without_widgets(notebook, path.stem), resources)[0]
-    with atomic(path) as draft:
-        draft.write_text(body, encoding="utf-8", errors="replace")
+    draft = path.with_name(f".{path.name}.draft")  # workers write beside each other, where `atomic` would clear up
+    draft.write_text(body, encoding="utf-8", errors="replace")
+    os.replace(draft, path)
 
 
 def _without_widgets(notebook: nbformat.NotebookNode, name: str) -> nbformat.NotebookNode:

@@ -15,7 +15,6 @@ import psutil
 from nbformat.sign import NotebookNotary
 from papermill.exceptions import PapermillExecutionError
 
-from tfviz.files import atomic
 from tfviz.suite import gallery, notebooks
 from tfviz.suite.runs import Outcome, Run, outcome
 
@@ -65,20 +64,23 @@ def execute(run: Run, out: Path, timeout: int | None = None, progress_bar: bool 
         timeout: seconds that a cell may take.
     """
     started, path, notebook, error = time.perf_counter(), run.path(out, ".ipynb"), run.notebook, ""
+    draft = path.with_name(f".{run.name}.draft.ipynb")  # of one name, so that the next run replaces what a kill left
     try:
-        with atomic(path) as draft:
-            try:
-                notebook = papermill.execute_notebook(
-                    run.notebook, str(draft), run.parameters, kernel_name="python3", language="python",
-                    progress_bar=progress_bar, cwd=str(path.parent), execution_timeout=timeout,
-                    extra_arguments=["--log-level=CRITICAL"],
-                )  # fmt: skip
-                seconds = round(time.perf_counter() - started, 1)
-                notebook.metadata["tfviz"] = {"fingerprint": run.fingerprint, "seconds": seconds}
-            except Exception as failure:  # an error in a cell, a dead kernel, a timeout: keep what ran before it
-                error = _describe(failure)
-                notebook = notebooks.read(draft) if draft.is_file() else notebook
-            nbformat.write(notebook, draft)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.unlink(missing_ok=True)
+        try:
+            notebook = papermill.execute_notebook(
+                run.notebook, str(draft), run.parameters, kernel_name="python3", language="python",
+                progress_bar=progress_bar, cwd=str(path.parent), execution_timeout=timeout,
+                extra_arguments=["--log-level=CRITICAL"],
+            )  # fmt: skip
+            seconds = round(time.perf_counter() - started, 1)
+            notebook.metadata["tfviz"] = {"fingerprint": run.fingerprint, "seconds": seconds}
+        except Exception as failure:  # an error in a cell, a dead kernel, a timeout: keep what ran before it
+            error = _describe(failure)
+            notebook = notebooks.read(draft) if draft.is_file() else notebook
+        nbformat.write(notebook, draft)
+        os.replace(draft, path)
         with suppress(OSError):  # without a home there is no key, and JupyterLab asks whether to trust the notebook
             NotebookNotary().sign(notebook)
         index = "../" * bool(run.subfolder) + "index.html"
