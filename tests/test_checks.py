@@ -69,10 +69,10 @@ def test_whole_numbers():
 
 
 def test_tensors_without_numbers():
-    checks.has_numbers(x=torch.zeros(2, 3).T)
+    checks.materialized(x=torch.zeros(2, 3).T)
     for kind, tensor in {
         "on the meta device": torch.zeros(2, device="meta"),
         "torch.sparse_coo": torch.eye(2).to_sparse(),
     }.items():
         with pytest.raises(ValueError, match=f"^x is a tensor {kind}, whose numbers cannot be read"):
-            checks.has_numbers(x=tensor)
+            checks.materialized(x=tensor)

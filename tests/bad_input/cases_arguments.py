@@ -30,5 +30,4 @@ CASES = [
     ("text.pad([torch.tensor(1)])", r"row 0 is \[\]"),
     ("text.Buckets(torch.tensor(3))", "a column is one number"),
     ("text.bpe(torch.tensor(3))", r"texts is a tensor of shape \[\]"),
-    ("layers.Block(-1, 2)", "dim is -1; it must be at least 1"),
 ]  # fmt: skip

@@ -44,7 +44,7 @@ CASES = [
     ("models.Seq2Seq(11, hidden=3)", "hidden is 3; it must be even"),
     ("models.SparseTransformer(11, stride=0)", "stride is 0"),
     ("models.SparseTransformer(11, stride=3, pattern=[])", "at least one mask"),
-    ("models.SparseTransformer(11, stride=3, pattern=masks.strided(3))", "missing"),
+    ("models.SparseTransformer(11, stride=3, pattern=masks.strided(3))", "pattern is"),
     ("models.TransformerXL(11, memory=-1)", "memory is -1"),
     ("layers.MultiHead(0, 2)", "dim is 0"),
     ("layers.MultiHead(6, 3, dropout=2)", "dropout is 2"),
@@ -162,7 +162,7 @@ CASES = [
     ("recurrent()(ids[:1], used(recurrent()))", "x is of 1 texts, the state of 2"),
     ("recurrent()(ids, used(models.LSTMN(11, dim=6, hidden=4)))", "unpack"),
     (
-        "it = layers.KeyValues(9); it.extend(heads(), heads()); it.extend(heads().double(), heads())",
+        "it = layers.KeyValues(19); it.extend(heads(), heads()); it.extend(heads().double(), heads())",
         "key is torch.float64",
     ),
     (

@@ -73,7 +73,7 @@ def test_it_generates(name):
 def test_it_learns(name):
     torch.manual_seed(1)
     windows = text.Windows(torch.arange(300) ** 2 % 11, length=7, batch=8)
-    steps = list(learn.fit(MODELS[name](11), windows, 60, rate=0.05, device="cpu", progress=False))
+    steps = list(learn.fit(MODELS[name](11), windows, 60, lr=0.05, device="cpu", progress=False))
     assert steps[-1].loss < 0.5 * steps[0].loss
 
 

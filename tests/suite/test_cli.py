@@ -94,7 +94,8 @@ def test_doctor_and_data_run_without_a_network(monkeypatch, tmp_path):
     assert "shakespeare  absent" in listed
     assert tfviz("data", "path").output.strip() == str(tmp_path)
     assert tfviz("data", "verify").exit_code == 0
-    (tmp_path / "shakespeare" / "input.txt").mkdir(parents=True)
+    (tmp_path / "shakespeare").mkdir()
+    (tmp_path / "shakespeare" / "input.txt").write_text("another text")
     assert tfviz("data", "verify", "shakespeare").exit_code == 1
 
 

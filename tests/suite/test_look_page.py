@@ -85,7 +85,7 @@ def look(tmp_path):
 
 
 def words():
-    return subwords.own(tokenizer()).words(tokenizer()(TEXT)["input_ids"])
+    return subwords.as_vocabulary(tokenizer()).words(tokenizer()(TEXT)["input_ids"])
 
 
 def test_a_language_model_and_its_studio(saved, look):

@@ -62,6 +62,7 @@ class KeyValues:
 
     def _allocate(self, like: Float[Tensor, "batch head any dim"]) -> Float[Tensor, "batch head capacity dim"]:
         batch, heads, _, width = like.shape
+        checks.fits_memory(batch=batch, heads=heads, capacity=self.capacity, width=width)
         return like.new_empty(self.capacity, batch, heads, width).permute(1, 2, 0, 3)
 
     @property

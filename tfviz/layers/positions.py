@@ -60,6 +60,11 @@ class AddedPositions(Positions):
         raise NotImplementedError
 
     def forward(self, x: Float[Tensor, "batch position dim"], start: int = 0) -> Float[Tensor, "batch position dim"]:
+        """Add the vectors of the positions from `start` on.
+
+        Raises:
+            ValueError: x is not as wide as the vectors, or `start` is negative.
+        """
         table = self.table(start + x.shape[-2])
         if start < 0 or x.shape[-1] != table.shape[-1]:
             raise ValueError(f"x is {list(x.shape)} from {start} on; positions are {table.shape[-1]} wide, from 0 on")

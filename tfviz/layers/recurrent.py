@@ -138,6 +138,8 @@ class Recurrent(nn.Module):
         """
         if mask is not None and mask.shape != x.shape[:2]:
             raise ValueError(f"mask is {list(mask.shape)}; it must be {list(x.shape[:2])}, [batch, position], as x")
+        if not x.shape[1]:
+            raise ValueError("the text is empty; a recurrent network needs at least one position")
         if not states:
             states = [cell.start(x) for cell in self.cells]  # type: ignore[operator]
         check_parts(states, len(self.cells))
