@@ -55,7 +55,7 @@ CASES = [
     ("view.points({'a': (1, inf)})", "holds inf"),
     ("view.points({str(i): (i, 1) for i in range(61)})", "61 points, and a picture has room for 60"),
     ("view.points({'a': (1, 2)}, limit=-1)", "limit is -1"),
-    ("view.points({'a': (1, 2)}, limit=1)", "a place is 2 away from 0"),
+    ("view.points({'a': (1, 2)}, limit=1)", "a point is 2 away from 0"),
     ("view.points({1: (1, 2), 'b': (0, 0)})", r"= 1 \(1, 2\), b \(0, 0\)"),
     ("view.points({'a': (0, 0)})", r"= a \(0, 0\)"),
     ("view.cells(torch.ones(0, 2))", r"matrix has the shape \[0, 2\]"),
