@@ -13,7 +13,7 @@ from tfviz.view.still.picture import Picture, encodable
 
 KINDS = {  # what a view shows -> the bundle that shows it, and that of its worker
     "heads": ("maps",),
-    "heads-sections": ("maps", "attention"),  # from queries and keys
+    "heads-made": ("maps", "attention"),  # from queries and keys
     "masks": ("charts",),
     "tables": ("charts",),
     "points": ("charts",),
