@@ -121,7 +121,7 @@ def main() -> None:
         quick=quick,
         notes=[
             "GPT, 4 blocks, 4 heads, 128 wide; 24 windows of 64 letters a step, moved by Muon. Each number: the mean "
-            f"over {SECONDS:.0f} seconds of training after {WARMUP:.0f} unmeasured ones, the median of {ROUNDS} rounds.",
+            f"over {SECONDS:.0f} seconds of training after {WARMUP:.0f} unmeasured ones, the median of {ROUNDS}.",
         ],
     )
 
