@@ -183,7 +183,7 @@ def brief(value: Any) -> str:
         return f"a number of {value.bit_length()} bits"
     if value is None or type(value) in (bool, int, float):
         return repr(value)
-    return f"a {type(value).__name__}"
+    return {dict: "a dictionary", list: "a list"}.get(type(value), f"an object of type {type(value).__name__}")
 
 
 def _member_key(key: str, name: Any) -> str:
