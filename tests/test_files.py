@@ -162,7 +162,7 @@ def test_a_damaged_file_is_refused_by_name(tmp_path):
             files.load_tensors(path)
     for content in (b"", b"{", b"\xff\xfe{\x00", b"[" * 100_000):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"x is damaged, or no JSON"):
+        with pytest.raises(ValueError, match=r"x is .*damaged, or no JSON"):
             files.read_json(path)
 
 
