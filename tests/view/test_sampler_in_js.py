@@ -34,10 +34,7 @@ def test_numbers_are_torchs_draw_by_draw(ask, seed):
     draw = torch.Generator().manual_seed(seed)
     expected = [torch.rand((), dtype=torch.float64, generator=draw).item() for _ in range(700)]  # past two turns
     assert (
-        ask(
-            "seed => { const t = new MersenneTwister(seed); return Array.from({ length: 700 }, () => t.number()); }",
-            seed,
-        )
+        ask("seed => { const t = new MersenneTwister(seed); return Array.from({ length: 700 }, () => t.number()); }", seed)
         == expected
     )
 
