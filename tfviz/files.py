@@ -102,7 +102,7 @@ def read_json(path: str | Path) -> Any:
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except RecursionError:
-        raise ValueError(f"{path} is damaged, or no JSON: it is nested too deep to be read") from None
+        raise ValueError(f"{path} is nested too deep to be read; it is damaged, or no JSON") from None
     except ValueError as error:
         raise ValueError(f"{path} is damaged, or no JSON: {error}") from error
 

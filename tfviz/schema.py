@@ -183,7 +183,8 @@ def brief(value: Any) -> str:
         return f"a number of {value.bit_length()} bits"
     if value is None or type(value) in (bool, int, float):
         return repr(value)
-    return f"a {type(value).__name__}"
+    name = {"dict": "dictionary"}.get(type(value).__name__, type(value).__name__)
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
 
 
 def _member_key(key: str, name: Any) -> str:

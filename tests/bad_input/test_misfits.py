@@ -198,9 +198,7 @@ def test_fit_refuses_what_would_train_nothing_or_elsewhere(wrong):
     ],
 )
 def test_numbers_that_cannot_be_drawn(draw):
-    with pytest.raises(
-        (ValueError, TypeError), match=r"draw|must be|alike|shares lie|columns|holds nan"
-    ):
+    with pytest.raises((ValueError, TypeError), match=r"draw|must be|alike|shares lie|columns|holds nan"):
         draw()
 
 

@@ -122,7 +122,15 @@ def test_weight_decay_is_for_matrices():
 
 
 def test_random_numbers_depend_on_the_seed_and_leave_the_callers_alone(tmp_path):
-    assert run(gpt()) == run(gpt())
+    drawn = []
+
+    def drawing(model, batch):
+        drawn.append(torch.rand(()).item())
+        return losses.next_token(model, batch)
+
+    assert run(gpt(), loss=drawing) == run(gpt(), loss=drawing)
+    assert drawn[:6] == drawn[6:]
+    assert len(set(drawn)) == 6
     assert run(gpt(), seed=1) != run(gpt())
     torch.manual_seed(5)
     expected = torch.rand(3)

@@ -214,7 +214,7 @@ def test_half_a_step_is_not_saved(tmp_path):
         ({"precision": "bfloat16"}, "precision None"),
         ({"schedule": schedule.constant}, r"schedule\(2, 4\) 0\.666667"),
         ({"optimizer": lambda model: muon(model, 3e-3, weight_decay=0.2)}, r"optimizer\.0\.weight_decay 0\.1"),
-        ({"optimizer": lambda model: torch.optim.SGD(model.parameters())}, "optimizer is Muon there and SGD here"),
+        ({"optimizer": lambda model: torch.optim.SGD(model.parameters())}, "of another optimizer: Muon, not SGD"),
     ],
 )
 def test_another_run_is_refused_and_nothing_is_touched(tmp_path, changed, says):

@@ -253,3 +253,9 @@ def test_scheduled_guesses_as_often_as_told():
     assert (fed[:, 0] == 2).all()
     assert set(fed.flatten().tolist()) == {2, 3}
     assert (fed[:, 1:] == 3).float().mean().item() == pytest.approx(0.3, abs=0.04)
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
+def test_a_share_that_is_none_is_refused(share):
+    with pytest.raises(ValueError, match="probability is"):
+        losses.scheduled_sampling(share)

@@ -233,6 +233,7 @@ WRONG = {  # what is changed, what is said
         put(["nodes", 0, "pattern"], "a.pattern"),
         "pattern is at linear, which gives no attention",
     ),
+    "no outputs": (put(["outputs"], []), r"program\.outputs has 0 members; it must have 1 to"),
     "an output of nothing": (put(["outputs", 0, "t"], 5), r"outputs\[0\]\.t is 5; it must be .* from 0 to 4"),
 }
 

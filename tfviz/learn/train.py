@@ -104,8 +104,9 @@ def fit(
         ValueError: an argument is not possible, or `checkpoint_dir` holds another run; the first thing that differs is
             named.
     """
-    _check_numbers(steps, lr, max_grad_norm, seed, checkpoint_every, gradient_accumulation_steps)
-    _check_names(device, precision)
+    checks.at_least(1, checkpoint_every=checkpoint_every, gradient_accumulation_steps=gradient_accumulation_steps)
+    checks.between(1, checkpoint.LAST_STEP, steps=steps)
+    _check_settings(lr, max_grad_norm, seed, device, precision)
     schedule = schedule or linear()
     _check_parts(model, batches, optimizer, steps, loss, schedule)
     folder = None if checkpoint_dir is None else checkpoint.as_folder(checkpoint_dir)
@@ -129,16 +130,14 @@ def fit(
     return Training(TrainingRun(trainer, batches, schedule, config, folder, checkpoint_every).steps(progress))
 
 
-def _check_numbers(steps: int, lr: float | None, max_grad_norm: float, seed: int, every: int, parts: int) -> None:
-    checks.at_least(1, steps=steps, checkpoint_every=every, gradient_accumulation_steps=parts)
-    checks.between(1, checkpoint.LAST_STEP, steps=steps)
-    checks.above(0, **({} if lr is None else {"lr": lr}))
-    checks.seed(seed)
+def _check_settings(
+    lr: float | None, max_grad_norm: float, seed: int, device: str | None, precision: str | None
+) -> None:
+    if lr is not None:
+        checks.above(0, lr=lr)
     if not max_grad_norm > 0:  # infinity switches it off
         raise ValueError(f"max_grad_norm is {max_grad_norm}; it must be above 0")
-
-
-def _check_names(device: str | None, precision: str | None) -> None:
+    checks.seed(seed)
     if device not in (None, "cpu"):
         raise ValueError(f"device is {device!r}; it can be 'cpu', or None for the GPU if there is one")
     if precision not in (None, "float32", "bfloat16"):

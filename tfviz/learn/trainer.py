@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,13 +16,6 @@ from torch.utils.checkpoint import checkpoint
 from tfviz.learn.checks import check_loss_output, note_inputs
 from tfviz.learn.distributed import full_tensor, is_sharded
 from tfviz.learn.losses import Loss
-
-
-class BatchLoss(NamedTuple):
-    """The loss of a batch over all processes, in nats a token, and its number of tokens."""
-
-    loss: float
-    tokens: int
 
 
 class Trainer:
@@ -67,8 +60,10 @@ class Trainer:
         stored = model.state_dict().keys()
         self.stored_buffers = [name for name, _ in model.named_buffers() if name in stored]
 
-    def compute_gradients(self, batch: tuple[Tensor, ...]) -> BatchLoss:
-        """Compute the gradients of the mean loss over a batch, of which each process takes its share, and clip them.
+    def compute_gradients(self, batch: tuple[Tensor, ...]) -> float:
+        """Compute and clip the gradients of the mean loss over a batch; return that loss, in nats a token.
+
+        Each process takes its share of the rows.
 
         Raises:
             FloatingPointError: the loss or the norm of the gradients is not finite.
@@ -90,7 +85,7 @@ class Trainer:
             raise ValueError("the batch asks for nothing: all its targets are padding")
         if not (math.isfinite(loss) and math.isfinite(norm)):
             raise FloatingPointError(f"the loss is {loss}, the gradient's norm {norm}")
-        return BatchLoss(loss, batch[0].numel())
+        return loss
 
     def optimizer_step(self, factor: float) -> None:
         """Move the weights by the top learning rates times `factor`; interrupted, this leaves half of a step."""

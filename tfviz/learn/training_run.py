@@ -110,14 +110,14 @@ class TrainingRun:
             batch = draw_batch(self.batches, number)
             self.buffers_before = self.trainer.clone_buffers()
             try:
-                result = self.trainer.compute_gradients(batch)
+                loss = self.trainer.compute_gradients(batch)
             except FloatingPointError as error:
                 self._save_last_step()
                 raise FloatingPointError(self._not_finite_message(error, batch, number, lr)) from None
             self.optimizer_step_interrupted = True
             self.trainer.optimizer_step(factor)
-            speed = result.tokens / (time.perf_counter() - started)
-            self.history.append(Step(number, result.loss, lr, speed))
+            speed = batch[0].numel() / (time.perf_counter() - started)
+            self.history.append(Step(number, loss, lr, speed))
             self.optimizer_step_interrupted, self.buffers_before = False, None
         return self.history[-1]
 
