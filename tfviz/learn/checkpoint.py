@@ -92,8 +92,13 @@ def save(
     if not distributed.is_main_process():
         return target
     _check_finite(tensors, model, step)
-    content = {"step": step, "model": config.describe_config(model), "optimizer": optimizer and type(optimizer).__qualname__,
-               "optimizer_numbers": numbers, "state": state}  # fmt: skip
+    content = {
+        "step": step,
+        "model": config.describe_config(model),
+        "optimizer": optimizer and type(optimizer).__qualname__,
+        "optimizer_numbers": numbers,
+        "state": state,
+    }
     if target.is_dir() and not (target / STATE).is_file() and any(target.iterdir()):
         raise FileExistsError(f"{target} is a folder that is no checkpoint; move it, or save elsewhere")
     with files.atomic(target) as draft:
