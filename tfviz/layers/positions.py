@@ -17,6 +17,7 @@ from tfviz.validation import validated
 __all__ = [
     "KINDS",
     "ALiBi",
+    "AddedPositions",
     "Learned",
     "Positions",
     "Relative",
