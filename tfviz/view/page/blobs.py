@@ -12,6 +12,7 @@ from torch import Tensor
 from tfviz.look.spans import Spans
 
 LEVEL = 6  # of zlib
+BASE64 = 4 / 3  # characters of a byte
 
 
 class BlobStore:

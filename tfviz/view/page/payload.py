@@ -17,7 +17,7 @@ from torch import Tensor
 from tfviz.look.maps import AttentionMaps
 from tfviz.shapes import UInt8
 from tfviz.view.page import payload_lazy
-from tfviz.view.page.blobs import LEVEL, BlobStore
+from tfviz.view.page.blobs import BASE64, LEVEL, BlobStore
 from tfviz.view.page.maps import maps_document
 from tfviz.view.page.payload_topk import strongest
 from tfviz.view.still.formatting import formatted
@@ -25,7 +25,6 @@ from tfviz.view.still.formatting import formatted
 CELLS = 64_000_000  # what a page unpacks at most, in cells of all heads
 LARGE = 4_000_000  # cells of a head that is deflated fast rather than tight
 FEW = 8  # heads by whose size that of all is estimated
-BASE64 = 4 / 3  # characters of a byte
 
 Payload = tuple[list[dict[str, Any]], BlobStore]  # the parts of a document, and their bytes
 HeadKey = tuple[str, int, int]  # part, layer, head

@@ -14,7 +14,7 @@ from tfviz.look.lazy import LazyAttention
 from tfviz.look.maps import AttentionMaps
 from tfviz.look.quantize import quantize
 from tfviz.look.spans import Spans
-from tfviz.view.page.blobs import BlobStore
+from tfviz.view.page.blobs import BASE64, BlobStore
 from tfviz.view.page.maps import maps_document
 from tfviz.view.still.formatting import at_most, formatted
 
@@ -79,7 +79,7 @@ def pack(maps: Mapping[str, AttentionMaps], budget: float) -> tuple[list[dict[st
             error = max(error, own)
         return parts, blobs, error
 
-    limit = budget * 3 / 4  # in bytes, before base64
+    limit = budget / BASE64  # in bytes
     for levels in (None, *LEVELS):
         if (levels is None and largest > LARGEST_HALF) or numbers * (2 if levels is None else 1) * COMPRESSION > limit:
             continue

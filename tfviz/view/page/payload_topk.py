@@ -15,7 +15,7 @@ from tfviz.look.lazy import LazyAttention
 from tfviz.look.maps import AttentionMaps
 from tfviz.look.quantize import is_packable, quantize
 from tfviz.look.spans import Spans
-from tfviz.view.page.blobs import LEVEL, BlobStore
+from tfviz.view.page.blobs import BASE64, LEVEL, BlobStore
 from tfviz.view.page.maps import maps_document
 from tfviz.view.still.formatting import at_most, counted, formatted, percent
 
@@ -61,7 +61,7 @@ def strongest(
                 found.append(_top_keys(one, layer, head, min(top, keys)))
                 places.append([*blobs.add(found[-1].data), 1])
                 rules.append(_rule_number(one, layer, head, blobs))
-                if blobs.size * 4 / 3 > budget:
+                if blobs.size * BASE64 > budget:
                     raise ValueError(
                         f"the {counted(top, 'strongest key')} of all queries take more than the budget of "
                         f"{formatted(budget / 1e6, 3)} MB: take fewer with top=, or give a larger budget="

@@ -18,14 +18,13 @@ from tfviz.view.spec import DIFFERENCE, KEY, QUERY, Axis, HeadGrid, Heatmap, att
 from tfviz.view.still import downsampling
 from tfviz.view.still import heads as renderer
 from tfviz.view.still.formatting import counted, formatted, maps_size, sheet_size, size
-from tfviz.view.still.heatmap import MARK, alone
+from tfviz.view.still.heatmap import MARK, PIXELS, alone
 from tfviz.view.still.palette import DPI
 from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.still.selection import check_divider, check_drawable, check_head, head_weights, spread
 
 FEW_WORDS, WIDE = 12, 10.0  # words that a sheet of heads can name, and inches that it may be wide then
 STEPS = 6  # panels that a picture of steps can hold
-PIXELS = 1600  # of the longer side of a head alone
 
 
 def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = ()) -> Picture:

@@ -20,7 +20,7 @@ from torch.nn import functional
 from tfviz.view.spec import Heatmap, Scale
 from tfviz.view.still.formatting import formatted, in_cell
 from tfviz.view.still.palette import LONGEST, axis_labels, diverging_colormap, drawable, sequential_colormap
-from tfviz.view.still.picture import frame, set_title
+from tfviz.view.still.picture import frame, set_title, shorten
 
 LABELS = 96  # words an axis can name one by one
 PIXELS = 1600  # of the longer side of a heatmap that stands alone
@@ -117,7 +117,7 @@ def caption(axes: Axes, heatmap: Heatmap, wide: float, tall: float, name: str = 
     """
     most = (max(1, int(tall / WORD)), max(1, int(wide / WORD)))
     label(axes, heatmap.rows.labels, heatmap.columns.labels, most)
-    shown = short(name or heatmap.title, max(LONGEST, int(wide / 0.08)))
+    shown = shorten(drawable(name or heatmap.title), max(LONGEST, int(wide / 0.08)))
     axes.set_xlabel(shown, loc="left", color=colour or matplotlib.rcParams["axes.titlecolor"])
     axes.set_ylabel("")
 
@@ -156,12 +156,6 @@ def alone(heatmap: Heatmap, title: str, below: float = 0.0) -> tuple[Figure, Axe
 def inches(count: int, most: float, each: float = 0.2, least: float = 1.2) -> float:
     """Return the length of an axis of so many cells, neither too great nor too small."""
     return min(most, max(least, each * count))
-
-
-def short(name: str, most: int = LONGEST) -> str:
-    """Return a name as it can be drawn, cut where it is too long."""
-    shown = drawable(name)
-    return shown if len(shown) <= most else shown[: most - 1] + "…"
 
 
 def soft() -> str:

@@ -15,15 +15,14 @@ from torch import Tensor
 
 from tfviz.look.map_arguments import as_mask
 from tfviz.shapes import Bool
-from tfviz.view.spec import KEY, QUERY, Axis, Heatmap, Scale
+from tfviz.view.spec import KEY, QUERY, WEIGHTS, Axis, Heatmap, Scale
 from tfviz.view.still.formatting import counted, formatted
-from tfviz.view.still.heatmap import WORD, caption, cells, colourbar, draw, inches, short, soft
+from tfviz.view.still.heatmap import WORD, caption, cells, colourbar, draw, inches, soft
 from tfviz.view.still.numbers import dense_tensor
-from tfviz.view.still.palette import drawable
-from tfviz.view.still.picture import Picture, set_title
+from tfviz.view.still.palette import LONGEST, drawable
+from tfviz.view.still.picture import Picture, set_title, shorten
 
 ALLOWED = 0.25  # how dark an allowed cell is, of a weight of 1: allowed is not much
-ALLOWED_SCALE = Scale("sqrt")
 
 
 def tables(
@@ -66,7 +65,10 @@ def tables(
                 axes.set_xticks([])
             if rows is None:
                 _number(axes.yaxis, 3)
-            name, ink = "" if spec.title == title else short(spec.title), matplotlib.rcParams["axes.titlecolor"]
+            name, ink = (
+                "" if spec.title == title else shorten(drawable(spec.title), LONGEST),
+                matplotlib.rcParams["axes.titlecolor"],
+            )
             axes.set_ylabel(name, rotation=0, ha="right", va="center", color=ink)
         figure.supylabel(drawable(y), fontsize=9, color=soft())
         set_title(figure, title)
@@ -106,7 +108,7 @@ def mask(
     def render() -> Figure:
         tall, wide = (min(6.0, max(1.4, 0.27 * n)) + 0.9 for n in allowed.shape)
         figure = Figure(figsize=(wide, tall), layout="constrained")
-        draw(figure.subplots(), Heatmap(allowed * ALLOWED, query_axis, key_axis, ALLOWED_SCALE, allowed), 1200)
+        draw(figure.subplots(), Heatmap(allowed * ALLOWED, query_axis, key_axis, WEIGHTS, allowed), 1200)
         set_title(figure, title)
         return figure
 
@@ -134,7 +136,7 @@ def mask_lab(
     formula, joined = join_masks(dict(zip(tables, masks)), dict.fromkeys(tables, "all") if use is None else use)
     name = "all together" if use is None else formula
     axes = Axis(QUERY, rows), Axis(KEY, cols)
-    specs = [Heatmap(one * ALLOWED, *axes, ALLOWED_SCALE, one, title=title) for title, one in [*masks, (name, joined)]]
+    specs = [Heatmap(one * ALLOWED, *axes, WEIGHTS, one, title=title) for title, one in [*masks, (name, joined)]]
 
     def draw() -> Figure:
         down = -(-len(specs) // 4)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from tfviz.portable.program import Program, pack
+from tfviz.view.page.blobs import BASE64
 from tfviz.view.page.heads import STATE
 from tfviz.view.page.html import View
 from tfviz.view.still.picture import Picture
@@ -46,7 +47,7 @@ def studio_view(
         ValueError: the model is past the budget.
     """
     packed, data = pack(programs)
-    takes = len(data) * 4 / 3  # as base64
+    takes = len(data) * BASE64
     if takes > budget:
         raise ValueError(
             f"the model takes {takes:,.0f} bytes in a page, the budget is {budget:,.0f}: keep its weights as "
