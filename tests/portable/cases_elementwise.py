@@ -9,10 +9,9 @@ MIXED = [("float", "float"), ("float", "int"), ("int", "int"), ("bool", "float")
 NUMERIC = [pair for pair in MIXED if pair != ("bool", "bool")]
 ANY = ("float", "int", "bool")
 ANGLES = "exp exp2 expm1 log log2 log10 log1p sqrt rsqrt reciprocal sin cos tan asin acos atan sinh cosh asinh acosh"
-SMOOTH = f"{ANGLES} atanh sinc special_entr erf deg2rad rad2deg sigmoid tanh isnan isinf isfinite logical_not".split()
-STEADY = ["abs", "neg", "sign", "sgn", "floor", "ceil", "trunc", "square", "relu"]
-CURVES = ["relu6", "silu", "log_sigmoid", "mish", "hardsigmoid", "hardswish", "hardtanh"]
-CURVES += ["leaky_relu", "softplus", "elu", "celu", "selu", "gelu"]
+SMOOTH = f"{ANGLES} atanh erf sigmoid tanh isnan isinf logical_not".split()
+STEADY = ["abs", "neg", "sign", "floor", "ceil", "trunc", "square", "relu"]
+CURVES = ["silu", "hardtanh", "leaky_relu", "elu", "gelu"]
 COMPARE = ["eq", "ne", "lt", "le", "gt", "ge"]
 
 
@@ -22,20 +21,13 @@ def functions():
     for op in STEADY:
         yield each(op, ("float", "int"))
     for op in CURVES:
-        yield each(op, odd=op not in ("hardswish",))
+        yield each(op)
     yield each("leaky_relu", arguments=[st.just(0.3)])
-    yield each("threshold", arguments=[st.just(0.5), st.just(-2.0)])
-    yield each("softplus", arguments=[st.just(0.5), st.just(3.0)])
-    yield each("celu", arguments=[st.just(0.5)])
     yield each("elu", arguments=[st.just(0.5), st.just(2.0), st.just(3.0)])
-    yield each("logit", arguments=[st.sampled_from([None, 0.25])])
-    yield each("frac")
     yield each("round", ("eighths", "int"))
     yield each("round.decimals", ("eighths",)).map(lambda case: case._replace(kwargs={"decimals": 1}))
     yield each("gelu").map(lambda case: case._replace(kwargs={"approximate": "tanh"}))
     yield each("bitwise_not", ("int", "bool"))
-    yield each("nan_to_num", arguments=[st.sampled_from([None, 0.5])])
-    yield each("nan_to_num", arguments=[st.just(1.0), st.just(5.0), st.just(-4.0)])
     for op in ("_to_copy", "to.dtype"):
         for kind in (torch.float32, torch.int64, torch.bool):
             given = {"dtype": kind}
@@ -44,66 +36,37 @@ def functions():
 
 
 def pairs():
-    for op in (
-        "add.Tensor",
-        "mul.Tensor",
-        "multiply.Tensor",
-        "div.Tensor",
-        "maximum",
-        "minimum",
-        "max.other",
-        "min.other",
-    ):
+    for op in ("add.Tensor", "mul.Tensor", "div.Tensor", "maximum", "minimum"):
         yield two(op, MIXED, odd=True)
     for op in [f"{name}.Tensor" for name in COMPARE] + ["logical_and", "logical_or", "logical_xor"]:
         yield two(op, MIXED, odd=True)
     whole = st.sampled_from([1, 2, -3])
     yield two("add.Tensor", NUMERIC, keywords={"alpha": whole})
     yield two("sub.Tensor", [("float", "float"), ("int", "float"), ("int", "int")], odd=True, keywords={"alpha": whole})
-    yield two("rsub.Tensor", [("float", "int"), ("int", "int")], keywords={"alpha": whole})
-    for op in ("floor_divide", "remainder.Tensor", "fmod.Tensor"):
+    for op in ("remainder.Tensor", "fmod.Tensor"):
         yield two(op, [("float", "float"), ("float", "int")])
         yield two(op, [("int", "int")], low=1).map(lambda case: case._replace(args=(4 - case.args[0], case.args[1])))
     yield two("div.Tensor_mode", NUMERIC[:2], keywords={"rounding_mode": st.sampled_from(["floor", "trunc", None])})
     yield two("pow.Tensor_Tensor", [("float", "float"), ("float", "int")], odd=True)
     yield two("pow.Tensor_Tensor", [("int", "int")], low=0)
     yield two("atan2", [("float", "float"), ("int", "int"), ("int", "float")], odd=True)
-    for op in ("hypot", "logaddexp", "heaviside"):
-        yield two(op, odd=op != "heaviside")
+    yield two("hypot", odd=True)
     yield two("xlogy.Tensor", [("float", "float"), ("int", "int")], odd=True)
     for op in ("and", "or", "xor"):
-        for name in (f"bitwise_{op}.Tensor", f"__{op}__.Tensor"):
+        for name in (f"bitwise_{op}.Tensor", *([f"__{op}__.Tensor"] if op != "xor" else [])):
             yield two(name, [("int", "int"), ("bool", "bool"), ("bool", "int")])
     for op in ("bitwise_right_shift", "bitwise_left_shift", "__rshift__", "__lshift__"):
         yield two(f"{op}.Tensor", [("int", "int")], low=0)
-    for op in ("clamp_min.Tensor", "clamp_max.Tensor"):
-        yield two(op, [("float", "float"), ("int", "int")])
     yield two("clamp.Tensor", [("float", "float", "float"), ("int", "float", "int")], shapes=3)
     yield two("where.self", [("bool", "float", "int"), ("bool", "bool", "bool"), ("bool", "int", "int")], shapes=3)
-    for op in ("addcmul", "addcdiv"):
-        yield two(op, [("float", "float", "float")], shapes=3, keywords={"value": st.sampled_from([1, 0.5])})
-    yield two("lerp.Tensor", [("float", "float", "float")], shapes=3).map(lambda case: case._replace(close=1e-5))
 
 
 def numbers():
-    for op in (
-        "add.Scalar",
-        "sub.Scalar",
-        "rsub.Scalar",
-        "mul.Scalar",
-        "multiply.Scalar",
-        "div.Scalar",
-        "remainder.Scalar",
-    ):
-        yield with_number(op)
-    for op in (
-        "fmod.Scalar",
-        "pow.Tensor_Scalar",
-        "add.Tensor",
-        "mul.Tensor",
-        "floor_divide.Scalar",
-        *[f"{one}.Scalar" for one in COMPARE],
-    ):
+    for op in ("add", "sub", "rsub", "mul", "div", "remainder"):
+        yield with_number(f"{op}.Scalar")
+    yield two("rsub.Scalar").map(lambda case: case._replace(args=(case.args[0], 2), kwargs={"alpha": 3}))
+    compared = [f"{op}.Scalar" for op in COMPARE]
+    for op in ("fmod.Scalar", "pow.Tensor_Scalar", "add.Tensor", "mul.Tensor", *compared):
         yield with_number(op, numbers=(2, 3, 0.5, 2.0, 0.1))
     yield with_number("mul.Tensor", ("bool",))
     yield with_number("pow.Tensor_Scalar", ("float",), (-1, -2, 0.5, 3))
@@ -112,7 +75,7 @@ def numbers():
     )
     yield tensors(SHAPES, "int", low=0).map(lambda x: Case("pow.Scalar", (3, x)))
     yield tensors(SHAPES, odd=True).map(lambda x: Case("pow.Scalar", (2.5, x)))
-    for op in ("bitwise_and", "bitwise_or", "bitwise_xor", "__and__", "__or__", "__xor__"):
+    for op in ("bitwise_and", "bitwise_or", "bitwise_xor", "__and__", "__or__"):
         yield with_number(f"{op}.Scalar", ("int", "bool"), (6, 1))
     for op in (
         "bitwise_right_shift.Tensor_Scalar",
@@ -123,10 +86,7 @@ def numbers():
         yield with_number(op, ("int",), (1, 3))
     yield with_number("xlogy.Scalar_Other", ("float", "int"), (2, 0.5))
     for low, high in ((0, None), (None, 1.5), (-1, 2), (2, -1)):
-        for op in ("clamp", "clip"):
-            yield each(op, ("float", "int"), arguments=[st.just(low), st.just(high)])
-    for op in ("clamp_min", "clamp_max"):
-        yield with_number(op)
+        yield each("clamp", ("float", "int"), arguments=[st.just(low), st.just(high)])
     yield two("where.ScalarOther", [("bool", "float"), ("bool", "int")]).map(
         lambda case: case._replace(args=(*case.args, 0.1))
     )
@@ -141,9 +101,6 @@ def numbers():
         .map(stretched)
         .map(lambda case: with_last(case, torch.tensor(3.5)))
     )
-    yield two("lerp.Scalar").map(lambda case: with_last(case, 0.3))
-    yield tensors((2, 3, 4)).map(lambda x: Case("prelu", (x, torch.tensor([0.1, 0.2, 0.3]))))
-    yield tensors((5,)).map(lambda x: Case("prelu", (x, torch.tensor([0.1]))))
 
 
 def stretched(case):

@@ -37,47 +37,22 @@ def multiplying():
         yield st.just(Case("matmul", (drawn(*one), drawn(*other)), close=1e-5))
         yield st.just(Case("matmul", (whole(*one), whole(*other))))
     yield st.just(Case("mm", (drawn(3, 4), drawn(4, 5)), close=1e-5))
-    yield st.just(Case("mv", (drawn(3, 4), drawn(4)), close=1e-5))
     yield st.just(Case("bmm", (drawn(2, 3, 4), drawn(2, 4, 5)), close=1e-5))
-    yield st.sampled_from([Case("dot", (drawn(7), drawn(7)), close=1e-5), Case("dot", (drawn(0), drawn(0)))])
-    for op in ("outer", "ger"):
-        yield st.just(Case(op, (drawn(3), drawn(4))))
     for given in ({}, {"beta": 0.5, "alpha": 2}, {"beta": 0}):
         for start in ((5,), (3, 5), (3, 1)):
             yield st.just(Case("addmm", (drawn(*start), drawn(3, 4), drawn(4, 5)), given, close=1e-5))
-        yield st.just(Case("baddbmm", (drawn(2, 1, 5), drawn(2, 3, 4), drawn(2, 4, 5)), given, close=1e-5))
     for lead in ((), (3,), (2, 0), (2, 3)):
         for bias in (None, drawn(5)):
             yield st.just(Case("linear", (drawn(*lead, 4), drawn(5, 4), bias), close=1e-5))
     yield st.just(Case("linear", (drawn(2, 4), drawn(4)), close=1e-5))
-    yield st.sampled_from([Case("trace", (drawn(3, 4),)), Case("trace", (whole(4, 2),))])
-    sums = ["ij,jk->ik", "ij,jk", "ij,kj->ki", "ij,ij->", "ij,ij->j", "i...,i...->...", "...i,ji->...j", "ij,ij,jk->ik"]
-    sizes = {"i": 3, "j": 4, "k": 5, "b": 2, "h": 6, "q": 3, "d": 4}
-    for equation in sums:
-        terms = equation.split("->")[0].split(",")
-        given = [drawn(*(sizes[letter] for letter in term.replace("...", "bh"))) for term in terms]
-        yield st.just(Case("einsum", (equation, given), close=1e-5))
-    for equation, shape in (
-        ("ii->i", (3, 3)),
-        ("ij->ji", (3, 4)),
-        ("ijk->j", (2, 3, 4)),
-        ("bii->b", (2, 3, 3)),
-        ("i...->...", (3, 4)),
-    ):
-        yield st.just(Case("einsum", (equation, [drawn(*shape)]), close=1e-5))
-    yield st.just(Case("einsum", ("bhqd,bhkd->bhqk", [drawn(2, 6, 3, 4), drawn(2, 6, 5, 4)]), close=1e-5))
-    yield st.just(Case("einsum", ("i,j->ij", [drawn(3), drawn(5)])))
     yield st.sampled_from([Case("cdist", (drawn(3, 4), drawn(5, 4), p), close=1e-4) for p in (1.0, 2.0)])
-    yield st.just(Case("pairwise_distance", (drawn(3, 4), drawn(3, 4, seed=1))))
-    yield st.just(Case("cosine_similarity", (drawn(3, 1, 4), drawn(5, 4), -1)))
 
 
 def layers():
     x, weight, bias = 2 * drawn(2, 3, 4) + 1, drawn(4), drawn(4, seed=5)
     for given in ((None, None), (weight, None), (weight, bias)):
         yield st.just(Case("layer_norm", (x, [4], *given, 1e-5), close=1e-5))
-        yield st.just(Case("native_layer_norm", (x, [4], *given, 1e-5), close=1e-5))
-    for op, more in (("layer_norm", (None, None, 1e-3)), ("native_layer_norm", (None, None, 1e-3)), ("rms_norm", ())):
+    for op, more in (("layer_norm", (None, None, 1e-3)), ("rms_norm", ())):
         yield st.just(Case(op, (x, [3, 4], *more), close=1e-5))
         yield st.just(Case(op, (x[:0], [4], *more)))
     yield st.sampled_from([Case("rms_norm", (x, [4], weight, epsilon), close=1e-5) for epsilon in (None, 1e-2)])
@@ -88,15 +63,6 @@ def layers():
     own = (drawn(6), drawn(6, seed=1), drawn(6, seed=2), drawn(6, seed=3).abs())
     yield st.just(Case("batch_norm", (image, *own, False, 0.1, 1e-5, False), close=1e-5))
     yield st.just(Case("_native_batch_norm_legit_no_training", (image, *own, 0.1, 1e-5), close=1e-5))
-    scores, classes = drawn(5, 4), torch.tensor([0, 3, 1, -100, 2])
-    for reduction in (0, 1, 2):
-        yield st.just(Case("cross_entropy_loss", (scores, classes, None, reduction), close=1e-5))
-        yield st.just(Case("cross_entropy_loss", (scores, classes, drawn(4).abs(), reduction), close=1e-5))
-        yield st.just(Case("nll_loss_nd", (scores.log_softmax(-1), classes, None, reduction), close=1e-5))
-        yield st.just(Case("mse_loss", (scores, scores + 0.5, reduction)))
-        yield st.just(Case("kl_div", (scores.log_softmax(-1), scores.softmax(-1).flip(0), reduction)))
-    yield st.just(Case("cross_entropy_loss", (scores, scores.softmax(-1)), close=1e-5))
-    yield st.just(Case("cross_entropy_loss", (drawn(2, 4, 3), torch.tensor([[0, 3, 1], [2, 2, 0]])), close=1e-5))
 
 
 def windows():
@@ -149,11 +115,7 @@ def attention():
     )
     yield st.just(Case("scaled_dot_product_attention", (query[:0], key[:0], value[:0])))
     for shape in ((2, 3, 4), (2, 3, 4, 5), (1, 2, 3, 0)):
-        for op, more in (("softmax.int", ()), ("_softmax", (False,)), ("_safe_softmax", ())):
-            yield tensors(shape).map(
-                lambda x, op=op, more=more: Case(op, (x.masked_fill(x > 2, -torch.inf), -1, *more))
-            )
-    yield st.just(Case("_safe_softmax", (torch.full((2, 3, 4), -torch.inf), -1)))
+        yield tensors(shape).map(lambda x: Case("softmax.int", (x.masked_fill(x > 2, -torch.inf), -1)))
     yield st.just(Case("softmax.int", (torch.full((2, 3, 4), -torch.inf), -1)))
 
 

@@ -17,6 +17,7 @@ from tfviz import checks
 from tfviz.portable.arguments import DATA_DEPENDENT, INT32_MAX
 from tfviz.portable.function_module import FunctionModule, eval_mode, wrap_function
 from tfviz.portable.graph import GraphReader, is_supported
+from tfviz.portable.operators import decompositions
 from tfviz.portable.program import Program
 from tfviz.portable.validate import FORMAT
 from tfviz.validation import describe
@@ -134,7 +135,7 @@ def _export(module: FunctionModule, example: Sequence[Any], shapes: tuple[Any, .
             leaves = tuple(_without_base(leaf) for leaf in pytree.tree_leaves(example))
             exported = torch.export.export(module, leaves, dynamic_shapes=(shapes,), strict=False)
             exported.graph.eliminate_dead_code()
-            return exported if is_supported(exported) else exported.run_decompositions({})
+            return exported if is_supported(exported) else exported.run_decompositions(decompositions())
         except Exception as error:
             _check_called(module, example, name)
             message = str(error)

@@ -16,8 +16,7 @@ from tfviz.portable.arguments import DATA_DEPENDENT, check_int32, dtype_name, en
 from tfviz.portable.operations import OPERATIONS
 from tfviz.portable.program import quantize
 
-SOFTMAX = {"softmax.int", "_softmax"}
-IDENTITY = {"clone", "alias", "detach", "contiguous", "lift_fresh_copy", "dropout"}  # in a page no tensor ever changes
+IDENTITY = {"clone", "alias", "detach", "contiguous", "lift_fresh_copy", "dropout"}  # tensors of a page never change
 RESHAPE = {"view", "_unsafe_view", "reshape"}
 CHECKS = ("_assert", "sym_constrain", "sym_size")  # what such steps check holds for the lengths that a program allows
 
@@ -25,7 +24,7 @@ CHECKS = ("_assert", "sym_constrain", "sym_size")  # what such steps check holds
 def is_supported(exported: ExportedProgram) -> bool:
     """Return whether a graph can be read as it is: the engine has all its operations, and none changes a tensor.
 
-    Otherwise torch.export is to write it anew, which takes twice as long again.
+    Otherwise it must be decomposed, which takes half as long again as the export.
     """
     return all(_is_supported(node) for node in exported.graph.nodes if node.op == "call_function")
 
@@ -160,16 +159,17 @@ class GraphReader:
             if getattr(node.target, "__name__", "") == "getitem" and isinstance(value, Tensor):
                 self.numbers[node] = self.numbers[source][node.args[1]]  # type: ignore[index]
             return None
-        if name in IDENTITY or (name == "to.dtype" and source.meta["val"].dtype == value.dtype):
+        supported = _is_supported(node)
+        if (supported and name in IDENTITY) or (name == "to.dtype" and source.meta["val"].dtype == value.dtype):
             self.numbers[node] = self.numbers[source]
             return None
         several = isinstance(value, list | tuple)
         results = list(value) if several else [value]
-        if name not in OPERATIONS:
+        if not supported:
             self.missing.setdefault(name, set()).add(path or "the function")
             if not all(isinstance(one, Tensor) for one in results):
                 return None
-        args = [] if name not in OPERATIONS else encode_args(node, self.numbers, self.symbols)
+        args = encode_args(node, self.numbers, self.symbols) if supported else []
         numbers = list(range(self.count, self.count + len(results)))
         self.numbers[node] = numbers if several else numbers[0]
         self.count += len(results)
@@ -184,7 +184,7 @@ class GraphReader:
 
     def _pattern(self, name: str, node: fx.Node, path: str) -> dict[str, str]:
         """Return the name of the attention that this step is, if it is one, by the rule of `look.capture`."""
-        rank = node.meta["val"].dim() if name in SOFTMAX else 0
+        rank = node.meta["val"].dim() if name == "softmax.int" else 0
         over_keys = rank >= 3 and node.args[1] in (-1, rank - 1)
         return {"pattern": f"{path}.pattern".removeprefix(".")} if over_keys or "scaled_dot_product" in name else {}
 

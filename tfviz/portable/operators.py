@@ -11,7 +11,7 @@ from torch import Tensor
 from tfviz.portable.operations import LEFT_OUT, OPERATIONS
 
 # memory that nothing was written to would show what lay in it
-ZEROED = {"empty.memory_format": "zeros", "empty_like": "zeros_like", "new_empty": "new_zeros"}
+ZEROED = {"empty.memory_format": "zeros", "empty_like": "zeros_like"}
 TRUNCATING = ("div.Scalar_mode", "div.Tensor_mode")
 
 
@@ -31,6 +31,19 @@ class Operator(NamedTuple):
     creates: bool
 
 
+def _overload(name: str) -> Any:
+    packet, _, overload = name.partition(".")
+    return getattr(getattr(torch.ops.aten, packet), overload or "default")
+
+
+def decompositions() -> dict[Any, Any]:
+    """Return how PyTorch writes operators that are not in `OPERATIONS` with others, for `run_decompositions`."""
+    table = torch.export.default_decompositions()
+    for name in OPERATIONS:
+        table.pop(_overload(name), None)
+    return table
+
+
 @cache
 def operator(name: str) -> Operator:
     """Return an operator by its exact name and overload, such as `add.Tensor`.
@@ -40,8 +53,7 @@ def operator(name: str) -> Operator:
     """
     if name not in OPERATIONS:
         raise ValueError(f"{name!r} is no operation of a program; tfviz.portable.OPERATIONS lists them")
-    packet, _, overload = ZEROED.get(name, name).partition(".")
-    found = getattr(getattr(torch.ops.aten, packet), overload or "default")
+    found = _overload(ZEROED.get(name, name))
     arguments = found._schema.arguments
     parameters = tuple(
         Parameter(one.name, str(one.real_type), one.kwarg_only) for one in arguments if one.name not in LEFT_OUT
@@ -56,8 +68,6 @@ def call_operator(name: str, args: list[Any], device: str) -> Any:
     named = dict(zip([one.name for one in found.parameters], args))
     if "dropout_p" in named:
         named["dropout_p"] = 0.0
-    if name == "as_strided":  # what lies beside a view is none of its numbers
-        named["self"] = named["self"].clone(memory_format=torch.contiguous_format)
     if name == "embedding" and device != "meta":
         _check_rows(named["indices"], len(named["weight"]))
     if name in TRUNCATING and named["rounding_mode"] == "trunc":

@@ -21,7 +21,7 @@ STORED = {  # how weights of each dtype may be kept
     "int64": (torch.int64,),
     "bool": (torch.bool,),
 }
-ATTENTION = ("softmax.int", "_softmax", "_safe_softmax", "scaled_dot_product_attention")
+ATTENTION = ("softmax.int", "scaled_dot_product_attention")
 NAME = string(10_000)
 
 

@@ -40,14 +40,6 @@ function softmax(machine, tensor, axis, dtype = null) {
   return back === seen ? weights : back;
 }
 
-// torch's softmax with zeros where all is forbidden: always as it is shown.
-function safeSoftmax(machine, tensor, axis, dtype = null) {
-  const weights = softmax(machine, tensor, axis, dtype);
-  const rank = tensor.shape.length;
-  if (axisOf(rank, axis) !== rank - 1) throw new Error("it is known along the last axis only");
-  return zeroMaskedRows(machine, weights, tensor) ?? weights;
-}
-
 // Heads of keys or values, each as often as there are queries for it.
 function grouped(machine, tensor, heads) {
   const { shape } = tensor;
@@ -111,9 +103,4 @@ function attend(machine, query, key, value, given = null, _dropout = 0, causal =
   return out;
 }
 
-export const ATTENTION = {
-  "softmax.int": softmax,
-  _softmax: (machine, tensor, axis) => softmax(machine, tensor, axis),
-  _safe_softmax: safeSoftmax,
-  scaled_dot_product_attention: attend,
-};
+export const ATTENTION = { "softmax.int": softmax, scaled_dot_product_attention: attend };

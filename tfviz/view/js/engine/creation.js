@@ -12,11 +12,6 @@ const constantLike =
   (value) =>
   (machine, tensor, dtype = null) =>
     filled(machine, tensor.shape, value, dtypeOf(dtype ?? tensor.dtype));
-const constantNew =
-  (value) =>
-  (machine, tensor, shape, dtype = null) =>
-    filled(machine, shape, value, dtypeOf(dtype ?? tensor.dtype));
-
 function range(machine, start, end, step, dtype) {
   const count = Math.max(0, Math.ceil((end - start) / step));
   const out = machine.empty([count], ofKind(machine, dtype, start, end, step));
@@ -24,27 +19,10 @@ function range(machine, start, end, step, dtype) {
   return out;
 }
 
-function linspace(machine, start, end, count, dtype = null) {
-  const out = machine.empty([count], dtypeOf(dtype ?? "float32"));
-  const step = count > 1 ? (end - start) / (count - 1) : 0;
-  for (let i = 0; i < count; i++) out.data[i] = i < count / 2 ? start + i * step : end - (count - 1 - i) * step;
-  return out;
-}
-
-function eye(machine, rows, columns = rows, dtype = null) {
-  const out = filled(machine, [rows, columns], 0, dtypeOf(dtype ?? "float32"));
-  for (let i = 0; i < Math.min(rows, columns); i++) out.data[i * columns + i] = 1;
-  return out;
-}
-
 export const MAKING = {
   full,
   full_like: (machine, tensor, value, dtype = null) =>
     filled(machine, tensor.shape, value, dtypeOf(dtype ?? tensor.dtype)),
-  new_full: (machine, tensor, shape, value, dtype = null) =>
-    filled(machine, shape, value, dtypeOf(dtype ?? tensor.dtype)),
-  "fill.Scalar": (machine, tensor, value) => filled(machine, tensor.shape, value, tensor.dtype),
-  "fill.Tensor": (machine, tensor, value) => expanded(machine, cast(machine, value, tensor.dtype), tensor.shape),
   copy: (machine, tensor, source) => expanded(machine, cast(machine, source, tensor.dtype), tensor.shape),
   zeros: constant(0),
   ones: constant(1),
@@ -52,14 +30,8 @@ export const MAKING = {
   zeros_like: constantLike(0),
   ones_like: constantLike(1),
   empty_like: constantLike(0),
-  new_zeros: constantNew(0),
-  new_ones: constantNew(1),
-  new_empty: constantNew(0),
   scalar_tensor: (machine, value, dtype = null) => full(machine, [], value, dtype ?? "float32"),
   arange: (machine, end, dtype = null) => range(machine, 0, end, 1, dtype),
   "arange.start": (machine, start, end, dtype = null) => range(machine, start, end, 1, dtype),
   "arange.start_step": (machine, start, end, step = 1, dtype = null) => range(machine, start, end, step, dtype),
-  linspace,
-  eye: (machine, rows, dtype = null) => eye(machine, rows, rows, dtype),
-  "eye.m": eye,
 };

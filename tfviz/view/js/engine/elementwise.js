@@ -1,6 +1,6 @@
 // Operations on pairs of cells.
 
-import { asTensor, broadcastShape, cast, promoted, reshaped, stridesTo, walk } from "./tensors.js";
+import { asTensor, broadcastShape, cast, promoted, stridesTo, walk } from "./tensors.js";
 
 // Kernels of pairs, for a stretch of cells. The four that matter have loops of their own, which browsers make fast.
 const pairwise = (of) => (a, i, di, b, j, dj, out, at, length) => {
@@ -95,16 +95,7 @@ function where(machine, condition, one, other) {
 const fillMasked = (machine, tensor, mask, value) =>
   where(machine, mask, cast(machine, asTensor(value, tensor.dtype), tensor.dtype), tensor);
 
-const lerp = (machine, start, end, weight) =>
-  add(machine, start, multiply(machine, subtract(machine, end, start), weight));
 const both = (of) => (machine, one, other) => broadcastPair(machine, one, other, pairwise(of), "bool");
-
-// One slope for all, or one for each channel, the second axis.
-function prelu(machine, tensor, slope) {
-  const tall = slope.data.length > 1 ? [slope.data.length, ...Array(tensor.shape.length - 2).fill(1)] : [];
-  const low = multiply(machine, tensor, reshaped(slope, tall));
-  return where(machine, EITHER.gt(machine, tensor, 0), tensor, low);
-}
 
 const xlogy = pairOfFloats((x, y) => (x === 0 && y === y ? 0 : x * Math.log(y)));
 
@@ -112,9 +103,7 @@ const xlogy = pairOfFloats((x, y) => (x === 0 && y === y ? 0 : x * Math.log(y)))
 const EITHER = {
   add,
   sub: subtract,
-  rsub: (machine, one, other, alpha = 1) => subtract(machine, other, one, alpha),
   mul: multiply,
-  multiply,
   div: divide,
   remainder: pair(floorModulo),
   fmod: pair((x, y) => x % y),
@@ -129,7 +118,6 @@ const EITHER = {
   bitwise_xor: pair((x, y) => x ^ y),
   __and__: pair((x, y) => x & y),
   __or__: pair((x, y) => x | y),
-  __xor__: pair((x, y) => x ^ y),
   __rshift__: pair((x, y) => x >> y),
   __lshift__: pair((x, y) => x << y),
 };
@@ -141,14 +129,13 @@ export const PAIRS = {
       [`${name}.Scalar`, of],
     ]),
   ),
-  floor_divide: pair(floorDivide),
-  "floor_divide.Scalar": pair(floorDivide),
   "bitwise_right_shift.Tensor": EITHER.__rshift__,
   "bitwise_right_shift.Tensor_Scalar": EITHER.__rshift__,
   "bitwise_left_shift.Tensor": EITHER.__lshift__,
   "bitwise_left_shift.Tensor_Scalar": EITHER.__lshift__,
   "xlogy.Tensor": xlogy,
   "xlogy.Scalar_Other": xlogy,
+  "rsub.Scalar": (machine, one, other, alpha = 1) => subtract(machine, other, one, alpha),
   "div.Tensor_mode": divide,
   "div.Scalar_mode": divide,
   "pow.Tensor_Scalar": power,
@@ -156,31 +143,17 @@ export const PAIRS = {
   "pow.Scalar": power,
   maximum: pair(Math.max),
   minimum: pair(Math.min),
-  "max.other": pair(Math.max),
-  "min.other": pair(Math.min),
   atan2: pairOfFloats(Math.atan2),
   hypot: pairOfFloats(Math.hypot),
-  logaddexp: pairOfFloats((x, y) => (x === y ? x + Math.LN2 : Math.max(x, y) + Math.log1p(Math.exp(-Math.abs(x - y))))),
-  heaviside: pair((x, y) => (x === 0 ? y : x < 0 ? 0 : x > 0 ? 1 : NaN)),
   logical_and: both((x, y) => (x !== 0 && y !== 0 ? 1 : 0)),
   logical_or: both((x, y) => (x !== 0 || y !== 0 ? 1 : 0)),
   logical_xor: both((x, y) => ((x !== 0) !== (y !== 0) ? 1 : 0)),
   clamp,
-  clip: clamp,
   "clamp.Tensor": clamp,
-  clamp_min: (machine, tensor, low) => clamp(machine, tensor, low),
-  "clamp_min.Tensor": (machine, tensor, low) => clamp(machine, tensor, low),
-  clamp_max: (machine, tensor, high) => clamp(machine, tensor, null, high),
-  "clamp_max.Tensor": (machine, tensor, high) => clamp(machine, tensor, null, high),
   "where.self": where,
   "where.ScalarOther": where,
   "where.ScalarSelf": where,
   "where.Scalar": where,
   "masked_fill.Scalar": fillMasked,
   "masked_fill.Tensor": fillMasked,
-  prelu,
-  "lerp.Scalar": lerp,
-  "lerp.Tensor": lerp,
-  addcmul: (machine, start, one, other, scale = 1) => add(machine, start, multiply(machine, one, other), scale),
-  addcdiv: (machine, start, one, other, scale = 1) => add(machine, start, divide(machine, one, other), scale),
 };

@@ -18,7 +18,6 @@ const steady = (of) => (machine, tensor) =>
 
 const even = (x) => (x - Math.floor(x) === 0.5 ? 2 * Math.round(x / 2) : Math.round(x)); // halves go to even numbers
 const sigmoid = (x) => 1 / (1 + Math.exp(-x));
-const softplus = (x) => (x > 20 ? x : Math.log1p(Math.exp(x)));
 const bounded = (x, low, high) => Math.min(Math.max(x, low), high);
 
 // The error function. Between points 1/64 apart its own series is exact to 1e-9: the derivatives are known.
@@ -79,15 +78,6 @@ function relu(machine, tensor) {
   return out;
 }
 
-function nanToNumber(machine, tensor, nan = 0, high = null, low = null) {
-  const largest = 3.4028234663852886e38;
-  return steady((x) => {
-    if (Number.isNaN(x)) return nan ?? 0;
-    return x === Infinity ? (high ?? largest) : x === -Infinity ? (low ?? -largest) : x;
-  })(machine, tensor);
-}
-
-const SELU = [1.6732632423543772, 1.0507009873554805];
 function elu(machine, tensor, alpha = 1, scale = 1, inner = 1) {
   return real((x) => scale * (x > 0 ? x : alpha * Math.expm1(x * inner)))(machine, tensor);
 }
@@ -99,28 +89,15 @@ function rounded(machine, tensor, decimals = 0) {
 
 const bitNot = (machine, tensor) =>
   mapped(machine, tensor, tensor.dtype, tensor.dtype === "bool" ? (x) => 1 - x : (x) => ~x);
-const logit = (x) => Math.log(x / (1 - x));
-const hardSigmoid = (x) => bounded(x / 6 + 0.5, 0, 1);
-
 export const FUNCTIONS = {
   gelu,
   relu,
-  relu6: like((x) => bounded(x, 0, 6)),
   silu: real((x) => x * sigmoid(x)),
   sigmoid: real(sigmoid),
-  log_sigmoid: real((x) => -softplus(-x)),
   tanh: real(Math.tanh),
-  mish: real((x) => x * Math.tanh(softplus(x))),
-  hardsigmoid: real(hardSigmoid),
-  hardswish: real((x) => x * hardSigmoid(x)),
   hardtanh: (machine, tensor, low = -1, high = 1) => like((x) => bounded(x, low, high))(machine, tensor),
   leaky_relu: (machine, tensor, slope = 0.01) => real((x) => (x < 0 ? slope * x : x))(machine, tensor),
-  threshold: (machine, tensor, least, value) => like((x) => (x <= least ? value : x))(machine, tensor),
-  softplus: (machine, tensor, beta = 1, most = 20) =>
-    real((x) => (x * beta > most ? x : Math.log1p(Math.exp(x * beta)) / beta))(machine, tensor),
   elu,
-  celu: (machine, tensor, alpha = 1) => elu(machine, tensor, alpha, 1, 1 / alpha),
-  selu: (machine, tensor) => elu(machine, tensor, ...SELU),
   exp: real(Math.exp),
   exp2: real((x) => 2 ** x),
   expm1: real(Math.expm1),
@@ -143,27 +120,17 @@ export const FUNCTIONS = {
   asinh: real(Math.asinh),
   acosh: real(Math.acosh),
   atanh: real(Math.atanh),
-  sinc: real((x) => (x === 0 ? 1 : Math.sin(Math.PI * x) / (Math.PI * x))),
-  logit: (machine, tensor, margin = null) =>
-    real((x) => logit(margin === null ? x : bounded(x, margin, 1 - margin)))(machine, tensor),
-  special_entr: real((x) => (x === 0 ? 0 : x < 0 ? -Infinity : -x * Math.log(x))),
   erf: real(erf),
-  deg2rad: real((x) => (x * Math.PI) / 180),
-  rad2deg: real((x) => (x * 180) / Math.PI),
   abs: like(Math.abs),
   neg: like((x) => -x),
   sign: like(Math.sign),
-  sgn: like(Math.sign),
   floor: steady(Math.floor),
   ceil: steady(Math.ceil),
   trunc: steady(Math.trunc),
-  frac: steady((x) => x - Math.trunc(x)),
   round: rounded,
   "round.decimals": rounded,
-  nan_to_num: nanToNumber,
   isnan: truth(Number.isNaN),
   isinf: truth((x) => x === Infinity || x === -Infinity),
-  isfinite: truth(Number.isFinite),
   logical_not: truth((x) => x === 0),
   bitwise_not: bitNot,
   _to_copy: cast,

@@ -1,6 +1,6 @@
 // Operations that read and write where numbers say.
 
-import { asTensor, axisOf, broadcastShape, expanded, reshaped, formatShape, sizeOf, stridesOf } from "./tensors.js";
+import { asTensor, axisOf, broadcastShape, expanded, formatShape, sizeOf, stridesOf } from "./tensors.js";
 import { taken } from "./arranging.js";
 
 // A place counted from the front, checked.
@@ -128,16 +128,6 @@ function indexPut(machine, tensor, indices, values, accumulate = false) {
   return out;
 }
 
-// `indexPut` along one axis.
-const putAlong =
-  (accumulate) =>
-  (machine, tensor, axis, places, source, alpha = 1) => {
-    const place = axisOf(tensor.shape.length, axis);
-    const indices = [...Array(place).fill(null), places];
-    const scaled = alpha === 1 ? source : { ...source, data: source.data.map((x) => x * alpha) };
-    return indexPut(machine, tensor, indices, asTensor(scaled, tensor.dtype), accumulate);
-  };
-
 function oneHot(machine, ids, classes = -1) {
   const count = classes === -1 ? Math.max(...ids.data) + 1 : classes;
   const out = machine.empty([...ids.shape, count], "int64");
@@ -155,20 +145,6 @@ function take(machine, tensor, places) {
   return out;
 }
 
-function takeAlong(machine, tensor, places, axis = null) {
-  if (axis === null) return take(machine, tensor, reshaped(places, [sizeOf(places.shape)]));
-  const place = axisOf(tensor.shape.length, axis);
-  const without = (shape) => shape.map((length, i) => (i === place ? 1 : length));
-  const shape = broadcastShape(without(tensor.shape), without(places.shape));
-  const wide = (one) =>
-    expanded(
-      machine,
-      one,
-      shape.map((length, i) => (i === place ? one.shape[i] : length)),
-    );
-  return gather(machine, wide(tensor), axis, wide(places));
-}
-
 export const INDEXING = {
   embedding,
   index_select: indexSelect,
@@ -178,11 +154,6 @@ export const INDEXING = {
   scatter_add: scatter(gain),
   "index.Tensor": index,
   index_put: indexPut,
-  index_add: putAlong(true),
-  index_copy: putAlong(false),
-  "index_fill.int_Scalar": putAlong(false),
-  "index_fill.int_Tensor": putAlong(false),
   one_hot: oneHot,
   take,
-  take_along_dim: takeAlong,
 };

@@ -80,27 +80,4 @@ export function linear(machine, tensor, weight, bias = null) {
   return out;
 }
 
-const outer = (machine, one, other) =>
-  PAIRS["mul.Tensor"](machine, reshaped(one, [one.shape[0], 1]), reshaped(other, [1, other.shape[0]]));
-
-function trace(machine, tensor) {
-  const [rows, columns] = tensor.shape;
-  const out = machine.empty([], tensor.dtype);
-  out.data[0] = 0;
-  for (let i = 0; i < Math.min(rows, columns); i++) out.data[0] += tensor.data[i * columns + i];
-  return out;
-}
-
-export const MULTIPLYING = {
-  matmul,
-  mm: productOf(2, 2),
-  bmm: productOf(3, 3),
-  mv: productOf(2, 1),
-  dot: productOf(1, 1),
-  outer,
-  ger: outer,
-  addmm,
-  baddbmm: addProduct,
-  linear,
-  trace,
-};
+export const MULTIPLYING = { matmul, mm: productOf(2, 2), bmm: productOf(3, 3), addmm, linear };

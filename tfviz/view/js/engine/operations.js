@@ -4,7 +4,6 @@
 import { ARRANGING } from "./arranging.js";
 import { ATTENTION } from "./attention.js";
 import { PAIRS } from "./elementwise.js";
-import { SUMS } from "./einsum.js";
 import { FUNCTIONS } from "./functions.js";
 import { INDEXING } from "./indexing.js";
 import { LAYERS } from "./layers.js";
@@ -20,7 +19,7 @@ import { WINDOWS } from "./convolution.js";
 import { isTensor, formatShape } from "./tensors.js";
 
 /** @type {Record<string, (machine: any, ...given: any[]) => any>[]} */
-const TABLES = [ARRANGING, ATTENTION, PAIRS, SUMS, FUNCTIONS, INDEXING, LAYERS, MAKING, MULTIPLYING, PIECES];
+const TABLES = [ARRANGING, ATTENTION, PAIRS, FUNCTIONS, INDEXING, LAYERS, MAKING, MULTIPLYING, PIECES];
 TABLES.push(MEASURING, RECURRENT, REDUCING, SCANNING, SHAPING, WINDOWS);
 
 // An error names the operation, and the shapes of the tensors that it was given.

@@ -95,10 +95,6 @@ const spreadOf = (correction) => (data, start, end) => {
 function variance(machine, tensor, axes = null, correction = 1, keep = false) {
   return reduced(machine, tensor, axes, keep, "float32", spreadOf(Number(correction ?? 1)));
 }
-function deviation(machine, tensor, axes = null, correction = 1, keep = false) {
-  const of = spreadOf(Number(correction ?? 1));
-  return reduced(machine, tensor, axes, keep, "float32", (...row) => Math.sqrt(of(...row)));
-}
 const withMean =
   (spread) =>
   (machine, tensor, axes = null, correction = 1, keep = false) => [
@@ -175,24 +171,12 @@ export const REDUCING = {
   "mean.dim": mean,
   prod: (machine, tensor, dtype = null) => prod(machine, tensor, null, false, dtype),
   "prod.dim_int": prod,
-  var: (machine, tensor, unbiased = true) => variance(machine, tensor, null, Number(unbiased)),
-  "var.dim": variance,
   "var.correction": variance,
-  std: (machine, tensor, unbiased = true) => deviation(machine, tensor, null, Number(unbiased)),
-  "std.dim": deviation,
-  "std.correction": deviation,
-  var_mean: (machine, tensor, unbiased = true) => withMean(variance)(machine, tensor, null, Number(unbiased)),
-  "var_mean.dim": withMean(variance),
   "var_mean.correction": withMean(variance),
-  std_mean: (machine, tensor, unbiased = true) => withMean(deviation)(machine, tensor, null, Number(unbiased)),
-  "std_mean.dim": withMean(deviation),
-  "std_mean.correction": withMean(deviation),
   max: extreme(largestAt),
   min: extreme(smallestAt),
   amax: extreme(largestAt),
   amin: extreme(smallestAt),
-  aminmax: (machine, tensor, axis = null, keep = false) =>
-    [smallestAt, largestAt].map((at) => extreme(at)(machine, tensor, axis, keep)),
   "max.dim": extremeAlong(largestAt),
   "min.dim": extremeAlong(smallestAt),
   argmax: place(largestAt),
@@ -202,9 +186,5 @@ export const REDUCING = {
   "any.dims": any,
   all,
   "all.dim": all,
-  "all.dims": all,
-  count_nonzero: (machine, tensor, axes = null) => reduced(machine, tensor, axes, false, "int64", nonzero),
-  "count_nonzero.dim_IntList": (machine, tensor, axes) => reduced(machine, tensor, axes, false, "int64", nonzero),
-  logsumexp: (machine, tensor, axes, keep = false) => reduced(machine, tensor, axes, keep, "float32", logSumExp),
   median,
 };

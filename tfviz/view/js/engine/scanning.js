@@ -100,10 +100,7 @@ export const SCANNING = {
   cummax: record((x, best) => x >= best),
   cummin: record((x, best) => x <= best),
   "log_softmax.int": logSoftmax,
-  _log_softmax: (machine, tensor, axis) => logSoftmax(machine, tensor, axis),
   sort,
   "sort.stable": (machine, tensor, stable, axis, descending) => sort(machine, tensor, axis, descending),
-  argsort: (machine, tensor, axis = -1, descending = false) => sort(machine, tensor, axis, descending)[1],
-  "argsort.stable": (machine, tensor, stable, axis, descending) => sort(machine, tensor, axis, descending)[1],
   topk: (machine, tensor, count, axis = -1, largest = true) => sorted(machine, tensor, axis, largest, count),
 };

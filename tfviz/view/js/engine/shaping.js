@@ -55,18 +55,6 @@ function transpose(machine, tensor, one, other) {
   return permuted(machine, tensor, order);
 }
 
-function moveAxes(machine, tensor, from, to) {
-  const rank = tensor.shape.length;
-  const sources = [].concat(from).map((axis) => axisOf(rank, axis));
-  const targets = [].concat(to).map((axis) => axisOf(rank, axis));
-  const rest = [...Array(rank).keys()].filter((axis) => !sources.includes(axis));
-  const order = [...Array(rank).keys()].map((place) => {
-    const moved = targets.indexOf(place);
-    return moved >= 0 ? sources[moved] : rest.shift();
-  });
-  return permuted(machine, tensor, order);
-}
-
 // A -1 keeps the length that is there.
 function expand(machine, tensor, shape) {
   const lead = shape.length - tensor.shape.length;
@@ -89,51 +77,24 @@ function repeat(machine, tensor, counts) {
   );
 }
 
-function tile(machine, tensor, counts) {
-  return repeat(machine, tensor, [...Array(Math.max(0, tensor.shape.length - counts.length)).fill(1), ...counts]);
-}
-
-// Each cell so many times in a row; with no axis, of the flat tensor.
-function repeatEach(machine, tensor, count, axis = null) {
-  if (axis === null) return repeatEach(machine, flatten(machine, tensor), count, 0);
-  const place = axisOf(tensor.shape.length, axis);
-  const shape = [...tensor.shape];
-  shape.splice(place + 1, 0, count);
-  const wide = expanded(machine, unsqueeze(machine, tensor, place + 1), shape);
-  return flatten(machine, wide, place, place + 1);
-}
-
 const keep = (machine, tensor) => tensor;
 
 export const SHAPING = {
   view,
   reshape: view,
-  _unsafe_view: view,
   view_as: (machine, tensor, other) => reshaped(tensor, other.shape),
-  reshape_as: (machine, tensor, other) => reshaped(tensor, other.shape),
   "flatten.using_ints": flatten,
-  ravel: (machine, tensor) => flatten(machine, tensor),
   "unflatten.int": unflatten,
   unsqueeze,
-  squeeze,
   "squeeze.dim": squeeze,
   "squeeze.dims": squeeze,
   permute,
   "transpose.int": transpose,
-  swapaxes: transpose,
-  swapdims: transpose,
   t: (machine, tensor) => transpose(machine, tensor, 0, -1),
-  numpy_T: (machine, tensor) => permuted(machine, tensor, [...tensor.shape.keys()].reverse()),
   mT: (machine, tensor) => transpose(machine, tensor, -2, -1),
-  adjoint: (machine, tensor) => transpose(machine, tensor, -2, -1),
-  "movedim.int": moveAxes,
-  "movedim.intlist": moveAxes,
   expand,
-  broadcast_to: expand,
   expand_as: (machine, tensor, other) => expand(machine, tensor, other.shape),
   repeat,
-  tile,
-  "repeat_interleave.self_int": repeatEach,
   clone: keep,
   contiguous: keep,
   alias: keep,

@@ -1,8 +1,6 @@
 // Operations that cut tensors into pieces and put pieces together.
 
 import { axisOf, expanded, gathered, moveCells, promoted, formatShape, sizeOf, stridesOf } from "./tensors.js";
-import { PAIRS } from "./elementwise.js";
-import { FUNCTIONS } from "./functions.js";
 import { squeeze, unsqueeze } from "./shaping.js";
 
 // A start and an end as Python reads them.
@@ -30,11 +28,6 @@ function slice(machine, tensor, axis = 0, start = null, end = null, step = 1) {
   return gathered(machine, tensor, part.shape, part.strides, part.start);
 }
 
-function narrow(machine, tensor, axis, start, length) {
-  const from = start < 0 ? start + tensor.shape[axisOf(tensor.shape.length, axis)] : start;
-  return slice(machine, tensor, axis, from, from + length);
-}
-
 function placeWithin(tensor, axis, index) {
   const length = tensor.shape[axisOf(tensor.shape.length, axis)];
   if (!(index >= -length && index < length)) throw new Error(`there is no place ${index} among ${length}`);
@@ -57,11 +50,6 @@ function written(machine, tensor, source, part) {
 
 function sliceScatter(machine, tensor, source, axis = 0, start = null, end = null, step = 1) {
   return written(machine, tensor, source, windowOf(tensor, axis, start, end, step));
-}
-
-function selectScatter(machine, tensor, source, axis, index) {
-  const at = placeWithin(tensor, axis, index);
-  return written(machine, tensor, unsqueeze(machine, source, axis), windowOf(tensor, axis, at, at + 1));
 }
 
 function splitWithSizes(machine, tensor, lengths, axis = 0) {
@@ -124,45 +112,14 @@ function stack(machine, tensors, axis = 0) {
   );
 }
 
-// The differences of neighbours, `times` over.
-function diff(machine, tensor, times = 1, axis = -1, before = null, after = null) {
-  const ends = [before, tensor, after].filter((part) => part !== null);
-  let made = ends.length > 1 ? cat(machine, ends, axis) : tensor;
-  for (let i = 0; i < times; i++) {
-    const [later, earlier] = [slice(machine, made, axis, 1), slice(machine, made, axis, 0, -1)];
-    made = PAIRS[made.dtype === "bool" ? "ne.Tensor" : "sub.Tensor"](machine, later, earlier);
-  }
-  return made;
-}
-
-function glu(machine, tensor, axis = -1) {
-  const [content, gate] = chunk(machine, tensor, 2, axis);
-  return PAIRS["mul.Tensor"](machine, content, FUNCTIONS.sigmoid(machine, gate));
-}
-
-// Side by side: along the second axis, or the only one.
-const beside = (machine, tensors) => cat(machine, tensors, tensors[0].shape.length > 1 ? 1 : 0);
-const below = (machine, tensors) =>
-  cat(
-    machine,
-    tensors.map((tensor) => (tensor.shape.length > 1 ? tensor : unsqueeze(machine, tensor, 0))),
-  );
-
 export const PIECES = {
   "slice.Tensor": slice,
-  narrow,
   "select.int": selected,
   slice_scatter: sliceScatter,
-  select_scatter: selectScatter,
   "split.Tensor": split,
   split_with_sizes: splitWithSizes,
   chunk,
   "unbind.int": unbind,
   cat,
-  concat: cat,
   stack,
-  hstack: beside,
-  vstack: below,
-  diff,
-  glu,
 };
