@@ -9,6 +9,25 @@ export interface Tensor {
   data: Float32Array | Int32Array | Uint8Array;
 }
 
+export type Dtype = Tensor["dtype"];
+
+/** What an operation works with: memory, matrix products, and the step of the program that it is. */
+export interface Machine {
+  products: any;
+  /** The step at hand; null where an operation is called by itself. */
+  node: { dtype?: Dtype[]; pattern?: string } | null;
+  empty(shape: number[], dtype?: Dtype): Tensor;
+  /** A weight as the products keep it, or null. */
+  kept(weight: Tensor): any;
+  /** Attention weights go by, to be seen and changed. */
+  pattern(weights: Tensor, allowed?: Tensor | null): Tensor;
+  /** Take back the memory of tensors that nobody needs any more. */
+  done?(...tensors: Tensor[]): void;
+}
+
+/** An operation of aten, with all arguments of its schema in order; it gives a tensor, or several. */
+export type Operation = (machine: Machine, ...args: any[]) => any;
+
 /** A number, the name of a length, or an operator and what it is applied to. */
 export type Size = number | string | Term;
 export interface Term extends Array<Size> {

@@ -1,8 +1,10 @@
 // Operations that lay the cells of a tensor out anew.
 
+/** @import { Operation } from "../types.d.ts" */
+
 import { axisOf, filled, gathered, moveCells, formatShape, sizeOf, stridesOf } from "./tensors.js";
 
-// What stands where `stays(column - row)`, zeros elsewhere.
+/** @type {Operation} What stands where `stays(column - row)`, zeros elsewhere. */
 function triangle(machine, tensor, stays) {
   const [rows, columns] = matrix(tensor);
   const out = machine.empty(tensor.shape, tensor.dtype);
@@ -19,7 +21,7 @@ function matrix(tensor) {
   return tensor.shape.slice(-2);
 }
 
-// Lengths to add before and after, from the last axis on; less than 0 takes away.
+/** @type {Operation} Lengths to add before and after, from the last axis on; less than 0 takes away. */
 function pad(machine, tensor, lengths, value = 0) {
   const shape = [...tensor.shape];
   const inner = [...tensor.shape];
@@ -44,7 +46,7 @@ function pad(machine, tensor, lengths, value = 0) {
 }
 const axesNegative = (shape) => shape.some((length) => length < 0);
 
-// The cells at these places of an axis.
+/** @type {Operation} The cells at these places of an axis. */
 export function taken(machine, tensor, axis, places) {
   const shape = [...tensor.shape];
   shape[axis] = places.length;
@@ -61,6 +63,7 @@ export function taken(machine, tensor, axis, places) {
   return out;
 }
 
+/** @type {Operation} */
 function flip(machine, tensor, axes) {
   const strides = stridesOf(tensor.shape);
   let start = 0;
@@ -72,6 +75,7 @@ function flip(machine, tensor, axes) {
   return gathered(machine, tensor, tensor.shape, strides, start);
 }
 
+/** @type {Operation} */
 function diagonal(machine, tensor, offset = 0, one = 0, other = 1) {
   const rank = tensor.shape.length;
   const [row, column] = [axisOf(rank, one), axisOf(rank, other)];
@@ -85,7 +89,7 @@ function diagonal(machine, tensor, offset = 0, one = 0, other = 1) {
   return gathered(machine, tensor, shape, steps, down * strides[row] + right * strides[column]);
 }
 
-// Each window of an axis, as a last axis.
+/** @type {Operation} Each window of an axis, as a last axis. */
 function unfold(machine, tensor, axis, size, step) {
   const place = axisOf(tensor.shape.length, axis);
   const strides = stridesOf(tensor.shape);
@@ -98,6 +102,7 @@ function unfold(machine, tensor, axis, size, step) {
   return gathered(machine, tensor, shape, steps);
 }
 
+/** @type {Record<string, Operation>} */
 export const ARRANGING = {
   tril: (machine, tensor, offset = 0) => triangle(machine, tensor, (right) => right <= offset),
   triu: (machine, tensor, offset = 0) => triangle(machine, tensor, (right) => right >= offset),

@@ -1,11 +1,13 @@
 // Attention, and the softmax that may be one: places where the page looks and acts.
 
+/** @import { Operation } from "../types.d.ts" */
+
 import { axisOf, cast, expanded, permuted, reshaped, formatShape, sizeOf } from "./tensors.js";
 import { softmaxAlong } from "./scanning.js";
 
 const LEAST_ALLOWED = -1.7014117e38; // half of the least float32: what is below stands for "not allowed"
 
-// True where a query may look; null where nothing is forbidden.
+/** @type {Operation} True where a query may look; null where nothing is forbidden. */
 function allowedBy(machine, scores) {
   if (!scores.data.some((score) => score <= LEAST_ALLOWED)) return null;
   const out = machine.empty(scores.shape, "bool");
@@ -13,7 +15,10 @@ function allowedBy(machine, scores) {
   return out;
 }
 
-// Zeros for the rows in which every score is -inf, where a softmax has NaN; null if there is no such row.
+/**
+ * Zeros for the rows in which every score is -inf, where a softmax has NaN; null if there is no such row.
+ * @type {Operation}
+ */
 function zeroMaskedRows(machine, weights, scores) {
   const keys = scores.shape[scores.shape.length - 1];
   const dead = [];
@@ -28,7 +33,7 @@ function zeroMaskedRows(machine, weights, scores) {
   return out;
 }
 
-// A softmax over the last of three axes or more is an attention that a model writes out.
+/** @type {Operation} A softmax over the last of three axes or more is an attention that a model writes out. */
 function softmax(machine, tensor, axis, dtype = null) {
   const rank = tensor.shape.length;
   if (rank < 3 || axisOf(rank, axis) !== rank - 1 || tensor.data.length === 0)
@@ -40,7 +45,7 @@ function softmax(machine, tensor, axis, dtype = null) {
   return back === seen ? weights : back;
 }
 
-// Heads of keys or values, each as often as there are queries for it.
+/** @type {Operation} Heads of keys or values, each as often as there are queries for it. */
 function grouped(machine, tensor, heads) {
   const { shape } = tensor;
   const own = shape[shape.length - 3];
@@ -55,7 +60,7 @@ function grouped(machine, tensor, heads) {
   return reshaped(wide, [...shape.slice(0, -3), heads, ...shape.slice(-2)]);
 }
 
-// Add a mask to scores: of truths, -inf where it is false; of floats as it is.
+/** @type {Operation} Add a mask to scores: of truths, -inf where it is false; of floats as it is. */
 function mask(machine, scores, given) {
   const { data } = expanded(machine, given, scores.shape);
   if (given.dtype === "bool")
@@ -70,6 +75,7 @@ function maskFuture(scores, queries, keys) {
   }
 }
 
+/** @type {Operation} */
 function attend(machine, query, key, value, given = null, _dropout = 0, causal = false, scale = null, groups = false) {
   const [queries, width] = query.shape.slice(-2);
   const keys = key.shape[key.shape.length - 2];
@@ -103,4 +109,5 @@ function attend(machine, query, key, value, given = null, _dropout = 0, causal =
   return out;
 }
 
+/** @type {Record<string, Operation>} */
 export const ATTENTION = { "softmax.int": softmax, scaled_dot_product_attention: attend };

@@ -1,5 +1,7 @@
 // Operations that go over an image or a text with a window: convolutions and pools. A text is an image of height 1.
 
+/** @import { Operation } from "../types.d.ts" */
+
 import { reshaped, formatShape } from "./tensors.js";
 import { PAIRS } from "./elementwise.js";
 
@@ -15,6 +17,7 @@ const placesAlong = (length, size, step, margin, gap, up = false) => {
   return up && (count - 1) * step >= length + margin ? count - 1 : count; // the last one begins inside
 };
 
+/** @type {Operation} */
 function convolve(machine, tensor, weight, bias = null, stride = [1, 1], margin = [0, 0], gap = [1, 1], groups = 1) {
   const [batch, channels, height, width] = tensor.shape;
   const [made, depth, rows, columns] = weight.shape;
@@ -71,6 +74,7 @@ const flatText = (tensor) => reshaped(tensor, [...tensor.shape.slice(0, -2), ten
 const lying = (value, other) => (typeof value === "string" ? value : [other, ...[].concat(value ?? []).slice(0, 1)]);
 const lyingOr = (value, other) => ([].concat(value ?? []).length ? lying(value, other) : []);
 
+/** @type {Operation} */
 function convolveText(machine, tensor, weight, bias = null, stride = [1], margin = [0], gap = [1], groups = 1) {
   if (tensor.shape.length !== 3 || weight.shape.length !== 3) {
     throw new Error(`the kernel ${formatShape(weight.shape)} does not fit ${formatShape(tensor.shape)}`);
@@ -79,7 +83,7 @@ function convolveText(machine, tensor, weight, bias = null, stride = [1], margin
   return flatText(convolve(machine, image, kernel, bias, lying(stride, 1), lying(margin, 0), lying(gap, 1), groups));
 }
 
-// `of(values, size)` makes one number of those that a window sees; `size` counts the margin in.
+/** @type {Operation} `of(values, size)` makes one number of those that a window sees; `size` counts the margin in. */
 function pooled(machine, tensor, size, stride, margin, gap, up, of) {
   const [height, width] = tensor.shape.slice(-2);
   const [rows, columns] = pairOf(size, [1, 1]);
@@ -110,25 +114,30 @@ const largest = (values) => Math.max(...values);
 const average = (whole) => (values, size) =>
   values.reduce((sum, value) => sum + value, 0) / (whole ? size : values.length);
 
+/** @type {Operation} */
 function maxPool(machine, tensor, size, stride = [], margin = 0, gap = 1, up = false) {
   return pooled(machine, tensor, size, stride, margin, gap, up, largest);
 }
 
+/** @type {Operation} */
 function averagePool(machine, tensor, size, stride = [], margin = 0, up = false, whole = true, divisor = null) {
   const of = divisor === null ? average(whole) : (values) => values.reduce((sum, value) => sum + value, 0) / divisor;
   return pooled(machine, tensor, size, stride, margin, 1, up, of);
 }
 
+/** @type {Operation} */
 function maxPoolText(machine, tensor, size, stride = [], margin = 0, gap = 1, up = false) {
   const image = flatImage(tensor);
   return flatText(maxPool(machine, image, lying(size, 1), lyingOr(stride, 1), lying(margin, 0), lying(gap, 1), up));
 }
 
+/** @type {Operation} */
 function averagePoolText(machine, tensor, size, stride = [], margin = 0, up = false, whole = true) {
   const image = flatImage(tensor);
   return flatText(averagePool(machine, image, lying(size, 1), lyingOr(stride, 1), lying(margin, 0), up, whole));
 }
 
+/** @type {Record<string, Operation>} */
 export const WINDOWS = {
   conv1d: convolveText,
   "conv1d.padding": convolveText,

@@ -1,17 +1,24 @@
 // Operations that make tensors of sizes and one number.
 
+/** @import { Operation } from "../types.d.ts" */
+
 import { cast, expanded, filled, dtypeOf, promoted } from "./tensors.js";
 
+/** @type {Operation} */
 const ofKind = (machine, dtype, ...values) => (dtype ? dtypeOf(dtype) : promoted(machine, ...values));
+/** @type {Operation} */
 const full = (machine, shape, value, dtype = null) => filled(machine, shape, value, ofKind(machine, dtype, value));
+/** @type {(...of: any[]) => Operation} */
 const constant =
   (value) =>
   (machine, shape, dtype = null) =>
     filled(machine, shape, value, dtypeOf(dtype ?? "float32"));
+/** @type {(...of: any[]) => Operation} */
 const constantLike =
   (value) =>
   (machine, tensor, dtype = null) =>
     filled(machine, tensor.shape, value, dtypeOf(dtype ?? tensor.dtype));
+/** @type {Operation} */
 function range(machine, start, end, step, dtype) {
   const count = Math.max(0, Math.ceil((end - start) / step));
   const out = machine.empty([count], ofKind(machine, dtype, start, end, step));
@@ -19,6 +26,7 @@ function range(machine, start, end, step, dtype) {
   return out;
 }
 
+/** @type {Record<string, Operation>} */
 export const MAKING = {
   full,
   full_like: (machine, tensor, value, dtype = null) =>

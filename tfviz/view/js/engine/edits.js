@@ -1,4 +1,6 @@
 // What a reader changes of an attention, as plain values; `tfviz/look/edits.py` does the same to the same weights.
+
+/** @import { Operation } from "../types.d.ts" */
 //   { site, head, do: "zero" }                    the head gives nothing
 //   { site, head, do: "even" }                    it looks evenly at all it may see
 //   { site, head, do: "hide", cells: [[q, k]] }   it may not look there; the row's other weights share what is left
@@ -6,7 +8,7 @@
 // A row that sees nothing stays as it is; more than 1 given away in a row, or less with no other key to share the rest, is an error.
 // `head` null means every head; a cell's query or key null means every one.
 
-// The weights [batch, head, query, key] that flow on: the same ones if nothing is to be done.
+/** @type {Operation} The weights [batch, head, query, key] that flow on: the same ones if nothing is to be done. */
 export function edited(machine, weights, edits) {
   if (!edits.length) return weights;
   const made = { ...weights, data: weights.data.slice() };

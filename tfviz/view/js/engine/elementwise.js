@@ -1,5 +1,7 @@
 // Operations on pairs of cells.
 
+/** @import { Operation } from "../types.d.ts" */
+
 import { asTensor, broadcastShape, cast, promoted, stridesTo, walk } from "./tensors.js";
 
 // Kernels of pairs, for a stretch of cells. The four that matter have loops of their own, which browsers make fast.
@@ -20,7 +22,10 @@ const divideRow = (a, i, di, b, j, dj, out, at, length) => {
 };
 const multiplyWhole = pairwise(Math.imul); // whole numbers wrap, at 32 bits where torch's wrap at 64
 
-// Two operands, tensors or numbers, cell by cell; the result as wide as the wider one unless `dtype` says otherwise.
+/**
+ * Two operands, tensors or numbers, cell by cell; the result as wide as the wider one unless `dtype` says otherwise.
+ * @type {Operation}
+ */
 function broadcastPair(machine, one, other, row, dtype = null) {
   const kind = promoted(machine, one, other);
   const a = asTensor(one, kind);
@@ -34,16 +39,23 @@ function broadcastPair(machine, one, other, row, dtype = null) {
   return out;
 }
 
+/** @type {(...of: any[]) => Operation} */
 const pair = (of) => (machine, one, other) => broadcastPair(machine, one, other, pairwise(of));
+/** @type {(...of: any[]) => Operation} */
 const compare = (of) => (machine, one, other) => broadcastPair(machine, one, other, pairwise(of), "bool");
+/** @type {Operation} */
 const floats = (machine, ...values) => (promoted(machine, ...values) === "float32" ? null : "float32");
+/** @type {(...of: any[]) => Operation} */
 const pairOfFloats = (of) => (machine, one, other) =>
   broadcastPair(machine, one, other, pairwise(of), floats(machine, one, other));
 
+/** @type {Operation} */
 const add = (machine, one, other, alpha = 1) =>
   broadcastPair(machine, one, other, alpha === 1 ? addRow : pairwise((x, y) => x + alpha * y));
+/** @type {Operation} */
 const subtract = (machine, one, other, alpha = 1) =>
   broadcastPair(machine, one, other, alpha === 1 ? subtractRow : pairwise((x, y) => x - alpha * y));
+/** @type {Operation} */
 const multiply = (machine, one, other) =>
   broadcastPair(machine, one, other, promoted(machine, one, other) === "int64" ? multiplyWhole : multiplyRow);
 
@@ -58,11 +70,13 @@ const floorDivide = (x, y) => {
   return quotient === 0 ? 0 : Math.round(quotient);
 };
 
+/** @type {Operation} */
 function divide(machine, one, other, rounding = null) {
   if (rounding === null) return broadcastPair(machine, one, other, divideRow, floats(machine, one, other));
   return broadcastPair(machine, one, other, pairwise(rounding === "floor" ? floorDivide : (x, y) => Math.trunc(x / y)));
 }
 
+/** @type {Operation} */
 const power = (machine, base, exponent) =>
   exponent === 2
     ? multiply(machine, base, base)
@@ -73,11 +87,13 @@ const power = (machine, base, exponent) =>
         pairwise((x, y) => (x === 1 ? 1 : x ** y)),
       );
 
+/** @type {Operation} */
 function clamp(machine, tensor, low = null, high = null) {
   const above = low === null ? tensor : pair(Math.max)(machine, tensor, low);
   return high === null ? above : pair(Math.min)(machine, above, high);
 }
 
+/** @type {Operation} */
 function where(machine, condition, one, other) {
   const kind = promoted(machine, one, other);
   const parts = [condition, asTensor(one, kind), asTensor(other, kind)];
@@ -91,10 +107,11 @@ function where(machine, condition, one, other) {
   return out;
 }
 
-// In torch the tensor keeps its kind, whatever is written into it.
+/** @type {Operation} In torch the tensor keeps its kind, whatever is written into it. */
 const fillMasked = (machine, tensor, mask, value) =>
   where(machine, mask, cast(machine, asTensor(value, tensor.dtype), tensor.dtype), tensor);
 
+/** @type {(...of: any[]) => Operation} */
 const both = (of) => (machine, one, other) => broadcastPair(machine, one, other, pairwise(of), "bool");
 
 const xlogy = pairOfFloats((x, y) => (x === 0 && y === y ? 0 : x * Math.log(y)));
@@ -122,6 +139,7 @@ const EITHER = {
   __lshift__: pair((x, y) => x << y),
 };
 
+/** @type {Record<string, Operation>} */
 export const PAIRS = {
   ...Object.fromEntries(
     Object.entries(EITHER).flatMap(([name, of]) => [

@@ -1,8 +1,13 @@
 // Operations on each cell by itself.
 
+/** @import { Operation } from "../types.d.ts" */
+
 import { cast } from "./tensors.js";
 
-// Each cell by itself. The result is of floats (`real`), of the same kind (`like`), or of truths (`truth`).
+/**
+ * Each cell by itself. The result is of floats (`real`), of the same kind (`like`), or of truths (`truth`).
+ * @type {Operation}
+ */
 function mapped(machine, tensor, dtype, of) {
   const out = machine.empty(tensor.shape, dtype);
   const { data } = tensor;
@@ -10,9 +15,13 @@ function mapped(machine, tensor, dtype, of) {
   for (let i = 0; i < data.length; i++) to[i] = of(data[i]);
   return out;
 }
+/** @type {(...of: any[]) => Operation} */
 const real = (of) => (machine, tensor) => mapped(machine, tensor, "float32", of);
+/** @type {(...of: any[]) => Operation} */
 const like = (of) => (machine, tensor) => mapped(machine, tensor, tensor.dtype, of);
+/** @type {(...of: any[]) => Operation} */
 const truth = (of) => (machine, tensor) => mapped(machine, tensor, "bool", of);
+/** @type {(...of: any[]) => Operation} */
 const steady = (of) => (machine, tensor) =>
   tensor.dtype === "float32" ? mapped(machine, tensor, "float32", of) : tensor;
 
@@ -41,6 +50,7 @@ function erf(x) {
   return x < 0 ? -found : found;
 }
 
+/** @type {Operation} */
 function gelu(machine, tensor, approximate = "none") {
   const out = machine.empty(tensor.shape, "float32");
   const { data } = tensor;
@@ -71,6 +81,7 @@ function shareBelow(x) {
   return BELOW_AT[nearest] + h * BELOW_SLOPE[nearest] * (1 - (h / 2) * BELOW_FROM[nearest]);
 }
 
+/** @type {Operation} */
 function relu(machine, tensor) {
   const out = machine.empty(tensor.shape, tensor.dtype);
   const { data } = tensor;
@@ -78,17 +89,21 @@ function relu(machine, tensor) {
   return out;
 }
 
+/** @type {Operation} */
 function elu(machine, tensor, alpha = 1, scale = 1, inner = 1) {
   return real((x) => scale * (x > 0 ? x : alpha * Math.expm1(x * inner)))(machine, tensor);
 }
 
+/** @type {Operation} */
 function rounded(machine, tensor, decimals = 0) {
   const scale = 10 ** decimals;
   return steady(decimals === 0 ? even : (x) => even(x * scale) / scale)(machine, tensor);
 }
 
+/** @type {Operation} */
 const bitNot = (machine, tensor) =>
   mapped(machine, tensor, tensor.dtype, tensor.dtype === "bool" ? (x) => 1 - x : (x) => ~x);
+/** @type {Record<string, Operation>} */
 export const FUNCTIONS = {
   gelu,
   relu,

@@ -1,5 +1,7 @@
 // Operations that read and write where numbers say.
 
+/** @import { Operation } from "../types.d.ts" */
+
 import { asTensor, axisOf, broadcastShape, expanded, formatShape, sizeOf, stridesOf } from "./tensors.js";
 import { taken } from "./arranging.js";
 
@@ -9,6 +11,7 @@ function inside(place, length) {
   return place < 0 ? place + length : place;
 }
 
+/** @type {Operation} */
 function embedding(machine, table, ids) {
   const [rows, width] = table.shape;
   const out = machine.empty([...ids.shape, width], table.dtype);
@@ -20,6 +23,7 @@ function embedding(machine, table, ids) {
   return out;
 }
 
+/** @type {Operation} */
 function indexSelect(machine, tensor, axis, places) {
   const place = axisOf(tensor.shape.length, axis);
   const length = tensor.shape[place] ?? 1;
@@ -46,12 +50,14 @@ function pointed(tensor, axis, index, visit) {
   }
 }
 
+/** @type {Operation} */
 function gather(machine, tensor, axis, index) {
   const out = machine.empty(index.shape, tensor.dtype);
   pointed(tensor, axis, index, (cell, i) => (out.data[i] = tensor.data[cell]));
   return out;
 }
 
+/** @type {(...of: any[]) => Operation} */
 const scatter = (join) => (machine, tensor, axis, index, source) => {
   const out = machine.empty(tensor.shape, tensor.dtype);
   out.data.set(tensor.data);
@@ -77,7 +83,7 @@ function numbered(indices) {
   });
 }
 
-// What `tensor[indices]` names: the cells of the tensor, and the shape that they make.
+/** @type {Operation} What `tensor[indices]` names: the cells of the tensor, and the shape that they make. */
 function cellsNamed(machine, tensor, given) {
   const indices = numbered(given);
   const { shape } = tensor;
@@ -112,6 +118,7 @@ function offsets(axes, shape, strides) {
   return axes.reduce(next, [0]);
 }
 
+/** @type {Operation} */
 function index(machine, tensor, indices) {
   const { cells, shape } = cellsNamed(machine, tensor, indices);
   const out = machine.empty(shape, tensor.dtype);
@@ -119,6 +126,7 @@ function index(machine, tensor, indices) {
   return out;
 }
 
+/** @type {Operation} */
 function indexPut(machine, tensor, indices, values, accumulate = false) {
   const { cells, shape } = cellsNamed(machine, tensor, indices);
   const out = machine.empty(tensor.shape, tensor.dtype);
@@ -128,6 +136,7 @@ function indexPut(machine, tensor, indices, values, accumulate = false) {
   return out;
 }
 
+/** @type {Operation} */
 function oneHot(machine, ids, classes = -1) {
   const count = classes === -1 ? Math.max(...ids.data) + 1 : classes;
   const out = machine.empty([...ids.shape, count], "int64");
@@ -139,12 +148,14 @@ function oneHot(machine, ids, classes = -1) {
   return out;
 }
 
+/** @type {Operation} */
 function take(machine, tensor, places) {
   const out = machine.empty(places.shape, tensor.dtype);
   places.data.forEach((place, i) => (out.data[i] = tensor.data[inside(place, tensor.data.length)]));
   return out;
 }
 
+/** @type {Record<string, Operation>} */
 export const INDEXING = {
   embedding,
   index_select: indexSelect,

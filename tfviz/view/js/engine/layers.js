@@ -1,10 +1,12 @@
 // Norms.
 
+/** @import { Operation } from "../types.d.ts" */
+
 import { reshaped, formatShape, sizeOf } from "./tensors.js";
 import { PAIRS } from "./elementwise.js";
 import { FUNCTIONS } from "./functions.js";
 
-// Each row of `length` numbers to mean 0 and variance 1, then by the weights of its cells.
+/** @type {Operation} Each row of `length` numbers to mean 0 and variance 1, then by the weights of its cells. */
 function normed(machine, tensor, length, epsilon, weight, bias) {
   const out = machine.empty(tensor.shape, "float32");
   const { data } = tensor;
@@ -29,11 +31,13 @@ function expectTail(tensor, lengths) {
     throw new Error(`${formatShape(tensor.shape)} does not end in ${formatShape(lengths)}`);
 }
 
+/** @type {Operation} */
 function layerNorm(machine, tensor, lengths, weight = null, bias = null, epsilon = 1e-5) {
   expectTail(tensor, lengths);
   return normed(machine, tensor, sizeOf(lengths), epsilon, weight, bias);
 }
 
+/** @type {Operation} */
 function rmsNorm(machine, tensor, lengths, weight = null, epsilon = null) {
   expectTail(tensor, lengths);
   const length = sizeOf(lengths);
@@ -48,13 +52,14 @@ function rmsNorm(machine, tensor, lengths, weight = null, epsilon = null) {
   return out;
 }
 
-// Weights of channels, the second axis.
+/** @type {Operation} Weights of channels, the second axis. */
 function channelwise(machine, tensor, weight, bias) {
   const tall = (one) => reshaped(one, [one.shape[0], ...Array(tensor.shape.length - 2).fill(1)]);
   const scaled = weight ? PAIRS["mul.Tensor"](machine, tensor, tall(weight)) : tensor;
   return bias ? PAIRS["add.Tensor"](machine, scaled, tall(bias)) : scaled;
 }
 
+/** @type {Operation} */
 function groupNorm(machine, tensor, groups, weight = null, bias = null, epsilon = 1e-5) {
   const [batch, channels] = tensor.shape;
   if (channels % groups) throw new Error(`${channels} channels do not make ${groups} groups`);
@@ -62,6 +67,7 @@ function groupNorm(machine, tensor, groups, weight = null, bias = null, epsilon 
   return channelwise(machine, out, weight, bias);
 }
 
+/** @type {Operation} */
 function batchNorm(machine, tensor, weight, bias, means, variances, epsilon) {
   const factors = FUNCTIONS.rsqrt(machine, PAIRS["add.Scalar"](machine, variances, epsilon));
   const shift = PAIRS["mul.Tensor"](machine, means, factors);
@@ -69,6 +75,7 @@ function batchNorm(machine, tensor, weight, bias, means, variances, epsilon) {
   return channelwise(machine, standard, weight, bias);
 }
 
+/** @type {Record<string, Operation>} */
 export const LAYERS = {
   layer_norm: layerNorm,
   rms_norm: rmsNorm,

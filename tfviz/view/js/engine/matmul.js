@@ -1,14 +1,17 @@
 // Operations that multiply matrices.
 
+/** @import { Operation } from "../types.d.ts" */
+
 import { broadcastShape, cast, expanded, permuted, reshaped, formatShape, sizeOf } from "./tensors.js";
 import { PAIRS } from "./elementwise.js";
 
-// Whole numbers are multiplied as floats: exact up to 2^24.
+/** @type {Operation} Whole numbers are multiplied as floats: exact up to 2^24. */
 function floatsOf(machine, tensors) {
   const whole = tensors.every((tensor) => tensor.dtype !== "float32");
   return { parts: tensors.map((tensor) => cast(machine, tensor, "float32")), dtype: whole ? "int64" : "float32" };
 }
 
+/** @type {Operation} */
 export function matmul(machine, one, other) {
   if (!one.shape.length || !other.shape.length) throw new Error("a tensor of no axes has no rows and columns");
   const left = one.shape.length === 1 ? reshaped(one, [1, ...one.shape]) : one;
@@ -29,7 +32,7 @@ export function matmul(machine, one, other) {
   return cast(machine, reshaped(out, shape), dtype);
 }
 
-// Products of tensors of just so many axes.
+/** @type {(...of: any[]) => Operation} Products of tensors of just so many axes. */
 const productOf = (left, right) => (machine, one, other) => {
   if (one.shape.length !== left || other.shape.length !== right) {
     throw new Error(
@@ -42,8 +45,10 @@ const productOf = (left, right) => (machine, one, other) => {
   return matmul(machine, one, other);
 };
 
+/** @type {Operation} */
 const times = (machine, tensor, factor) => (factor === 1 ? tensor : PAIRS["mul.Scalar"](machine, tensor, factor));
 
+/** @type {Operation} */
 function addmm(machine, start, one, other, beta = 1, alpha = 1) {
   const [rows, inner] = one.shape;
   const columns = other.shape[1];
@@ -55,11 +60,13 @@ function addmm(machine, start, one, other, beta = 1, alpha = 1) {
   return addProduct(machine, start, one, other, beta, alpha);
 }
 
+/** @type {Operation} */
 function addProduct(machine, start, one, other, beta = 1, alpha = 1) {
   const multiplied = times(machine, matmul(machine, one, other), alpha);
   return beta === 0 ? multiplied : PAIRS["add.Tensor"](machine, multiplied, times(machine, start, beta));
 }
 
+/** @type {Operation} */
 export function linear(machine, tensor, weight, bias = null) {
   const inner = tensor.shape[tensor.shape.length - 1];
   const outer = weight.shape.length === 1 ? 1 : weight.shape[0];
@@ -80,4 +87,5 @@ export function linear(machine, tensor, weight, bias = null) {
   return out;
 }
 
+/** @type {Record<string, Operation>} */
 export const MULTIPLYING = { matmul, mm: productOf(2, 2), bmm: productOf(3, 3), addmm, linear };

@@ -1,5 +1,7 @@
 // torch's own recurrent layers.
 
+/** @import { Operation } from "../types.d.ts" */
+
 import { formatShape } from "./tensors.js";
 import { PIECES } from "./slicing.js";
 import { SHAPING } from "./shaping.js";
@@ -43,7 +45,7 @@ function each(count, work) {
   for (let i = 0; i < count; i++) work(i);
 }
 
-// One layer in one direction: [time, batch, dim] -> [time, batch, hidden] and the last states.
+/** @type {Operation} One layer in one direction: [time, batch, dim] -> [time, batch, hidden] and the last states. */
 function passed(machine, cell, words, states, weights, backwards) {
   const [time, batch] = words.shape;
   const hidden = states[0].shape[1];
@@ -70,7 +72,10 @@ function passed(machine, cell, words, states, weights, backwards) {
   return { out, states: now };
 }
 
-// As torch.nn.LSTM and its kin: the output, then each state, [layers * directions, batch, hidden].
+/**
+ * As torch.nn.LSTM and its kin: the output, then each state, [layers * directions, batch, hidden].
+ * @type {Operation}
+ */
 function recurrent(machine, cell, tensor, starts, parameters, biased, layers, bothWays, batchFirst) {
   const [directions, count] = [bothWays ? 2 : 1, biased ? 4 : 2];
   if (parameters.length !== layers * directions * count) {
@@ -94,10 +99,12 @@ function recurrent(machine, cell, tensor, starts, parameters, biased, layers, bo
   return [batchFirst ? SHAPING["transpose.int"](machine, words, 0, 1) : words, ...states];
 }
 
+/** @type {(...of: any[]) => Operation} */
 const layersOf =
   (cell) => (machine, tensor, start, parameters, biased, layers, dropout, training, bothWays, batchFirst) =>
     recurrent(machine, cell, tensor, [].concat(start), parameters, biased, layers, bothWays, batchFirst);
 
+/** @type {Record<string, Operation>} */
 export const RECURRENT = {
   "lstm.input": layersOf(RECURRENT_CELLS.lstm),
   "gru.input": layersOf(RECURRENT_CELLS.gru),

@@ -1,8 +1,10 @@
 // Operations that make one number of many.
 
+/** @import { Operation } from "../types.d.ts" */
+
 import { axesOf, cast, dtypeOf, permuted, sizeOf } from "./tensors.js";
 
-// The tensor as rows, one for each number that is left: { data, rows, length, shape }.
+/** @type {Operation} The tensor as rows, one for each number that is left: { data, rows, length, shape }. */
 function folded(machine, tensor, axes, keep) {
   const { shape } = tensor;
   const gone = shape.length === 0 ? (axesOf(0, axes), []) : axesOf(shape.length, axes);
@@ -13,7 +15,7 @@ function folded(machine, tensor, axes, keep) {
   return { data, rows: sizeOf(left.map((axis) => shape[axis])), length, shape: result };
 }
 
-// `of(data, start, end)` gives the number of a row.
+/** @type {Operation} `of(data, start, end)` gives the number of a row. */
 export function reduced(machine, tensor, axes, keep, dtype, of) {
   const { data, rows, length, shape } = folded(machine, tensor, axes, keep);
   const out = machine.empty(shape, dtype);
@@ -63,11 +65,13 @@ function smallestAt(data, start, end) {
 const wholes = (tensor) => (tensor.dtype === "float32" ? "float32" : "int64");
 const real32 = (dtype) => dtypeOf(dtype ?? "float32");
 
+/** @type {Operation} */
 export function sum(machine, tensor, axes = null, keep = false, dtype = null) {
   const given = cast(machine, tensor, dtype);
   return reduced(machine, given, axes, keep, dtype ? dtypeOf(dtype) : wholes(tensor), total);
 }
 
+/** @type {Operation} */
 function mean(machine, tensor, axes = null, keep = false, dtype = null) {
   if (tensor.dtype !== "float32" && !dtype) throw new Error(`the mean of ${tensor.dtype} is no ${tensor.dtype}`);
   const given = cast(machine, tensor, dtype);
@@ -81,6 +85,7 @@ function mean(machine, tensor, axes = null, keep = false, dtype = null) {
   );
 }
 
+/** @type {Operation} */
 function prod(machine, tensor, axes = null, keep = false, dtype = null) {
   const kind = dtype ? dtypeOf(dtype) : wholes(tensor);
   return reduced(machine, cast(machine, tensor, kind), axes, keep, kind, kind === "int64" ? wholeProduct : product);
@@ -92,9 +97,11 @@ const spreadOf = (correction) => (data, start, end) => {
   for (let i = start; i < end; i++) sum += (data[i] - middle) * (data[i] - middle);
   return sum / Math.max(0, end - start - correction);
 };
+/** @type {Operation} */
 function variance(machine, tensor, axes = null, correction = 1, keep = false) {
   return reduced(machine, tensor, axes, keep, "float32", spreadOf(Number(correction ?? 1)));
 }
+/** @type {(...of: any[]) => Operation} */
 const withMean =
   (spread) =>
   (machine, tensor, axes = null, correction = 1, keep = false) => [
@@ -102,16 +109,19 @@ const withMean =
     mean(machine, tensor, axes, keep),
   ];
 
+/** @type {(...of: any[]) => Operation} */
 const extreme =
   (at) =>
   (machine, tensor, axes = null, keep = false) =>
     reduced(machine, tensor, axes, keep, tensor.dtype, (data, start, end) => data[at(data, start, end)]);
 
+/** @type {(...of: any[]) => Operation} */
 const place =
   (at) =>
   (machine, tensor, axis = null, keep = false) =>
     reduced(machine, tensor, axis, keep, "int64", (data, start, end) => at(data, start, end) - start);
 
+/** @type {(...of: any[]) => Operation} */
 const extremeAlong =
   (at) =>
   (machine, tensor, axis, keep = false) => {
@@ -126,6 +136,7 @@ const extremeAlong =
     return [values, places];
   };
 
+/** @type {Operation} */
 function any(machine, tensor, axes = null, keep = false) {
   return reduced(machine, tensor, axes, keep, "bool", (data, start, end) => {
     for (let i = start; i < end; i++) if (data[i] !== 0) return 1;
@@ -133,6 +144,7 @@ function any(machine, tensor, axes = null, keep = false) {
   });
 }
 
+/** @type {Operation} */
 function all(machine, tensor, axes = null, keep = false) {
   return reduced(machine, tensor, axes, keep, "bool", (data, start, end) => {
     for (let i = start; i < end; i++) if (data[i] === 0) return 0;
@@ -150,6 +162,7 @@ export function logSumExp(data, start, end) {
   return most + Math.log(sum);
 }
 
+/** @type {Operation} */
 function median(machine, tensor) {
   const sorted = tensor.data.slice().sort();
   const out = machine.empty([], tensor.dtype);
@@ -164,6 +177,7 @@ export function nonzero(data, start, end) {
   return count;
 }
 
+/** @type {Record<string, Operation>} */
 export const REDUCING = {
   sum: (machine, tensor, dtype = null) => sum(machine, tensor, null, false, dtype),
   "sum.dim_IntList": sum,

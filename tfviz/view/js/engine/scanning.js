@@ -1,9 +1,11 @@
 // Operations that go along one axis and leave it: running sums, softmax, order.
 
+/** @import { Operation } from "../types.d.ts" */
+
 import { along, cast, dtypeOf } from "./tensors.js";
 import { logSumExp } from "./reducing.js";
 
-// `of(data, start, end, out)` writes a row.
+/** @type {Operation} `of(data, start, end, out)` writes a row. */
 function scanned(machine, tensor, axis, dtype, of) {
   const [made] = along(machine, tensor, axis, (transposed) => {
     const out = machine.empty(transposed.shape, dtype);
@@ -14,6 +16,7 @@ function scanned(machine, tensor, axis, dtype, of) {
   return made;
 }
 
+/** @type {(...of: any[]) => Operation} */
 const soFar =
   (first, step) =>
   (machine, tensor, axis, dtype = null) => {
@@ -32,10 +35,12 @@ function softmaxRow(data, start, end, out) {
   for (let i = start; i < end; i++) out[i] /= sum;
 }
 
+/** @type {Operation} */
 export function softmaxAlong(machine, tensor, axis, dtype = null) {
   return scanned(machine, cast(machine, tensor, dtype), axis, "float32", softmaxRow);
 }
 
+/** @type {Operation} */
 function logSoftmax(machine, tensor, axis, dtype = null) {
   return scanned(machine, cast(machine, tensor, dtype || null), axis, "float32", (data, start, end, out) => {
     const all = logSumExp(data, start, end);
@@ -50,7 +55,7 @@ function ordered(data, start, end, descending) {
   return places.sort((i, j) => (descending ? -1 : 1) * rank(data[start + i], data[start + j]));
 }
 
-// The first `count` of each row in order, and where they stood.
+/** @type {Operation} The first `count` of each row in order, and where they stood. */
 function sorted(machine, tensor, axis, descending, count = null) {
   return along(machine, tensor, axis, (transposed) => {
     const length = transposed.shape[transposed.shape.length - 1];
@@ -70,7 +75,7 @@ function sorted(machine, tensor, axis, descending, count = null) {
   });
 }
 
-// The largest so far, and where it stood: the last of several.
+/** @type {(...of: any[]) => Operation} The largest so far, and where it stood: the last of several. */
 const record = (beats) => (machine, tensor, axis) =>
   along(machine, tensor, axis, (transposed) => {
     const values = machine.empty(transposed.shape, tensor.dtype);
@@ -91,8 +96,10 @@ function logStep(so, x) {
   return least === -Infinity ? most : most + Math.log1p(Math.exp(least - most));
 }
 
+/** @type {Operation} */
 const sort = (machine, tensor, axis = -1, descending = false) => sorted(machine, tensor, axis, descending);
 
+/** @type {Record<string, Operation>} */
 export const SCANNING = {
   cumsum: soFar(0, (so, x) => so + x),
   cumprod: soFar(1, (so, x) => so * x),

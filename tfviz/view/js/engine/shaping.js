@@ -1,8 +1,10 @@
 // Operations that move cells about and leave their numbers alone.
 
+/** @import { Operation } from "../types.d.ts" */
+
 import { axisOf, expanded, permuted, reshaped, formatShape, sizeOf } from "./tensors.js";
 
-// One length may be -1: what is left.
+/** @type {Operation} One length may be -1: what is left. */
 function view(machine, tensor, shape) {
   const size = sizeOf(tensor.shape);
   const known = shape.reduce((product, length) => (length < 0 ? product : product * length), 1);
@@ -14,6 +16,7 @@ function view(machine, tensor, shape) {
   );
 }
 
+/** @type {Operation} */
 function flatten(machine, tensor, first = 0, last = -1) {
   const { shape } = tensor;
   if (shape.length === 0) return reshaped(tensor, [1]);
@@ -21,6 +24,7 @@ function flatten(machine, tensor, first = 0, last = -1) {
   return reshaped(tensor, [...shape.slice(0, from), sizeOf(shape.slice(from, to + 1)), ...shape.slice(to + 1)]);
 }
 
+/** @type {Operation} */
 function unflatten(machine, tensor, axis, lengths) {
   const place = axisOf(tensor.shape.length, axis);
   const known = lengths.reduce((product, length) => (length < 0 ? product : product * length), 1);
@@ -28,17 +32,20 @@ function unflatten(machine, tensor, axis, lengths) {
   return reshaped(tensor, [...tensor.shape.slice(0, place), ...whole, ...tensor.shape.slice(place + 1)]);
 }
 
+/** @type {Operation} */
 export function unsqueeze(machine, tensor, axis) {
   const place = axisOf(tensor.shape.length + 1, axis);
   return reshaped(tensor, [...tensor.shape.slice(0, place), 1, ...tensor.shape.slice(place)]);
 }
 
+/** @type {Operation} */
 export function squeeze(machine, tensor, axes = null) {
   const gone = axes === null ? null : [].concat(axes).map((axis) => axisOf(tensor.shape.length, axis));
   const kept = tensor.shape.filter((length, axis) => length !== 1 || (gone && !gone.includes(axis)));
   return reshaped(tensor, kept);
 }
 
+/** @type {Operation} */
 function permute(machine, tensor, order) {
   const axes = order.map((axis) => axisOf(tensor.shape.length, axis));
   if (axes.length !== tensor.shape.length || new Set(axes).size !== axes.length) {
@@ -47,6 +54,7 @@ function permute(machine, tensor, order) {
   return permuted(machine, tensor, axes);
 }
 
+/** @type {Operation} */
 function transpose(machine, tensor, one, other) {
   const order = [...tensor.shape.keys()];
   if (order.length === 0) return tensor;
@@ -55,7 +63,7 @@ function transpose(machine, tensor, one, other) {
   return permuted(machine, tensor, order);
 }
 
-// A -1 keeps the length that is there.
+/** @type {Operation} A -1 keeps the length that is there. */
 function expand(machine, tensor, shape) {
   const lead = shape.length - tensor.shape.length;
   return expanded(
@@ -65,6 +73,7 @@ function expand(machine, tensor, shape) {
   );
 }
 
+/** @type {Operation} */
 function repeat(machine, tensor, counts) {
   const lead = counts.length - tensor.shape.length;
   if (lead < 0)
@@ -77,8 +86,10 @@ function repeat(machine, tensor, counts) {
   );
 }
 
+/** @type {Operation} */
 const keep = (machine, tensor) => tensor;
 
+/** @type {Record<string, Operation>} */
 export const SHAPING = {
   view,
   reshape: view,

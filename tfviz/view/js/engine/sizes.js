@@ -1,7 +1,5 @@
 // Sizes that depend on the lengths of the inputs: a number, a name, or [operator, size, ...].
 
-/** @import { Lengths, Size } from "../types.d.ts" */
-
 /** @type {Record<string, (...parts: number[]) => number>} */
 const OPERATORS = {
   "+": (...parts) => parts.reduce((sum, part) => sum + part),

@@ -1,5 +1,7 @@
 // Operations that cut tensors into pieces and put pieces together.
 
+/** @import { Operation } from "../types.d.ts" */
+
 import { axisOf, expanded, gathered, moveCells, promoted, formatShape, sizeOf, stridesOf } from "./tensors.js";
 import { squeeze, unsqueeze } from "./shaping.js";
 
@@ -22,6 +24,7 @@ function windowOf(tensor, axis, start, end, step = 1) {
   return { shape, strides, start: first };
 }
 
+/** @type {Operation} */
 function slice(machine, tensor, axis = 0, start = null, end = null, step = 1) {
   const part = windowOf(tensor, axis, start, end, step);
   if (sizeOf(part.shape) === sizeOf(tensor.shape) && step === 1) return tensor;
@@ -34,12 +37,13 @@ function placeWithin(tensor, axis, index) {
   return index < 0 ? index + length : index;
 }
 
+/** @type {Operation} */
 function selected(machine, tensor, axis, index) {
   const at = placeWithin(tensor, axis, index);
   return squeeze(machine, slice(machine, tensor, axis, at, at + 1), axis);
 }
 
-// A copy of the tensor with `source` written into a window.
+/** @type {Operation} A copy of the tensor with `source` written into a window. */
 function written(machine, tensor, source, part) {
   const out = machine.empty(tensor.shape, tensor.dtype);
   out.data.set(tensor.data);
@@ -48,10 +52,12 @@ function written(machine, tensor, source, part) {
   return out;
 }
 
+/** @type {Operation} */
 function sliceScatter(machine, tensor, source, axis = 0, start = null, end = null, step = 1) {
   return written(machine, tensor, source, windowOf(tensor, axis, start, end, step));
 }
 
+/** @type {Operation} */
 function splitWithSizes(machine, tensor, lengths, axis = 0) {
   const all = tensor.shape[axisOf(tensor.shape.length, axis)];
   if (lengths.reduce((sum, length) => sum + length, 0) !== all) {
@@ -61,6 +67,7 @@ function splitWithSizes(machine, tensor, lengths, axis = 0) {
   return lengths.map((length) => slice(machine, tensor, axis, start, (start += length)));
 }
 
+/** @type {Operation} */
 function split(machine, tensor, length, axis = 0) {
   const all = tensor.shape[axisOf(tensor.shape.length, axis)];
   const count = Math.max(1, Math.ceil(all / length));
@@ -68,17 +75,20 @@ function split(machine, tensor, length, axis = 0) {
   return splitWithSizes(machine, tensor, lengths, axis);
 }
 
+/** @type {Operation} */
 function chunk(machine, tensor, count, axis = 0) {
   const all = tensor.shape[axisOf(tensor.shape.length, axis)];
   if (all === 0) return Array(count).fill(tensor);
   return split(machine, tensor, Math.ceil(all / count), axis);
 }
 
+/** @type {Operation} */
 function unbind(machine, tensor, axis = 0) {
   const all = tensor.shape[axisOf(tensor.shape.length, axis)];
   return Array.from({ length: all }, (_, i) => selected(machine, tensor, axis, i));
 }
 
+/** @type {Operation} */
 function cat(machine, tensors, axis = 0) {
   const dtype = promoted(machine, ...tensors);
   const joinable = tensors.filter((tensor) => tensor.shape.length !== 1 || tensor.shape[0] !== 0); // torch skips these
@@ -101,6 +111,7 @@ function cat(machine, tensors, axis = 0) {
   return out;
 }
 
+/** @type {Operation} */
 function stack(machine, tensors, axis = 0) {
   const shape = tensors[0].shape;
   const rank = shape.length + 1;
@@ -112,6 +123,7 @@ function stack(machine, tensors, axis = 0) {
   );
 }
 
+/** @type {Record<string, Operation>} */
 export const PIECES = {
   "slice.Tensor": slice,
   "select.int": selected,

@@ -1,5 +1,7 @@
 // Tensors of the engine, { shape, dtype, data }, row-major, never changed once made; and the walks over them.
 
+/** @import { Operation } from "../types.d.ts" */
+
 const TENSOR_ARRAYS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 const TENSOR_KINDS = ["bool", "int64", "float32"]; // each can hold what those before it hold
 
@@ -118,13 +120,14 @@ export function moveCells(shape, source, target) {
   });
 }
 
-// The tensor that is read out of another with these strides.
+/** @type {Operation} The tensor that is read out of another with these strides. */
 export function gathered(machine, tensor, shape, strides, start = 0) {
   const out = machine.empty(shape, tensor.dtype);
   moveCells(shape, { data: tensor.data, strides, start }, { data: out.data, strides: stridesOf(shape) });
   return out;
 }
 
+/** @type {Operation} */
 export function expanded(machine, tensor, shape) {
   if (sizeOf(shape) === sizeOf(tensor.shape) && shape.length >= tensor.shape.length) {
     stridesTo(tensor.shape, shape);
@@ -133,6 +136,7 @@ export function expanded(machine, tensor, shape) {
   return gathered(machine, tensor, shape, stridesTo(tensor.shape, shape));
 }
 
+/** @type {Operation} */
 export function permuted(machine, tensor, order) {
   const shape = order.map((axis) => tensor.shape[axis]);
   const long = order.filter((axis) => tensor.shape[axis] !== 1);
@@ -142,7 +146,7 @@ export function permuted(machine, tensor, order) {
   return gathered(machine, tensor, shape, transposed);
 }
 
-// One axis brought to the back, `work` done on what comes of it, and the axis brought home again.
+/** @type {Operation} One axis brought to the back, `work` done on what comes of it, and the axis brought home again. */
 export function along(machine, tensor, axis, work) {
   const rank = tensor.shape.length;
   const place = axisOf(rank, axis);
@@ -159,7 +163,10 @@ export function dtypeOf(dtype) {
   throw new Error(`there are no tensors of ${dtype} here`);
 }
 
-// The kind that torch gives the result: the widest. The step's own kind tells of a 2 whether Python had written 2.0.
+/**
+ * The kind that torch gives the result: the widest. The step's own kind tells of a 2 whether Python had written 2.0.
+ * @type {Operation}
+ */
 export function promoted(machine, ...values) {
   const dtypeOfValue = (value) => {
     if (isTensor(value)) return value.dtype;
@@ -170,6 +177,7 @@ export function promoted(machine, ...values) {
   return TENSOR_KINDS[Math.max(...kinds.map((kind) => TENSOR_KINDS.indexOf(kind)))];
 }
 
+/** @type {Operation} */
 export function cast(machine, tensor, dtype) {
   const kind = dtype ? dtypeOf(dtype) : tensor.dtype;
   if (kind === tensor.dtype) return tensor;
@@ -179,6 +187,7 @@ export function cast(machine, tensor, dtype) {
   return out;
 }
 
+/** @type {Operation} */
 export function filled(machine, shape, value, dtype) {
   const out = machine.empty(shape, dtype);
   out.data.fill(dtype === "bool" ? (value ? 1 : 0) : value);
