@@ -30,13 +30,13 @@ def encode_args(node: fx.Node, numbers: Mapping[fx.Node, Any], symbols: Mapping[
         ValueError: one cannot travel.
     """
     schema = node.target._schema.arguments  # type: ignore[union-attr]
-    named = dict(zip([one.name for one in schema], node.args)) | dict(node.kwargs)
+    named = dict(zip([argument.name for argument in schema], node.args)) | dict(node.kwargs)
 
     def encode(value: Any) -> Any:
         if isinstance(value, fx.Node):
             return {"t": numbers[value]} if value in numbers else encode_extent(value.meta["val"], symbols)
         if isinstance(value, list | tuple):
-            return [encode(one) for one in value]
+            return [encode(item) for item in value]
         if isinstance(value, torch.dtype):
             return dtype_name(value)
         if isinstance(value, float) and not math.isfinite(value):
@@ -48,9 +48,9 @@ def encode_args(node: fx.Node, numbers: Mapping[fx.Node, Any], symbols: Mapping[
         raise ValueError(f"an argument of the kind {type(value).__name__} cannot travel: {value}")
 
     return [
-        encode(named.get(one.name, one.default_value if one.has_default_value() else None))
-        for one in schema
-        if one.name not in LEFT_OUT
+        encode(named.get(argument.name, argument.default_value if argument.has_default_value() else None))
+        for argument in schema
+        if argument.name not in LEFT_OUT
     ]
 
 

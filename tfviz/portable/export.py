@@ -77,21 +77,23 @@ def export(
 
 def _is_right_for_one(program: Program, module: FunctionModule, tensors: Sequence[Tensor]) -> bool:
     """Return whether it is also right where each length is 1, of which torch.export says nothing."""
-    shapes = [[1 if isinstance(size, str) else size for size in one["shape"]] for one in program.spec["inputs"]]
+    shapes = [[1 if isinstance(size, str) else size for size in each["shape"]] for each in program.spec["inputs"]]
     shortest = [
-        one[tuple(map(slice, shape))] if isinstance(one, Tensor) else one for one, shape in zip(tensors, shapes)
+        tensor[tuple(map(slice, shape))] if isinstance(tensor, Tensor) else tensor
+        for tensor, shape in zip(tensors, shapes)
     ]
-    rounded = any(one.dtype in (torch.int8, torch.float16) for one in program.tensors.values())
+    rounded = any(weight.dtype in (torch.int8, torch.float16) for weight in program.tensors.values())
     tolerance = 1 if rounded else 1e-3
     try:
         with eval_mode(module), torch.no_grad():
-            expected = [one.cpu().float() for one in pytree.tree_leaves(module(*shortest)) if isinstance(one, Tensor)]
-        found = [one.float() for one in program(*(one.cpu() for one in shortest)).values()]
+            leaves = pytree.tree_leaves(module(*shortest))
+        expected = [leaf.cpu().float() for leaf in leaves if isinstance(leaf, Tensor)]
+        results = [result.float() for result in program(*(tensor.cpu() for tensor in shortest)).values()]
     except Exception:  # whatever it is, the model does not take so little
         return False
     return all(
-        one.shape == other.shape and torch.allclose(one, other, tolerance, tolerance, equal_nan=True)
-        for one, other in zip(found, expected)
+        result.shape == reference.shape and torch.allclose(result, reference, tolerance, tolerance, equal_nan=True)
+        for result, reference in zip(results, expected)
     )
 
 
@@ -99,7 +101,7 @@ def _dynamic_shapes(arguments: Sequence[str], example: Sequence[Any], lengths: L
     """Return what torch.export is told of each input: which axes may change."""
     if not any(isinstance(leaf, Tensor) for leaf in pytree.tree_leaves(example)):
         raise TypeError("export follows the module with an example; give one tensor for each input")
-    leaves = {name: pytree.tree_leaves(one) for name, one in zip(arguments, example)}
+    leaves = {name: pytree.tree_leaves(value) for name, value in zip(arguments, example)}
     for name, axes in lengths.items():
         tensors = [leaf for leaf in leaves.get(name, []) if isinstance(leaf, Tensor)]
         if not tensors:
@@ -113,7 +115,7 @@ def _dynamic_shapes(arguments: Sequence[str], example: Sequence[Any], lengths: L
             return None
         return {axis: Dim.AUTO if axis in axes else Dim.STATIC for axis in range(leaf.dim())}
 
-    return tuple(dynamic(leaf, lengths.get(name, {})) for name, one in leaves.items() for leaf in one)
+    return tuple(dynamic(leaf, lengths.get(name, {})) for name, tensors in leaves.items() for leaf in tensors)
 
 
 def _check_axis(name: str, tensor: Tensor, axis: int, length: str) -> None:
@@ -167,7 +169,8 @@ def _symbols_and_ranges(
 ) -> tuple[dict[str, str], dict[str, list[int | None]]]:
     """Return the length that each symbol of the graph stands for, and the least and the largest of each length."""
     kinds = {spec.arg.name: spec.kind for spec in exported.graph_signature.input_specs}
-    nodes = [one for one in exported.graph.nodes if one.op == "placeholder" and kinds[one.name] == InputKind.USER_INPUT]
+    placeholders = [node for node in exported.graph.nodes if node.op == "placeholder"]
+    nodes = [node for node in placeholders if kinds[node.name] == InputKind.USER_INPUT]
     symbols: dict[str, str] = {}
     ranges: dict[str, list[int | None]] = {}
     examples: dict[str, int] = {}
@@ -181,8 +184,8 @@ def _symbols_and_ranges(
                     f"{length!r} is {examples[length]} and {size} in the example; axes of one name have one length"
                 )
             symbols[symbol.name] = length
-            found = _range(exported.range_constraints.get(symbol))
-            ranges[length] = _intersection(ranges.get(length, found), found)
+            limits = _range(exported.range_constraints.get(symbol))
+            ranges[length] = _intersection(ranges.get(length, limits), limits)
     return symbols, ranges
 
 
@@ -214,12 +217,12 @@ def _range(limits: Any) -> list[int | None]:
     return [1 if limits.lower <= 2 else int(limits.lower), high]
 
 
-def _intersection(one: Sequence[int | None], other: Sequence[int | None]) -> list[int | None]:
-    (low, high), (other_low, other_high) = one, other
+def _intersection(first: Sequence[int | None], second: Sequence[int | None]) -> list[int | None]:
+    (low, high), (other_low, other_high) = first, second
     return [max(low or 1, other_low or 1), min((limit for limit in (high, other_high) if limit), default=None)]
 
 
 def _leaf_names(arguments: Sequence[str], example: Sequence[Any]) -> list[str]:
-    """Return the names of all tensors given: of an argument that holds several, its own name and their places."""
-    counted = [(name, len(pytree.tree_leaves(one))) for name, one in zip(arguments, example)]
+    """Return a name for each input tensor: its argument's, with a number where the argument holds several."""
+    counted = [(name, len(pytree.tree_leaves(value))) for name, value in zip(arguments, example)]
     return [name if count == 1 else f"{name}.{place}" for name, count in counted for place in range(count)]

@@ -59,7 +59,7 @@ def _argument_names(function: Callable[..., Any], count: int) -> list[str]:
         parameters = inspect.signature(function).parameters.values()
     except ValueError:
         return [str(place) for place in range(count)]
-    names = [one.name for one in parameters if one.kind not in (one.VAR_POSITIONAL, one.VAR_KEYWORD)]
+    names = [each.name for each in parameters if each.kind not in (each.VAR_POSITIONAL, each.VAR_KEYWORD)]
     return [*names, *(str(place) for place in range(len(names), count))]
 
 

@@ -33,7 +33,7 @@ def _is_supported(node: fx.Node) -> bool:
     name = operation_name(node)
     if name not in OPERATIONS:
         return not name
-    names = (one.name for one in node.target._schema.arguments)  # type: ignore[union-attr]
+    names = (argument.name for argument in node.target._schema.arguments)  # type: ignore[union-attr]
     arguments = dict(zip(names, node.args)) | node.kwargs
     # a dropout that drops, or a norm by the batch at hand, is only for training
     return not (arguments.get("train") or arguments.get("training"))
@@ -83,7 +83,6 @@ class GraphReader:
         self.tensors: dict[str, Tensor] = {}
         self.numbers: dict[fx.Node, int | list[int]] = {}
         self.count = 0
-        self.missing: dict[str, set[str]] = {}
 
     def to_spec(self) -> dict[str, Any]:
         """Return inputs, weights, nodes and outputs.
@@ -91,34 +90,47 @@ class GraphReader:
         Raises:
             ValueError: the engine lacks an operation, or something cannot travel.
         """
+        nodes = [node for node in self.exported.graph.nodes if node.op == "call_function"]
+        self._check_supported(nodes)
         signature = self.exported.graph_signature
         specs = {spec.arg.name: spec for spec in signature.input_specs}
         placeholders = [(node, specs[node.name]) for node in self.exported.graph.nodes if node.op == "placeholder"]
         inputs = self._inputs([node for node, spec in placeholders if spec.kind == InputKind.USER_INPUT])
         constants = [(node, str(spec.target)) for node, spec in placeholders if spec.kind != InputKind.USER_INPUT]
         weights = self._weights([(node, target) for node, target in constants if node.users])
-        nodes = [one for one in self.exported.graph.nodes if one.op == "call_function"]
         steps = [step for node in nodes if (step := self._step(node))]
-        if self.missing:
-            listed = "; ".join(f"{name} (in {', '.join(sorted(paths))})" for name, paths in self.missing.items())
-            raise ValueError(
-                f"the page's engine lacks {len(self.missing)} of the operations it needs: {listed}; write these with "
-                "operations it has (tfviz.portable.OPERATIONS)"
-            )
         return {"inputs": inputs, "weights": weights, "nodes": steps, "outputs": self._outputs()}
 
+    def _check_supported(self, nodes: Sequence[fx.Node]) -> None:
+        missing: dict[str, set[str]] = {}
+        for node in nodes:
+            value = node.meta.get("val")
+            if isinstance(value, torch.SymFloat | torch.SymBool):
+                raise ValueError(DATA_DEPENDENT.capitalize())
+            for result in pytree.tree_leaves(value):
+                if isinstance(result, Tensor):  # of a dtype and a shape that travel, which says more than its operation
+                    dtype_name(result.dtype), encode_shape(result, self.symbols)
+            if not _is_supported(node):
+                missing.setdefault(operation_name(node), set()).add(self._path(node) or "the function")
+        if missing:
+            names = "; ".join(f"{name} (in {', '.join(sorted(paths))})" for name, paths in missing.items())
+            raise ValueError(
+                f"the page's engine lacks {len(missing)} of the operations it needs: {names}; write these with "
+                "operations it has (tfviz.portable.OPERATIONS)"
+            )
+
     def _inputs(self, nodes: Sequence[fx.Node]) -> list[dict[str, Any]]:
-        found = []
+        inputs = []
         for node, name in zip(nodes, self.names):
             value = node.meta.get("val")
             if isinstance(value, Tensor):
                 shape = encode_shape(value, self.symbols)
-                found.append({"name": name, "shape": shape, "dtype": dtype_name(value.dtype)})
+                inputs.append({"name": name, "shape": shape, "dtype": dtype_name(value.dtype)})
                 self._number(node)
-        return found
+        return inputs
 
     def _weights(self, nodes: Sequence[tuple[fx.Node, str]]) -> list[dict[str, Any]]:
-        found = []
+        weights = []
         numbers: dict[int, int] = {}
         for node, target in nodes:
             tensor = self._constant(target)
@@ -133,8 +145,8 @@ class GraphReader:
             self.tensors[name] = value
             if scale is not None:
                 self.tensors[f"{name}:scale"] = scale
-            found.append({"name": name, "shape": list(value.shape), "dtype": dtype_name(tensor.dtype)})
-        return found
+            weights.append({"name": name, "shape": list(value.shape), "dtype": dtype_name(tensor.dtype)})
+        return weights
 
     def _constant(self, target: str) -> Tensor:
         for table in (self.exported.state_dict, self.exported.constants):
@@ -151,34 +163,26 @@ class GraphReader:
     def _step(self, node: fx.Node) -> dict[str, Any] | None:
         """Return a step as plain data; None for a size, a check, a copy or one of several results."""
         value: Any = node.meta.get("val")
-        if isinstance(value, torch.SymFloat | torch.SymBool):
-            raise ValueError(DATA_DEPENDENT.capitalize())
         name, path = operation_name(node), self._path(node)
         source: Any = node.args[0] if node.args else None
         if not name:
             if getattr(node.target, "__name__", "") == "getitem" and isinstance(value, Tensor):
                 self.numbers[node] = self.numbers[source][node.args[1]]  # type: ignore[index]
             return None
-        supported = _is_supported(node)
-        if (supported and name in IDENTITY) or (name == "to.dtype" and source.meta["val"].dtype == value.dtype):
+        if name in IDENTITY or (name == "to.dtype" and source.meta["val"].dtype == value.dtype):
             self.numbers[node] = self.numbers[source]
             return None
         several = isinstance(value, list | tuple)
         results = list(value) if several else [value]
-        if not supported:
-            self.missing.setdefault(name, set()).add(path or "the function")
-            if not all(isinstance(one, Tensor) for one in results):
-                return None
-        args = encode_args(node, self.numbers, self.symbols) if supported else []
         numbers = list(range(self.count, self.count + len(results)))
         self.numbers[node] = numbers if several else numbers[0]
         self.count += len(results)
         return {
             "op": name,
-            "args": args,
+            "args": encode_args(node, self.numbers, self.symbols),
             "site": path,
-            "out": [encode_shape(one, self.symbols) for one in results],
-            "dtype": [dtype_name(one.dtype) for one in results],
+            "out": [encode_shape(result, self.symbols) for result in results],
+            "dtype": [dtype_name(result.dtype) for result in results],
             **self._pattern(name, node, path),
         }
 
@@ -201,15 +205,15 @@ class GraphReader:
             )
         spec = self.exported.call_spec.out_spec
         names = output_names(pytree.tree_unflatten(list(range(spec.num_leaves)), spec))
-        (nodes,) = next(one for one in self.exported.graph.nodes if one.op == "output").args
-        found, others = [], []
+        (nodes,) = next(node for node in self.exported.graph.nodes if node.op == "output").args
+        outputs, skipped = [], []
         for name, node in zip(names, nodes):
             if isinstance(node, fx.Node) and node in self.numbers:
-                found.append({"name": name, "t": self.numbers[node]})
+                outputs.append({"name": name, "t": self.numbers[node]})
             elif node is not None:
-                others.append(f"{name} ({node})")
-        if not found:
+                skipped.append(f"{name} ({node})")
+        if not outputs:
             raise ValueError("it returns no tensor: there would be nothing to see")
-        if others:
-            warnings.warn(f"results that are no tensors are left out: {', '.join(others)}", stacklevel=6)
-        return found
+        if skipped:
+            warnings.warn(f"results that are no tensors are left out: {', '.join(skipped)}", stacklevel=6)
+        return outputs

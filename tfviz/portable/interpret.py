@@ -36,10 +36,10 @@ def run(
     values += weights
     if known is not None and (sizes := tuple(lengths.values())) not in known:
         with CostLimit():
-            _steps(spec, [to_meta(one) for one in values], lengths, {}, "meta")
+            _steps(spec, [to_meta(value) for value in values], lengths, {}, "meta")
         known.add(sizes)
     _steps(spec, values, lengths, edit, "cpu")
-    return {one["name"]: values[one["t"]] for one in spec["outputs"]}
+    return {output["name"]: values[output["t"]] for output in spec["outputs"]}
 
 
 def _check_edits(spec: Mapping[str, Any], edit: Mapping[str, Edit]) -> None:
@@ -55,10 +55,10 @@ def _check_edits(spec: Mapping[str, Any], edit: Mapping[str, Edit]) -> None:
 def _inputs(spec: Mapping[str, Any], inputs: Sequence[Any]) -> tuple[list[Tensor], dict[str, int]]:
     """Return the inputs in the program's dtypes, and the lengths that their shapes set."""
     if len(inputs) != len(spec["inputs"]):
-        names = ", ".join(one["name"] for one in spec["inputs"])
+        names = ", ".join(declared["name"] for declared in spec["inputs"])
         raise ValueError(f"{spec['name']} takes {names}; {len(inputs)} were given")
     lengths: dict[str, int] = {}
-    values = [_input(declared, given, lengths) for declared, given in zip(spec["inputs"], inputs)]
+    values = [_input(declared, value, lengths) for declared, value in zip(spec["inputs"], inputs)]
     for name, (least, most) in spec["lengths"].items():
         if lengths[name] < least or (most is not None and lengths[name] > most):
             raise ValueError(f"{name!r} is {lengths[name]}; this program takes {least} to {most or 'any number'}")
@@ -92,9 +92,9 @@ def _steps(
         result = _step(node, values, lengths, edit.get(node.get("pattern", "")), device, key)
         results = list(result) if isinstance(result, tuple | list) else [result]
         shapes = [[evaluate_size(side, lengths) for side in shape] for shape in node["out"]]
-        if (found := [list(one.shape) for one in results]) != shapes:
-            raise ValueError(f"{key}: {node['op']} makes {found}; out says {shapes}")
-        if (dtypes := [one.dtype for one in results]) != [DTYPES[name] for name in node["dtype"]]:
+        if (actual := [list(result.shape) for result in results]) != shapes:
+            raise ValueError(f"{key}: {node['op']} makes {actual}; out says {shapes}")
+        if (dtypes := [result.dtype for result in results]) != [DTYPES[name] for name in node["dtype"]]:
             raise ValueError(f"{key}: {node['op']} makes {dtypes}; dtype says {node['dtype']}")
         values += results
 
@@ -108,8 +108,8 @@ def _step(
     key: str,
 ) -> Any:
     args = [
-        _value(one, values, lengths, "ScalarType" in parameter.kind)
-        for one, parameter in zip(node["args"], operator(node["op"]).parameters)
+        _value(argument, values, lengths, "ScalarType" in parameter.kind)
+        for argument, parameter in zip(node["args"], operator(node["op"]).parameters)
     ]
     if edit and node["op"] == "scaled_dot_product_attention":
         return _attend(lambda weights: _edited(node["pattern"], weights, edit, values), *args)
@@ -131,7 +131,7 @@ def _edited(site: str, weights: Tensor, edit: Edit, values: Sequence[Tensor]) ->
 
 def _value(argument: Any, values: list[Tensor], lengths: Mapping[str, int], is_dtype: bool) -> Any:
     if isinstance(argument, list):
-        return [_value(one, values, lengths, False) for one in argument]
+        return [_value(item, values, lengths, False) for item in argument]
     if isinstance(argument, dict):
         if "t" in argument:
             return values[argument["t"]]
@@ -145,7 +145,7 @@ def _attend(
     """Compute attention with editable weights (Vaswani et al. 2017, equation 1)."""
     scale, grouped = more
     if grouped:
-        key, value = (one.repeat_interleave(query.shape[1] // one.shape[1], 1) for one in (key, value))
+        key, value = (tensor.repeat_interleave(query.shape[1] // tensor.shape[1], 1) for tensor in (key, value))
     scores = query @ key.mT * (query.shape[-1] ** -0.5 if scale is None else scale)
     if causal:
         scores = scores.masked_fill(~torch.ones(scores.shape[-2:], dtype=torch.bool).tril(), -torch.inf)

@@ -61,7 +61,7 @@ def export_language_model(model: nn.Module, weights: str = "float16", example: i
         return _outputs(model(ids, caches), caches)
 
     words = {"ids": {1: "words"}}
-    if not count or not all(hasattr(one, "extend") for one in caches):
+    if not count or not all(hasattr(cache, "extend") for cache in caches):
         return {"read": export(read_all, ids, lengths=words, weights=weights)}
     reading = export(read, ids, lengths=words, weights=weights)
     outputs = reading(ids.cpu())
@@ -71,4 +71,4 @@ def export_language_model(model: nn.Module, weights: str = "float16", example: i
 
 
 def _outputs(logits: Tensor, caches: Sequence[ExportCache]) -> dict[str, Any]:
-    return {"logits": logits, "keys": [one.keys for one in caches], "values": [one.values for one in caches]}
+    return {"logits": logits, "keys": [cache.keys for cache in caches], "values": [cache.values for cache in caches]}

@@ -40,7 +40,7 @@ class CostLimit(TorchDispatchMode):
         inputs = list(_tensors(args))
         self.work += PER_CALL + _work(name, inputs, results, args)
         if not func.is_view:
-            self.bytes += sum(one.numel() * one.element_size() for one in results)
+            self.bytes += sum(result.numel() * result.element_size() for result in results)
         if self.bytes > self.max_bytes:
             raise ValueError(f"it takes more than the {self.max_bytes // 10**9:,} GB of memory that this machine has")
         if self.work > MAX_WORK:
@@ -49,12 +49,12 @@ class CostLimit(TorchDispatchMode):
 
 
 def _work(name: str, inputs: Sequence[Tensor], results: Sequence[Tensor], args: Sequence[Any]) -> int:
-    sizes = [one.numel() for one in (*inputs, *results)]
+    sizes = [tensor.numel() for tensor in (*inputs, *results)]
     work = PER_NUMBER * sum(sizes)
     if name in PRODUCTS:  # [n k] times [k m]: the product of their sizes is the square of n k m
         work += math.isqrt(math.prod(filter(None, sizes)))
     if name in POOLS:
-        work += sum(one.numel() for one in results) * math.prod(args[1])
+        work += sum(result.numel() for result in results) * math.prod(args[1])
     return work
 
 

@@ -53,28 +53,30 @@ def operator(name: str) -> Operator:
     """
     if name not in OPERATIONS:
         raise ValueError(f"{name!r} is no operation of a program; tfviz.portable.OPERATIONS lists them")
-    found = _overload(ZEROED.get(name, name))
-    arguments = found._schema.arguments
+    overload = _overload(ZEROED.get(name, name))
+    arguments = overload._schema.arguments
     parameters = tuple(
-        Parameter(one.name, str(one.real_type), one.kwarg_only) for one in arguments if one.name not in LEFT_OUT
+        Parameter(argument.name, str(argument.real_type), argument.kwarg_only)
+        for argument in arguments
+        if argument.name not in LEFT_OUT
     )
-    creates = not any("Tensor" in one.kind for one in parameters)
-    return Operator(found, parameters, creates and any(one.name == "device" for one in arguments))
+    creates = not any("Tensor" in parameter.kind for parameter in parameters)
+    return Operator(overload, parameters, creates and any(argument.name == "device" for argument in arguments))
 
 
 def call_operator(name: str, args: list[Any], device: str) -> Any:
     """Return the results of an operator, without dropout: a program computes in eval mode."""
-    found = operator(name)
-    named = dict(zip([one.name for one in found.parameters], args))
+    called = operator(name)
+    named = dict(zip([parameter.name for parameter in called.parameters], args))
     if "dropout_p" in named:
         named["dropout_p"] = 0.0
     if name == "embedding" and device != "meta":
         _check_rows(named["indices"], len(named["weight"]))
     if name in TRUNCATING and named["rounding_mode"] == "trunc":
         return _truncated_division(named["self"], named["other"])
-    keywords = {one.name: named.pop(one.name) for one in found.parameters if one.keyword}
+    keywords = {parameter.name: named.pop(parameter.name) for parameter in called.parameters if parameter.keyword}
     keywords = {key: value for key, value in keywords.items() if value is not None}
-    results = found.overload(*named.values(), **keywords, **({"device": device} if found.creates else {}))
+    results = called.overload(*named.values(), **keywords, **({"device": device} if called.creates else {}))
     if name == "_native_batch_norm_legit_no_training":  # two tensors of nothing, but on the meta device
         return results[0], results[1].new_zeros(0), results[2].new_zeros(0)
     return results
@@ -86,10 +88,10 @@ def _check_rows(ids: Tensor, rows: int) -> None:
         raise ValueError(f"id {outside} is none of the table's {rows} rows, 0 to {rows - 1}")
 
 
-def _truncated_division(one: Any, other: Any) -> Tensor:
+def _truncated_division(dividend: Any, divisor: Any) -> Tensor:
     """Divide and drop the fraction; in PyTorch the least int64 divided by -1 would end the process."""
-    if any(isinstance(part, float) or (isinstance(part, Tensor) and part.is_floating_point()) for part in (one, other)):
-        return torch.div(one, other, rounding_mode="trunc")
-    negates = torch.as_tensor(other) == -1
-    divisor = torch.where(negates, 1, other)
-    return torch.where(negates, -one, torch.div(one, divisor, rounding_mode="trunc"))
+    if torch.result_type(torch.as_tensor(dividend), divisor).is_floating_point:
+        return torch.div(dividend, divisor, rounding_mode="trunc")
+    negates = torch.as_tensor(divisor) == -1
+    safe = torch.where(negates, 1, divisor)
+    return torch.where(negates, -dividend, torch.div(dividend, safe, rounding_mode="trunc"))

@@ -68,11 +68,11 @@ class Program:
 
     @property
     def inputs(self) -> list[str]:
-        return [one["name"] for one in self.spec["inputs"]]
+        return [declared["name"] for declared in self.spec["inputs"]]
 
     @property
     def outputs(self) -> list[str]:
-        return [one["name"] for one in self.spec["outputs"]]
+        return [output["name"] for output in self.spec["outputs"]]
 
     @property
     def nbytes(self) -> int:
@@ -104,7 +104,7 @@ class Program:
         """
         if not isinstance(edit, Mapping | None):
             raise TypeError(f"edit is {describe(edit)}; give {{site: function}}")
-        weights = [self.weight(one["name"]) for one in self.spec["weights"]]
+        weights = [self.weight(weight["name"]) for weight in self.spec["weights"]]
         return run(self.spec, weights, inputs, dict(edit or {}), self._known)
 
     def save(self, path: str | Path) -> Path:
@@ -165,10 +165,10 @@ def pack(programs: Mapping[str, Program]) -> tuple[dict[str, dict[str, Any]], by
             stored = program.tensors[weight["name"]]
             if stored.dtype == torch.int64:
                 stored = stored.int()
-            more = {"at": place(stored), "stored": str(stored.dtype).removeprefix("torch.")}
+            stored_at = {"at": place(stored), "stored": str(stored.dtype).removeprefix("torch.")}
             if stored.dtype == torch.int8:
-                more["scale"] = place(program.tensors[f"{weight['name']}:scale"])
-            weights.append({**weight, **more})
+                stored_at["scale"] = place(program.tensors[f"{weight['name']}:scale"])
+            weights.append({**weight, **stored_at})
         specs[name] = {**program.spec, "weights": weights}
     return specs, b"".join(pieces)
 

@@ -70,7 +70,7 @@ def validate(spec: Any, tensors: Any) -> None:
         raise ValueError(f"program is of the format {str(spec['format'])[:60]!r}; this tfviz reads {FORMAT!r}")
     SPEC(spec, "program")
     for key in ("inputs", "outputs", "weights"):
-        _check_unique(key, [one["name"] for one in spec[key]])
+        _check_unique(key, [entry["name"] for entry in spec[key]])
     _check_lengths(spec["lengths"], spec["inputs"])
     _check_weights(spec["weights"], tensors)
     count = len(spec["inputs"]) + len(spec["weights"])
@@ -87,7 +87,7 @@ def _check_unique(key: str, names: Sequence[str]) -> None:
 
 
 def _check_lengths(lengths: Mapping[str, Any], inputs: Sequence[Mapping[str, Any]]) -> None:
-    used = {side for one in inputs for side in one["shape"] if isinstance(side, str)}
+    used = {side for declared in inputs for side in declared["shape"] if isinstance(side, str)}
     if unmatched := sorted(used ^ lengths.keys()):
         raise ValueError(
             f"lengths names {', '.join(lengths) or 'none'}, the inputs have {', '.join(used) or 'none'}: "
@@ -136,7 +136,7 @@ def _check_node(node: Mapping[str, Any], key: str, count: int, lengths: Mapping[
         parameters = operator(node["op"]).parameters
     except ValueError as error:
         raise ValueError(f"{key}.op: {error}") from None
-    names = [one.name for one in parameters]
+    names = [parameter.name for parameter in parameters]
     if len(node["args"]) != len(names):
         raise ValueError(f"{key}.args has {len(node['args'])} members; {node['op']} takes {', '.join(names)}")
     references: dict[str, Callable[..., None]] = {
