@@ -15,7 +15,7 @@ const mask = (shape, data) => ({ shape, dtype: "bool", data: Uint8Array.from(dat
 /** A machine that sees the weights of its attention. */
 function watching() {
   const machine = new Machine(products);
-  return Object.assign(machine, { node: { pattern: "site" }, edits: [], watch: true, seen: {} });
+  return Object.assign(machine, { node: { pattern: "site" }, edits: [], watch: true, patterns: {} });
 }
 
 function near(actual, expected) {
@@ -29,9 +29,9 @@ const [ZERO, LN3] = [0, Math.log(3)];
 test("weights are a softmax of scaled products, and mix the values", () => {
   const machine = watching();
   const out = attend(machine, tensor([1, 1, 1], [1]), tensor([1, 2, 1], [ZERO, LN3]), tensor([1, 2, 2], [4, 8, 0, 4]));
-  near(machine.seen.site[0].data, [1 / 4, 3 / 4]);
+  near(machine.patterns.site[0].data, [1 / 4, 3 / 4]);
   near(out.data, [1, 5]);
-  assert.deepEqual([...machine.seen.site[0].open], [1, 1]);
+  assert.deepEqual([...machine.patterns.site[0].open], [1, 1]);
 });
 
 test("the products are divided by the root of the width, or by the scale that is given", () => {
@@ -44,15 +44,15 @@ test("the products are divided by the root of the width, or by the scale that is
 test("is_causal hides the keys after a query, counted from the first", () => {
   const machine = watching();
   attend(machine, tensor([1, 2, 1], [1, 1]), tensor([1, 3, 1], [5, 5, 5]), tensor([1, 3, 1], [1, 2, 3]), null, 0, true);
-  near(machine.seen.site[0].data, [1, 0, 0, 1 / 2, 1 / 2, 0]);
-  assert.deepEqual([...machine.seen.site[0].open], [1, 0, 0, 1, 1, 0]);
+  near(machine.patterns.site[0].data, [1, 0, 0, 1 / 2, 1 / 2, 0]);
+  assert.deepEqual([...machine.patterns.site[0].open], [1, 0, 0, 1, 1, 0]);
 });
 
 test("a single query under is_causal sees the first key only, as in torch", () => {
   const machine = watching();
   const value = tensor([1, 3, 1], [7, 8, 9]);
   const out = attend(machine, tensor([1, 1, 1], [1]), tensor([1, 3, 1], [0, 9, 9]), value, null, 0, true);
-  near(machine.seen.site[0].data, [1, 0, 0]);
+  near(machine.patterns.site[0].data, [1, 0, 0]);
   near(out.data, [7]);
 });
 
@@ -66,7 +66,7 @@ test("a query that may look nowhere has weights of zero where they are seen, and
   const machine = watching();
   const value = tensor([1, 2, 1], [3, 5]);
   const out = attend(machine, tensor([1, 1, 1], [1]), tensor([1, 2, 1], [0, 0]), value, mask([1, 2], [0, 0]));
-  near(machine.seen.site[0].data, [0, 0]);
+  near(machine.patterns.site[0].data, [0, 0]);
   near(out.data, [0]);
 });
 
@@ -74,7 +74,7 @@ test("heads of queries share heads of keys in order", () => {
   const machine = watching();
   const [query, key] = [tensor([6, 1, 1], [1, 1, 1, 1, 1, 1]), tensor([2, 2, 1], [0, LN3, LN3, 0])];
   attend(machine, query, key, tensor([2, 2, 1], [0, 1, 0, 1]), null, 0, false, null, true);
-  near(machine.seen.site[0].data, [...Array(3).fill([1 / 4, 3 / 4]), ...Array(3).fill([3 / 4, 1 / 4])].flat());
+  near(machine.patterns.site[0].data, [...Array(3).fill([1 / 4, 3 / 4]), ...Array(3).fill([3 / 4, 1 / 4])].flat());
   assert.throws(
     () => attend(watching(), tensor([3, 1, 1], [1, 1, 1]), key, key, null, 0, false, null, true),
     /3 heads of queries do not share 2/,
@@ -91,7 +91,7 @@ test("a head that is switched off gives nothing, the others are as they were", (
 test("a softmax over the last of three axes is an attention; over two axes it is none", () => {
   const machine = watching();
   near(ATTENTION["softmax.int"](machine, tensor([1, 1, 2], [0, LN3]), -1).data, [1 / 4, 3 / 4]);
-  assert.equal(machine.seen.site.length, 1);
+  assert.equal(machine.patterns.site.length, 1);
   ATTENTION["softmax.int"](machine, tensor([1, 2], [0, LN3]), -1);
-  assert.equal(machine.seen.site.length, 1);
+  assert.equal(machine.patterns.site.length, 1);
 });

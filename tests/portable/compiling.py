@@ -8,7 +8,7 @@ import tfviz.view
 ENGINE = Path(tfviz.view.__file__).parent / "js" / "engine"
 COMPILED = ENGINE / "compiled.js"
 MODULE = """// `products.wat`, compiled by `tests/portable/compiling.py`: a page has no second file to fetch.
-export const PRODUCTS =
+export const COMPILED_PRODUCTS =
   "{}";
 """
 

@@ -36,13 +36,12 @@ async function evaluated(cases) {
     const empty = (shape, dtype = "float32") => {
         const data = new arrays[dtype](shape.reduce((size, length) => size * length, 1)).fill(7);
         return { shape, dtype, data }; };
-    const pattern = (weights, allowed = null) => { seen.push([weights, allowed]); return weights; };
-    const kept = ({ data, shape: [outer, inner] }) => {
-        const turned = Float32Array.from(data, (_, i) => data[(i % outer) * inner + Math.floor(i / outer)]);
-        return products.store(turned, inner, outer); };
+    const patternHook = (weights, allowed = null) => { seen.push([weights, allowed]); return weights; };
+    const storedWeight = ({ data, shape }) => products.store(data, ...shape);
+    const recycle = () => {};
     return cases.map(({ op, args, node }) => {
         const given = read(args), before = JSON.stringify(write(given));
-        const machine = { products, kept, empty, pattern, node };
+        const machine = { products, storedWeight, empty, recycle, patternHook, node };
         seen.length = 0;
         try {
             const made = [].concat(OPERATIONS[op](machine, ...given));

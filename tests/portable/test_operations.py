@@ -17,31 +17,34 @@ EXAMPLES = 3  # of each way to call an operation
 X = torch.arange(6.0).reshape(2, 3)
 ATTEND = "scaled_dot_product_attention"
 WRONG = [
-    (Case("add.Tensor", (X, X.T)), "add.Tensor of [2, 3], [3, 2]: [2, 3] and [3, 2] do not fit each other"),
+    (Case("add.Tensor", (X, X.T)), "add.Tensor of [2, 3], [3, 2]: [2, 3] and [3, 2] cannot be broadcast together"),
     (Case("mm", (X, X)), "mm of [2, 3], [2, 3]: [2, 3] and [2, 3] have no common length to sum over"),
-    (Case("bmm", (X, X)), "bmm of [2, 3], [2, 3]: it takes 3 and 3 axes, not [2, 3] and [2, 3]"),
+    (Case("bmm", (X, X)), "bmm of [2, 3], [2, 3]: both tensors must have 3 axes, not [2, 3] and [2, 3]"),
     (Case("linear", (X, X.T)), "linear of [2, 3], [3, 2]: the weight [3, 2] takes 2 numbers, not 3"),
-    (Case("view", (X, [4])), "view of [2, 3]: [2, 3] has 6 numbers, [4] another count"),
-    (Case("view", (X, [4, -1])), "view of [2, 3]: 6 numbers do not make [4, -1]"),
-    (Case("sum.dim_IntList", (X, [2])), "sum.dim_IntList of [2, 3]: there is no axis 2 among 2"),
-    (Case("sum.dim_IntList", (X, [1, -1])), "sum.dim_IntList of [2, 3]: an axis is named twice: 1, 1"),
-    (Case("amax", (X[:0], [0])), "amax of [0, 3]: nothing is the largest or the smallest of no numbers"),
-    (Case("cat", ([X, X[:, :1]],)), "cat of [2, 3], [2, 1]: [2, 3] and [2, 1] do not join along axis 0"),
-    (Case("select.int", (X, 0, 2)), "select.int of [2, 3]: there is no place 2 among 2"),
-    (Case("embedding", (X, torch.tensor([0, 2]))), "embedding of [2, 3], [2]: there is no row 2 among 2"),
-    (Case("index.Tensor", (X, [torch.tensor([-3])])), "index.Tensor of [2, 3], [1]: there is no place -3 among 2"),
-    (Case("permute", (X, [0, 0])), "permute of [2, 3]: the order [0, 0] does not name each of 2 axes once"),
-    (Case("expand", (X, [2, 4])), "expand of [2, 3]: [2, 3] cannot stretch to [2, 4]"),
+    (Case("view", (X, [4])), "view of [2, 3]: [2, 3] cannot be reshaped to [4]"),
+    (Case("view", (X, [4, -1])), "view of [2, 3]: [2, 3] cannot be reshaped to [4, -1]"),
+    (Case("sum.dim_IntList", (X, [2])), "sum.dim_IntList of [2, 3]: axis 2 is out of range for 2 axes"),
+    (Case("sum.dim_IntList", (X, [1, -1])), "sum.dim_IntList of [2, 3]: the axes [1, -1] name an axis twice"),
+    (Case("amax", (X[:0], [0])), "amax of [0, 3]: no numbers have no largest or smallest"),
+    (Case("cat", ([X, X[:, :1]],)), "cat of [2, 3], [2, 1]: [2, 3] and [2, 1] cannot be joined along axis 0"),
+    (Case("select.int", (X, 0, 2)), "select.int of [2, 3]: index 2 is out of range for a length of 2"),
+    (Case("embedding", (X, torch.tensor([0, 2]))), "embedding of [2, 3], [2]: id 2 is out of range for 2 embeddings"),
+    (
+        Case("index.Tensor", (X, [torch.tensor([-3])])),
+        "index.Tensor of [2, 3], [1]: index -3 is out of range for a length of 2",
+    ),
+    (Case("permute", (X, [0, 0])), "permute of [2, 3]: [0, 0] is not a permutation of 2 axes"),
+    (Case("expand", (X, [2, 4])), "expand of [2, 3]: [2, 3] cannot be broadcast to [2, 4]"),
     (Case("layer_norm", (X, [2])), "layer_norm of [2, 3]: [2, 3] does not end in [2]"),
-    (Case("topk", (X, 4)), "topk of [2, 3]: there are no 4 among 3"),
+    (Case("topk", (X, 4)), "topk of [2, 3]: there are no 4 numbers in a row of 3"),
     (
         Case(ATTEND, (X[None], X[None, :, :2], X[None])),
         f"{ATTEND} of [1, 2, 3], [1, 2, 2], [1, 2, 3]: "
-        "queries [1, 2, 3], keys [1, 2, 2] and values [1, 2, 3] do not fit",
+        "queries [1, 2, 3], keys [1, 2, 2] and values [1, 2, 3] do not fit each other",
     ),
 ]
 UNKNOWN = [  # torch knows them
-    (Case("to.dtype", (X, torch.complex64)), "to.dtype of [2, 3]: there are no tensors of complex64 here"),
+    (Case("to.dtype", (X, torch.complex64)), "to.dtype of [2, 3]: tensors of complex64 are not supported"),
 ]
 
 

@@ -32,9 +32,9 @@ const buffer = () => products.kernel.memory(0).buffer;
 MANY = """cases => { const outs = [];
     for (const [kind, batch, rows, inner, columns, a, b, bias] of cases) {
         const out = new Float32Array(batch * rows * columns).fill(7), added = bias === null ? null : floats(bias);
-        if (kind === "times") products.times(floats(a), rows, products.store(floats(b), inner, columns), added, out);
-        else if (kind === "multiply") products.multiply(floats(a), floats(b), rows, inner, columns, out, added);
-        else products.batched(floats(a), floats(b), batch, rows, inner, columns, out, added);
+        const sizes = { batch, rows, inner, columns };
+        if (kind === "matmul") products.matmul(floats(a), floats(b), sizes, out, added);
+        else products.linear(floats(a), rows, products.store(floats(b), columns, inner), out, added);
         outs.push(text(out)); }
     return outs; }"""
 
@@ -46,7 +46,8 @@ def sent(tensor):
 def products(page, cases):
     """What the page says of (kind, a, b, bias), all of at least three axes."""
     told = [
-        [kind, len(a), a.shape[1], a.shape[2], b.shape[2], sent(a), sent(b), sent(bias)] for kind, a, b, bias in cases
+        [kind, *a.shape, b.shape[2], sent(a), sent(b.mT if kind == "linear" else b), sent(bias)]
+        for kind, a, b, bias in cases
     ]
     shapes = [(len(a), a.shape[1], b.shape[2]) for _, a, b, _ in cases]
     outs = [numpy.frombuffer(base64.b64decode(text), dtype=numpy.float32) for text in page.evaluate(MANY, told)]
@@ -78,7 +79,7 @@ def test_every_awkward_size_is_exact(engine):
     for which in torch.randperm(len(sizes), generator=draw).tolist():
         rows, inner, columns = sizes[which]
         a, b, bias = whole(draw, 1, rows, inner), whole(draw, 1, inner, columns), whole(draw, columns)
-        cases += [(kind, a, b, bias if (which + i) % 2 else None) for i, kind in enumerate(("multiply", "times"))]
+        cases += [(kind, a, b, bias if (which + i) % 2 else None) for i, kind in enumerate(("matmul", "linear"))]
     for (_, a, b, bias), out in zip(cases, products(engine, cases), strict=True):
         assert torch.equal(out, a @ b if bias is None else a @ b + bias), (a.shape, b.shape)
 
@@ -86,7 +87,7 @@ def test_every_awkward_size_is_exact(engine):
 def test_a_batch_is_each_pair_on_its_own(engine):
     draw = torch.Generator().manual_seed(2)
     sizes = [(3, 5, 7, 9), (2, 1, 4, 3), (4, 6, 3, 8), (1, 9, 2, 17), (0, 2, 3, 4), (2, 0, 3, 4), (5, 3, 0, 2)]
-    cases = [("batched", whole(draw, n, r, i), whole(draw, n, i, c), whole(draw, c)) for n, r, i, c in sizes]
+    cases = [("matmul", whole(draw, n, r, i), whole(draw, n, i, c), whole(draw, c)) for n, r, i, c in sizes]
     for (_, a, b, bias), out in zip(cases, products(engine, cases), strict=True):
         assert torch.equal(out, a @ b + bias)
 
@@ -95,7 +96,7 @@ def test_any_numbers_are_as_exact_as_torch(engine):
     draw = torch.Generator().manual_seed(3)
     a, b, bias = (torch.randn(shape, generator=draw) for shape in [(1, 23, 300), (1, 300, 45), (45,)])
     expected = a.double() @ b.double() + bias
-    for out in products(engine, [("multiply", a, b, bias), ("times", a, b, bias)]):
+    for out in products(engine, [("matmul", a, b, bias), ("linear", a, b, bias)]):
         torch.testing.assert_close(out.double(), expected, rtol=1e-5, atol=1e-4)
 
 
@@ -109,19 +110,19 @@ def test_what_is_no_number_stays_in_its_rows_and_columns(engine):
     assert expected[0, 1].isnan().all()
     assert expected[0, 3, 8].isnan()
     assert expected.isfinite().sum() == 4 * 9
-    for out in products(engine, [("multiply", a, b, bias), ("times", a, b, bias)]):
+    for out in products(engine, [("matmul", a, b, bias), ("linear", a, b, bias)]):
         torch.testing.assert_close(out, expected, rtol=0, atol=0, equal_nan=True)
 
 
 def test_a_stored_matrix_outlives_growth_and_its_array(engine):
     found = engine.evaluate("""() => {
-        const matrix = Float32Array.of(1, 2, 3, 4, 5, 6), out = new Float32Array(3), before = buffer();
-        const kept = products.store(matrix, 2, 3);
-        matrix.fill(0);
-        const large = products.store(new Float32Array(300 * 400).fill(1), 300, 400);
+        const weight = Float32Array.of(1, 4, 2, 5, 3, 6), out = new Float32Array(3), before = buffer();
+        const stored = products.store(weight, 3, 2);
+        weight.fill(0);
+        const large = products.store(new Float32Array(400 * 300).fill(1), 400, 300);
         const sums = new Float32Array(2 * 400);
-        products.times(new Float32Array(2 * 300).fill(2), 2, large, null, sums);
-        products.times(Float32Array.of(10, 1), 1, kept, null, out);
+        products.linear(new Float32Array(2 * 300).fill(2), 2, large, sums);
+        products.linear(Float32Array.of(10, 1), 1, stored, out);
         return [before === buffer(), [...out], [...new Set(sums)]]; }""")
     assert found == [False, [14, 25, 36], [600]]
 
@@ -132,7 +133,7 @@ def test_results_that_end_where_memory_ends(engine):
         const none = new Float32Array(0), wrong = [];
         for (let columns = 5440; columns < 5480; columns++) {
             const bias = Float32Array.from({ length: columns }, (_, i) => i), out = new Float32Array(2 * columns);
-            products.multiply(none, none, 2, 0, columns, out, bias);
+            products.matmul(none, none, { rows: 2, inner: 0, columns }, out, bias);
             if (out.some((value, i) => value !== i % columns)) wrong.push(columns); }
         return wrong; }""")
     assert found == []
@@ -141,8 +142,9 @@ def test_results_that_end_where_memory_ends(engine):
 def test_the_result_may_stand_where_a_factor_stood(engine):
     found = engine.evaluate("""() => {
         const a = Float32Array.of(1, 2, 3, 4), b = Float32Array.of(0, 1, 1, 0);
-        products.multiply(a, b, 2, 2, 2, a);
-        products.multiply(a, b, 2, 2, 2, b, Float32Array.of(10, 20));
+        const sizes = { rows: 2, inner: 2, columns: 2 };
+        products.matmul(a, b, sizes, a);
+        products.matmul(a, b, sizes, b, Float32Array.of(10, 20));
         return [[...a], [...b]]; }""")
     assert found == [[2, 1, 4, 3], [11, 22, 13, 24]]
 
@@ -151,10 +153,10 @@ def test_repeated_calls_and_rounds_take_no_more_memory(engine):
     found = engine.evaluate("""() => {
         const matrix = new Float32Array(90 * 70), a = new Float32Array(5 * 90), out = new Float32Array(5 * 70);
         const use = () => {
-            const kept = products.store(matrix, 90, 70);
+            const stored = products.store(matrix, 70, 90);
             for (let i = 0; i < 30; i++) {
-                products.times(a, 5, kept, null, out);
-                products.multiply(a, matrix, 5, 90, 70, out); } };
+                products.linear(a, 5, stored, out);
+                products.matmul(a, matrix, { rows: 5, inner: 90, columns: 70 }, out); } };
         use();
         const before = buffer();
         for (let i = 0; i < 30; i++) { products.free(); use(); }
@@ -164,31 +166,31 @@ def test_repeated_calls_and_rounds_take_no_more_memory(engine):
 
 def test_a_matrix_is_of_its_own_products_and_round(engine):
     says = """async () => {
-        const kept = products.store(new Float32Array(6), 2, 3), others = await Products.make();
-        const tried = (some) => { try { some.times(new Float32Array(2), 1, kept, null, new Float32Array(3)); }
+        const stored = products.store(new Float32Array(6), 3, 2), others = await Products.make();
+        const tried = (some) => { try { some.linear(new Float32Array(2), 1, stored, new Float32Array(3)); }
             catch (error) { return error.message; } };
         const first = [tried(products), tried(others)];
         products.free();
         return [...first, tried(products)]; }"""
-    wrong = "this matrix is not stored here: it was freed, or others keep it"
+    wrong = "this weight is not stored here: it was freed, or belongs to other products"
     assert engine.evaluate(says) == [None, wrong, wrong]
 
 
 WRONG = {
-    "multiply(of(7), of(6), 4, 2, 3, of(12))": "a holds 7 numbers; it has to hold 8",
-    "multiply(of(8), of(7), 4, 2, 3, of(12))": "b holds 7 numbers; it has to hold 6",
-    "multiply(of(8), of(6), 4, 2, 3, of(13))": "out holds 13 numbers; it has to hold 12",
-    "multiply(of(8), of(6), 4, 2, 3, of(12), of(4))": "the bias holds 4 numbers; it has to hold 3",
-    "multiply(of(8), of(6), 4, 2, 3, null)": "out holds no numbers; it has to hold 12",
-    "multiply(of(8), of(6), -4, 2, 3, of(12))": "rows is -4; it has to be 0, 1, 2, ...",
-    "batched(of(8), of(6), 2, 4, 1.5, 3, of(24))": "inner is 1.5; it has to be 0, 1, 2, ...",
-    "batched(of(8), of(6), 2, 4, 1, 3, of(12))": "out holds 12 numbers; it has to hold 24",
-    "store(of(5), 2, 3)": "the matrix holds 5 numbers; it has to hold 6",
-    "store(of(6), 2, NaN)": "columns is NaN; it has to be 0, 1, 2, ...",
-    "times(of(3), 2, kept, null, of(6))": "a holds 3 numbers; it has to hold 4",
-    "times(of(4), 2, kept, null, of(4))": "out holds 4 numbers; it has to hold 6",
-    "times(of(4), 2, kept, of(2), of(6))": "the bias holds 2 numbers; it has to hold 3",
-    "multiply(of(0), of(0), 2 ** 20, 0, 2 ** 20, { length: 2 ** 40 })": "no memory for 4398051 MB of matrices",
+    "matmul(of(7), of(6), sizes, of(12))": "a holds 7 numbers; it must hold 8",
+    "matmul(of(8), of(7), sizes, of(12))": "b holds 7 numbers; it must hold 6",
+    "matmul(of(8), of(6), sizes, of(13))": "out holds 13 numbers; it must hold 12",
+    "matmul(of(8), of(6), sizes, of(12), of(4))": "the bias holds 4 numbers; it must hold 3",
+    "matmul(of(8), of(6), sizes, null)": "out holds no numbers; it must hold 12",
+    "matmul(of(8), of(6), { ...sizes, rows: -4 }, of(12))": "rows is -4; it must be 0, 1, 2, ...",
+    "matmul(of(8), of(6), { ...sizes, inner: 1.5 }, of(24))": "inner is 1.5; it must be 0, 1, 2, ...",
+    "matmul(of(8), of(6), { ...sizes, batch: 2, inner: 1 }, of(12))": "out holds 12 numbers; it must hold 24",
+    "store(of(5), 3, 2)": "the weight holds 5 numbers; it must hold 6",
+    "store(of(6), NaN, 2)": "columns is NaN; it must be 0, 1, 2, ...",
+    "linear(of(3), 2, stored, of(6))": "a holds 3 numbers; it must hold 4",
+    "linear(of(4), 2, stored, of(4))": "out holds 4 numbers; it must hold 6",
+    "linear(of(4), 2, stored, of(6), of(2))": "the bias holds 2 numbers; it must hold 3",
+    "matmul([], [], { rows: 1, inner: 0, columns: 1e12 }, { length: 1e12 })": "no memory for 8000001 MB of matrices",
 }
 
 
@@ -196,10 +198,12 @@ def test_what_is_wrong_is_told_and_nothing_is_spoilt(engine):
     found = engine.evaluate(
         """calls => calls.map((call) => {
             const of = (count) => new Float32Array(count), out = of(3);
-            const kept = products.store(Float32Array.of(1, 2, 3, 4, 5, 6), 2, 3);
+            const stored = products.store(Float32Array.of(1, 4, 2, 5, 3, 6), 3, 2);
             let said = null;
-            try { new Function("of", "kept", `products.${call}`)(of, kept); } catch (error) { said = error.message; }
-            products.times(Float32Array.of(10, 1), 1, kept, null, out);
+            const names = { of, stored, sizes: { rows: 4, inner: 2, columns: 3 } };
+            try { new Function(...Object.keys(names), `products.${call}`)(...Object.values(names)); }
+            catch (error) { said = error.message; }
+            products.linear(Float32Array.of(10, 1), 1, stored, out);
             return [said, [...out]]; })""",
         list(WRONG),
     )
@@ -218,4 +222,4 @@ def test_where_webassembly_may_not_run_javascript_does(opens, lacks):
     page.set_content(lacks + script + f"<script>const {{ Products }} = tfvizBundles['{key}']();{HELPERS}</script>")
     assert page.evaluate("kernel => made(kernel)", "WebAssembly") == "JavaScript"
     a, b = torch.tensor([[[1.0, 2]]]), torch.tensor([[[3.0, 4, 5], [6, 7, 8]]])
-    assert products(page, [("multiply", a, b, None)])[0].tolist() == [[[15, 18, 21]]]
+    assert products(page, [("matmul", a, b, None)])[0].tolist() == [[[15, 18, 21]]]

@@ -1,32 +1,75 @@
 // Shapes that modules share, for JSDoc.
 
-// The engine, as `tfviz/portable` writes its programs.
+import type { Machine } from "./engine/machine.js";
+
+// The engine, and programs as `tfviz/portable` writes them.
+
+interface Arrays {
+  float32: Float32Array;
+  int64: Int32Array;
+  bool: Uint8Array;
+}
+export type Dtype = keyof Arrays;
+export type Numbers = Arrays[Dtype];
 
 /** Numbers in row-major order. */
-export interface Tensor {
+export interface Tensor<D extends Dtype = Dtype> {
   shape: number[];
-  dtype: "float32" | "int64" | "bool";
-  data: Float32Array | Int32Array | Uint8Array;
+  dtype: D;
+  data: Arrays[D];
 }
 
-export type Dtype = Tensor["dtype"];
-
-/** What an operation works with: memory, matrix products, and the step of the program that it is. */
-export interface Machine {
-  products: any;
-  /** The step at hand; null where an operation is called by itself. */
-  node: { dtype?: Dtype[]; pattern?: string } | null;
-  empty(shape: number[], dtype?: Dtype): Tensor;
-  /** A weight as the products keep it, or null. */
-  kept(weight: Tensor): any;
-  /** Attention weights go by, to be seen and changed. */
-  pattern(weights: Tensor, allowed?: Tensor | null): Tensor;
-  /** Take back the memory of tensors that nobody needs any more. */
-  done?(...tensors: Tensor[]): void;
-}
-
-/** An operation of aten, with all arguments of its schema in order; it gives a tensor, or several. */
+/** An operation of aten, with all arguments of its schema in order; it returns a tensor, or several. */
 export type Operation = (machine: Machine, ...args: any[]) => any;
+
+/** Where something lies in the bytes of a document. */
+export type Span = [start: number, length: number];
+
+/** A weight as it travels; int8 has a scale for each row. */
+export interface WeightSpec {
+  shape: number[];
+  dtype: Dtype;
+  stored: "float32" | "float16" | "int8" | "int32" | "bool";
+  at: Span;
+  scale?: Span | null;
+}
+
+/** An argument of an operation: a value by its number, a size, or a float that JSON lacks, beside plain values. */
+export type Argument =
+  null | boolean | number | string | Argument[] | { t: number } | { s: Size } | { f: "inf" | "-inf" | "nan" };
+
+export interface ProgramNode {
+  op: string;
+  args: Argument[];
+  out: Size[][];
+  dtype: Dtype[];
+  /** The site of the attention that this step is. */
+  pattern?: string;
+}
+
+/** A program; its values are numbered: inputs, weights, then the results of the nodes in order. */
+export interface ProgramSpec {
+  inputs: { name: string; shape: (number | string)[]; dtype: Dtype }[];
+  weights: WeightSpec[];
+  nodes: ProgramNode[];
+  outputs: { name: string; t: number }[];
+  lengths: Record<string, [least: number, most: number | null]>;
+}
+
+/** An attention that was watched: weights, and 1 where the query may look at the key. */
+export interface Pattern {
+  shape: number[];
+  data: Float32Array;
+  open: Uint8Array;
+}
+
+export interface RunOptions {
+  edits?: Edit[];
+  /** Which sites come back: all, or these. */
+  watch?: boolean | string[];
+  /** Outputs whose names begin so ("keys" for "keys.0") stay in the engine, as inputs of the next run. */
+  carry?: string[];
+}
 
 /** A number, the name of a length, or an operator and what it is applied to. */
 export type Size = number | string | Term;
@@ -37,13 +80,22 @@ export interface Term extends Array<Size> {
 /** Lengths by name. */
 export type Lengths = Record<string, number>;
 
-/** What a reader changes of an attention; see `engine/edits.js`. */
+/** A change of an attention; see `engine/edits.js`. */
 export interface Edit {
   site: string;
   head?: number | null;
   do: "zero" | "even" | "hide" | "pin";
   cells?: [query: number | null, key: number | null][];
   to?: number;
+}
+
+/** What an engine's text makes in a worker or in the page. */
+export type EngineModule = () => { serve(endpoint: Endpoint): void };
+
+/** Where requests arrive and replies leave: a worker's `self`, or an object of this form. */
+export interface Endpoint {
+  onmessage: ((event: { data: any }) => void) | null;
+  postMessage(message: any, transfer?: Transferable[]): void;
 }
 
 /** The other end of an engine: a worker, the page itself, or a kernel. */

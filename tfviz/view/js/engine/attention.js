@@ -1,111 +1,117 @@
-// Attention, and the softmax that may be one: places where the page looks and acts.
+// Attention, and the softmax that may be one: places where the page watches and edits.
 
 /** @import { Operation } from "../types.d.ts" */
 
-import { axisOf, cast, expanded, permuted, reshaped, formatShape, sizeOf } from "./tensors.js";
+import { cast, copy, expand, formatShape, normalizeAxis, permute, reshape, sizeOf } from "./tensors.js";
 import { softmaxAlong } from "./scanning.js";
 
-const LEAST_ALLOWED = -1.7014117e38; // half of the least float32: what is below stands for "not allowed"
+const LEAST_ALLOWED = -1.7014117e38; // half of the least float32: a score below it stands for "not allowed"
 
-/** @type {Operation} True where a query may look; null where nothing is forbidden. */
+/** @type {Operation} True where a query may look; null where nothing is masked. */
 function allowedBy(machine, scores) {
-  if (!scores.data.some((score) => score <= LEAST_ALLOWED)) return null;
+  if (!scores.data.some((/** @type {number} */ score) => score <= LEAST_ALLOWED)) return null;
   const out = machine.empty(scores.shape, "bool");
   for (let i = 0; i < out.data.length; i++) out.data[i] = scores.data[i] > LEAST_ALLOWED ? 1 : 0;
   return out;
 }
 
-/**
- * Zeros for the rows in which every score is -inf, where a softmax has NaN; null if there is no such row.
- * @type {Operation}
- */
+/** @type {Operation} The weights with zeros for NaN in the rows in which every score is -inf. */
 function zeroMaskedRows(machine, weights, scores) {
-  const keys = scores.shape[scores.shape.length - 1];
-  const dead = [];
+  const keys = scores.shape.at(-1);
+  const masked = [];
   for (let start = 0; start < scores.data.length; start += keys) {
-    if (weights.data[start] === weights.data[start]) continue;
-    if (scores.data.subarray(start, start + keys).every((score) => score === -Infinity)) dead.push(start);
+    if (weights.data[start] === weights.data[start]) continue; // no NaN
+    const row = scores.data.subarray(start, start + keys);
+    if (row.every((/** @type {number} */ score) => score === -Infinity)) masked.push(start);
   }
-  if (dead.length === 0) return null;
-  const out = machine.empty(weights.shape, weights.dtype);
-  out.data.set(weights.data);
-  for (const start of dead) out.data.fill(0, start, start + keys);
+  if (masked.length === 0) return weights;
+  const out = copy(machine, weights);
+  for (const start of masked) out.data.fill(0, start, start + keys);
   return out;
 }
 
 /** @type {Operation} A softmax over the last of three axes or more is an attention that a model writes out. */
 function softmax(machine, tensor, axis, dtype = null) {
   const rank = tensor.shape.length;
-  if (rank < 3 || axisOf(rank, axis) !== rank - 1 || tensor.data.length === 0)
+  if (rank < 3 || normalizeAxis(rank, axis) !== rank - 1 || tensor.data.length === 0)
     return softmaxAlong(machine, tensor, axis, dtype);
   const scores = cast(machine, tensor, dtype);
   const weights = softmaxAlong(machine, scores, -1);
-  const seen = zeroMaskedRows(machine, weights, scores) ?? weights;
-  const back = machine.pattern(seen, allowedBy(machine, scores));
-  return back === seen ? weights : back;
+  const shown = zeroMaskedRows(machine, weights, scores);
+  const flowing = machine.patternHook(shown, allowedBy(machine, scores));
+  return flowing === shown ? weights : flowing; // unedited, NaN flows on as in torch
 }
 
-/** @type {Operation} Heads of keys or values, each as often as there are queries for it. */
-function grouped(machine, tensor, heads) {
-  const { shape } = tensor;
-  const own = shape[shape.length - 3];
-  if (own === heads) return tensor;
-  if (heads % own !== 0) throw new Error(`${heads} heads of queries do not share ${own} of keys`);
-  const lead = shape.slice(0, -2);
-  const wide = expanded(machine, reshaped(tensor, [...lead, 1, ...shape.slice(-2)]), [
+/** @type {Operation} Heads of keys or values, each repeated for the queries that share it. */
+function repeatHeads(machine, tensor, heads) {
+  const [lead, groups, rest] = [tensor.shape.slice(0, -3), tensor.shape.at(-3), tensor.shape.slice(-2)];
+  if (groups === heads) return tensor;
+  if (heads % groups) throw new Error(`${heads} heads of queries do not share ${groups} heads of keys`);
+  const repeated = expand(machine, reshape(tensor, [...lead, groups, 1, ...rest]), [
     ...lead,
-    heads / own,
-    ...shape.slice(-2),
+    groups,
+    heads / groups,
+    ...rest,
   ]);
-  return reshaped(wide, [...shape.slice(0, -3), heads, ...shape.slice(-2)]);
+  return reshape(repeated, [...lead, heads, ...rest]);
 }
 
-/** @type {Operation} Add a mask to scores: of truths, -inf where it is false; of floats as it is. */
-function mask(machine, scores, given) {
-  const { data } = expanded(machine, given, scores.shape);
-  if (given.dtype === "bool")
-    for (let i = 0; i < data.length; i++) scores.data[i] = data[i] ? scores.data[i] : -Infinity;
-  else for (let i = 0; i < data.length; i++) scores.data[i] += data[i];
+/** @type {Operation} left [..., rows, inner] @ right [..., inner, columns], with the leading axes of the left. */
+function batchedMatmul(machine, left, right) {
+  const lead = left.shape.slice(0, -2);
+  const [rows, inner] = left.shape.slice(-2);
+  const columns = right.shape.at(-1);
+  const out = machine.empty([...lead, rows, columns]);
+  const { data } = expand(machine, right, [...lead, inner, columns]);
+  machine.products.matmul(
+    left.data,
+    /** @type {any} */ (data),
+    { batch: sizeOf(lead), rows, inner, columns },
+    out.data,
+  );
+  return out;
 }
 
-// Each query sees as many keys as stand before it, counted from the first.
-function maskFuture(scores, queries, keys) {
-  for (let row = 0; row * keys < scores.data.length; row++) {
-    scores.data.fill(-Infinity, Math.min(keys, (row % queries) + 1) + row * keys, (row + 1) * keys);
-  }
+/** @type {Operation} query @ key.mT * scale: [..., query, key] */
+function scaledScores(machine, query, key, scale) {
+  const scaled = machine.empty(query.shape);
+  for (let i = 0; i < query.data.length; i++) scaled.data[i] = query.data[i] * scale;
+  const rank = key.shape.length;
+  const scores = batchedMatmul(machine, scaled, permute(machine, key, [...Array(rank - 2).keys(), -1, -2]));
+  machine.recycle(scaled);
+  return scores;
+}
+
+/** @type {Operation} Write a mask into scores: -inf where a boolean one is False; floats are added. */
+function maskScores(machine, { shape, data: scores }, mask) {
+  const { data } = expand(machine, mask, shape);
+  if (mask.dtype === "bool") for (let i = 0; i < data.length; i++) scores[i] = data[i] ? scores[i] : -Infinity;
+  else for (let i = 0; i < data.length; i++) scores[i] += data[i];
+}
+
+/** @type {Operation} A query sees as many keys as stand before it, counted from the first. */
+function maskFuture(_machine, { shape, data: scores }) {
+  const [queries, keys] = shape.slice(-2);
+  for (let row = 0; row * keys < scores.length; row++)
+    scores.fill(-Infinity, row * keys + Math.min(keys, (row % queries) + 1), (row + 1) * keys);
 }
 
 /** @type {Operation} */
-function attend(machine, query, key, value, given = null, _dropout = 0, causal = false, scale = null, groups = false) {
-  const [queries, width] = query.shape.slice(-2);
-  const keys = key.shape[key.shape.length - 2];
-  const heads = query.shape[query.shape.length - 3];
-  if (width !== key.shape[key.shape.length - 1] || keys !== value.shape[value.shape.length - 2]) {
-    throw new Error(
-      `queries ${formatShape(query.shape)}, keys ${formatShape(key.shape)} and values ${formatShape(value.shape)} do not fit`,
-    );
+function attend(machine, query, key, value, mask = null, _dropout = 0, causal = false, scale = null, grouped = false) {
+  const [queries, keys, values] = [query, key, value].map(({ shape }) => shape);
+  if (queries.at(-1) !== keys.at(-1) || keys.at(-2) !== values.at(-2)) {
+    const shapes = [queries, keys, values].map(formatShape);
+    throw new Error(`queries ${shapes[0]}, keys ${shapes[1]} and values ${shapes[2]} do not fit each other`);
   }
-  const [k, v] = groups ? [grouped(machine, key, heads), grouped(machine, value, heads)] : [key, value];
-  const lead = query.shape.slice(0, -2);
-  const factor = scale ?? 1 / Math.sqrt(width);
-  const scaledQuery = machine.empty(query.shape, "float32");
-  for (let i = 0; i < query.data.length; i++) scaledQuery.data[i] = query.data[i] * factor;
-  const rank = k.shape.length;
-  const transposed = permuted(machine, k, [...Array(rank - 2).keys(), rank - 1, rank - 2]);
-  const batch = sizeOf(lead);
-  const scores = machine.empty([...lead, queries, keys], "float32");
-  const right = expanded(machine, transposed, [...lead, width, keys]);
-  machine.products.batched(scaledQuery.data, right.data, batch, queries, width, keys, scores.data);
-  if (given !== null) mask(machine, scores, given);
-  if (causal) maskFuture(scores, queries, keys);
+  const [k, v] = grouped ? [key, value].map((tensor) => repeatHeads(machine, tensor, queries.at(-3))) : [key, value];
+  const scores = scaledScores(machine, query, k, scale ?? 1 / Math.sqrt(queries.at(-1)));
+  if (mask !== null) maskScores(machine, scores, mask);
+  if (causal) maskFuture(machine, scores);
   const weights = softmaxAlong(machine, scores, -1);
   const allowed = allowedBy(machine, scores);
-  const flows = machine.pattern(zeroMaskedRows(machine, weights, scores) ?? weights, allowed);
-  const last = v.shape[v.shape.length - 1];
-  const out = machine.empty([...lead, queries, last], "float32");
-  const values = expanded(machine, v, [...lead, keys, last]);
-  machine.products.batched(flows.data, values.data, batch, queries, keys, last, out.data);
-  machine.done?.(...[scaledQuery, scores, weights, allowed].filter(Boolean));
+  const flowing = machine.patternHook(zeroMaskedRows(machine, weights, scores), allowed);
+  const out = batchedMatmul(machine, flowing, v);
+  machine.recycle(...[scores, weights, allowed].filter(Boolean));
   return out;
 }
 

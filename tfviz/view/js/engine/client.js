@@ -1,105 +1,133 @@
-// The page's end of the engine: asks a worker, so that the page never freezes; what is asked last wins.
+// The page's end of an engine: asks a worker, so that the page never freezes.
 
-// An engine with these programs. `engine` makes it (see `worker.js`): its text is what the worker runs.
-// Where a worker is refused, the page computes itself.
+/** @import { EngineModule, Port, ProgramSpec, RunOptions } from "../types.d.ts" */
+/** @typedef {{ resolve: (result: any) => void, reject: (error: Error) => void }} Settle */
+/** @typedef {[name: string, inputs: any, options?: RunOptions]} RunArguments */
+/** @typedef {{ busy: boolean, next: (Settle & { call: RunArguments }) | null }} Lane */
+
 export class Engine {
+  /** @type {Map<number, Settle>} by the id of the request */
+  pending = new Map();
+  /** @type {Map<string, Lane>} */
+  lanes = new Map();
+  requests = 0;
+
   /**
-   * @param {(() => any) | null} engine
-   * @param {(engine: any) => import("../types.d.ts").Port} open the other end: by default a worker
+   * @param {EngineModule | null} engine its text is what the worker runs
+   * @param {(engine: any) => Port} open the other end: by default a worker
    */
-  constructor(engine, open = opened) {
-    this.asked = new Map(); // id -> { resolve, reject }
-    this.lanes = new Map(); // lane -> { busy, next }
-    this.count = 0;
+  constructor(engine, open = openWorker) {
     const port = open(engine);
     this.post = port.post;
     this.close = port.close;
     port.hear(({ id, result, error }) => {
-      const { resolve, reject } = this.asked.get(id) ?? {};
-      this.asked.delete(id);
+      const { resolve, reject } = this.pending.get(id) ?? {};
+      this.pending.delete(id);
       if (error !== undefined) reject?.(new Error(error));
       else resolve?.(result);
     });
   }
 
+  /**
+   * @param {Record<string, any>} message
+   * @returns {Promise<any>}
+   */
   send(message) {
     return new Promise((resolve, reject) => {
-      const id = this.count++;
-      this.asked.set(id, { resolve, reject });
+      const id = this.requests++;
+      this.pending.set(id, { resolve, reject });
       this.post({ ...message, id });
     });
   }
 
+  /**
+   * @param {Record<string, ProgramSpec | any>} programs
+   * @param {Uint8Array} bytes
+   */
   load(programs, bytes) {
     return this.send({ load: programs, bytes });
   }
 
-  // What a program gives for these inputs: { outputs, patterns }.
-  run(name, inputs, options = {}) {
+  /** Return what a program gives for these inputs: { outputs, patterns }. */
+  run(/** @type {RunArguments} */ ...[name, inputs, options = {}]) {
     return this.send({ run: name, inputs, options });
   }
 
-  // The same, one at a time: of what is asked meanwhile only the last is answered, the others get null.
-  latest(lane, ...question) {
-    const queue = this.lanes.get(lane) ?? { busy: false, next: null };
-    this.lanes.set(lane, queue);
-    queue.next?.resolve(null);
+  /**
+   * Run one at a time in a lane: of the calls that come meanwhile only the last is run, the others get null.
+   * @param {string} name
+   * @param {RunArguments} call
+   * @returns {Promise<any>}
+   */
+  latest(name, ...call) {
+    const lane = this.lanes.get(name) ?? { busy: false, next: null };
+    this.lanes.set(name, lane);
+    lane.next?.resolve(null);
     return new Promise((resolve, reject) => {
-      queue.next = { question, resolve, reject };
-      if (!queue.busy) this.advance(queue);
+      lane.next = { call, resolve, reject };
+      if (!lane.busy) this.advance(lane);
     });
   }
 
-  async advance(queue) {
-    queue.busy = true;
-    while (queue.next) {
-      const { question, resolve, reject } = queue.next;
-      queue.next = null;
-      await this.run(...question).then(resolve, reject);
+  /** @param {Lane} lane */
+  async advance(lane) {
+    lane.busy = true;
+    while (lane.next) {
+      const { call, resolve, reject } = lane.next;
+      lane.next = null;
+      await this.run(...call).then(resolve, reject);
     }
-    queue.busy = false;
+    lane.busy = false;
   }
 }
 
-// A worker that serves, or a stand-in of the same form in the page.
-function opened(engine) {
+/** @type {(engine: EngineModule) => Port} A worker, or the page itself where a worker is refused or does not begin. */
+function openWorker(engine) {
   try {
-    const address = URL.createObjectURL(new Blob([`(${engine})().serve(self)`], { type: "text/javascript" }));
-    const worker = new Worker(address);
-    let failed = null; // the page itself, should the worker not even begin
-    const heard = [];
-    const waiting = [];
-    const port = {
-      post: (message) => (failed ? failed.post(message) : (waiting.push(message), worker.postMessage(message))),
-      hear: (listener) => heard.push(listener),
-      close: () => worker.terminate(),
-    };
+    const url = URL.createObjectURL(new Blob([`(${engine})().serve(self)`], { type: "text/javascript" }));
+    const worker = new Worker(url);
+    /** @type {Port | null} */
+    let fallback = null;
+    /** @type {(message: any) => void} */
+    let listener = () => {};
+    /** @type {any[]} */
+    let unanswered = [];
     worker.onmessage = ({ data }) => {
-      URL.revokeObjectURL(address);
-      waiting.shift();
-      heard.forEach((listener) => listener(data));
+      URL.revokeObjectURL(url);
+      unanswered.shift();
+      listener(data);
     };
     worker.onerror = (event) => {
       event.preventDefault();
-      failed = within(engine);
-      heard.forEach((listener) => failed.hear(listener));
-      waiting.splice(0).forEach((message) => failed.post(message));
+      fallback = openInPage(engine);
+      fallback.hear(listener);
+      unanswered.forEach(fallback.post);
+      unanswered = [];
     };
-    return port;
+    return {
+      post(message) {
+        if (fallback) return fallback.post(message);
+        unanswered.push(message);
+        worker.postMessage(message);
+      },
+      hear: (callback) => (listener = callback),
+      close: () => worker.terminate(),
+    };
   } catch {
-    return within(engine);
+    return openInPage(engine);
   }
 }
 
-function within(engine) {
+/** @type {(engine: EngineModule) => Port} */
+function openInPage(engine) {
   /** @type {(message: any) => void} */
   let listener = () => {};
-  /** @type {any} */
-  const port = { postMessage: (data) => listener(data) };
-  engine().serve(port);
+  /** @type {import("../types.d.ts").Endpoint} */
+  const endpoint = { onmessage: null, postMessage: (message) => listener(message) };
+  engine().serve(endpoint);
   return {
-    post: (data) => setTimeout(() => port.onmessage({ data })),
-    hear: (given) => (listener = given),
+    post: (data) => void setTimeout(() => endpoint.onmessage?.({ data })),
+    hear: (callback) => (listener = callback),
     close: () => {},
   };
 }

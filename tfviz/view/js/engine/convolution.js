@@ -1,150 +1,155 @@
-// Operations that go over an image or a text with a window: convolutions and pools. A text is an image of height 1.
+// Convolutions and pools over images [batch, channel, height, width]; those over texts are images of height 1.
 
-/** @import { Operation } from "../types.d.ts" */
+/** @import { Operation, Tensor } from "../types.d.ts" */
+/** @typedef {{ kernel: number[], stride: number[], padding: number[], dilation: number[], shape: number[] }} Windows */
 
-import { reshaped, formatShape } from "./tensors.js";
-import { PAIRS } from "./elementwise.js";
+import { asArray, formatShape, isTensor, reshape } from "./tensors.js";
+import { BINARY } from "./binary.js";
 
-const pairOf = (value, otherwise) => {
-  const given = [].concat(value ?? []);
-  if (given.length === 0) return otherwise;
-  return given.length === 1 ? [given[0], given[0]] : given;
-};
+/** @type {(value: any, otherwise: number[]) => number[]} A number for both axes, or one for each. */
+function pairOf(value, otherwise) {
+  const numbers = asArray(value ?? []);
+  return numbers.length ? [numbers[0], numbers[numbers.length - 1]] : otherwise;
+}
 
-// How many places a window has along an axis.
-const placesAlong = (length, size, step, margin, gap, up = false) => {
-  const count = (up ? Math.ceil : Math.floor)((length + 2 * margin - gap * (size - 1) - 1) / step) + 1;
-  return up && (count - 1) * step >= length + margin ? count - 1 : count; // the last one begins inside
-};
+/** @type {(input: number[], kernel: number[], stride: any, padding: any, dilation: any, ceil?: boolean) => Windows} */
+function slide(input, kernel, stride, padding, dilation, ceil = false) {
+  const [steps, gaps] = [pairOf(stride, [1, 1]), pairOf(dilation, [1, 1])];
+  const margins = marginsOf(padding, kernel, gaps);
+  const shape = [0, 1].map((axis) => {
+    const [length, step, margin] = [input[input.length - 2 + axis], steps[axis], margins[axis]];
+    const moves = (length + 2 * margin - gaps[axis] * (kernel[axis] - 1) - 1) / step;
+    const count = (ceil ? Math.ceil(moves) : Math.floor(moves)) + 1;
+    return ceil && (count - 1) * step >= length + margin ? count - 1 : count; // the last window begins inside
+  });
+  if (!shape.every((count) => count > 0))
+    throw new Error(`a window of ${formatShape(kernel)} is larger than ${formatShape(input)}`);
+  return { kernel, stride: steps, padding: margins, dilation: gaps, shape };
+}
+
+/** @type {(padding: any, kernel: number[], dilation: number[]) => number[]} torch also takes "valid" and "same". */
+function marginsOf(padding, kernel, dilation) {
+  if (padding === "valid") return [0, 0];
+  if (padding !== "same") return pairOf(padding, [0, 0]);
+  const margins = kernel.map((size, axis) => (dilation[axis] * (size - 1)) / 2);
+  if (!margins.every(Number.isInteger))
+    throw new Error(`a kernel of ${formatShape(kernel)} has no middle for the padding "same"`);
+  return margins;
+}
 
 /** @type {Operation} */
-function convolve(machine, tensor, weight, bias = null, stride = [1, 1], margin = [0, 0], gap = [1, 1], groups = 1) {
+function convolve(machine, tensor, weight, bias = null, stride = 1, padding = 0, dilation = 1, groups = 1) {
   const [batch, channels, height, width] = tensor.shape;
-  const [made, depth, rows, columns] = weight.shape;
-  if (tensor.shape.length !== 4 || weight.shape.length !== 4 || channels !== depth * groups || made % groups) {
-    throw new Error(
-      `the kernel ${formatShape(weight.shape)} does not fit ${formatShape(tensor.shape)} in ${groups} groups`,
-    );
+  const [filters, depth, ...kernel] = weight.shape;
+  if (tensor.shape.length !== 4 || kernel.length !== 2 || channels !== depth * groups || filters % groups) {
+    const shapes = `${formatShape(weight.shape)} does not fit ${formatShape(tensor.shape)}`;
+    throw new Error(`the weight ${shapes} in ${groups} groups`);
   }
-  const [[down, right], [gapDown, gapRight]] = [pairOf(stride, [1, 1]), pairOf(gap, [1, 1])];
-  const [top, left] = margins(margin, [rows, columns], [gapDown, gapRight]);
-  const tall = placesAlong(height, rows, down, top, gapDown);
-  const wide = placesAlong(width, columns, right, left, gapRight);
-  if (tall < 0 || wide < 0)
-    throw new Error(`the kernel ${formatShape(weight.shape)} is larger than ${formatShape(tensor.shape)}`);
-  const out = machine.empty([batch, made, tall, wide], "float32");
-  const [area, cells] = [tall * wide, depth * rows * columns];
-  const patches = new Float32Array(cells * area);
-  const each = made / groups;
+  const windows = slide(tensor.shape, kernel, stride, padding, dilation);
+  const out = machine.empty([batch, filters, ...windows.shape]);
+  const area = windows.shape[0] * windows.shape[1];
+  const sizes = { rows: filters / groups, inner: depth * kernel[0] * kernel[1], columns: area };
+  const patches = new Float32Array(sizes.inner * area);
   for (let block = 0; block < batch * groups; block++) {
-    const from = tensor.data.subarray(block * depth * height * width, (block + 1) * depth * height * width);
-    for (let cell = 0, to = 0; cell < cells; cell++) {
-      const column = (cell % columns) * gapRight - left;
-      const row = (Math.floor(cell / columns) % rows) * gapDown - top;
-      const plane = Math.floor(cell / (rows * columns)) * height * width;
-      for (let y = row; y < row + tall * down; y += down) {
-        for (let x = column; x < column + wide * right; x += right) {
-          const inside = y >= 0 && y < height && x >= 0 && x < width;
-          patches[to++] = inside ? from[plane + y * width + x] : 0;
-        }
+    im2col(tensor.data.subarray(block * depth * height * width), [height, width], windows, patches);
+    const first = (block % groups) * sizes.rows;
+    const filter = weight.data.subarray(first * sizes.inner, (first + sizes.rows) * sizes.inner);
+    const target = out.data.subarray(block * sizes.rows * area, (block + 1) * sizes.rows * area);
+    machine.products.matmul(filter, patches, sizes, target);
+  }
+  return bias ? BINARY["add.Tensor"](machine, out, reshape(bias, [filters, 1, 1])) : out;
+}
+
+/**
+ * Write what each cell of the kernel covers, a row for each: [channel * height * width of the kernel, window].
+ * @type {(channels: Float32Array, size: number[], windows: Windows, patches: Float32Array) => void}
+ */
+function im2col(channels, [height, width], { kernel: [rows, columns], stride, padding, dilation, shape }, patches) {
+  const [down, right] = stride;
+  for (let cell = 0, to = 0; to < patches.length; cell++) {
+    const left = (cell % columns) * dilation[1] - padding[1];
+    const top = (Math.floor(cell / columns) % rows) * dilation[0] - padding[0];
+    const channel = Math.floor(cell / (rows * columns)) * height * width;
+    for (let y = top; y < top + shape[0] * down; y += down) {
+      for (let x = left; x < left + shape[1] * right; x += right) {
+        const inside = y >= 0 && y < height && x >= 0 && x < width;
+        patches[to++] = inside ? channels[channel + y * width + x] : 0;
       }
     }
-    const first = (block % groups) * each;
-    const kernel = weight.data.subarray(first * cells, (first + each) * cells);
-    const target = out.data.subarray(block * each * area, (block + 1) * each * area);
-    machine.products.multiply(kernel, patches, each, cells, area, target);
   }
-  return bias ? PAIRS["add.Tensor"](machine, out, reshaped(bias, [made, 1, 1])) : out;
 }
 
-// torch also takes the words "valid", none, and "same", so many that the size stays.
-function margins(margin, sizes, gaps) {
-  if (margin === "valid") return [0, 0];
-  if (margin !== "same") return pairOf(margin, [0, 0]);
-  const both = sizes.map((size, i) => gaps[i] * (size - 1));
-  if (both.some((length) => length % 2)) throw new Error(`a kernel of ${formatShape(sizes)} has no middle for "same"`);
-  return both.map((length) => length / 2);
-}
-
-// What is known of images, for texts: [..., length] as [..., 1, length]. Numbers for one axis get one for the other.
-const flatImage = (tensor) =>
-  reshaped(tensor, [...tensor.shape.slice(0, -1), 1, tensor.shape[tensor.shape.length - 1]]);
-const flatText = (tensor) => reshaped(tensor, [...tensor.shape.slice(0, -2), tensor.shape[tensor.shape.length - 1]]);
-/** @type {(value: any, other: number) => any} */
-const lying = (value, other) => (typeof value === "string" ? value : [other, ...[].concat(value ?? []).slice(0, 1)]);
-const lyingOr = (value, other) => ([].concat(value ?? []).length ? lying(value, other) : []);
-
-/** @type {Operation} */
-function convolveText(machine, tensor, weight, bias = null, stride = [1], margin = [0], gap = [1], groups = 1) {
-  if (tensor.shape.length !== 3 || weight.shape.length !== 3) {
-    throw new Error(`the kernel ${formatShape(weight.shape)} does not fit ${formatShape(tensor.shape)}`);
-  }
-  const [image, kernel] = [flatImage(tensor), flatImage(weight)];
-  return flatText(convolve(machine, image, kernel, bias, lying(stride, 1), lying(margin, 0), lying(gap, 1), groups));
-}
-
-/** @type {Operation} `of(values, size)` makes one number of those that a window sees; `size` counts the margin in. */
-function pooled(machine, tensor, size, stride, margin, gap, up, of) {
+/**
+ * Reduce what each window sees; `size` counts the padding in.
+ * @type {(reduction: (values: number[], size: number) => number, ...args: Parameters<Operation>) => any}
+ */
+function pool(reduction, machine, tensor, size, stride, padding, dilation, ceil) {
   const [height, width] = tensor.shape.slice(-2);
-  const [rows, columns] = pairOf(size, [1, 1]);
-  const [down, right] = pairOf(stride, [rows, columns]);
-  const [[top, left], [gapDown, gapRight]] = [pairOf(margin, [0, 0]), pairOf(gap, [1, 1])];
-  const tall = placesAlong(height, rows, down, top, gapDown, up);
-  const wide = placesAlong(width, columns, right, left, gapRight, up);
-  if (!(tall > 0 && wide > 0))
-    throw new Error(`a window of ${formatShape([rows, columns])} is larger than ${formatShape(tensor.shape)}`);
-  const out = machine.empty([...tensor.shape.slice(0, -2), tall, wide], tensor.dtype);
+  const kernel = pairOf(size, [1, 1]);
+  const windows = slide(tensor.shape, kernel, pairOf(stride, kernel), padding, dilation, ceil);
+  const [rows, columns] = windows.shape;
+  const [spanY, spanX] = kernel.map((length, axis) => length * windows.dilation[axis]);
+  const out = machine.empty([...tensor.shape.slice(0, -2), rows, columns], tensor.dtype);
   for (let i = 0; i < out.data.length; i++) {
-    const x = (i % wide) * right - left;
-    const y = (Math.floor(i / wide) % tall) * down - top;
-    const plane = Math.floor(i / (tall * wide)) * height * width;
+    const left = (i % columns) * windows.stride[1] - windows.padding[1];
+    const top = (Math.floor(i / columns) % rows) * windows.stride[0] - windows.padding[0];
+    const channel = Math.floor(i / (rows * columns)) * height * width;
     const values = [];
-    for (let row = y; row < y + rows * gapDown; row += gapDown) {
-      for (let column = x; column < x + columns * gapRight; column += gapRight) {
-        if (row >= 0 && row < height && column >= 0 && column < width)
-          values.push(tensor.data[plane + row * width + column]);
+    for (let y = top; y < top + spanY; y += windows.dilation[0]) {
+      for (let x = left; x < left + spanX; x += windows.dilation[1]) {
+        if (y >= 0 && y < height && x >= 0 && x < width) values.push(tensor.data[channel + y * width + x]);
       }
     }
-    out.data[i] = of(values, (Math.min(y + rows, height + top) - y) * (Math.min(x + columns, width + left) - x));
+    const bottom = Math.min(top + kernel[0], height + windows.padding[0]);
+    const right = Math.min(left + kernel[1], width + windows.padding[1]);
+    out.data[i] = reduction(values, (bottom - top) * (right - left));
   }
   return out;
 }
 
-const largest = (values) => Math.max(...values);
-const average = (whole) => (values, size) =>
-  values.reduce((sum, value) => sum + value, 0) / (whole ? size : values.length);
+/** @type {Operation} */
+const maxPool = (machine, tensor, size, stride, padding, dilation, ceil) =>
+  pool((values) => Math.max(...values), machine, tensor, size, stride, padding, dilation, ceil);
 
 /** @type {Operation} */
-function maxPool(machine, tensor, size, stride = [], margin = 0, gap = 1, up = false) {
-  return pooled(machine, tensor, size, stride, margin, gap, up, largest);
+function averagePool(machine, tensor, size, stride, padding, ceil, countPadding = true, divisor = null) {
+  /** @type {(values: number[], size: number) => number} */
+  const average = (values, area) =>
+    values.reduce((sum, value) => sum + value, 0) / (divisor ?? (countPadding ? area : values.length));
+  return pool(average, machine, tensor, size, stride, padding, 1, ceil);
 }
 
-/** @type {Operation} */
-function averagePool(machine, tensor, size, stride = [], margin = 0, up = false, whole = true, divisor = null) {
-  const of = divisor === null ? average(whole) : (values) => values.reduce((sum, value) => sum + value, 0) / divisor;
-  return pooled(machine, tensor, size, stride, margin, 1, up, of);
-}
+/** @type {(text: Tensor) => Tensor} [..., length] as [..., 1, length] */
+const addHeight = ({ shape, ...rest }) => ({ ...rest, shape: [...shape.slice(0, -1), 1, ...shape.slice(-1)] });
 
-/** @type {Operation} */
-function maxPoolText(machine, tensor, size, stride = [], margin = 0, gap = 1, up = false) {
-  const image = flatImage(tensor);
-  return flatText(maxPool(machine, image, lying(size, 1), lyingOr(stride, 1), lying(margin, 0), lying(gap, 1), up));
-}
+/**
+ * An operation on texts by that on images. `heights`: of each argument what it is for the height; null: it stays as it is.
+ * @type {(operation: Operation, heights: (number | null)[]) => Operation}
+ */
+const oneDimensional =
+  (operation, heights) =>
+  (machine, ...args) => {
+    const images = args.map((value, i) => {
+      const height = heights[i];
+      if (height === null || height === undefined || typeof value === "string") return value;
+      if (isTensor(value)) return addHeight(value);
+      const lengths = asArray(value ?? []);
+      return lengths.length ? [height, ...lengths] : [];
+    });
+    const { shape, ...rest } = operation(machine, ...images);
+    return { ...rest, shape: [...shape.slice(0, -2), ...shape.slice(-1)] };
+  };
 
-/** @type {Operation} */
-function averagePoolText(machine, tensor, size, stride = [], margin = 0, up = false, whole = true) {
-  const image = flatImage(tensor);
-  return flatText(averagePool(machine, image, lying(size, 1), lyingOr(stride, 1), lying(margin, 0), up, whole));
-}
+const convolveText = oneDimensional(convolve, [1, 1, null, 1, 0, 1]);
 
 /** @type {Record<string, Operation>} */
-export const WINDOWS = {
+export const CONVOLUTION = {
   conv1d: convolveText,
   "conv1d.padding": convolveText,
   conv2d: convolve,
   "conv2d.padding": convolve,
-  max_pool1d: maxPoolText,
+  max_pool1d: oneDimensional(maxPool, [1, 1, 1, 0, 1]),
   max_pool2d: maxPool,
-  avg_pool1d: averagePoolText,
+  avg_pool1d: oneDimensional(averagePool, [1, 1, 1, 0]),
   avg_pool2d: averagePool,
 };

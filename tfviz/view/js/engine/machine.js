@@ -1,195 +1,247 @@
-// Runs programs (`tfviz/portable`): tensors are { shape, dtype, data } over typed arrays, whole and row-major.
+// Runs the programs of `tfviz/portable`.
+
+/** @import { Argument, Dtype, Edit, Lengths, Numbers, Pattern, ProgramNode, ProgramSpec } from "../types.d.ts" */
+/** @import { RunOptions, Tensor, WeightSpec } from "../types.d.ts" */
+/** @import { Products, StoredMatrix } from "./products.js" */
+/** @typedef {{ shape: number[], data: ArrayLike<number> }} Input */
+
 import { edited } from "./edits.js";
 import { OPERATIONS } from "./operations.js";
-import { bind, sized } from "./sizes.js";
+import { bindLengths, evaluateSize } from "./sizes.js";
+import { ARRAYS, asArray, formatShape, sizeOf } from "./tensors.js";
 import { weightOf } from "./weights.js";
 
-const ARRAYS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
-
-// A program, ready to run: its weights unpacked, and after which step each value is needed no more.
-class Loaded {
-  constructor(described, weights) {
-    this.described = described;
+/** A program ready to run: its weights unpacked, and after which step each value is needed no more. */
+class LoadedProgram {
+  /**
+   * @param {ProgramSpec} spec
+   * @param {Tensor[]} weights
+   */
+  constructor(spec, weights) {
+    this.spec = spec;
     this.weights = weights;
-    this.constants = new Set(this.weights.map(({ data }) => data));
-    this.sites = described.nodes.map(({ pattern }) => pattern).filter(Boolean);
-    this.first = described.inputs.length + this.weights.length; // the number of the first step's first result
-    this.needless = lastUses(described, this.first);
+    this.weightArrays = new Set(weights.map(({ data }) => data));
+    this.sites = spec.nodes.flatMap(({ pattern }) => pattern ?? []);
+    this.expiring = expiringValues(spec);
   }
 }
 
-// For each step, the values that nothing after it takes.
-function lastUses(described, first) {
-  const last = new Map(); // value -> step
-  let number = first;
-  described.nodes.forEach((node, step) => {
-    for (const argument of node.args) for (const value of tensorsIn(argument)) last.set(value, step);
-    for (let i = 0; i < node.out.length; i++) last.set(number++, step);
+/** @type {(spec: ProgramSpec) => number[][]} For each step, the results that no later step and no output takes. */
+function expiringValues({ inputs, weights, nodes, outputs }) {
+  const first = inputs.length + weights.length;
+  let count = first;
+  /** @type {Map<number, number>} */
+  const lastSteps = new Map();
+  nodes.forEach((node, step) => {
+    for (const value of valuesIn(node.args)) lastSteps.set(value, step);
+    for (let i = 0; i < node.out.length; i++) lastSteps.set(count++, step);
   });
-  for (const output of described.outputs) last.delete(output.t);
-  const needless = described.nodes.map(() => []);
-  for (const [value, step] of last) if (value >= first) needless[step].push(value);
-  return needless;
+  for (const { t } of outputs) lastSteps.delete(t);
+  /** @type {number[][]} */
+  const expiring = nodes.map(() => []);
+  for (const [value, step] of lastSteps) if (value >= first) expiring[step].push(value);
+  return expiring;
 }
 
-function tensorsIn(argument) {
-  if (Array.isArray(argument)) return argument.flatMap(tensorsIn);
-  return argument && argument.t !== undefined ? [argument.t] : [];
+/** @type {(argument: Argument) => number[]} */
+function valuesIn(argument) {
+  if (Array.isArray(argument)) return argument.flatMap(valuesIn);
+  return argument !== null && typeof argument === "object" && "t" in argument ? [argument.t] : [];
 }
 
+/** Programs with the memory that they share; operations take it as their first argument. */
 export class Machine {
+  /** @type {Map<string, LoadedProgram>} */
+  programs = new Map();
+  /** @type {Map<string, Numbers[]>} arrays to be used again, by dtype and length */
+  pool = new Map();
+  /** @type {WeakMap<Numbers, StoredMatrix>} weights in the memory of `products` */
+  storedWeights = new WeakMap();
+  /** @type {Map<string, Tensor>} what a run left for the next, such as keys and values */
+  cache = new Map();
+
+  // Of the run at hand:
+  /** @type {Partial<ProgramNode> | null} */
+  node = null;
+  /** @type {Edit[]} */
+  edits = [];
+  /** @type {boolean | string[]} */
+  watch = false;
+  /** @type {Record<string, Pattern[]>} by site, in the order of the computation */
+  patterns = {};
+  /** @type {Set<Numbers>} */
+  weightArrays = new Set();
+
+  /** @param {Products} products */
   constructor(products) {
     this.products = products;
-    this.programs = new Map();
-    this.spare = new Map(); // kind and length -> arrays to be used again
-    this.stores = new WeakMap(); // weight -> the same, turned, where products keep it
-    this.carried = new Map(); // name -> what a run left for the next
   }
 
-  // Programs by name, whose weights lie in these bytes; one that several have is unpacked once.
+  /**
+   * Load programs by name whose weights lie in these bytes; a weight that several share is unpacked once.
+   * @param {Record<string, ProgramSpec>} programs
+   * @param {Uint8Array} bytes
+   */
   load(programs, bytes) {
+    /** @type {Map<string, Tensor>} */
     const unpacked = new Map();
-    const once = (weight) => {
+    /** @type {(weight: WeightSpec) => Tensor} */
+    const unpack = (weight) => {
       const key = JSON.stringify([weight.stored, weight.at, weight.scale, weight.shape]);
-      if (!unpacked.has(key)) unpacked.set(key, weightOf(weight, bytes));
-      return unpacked.get(key);
+      const tensor = unpacked.get(key) ?? weightOf(weight, bytes);
+      unpacked.set(key, tensor);
+      return tensor;
     };
-    for (const [name, described] of Object.entries(programs))
-      this.programs.set(name, new Loaded(described, described.weights.map(once)));
+    for (const [name, spec] of Object.entries(programs))
+      this.programs.set(name, new LoadedProgram(spec, spec.weights.map(unpack)));
   }
 
-  // A tensor to be written whole: what it holds is arbitrary.
-  empty(shape, dtype = "float32") {
-    const length = shape.reduce((size, one) => size * one, 1);
-    const free = this.spare.get(`${dtype} ${length}`);
-    return { shape, dtype, data: free?.length ? free.pop() : new ARRAYS[dtype](length) };
+  /**
+   * Return a tensor of arbitrary numbers, to be overwritten.
+   * @template {Dtype} [D="float32"]
+   * @param {number[]} shape
+   * @param {D} [dtype]
+   * @returns {Tensor<D>}
+   */
+  empty(shape, dtype = /** @type {D} */ ("float32")) {
+    const length = sizeOf(shape);
+    const data = this.pool.get(`${dtype} ${length}`)?.pop() ?? new ARRAYS[dtype](length);
+    return { shape, dtype, data: /** @type {any} */ (data) };
   }
 
-  // What an operation needed only for itself: its memory is used again.
-  done(...tensors) {
+  /** @param {Tensor[]} tensors which nothing needs any more: `empty` uses their memory again */
+  recycle(...tensors) {
     for (const { dtype, data } of tensors) {
       const key = `${dtype} ${data.length}`;
-      if (!this.spare.has(key)) this.spare.set(key, []);
-      this.spare.get(key).push(data);
+      const arrays = this.pool.get(key);
+      if (arrays) arrays.push(data);
+      else this.pool.set(key, [data]);
     }
   }
 
-  // A weight [out, in] as `products` keeps it, made once; null for what is no weight.
-  kept(weight) {
-    if (!this.constants.has(weight.data)) return null;
-    let kept = this.stores.get(weight.data);
-    if (!kept)
-      this.stores.set(weight.data, (kept = this.products.store(transposed(weight), weight.shape[1], weight.shape[0])));
-    return kept;
+  /** @param {Tensor<"float32">} weight [out, in]; null for what an operation has computed */
+  storedWeight({ data, shape }) {
+    if (!this.weightArrays.has(data)) return null;
+    const stored = this.storedWeights.get(data) ?? this.products.store(data, shape[0], shape[1]);
+    this.storedWeights.set(data, stored);
+    return stored;
   }
 
-  // The weights of an attention go by: seen, and changed where that was asked for.
-  pattern(weights, allowed = null) {
-    const site = this.node.pattern;
-    if (!site) return weights;
-    const flows = edited(
-      this,
-      weights,
-      this.edits.filter((edit) => edit.site === site),
-    );
-    if (this.watch === true || (this.watch && this.watch.includes(site))) {
-      const { shape, data } = flows;
-      (this.seen[site] ??= []).push({
-        shape,
-        data: data.slice(),
-        open: allowed ? allowed.data.slice() : new Uint8Array(data.length).fill(1),
-      });
-    }
-    return flows;
-  }
-
-  // The outputs of a program by name, and the patterns that were watched, for inputs by name.
-  // carry: outputs whose names begin so ("keys" for "keys.0") stay here, as inputs of the next run.
   /**
+   * Return the weights of an attention as edits change them; note them where the site is watched.
+   * @param {Tensor<"float32">} weights [..., query, key]
+   * @param {Tensor<"bool"> | null} allowed True where a query may look; null: everywhere
+   */
+  patternHook(weights, allowed = null) {
+    const site = this.node?.pattern;
+    if (!site) return weights;
+    const edits = this.edits.filter((edit) => edit.site === site);
+    const flowing = edited(weights, edits);
+    if (this.watch === true || (this.watch && this.watch.includes(site))) {
+      const { shape, data } = flowing;
+      const open = allowed ? allowed.data.slice() : new Uint8Array(data.length).fill(1);
+      (this.patterns[site] ??= []).push({ shape, data: data.slice(), open });
+    }
+    return flowing;
+  }
+
+  /**
+   * Return the outputs of a program by name, and the patterns that were watched.
    * @param {string} name
-   * @param {Record<string, any>} inputs
-   * @param {{ edits?: import("../types.d.ts").Edit[], watch?: boolean | string[], carry?: string[] }} options
+   * @param {Record<string, Input>} inputs
+   * @param {RunOptions} options
    */
   run(name, inputs, { edits = [], watch = false, carry = [] } = {}) {
     const program = this.programs.get(name);
     if (!program) throw new Error(`there is no program ${name}; there are ${[...this.programs.keys()].join(", ")}`);
-    const { described, weights, needless, constants, sites } = program;
+    const { spec, sites, weightArrays } = program;
     for (const { site } of edits)
       if (!sites.includes(site))
         throw new Error(`there is no attention at ${site}; there is ${sites.join(", ") || "none"}`);
     this.edits = edits;
     this.watch = watch;
-    this.constants = constants;
-    this.seen = {};
-    const given = described.inputs.map((declared) =>
-      input(declared, inputs[declared.name] ?? this.carried.get(declared.name)),
-    );
-    const lengths = bind(described, given);
-    const values = [...given, ...weights];
-    const holders = new Map(); // array -> how many values that are still needed lie in it
-    for (const value of values) holders.set(value.data, Infinity);
-    described.nodes.forEach((node, step) => {
-      this.node = node;
-      for (const made of this.results(node, values, lengths)) {
-        values.push(made);
-        holders.set(made.data, (holders.get(made.data) ?? 0) + 1);
-      }
-      for (const value of needless[step]) this.release(values, value, holders);
-    });
+    this.patterns = {};
+    this.weightArrays = weightArrays;
+    const tensors = spec.inputs.map((input) => toTensor(input, inputs[input.name] ?? this.cache.get(input.name)));
+    const { values, references } = this.execute(program, tensors);
+    /** @type {Record<string, Tensor>} */
     const outputs = {};
-    for (const { name: said, t } of described.outputs) {
-      // What lies nowhere else is handed over as it is.
-      const given = holders.get(values[t].data) === 1 ? values[t] : copy(values[t]);
-      holders.set(values[t].data, Infinity);
-      if (!carry.includes(said.split(".")[0])) outputs[said] = given;
-      else {
-        if (this.carried.has(said)) this.done(this.carried.get(said));
-        this.carried.set(said, given);
-      }
+    for (const { name: output, t } of spec.outputs) {
+      const { shape, dtype, data } = values[t];
+      const shared = references.get(data) !== 1;
+      references.set(data, Infinity); // should it be an output twice
+      const tensor = { shape, dtype, data: shared ? data.slice() : data };
+      if (carry.includes(output.split(".")[0])) this.cacheOutput(output, tensor);
+      else outputs[output] = tensor;
     }
-    return { outputs, patterns: this.seen };
+    return { outputs, patterns: this.patterns };
   }
 
-  results(node, values, lengths) {
+  /**
+   * Return all values, and for each array how many values that are still needed share it.
+   * @param {LoadedProgram} program
+   * @param {Tensor[]} inputs
+   */
+  execute({ spec, weights, expiring }, inputs) {
+    const lengths = bindLengths(spec, inputs);
+    const values = [...inputs, ...weights];
+    /** @type {Map<Numbers, number>} */
+    const references = new Map(values.map(({ data }) => [data, Infinity])); // inputs and weights are not ours to recycle
+    const count = (/** @type {Numbers} */ data, /** @type {number} */ change) => {
+      const total = (references.get(data) ?? 0) + change;
+      references.set(data, total);
+      return total;
+    };
+    spec.nodes.forEach((node, step) => {
+      for (const result of this.compute(node, values, lengths)) {
+        values.push(result);
+        count(result.data, 1);
+      }
+      for (const value of expiring[step]) if (count(values[value].data, -1) === 0) this.recycle(values[value]);
+    });
+    return { values, references };
+  }
+
+  /**
+   * @param {ProgramNode} node
+   * @param {Tensor[]} values
+   * @param {Lengths} lengths
+   * @returns {Tensor[]}
+   */
+  compute(node, values, lengths) {
     const operation = OPERATIONS[node.op];
     if (!operation) throw new Error(`the engine has no operation ${node.op}`);
-    const made = operation(this, ...node.args.map((argument) => valued(argument, values, lengths)));
-    return Array.isArray(made) ? made : [made];
+    this.node = node;
+    return asArray(operation(this, ...node.args.map((argument) => decoded(argument, values, lengths))));
   }
 
-  release(values, value, holders) {
-    const { data } = values[value];
-    const left = holders.get(data) - 1;
-    holders.set(data, left);
-    if (left === 0) this.done(values[value]);
+  /**
+   * @param {string} output
+   * @param {Tensor} tensor
+   */
+  cacheOutput(output, tensor) {
+    const previous = this.cache.get(output);
+    if (previous) this.recycle(previous);
+    this.cache.set(output, tensor);
   }
 }
 
-function valued(argument, values, lengths) {
-  if (Array.isArray(argument)) return argument.map((one) => valued(one, values, lengths));
+/** @type {(argument: Argument, values: Tensor[], lengths: Lengths) => any} */
+function decoded(argument, values, lengths) {
+  if (Array.isArray(argument)) return argument.map((item) => decoded(item, values, lengths));
   if (argument === null || typeof argument !== "object") return argument;
-  if (argument.t !== undefined) return values[argument.t];
-  if (argument.s !== undefined) return sized(argument.s, lengths);
-  return { inf: Infinity, "-inf": -Infinity, nan: NaN }[argument.f];
+  if ("t" in argument) return values[argument.t];
+  return "s" in argument
+    ? evaluateSize(argument.s, lengths)
+    : { inf: Infinity, "-inf": -Infinity, nan: NaN }[argument.f];
 }
 
-// An input as a tensor: a typed array or a list with its shape.
-function input({ name, dtype }, given) {
-  if (!given) throw new Error(`the input ${name} is missing`);
-  const data = given.data instanceof ARRAYS[dtype] ? given.data : ARRAYS[dtype].from(given.data);
-  if (data.length !== given.shape.reduce((size, one) => size * one, 1))
-    throw new Error(`${name} has ${data.length} numbers, which do not make the shape [${given.shape}]`);
-  return { shape: given.shape, dtype, data };
-}
-
-function copy({ shape, dtype, data }) {
-  return { shape, dtype, data: data.slice() };
-}
-
-// [out, in] as [in, out].
-function transposed({ shape: [rows, columns], data }) {
-  const made = new Float32Array(data.length);
-  for (let row = 0; row < rows; row++)
-    for (let column = 0; column < columns; column++) made[column * rows + row] = data[row * columns + column];
-  return made;
+/** @type {(declared: { name: string, dtype: Dtype }, input: Input | undefined) => Tensor} */
+function toTensor({ name, dtype }, input) {
+  if (!input) throw new Error(`the input ${name} is missing`);
+  const { shape } = input;
+  const data = input.data instanceof ARRAYS[dtype] ? input.data : ARRAYS[dtype].from(input.data);
+  if (data.length !== sizeOf(shape))
+    throw new Error(`${name} has ${data.length} numbers, which do not fill the shape ${formatShape(shape)}`);
+  return { shape, dtype, data };
 }

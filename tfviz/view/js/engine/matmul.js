@@ -2,90 +2,78 @@
 
 /** @import { Operation } from "../types.d.ts" */
 
-import { broadcastShape, cast, expanded, permuted, reshaped, formatShape, sizeOf } from "./tensors.js";
-import { PAIRS } from "./elementwise.js";
+import { broadcastShape, cast, expand, formatShape, permute, reshape, sizeOf } from "./tensors.js";
+import { BINARY } from "./binary.js";
 
 /** @type {Operation} Whole numbers are multiplied as floats: exact up to 2^24. */
-function floatsOf(machine, tensors) {
-  const whole = tensors.every((tensor) => tensor.dtype !== "float32");
-  return { parts: tensors.map((tensor) => cast(machine, tensor, "float32")), dtype: whole ? "int64" : "float32" };
-}
-
-/** @type {Operation} */
-export function matmul(machine, one, other) {
-  if (!one.shape.length || !other.shape.length) throw new Error("a tensor of no axes has no rows and columns");
-  const left = one.shape.length === 1 ? reshaped(one, [1, ...one.shape]) : one;
-  const right = other.shape.length === 1 ? reshaped(other, [...other.shape, 1]) : other;
-  const [rows, inner] = left.shape.slice(-2);
-  const [height, columns] = right.shape.slice(-2);
+function matmul(machine, left, right) {
+  const [vectorLeft, vectorRight] = [left, right].map(({ shape }) => shape.length === 1);
+  if (!left.shape.length || !right.shape.length) throw new Error("a tensor of no axes has no rows and columns");
+  const [a, b] = [
+    vectorLeft ? reshape(left, [1, ...left.shape]) : left,
+    vectorRight ? reshape(right, [...right.shape, 1]) : right,
+  ].map((tensor) => cast(machine, tensor, "float32"));
+  const [rows, inner] = a.shape.slice(-2);
+  const [height, columns] = b.shape.slice(-2);
   if (inner !== height)
-    throw new Error(`${formatShape(one.shape)} and ${formatShape(other.shape)} have no common length to sum over`);
-  const { parts, dtype } = floatsOf(machine, [left, right]);
-  const lead = broadcastShape(left.shape.slice(0, -2), right.shape.slice(0, -2));
-  const count = sizeOf(lead);
-  const out = machine.empty([...lead, rows, columns], "float32");
-  const single = right.shape.length === 2; // one matrix for all that is on the left
-  const [a, b] = single ? parts : parts.map((part) => expanded(machine, part, [...lead, ...part.shape.slice(-2)]));
-  const [batch, tall] = single ? [1, count * rows] : [count, rows];
-  machine.products.batched(a.data, b.data, batch, tall, inner, columns, out.data);
-  const shape = [...lead, ...(one.shape.length > 1 ? [rows] : []), ...(other.shape.length > 1 ? [columns] : [])];
-  return cast(machine, reshaped(out, shape), dtype);
+    throw new Error(`${formatShape(left.shape)} and ${formatShape(right.shape)} have no common length to sum over`);
+  const lead = broadcastShape(a.shape.slice(0, -2), b.shape.slice(0, -2));
+  const batch = sizeOf(lead);
+  const out = machine.empty([...lead, rows, columns]);
+  const shared = b.shape.length === 2; // one matrix for all that is on the left
+  const sizes = shared ? { rows: batch * rows, inner, columns } : { batch, rows, inner, columns };
+  /** @type {any[]} */
+  const factors = shared
+    ? [a, b]
+    : [a, b].map((tensor) => expand(machine, tensor, [...lead, ...tensor.shape.slice(-2)]));
+  machine.products.matmul(factors[0].data, factors[1].data, sizes, out.data);
+  const shape = [...lead, ...(vectorLeft ? [] : [rows]), ...(vectorRight ? [] : [columns])];
+  const integers = left.dtype !== "float32" && right.dtype !== "float32";
+  return cast(machine, reshape(out, shape), integers ? "int64" : "float32");
 }
 
-/** @type {(...of: any[]) => Operation} Products of tensors of just so many axes. */
-const productOf = (left, right) => (machine, one, other) => {
-  if (one.shape.length !== left || other.shape.length !== right) {
-    throw new Error(
-      `it takes ${left} and ${right} axes, not ${formatShape(one.shape)} and ${formatShape(other.shape)}`,
-    );
-  }
-  if (left === 3 && one.shape[0] !== other.shape[0]) {
-    throw new Error(`${formatShape(one.shape)} and ${formatShape(other.shape)} are not as many matrices`);
-  }
-  return matmul(machine, one, other);
+/** @type {(rank: number) => Operation} Products of tensors of just so many axes. */
+const matmulOf = (rank) => (machine, left, right) => {
+  const shapes = [formatShape(left.shape), formatShape(right.shape)];
+  if (left.shape.length !== rank || right.shape.length !== rank)
+    throw new Error(`both tensors must have ${rank} axes, not ${shapes.join(" and ")}`);
+  if (rank === 3 && left.shape[0] !== right.shape[0])
+    throw new Error(`${shapes.join(" and ")} are not equally many matrices`);
+  return matmul(machine, left, right);
 };
 
 /** @type {Operation} */
-const times = (machine, tensor, factor) => (factor === 1 ? tensor : PAIRS["mul.Scalar"](machine, tensor, factor));
+const scaled = (machine, tensor, factor) => (factor === 1 ? tensor : BINARY["mul.Scalar"](machine, tensor, factor));
 
 /** @type {Operation} */
-function addmm(machine, start, one, other, beta = 1, alpha = 1) {
-  const [rows, inner] = one.shape;
-  const columns = other.shape[1];
-  if (beta === 1 && alpha === 1 && start.shape.length === 1 && start.shape[0] === columns && other.shape[0] === inner) {
-    const out = machine.empty([rows, columns], "float32");
-    machine.products.multiply(one.data, other.data, rows, inner, columns, out.data, start.data);
+function addmm(machine, bias, left, right, beta = 1, alpha = 1) {
+  const [rows, inner] = left.shape;
+  const [height, columns] = right.shape;
+  if (beta === 1 && alpha === 1 && bias.shape.length === 1 && bias.shape[0] === columns && height === inner) {
+    const out = machine.empty([rows, columns]);
+    machine.products.matmul(left.data, right.data, { rows, inner, columns }, out.data, bias.data);
     return out;
   }
-  return addProduct(machine, start, one, other, beta, alpha);
-}
-
-/** @type {Operation} */
-function addProduct(machine, start, one, other, beta = 1, alpha = 1) {
-  const multiplied = times(machine, matmul(machine, one, other), alpha);
-  return beta === 0 ? multiplied : PAIRS["add.Tensor"](machine, multiplied, times(machine, start, beta));
+  const product = scaled(machine, matmul(machine, left, right), alpha);
+  return beta === 0 ? product : BINARY["add.Tensor"](machine, product, scaled(machine, bias, beta));
 }
 
 /** @type {Operation} */
 export function linear(machine, tensor, weight, bias = null) {
-  const inner = tensor.shape[tensor.shape.length - 1];
-  const outer = weight.shape.length === 1 ? 1 : weight.shape[0];
-  if (inner !== weight.shape[weight.shape.length - 1]) {
-    throw new Error(
-      `the weight ${formatShape(weight.shape)} takes ${weight.shape[weight.shape.length - 1]} numbers, not ${inner}`,
-    );
-  }
-  const shape = [...tensor.shape.slice(0, -1), ...(weight.shape.length === 1 ? [] : [outer])];
-  const out = machine.empty(shape, "float32");
-  const rows = sizeOf(tensor.shape.slice(0, -1));
-  const kept = weight.shape.length === 2 ? machine.kept(weight) : null;
-  if (kept !== null) machine.products.times(tensor.data, rows, kept, bias?.data ?? null, out.data);
+  const [lead, inner] = [tensor.shape.slice(0, -1), tensor.shape.at(-1)];
+  if (inner !== weight.shape.at(-1))
+    throw new Error(`the weight ${formatShape(weight.shape)} takes ${weight.shape.at(-1)} numbers, not ${inner}`);
+  const outer = weight.shape.slice(0, -1);
+  const out = machine.empty([...lead, ...outer]);
+  const [rows, columns] = [sizeOf(lead), sizeOf(outer)];
+  const stored = outer.length ? machine.storedWeight(weight) : null;
+  if (stored) machine.products.linear(tensor.data, rows, stored, out.data, bias?.data);
   else {
-    const transposed = weight.shape.length === 1 ? weight : permuted(machine, weight, [1, 0]);
-    machine.products.multiply(tensor.data, transposed.data, rows, inner, outer, out.data, bias?.data ?? null);
+    const { data } = /** @type {any} */ (outer.length ? permute(machine, weight, [1, 0]) : weight);
+    machine.products.matmul(tensor.data, data, { rows, inner, columns }, out.data, bias?.data);
   }
   return out;
 }
 
 /** @type {Record<string, Operation>} */
-export const MULTIPLYING = { matmul, mm: productOf(2, 2), bmm: productOf(3, 3), addmm, linear };
+export const MATMUL = { matmul, mm: matmulOf(2), bmm: matmulOf(3), addmm, linear };

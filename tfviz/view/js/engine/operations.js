@@ -1,42 +1,44 @@
 // All operations that a program may use, by aten's names without "aten." and ".default". Each is called as
-// `operation(machine, ...all arguments of its schema)` and gives a tensor, or several.
+// `operation(machine, ...all arguments of its schema)` and returns a tensor, or several.
+
+/** @import { Operation } from "../types.d.ts" */
 
 import { ARRANGING } from "./arranging.js";
 import { ATTENTION } from "./attention.js";
-import { PAIRS } from "./elementwise.js";
-import { FUNCTIONS } from "./functions.js";
+import { BINARY } from "./binary.js";
+import { CONVOLUTION } from "./convolution.js";
+import { CREATION } from "./creation.js";
 import { INDEXING } from "./indexing.js";
-import { LAYERS } from "./layers.js";
-import { MAKING } from "./creation.js";
-import { MULTIPLYING } from "./matmul.js";
-import { MEASURING } from "./norms.js";
-import { PIECES } from "./slicing.js";
+import { MATMUL } from "./matmul.js";
+import { NORMALIZATION } from "./normalization.js";
 import { RECURRENT } from "./recurrent.js";
 import { REDUCING } from "./reducing.js";
 import { SCANNING } from "./scanning.js";
 import { SHAPING } from "./shaping.js";
-import { WINDOWS } from "./convolution.js";
-import { isTensor, formatShape } from "./tensors.js";
+import { SLICING } from "./slicing.js";
+import { UNARY } from "./unary.js";
+import { formatShape, isTensor } from "./tensors.js";
 
-/** @type {Record<string, (machine: any, ...given: any[]) => any>[]} */
-const TABLES = [ARRANGING, ATTENTION, PAIRS, FUNCTIONS, INDEXING, LAYERS, MAKING, MULTIPLYING, PIECES];
-TABLES.push(MEASURING, RECURRENT, REDUCING, SCANNING, SHAPING, WINDOWS);
+const TABLES = [ARRANGING, ATTENTION, BINARY, CONVOLUTION, CREATION, INDEXING, MATMUL, NORMALIZATION, RECURRENT];
+TABLES.push(REDUCING, SCANNING, SHAPING, SLICING, UNARY);
 
-// An error names the operation, and the shapes of the tensors that it was given.
+/** @type {(name: string, operation: Operation) => Operation} An error names the operation and the shapes of its tensors. */
 function withContext(name, operation) {
-  return (machine, ...given) => {
+  return (machine, ...args) => {
     try {
-      return operation(machine, ...given);
+      return operation(machine, ...args);
     } catch (error) {
-      const shapes = given
+      const shapes = args
         .flat()
         .filter(isTensor)
-        .map((tensor) => formatShape(tensor.shape));
-      throw new Error(`${name} of ${shapes.join(", ") || "no tensors"}: ${error.message}`, { cause: error });
+        .map(({ shape }) => formatShape(shape));
+      const { message } = /** @type {Error} */ (error);
+      throw new Error(`${name} of ${shapes.join(", ") || "no tensors"}: ${message}`, { cause: error });
     }
   };
 }
 
+/** @type {Record<string, Operation>} */
 export const OPERATIONS = Object.fromEntries(
   TABLES.flatMap((table) => Object.entries(table)).map(([name, operation]) => [name, withContext(name, operation)]),
 );

@@ -1,78 +1,103 @@
-// Products of matrices of 32-bit floats: in WebAssembly (`products.wat`), or in plain JavaScript where it may not run.
-// Both kernels have one signature and one memory of floats, so all that is below them is the same.
+// Products of matrices of float32: in WebAssembly (`products.wat`), or in JavaScript where it may not run. Both kernels
+// have one signature and one memory of floats, so all that calls them is the same.
 
-import { PRODUCTS } from "./compiled.js";
+import { COMPILED_PRODUCTS } from "./compiled.js";
+
+/**
+ * A matrix [inner, columns] in a kernel's memory; offset and strides, from row to row and from panel to panel, in floats.
+ * @typedef {{ offset: number, rowStride: number, panelStride: number, inner: number, columns: number }} Matrix
+ */
+/** @typedef {Matrix & { generation: symbol }} StoredMatrix */
+/** @typedef {{ batch?: number, rows: number, inner: number, columns: number }} Sizes */
+/**
+ * `memory(count)` is an array of at least so many floats, which keeps what was written before.
+ * @typedef {{ name: string, memory(count: number): Float32Array, product(...numbers: number[]): void }} Kernel
+ */
 
 const PANEL = 8; // columns that a kernel computes together
 const PAGE = 2 ** 14; // floats that a memory of WebAssembly grows by
 
 export class Products {
-  // kernel: its name; memory(count), an array of at least so many floats, which keeps what was written before;
-  // product(...), as in `products.wat`
+  end = 0; // of the stored matrices; what a call needs for itself lies behind it
+  generation = Symbol(); // that of the matrices stored since the last `free`
+
+  /** @param {Kernel} kernel */
   constructor(kernel) {
     this.kernel = kernel;
-    this.free();
   }
 
-  // Where WebAssembly is missing, has no SIMD or is forbidden by the page's security policy, the plain kernel answers.
+  /** Use JavaScript where WebAssembly is missing, has no SIMD or is forbidden by the page's security policy. */
   static async make() {
     try {
-      const bytes = Uint8Array.from(atob(PRODUCTS), (letter) => letter.charCodeAt(0));
-      return new Products(compiledKernel(/** @type {any} */ ((await WebAssembly.instantiate(bytes)).instance.exports)));
+      const bytes = Uint8Array.from(atob(COMPILED_PRODUCTS), (letter) => letter.charCodeAt(0));
+      const { instance } = await WebAssembly.instantiate(bytes);
+      return new Products(compiledKernel(/** @type {any} */ (instance.exports)));
     } catch {
-      return new Products(plainKernel());
+      return new Products(scriptKernel());
     }
   }
 
-  // out[rows, columns] = a[rows, inner] @ b[inner, columns] (+ bias[columns]): Float32Arrays of exactly these lengths.
-  // out may share memory with a or b.
-  multiply(a, b, rows, inner, columns, out, bias = null) {
-    this.batched(a, b, 1, rows, inner, columns, out, bias);
+  /**
+   * out[batch, rows, columns] = a[batch, rows, inner] @ b[batch, inner, columns] + bias[columns]. `out` may be a or b.
+   * @param {Float32Array} a
+   * @param {Float32Array} b
+   * @param {Sizes} sizes
+   * @param {Float32Array} out
+   * @param {Float32Array | null} [bias]
+   */
+  matmul(a, b, { batch = 1, rows, inner, columns }, out, bias = null) {
+    checkSizes({ batch, rows, inner, columns });
+    checkLength("b", b, batch * inner * columns);
+    const scratch = this.end + padded(b.length);
+    this.memory(scratch).set(b, this.end);
+    const matrix = { offset: this.end, rowStride: columns, panelStride: PANEL, inner, columns };
+    this.compute(a, matrix, batch, rows, out, bias, scratch);
   }
 
-  // out[batch, rows, columns] = a[batch, rows, inner] @ b[batch, inner, columns] (+ bias[columns]), such as one a head
-  batched(a, b, batch, rows, inner, columns, out, bias = null) {
-    expectSizes({ batch, rows, inner, columns });
-    expectLength("b", b, batch * inner * columns);
-    this.room(this.end + spaced(b.length)).set(b, this.end);
-    const from = this.end + spaced(b.length);
-    this.compute({ at: this.end, step: columns, panel: PANEL, inner, columns }, a, batch, rows, bias, out, from);
-  }
-
-  // Keeps a matrix [inner, columns] in the kernel's memory until `free`. Its Float32Array is not needed afterwards.
-  store(matrix, inner, columns) {
-    expectSizes({ inner, columns });
-    expectLength("the matrix", matrix, inner * columns);
-    const panels = Math.ceil(columns / PANEL);
-    const size = panels * inner * PANEL;
-    const kept = { at: this.end, step: PANEL, panel: inner * PANEL, inner, columns, round: this.round };
-    const floats = this.room(this.end + spaced(size)).fill(0, this.end, this.end + size);
-    for (let panel = 0, at = this.end; panel < panels; panel++) {
-      const first = panel * PANEL;
-      const count = Math.min(PANEL, columns - first);
-      for (let row = 0; row < inner; row++, at += PANEL) {
-        for (let i = 0; i < count; i++) floats[at + i] = matrix[row * columns + first + i];
-      }
+  /**
+   * Copy a weight [columns, inner], as torch.nn.Linear has it, to the kernel's memory, where it stays until `free`.
+   * @param {Float32Array} weight
+   * @param {number} columns
+   * @param {number} inner
+   * @returns {StoredMatrix}
+   */
+  store(weight, columns, inner) {
+    checkSizes({ columns, inner });
+    checkLength("the weight", weight, columns * inner);
+    const [offset, panelStride] = [this.end, inner * PANEL];
+    const size = Math.ceil(columns / PANEL) * panelStride;
+    const floats = this.memory(offset + padded(size)).fill(0, offset, offset + size);
+    for (let column = 0, from = 0; column < columns; column++) {
+      let to = offset + Math.floor(column / PANEL) * panelStride + (column % PANEL);
+      for (let i = 0; i < inner; i++, to += PANEL) floats[to] = weight[from++];
     }
-    this.end += spaced(size);
-    return kept;
+    this.end += padded(size);
+    return { offset, rowStride: PANEL, panelStride, inner, columns, generation: this.generation };
   }
 
-  // out[rows, columns] = a[rows, inner] @ the stored matrix (+ bias[columns])
-  times(a, rows, kept, bias, out) {
-    if (kept.round !== this.round) throw new Error("this matrix is not stored here: it was freed, or others keep it");
-    expectSizes({ rows });
-    this.compute(kept, a, 1, rows, bias, out, this.end);
+  /**
+   * out[rows, columns] = a[rows, inner] @ weight.T + bias[columns], for a weight that `store` returned.
+   * @param {Float32Array} a
+   * @param {number} rows
+   * @param {StoredMatrix} weight
+   * @param {Float32Array} out
+   * @param {Float32Array | null} [bias]
+   */
+  linear(a, rows, weight, out, bias = null) {
+    if (weight.generation !== this.generation)
+      throw new Error("this weight is not stored here: it was freed, or belongs to other products");
+    checkSizes({ rows });
+    this.compute(a, weight, 1, rows, out, bias, this.end);
   }
 
-  // Forgets all stored matrices; their memory is used again.
+  /** Forget all stored matrices; their memory is used again. */
   free() {
-    this.end = 0; // behind the last stored matrix; what a call needs for itself lies after it
-    this.round = {}; // of which stored matrices are
+    this.end = 0;
+    this.generation = Symbol();
   }
 
-  // All floats there are, at least so many. Those of before may be out of date: memory that grows is another array.
-  room(count) {
+  /** @param {number} count floats at least; arrays of earlier calls are out of date, since memory moves as it grows */
+  memory(count) {
     try {
       return this.kernel.memory(count);
     } catch (error) {
@@ -80,59 +105,77 @@ export class Products {
     }
   }
 
-  // Copies a and the bias in behind b, and the products out.
-  compute({ at, step, panel, inner, columns }, a, batch, rows, bias, out, from) {
-    expectLength("a", a, batch * rows * inner);
-    expectLength("out", out, batch * rows * columns);
-    if (bias) expectLength("the bias", bias, columns);
+  /**
+   * Copy a and the bias to the scratch memory, and the products out.
+   * @param {Float32Array} a
+   * @param {Matrix} matrix
+   * @param {number} batch
+   * @param {number} rows
+   * @param {Float32Array} out
+   * @param {Float32Array | null} bias
+   * @param {number} scratch
+   */
+  compute(a, { offset, rowStride, panelStride, inner, columns }, batch, rows, out, bias, scratch) {
+    checkLength("a", a, batch * rows * inner);
+    checkLength("out", out, batch * rows * columns);
+    if (bias) checkLength("the bias", bias, columns);
     if (!out.length) return;
-    const added = from + spaced(a.length);
-    const result = added + spaced(columns);
-    const floats = this.room(result + spaced(out.length));
-    floats.set(a, from);
+    const added = scratch + padded(a.length);
+    const result = added + padded(columns);
+    const floats = this.memory(result + padded(out.length));
+    floats.set(a, scratch);
     if (bias) floats.set(bias, added);
     else floats.fill(0, added, added + columns);
     for (let i = 0; i < batch; i++) {
-      const [left, right, to] = [from + i * rows * inner, at + i * inner * columns, result + i * rows * columns];
-      this.kernel.product(left, right, added, to, rows, inner, columns, step, panel);
+      const [left, right] = [scratch + i * rows * inner, offset + i * inner * columns];
+      const to = result + i * rows * columns;
+      this.kernel.product(left, right, added, to, rows, inner, columns, rowStride, panelStride);
     }
     out.set(floats.subarray(result, result + out.length));
   }
 }
 
+/** @type {(exports: { memory: WebAssembly.Memory, product: Kernel["product"] }) => Kernel} */
 function compiledKernel({ memory, product }) {
   let floats = new Float32Array(memory.buffer);
   return {
     name: "WebAssembly",
     product,
     memory(count) {
-      if (count <= floats.length) return floats;
-      memory.grow(Math.ceil((count - floats.length) / PAGE));
-      floats = new Float32Array(memory.buffer);
+      if (count > floats.length) {
+        memory.grow(Math.ceil((count - floats.length) / PAGE));
+        floats = new Float32Array(memory.buffer);
+      }
       return floats;
     },
   };
 }
 
-function plainKernel() {
+/** @type {() => Kernel} */
+function scriptKernel() {
   let floats = new Float32Array(PAGE);
   return {
     name: "JavaScript",
-    product: (...given) => plainProduct(floats, ...given),
+    product: (a, b, bias, c, rows, inner, columns, rowStride, panelStride) =>
+      product(floats, a, b, bias, c, rows, inner, columns, rowStride, panelStride),
     memory(count) {
-      if (count <= floats.length) return floats;
-      const before = floats;
-      floats = new Float32Array(Math.max(count, 2 * before.length));
-      floats.set(before);
+      if (count > floats.length) {
+        const before = floats;
+        floats = new Float32Array(Math.max(count, 2 * before.length));
+        floats.set(before);
+      }
       return floats;
     },
   };
 }
 
-// As in `products.wat`, but one row and four columns at a time: four sums stay in registers. They are sums of doubles.
-function plainProduct(floats, a, b, bias, c, rows, inner, columns, step, panel) {
+/**
+ * As in `products.wat`, but one row and four columns at a time: four sums, of doubles, stay in registers.
+ * @type {(floats: Float32Array, a: number, b: number, bias: number, c: number, rows: number, inner: number, columns: number, rowStride: number, panelStride: number) => void}
+ */
+function product(floats, a, b, bias, c, rows, inner, columns, rowStride, panelStride) {
   for (let column = 4 * (Math.ceil(columns / 4) - 1); column >= 0; column -= 4) {
-    const first = b + Math.floor(column / PANEL) * panel + (column % PANEL);
+    const first = b + Math.floor(column / PANEL) * panelStride + (column % PANEL);
     const added = bias + column;
     let left = a;
     for (let to = c + column; to < c + rows * columns; to += columns) {
@@ -141,7 +184,7 @@ function plainProduct(floats, a, b, bias, c, rows, inner, columns, step, panel) 
       let s2 = floats[added + 2];
       let s3 = floats[added + 3];
       const end = left + inner;
-      for (let right = first; left < end; left++, right += step) {
+      for (let right = first; left < end; left++, right += rowStride) {
         const x = floats[left];
         s0 += x * floats[right];
         s1 += x * floats[right + 1];
@@ -156,18 +199,17 @@ function plainProduct(floats, a, b, bias, c, rows, inner, columns, step, panel) 
   }
 }
 
-// So many floats and the eight that have to be there behind them, up to where the next matrix is aligned.
-function spaced(count) {
-  return (Math.ceil(count / PANEL) + 1) * PANEL;
+/** @type {(count: number) => number} Floats to reserve: kernels touch eight behind the last, and panels are aligned. */
+const padded = (count) => (Math.ceil(count / PANEL) + 1) * PANEL;
+
+/** @type {(sizes: Record<string, number>) => void} */
+function checkSizes(sizes) {
+  for (const [name, size] of Object.entries(sizes))
+    if (!Number.isInteger(size) || size < 0) throw new Error(`${name} is ${size}; it must be 0, 1, 2, ...`);
 }
 
-function expectSizes(sizes) {
-  for (const [name, size] of Object.entries(sizes)) {
-    if (!Number.isInteger(size) || size < 0) throw new Error(`${name} is ${size}; it has to be 0, 1, 2, ...`);
-  }
-}
-
-function expectLength(name, array, length) {
-  if (array?.length === length) return;
-  throw new Error(`${name} holds ${array?.length ?? "no"} numbers; it has to hold ${length}`);
+/** @type {(name: string, array: Float32Array | null, length: number) => void} */
+function checkLength(name, array, length) {
+  if (array?.length !== length)
+    throw new Error(`${name} holds ${array?.length ?? "no"} numbers; it must hold ${length}`);
 }

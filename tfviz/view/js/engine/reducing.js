@@ -1,204 +1,202 @@
-// Operations that make one number of many.
+// Operations that reduce axes to a number each.
 
-/** @import { Operation } from "../types.d.ts" */
+/** @import { Dtype, Numbers, Operation, Tensor } from "../types.d.ts" */
+/** @import { Axes } from "./tensors.js" */
+/** @import { Machine } from "./machine.js" */
+/** @typedef {(data: Numbers, start: number, end: number) => number} Reduction of a row */
 
-import { axesOf, cast, dtypeOf, permuted, sizeOf } from "./tensors.js";
+import { BINARY } from "./binary.js";
+import { unsqueeze } from "./shaping.js";
+import { cast, normalizeAxes, permute, sizeOf, toDtype } from "./tensors.js";
 
-/** @type {Operation} The tensor as rows, one for each number that is left: { data, rows, length, shape }. */
-function folded(machine, tensor, axes, keep) {
+/**
+ * The tensor as rows to reduce, and the shape of the result.
+ * @type {(machine: Machine, tensor: Tensor, axes: Axes, keep: boolean) => { data: Numbers, rows: number, length: number, shape: number[] }}
+ */
+function rowsOf(machine, tensor, axes, keep) {
   const { shape } = tensor;
-  const gone = shape.length === 0 ? (axesOf(0, axes), []) : axesOf(shape.length, axes);
-  const left = [...shape.keys()].filter((axis) => !gone.includes(axis));
-  const { data } = permuted(machine, tensor, [...left, ...gone]);
-  const length = sizeOf(gone.map((axis) => shape[axis]));
-  const result = keep ? shape.map((size, axis) => (gone.includes(axis) ? 1 : size)) : left.map((axis) => shape[axis]);
-  return { data, rows: sizeOf(left.map((axis) => shape[axis])), length, shape: result };
+  const normalized = normalizeAxes(shape.length, axes);
+  const reduced = shape.length ? normalized : []; // an axis 0 of a scalar is valid, but is not there
+  const rest = [...shape.keys()].filter((axis) => !reduced.includes(axis));
+  const { data } = permute(machine, tensor, [...rest, ...reduced]);
+  const [restShape, length] = [rest.map((axis) => shape[axis]), sizeOf(reduced.map((axis) => shape[axis]))];
+  const kept = shape.map((size, axis) => (reduced.includes(axis) ? 1 : size));
+  return { data, rows: sizeOf(restShape), length, shape: keep ? kept : restShape };
 }
 
-/** @type {Operation} `of(data, start, end)` gives the number of a row. */
-export function reduced(machine, tensor, axes, keep, dtype, of) {
-  const { data, rows, length, shape } = folded(machine, tensor, axes, keep);
+/** @type {(machine: Machine, tensor: Tensor, axes: Axes, keep: boolean, dtype: Dtype, reduction: Reduction) => Tensor} */
+function reduce(machine, tensor, axes, keep, dtype, reduction) {
+  const { data, rows, length, shape } = rowsOf(machine, tensor, axes, keep);
   const out = machine.empty(shape, dtype);
-  for (let row = 0; row < rows; row++) out.data[row] = of(data, row * length, (row + 1) * length);
+  for (let row = 0; row < rows; row++) out.data[row] = reduction(data, row * length, (row + 1) * length);
   return out;
 }
 
-function total(data, start, end) {
+/** @type {Reduction} */
+export function total(data, start, end) {
   let sum = 0;
   for (let i = start; i < end; i++) sum += data[i];
   return sum;
 }
 
-function product(data, start, end) {
-  let all = 1;
-  for (let i = start; i < end; i++) all *= data[i];
-  return all;
-}
+/** @type {(initial: number, step: (result: number, x: number) => number) => Reduction} */
+const fold = (initial, step) => (data, start, end) => {
+  let result = initial;
+  for (let i = start; i < end; i++) result = step(result, data[i]);
+  return result;
+};
+const countNonzero = fold(0, (count, x) => (x === 0 ? count : count + 1));
 
-function wholeProduct(data, start, end) {
-  let all = 1;
-  for (let i = start; i < end; i++) all = Math.imul(all, data[i]);
-  return all;
-}
-
-// Where the largest stands, the first of several; what is not a number counts as larger than all.
-function largestAt(data, start, end) {
-  if (start === end) throw new Error("nothing is the largest or the smallest of no numbers");
-  let at = start;
+/** @type {(sign: number) => Reduction} The first index of the largest number (sign 1) or smallest (-1); NaN is both. */
+const extremeIndex = (sign) => (data, start, end) => {
+  if (start === end) throw new Error("no numbers have no largest or smallest");
+  let best = start;
   for (let i = start; i < end; i++) {
     if (data[i] !== data[i]) return i;
-    if (data[i] > data[at]) at = i;
+    if (sign * data[i] > sign * data[best]) best = i;
   }
-  return at;
+  return best;
+};
+const largestIndex = extremeIndex(1);
+const smallestIndex = extremeIndex(-1);
+
+/** @type {Reduction} With nothing too large on the way. */
+export function logSumExp(data, start, end) {
+  if (start === end) return -Infinity;
+  const largest = data[largestIndex(data, start, end)];
+  if (Math.abs(largest) === Infinity) return largest;
+  let sum = 0;
+  for (let i = start; i < end; i++) sum += Math.exp(data[i] - largest);
+  return largest + Math.log(sum);
 }
 
-function smallestAt(data, start, end) {
-  if (start === end) throw new Error("nothing is the largest or the smallest of no numbers");
-  let at = start;
-  for (let i = start; i < end; i++) {
-    if (data[i] !== data[i]) return i;
-    if (data[i] < data[at]) at = i;
-  }
-  return at;
-}
-
-const wholes = (tensor) => (tensor.dtype === "float32" ? "float32" : "int64");
-const real32 = (dtype) => dtypeOf(dtype ?? "float32");
-
-/** @type {Operation} */
-export function sum(machine, tensor, axes = null, keep = false, dtype = null) {
-  const given = cast(machine, tensor, dtype);
-  return reduced(machine, given, axes, keep, dtype ? dtypeOf(dtype) : wholes(tensor), total);
-}
+/** @type {(reduction: Reduction, integerReduction: Reduction) => Operation} Whole numbers and booleans are int64. */
+const accumulated =
+  (reduction, integerReduction) =>
+  (machine, tensor, axes = null, keep = false, dtype = null) => {
+    const result = toDtype(dtype ?? (tensor.dtype === "float32" ? "float32" : "int64"));
+    const rule = result === "int64" ? integerReduction : reduction;
+    return reduce(machine, cast(machine, tensor, result), axes, keep, result, rule);
+  };
+const sum = accumulated(total, total);
+const prod = accumulated(
+  fold(1, (result, x) => result * x),
+  fold(1, Math.imul),
+);
 
 /** @type {Operation} */
 function mean(machine, tensor, axes = null, keep = false, dtype = null) {
-  if (tensor.dtype !== "float32" && !dtype) throw new Error(`the mean of ${tensor.dtype} is no ${tensor.dtype}`);
-  const given = cast(machine, tensor, dtype);
-  return reduced(
-    machine,
-    given,
-    axes,
-    keep,
-    real32(dtype),
-    (data, start, end) => total(data, start, end) / (end - start),
-  );
+  if (tensor.dtype !== "float32" && !dtype) throw new Error(`a tensor of ${tensor.dtype} has no mean of its dtype`);
+  const result = toDtype(dtype ?? "float32");
+  /** @type {Reduction} */
+  const average = (data, start, end) => total(data, start, end) / (end - start);
+  return reduce(machine, cast(machine, tensor, result), axes, keep, result, average);
 }
 
-/** @type {Operation} */
-function prod(machine, tensor, axes = null, keep = false, dtype = null) {
-  const kind = dtype ? dtypeOf(dtype) : wholes(tensor);
-  return reduced(machine, cast(machine, tensor, kind), axes, keep, kind, kind === "int64" ? wholeProduct : product);
-}
-
-const spreadOf = (correction) => (data, start, end) => {
-  const middle = total(data, start, end) / (end - start);
-  let sum = 0;
-  for (let i = start; i < end; i++) sum += (data[i] - middle) * (data[i] - middle);
-  return sum / Math.max(0, end - start - correction);
-};
 /** @type {Operation} */
 function variance(machine, tensor, axes = null, correction = 1, keep = false) {
-  return reduced(machine, tensor, axes, keep, "float32", spreadOf(Number(correction ?? 1)));
+  return reduce(machine, tensor, axes, keep, "float32", (data, start, end) => {
+    const average = total(data, start, end) / (end - start);
+    let squares = 0;
+    for (let i = start; i < end; i++) squares += (data[i] - average) * (data[i] - average);
+    return squares / Math.max(0, end - start - Number(correction ?? 1));
+  });
 }
-/** @type {(...of: any[]) => Operation} */
-const withMean =
-  (spread) =>
-  (machine, tensor, axes = null, correction = 1, keep = false) => [
-    spread(machine, tensor, axes, correction, keep),
-    mean(machine, tensor, axes, keep),
-  ];
 
-/** @type {(...of: any[]) => Operation} */
-const extreme =
-  (at) =>
-  (machine, tensor, axes = null, keep = false) =>
-    reduced(machine, tensor, axes, keep, tensor.dtype, (data, start, end) => data[at(data, start, end)]);
-
-/** @type {(...of: any[]) => Operation} */
-const place =
-  (at) =>
-  (machine, tensor, axis = null, keep = false) =>
-    reduced(machine, tensor, axis, keep, "int64", (data, start, end) => at(data, start, end) - start);
-
-/** @type {(...of: any[]) => Operation} */
-const extremeAlong =
-  (at) =>
-  (machine, tensor, axis, keep = false) => {
-    const { data, rows, length, shape } = folded(machine, tensor, axis, keep);
+/** @type {(indexOf: Reduction) => Operation} The value of each row, and its index there. */
+const extremes =
+  (indexOf) =>
+  (machine, tensor, axes = null, keep = false) => {
+    const { data, rows, length, shape } = rowsOf(machine, tensor, axes, keep);
     const values = machine.empty(shape, tensor.dtype);
-    const places = machine.empty(shape, "int64");
-    for (let row = 0; row < rows; row++) {
-      const found = at(data, row * length, (row + 1) * length);
-      values.data[row] = data[found];
-      places.data[row] = found - row * length;
+    const indices = machine.empty(shape, "int64");
+    for (let row = 0, start = 0; row < rows; row++, start += length) {
+      const index = indexOf(data, start, start + length);
+      values.data[row] = data[index];
+      indices.data[row] = index - start;
     }
-    return [values, places];
+    return [values, indices];
   };
+const [largest, smallest] = [extremes(largestIndex), extremes(smallestIndex)];
+/** @type {(operation: Operation, i: number) => Operation} */
+const resultOf =
+  (operation, i) =>
+  (machine, ...args) =>
+    operation(machine, ...args)[i];
+
+/** @type {(holds: (count: number, length: number) => boolean) => Operation} By how many numbers are not 0. */
+const counted =
+  (holds) =>
+  (machine, tensor, axes = null, keep = false) =>
+    reduce(machine, tensor, axes, keep, "bool", (data, start, end) =>
+      Number(holds(countNonzero(data, start, end), end - start)),
+    );
+const any = counted((count) => count > 0);
+const all = counted((count, length) => count === length);
+
+/** @type {Record<number, Reduction>} */
+const NORMS = {
+  0: countNonzero,
+  [Infinity]: fold(0, (largest, x) => Math.max(largest, Math.abs(x))),
+  [-Infinity]: fold(Infinity, (smallest, x) => Math.min(smallest, Math.abs(x))),
+};
 
 /** @type {Operation} */
-function any(machine, tensor, axes = null, keep = false) {
-  return reduced(machine, tensor, axes, keep, "bool", (data, start, end) => {
-    for (let i = start; i < end; i++) if (data[i] !== 0) return 1;
-    return 0;
-  });
+function vectorNorm(machine, tensor, order, axes = null, keep = false) {
+  const p = order ?? 2;
+  /** @type {Reduction} */
+  const norm = (data, start, end) => {
+    let sum = 0;
+    for (let i = start; i < end; i++) sum += p === 2 ? data[i] * data[i] : Math.abs(data[i]) ** p;
+    return p === 2 ? Math.sqrt(sum) : sum ** (1 / p);
+  };
+  return reduce(machine, tensor, axes, keep, "float32", NORMS[p] ?? norm);
 }
 
-/** @type {Operation} */
-function all(machine, tensor, axes = null, keep = false) {
-  return reduced(machine, tensor, axes, keep, "bool", (data, start, end) => {
-    for (let i = start; i < end; i++) if (data[i] === 0) return 0;
-    return 1;
-  });
+/** @type {Operation} The distance of each row on the left to each on the right. */
+function cdist(machine, left, right, order = 2) {
+  const differences = BINARY["sub.Tensor"](machine, unsqueeze(machine, left, -2), unsqueeze(machine, right, -3));
+  return vectorNorm(machine, differences, order, [-1]);
 }
 
-// log of a sum of exponentials, with nothing too large on the way.
-export function logSumExp(data, start, end) {
-  if (start === end) return -Infinity;
-  const most = data[largestAt(data, start, end)];
-  if (Math.abs(most) === Infinity) return most;
-  let sum = 0;
-  for (let i = start; i < end; i++) sum += Math.exp(data[i] - most);
-  return most + Math.log(sum);
-}
-
-/** @type {Operation} */
-function median(machine, tensor) {
-  const sorted = tensor.data.slice().sort();
-  const out = machine.empty([], tensor.dtype);
-  out.data[0] =
-    sorted.length && sorted[sorted.length - 1] !== sorted[sorted.length - 1] ? NaN : sorted[(sorted.length - 1) >> 1];
-  return out;
-}
-
-export function nonzero(data, start, end) {
-  let count = 0;
-  for (let i = start; i < end; i++) if (data[i] !== 0) count++;
-  return count;
-}
+/** @type {(operation: Operation) => Operation} */
+const overAll =
+  (operation) =>
+  (machine, tensor, dtype = null) =>
+    operation(machine, tensor, null, false, dtype);
 
 /** @type {Record<string, Operation>} */
 export const REDUCING = {
-  sum: (machine, tensor, dtype = null) => sum(machine, tensor, null, false, dtype),
+  sum: overAll(sum),
   "sum.dim_IntList": sum,
-  mean: (machine, tensor, dtype = null) => mean(machine, tensor, null, false, dtype),
+  mean: overAll(mean),
   "mean.dim": mean,
-  prod: (machine, tensor, dtype = null) => prod(machine, tensor, null, false, dtype),
+  prod: overAll(prod),
   "prod.dim_int": prod,
   "var.correction": variance,
-  "var_mean.correction": withMean(variance),
-  max: extreme(largestAt),
-  min: extreme(smallestAt),
-  amax: extreme(largestAt),
-  amin: extreme(smallestAt),
-  "max.dim": extremeAlong(largestAt),
-  "min.dim": extremeAlong(smallestAt),
-  argmax: place(largestAt),
-  argmin: place(smallestAt),
+  "var_mean.correction": (machine, tensor, axes = null, correction = 1, keep = false) => [
+    variance(machine, tensor, axes, correction, keep),
+    mean(machine, tensor, axes, keep),
+  ],
+  max: resultOf(largest, 0),
+  min: resultOf(smallest, 0),
+  amax: resultOf(largest, 0),
+  amin: resultOf(smallest, 0),
+  "max.dim": largest,
+  "min.dim": smallest,
+  argmax: resultOf(largest, 1),
+  argmin: resultOf(smallest, 1),
   any,
   "any.dim": any,
   "any.dims": any,
   all,
   "all.dim": all,
-  median,
+  median(machine, tensor) {
+    const out = machine.empty([], tensor.dtype);
+    const sorted = tensor.data.slice().sort(); // NaN last
+    out.data[0] = Number.isNaN(sorted.at(-1)) ? NaN : sorted[(sorted.length - 1) >> 1];
+    return out;
+  },
+  linalg_vector_norm: vectorNorm,
+  cdist,
 };

@@ -1,101 +1,56 @@
-// Operations that move cells about and leave their numbers alone.
+// Operations that change the shape and leave the numbers alone.
 
-/** @import { Operation } from "../types.d.ts" */
+/** @import { Operation, Tensor } from "../types.d.ts" */
+/** @import { Machine } from "./machine.js" */
 
-import { axisOf, expanded, permuted, reshaped, formatShape, sizeOf } from "./tensors.js";
+import { asArray, expand, formatShape, inferShape, normalizeAxis, permute, reshape, sizeOf } from "./tensors.js";
 
-/** @type {Operation} One length may be -1: what is left. */
-function view(machine, tensor, shape) {
-  const size = sizeOf(tensor.shape);
-  const known = shape.reduce((product, length) => (length < 0 ? product : product * length), 1);
-  if (!Number.isInteger(size / known) && shape.includes(-1))
-    throw new Error(`${size} numbers do not make ${formatShape(shape)}`);
-  return reshaped(
-    tensor,
-    shape.map((length) => (length < 0 ? size / known : length)),
-  );
+/** @type {Operation} */
+const view = (_machine, tensor, shape) => reshape(tensor, shape);
+
+/** @type {Operation} */
+export function unsqueeze(_machine, tensor, axis) {
+  const shape = [...tensor.shape];
+  shape.splice(normalizeAxis(shape.length + 1, axis), 0, 1);
+  return reshape(tensor, shape);
+}
+
+/** @type {(machine: Machine, tensor: Tensor, axes: number | number[]) => Tensor} */
+export function squeeze(_machine, tensor, axes) {
+  const squeezed = asArray(axes).map((axis) => normalizeAxis(tensor.shape.length, axis));
+  const shape = tensor.shape.filter((length, axis) => length !== 1 || !squeezed.includes(axis));
+  return reshape(tensor, shape);
 }
 
 /** @type {Operation} */
-function flatten(machine, tensor, first = 0, last = -1) {
-  const { shape } = tensor;
-  if (shape.length === 0) return reshaped(tensor, [1]);
-  const [from, to] = [axisOf(shape.length, first), axisOf(shape.length, last)];
-  return reshaped(tensor, [...shape.slice(0, from), sizeOf(shape.slice(from, to + 1)), ...shape.slice(to + 1)]);
-}
-
-/** @type {Operation} */
-function unflatten(machine, tensor, axis, lengths) {
-  const place = axisOf(tensor.shape.length, axis);
-  const known = lengths.reduce((product, length) => (length < 0 ? product : product * length), 1);
-  const whole = lengths.map((length) => (length < 0 ? tensor.shape[place] / known : length));
-  return reshaped(tensor, [...tensor.shape.slice(0, place), ...whole, ...tensor.shape.slice(place + 1)]);
-}
-
-/** @type {Operation} */
-export function unsqueeze(machine, tensor, axis) {
-  const place = axisOf(tensor.shape.length + 1, axis);
-  return reshaped(tensor, [...tensor.shape.slice(0, place), 1, ...tensor.shape.slice(place)]);
-}
-
-/** @type {Operation} */
-export function squeeze(machine, tensor, axes = null) {
-  const gone = axes === null ? null : [].concat(axes).map((axis) => axisOf(tensor.shape.length, axis));
-  const kept = tensor.shape.filter((length, axis) => length !== 1 || (gone && !gone.includes(axis)));
-  return reshaped(tensor, kept);
-}
-
-/** @type {Operation} */
-function permute(machine, tensor, order) {
-  const axes = order.map((axis) => axisOf(tensor.shape.length, axis));
-  if (axes.length !== tensor.shape.length || new Set(axes).size !== axes.length) {
-    throw new Error(`the order ${formatShape(order)} does not name each of ${tensor.shape.length} axes once`);
-  }
-  return permuted(machine, tensor, axes);
-}
-
-/** @type {Operation} */
-function transpose(machine, tensor, one, other) {
+function transpose(machine, tensor, axis1, axis2) {
   const order = [...tensor.shape.keys()];
   if (order.length === 0) return tensor;
-  const [a, b] = [axisOf(order.length, one), axisOf(order.length, other)];
-  [order[a], order[b]] = [b, a];
-  return permuted(machine, tensor, order);
-}
-
-/** @type {Operation} A -1 keeps the length that is there. */
-function expand(machine, tensor, shape) {
-  const lead = shape.length - tensor.shape.length;
-  return expanded(
-    machine,
-    tensor,
-    shape.map((length, axis) => (length < 0 ? tensor.shape[axis - lead] : length)),
-  );
+  const [first, second] = [normalizeAxis(order.length, axis1), normalizeAxis(order.length, axis2)];
+  [order[first], order[second]] = [second, first];
+  return permute(machine, tensor, order);
 }
 
 /** @type {Operation} */
-function repeat(machine, tensor, counts) {
-  const lead = counts.length - tensor.shape.length;
-  if (lead < 0)
-    throw new Error(`${formatShape(counts)} says for too few axes how often to repeat ${formatShape(tensor.shape)}`);
-  const shape = counts.flatMap((count, axis) => [count, axis < lead ? 1 : tensor.shape[axis - lead]]);
-  const alone = shape.map((length, axis) => (axis % 2 ? length : 1));
-  return reshaped(
-    expanded(machine, reshaped(tensor, alone), shape),
-    counts.map((count, i) => count * shape[2 * i + 1]),
-  );
-}
-
-/** @type {Operation} */
-const keep = (machine, tensor) => tensor;
+const identity = (_machine, tensor) => tensor;
 
 /** @type {Record<string, Operation>} */
 export const SHAPING = {
   view,
   reshape: view,
-  view_as: (machine, tensor, other) => reshaped(tensor, other.shape),
-  "flatten.using_ints": flatten,
-  "unflatten.int": unflatten,
+  view_as: (_machine, tensor, other) => reshape(tensor, other.shape),
+  "flatten.using_ints"(_machine, tensor, first = 0, last = -1) {
+    const { shape } = tensor;
+    if (shape.length === 0) return reshape(tensor, [1]);
+    const [start, end] = [normalizeAxis(shape.length, first), normalizeAxis(shape.length, last) + 1];
+    return reshape(tensor, [...shape.slice(0, start), sizeOf(shape.slice(start, end)), ...shape.slice(end)]);
+  },
+  "unflatten.int"(_machine, tensor, axis, lengths) {
+    const { shape } = tensor;
+    const start = normalizeAxis(shape.length, axis);
+    const inferred = inferShape(lengths, shape[start]);
+    return reshape(tensor, [...shape.slice(0, start), ...inferred, ...shape.slice(start + 1)]);
+  },
   unsqueeze,
   "squeeze.dim": squeeze,
   "squeeze.dims": squeeze,
@@ -105,11 +60,21 @@ export const SHAPING = {
   mT: (machine, tensor) => transpose(machine, tensor, -2, -1),
   expand,
   expand_as: (machine, tensor, other) => expand(machine, tensor, other.shape),
-  repeat,
-  clone: keep,
-  contiguous: keep,
-  alias: keep,
-  detach: keep,
-  lift_fresh_copy: keep,
-  dropout: keep,
+  repeat(machine, tensor, counts) {
+    const lead = counts.length - tensor.shape.length;
+    if (lead < 0) throw new Error(`${formatShape(counts)} has too few counts to repeat ${formatShape(tensor.shape)}`);
+    const lengths = [...Array(lead).fill(1), ...tensor.shape];
+    const apart = lengths.flatMap((length) => [1, length]);
+    const repeated = lengths.flatMap((length, axis) => [counts[axis], length]);
+    return reshape(
+      expand(machine, reshape(tensor, apart), repeated),
+      lengths.map((length, axis) => counts[axis] * length),
+    );
+  },
+  clone: identity,
+  contiguous: identity,
+  alias: identity,
+  detach: identity,
+  lift_fresh_copy: identity,
+  dropout: identity,
 };

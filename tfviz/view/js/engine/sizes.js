@@ -1,5 +1,7 @@
 // Sizes that depend on the lengths of the inputs: a number, a name, or [operator, size, ...].
 
+/** @import { Lengths, ProgramSpec, Size, Tensor } from "../types.d.ts" */
+
 /** @type {Record<string, (...parts: number[]) => number>} */
 const OPERATORS = {
   "+": (...parts) => parts.reduce((sum, part) => sum + part),
@@ -12,24 +14,18 @@ const OPERATORS = {
 };
 
 /** @type {(size: Size, lengths: Lengths) => number} */
-export function sized(size, lengths) {
+export function evaluateSize(size, lengths) {
   if (typeof size === "number") return size;
   if (typeof size === "string") return lengths[size];
-  return OPERATORS[size[0]](...size.slice(1).map((part) => sized(part, lengths)));
+  return OPERATORS[size[0]](...size.slice(1).map((part) => evaluateSize(part, lengths)));
 }
 
-/**
- * The lengths that the inputs have.
- * @param {{ inputs: { name: string, shape: (number | string)[] }[], lengths: Record<string, [number, number | null]> }} described
- * @param {{ shape: number[] }[]} given
- * @returns {Lengths}
- * @throws {Error} where an input does not fit
- */
-export function bind(described, given) {
+/** @type {(spec: ProgramSpec, tensors: Tensor[]) => Lengths} The lengths that the inputs have; an error where one does not fit. */
+export function bindLengths(spec, tensors) {
   /** @type {Lengths} */
   const lengths = {};
-  described.inputs.forEach(({ name, shape }, place) => {
-    const actual = given[place].shape;
+  spec.inputs.forEach(({ name, shape }, i) => {
+    const actual = tensors[i].shape;
     const fits =
       actual.length === shape.length &&
       shape.every((size, axis) => {
@@ -39,7 +35,7 @@ export function bind(described, given) {
       });
     if (!fits) throw new Error(`${name} has the shape [${actual}]; this program was made for [${shape}]`);
   });
-  for (const [name, [least, most]] of Object.entries(described.lengths))
+  for (const [name, [least, most]] of Object.entries(spec.lengths))
     if (lengths[name] < least || (most !== null && lengths[name] > most))
       throw new Error(
         `there are ${lengths[name]} ${name}; this model takes ${least} to ${most ?? "any number of"} ${name}`,

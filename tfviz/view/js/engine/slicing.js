@@ -1,137 +1,109 @@
-// Operations that cut tensors into pieces and put pieces together.
+// Operations that cut tensors into pieces and join pieces.
 
-/** @import { Operation } from "../types.d.ts" */
+/** @import { Operation, Tensor } from "../types.d.ts" */
 
-import { axisOf, expanded, gathered, moveCells, promoted, formatShape, sizeOf, stridesOf } from "./tensors.js";
+import { asStrided, copy, copyStrided, expand, formatShape, normalizeAxis } from "./tensors.js";
+import { normalizeIndex, resultType, sizeOf, stridesOf } from "./tensors.js";
 import { squeeze, unsqueeze } from "./shaping.js";
 
-// A start and an end as Python reads them.
-function clampedPlace(length, value, otherwise) {
-  if (value === null || value === undefined) return otherwise;
-  return Math.min(Math.max(value < 0 ? value + length : value, 0), length);
+/** @type {(tensor: Tensor, axis: number) => number} */
+const lengthOf = ({ shape }, axis) => shape[normalizeAxis(shape.length, axis)];
+
+/** @type {(length: number, value: number | null | undefined, otherwise: number) => number} An end as Python reads it. */
+function clampIndex(length, value, otherwise) {
+  const index = value ?? otherwise;
+  return Math.min(Math.max(index < 0 ? index + length : index, 0), length);
 }
 
-// Where a slice lies in the memory of a tensor: a window to read or to write.
+/** @type {(tensor: Tensor, axis: number, start?: number | null, end?: number | null, step?: number) => { shape: number[], strides: number[], start: number }} Where a slice lies in the memory of its tensor. */
 function windowOf(tensor, axis, start, end, step = 1) {
-  const place = axisOf(tensor.shape.length, axis);
-  const length = tensor.shape[place];
-  const from = clampedPlace(length, start, 0);
   const shape = [...tensor.shape];
-  shape[place] = Math.max(0, Math.ceil((clampedPlace(length, end, length) - from) / step));
-  const strides = stridesOf(tensor.shape);
-  const first = from * strides[place];
-  strides[place] *= step;
-  return { shape, strides, start: first };
+  const strides = stridesOf(shape);
+  const sliced = normalizeAxis(shape.length, axis);
+  const length = shape[sliced];
+  const first = clampIndex(length, start, 0);
+  const offset = first * strides[sliced];
+  shape[sliced] = Math.max(0, Math.ceil((clampIndex(length, end, length) - first) / step));
+  strides[sliced] *= step;
+  return { shape, strides, start: offset };
 }
 
 /** @type {Operation} */
 function slice(machine, tensor, axis = 0, start = null, end = null, step = 1) {
-  const part = windowOf(tensor, axis, start, end, step);
-  if (sizeOf(part.shape) === sizeOf(tensor.shape) && step === 1) return tensor;
-  return gathered(machine, tensor, part.shape, part.strides, part.start);
-}
-
-function placeWithin(tensor, axis, index) {
-  const length = tensor.shape[axisOf(tensor.shape.length, axis)];
-  if (!(index >= -length && index < length)) throw new Error(`there is no place ${index} among ${length}`);
-  return index < 0 ? index + length : index;
+  const window = windowOf(tensor, axis, start, end, step);
+  if (sizeOf(window.shape) === sizeOf(tensor.shape) && step === 1) return tensor;
+  return asStrided(machine, tensor, window.shape, window.strides, window.start);
 }
 
 /** @type {Operation} */
-function selected(machine, tensor, axis, index) {
-  const at = placeWithin(tensor, axis, index);
-  return squeeze(machine, slice(machine, tensor, axis, at, at + 1), axis);
-}
-
-/** @type {Operation} A copy of the tensor with `source` written into a window. */
-function written(machine, tensor, source, part) {
-  const out = machine.empty(tensor.shape, tensor.dtype);
-  out.data.set(tensor.data);
-  const whole = expanded(machine, source, part.shape);
-  moveCells(part.shape, { data: whole.data, strides: stridesOf(part.shape) }, { ...part, data: out.data });
-  return out;
+function select(machine, tensor, axis, index) {
+  const start = normalizeIndex(index, lengthOf(tensor, axis));
+  return squeeze(machine, slice(machine, tensor, axis, start, start + 1), axis);
 }
 
 /** @type {Operation} */
-function sliceScatter(machine, tensor, source, axis = 0, start = null, end = null, step = 1) {
-  return written(machine, tensor, source, windowOf(tensor, axis, start, end, step));
+function split(machine, tensor, size, axis = 0) {
+  const length = lengthOf(tensor, axis);
+  const count = Math.max(1, Math.ceil(length / size));
+  return Array.from({ length: count }, (_, i) => slice(machine, tensor, axis, i * size, (i + 1) * size));
 }
 
 /** @type {Operation} */
-function splitWithSizes(machine, tensor, lengths, axis = 0) {
-  const all = tensor.shape[axisOf(tensor.shape.length, axis)];
-  if (lengths.reduce((sum, length) => sum + length, 0) !== all) {
-    throw new Error(`the lengths ${formatShape(lengths)} do not make up ${all}`);
-  }
-  let start = 0;
-  return lengths.map((length) => slice(machine, tensor, axis, start, (start += length)));
-}
-
-/** @type {Operation} */
-function split(machine, tensor, length, axis = 0) {
-  const all = tensor.shape[axisOf(tensor.shape.length, axis)];
-  const count = Math.max(1, Math.ceil(all / length));
-  const lengths = Array.from({ length: count }, (_, i) => Math.min(length, all - i * length));
-  return splitWithSizes(machine, tensor, lengths, axis);
-}
-
-/** @type {Operation} */
-function chunk(machine, tensor, count, axis = 0) {
-  const all = tensor.shape[axisOf(tensor.shape.length, axis)];
-  if (all === 0) return Array(count).fill(tensor);
-  return split(machine, tensor, Math.ceil(all / count), axis);
-}
-
-/** @type {Operation} */
-function unbind(machine, tensor, axis = 0) {
-  const all = tensor.shape[axisOf(tensor.shape.length, axis)];
-  return Array.from({ length: all }, (_, i) => selected(machine, tensor, axis, i));
-}
+const unbind = (machine, tensor, axis = 0) =>
+  Array.from({ length: lengthOf(tensor, axis) }, (_, i) => select(machine, tensor, axis, i));
 
 /** @type {Operation} */
 function cat(machine, tensors, axis = 0) {
-  const dtype = promoted(machine, ...tensors);
-  const joinable = tensors.filter((tensor) => tensor.shape.length !== 1 || tensor.shape[0] !== 0); // torch skips these
+  /** @type {Tensor[]} */
+  const joinable = tensors.filter((/** @type {Tensor} */ { shape }) => shape.length !== 1 || shape[0] !== 0); // as torch
+  /** @type {Tensor[]} */
   const parts = joinable.length ? joinable : tensors;
   const shape = [...parts[0].shape];
-  const place = axisOf(shape.length, axis);
-  for (const part of parts) {
-    if (part.shape.length !== shape.length || part.shape.some((length, i) => i !== place && length !== shape[i])) {
-      throw new Error(`${parts.map((one) => formatShape(one.shape)).join(" and ")} do not join along axis ${axis}`);
+  const joined = normalizeAxis(shape.length, axis);
+  for (const part of parts)
+    if (part.shape.length !== shape.length || part.shape.some((length, i) => i !== joined && length !== shape[i])) {
+      const shapes = parts.map((each) => formatShape(each.shape));
+      throw new Error(`${shapes.join(" and ")} cannot be joined along axis ${axis}`);
     }
-  }
-  shape[place] = parts.reduce((sum, part) => sum + part.shape[place], 0);
-  const out = machine.empty(shape, dtype);
+  shape[joined] = parts.reduce((sum, part) => sum + part.shape[joined], 0);
+  const out = machine.empty(shape, resultType(machine, ...tensors));
   const strides = stridesOf(shape);
   let start = 0;
-  for (const part of parts) {
-    moveCells(part.shape, { data: part.data, strides: stridesOf(part.shape) }, { data: out.data, strides, start });
-    start += part.shape[place] * strides[place];
+  for (const { shape: lengths, data } of parts) {
+    copyStrided(lengths, { data, strides: stridesOf(lengths) }, { data: out.data, strides, start });
+    start += lengths[joined] * strides[joined];
   }
   return out;
 }
 
-/** @type {Operation} */
-function stack(machine, tensors, axis = 0) {
-  const shape = tensors[0].shape;
-  const rank = shape.length + 1;
-  const place = axisOf(rank, axis);
-  return cat(
-    machine,
-    tensors.map((tensor) => unsqueeze(machine, tensor, place)),
-    place,
-  );
-}
-
 /** @type {Record<string, Operation>} */
-export const PIECES = {
+export const SLICING = {
   "slice.Tensor": slice,
-  "select.int": selected,
-  slice_scatter: sliceScatter,
+  "select.int": select,
+  slice_scatter(machine, tensor, source, axis = 0, start = null, end = null, step = 1) {
+    const window = windowOf(tensor, axis, start, end, step);
+    const out = copy(machine, tensor);
+    const { data } = expand(machine, source, window.shape);
+    copyStrided(window.shape, { data, strides: stridesOf(window.shape) }, { ...window, data: out.data });
+    return out;
+  },
   "split.Tensor": split,
-  split_with_sizes: splitWithSizes,
-  chunk,
+  split_with_sizes(machine, tensor, lengths, axis = 0) {
+    let start = 0;
+    const parts = lengths.map((/** @type {number} */ part) => slice(machine, tensor, axis, start, (start += part)));
+    const length = lengthOf(tensor, axis);
+    if (start !== length) throw new Error(`the lengths ${formatShape(lengths)} do not add up to ${length}`);
+    return parts;
+  },
+  chunk(machine, tensor, count, axis = 0) {
+    const length = lengthOf(tensor, axis);
+    return length === 0 ? Array(count).fill(tensor) : split(machine, tensor, Math.ceil(length / count), axis);
+  },
   "unbind.int": unbind,
   cat,
-  stack,
+  stack(machine, tensors, axis = 0) {
+    const place = normalizeAxis(tensors[0].shape.length + 1, axis);
+    const parts = tensors.map((/** @type {Tensor} */ tensor) => unsqueeze(machine, tensor, place));
+    return cat(machine, parts, place);
+  },
 };

@@ -1,200 +1,245 @@
-// Tensors of the engine, { shape, dtype, data }, row-major, never changed once made; and the walks over them.
+// Tensors of the engine are row-major and never changed once an operation has returned them; reshaped ones share memory.
 
-/** @import { Operation } from "../types.d.ts" */
+/** @import { Dtype, Numbers, Tensor } from "../types.d.ts" */
+/** @import { Machine } from "./machine.js" */
+/** @typedef {number | number[] | null | undefined} Axes */
+/** @typedef {{ data: Numbers, strides: number[], start?: number }} Window */
 
-const TENSOR_ARRAYS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
-const TENSOR_KINDS = ["bool", "int64", "float32"]; // each can hold what those before it hold
+export const ARRAYS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
+/** @type {Dtype[]} each can hold the values of those before it */
+const PROMOTION = ["bool", "int64", "float32"];
 
+/** @param {any} value @returns {value is Tensor} */
 export const isTensor = (value) => value !== null && typeof value === "object" && "data" in value;
 
-export const formatShape = (shape) => `[${shape.join(", ")}]`;
+/** @type {<T>(value: T | T[]) => T[]} */
+export const asArray = (value) => (Array.isArray(value) ? value : [value]);
 
+/** @type {(shape: ArrayLike<number>) => string} */
+export const formatShape = (shape) => `[${Array.from(shape).join(", ")}]`;
+
+/** @type {(shape: number[]) => number} */
 export const sizeOf = (shape) => shape.reduce((size, length) => size * length, 1);
 
-// The same numbers in another shape: they share their memory.
-export function reshaped(tensor, shape) {
-  if (sizeOf(shape) !== sizeOf(tensor.shape)) {
-    throw new Error(
-      `${formatShape(tensor.shape)} has ${sizeOf(tensor.shape)} numbers, ${formatShape(shape)} another count`,
-    );
-  }
-  return { shape, dtype: tensor.dtype, data: tensor.data };
+/** @type {(shape: number[], size: number) => number[]} A length of -1 stands for what is left of the size. */
+export function inferShape(shape, size) {
+  const known = sizeOf(shape.filter((length) => length >= 0));
+  return shape.map((length) => (length < 0 ? size / known : length));
 }
 
-// A number from the front for an axis that may be counted from the back. A tensor of no axes has an axis 0 in torch.
-export function axisOf(rank, axis) {
-  const most = Math.max(rank, 1);
-  if (!(axis >= -most && axis < most)) throw new Error(`there is no axis ${axis} among ${rank}`);
-  return axis < 0 ? axis + most : axis;
+/** @type {(tensor: Tensor, shape: number[]) => Tensor} */
+export function reshape(tensor, shape) {
+  const size = sizeOf(tensor.shape);
+  const inferred = inferShape(shape, size);
+  if (sizeOf(inferred) !== size || !inferred.every(Number.isInteger))
+    throw new Error(`${formatShape(tensor.shape)} cannot be reshaped to ${formatShape(shape)}`);
+  return { shape: inferred, dtype: tensor.dtype, data: tensor.data };
 }
 
-// All axes for null or none.
-export function axesOf(rank, axes) {
-  const asked = axes === null || axes === undefined || axes.length === 0 ? null : [].concat(axes);
-  const found = asked ? asked.map((axis) => axisOf(rank, axis)) : [...Array(rank).keys()];
-  if (new Set(found).size !== found.length) throw new Error(`an axis is named twice: ${found.join(", ")}`);
-  return found.sort((one, other) => one - other);
+/** @type {(index: number, length: number) => number} An index counted from the front. */
+export function normalizeIndex(index, length) {
+  if (!(index >= -length && index < length))
+    throw new Error(`index ${index} is out of range for a length of ${length}`);
+  return index < 0 ? index + length : index;
 }
 
+/** @type {(rank: number, axis: number) => number} An axis counted from the front; torch gives a scalar an axis 0. */
+export function normalizeAxis(rank, axis) {
+  const count = Math.max(rank, 1);
+  if (!(axis >= -count && axis < count)) throw new Error(`axis ${axis} is out of range for ${rank} axes`);
+  return axis < 0 ? axis + count : axis;
+}
+
+/** @type {(rank: number, axes: Axes) => number[]} Sorted axes; all of them for null or an empty list. */
+export function normalizeAxes(rank, axes) {
+  const list = asArray(axes ?? []);
+  if (list.length === 0) return [...Array(rank).keys()];
+  const normalized = list.map((axis) => normalizeAxis(rank, axis));
+  if (new Set(normalized).size !== normalized.length)
+    throw new Error(`the axes ${formatShape(list)} name an axis twice`);
+  return normalized.sort((left, right) => left - right);
+}
+
+/** @type {(shape: number[]) => number[]} */
 export function stridesOf(shape) {
   const strides = Array(shape.length);
-  for (let axis = shape.length - 1, step = 1; axis >= 0; step *= shape[axis--]) strides[axis] = step;
+  for (let axis = shape.length - 1, stride = 1; axis >= 0; stride *= shape[axis--]) strides[axis] = stride;
   return strides;
 }
 
-// The shape that all of these stretch to.
+/** @type {(...shapes: number[][]) => number[]} */
 export function broadcastShape(...shapes) {
   const rank = Math.max(...shapes.map((shape) => shape.length));
   return Array.from({ length: rank }, (_, axis) => {
     const lengths = shapes.map((shape) => shape[axis - rank + shape.length] ?? 1);
-    const length = lengths.find((one) => one !== 1) ?? 1;
-    if (lengths.some((one) => one !== 1 && one !== length)) {
-      throw new Error(`${shapes.map(formatShape).join(" and ")} do not fit each other`);
-    }
-    return length;
+    const broadcast = lengths.find((length) => length !== 1) ?? 1;
+    if (lengths.some((length) => length !== 1 && length !== broadcast))
+      throw new Error(`${shapes.map(formatShape).join(" and ")} cannot be broadcast together`);
+    return broadcast;
   });
 }
 
-// The strides with which a tensor of one shape is read as if it had another: 0 along axes that it is repeated over.
-export function stridesTo(shape, target) {
+/** @type {(shape: number[], target: number[]) => number[]} Strides that read one shape as another: 0 where it repeats. */
+export function broadcastStrides(shape, target) {
   const lead = target.length - shape.length;
   const strides = stridesOf(shape);
   return target.map((length, axis) => {
-    const own = axis < lead ? 1 : shape[axis - lead];
-    if (lead < 0 || (own !== 1 && own !== length))
-      throw new Error(`${formatShape(shape)} cannot stretch to ${formatShape(target)}`);
-    return own === 1 ? 0 : strides[axis - lead];
+    const source = axis < lead ? 1 : shape[axis - lead];
+    if (lead < 0 || (source !== 1 && source !== length))
+      throw new Error(`${formatShape(shape)} cannot be broadcast to ${formatShape(target)}`);
+    return source === 1 ? 0 : strides[axis - lead];
   });
 }
 
-// The same walk with as few axes as can be: neighbours that every operand reads in one stretch become one.
-function fewerAxes(shape, strides) {
-  const sizes = [1];
-  const steps = strides.map(() => [0]);
+/**
+ * Merge neighbouring axes that every operand reads in one stretch, so that rows are as long as can be.
+ * @type {(shape: number[], strides: number[][]) => { lengths: number[], steps: number[][] }}
+ */
+function coalesce(shape, strides) {
+  /** @type {number[]} */
+  const lengths = [];
+  /** @type {number[][]} */
+  const steps = strides.map(() => []);
   for (let axis = shape.length - 1; axis >= 0; axis--) {
     if (shape[axis] === 1) continue;
-    const first = steps.every((own, k) => strides[k][axis] === own[0] * sizes[0]);
-    if (sizes[0] === 1 || first) {
-      if (sizes[0] === 1) steps.forEach((own, k) => (own[0] = strides[k][axis]));
-      sizes[0] *= shape[axis];
+    if (lengths.length && steps.every((step, k) => strides[k][axis] === step[0] * lengths[0])) {
+      lengths[0] *= shape[axis];
     } else {
-      sizes.unshift(shape[axis]);
-      steps.forEach((own, k) => own.unshift(strides[k][axis]));
+      lengths.unshift(shape[axis]);
+      steps.forEach((step, k) => step.unshift(strides[k][axis]));
     }
   }
-  return { sizes, steps };
+  return lengths.length ? { lengths, steps } : { lengths: [1], steps: strides.map(() => [0]) };
 }
 
-// Call `row(places, steps, done, length)` for each stretch along the last axis: where each operand stands, how far it
-// steps, how many cells came before.
-export function walk(shape, strides, row) {
+/**
+ * Visit each row along the last axis: each operand's offset and step, how many cells came before, and the row's length.
+ * @type {(shape: number[], strides: number[][], visit: (offsets: number[], steps: number[], count: number, length: number) => void) => void}
+ */
+export function forEachRow(shape, strides, visit) {
   if (shape.includes(0)) return;
-  const { sizes, steps } = fewerAxes(shape, strides);
-  const last = sizes.length - 1;
-  const inner = steps.map((own) => own[last]);
-  const places = steps.map(() => 0);
-  const at = Array(last).fill(0);
-  for (let done = 0; ; done += sizes[last]) {
-    row(places, inner, done, sizes[last]);
+  const { lengths, steps } = coalesce(shape, strides);
+  const last = lengths.length - 1;
+  const inner = steps.map((step) => step[last]);
+  const offsets = steps.map(() => 0);
+  const index = Array(last).fill(0);
+  for (let count = 0; ; count += lengths[last]) {
+    visit(offsets, inner, count, lengths[last]);
     let axis = last - 1;
     for (; axis >= 0; axis--) {
-      for (let k = 0; k < places.length; k++) places[k] += steps[k][axis];
-      if (++at[axis] < sizes[axis]) break;
-      for (let k = 0; k < places.length; k++) places[k] -= steps[k][axis] * sizes[axis];
-      at[axis] = 0;
+      for (let k = 0; k < offsets.length; k++) offsets[k] += steps[k][axis];
+      if (++index[axis] < lengths[axis]) break;
+      for (let k = 0; k < offsets.length; k++) offsets[k] -= steps[k][axis] * lengths[axis];
+      index[axis] = 0;
     }
     if (axis < 0) return;
   }
 }
 
-// Copy cells of `source` to cells of `target`: each a { data, strides, start }.
-export function moveCells(shape, source, target) {
-  const { data: from, start: first = 0 } = source;
-  const { data: to, start: begin = 0 } = target;
-  walk(shape, [source.strides, target.strides], ([i, j], [di, dj], _, length) => {
-    if (di === 1 && dj === 1 && length > 16) {
-      to.set(from.subarray(first + i, first + i + length), begin + j);
-    } else {
-      for (let k = 0, a = first + i, b = begin + j; k < length; k++, a += di, b += dj) to[b] = from[a];
-    }
+/** @type {(shape: number[], source: Window, target: Window) => void} */
+export function copyStrided(shape, source, target) {
+  const { data: from, start: sourceStart = 0 } = source;
+  const { data: to, start: targetStart = 0 } = target;
+  forEachRow(shape, [source.strides, target.strides], ([i, j], [di, dj], _, length) => {
+    let a = sourceStart + i;
+    let b = targetStart + j;
+    if (di === 1 && dj === 1 && length > 16) to.set(from.subarray(a, a + length), b);
+    else for (let k = 0; k < length; k++, a += di, b += dj) to[b] = from[a];
   });
 }
 
-/** @type {Operation} The tensor that is read out of another with these strides. */
-export function gathered(machine, tensor, shape, strides, start = 0) {
+/** @type {(machine: Machine, tensor: Tensor, shape: number[], strides: number[], start?: number) => Tensor} */
+export function asStrided(machine, tensor, shape, strides, start = 0) {
   const out = machine.empty(shape, tensor.dtype);
-  moveCells(shape, { data: tensor.data, strides, start }, { data: out.data, strides: stridesOf(shape) });
+  copyStrided(shape, { data: tensor.data, strides, start }, { data: out.data, strides: stridesOf(shape) });
   return out;
 }
 
-/** @type {Operation} */
-export function expanded(machine, tensor, shape) {
-  if (sizeOf(shape) === sizeOf(tensor.shape) && shape.length >= tensor.shape.length) {
-    stridesTo(tensor.shape, shape);
-    return reshaped(tensor, shape);
-  }
-  return gathered(machine, tensor, shape, stridesTo(tensor.shape, shape));
+/** @type {(machine: Machine, tensor: Tensor, shape: number[]) => Tensor} A length of -1 stays as it is. */
+export function expand(machine, tensor, shape) {
+  const lead = shape.length - tensor.shape.length;
+  const target = shape.map((length, axis) => (length < 0 ? tensor.shape[axis - lead] : length));
+  const strides = broadcastStrides(tensor.shape, target);
+  if (sizeOf(target) === sizeOf(tensor.shape) && lead >= 0) return reshape(tensor, target);
+  return asStrided(machine, tensor, target, strides);
 }
 
-/** @type {Operation} */
-export function permuted(machine, tensor, order) {
-  const shape = order.map((axis) => tensor.shape[axis]);
-  const long = order.filter((axis) => tensor.shape[axis] !== 1);
-  if (long.every((axis, i) => i === 0 || long[i - 1] < axis)) return reshaped(tensor, shape); // nothing moves
-  const strides = stridesOf(tensor.shape);
-  const transposed = order.map((axis) => strides[axis]);
-  return gathered(machine, tensor, shape, transposed);
-}
-
-/** @type {Operation} One axis brought to the back, `work` done on what comes of it, and the axis brought home again. */
-export function along(machine, tensor, axis, work) {
+/** @type {(machine: Machine, tensor: Tensor, order: number[]) => Tensor} */
+export function permute(machine, tensor, order) {
   const rank = tensor.shape.length;
-  const place = axisOf(rank, axis);
-  if (rank === 0) return [].concat(work(reshaped(tensor, [1]))).map((done) => reshaped(done, []));
-  const order = [...Array(rank).keys()].filter((other) => other !== place).concat(place);
-  const back = order.map((_, axis) => order.indexOf(axis));
-  return [].concat(work(permuted(machine, tensor, order))).map((done) => permuted(machine, done, back));
-}
-
-export function dtypeOf(dtype) {
-  if (dtype in TENSOR_ARRAYS) return dtype;
-  if (/^b?float|^double|^half/.test(dtype)) return "float32";
-  if (/^u?int|^long|^short/.test(dtype)) return "int64";
-  throw new Error(`there are no tensors of ${dtype} here`);
+  const axes = order.map((axis) => normalizeAxis(rank, axis));
+  if (axes.length !== rank || new Set(axes).size !== rank)
+    throw new Error(`${formatShape(order)} is not a permutation of ${rank} axes`);
+  const shape = axes.map((axis) => tensor.shape[axis]);
+  const long = axes.filter((axis) => tensor.shape[axis] !== 1);
+  if (long.every((axis, i) => i === 0 || long[i - 1] < axis)) return reshape(tensor, shape); // no number moves
+  const strides = stridesOf(tensor.shape);
+  return asStrided(
+    machine,
+    tensor,
+    shape,
+    axes.map((axis) => strides[axis]),
+  );
 }
 
 /**
- * The kind that torch gives the result: the widest. The step's own kind tells of a 2 whether Python had written 2.0.
- * @type {Operation}
+ * Call `work` with one axis moved to the back, and move it home in each result.
+ * @type {(machine: Machine, tensor: Tensor, axis: number, work: (moved: Tensor) => Tensor | Tensor[]) => Tensor[]}
  */
-export function promoted(machine, ...values) {
-  const dtypeOfValue = (value) => {
-    if (isTensor(value)) return value.dtype;
-    if (typeof value === "boolean") return "bool";
-    return Number.isInteger(value) && machine.node?.dtype?.[0] !== "float32" ? "int64" : "float32";
-  };
-  const kinds = values.filter((value) => value !== null).map(dtypeOfValue);
-  return TENSOR_KINDS[Math.max(...kinds.map((kind) => TENSOR_KINDS.indexOf(kind)))];
+export function alongAxis(machine, tensor, axis, work) {
+  const rank = tensor.shape.length;
+  const last = normalizeAxis(rank, axis);
+  if (rank === 0) return asArray(work(reshape(tensor, [1]))).map((result) => reshape(result, []));
+  const order = [...Array(rank).keys()].filter((i) => i !== last).concat(last);
+  const inverse = order.map((_, i) => order.indexOf(i));
+  return asArray(work(permute(machine, tensor, order))).map((result) => permute(machine, result, inverse));
 }
 
-/** @type {Operation} */
+/** @type {(dtype: string) => Dtype} The engine's dtype for one of torch's. */
+export function toDtype(dtype) {
+  if (dtype in ARRAYS) return /** @type {Dtype} */ (dtype);
+  if (/^b?float|^double|^half/.test(dtype)) return "float32";
+  if (/^u?int|^long|^short/.test(dtype)) return "int64";
+  throw new Error(`tensors of ${dtype} are not supported`);
+}
+
+/**
+ * The dtype that torch's promotion gives. Of a 2, the program's step says whether Python had written 2.0.
+ * @type {(machine: Machine, ...values: (Tensor | number | boolean | null)[]) => Dtype}
+ */
+export function resultType(machine, ...values) {
+  const levels = values.map((value) => {
+    if (value === null || typeof value === "boolean") return 0;
+    if (isTensor(value)) return PROMOTION.indexOf(value.dtype);
+    return Number.isInteger(value) && machine.node?.dtype?.[0] !== "float32" ? 1 : 2;
+  });
+  return PROMOTION[Math.max(...levels)];
+}
+
+/** @type {(machine: Machine, tensor: Tensor, dtype?: string | null) => Tensor} */
 export function cast(machine, tensor, dtype) {
-  const kind = dtype ? dtypeOf(dtype) : tensor.dtype;
-  if (kind === tensor.dtype) return tensor;
-  const out = machine.empty(tensor.shape, kind);
-  if (kind === "bool") for (let i = 0; i < out.data.length; i++) out.data[i] = tensor.data[i] === 0 ? 0 : 1;
+  const target = dtype ? toDtype(dtype) : tensor.dtype;
+  if (target === tensor.dtype) return tensor;
+  const out = machine.empty(tensor.shape, target);
+  if (target === "bool") for (let i = 0; i < out.data.length; i++) out.data[i] = tensor.data[i] === 0 ? 0 : 1;
   else out.data.set(tensor.data);
   return out;
 }
 
-/** @type {Operation} */
-export function filled(machine, shape, value, dtype) {
+/** @type {(machine: Machine, shape: number[], value: number | boolean, dtype: Dtype) => Tensor} */
+export function full(machine, shape, value, dtype) {
   const out = machine.empty(shape, dtype);
-  out.data.fill(dtype === "bool" ? (value ? 1 : 0) : value);
+  out.data.fill(Number(dtype === "bool" ? Boolean(value) : value));
   return out;
 }
 
-// A tensor for a number: of no axes.
-export function asTensor(value, dtype) {
-  return isTensor(value) ? value : { shape: [], dtype, data: TENSOR_ARRAYS[dtype].of(Number(value)) };
+/** @type {(machine: Machine, tensor: Tensor) => Tensor} */
+export function copy(machine, tensor) {
+  const out = machine.empty(tensor.shape, tensor.dtype);
+  out.data.set(tensor.data);
+  return out;
 }
+
+/** @type {(value: Tensor | number | boolean, dtype: Dtype) => Tensor} A number as a tensor of no axes. */
+export const asTensor = (value, dtype) =>
+  isTensor(value) ? value : { shape: [], dtype, data: ARRAYS[dtype].of(Number(value)) };

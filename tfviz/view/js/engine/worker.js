@@ -1,24 +1,20 @@
-// The engine behind a line of messages: in a worker, or in the page itself where a worker is refused.
+// The engine in a worker, or in the page itself where a worker is refused.
+
+/** @import { Endpoint } from "../types.d.ts" */
+
 import { Machine } from "./machine.js";
 import { Products } from "./products.js";
+import { answerRequests } from "./serving.js";
 
-// Answer what `port` asks: { id, load: programs, bytes } or { id, run: name, inputs, options }.
-export function serve(port) {
-  const machine = Products.make().then((products) => new Machine(products));
-  port.onmessage = async ({ data }) => {
-    try {
-      const engine = await machine;
-      if (data.load) port.postMessage({ id: data.id, result: engine.load(data.load, data.bytes) ?? null });
-      else answer(port, data.id, engine.run(data.run, data.inputs, data.options));
-    } catch (error) {
-      port.postMessage({ id: data.id, error: String(error.message ?? error) });
-    }
-  };
-}
-
-// The arrays go over as they are, uncopied.
-function answer(port, id, result) {
-  const tensors = [...Object.values(result.outputs), ...Object.values(result.patterns).flat()];
-  const arrays = tensors.flatMap(({ data, open }) => (open ? [data.buffer, open.buffer] : [data.buffer]));
-  port.postMessage({ id, result }, arrays);
+/** @type {(endpoint: Endpoint) => void} */
+export function serve(endpoint) {
+  const loading = Products.make().then((products) => new Machine(products));
+  answerRequests(endpoint, async ({ load, bytes, run, inputs, options }) => {
+    const machine = await loading;
+    if (load) return { result: machine.load(load, bytes) };
+    const result = machine.run(run, inputs, options);
+    const patterns = Object.values(result.patterns).flat();
+    const arrays = [...Object.values(result.outputs), ...patterns].map(({ data }) => data);
+    return { result, transfer: [...arrays, ...patterns.map(({ open }) => open)].map(({ buffer }) => buffer) };
+  });
 }
