@@ -2,7 +2,8 @@
 
 /** @import { Operation } from "../types.d.ts" */
 
-import { asStrided, copyStrided, formatShape, full, normalizeAxis, stridesOf } from "./tensors.js";
+import { formatShape, normalizeAxis, stridesOf } from "./shapes.js";
+import { asStrided, copyStrided, full } from "./tensors.js";
 
 /** @type {(keeps: (diagonal: number, offset: number) => boolean) => Operation} Zeros where it keeps no number. */
 const triangle =

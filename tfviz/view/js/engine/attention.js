@@ -2,7 +2,8 @@
 
 /** @import { Operation } from "../types.d.ts" */
 
-import { cast, copy, expand, formatShape, normalizeAxis, permute, reshape, sizeOf } from "./tensors.js";
+import { formatShape, normalizeAxis, sizeOf } from "./shapes.js";
+import { cast, copy, expand, permute, reshape } from "./tensors.js";
 import { softmaxAlong } from "./scanning.js";
 
 const LEAST_ALLOWED = -1.7014117e38; // half of the least float32: a score below it stands for "not allowed"

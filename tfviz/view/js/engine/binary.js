@@ -4,7 +4,8 @@
 /** @typedef {(x: number, y: number) => number | boolean} Binary */
 /** @typedef {(a: Numbers, i: number, di: number, b: Numbers, j: number, dj: number, out: Numbers, start: number, length: number) => void} BinaryLoop */
 
-import { asTensor, broadcastShape, broadcastStrides, cast, forEachRow, resultType } from "./tensors.js";
+import { broadcastShape, broadcastStrides } from "./shapes.js";
+import { asTensor, cast, forEachRow, resultType } from "./tensors.js";
 
 /** @type {(of: Binary) => BinaryLoop} */
 const loopOf = (of) => (a, i, di, b, j, dj, out, start, length) => {

@@ -1,6 +1,6 @@
 // The page's end of an engine: asks a worker, so that the page never freezes.
 
-/** @import { EngineModule, Port, ProgramSpec, RunOptions } from "../types.d.ts" */
+/** @import { EngineModule, Port, RunOptions } from "../types.d.ts" */
 /** @typedef {{ resolve: (result: any) => void, reject: (error: Error) => void }} Settle */
 /** @typedef {[name: string, inputs: any, options?: RunOptions]} RunArguments */
 /** @typedef {{ busy: boolean, next: (Settle & { call: RunArguments }) | null }} Lane */
@@ -28,10 +28,7 @@ export class Engine {
     });
   }
 
-  /**
-   * @param {Record<string, any>} message
-   * @returns {Promise<any>}
-   */
+  /** @param {Record<string, any>} message @returns {Promise<any>} */
   send(message) {
     return new Promise((resolve, reject) => {
       const id = this.requests++;
@@ -40,10 +37,7 @@ export class Engine {
     });
   }
 
-  /**
-   * @param {Record<string, ProgramSpec | any>} programs
-   * @param {Uint8Array} bytes
-   */
+  /** @param {Record<string, any>} programs @param {Uint8Array} bytes */
   load(programs, bytes) {
     return this.send({ load: programs, bytes });
   }
@@ -55,9 +49,7 @@ export class Engine {
 
   /**
    * Run one at a time in a lane: of the calls that come meanwhile only the last is run, the others get null.
-   * @param {string} name
-   * @param {RunArguments} call
-   * @returns {Promise<any>}
+   * @param {string} name @param {RunArguments} call @returns {Promise<any>}
    */
   latest(name, ...call) {
     const lane = this.lanes.get(name) ?? { busy: false, next: null };

@@ -3,13 +3,14 @@
 /** @import { Operation, Tensor } from "../types.d.ts" */
 /** @typedef {{ kernel: number[], stride: number[], padding: number[], dilation: number[], shape: number[] }} Windows */
 
-import { asArray, formatShape, isTensor, reshape } from "./tensors.js";
+import { asArray, formatShape } from "./shapes.js";
+import { isTensor, reshape } from "./tensors.js";
 import { BINARY } from "./binary.js";
 
-/** @type {(value: any, otherwise: number[]) => number[]} A number for both axes, or one for each. */
-function pairOf(value, otherwise) {
+/** @type {(value: any, missing: number[]) => number[]} A number for both axes, or one for each. */
+function pairOf(value, missing) {
   const numbers = asArray(value ?? []);
-  return numbers.length ? [numbers[0], numbers[numbers.length - 1]] : otherwise;
+  return numbers.length ? [numbers[0], numbers[numbers.length - 1]] : missing;
 }
 
 /** @type {(input: number[], kernel: number[], stride: any, padding: any, dilation: any, ceil?: boolean) => Windows} */

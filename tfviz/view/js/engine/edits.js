@@ -28,8 +28,8 @@ export function edited(weights, edits) {
 
 /** @type {RowEdit} */
 function spread(row) {
-  const seen = row.reduce((count, weight) => count + Number(weight > 0), 0);
-  for (let key = 0; key < row.length; key++) row[key] = row[key] > 0 ? 1 / seen : 0;
+  const count = row.reduce((sum, weight) => sum + Number(weight > 0), 0);
+  for (let key = 0; key < row.length; key++) row[key] = row[key] > 0 ? 1 / count : 0;
 }
 
 /** @type {RowEdit} */
@@ -39,12 +39,12 @@ function pin(row, query, { cells = [], to = 0 }) {
   const count = pinned.filter(Boolean).length;
   if (to * count > 1 + TOLERANCE) throw new Error(`${to} for ${count} keys of a query is more than 1 in all`);
   if (!count || row.every((weight) => weight === 0)) return;
-  const others = row.reduce((sum, weight, key) => sum + (pinned[key] ? 0 : weight), 0);
+  const unpinned = row.reduce((sum, weight, key) => sum + (pinned[key] ? 0 : weight), 0);
   const rest = Math.max(0, 1 - to * count);
-  if (to && others === 0 && rest > TOLERANCE)
+  if (to && unpinned === 0 && rest > TOLERANCE)
     throw new Error(`${to} for ${count} keys of a query that sees no other to share the rest`);
   for (let key = 0; key < row.length; key++) {
     if (pinned[key]) row[key] = to;
-    else row[key] = others === 0 ? 0 : (row[key] / others) * rest;
+    else row[key] = unpinned === 0 ? 0 : (row[key] / unpinned) * rest;
   }
 }

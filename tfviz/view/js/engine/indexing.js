@@ -2,8 +2,8 @@
 
 /** @import { Operation, Tensor } from "../types.d.ts" */
 
-import { asTensor, broadcastShape, copy, expand, formatShape } from "./tensors.js";
-import { normalizeAxis, normalizeIndex, sizeOf, stridesOf } from "./tensors.js";
+import { broadcastShape, formatShape, normalizeAxis, normalizeIndex, sizeOf, stridesOf } from "./shapes.js";
+import { asTensor, copy, expand } from "./tensors.js";
 
 /** @type {(id: number, count: number, name: string) => void} */
 function checkId(id, count, name) {

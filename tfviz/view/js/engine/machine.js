@@ -1,53 +1,17 @@
 // Runs the programs of `tfviz/portable`.
 
-/** @import { Argument, Dtype, Edit, Lengths, Numbers, Pattern, ProgramNode, ProgramSpec } from "../types.d.ts" */
+/** @import { Dtype, Edit, Lengths, Numbers, Pattern, ProgramNode, ProgramSpec } from "../types.d.ts" */
 /** @import { RunOptions, Tensor, WeightSpec } from "../types.d.ts" */
 /** @import { Products, StoredMatrix } from "./products.js" */
-/** @typedef {{ shape: number[], data: ArrayLike<number> }} Input */
+/** @import { Input } from "./program.js" */
 
 import { edited } from "./edits.js";
 import { OPERATIONS } from "./operations.js";
-import { bindLengths, evaluateSize } from "./sizes.js";
-import { ARRAYS, asArray, formatShape, sizeOf } from "./tensors.js";
+import { LoadedProgram, decode, toTensor } from "./program.js";
+import { bindLengths } from "./sizes.js";
+import { asArray, sizeOf } from "./shapes.js";
+import { ARRAYS } from "./tensors.js";
 import { weightOf } from "./weights.js";
-
-/** A program ready to run: its weights unpacked, and after which step each value is needed no more. */
-class LoadedProgram {
-  /**
-   * @param {ProgramSpec} spec
-   * @param {Tensor[]} weights
-   */
-  constructor(spec, weights) {
-    this.spec = spec;
-    this.weights = weights;
-    this.weightArrays = new Set(weights.map(({ data }) => data));
-    this.sites = spec.nodes.flatMap(({ pattern }) => pattern ?? []);
-    this.expiring = expiringValues(spec);
-  }
-}
-
-/** @type {(spec: ProgramSpec) => number[][]} For each step, the results that no later step and no output takes. */
-function expiringValues({ inputs, weights, nodes, outputs }) {
-  const first = inputs.length + weights.length;
-  let count = first;
-  /** @type {Map<number, number>} */
-  const lastSteps = new Map();
-  nodes.forEach((node, step) => {
-    for (const value of valuesIn(node.args)) lastSteps.set(value, step);
-    for (let i = 0; i < node.out.length; i++) lastSteps.set(count++, step);
-  });
-  for (const { t } of outputs) lastSteps.delete(t);
-  /** @type {number[][]} */
-  const expiring = nodes.map(() => []);
-  for (const [value, step] of lastSteps) if (value >= first) expiring[step].push(value);
-  return expiring;
-}
-
-/** @type {(argument: Argument) => number[]} */
-function valuesIn(argument) {
-  if (Array.isArray(argument)) return argument.flatMap(valuesIn);
-  return argument !== null && typeof argument === "object" && "t" in argument ? [argument.t] : [];
-}
 
 /** Programs with the memory that they share; operations take it as their first argument. */
 export class Machine {
@@ -79,8 +43,7 @@ export class Machine {
 
   /**
    * Load programs by name whose weights lie in these bytes; a weight that several share is unpacked once.
-   * @param {Record<string, ProgramSpec>} programs
-   * @param {Uint8Array} bytes
+   * @param {Record<string, ProgramSpec>} programs @param {Uint8Array} bytes
    */
   load(programs, bytes) {
     /** @type {Map<string, Tensor>} */
@@ -99,9 +62,7 @@ export class Machine {
   /**
    * Return a tensor of arbitrary numbers, to be overwritten.
    * @template {Dtype} [D="float32"]
-   * @param {number[]} shape
-   * @param {D} [dtype]
-   * @returns {Tensor<D>}
+   * @param {number[]} shape @param {D} [dtype] @returns {Tensor<D>}
    */
   empty(shape, dtype = /** @type {D} */ ("float32")) {
     const length = sizeOf(shape);
@@ -109,7 +70,7 @@ export class Machine {
     return { shape, dtype, data: /** @type {any} */ (data) };
   }
 
-  /** @param {Tensor[]} tensors which nothing needs any more: `empty` uses their memory again */
+  /** @param {Tensor[]} tensors that nothing needs any more: `empty` uses their memory again */
   recycle(...tensors) {
     for (const { dtype, data } of tensors) {
       const key = `${dtype} ${data.length}`;
@@ -119,7 +80,10 @@ export class Machine {
     }
   }
 
-  /** @param {Tensor<"float32">} weight [out, in]; null for what an operation has computed */
+  /**
+   * Return a weight [out, in] as `products` keep it, from its first use on; null for what an operation has computed.
+   * @param {Tensor<"float32">} weight
+   */
   storedWeight({ data, shape }) {
     if (!this.weightArrays.has(data)) return null;
     const stored = this.storedWeights.get(data) ?? this.products.store(data, shape[0], shape[1]);
@@ -147,9 +111,7 @@ export class Machine {
 
   /**
    * Return the outputs of a program by name, and the patterns that were watched.
-   * @param {string} name
-   * @param {Record<string, Input>} inputs
-   * @param {RunOptions} options
+   * @param {string} name @param {Record<string, Input>} inputs @param {RunOptions} options
    */
   run(name, inputs, { edits = [], watch = false, carry = [] } = {}) {
     const program = this.programs.get(name);
@@ -179,8 +141,7 @@ export class Machine {
 
   /**
    * Return all values, and for each array how many values that are still needed share it.
-   * @param {LoadedProgram} program
-   * @param {Tensor[]} inputs
+   * @param {LoadedProgram} program @param {Tensor[]} inputs
    */
   execute({ spec, weights, expiring }, inputs) {
     const lengths = bindLengths(spec, inputs);
@@ -202,46 +163,18 @@ export class Machine {
     return { values, references };
   }
 
-  /**
-   * @param {ProgramNode} node
-   * @param {Tensor[]} values
-   * @param {Lengths} lengths
-   * @returns {Tensor[]}
-   */
+  /** @param {ProgramNode} node @param {Tensor[]} values @param {Lengths} lengths @returns {Tensor[]} */
   compute(node, values, lengths) {
     const operation = OPERATIONS[node.op];
     if (!operation) throw new Error(`the engine has no operation ${node.op}`);
     this.node = node;
-    return asArray(operation(this, ...node.args.map((argument) => decoded(argument, values, lengths))));
+    return asArray(operation(this, ...node.args.map((argument) => decode(argument, values, lengths))));
   }
 
-  /**
-   * @param {string} output
-   * @param {Tensor} tensor
-   */
+  /** @param {string} output @param {Tensor} tensor */
   cacheOutput(output, tensor) {
     const previous = this.cache.get(output);
     if (previous) this.recycle(previous);
     this.cache.set(output, tensor);
   }
-}
-
-/** @type {(argument: Argument, values: Tensor[], lengths: Lengths) => any} */
-function decoded(argument, values, lengths) {
-  if (Array.isArray(argument)) return argument.map((item) => decoded(item, values, lengths));
-  if (argument === null || typeof argument !== "object") return argument;
-  if ("t" in argument) return values[argument.t];
-  return "s" in argument
-    ? evaluateSize(argument.s, lengths)
-    : { inf: Infinity, "-inf": -Infinity, nan: NaN }[argument.f];
-}
-
-/** @type {(declared: { name: string, dtype: Dtype }, input: Input | undefined) => Tensor} */
-function toTensor({ name, dtype }, input) {
-  if (!input) throw new Error(`the input ${name} is missing`);
-  const { shape } = input;
-  const data = input.data instanceof ARRAYS[dtype] ? input.data : ARRAYS[dtype].from(input.data);
-  if (data.length !== sizeOf(shape))
-    throw new Error(`${name} has ${data.length} numbers, which do not fill the shape ${formatShape(shape)}`);
-  return { shape, dtype, data };
 }

@@ -2,7 +2,8 @@
 
 /** @import { Operation } from "../types.d.ts" */
 
-import { broadcastShape, cast, expand, formatShape, permute, reshape, sizeOf } from "./tensors.js";
+import { broadcastShape, formatShape, sizeOf } from "./shapes.js";
+import { cast, expand, permute, reshape } from "./tensors.js";
 import { BINARY } from "./binary.js";
 
 /** @type {Operation} Whole numbers are multiplied as floats: exact up to 2^24. */

@@ -2,7 +2,8 @@
 
 /** @import { Operation, Tensor } from "../types.d.ts" */
 
-import { formatShape, reshape, sizeOf } from "./tensors.js";
+import { formatShape, sizeOf } from "./shapes.js";
+import { reshape } from "./tensors.js";
 import { total } from "./reducing.js";
 import { BINARY } from "./binary.js";
 import { UNARY } from "./unary.js";

@@ -17,7 +17,8 @@ import { SCANNING } from "./scanning.js";
 import { SHAPING } from "./shaping.js";
 import { SLICING } from "./slicing.js";
 import { UNARY } from "./unary.js";
-import { formatShape, isTensor } from "./tensors.js";
+import { formatShape } from "./shapes.js";
+import { isTensor } from "./tensors.js";
 
 const TABLES = [ARRANGING, ATTENTION, BINARY, CONVOLUTION, CREATION, INDEXING, MATMUL, NORMALIZATION, RECURRENT];
 TABLES.push(REDUCING, SCANNING, SHAPING, SLICING, UNARY);

@@ -39,10 +39,7 @@ export class Products {
 
   /**
    * out[batch, rows, columns] = a[batch, rows, inner] @ b[batch, inner, columns] + bias[columns]. `out` may be a or b.
-   * @param {Float32Array} a
-   * @param {Float32Array} b
-   * @param {Sizes} sizes
-   * @param {Float32Array} out
+   * @param {Float32Array} a @param {Float32Array} b @param {Sizes} sizes @param {Float32Array} out
    * @param {Float32Array | null} [bias]
    */
   matmul(a, b, { batch = 1, rows, inner, columns }, out, bias = null) {
@@ -56,10 +53,7 @@ export class Products {
 
   /**
    * Copy a weight [columns, inner], as torch.nn.Linear has it, to the kernel's memory, where it stays until `free`.
-   * @param {Float32Array} weight
-   * @param {number} columns
-   * @param {number} inner
-   * @returns {StoredMatrix}
+   * @param {Float32Array} weight @param {number} columns @param {number} inner @returns {StoredMatrix}
    */
   store(weight, columns, inner) {
     checkSizes({ columns, inner });
@@ -77,10 +71,7 @@ export class Products {
 
   /**
    * out[rows, columns] = a[rows, inner] @ weight.T + bias[columns], for a weight that `store` returned.
-   * @param {Float32Array} a
-   * @param {number} rows
-   * @param {StoredMatrix} weight
-   * @param {Float32Array} out
+   * @param {Float32Array} a @param {number} rows @param {StoredMatrix} weight @param {Float32Array} out
    * @param {Float32Array | null} [bias]
    */
   linear(a, rows, weight, out, bias = null) {
@@ -107,13 +98,8 @@ export class Products {
 
   /**
    * Copy a and the bias to the scratch memory, and the products out.
-   * @param {Float32Array} a
-   * @param {Matrix} matrix
-   * @param {number} batch
-   * @param {number} rows
-   * @param {Float32Array} out
-   * @param {Float32Array | null} bias
-   * @param {number} scratch
+   * @param {Float32Array} a @param {Matrix} matrix @param {number} batch @param {number} rows
+   * @param {Float32Array} out @param {Float32Array | null} bias @param {number} scratch
    */
   compute(a, { offset, rowStride, panelStride, inner, columns }, batch, rows, out, bias, scratch) {
     checkLength("a", a, batch * rows * inner);

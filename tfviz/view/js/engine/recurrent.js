@@ -7,7 +7,7 @@
  */
 /** @typedef {{ gates: number, step: Step }} Cell */
 
-import { asArray, formatShape } from "./tensors.js";
+import { asArray, formatShape } from "./shapes.js";
 import { linear } from "./matmul.js";
 import { SHAPING } from "./shaping.js";
 import { SLICING } from "./slicing.js";

@@ -1,32 +1,33 @@
 // Operations that reduce axes to a number each.
 
 /** @import { Dtype, Numbers, Operation, Tensor } from "../types.d.ts" */
-/** @import { Axes } from "./tensors.js" */
+/** @import { Axes } from "./shapes.js" */
 /** @import { Machine } from "./machine.js" */
 /** @typedef {(data: Numbers, start: number, end: number) => number} Reduction of a row */
 
 import { BINARY } from "./binary.js";
 import { unsqueeze } from "./shaping.js";
-import { cast, normalizeAxes, permute, sizeOf, toDtype } from "./tensors.js";
+import { normalizeAxes, sizeOf } from "./shapes.js";
+import { cast, permute, toDtype } from "./tensors.js";
 
 /**
  * The tensor as rows to reduce, and the shape of the result.
- * @type {(machine: Machine, tensor: Tensor, axes: Axes, keep: boolean) => { data: Numbers, rows: number, length: number, shape: number[] }}
+ * @type {(machine: Machine, tensor: Tensor, axes: Axes, keepdim: boolean) => { data: Numbers, rows: number, length: number, shape: number[] }}
  */
-function rowsOf(machine, tensor, axes, keep) {
+function rowsOf(machine, tensor, axes, keepdim) {
   const { shape } = tensor;
   const normalized = normalizeAxes(shape.length, axes);
   const reduced = shape.length ? normalized : []; // an axis 0 of a scalar is valid, but is not there
   const rest = [...shape.keys()].filter((axis) => !reduced.includes(axis));
   const { data } = permute(machine, tensor, [...rest, ...reduced]);
   const [restShape, length] = [rest.map((axis) => shape[axis]), sizeOf(reduced.map((axis) => shape[axis]))];
-  const kept = shape.map((size, axis) => (reduced.includes(axis) ? 1 : size));
-  return { data, rows: sizeOf(restShape), length, shape: keep ? kept : restShape };
+  const withOnes = shape.map((size, axis) => (reduced.includes(axis) ? 1 : size));
+  return { data, rows: sizeOf(restShape), length, shape: keepdim ? withOnes : restShape };
 }
 
-/** @type {(machine: Machine, tensor: Tensor, axes: Axes, keep: boolean, dtype: Dtype, reduction: Reduction) => Tensor} */
-function reduce(machine, tensor, axes, keep, dtype, reduction) {
-  const { data, rows, length, shape } = rowsOf(machine, tensor, axes, keep);
+/** @type {(machine: Machine, tensor: Tensor, axes: Axes, keepdim: boolean, dtype: Dtype, reduction: Reduction) => Tensor} */
+function reduce(machine, tensor, axes, keepdim, dtype, reduction) {
+  const { data, rows, length, shape } = rowsOf(machine, tensor, axes, keepdim);
   const out = machine.empty(shape, dtype);
   for (let row = 0; row < rows; row++) out.data[row] = reduction(data, row * length, (row + 1) * length);
   return out;
@@ -73,10 +74,10 @@ export function logSumExp(data, start, end) {
 /** @type {(reduction: Reduction, integerReduction: Reduction) => Operation} Whole numbers and booleans are int64. */
 const accumulated =
   (reduction, integerReduction) =>
-  (machine, tensor, axes = null, keep = false, dtype = null) => {
+  (machine, tensor, axes = null, keepdim = false, dtype = null) => {
     const result = toDtype(dtype ?? (tensor.dtype === "float32" ? "float32" : "int64"));
     const rule = result === "int64" ? integerReduction : reduction;
-    return reduce(machine, cast(machine, tensor, result), axes, keep, result, rule);
+    return reduce(machine, cast(machine, tensor, result), axes, keepdim, result, rule);
   };
 const sum = accumulated(total, total);
 const prod = accumulated(
@@ -85,17 +86,17 @@ const prod = accumulated(
 );
 
 /** @type {Operation} */
-function mean(machine, tensor, axes = null, keep = false, dtype = null) {
+function mean(machine, tensor, axes = null, keepdim = false, dtype = null) {
   if (tensor.dtype !== "float32" && !dtype) throw new Error(`a tensor of ${tensor.dtype} has no mean of its dtype`);
   const result = toDtype(dtype ?? "float32");
   /** @type {Reduction} */
   const average = (data, start, end) => total(data, start, end) / (end - start);
-  return reduce(machine, cast(machine, tensor, result), axes, keep, result, average);
+  return reduce(machine, cast(machine, tensor, result), axes, keepdim, result, average);
 }
 
 /** @type {Operation} */
-function variance(machine, tensor, axes = null, correction = 1, keep = false) {
-  return reduce(machine, tensor, axes, keep, "float32", (data, start, end) => {
+function variance(machine, tensor, axes = null, correction = 1, keepdim = false) {
+  return reduce(machine, tensor, axes, keepdim, "float32", (data, start, end) => {
     const average = total(data, start, end) / (end - start);
     let squares = 0;
     for (let i = start; i < end; i++) squares += (data[i] - average) * (data[i] - average);
@@ -106,8 +107,8 @@ function variance(machine, tensor, axes = null, correction = 1, keep = false) {
 /** @type {(indexOf: Reduction) => Operation} The value of each row, and its index there. */
 const extremes =
   (indexOf) =>
-  (machine, tensor, axes = null, keep = false) => {
-    const { data, rows, length, shape } = rowsOf(machine, tensor, axes, keep);
+  (machine, tensor, axes = null, keepdim = false) => {
+    const { data, rows, length, shape } = rowsOf(machine, tensor, axes, keepdim);
     const values = machine.empty(shape, tensor.dtype);
     const indices = machine.empty(shape, "int64");
     for (let row = 0, start = 0; row < rows; row++, start += length) {
@@ -127,8 +128,8 @@ const resultOf =
 /** @type {(holds: (count: number, length: number) => boolean) => Operation} By how many numbers are not 0. */
 const counted =
   (holds) =>
-  (machine, tensor, axes = null, keep = false) =>
-    reduce(machine, tensor, axes, keep, "bool", (data, start, end) =>
+  (machine, tensor, axes = null, keepdim = false) =>
+    reduce(machine, tensor, axes, keepdim, "bool", (data, start, end) =>
       Number(holds(countNonzero(data, start, end), end - start)),
     );
 const any = counted((count) => count > 0);
@@ -142,7 +143,7 @@ const NORMS = {
 };
 
 /** @type {Operation} */
-function vectorNorm(machine, tensor, order, axes = null, keep = false) {
+function vectorNorm(machine, tensor, order, axes = null, keepdim = false) {
   const p = order ?? 2;
   /** @type {Reduction} */
   const norm = (data, start, end) => {
@@ -150,7 +151,7 @@ function vectorNorm(machine, tensor, order, axes = null, keep = false) {
     for (let i = start; i < end; i++) sum += p === 2 ? data[i] * data[i] : Math.abs(data[i]) ** p;
     return p === 2 ? Math.sqrt(sum) : sum ** (1 / p);
   };
-  return reduce(machine, tensor, axes, keep, "float32", NORMS[p] ?? norm);
+  return reduce(machine, tensor, axes, keepdim, "float32", NORMS[p] ?? norm);
 }
 
 /** @type {Operation} The distance of each row on the left to each on the right. */
@@ -174,9 +175,9 @@ export const REDUCING = {
   prod: overAll(prod),
   "prod.dim_int": prod,
   "var.correction": variance,
-  "var_mean.correction": (machine, tensor, axes = null, correction = 1, keep = false) => [
-    variance(machine, tensor, axes, correction, keep),
-    mean(machine, tensor, axes, keep),
+  "var_mean.correction": (machine, tensor, axes = null, correction = 1, keepdim = false) => [
+    variance(machine, tensor, axes, correction, keepdim),
+    mean(machine, tensor, axes, keepdim),
   ],
   max: resultOf(largest, 0),
   min: resultOf(smallest, 0),

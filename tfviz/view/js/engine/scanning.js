@@ -24,8 +24,8 @@ const cumulative = (first, step) => {
     for (let i = start, total = first; i < end; i++) out[i] = total = step(total, data[i]);
   };
   return (machine, tensor, axis, dtype = null) => {
-    const own = tensor.dtype === "float32" ? "float32" : "int64";
-    return scanned(scan, machine, tensor, axis, dtype ? toDtype(dtype) : own);
+    const accumulator = tensor.dtype === "float32" ? "float32" : "int64";
+    return scanned(scan, machine, tensor, axis, dtype ? toDtype(dtype) : accumulator);
   };
 };
 

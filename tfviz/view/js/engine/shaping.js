@@ -3,7 +3,8 @@
 /** @import { Operation, Tensor } from "../types.d.ts" */
 /** @import { Machine } from "./machine.js" */
 
-import { asArray, expand, formatShape, inferShape, normalizeAxis, permute, reshape, sizeOf } from "./tensors.js";
+import { asArray, formatShape, inferShape, normalizeAxis, sizeOf } from "./shapes.js";
+import { expand, permute, reshape } from "./tensors.js";
 
 /** @type {Operation} */
 const view = (_machine, tensor, shape) => reshape(tensor, shape);

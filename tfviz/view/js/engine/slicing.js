@@ -2,16 +2,16 @@
 
 /** @import { Operation, Tensor } from "../types.d.ts" */
 
-import { asStrided, copy, copyStrided, expand, formatShape, normalizeAxis } from "./tensors.js";
-import { normalizeIndex, resultType, sizeOf, stridesOf } from "./tensors.js";
+import { formatShape, normalizeAxis, normalizeIndex, sizeOf, stridesOf } from "./shapes.js";
+import { asStrided, copy, copyStrided, expand, resultType } from "./tensors.js";
 import { squeeze, unsqueeze } from "./shaping.js";
 
 /** @type {(tensor: Tensor, axis: number) => number} */
 const lengthOf = ({ shape }, axis) => shape[normalizeAxis(shape.length, axis)];
 
-/** @type {(length: number, value: number | null | undefined, otherwise: number) => number} An end as Python reads it. */
-function clampIndex(length, value, otherwise) {
-  const index = value ?? otherwise;
+/** @type {(length: number, value: number | null | undefined, missing: number) => number} An end as Python reads it. */
+function clampIndex(length, value, missing) {
+  const index = value ?? missing;
   return Math.min(Math.max(index < 0 ? index + length : index, 0), length);
 }
 
@@ -102,8 +102,8 @@ export const SLICING = {
   "unbind.int": unbind,
   cat,
   stack(machine, tensors, axis = 0) {
-    const place = normalizeAxis(tensors[0].shape.length + 1, axis);
-    const parts = tensors.map((/** @type {Tensor} */ tensor) => unsqueeze(machine, tensor, place));
-    return cat(machine, parts, place);
+    const newAxis = normalizeAxis(tensors[0].shape.length + 1, axis);
+    const parts = tensors.map((/** @type {Tensor} */ tensor) => unsqueeze(machine, tensor, newAxis));
+    return cat(machine, parts, newAxis);
   },
 };

@@ -1,0 +1,63 @@
+// A program of `tfviz/portable` as the machine runs it.
+
+/** @import { Argument, Dtype, Lengths, ProgramSpec, Tensor } from "../types.d.ts" */
+/** @typedef {{ shape: number[], data: ArrayLike<number> }} Input */
+
+import { formatShape, sizeOf } from "./shapes.js";
+import { evaluateSize } from "./sizes.js";
+import { ARRAYS } from "./tensors.js";
+
+/** A program ready to run: its weights unpacked, and after which step each value is needed no more. */
+export class LoadedProgram {
+  /** @param {ProgramSpec} spec @param {Tensor[]} weights */
+  constructor(spec, weights) {
+    this.spec = spec;
+    this.weights = weights;
+    this.weightArrays = new Set(weights.map(({ data }) => data));
+    this.sites = spec.nodes.flatMap(({ pattern }) => pattern ?? []);
+    this.expiring = expiringValues(spec);
+  }
+}
+
+/** @type {(spec: ProgramSpec) => number[][]} For each step, the results that no later step and no output takes. */
+function expiringValues({ inputs, weights, nodes, outputs }) {
+  const first = inputs.length + weights.length;
+  let count = first;
+  /** @type {Map<number, number>} */
+  const lastSteps = new Map();
+  nodes.forEach((node, step) => {
+    for (const value of valuesIn(node.args)) lastSteps.set(value, step);
+    for (let i = 0; i < node.out.length; i++) lastSteps.set(count++, step);
+  });
+  for (const { t } of outputs) lastSteps.delete(t);
+  /** @type {number[][]} */
+  const expiring = nodes.map(() => []);
+  for (const [value, step] of lastSteps) if (value >= first) expiring[step].push(value);
+  return expiring;
+}
+
+/** @type {(argument: Argument) => number[]} */
+function valuesIn(argument) {
+  if (Array.isArray(argument)) return argument.flatMap(valuesIn);
+  return argument !== null && typeof argument === "object" && "t" in argument ? [argument.t] : [];
+}
+
+/** @type {(argument: Argument, values: Tensor[], lengths: Lengths) => any} */
+export function decode(argument, values, lengths) {
+  if (Array.isArray(argument)) return argument.map((item) => decode(item, values, lengths));
+  if (argument === null || typeof argument !== "object") return argument;
+  if ("t" in argument) return values[argument.t];
+  return "s" in argument
+    ? evaluateSize(argument.s, lengths)
+    : { inf: Infinity, "-inf": -Infinity, nan: NaN }[argument.f];
+}
+
+/** @type {(declared: { name: string, dtype: Dtype }, input: Input | undefined) => Tensor} */
+export function toTensor({ name, dtype }, input) {
+  if (!input) throw new Error(`the input ${name} is missing`);
+  const { shape } = input;
+  const data = input.data instanceof ARRAYS[dtype] ? input.data : ARRAYS[dtype].from(input.data);
+  if (data.length !== sizeOf(shape))
+    throw new Error(`${name} has ${data.length} numbers, which do not fill the shape ${formatShape(shape)}`);
+  return { shape, dtype, data };
+}
