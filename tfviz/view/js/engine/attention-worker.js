@@ -1,5 +1,5 @@
-// Attention weights from queries and keys: loads heads { query, key, scale, rule }, and runs { rows, cols, block }, a range
-// of a head, to the codes of its blocks.
+// Attention weights from queries and keys: loads heads { query, key, scale, rule }, and runs { rows, cols, block }, a
+// range of a head, to the codes of its blocks.
 
 /** @import { Endpoint, WeightSpec } from "../types.d.ts" */
 /** @typedef {{ query: WeightSpec, key: WeightSpec, scale: number, rule: ArrayLike<number> | null }} HeadSpec */

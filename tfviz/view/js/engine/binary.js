@@ -2,7 +2,8 @@
 
 /** @import { Dtype, Numbers, Operation } from "../types.d.ts" */
 /** @typedef {(x: number, y: number) => number | boolean} Binary */
-/** @typedef {(a: Numbers, i: number, di: number, b: Numbers, j: number, dj: number, out: Numbers, start: number, length: number) => void} BinaryLoop */
+/** @typedef {[data: Numbers, offset: number, step: number]} Operand */
+/** @typedef {(...args: [...Operand, ...Operand, out: Numbers, start: number, length: number]) => void} BinaryLoop */
 
 import { broadcastShape, broadcastStrides } from "./shapes.js";
 import { asTensor, cast, forEachRow, resultType } from "./tensors.js";
@@ -29,7 +30,10 @@ const LOOPS = {
   multiplyIntegers: loopOf(Math.imul), // wraps at 32 bits where torch wraps at 64
 };
 
-/** @type {Operation} Two tensors or numbers, cell by cell; `dtype` is that of the result where it is not the wider one. */
+/**
+ * Two tensors or numbers, cell by cell; `dtype` is that of the result where it is not the wider one.
+ * @type {Operation}
+ */
 function broadcastPair(machine, left, right, loop, dtype = null) {
   const common = resultType(machine, left, right);
   const [a, b] = [asTensor(left, common), asTensor(right, common)];

@@ -124,7 +124,7 @@ function averagePool(machine, tensor, size, stride, padding, ceil, countPadding 
 const addHeight = ({ shape, ...rest }) => ({ ...rest, shape: [...shape.slice(0, -1), 1, ...shape.slice(-1)] });
 
 /**
- * An operation on texts by that on images. `heights`: of each argument what it is for the height; null: it stays as it is.
+ * An operation on texts by that on images. `heights`: what each argument is for the height; null leaves it as it is.
  * @type {(operation: Operation, heights: (number | null)[]) => Operation}
  */
 const oneDimensional =

@@ -3,8 +3,8 @@
 //   { site, head, do: "even" }                    it looks evenly at all it may see
 //   { site, head, do: "hide", cells: [[q, k]] }   it may not look there; the row's other weights share what is left
 //   { site, head, do: "pin", cells: [[q, k]], to: 0.5 }   it looks there with this weight, the others share the rest
-// A row that sees nothing stays as it is. It is an error to give a row more than 1, or less with no key to share the rest.
-// `head` null means every head; a cell's query or key null means every one.
+// A row that sees nothing stays as it is. It is an error to give a row more than 1, or less with no key to share the
+// rest. `head` null means every head; a cell's query or key null means every one.
 
 /** @import { Edit, Tensor } from "../types.d.ts" */
 /** @typedef {(row: Float32Array, query: number, edit: Edit) => void} RowEdit */

@@ -12,7 +12,8 @@ function checkId(id, count, name) {
 
 /**
  * Visit each cell of a tensor that an index names along one axis: the cell, the index's number and position.
- * @type {(tensor: Tensor, axis: number, index: Tensor, visit: (cell: number, i: number, position: number[]) => void) => void}
+ * @param {Tensor} tensor @param {number} axis @param {Tensor} index
+ * @param {(cell: number, i: number, position: number[]) => void} visit
  */
 function forEachIndexed(tensor, axis, index, visit) {
   const shape = tensor.shape.length ? tensor.shape : [1];
@@ -42,7 +43,10 @@ const scatter = (adds) => (machine, tensor, axis, index, source) => {
   return out;
 };
 
-/** @type {(indices: (Tensor | null)[]) => (Tensor | null)[]} A mask as the indices of its cells, one for each of its axes. */
+/**
+ * A mask as the indices of its cells, one for each of its axes.
+ * @type {(indices: (Tensor | null)[]) => (Tensor | null)[]}
+ */
 function maskToIndices(indices) {
   return indices.flatMap((index) => {
     if (index === null || index.dtype !== "bool") return [index];
@@ -86,7 +90,10 @@ function indexedCells(machine, { shape }, list) {
   return { cells, shape: [...lengths(before), ...common, ...lengths(after)] };
 }
 
-/** @type {(axes: number[], shape: number[], strides: number[]) => number[]} The offset of each cell of these axes, in order. */
+/**
+ * The offset of each cell of these axes, in order.
+ * @type {(axes: number[], shape: number[], strides: number[]) => number[]}
+ */
 const offsets = (axes, shape, strides) =>
   axes.reduce(
     (starts, axis) =>

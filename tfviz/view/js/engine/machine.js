@@ -147,7 +147,7 @@ export class Machine {
     const lengths = bindLengths(spec, inputs);
     const values = [...inputs, ...weights];
     /** @type {Map<Numbers, number>} */
-    const references = new Map(values.map(({ data }) => [data, Infinity])); // inputs and weights are not ours to recycle
+    const references = new Map(values.map(({ data }) => [data, Infinity])); // inputs and weights stay
     const count = (/** @type {Numbers} */ data, /** @type {number} */ change) => {
       const total = (references.get(data) ?? 0) + change;
       references.set(data, total);

@@ -23,7 +23,10 @@ import { isTensor } from "./tensors.js";
 const TABLES = [ARRANGING, ATTENTION, BINARY, CONVOLUTION, CREATION, INDEXING, MATMUL, NORMALIZATION, RECURRENT];
 TABLES.push(REDUCING, SCANNING, SHAPING, SLICING, UNARY);
 
-/** @type {(name: string, operation: Operation) => Operation} An error names the operation and the shapes of its tensors. */
+/**
+ * An error names the operation and the shapes of its tensors.
+ * @type {(name: string, operation: Operation) => Operation}
+ */
 function withContext(name, operation) {
   return (machine, ...args) => {
     try {

@@ -4,7 +4,7 @@
 import { COMPILED_PRODUCTS } from "./compiled.js";
 
 /**
- * A matrix [inner, columns] in a kernel's memory; offset and strides, from row to row and from panel to panel, in floats.
+ * A matrix [inner, columns] in a kernel's memory; offset and strides (from row to row, panel to panel) in floats.
  * @typedef {{ offset: number, rowStride: number, panelStride: number, inner: number, columns: number }} Matrix
  */
 /** @typedef {Matrix & { generation: symbol }} StoredMatrix */
@@ -142,8 +142,7 @@ function scriptKernel() {
   let floats = new Float32Array(PAGE);
   return {
     name: "JavaScript",
-    product: (a, b, bias, c, rows, inner, columns, rowStride, panelStride) =>
-      product(floats, a, b, bias, c, rows, inner, columns, rowStride, panelStride),
+    product: (...args) => product(floats, ...args),
     memory(count) {
       if (count > floats.length) {
         const before = floats;
@@ -157,9 +156,9 @@ function scriptKernel() {
 
 /**
  * As in `products.wat`, but one row and four columns at a time: four sums, of doubles, stay in registers.
- * @type {(floats: Float32Array, a: number, b: number, bias: number, c: number, rows: number, inner: number, columns: number, rowStride: number, panelStride: number) => void}
+ * @param {Float32Array} floats @param {number[]} args of the kernel
  */
-function product(floats, a, b, bias, c, rows, inner, columns, rowStride, panelStride) {
+function product(floats, ...[a, b, bias, c, rows, inner, columns, rowStride, panelStride]) {
   for (let column = 4 * (Math.ceil(columns / 4) - 1); column >= 0; column -= 4) {
     const first = b + Math.floor(column / PANEL) * panelStride + (column % PANEL);
     const added = bias + column;

@@ -1,9 +1,10 @@
 // The recurrent layers of torch.
 
 /** @import { Operation } from "../types.d.ts" */
+/** @typedef {Float32Array} Row */
 /**
  * A step of one hidden unit: from gates of the input and of the last state, [gates * hidden] each, and the last states.
- * @typedef {(input: Float32Array, recurrent: Float32Array, last: Float32Array[], next: Float32Array[], i: number, hidden: number) => void} Step
+ * @typedef {(input: Row, recurrent: Row, last: Row[], next: Row[], i: number, hidden: number) => void} Step
  */
 /** @typedef {{ gates: number, step: Step }} Cell */
 
@@ -67,7 +68,10 @@ function runLayer(machine, cell, inputs, states, weights, backwards) {
   return { out, states: last };
 }
 
-/** @type {(cell: Cell) => Operation} As torch.nn.LSTM and its kin: the output, then each state, [layer * direction, batch, hidden]. */
+/**
+ * As torch.nn.LSTM and its kin: the output, then each state, [layer * direction, batch, hidden].
+ * @type {(cell: Cell) => Operation}
+ */
 const layersOf =
   (cell) => (machine, tensor, starts, weights, hasBias, layers, dropout, training, bidirectional, batchFirst) => {
     const [directions, count] = [bidirectional ? 2 : 1, hasBias ? 4 : 2];

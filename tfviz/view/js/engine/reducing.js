@@ -4,16 +4,14 @@
 /** @import { Axes } from "./shapes.js" */
 /** @import { Machine } from "./machine.js" */
 /** @typedef {(data: Numbers, start: number, end: number) => number} Reduction of a row */
+/** @typedef {{ data: Numbers, rows: number, length: number, shape: number[] }} Rows and the result's shape */
 
 import { BINARY } from "./binary.js";
 import { unsqueeze } from "./shaping.js";
 import { normalizeAxes, sizeOf } from "./shapes.js";
 import { cast, permute, toDtype } from "./tensors.js";
 
-/**
- * The tensor as rows to reduce, and the shape of the result.
- * @type {(machine: Machine, tensor: Tensor, axes: Axes, keepdim: boolean) => { data: Numbers, rows: number, length: number, shape: number[] }}
- */
+/** @type {(machine: Machine, tensor: Tensor, axes: Axes, keepdim: boolean) => Rows} */
 function rowsOf(machine, tensor, axes, keepdim) {
   const { shape } = tensor;
   const normalized = normalizeAxes(shape.length, axes);
@@ -25,7 +23,10 @@ function rowsOf(machine, tensor, axes, keepdim) {
   return { data, rows: sizeOf(restShape), length, shape: keepdim ? withOnes : restShape };
 }
 
-/** @type {(machine: Machine, tensor: Tensor, axes: Axes, keepdim: boolean, dtype: Dtype, reduction: Reduction) => Tensor} */
+/**
+ * @param {Machine} machine @param {Tensor} tensor @param {Axes} axes @param {boolean} keepdim @param {Dtype} dtype
+ * @param {Reduction} reduction
+ */
 function reduce(machine, tensor, axes, keepdim, dtype, reduction) {
   const { data, rows, length, shape } = rowsOf(machine, tensor, axes, keepdim);
   const out = machine.empty(shape, dtype);

@@ -81,7 +81,10 @@ function sort(machine, tensor, axis = -1, descending = false, count = null) {
   });
 }
 
-/** @type {(beats: (x: number, best: number) => boolean) => Operation} The best so far and its index, the last of several. */
+/**
+ * The best so far and its index, the last of several.
+ * @type {(beats: (x: number, best: number) => boolean) => Operation}
+ */
 const running = (beats) => (machine, tensor, axis) =>
   alongAxis(machine, tensor, axis, ({ shape, data }) => {
     const values = machine.empty(shape, tensor.dtype);

@@ -60,7 +60,10 @@ export function broadcastShape(...shapes) {
   });
 }
 
-/** @type {(shape: number[], target: number[]) => number[]} Strides that read one shape as another: 0 where it repeats. */
+/**
+ * Strides that read one shape as another: 0 where it repeats.
+ * @type {(shape: number[], target: number[]) => number[]}
+ */
 export function broadcastStrides(shape, target) {
   const lead = target.length - shape.length;
   const strides = stridesOf(shape);

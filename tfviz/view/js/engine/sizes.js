@@ -20,7 +20,10 @@ export function evaluateSize(size, lengths) {
   return OPERATORS[size[0]](...size.slice(1).map((part) => evaluateSize(part, lengths)));
 }
 
-/** @type {(spec: ProgramSpec, tensors: Tensor[]) => Lengths} The lengths that the inputs have; an error where one does not fit. */
+/**
+ * The lengths that the inputs have; an error where one does not fit.
+ * @type {(spec: ProgramSpec, tensors: Tensor[]) => Lengths}
+ */
 export function bindLengths(spec, tensors) {
   /** @type {Lengths} */
   const lengths = {};

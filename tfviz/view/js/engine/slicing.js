@@ -9,14 +9,18 @@ import { squeeze, unsqueeze } from "./shaping.js";
 /** @type {(tensor: Tensor, axis: number) => number} */
 const lengthOf = ({ shape }, axis) => shape[normalizeAxis(shape.length, axis)];
 
-/** @type {(length: number, value: number | null | undefined, missing: number) => number} An end as Python reads it. */
+/** @type {(length: number, value: number | null, missing: number) => number} An end as Python reads it. */
 function clampIndex(length, value, missing) {
   const index = value ?? missing;
   return Math.min(Math.max(index < 0 ? index + length : index, 0), length);
 }
 
-/** @type {(tensor: Tensor, axis: number, start?: number | null, end?: number | null, step?: number) => { shape: number[], strides: number[], start: number }} Where a slice lies in the memory of its tensor. */
-function windowOf(tensor, axis, start, end, step = 1) {
+/**
+ * Where a slice lies in the memory of its tensor.
+ * @param {Tensor} tensor @param {number} axis @param {number | null} start @param {number | null} end
+ * @param {number} step
+ */
+function windowOf(tensor, axis, start, end, step) {
   const shape = [...tensor.shape];
   const strides = stridesOf(shape);
   const sliced = normalizeAxis(shape.length, axis);
@@ -55,7 +59,7 @@ const unbind = (machine, tensor, axis = 0) =>
 /** @type {Operation} */
 function cat(machine, tensors, axis = 0) {
   /** @type {Tensor[]} */
-  const joinable = tensors.filter((/** @type {Tensor} */ { shape }) => shape.length !== 1 || shape[0] !== 0); // as torch
+  const joinable = tensors.filter((/** @type {Tensor} */ { shape }) => shape.length !== 1 || shape[0] !== 0);
   /** @type {Tensor[]} */
   const parts = joinable.length ? joinable : tensors;
   const shape = [...parts[0].shape];

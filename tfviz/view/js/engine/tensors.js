@@ -1,4 +1,4 @@
-// Tensors of the engine are row-major and never changed once an operation has returned them; reshaped ones share memory.
+// Tensors are row-major and never changed once an operation has returned them; reshaped ones share their memory.
 
 /** @import { Dtype, Numbers, Tensor } from "../types.d.ts" */
 /** @import { Machine } from "./machine.js" */
@@ -45,7 +45,8 @@ function coalesce(shape, strides) {
 
 /**
  * Visit each row along the last axis: each operand's offset and step, how many cells came before, and the row's length.
- * @type {(shape: number[], strides: number[][], visit: (offsets: number[], steps: number[], count: number, length: number) => void) => void}
+ * @param {number[]} shape @param {number[][]} strides
+ * @param {(offsets: number[], steps: number[], count: number, length: number) => void} visit
  */
 export function forEachRow(shape, strides, visit) {
   if (shape.includes(0)) return;
