@@ -157,15 +157,6 @@ def test_one_text_is_not_many():
             call()
 
 
-def test_no_sentence_is_lost_between_the_edges():
-    sources = ["", "a b", "a b c d"]
-    found = evaluate.bleu_by_length(sources, sources, sources, edges=[3])
-    assert {bin: count for bin, (_, count) in found.items()} == {"1-2": 2, "3+": 1}
-    for edges in ([5, 3], [1, 4], [3, 3]):
-        with pytest.raises(ValueError, match="they must rise"):
-            evaluate.bleu_by_length(sources, sources, sources, edges)
-
-
 def test_a_search_with_logits_that_are_no_numbers():
     model = models.Transformer(11, heads=2, dim=8, layers=1)
     torch.nn.init.constant_(model.decoder_norm.weight, torch.nan)

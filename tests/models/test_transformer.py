@@ -96,7 +96,7 @@ def test_it_is_torchs_own(residual, target_vocab):
         torch.testing.assert_close(mine.grad, other.grad, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("loss", [losses.translation(), losses.translation(0.1), losses.scheduled_sampling(1.0, 0.1)])
+@pytest.mark.parametrize("loss", [losses.translation(), losses.translation(0.1)])
 def test_target_padding_adds_nothing_to_the_loss(loss):
     model, texts = transformer(), [text[:length] for text, length in zip(target(), (5, 3, 2, 4))]
     total, count = loss(model, (source(), functional.pad(pad(texts), (0, 2))))
@@ -216,46 +216,3 @@ def test_translation_by_hand(smoothing, bits):
     assert total.item() == pytest.approx(bits * log(2), rel=1e-6)
     assert count == 3
     assert model.asked == [([[1, 3, 2], [1, 2, 0]], True)]
-
-
-@pytest.mark.parametrize("smoothing", [0.0, 0.3])
-def test_scheduled_without_guesses_is_translation(smoothing):
-    model, batch = transformer(), (source(), target())
-    given, expected = (
-        make(model, batch) for make in (losses.scheduled_sampling(0, smoothing), losses.translation(smoothing))
-    )
-    assert torch.equal(given[0], expected[0])
-    assert given[1] == expected[1]
-
-
-def test_scheduled_feeds_back_the_models_own_guesses():
-    chances = torch.eye(7).roll(3, 1) * 0.9 + 0.1 / 7  # after token k comes k + 3, modulo 7
-    model, text = Told(chances.tolist()), torch.tensor([[1, 2, 5, 6, 2], [1, 4, 2, 0, 0]])
-    total, count = losses.scheduled_sampling(1)(model, (PAIR[0], text))
-    own = [[1, 4, 5, 1], [1, 4, 0, 0]]
-    assert model.asked == [([[1, 2, 5, 6], [1, 4, 2, 0]], False), (own, True)]
-    assert text.tolist() == [[1, 2, 5, 6, 2], [1, 4, 2, 0, 0]]
-    total.backward()
-    logits = model.logits.detach().clone().requires_grad_()
-    wanted = [(1, 2), (4, 5), (5, 6), (1, 2), (1, 4), (4, 2)]
-    expected = -sum(logits[fed].log_softmax(-1)[true] for fed, true in wanted)
-    expected.backward()
-    assert count == len(wanted)
-    torch.testing.assert_close(total, expected)
-    torch.testing.assert_close(model.logits.grad, logits.grad)
-
-
-def test_scheduled_guesses_as_often_as_told():
-    model, text = Told((torch.eye(5).roll(1, 1) + 1e-3).tolist()), torch.full((40, 51), 2)
-    torch.manual_seed(3)
-    losses.scheduled_sampling(0.3)(model, (text, text))
-    fed = torch.tensor(model.asked[1][0])
-    assert (fed[:, 0] == 2).all()
-    assert set(fed.flatten().tolist()) == {2, 3}
-    assert (fed[:, 1:] == 3).float().mean().item() == pytest.approx(0.3, abs=0.04)
-
-
-@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
-def test_a_share_that_is_none_is_refused(share):
-    with pytest.raises(ValueError, match="probability is"):
-        losses.scheduled_sampling(share)

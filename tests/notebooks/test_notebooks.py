@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 from tfviz.suite import clean, gallery, notebooks, parameters
-from tfviz.suite.dark_images import darken
+from tfviz.suite.clean import darken
 from tfviz.suite.runner import run
 
 BOOKS = notebooks.find()

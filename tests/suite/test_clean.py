@@ -11,7 +11,7 @@ from PIL import Image
 from small_notebooks import suite, tfviz, v4, write  # noqa: F401
 
 from tfviz.suite import clean
-from tfviz.suite.dark_images import darken
+from tfviz.suite.clean import darken
 
 
 def png(colours, palette=False):

@@ -64,10 +64,10 @@ def run(
     timeout: int | None,
 ) -> None:
     """Run notebooks through papermill: all of them, or those named (12_gpt, or just 12)."""
-    from tfviz.suite import notebooks, options, runner
+    from tfviz.suite import notebooks, runner
 
     paths = notebooks.find(names)
-    overrides, varied = options.parse_values(values, paths), options.parse_grid(grid, paths)
+    overrides, varied = notebooks.parse_values(values, paths), notebooks.parse_grid(grid, paths)
     if both := overrides.keys() & varied.keys():
         raise ValueError(f"{', '.join(sorted(both))}: given with -p and with --grid; choose one")
     runs = runner.run(names, preset, overrides, out, jobs, force, click.echo, varied=varied, timeout=timeout)

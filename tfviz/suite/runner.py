@@ -20,8 +20,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tfviz.suite import gallery, grid, notebooks, worker
-from tfviz.suite.runs import Outcome, Run, outcome
+from tfviz.suite import gallery, notebooks, worker
+from tfviz.suite.runs import Outcome, Run, combinations, folder_name, outcome, write_table
 
 
 def run(
@@ -66,7 +66,7 @@ def run(
     def show() -> None:
         gallery.write(runs, out)
         if varied:
-            grid.write_table(runs, list(varied), out)
+            write_table(runs, list(varied), out)
 
     show()
     echo(f"gallery: {out / 'index.html'}")
@@ -87,11 +87,11 @@ def _plan(path: Path, preset: str, overrides: Mapping[str, Any], varied: Mapping
     """Yield a run for each combination of the varied parameters that the notebook has."""
     notebook = notebooks.read(path)
     cells = [(cell.cell_type, cell.source, cell.metadata.get("tags")) for cell in notebook.cells]
-    for combination in grid.combinations(varied, notebooks.parameters(path)):
+    for combination in combinations(varied, notebooks.parameters(path)):
         values = notebooks.values(path, preset, {**overrides, **combination})
         content = json.dumps([cells, values, _package_hash(), version("torch")])
         fingerprint = hashlib.sha256(content.encode()).hexdigest()
-        yield Run(path.stem, values, notebook, fingerprint, grid.folder_name(combination))
+        yield Run(path.stem, values, notebook, fingerprint, folder_name(combination))
 
 
 @cache

@@ -12,7 +12,7 @@ from pathlib import Path
 from tfviz.suite import demo, gallery, notebooks
 from tfviz.suite.runner import run
 from tfviz.suite.site import markdown_pages, reference
-from tfviz.suite.site.navigation import site_navigation
+from tfviz.suite.site.markdown_pages import site_navigation
 
 
 def build(
