@@ -170,13 +170,6 @@ def test_a_data_folder_that_does_not_exist_is_named(tmp_path, monkeypatch):
     assert corpora.load("pydoc")
 
 
-def test_unknown_names_list_those_there_are():
-    with pytest.raises(LookupError, match=r"'shakespear'.*pydoc, shakespeare"):
-        corpora.load("shakespear")
-    with pytest.raises(LookupError, match=r"multi30k has no file val\.cs\.gz; it has: train\.en\.gz"):
-        corpora.fetch("multi30k", "val.cs.gz")
-
-
 @pytest.mark.parametrize("name", ["imdb", "multi30k", "movielens"])
 def test_what_is_not_one_text_names_its_reader(name):
     with pytest.raises(ValueError, match=rf"{name} is not one text; read it with tfviz\.text\.datasets\.") as error:
