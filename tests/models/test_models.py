@@ -1,4 +1,4 @@
-"""Self-attention without parameters, GPT beside Hugging Face's, and what models may not know."""
+"""Self-attention without parameters, reach, positions and parameters, and what models may not know."""
 
 import io
 import tokenize
@@ -11,7 +11,7 @@ from seeded import build, ids, parameters
 
 import tfviz
 from tfviz.layers import masks, positions, post_norm
-from tfviz.models import GPT, SelfAttention
+from tfviz.models import BERT, GPT, Classifier, SelfAttention, Transformer
 
 PACKAGE = Path(tfviz.__file__).parent
 SOURCES = sorted([*PACKAGE.glob("models/*.py"), *PACKAGE.glob("layers/*.py")])
@@ -39,6 +39,25 @@ def test_a_token_reaches_as_far_as_the_mask(mask):
         changed[:, place] = (text[:, place] + 1) % 11
         reach[:, place] = (model(changed) - model(text)).abs().amax((0, 2)) > 1e-6
     assert torch.equal(reach, mask.dense(7, 7)[0, 0])
+
+
+SHAPE = {"context": 7, "layers": 1, "heads": 3, "dim": 6}
+READERS = {  # model, with what it says of the places from 3 on
+    "gpt": (GPT, lambda model, words: model(words)[:, 3:]),
+    "bert": (BERT, lambda model, words: model.encode(words)[:, 3:]),
+    "classifier": (Classifier, lambda model, words: model(words)),
+    "transformer": (Transformer, lambda model, words: model.encode(words).states[:, 3:]),
+}
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("kind", positions.KINDS)
+@pytest.mark.parametrize("name", READERS)
+def test_only_positions_tell_order(name, kind):
+    make, read = READERS[name]
+    model, words = build(make, 11, **SHAPE, positions=positions.KINDS[kind]), ids()
+    moved = (read(model, words[:, [2, 0, 1, 3, 4, 5, 6]]) - read(model, words)).abs().max()
+    assert moved < 1e-5 if kind == "none" else moved > 1e-3
 
 
 @pytest.mark.parametrize("kind", positions.KINDS.values())

@@ -61,13 +61,6 @@ def test_the_forget_gate_starts_open():
 
 
 @cells
-def test_a_state_starts_at_zero_in_the_type_of_the_input(cell):
-    state = cell(3, 5).start(torch.ones(2, 7, 3, dtype=torch.float64))
-    assert [(tuple(part.shape), part.dtype) for part in state] == [((2, 5), torch.float64)] * (1 + (cell is LSTM))
-    assert not any(part.any() for part in state)
-
-
-@cells
 @depths
 @directions
 def test_layers_and_directions_are_torchs_own(cell, layers, bidirectional):

@@ -4,7 +4,7 @@ from math import exp, sqrt, tanh
 
 import pytest
 import torch
-from seeded import build, parameters, random, source, target
+from seeded import build, random, source, target
 from torch import nn
 
 from tfviz.layers import LSTM, RNN, Additive, Dot
@@ -147,15 +147,3 @@ def test_the_pattern_fires_once_for_each_target_position(attention):
     assert (maps[0] - maps[1])[0].abs().max() > 1e-3
     with capture(model, edit={"attention.pattern": lambda pattern: pattern.flip(-1)}):
         assert (model(source(), target()) - logits)[0].abs().max() > 1e-3
-
-
-@attentions
-@cells
-def test_parameters_by_hand(attention, cell):
-    gates = 4 if cell is LSTM else 1
-    encoder, decoder = 2 * gates * (3 * 4 + 4 * 4 + 4), gates * (11 * 8 + 8 * 8 + 8)
-    scores = {None: 0, Additive: (8 * 8 + 8) + 8 * 8 + 8, Dot: (8 * 8 + 8) + 8 * 8}[attention]
-    rest = (8 * 8 + 8) + (19 * 3 + 3)
-    for target_vocab, words in ((13, 11 * 3 + 13 * 3 + 13), (None, 11 * 3 + 11)):
-        model = seq2seq(attention, cell, target_vocab)
-        assert parameters(model) == words + encoder + decoder + scores + rest
