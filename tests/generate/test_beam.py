@@ -300,12 +300,6 @@ def test_the_model_comes_back_as_it_was(training, taken):
     assert all(module.training == training for module in model.modules())
 
 
-def test_dropout_is_off_while_searching():
-    first, second = (search(model_of("dot").train(on), some_sources(), length=6) for on in (True, False))
-    assert torch.equal(first.texts, second.texts)
-    assert torch.equal(first.sums, second.sums)
-
-
 @models
 def test_what_was_found_can_be_learnt_from(name):
     model, source = MODELS[name](11, 7), some_sources()
@@ -337,14 +331,6 @@ def test_an_end_that_is_the_beginning_ends_a_text():
     assert found.texts.tolist() == [[[BOS, 3, 3, 3, BOS]]]
     assert found.ids(0).tolist() == [3, 3, 3]
     assert found.ended.all()
-
-
-@pytest.mark.parametrize("wrong", [{"width": 0}, {"width": -1}, {"length": 0}])
-def test_a_search_for_nothing_is_refused_before_the_first_step(wrong):
-    model = model_of("transformer")
-    with pytest.raises(ValueError, match=r"(width|length) is -?\d; it must be at least 1"):
-        beam.steps(model.train(), some_sources(), bos=BOS, eos=EOS, **wrong)
-    assert model.training
 
 
 @pytest.mark.parametrize("vocab", [5, 63, 64, 130, 640, 701])
