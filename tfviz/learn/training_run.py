@@ -131,21 +131,21 @@ class TrainingRun:
             self.trainer.accelerator.wait_for_everyone()
         if not self.checkpoint_dir or not checkpoint.list_checkpoints(self.checkpoint_dir):
             return
-        found = checkpoint.read(self.checkpoint_dir, self.trainer.model, self.trainer.unwrapped_optimizer)
-        stored = found.state.get("config")
+        newest = checkpoint.read(self.checkpoint_dir, self.trainer.model, self.trainer.unwrapped_optimizer)
+        stored = newest.state.get("config")
         if not isinstance(stored, dict):
-            raise ValueError(f"{found.path} is of no run: `checkpoint.save` wrote it; give another folder")
+            raise ValueError(f"{newest.path} is of no run: `checkpoint.save` wrote it; give another folder")
         if difference := first_difference(stored, self.config):
             name, there, here = difference
             raise ValueError(
                 f"{self.checkpoint_dir} holds a run with {name} {there}, this one asks for {here}; "
                 "give it another folder, or delete that one"
             )
-        step, row = found.state["step"], schema.list_of(schema.number, 3, 3)
-        with schema.errors_name(found.path):
-            schema.list_of(row, step, step)(found.state.get("history"), "history")
-        found.restore(self.trainer.model, self.trainer.unwrapped_optimizer)
-        self.history = [Step(number, *row) for number, row in enumerate(found.state["history"])]
+        step, row = newest.state["step"], schema.list_of(schema.number, 3, 3)
+        with schema.errors_name(newest.path):
+            schema.list_of(row, step, step)(newest.state.get("history"), "history")
+        newest.restore(self.trainer.model, self.trainer.unwrapped_optimizer)
+        self.history = [Step(number, *row) for number, row in enumerate(newest.state["history"])]
         self.saved_steps = len(self.history)
 
     def _save(self) -> None:

@@ -81,9 +81,9 @@ def _existing(file: Path, family: Family) -> Path:
     """
     folder = file.parent
     if not os.path.isfile(file):
-        found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+        names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
         raise FileNotFoundError(
-            f"there is no {file.name} in {folder}, which holds {', '.join(found) or 'nothing'}; get one with: "
+            f"there is no {file.name} in {folder}, which holds {', '.join(names) or 'nothing'}; get one with: "
             f"hf download {family.example} config.json model.safetensors tokenizer.json --local-dir {folder}"
         )
     home = folder.resolve()

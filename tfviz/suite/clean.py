@@ -79,8 +79,8 @@ def clean_notebook(notebook: NotebookNode) -> NotebookNode:
     notebook.metadata = NotebookNode(kernelspec=KERNEL, language_info={"name": "python"})
     count = 0
     for cell in notebook.cells:
-        kept = {key: value for key, value in cell.metadata.items() if value and key in ("tags", "jupyter")}
-        cell.metadata = NotebookNode(kept)
+        metadata = {key: value for key, value in cell.metadata.items() if value and key in ("tags", "jupyter")}
+        cell.metadata = NotebookNode(metadata)
         if cell.cell_type == "code":
             count += cell.execution_count is not None
             cell.execution_count = count if cell.execution_count is not None else None
@@ -130,7 +130,7 @@ def tagged_pictures(notebook: NotebookNode) -> dict[str, bytes]:
     Raises:
         ValueError: a name that cannot be that of a file.
     """
-    found = {}
+    pictures = {}
     for cell in notebook.cells:
         for tag in cell.metadata.get("tags", []):
             for output in cell.get("outputs", []) if tag.startswith(PICTURE) else []:
@@ -138,8 +138,8 @@ def tagged_pictures(notebook: NotebookNode) -> dict[str, bytes]:
                     name = tag.removeprefix(PICTURE)
                     if not re.fullmatch(r"\w[\w.-]{0,99}", name):  # a path would lead out of the folder
                         raise ValueError(f"the tag {tag!r} names no file; give letters, digits, '-', '_' and '.'")
-                    found[name] = base64.b64decode(output.data["image/png"])
-    return found
+                    pictures[name] = base64.b64decode(output.data["image/png"])
+    return pictures
 
 
 def _pictures(notebook: NotebookNode, folder: Path) -> Mapping[Path, bytes]:

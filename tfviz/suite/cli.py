@@ -184,8 +184,8 @@ def doctor() -> None:
     from tfviz.suite.doctor import examine
 
     healthy = True
-    for well, what, found in examine():
-        click.echo(f"{'ok ' if well else '-- '} {what:26} {found}")
+    for well, what, value in examine():
+        click.echo(f"{'ok ' if well else '-- '} {what:26} {value}")
         healthy &= well
     sys.exit(not healthy)
 

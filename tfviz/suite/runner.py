@@ -124,8 +124,8 @@ def _execute(runs: Sequence[Run], out: Path, jobs: int, timeout: int | None) -> 
     threads = max(1, (os.cpu_count() or 1) // jobs) if jobs > 1 else None
     progress_bar = jobs == 1 and sys.stderr.isatty()
     spawn = multiprocessing.get_context("spawn")
-    lifeline, held = spawn.Pipe(duplex=False)  # only this process holds the other end
-    with held, ProcessPoolExecutor(jobs, spawn, worker.start, (lifeline, threads)) as pool:
+    lifeline, other_end = spawn.Pipe(duplex=False)  # only this process holds the latter
+    with other_end, ProcessPoolExecutor(jobs, spawn, worker.start, (lifeline, threads)) as pool:
         try:
             futures = {pool.submit(worker.execute, each, out, timeout, progress_bar): each for each in runs}
             for future in as_completed(futures):
@@ -133,5 +133,5 @@ def _execute(runs: Sequence[Run], out: Path, jobs: int, timeout: int | None) -> 
                 each.outcome = Outcome("failed", error=f"its worker failed: {error}") if error else future.result()
                 yield each
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)  # then `held` is closed, and the workers end
+            pool.shutdown(wait=False, cancel_futures=True)  # then `other_end` is closed, and the workers end
             raise

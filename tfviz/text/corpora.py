@@ -31,8 +31,8 @@ def load(name: str) -> str:
     """
     if name == "pydoc":
         return _pydoc()
-    own = os.path.expanduser(name)
-    part = Path(own) if name not in CORPORA and os.path.isfile(own) else _single_part(name)
+    path = os.path.expanduser(name)
+    part = Path(path) if name not in CORPORA and os.path.isfile(path) else _single_part(name)
     text = archives.read_text(part).replace("\r\n", "\n").replace("\r", "\n")
     if not text:
         raise ValueError(f"{name} is empty; there is nothing to learn from")
@@ -68,12 +68,12 @@ def fetch(name: str, *only: str) -> list[Path]:
 
 def parts(name: str) -> list[Part]:
     """Fetch a corpus and return what there is to read of it: files, or the listed members of a zip archive."""
-    found: list[Part] = []
+    readable: list[Part] = []
     for file in _files(name):
         for path in _fetch(name, file):
             zipped = path.suffix == ".zip"
-            found += [archives.zip_member(path, member) for member in file.members] if zipped else [path]
-    return found
+            readable += [archives.zip_member(path, member) for member in file.members] if zipped else [path]
+    return readable
 
 
 def verify(name: str) -> str:

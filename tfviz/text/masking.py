@@ -110,8 +110,8 @@ def _special_ids(vocab: Vocabulary) -> dict[str, int]:
     """Return the ids of the special tokens that there are."""
     if vocab["[PAD]"] != PAD:
         raise ValueError(f"[PAD] has the id {vocab['[PAD]']}; models and losses take {PAD} for padding")
-    found = {"[MASK]": vocab["[MASK]"]}
+    ids = {"[MASK]": vocab["[MASK]"]}
     for token in SPECIALS:
         with suppress(KeyError):
-            found[token] = vocab[token]
-    return found
+            ids[token] = vocab[token]
+    return ids

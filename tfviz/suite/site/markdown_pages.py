@@ -109,8 +109,8 @@ class _Renderer(mistune.HTMLRenderer):
     """Markdown with headings that can be linked to, code in colours, and tables that scroll by themselves."""
 
     def heading(self, text: str, level: int, **attrs: Any) -> str:
-        plain = re.sub("<.*?>", "", text)
-        name = re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-")  # as code hosts do
+        words = re.sub("<.*?>", "", text)
+        name = re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-")  # as code hosts do
         return f'<h{level} id="{name}">{text}</h{level}>\n'
 
     def block_code(self, code: str, info: str | None = None) -> str:
