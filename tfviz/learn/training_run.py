@@ -39,6 +39,7 @@ class Step:
     tokens_per_second: float
 
 
+@dataclass
 class TrainingRun:
     """The steps of a training, past and to come.
 
@@ -50,17 +51,14 @@ class TrainingRun:
         checkpoint_dir: for checkpoints, one every `checkpoint_every` steps.
     """
 
-    def __init__(
-        self,
-        trainer: Trainer,
-        batches: Batches,
-        schedule: Schedule,
-        config: Config,
-        checkpoint_dir: Path | None,
-        checkpoint_every: int,
-    ):
-        self.trainer, self.batches, self.schedule, self.config = trainer, batches, schedule, config
-        self.checkpoint_dir, self.checkpoint_every = checkpoint_dir, checkpoint_every
+    trainer: Trainer
+    batches: Batches
+    schedule: Schedule
+    config: Config
+    checkpoint_dir: Path | None
+    checkpoint_every: int
+
+    def __post_init__(self) -> None:
         self.history: list[Step] = []
         self.saved_steps = 0  # steps that the newest checkpoint holds
         self.optimizer_step_interrupted = False
