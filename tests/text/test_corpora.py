@@ -49,15 +49,6 @@ def test_a_download_lands_in_the_cache_and_is_not_repeated(publish, tmp_path):
     assert corpora.verify("shakespeare") == "ok"
 
 
-def test_a_local_folder_wins_over_the_cache(publish, data):
-    publish("shakespeare", SHAKESPEARE)
-    corpora.fetch("shakespeare")
-    own = write(data / "shakespeare/input.txt", "mine")
-    assert corpora.load("shakespeare") == "mine"
-    assert corpora.paths("shakespeare") == [own]
-    assert corpora.verify("shakespeare") == "differs"
-
-
 def test_a_wrong_hash_leaves_nothing_in_place(publish, tmp_path):
     publish("shakespeare", SHAKESPEARE, sha256="0" * 64)
     with pytest.raises(ValueError, match="is not shakespeare") as error:

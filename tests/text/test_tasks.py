@@ -22,17 +22,6 @@ MADE = {
     **{task.__name__: (task,) for task in (copy, reverse, sort, reviews)},
 }
 made = pytest.mark.parametrize("name", MADE)
-LOW = {
-    "en": "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
-    "seventeen eighteen nineteen",
-    "de": "null ein zwei drei vier fünf sechs sieben acht neun zehn elf zwölf dreizehn vierzehn fünfzehn sechzehn "
-    "siebzehn achtzehn neunzehn",
-}
-TENS = {
-    "en": "twenty thirty forty fifty sixty seventy eighty ninety",
-    "de": "zwanzig dreißig vierzig fünfzig sechzig siebzig achtzig neunzig",
-}
-FILLERS = {"hundred", "thousand", "and", "hundert", "tausend", "und"}
 
 
 def make(name, count, seed):
@@ -191,36 +180,6 @@ def test_numbers_by_hand(language, number, source, expected):
     assert " ".join(example.source) == source
     assert "".join(example.target) == str(number)
     assert [" ".join(words) for words in links(example)] == expected
-
-
-def named(number, language):
-    """The words that name digits, in the order they are said, with the digits they name: built from the digits."""
-    low, tens = LOW[language].split(), ["", "", *TENS[language].split()]
-    said = []
-    for shift in (3, 0):
-        hundred, ten, one = (number // 10 ** (shift + place) % 10 for place in (2, 1, 0))
-        said += [(low[hundred], {shift + 2})] if hundred else []
-        if ten == 1:
-            said.append((low[10 + one], {shift + 1, shift} if one else {shift + 1}))
-        else:
-            pair = [(tens[ten], {shift + 1})] if ten else []
-            pair += [(low[one], {shift})] if one else []
-            said += pair[::-1] if language == "de" else pair
-    last = len(str(number)) - 1
-    return [(word, {last - power for power in powers}) for word, powers in said]
-
-
-@pytest.mark.parametrize("language", ["en", "de"])
-@settings(max_examples=200, deadline=None)
-@given(st.integers(1, 999_999) | st.integers(0, 998).map(lambda half: 1001 * half + 1))
-def test_words_for_digits_belong_to_the_digits_they_name(language, number):
-    example = in_words(number, language)
-    found = [
-        (word.replace("eins", "ein"), {t for t, place in example.gold if place == s})
-        for s, word in enumerate(example.source)
-        if word not in FILLERS
-    ]
-    assert found == named(number, language)
 
 
 def test_german_compounds_come_back():
