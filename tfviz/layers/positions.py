@@ -15,19 +15,9 @@ from tfviz.shapes import Float
 from tfviz.validation import validated
 
 __all__ = [
-    "KINDS",
-    "ALiBi",
-    "AddedPositions",
-    "Learned",
-    "Positions",
-    "Relative",
-    "Rotary",
-    "Sinusoidal",
-    "alibi",
-    "relative",
-    "shift",
-    "sinusoids",
-]
+    "KINDS", "ALiBi", "AddedPositions", "Learned", "Positions", "Relative", "Rotary", "Sinusoidal", "alibi",
+    "relative", "shift", "sinusoids",
+]  # fmt: skip
 
 
 class Positions(nn.Module):
