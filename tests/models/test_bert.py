@@ -87,18 +87,6 @@ def test_only_where_it_is_asked_it_guesses_the_same():
     assert torch.equal(follows, same)
 
 
-@torch.no_grad()
-@pytest.mark.parametrize("columns", [1, 4])
-def test_padding_changes_nothing_at_the_words(columns):
-    model, more = bert().double(), torch.zeros(2, columns, dtype=torch.long)
-    (tokens, follows), wide = model(IDS, SEGMENTS), model(torch.cat((IDS, more), 1), torch.cat((SEGMENTS, more), 1))
-    close(wide.tokens[:, :7][WORDS], tokens[WORDS], 1e-6)
-    close(wide.follows, follows, 1e-6)
-    states = model.encode(IDS)[WORDS]
-    model.tokens.weight[0] += 1
-    close(model.encode(IDS)[WORDS], states, 1e-6)
-
-
 def test_it_starts_as_the_paper_does():
     torch.manual_seed(2)
     model = BERT(300, dim=60, heads=5, layers=2)

@@ -108,32 +108,6 @@ def test_a_source_without_words_has_finite_gradients(attention):
     assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
 
 
-@attentions
-def test_only_attention_sees_more_than_the_summary(attention):
-    model = seq2seq(attention)
-    memory = model.encode(source())
-    assert memory.states.shape == (4, 7, HIDDEN)
-    assert memory.summary.shape == (4, HIDDEN)
-    assert torch.equal(memory.words, source() != 0)
-    logits = model.decode(target(), memory)
-    assert torch.equal(logits, model(source(), target()))
-    torch.testing.assert_close(model.decode(target()[:, :2], memory), logits[:, :2])
-    for edit, seen in (
-        ({"states": memory.states + random(4, 7, HIDDEN)}, attention is not None),
-        ({"words": memory.words & (torch.arange(7) != 0)}, attention is not None),
-        ({"summary": -memory.summary}, True),
-    ):
-        moved = (model.decode(target(), memory._replace(**edit)) - logits).abs().amax((1, 2))
-        assert (moved.min() > 1e-3) if seen else (moved.max() == 0)
-
-
-def test_the_summary_is_where_either_direction_ends():
-    memory = seq2seq().encode(source())
-    ahead, back = memory.states.chunk(2, dim=-1)
-    last = (source() != 0).sum(1) - 1
-    torch.testing.assert_close(memory.summary, torch.cat((ahead[range(4), last], back[:, 0]), dim=-1))
-
-
 @weighed
 def test_the_pattern_fires_once_for_each_target_position(attention):
     model = seq2seq(attention)
