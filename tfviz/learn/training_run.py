@@ -134,9 +134,9 @@ class TrainingRun:
         if not isinstance(stored, dict):
             raise ValueError(f"{newest.path} is of no run: `checkpoint.save` wrote it; give another folder")
         if difference := first_difference(stored, self.config):
-            name, there, here = difference
+            name, stored_value, value = difference
             raise ValueError(
-                f"{self.checkpoint_dir} holds a run with {name} {there}, this one asks for {here}; "
+                f"{self.checkpoint_dir} holds a run with {name} {stored_value}, this one asks for {value}; "
                 "give it another folder, or delete that one"
             )
         step, row = newest.state["step"], schema.list_of(schema.number, 3, 3)

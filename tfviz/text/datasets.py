@@ -147,21 +147,21 @@ def ratings() -> Ratings:
         ValueError: a row is damaged; names the file and the line. A film is listed twice, or rated twice by one user.
     """
     movies_file, ratings_file = corpora.parts("movielens")
-    listed = _table(movies_file, movieId=int, title=str, genres=str)
-    _check_unique([number for number, *_ in listed], f"{movies_file}: movie")
-    listed_as = {number: (title, genres) for number, title, genres in listed}
+    movie_rows = _table(movies_file, movieId=int, title=str, genres=str)
+    _check_unique([number for number, *_ in movie_rows], f"{movies_file}: movie")
+    movie_of = {number: (title, genres) for number, title, genres in movie_rows}
 
-    def known(cell: str) -> int:
-        if int(cell) not in listed_as:
+    def movie_id(cell: str) -> int:
+        if int(cell) not in movie_of:
             raise ValueError(f"movie {cell} is not in {movies_file}")
         return int(cell)
 
-    rated = _table(ratings_file, userId=int, movieId=known, rating=_stars)
-    _check_unique([(user, movie) for user, movie, _ in rated], f"{ratings_file}: the pair of user and movie")
-    users, movies, values = map(torch.tensor, zip(*rated))
+    rating_rows = _table(ratings_file, userId=int, movieId=movie_id, rating=_stars)
+    _check_unique([(user, movie) for user, movie, _ in rating_rows], f"{ratings_file}: the pair of user and movie")
+    users, movies, values = map(torch.tensor, zip(*rating_rows))
     users = torch.unique(users, return_inverse=True)[1]
     numbers, movies = torch.unique(movies, return_inverse=True)
-    titles, genres = zip(*(listed_as[number] for number in numbers.tolist()))
+    titles, genres = zip(*(movie_of[number] for number in numbers.tolist()))
     return Ratings(users, movies, values, list(titles), list(genres))
 
 

@@ -61,13 +61,13 @@ def dates(count: int, source: str = "en", target: str = "iso", *, seed: int = 0)
     >>> sorted(example.gold)
     [(0, 3), (2, 0), (4, 1)]
     """
-    draw = _draw(count, seed)
+    generator = _generator(count, seed)
     patterns, pattern = _patterns(source), _target(target)
     examples = []
     for _ in range(count):
-        day = FIRST + timedelta(days=int(draw.integers(DAYS)))
-        read = _fields(day, patterns[draw.integers(len(patterns))], source)
-        examples.append(_align(read, _fields(day, pattern, "en" if target == "iso" else target)))
+        day = FIRST + timedelta(days=int(generator.integers(DAYS)))
+        source_words = _fields(day, patterns[generator.integers(len(patterns))], source)
+        examples.append(_align(source_words, _fields(day, pattern, "en" if target == "iso" else target)))
     return examples
 
 
@@ -90,13 +90,13 @@ def numbers(count: int, language: str = "en", *, seed: int = 0, below: int = LAR
     >>> sorted(example.gold)
     [(0, 0), (0, 1), (1, 3), (1, 4), (2, 2), (2, 3)]
     """
-    draw, spell_out = _draw(count, seed), _spell(language)
+    generator, spell_out = _generator(count, seed), _spell(language)
     checks.between(1, LARGEST, below=below)
     examples = []
     for _ in range(count):
-        length = int(draw.integers(1, len(str(below - 1)) + 1))
+        length = int(generator.integers(1, len(str(below - 1)) + 1))
         low = 10 ** (length - 1) if length > 1 else 0
-        examples.append(_number(int(draw.integers(low, min(10**length, below))), spell_out))
+        examples.append(_number(int(generator.integers(low, min(10**length, below))), spell_out))
     return examples
 
 
@@ -196,18 +196,18 @@ def _common_prefix(a: list[str], b: list[str]) -> int:
 
 
 def _letter_examples(count: int, length: tuple[int, int], vocab: int, seed: int, order: Order) -> list[Example]:
-    draw = _draw(count, seed)
+    generator = _generator(count, seed)
     if not 1 <= length[0] <= length[1] or length[1] > LONGEST:
         raise ValueError(
             f"length is {length}; give the shortest, at least 1, and the longest, as in (3, 9), at most {LONGEST:,}"
         )
     checks.between(1, len(LETTERS), vocab=vocab)
-    drawn = (draw.integers(vocab, size=draw.integers(length[0], length[1] + 1)) for _ in range(count))
+    drawn = (generator.integers(vocab, size=generator.integers(length[0], length[1] + 1)) for _ in range(count))
     sources = [tuple(LETTERS[letter] for letter in letters) for letters in drawn]
     ordered = [(source, order(source)) for source in sources]
     return [Example(s, tuple(s[place] for place in places), frozenset(enumerate(places))) for s, places in ordered]
 
 
-def _draw(count: int, seed: int) -> numpy.random.Generator:
+def _generator(count: int, seed: int) -> numpy.random.Generator:
     check_count(count, seed)
     return numpy.random.default_rng(seed)
