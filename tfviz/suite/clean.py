@@ -31,14 +31,12 @@ def clean(
     files: Sequence[Path],
     to: Path | None = None,
     pictures: Path | None = None,
-    check: bool = False,
     echo: Callable[[str], object] = print,
-) -> bool:
-    """Clean notebooks in place, or into the folder `to`; return whether a file changed, or would change.
+) -> None:
+    """Clean notebooks in place, or into the folder `to`.
 
     Args:
         pictures: a folder for the pictures that are tagged, each for light pages and for dark ones.
-        check: change nothing.
 
     Raises:
         FileNotFoundError: a file does not exist.
@@ -50,22 +48,19 @@ def clean(
         raise ValueError(f"two of these notebooks would be written to one file in {to}")
     lessons = {path.stem for path in notebooks.find()}
     contents: dict[Path, bytes] = {}
-    changed = False
     for file, target in zip(files, targets):
         notebook = clean_notebook(notebooks.read(file))
         if file.stem in lessons:
             notebook = link_live_page(notebook, file.stem)
         content = (nbformat.writes(notebook) + "\n").encode()
         if to or content != file.read_bytes():
-            contents[target], changed = content, True
-            echo(f"{'would change' if check else 'cleaned'} {file}")
+            contents[target] = content
+            echo(f"cleaned {file}")
         if pictures:
             contents |= _pictures(notebook, pictures)
-    if not check:
-        for target, content in contents.items():
-            with atomic(target) as draft:
-                draft.write_bytes(content)
-    return changed
+    for target, content in contents.items():
+        with atomic(target) as draft:
+            draft.write_bytes(content)
 
 
 def clean_notebook(notebook: NotebookNode) -> NotebookNode:

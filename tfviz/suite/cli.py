@@ -194,10 +194,8 @@ def doctor() -> None:
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--to", type=FOLDER, help="write there and leave FILES as they are")
 @click.option("--pictures", type=FOLDER, help="also write tagged pictures there")
-@click.option("--check", is_flag=True, help="change nothing; exit with 1 if something would change")
-def clean(files: tuple[Path, ...], to: Path | None, pictures: Path | None, check: bool) -> None:
+def clean(files: tuple[Path, ...], to: Path | None, pictures: Path | None) -> None:
     """Reduce notebooks to what a commit keeps."""
     from tfviz.suite.clean import clean as clean_files
 
-    changed = clean_files(files, to, pictures, check, click.echo)
-    sys.exit(int(check and changed))
+    clean_files(files, to, pictures, click.echo)
