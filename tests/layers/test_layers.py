@@ -5,6 +5,7 @@ import math
 import jaxtyping
 import pytest
 import torch
+from seeded import random
 from torch import nn
 
 from tfviz.layers import (
@@ -30,10 +31,6 @@ def unchecked():
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
     jaxtyping.config.update("jaxtyping_disable", False)
-
-
-def random(*shape):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
 
 
 @pytest.mark.parametrize("memory", [None, random(2, 7, 6)])
