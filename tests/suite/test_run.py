@@ -101,7 +101,7 @@ def test_what_is_run_again(suite, tmp_path, monkeypatch):
 
     def status(**more):
         executed.clear()
-        (run,) = runner.run(["01"], "cpu", {}, tmp_path, echo=lambda line: None, **more)
+        (run,) = runner.run(["01"], "cpu", {}, tmp_path, **more)
         assert executed == ([run] if run.outcome.status == "waiting" else [])
         return run.outcome.status, run.outcome.seconds, run.outcome.summary
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import base64
 import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import click
 import nbformat
 import numpy as np
 from nbconvert.preprocessors import CoalesceStreamsPreprocessor
@@ -31,7 +32,6 @@ def clean(
     files: Sequence[Path],
     to: Path | None = None,
     pictures: Path | None = None,
-    echo: Callable[[str], object] = print,
 ) -> None:
     """Clean notebooks in place, or into the folder `to`.
 
@@ -55,7 +55,7 @@ def clean(
         content = (nbformat.writes(notebook) + "\n").encode()
         if to or content != file.read_bytes():
             contents[target] = content
-            echo(f"cleaned {file}")
+            click.echo(f"cleaned {file}")
         if pictures:
             contents |= _pictures(notebook, pictures)
     for target, content in contents.items():

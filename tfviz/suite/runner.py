@@ -12,13 +12,15 @@ import multiprocessing
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+import click
 
 from tfviz.suite import gallery, notebooks, worker
 from tfviz.suite.runs import Outcome, Run, combinations, folder_name, outcome, write_table
@@ -31,7 +33,6 @@ def run(
     out: Path,
     jobs: int = 1,
     force: bool = False,
-    echo: Callable[[str], object] = print,
     *,
     varied: Mapping[str, Sequence[Any]] | None = None,
     timeout: int | None = None,
@@ -61,7 +62,7 @@ def run(
     _check_titles(runs)
     if not force:
         for each in runs:
-            _reuse(each, out, echo)
+            _reuse(each, out)
 
     def show() -> None:
         gallery.write(runs, out)
@@ -69,11 +70,11 @@ def run(
             write_table(runs, list(varied), out)
 
     show()
-    echo(f"gallery: {out / 'index.html'}")
+    click.echo(f"gallery: {out / 'index.html'}")
     try:
         for each in _execute([each for each in runs if each.outcome.status == "waiting"], out, jobs, timeout):
             ended = each.outcome
-            echo(f"{each.title}: {ended.status}, {ended.seconds:.0f} s{'; ' * bool(ended.error)}{ended.error}")
+            click.echo(f"{each.title}: {ended.status}, {ended.seconds:.0f} s{'; ' * bool(ended.error)}{ended.error}")
             show()
     except BaseException:
         for each in runs:
@@ -109,14 +110,14 @@ def _check_titles(runs: Sequence[Run]) -> None:
         raise ValueError("the page of index.ipynb would take the place of the gallery; rename the notebook")
 
 
-def _reuse(run: Run, out: Path, echo: Callable[[str], object]) -> None:
+def _reuse(run: Run, out: Path) -> None:
     """Take over the outcome of an earlier run, if that ended well and had the same fingerprint."""
     with suppress(OSError, ValueError):
         earlier = notebooks.read(run.path(out, ".ipynb"))
         record = earlier.metadata.get("tfviz", {})
         if record.get("fingerprint") == run.fingerprint:
             run.outcome = outcome(earlier, "unchanged", record["seconds"])
-            echo(f"{run.title}: unchanged since it ran in {run.outcome.seconds:.0f} s")
+            click.echo(f"{run.title}: unchanged since it ran in {run.outcome.seconds:.0f} s")
 
 
 def _execute(runs: Sequence[Run], out: Path, jobs: int, timeout: int | None) -> Iterator[Run]:
