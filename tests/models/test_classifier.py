@@ -6,7 +6,6 @@ from seeded import build, close
 from torch import nn
 
 from tfviz.layers import Bigrams, masks, positions, post_norm, pre_norm
-from tfviz.look import capture
 from tfviz.models import Classifier
 from tfviz.models.classifier import first, maximum, mean
 
@@ -94,19 +93,6 @@ def test_it_follows_a_mask_of_each_text_and_each_head():
         close(both[row], classifier(mask=masks.documents(owners[row : row + 1]))(ids[row : row + 1])[0])
     assert (classifier(mask=masks.documents(owners[[0, 0]]))(ids)[1] - both[1]).abs().max() > 1e-3
     assert classifier(mask=masks.per_head(masks.window(1), masks.full))(ids).shape == (2, 5)
-
-
-def test_dropout_stands_before_and_after_the_blocks():
-    model = classifier(dropout=0.5).train()
-    with capture(model, ["dropout", "norm", "to_logits", "tokens"]) as seen:
-        logits = model(IDS)
-    embeddings, pooled = seen.over_time("dropout")
-    whole = seen["tokens"] + model.positions.vectors.weight[:7]
-    for dropped, plain in ((embeddings, whole), (pooled, mean(seen["norm"], IDS != 0))):
-        kept = dropped != 0
-        assert 0 < kept.sum() < kept.numel()
-        close(dropped[kept], 2 * plain[kept])
-    close(logits, model.to_logits(pooled))
 
 
 def bigrams(vocab, dim):

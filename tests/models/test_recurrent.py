@@ -125,17 +125,6 @@ def test_dropout_stands_between_layers_only():
     assert torch.equal(dropped[:, -1], dropped_states[1][0])
 
 
-def test_dropout_stands_before_and_after_the_layers():
-    model = lstm(dropout=0.5).train()
-    with look.capture(model, ["tokens", "dropout", "recurrent", "to_logits"]) as seen:
-        logits = model(ids())
-    for whole, dropped in zip((seen["tokens"], seen["recurrent"]), seen.over_time("dropout"), strict=True):
-        zeros = dropped == 0
-        assert 0.2 < zeros.float().mean() < 0.8
-        assert torch.equal(dropped[~zeros], 2 * whole[~zeros])
-    close(logits, model.to_logits(seen["dropout"]))
-
-
 def test_gates_are_seen_at_every_step():
     model, words = lstm(layers=2), ids()
     gates = ("input_gate", "forget_gate", "candidate", "output_gate")
