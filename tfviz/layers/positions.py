@@ -89,6 +89,7 @@ class Sinusoidal(AddedPositions):
     def __init__(self, context: int, dim: int, heads: int = 1):
         super().__init__()
         checks.at_least(0, context=context)
+        check_memory(positions=context, dim=dim)
         self.register_buffer("vectors", encodings.sinusoids(torch.arange(context), dim), persistent=False)
 
     def table(self, length: int) -> Float[Tensor, "position dim"]:
