@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import torch
@@ -137,9 +138,20 @@ def captions(source: str, target: str, systems: dict[str, int], trial: Trial) ->
         found = generate.translate(model, asked, vocab, length=8 if trial.quick else 60, progress=not trial.quick)
         aim = ">= 41" if (source, target) == ("en", "de") and "Transformer" in system else ""
         yield Row(system, task, "sacreBLEU", f"{learn.evaluate.bleu(found, answers):.1f}", aim, **learned.facts)
-        by_length = learn.evaluate.bleu_by_length(asked, found, answers, EDGES)
+        by_length = bleu_by_length(asked, found, answers)
         shown = "; ".join(f"{words} words: {score} ({many})" for words, (score, many) in by_length.items())
         yield Row(system, task, "BLEU by length", shown, **learned.facts)
+
+
+def bleu_by_length(sources: list[str], hypotheses: list[str], references: list[str]) -> dict[str, tuple[float, int]]:
+    """BLEU of the sentences whose sources have fewer words than each of `EDGES`, and how many they are."""
+    scores = {}
+    for low, high in pairwise([1, *EDGES, 10**9]):
+        rows = [row for row, source in enumerate(sources) if low <= max(1, len(source.split())) < high]
+        if rows:
+            score = learn.evaluate.bleu([hypotheses[row] for row in rows], [references[row] for row in rows])
+            scores[f"{low}-{high - 1}" if high < 10**9 else f"{low}+"] = (round(score, 1), len(rows))
+    return scores
 
 
 RECURRENT, TRANSFORMER = list(CAPTIONS)[:-1], list(CAPTIONS)[-1]

@@ -34,7 +34,9 @@ CASES = [
     ("gpt(heads=2.5)", "heads is 2.5"),
     ("classifier(mask=5)", "mask is 5"),
     # sizes; tests/models/test_sizes_of_models.py has those of all models
-    ("gpt(dim=7)", "7 is not divisible by 3"),
+    ("gpt(dim=7)", "width 7 is not divisible by 3 heads; take dim=6"),
+    ("layers.MultiHead(2, 5)", "take dim=5"),
+    ("layers.MultiHead(6, 0)", "heads is 0"),
     ("positions.Relative(7, 6, heads=4)", "6 is not divisible by 4"),
     ("positions.Rotary(7, 6, heads=2)", "6 / 2, must be even"),
     ("models.BERT(11, epsilon=NAN)", "epsilon is nan"),
@@ -135,6 +137,9 @@ CASES = [
     ("gpt()(torch.tensor([[1.0, 2.0]]))", "tokens are torch.float32"),
     ("gpt()(torch.ones(1, 3, device='meta').long())", "meta device"),
     ("gpt()(torch.tensor([[1, 11]]))", "id 11 is none of the model's 11 tokens"),
+    ("gpt()(torch.tensor([[1, -1]]))", "id -1 is none of the model's 11 tokens"),
+    ("models.Transformer(11, 13, dim=8)(torch.tensor([[12]]), torch.tensor([[12]]))", "id 12 is none of .* 11 tokens"),
+    ("models.Seq2Seq(11, 13, dim=8)(torch.tensor([[12]]), torch.tensor([[12]]))", "id 12 is none of .* 11 tokens"),
     ("gpt()(torch.zeros(1, 8).long())", "8 positions asked for, 7 were learned"),
     ("bert()(ids, ids)", "id 9 is none of the model's 2 segments"),
     ("bert()(ids, ids[:, :1])", r"segments are \[2, 1\]"),
@@ -157,6 +162,7 @@ CASES = [
     # caches and states
     ("gpt()(ids[:1, :3], [])", "cache has 0 parts, this model needs 2"),
     ("gpt()(ids[:1, :3], [layers.KeyValues(8)])", "cache has 1 parts"),
+    ("it = gpt().new_cache(); gpt()(ids[:, :2], it); gpt()(ids[:1, :2], it)", "begin a new one"),
     ("xl()(ids, used(recurrent()))", "cache has 1 parts"),
     ("recurrent()(ids, used(gpt()))", "cache has 2 parts"),
     ("recurrent()(ids[:1], used(recurrent()))", "x is of 1 texts, the state of 2"),

@@ -6,52 +6,8 @@ import torch
 from torch import nn
 
 from tfviz import view
-from tfviz.layers import MultiHead, masks
-from tfviz.learn import checkpoint, fit
+from tfviz.layers import masks
 from tfviz.look import AttentionMaps, capture
-from tfviz.models import GPT
-from tfviz.text import Bytes, Characters, Windows, corpora, in_order
-
-TEXT = torch.arange(50) % 11
-
-
-def gpt(**parts):
-    return GPT(11, **{"context": 7, "layers": 2, "heads": 3, "dim": 6, **parts})
-
-
-@pytest.mark.parametrize("make", [lambda: MultiHead(7, 3), lambda: gpt(dim=7)])
-def test_a_width_that_heads_do_not_divide(make):
-    with pytest.raises(ValueError, match="width 7 is not divisible by 3 heads; take dim=6"):
-        make()
-    with pytest.raises(ValueError, match="take dim=5"):
-        MultiHead(2, 5)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "says"),
-    [
-        ({"steps": 0}, "steps is 0"),
-        ({"checkpoint_every": 0}, "checkpoint_every is 0"),
-        ({"precision": "float16"}, "'float16'; it can be 'float32' or 'bfloat16'"),
-    ],
-)
-def test_fit_refuses_before_the_first_step(wrong, says):
-    with pytest.raises(ValueError, match=says):
-        fit(gpt(), Windows(TEXT, 7, 2), **{"steps": 5, **wrong})
-
-
-def test_a_checkpoint_without_a_plan_cannot_be_resumed(tmp_path):
-    checkpoint.save(tmp_path, gpt(), step=3)
-    with pytest.raises(ValueError, match=str(tmp_path)):
-        next(fit(gpt(), Windows(TEXT, 7, 2), 5, checkpoint_dir=tmp_path, device="cpu", progress=False))
-
-
-@pytest.mark.parametrize("length", [50, 51, 99])
-def test_a_window_longer_than_the_text(length):
-    for make in (lambda: Windows(TEXT, length, 2), lambda: next(in_order(TEXT, length, 2))):
-        with pytest.raises(ValueError, match=f"has 50 tokens.*need {length + 1}: take a longer text"):
-            make()
-    assert Windows(TEXT, 49, 2)[0][0].shape == (2, 49)
 
 
 def test_an_unknown_theme(tmp_path):
@@ -60,29 +16,6 @@ def test_an_unknown_theme(tmp_path):
     with pytest.raises(ValueError, match="sepia"):
         view.mask(masks.causal.dense(3, 3)).save(tmp_path / "x.png", style="sepia")
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_text_longer_than_the_context():
-    with pytest.raises(ValueError, match="8 positions asked for, 7 were learned"):
-        gpt()(torch.zeros(1, 8, dtype=torch.long))
-
-
-def test_empty_text():
-    for vocab in (Bytes(), Characters("ab")):
-        nothing = vocab.encode("")
-        assert nothing.dtype == torch.long
-        assert (len(nothing), vocab.decode(nothing), vocab.words(nothing)) == (0, "", [])
-
-
-def test_a_vocabulary_of_nothing():
-    with pytest.raises(ValueError, match=r"at least one character|empty"):
-        Characters("").encode("a")
-
-
-@pytest.mark.parametrize("share", [0.0, 1.0, -0.5, 1.5])
-def test_a_share_outside_zero_and_one(share):
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        corpora.split("abc", share)
 
 
 def test_words_that_do_not_fit():

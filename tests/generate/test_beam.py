@@ -60,15 +60,6 @@ def search(model, source, **how):
     return beam.search(model, source, **{"bos": BOS, "eos": EOS, **how})
 
 
-def log_chance(model, row, text):
-    """What the model gives a text of ids, token by token, with nothing but `forward`."""
-    total = 0.0
-    for place in range(1, len(text)):
-        logits = model(row[None], torch.tensor([text[:place]]))[0, -1]
-        total += logits.double().log_softmax(-1)[text[place]].item()
-    return total
-
-
 def whole(found, row, rank):
     """A text from its beginning to its end, both tokens included."""
     return found.texts[row, rank, : found.lengths[row, rank] + 1].tolist()
@@ -198,37 +189,6 @@ def test_greedy_takes_the_likeliest(name):
         assert found.ended[:, 0].tolist() == [text[-1] == EOS for text in expected]
 
 
-@models
-@alphas
-def test_sums_are_the_models_own(name, alpha):
-    model, source = model_of(name), some_sources()
-    found = search(model, source, width=3, alpha=alpha, length=5)
-    assert found.texts.shape == (5, 3, found.lengths.max() + 1)
-    for row in range(5):
-        for rank in range(3):
-            text = whole(found, row, rank)
-            total = log_chance(model, source[row][source[row] != 0], text)
-            assert found.sums[row, rank].item() == pytest.approx(total, abs=1e-4)
-            assert found.scores[row, rank].item() == pytest.approx(score(total, text, alpha), abs=1e-4)
-            assert EOS not in text[:-1]
-            assert found.ended[row, rank] == (text[-1] == EOS)
-            assert not found.texts[row, rank, len(text) :].any()
-            assert found.ids(row, rank).tolist() == text[1 : -1 if text[-1] == EOS else None]
-        assert len({tuple(whole(found, row, rank)) for rank in range(3)}) == 3
-    assert 0 < found.ended.sum() < found.ended.numel()
-
-
-@models
-def test_a_row_is_searched_as_if_alone(name):
-    model, source = model_of(name), some_sources()
-    together = search(model, source, width=4, length=9)
-    for row in range(5):
-        alone = search(model, source[row : row + 1, : (source[row] != 0).sum()], width=4, length=9)
-        assert [whole(alone, 0, rank) for rank in range(4)] == [whole(together, row, rank) for rank in range(4)]
-        torch.testing.assert_close(alone.sums[0], together.sums[row], rtol=1e-4, atol=1e-4)
-        assert torch.equal(alone.lengths[0], together.lengths[row])
-
-
 def test_the_search_ends_with_its_texts():
     model = tabled(GARDEN, vocab=6)
     assert len(list(beam.steps(model, torch.tensor([[7]]), bos=BOS, eos=EOS, width=2))) == 3
@@ -276,15 +236,6 @@ def test_what_is_kept_changes_nothing(name, width):
         torch.testing.assert_close(kept.sums, anew.sums, atol=1e-5, rtol=1e-5)
 
 
-@models
-def test_a_cache_may_be_given_several_words(name):
-    model, source = model_of(name), some_sources()
-    target = torch.randint(3, 7, (15, 8), generator=torch.Generator().manual_seed(2))
-    memory, cache = model.encode(source), model.new_cache(8)
-    parts = [model.decode(part, memory, cache) for part in target.split([3, 1, 4], dim=1)]
-    torch.testing.assert_close(torch.cat(parts, 1), model(source.repeat_interleave(3, 0), target), atol=1e-5, rtol=1e-5)
-
-
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("taken", [1, 2, 99])
 def test_the_model_comes_back_as_it_was(training, taken):
@@ -298,12 +249,6 @@ def test_the_model_comes_back_as_it_was(training, taken):
     with pytest.raises(IndexError):
         search(model, torch.tensor([[99]]))
     assert all(module.training == training for module in model.modules())
-
-
-def test_dropout_is_off_while_searching():
-    first, second = (search(model_of("dot").train(on), some_sources(), length=6) for on in (True, False))
-    assert torch.equal(first.texts, second.texts)
-    assert torch.equal(first.sums, second.sums)
 
 
 @models
@@ -337,14 +282,6 @@ def test_an_end_that_is_the_beginning_ends_a_text():
     assert found.texts.tolist() == [[[BOS, 3, 3, 3, BOS]]]
     assert found.ids(0).tolist() == [3, 3, 3]
     assert found.ended.all()
-
-
-@pytest.mark.parametrize("wrong", [{"width": 0}, {"width": -1}, {"length": 0}])
-def test_a_search_for_nothing_is_refused_before_the_first_step(wrong):
-    model = model_of("transformer")
-    with pytest.raises(ValueError, match=r"(width|length) is -?\d; it must be at least 1"):
-        beam.steps(model.train(), some_sources(), bos=BOS, eos=EOS, **wrong)
-    assert model.training
 
 
 @pytest.mark.parametrize("vocab", [5, 63, 64, 130, 640, 701])

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 import torch
+from seeded import random
 from torch.nn import functional
 from torch.nn.attention.flex_attention import flex_attention
 
@@ -66,10 +67,6 @@ def by_hand(form, batch, heads, queries, keys, start=0):
         for b in range(batch)
     ]
     return torch.tensor(cells)
-
-
-def random(*shape):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
 
 
 @named

@@ -4,6 +4,7 @@ import math
 
 import pytest
 import torch
+from seeded import build, close, random
 from torch import nn
 
 from tfviz.layers import MultiHead, masks
@@ -15,14 +16,6 @@ kinds = pytest.mark.parametrize("kind", [ALiBi, Relative])
 SIZES = [(1, 1), (1, 5), (2, 3), (3, 3), (4, 7), (7, 7)]
 
 
-def random(*shape):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(sum(shape)))
-
-
-def close(given, expected, atol=1e-5):
-    torch.testing.assert_close(given, expected, rtol=0, atol=atol)
-
-
 def built(kind, context=7, dim=6, heads=3):
     torch.manual_seed(7)
     made = kind(context, dim, heads)
@@ -32,11 +25,7 @@ def built(kind, context=7, dim=6, heads=3):
 
 
 def gpt(kind, **parts):
-    torch.manual_seed(5)
-    model = GPT(11, **{"context": 7, "layers": 2, "heads": 3, "dim": 6, "positions": kind, **parts}).eval()
-    for name, parameter in model.named_parameters():
-        nn.init.normal_(parameter, mean=name.endswith("norm.weight"), std=0.5)
-    return model
+    return build(GPT, 11, **{"context": 7, "layers": 2, "heads": 3, "dim": 6, "positions": kind, **parts})
 
 
 def wave(distance, dim):

@@ -24,13 +24,6 @@ def test_bleu_is_sacrebleus_on_lower_case():
     assert evaluate.bleu([line.upper() for line in SAID], MEANT) == pytest.approx(expected)
 
 
-def test_bleu_by_length_leaves_no_sentence_out():
-    sources = ["a b c", "a b c d e f", "a"]
-    found = evaluate.bleu_by_length(sources, SAID, MEANT, edges=[2, 6])
-    assert {name: many for name, (_, many) in found.items()} == {"1-1": 1, "2-5": 1, "6+": 1}
-    assert found["2-5"][0] == round(evaluate.bleu(SAID[:1], MEANT[:1]), 1)
-
-
 def test_alignment_errors_by_hand():
     sure, possible = [(0, 0), (1, 2)], [(2, 3), (2, 4)]
     rate = evaluate.alignment_error_rate

@@ -4,8 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from tfviz.layers import positions
-from tfviz.learn import checkpoint, fit, optimizers
+from tfviz.learn import fit, optimizers
 from tfviz.learn.optimizers import Muon, hidden_matrices, muon, orthogonalize
 from tfviz.models import GPT
 from tfviz.text import Windows
@@ -150,26 +149,6 @@ def test_every_weight_is_moved_once():
     assert sorted(moved) == sorted(map(id, model.parameters()))
     plain = nn.Linear(3, 5)
     assert [group["use_muon"] for group in muon(plain, 1e-2).param_groups] == [False, False]
-
-
-def test_a_run_goes_on_with_it_where_it_was(tmp_path):
-    def losses(steps, folder, **how):
-        model = gpt()
-        made = fit(
-            model, WINDOWS, 6, optimizer=muon(model, 1e-2), lr=1e-2, checkpoint_dir=folder, progress=False, **how
-        )
-        return [step.loss for step, _ in zip(made, range(steps))]
-
-    whole = losses(6, tmp_path / "whole", checkpoint_every=2)
-    losses(3, tmp_path / "parts", checkpoint_every=2)
-    assert losses(6, tmp_path / "parts", checkpoint_every=2) == whole
-    assert len(checkpoint.list_checkpoints(tmp_path / "parts")) == 2
-
-
-def test_it_learns():
-    model = GPT(11, context=7, layers=2, heads=3, dim=12, positions=positions.Rotary)
-    past = list(fit(model, WINDOWS, 60, optimizer=muon(model, 1e-2), lr=1e-2, progress=False))
-    assert past[-1].loss < 0.5 * past[0].loss
 
 
 def test_frozen_weights_stay():

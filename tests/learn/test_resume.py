@@ -1,7 +1,4 @@
-"""Whatever ends a training, it goes on from a checkpoint with the same losses; another run's is refused.
-
-`python tests/learn/test_resume.py 20` kills as many trainings, each at another moment.
-"""
+"""Whatever ends a training, it goes on from a checkpoint with the same losses; another run's is refused."""
 
 import gc
 import itertools
@@ -9,7 +6,6 @@ import random
 import signal
 import subprocess
 import sys
-import tempfile
 import textwrap
 import time
 from functools import partial
@@ -292,11 +288,3 @@ def test_a_killed_training_goes_on(tmp_path, number, seed):
     assert run(resumed, 60, checkpoint_dir=tmp_path, checkpoint_every=3) == run(whole, 60)
     assert equal_states(state_of(resumed), state_of(whole))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["step-000000057", "step-000000060"]
-
-
-if __name__ == "__main__":
-    for seed in range(int(sys.argv[1])):
-        number = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL][seed % 3]
-        with tempfile.TemporaryDirectory() as folder:
-            test_a_killed_training_goes_on(Path(folder), number, 100 + seed)
-        print(f"{number.name}: resumed, the same losses")

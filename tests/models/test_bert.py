@@ -8,10 +8,9 @@ from seeded import build, close, parameters
 from torch import nn
 
 from tfviz import look, text
-from tfviz.layers import positions, pre_norm
-from tfviz.learn import evaluate, fit, losses
+from tfviz.layers import pre_norm
+from tfviz.learn import fit, losses
 from tfviz.models import BERT, BERTClassifier
-from tfviz.text.subwords import CLS, SEP
 
 IDS = torch.tensor([[4, 9, 5, 10, 3, 12, 8], [7, 2, 6, 11, 1, 0, 0]])
 WORDS = IDS != 0
@@ -81,39 +80,11 @@ def test_only_where_it_is_asked_it_guesses_the_same():
     (tokens, follows), (every, same) = model(IDS, SEGMENTS, where), model(IDS, SEGMENTS)
     close(tokens, every[where])
     assert tokens.shape == (4, 13)
+    assert torch.equal(model(IDS).tokens, model(IDS, torch.zeros_like(IDS)).tokens)
     assert torch.equal(follows, same)
     nothing, follows = model(IDS, SEGMENTS, torch.zeros_like(where))
     assert nothing.shape == (0, 13)
     assert torch.equal(follows, same)
-
-
-def test_segments_matter():
-    model = bert()
-    one, other, flipped = model(IDS), model(IDS, SEGMENTS), model(IDS, 1 - SEGMENTS)
-    for part in range(2):
-        assert (one[part] - other[part]).abs().max() > 1e-2
-        assert (flipped[part] - other[part]).abs().max() > 1e-2
-        assert torch.equal(model(IDS, torch.zeros_like(IDS))[part], one[part])
-
-
-@torch.no_grad()
-@pytest.mark.parametrize("columns", [1, 4])
-def test_padding_changes_nothing_at_the_words(columns):
-    model, more = bert().double(), torch.zeros(2, columns, dtype=torch.long)
-    (tokens, follows), wide = model(IDS, SEGMENTS), model(torch.cat((IDS, more), 1), torch.cat((SEGMENTS, more), 1))
-    close(wide.tokens[:, :7][WORDS], tokens[WORDS], 1e-6)
-    close(wide.follows, follows, 1e-6)
-    states = model.encode(IDS)[WORDS]
-    model.tokens.weight[0] += 1
-    close(model.encode(IDS)[WORDS], states, 1e-6)
-
-
-def test_parameters_by_hand():
-    norm = 6 + 6
-    block = (6 * 18 + 18) + (6 * 6 + 6) + (6 * 5 + 5) + (5 * 6 + 6) + 2 * norm
-    embeddings = 13 * 6 + 2 * 6 + 11 * 6 + norm
-    heads = (6 * 6 + 6) + (6 * 6 + 6) + norm + 13 + (6 * 2 + 2)  # the table of words is not counted twice
-    assert parameters(bert()) == embeddings + 2 * block + heads
 
 
 def test_it_starts_as_the_paper_does():
@@ -127,20 +98,6 @@ def test_it_starts_as_the_paper_does():
             assert not parameter.any(), name
     chances = model.eval()(IDS).tokens.softmax(-1)
     assert 0.2 / 300 < chances.min() < chances.max() < 5 / 300
-
-
-def test_dropout_is_of_embeddings_and_branches():
-    model = bert(dropout=0.5).train()
-    with look.capture(model, ["*norm", "*dropout"]) as seen:
-        model.encode(IDS)
-    dropped, whole = seen["dropout"], seen["norm"]
-    zeros = dropped == 0
-    assert 0.2 < zeros.float().mean() < 0.8
-    close(dropped[~zeros], 2 * whole[~zeros])
-    for layer in range(2):
-        branches = seen.over_time(f"blocks.{layer}.dropout")
-        assert len(branches) == 2
-        assert all(0.2 < (branch == 0).float().mean() < 0.8 for branch in branches)
 
 
 @torch.no_grad()
@@ -176,30 +133,6 @@ def test_it_learns_a_batch_by_heart():
     assert torch.equal(guess.follows.argmax(-1), follows)
 
 
-def reviews():
-    """Texts that begin with `[CLS]`; the label tells whether 7 or 8 stands in them."""
-    draw = torch.Generator().manual_seed(4)
-    labels = torch.arange(24) % 2
-    texts = [torch.randint(9, 13, (2 + place % 4,), generator=draw) for place in range(24)]
-    for place, words in enumerate(texts):
-        words[place % len(words)] = 7 + labels[place]
-    return text.Buckets(text.add_special_tokens(texts, before=CLS, after=SEP), labels, tokens=40, seed=2)
-
-
-def test_a_classifier_is_fine_tuned():
-    torch.manual_seed(1)
-    bert, batches = BERT(13, context=11, layers=2, heads=3, dim=12, dropout=0.0), reviews()
-    before = {name: parameter.detach().clone() for name, parameter in bert.named_parameters()}
-    model = BERTClassifier(bert, dropout=0.0)
-    steps = list(fit(model, batches, 60, lr=1e-2, loss=losses.classification, device="cpu", progress=False))
-    assert steps[0].loss == pytest.approx(math.log(2), abs=0.1)
-    assert sum(step.loss for step in steps[-5:]) / 5 < 0.1
-    assert evaluate.accuracy(model, batches.in_order()) == 1
-    moved = {name for name, parameter in bert.named_parameters() if (parameter - before[name]).abs().max() > 1e-3}
-    assert {"tokens.weight", "pooler.weight", "blocks.0.attention.in_proj.weight"} <= moved
-    assert not {name for name in moved if name.startswith(("to_word", "word_", "to_follows"))}
-
-
 @torch.no_grad()
 def test_a_classifier_reads_the_first_position():
     encoder = bert()
@@ -215,15 +148,6 @@ def test_a_classifier_reads_the_first_position():
         model(IDS)
     pooled, dropped = seen["bert.pooler"].tanh(), seen["dropout"]
     close(dropped[dropped != 0], pooled[dropped != 0] / (1 - model.dropout.p))
-
-
-@pytest.mark.parametrize("kind", positions.KINDS)
-def test_any_positions_can_be_had(kind):
-    model = bert(positions=positions.KINDS[kind], heads=3, dim=12)
-    swapped = IDS[:, [1, 0, *range(2, 7)]]
-    with torch.no_grad():
-        before, after = (model.encode(ids)[:, 2:] for ids in (IDS, swapped))
-    assert torch.allclose(before, after, atol=1e-5) == (kind == "none")  # only a set does not feel the order
 
 
 def test_pre_norm_leaves_the_stream_alone_and_norms_its_end():

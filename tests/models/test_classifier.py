@@ -2,13 +2,10 @@
 
 import pytest
 import torch
-from seeded import build, close, parameters
+from seeded import build, close
 from torch import nn
 
-from tfviz import text
 from tfviz.layers import Bigrams, masks, positions, post_norm, pre_norm
-from tfviz.learn import evaluate, fit, losses
-from tfviz.look import capture
 from tfviz.models import Classifier
 from tfviz.models.classifier import first, maximum, mean
 
@@ -89,30 +86,6 @@ def test_the_mask_limits_the_reach(kind, mask, layers, reach):
     assert moved == [place <= reach for place in range(7)]
 
 
-@torch.no_grad()
-@kinds
-def test_only_positions_tell_order(kind):
-    model, swapped = classifier(positions=kind), IDS[:, [2, 0, 1, 4, 3, 5, 6]]
-    moved = (model(swapped) - model(IDS)).abs().max()
-    assert moved < 1e-5 if kind is positions.Positions else moved > 1e-3
-
-
-def test_parameters_by_hand():
-    block = 2 * (6 + 6) + (6 * 18 + 18) + (6 * 6 + 6) + (6 * 7 + 7) + (7 * 6 + 6)
-    expected = 13 * 6 + 11 * 6 + 2 * block + (6 + 6) + (6 * 5 + 5)
-    assert parameters(classifier(inner=7)) == expected
-
-
-def test_it_attends_to_words_only():
-    model = classifier()
-    with capture(model, "*.pattern") as seen:
-        model(IDS)
-    for site in ("blocks.0.attention.pattern", "blocks.1.attention.pattern"):
-        weights = seen[site]
-        close(weights.sum(-1), torch.ones(2, 3, 7), 1e-5)
-        assert torch.equal(weights > 0, (IDS != 0)[:, None, None].expand(2, 3, 7, 7))
-
-
 def test_it_follows_a_mask_of_each_text_and_each_head():
     ids, owners = torch.tensor([[1, 2, 3, 4, 5], [5, 4, 3, 2, 1]]), torch.tensor([[0, 0, 1, 1, 1], [0, 0, 0, 0, 1]])
     both = classifier(mask=masks.documents(owners))(ids)
@@ -120,34 +93,6 @@ def test_it_follows_a_mask_of_each_text_and_each_head():
         close(both[row], classifier(mask=masks.documents(owners[row : row + 1]))(ids[row : row + 1])[0])
     assert (classifier(mask=masks.documents(owners[[0, 0]]))(ids)[1] - both[1]).abs().max() > 1e-3
     assert classifier(mask=masks.per_head(masks.window(1), masks.full))(ids).shape == (2, 5)
-
-
-def test_dropout_stands_before_and_after_the_blocks():
-    model = classifier(dropout=0.5).train()
-    with capture(model, ["dropout", "norm", "to_logits", "tokens"]) as seen:
-        logits = model(IDS)
-    embeddings, pooled = seen.over_time("dropout")
-    whole = seen["tokens"] + model.positions.vectors.weight[:7]
-    for dropped, plain in ((embeddings, whole), (pooled, mean(seen["norm"], IDS != 0))):
-        kept = dropped != 0
-        assert 0 < kept.sum() < kept.numel()
-        close(dropped[kept], 2 * plain[kept])
-    close(logits, model.to_logits(pooled))
-
-
-@poolings
-def test_it_learns_which_word_is_there(pooling):
-    draw = torch.Generator().manual_seed(4)
-    labels = torch.arange(24) % 2
-    rows = [torch.randint(9, 13, (3 + place % 4,), generator=draw) for place in range(24)]
-    for place, row in enumerate(rows):
-        row[place % len(row)] = 7 + labels[place]
-    batches = text.Buckets(text.add_special_tokens(rows, before=4), labels, tokens=40, seed=2)
-    torch.manual_seed(1)
-    model = Classifier(13, context=11, layers=1, heads=3, dim=12, dropout=0.0, pooling=pooling)
-    steps = list(fit(model, batches, 60, lr=1e-2, loss=losses.classification, device="cpu", progress=False))
-    assert sum(step.loss for step in steps[-5:]) / 5 < 0.1
-    assert evaluate.accuracy(model, batches.in_order()) == 1
 
 
 def bigrams(vocab, dim):

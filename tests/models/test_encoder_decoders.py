@@ -10,7 +10,6 @@ from torch.nn import functional
 
 from tfviz.layers import RNN, Additive, Dot, positions, post_norm
 from tfviz.learn import checkpoint, losses
-from tfviz.look import capture
 from tfviz.models import Seq2Seq, Transformer
 
 SHAPE = {"context": 12, "layers": 2, "heads": 3, "dim": 6, "inner": 10}
@@ -81,18 +80,3 @@ def test_one_table_serves_both_ends_also_in_a_checkpoint(tmp_path, name, target_
     assert torch.equal(other(source(), target()), model(source(), target()))
     if name.startswith("lstm"):
         assert other.to_logits.weight is other.target.weight
-
-
-@pytest.mark.parametrize(
-    ("name", "sites"),
-    [("transformer, sinusoidal", ["positions", "positions"]), ("lstm, Dot", ["source", "target", "to_word"])],
-)
-def test_dropout_falls_on_words_and_before_the_logits(name, sites):
-    model = model_of(name, dropout=0.5).train()
-    with capture(model, [*set(sites), "dropout"]) as seen:
-        model(source(), target())
-    wholes = [value for site in dict.fromkeys(sites) for value in seen.over_time(site)]
-    wholes = [value.tanh() if site == "to_word" else value for site, value in zip(sites, wholes, strict=True)]
-    for whole, dropped in zip(wholes, seen.over_time("dropout"), strict=True):
-        assert 0.2 < (dropped == 0).float().mean() < 0.8
-        assert torch.equal(dropped, torch.where(dropped == 0, 0, 2 * whole))

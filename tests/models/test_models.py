@@ -1,17 +1,19 @@
-"""Self-attention without parameters, GPT beside Hugging Face's, and what models may not know."""
+"""Self-attention without parameters; reach, positions, dropout and parameters; what models may not know."""
 
 import io
 import tokenize
+from functools import partial
 from math import exp, sqrt
 from pathlib import Path
 
 import pytest
 import torch
-from seeded import build, ids, parameters
+from seeded import build, close, ids, parameters
 
 import tfviz
-from tfviz.layers import masks, positions, post_norm
-from tfviz.models import GPT, SelfAttention
+from tfviz.layers import Block, Dot, masks, positions, post_norm
+from tfviz.look import capture
+from tfviz.models import BERT, GPT, Classifier, RecurrentLM, SelfAttention, Seq2Seq, Transformer, TransformerXL
 
 PACKAGE = Path(tfviz.__file__).parent
 SOURCES = sorted([*PACKAGE.glob("models/*.py"), *PACKAGE.glob("layers/*.py")])
@@ -39,6 +41,51 @@ def test_a_token_reaches_as_far_as_the_mask(mask):
         changed[:, place] = (text[:, place] + 1) % 11
         reach[:, place] = (model(changed) - model(text)).abs().amax((0, 2)) > 1e-6
     assert torch.equal(reach, mask.dense(7, 7)[0, 0])
+
+
+SHAPE = {"context": 7, "layers": 1, "heads": 3, "dim": 6}
+READERS = {  # model, with what it says of the places from 3 on
+    "gpt": (GPT, lambda model, words: model(words)[:, 3:]),
+    "bert": (BERT, lambda model, words: model.encode(words)[:, 3:]),
+    "classifier": (Classifier, lambda model, words: model(words)),
+    "transformer": (Transformer, lambda model, words: model.encode(words).states[:, 3:]),
+}
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("kind", positions.KINDS)
+@pytest.mark.parametrize("name", READERS)
+def test_only_positions_tell_order(name, kind):
+    make, read = READERS[name]
+    model, words = build(make, 11, **SHAPE, positions=positions.KINDS[kind]), ids()
+    moved = (read(model, words[:, [2, 0, 1, 3, 4, 5, 6]]) - read(model, words)).abs().max()
+    assert moved < 1e-5 if kind == "none" else moved > 1e-3
+
+
+DROPPED = {  # model, and the sites whose outputs its dropout falls on, in their order
+    "gpt": (partial(GPT, 11, **SHAPE), ["positions"]),
+    "bert": (partial(BERT, 11, **SHAPE), ["norm"]),
+    "classifier": (partial(Classifier, 11, **SHAPE), ["positions", "norm"]),
+    "lstm": (partial(RecurrentLM, 11, dim=3, hidden=5, layers=2), ["tokens", "recurrent"]),
+    "xl": (partial(TransformerXL, 11, layers=1, heads=3, dim=6), ["tokens"]),
+    "transformer": (partial(Transformer, 11, 13, **SHAPE), ["positions", "positions"]),
+    "seq2seq": (partial(Seq2Seq, 11, 13, attention=Dot, dim=3, hidden=8), ["source", "target", "to_word"]),
+}
+AFTERWARDS = {"classifier norm": lambda x: x.mean(1), "seq2seq to_word": torch.tanh}  # what comes before the dropout
+
+
+@pytest.mark.parametrize("name", DROPPED)
+def test_dropout_falls_on_words_branches_and_what_makes_logits(name):
+    make, sites = DROPPED[name]
+    model = build(make, dropout=0.5).train()
+    assert all(block.dropout.p == 0.5 for block in model.modules() if isinstance(block, Block))
+    with capture(model, [*set(sites), "dropout"]) as seen:
+        model(*[ids()] * (2 if name in ("transformer", "seq2seq") else 1))
+    outputs = [(site, output) for site in dict.fromkeys(sites) for output in seen.over_time(site)]
+    expected = [AFTERWARDS.get(f"{name} {site}", lambda x: x)(output) for site, output in outputs]
+    for whole, dropped in zip(expected, seen.over_time("dropout"), strict=True):
+        assert 0.2 < (dropped == 0).float().mean() < 0.8
+        close(dropped, torch.where(dropped == 0, 0, 2 * whole))
 
 
 @pytest.mark.parametrize("kind", positions.KINDS.values())

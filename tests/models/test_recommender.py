@@ -1,9 +1,7 @@
-"""The recommender: its equation, planted factors, its map."""
+"""The recommender: its equation, and planted factors."""
 
-import pytest
 import torch
 from seeded import random
-from torch import nn
 
 from tfviz.models.recommender import Recommender
 
@@ -60,39 +58,3 @@ def test_planted_factors_are_found_again():
     assert before > 1
     assert after < 0.1  # stars: less than the noise of a single rating
     assert model.mean == ratings.mean()
-
-
-def test_the_map_does_not_depend_on_what_no_rating_shows():
-    model, turned = recommender(), recommender()
-    turn, shift = torch.linalg.qr(random(3, 3)).Q, torch.tensor([0.3, -2.0, 1.0])
-    with torch.no_grad():
-        turned.user_biases.weight -= (model.user_factors.weight @ shift)[:, None]
-        turned.user_factors.weight.copy_(model.user_factors.weight @ turn)
-        turned.movie_factors.weight.copy_((model.movie_factors.weight + shift) @ turn)
-    torch.testing.assert_close(every_rating(turned), every_rating(model), rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(turned.map(), model.map(), rtol=1e-4, atol=1e-5)
-
-
-def test_the_axes_of_the_map_are_the_principal_ones():
-    model = recommender()
-    places, factors = model.map(), model.movie_factors.weight.detach()
-    spreads = torch.linalg.eigvalsh(torch.cov(factors.T)).flip(0)
-    torch.testing.assert_close(torch.cov(places.T), torch.diag(spreads[:2]), rtol=1e-4, atol=1e-5)
-    assert places.gather(0, places.abs().argmax(0, keepdim=True)).min() > 0
-    assert not places.requires_grad
-
-
-def test_a_map_by_hand():
-    model = Recommender(users=2, movies=4, dim=3)
-    with torch.no_grad():
-        nn.init.constant_(model.movie_factors.weight, 5.0)
-        model.movie_factors.weight[:, 0] = torch.tensor([-0.2, 0.2, 0.2, 0.2])
-        model.movie_factors.weight[:, 2] = torch.tensor([2.0, 5.0, -2.0, 3.0])
-    expected = torch.tensor([[0.0, 0.3], [-3.0, -0.1], [4.0, -0.1], [-1.0, -0.1]])
-    torch.testing.assert_close(model.map(), expected, rtol=0, atol=1e-5)
-
-
-@pytest.mark.parametrize(("movies", "dim"), [(7, 1), (1, 3)])
-def test_a_map_needs_two_axes(movies, dim):
-    with pytest.raises(ValueError, match=f"there are {movies} movies with {dim} factors"):
-        Recommender(5, movies, dim).map()

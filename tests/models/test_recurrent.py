@@ -61,13 +61,6 @@ def test_the_forget_gate_starts_open():
 
 
 @cells
-def test_a_state_starts_at_zero_in_the_type_of_the_input(cell):
-    state = cell(3, 5).start(torch.ones(2, 7, 3, dtype=torch.float64))
-    assert [(tuple(part.shape), part.dtype) for part in state] == [((2, 5), torch.float64)] * (1 + (cell is LSTM))
-    assert not any(part.any() for part in state)
-
-
-@cells
 @depths
 @directions
 def test_layers_and_directions_are_torchs_own(cell, layers, bidirectional):
@@ -130,17 +123,6 @@ def test_dropout_stands_between_layers_only():
     assert torch.equal(dropped_states[0][0], plain_states[0][0])
     assert (dropped - plain).abs().max() > 1e-3
     assert torch.equal(dropped[:, -1], dropped_states[1][0])
-
-
-def test_dropout_stands_before_and_after_the_layers():
-    model = lstm(dropout=0.5).train()
-    with look.capture(model, ["tokens", "dropout", "recurrent", "to_logits"]) as seen:
-        logits = model(ids())
-    for whole, dropped in zip((seen["tokens"], seen["recurrent"]), seen.over_time("dropout"), strict=True):
-        zeros = dropped == 0
-        assert 0.2 < zeros.float().mean() < 0.8
-        assert torch.equal(dropped[~zeros], 2 * whole[~zeros])
-    close(logits, model.to_logits(seen["dropout"]))
 
 
 def test_gates_are_seen_at_every_step():

@@ -4,7 +4,7 @@ from math import exp, sqrt, tanh
 
 import pytest
 import torch
-from seeded import build, parameters, random, source, target
+from seeded import build, random, source, target
 from torch import nn
 
 from tfviz.layers import LSTM, RNN, Additive, Dot
@@ -108,32 +108,6 @@ def test_a_source_without_words_has_finite_gradients(attention):
     assert all(parameter.grad.isfinite().all() for parameter in model.parameters())
 
 
-@attentions
-def test_only_attention_sees_more_than_the_summary(attention):
-    model = seq2seq(attention)
-    memory = model.encode(source())
-    assert memory.states.shape == (4, 7, HIDDEN)
-    assert memory.summary.shape == (4, HIDDEN)
-    assert torch.equal(memory.words, source() != 0)
-    logits = model.decode(target(), memory)
-    assert torch.equal(logits, model(source(), target()))
-    torch.testing.assert_close(model.decode(target()[:, :2], memory), logits[:, :2])
-    for edit, seen in (
-        ({"states": memory.states + random(4, 7, HIDDEN)}, attention is not None),
-        ({"words": memory.words & (torch.arange(7) != 0)}, attention is not None),
-        ({"summary": -memory.summary}, True),
-    ):
-        moved = (model.decode(target(), memory._replace(**edit)) - logits).abs().amax((1, 2))
-        assert (moved.min() > 1e-3) if seen else (moved.max() == 0)
-
-
-def test_the_summary_is_where_either_direction_ends():
-    memory = seq2seq().encode(source())
-    ahead, back = memory.states.chunk(2, dim=-1)
-    last = (source() != 0).sum(1) - 1
-    torch.testing.assert_close(memory.summary, torch.cat((ahead[range(4), last], back[:, 0]), dim=-1))
-
-
 @weighed
 def test_the_pattern_fires_once_for_each_target_position(attention):
     model = seq2seq(attention)
@@ -147,15 +121,3 @@ def test_the_pattern_fires_once_for_each_target_position(attention):
     assert (maps[0] - maps[1])[0].abs().max() > 1e-3
     with capture(model, edit={"attention.pattern": lambda pattern: pattern.flip(-1)}):
         assert (model(source(), target()) - logits)[0].abs().max() > 1e-3
-
-
-@attentions
-@cells
-def test_parameters_by_hand(attention, cell):
-    gates = 4 if cell is LSTM else 1
-    encoder, decoder = 2 * gates * (3 * 4 + 4 * 4 + 4), gates * (11 * 8 + 8 * 8 + 8)
-    scores = {None: 0, Additive: (8 * 8 + 8) + 8 * 8 + 8, Dot: (8 * 8 + 8) + 8 * 8}[attention]
-    rest = (8 * 8 + 8) + (19 * 3 + 3)
-    for target_vocab, words in ((13, 11 * 3 + 13 * 3 + 13), (None, 11 * 3 + 11)):
-        model = seq2seq(attention, cell, target_vocab)
-        assert parameters(model) == words + encoder + decoder + scores + rest

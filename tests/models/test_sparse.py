@@ -73,21 +73,6 @@ def test_two_layers_reach_every_earlier_position(name, length, stride):
 
 
 @patterned
-@torch.no_grad()
-def test_a_changed_word_is_felt_where_the_mask_lets_it(name):
-    words = ids(1, 11, vocab=13)
-    for layers, heads in ((1, 3), (2, 3)):
-        model = sparse(name, layers=layers, heads=heads)
-        for place in range(11):
-            changed = words.clone()
-            changed[:, place] = (words[:, place] + 1) % 13
-            moved = (model(changed) - model(words)).abs().amax((0, 2)) > 1e-6
-            for query in range(11):
-                direct = any(allows(name, h, query, place, 3) for h in range(heads))
-                assert moved[query] == (direct if layers == 1 else place <= query)
-
-
-@patterned
 def test_cells_grow_as_n_sqrt_n(name):
     lengths = torch.tensor([64, 256, 1024, 4096])
     cells = torch.tensor([sparse(name, stride=math.isqrt(n)).mask.count(n) for n in lengths.tolist()])
@@ -163,6 +148,7 @@ def some_features(batch=2, nodes=7):
 def test_a_node_averages_its_neighbours():
     model, features, edges = network(layers=1), some_features(), graphs()
     edges[:, 2, 2] = True  # one that sees itself as well
+    edges[:, 0, 1], edges[:, 1, 0] = True, False  # 0 looks at 1
     assert not torch.equal(edges[0], edges[1])
     block, x = model.blocks[0], model.input(features)
     normed = block.attention_norm(x)
@@ -192,18 +178,3 @@ def test_a_node_without_edges_attends_to_nothing():
     assert logits.isfinite().all()
     assert all(p.grad.isfinite().all() for p in [features, *model.parameters()])
     assert network(layers=1)(some_features(1, 1), torch.zeros(1, 1, 1, dtype=torch.bool)).isfinite().all()
-
-
-@torch.no_grad()
-def test_an_edge_has_a_direction():
-    model, features, one_way = network(layers=1), some_features(1), torch.zeros(1, 7, 7, dtype=torch.bool)
-    one_way[0, 2, 5] = True  # 2 looks at 5
-    felt = (model(features, one_way) - model(features, ~one_way & one_way)).abs().amax((0, 2)) > 1e-6
-    assert felt.nonzero().flatten().tolist() == [2]
-
-
-@torch.no_grad()
-def test_nodes_in_another_order_answer_in_that_order():
-    model, features, edges, order = network(), some_features(), graphs(), torch.tensor([3, 6, 0, 5, 1, 4, 2])
-    shuffled = model(features[:, order], edges[:, order][:, :, order])
-    torch.testing.assert_close(shuffled, model(features, edges)[:, order], rtol=1e-4, atol=1e-5)

@@ -4,18 +4,15 @@ from math import cos, log, sin, sqrt
 
 import pytest
 import torch
-from seeded import build, ids, parameters, source, target
+from seeded import build, source, target
 from torch import nn
 from torch.nn import functional
 
-from tfviz.layers import DecoderBlock, positions, post_norm, pre_norm
+from tfviz.layers import DecoderBlock, post_norm, pre_norm
 from tfviz.learn import losses
-from tfviz.look import capture
 from tfviz.models import Transformer
-from tfviz.text.buckets import pad
 
 SOURCE, TARGET, DIM = 11, 13, 6  # two vocabularies and the width
-HALF, QUARTER, EIGHTH = 1 / 2, 1 / 4, 1 / 8
 residuals = pytest.mark.parametrize("residual", [pre_norm, post_norm])
 vocabularies = pytest.mark.parametrize("target_vocab", [None, TARGET])
 
@@ -96,61 +93,6 @@ def test_it_is_torchs_own(residual, target_vocab):
         torch.testing.assert_close(mine.grad, other.grad, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("loss", [losses.translation(), losses.translation(0.1), losses.scheduled_sampling(1.0, 0.1)])
-def test_target_padding_adds_nothing_to_the_loss(loss):
-    model, texts = transformer(), [text[:length] for text, length in zip(target(), (5, 3, 2, 4))]
-    total, count = loss(model, (source(), functional.pad(pad(texts), (0, 2))))
-    alone = [loss(model, (row[None], text[None])) for row, text in zip(source(), texts)]
-    assert count == sum(number for _, number in alone) == 4 + 2 + 1 + 3
-    torch.testing.assert_close(total, sum(value for value, _ in alone), rtol=1e-5, atol=1e-5)
-
-
-def test_cross_attention_asks_from_the_target_and_looks_at_the_source():
-    model = transformer()
-    with capture(model, ["decoder.*.cross.*", "encoder.*.pattern", "decoder.*.attention.pattern"]) as seen:
-        model(source(), target())
-    assert seen["decoder.0.cross.query"].shape == (4, 3, 5, 2)
-    assert seen["decoder.0.cross.key"].shape == seen["decoder.0.cross.value"].shape == (4, 3, 7, 2)
-    words = source()[:, None, None] != 0
-    for layer in range(2):
-        cross, own = seen[f"decoder.{layer}.cross.pattern"], seen[f"decoder.{layer}.attention.pattern"]
-        assert cross.shape == (4, 3, 5, 7)
-        for pattern in (cross, seen[f"encoder.{layer}.attention.pattern"]):
-            torch.testing.assert_close(pattern.sum(-1), torch.ones(pattern.shape[:-1]))
-            assert torch.equal(pattern > 0, words.expand_as(pattern))
-        assert torch.equal(own > 0, torch.ones(5, 5).tril().bool().expand_as(own))
-
-
-def test_without_positions_the_source_is_a_set():
-    model, words, order = transformer(positions=positions.Positions), ids(4, 7), torch.tensor([3, 0, 6, 5, 2, 4, 1])
-    patterns, logits = [], []
-    for given in (words, words[:, order]):
-        with capture(model, "decoder.*.cross.pattern") as seen:
-            logits.append(model(given, target()))
-        patterns.append(torch.stack(list(seen.values())))
-    torch.testing.assert_close(patterns[1], patterns[0][..., order])
-    torch.testing.assert_close(logits[1], logits[0], rtol=0, atol=1e-5)
-    assert (patterns[1] - patterns[0]).abs().max() > 0.01
-
-
-def test_a_source_word_is_felt_unless_it_is_hidden():
-    model, words = transformer(), ids(4, 7)
-    changed = words.clone()
-    changed[:, 2] = words[:, 2] % (SOURCE - 1) + 1
-    logits = model(words, target())
-    assert (model(changed, target()) - logits).abs().amax((1, 2)).min() > 1e-3
-    memory, other = model.encode(words), model.encode(changed)
-    memory.words[:, 2] = False
-    states = memory.states.clone()
-    states[:, 2] = other.states[:, 2]
-    hidden = model.decode(target(), memory)
-    assert torch.equal(model.decode(target(), memory._replace(states=states)), hidden)
-    assert (hidden - logits).abs().amax((1, 2)).min() > 1e-3
-    open_words = torch.ones_like(memory.words)
-    seen = model.decode(target(), memory._replace(states=states, words=open_words))
-    assert (seen - logits).abs().amax((1, 2)).min() > 1e-3
-
-
 @pytest.mark.parametrize("residual", [pre_norm, post_norm])
 @pytest.mark.parametrize("inner", [10, 3 * DIM])
 def test_weights_start_within_glorots_bound(inner, residual):
@@ -169,18 +111,6 @@ def test_weights_start_within_glorots_bound(inner, residual):
     assert model.target.weight.std().item() == pytest.approx(DIM**-0.5, rel=0.1)
 
 
-@vocabularies
-@residuals
-def test_parameters_by_hand(target_vocab, residual):
-    attention, network, norm = (6 * 18 + 18) + (6 * 6 + 6), (6 * 10 + 10) + (10 * 6 + 6), 6 + 6
-    encoder, decoder = attention + network + 2 * norm, 2 * attention + network + 3 * norm
-    last = 2 * norm if residual is pre_norm else 0
-    expected = 11 * 6 + (13 * 6 if target_vocab else 0) + 2 * encoder + 2 * decoder + last
-    model = transformer(target_vocab, residual=residual)
-    assert parameters(model) == expected
-    assert (model.source is model.target) == (target_vocab is None)
-
-
 def test_dropout_falls_on_every_branch():
     x, memory = torch.randn(4, 5, DIM), torch.randn(4, 7, DIM)
     assert torch.equal(DecoderBlock(DIM, 3, dropout=1.0).train()(x, memory), x)
@@ -188,74 +118,18 @@ def test_dropout_falls_on_every_branch():
     assert {type(norm) for norm in (block.attention_norm, block.cross_norm, block.feed_forward_norm)} == {nn.RMSNorm}
 
 
-class Told(nn.Module):
-    """Logits that depend on the last token alone, and a record of what was asked."""
+class LastToken(nn.Module):
+    """Logits that depend on the last token alone."""
 
-    def __init__(self, chances):
-        super().__init__()
-        self.logits = nn.Parameter(torch.tensor(chances).log())
-        self.asked = []
+    logits = torch.tensor([[2, 2, 2, 2], [3, 3, 2, 1], [2, 2, 2, 2], [1, 2, 3, 3]]) * -log(2)
 
     def forward(self, source, target):
-        self.asked.append((target.tolist(), torch.is_grad_enabled()))
+        assert target.tolist() == [[1, 3, 2], [1, 2, 0]]
         return self.logits[target]
-
-
-def told():
-    even, first = [QUARTER] * 4, [EIGHTH, EIGHTH, QUARTER, HALF]
-    return Told([even, first, even, [HALF, QUARTER, EIGHTH, EIGHTH]])
-
-
-PAIR = torch.tensor([[3], [2]]), torch.tensor([[1, 3, 2, 0], [1, 2, 0, 0]])
 
 
 @pytest.mark.parametrize(("smoothing", "bits"), [(0.0, 1 + 3 + 2), (0.2, 0.8 * 6 + 0.2 * 3 * (1 + 2 + 3 + 3) / 4)])
 def test_translation_by_hand(smoothing, bits):
-    model = told()
-    total, count = losses.translation(smoothing)(model, PAIR)
-    assert total.item() == pytest.approx(bits * log(2), rel=1e-6)
-    assert count == 3
-    assert model.asked == [([[1, 3, 2], [1, 2, 0]], True)]
-
-
-@pytest.mark.parametrize("smoothing", [0.0, 0.3])
-def test_scheduled_without_guesses_is_translation(smoothing):
-    model, batch = transformer(), (source(), target())
-    given, expected = (
-        make(model, batch) for make in (losses.scheduled_sampling(0, smoothing), losses.translation(smoothing))
-    )
-    assert torch.equal(given[0], expected[0])
-    assert given[1] == expected[1]
-
-
-def test_scheduled_feeds_back_the_models_own_guesses():
-    chances = torch.eye(7).roll(3, 1) * 0.9 + 0.1 / 7  # after token k comes k + 3, modulo 7
-    model, text = Told(chances.tolist()), torch.tensor([[1, 2, 5, 6, 2], [1, 4, 2, 0, 0]])
-    total, count = losses.scheduled_sampling(1)(model, (PAIR[0], text))
-    own = [[1, 4, 5, 1], [1, 4, 0, 0]]
-    assert model.asked == [([[1, 2, 5, 6], [1, 4, 2, 0]], False), (own, True)]
-    assert text.tolist() == [[1, 2, 5, 6, 2], [1, 4, 2, 0, 0]]
-    total.backward()
-    logits = model.logits.detach().clone().requires_grad_()
-    wanted = [(1, 2), (4, 5), (5, 6), (1, 2), (1, 4), (4, 2)]
-    expected = -sum(logits[fed].log_softmax(-1)[true] for fed, true in wanted)
-    expected.backward()
-    assert count == len(wanted)
-    torch.testing.assert_close(total, expected)
-    torch.testing.assert_close(model.logits.grad, logits.grad)
-
-
-def test_scheduled_guesses_as_often_as_told():
-    model, text = Told((torch.eye(5).roll(1, 1) + 1e-3).tolist()), torch.full((40, 51), 2)
-    torch.manual_seed(3)
-    losses.scheduled_sampling(0.3)(model, (text, text))
-    fed = torch.tensor(model.asked[1][0])
-    assert (fed[:, 0] == 2).all()
-    assert set(fed.flatten().tolist()) == {2, 3}
-    assert (fed[:, 1:] == 3).float().mean().item() == pytest.approx(0.3, abs=0.04)
-
-
-@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
-def test_a_share_that_is_none_is_refused(share):
-    with pytest.raises(ValueError, match="probability is"):
-        losses.scheduled_sampling(share)
+    batch = torch.tensor([[3], [2]]), torch.tensor([[1, 3, 2, 0], [1, 2, 0, 0]])
+    total, count = losses.translation(smoothing)(LastToken(), batch)
+    assert (total.item(), count) == (pytest.approx(bits * log(2), rel=1e-6), 3)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from seeded import build, close, parameters
+from seeded import build, close
 
 from tfviz import text
 from tfviz.layers import Block, masks, post_norm, pre_norm
@@ -76,25 +76,6 @@ def test_the_memory_reaches_as_far_as_it_says(residual, segment, memory):
         assert [place - first_seen(place, 1, memory, layers=2) for place in range(12)] == [2 * memory] * 12
 
 
-@torch.no_grad()
-def test_without_a_memory_segments_are_texts_of_their_own():
-    model = transformer(memory=0)
-    alone = torch.cat([model(segment) for segment in IDS.split(4, dim=1)], dim=1)
-    assert torch.equal(in_segments(model, IDS, 4), alone)
-    assert (model(IDS) - alone)[:, 4:].abs().amax(-1).min() > 1e-3
-
-
-@norms
-def test_no_gradient_reaches_the_past(residual):
-    model, memory, made = transformer(residual=residual), [], []
-    model.tokens.register_forward_hook(lambda module, given, x: made.append(x))
-    model(IDS[:, :5], memory)
-    later = model(IDS[:, 5:], memory)
-    past, present = torch.autograd.grad(later.square().sum(), made, allow_unused=True)
-    assert past is None
-    assert (present.abs().amax(-1) > 0).all()
-
-
 def test_keys_and_values_of_the_past_are_learned_from():
     """The gradient is that of one long pass in which attention takes the past as it is."""
     segmented, whole, memory = transformer(), transformer(), []
@@ -106,13 +87,6 @@ def test_keys_and_values_of_the_past_are_learned_from():
     for (name, one), other in zip(segmented.named_parameters(), whole.parameters(), strict=True):
         assert one.grad.abs().sum() > 0, name
         torch.testing.assert_close(one.grad, other.grad, rtol=1e-4, atol=1e-5)
-
-
-def test_parameters_by_hand():
-    block = 2 * (6 + 6) + (6 * 18 + 18) + (6 * 6 + 6) + (6 * 24 + 24) + (24 * 6 + 6)
-    distances = 6 * 6 + 6 + 6
-    assert parameters(transformer()) == 11 * 6 + 2 * (block + distances) + 12
-    assert list(transformer(residual=post_norm).norm.parameters()) == []
 
 
 @torch.no_grad()

@@ -16,7 +16,7 @@ import pytest
 from PIL import Image
 
 from tfviz.suite import clean, gallery, notebooks, parameters
-from tfviz.suite.dark_images import darken
+from tfviz.suite.clean import darken
 from tfviz.suite.runner import run
 
 BOOKS = notebooks.find()
@@ -81,7 +81,7 @@ def prepared(tmp_path_factory):
 def executed(tmp_path_factory):
     """The folder of the lessons as `tfviz run` leaves them at smoke size, and their runs."""
     out = tmp_path_factory.mktemp("executed")
-    return out, run([], "smoke", {"seed": 3}, out, jobs=2, echo=lambda line: None)
+    return out, run([], "smoke", {"seed": 3}, out, jobs=2)
 
 
 def test_papermill_runs_every_notebook_at_smoke_size_and_makes_a_gallery(executed):

@@ -48,7 +48,7 @@ def test_an_installed_package_opens_copies_of_its_version(tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     became = []
     monkeypatch.setattr(os, "execve", lambda *arguments: became.append(arguments))
-    lab.open_lab((), lambda line: None)
+    lab.open_lab(())
     assert became[0][1][3].endswith(lab.COPIES)
     assert (tmp_path / lab.COPIES).is_dir()
 

@@ -16,7 +16,7 @@ import pytest
 from nbformat.sign import NotebookNotary
 from small_notebooks import tfviz, write
 
-from tfviz.suite import grid, notebooks, options, runner
+from tfviz.suite import notebooks, runner, runs
 from tfviz.suite.worker import child_environment
 
 pytest_plugins = ["small_notebooks"]
@@ -101,7 +101,7 @@ def test_what_is_run_again(suite, tmp_path, monkeypatch):
 
     def status(**more):
         executed.clear()
-        (run,) = runner.run(["01"], "cpu", {}, tmp_path, echo=lambda line: None, **more)
+        (run,) = runner.run(["01"], "cpu", {}, tmp_path, **more)
         assert executed == ([run] if run.outcome.status == "waiting" else [])
         return run.outcome.status, run.outcome.seconds, run.outcome.summary
 
@@ -182,19 +182,19 @@ KINDS = "steps: int = 3\nword = 'a'\nrate = .1\nfew = [1]\nsmall = False\nany = 
      ("rate=1e-2", 0.01), ("rate=2", 2.0), ("few=[4, 5]", [4, 5]), ("small=true", True), ("any=3", 3)],
 )  # fmt: skip
 def test_a_value_is_of_the_type_of_the_default(tmp_path, text, value):
-    (read,) = options.parse_values([text], [write(tmp_path, "x", parameters=KINDS)]).values()
+    (read,) = notebooks.parse_values([text], [write(tmp_path, "x", parameters=KINDS)]).values()
     assert (read, type(read)) == (value, type(value))
 
 
 @pytest.mark.parametrize("text", ["steps=abc", "steps=2.5", "rate=fast", "few=3", "few=[1", "small=1", "small=*a*"])
 def test_a_value_of_another_type_is_refused(tmp_path, text):
     with pytest.raises(ValueError, match=rf"^{text.partition('=')[0]} is .*, such as "):
-        options.parse_values([text], [write(tmp_path, "x", parameters=KINDS)])
+        notebooks.parse_values([text], [write(tmp_path, "x", parameters=KINDS)])
 
 
 def test_the_values_of_a_grid_are_those_of_a_line_of_csv(tmp_path):
     path = write(tmp_path, "x", parameters=KINDS)
-    assert options.parse_grid(["steps=1,2", 'word=no,"b, c"'], [path]) == {"steps": [1, 2], "word": ["no", "b, c"]}
+    assert notebooks.parse_grid(["steps=1,2", 'word=no,"b, c"'], [path]) == {"steps": [1, 2], "word": ["no", "b, c"]}
 
 
 @pytest.mark.parametrize(
@@ -222,13 +222,13 @@ def test_what_is_no_notebook_is_named_and_left_alone(tmp_path, command, content)
 
 
 def test_folders_of_a_grid_are_safe_and_no_two_alike():
-    assert grid.folder_name({"seed": 1, "word": "ab"}) == "seed=1,word=ab"
-    assert grid.folder_name({}) == ""
+    assert runs.folder_name({"seed": 1, "word": "ab"}) == "seed=1,word=ab"
+    assert runs.folder_name({}) == ""
     names = ["a!", "a?", "a_", "../../a", "a/b", "語" * 300, "x" * 300, "x" * 301]
-    folders = {grid.folder_name({"word": name}) for name in names}
+    folders = {runs.folder_name({"word": name}) for name in names}
     assert len(folders) == len(names)
     assert not any("/" in name or len(name.encode()) > 120 for name in folders)
-    assert len(grid.combinations({"seed": [1, 2], "word": ["a", "b"], "dim": [1, 2, 3]}, ["seed", "word"])) == 4
+    assert len(runs.combinations({"seed": [1, 2], "word": ["a", "b"], "dim": [1, 2, 3]}, ["seed", "word"])) == 4
 
 
 @pytest.mark.parametrize("policy", [None, "ACTIVE"])

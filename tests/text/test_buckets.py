@@ -2,6 +2,7 @@
 
 import math
 from collections import Counter
+from functools import partial
 from itertools import pairwise
 
 import pytest
@@ -9,17 +10,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfviz.text import (
-    Buckets,
-    MaskedTokens,
-    Streams,
-    add_special_tokens,
-    buckets,
-    pad,
-    sentence_pairs,
-)
+from tfviz.text import Buckets, Streams, add_special_tokens, buckets, pad, sentence_pairs
 from tfviz.text.subwords import CLS, EOS, PAD, SEP, SPECIALS
 
+assert_equal = partial(torch.testing.assert_close, rtol=0, atol=0)
 quick = settings(max_examples=30, deadline=None)
 FIRST = len(SPECIALS)
 LENGTHS = [3, 1, 7, 3, 2, 3, 5, 3, 7, 3, 2]
@@ -40,14 +34,6 @@ def unpadded(batch):
 
 def epoch(made, number=0):
     return [made[number * len(made) + step] for step in range(len(made))]
-
-
-def same(some, others):
-    return all(
-        torch.equal(one, other)
-        for batch, other_batch in zip(some, others, strict=True)
-        for one, other in zip(batch, other_batch, strict=True)
-    )
 
 
 @quick
@@ -78,7 +64,7 @@ def test_a_batch_depends_on_the_seed_and_its_number_alone():
     steps = range(3 * len(made))
     in_turn = [made[step] for step in steps]
     mixed = {step: again[step] for step in reversed(steps)} | {step: again[step] for step in (7, 0, 11, 7)}
-    assert same(in_turn, [mixed[step] for step in steps])
+    assert_equal(in_turn, [mixed[step] for step in steps])
     other = Buckets(rows, labels, tokens=14, seed=6)
     assert Counter(map(len, epoch(other))) == Counter(map(len, epoch(made)))
     assert any(
@@ -117,17 +103,6 @@ def test_in_order_gives_the_rows_back(lengths, tokens):
     assert [len(row) for row in there] == sorted(lengths)
     back = [there[place] for place in made.order.argsort()]
     assert back == [row.tolist() for row in rows]
-
-
-def test_a_row_may_fill_a_batch():
-    made = Buckets(rows_of([5, 2, 2]), tokens=5)
-    assert [tuple(ids.shape) for (ids,) in made.in_order()] == [(2, 2), (1, 5)]
-
-
-@pytest.mark.parametrize("columns", [([],), (torch.arange(3),), ()])
-def test_columns_without_rows_are_refused(columns):
-    with pytest.raises(ValueError, match=r"nothing to sort by length|the columns have"):
-        Buckets(*columns, tokens=9)
 
 
 def test_pad_and_frame_by_hand():
@@ -178,7 +153,7 @@ def test_half_of_the_seconds_follow_and_the_others_come_from_elsewhere():
         assert (second // 1000 == first // 1000) == bool(true)
     assert len({int(row[3]) // 1000 for row, true in zip(rows, follows) if not true}) > 60
     again = sentence_pairs(documents, 16, seed=3)
-    assert same([rows, segments, [follows]], [*again[:2], [again[2]]])
+    assert_equal([rows, segments, follows], list(again))
     assert not torch.equal(sentence_pairs(documents, 16, seed=4)[2], follows)
 
 
@@ -207,29 +182,6 @@ def test_long_pairs_lose_the_end_of_the_longer(first, second, length, kept):
     assert all(len(row) <= length for row in rows)
 
 
-@pytest.mark.parametrize(
-    ("documents", "message"),
-    [
-        (sentences((2, 2), ()), "there are 1 documents"),
-        (sentences((2,), (3,)), "no document has two sentences"),
-    ],
-)
-def test_documents_that_make_no_pairs_are_refused(documents, message):
-    with pytest.raises(ValueError, match=message):
-        sentence_pairs(documents, 16)
-
-
-def test_pairs_go_through_buckets_and_masks():
-    rows, segments, follows = sentence_pairs(sentences((3, 2, 4, 2), (5, 3, 2)), 12)
-    made = MaskedTokens(Buckets(rows, segments, follows, tokens=40), 3000)
-    shown, targets, kinds, after = made[0]
-    assert shown.shape == targets.shape == kinds.shape
-    assert after.shape == shown.shape[:1]
-    assert (shown[:, 0] == CLS).all()
-    assert ((shown == SEP).sum(1) == 2).all()
-    assert (kinds.sum(1) > 0).all()
-
-
 @quick
 @given(st.integers(1, 4), st.integers(1, 5), st.integers(0, 40))
 def test_streams_go_on_where_they_ended(batch, length, more):
@@ -242,10 +194,4 @@ def test_streams_go_on_where_they_ended(batch, length, more):
     assert [each.tolist() for each in places] == [[[b, s] for b in range(batch)] for s in range(len(streams))]
     assert torch.cat(inputs, 1).flatten().tolist() == list(range(batch * len(streams) * length))
     assert len(ids) - 1 - batch * len(streams) * length < batch * length
-    assert same([streams[2 * len(streams)]], [streams[0]])
-
-
-def test_a_text_too_short_for_streams_is_refused():
-    with pytest.raises(ValueError, match="has 12 tokens; 4 streams of 3 and their next tokens need 13"):
-        Streams(torch.arange(12), 3, 4)
-    assert len(Streams(torch.arange(13), 3, 4)) == 1
+    assert_equal(streams[2 * len(streams)], streams[0])

@@ -49,15 +49,6 @@ def test_a_download_lands_in_the_cache_and_is_not_repeated(publish, tmp_path):
     assert corpora.verify("shakespeare") == "ok"
 
 
-def test_a_local_folder_wins_over_the_cache(publish, data):
-    publish("shakespeare", SHAKESPEARE)
-    corpora.fetch("shakespeare")
-    own = write(data / "shakespeare/input.txt", "mine")
-    assert corpora.load("shakespeare") == "mine"
-    assert corpora.paths("shakespeare") == [own]
-    assert corpora.verify("shakespeare") == "differs"
-
-
 def test_a_wrong_hash_leaves_nothing_in_place(publish, tmp_path):
     publish("shakespeare", SHAKESPEARE, sha256="0" * 64)
     with pytest.raises(ValueError, match="is not shakespeare") as error:
@@ -168,13 +159,6 @@ def test_a_data_folder_that_does_not_exist_is_named(tmp_path, monkeypatch):
         with pytest.raises(ValueError, match=r"TFVIZ_DATA is .*typo', which is no folder"):
             use("shakespeare")
     assert corpora.load("pydoc")
-
-
-def test_unknown_names_list_those_there_are():
-    with pytest.raises(LookupError, match=r"'shakespear'.*pydoc, shakespeare"):
-        corpora.load("shakespear")
-    with pytest.raises(LookupError, match=r"multi30k has no file val\.cs\.gz; it has: train\.en\.gz"):
-        corpora.fetch("multi30k", "val.cs.gz")
 
 
 @pytest.mark.parametrize("name", ["imdb", "multi30k", "movielens"])

@@ -113,20 +113,6 @@ def test_a_review_that_is_not_utf8_is_named(data):
         datasets.reviews()
 
 
-@pytest.mark.parametrize(
-    ("read", "message"),
-    [
-        (lambda: datasets.reviews("valid"), "no split 'valid'; there are: train, test"),
-        (lambda: datasets.pairs("en", "de", "test"), "no split 'test'; there are: train, val, test_2016_flickr"),
-        (lambda: datasets.pairs("cs", "en"), "no language 'cs'; there are: en, de, fr"),
-        (lambda: datasets.pairs("en", "cs"), "no language 'cs'"),
-    ],
-)
-def test_unknown_splits_and_languages_list_those_there_are(read, message):
-    with pytest.raises(LookupError, match=message):
-        read()
-
-
 def test_two_unpacked_files_are_enough_for_a_pair(data):
     folder(data / "multi30k", {"train.en": "a cat\n", "train.de": "eine Katze\n"})
     assert datasets.pairs("en", "de") == (["a cat"], ["eine Katze"])
@@ -223,13 +209,6 @@ def test_a_split_has_every_rating_once_and_depends_on_the_seed_alone():
     torch.manual_seed(1)
     assert torch.equal(ratings.split(0.9, seed=5)[1].users, held.users)
     assert not torch.equal(ratings.split(0.9, seed=6)[1].users, held.users)
-
-
-@pytest.mark.parametrize("share", [0.0, 1.0, float("nan"), 0.01])
-def test_a_share_that_leaves_one_side_empty(share):
-    rows = torch.arange(7)
-    with pytest.raises(ValueError, match=r"of 7 ratings; it must leave"):
-        datasets.Ratings(rows, rows, rows / 2, ["a"] * 7).split(share)
 
 
 @packed

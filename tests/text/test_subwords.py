@@ -8,6 +8,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
 
 from tfviz.text import Subwords, bpe, letters, subwords, vocabularies, whole_words, wordpiece
 
@@ -83,8 +84,12 @@ def test_a_text_that_names_special_tokens_has_none(vocab, tmp_path):
 
 @every
 def test_saved_and_loaded_it_is_the_same(vocab, tmp_path):
+    """Also when another library on `tokenizers` has read it, and written it again without the checksum."""
     vocab.save(tmp_path / "tokenizer.json")
-    for path in (tmp_path, str(tmp_path / "tokenizer.json")):
+    theirs = Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    assert theirs.to_str() == vocab.tokenizer.to_str()
+    theirs.save(str(tmp_path / "theirs.json"), pretty=False)
+    for path in (tmp_path, str(tmp_path / "tokenizer.json"), tmp_path / "theirs.json"):
         again = Subwords.load(path)
         ids = [*range(len(vocab))]
         assert [row.tolist() for row in again.encode_all(TEXTS)] == [row.tolist() for row in vocab.encode_all(TEXTS)]
@@ -225,11 +230,6 @@ def test_many_texts_are_encoded_as_each_and_nothing_is_an_empty_row(vocab):
     assert vocab.words(ids) == vocab.encode_all([]) == []
 
 
-def test_an_unknown_special_token_is_named():
-    with pytest.raises(KeyError, match=r"'\[PAUSE\]' is not one of the 300 tokens.*'\[PAD\]', .*'\[MASK\]'"):
-        BUILT["bpe"]["[PAUSE]"]
-
-
 def test_the_size_is_that_asked_for():
     assert len(BUILT["bpe"]) == BUILT["bpe"].tokenizer.get_vocab_size() == 300
     assert len(wordpiece(TEXTS, 100)) == 100
@@ -237,12 +237,6 @@ def test_the_size_is_that_asked_for():
     assert len(letters("abcab", 9)) == 9
     assert letters("abcab", 9).encode("abc").tolist() == [7, 8, UNKNOWN]
     assert repr(BUILT["bpe"]) == "Subwords(BPE, 300 tokens)"
-
-
-def test_where_there_is_no_file_none_is_read(tmp_path):
-    for path in (tmp_path, tmp_path / "absent.json"):
-        with pytest.raises(FileNotFoundError, match=r"no tokenizer at .*\.json"):
-            Subwords.load(path)
 
 
 @every
@@ -263,17 +257,6 @@ def test_a_single_bit_that_changed_is_told(vocab, tmp_path):
         assert "damaged" in said
 
 
-@every
-def test_others_read_what_is_saved_and_what_they_save_is_read(vocab, tmp_path):
-    from tokenizers import Tokenizer
-
-    vocab.save(tmp_path / "ours.json")
-    theirs = Tokenizer.from_file(str(tmp_path / "ours.json"))
-    assert theirs.to_str() == vocab.tokenizer.to_str()
-    theirs.save(str(tmp_path / "theirs.json"), pretty=False)
-    assert Subwords.load(tmp_path / "theirs.json").encode("The cat").tolist() == vocab.encode("The cat").tolist()
-
-
 @pytest.mark.parametrize("content", ["", "{}", "[]", "3", '{"model": 3}', "[" * 100_000, "\0"])
 def test_what_is_no_tokenizer_is_told(tmp_path, content):
     (tmp_path / "tokenizer.json").write_text(content)
@@ -285,7 +268,7 @@ def test_a_word_without_end_is_learned_in_parts():
     draw = random.Random(1)
     endless = "".join(draw.choices("abcdefgh", k=60_000))
     assert len(wordpiece([endless], 300)) == 300  # byte pairs: tests/bad_input/cases_text.py
-    assert [*vocabularies._split_long_words(["newest widest " * 400])] == ["newest widest " * 400]
+    assert [*vocabularies._split_long_words(["newest widest " * 400, *TEXTS])] == ["newest widest " * 400, *TEXTS]
     assert list(vocabularies._split_long_words(["ab " + "c" * 250 + " d", " " * 210, "e f"])) == [
         "ab " + "c" * 100,
         "c" * 100,
@@ -295,8 +278,3 @@ def test_a_word_without_end_is_learned_in_parts():
         " " * 10,
         "e f",
     ]
-
-
-def test_what_is_learned_of_words_is_what_it_was():
-    assert [*vocabularies._split_long_words(TEXTS)] == TEXTS
-    assert [*vocabularies._split_long_words(["newest widest " * 400])] == ["newest widest " * 400]

@@ -48,22 +48,6 @@ def test_the_order_of_a_vocabulary_is_its_own():
         vocab.decode(torch.tensor([3]))
 
 
-@pytest.mark.parametrize(
-    ("text", "character", "place"), [("abcxa", "'x'", 3), ("ab漢", "'漢'", 2), ("\0a", "'\\x00'", 0)]
-)
-def test_an_unknown_character_is_named_with_its_place(text, character, place):
-    with pytest.raises(ValueError, match="is not among") as error:
-        Characters("cab").encode(text)
-    assert f"{character} (U+{ord(text[place]):04X}) at place {place} " in str(error.value)
-
-
-def test_characters_must_differ_and_be_there():
-    with pytest.raises(ValueError, match="must all differ"):
-        Characters("aba")
-    with pytest.raises(ValueError, match="empty"):
-        Characters.of("")
-
-
 def test_bytes_that_are_not_utf8_become_a_sign():
     assert Bytes().decode(torch.tensor([97, 195, 98])) == "a�b"
 
@@ -146,24 +130,3 @@ def test_repeats_are_blocks_that_come_again():
     assert inputs.equal(repeats[4][0])
     assert not inputs.equal(repeats[5][0])
     assert not inputs.equal(RepeatedTokens(vocab=11, length=13, batch=200, block=(3, 5), seed=3)[4][0])
-
-
-GROWING = {"ids": torch.arange(40), "length": 8, "batch": 3, "steps": 6}
-REPEATED = {"vocab": 11, "length": 7, "batch": 2}
-
-
-@pytest.mark.parametrize(
-    ("make", "arguments", "message"),
-    [
-        (GrowingWindows, {"length": 3}, "length is 3"),
-        (GrowingWindows, {"steps": 0}, "steps is 0"),
-        (GrowingWindows, {"length": 40}, "the text has 40 tokens"),
-        (RepeatedTokens, {"vocab": 0}, "vocab is 0"),
-        (RepeatedTokens, {"block": (0, 4)}, "shortest is 0"),
-        (RepeatedTokens, {"block": (4, 3)}, "longest is 3; it must be from 4 to 7"),
-        (RepeatedTokens, {"block": (3, 8)}, "longest is 8"),
-    ],
-)
-def test_sizes_that_cannot_be_are_refused(make, arguments, message):
-    with pytest.raises(ValueError, match=message):
-        make(**(GROWING if make is GrowingWindows else REPEATED) | arguments)

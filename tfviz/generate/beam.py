@@ -143,7 +143,7 @@ def rows(beams: Sequence[Beam], rank: int = 0) -> Int[Tensor, "batch step"]:
     """
     if not beams or not 0 <= rank < beams[-1].parents.shape[1]:
         raise ValueError(f"there is no text of rank {rank} in {len(beams)} beams; give all that steps(...) yields")
-    in_order = all(one.texts.shape[-1] < other.texts.shape[-1] for one, other in pairwise(beams))
+    in_order = all(beam.texts.shape[-1] < after.texts.shape[-1] for beam, after in pairwise(beams))
     if len(beams) != beams[-1].texts.shape[-1] - 1 or not in_order:
         raise ValueError(f"these {len(beams)} beams are not the steps of a search in order; give all of steps(...)")
     batch, width = beams[-1].parents.shape

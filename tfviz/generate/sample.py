@@ -206,7 +206,7 @@ def text(
 
 def _check_logits(logits: object) -> None:
     if not isinstance(logits, Tensor) or logits.dim() != 1 or not len(logits):
-        found = list(logits.shape) if isinstance(logits, Tensor) else describe(logits)
-        raise ValueError(f"logits are {found}; give those of one token, [vocab], such as logits[0, -1]")
+        size = list(logits.shape) if isinstance(logits, Tensor) else describe(logits)
+        raise ValueError(f"logits are {size}; give those of one token, [vocab], such as logits[0, -1]")
     if not logits.max().isfinite():
         raise FloatingPointError(f"the logits are not finite, the largest is {logits.max().item()}; nothing to sample")

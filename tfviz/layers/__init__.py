@@ -10,25 +10,9 @@ from tfviz.layers.seq2seq_attention import Additive, Dot
 from tfviz.validation import validate_public
 
 __all__ = [
-    "LSTM",
-    "RNN",
-    "Additive",
-    "Bigrams",
-    "Block",
-    "Cell",
-    "DecoderBlock",
-    "Dot",
-    "FeedForward",
-    "KeyValues",
-    "MultiHead",
-    "Recurrent",
-    "Tokens",
-    "attend",
-    "masks",
-    "positions",
-    "post_norm",
-    "pre_norm",
-]
+    "LSTM", "RNN", "Additive", "Bigrams", "Block", "Cell", "DecoderBlock", "Dot", "FeedForward", "KeyValues",
+    "MultiHead", "Recurrent", "Tokens", "attend", "masks", "positions", "post_norm", "pre_norm",
+]  # fmt: skip
 
 # functions of the forward pass have none
 validate_public(globals(), __all__, exclude=("attend", "post_norm", "pre_norm"))

@@ -17,19 +17,9 @@ from tfviz.layers.mask import Mask, PerHead
 from tfviz.shapes import Bool, Int
 
 __all__ = [
-    "Mask",
-    "causal",
-    "dilated",
-    "documents",
-    "fixed",
-    "full",
-    "graph",
-    "padding",
-    "per_head",
-    "prefix",
-    "strided",
+    "Mask", "causal", "dilated", "documents", "fixed", "full", "graph", "padding", "per_head", "prefix", "strided",
     "window",
-]
+]  # fmt: skip
 
 
 class NamedMask(Mask):

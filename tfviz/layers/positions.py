@@ -15,19 +15,9 @@ from tfviz.shapes import Float
 from tfviz.validation import validated
 
 __all__ = [
-    "KINDS",
-    "ALiBi",
-    "AddedPositions",
-    "Learned",
-    "Positions",
-    "Relative",
-    "Rotary",
-    "Sinusoidal",
-    "alibi",
-    "relative",
-    "shift",
-    "sinusoids",
-]
+    "KINDS", "ALiBi", "AddedPositions", "Learned", "Positions", "Relative", "Rotary", "Sinusoidal", "alibi",
+    "relative", "shift", "sinusoids",
+]  # fmt: skip
 
 
 class Positions(nn.Module):
@@ -99,6 +89,7 @@ class Sinusoidal(AddedPositions):
     def __init__(self, context: int, dim: int, heads: int = 1):
         super().__init__()
         checks.at_least(0, context=context)
+        check_memory(positions=context, dim=dim)
         self.register_buffer("vectors", encodings.sinusoids(torch.arange(context), dim), persistent=False)
 
     def table(self, length: int) -> Float[Tensor, "position dim"]:

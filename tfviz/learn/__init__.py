@@ -9,11 +9,7 @@ __all__ = ["Step", "adamw", "checkpoint", "evaluate", "fit", "losses", "muon", "
 
 validate_public(globals(), __all__, exclude=("Step",))
 validate_public(vars(checkpoint), ["save", "list_checkpoints", "load", "as_folder"])
-validate_public(
-    vars(evaluate), ["loss", "accuracy", "perplexity", "bits_per_byte", "exact_match", "bleu", "bleu_by_length"]
-)
+validate_public(vars(evaluate), ["loss", "accuracy", "perplexity", "bits_per_byte", "exact_match", "bleu"])
 validate_public(vars(evaluate), ["alignment_error_rate", "links"])
 validate_public(vars(schedule), ["cosine", "inverse_square_root", "linear"])
-validate_public(
-    vars(losses), ["adversarial", "translation", "scheduled_sampling"]
-)  # the others are called at each step
+validate_public(vars(losses), ["adversarial", "translation"])  # the others are called at each step

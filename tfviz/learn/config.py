@@ -36,22 +36,36 @@ def describe_config(value: Any, prefix: str = "") -> Config:
     return dict(islice(_entries(value, prefix, ()), MAX_ENTRIES))
 
 
-def describe_loss(loss: Callable[..., Any]) -> Config:
-    """Describe a loss; of an object only its class, since it may change from step to step."""
-    return (
-        describe_config(loss, "loss")
-        if isinstance(loss, FunctionType | partial | nn.Module)
-        else {"loss": _label(loss)}
-    )
+def describe_run(
+    model: nn.Module,
+    batches: Any,
+    optimizer: torch.optim.Optimizer,
+    loss: Callable[..., Any],
+    schedule: Schedule,
+    **settings: Any,
+) -> Config:
+    """Describe all that two runs must share to have the same losses; `settings` has the `steps`, and what else is set.
+
+    Of a loss that is an object only the class counts, since it may change from step to step.
+    """
+    unchanging = isinstance(loss, FunctionType | partial | nn.Module)
+    return {
+        **settings,
+        **(describe_config(loss, "loss") if unchanging else {"loss": _label(loss)}),
+        **_describe_schedule(schedule, settings["steps"]),
+        **_describe_optimizer(optimizer),
+        **describe_config(model, "model"),
+        **describe_config(batches, "batches"),
+    }
 
 
-def describe_schedule(schedule: Schedule, steps: int) -> Config:
+def _describe_schedule(schedule: Schedule, steps: int) -> Config:
     """Describe a schedule by its values at some steps."""
     sampled = sorted({steps * place // SCHEDULE_SAMPLES for place in range(SCHEDULE_SAMPLES)} | {steps - 1})
     return {f"schedule({step}, {steps})": f"{lr_factor(schedule, step, steps):.6g}" for step in sampled}
 
 
-def describe_optimizer(optimizer: torch.optim.Optimizer) -> Config:
+def _describe_optimizer(optimizer: torch.optim.Optimizer) -> Config:
     """Describe an optimizer by its class, the settings of its groups and the shapes of their parameters, in order."""
     config: Config = {"optimizer": type(optimizer).__qualname__}
     for number, group in enumerate(optimizer.param_groups):

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -98,29 +97,6 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> float:
 
     _check_pairs(hypotheses, references)
     return BLEU(lowercase=True, tokenize="13a").corpus_score(list(hypotheses), [list(references)]).score
-
-
-def bleu_by_length(
-    sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str], edges: Sequence[int]
-) -> dict[str, tuple[float, int]]:
-    """Return BLEU of the sentences whose sources have fewer words than each edge, and how many they are.
-
-    >>> bleu_by_length(["a b c d", "a"], ["w x y z", "q"], ["w x y z", "q r"], edges=[3])
-    {'1-2': (0.0, 1), '3+': (100.0, 1)}
-    """
-    _check_pairs(hypotheses, references)
-    _check_pairs(sources, references)
-    limits = [1, *edges, 10**9]
-    if any(low >= high for low, high in pairwise(limits)):
-        raise ValueError(f"edges are {list(edges)}; they must rise, from 2 on")
-    lengths = [max(1, len(source.split())) for source in sources]
-    scores = {}
-    for low, high in pairwise(limits):
-        rows = [row for row, length in enumerate(lengths) if low <= length < high]
-        if rows:
-            score = bleu([hypotheses[row] for row in rows], [references[row] for row in rows])
-            scores[f"{low}-{high - 1}" if high < 10**9 else f"{low}+"] = (round(score, 1), len(rows))
-    return scores
 
 
 def alignment_error_rate(found: Iterable[Link], sure: Iterable[Link], possible: Iterable[Link] = ()) -> float:

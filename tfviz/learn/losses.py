@@ -43,28 +43,6 @@ def translation(label_smoothing: float = 0.0) -> Loss:
     return loss
 
 
-def scheduled_sampling(probability: float, label_smoothing: float = 0.0) -> Loss:
-    """Return `translation` in which some of the target tokens fed back are the model's own guesses (exposure bias).
-
-    A first pass, without gradients, guesses each token from the true ones before it; then each fed-back token is
-    replaced by its guess with this probability (Bengio et al. 2015, in the two passes of Mihaylova & Martins 2019,
-    which need no loop over steps).
-    """
-    checks.between(0, 1, probability=probability)
-    checks.fraction(label_smoothing=label_smoothing)
-
-    def loss(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
-        source, target = unpack(batch, "source", "target")
-        inputs, targets = target[:, :-1].clone(), target[:, 1:]
-        with torch.no_grad():
-            guesses = model(source, inputs).argmax(-1)[:, :-1]
-        replaced = (torch.rand(guesses.shape, device=inputs.device) < probability) & (inputs[:, 1:] != PAD)
-        inputs[:, 1:] = torch.where(replaced, guesses, inputs[:, 1:])
-        return _padded_cross_entropy(model(source, inputs), targets, label_smoothing)
-
-    return loss
-
-
 def classification(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
     """Compute the cross-entropy of one label a row, in nats; the batch is (model inputs ..., labels `[batch]`).
 

@@ -13,7 +13,7 @@ from torch import nn
 from tfviz import checks
 from tfviz.learn import checkpoint
 from tfviz.learn.checks import check_optimizer_of, check_trainable
-from tfviz.learn.config import Config, describe_config, describe_loss, describe_optimizer, describe_schedule
+from tfviz.learn.config import describe_run
 from tfviz.learn.losses import Loss, next_token
 from tfviz.learn.optimizers import muon
 from tfviz.learn.schedule import Schedule, linear
@@ -111,19 +111,9 @@ def fit(
     _check_parts(model, batches, optimizer, steps, loss, schedule)
     folder = None if checkpoint_dir is None else checkpoint.as_folder(checkpoint_dir)
     lrs = _group_lrs(optimizer := optimizer or muon(model, lr or DEFAULT_LR), lr)
-    config: Config = {
-        "steps": steps,
-        "lr": str(lrs if len({*lrs}) > 1 else lrs[0]),
-        "seed": seed,
-        "max_grad_norm": str(max_grad_norm),
-        "gradient_accumulation_steps": gradient_accumulation_steps,
-        "precision": precision,
-        **describe_loss(loss),
-        **describe_schedule(schedule, steps),
-        **describe_optimizer(optimizer),
-        **describe_config(unwrap(model), "model"),
-        **describe_config(batches, "batches"),
-    }
+    config = describe_run(unwrap(model), batches, optimizer, loss, schedule, steps=steps,
+                          lr=str(lrs if len({*lrs}) > 1 else lrs[0]), seed=seed, max_grad_norm=str(max_grad_norm),
+                          gradient_accumulation_steps=gradient_accumulation_steps, precision=precision)  # fmt: skip
     trainer = Trainer(model, optimizer, lrs, loss, max_grad_norm=max_grad_norm, device=device, precision=precision,
                       compile=compile, gradient_accumulation_steps=gradient_accumulation_steps,
                       gradient_checkpointing=gradient_checkpointing)  # fmt: skip

@@ -6,6 +6,7 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import InitVar, dataclass
 from functools import partial
 from typing import Any
 
@@ -18,41 +19,36 @@ from tfviz.learn.distributed import full_tensor, is_sharded
 from tfviz.learn.losses import Loss
 
 
+@dataclass
 class Trainer:
     """A model on its device with all it takes to do one step; wraps `accelerate`.
 
-    A step is `compute_gradients`, which changes no weight, then `optimizer_step`.
+    A step is `compute_gradients`, which changes no weight, then `optimizer_step`. The arguments are those of `fit`.
 
     Args:
         lrs: the top learning rate of each group of the optimizer.
     """
 
-    def __init__(
-        self,
-        model: nn.Module,
-        optimizer: torch.optim.Optimizer,
-        lrs: Sequence[float],
-        loss: Loss,
-        *,
-        max_grad_norm: float,
-        device: str | None,
-        precision: str | None,
-        compile: bool,
-        gradient_accumulation_steps: int,
-        gradient_checkpointing: bool,
-    ):
+    model: nn.Module
+    unwrapped_optimizer: torch.optim.Optimizer
+    lrs: Sequence[float]
+    loss: Loss
+    max_grad_norm: float
+    device: InitVar[str | None]
+    precision: InitVar[str | None]
+    compile: InitVar[bool]
+    gradient_accumulation_steps: int
+    gradient_checkpointing: bool
+
+    def __post_init__(self, device: str | None, precision: str | None, compile: bool) -> None:
         self.accelerator = _create_accelerator(device)
-        self.device = self.accelerator.device
         self.is_main, self.is_distributed = self.accelerator.is_main_process, self.accelerator.num_processes > 1
-        self.model, self.unwrapped_optimizer, self.loss = model, optimizer, loss
-        self.max_grad_norm, self.gradient_accumulation_steps = max_grad_norm, gradient_accumulation_steps
-        self.gradient_checkpointing = gradient_checkpointing
-        self.lrs, self.initial_lrs = lrs, [group["lr"] for group in optimizer.param_groups]
+        self.initial_lrs = [group["lr"] for group in self.unwrapped_optimizer.param_groups]
+        kind = self.accelerator.device.type
         if precision is None:
-            precision = "bfloat16" if _launched_with_bfloat16() or _supports_bfloat16(self.device) else "float32"
-        bfloat16 = precision == "bfloat16"
-        self.autocast = torch.autocast(self.device.type, torch.bfloat16) if bfloat16 else nullcontext()
-        prepare = self.accelerator.prepare
+            precision = "bfloat16" if _launched_with_bfloat16() or _supports_bfloat16(kind) else "float32"
+        self.autocast = torch.autocast(kind, torch.bfloat16) if precision == "bfloat16" else nullcontext()
+        model, optimizer, prepare = self.model, self.unwrapped_optimizer, self.accelerator.prepare
         prepared: Any = (model, prepare(optimizer)) if is_sharded(model) else prepare(model, optimizer)
         self.wrapped, self.optimizer = prepared
         self.is_sharded = is_sharded(model)  # by the caller, with `fully_shard`, or now by accelerate
@@ -121,7 +117,7 @@ class Trainer:
         rank, processes, rows = self.accelerator.process_index, self.accelerator.num_processes, len(batch[0])
         parts = max(1, min(self.gradient_accumulation_steps, rows // processes))  # the same number in all processes
         counts = rank < rows  # a process without a row of its own repeats one, with weight 0
-        total, count = torch.zeros((), device=self.device), 0
+        total, count = torch.zeros((), device=self.accelerator.device), 0
         split = zip(*(tensor[rank % rows :: processes].tensor_split(parts) for tensor in batch))
         for number, part in enumerate(split, 1):
             unsynced = self.accelerator.no_sync(self.wrapped) if number < parts else nullcontext()
@@ -133,7 +129,7 @@ class Trainer:
 
     def _compute_loss(self, part: tuple[Tensor, ...]) -> tuple[Tensor, Any]:
         with self.autocast:
-            part = tuple(tensor.to(self.device, non_blocking=True) for tensor in part)
+            part = tuple(tensor.to(self.accelerator.device, non_blocking=True) for tensor in part)
             with note_inputs(self.model, part):
                 output = self.loss(self.compiled, part)
             return check_loss_output(output)
@@ -190,5 +186,5 @@ def _launched_with_bfloat16() -> bool:
     return precision == "bf16"
 
 
-def _supports_bfloat16(device: torch.device) -> bool:
-    return device.type == "cuda" and torch.cuda.is_bf16_supported()
+def _supports_bfloat16(kind: str) -> bool:
+    return kind == "cuda" and torch.cuda.is_bf16_supported()

@@ -39,6 +39,7 @@ class Step:
     tokens_per_second: float
 
 
+@dataclass
 class TrainingRun:
     """The steps of a training, past and to come.
 
@@ -50,17 +51,14 @@ class TrainingRun:
         checkpoint_dir: for checkpoints, one every `checkpoint_every` steps.
     """
 
-    def __init__(
-        self,
-        trainer: Trainer,
-        batches: Batches,
-        schedule: Schedule,
-        config: Config,
-        checkpoint_dir: Path | None,
-        checkpoint_every: int,
-    ):
-        self.trainer, self.batches, self.schedule, self.config = trainer, batches, schedule, config
-        self.checkpoint_dir, self.checkpoint_every = checkpoint_dir, checkpoint_every
+    trainer: Trainer
+    batches: Batches
+    schedule: Schedule
+    config: Config
+    checkpoint_dir: Path | None
+    checkpoint_every: int
+
+    def __post_init__(self) -> None:
         self.history: list[Step] = []
         self.saved_steps = 0  # steps that the newest checkpoint holds
         self.optimizer_step_interrupted = False
@@ -131,21 +129,21 @@ class TrainingRun:
             self.trainer.accelerator.wait_for_everyone()
         if not self.checkpoint_dir or not checkpoint.list_checkpoints(self.checkpoint_dir):
             return
-        found = checkpoint.read(self.checkpoint_dir, self.trainer.model, self.trainer.unwrapped_optimizer)
-        stored = found.state.get("config")
+        newest = checkpoint.read(self.checkpoint_dir, self.trainer.model, self.trainer.unwrapped_optimizer)
+        stored = newest.state.get("config")
         if not isinstance(stored, dict):
-            raise ValueError(f"{found.path} is of no run: `checkpoint.save` wrote it; give another folder")
+            raise ValueError(f"{newest.path} is of no run: `checkpoint.save` wrote it; give another folder")
         if difference := first_difference(stored, self.config):
-            name, there, here = difference
+            name, stored_value, value = difference
             raise ValueError(
-                f"{self.checkpoint_dir} holds a run with {name} {there}, this one asks for {here}; "
+                f"{self.checkpoint_dir} holds a run with {name} {stored_value}, this one asks for {value}; "
                 "give it another folder, or delete that one"
             )
-        step, row = found.state["step"], schema.list_of(schema.number, 3, 3)
-        with schema.errors_name(found.path):
-            schema.list_of(row, step, step)(found.state.get("history"), "history")
-        found.restore(self.trainer.model, self.trainer.unwrapped_optimizer)
-        self.history = [Step(number, *row) for number, row in enumerate(found.state["history"])]
+        step, row = newest.state["step"], schema.list_of(schema.number, 3, 3)
+        with schema.errors_name(newest.path):
+            schema.list_of(row, step, step)(newest.state.get("history"), "history")
+        newest.restore(self.trainer.model, self.trainer.unwrapped_optimizer)
+        self.history = [Step(number, *row) for number, row in enumerate(newest.state["history"])]
         self.saved_steps = len(self.history)
 
     def _save(self) -> None:

@@ -17,23 +17,10 @@ from tfviz.models.transformer_xl import TransformerXL
 from tfviz.validation import validate_public
 
 __all__ = [
-    "BERT",
-    "GPT",
-    "LSTMN",
-    "BERTClassifier",
-    "Classifier",
-    "Convolution",
-    "GraphAttention",
-    "Recommender",
-    "RecurrentLM",
-    "SelfAttention",
-    "Seq2Seq",
-    "SparseTransformer",
-    "Transformer",
-    "TransformerXL",
-    "classifier",
+    "BERT", "GPT", "LSTMN", "BERTClassifier", "Classifier", "Convolution", "GraphAttention", "Recommender",
+    "RecurrentLM", "SelfAttention", "Seq2Seq", "SparseTransformer", "Transformer", "TransformerXL", "classifier",
     "pretrained",
-]
+]  # fmt: skip
 
 validate_public(globals(), __all__)
 validate_public(vars(pretrained), ["gpt2", "bert"])

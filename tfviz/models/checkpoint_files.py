@@ -1,19 +1,16 @@
 """Read a checkpoint folder as transformers writes it. Nothing is trusted: files of that folder only, checked sizes."""
 
 import os
-import re
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from tfviz import files, schema
 from tfviz.models.checkpoint_names import Family
 
 BUFFERS = (".attn.bias", ".attn.masked_bias", "embeddings.position_ids")  # masks and counters: nothing learned
-SHARD = re.compile(r"\w[\w.-]{0,200}\.safetensors")  # a file beside the index: no folder, no way up
 
 
 def read_config(folder: Path, family: Family) -> dict[str, Any]:
@@ -43,23 +40,17 @@ def read_tensors(folder: Path, family: Family) -> dict[str, Tensor]:
     Raises:
         ValueError: a file is damaged; a tensor comes twice, differs from the one it is tied to, or is not finite.
     """
-    tensors: dict[str, Tensor] = {}
-    for path in _weight_files(folder, family):
-        try:
-            with safe_open(path, framework="pt") as file:
-                read = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dictionary)
-        except (SafetensorError, OSError) as error:
-            raise ValueError(f"{path} is damaged, or only a pointer to a large file: {error}; get it again") from error
-        for stored_name, tensor in read.items():
-            name = stored_name.removeprefix(family.prefix)
-            name = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
-            if name in tensors:
-                raise ValueError(f"{stored_name} in {path} comes twice in {folder}; get the files again")
-            if name.endswith(BUFFERS):
-                continue
-            if not tensor.is_floating_point() or not tensor.isfinite().all():
-                raise ValueError(f"{stored_name} in {path} is {tensor.dtype}, or holds NaN or infinity; get it again")
-            tensors[name] = tensor.float()
+    path, tensors = _existing(folder / "model.safetensors", family), dict[str, Tensor]()
+    for stored_name, tensor in files.load_tensors(path)[0].items():
+        name = stored_name.removeprefix(family.prefix)
+        name = name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias")
+        if name in tensors:
+            raise ValueError(f"{stored_name} in {path} comes twice; get the file again")
+        if name.endswith(BUFFERS):
+            continue
+        if not tensor.is_floating_point() or not tensor.isfinite().all():
+            raise ValueError(f"{stored_name} in {path} is {tensor.dtype}, or holds NaN or infinity; get it again")
+        tensors[name] = tensor.float()
     for alias, name in family.aliases.items():
         other = tensors.pop(alias, None)
         if other is not None and not torch.equal(tensors.setdefault(name, other), other):
@@ -81,18 +72,6 @@ def check_sizes(settings: dict[str, Any], tensors: dict[str, Tensor], folder: Pa
             )
 
 
-def _weight_files(folder: Path, family: Family) -> list[Path]:
-    """Return the one file, or the shards that the index names."""
-    index, single = folder / "model.safetensors.index.json", folder / "model.safetensors"
-    if single.is_file() or not index.is_file():
-        return [_existing(single, family)]
-    weight_map = _read_json(index).get("weight_map")
-    names = set(map(str, weight_map.values())) if isinstance(weight_map, dict) else {""}
-    if foreign := [name for name in names if not SHARD.fullmatch(name)]:
-        raise ValueError(f"{index} names {foreign[0]!r}; shards are files beside it, NAME.safetensors: get it again")
-    return [_existing(folder / name, family) for name in sorted(names)]
-
-
 def _existing(file: Path, family: Family) -> Path:
     """Return the file.
 
@@ -102,9 +81,9 @@ def _existing(file: Path, family: Family) -> Path:
     """
     folder = file.parent
     if not os.path.isfile(file):
-        found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+        names = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
         raise FileNotFoundError(
-            f"there is no {file.name} in {folder}, which holds {', '.join(found) or 'nothing'}; get one with: "
+            f"there is no {file.name} in {folder}, which holds {', '.join(names) or 'nothing'}; get one with: "
             f"hf download {family.example} config.json model.safetensors tokenizer.json --local-dir {folder}"
         )
     home = folder.resolve()

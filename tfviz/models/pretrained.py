@@ -20,7 +20,7 @@ ACTIVATIONS = {"gelu_new": TANH, "gelu_pytorch_tanh": TANH, "gelu": nn.GELU, "re
 
 
 def gpt2(folder: str | Path) -> GPT:
-    """Load GPT-2 (Radford et al. 2019) from a folder with `config.json` and `model.safetensors`, or shards of it.
+    """Load GPT-2 (Radford et al. 2019) from a folder with `config.json` and `model.safetensors`.
 
     Its vocabulary is `text.Subwords.load(folder)`, where `tokenizer.json` stands there too. The weights are float32
     whatever the files hold; the model is in eval mode. If it is trained on, the dropout is the config's `resid_pdrop`,

@@ -50,27 +50,3 @@ class Recommender(nn.Module):
         check_ids(movies, self.movie_biases.num_embeddings, "movies")
         biases = self.user_biases(users) + self.movie_biases(movies)
         return self.mean + biases.squeeze(-1) + (self.user_factors(users) * self.movie_factors(movies)).sum(-1)
-
-    @torch.no_grad()
-    def map(self) -> Float[Tensor, "movie 2"]:
-        """Return coordinates of each movie on the two axes along which the movies differ most, the first the more.
-
-        Turning users and movies together changes no rating, so single factors mean nothing. The principal axes of the
-        movies do not depend on the turn: they come from a singular value decomposition of the factors, less their
-        mean (which a user's bias could hold as well). An axis has no sign of its own: on each, the movie farthest
-        from 0 is put on the positive side.
-
-        Raises:
-            ValueError: fewer than two factors or movies.
-        """
-        factors = self.movie_factors.weight
-        if min(factors.shape) < 2:
-            raise ValueError(
-                f"a map has two axes, and there are {len(factors)} movies with {factors.shape[1]} factors; "
-                "build the recommender with at least 2 of each"
-            )
-        centred = factors - factors.mean(0)
-        _, _, axes = torch.linalg.svd(centred, full_matrices=False)
-        places = centred @ axes[:2].T
-        farthest = places.gather(0, places.abs().argmax(0, keepdim=True))
-        return places * farthest.sign()

@@ -93,9 +93,12 @@ class Transformer(nn.Module):
         if isinstance(caches[1], CrossAttentionCache):
             caches[1].check_source(memory.states)
         x = self._embed(self.target, target, start=0 if caches[0] is None else caches[0].length)
-        how = {"mask": masks.causal, "positions": self.positions}  # self-attention adds what is cached to the mask
-        for block, own, cross in zip(self.decoder, caches[::2], caches[1::2], strict=True):
-            x = block(x, memory.states, memory.words[:, None, None], cross, cache=own, **how)
+        attention = {
+            "mask": masks.causal,
+            "positions": self.positions,
+        }  # self-attention adds what is cached to the mask
+        for block, past, cross in zip(self.decoder, caches[::2], caches[1::2], strict=True):
+            x = block(x, memory.states, memory.words[:, None, None], cross, cache=past, **attention)
         return functional.linear(self.decoder_norm(x), self.target.weight)
 
     def new_cache(self, length: int) -> list[KeyValues]:

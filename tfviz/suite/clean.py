@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import base64
+import io
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import click
 import nbformat
+import numpy as np
 from nbconvert.preprocessors import CoalesceStreamsPreprocessor
 from nbformat import NotebookNode
+from PIL import Image
 
 from tfviz.files import atomic
 from tfviz.suite import notebooks
-from tfviz.suite.dark_images import darken
 from tfviz.suite.notebooks import SITE, tagged_cells
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 WIDGET = "application/vnd.jupyter.widget-view+json"
 PICTURE = "picture:"  # begins the tag of a cell whose picture the README shows
 PARAMETERS_LINE = "The outputs below were made with: "
+PAPER = 0.07  # brightness that white paper has on a dark page
+LUMINANCE = np.array([0.213, 0.715, 0.072])  # of red, green, blue
 LIVE_LINK = "[Open the living page of this lesson]("  # begins a line of a committed lesson
 
 
@@ -27,14 +32,11 @@ def clean(
     files: Sequence[Path],
     to: Path | None = None,
     pictures: Path | None = None,
-    check: bool = False,
-    echo: Callable[[str], object] = print,
-) -> bool:
-    """Clean notebooks in place, or into the folder `to`; return whether a file changed, or would change.
+) -> None:
+    """Clean notebooks in place, or into the folder `to`.
 
     Args:
         pictures: a folder for the pictures that are tagged, each for light pages and for dark ones.
-        check: change nothing.
 
     Raises:
         FileNotFoundError: a file does not exist.
@@ -46,22 +48,19 @@ def clean(
         raise ValueError(f"two of these notebooks would be written to one file in {to}")
     lessons = {path.stem for path in notebooks.find()}
     contents: dict[Path, bytes] = {}
-    changed = False
     for file, target in zip(files, targets):
         notebook = clean_notebook(notebooks.read(file))
         if file.stem in lessons:
             notebook = link_live_page(notebook, file.stem)
         content = (nbformat.writes(notebook) + "\n").encode()
         if to or content != file.read_bytes():
-            contents[target], changed = content, True
-            echo(f"{'would change' if check else 'cleaned'} {file}")
+            contents[target] = content
+            click.echo(f"cleaned {file}")
         if pictures:
             contents |= _pictures(notebook, pictures)
-    if not check:
-        for target, content in contents.items():
-            with atomic(target) as draft:
-                draft.write_bytes(content)
-    return changed
+    for target, content in contents.items():
+        with atomic(target) as draft:
+            draft.write_bytes(content)
 
 
 def clean_notebook(notebook: NotebookNode) -> NotebookNode:
@@ -75,8 +74,8 @@ def clean_notebook(notebook: NotebookNode) -> NotebookNode:
     notebook.metadata = NotebookNode(kernelspec=KERNEL, language_info={"name": "python"})
     count = 0
     for cell in notebook.cells:
-        kept = {key: value for key, value in cell.metadata.items() if value and key in ("tags", "jupyter")}
-        cell.metadata = NotebookNode(kept)
+        metadata = {key: value for key, value in cell.metadata.items() if value and key in ("tags", "jupyter")}
+        cell.metadata = NotebookNode(metadata)
         if cell.cell_type == "code":
             count += cell.execution_count is not None
             cell.execution_count = count if cell.execution_count is not None else None
@@ -126,7 +125,7 @@ def tagged_pictures(notebook: NotebookNode) -> dict[str, bytes]:
     Raises:
         ValueError: a name that cannot be that of a file.
     """
-    found = {}
+    pictures = {}
     for cell in notebook.cells:
         for tag in cell.metadata.get("tags", []):
             for output in cell.get("outputs", []) if tag.startswith(PICTURE) else []:
@@ -134,8 +133,8 @@ def tagged_pictures(notebook: NotebookNode) -> dict[str, bytes]:
                     name = tag.removeprefix(PICTURE)
                     if not re.fullmatch(r"\w[\w.-]{0,99}", name):  # a path would lead out of the folder
                         raise ValueError(f"the tag {tag!r} names no file; give letters, digits, '-', '_' and '.'")
-                    found[name] = base64.b64decode(output.data["image/png"])
-    return found
+                    pictures[name] = base64.b64decode(output.data["image/png"])
+    return pictures
 
 
 def _pictures(notebook: NotebookNode, folder: Path) -> Mapping[Path, bytes]:
@@ -143,3 +142,25 @@ def _pictures(notebook: NotebookNode, folder: Path) -> Mapping[Path, bytes]:
     drawn = tagged_pictures(notebook)
     light = {folder / f"{name}.png": png for name, png in drawn.items()}
     return {**light, **{folder / f"{name}-dark.png": darken(png) for name, png in drawn.items()}}
+
+
+def darken(png: bytes) -> bytes:
+    """Return a PNG as CSS draws it with `filter: invert(93%) hue-rotate(180deg)` (Filter Effects 1, section 6).
+
+    Raises:
+        OSError: this is no picture.
+    """
+    picture: Image.Image = Image.open(io.BytesIO(png))
+    if picture.mode == "P":  # a palette stays one, which keeps the file small
+        picture.putpalette(_filter(np.array(picture.getpalette()).reshape(-1, 3)).tobytes())
+    else:
+        picture = Image.fromarray(_filter(np.array(picture.convert("RGB"))))
+    dark = io.BytesIO()
+    picture.save(dark, "PNG", optimize=True)
+    return dark.getvalue()
+
+
+def _filter(colours: np.ndarray) -> np.ndarray:
+    inverted = colours / 255 * (2 * PAPER - 1) + 1 - PAPER
+    rotated = 2 * (inverted @ LUMINANCE)[..., None] - inverted  # half a turn around the greys
+    return (255 * rotated.clip(0, 1)).round().astype(np.uint8)

@@ -64,13 +64,13 @@ def run(
     timeout: int | None,
 ) -> None:
     """Run notebooks through papermill: all of them, or those named (12_gpt, or just 12)."""
-    from tfviz.suite import notebooks, options, runner
+    from tfviz.suite import notebooks, runner
 
     paths = notebooks.find(names)
-    overrides, varied = options.parse_values(values, paths), options.parse_grid(grid, paths)
+    overrides, varied = notebooks.parse_values(values, paths), notebooks.parse_grid(grid, paths)
     if both := overrides.keys() & varied.keys():
         raise ValueError(f"{', '.join(sorted(both))}: given with -p and with --grid; choose one")
-    runs = runner.run(names, preset, overrides, out, jobs, force, click.echo, varied=varied, timeout=timeout)
+    runs = runner.run(names, preset, overrides, out, jobs, force, varied=varied, timeout=timeout)
     failed = [each.title for each in runs if each.outcome.status == "failed"]
     click.echo(f"{len(runs) - len(failed)} of {len(runs)} notebooks ran; look at {out / 'index.html'}")
     _exit(failed)
@@ -92,7 +92,7 @@ def site(names: tuple[str, ...], preset: str, out: Path, jobs: int) -> None:
     """Make the site: lessons (all, or NAMES) run and interactive, the guide, the reference, the measurements."""
     from tfviz.suite.site import build
 
-    failed = build(names, preset, out, jobs, click.echo)
+    failed = build(names, preset, out, jobs)
     click.echo(f"look at {out / 'index.html'}")
     _exit(failed)
 
@@ -104,7 +104,7 @@ def demo(out: Path, no_browser: bool) -> None:
     """A small GPT in one page, opened in your browser: type, choose a letter, switch a head off."""
     from tfviz.suite.demo import page
 
-    page(out, not no_browser, click.echo)
+    page(out, not no_browser)
 
 
 @main.command()
@@ -117,7 +117,7 @@ def look(model: str, text: str, image: Path | None, other: str | None, out: Path
     """Write one page with the attention of MODEL in TEXT; MODEL is a name on the Hub or a folder of a checkpoint."""
     from tfviz.suite.look_page import page
 
-    page(model, text, image, other, out, click.echo)
+    page(model, text, image, other, out)
 
 
 @main.command(context_settings={"ignore_unknown_options": True})
@@ -126,7 +126,7 @@ def lab(arguments: tuple[str, ...]) -> None:
     """Open the notebooks in JupyterLab; ARGUMENTS go to it as they are."""
     from tfviz.suite.lab import open_lab
 
-    open_lab(arguments, click.echo)
+    open_lab(arguments)
 
 
 @main.group()
@@ -184,8 +184,8 @@ def doctor() -> None:
     from tfviz.suite.doctor import examine
 
     healthy = True
-    for well, what, found in examine():
-        click.echo(f"{'ok ' if well else '-- '} {what:26} {found}")
+    for well, what, value in examine():
+        click.echo(f"{'ok ' if well else '-- '} {what:26} {value}")
         healthy &= well
     sys.exit(not healthy)
 
@@ -194,10 +194,8 @@ def doctor() -> None:
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("--to", type=FOLDER, help="write there and leave FILES as they are")
 @click.option("--pictures", type=FOLDER, help="also write tagged pictures there")
-@click.option("--check", is_flag=True, help="change nothing; exit with 1 if something would change")
-def clean(files: tuple[Path, ...], to: Path | None, pictures: Path | None, check: bool) -> None:
+def clean(files: tuple[Path, ...], to: Path | None, pictures: Path | None) -> None:
     """Reduce notebooks to what a commit keeps."""
     from tfviz.suite.clean import clean as clean_files
 
-    changed = clean_files(files, to, pictures, check, click.echo)
-    sys.exit(int(check and changed))
+    clean_files(files, to, pictures)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import webbrowser
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import click
 import torch
 from torch import nn
 
@@ -18,20 +18,20 @@ PROMPT = "ROMEO:\nWhat light "
 TITLE = "A small GPT: type, choose a letter, switch a head off"
 
 
-def page(out: Path, open_browser: bool, echo: Callable[[str], object]) -> None:
+def page(out: Path, open_browser: bool) -> None:
     """Write the page, and open it in the browser if asked.
 
     Raises:
         OSError: it cannot be written there.
         ValueError: the model's file is damaged.
     """
-    echo("making a page with a small GPT in it, which takes a few seconds ...")
+    click.echo("making a page with a small GPT in it, which takes a few seconds ...")
     model, letters = load()
     view.write(model, letters, PROMPT, TITLE, temperature=0.8, seed=1).save(out)
     size = sum(parameter.numel() for parameter in model.parameters())
-    echo(f"{out}: a GPT of {size:,} weights, trained on Shakespeare by letters")
+    click.echo(f"{out}: a GPT of {size:,} weights, trained on Shakespeare by letters")
     if open_browser and not webbrowser.open(out.resolve().as_uri()):
-        echo("no browser was found; open the file in one")
+        click.echo("no browser was found; open the file in one")
 
 
 def save(model: nn.Module, letters: text.Characters, path: Path = WEIGHTS) -> None:

@@ -14,17 +14,12 @@ Row = tuple[bool, str, str]
 
 
 def examine() -> Iterator[Row]:
-    """Yield (whether it is well, what was examined, what was found), a row at a time."""
+    """Yield (whether it is well, what was examined, what it is), a row at a time."""
+    import torch
+
+    from tfviz.view.still.palette import font_families
+
     yield (3, 11) <= sys.version_info < (3, 14), "Python", sys.version.split()[0]
-    yield from _versions()
-    yield from _device()
-    yield from _data()
-    yield from _fonts()
-    browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
-    yield browser is not None, "browser", browser or "none found; notebooks and pages need one"
-
-
-def _versions() -> Iterator[Row]:
     for requirement in requires("tfviz") or []:
         if "extra ==" not in requirement:
             name = re.split(r"[^\w.-]", requirement)[0]
@@ -32,13 +27,16 @@ def _versions() -> Iterator[Row]:
                 yield True, name, version(name)
             except PackageNotFoundError:
                 yield False, name, f"missing; pip install {requirement!r} -c constraints.txt"
-
-
-def _device() -> Iterator[Row]:
-    import torch
-
     gpus = [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
     yield True, "device", ", ".join(gpus) or f"CPU, {torch.get_num_threads()} threads, {os.cpu_count()} cores"
+    yield from _data()
+    fonts = font_families()
+    yield "DejaVu Sans" in fonts, "fonts", ", ".join(fonts)
+    chinese = any("CJK" in family for family in fonts)
+    how = "drawn" if chinese else "shown by number; install the Noto Sans CJK fonts"
+    yield chinese, "Chinese, Japanese, Korean", how
+    browser = next((path for name in BROWSERS if (path := shutil.which(name))), None)
+    yield browser is not None, "browser", browser or "none; notebooks and pages need one"
 
 
 def _data() -> Iterator[Row]:
@@ -53,13 +51,3 @@ def _data() -> Iterator[Row]:
         state = corpora.verify(name)
         advice = f"; tfviz data fetch {name}" if state in ("absent", "partly") else ""
         yield state != "differs", f"corpus {name}", state + advice
-
-
-def _fonts() -> Iterator[Row]:
-    from tfviz.view.still.palette import font_families
-
-    fonts = font_families()
-    yield "DejaVu Sans" in fonts, "fonts", ", ".join(fonts)
-    chinese = any("CJK" in family for family in fonts)
-    how = "drawn" if chinese else "shown by number; install the Noto Sans CJK fonts"
-    yield chinese, "Chinese, Japanese, Korean", how

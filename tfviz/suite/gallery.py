@@ -83,8 +83,8 @@ def questions(notebook: nbformat.NotebookNode) -> list[str]:
     """Return the questions that a notebook says it answers, without emphasis."""
     paragraphs = _first_cell(notebook).split("\n\n")
     paragraph = next((each for each in paragraphs if each.startswith(QUESTIONS)), "")
-    plain = _without_emphasis(paragraph.removeprefix(QUESTIONS)).replace("\n", " ")
-    return [question.strip() for question in re.findall(r"[^?]+\?", plain)]
+    line = _without_emphasis(paragraph.removeprefix(QUESTIONS)).replace("\n", " ")
+    return [question.strip() for question in re.findall(r"[^?]+\?", line)]
 
 
 def _heading(notebook: nbformat.NotebookNode, name: str) -> tuple[str, str]:

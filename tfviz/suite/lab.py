@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable
 from pathlib import Path
+
+import click
 
 import tfviz
 from tfviz.suite import notebooks, worker
@@ -14,12 +15,12 @@ from tfviz.suite import notebooks, worker
 COPIES = f"tfviz-notebooks-{tfviz.__version__}"
 
 
-def open_lab(arguments: tuple[str, ...], echo: Callable[[str], object] = print) -> None:
+def open_lab(arguments: tuple[str, ...]) -> None:
     """Replace this process by JupyterLab, which gets `arguments`."""
     folder = notebooks.folder()
     if folder.parent == Path(tfviz.__file__).parent:  # an installed package, which an update would replace
         folder = copy_lessons(folder, Path(COPIES))
-        echo(f"the lessons are copied to {folder}")
+        click.echo(f"the lessons are copied to {folder}")
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={folder.resolve()}", *arguments]
     sys.stdout.flush()
     os.execve(sys.executable, command, worker.child_environment())

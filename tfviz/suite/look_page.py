@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import click
 from torch import Tensor
 
 from tfviz import look, view
@@ -22,43 +23,42 @@ STUDIOS: dict[str, Callable[..., Any]] = {
     "ForCausalLM": view.write, "LMHeadModel": view.write, "ForMaskedLM": view.fill,
     "ForSequenceClassification": view.classify,
 }  # fmt: skip
-Echo = Callable[[str], object]
 Groups = Mapping[str, Any]  # look.AttentionMaps by name
 
 
-def page(name: str, text: str, picture: Path | None, other: str | None, out: Path, echo: Echo) -> None:
+def page(name: str, text: str, picture: Path | None, other: str | None, out: Path) -> None:
     """Write the page of a checkpoint, or of two.
 
     Raises:
         ImportError, OSError, ValueError: as `Checkpoint` and `Checkpoint.prepare`; the two cannot be compared.
     """
-    checkpoint, inputs, groups = _capture(name, text, picture, echo)
+    checkpoint, inputs, groups = _capture(name, text, picture)
     if other is None:
         title = f"{Path(name).name}: what it looks at"
-        parts: dict[str, View | str] = {**_views(groups, inputs), **_studio(checkpoint, text, echo)}
+        parts: dict[str, View | str] = {**_views(groups, inputs), **_studio(checkpoint, text)}
     else:
         names = (name, other) if Path(name).name == Path(other).name else (Path(name).name, Path(other).name)
         decoder_ids = inputs.arguments.get("decoder_input_ids")
         del checkpoint  # two may need more memory than there is
-        _, other_inputs, other_groups = _capture(other, text, picture, echo, decoder_ids)
+        _, other_inputs, other_groups = _capture(other, text, picture, decoder_ids)
         if other_inputs.tokens != inputs.tokens:
             raise ValueError(f"{names[0]} and {names[1]} cut this text into other tokens: no two maps can be compared")
         title = f"{names[0]} and {names[1]}: what changed"
-        parts = _comparison(groups, other_groups, names, echo)
+        parts = _comparison(groups, other_groups, names)
     with atomic(out) as draft:
         draft.write_text(together(title, parts), encoding="utf-8")
-    echo(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
+    click.echo(f"{out}: {out.stat().st_size / 1e6:.1f} MB")
 
 
 def _capture(
-    name: str, text: str, picture: Path | None, echo: Echo, decoder_ids: Tensor | None = None
+    name: str, text: str, picture: Path | None, decoder_ids: Tensor | None = None
 ) -> tuple[Checkpoint, Inputs, Groups]:
     """Load a checkpoint and run it once."""
     short = Path(name).name
-    echo(f"{short}: loading")
+    click.echo(f"{short}: loading")
     checkpoint = Checkpoint(name)
     image = None if picture is None else read_image(picture)
-    echo(f"{short}: {type(checkpoint.model).__name__}, {checkpoint.size:,} parameters")
+    click.echo(f"{short}: {type(checkpoint.model).__name__}, {checkpoint.size:,} parameters")
     try:
         inputs = checkpoint.prepare(text, image, decoder_ids)
         groups, summary = checkpoint.attention(inputs)
@@ -68,10 +68,10 @@ def _capture(
         reason = (str(error).strip() or type(error).__name__).splitlines()[0][:200]
         raise ValueError(f"{name} cannot be run: {reason}; get the checkpoint again") from error
     if image is not None and inputs.picture is None:
-        echo(f"{short}: its picture is cut into pieces that no view knows: maps are shown without it")
-    echo(f"{short}: {summary}")
+        click.echo(f"{short}: its picture is cut into pieces that no view knows: maps are shown without it")
+    click.echo(f"{short}: {summary}")
     for group, maps in groups.items():
-        echo(f"  {group}: {' × '.join(map(str, maps.shape))} (layer, head, query, key)")
+        click.echo(f"  {group}: {' × '.join(map(str, maps.shape))} (layer, head, query, key)")
     return checkpoint, inputs, groups
 
 
@@ -86,23 +86,23 @@ def _views(groups: Groups, inputs: Inputs) -> dict[str, View]:
     return {**views, **({"Elsewhere": view.sources(**rest)} if rest else {})}
 
 
-def _studio(checkpoint: Checkpoint, text: str, echo: Echo) -> dict[str, View]:
+def _studio(checkpoint: Checkpoint, text: str) -> dict[str, View]:
     """Return the studio of a model that has one and is small enough for a page."""
     name = type(checkpoint.model).__name__
     studio = next((studio for suffix, studio in STUDIOS.items() if name.endswith(suffix)), None)
     if studio is None or checkpoint.sees_pictures:
         return {}
     if checkpoint.size > STUDIO_SIZE:
-        echo(f"no studio: {checkpoint.size:,} parameters are too many for a page, which takes {STUDIO_SIZE:,}")
+        click.echo(f"no studio: {checkpoint.size:,} parameters are too many for a page, which takes {STUDIO_SIZE:,}")
         return {}
     try:
         return {"Question it": studio(checkpoint.model, checkpoint.tokenizer, text)}
     except (ValueError, TypeError, LookupError) as error:
-        echo(f"no studio: {error}")
+        click.echo(f"no studio: {error}")
         return {}
 
 
-def _comparison(groups: Groups, others: Groups, names: tuple[str, str], echo: Echo) -> dict[str, View | str]:
+def _comparison(groups: Groups, others: Groups, names: tuple[str, str]) -> dict[str, View | str]:
     """Return a table of heads by how much they changed, and both checkpoints side by side."""
     shared = [name for name, maps in groups.items() if name in others and others[name].shape == maps.shape]
     if not shared:
@@ -114,7 +114,7 @@ def _comparison(groups: Groups, others: Groups, names: tuple[str, str], echo: Ec
         ranked += [(float(change[i, j]), name, i, j) for i in range(layers) for j in range(heads)]
     ranked.sort(key=lambda row: (-row[0], *row[1:]))
     for amount, name, layer, head in ranked[:5]:
-        echo(f"  {amount:.2f} {name}, layer {layer}, head {head}")
+        click.echo(f"  {amount:.2f} {name}, layer {layer}, head {head}")
     parts: dict[str, View | str] = {"Heads by how much they changed": _table(ranked[:RANKED])}
     for name in shared:
         layer, head = next((layer, head) for _, group, layer, head in ranked if group == name)

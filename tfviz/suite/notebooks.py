@@ -1,10 +1,11 @@
-"""Notebooks as files: which lessons there are, their parameters, and the presets for these."""
+"""Notebooks as files: which lessons there are, their parameters, and the presets and options that set these."""
 
 from __future__ import annotations
 
 import ast
+import csv
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +125,53 @@ def check_type(name: str, value: Any, default: Any) -> None:
     """
     types = (int, float) if type(default) is float else (type(default),)
     if default is not None and type(value) not in types:
-        raise TypeError(
-            f"{name} is {value!r}; give {TYPE_NAMES.get(type(default), 'another type')}, such as {default!r}"
-        )
+        raise TypeError(f"{name} is {value!r}; {_expected(default)}")
+
+
+def parse_values(texts: Iterable[str], paths: Sequence[Path]) -> dict[str, Any]:
+    """Parse `KEY=VALUE` options; each value becomes of the type that the parameter's default has in these notebooks.
+
+    Raises:
+        LookupError: no notebook has such a parameter; lists those there are.
+        ValueError: a text that cannot be parsed, or a parameter that is given twice.
+    """
+    return {name: values[0] for name, values in _parse(texts, paths, several=False).items()}
+
+
+def parse_grid(texts: Iterable[str], paths: Sequence[Path]) -> dict[str, list[Any]]:
+    """Parse `KEY=V1,V2,...` options, as `parse_values`; a value with a comma stands in double quotation marks."""
+    return _parse(texts, paths, several=True)
+
+
+def _parse(texts: Iterable[str], paths: Sequence[Path], several: bool) -> dict[str, list[Any]]:
+    known = {path.stem: parameters(path) for path in paths}
+    defaults = {name: default for each in reversed(known.values()) for name, default in each.items()}
+    parsed: dict[str, list[Any]] = {}
+    for text in texts:
+        name, _, value = text.partition("=")
+        values = next(csv.reader([value]), []) if several else [value]
+        if "=" not in text or not name or not values:
+            raise ValueError(f"{text!r}: write it as " + ("KEY=V1,V2,..." if several else "KEY=VALUE"))
+        if name in parsed:
+            raise ValueError(f"{name} is given twice")
+        if name not in defaults:
+            choices = "; ".join(f"{stem} has {', '.join(each) or 'none'}" for stem, each in known.items())
+            raise LookupError(f"no notebook here has a parameter {name!r}: {choices}")
+        parsed[name] = [_convert(name, each, defaults[name]) for each in values]
+    return parsed
+
+
+def _convert(name: str, text: str, default: Any) -> Any:
+    """Return the value that a text stands for; a string stands for itself, whatever it looks like."""
+    if isinstance(default, str):
+        return text
+    try:
+        value = type(default)(text) if type(default) in (int, float) else yaml.safe_load(text)
+        check_type(name, value, default)
+    except (ValueError, TypeError, yaml.YAMLError):
+        raise ValueError(f"{name} is {text!r}; {_expected(default)}") from None
+    return value
+
+
+def _expected(default: Any) -> str:
+    return f"give {TYPE_NAMES.get(type(default), 'another type')}, such as {default!r}"

@@ -6,12 +6,20 @@ lesson's models and data check themselves before anything is trained needs no se
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+import reprlib
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
 
+from tfviz import checks
 from tfviz.suite import notebooks
-from tfviz.suite import parameter_checks as checks
-from tfviz.suite.parameter_checks import Check, Values, corpus, integer, one_of, words
+from tfviz.text import corpora, tasks
 from tfviz.text.subwords import Subwords
+
+Values = Mapping[str, Any]
+Check = Callable[[str, Any, Values], None]  # of a parameter's name, its value, and the values of all
+LARGEST = 10**6  # more of anything would not end
+WORDS = 100  # words that a picture has room for
 
 
 def check(lesson: str, values: Values) -> None:
@@ -35,12 +43,11 @@ def check(lesson: str, values: Values) -> None:
     if missing := [name for name in defaults if name not in values]:
         raise LookupError(f"{missing[0]} has no value; run the cell of the parameters first")
     values = {name: values[name] for name in defaults}
-    own = {**COMMON, **LESSONS.get(path.stem, {})}
+    rules = {**COMMON, **LESSONS.get(path.stem, {})}
     for name, default in defaults.items():
         notebooks.check_type(name, values[name], default)
-        check_value = own.get(name, integer() if type(default) is int else None)
-        if check_value:
-            check_value(name, values[name], values)
+        if rule := rules.get(name, integer() if type(default) is int else None):
+            rule(name, values[name], values)
 
 
 def known(vocab: Subwords, **texts: str) -> None:
@@ -50,7 +57,7 @@ def known(vocab: Subwords, **texts: str) -> None:
         ValueError: names the text and the word.
     """
     for name, value in texts.items():
-        checks.check_words(name, value, vocab.tokenizer.get_vocab())
+        _check_words(name, value, vocab.tokenizer.get_vocab())
 
 
 def begins(titles: Sequence[str], **texts: str) -> None:
@@ -64,12 +71,122 @@ def begins(titles: Sequence[str], **texts: str) -> None:
             raise ValueError(f"{name} is {value!r}; no title begins so; there are {', '.join(titles[:3])}, ...")
 
 
+def integer(least: int = 1, most: int = LARGEST, multiple_of: tuple[int | str, ...] = (1,)) -> Check:
+    """Return a check of an integer's range; `multiple_of` has factors: numbers, or names of other parameters."""
+
+    def check_value(name: str, value: int, values: Values) -> None:
+        checks.between(least, most, **{name: value})
+        factor = math.prod(values[part] if isinstance(part, str) else part for part in multiple_of)
+        checks.multiple_of(factor, **{name: value})
+
+    return check_value
+
+
+def power_of_two(name: str, value: int, values: Values) -> None:
+    """Check that an integer is a power of 2, at least 8."""
+    integer(8)(name, value, values)
+    if value.bit_count() != 1:
+        raise ValueError(f"{name} is {value}; it must be a power of 2, such as {1 << value.bit_length() - 1}")
+
+
+def one_of(*names: str) -> Check:
+    """Return a check that a string is one of these."""
+    return lambda name, value, values: checks.one_of(names, **{name: value})
+
+
+def words(least: int = 1, most: int = WORDS, among: Collection[str] = ()) -> Check:
+    """Return a check of a text's number of words, each of which is among these, if there are any."""
+
+    def check_value(name: str, value: str, values: Values) -> None:
+        if not least <= len(value.split()) <= most:
+            needed = f"{least}" if least == most else f"{least} to {most}"
+            raise ValueError(f"{name} is {reprlib.repr(value)}; give a text of {needed} words")
+        for word in value.split() if among else []:
+            checks.one_of(among, **{name: word})
+
+    return check_value
+
+
+def corpus(least: int, windows: int = 0) -> Check:
+    """Return a check that a corpus can be read and has letters enough: `least`, and `windows` times the context."""
+
+    def check_value(name: str, value: str, values: Values) -> None:
+        needed = max(least, windows * values.get("context", 0))
+        text = corpora.load(value)
+        if len(text) < needed:
+            raise ValueError(f"{name} is {value!r}, a text of {len(text):,} letters; give one of {needed:,} or more")
+        if len(set(text)) < 2:
+            raise ValueError(f"{name} is {value!r}, a text of one letter only; there is nothing to learn from it")
+
+    return check_value
+
+
+def prompt(name: str, value: str, values: Values) -> None:
+    """Check that a prompt has letters that the corpus has, at least one, and not more than the model's context."""
+    text = corpora.load(values["corpus"])
+    if not value or not set(value) <= set(text):
+        raise ValueError(f"{name} is {value!r}; give letters that {values['corpus']!r} has, such as {text[:9]!r}")
+    if len(value) > values.get("context", math.inf):
+        raise ValueError(f"{name} has {len(value)} letters; give at most {values['context']}, which is context")
+
+
+def date(name: str, value: str, values: Values) -> None:
+    """Check that a text has words that dates in the lesson's languages have."""
+    words()(name, value, values)
+    _check_words(name, value, _words_of_dates(values["languages"].split()))
+
+
+def task_sentence(name: str, value: str, values: Values) -> None:
+    """Check that a text has words of the lesson's task, in small letters or capitals; Multi30k's takes any word."""
+    words()(name, value, values)
+    if values["task"] != "multi30k":
+        vocabulary = _words_of_dates(tasks.DATES) if values["task"] == "dates" else _words_of_numbers()
+        _check_words(name, value.lower(), {word.lower() for word in vocabulary})
+
+
+def gap(name: str, value: str, values: Values) -> None:
+    """Check that a text has bars around one word."""
+    parts = value.split("|")
+    if len(parts) != 3 or len(parts[1].split()) != 1:
+        raise ValueError(f"{name} is {value!r}; put bars around one word, as in 'the plot | was | good'")
+
+
+def other_word(name: str, value: str, values: Values) -> None:
+    """Check that a text is one word, and not the last of the sentence."""
+    words(1, 1)(name, value, values)
+    if value.strip() == values["sentence"].split()[-1]:
+        raise ValueError(f"{name} is {value!r}, the last word of the sentence already; give another")
+
+
+def _words_of_dates(languages: Iterable[str]) -> set[str]:
+    """Return the words of so many dates that none is missing."""
+    return {word for language in languages for day in tasks.dates(1000, language, seed=1) for word in day.source}
+
+
+def _words_of_numbers() -> set[str]:
+    """Return the words of numbers; those below 20 have words of their own."""
+    limits = [(language, below) for language in tasks.NUMBERS for below in (20, tasks.LARGEST)]
+    drawn = [number for language, below in limits for number in tasks.numbers(200, language, seed=1, below=below)]
+    return {word for number in drawn for word in number.source}
+
+
+def _check_words(name: str, value: str, vocabulary: Collection[str]) -> None:
+    """Check that each word of a text is in a vocabulary."""
+    if unknown := [word for word in value.split() if word not in vocabulary]:
+        ordinary = sorted(filter(str.isalpha, vocabulary))
+        examples = ", ".join(ordinary[:: max(1, len(ordinary) // 8)])
+        raise ValueError(
+            f"{name} has {unknown[0]!r}, a word that is not in these texts; take theirs, such as {examples}"
+        )
+
+
 LAYERS = integer(most=100)
 COMMON: dict[str, Check] = {
     "layers": LAYERS, "blocks": LAYERS, "rounds": LAYERS, "dim": integer(multiple_of=(2, "heads")),
-    "dropout": checks.fraction, "seed": integer(0, 10**9), "trainings": integer(most=9),
+    "dropout": lambda name, value, values: checks.fraction(**{name: value}),
+    "seed": integer(0, 10**9), "trainings": integer(most=9),
 }  # fmt: skip
-TRANSLATION: dict[str, Check] = {"task": one_of("numbers", "dates", "multi30k"), "sentence": checks.task_sentence}
+TRANSLATION: dict[str, Check] = {"task": one_of("numbers", "dates", "multi30k"), "sentence": task_sentence}
 LESSONS: dict[str, dict[str, Check]] = {
     "01_attention_from_nothing": {"sentence": words(most=12), "dim": integer(multiple_of=(6,))},
     "02_recommender": {
@@ -81,13 +198,12 @@ LESSONS: dict[str, dict[str, Check]] = {
     },
     "04_positions": {"context": integer(multiple_of=(4,)), "corpus": corpus(1000, 50)},
     "05_recurrent": {
-        "between": words(0), "hidden": integer(multiple_of=(4,)), "steps": integer(2), "longest": checks.power_of_two,
-        "corpus": corpus(1000), "prompt": checks.prompt,
+        "between": words(0), "hidden": integer(multiple_of=(4,)), "steps": integer(2), "longest": power_of_two,
+        "corpus": corpus(1000), "prompt": prompt,
     },
     "06_alignment": {
-        "longest": integer(4, 1000), "hidden": integer(4, multiple_of=(2,)),
-        "languages": checks.some_of("en", "de", "fr", "zh"), "new_dates": integer(9), "date": checks.date,
-        "trainings": integer(2, 9),
+        "longest": integer(4, 1000), "hidden": integer(4, multiple_of=(2,)), "languages": words(among=tasks.DATES),
+        "new_dates": integer(9), "date": date, "trainings": integer(2, 9),
     },
     "07_transformer": TRANSLATION,
     "08_training_it": {
@@ -95,13 +211,13 @@ LESSONS: dict[str, dict[str, Check]] = {
     },
     "09_decoding_and_cost": TRANSLATION,
     "10_classifier": {"reviews": one_of("made", "imdb"), "sentence": words()},
-    "11_bert": {"pieces": corpus(1000), "sentence": checks.gap},
-    "12_gpt": {"context": integer(4), "corpus": corpus(21_000, 100), "prompt": checks.prompt},
+    "11_bert": {"pieces": corpus(1000), "sentence": gap},
+    "12_gpt": {"context": integer(4), "corpus": corpus(21_000, 100), "prompt": prompt},
     "13_long_context": {
         "context": integer(multiple_of=(4,)), "dim": integer(multiple_of=(4, "heads")), "drills": integer(20),
         "corpus": corpus(21_000, 100),
     },
     "14_cost": {"batch": integer(multiple_of=(4,)), "longest": integer(64), "corpus": corpus(10_500, 50)},
-    "15_side_by_side": {"sentence": words(11, 11), "instead": checks.other_word},
+    "15_side_by_side": {"sentence": words(11, 11), "instead": other_word},
     "16_your_model": {"sentence": words(3, 20), "corpus": corpus(20_000)},
 }  # fmt: skip

@@ -12,7 +12,7 @@ import multiprocessing
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import suppress
 from functools import cache
@@ -20,8 +20,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from tfviz.suite import gallery, grid, notebooks, worker
-from tfviz.suite.runs import Outcome, Run, outcome
+import click
+
+from tfviz.suite import gallery, notebooks, worker
+from tfviz.suite.runs import Outcome, Run, combinations, folder_name, outcome, write_table
 
 
 def run(
@@ -31,7 +33,6 @@ def run(
     out: Path,
     jobs: int = 1,
     force: bool = False,
-    echo: Callable[[str], object] = print,
     *,
     varied: Mapping[str, Sequence[Any]] | None = None,
     timeout: int | None = None,
@@ -61,19 +62,19 @@ def run(
     _check_titles(runs)
     if not force:
         for each in runs:
-            _reuse(each, out, echo)
+            _reuse(each, out)
 
     def show() -> None:
         gallery.write(runs, out)
         if varied:
-            grid.write_table(runs, list(varied), out)
+            write_table(runs, list(varied), out)
 
     show()
-    echo(f"gallery: {out / 'index.html'}")
+    click.echo(f"gallery: {out / 'index.html'}")
     try:
         for each in _execute([each for each in runs if each.outcome.status == "waiting"], out, jobs, timeout):
             ended = each.outcome
-            echo(f"{each.title}: {ended.status}, {ended.seconds:.0f} s{'; ' * bool(ended.error)}{ended.error}")
+            click.echo(f"{each.title}: {ended.status}, {ended.seconds:.0f} s{'; ' * bool(ended.error)}{ended.error}")
             show()
     except BaseException:
         for each in runs:
@@ -87,11 +88,11 @@ def _plan(path: Path, preset: str, overrides: Mapping[str, Any], varied: Mapping
     """Yield a run for each combination of the varied parameters that the notebook has."""
     notebook = notebooks.read(path)
     cells = [(cell.cell_type, cell.source, cell.metadata.get("tags")) for cell in notebook.cells]
-    for combination in grid.combinations(varied, notebooks.parameters(path)):
+    for combination in combinations(varied, notebooks.parameters(path)):
         values = notebooks.values(path, preset, {**overrides, **combination})
         content = json.dumps([cells, values, _package_hash(), version("torch")])
         fingerprint = hashlib.sha256(content.encode()).hexdigest()
-        yield Run(path.stem, values, notebook, fingerprint, grid.folder_name(combination))
+        yield Run(path.stem, values, notebook, fingerprint, folder_name(combination))
 
 
 @cache
@@ -109,14 +110,14 @@ def _check_titles(runs: Sequence[Run]) -> None:
         raise ValueError("the page of index.ipynb would take the place of the gallery; rename the notebook")
 
 
-def _reuse(run: Run, out: Path, echo: Callable[[str], object]) -> None:
+def _reuse(run: Run, out: Path) -> None:
     """Take over the outcome of an earlier run, if that ended well and had the same fingerprint."""
     with suppress(OSError, ValueError):
         earlier = notebooks.read(run.path(out, ".ipynb"))
         record = earlier.metadata.get("tfviz", {})
         if record.get("fingerprint") == run.fingerprint:
             run.outcome = outcome(earlier, "unchanged", record["seconds"])
-            echo(f"{run.title}: unchanged since it ran in {run.outcome.seconds:.0f} s")
+            click.echo(f"{run.title}: unchanged since it ran in {run.outcome.seconds:.0f} s")
 
 
 def _execute(runs: Sequence[Run], out: Path, jobs: int, timeout: int | None) -> Iterator[Run]:
@@ -124,8 +125,8 @@ def _execute(runs: Sequence[Run], out: Path, jobs: int, timeout: int | None) -> 
     threads = max(1, (os.cpu_count() or 1) // jobs) if jobs > 1 else None
     progress_bar = jobs == 1 and sys.stderr.isatty()
     spawn = multiprocessing.get_context("spawn")
-    lifeline, held = spawn.Pipe(duplex=False)  # only this process holds the other end
-    with held, ProcessPoolExecutor(jobs, spawn, worker.start, (lifeline, threads)) as pool:
+    lifeline, other_end = spawn.Pipe(duplex=False)  # only this process holds the latter
+    with other_end, ProcessPoolExecutor(jobs, spawn, worker.start, (lifeline, threads)) as pool:
         try:
             futures = {pool.submit(worker.execute, each, out, timeout, progress_bar): each for each in runs}
             for future in as_completed(futures):
@@ -133,5 +134,5 @@ def _execute(runs: Sequence[Run], out: Path, jobs: int, timeout: int | None) -> 
                 each.outcome = Outcome("failed", error=f"its worker failed: {error}") if error else future.result()
                 yield each
         except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)  # then `held` is closed, and the workers end
+            pool.shutdown(wait=False, cancel_futures=True)  # then `other_end` is closed, and the workers end
             raise

@@ -10,31 +10,10 @@ from tfviz.text.vocabularies import bpe, letters, whole_words, wordpiece
 from tfviz.validation import validate_public
 
 __all__ = [
-    "Buckets",
-    "Bytes",
-    "Characters",
-    "GrowingWindows",
-    "MaskedTokens",
-    "RepeatedTokens",
-    "Streams",
-    "Subwords",
-    "Windows",
-    "WordDropout",
-    "add_special_tokens",
-    "batches",
-    "bpe",
-    "buckets",
-    "corpora",
-    "datasets",
-    "in_order",
-    "letters",
-    "pad",
-    "sentence_pairs",
-    "subwords",
-    "tasks",
-    "whole_words",
-    "wordpiece",
-]
+    "Buckets", "Bytes", "Characters", "GrowingWindows", "MaskedTokens", "RepeatedTokens", "Streams", "Subwords",
+    "Windows", "WordDropout", "add_special_tokens", "batches", "bpe", "buckets", "corpora", "datasets", "in_order",
+    "letters", "pad", "sentence_pairs", "subwords", "tasks", "whole_words", "wordpiece",
+]  # fmt: skip
 
 validate_public(globals(), __all__)
 validate_public(vars(corpora), ["load", "split", "paths", "fetch", "parts", "verify"])

@@ -42,9 +42,9 @@ def add_special_tokens(rows: Sequence[Tensor], before: int | None = None, after:
     """Return each row with a token before it, after it, or both."""
     _check_rows(rows)
     at_least(0, before=before or 0, after=after or 0)
-    front = [] if before is None else [torch.tensor([before])]
-    back = [] if after is None else [torch.tensor([after])]
-    return [torch.cat([*front, row, *back]) for row in rows]
+    prefix = [] if before is None else [torch.tensor([before])]
+    suffix = [] if after is None else [torch.tensor([after])]
+    return [torch.cat([*prefix, row, *suffix]) for row in rows]
 
 
 def _check_rows(rows: Sequence[Tensor]) -> None:
@@ -164,14 +164,14 @@ def sentence_pairs(
     at_least(0, cls=cls, sep=sep)
     documents = [document for document in documents if len(document)]
     _check_documents(documents, length)
-    draw = random.Random(seed)
+    generator = random.Random(seed)
     rows, segments, follows = [], [], []
     for place, document in enumerate(documents):
         for first, second in pairwise(document):
-            follows.append(draw.random() < 0.5)
+            follows.append(generator.random() < 0.5)
             if not follows[-1]:
-                other = (place + draw.randrange(1, len(documents))) % len(documents)
-                second = draw.choice(documents[other])
+                other = (place + generator.randrange(1, len(documents))) % len(documents)
+                second = generator.choice(documents[other])
             first, second = _truncate(first, second, length - 3)
             rows.append(torch.cat([torch.tensor([cls]), first, torch.tensor([sep]), second, torch.tensor([sep])]))
             segments.append((torch.arange(len(rows[-1])) >= len(first) + 2).long())

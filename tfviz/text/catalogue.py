@@ -42,44 +42,29 @@ CORPORA = {
     corpus.name: corpus
     for corpus in (
         Corpus(
-            name="pydoc",
-            about="the Python manual's topics, as every Python carries them; 465,000 characters of English",
-            licence="PSF License Agreement",
-            source="the module pydoc_data.topics",
+            "pydoc", "the Python manual's topics, as every Python carries them; 465,000 characters of English",
+            licence="PSF License Agreement", source="the module pydoc_data.topics",
         ),
         Corpus(
-            name="shakespeare",
-            about="tiny Shakespeare; 1,115,394 characters",
-            licence="public domain text",
+            "shakespeare", "tiny Shakespeare; 1,115,394 characters", licence="public domain text",
             source="https://github.com/karpathy/char-rnn",
-            files=(
-                File(
-                    "shakespeare/input.txt",
-                    f"{_RAW}/karpathy/char-rnn/master/data/tinyshakespeare/input.txt",
-                    "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
-                ),
-            ),
+            files=(File(
+                "shakespeare/input.txt", f"{_RAW}/karpathy/char-rnn/master/data/tinyshakespeare/input.txt",
+                "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed",
+            ),),
         ),
         Corpus(
-            name="imdb",
-            about="50,000 film reviews, half of them positive (Maas et al. 2011)",
-            licence="research use, cite the paper",
-            source="https://ai.stanford.edu/~amaas/data/sentiment/",
-            files=(
-                File(
-                    "imdb/aclImdb_v1.tar.gz",
-                    "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
-                    "c40f74a18d3b61f90feba1e17730e0d38e8b97c05fde7008942e91923d1658fe",
-                    ("aclImdb",),
-                ),
-            ),
+            "imdb", "50,000 film reviews, half of them positive (Maas et al. 2011)",
+            licence="research use, cite the paper", source="https://ai.stanford.edu/~amaas/data/sentiment/",
+            files=(File(
+                "imdb/aclImdb_v1.tar.gz", "https://ai.stanford.edu/~amaas/data/sentiment/aclImdb_v1.tar.gz",
+                "c40f74a18d3b61f90feba1e17730e0d38e8b97c05fde7008942e91923d1658fe", ("aclImdb",),
+            ),),
             reader="datasets.reviews()",
         ),
         Corpus(
-            name="multi30k",
-            about="31,014 captions in English, German and French (Elliott et al. 2016, 2017)",
-            licence="research use, cite the papers",
-            source="https://github.com/multi30k/dataset",
+            "multi30k", "31,014 captions in English, German and French (Elliott et al. 2016, 2017)",
+            licence="research use, cite the papers", source="https://github.com/multi30k/dataset",
             files=tuple(
                 File(f"multi30k/{name}.gz", f"{_RAW}/multi30k/dataset/master/data/task1/raw/{name}.gz", sha256, (name,))
                 for name, sha256 in _MULTI30K.items()
@@ -87,33 +72,23 @@ CORPORA = {
             reader="datasets.pairs()",
         ),
         Corpus(
-            name="enwik8",
-            about="the first 100,000,000 bytes of the English Wikipedia of March 2006, as XML",
-            licence="GFDL and CC BY-SA",
-            source="http://mattmahoney.net/dc/textdata.html",
-            files=(
-                File(
-                    "enwik8/enwik8.zip",
-                    "http://mattmahoney.net/dc/enwik8.zip",
-                    "547994d9980ebed1288380d652999f38a14fe291a6247c157c3d33d4932534bc",
-                    ("enwik8",),
-                ),
-            ),
+            "enwik8", "the first 100,000,000 bytes of the English Wikipedia of March 2006, as XML",
+            licence="GFDL and CC BY-SA", source="http://mattmahoney.net/dc/textdata.html",
+            files=(File(
+                "enwik8/enwik8.zip", "http://mattmahoney.net/dc/enwik8.zip",
+                "547994d9980ebed1288380d652999f38a14fe291a6247c157c3d33d4932534bc", ("enwik8",),
+            ),),
         ),
         Corpus(
-            name="movielens",
-            about="ml-latest-small of 2018: 100,836 ratings of films (Harper & Konstan 2015)",
+            "movielens", "ml-latest-small of 2018: 100,836 ratings of films (Harper & Konstan 2015)",
             licence="no commercial use, redistribution under the same terms",
             source="https://grouplens.org/datasets/movielens/latest/",
-            files=(
-                File(
-                    "movielens/ml-latest-small.zip",
-                    "https://files.grouplens.org/datasets/movielens/ml-latest-small.zip",
-                    "696d65a3dfceac7c45750ad32df2c259311949efec81f0f144fdfb91ebc9e436",
-                    ("ml-latest-small/movies.csv", "ml-latest-small/ratings.csv"),
-                ),
-            ),
+            files=(File(
+                "movielens/ml-latest-small.zip", "https://files.grouplens.org/datasets/movielens/ml-latest-small.zip",
+                "696d65a3dfceac7c45750ad32df2c259311949efec81f0f144fdfb91ebc9e436",
+                ("ml-latest-small/movies.csv", "ml-latest-small/ratings.csv"),
+            ),),
             reader="datasets.ratings()",
         ),
     )
-}
+}  # fmt: skip

@@ -30,9 +30,16 @@ def load(name: str) -> str:
         ConnectionError: it is not on this machine and could not be fetched; says where to put it by hand.
     """
     if name == "pydoc":
-        return _pydoc()
-    own = os.path.expanduser(name)
-    part = Path(own) if name not in CORPORA and os.path.isfile(own) else _single_part(name)
+        from pydoc_data.topics import topics
+
+        return "\n".join(topics[topic] for topic in sorted(topics))
+    path = os.path.expanduser(name)
+    if name not in CORPORA and os.path.isfile(path):
+        part: Part = Path(path)
+    elif _corpus(name).reader == Corpus.reader:
+        part = parts(name)[0]
+    else:
+        raise ValueError(f"{name} is not one text; read it with tfviz.text.{CORPORA[name].reader}")
     text = archives.read_text(part).replace("\r\n", "\n").replace("\r", "\n")
     if not text:
         raise ValueError(f"{name} is empty; there is nothing to learn from")
@@ -68,12 +75,12 @@ def fetch(name: str, *only: str) -> list[Path]:
 
 def parts(name: str) -> list[Part]:
     """Fetch a corpus and return what there is to read of it: files, or the listed members of a zip archive."""
-    found: list[Part] = []
+    readable: list[Part] = []
     for file in _files(name):
         for path in _fetch(name, file):
             zipped = path.suffix == ".zip"
-            found += [archives.zip_member(path, member) for member in file.members] if zipped else [path]
-    return found
+            readable += [archives.zip_member(path, member) for member in file.members] if zipped else [path]
+    return readable
 
 
 def verify(name: str) -> str:
@@ -131,7 +138,7 @@ def _locate(file: File) -> list[Path]:
         path = folder / file.path
         for names in (file.members, [Path(member).name for member in file.members]):
             unpacked = [path.parent / name for name in names]
-            if unpacked and all(map(_exists, unpacked)):
+            if unpacked and all(part.is_file() or part.is_dir() for part in unpacked):  # a pipe would be waited for
                 return unpacked
         if path.is_file():
             return [path]
@@ -159,20 +166,3 @@ def _download(name: str, file: File, target: Path) -> None:
         raise ValueError(f"what {file.url} sent is not {name}: {error}; {advice}") from error
     except OSError as error:  # requests' errors are OSErrors, and so is a full disk
         raise ConnectionError(f"could not fetch {name} from {file.url}: {error}; {advice}") from error
-
-
-def _exists(path: Path) -> bool:
-    return path.is_file() or path.is_dir()  # not a pipe, on which reading would wait forever
-
-
-def _single_part(name: str) -> Part:
-    corpus = _corpus(name)
-    if corpus.reader != Corpus.reader:
-        raise ValueError(f"{name} is not one text; read it with tfviz.text.{corpus.reader}")
-    return parts(name)[0]
-
-
-def _pydoc() -> str:
-    from pydoc_data.topics import topics
-
-    return "\n".join(topics[topic] for topic in sorted(topics))

@@ -83,10 +83,10 @@ def reviews(split: str = "train") -> Reviews:
     positive and negative alternate. `<br />` is a newline. Maas et al. 2011, https://aclanthology.org/P11-1015.
 
     Raises:
-        LookupError: there is no such split.
-        ValueError: the archive or folder is not in the original's layout `aclImdb/SPLIT/{pos,neg}/ID_STARS.txt`.
+        ValueError: there is no such split; the archive or folder is not in the original's layout
+            `aclImdb/SPLIT/{pos,neg}/ID_STARS.txt`.
     """
-    _check_choice("split", split, ("train", "test"))
+    checks.one_of(("train", "test"), split=split)
     place = corpora.fetch("imdb")[0]
     review = re.compile(rf"(?:\./)?aclImdb/{split}/(pos|neg)/(?:(\d+)_\d+\.txt|[^.].*)")  # .NAME is a file manager's
     rows, folders = [], set()
@@ -115,12 +115,11 @@ def pairs(source: str, target: str, split: str = "train") -> tuple[list[str], li
     Elliott et al. 2016, https://aclanthology.org/W16-3210, and 2017 (French), https://aclanthology.org/W17-4718.
 
     Raises:
-        LookupError: there is no such language or split.
-        ValueError: source and target are one language; the files do not fit; see `parallel`.
+        ValueError: there is no such language or split; source and target are one language; the files do not fit; see
+            `parallel`.
     """
-    for language in (source, target):
-        _check_choice("language", language, LANGUAGES)
-    _check_choice("split", split, PAIR_SPLITS)
+    checks.one_of(LANGUAGES, source=source, target=target)
+    checks.one_of(PAIR_SPLITS, split=split)
     if source == target:
         raise ValueError(f"source and target are both {source!r}; give two languages of {', '.join(LANGUAGES)}")
     return parallel(*(corpora.fetch("multi30k", f"{split}.{language}.gz")[0] for language in (source, target)))
@@ -148,21 +147,21 @@ def ratings() -> Ratings:
         ValueError: a row is damaged; names the file and the line. A film is listed twice, or rated twice by one user.
     """
     movies_file, ratings_file = corpora.parts("movielens")
-    listed = _table(movies_file, movieId=int, title=str, genres=str)
-    _check_unique([number for number, *_ in listed], f"{movies_file}: movie")
-    listed_as = {number: (title, genres) for number, title, genres in listed}
+    movie_rows = _table(movies_file, movieId=int, title=str, genres=str)
+    _check_unique([number for number, *_ in movie_rows], f"{movies_file}: movie")
+    movie_of = {number: (title, genres) for number, title, genres in movie_rows}
 
-    def known(cell: str) -> int:
-        if int(cell) not in listed_as:
+    def movie_id(cell: str) -> int:
+        if int(cell) not in movie_of:
             raise ValueError(f"movie {cell} is not in {movies_file}")
         return int(cell)
 
-    rated = _table(ratings_file, userId=int, movieId=known, rating=_stars)
-    _check_unique([(user, movie) for user, movie, _ in rated], f"{ratings_file}: the pair of user and movie")
-    users, movies, values = map(torch.tensor, zip(*rated))
+    rating_rows = _table(ratings_file, userId=int, movieId=movie_id, rating=_stars)
+    _check_unique([(user, movie) for user, movie, _ in rating_rows], f"{ratings_file}: the pair of user and movie")
+    users, movies, values = map(torch.tensor, zip(*rating_rows))
     users = torch.unique(users, return_inverse=True)[1]
     numbers, movies = torch.unique(movies, return_inverse=True)
-    titles, genres = zip(*(listed_as[number] for number in numbers.tolist()))
+    titles, genres = zip(*(movie_of[number] for number in numbers.tolist()))
     return Ratings(users, movies, values, list(titles), list(genres))
 
 
@@ -177,11 +176,6 @@ def enwik8() -> tuple[UInt8[Tensor, "train"], UInt8[Tensor, "valid"], UInt8[Tens
     content = bytearray(archives.read_bytes(corpora.parts("enwik8")[0]))
     train, rest, end = (len(content) * percent // 100 for percent in (90, 95, 100))
     return torch.frombuffer(content, dtype=torch.uint8).split([train, rest - train, end - rest])
-
-
-def _check_choice(what: str, name: str, choices: tuple[str, ...]) -> None:
-    if name not in choices:
-        raise LookupError(f"there is no {what} {name!r}; there are: {', '.join(choices)}")
 
 
 def _check_unique(values: Iterable[Any], what: str) -> None:

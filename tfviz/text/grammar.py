@@ -54,12 +54,12 @@ def reviews(count: int, *, seed: int = 0) -> list[Review]:
     (0.0, 0.0, 0.0, 3.0, -1.0, -1.0)
     """
     check_count(count, seed)
-    draw = numpy.random.default_rng(seed)
-    drawn: list[Review] = []
-    while len(drawn) < count:
-        review = _review(draw)
-        drawn += [review] if review.grade else []
-    return drawn
+    generator = numpy.random.default_rng(seed)
+    examples: list[Review] = []
+    while len(examples) < count:
+        review = _review(generator)
+        examples += [review] if review.grade else []
+    return examples
 
 
 def check_count(count: int, seed: int) -> None:
@@ -69,16 +69,16 @@ def check_count(count: int, seed: int) -> None:
     check_seed(seed)
 
 
-def _review(draw: numpy.random.Generator) -> Review:
-    nouns = draw.permutation(NOUNS)[: draw.integers(1, 5)]
+def _review(generator: numpy.random.Generator) -> Review:
+    nouns = generator.permutation(NOUNS)[: generator.integers(1, 5)]
     cued: list[tuple[str, float]] = []
     before = 0.0
     for noun in nouns:
-        clause = _clause(str(noun), draw)
+        clause = _clause(str(noun), generator)
         strength = sum(cue for _, cue in clause)
         if cued:
             conjunctions = AGREEING if before * strength > 0 else OPPOSED
-            cued.append((conjunctions[draw.integers(len(conjunctions))], 0.0))
+            cued.append((conjunctions[generator.integers(len(conjunctions))], 0.0))
         cued += clause
         before = strength
     words, cues = zip(*cued)
@@ -86,12 +86,12 @@ def _review(draw: numpy.random.Generator) -> Review:
     return Review(words, grade, int(grade > 0), cues)
 
 
-def _clause(noun: str, draw: numpy.random.Generator) -> list[tuple[str, float]]:
+def _clause(noun: str, generator: numpy.random.Generator) -> list[tuple[str, float]]:
     """Draw the words of a clause, each with its cue."""
-    adjective = list(ADJECTIVES)[draw.integers(len(ADJECTIVES))]
-    negation = ["", "", "", "", *NEGATIONS][draw.integers(6)]
+    adjective = list(ADJECTIVES)[generator.integers(len(ADJECTIVES))]
+    negation = ["", "", "", "", *NEGATIONS][generator.integers(6)]
     # nobody says "not slightly bad"
-    intensifier = ["", "very", "" if negation else "slightly"][draw.integers(3)]
+    intensifier = ["", "very", "" if negation else "slightly"][generator.integers(3)]
     strength = float(ADJECTIVES[adjective])
     cued = [(adjective, strength)]
     for word, factor in ((intensifier, INTENSIFIERS.get(intensifier)), (negation, NEGATIONS.get(negation))):

@@ -41,8 +41,8 @@ class WordDropout(EndlessBatches):
 
     def __getitem__(self, step: int) -> tuple[Tensor, ...]:
         ids, *rest = _batch(self.batches, step)
-        drawn = torch.rand(ids.shape, generator=step_generator(self.seed, step))
-        return torch.where((drawn < self.share) & (ids != PAD), UNK, ids), *rest
+        draws = torch.rand(ids.shape, generator=step_generator(self.seed, step))
+        return torch.where((draws < self.share) & (ids != PAD), UNK, ids), *rest
 
 
 class MaskedTokens(EndlessBatches):
@@ -84,13 +84,13 @@ class MaskedTokens(EndlessBatches):
         if ids.numel() and int(ids.max()) > int(self.others[-1]) and int(ids.max()) not in self.specials:
             raise ValueError(f"batches[{step}] holds the id {int(ids.max())}, which the vocabulary does not have")
         generator = step_generator(self.seed, step)
-        drawn = torch.rand(ids.shape, generator=generator)
-        drawn = drawn.masked_fill(torch.isin(ids, self.specials), 2)  # 2: never chosen
-        chosen = drawn <= drawn.min().clamp(self.share, 1)
-        how = torch.rand(ids.shape, generator=generator)
+        draws = torch.rand(ids.shape, generator=generator)
+        draws = draws.masked_fill(torch.isin(ids, self.specials), 2)  # 2: never chosen
+        chosen = draws <= draws.min().clamp(self.share, 1)
+        kind = torch.rand(ids.shape, generator=generator)
         others = self.others[torch.randint(len(self.others), ids.shape, generator=generator)]
-        hidden = torch.where(chosen & (how < 0.8), self.mask, ids)
-        hidden = torch.where(chosen & (how >= 0.9), others, hidden)
+        hidden = torch.where(chosen & (kind < 0.8), self.mask, ids)
+        hidden = torch.where(chosen & (kind >= 0.9), others, hidden)
         return hidden, torch.where(chosen, ids, PAD), *rest
 
 
@@ -110,8 +110,8 @@ def _special_ids(vocab: Vocabulary) -> dict[str, int]:
     """Return the ids of the special tokens that there are."""
     if vocab["[PAD]"] != PAD:
         raise ValueError(f"[PAD] has the id {vocab['[PAD]']}; models and losses take {PAD} for padding")
-    found = {"[MASK]": vocab["[MASK]"]}
+    ids = {"[MASK]": vocab["[MASK]"]}
     for token in SPECIALS:
         with suppress(KeyError):
-            found[token] = vocab[token]
-    return found
+            ids[token] = vocab[token]
+    return ids

@@ -160,8 +160,8 @@ class Subwords:
 
     def _special_ids(self) -> dict[str, int]:
         """Return the ids of the special tokens that there are, by what they are for."""
-        found = {name: self.tokenizer.token_to_id(token) for name, token in self._special.items()}
-        return {name: index for name, index in found.items() if index is not None}
+        ids = {name: self.tokenizer.token_to_id(token) for name, token in self._special.items()}
+        return {name: index for name, index in ids.items() if index is not None}
 
     @validated
     def save(self, path: str | Path) -> None:

@@ -4,13 +4,14 @@ Words are tokens already: none holds white space, and joining them with spaces l
 """
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import product, takewhile
 
 import numpy
 
+from tfviz import checks
 from tfviz.text.grammar import Review, check_count, reviews
 
 __all__ = ["Example", "Review", "copy", "dates", "numbers", "reverse", "reviews", "sort"]
@@ -51,7 +52,7 @@ def dates(count: int, source: str = "en", target: str = "iso", *, seed: int = 0)
     what stands between the fields, belongs to nothing.
 
     Args:
-        source: en, de, fr or zh; any other is a LookupError.
+        source: en, de, fr or zh.
         target: `iso` (2021-03-05), or one of these four in its format `long`.
 
     >>> example = dates(1, "en", seed=2)[0]
@@ -60,13 +61,13 @@ def dates(count: int, source: str = "en", target: str = "iso", *, seed: int = 0)
     >>> sorted(example.gold)
     [(0, 3), (2, 0), (4, 1)]
     """
-    draw = _draw(count, seed)
+    generator = _generator(count, seed)
     patterns, pattern = _patterns(source), _target(target)
     examples = []
     for _ in range(count):
-        day = FIRST + timedelta(days=int(draw.integers(DAYS)))
-        read = _fields(day, patterns[draw.integers(len(patterns))], source)
-        examples.append(_align(read, _fields(day, pattern, "en" if target == "iso" else target)))
+        day = FIRST + timedelta(days=int(generator.integers(DAYS)))
+        source_words = _fields(day, patterns[generator.integers(len(patterns))], source)
+        examples.append(_align(source_words, _fields(day, pattern, "en" if target == "iso" else target)))
     return examples
 
 
@@ -80,7 +81,7 @@ def numbers(count: int, language: str = "en", *, seed: int = 0, below: int = LAR
     "and" to every digit without which it would not stand; a 0 has no words.
 
     Args:
-        language: en, de, fr or ja; any other is a LookupError.
+        language: en, de, fr or ja.
         below: the numbers are smaller than this, which is 1,000,000 at most.
 
     >>> example = numbers(1, "de", seed=26, below=1000)[0]
@@ -89,14 +90,13 @@ def numbers(count: int, language: str = "en", *, seed: int = 0, below: int = LAR
     >>> sorted(example.gold)
     [(0, 0), (0, 1), (1, 3), (1, 4), (2, 2), (2, 3)]
     """
-    draw, spell_out = _draw(count, seed), _spell(language)
-    if not 1 <= below <= LARGEST:
-        raise ValueError(f"below is {below}; it must lie between 1 and {LARGEST}")
+    generator, spell_out = _generator(count, seed), _spell(language)
+    checks.between(1, LARGEST, below=below)
     examples = []
     for _ in range(count):
-        length = int(draw.integers(1, len(str(below - 1)) + 1))
+        length = int(generator.integers(1, len(str(below - 1)) + 1))
         low = 10 ** (length - 1) if length > 1 else 0
-        examples.append(_number(int(draw.integers(low, min(10**length, below))), spell_out))
+        examples.append(_number(int(generator.integers(low, min(10**length, below))), spell_out))
     return examples
 
 
@@ -126,7 +126,7 @@ def _patterns(language: str) -> list[str]:
     """Return all formats of the language for year, month and day, with or without a weekday."""
     from babel import Locale
 
-    _check_name(language, DATES, "source")
+    checks.one_of(DATES, source=language)
     locale = Locale.parse(language)
     formats = [*locale.date_formats.values(), *locale.datetime_skeletons.values()]
     parts = {form.pattern: dict(_parts(form.pattern)) for form in formats}
@@ -137,7 +137,7 @@ def _patterns(language: str) -> list[str]:
 def _target(language: str) -> str:
     from babel import Locale
 
-    _check_name(language, ("iso", *DATES), "target")
+    checks.one_of(("iso", *DATES), target=language)
     return ISO if language == "iso" else Locale.parse(language).date_formats["long"].pattern
 
 
@@ -166,7 +166,7 @@ def _align(read: list[tuple[str, str]], written: list[tuple[str, str]]) -> Examp
 def _spell(language: str) -> Callable[[int], list[str]]:
     from num2words import CONVERTER_CLASSES, num2words
 
-    _check_name(language, NUMBERS, "language")
+    checks.one_of(NUMBERS, language=language)
     atoms = {*(word for value, word in CONVERTER_CLASSES["de"].cards.items() if value <= 1000), "ein", "und"}
     longest_first = "|".join(sorted(atoms, key=len, reverse=True))  # neunzehn is not neun and zehn
     word = re.compile({"de": longest_first, "ja": r"\w"}.get(language, r"\w+"))
@@ -196,24 +196,18 @@ def _common_prefix(a: list[str], b: list[str]) -> int:
 
 
 def _letter_examples(count: int, length: tuple[int, int], vocab: int, seed: int, order: Order) -> list[Example]:
-    draw = _draw(count, seed)
+    generator = _generator(count, seed)
     if not 1 <= length[0] <= length[1] or length[1] > LONGEST:
         raise ValueError(
             f"length is {length}; give the shortest, at least 1, and the longest, as in (3, 9), at most {LONGEST:,}"
         )
-    if not 1 <= vocab <= len(LETTERS):
-        raise ValueError(f"vocab is {vocab}; it must lie between 1 and {len(LETTERS)}, the letters there are")
-    drawn = (draw.integers(vocab, size=draw.integers(length[0], length[1] + 1)) for _ in range(count))
+    checks.between(1, len(LETTERS), vocab=vocab)
+    drawn = (generator.integers(vocab, size=generator.integers(length[0], length[1] + 1)) for _ in range(count))
     sources = [tuple(LETTERS[letter] for letter in letters) for letters in drawn]
     ordered = [(source, order(source)) for source in sources]
     return [Example(s, tuple(s[place] for place in places), frozenset(enumerate(places))) for s, places in ordered]
 
 
-def _draw(count: int, seed: int) -> numpy.random.Generator:
+def _generator(count: int, seed: int) -> numpy.random.Generator:
     check_count(count, seed)
     return numpy.random.default_rng(seed)
-
-
-def _check_name(name: str, names: Collection[str], what: str) -> None:
-    if name not in names:
-        raise LookupError(f"no {what} is called {name!r}; there are: {', '.join(names)}")

@@ -86,8 +86,8 @@ def _normalizers(part: Any) -> list[dict[str, Any]]:
     if kind == "None":
         return []
     accents = part["lowercase"] if part["strip_accents"] is None else part["strip_accents"]
-    wanted = part["clean_text"], part["handle_chinese_chars"], accents, part["lowercase"]
-    return [step() for step, is_on in zip((_clean, _isolate_chinese, _strip_accents, _lower), wanted) if is_on]
+    enabled = part["clean_text"], part["handle_chinese_chars"], accents, part["lowercase"]
+    return [step() for step, is_on in zip((_clean, _isolate_chinese, _strip_accents, _lower), enabled) if is_on]
 
 
 def _splitter(part: Any) -> dict[str, Any]:

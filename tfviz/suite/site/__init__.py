@@ -6,18 +6,18 @@ The tree of the site is that of the clone: `benchmarks/README.md` becomes `bench
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
+
+import click
 
 from tfviz.suite import demo, gallery, notebooks
 from tfviz.suite.runner import run
 from tfviz.suite.site import markdown_pages, reference
-from tfviz.suite.site.navigation import site_navigation
+from tfviz.suite.site.markdown_pages import site_navigation
 
 
-def build(
-    names: Sequence[str], preset: str, out: Path, jobs: int = 1, echo: Callable[[str], object] = print
-) -> list[str]:
+def build(names: Sequence[str], preset: str, out: Path, jobs: int = 1) -> list[str]:
     """Write the site into `out`; a lesson that has run there and has not changed is not run again.
 
     Args:
@@ -38,15 +38,15 @@ def build(
         raise FileNotFoundError("the guide and the measurements are not installed; run this from a clone of tfviz")
     reference.check_installed()
     lessons, navigation = out / "notebooks", site_navigation("../", "Lessons")
-    runs = run(names, preset, {}, lessons, jobs, echo=echo)
+    runs = run(names, preset, {}, lessons, jobs)
     for each in runs:
         if each.path(lessons, ".html").is_file():
             gallery.page(notebooks.read(each.path(lessons, ".ipynb")), each.path(lessons, ".html"), navigation)
     gallery.write(runs, lessons, navigation)
-    echo("the demo, the guide, the measurements ...")
-    demo.page(out / "demo.html", False, lambda line: None)
+    click.echo("the demo, the guide, the measurements ...")
+    demo.page(out / "demo.html", False)
     markdown_pages.write(clone, out)
-    echo("the reference ...")
+    click.echo("the reference ...")
     reference.write(out / "api")
     (out / ".nojekyll").touch()  # or GitHub's pages leave out some files
     return [each.title for each in runs if each.outcome.status == "failed"]

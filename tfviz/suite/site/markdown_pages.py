@@ -1,4 +1,4 @@
-"""Markdown files of the clone as pages of the site, with the files that they link to."""
+"""Markdown files of the clone as pages of the site, with the files that they link to; what all its pages share."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from pygments.formatters import HtmlFormatter
 from pygments.lexers import get_lexer_by_name
 
 from tfviz.files import atomic
-from tfviz.suite.gallery import STYLE, render
+from tfviz.suite.gallery import STYLE, navigation, render
 from tfviz.suite.notebooks import SITE
-from tfviz.suite.site.navigation import code_colours, site_navigation
 
 SOURCES = (
     "README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "docs/*.md", "benchmarks/README.md",
@@ -26,6 +25,15 @@ SOURCES = (
 SECTIONS = {"docs": "Guide", "benchmarks": "Measured", "README.md": "tfviz"}  # link at the top of a page
 BADGES = re.compile(r"<!-- badges -->.*?<!-- /badges -->\n*", re.S)  # pictures that a code host draws
 ADDRESS = re.compile(r'(?<=\s)(src|href|srcset)="([^"]+)"')
+
+PAGES = {
+    "tfviz": "index.html",
+    "Try it": "demo.html",
+    "Lessons": "notebooks/index.html",
+    "Guide": "docs/index.html",
+    "Reference": "api/tfviz.html",
+    "Measured": "benchmarks/index.html",
+}
 
 
 def write(clone: Path, out: Path) -> list[Path]:
@@ -101,8 +109,8 @@ class _Renderer(mistune.HTMLRenderer):
     """Markdown with headings that can be linked to, code in colours, and tables that scroll by themselves."""
 
     def heading(self, text: str, level: int, **attrs: Any) -> str:
-        plain = re.sub("<.*?>", "", text)
-        name = re.sub(r"[^\w\- ]", "", plain.lower()).replace(" ", "-")  # as code hosts do
+        words = re.sub("<.*?>", "", text)
+        name = re.sub(r"[^\w\- ]", "", words.lower()).replace(" ", "-")  # as code hosts do
         return f'<h{level} id="{name}">{text}</h{level}>\n'
 
     def block_code(self, code: str, info: str | None = None) -> str:
@@ -113,3 +121,23 @@ class _Renderer(mistune.HTMLRenderer):
 
 def _table(renderer: _Renderer, text: str) -> str:
     return f'<div class="scrolls" tabindex="0" role="region" aria-label="table"><table>{text}</table></div>\n'
+
+
+def site_navigation(root: str, current: str = "") -> str:
+    """Return the line of links at the top of a page as HTML.
+
+    Args:
+        root: the path from the page's folder to the site's, such as "../".
+        current: the name that the page stands under.
+    """
+    return navigation({name: root + path for name, path in PAGES.items()}, current)
+
+
+def code_colours(selector: str) -> str:
+    """Return a style sheet for highlighted code below `selector`, for light and for dark pages."""
+    schemes = {"light": "default", "dark": "github-dark"}
+    sheets = {scheme: HtmlFormatter(style=style, nobackground=True) for scheme, style in schemes.items()}
+    return "".join(
+        f"@media (prefers-color-scheme: {scheme}) {{ {sheet.get_style_defs(selector)} }}\n"
+        for scheme, sheet in sheets.items()
+    )

@@ -9,7 +9,7 @@ from types import ModuleType
 
 import tfviz
 from tfviz.suite.gallery import STYLE
-from tfviz.suite.site.navigation import code_colours, site_navigation
+from tfviz.suite.site.markdown_pages import code_colours, site_navigation
 
 
 def check_installed() -> None:

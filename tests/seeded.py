@@ -1,4 +1,4 @@
-"""Small models with random but repeatable weights, for the tests of this folder."""
+"""Small models with random but repeatable weights, and tensors and ids for them."""
 
 import torch
 from torch import nn
