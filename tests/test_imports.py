@@ -21,7 +21,7 @@ ALLOWED = {  # package -> what it may import beside itself and the shared files
     "look": set(),
     "portable": set(),
     "view": {"look.capture", "look.edits", "look.maps", "portable", "text.subwords", "text.token_labels"}
-    | {"look.lazy", "look.map_arguments", "look.quantize", "look.result", "look.spans"},  # what maps are made of
+    | {"look.lazy", "look.map_arguments", "look.quantize", "look.spans"},  # what maps are made of
     "suite": {"text", "layers", "models", "learn", "generate", "look", "view"},
 }
 HEAVY = [

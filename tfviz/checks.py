@@ -6,7 +6,7 @@ functions call these, not the forward pass.
 
 import math
 import os
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 import torch
@@ -25,34 +25,22 @@ def at_least(least: float, **values: float) -> None:
     Traceback (most recent call last):
     ValueError: layers is 0; it must be at least 1
     """
-    for name, value in values.items():
-        _check_number(name, value)
-        if not least <= value < math.inf:
-            raise ValueError(f"{name} is {value}; it must be {'finite and ' * (value == math.inf)}at least {least}")
+    _check_range(values, lambda value: least <= value < math.inf, f"at least {least}")
 
 
 def between(low: float, high: float, **values: float) -> None:
     """Refuse what is no number from `low` to `high`, both included."""
-    for name, value in values.items():
-        _check_number(name, value)
-        if not low <= value <= high:
-            raise ValueError(f"{name} is {value}; it must be from {low} to {high}")
+    _check_range(values, lambda value: low <= value <= high, f"from {low} to {high}")
 
 
 def above(low: float, **values: float) -> None:
     """Refuse what is no finite number above `low`."""
-    for name, value in values.items():
-        _check_number(name, value)
-        if not low < value < math.inf:
-            raise ValueError(f"{name} is {value}; it must be {'finite and ' * (value == math.inf)}above {low}")
+    _check_range(values, lambda value: low < value < math.inf, f"above {low}")
 
 
 def fraction(**values: float) -> None:
     """Refuse what is no number from 0 on and below 1."""
-    for name, value in values.items():
-        _check_number(name, value)
-        if not 0 <= value < 1:
-            raise ValueError(f"{name} is {value}; it must be at least 0 and below 1")
+    _check_range(values, lambda value: 0 <= value < 1, "at least 0 and below 1")
 
 
 def integer(**values: object) -> None:
@@ -68,10 +56,10 @@ def integer(**values: object) -> None:
 
 def as_integer(name: str, value: object) -> int:
     """Return an integer, converted where it is one of NumPy's or PyTorch's."""
-    found = coerce(value, int)
-    if isinstance(found, bool) or not isinstance(found, int):
+    number = coerce(value, int)
+    if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError(f"{name} is {describe(value)}; give a whole number")
-    return found
+    return number
 
 
 def equal_lengths(**values: Any) -> None:
@@ -81,8 +69,8 @@ def equal_lengths(**values: Any) -> None:
     Traceback (most recent call last):
     ValueError: there are unequally many rows: texts 2, labels 1
     """
-    if len({len(one) for one in values.values()}) > 1:
-        each = ", ".join(f"{name} {len(one)}" for name, one in values.items())
+    if len({len(value) for value in values.values()}) > 1:
+        each = ", ".join(f"{name} {len(value)}" for name, value in values.items())
         raise ValueError(f"there are unequally many rows: {each}")
 
 
@@ -129,12 +117,12 @@ def device(**values: object) -> None:
     Traceback (most recent call last):
     ValueError: device is 'gpu', no device that can keep numbers here; give 'cpu', say
     """
-    for name, one in values.items():
+    for name, value in values.items():
         try:
-            torch.empty(1, device=one).to("cpu")  # type: ignore[call-overload]
+            torch.empty(1, device=value).to("cpu")  # type: ignore[call-overload]
         except (TypeError, RuntimeError, AssertionError) as error:
             raise ValueError(
-                f"{name} is {describe(one)}, no device that can keep numbers here; give 'cpu', say"
+                f"{name} is {describe(value)}, no device that can keep numbers here; give 'cpu', say"
             ) from error
 
 
@@ -146,7 +134,7 @@ def has_weights(model: Any) -> None:
     """
     if not callable(getattr(model, "parameters", None)) or isinstance(model, type):
         raise TypeError(f"model is {describe(model)}; give a model (torch.nn.Module)")
-    if any(one.is_meta for one in model.parameters()):
+    if any(parameter.is_meta for parameter in model.parameters()):
         raise ValueError("the model's weights are on the meta device, without numbers; load them first")
 
 
@@ -197,10 +185,13 @@ def fits_memory(**sizes: int) -> None:
         raise ValueError(f"{product} are {size}, more than this machine's memory; take less")
 
 
-def _check_number(name: str, value: object) -> None:
-    """Refuse what is no number."""
-    if isinstance(value, bool) or not isinstance(coerce(value, float), int | float):
-        raise TypeError(f"{name} is {describe(value)}; give a number")
+def _check_range(values: Mapping[str, float], allowed: Callable[[float], bool], expected: str) -> None:
+    """Refuse what is no number, or is not allowed."""
+    for name, value in values.items():
+        if isinstance(value, bool) or not isinstance(coerce(value, float), int | float):
+            raise TypeError(f"{name} is {describe(value)}; give a number")
+        if not allowed(value):
+            raise ValueError(f"{name} is {value}; it must be {'finite and ' * (value == math.inf)}{expected}")
 
 
 def total_memory() -> int:

@@ -21,7 +21,7 @@ def coerce(value: Any, hint: Any) -> Any:
     hint = without_shape(hint)
     origin, args = get_origin(hint), get_args(hint)
     if origin in (Union, UnionType):
-        return next((found for found in (coerce(value, arg) for arg in args) if found is not value), value)
+        return next((converted for converted in (coerce(value, arg) for arg in args) if converted is not value), value)
     if not isinstance(origin, type) or origin is type:
         return _convert(value, hint)
     if issubclass(origin, Mapping):

@@ -19,8 +19,10 @@ def apply_edit(site: str, tensor: Tensor, function: Edit) -> Tensor:
     """
     output = function(tensor, site) if takes_site(function) else function(tensor)
     if not isinstance(output, Tensor) or output.shape != tensor.shape:
-        found = f"shape {list(output.shape)}" if isinstance(output, Tensor) else type(output).__name__
-        raise ValueError(f"the edit of {site} returned {found}; it must return a tensor of shape {list(tensor.shape)}")
+        returned = f"shape {list(output.shape)}" if isinstance(output, Tensor) else type(output).__name__
+        raise ValueError(
+            f"the edit of {site} returned {returned}; it must return a tensor of shape {list(tensor.shape)}"
+        )
     if output.device != tensor.device:
         raise ValueError(f"the edit of {site} returned a tensor on {output.device}; it must stay on {tensor.device}")
     if output.dtype != tensor.dtype and not (output.is_floating_point() and tensor.is_floating_point()):

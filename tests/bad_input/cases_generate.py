@@ -74,10 +74,6 @@ CASES = [
     ),
     ("measures.value_weighted_norms(torch.rand(3), torch.rand(3))", r"weights are \[3\] and values \[3\]"),
     ("measures.head_scores(look.AttentionMaps(torch.eye(2)[None, None]))", "square maps of at least 3 words"),
-    (
-        "measures.strongest(look.AttentionMaps(torch.eye(3)[None, None], rows='abc'), 'x')",
-        "no kind of position is called 'x'",
-    ),
     ("look.ablate(gpt, lambda: None)", "measure gives a NoneType"),
     ("look.ablate(gpt, lambda: (gpt(source), None)[1])", "measure gives a NoneType; it must give one number"),
     ("look.ablate(gpt, lambda: gpt(source).sum() * NAN)", "measure gives nan"),

@@ -1,7 +1,20 @@
-"""Shared by the tests of captures: random tensors, and a module that makes one call."""
+"""Shared by the tests of captures: random tensors, a small GPT, and a module that makes one call."""
 
 import torch
 from torch import nn
+
+from tfviz.models import GPT
+
+PATTERNS = ["blocks.0.attention.pattern", "blocks.1.attention.pattern"]
+IDS = torch.tensor([[1, 2, 3, 1, 2], [4, 4, 0, 10, 9]])
+
+
+def gpt(**parts):
+    torch.manual_seed(1)
+    model = GPT(11, **{"context": 7, "layers": 2, "heads": 3, "dim": 6, **parts}).eval()
+    for parameter in model.parameters():
+        nn.init.normal_(parameter, std=0.6)
+    return model
 
 
 def random(*shape):

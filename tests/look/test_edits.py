@@ -119,11 +119,6 @@ def test_small_weights_in_half_precision_are_shared_out_in_float32():
     torch.testing.assert_close(edits.even()(given).float().sum(), torch.tensor(1.0), atol=1e-3, rtol=0)
 
 
-def test_a_head_that_is_not_there_is_told():
-    with pytest.raises(ValueError, match="head is 3; there are 3, counted from 0"):
-        edits.zero(3)(weights(1, 3, 2, 2))
-
-
 def test_capture_takes_them():
     attention = torch.nn.MultiheadAttention(6, 2, batch_first=True)
     x = torch.randn(1, 4, 6)

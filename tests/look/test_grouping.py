@@ -4,10 +4,12 @@ import warnings
 
 import pytest
 import torch
+from calls import Calls
 from torch import nn
 from torch.nn import functional
 
-from tfviz import look
+from tfviz import look, view
+from tfviz.models import SelfAttention
 
 HEADS, DIM = 3, 6
 
@@ -102,11 +104,7 @@ def test_words_by_the_name_of_a_firing():
 
 
 def test_a_text_written_word_by_word_stays_one_group():
-    class Word(nn.Module):
-        def forward(self, query, key):
-            return functional.scaled_dot_product_attention(query, key, key)
-
-    model = Word()
+    model = Calls(lambda query, key: functional.scaled_dot_product_attention(query, key, key))
     with look.capture(model) as seen:
         for queries, keys in ((3, 3), (1, 4), (1, 5)):
             model(torch.randn(1, HEADS, queries, 2), torch.randn(1, HEADS, keys, 2))
@@ -133,3 +131,81 @@ def test_layers_of_one_kind_and_several_shapes_are_all_there():
     found = look.groups(seen)
     assert list(found) == ["*.attention", "*.attention (3 x 5 x 5)"]
     assert [maps.shape for maps in found.values()] == [(2, 2, 5, 5), (2, 3, 5, 5)]
+
+
+# --- words by globs: from the beginning of a name, or from a part of its path on
+
+
+class Side(nn.Module):
+    def __init__(self, cross):
+        super().__init__()
+        self.self_attn = nn.MultiheadAttention(6, 2, batch_first=True)
+        if cross:
+            self.encoder_attn = nn.MultiheadAttention(6, 2, batch_first=True)
+
+    def forward(self, x, states=None):
+        x = self.self_attn(x, x, x)[0]
+        return x if states is None else self.encoder_attn(x, states, states)[0]
+
+
+class Inner(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.decoder = Side(False), Side(True)
+
+    def forward(self, source, target):
+        return self.decoder(target, self.encoder(source))
+
+
+class Whole(nn.Module):
+    """Named as Marian is: model.encoder..., model.decoder...encoder_attn."""
+
+    def __init__(self):
+        super().__init__()
+        self.model = Inner()
+
+    def forward(self, source, target):
+        return self.model(source, target)
+
+
+@pytest.mark.parametrize("prefix", ["", "model."])
+def test_encoder_and_decoder_are_found_behind_the_models_name(prefix):
+    model = Whole()
+    with torch.no_grad(), look.capture(model) as seen:
+        model(torch.randn(1, 5, 6), torch.randn(1, 3, 6))
+    source, target = list("abcde"), list("xyz")
+    made = look.groups(seen, {f"{prefix}encoder*": source, f"{prefix}decoder*": target})
+    words = {name: (maps.rows, maps.cols) for name, maps in made.items()}
+    assert words == {
+        "model.encoder.self_attn": (source, source),
+        "model.decoder.self_attn": (target, target),
+        "model.decoder.encoder_attn": (target, source),
+    }
+    only = look.groups(seen, {"encoder*": source})
+    assert only["model.decoder.encoder_attn"].rows == ["0", "1", "2"]
+    with pytest.raises(LookupError, match=r"rows: no group matches 'decodr.'; there are: model.encoder.self_attn, "):
+        look.groups(seen, {"encoder*": source, "decodr*": target})
+
+
+def test_stages_of_several_shapes_are_groups_of_their_own():
+    class Stages(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.encoder, self.decoder = nn.Sequential(SelfAttention(), SelfAttention()), nn.Sequential(SelfAttention())
+            self.stages = nn.ModuleList([nn.Sequential(SelfAttention(), SelfAttention()), SelfAttention()])
+
+        def forward(self, x):
+            return self.encoder(x), self.decoder(x[:, :4]), self.stages[0](x[:, :3]), self.stages[1](x[:, :2])
+
+    model = Stages()
+    with look.capture(model) as seen:
+        model(torch.randn(2, 5, DIM))
+    words = list("abcde")
+    found = look.groups(seen, words, words, batch=1)
+    assert {name: maps.shape for name, maps in found.items()} == {
+        "encoder.*": (2, 1, 5, 5), "decoder.0": (1, 1, 4, 4), "stages.0.*": (2, 1, 3, 3), "stages.1": (1, 1, 2, 2),
+    }  # fmt: skip
+    assert (found["encoder.*"].rows, found["decoder.0"].rows) == (words, list("0123"))
+    assert torch.equal(found["stages.0.*"][1, 0], seen["stages.0.1.pattern"][1, 0])
+    assert look.groups(seen, {"decoder*": list("wxyz")})["decoder.0"].rows == list("wxyz")
+    assert "Encoder.*" in view.sources(**found).summary

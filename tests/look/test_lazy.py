@@ -219,21 +219,6 @@ def test_shapes_of_a_lazy_capture_compute_nothing(monkeypatch):
     assert "6 x 7 x 11" in repr(seen)
 
 
-def test_bad_requests_are_told():
-    model = Fused()
-    with pytest.raises(ValueError, match="lazy=True"), capture(model, lazy=True, grad=True):
-        model()
-    with capture(model, lazy=True) as seen:
-        model()
-    maps = AttentionMaps.of(seen)
-    with pytest.raises(IndexError, match="query is 7; the maps have 7"):
-        maps[0, 0, 7]
-    with pytest.raises(TypeError, match="head is a slice"):
-        maps[0, :2]
-    with pytest.raises(IndexError, match="head is 6"):
-        maps.tile(0, 6)
-
-
 @given(st.integers(0, 3), st.integers(1, 4), st.data())
 def test_spans_are_the_mask_where_no_row_has_a_gap(rows, keys, data):
     mask = torch.tensor(data.draw(st.lists(st.booleans(), min_size=2 * rows * keys, max_size=2 * rows * keys)))

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from tfviz.look import AttentionMaps, ablate, capture, measures
+from tfviz.look import ablate, capture, measures
 from tfviz.models import GPT, Transformer
 
 IDS = torch.tensor([[1, 4, 2, 9, 5], [3, 3, 8, 0, 7]])
@@ -60,8 +60,6 @@ def test_rollout_sums_over_all_paths():
         for j in range(4):
             paths = sum(step[2][i][a] * step[1][a][b] * step[0][b][j] for a in range(4) for b in range(4))
             assert float(found[2, i, j]) == pytest.approx(paths, abs=1e-6)
-    with pytest.raises(ValueError, match=r"square maps, not \(4, 5\)"):
-        measures.rollout(torch.rand(2, 4, 5))
 
 
 def test_what_is_carried_is_the_length_of_what_is_added():
@@ -95,24 +93,3 @@ def test_masked_rows_and_weights_of_eight_bits_are_weights():
     kept = ((uniform.sqrt() * 255).round() / 255) ** 2  # as a capture in uint8 keeps them
     assert measures.entropy(kept).isfinite().all()
     assert measures.entropy(torch.zeros(2, 3)).tolist() == [0, 0]
-
-
-def test_a_share_that_is_none_and_a_kind_that_is_unknown():
-    maps = torch.eye(3).expand(2, 3, 3)
-    for kept in (2.0, -0.1, float("nan")):
-        with pytest.raises(ValueError, match=r"residual is .*; it must be from 0 to 1"):
-            measures.rollout(maps, residual=kept)
-    with pytest.raises(LookupError, match="nowhere"):
-        measures.strongest(AttentionMaps(torch.eye(3)[None, None], rows="abc"), "nowhere")
-
-
-@pytest.mark.parametrize("gives", [None, torch.ones(2), float("nan")])
-def test_a_measure_must_give_a_number(gives):
-    layer, x = nn.MultiheadAttention(6, 2, batch_first=True), torch.ones(1, 5, 6)
-
-    def measure():
-        layer(x, x, x)
-        return gives
-
-    with pytest.raises((TypeError, ValueError), match=r"^measure gives"):
-        ablate(layer, measure)

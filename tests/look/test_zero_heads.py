@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from calls import Calls
 from torch import nn
 from torch.nn import functional
 from torch.nn.attention.flex_attention import flex_attention
@@ -80,11 +81,7 @@ def test_by_the_output_as_by_the_map(kind, head):
 def test_dropout_is_that_of_the_other_heads():
     query = torch.randn(BATCH, HEADS, LENGTH, DIM)
 
-    class Dropping(nn.Module):
-        def forward(self):
-            return functional.scaled_dot_product_attention(query, query, query, dropout_p=0.5)
-
-    model = Dropping()
+    model = Calls(lambda: functional.scaled_dot_product_attention(query, query, query, dropout_p=0.5))
     torch.manual_seed(1)
     plain = model()
     torch.manual_seed(1)
@@ -134,15 +131,8 @@ def test_a_head_that_is_not_there_and_parts_computed_again():
     with pytest.raises(ValueError, match="head is 6; there are 6"), capture(model, [], edit={"pattern": edits.zero(6)}):
         model()
 
-    class Twice(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.inner = model
-
-        def forward(self):
-            return checkpoint(self.inner, torch.ones(1, requires_grad=True), use_reentrant=False)
-
-    whole = Twice()
+    start = torch.ones(1, requires_grad=True)
+    whole = Calls(lambda: checkpoint(model, start, use_reentrant=False), inner=model)
     with pytest.raises(ValueError, match="checkpointing"), capture(whole, [], edit={"*.pattern": edits.zero(1)}):
         whole()
 

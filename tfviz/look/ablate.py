@@ -61,6 +61,7 @@ class _CountHeads(ZeroHeads):
     of_weights = False  # `ablate` itself refuses other sites
 
     def __init__(self) -> None:
+        super().__init__()
         self.heads: dict[str, int] = {}
 
     def off(self, heads: int, site: str) -> Bool[Tensor, "head"]:

@@ -1,4 +1,8 @@
-"""The arguments of one fused attention call, from which any part of its scores can be computed."""
+"""The arguments of one fused attention call, from which its scores and weights are computed: all, or a part of them.
+
+A fused kernel never holds the whole map. Its weights are computed here from the same queries, keys, mask and scale, a
+few rows at a time and only over keys that those rows may see, and go straight into the dtype they are stored in.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +12,13 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from tfviz.checks import materialized
+from tfviz.look.quantize import quantize
 from tfviz.look.spans import Spans
 from tfviz.shapes import Bool, Float
 
 ALL = slice(None)
+CHUNK = 2 * 2**20  # bytes of float32 scores at a time: small enough to stay in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -57,23 +64,6 @@ class AttentionCall:
         scale = query.shape[-1] ** -0.5 if scale is None else scale
         return cls(as_4d(query), as_4d(key), as_4d(value), rule, scale, batch_shape=tuple(lead))
 
-    @classmethod
-    def flex(
-        cls,
-        query: Tensor,
-        key: Tensor,
-        value: Tensor,
-        score_mod: Callable[..., Tensor],
-        mask_mod: Callable[..., Tensor],
-        scale: float,
-    ) -> AttentionCall:
-        """Build a call from the arguments of `flex_attention`, with its mask as part of `score_mod`."""
-
-        def masked_score(score: Tensor, *cell: Tensor) -> Tensor:
-            return torch.where(mask_mod(*cell), score_mod(score, *cell), -torch.inf)
-
-        return replace(cls.of(query, key, value, None, scale), score_mod=masked_score)
-
     @property
     def shape(self) -> tuple[int, int, int, int]:
         """The sizes of [batch, head, query, key]."""
@@ -89,8 +79,7 @@ class AttentionCall:
     def allowed(self, rows: slice = ALL, keys: slice = ALL) -> Bool[Tensor, "#batch #head row key"] | None:
         """Return True where a query may look; None if all may look everywhere."""
         if self.score_mod is not None:
-            allowed = _narrow(is_unmasked(self.scores(rows, keys)))
-            return None if allowed.all() else allowed
+            return compact_mask(is_unmasked(self.scores(rows, keys)))
         if self.mask is None or isinstance(self.mask, Spans):
             return None if self.mask is None else self.mask.dense(rows, keys)
         mask = self._cut(self.mask, rows, keys)
@@ -122,6 +111,26 @@ class AttentionCall:
     def _cut(self, mask: Tensor, rows: slice, keys: slice) -> Tensor:
         return mask.expand(*mask.shape[:2], *self.shape[2:])[:, :, rows, keys]
 
+    @torch.no_grad()
+    def pattern(self, dtype: torch.dtype) -> Tensor:
+        """Return the attention weights, [batch, head, query, key], as float32, float16, or uint8 (see `pack`).
+
+        Weights with NaN, which no byte can hold, are float32.
+        """
+        materialized(query=self.query)
+        batch, heads, queries, keys = self.shape
+        dtype = dtype if dtype != torch.uint8 or self.is_finite else torch.float32
+        call = replace(self, query=self.query.float(), key=self.key.float().contiguous())  # once, not for each chunk
+        stored = torch.zeros(self.shape, dtype=dtype, device=self.query.device)
+        height = max(1, CHUNK // max(1, 4 * batch * heads * keys))
+        for start in range(0, queries, height):
+            rows = slice(start, min(start + height, queries))
+            seen = call.key_range(rows)
+            if seen.stop > seen.start:
+                weights = softmax_weights(call.scores(rows, seen))
+                stored[:, :, rows, seen] = quantize(weights) if dtype == torch.uint8 else weights
+        return stored
+
     def apply_to_values(self, weights: Float[Tensor, "batch head query key"]) -> Float[Tensor, "*lead query dim"]:
         """Return the attention output: the values averaged with these weights."""
         mixed = _per_head(weights, self.value.float()).to(self.query.dtype)
@@ -134,6 +143,30 @@ def is_unmasked(added: Float[Tensor, "*any"]) -> Bool[Tensor, "*any"]:
     Forbidden is -inf, the lowest number of the type, and that divided by a scale that is applied later (as in CodeGen).
     """
     return ~(added <= torch.finfo(added.dtype).min / (8 if added.dtype == torch.float16 else 4096))
+
+
+def compact_mask(mask: Bool[Tensor, "batch head query key"]) -> Bool[Tensor, "#batch #head query key"] | None:
+    """Return a mask with one batch element or head in place of equal ones; None if it forbids nothing."""
+    if mask.all():
+        return None
+    for axis in (0, 1):
+        first = mask.narrow(axis, 0, 1)
+        mask = first.clone() if mask.shape[axis] > 1 and (mask == first).all() else mask
+    return mask
+
+
+def softmax_weights(scores: Float[Tensor, "*lead key"]) -> Float[Tensor, "*lead key"]:
+    """Return a softmax over keys, with zeros in rows where every score is -inf."""
+    return zero_masked_rows(scores.softmax(-1), scores) if scores.shape[-1] else scores
+
+
+def zero_masked_rows(
+    weights: Float[Tensor, "*lead key"], scores: Float[Tensor, "*lead key"]
+) -> Float[Tensor, "*lead key"]:
+    """Return a softmax's output with zeros for NaN in rows where every score is -inf."""
+    materialized(scores=scores)
+    masked = scores.amax(-1, keepdim=True) == -torch.inf
+    return weights.masked_fill(masked, 0.0) if masked.any() else weights
 
 
 def as_4d(tensor: Tensor) -> Tensor:
@@ -177,11 +210,3 @@ def _apply_score_mod(scores: Tensor, score_mod: Callable[..., Tensor], *cut: tup
         score_mod = torch.vmap(score_mod, in_dims=(0, *over))
     with TransformGetItemToIndex():  # a score_mod may index its own tensors, `bias[head]`, which vmap alone cannot
         return score_mod(scores, *cells)
-
-
-def _narrow(mask: Bool[Tensor, "batch head query key"]) -> Bool[Tensor, "#batch #head query key"]:
-    """Keep one of the batch or head axis where all are the same."""
-    for axis in (0, 1):
-        first = mask.narrow(axis, 0, 1)
-        mask = first.clone() if (mask == first).all() else mask
-    return mask

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -97,46 +97,39 @@ def roles(product: Product, place: int, keys: int) -> list[str]:
     Returns:
         "k" for the keys, "q" for queries, "shared" for axes that the values have, too: batch or heads.
     """
-    own, other = product.letters[place], product.letters[1 - place]
-    found = []
-    for axis, letter in enumerate(own):
-        broadcast = letter is None or letter in product.batch or letter in other
+    letters, value_letters = product.letters[place], product.letters[1 - place]
+    axis_roles = []
+    for axis, letter in enumerate(letters):
+        broadcast = letter is None or letter in product.batch or letter in value_letters
         averaged = letter not in product.output  # over heads, say
-        found.append("k" if axis == keys else "shared" if broadcast or averaged else "q")
-    return found
-
-
-class _Axes(NamedTuple):
-    """The axes of some weights by role: a rule makes a layout of them, if it applies."""
-
-    shape: tuple[int, ...]
-    batch: list[int]
-    head: int | None
-    query: list[int]
-    key: list[int]
-    heads: Heads
-
-    @property
-    def order(self) -> tuple[int, ...]:
-        return (*self.batch, *([] if self.head is None else [self.head]), *self.query, *self.key)
-
-    def size(self, axes: Iterable[int]) -> int:
-        return math.prod(self.shape[axis] for axis in axes)
-
-    @property
-    def head_count(self) -> int:
-        return 1 if self.head is None else self.shape[self.head]
+        axis_roles.append("k" if axis == keys else "shared" if broadcast or averaged else "q")
+    return axis_roles
 
 
 def layout(shape: Sequence[int], axis_roles: Sequence[str], heads: Heads) -> Layout:
-    """Return the layout of weights whose axes have these roles: by the first rule of `RULES` that applies."""
+    """Return the layout of weights whose axes have these roles, by how many heads there are."""
+    shape, count = tuple(shape), heads.count
     shared, query, key = (
         [axis for axis, role in enumerate(axis_roles) if role == name] for name in ("shared", "q", "k")
     )
     head = _head_axis(shape, shared, query, heads)
-    query = [axis for axis in query if axis != head]
-    axes = _Axes(tuple(shape), [axis for axis in shared if axis != head], head, query, key, heads)
-    return next(found for rule in RULES if (found := rule(axes)) is not None)
+    batch, query = ([axis for axis in axes if axis != head] for axes in (shared, query))
+    order = (*batch, *([] if head is None else [head]), *query, *key)
+    texts, queries, keys = (math.prod(shape[axis] for axis in axes) for axes in (batch, query, key))
+    stated = 1 if head is None else shape[head]
+    if count and heads.kv_count == stated < count == stated * queries and queries > 1:
+        # heads that share a key stand on the axis of the one query, as transformers packs grouped queries of one token
+        return Layout(shape, shape, order, (texts, count, 1, keys))
+    if count and count > 1 and head is None and len(batch) == 1 and texts % count == 0:
+        # heads of one text stand beside those of the next on a single axis: [b * h, q, k]
+        return _split_heads(shape, order, batch[0], count, (texts // count, count, queries, keys))
+    if count and count > 1 and head is not None and len(shared) == 2 and stated != count:
+        # the same, and beside it an axis of windows of each text: [b * h, window, q, k]
+        joined, windows = shape[shared[0]], shape[shared[1]]
+        if joined % count == 0 and joined // count in heads.batch_sizes and joined not in heads.batch_sizes:
+            sizes = (joined // count * windows, count, queries, keys)
+            return _split_heads(shape, (*shared, *query, *key), shared[0], count, sizes, windows=1)
+    return Layout(shape, shape, order, (texts, stated, queries, keys))  # batch and heads have axes of their own
 
 
 def _head_axis(shape: Sequence[int], shared: list[int], query: list[int], heads: Heads) -> int | None:
@@ -144,53 +137,7 @@ def _head_axis(shape: Sequence[int], shared: list[int], query: list[int], heads:
     if len(shared) < 2:  # with multi-query attention (Shazeer 2019), heads are an axis of the queries alone
         return next((axis for axis in query if shape[axis] == heads.count), None) if len(query) > 1 else None
     stated = [axis for axis in shared if shape[axis] == heads.count]
-    if len(shared) == 2 or shared[-1] in stated or not stated:
-        return shared[-1]
-    return stated[-1]
-
-
-def _packed_gqa(axes: _Axes) -> Layout | None:
-    """Heads that share a key stand on the axis of the one query, as transformers packs grouped queries of one token."""
-    count, groups, queries = axes.heads.count, axes.head_count, axes.size(axes.query)
-    if count and axes.heads.kv_count == groups < count == groups * queries and queries > 1:
-        sizes = (axes.size(axes.batch), count, 1, axes.size(axes.key))
-        return Layout(axes.shape, axes.shape, axes.order, sizes)
-    return None
-
-
-def _heads_times_batch(axes: _Axes) -> Layout | None:
-    """Heads of one text stand beside those of the next on a single axis: [b * h, q, k]."""
-    count = axes.heads.count
-    if not count or count == 1 or axes.head is not None or len(axes.batch) != 1:
-        return None
-    texts, rest = divmod(axes.shape[axes.batch[0]], count)
-    if rest:
-        return None
-    sizes = (texts, count, axes.size(axes.query), axes.size(axes.key))
-    return _split_heads(axes.shape, axes.order, axes.batch[0], count, sizes)
-
-
-def _heads_times_batch_of_windows(axes: _Axes) -> Layout | None:
-    """The same, and beside it an axis of windows of each text: [b * h, window, q, k]."""
-    count, shared = axes.heads.count, sorted([*axes.batch, *([] if axes.head is None else [axes.head])])
-    if not count or count == 1 or len(shared) != 2 or axes.head_count == count:
-        return None
-    texts, rest = divmod(axes.shape[shared[0]], count)
-    if rest or texts not in axes.heads.batch_sizes or axes.shape[shared[0]] in axes.heads.batch_sizes:
-        return None
-    sizes = (texts * axes.head_count, count, axes.size(axes.query), axes.size(axes.key))
-    return _split_heads(axes.shape, (*shared, *axes.query, *axes.key), shared[0], count, sizes, windows=1)
-
-
-def _separate_axes(axes: _Axes) -> Layout:
-    """Batch and heads have axes of their own, or there are none."""
-    sizes = (axes.size(axes.batch), axes.head_count, axes.size(axes.query), axes.size(axes.key))
-    return Layout(axes.shape, axes.shape, axes.order, sizes)
-
-
-RULES: tuple[Callable[[_Axes], Layout | None], ...] = (
-    _packed_gqa, _heads_times_batch, _heads_times_batch_of_windows, _separate_axes,
-)  # fmt: skip
+    return stated[-1] if len(shared) > 2 and stated else shared[-1]
 
 
 def _split_heads(
@@ -203,7 +150,7 @@ def _split_heads(
 ) -> Layout:
     """Split an axis into (text, head); `windows`, so many axes, come before heads in the batch."""
     split = (*shape[:axis], shape[axis] // heads, heads, *shape[axis + 1 :])
-    moved = [one + (one > axis) for one in order]
+    moved = [place + (place > axis) for place in order]
     at = moved.index(axis) + 1 + windows
     return Layout(shape, split, (*moved[:at], axis + 1, *moved[at:]), sizes)
 
@@ -221,10 +168,10 @@ def parse_axes(axes: str, shape: Sequence[int], heads: Heads) -> Layout:
     names: list[str] = []
     for size, group in zip(shape, groups):
         sizes = [_stated_size(name, heads if len(group) > 1 else Heads()) for name in group]
-        known = math.prod(one for one in sizes if one is not None)
+        known = math.prod(stated for stated in sizes if stated is not None)
         if sizes.count(None) > 1 or size % known or (None not in sizes and known != size):
             raise ValueError(f"axes is {axes!r}, which does not divide an axis of {size}: name them {EXAMPLES}")
-        split += [size // known if one is None else one for one in sizes]
+        split += [size // known if stated is None else stated for stated in sizes]
         names += [name.partition("=")[0] for name in group]
     if sorted(names) not in (sorted("bhqk"), sorted("hqk"), sorted("bqk"), sorted("qk")):
         raise ValueError(f"axes is {axes!r}; the axes of the weights are b, h, q and k: name them {EXAMPLES}")

@@ -1,4 +1,6 @@
-"""Tracks which words tensors are made of, in models that cut a text into blocks (Longformer, BigBird and their like).
+"""Tracks which words tensors are made of, in models that cut a text into blocks, or a picture into windows.
+
+Longformer, BigBird and their like do the former, Swin the latter, whose words are the places of the picture.
 
 Of each tensor that is made of words only by cutting, gathering and joining, a function is kept that does the same to
 another tensor; nothing is computed while the model runs. Where a map is wanted, it is applied to the numbers of the
@@ -9,6 +11,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,9 +22,8 @@ from torch.utils.weak import WeakIdKeyDictionary
 
 from tfviz.look.axes import Layout
 from tfviz.look.lineage import SHAPE_OPS
-from tfviz.look.products import Operation, Product
+from tfviz.look.products import Operation, Product, align_axes, is_learned
 from tfviz.look.text_blocks import UNKNOWN, Block, Origin, Text, word_of
-from tfviz.look.tracked_weights import align_axes, is_learned
 
 # what modules call the sizes of blocks; a sliding window is a mask
 SIZES = re.compile(
@@ -31,16 +33,17 @@ MOVE_OPS = SHAPE_OPS | {
     "cat", "concat", "concatenate", "stack", "pad", "gather", "index_select", "take_along_dim", "as_strided", "unfold",
     "repeat", "repeat_interleave", "tile", "unsqueeze_", "squeeze_", "transpose_", "hstack", "vstack",
 }  # fmt: skip
-TEXT_OPS = frozenset(
-    {"layer_norm", "rms_norm", "embedding", "linear", "addmm"}
-)  # [batch, word, feature] comes of these
+NORM_OPS = frozenset({"layer_norm", "rms_norm"})
+PROJECTION_OPS = frozenset({"embedding", "linear", "addmm"})
 
 
 def may_cut_text(model: nn.Module) -> bool:
     """Return whether a part of a model, or its configuration, has a size of blocks."""
     parts = list(model.modules())
     configs = {id(config): config for part in parts if (config := part.__dict__.get("config")) is not None}.values()
-    owners = [vars(one) for one in (*parts, *configs, *{type(part) for part in parts}) if hasattr(one, "__dict__")]
+    owners = [
+        vars(owner) for owner in (*parts, *configs, *{type(part) for part in parts}) if hasattr(owner, "__dict__")
+    ]
     names = {name for owner in owners for name, value in owner.items() if type(value) in (int, tuple, list) and value}
     return any(SIZES.fullmatch(name) for name in names)
 
@@ -77,14 +80,32 @@ class BlockTracker:
         is_cut |= weights is not None and len(weights.features) == 2 and queries not in weights.word_counts
         return Block(weights, values, product.letters[place], product.letters[1 - place], layout) if is_cut else None
 
+    def block_of_call(self, inputs: Sequence[Tensor], layout: Layout) -> Block | None:
+        """Return the same of a fused call with these queries, keys and values; None, too, if it is unknown."""
+        query, key, values = origins = [self.known.get(part) for part in inputs]
+        lead = {part.shape[:-2] for part in inputs}
+        if None in origins or any(len(origin.features) != 1 for origin in origins) or len(lead) != 1:
+            return None
+        if (inputs[0].shape[-2], inputs[1].shape[-2]) == (query.text.words, values.text.words):
+            return None
+
+        def replay(which: int) -> Tensor:
+            cells = origins[which].replay(0)[..., 0]
+            return (cells[..., :, None] if which == 0 else cells[..., None, :]).expand(layout.shape)
+
+        features = (query.features[0], key.features[0])
+        weights = Origin(query.text, features, False, replay, is_softmax=True, other=key.text)
+        axes = range(len(layout.shape) - 2)
+        return Block(weights, values, (*axes, "query", "key"), (*axes, "key", "dim"), layout)
+
     def follow(self, op: Operation, output: Any) -> None:
         """Track the output of an operation."""
         if op.name == "__setitem__":
             self._assign(*op.args)
         elif op.product is not None:
             self._multiply(op.product, output)
-        elif op.name in TEXT_OPS:
-            self._begin(op.args[0], output)
+        elif op.name in NORM_OPS or op.name in PROJECTION_OPS:
+            self._project(op.args[0], output, op.name in NORM_OPS)
         elif op.name in MOVE_OPS:
             self._move(op, output)
         elif isinstance(output, Tensor):  # other numbers in the same cells
@@ -93,18 +114,21 @@ class BlockTracker:
             if origin is not None:
                 self.known[output] = origin
 
-    def _begin(self, source: Any, output: Any) -> None:
-        """A norm or a projection, of a text or of a part of one."""
-        if not isinstance(output, Tensor) or output.dim() != 3 or not output.is_floating_point():
+    def _project(self, source: Any, output: Any, is_norm: bool = False) -> None:
+        """A norm or a projection of words: of a text, or of parts of one; where it mixes words, a new text begins."""
+        if not isinstance(output, Tensor) or not output.is_floating_point() or output.dim() < 3:
             return
         origin = self.known.get(source) if isinstance(source, Tensor) else None
         features, shape = output.shape[-1], output.shape
-        if origin is None or origin.is_whole:
-            text = origin.text if origin else Text(shape)
-            self.known[output] = Origin(
-                text, (features,), True, lambda _: torch.arange(1, math.prod(shape) + 1).view(shape)
-            )
-        elif len(origin.features) == 1:
+        if origin is None or origin.is_whole or source.shape[-1] > origin.features[0]:
+            is_text = output.dim() == 3 or (output.dim() == 4 and is_norm)  # or a picture [batch, row, col, feature]
+            if is_text or (origin is not None and origin.is_whole):
+                text = origin.text if origin is not None and origin.is_whole else Text(shape)
+                cells = lambda _: torch.arange(1, math.prod(shape) + 1).view(shape)  # noqa: E731
+                self.known[output] = Origin(text, (features,), True, cells)
+        elif is_norm:
+            self.known[output] = origin
+        elif origin.features == (source.shape[-1],):
 
             def replay(_: int) -> Tensor:
                 first = origin.replay(0)[..., :1]
@@ -118,17 +142,15 @@ class BlockTracker:
         first: Any = op.args[0] if op.args else op.kwargs.get("input", op.kwargs.get("tensors"))
         is_list = isinstance(first, list | tuple)
         sources: list[Any] = list(first) if is_list else [first]
-        origins = [self.known.get(one) if isinstance(one, Tensor) else None for one in sources]
+        origins = [self.known.get(source) if isinstance(source, Tensor) else None for source in sources]
         known = [origin for origin in origins if origin is not None]
-        if not known or len(known) < len(origins) or len({(one.text, one.other) for one in known}) > 1:
+        if not known or len(known) < len(origins) or len({(origin.text, origin.other) for origin in known}) > 1:
             return
-        shape, stride = sources[0].shape, sources[0].stride() if op.name == "as_strided" else ()
+        again = _repetition(op, sources[0])
 
         def replay(which: int, part: int | None) -> Tensor:
             cells = [origin.replay(which) for origin in known]
-            if op.name == "as_strided":
-                cells[0] = torch.empty_strided(shape, stride, dtype=torch.long).copy_(cells[0])
-            moved = _repeat(op, cells if is_list else cells[0])
+            moved = again(cells if is_list else cells[0])
             return moved if part is None else moved[part]
 
         parts: list[tuple[int | None, Any]] = [(None, output)]
@@ -141,18 +163,18 @@ class BlockTracker:
     def _multiply(self, product: Product, output: Tensor) -> None:
         """A projection, or scores of queries and keys."""
         if any(map(is_learned, product.factors)):
-            self._begin(product.factors[0], output)
+            self._project(product.factors[0], output)
             return
         sides = [self.known.get(factor) for factor in product.factors]
         known = [origin for origin in sides if origin is not None]
         if not known or any(len(origin.features) != 1 for origin in known) or len(product.output) != output.dim():
             return
-        shape = output.shape
+        shape, letters, output_letters = output.shape, product.letters, product.output
 
         def replay(which: int) -> Tensor:
             if (side := sides[which]) is None:
                 raise LookupError("not all of its keys are of the text")
-            return align_axes(side.replay(0), product.letters[which], product.output).expand(shape)
+            return align_axes(side.replay(0), letters[which], output_letters).expand(shape)
 
         texts, features = zip(*((side.text, side.features[0]) if side else (UNKNOWN, 1) for side in sides))
         self.known[output] = Origin(texts[0], features, False, replay, other=texts[1])
@@ -172,12 +194,19 @@ class BlockTracker:
         self.known[target] = replace(origin, is_whole=False, replay=replay)
 
 
-def _repeat(op: Operation, cells: Any) -> Any:
-    """Apply an operation to numbered cells, whose memory may lie in another way."""
-    if op.name == "pad":
-        return nn.functional.pad(cells, op.argument(1, "pad"))  # of numbers, with 0, whatever it was before
-    if op.name == "view":
-        return cells.reshape(*op.args[1:])
-    if op.name == "view_as":
-        return cells.reshape(op.args[1].shape)
-    return op.func(cells, *op.args[1:], **op.kwargs)
+def _repetition(op: Operation, source: Tensor) -> Callable[[Any], Any]:
+    """Return what applies an operation to numbered cells; it keeps none of the tensors that the operation moved."""
+    func, name, args = op.func, op.name, op.args[1:]
+    kwargs = {key: value for key, value in op.kwargs.items() if key not in ("input", "tensors")}
+    if name == "pad":
+        sides = op.argument(1, "pad")
+        return lambda cells: nn.functional.pad(cells, sides)  # of numbers, with 0, whatever it was before
+    if name == "view":  # numbered cells may lie in memory in another way
+        return lambda cells: cells.reshape(*args)
+    if name in ("view_as", "reshape_as", "expand_as"):
+        shape = args[0].shape
+        return lambda cells: cells.expand(shape) if name == "expand_as" else cells.reshape(shape)
+    if name == "as_strided":
+        shape, stride = source.shape, source.stride()
+        return lambda cells: func(torch.empty_strided(shape, stride, dtype=torch.long).copy_(cells), *args, **kwargs)
+    return lambda cells: func(cells, *args, **kwargs)

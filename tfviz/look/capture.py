@@ -1,51 +1,26 @@
-"""Capture attention weights, scores, queries, keys, values and the output of any module during a forward pass.
+"""`capture` records attention weights and the output of any module in a forward pass; `Capture` is what it saw.
 
 The model knows nothing of it: `look.tracer` tells how its calls are seen. Afterwards nothing is left behind.
 """
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
-from types import TracebackType
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tfviz import checks
 from tfviz.editing import Edit, takes_site
 from tfviz.look import caveats
+from tfviz.look.attention_call import AttentionCall
 from tfviz.look.lazy import LazyStore
-from tfviz.look.result import Capture
-from tfviz.look.tracer import OPEN, AttentionTracer
-
-
-class _OpenCapture(AbstractContextManager["Capture"]):
-    """The `with` of a capture, which takes its tracer back also where it is interrupted."""
-
-    def __init__(self, tracer: AttentionTracer, seen: Capture) -> None:
-        self._tracer, self._seen = tracer, seen
-
-    def __enter__(self) -> Capture:
-        try:
-            self._tracer.open()
-        except BaseException:
-            self._tracer.close()
-            raise
-        return self._seen
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            self._tracer.close()
-        except BaseException:  # an interrupt, of which there is hardly a second
-            self._tracer.close()
-            raise
-        if kind is None:
-            caveats.check(self._tracer.trace, self._seen.folded())
-
-    def __del__(self) -> None:
-        if self._tracer in OPEN:  # an interrupt came between the body and `__exit__`
-            self._tracer.close()
+from tfviz.look.recorder import Firing
+from tfviz.look.text_blocks import join_blocks
+from tfviz.look.tracer import AttentionTracer
+from tfviz.validation import validated
 
 
 def capture(
@@ -116,7 +91,7 @@ def capture(
         grad,
         LazyStore(device) if lazy else None,
     )
-    return _OpenCapture(tracer, Capture(tracer, type(model).__name__))
+    return _opened(tracer, Capture(tracer, type(model).__name__))
 
 
 def _check_options(dtype: torch.dtype, edits: Mapping[str, Edit], grad: bool, lazy: bool, device: str | None) -> None:
@@ -131,3 +106,115 @@ def _check_options(dtype: torch.dtype, edits: Mapping[str, Edit], grad: bool, la
         takes_site(function)
         if site.rpartition(".")[2] == "implicit":
             raise ValueError(f"{site} is computed to be shown, and by no model: there is nothing to edit")
+
+
+class Capture(Mapping[str, Tensor]):
+    """What was captured: site -> tensor, in the order of the computation.
+
+    Where a site fired several times, as it does during generation, `seen[site]` is the last firing and
+    `over_time(site)` has all of them.
+
+    Attributes:
+        model: the name of the model's class.
+        history: which text each firing is of.
+    """
+
+    def __init__(self, tracer: AttentionTracer, model: str) -> None:
+        self._tracer, self.model = tracer, model
+        self._firings, self._trace = tracer.recorder.firings, tracer.trace
+        self.history = tracer.recorder.history
+
+    def __getitem__(self, site: str) -> Tensor:
+        return self._computed(self.stored(site)[-1])[0]
+
+    def __reduce__(self) -> Any:
+        raise TypeError(
+            "a capture is of one model in one process; keep AttentionMaps.of(seen).save(path), or its tensors"
+        )
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._firings)
+
+    def __len__(self) -> int:
+        return len(self._firings)
+
+    def __repr__(self) -> str:
+        shapes = (f"  {site}: {' x '.join(map(str, shape))}" for site, shape in self.shapes.items())
+        return "\n".join([f"{len(self)} sites of {self.model}", *shapes, *caveats.of_capture(self._trace)])
+
+    @property
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """The shape of each site's last firing; of a lazy capture nothing is computed for it."""
+        return {site: tuple(firings[-1][0].shape) for site, firings in self._firings.items()}
+
+    def provenance(self, sites: Iterable[str]) -> dict[str, Any]:
+        """Return what maps of these sites say of where they come from."""
+        sites = list(sites)
+        dropout = max((self._trace.notes.dropout.get(site, 0.0) for site in sites), default=0.0)
+        unnormalized = [site for site in self._trace.notes.unnormalized if site in sites]
+        known = {"model": self.model, "dropout": dropout, "unnormalized": unnormalized}
+        return {name: value for name, value in known.items() if value}
+
+    @property
+    def summary(self) -> str:
+        """One line: how many modules look like attention, how many gave maps, and which gave none."""
+        return caveats.summary(self._trace)
+
+    def over_time(self, site: str) -> list[Tensor]:
+        """Return every firing of a site, first to last; `AttentionMaps.over_time` makes one map of patterns."""
+        return [tensor for tensor, _ in self.firings(site)]
+
+    def allowed(self, site: str) -> Tensor | None:
+        """Return True where the queries of a pattern's last firing may look; None: everywhere."""
+        return self._computed(self.stored(site)[-1])[1]
+
+    @validated
+    def firings(self, site: str) -> list[tuple[Tensor, Tensor | None]]:
+        """Return every firing of a site, first to last, each with where the queries of a pattern may look."""
+        return [self._computed(firing) for firing in self.stored(site)]
+
+    def _computed(self, firing: Firing) -> tuple[Tensor, Tensor | None]:
+        stored, allowed = firing
+        if isinstance(stored, AttentionCall):
+            return stored.pattern(self._tracer.recorder.dtype), stored.allowed()
+        return stored, allowed
+
+    def stored(self, site: str) -> list[Firing]:
+        """Return every firing of a site as it is stored: of a lazy capture, the arguments of attention calls."""
+        if site not in self._firings:
+            raise KeyError(caveats.no_site(site, list(self)))
+        return self._firings[site]
+
+    def assembled(self, site: str, batch: int) -> Sequence[Firing]:
+        """Return the stored firings of a site, with windows of one picture or blocks of one text put together.
+
+        Raises:
+            ValueError: no such batch element; blocks of which it is unknown where they belong.
+        """
+        if site in self._trace.blocks:
+            return join_blocks(site, self.firings(site), self._trace.blocks[site], batch)
+        stored = self.stored(site)
+        size = max(tensor.shape[0] for tensor, _ in stored)
+        if not -size <= batch < size:
+            raise ValueError(f"batch is {batch}; the capture holds a batch of {size}")
+        return stored
+
+    @property
+    def block_sites(self) -> list[str]:
+        """Sites whose weights are of blocks of a text or windows of a picture, which `assembled` puts together."""
+        return list(self._trace.blocks)
+
+
+@contextmanager
+def _opened(tracer: AttentionTracer, seen: Capture) -> Iterator[Capture]:
+    """Keep the tracer open; an interrupt may come anywhere, and a generator that is thrown away runs its `finally`."""
+    try:
+        tracer.open()
+        yield seen
+    finally:
+        try:
+            tracer.close()
+        except BaseException:  # an interrupt, of which there is hardly a second
+            tracer.close()
+            raise
+    caveats.check(tracer.trace)

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz.look.editor import matches
-from tfviz.look.quantize import unpack
+from tfviz.look.quantize import range_problem, unpack
+from tfviz.look.recorder import matches
 from tfviz.look.trace import Trace
 
 SITES_LISTED = 40
@@ -38,7 +38,7 @@ def of_capture(trace: Trace) -> list[str]:
     repeated = [site for site in patterns if len(firings[site]) > 1 and site not in trace.blocks]
     dropped = [site for site in firings if site in notes.dropout]
     silent = _modules_without_maps(trace, _modules_with_maps(trace))
-    found = {
+    counts = {
         "fired more than once": len(repeated),
         "in training, under dropout, which the maps leave out": len(dropped),
         "read a float mask as PyTorch's fast path does, which forbids what is not 0": len(notes.fast_path),
@@ -46,7 +46,7 @@ def of_capture(trace: Trace) -> list[str]:
         f"with rows that need not add up to 1 ({_listed(notes.unnormalized)})": len(notes.unnormalized),
         f"of channels, not of words ({_listed(notes.channels)})": len(notes.channels),
     }
-    return [f"{count} {caveat}" for caveat, count in found.items() if count]
+    return [f"{count} {caveat}" for caveat, count in counts.items() if count]
 
 
 def of_weights(layers: Sequence[Any], mask: Tensor | None) -> str:
@@ -60,13 +60,8 @@ def of_weights(layers: Sequence[Any], mask: Tensor | None) -> str:
     """
     known = [(number, layer) for number, layer in enumerate(layers) if isinstance(layer, Tensor) and layer.numel()]
     for number, layer in known:
-        if layer.is_floating_point():
-            low, high = (float(end) for end in layer.aminmax())
-            if low != low:
-                return f"layer {number} holds NaN, as a softmax over nothing gives"
-            if low < -1e-6 or high > 1 + 1e-3:
-                bounds = f"from {low:.3g} to {high:.3g}, where weights are from 0 to 1"
-                return f"layer {number} goes {bounds}: are these scores?"
+        if layer.is_floating_point() and (problem := range_problem(layer)):
+            return f"layer {number} {problem}"
     uneven = [f"layer {number}" for number, layer in known if not _rows_sum_to_1(layer)]
     if uneven:
         return f"rows do not add up to 1 in {', '.join(uneven)}"
@@ -86,25 +81,22 @@ def _rows_sum_to_1(weights: Tensor) -> bool:
     return not bool(((sums - 1).abs() > tolerance)[sums != 0].any())
 
 
-def check(trace: Trace, folded: dict[str, int]) -> None:
+def check(trace: Trace) -> None:
     """Warn of what the user should know at the end of a capture.
-
-    Args:
-        folded: sites whose batch is not the model's, and their batch.
 
     Raises:
         LookupError: a glob matched nothing.
     """
     stack, notes, recorder = trace.stack, trace.notes, trace.recorder
-    for glob in [*recorder.globs, *recorder.editor.edits]:
+    for glob in [*recorder.globs, *recorder.edits]:
         if not any(matches(site, glob) for site in recorder.fired):
             raise LookupError(_no_match(glob, trace))
-    for glob in trace.resolver.stated:
+    for glob in trace.axes:
         if not any(matches(site, glob) for site in recorder.fired):
             raise LookupError(f"axes: {no_site(glob, list(recorder.fired))}")
     added = [path for path, module in stack.model.named_modules() if id(module) not in stack.paths]
     ambiguous = {site: size for site, size in notes.unclear_axes.items() if size > 1 and size not in stack.sizes}
-    unclear = [f"{site} ({size})" for site, size in {**ambiguous, **folded}.items()]
+    unclear = [f"{site} ({size})" for site, size in {**ambiguous, **_folded(trace)}.items()]
     for caveat, holds in {
         f"{_listed(added)} came into the model inside the with, and was not seen": added,
         "grad=True, and the model ran without gradients (torch.no_grad): there are none": recorder.grad
@@ -118,6 +110,17 @@ def check(trace: Trace, folded: dict[str, int]) -> None:
     }.items():
         if holds:
             warnings.warn(caveat, stacklevel=4)
+
+
+def _folded(trace: Trace) -> dict[str, int]:
+    """Return the sites of patterns whose batch is not the model's, and it: of chunks or rows, say."""
+    sizes = trace.stack.sizes
+    shapes = {site: some[-1][0].shape for site, some in trace.recorder.firings.items() if site.endswith("pattern")}
+    return {
+        site: shape[0]
+        for site, shape in shapes.items()
+        if shape[0] > 1 and not {shape[0], shape[0] * shape[1]} & sizes and site not in trace.blocks
+    }
 
 
 def no_site(glob: str, sites: list[str]) -> str:
@@ -211,8 +214,8 @@ def _reason(paths: list[str], trace: Trace) -> str:
 
 def _site_of_skipped(path: str, trace: Trace) -> str:
     """Return the site in a module where weights met values whose rows do not sum to 1; empty: there is none."""
-    found = next((inner for inner in trace.notes.skipped if _is_within(inner, path)), None)
-    return "" if found is None else f"{found}.pattern".removeprefix(".")
+    module = next((inner for inner in trace.notes.skipped if _is_within(inner, path)), None)
+    return "" if module is None else f"{module}.pattern".removeprefix(".")
 
 
 def _how_to_name(site: str) -> str:

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from tfviz.look.attention_call import is_unmasked
+from tfviz.look.attention_call import compact_mask, is_unmasked, zero_masked_rows
 from tfviz.look.axes import Layout, roles
-from tfviz.look.context import paused, untraced
-from tfviz.look.history import KeyRecord
-from tfviz.look.key_signatures import of_product
+from tfviz.look.block_tracker import BlockTracker
+from tfviz.look.history import KeyRecord, keys_of_product
+from tfviz.look.lineage import Stage, Status, TrackedWeights
 from tfviz.look.linear_attention import LinearAttention
 from tfviz.look.products import Operation, Product
-from tfviz.look.recompute import zero_masked_rows
+from tfviz.look.text_blocks import Block
+from tfviz.look.torch_state import paused, untraced
 from tfviz.look.trace import Trace
-from tfviz.look.tracked_weights import Stage, Status, TrackedWeights
 from tfviz.look.weight_finder import WeightFinder
 
 SOFTMAX_OPS = {
@@ -69,7 +68,11 @@ class EagerWeights:
         """Return True where a query may look; None if nothing is forbidden or the scores are unknown."""
         if self.scores is None:
             return None
-        return without_repeated_heads(is_unmasked(self.layout.to_bhqk(self.scores)))
+        return compact_mask(is_unmasked(self.layout.to_bhqk(self.scores)))
+
+    def block(self, tracker: BlockTracker) -> Block | None:
+        """Return which part of a text the weights are of; None: all of it."""
+        return tracker.block(self.product, self.place, self.layout)
 
     def key_record(self) -> KeyRecord:
         """Return what the history keeps of their values, by which maps are joined over time."""
@@ -78,7 +81,7 @@ class EagerWeights:
         def allowed(rows: slice) -> Tensor | None:
             return None if scores is None else is_unmasked(self.layout.to_bhqk(scores)[:, :, rows])
 
-        keys = of_product(self.product, self.place, self.known.axis or 0, self.layout)
+        keys = keys_of_product(self.product, self.place, self.known.axis or 0, self.layout)
         return KeyRecord(self.layout.sizes[2], allowed, keys, self.product.factors[1 - self.place].dtype)
 
 
@@ -123,19 +126,19 @@ class EagerAttention:
         site = self.trace.stack.site("scores")
         if self.trace.recorder.changes(site) and input.dim() > 1:
             moved = input.movedim(axis, -1)
-            edited = self.trace.recorder.editor.apply(site, self.trace.resolver.with_heads(moved))
+            edited = self.trace.recorder.edit(site, self.trace.with_heads(moved))
             input = edited.reshape(moved.shape).movedim(-1, axis)
         weights = func(input, *rest, **kwargs)
         if not is_gate:
             self.trace.notes.softmaxes[self.trace.stack.path] = None
         self.finder.lineage.begin(weights, input, axis, stage)
-        if self.finder.blocks:
-            self.finder.blocks.follow_softmax(input, weights)
+        if self.trace.block_tracker:
+            self.trace.block_tracker.follow_softmax(input, weights)
         return weights
 
     def _weights(self, product: Product, place: int, known: TrackedWeights) -> EagerWeights:
         tensor = product.factors[place]
-        layout = self.trace.resolver.layout(tensor.shape, roles(product, place, known.axis or 0))
+        layout = self.trace.layout(tensor.shape, roles(product, place, known.axis or 0))
         return EagerWeights(tensor, known, product, place, layout)
 
     def _meet(self, weights: EagerWeights, call: Callable[[], Any]) -> Any:
@@ -150,43 +153,32 @@ class EagerAttention:
             self._record_parts(site, weights)
         if not recorder.changes(site):
             if status is Status.NEW:
-                with self._noting_block(site, weights):
+                with self.trace.noting_block(site, weights.block):
                     recorder.record(site, lambda: recorder.copy(site, weights.pattern), weights.allowed)
             return call()
         factors = list(weights.product.factors)
         if status is not Status.EDITED:
-            with self._noting_block(site, weights):
+            with self.trace.noting_block(site, weights.block):
                 factors[weights.place] = self._edited(site, weights, status)
         with paused():
             return weights.product.recompute(*factors)
 
     def _record_parts(self, site: str, weights: EagerWeights) -> None:
         """Record keys, scores, and the softmax's own output where other numbers multiply the values."""
-        recorder, known, resolver = self.trace.recorder, weights.known, self.trace.resolver
+        recorder, known = self.trace.recorder, weights.known
         recorder.record_keys(site, weights.key_record)
-        own = weights.scores
-        if own is not None and known.stage is not Stage.GATES:
+        scores = weights.scores
+        if scores is not None and known.stage is not Stage.GATES:
             name = self.trace.stack.site("scores")
-            recorder.record(name, lambda: recorder.copy(name, weights.layout.to_bhqk(own)))
+            recorder.record(name, lambda: recorder.copy(name, weights.layout.to_bhqk(scores)))
         if known.changed and known.softmax is not None:
             softmax = known.softmax[0].movedim(known.softmax[1], -1)
             if not _same_numbers(softmax, weights.undropped):
                 below = self.trace.stack.site("softmax")
-                recorder.record(below, lambda: recorder.copy(below, resolver.with_heads(softmax)))
-        resolver.note_channels(weights.layout)
+                recorder.record(below, lambda: recorder.copy(below, self.trace.with_heads(softmax)))
+        self.trace.note_channels(weights.layout)
         if known.stage is Stage.GATES:
             self.trace.notes.unnormalized[site] = None
-
-    @contextmanager
-    def _noting_block(self, site: str, weights: EagerWeights) -> Iterator[None]:
-        """Note which part of a text the weights are of that are recorded meanwhile, if it was cut."""
-        firings = self.trace.recorder.firings
-        before = len(firings.get(site, ()))
-        yield
-        blocks = self.finder.blocks
-        block = blocks.block(weights.product, weights.place, weights.layout) if blocks else None
-        if block and len(firings.get(site, ())) > before:
-            self.trace.blocks.setdefault(site, {})[before] = block
 
     def _edited(self, site: str, weights: EagerWeights, status: Status) -> Tensor:
         """Return the edited weights in their own axes, with the dropout that they had."""
@@ -194,9 +186,9 @@ class EagerAttention:
         with untraced():
             if status is Status.NEW:
                 scores = None if weights.scores is None else layout.to_bhqk(weights.scores)
-                edited = edit_through_captures(self.trace, scores, weights.pattern, weights.allowed, weights.key_record)
+                edited = self.trace.edit_pattern(scores, weights.pattern, weights.allowed, weights.key_record)
             else:
-                edited = self.trace.recorder.editor.apply(site, weights.pattern)
+                edited = self.trace.recorder.edit(site, weights.pattern)
             edited = layout.from_bhqk(edited).to(tensor.dtype)
             is_writable = not (tensor.requires_grad or 0 in undropped.stride())
             if weights.scores is not None and is_writable:
@@ -206,31 +198,6 @@ class EagerAttention:
                 surviving = (tensor != 0) | (undropped == 0)
                 edited = torch.where(surviving, edited / (1 - known.dropout), 0.0)
         return edited
-
-
-def edit_through_captures(
-    trace: Trace,
-    scores: Tensor | None,
-    pattern: Tensor,
-    allowed: Callable[[], Tensor | None],
-    key_record: Callable[[], KeyRecord],
-) -> Tensor:
-    """Edit and record weights in a capture and in those around it, which see no call of an attention that is edited."""
-    pattern = trace.recorder.edit_and_record(trace.stack.site("pattern"), pattern, allowed)
-    for outer in reversed(trace.running_outer()):
-        recorder, site = outer.trace.recorder, outer.stack.site("pattern")
-        recorder.record_keys(site, key_record)
-        if scores is not None:
-            recorder.record(outer.stack.site("scores"), scores.clone)
-        pattern = recorder.edit_and_record(site, pattern, allowed)
-    return pattern
-
-
-def without_repeated_heads(allowed: Tensor) -> Tensor | None:
-    """Return the mask of one head if all have the same; None if nothing is forbidden."""
-    if allowed.all():
-        return None
-    return allowed[:, :1].clone() if (allowed == allowed[:, :1]).all() else allowed
 
 
 def _same_numbers(softmax: Tensor, weights: Tensor) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -17,13 +18,15 @@ Cell = tuple[int | None, int | None]  # query, key; None for every one
 SLACK = 1e-6  # of a sum of weights
 
 
+@dataclass(eq=False)
 class ZeroHeads:
-    """An edit of a pattern that needs no map: some heads are switched off, and the others stay as they are.
+    """An edit of a pattern that switches a head off, or every head (None), and needs no map.
 
     `capture` lets a fused kernel compute the output, and writes zeros where these heads have it.
     """
 
-    of_weights = True
+    head: int | None = None
+    of_weights: ClassVar[bool] = True
 
     def off(self, heads: int, site: str) -> Bool[Tensor, "head"]:
         """Return True for each of so many heads that is switched off.
@@ -31,27 +34,17 @@ class ZeroHeads:
         Raises:
             ValueError: there is no such head.
         """
-        raise NotImplementedError
+        if self.head is None:
+            return torch.ones(heads, dtype=torch.bool)
+        _check_head(self.head, heads)
+        return torch.arange(heads) == self.head
 
     def __call__(self, weights: Weights, site: str = "pattern") -> Weights:
         _check_axes(weights)
         return weights.masked_fill(self.off(weights.shape[1], site).to(weights.device).view(-1, 1, 1), 0.0)
 
 
-@dataclass(frozen=True)
-class ZeroHead(ZeroHeads):
-    """One head is switched off; None: every head."""
-
-    head: int | None
-
-    def off(self, heads: int, site: str) -> Bool[Tensor, "head"]:
-        if self.head is None:
-            return torch.ones(heads, dtype=torch.bool)
-        _check_head(self.head, heads)
-        return torch.arange(heads) == self.head
-
-
-def zero(head: int | None = None) -> ZeroHead:
+def zero(head: int | None = None) -> ZeroHeads:
     """Return an edit that switches a head off; None: every head.
 
     Alone at a site of fused attention it needs no map: the kernel's output of the head becomes zeros.
@@ -59,7 +52,7 @@ def zero(head: int | None = None) -> ZeroHead:
     >>> zero(1)(torch.full((1, 2, 1, 4), 0.25))[0, :, 0, 0]
     tensor([0.2500, 0.0000])
     """
-    return ZeroHead(head)
+    return ZeroHeads(head)
 
 
 def even(head: int | None = None) -> Callable[[Tensor], Tensor]:
@@ -168,8 +161,8 @@ def _check_head(head: int, heads: int) -> None:
 
 def _check_axes(weights: Tensor) -> None:
     if not isinstance(weights, Tensor) or not weights.is_floating_point():
-        found = weights.dtype if isinstance(weights, Tensor) else describe(weights)
-        raise TypeError(f"weights are {found}; an edit takes a tensor of floats, batch head query key")
+        kind = weights.dtype if isinstance(weights, Tensor) else describe(weights)
+        raise TypeError(f"weights are {kind}; an edit takes a tensor of floats, batch head query key")
     if weights.dim() != 4:
         raise ValueError(f"weights are {list(weights.shape)}; an edit of a head takes batch head query key")
 

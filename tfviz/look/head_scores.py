@@ -93,19 +93,5 @@ def head_scores(maps: AttentionMaps, kinds: Sequence[str] = tuple(SCORES)) -> di
     def shares(weights: Tensor, counts: Tensor) -> Tensor:
         return torch.stack([SCORES[kind](weights, counts, words) for kind in kinds], dim=-1)
 
-    found = statistic(maps, shares, positions)
-    return {kind: found[..., place] for place, kind in enumerate(kinds)}
-
-
-def strongest(maps: AttentionMaps, kind: str) -> tuple[int, int]:
-    """Return the layer and head that give most attention to one kind of position.
-
-    Raises:
-        LookupError: there is no such kind; lists them.
-        ValueError: as for `head_scores`; or no head gives any.
-    """
-    shares = head_scores(maps, [kind])[kind]
-    if not shares.any():
-        raise ValueError(f"no head gives any attention to {kind!r}; there is no strongest one")
-    layer, head = divmod(int(shares.argmax()), shares.shape[1])
-    return layer, head
+    scores = statistic(maps, shares, positions)
+    return {kind: scores[..., place] for place, kind in enumerate(kinds)}

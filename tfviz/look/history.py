@@ -1,19 +1,31 @@
-"""The calls of a model in order, and what the keys of each firing were: what `AttentionMaps.over_time` joins by."""
+"""The calls of a model in order, and what the keys of each firing were: what `AttentionMaps.over_time` joins by.
+
+Of a key only a signature is kept: its projection on a few fixed random directions (Johnson & Lindenstrauss 1984). The
+same key has the same numbers wherever a cache has moved it, and another key gives others.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from itertools import islice
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from tfviz.look.context import frames
-from tfviz.look.key_signatures import Keys, tolerance
-from tfviz.shapes import Bool, Int
+from tfviz.look.attention_call import AttentionCall
+from tfviz.look.axes import Layout
+from tfviz.look.products import Product
+from tfviz.look.torch_state import frames
+from tfviz.shapes import Bool, Float, Int
 
+WIDTH = 8  # numbers for a key
+TOLERANCE = 1e-3  # relative distance of two signatures of one key that was computed twice in float32
+TOLERANCE_HALF = 2e-2  # the same in half precision
 CALLERS = 32  # frames above a call of the model in which a beam search may stand
+
+Keys = Float[Tensor, "_ _ width"]  # batch key width
 
 
 class KeyRecord(NamedTuple):
@@ -142,7 +154,7 @@ class History:
             first = allowed(slice(0, 1))
             last = first if queries == 1 else allowed(slice(queries - 1, queries))
             (_, first_end), (starts, ends) = (_reach(row, keys) for row in (first, last))
-            firing = FiringInfo(self.calls, queries, first_end, starts, ends, tolerance(dtype))
+            firing = FiringInfo(self.calls, queries, first_end, starts, ends, _tolerance(dtype))
             self.sites.setdefault(site, SiteHistory()).add(firing, keys)
 
     def leads(self, site: str) -> bool:
@@ -171,3 +183,62 @@ def _reach(allowed: Bool[Tensor, "batch head 1 key"] | None, keys: Keys) -> tupl
     may = allowed[:, :, 0].any(1).cpu().expand(batch, count)
     some, marks = may.any(-1), may.to(torch.uint8)
     return torch.where(some, marks.argmax(-1), 0), torch.where(some, count - marks.flip(-1).argmax(-1), count)
+
+
+@lru_cache(maxsize=64)
+def _directions(size: int, device: torch.device) -> Float[Tensor, "size width"]:
+    return torch.randn(size, WIDTH, generator=torch.Generator().manual_seed(size)).to(device) / size**0.5
+
+
+def _tolerance(dtype: torch.dtype) -> float:
+    """Return the relative distance within which two signatures are of the same key."""
+    return TOLERANCE_HALF if dtype in (torch.float16, torch.bfloat16) else TOLERANCE
+
+
+def keys_of_call(call: AttentionCall, layout: Layout) -> Keys:
+    """Return signatures of the keys of a fused call: the mean over heads, whether or not a model has repeated them."""
+    key = call.key.float()
+    directions = _directions(key.shape[-1], key.device)
+    if layout.is_plain:
+        return _finite(key.mean(1) @ directions).cpu()
+    projected = key.repeat_interleave(call.shape[1] // key.shape[1], 1) @ directions
+    return _arranged(projected.reshape(*call.batch_shape, 1, *projected.shape[-2:]), layout)
+
+
+def keys_of_product(product: Product, place: int, keys: int, layout: Layout) -> Keys:
+    """Return signatures of the values in a product with weights.
+
+    Args:
+        place: which factor has the weights.
+        keys: their axis of keys.
+    """
+    letters, value_letters = product.letters[place], product.letters[1 - place]
+    values = product.factors[1 - place].float()
+    shared = [
+        axis for axis, letter in enumerate(letters) if letter is not None and letter in value_letters and axis != keys
+    ]
+    order = [*(value_letters.index(letters[axis]) for axis in shared), value_letters.index(letters[keys])]
+    features = [axis for axis in range(values.dim()) if axis not in order]
+    flat = values.permute(*order, *features).flatten(len(order)) if features else values.permute(*order)[..., None]
+    projected = flat @ _directions(flat.shape[-1], flat.device)
+    # the axes of the weights, with one query, and of size 1 where the values do not have them
+    sizes = [projected.shape[shared.index(axis)] if axis in shared else 1 for axis in range(len(letters))]
+    sizes[keys] = projected.shape[-2]
+    places = sorted(range(len(order)), key=[*shared, keys].__getitem__)
+    return _arranged(projected.permute(*places, len(order)).reshape(*sizes, WIDTH), layout)
+
+
+def _arranged(projected: Float[Tensor, "*axes width"], layout: Layout) -> Keys:
+    """Reorder signatures from the axes of the weights, with one query or with all, to [batch, key, width]."""
+    batch, heads, _, keys = layout.sizes
+    shape = list(layout.shape)
+    if layout.order == tuple(sorted(layout.order)) and shape[-2:] == list(layout.sizes[-2:]):
+        shape[-2], moved = 1, lambda column: column.reshape(batch, heads, keys)
+    else:
+        moved = lambda column: layout.to_bhqk(column)[:, :, 0]  # noqa: E731
+    columns = [moved(column.expand(shape)) for column in projected.unbind(-1)]
+    return _finite(torch.stack(columns, -1).mean(1)).cpu()
+
+
+def _finite(keys: Tensor) -> Tensor:
+    return torch.zeros(keys.shape) if keys.is_meta else keys.nan_to_num(0.0, 0.0, 0.0)

@@ -1,58 +1,145 @@
-"""Attention kernels from outside PyTorch, known by what their arguments are called.
+"""Attention kernels from outside PyTorch (flash-attn, xformers), known by what their arguments are called.
 
-No mode sees their calls, so while a capture is open the code of such a function is replaced by a call to the capture.
+No mode sees their calls, so while a capture is open the code of such a function is replaced by a call to the capture,
+which computes the weights from its arguments.
 """
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from itertools import pairwise
 from types import CodeType, FunctionType
 from typing import Any
 
-from tfviz.look.context import ACTIVE, is_paused
-from tfviz.look.kernel import Kernel
-from tfviz.look.process_settings import Setting, Shared
+import torch
+from torch import Tensor
+
+from tfviz.look.attention_call import AttentionCall
+from tfviz.look.torch_state import ACTIVE, SharedSetting, is_paused
+from tfviz.shapes import Bool, Int
 
 SLOT = "__tfviz_kernel__"  # in the globals of a function's module
 AXES = ("b h n d", "b n h d", "n h d", "h n d")
-
-
-KERNELS: dict[FunctionType, Kernel] = {}
-KNOWN: dict[tuple[str, str], dict[str, Any]] = {
-    ("flash_attn.flash_attn_interface", "flash_attn_func"): {
-        "scale": "softmax_scale",
-        "window": "window_size",
-        "neutral": {"softcap": 0.0, "alibi_slopes": None},
-    },
+FLASH = {"scale": "softmax_scale", "window": "window_size", "neutral": {"softcap": 0.0, "alibi_slopes": None}}
+TORCH = {"query": "query", "key": "key", "value": "value", "scale": "scale", "causal": None}
+KNOWN: dict[tuple[str, str], dict[str, Any]] = {  # module and name -> arguments of `attention`
+    ("flash_attn.flash_attn_interface", "flash_attn_func"): FLASH,
     ("flash_attn.flash_attn_interface", "flash_attn_varlen_func"): {
-        "scale": "softmax_scale",
-        "window": "window_size",
+        **FLASH,
         "cu_seqlens": ("cu_seqlens_q", "cu_seqlens_k"),
         "axes": "n h d",
         "neutral": {"softcap": 0.0, "alibi_slopes": None, "block_table": None},
     },
     ("torch.nn.attention.varlen", "varlen_attn"): {
-        "query": "query",
-        "key": "key",
-        "value": "value",
-        "scale": "scale",
-        "causal": None,
+        **TORCH,
         "window": "window_size",
         "cu_seqlens": ("cu_seq_q", "cu_seq_k"),
         "axes": "n h d",
         "neutral": {"seqused_k": None, "block_table": None},
     },
-    ("xformers.ops.fmha", "memory_efficient_attention"): {
-        "query": "query",
-        "key": "key",
-        "value": "value",
-        "mask": "attn_bias",
-        "scale": "scale",
-        "causal": None,
-    },
+    ("xformers.ops.fmha", "memory_efficient_attention"): {**TORCH, "mask": "attn_bias"},
 }
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A function that computes attention, and the names of its arguments; None where it has no such argument.
+
+    Attributes:
+        causal: a switch that hides the future; the last query stands at the last key, as in flash-attn.
+        window: how many keys before and after a query it may see, -1 for all.
+        cu_seqlens: the cumulative lengths of texts that are packed on the axis of positions, of queries and of keys.
+        axes: of query, key and value: b text, h head, n position, d dim.
+        neutral: other arguments, and the value with which each leaves the weights alone.
+    """
+
+    function: FunctionType
+    query: str
+    key: str
+    value: str
+    mask: str | None
+    scale: str | None
+    causal: str | None
+    window: str | None
+    cu_seqlens: tuple[str, str] | None
+    axes: str
+    neutral: tuple[tuple[str, Any], ...]
+
+    def call(self, arguments: dict[str, Any]) -> AttentionCall | str:
+        """Return the attention call with these arguments, or why its weights cannot be computed."""
+        for name, value in self.neutral:
+            if arguments.get(name, value) is not value and arguments[name] != value:
+                return f"{self.function.__name__} with {name}"
+        query, key, value = (self._to_bhnd(arguments[name]) for name in (self.query, self.key, self.value))
+        mask, scale, causal, window = (
+            None if name is None else arguments.get(name) for name in (self.mask, self.scale, self.causal, self.window)
+        )
+        if mask is not None and not isinstance(mask, Tensor):
+            return f"{self.function.__name__} with a mask that is a {type(mask).__name__}"
+        before, after = window or (-1, -1)
+        rows, columns = query.shape[-2], key.shape[-2]
+        starts = [torch.tensor([0, rows]), torch.tensor([0, columns])]  # one text
+        if self.cu_seqlens is not None:
+            queries, keys = (arguments[name] for name in self.cu_seqlens)
+            starts = [queries, queries if keys is None else keys]
+        allowed = packed_mask(starts[0], starts[1], before, 0 if causal else after, rows, columns).to(query.device)
+        if mask is None:
+            mask = None if allowed.all() else allowed
+        else:
+            mask = mask & allowed if mask.dtype == torch.bool else mask.masked_fill(~allowed, -torch.inf)
+        return AttentionCall.of(query, key, value, mask, scale)
+
+    def _to_bhnd(self, tensor: Tensor) -> Tensor:
+        """Return a tensor of the kernel's axes as [batch, head, position, dim]."""
+        if tensor.dim() != len(self.axes.split()):
+            raise ValueError(
+                f"{self.function.__name__} was called with {list(tensor.shape)}, and look.attention was told that its "
+                f"axes are {self.axes!r}"
+            )
+        tensor = self._swap_heads(tensor)
+        return tensor if "b" in self.axes else tensor[None]
+
+    def from_bhnd(self, tensor: Tensor) -> Tensor:
+        """Return a tensor [batch, head, position, dim] with the kernel's axes."""
+        return self._swap_heads(tensor if "b" in self.axes else tensor[0])
+
+    def _swap_heads(self, tensor: Tensor) -> Tensor:
+        names = self.axes.split()
+        head, position = names.index("h"), names.index("n")
+        return tensor.transpose(head, position) if head > position else tensor
+
+
+def packed_mask(
+    queries: Int[Tensor, "starts"], keys: Int[Tensor, "starts"], before: int, after: int, rows: int, columns: int
+) -> Bool[Tensor, "row column"]:
+    """Return the mask of texts that are packed one after the other, each of which sees itself alone.
+
+    Args:
+        queries, keys: cumulative lengths of the texts, from 0 on (`cu_seqlens`).
+        before, after: keys before and after a query that it may see; -1: all.
+        rows, columns: how many queries and keys there are; those after the last text see nothing.
+
+    >>> packed_mask(torch.tensor([0, 1, 3]), torch.tensor([0, 2, 4]), -1, 0, 3, 4).int().tolist()
+    [[1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 1, 1]]
+    """
+    for name, starts, count in (("queries", queries, rows), ("keys", keys, columns)):
+        known = starts.tolist()
+        if known != sorted(known) or known[:1] != [0] or known[-1] > count:
+            raise ValueError(f"texts of the {name} begin at {known}; they must rise from 0 to at most {count}")
+    allowed = torch.zeros(rows, columns, dtype=torch.bool)
+    for (top, bottom), (left, right) in zip(pairwise(queries.tolist()), pairwise(keys.tolist())):
+        # from a query to a key, where the last query stands at the last key
+        distance = torch.arange(left - right, 0) - torch.arange(top - bottom, 0)[:, None]
+        is_near = ((distance >= -before) | (before < 0)) & ((distance <= after) | (after < 0))
+        allowed[top:bottom, left:right] = is_near
+    return allowed
+
+
+KERNELS: dict[FunctionType, Kernel] = {}
 
 
 def attention(
@@ -103,7 +190,7 @@ def attention(
         raise ValueError(f"axes is {axes!r}; packed texts have no axis b: give 'n h d' or 'h n d'")
     others = tuple((neutral or {}).items())
     kernel = Kernel(function, query, key, value, mask, scale, causal, window, cu_seqlens, axes, others)
-    named = [one for one in (query, key, value, mask, scale, causal, window, *(cu_seqlens or ())) if one is not None]
+    named = [name for name in (query, key, value, mask, scale, causal, window, *(cu_seqlens or ())) if name is not None]
     there = inspect.signature(function).parameters
     if missing := [name for name in [*named, *(neutral or {})] if name not in there]:
         without = "; give causal=None, if it has no such switch" if missing[0] == causal else ""
@@ -111,34 +198,24 @@ def attention(
     KERNELS[function] = kernel
 
 
-def _known() -> Iterator[Kernel]:
-    """Yield kernels that were registered, and those of packages that are loaded."""
-    for (module, name), names in KNOWN.items():
+def _watch(undo: list[Callable[[], None]]) -> None:
+    """Replace the code of kernels that were registered, and of known ones whose packages are loaded."""
+    for (module, name), arguments in KNOWN.items():
         function = getattr(sys.modules.get(module), name, None)
         if isinstance(function, FunctionType) and not function.__closure__ and function not in KERNELS:
-            attention(function, **names)
-    yield from KERNELS.values()
+            attention(function, **arguments)
+    for kernel in list(KERNELS.values()):
+        function = kernel.function
+        undo.append(partial(_restore, function, function.__code__, function.__defaults__, function.__kwdefaults__))
+        _replace_code(kernel)
 
 
-class WatchedKernels(Setting):
-    """Known kernels call the open captures."""
-
-    def __init__(self) -> None:
-        self.replaced: list[tuple[FunctionType, tuple[CodeType, Any, Any]]] = []
-
-    def apply(self) -> None:
-        for kernel in list(_known()):
-            function = kernel.function
-            self.replaced.append((function, (function.__code__, function.__defaults__, function.__kwdefaults__)))
-            _replace_code(kernel)
-
-    def restore(self) -> None:
-        for function, (code, defaults, keyword_defaults) in self.replaced:
-            function.__code__, function.__defaults__, function.__kwdefaults__ = code, defaults, keyword_defaults
-            function.__globals__.pop(f"{SLOT}{id(function)}", None)
+def _restore(function: FunctionType, code: CodeType, defaults: Any, keyword_defaults: Any) -> None:
+    function.__code__, function.__defaults__, function.__kwdefaults__ = code, defaults, keyword_defaults
+    function.__globals__.pop(f"{SLOT}{id(function)}", None)
 
 
-KERNEL_CALLS = Shared(WatchedKernels)
+KERNEL_CALLS = SharedSetting(_watch)
 
 
 def _replace_code(kernel: Kernel) -> None:

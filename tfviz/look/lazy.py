@@ -9,10 +9,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz.look.attention_call import ALL, AttentionCall, is_unmasked
+from tfviz.look.attention_call import ALL, AttentionCall, is_unmasked, softmax_weights
+from tfviz.look.map_arguments import unexpanded
 from tfviz.look.quantize import max_pool_2d, max_pool_keys
-from tfviz.look.recompute import attention_pattern, softmax_weights
-from tfviz.look.spans import Spans
+from tfviz.look.spans import Spans, select
 from tfviz.shapes import Bool, Float
 
 TILE = 16 * 2**20  # bytes of float32 scores at a time
@@ -52,8 +52,8 @@ class LazyStore:
         known = (mask.data_ptr(), mask.shape, mask.stride(), mask.dtype, version)
         if version is None or known not in self._masks:
             boolean = mask if mask.dtype == torch.bool else _as_boolean(mask)
-            spans = None if boolean is None else Spans.of(_unexpanded(boolean))
-            copy = self._copy_mask(_unexpanded(mask)) if spans is None else spans.to(self.device or mask.device)
+            spans = None if boolean is None else Spans.of(unexpanded(boolean, axes=2))
+            copy = self._copy_mask(unexpanded(mask, axes=2)) if spans is None else spans.to(self.device or mask.device)
             self._masks[known] = mask, copy  # the mask is kept alive, so that no other can take its address
         return self._masks[known][1]
 
@@ -78,11 +78,6 @@ def _as_boolean(added: Tensor) -> Tensor | None:
     """Return a float mask as a boolean one, if it does nothing but forbid."""
     allowed = added == 0
     return allowed if bool((allowed | ~is_unmasked(added)).all()) else None
-
-
-def _unexpanded(mask: Tensor) -> Tensor:
-    """Return a mask without batch and head axes that are only expanded."""
-    return mask[tuple(slice(0, 1) if stride == 0 else ALL for stride in mask.stride()[:2])]
 
 
 class LazyAttention:
@@ -114,11 +109,11 @@ class LazyAttention:
     def __getitem__(self, where: tuple[Any, ...]) -> Float[Tensor, "*cells"]:
         """Compute all weights, those of a head, or of some of its queries and keys, as a tensor is indexed."""
         if not where:
-            return attention_pattern(self.call, torch.float32)[0].cpu()
+            return self.call.pattern(torch.float32)[0].cpu()
         head, *cells = where
         call = self._head(head)
         if not cells:
-            return attention_pattern(call, torch.float32)[0, 0].cpu()
+            return call.pattern(torch.float32)[0, 0].cpu()
         row, keys = cells[0], cells[1:]
         rows = row if isinstance(row, slice) else slice(row, row + 1 or None)
         weights = softmax_weights(call.scores(rows))[0, 0].cpu()
@@ -190,8 +185,7 @@ def _select(call: AttentionCall, batch: int = 0, head: int | None = None) -> Att
     if isinstance(mask, Spans):
         mask = mask.select(batch, head)
     elif mask is not None:
-        mask = mask[batch if len(mask) > 1 else 0][None]
-        mask = mask if head is None or mask.shape[1] == 1 else mask[:, head, None]
+        mask = select(mask, batch, head)
     if score_mod is not None:
         score_mod = _shift_score_mod(score_mod, batch, head or 0)
     query, key, value = (part[batch, None] for part in (call.query, call.key, call.value))

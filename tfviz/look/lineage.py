@@ -8,16 +8,17 @@ is known which of its cells belong to which key, by an index tensor that is resh
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from functools import cached_property
+from typing import Any
 from weakref import ref
 
 from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
-from tfviz.look.context import untraced
-from tfviz.look.products import Operation, Product, sum_of_products
-from tfviz.look.tracked_weights import Stage, Status, TrackedWeights, align_axes, index_along
+from tfviz.look.products import Operation, Product, align_axes, index_along, strided_axes, sum_of_products
+from tfviz.look.torch_state import untraced
 
 SHAPE_OPS = frozenset({
     "view", "reshape", "permute", "transpose", "t", "swapaxes", "swapdims", "movedim", "moveaxis", "unsqueeze",
@@ -31,13 +32,64 @@ DROPOUT_OPS = frozenset({"dropout", "feature_dropout", "dropout2d", "dropout1d"}
 MULTIPLY_OPS = frozenset({"mul", "multiply"})
 
 
-class _Step(NamedTuple):
-    """An operation that makes `output` of a tracked tensor."""
+class Stage(Enum):
+    """What some numbers are on their way to be weights."""
 
-    op: Operation
-    source: Tensor
-    was: TrackedWeights
-    output: Any
+    WEIGHTS = auto()
+    LOG_WEIGHTS = auto()  # a log-softmax's, before `exp`
+    GATES = auto()  # a sigmoid's, whose rows need not sum to 1
+
+
+class Status(Enum):
+    """What happened to weights where they met values, which may be several times."""
+
+    NEW = auto()  # they have not met any
+    RECORDED = auto()
+    EDITED = auto()  # and were overwritten by an edit
+
+
+@dataclass(eq=False)
+class TrackedWeights:
+    """What is known of a tensor of attention weights.
+
+    Attributes:
+        key_index: the numbers of the keys, in the tensor's shape; only the axis of the keys has a stride.
+        scores: the softmax's input, in the tensor's shape; None where it is unknown.
+        softmax: the softmax's output and its axis of keys; None: this tensor is it.
+        changed: whether the numbers are others than the softmax's, but for dropout.
+        undropped: the weights before dropout; None where there was none.
+        dropout: its probability.
+        times: the weights, what they were multiplied with cell by cell, and the call, if a sum is to follow.
+    """
+
+    key_index: Tensor
+    scores: Tensor | None = None
+    softmax: tuple[Tensor, int] | None = None
+    changed: bool = False
+    undropped: Tensor | None = None
+    dropout: float = 0.0
+    stage: Stage = Stage.WEIGHTS
+    status: Status = Status.NEW
+    times: tuple[Tensor, Tensor, Callable[..., Tensor]] | None = None
+
+    @cached_property
+    def key_axes(self) -> list[int]:
+        """The axes on which the keys are: one, unless it was joined with another."""
+        axes = strided_axes(self.key_index)
+        if len(axes) > 1:  # reshaping has copied the index of axes that were joined, and perhaps parted again
+            return [axis for axis in axes if bool((self.key_index != self.key_index.narrow(axis, 0, 1)).any())]
+        return axes or [self.key_index.dim() - 1]
+
+    @property
+    def axis(self) -> int | None:
+        """The axis of the keys; None if they are on several."""
+        return self.key_axes[0] if len(self.key_axes) == 1 else None
+
+    def softmax_of(self, tensor: Tensor) -> tuple[Tensor, int] | None:
+        """Return the softmax's output and axis, where `tensor` is the one that these facts are of."""
+        if self.softmax is not None or self.axis is None or self.stage is Stage.LOG_WEIGHTS:
+            return self.softmax
+        return tensor.detach(), self.axis
 
 
 class Lineage:
@@ -81,7 +133,7 @@ class Lineage:
             return
         is_float = isinstance(output, Tensor) and output.is_floating_point()
         if was.times is None and (is_float or op.name in SHAPE_OPS):
-            HANDLERS.get(op.name, Lineage._change_values)(self, _Step(op, source, was, output))
+            HANDLERS.get(op.name, Lineage._change_values)(self, op, source, was, output)
 
     def _first_known(self, op: Operation) -> Tensor | None:
         for value in (*op.args, *op.kwargs.values()):  # in plain loops, since this is asked of most calls
@@ -114,9 +166,8 @@ class Lineage:
             lambda left, right: multiply(left, right).sum(dim, *op.args[2:], **keepdim),
         )
 
-    def _reshape(self, step: _Step) -> None:
+    def _reshape(self, op: Operation, source: Tensor, was: TrackedWeights, output: Any) -> None:
         """The same numbers on other axes, or some of them: index, scores and undropped weights move along."""
-        op, source, was, output = step
 
         def moved(tensor: Tensor | None) -> Any:
             args = (tensor if arg is source else arg for arg in op.args)
@@ -124,7 +175,7 @@ class Lineage:
 
         try:
             with untraced():  # gradients flow through the undropped weights, if they are edited
-                parts = [moved(one) for one in (was.key_index, was.scores, was.undropped)]
+                parts = [moved(part) for part in (was.key_index, was.scores, was.undropped)]
         except RuntimeError:  # the keys were joined with something else
             return
         is_single = isinstance(output, Tensor)
@@ -138,33 +189,30 @@ class Lineage:
                     fewer = index.shape[now.axis] < was.key_index.shape[was.axis]
                     self.known[tensor] = replace(now, changed=was.changed or fewer)
 
-    def _cast(self, step: _Step) -> None:
-        self.known[step.output] = replace(step.was, softmax=step.was.softmax_of(step.source))
+    def _cast(self, op: Operation, source: Tensor, was: TrackedWeights, output: Tensor) -> None:
+        self.known[output] = replace(was, softmax=was.softmax_of(source))
 
-    def _drop(self, step: _Step) -> None:
-        op, source, was, output = step
+    def _drop(self, op: Operation, source: Tensor, was: TrackedWeights, output: Tensor) -> None:
         probability = op.argument(1, "p", 0.5) if op.argument(2, "training", op.kwargs.get("train", True)) else 0.0
         undropped = was.undropped if not probability or was.undropped is not None else source
         dropout = probability or was.dropout
         self.known[output] = replace(was, softmax=was.softmax_of(source), undropped=undropped, dropout=dropout)
 
-    def _exponentiate(self, step: _Step) -> None:
-        if step.was.stage is Stage.LOG_WEIGHTS:
-            self.known[step.output] = replace(step.was, stage=Stage.WEIGHTS)
+    def _exponentiate(self, op: Operation, source: Tensor, was: TrackedWeights, output: Tensor) -> None:
+        if was.stage is Stage.LOG_WEIGHTS:
+            self.known[output] = replace(was, stage=Stage.WEIGHTS)
         else:
-            self._change_values(step)
+            self._change_values(op, source, was, output)
 
-    def _multiply(self, step: _Step) -> None:
+    def _multiply(self, op: Operation, source: Tensor, was: TrackedWeights, output: Tensor) -> None:
         """Weights times values cell by cell make a larger tensor, which a sum over keys may follow."""
-        op, source, was, output = step
         if was.stage is Stage.LOG_WEIGHTS or output.shape == source.shape:
-            self._change_values(step)
+            self._change_values(op, source, was, output)
         elif isinstance(other := op.args[1] if op.args[0] is source else op.args[0], Tensor):
             self.known[output] = replace(was, times=(source, other, op.func))
 
-    def _change_values(self, step: _Step) -> None:
+    def _change_values(self, op: Operation, source: Tensor, was: TrackedWeights, output: Tensor) -> None:
         """Other numbers in the same cells, or heads mixed with heads (talking heads, Shazeer 2020)."""
-        op, source, was, output = step
         if was.stage is not Stage.WEIGHTS:
             return
         index: Tensor | None = was.key_index
@@ -178,7 +226,7 @@ class Lineage:
             self.known[output] = TrackedWeights(index, scores, was.softmax_of(source), changed=True, stage=was.stage)
 
 
-HANDLERS: dict[str, Callable[[Lineage, _Step], None]] = {
+HANDLERS: dict[str, Callable[[Lineage, Operation, Tensor, TrackedWeights, Any], None]] = {
     **dict.fromkeys(SHAPE_OPS, Lineage._reshape),
     **dict.fromkeys(CAST_OPS, Lineage._cast),
     **dict.fromkeys(DROPOUT_OPS, Lineage._drop),

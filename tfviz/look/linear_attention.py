@@ -6,18 +6,17 @@ equation 6). This equals weights q.k over their sum, which are computed here to 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
-from tfviz.look.context import untraced
 from tfviz.look.lineage import CAST_OPS, SHAPE_OPS
-from tfviz.look.products import Operation, Product, parse_einsum
+from tfviz.look.products import Letters, Operation, index_along, is_learned, parse_einsum, strided_axes
+from tfviz.look.torch_state import untraced
 from tfviz.look.trace import Trace
-from tfviz.look.tracked_weights import index_along, is_learned, strided_axes
 
 
 class KeyValueSum(NamedTuple):
@@ -25,13 +24,15 @@ class KeyValueSum(NamedTuple):
 
     Attributes:
         factors: one of them the keys, the other the values: the queries will tell which.
-        summed: the axis of each factor that was summed over.
-        axes: for each axis of the sum, the axes of the two factors that it comes of; None where one does not have it.
+        letters: of the axes of each factor.
+        summed: the letter that was summed over: of the text's positions.
+        axes: the letters of the axes of the sum.
     """
 
     factors: tuple[Tensor, Tensor]
-    summed: tuple[int, int]
-    axes: tuple[tuple[int | None, int | None], ...]
+    letters: tuple[Letters, Letters]
+    summed: Any
+    axes: Letters
 
 
 class LinearAttention:
@@ -46,8 +47,10 @@ class LinearAttention:
         self._record(op)
         if not isinstance(output, Tensor):
             return
-        if op.product is not None:
-            self._begin(op.product, output)
+        if (product := op.product) is not None and not any(map(is_learned, product.factors)):
+            summed = [letter for letter in product.letters[0] if product.contracts(letter)]
+            if len(summed) == 1 and output.dim() == len(product.output):
+                self.known[output] = KeyValueSum(product.factors, product.letters, summed[0], product.output)
         source = op.args[0] if op.args and isinstance(op.args[0], Tensor) else None
         was = None if source is None else self.known.get(source)
         if source is None or was is None:
@@ -59,15 +62,6 @@ class LinearAttention:
         elif output is source:  # changed in place
             del self.known[source]
 
-    def _begin(self, product: Product, output: Tensor) -> None:
-        """A product may be a sum over a text."""
-        summed = [letter for letter in product.letters[0] if product.contracts(letter)]
-        if len(summed) != 1 or any(map(is_learned, product.factors)) or output.dim() != len(product.output):
-            return
-        left, right = product.letters
-        axes = tuple((_position(left, letter), _position(right, letter)) for letter in product.output)
-        self.known[output] = KeyValueSum(product.factors, (left.index(summed[0]), right.index(summed[0])), axes)
-
     def _reshape(self, op: Operation, source: Tensor, was: KeyValueSum, output: Tensor) -> None:
         """Follow the axes of a sum to another order; forget it where some are joined."""
         try:
@@ -77,84 +71,55 @@ class LinearAttention:
             return
         order = [strided_axes(index) for index in moved]
         if sorted(order) == [[axis] for axis in range(output.dim())]:
-            self.known[output] = was._replace(axes=tuple(was.axes[order.index([axis])] for axis in range(output.dim())))
+            axes = tuple(was.axes[order.index([axis])] for axis in range(output.dim()))
+            self.known[output] = was._replace(axes=axes)
 
     def _record(self, op: Operation) -> None:
         """Record the map that queries and a sum amount to, if they meet in this operation."""
-        read = next((found for pair in _factor_pairs(op) if (found := self._match_read(*pair)) is not None), None)
-        if read is None or read.key_count not in self.trace.position_counts():
-            return
+        for factors, letters, output in _factor_pairs(op):
+            was = self.known.get(factors[0])
+            features = [letter for letter in letters[0] if letter in letters[1] and letter not in output]
+            if was is None or len(features) != 1:
+                continue
+            names = dict(zip(letters[0], was.axes))  # letters of this operation -> those of the sum's factors
+            sides = [side for side in (0, 1) if names[features[0]] in was.letters[side]]
+            if len(sides) != 1:  # of both: an axis of texts or heads
+                continue
+            keys, key_letters = was.factors[sides[0]], was.letters[sides[0]]
+            if keys.shape[key_letters.index(was.summed)] in self.trace.position_counts():
+                query_letters = tuple(names.get(letter, ("query", letter)) for letter in letters[1])
+                self._record_map((factors[1], keys), (query_letters, key_letters), names[features[0]], was.summed)
+                return
+
+    def _record_map(
+        self, factors: tuple[Tensor, Tensor], letters: tuple[Letters, Letters], feature: Any, key: Any
+    ) -> None:
+        """Record q.k over its sum, of queries and keys whose axes have these letters."""
         site = self.trace.stack.site("implicit")
 
         def implied_map() -> Tensor:
-            weights, roles = read.weights()
-            return self.trace.recorder.copy(site, self.trace.resolver.layout(weights.shape, roles).to_bhqk(weights))
+            shared = [letter for letter in letters[0] if letter in letters[1] and letter != feature]
+            queries = [letter for letter in letters[0] if letter not in (*shared, feature)]
+            number = {letter: place for place, letter in enumerate(dict.fromkeys([*letters[0], *letters[1]]))}
+            sides = ([number[letter] for letter in side] for side in (*letters, (*shared, *queries, key)))
+            query_axes, key_axes, output_axes = sides
+            products = torch.einsum(factors[0].float(), query_axes, factors[1].float(), key_axes, output_axes)
+            total = products.sum(-1, keepdim=True)
+            weights = torch.where(total == 0, 0.0, products / total)
+            roles = [*["shared"] * len(shared), *["q"] * len(queries), "k"]
+            return self.trace.recorder.copy(site, self.trace.layout(weights.shape, roles).to_bhqk(weights))
 
         self.trace.recorder.record(site, implied_map)
 
-    def _match_read(
-        self, factors: tuple[Tensor, Tensor], letters: tuple[Any, Any], output: Any
-    ) -> _KeyValueRead | None:
-        was = self.known.get(factors[0])
-        shared = [at for at, letter in enumerate(letters[0]) if letter in letters[1] and letter not in output]
-        if was is None or len(shared) != 1 or None not in was.axes[shared[0]]:
-            return None
-        place = 0 if was.axes[shared[0]][1] is None else 1
-        return _KeyValueRead(was, place, factors[1], letters, letters[0][shared[0]])
 
-
-class _KeyValueRead(NamedTuple):
-    """Queries that meet a sum of keys times values.
-
-    Attributes:
-        place: which factor of the sum has the keys.
-        letters: of the axes of the sum and of the queries.
-        feature: the letter over which both are multiplied and summed.
-    """
-
-    sum: KeyValueSum
-    place: int
-    query: Tensor
-    letters: tuple[Any, Any]
-    feature: Any
-
-    @property
-    def key_count(self) -> int:
-        return self.sum.factors[self.place].shape[self.sum.summed[self.place]]
-
-    def weights(self) -> tuple[Tensor, list[str]]:
-        """Return q.k over its sum, and the roles of its axes: those that both share, those of queries, the keys'."""
-        sum_letters, query_letters = self.letters
-        key = self.sum.factors[self.place]
-        letter_of = {axes[self.place]: letter for letter, axes in zip(sum_letters, self.sum.axes)}
-        key_letters = [letter_of.get(axis) for axis in range(key.dim())]
-        key_letters[self.sum.summed[self.place]] = "key"
-        shared = [letter for letter in query_letters if letter in key_letters and letter != self.feature]
-        queries = [letter for letter in query_letters if letter not in (*shared, self.feature)]
-        number = {letter: at for at, letter in enumerate(dict.fromkeys([*query_letters, *key_letters]))}
-        sides = ([number[one] for one in some] for some in (query_letters, key_letters, (*shared, *queries, "key")))
-        query_axes, key_axes, output_axes = sides
-        products = torch.einsum(self.query.float(), query_axes, key.float(), key_axes, output_axes)
-        total = products.sum(-1, keepdim=True)
-        weights = torch.where(total == 0, 0.0, products / total)
-        return weights, [*["shared"] * len(shared), *["q"] * len(queries), "k"]
-
-
-def _factor_pairs(op: Operation) -> Iterator[tuple[tuple[Tensor, Tensor], tuple[Any, Any], Any]]:
+def _factor_pairs(op: Operation) -> Iterator[tuple[tuple[Tensor, Tensor], tuple[Letters, Letters], Letters]]:
     """Yield each pair of factors in both orders, with their letters and the output's."""
+    factors: Any = ()
     if op.product is not None:
-        factors: Sequence[Tensor] = op.product.factors
-        sides: Sequence[Any] = op.product.letters
-        output = op.product.output
-    elif op.name == "einsum" and (found := parse_einsum(op.args)) is not None:
-        factors, sides, output = found
-    else:
-        return
-    for one in range(len(factors)):
-        for other in range(len(factors)):
-            if one != other:
-                yield (factors[one], factors[other]), (sides[one], sides[other]), output
-
-
-def _position(letters: Sequence[Any], letter: Any) -> int | None:
-    return letters.index(letter) if letter in letters else None
+        factors, sides, output = op.product.factors, list(op.product.letters), op.product.output
+    elif op.name == "einsum" and (parsed := parse_einsum(op.args)) is not None:
+        factors, sides, output = parsed
+    for left in range(len(factors)):
+        for right in range(len(factors)):
+            if left != right:
+                yield (factors[left], factors[right]), (sides[left], sides[right]), output

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
 
 from tfviz.checks import one_of
-from tfviz.look import join
-from tfviz.look.join import NUMBERED
+from tfviz.look import map_layers
+from tfviz.look.capture import Capture
+from tfviz.look.map_layers import NUMBERED
 from tfviz.look.maps import AttentionMaps
 from tfviz.look.recorder import Firing
-from tfviz.look.result import Capture
 from tfviz.validation import describe
 
 CROSS = re.compile(r"cross|encoder_attn|encdec|encoder_decoder|src_attn", re.IGNORECASE)  # of one text to another
@@ -40,29 +40,26 @@ def groups(
         LookupError: no pattern was captured; a glob matches no group: lists them.
         ValueError: `batch` is not there.
     """
-    for axis, words in {"rows": rows, "cols": cols}.items():
-        for glob, own in words.items() if isinstance(words, Mapping) else ():
-            if not isinstance(glob, str) or not isinstance(own, Sequence):
-                raise TypeError(f"{axis} is by a group's name, {{'encoder*': words}}; {glob!r} has {describe(own)}")
     if firings is not None:
         one_of(("last", "layers"), firings=firings)
-    every = {site: seen.assembled(site, batch) for site in join.patterns(seen, "*")}
-    pictures = {site: some for site, some in every.items() if firings is None and _are_pictures(some)}
-    others = join.choose_firings({site: some for site, some in every.items() if site not in pictures}, firings)
-    found: dict[tuple[str, Shape], dict[str, Sequence[Firing]]] = {}
-    for label, some in {**join.choose_firings(pictures, "layers"), **others}.items():
-        site = NUMBERED.sub("", label)
-        kind = (NUMBER.sub("*", site), tuple(some[0][0].shape[1:]))
-        found.setdefault(kind, {})[label] = some
-    named: dict[str, dict[str, Sequence[Firing]]] = {}
-    for (_, (heads, queries, keys)), members in found.items():
+    every = {site: seen.assembled(site, batch) for site in map_layers.patterns(seen, "*")}
+    pictures = {site: fired for site, fired in every.items() if firings is None and _are_pictures(fired)}
+    others = {site: fired for site, fired in every.items() if site not in pictures}
+    chosen = {**map_layers.choose_firings(pictures, "layers"), **map_layers.choose_firings(others, firings)}
+    alike: dict[tuple[str, Shape], dict[str, Firing]] = {}
+    for label, firing in chosen.items():
+        kind = NUMBER.sub("*", NUMBERED.sub("", label)), tuple(firing[0].shape[1:])
+        alike.setdefault(kind, {})[label] = firing
+    named: dict[str, dict[str, Firing]] = {}
+    shapes: dict[str, Shape] = {}
+    for (_, shape), members in alike.items():
         name = _name(list(members))
-        named[f"{name} ({heads} x {queries} x {keys})" if name in named else name] = members
-    _check_globs(list(named), rows=rows, cols=cols)
-    _check_counts(named, rows, 2, "rows")
-    _check_counts(named, cols, 3, "cols")
+        name = f"{name} ({' x '.join(map(str, shape))})" if name in named else name
+        named[name], shapes[name] = members, shape
+    _check_words({name: shape[1] for name, shape in shapes.items()}, rows, "rows")
+    _check_words({name: shape[2] for name, shape in shapes.items()}, cols, "cols")
     return {
-        name: AttentionMaps._from_firings(seen, members, *_words_of_both_axes(rows, cols, name, members), batch=batch)
+        name: AttentionMaps._from_firings(seen, members, *_words_of_both_axes(rows, cols, name, shapes[name]), batch)
         for name, members in named.items()
     }
 
@@ -82,29 +79,21 @@ def _match_start(name: str, glob: str) -> int | None:
 
 def _best_glob(words: Mapping[str, Sequence[str]], name: str) -> str | None:
     """Return the glob that means a group: the one that matches from the earliest part on, the first of several."""
-    found = [(at, glob) for glob in words if (at := _match_start(name, glob)) is not None]
-    return min(found, key=lambda one: one[0])[1] if found else None
+    matching = [(at, glob) for glob in words if (at := _match_start(name, glob)) is not None]
+    return min(matching, key=lambda match: match[0])[1] if matching else None
 
 
-def _check_globs(names: Sequence[str], **labels: Words | None) -> None:
-    for axis, words in labels.items():
-        for glob in words if isinstance(words, Mapping) else ():
-            if all(_match_start(name, glob) is None for name in names):
-                raise LookupError(f"{axis}: no group matches {glob!r}; there are: {', '.join(dict.fromkeys(names))}")
-
-
-def _check_counts(
-    named: Mapping[str, Mapping[str, Sequence[Firing]]], words: Words | None, axis: int, name: str
-) -> None:
-    """Raise a ValueError if words for every group fit none of them."""
-    if words is None or isinstance(words, Mapping):
-        return
-    counts = {group: next(iter(members.values()))[0][0].shape[axis] for group, members in named.items()}
-    if len(words) not in counts.values():
-        raise ValueError(
-            f"{name} has {len(words)} words, and no group has so many: "
-            + ", ".join(f"{group} has {count}" for group, count in counts.items())
-        )
+def _check_words(counts: Mapping[str, int], words: Words | None, axis: str) -> None:
+    """Raise an error if words fit no group; `counts` says how many each needs on this axis."""
+    if isinstance(words, Mapping):
+        for glob, labels in words.items():
+            if not isinstance(glob, str) or not isinstance(labels, Sequence):
+                raise TypeError(f"{axis} is by a group's name, {{'encoder*': words}}; {glob!r} has {describe(labels)}")
+            if all(_match_start(name, glob) is None for name in counts):
+                raise LookupError(f"{axis}: no group matches {glob!r}; there are: {', '.join(counts)}")
+    elif words is not None and len(words) not in counts.values():
+        each = ", ".join(f"{name} has {count}" for name, count in counts.items())
+        raise ValueError(f"{axis} has {len(words)} words, and no group has so many: {each}")
 
 
 def _name(labels: Sequence[str]) -> str:
@@ -112,7 +101,7 @@ def _name(labels: Sequence[str]) -> str:
     sites = list(dict.fromkeys(NUMBERED.sub("", label) for label in labels))
     paths = [site.removesuffix("pattern").removesuffix(".").split(".") for site in sites]
     shared = [parts[0] if len(set(parts)) == 1 else "*" for parts in zip(*paths)]
-    numbers = [(int(found[1]), int(found[2])) for label in labels if (found := NUMBERED.search(label))]
+    numbers = [(int(match[1]), int(match[2])) for label in labels if (match := NUMBERED.search(label))]
     name, chosen = ".".join(shared) or "attention", sorted({number for number, _ in numbers})
     if not numbers or chosen == list(range(1, numbers[0][1] + 1)):
         return name
@@ -120,13 +109,13 @@ def _name(labels: Sequence[str]) -> str:
 
 
 def _words_of_both_axes(
-    rows: Words | None, cols: Words | None, name: str, members: Mapping[str, Sequence[Firing]]
+    rows: Words | None, cols: Words | None, name: str, shape: Shape
 ) -> tuple[Sequence[str] | None, Sequence[str] | None]:
     """Return the words of a group's rows and columns."""
-    _, queries, keys = next(iter(members.values()))[0][0].shape[1:]
+    _, queries, keys = shape
     if cols is None and isinstance(rows, Mapping) and CROSS.search(name):
-        own = _best_glob(rows, name)
-        others = (some for glob, some in rows.items() if glob != own and len(some) == keys)
+        row_glob = _best_glob(rows, name)
+        others = (some for glob, some in rows.items() if glob != row_glob and len(some) == keys)
         return _words(rows, name, queries), next(others, None)
     return _words(rows, name, queries), _words(cols, name, keys)
 

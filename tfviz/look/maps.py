@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from tfviz.checks import at_least, integer, materialized, one_of
-from tfviz.look import caveats, join, quantize, storage
+from tfviz.look import caveats, map_layers, quantize, storage
 from tfviz.look.attention_call import ALL
+from tfviz.look.capture import Capture
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.map_arguments import axis_labels, broadcast_mask, check_layers
 from tfviz.look.recorder import Firing
-from tfviz.look.result import Capture
 from tfviz.shapes import Bool, Float, UInt8
 from tfviz.validation import validated
 
@@ -92,31 +92,31 @@ class AttentionMaps:
             ValueError: the words do not fit, or the patterns have different shapes: see `look.groups`; or they are of
                 blocks of which it is not known where in the text they belong.
 
-        Windows of a picture (Liu et al. 2021) are put together, where the modules around them say how they cut it, and
-        so are blocks of a text (Zaheer et al. 2020), or they are refused: a map from each place to each, so capture
-        them in uint8. What windows at the edge give to padding is left out.
+        Windows of a picture (Liu et al. 2021) and blocks of a text (Zaheer et al. 2020) are put together to one map
+        from each place to each, by where their queries and keys came from, or are refused: capture large ones in uint8.
+        What windows at the edge give to padding is left out.
         """
         if firings is not None:
             one_of(("last", "layers"), firings=firings)
-        names = join.patterns(seen, sites) if isinstance(sites, str) else list(sites)
+        names = map_layers.patterns(seen, sites) if isinstance(sites, str) else list(sites)
         if not names:
             raise ValueError("sites is empty; give a glob or the names of some")
-        chosen = join.choose_firings({site: seen.assembled(site, batch) for site in names}, firings)
+        chosen = map_layers.choose_firings({site: seen.assembled(site, batch) for site in names}, firings)
         return cls._from_firings(seen, chosen, rows, cols, batch, provenance)
 
     @classmethod
     def _from_firings(
         cls,
         seen: Capture,
-        firings: Mapping[str, Sequence[Firing]],
+        firings: Mapping[str, Firing],
         rows: Sequence[str] | None = None,
         cols: Sequence[str] | None = None,
         batch: int = 0,
         provenance: Mapping[str, Any] | None = None,
     ) -> AttentionMaps:
-        """Return maps with a layer for each name, of its one firing: what `of` and `look.groups` make of a capture."""
-        weights, mask = join.layers(firings, batch)
-        known = seen.provenance(join.NUMBERED.sub("", name) for name in firings)
+        """Return maps with a layer for each name, of its firing: what `of` and `look.groups` make of a capture."""
+        weights, mask = map_layers.layers(firings, batch)
+        known = seen.provenance(map_layers.NUMBERED.sub("", name) for name in firings)
         return cls(weights, rows, cols, mask, list(firings), {**known, **(provenance or {})})
 
     @classmethod
@@ -156,9 +156,9 @@ class AttentionMaps:
             ValueError: as in `of`; or it cannot be told which firings are of one text: their rows changed places and
                 `beams` is not given, what they look at was computed by none of them, or they are layers, not steps.
         """
-        chosen, blocks = join.patterns(seen, sites), seen.block_sites
+        chosen, blocks = map_layers.patterns(seen, sites), seen.block_sites
         firings = {site: seen.assembled(site, batch) if site in blocks else seen.stored(site) for site in chosen}
-        weights, mask = join.layers_over_time(firings, seen.history, batch, beams, generation)
+        weights, mask = map_layers.layers_over_time(firings, seen.history, batch, beams, generation)
         return cls(weights, rows, cols, mask, list(firings), {**seen.provenance(firings), **(provenance or {})})
 
     @property

@@ -11,15 +11,14 @@ import torch
 from torch import Tensor
 
 from tfviz.checks import between
-from tfviz.look.head_scores import SCORES, head_scores, strongest
+from tfviz.look.head_scores import SCORES, head_scores
 from tfviz.look.map_arguments import are_numbers
 from tfviz.look.maps import AttentionMaps
 from tfviz.look.padding import Positions, check_weights, head_weights, mean, statistic
 from tfviz.shapes import Float
 
 __all__ = [
-    "SCORES", "change", "distance", "entropy", "head_scores", "relevance", "rollout", "strongest",
-    "value_weighted_norms",
+    "SCORES", "change", "distance", "entropy", "head_scores", "relevance", "rollout", "value_weighted_norms",
 ]  # fmt: skip
 
 
@@ -59,10 +58,10 @@ def distance(weights: Float[Tensor, "*lead query key"] | AttentionMaps) -> Float
         are_last = queries < keys and weights.rows == weights.cols[keys - queries :]
         if queries != keys and not are_last:
             raise ValueError(f"no distance is known where {queries} queries look at {keys} keys of another text")
-    found = _per_query(weights, far)
+    distances = _per_query(weights, far)
     if isinstance(weights, Tensor) and weights.shape[-2] != weights.shape[-1]:
         raise ValueError(f"distance is defined for square maps, not {tuple(weights.shape[-2:])}")
-    return found
+    return distances
 
 
 def _per_query(weights: Tensor | AttentionMaps, measure: Callable[[Tensor], Tensor]) -> Tensor:
@@ -89,13 +88,13 @@ def change(first: AttentionMaps, second: AttentionMaps) -> Float[Tensor, "layer 
     for words, others in ((first.rows, second.rows), (first.cols, second.cols)):
         if words != others and not (are_numbers(words) or are_numbers(others)):
             raise ValueError(f"the words differ: {words[:5]} and {others[:5]}; capture both on one text")
-    positions, found = Positions.of(first, second), []
+    positions, changes = Positions.of(first, second), []
     for layer in range(first.shape[0]):
-        for (head, one), (_, other) in zip(head_weights(first, layer), head_weights(second, layer)):
-            one, other = positions.select(one), positions.select(other)
-            counts = positions.counts(one, layer, head) | positions.counts(other, layer, head)
-            found.append(mean((one - other).abs().sum(-1) / 2, counts))
-    return torch.cat(found).view(first.shape[:2])
+        for (head, before), (_, after) in zip(head_weights(first, layer), head_weights(second, layer)):
+            before, after = positions.select(before), positions.select(after)
+            counts = positions.counts(before, layer, head) | positions.counts(after, layer, head)
+            changes.append(mean((before - after).abs().sum(-1) / 2, counts))
+    return torch.cat(changes).view(first.shape[:2])
 
 
 def rollout(weights: Float[Tensor, "layer query key"], residual: float = 0.5) -> Float[Tensor, "layer query key"]:
@@ -125,10 +124,10 @@ def rollout(weights: Float[Tensor, "layer query key"], residual: float = 0.5) ->
     stays, weights = torch.eye(weights.shape[-1], device=weights.device), check_weights(weights)
     blind = weights.sum(-1, keepdim=True) == 0
     layers = torch.where(blind, stays, residual * stays + (1 - residual) * weights)
-    found = [layers[0]]
+    flows = [layers[0]]
     for layer in layers[1:]:
-        found.append(layer @ found[-1])
-    return torch.stack(found)
+        flows.append(layer @ flows[-1])
+    return torch.stack(flows)
 
 
 def relevance(weights: Float[Tensor, "layer head query key"], gradients: Tensor) -> Float[Tensor, "layer query key"]:
@@ -161,11 +160,11 @@ def relevance(weights: Float[Tensor, "layer head query key"], gradients: Tensor)
     check_weights(weights, normalized=False)
     if not gradients.isfinite().all():
         raise ValueError("there is NaN or infinity among the gradients; of a row that sees nothing, take it out")
-    found = torch.eye(weights.shape[-1], device=weights.device)
+    total = torch.eye(weights.shape[-1], device=weights.device)
     layers = []
     for layer in (weights * gradients).clamp(min=0).mean(1).detach():
-        found = found + layer @ found
-        layers.append(found)
+        total = total + layer @ total
+        layers.append(total)
     return torch.stack(layers)
 
 

@@ -60,11 +60,6 @@ class ModuleStack:
         """The path of the innermost running module."""
         return self.state.frames[-1].path
 
-    @property
-    def input_shapes(self) -> list[tuple[int, ...]]:
-        """The input shapes of the running modules, innermost first."""
-        return [frame.input_shape for frame in reversed(self.state.frames)]
-
     def site(self, name: str) -> str:
         """Return the site called `name` below the innermost running module."""
         return f"{self.path}.{name}".removeprefix(".")
@@ -78,7 +73,7 @@ class ModuleStack:
         tensors = [arg for arg in args if is_dense(arg)]
         if not self.state.frames:
             self.first_sizes |= {tensor.shape[0] for tensor in tensors if tensor.dim()}
-        self.state.frames.append(Frame(path, _grid_shape(tensors[0], args) if tensors else ()))
+        self.state.frames.append(Frame(path, tuple(tensors[0].shape) if tensors else ()))
         self.called[path] = None
         if any(isinstance(arg, Tensor) and arg.is_nested and arg.layout is torch.strided for arg in args):
             self.unseen[path] = "nested tensors"  # PyTorch's fast paths alone take them, and a mode would close those
@@ -102,7 +97,7 @@ class ModuleStack:
 
     def note_inputs(self, *inputs: Any) -> None:
         """Note the sizes of what the model was given, when its outermost call ends."""
-        self.sizes |= {size for one in inputs if is_dense(one) for size in one.shape[:2]}
+        self.sizes |= {size for value in inputs if is_dense(value) for size in value.shape[:2]}
 
     def clear(self) -> None:
         """Forget what is running in this thread: an exception may have left the model without a hook being called."""
@@ -115,14 +110,3 @@ class ModuleStack:
 def is_dense(value: Any) -> bool:
     """Return whether this is a tensor that is not nested."""
     return isinstance(value, Tensor) and not value.is_nested
-
-
-def _grid_shape(tensor: Tensor, args: tuple[Any, ...]) -> tuple[int, ...]:
-    """Return a tensor's shape; of a flattened picture [batch, place, dim] whose (rows, cols) is an argument, too,
-    [batch, row, col, dim].
-    """
-    for grid in args if tensor.dim() == 3 else ():
-        is_pair = isinstance(grid, tuple | list) and len(grid) == 2 and all(type(side) is int for side in grid)
-        if is_pair and grid[0] * grid[1] == tensor.shape[1]:
-            return (tensor.shape[0], *grid, tensor.shape[2])
-    return tuple(tensor.shape)

@@ -12,7 +12,7 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from tfviz.look.attention_call import is_unmasked
-from tfviz.look.context import CaptureMode, paused
+from tfviz.look.torch_state import CaptureMode, paused
 from tfviz.look.trace import Trace
 
 # `multi_head_attention_forward` hands itself to a mode before it does anything; this is its body without that

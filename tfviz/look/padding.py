@@ -56,11 +56,11 @@ class Positions(NamedTuple):
 
     def counts(self, weights: Float[Tensor, "head row column"], layer: int, head: int) -> Bool[Tensor, "head row"]:
         """Return which of the remaining queries see anything, for heads from `head` on."""
-        found = weights.sum(-1) != 0  # NaN counts, and shows
+        sees_any = weights.sum(-1) != 0  # NaN counts, and shows
         if self.sees is None:
-            return found
+            return sees_any
         sees = self.sees[layer if len(self.sees) > 1 else 0][:, self.queries]
-        return found & (sees if len(sees) == 1 else sees[head : head + len(found)])
+        return sees_any & (sees if len(sees) == 1 else sees[head : head + len(sees_any)])
 
 
 def is_self_attention(maps: AttentionMaps) -> bool:
@@ -91,8 +91,8 @@ def check_weights(weights: Tensor, normalized: bool = True) -> Tensor:
     if weights.is_complex():
         raise ValueError(f"weights are {weights.dtype}; give real weights")
     if not weights.isfinite().all() or (weights.numel() and weights.min() < 0):
-        found = "NaN or infinity" if not weights.isfinite().all() else f"{weights.min().item():.3g}"
-        raise ValueError(f"there is {found} among the weights; each must be from 0 to 1: give patterns, not scores")
+        number = "NaN or infinity" if not weights.isfinite().all() else f"{weights.min().item():.3g}"
+        raise ValueError(f"there is {number} among the weights; each must be from 0 to 1: give patterns, not scores")
     sums = weights.float().sum(-1)
     odd = sums[(sums > 0) & ((sums - 1).abs() > 0.25)]
     if normalized and len(odd):
@@ -127,15 +127,15 @@ def _attended(maps: AttentionMaps) -> Bool[Tensor, "key"] | None:
     """Return the keys that a query of some layer and head may look at; None where no mask is known."""
     if maps.mask is not None:
         return unexpanded(maps.mask, axes=2).flatten(0, 2).any(0)
-    found = None
+    attended = None
     for number, layer in enumerate(maps.layers):
         for head in range(layer.shape[0]) if isinstance(layer, LazyAttention) else ():
             allowed = maps.allowed(number, head)
             seen = torch.ones(maps.shape[3], dtype=torch.bool) if allowed is None else allowed.any(0)
-            found = seen if found is None else found | seen
-            if found.all():
-                return found
-    return found
+            attended = seen if attended is None else attended | seen
+            if attended.all():
+                return attended
+    return attended
 
 
 def _in_use(maps: AttentionMaps) -> Bool[Tensor, "position"]:

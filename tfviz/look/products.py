@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
 Letters = tuple[Any, ...]
 MATMUL = ("matmul", "__matmul__", "bmm", "mm", "mv")
@@ -96,7 +97,7 @@ def product(name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: Ma
 
 def _tensordot(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], last: bool) -> Product | None:
     """Sum over given axes of both; those left of the first factor stand before those left of the second."""
-    if len(args) < 2 or not all(isinstance(one, Tensor) for one in args[:2]):
+    if len(args) < 2 or not all(isinstance(arg, Tensor) for arg in args[:2]):
         return None
     a, b = args[:2]
     dims: Any = 1 if last else args[2] if len(args) > 2 else kwargs.get("dims", 2)
@@ -104,10 +105,12 @@ def _tensordot(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[st
         dims = [range(a.dim() - dims, a.dim()), range(b.dim() - dims, b.dim()) if last else range(dims)]
     if isinstance(dims, Tensor) or not (a.dim() and b.dim()):
         return None
-    summed = [[axis % one.dim() for axis in ([axes] if type(axes) is int else axes)] for one, axes in zip((a, b), dims)]
+    summed = [
+        [axis % factor.dim() for axis in ([axes] if type(axes) is int else axes)] for factor, axes in zip((a, b), dims)
+    ]
     sides = [
-        tuple(("sum", axes.index(axis)) if axis in axes else (side, axis) for axis in range(one.dim()))
-        for side, one, axes in zip("ab", (a, b), summed)
+        tuple(("sum", axes.index(axis)) if axis in axes else (side, axis) for axis in range(factor.dim()))
+        for side, factor, axes in zip("ab", (a, b), summed)
     ]
     output = tuple(letter for side in sides for letter in side if letter[0] != "sum")
     return Product((a, b), (sides[0], sides[1]), output, lambda x, y: func(x, y, *args[2:], **kwargs))
@@ -120,18 +123,18 @@ def _matmul(a: Any, b: Any, recompute: Callable[[Tensor, Tensor], Any]) -> Produ
     left: Letters = ("row", "sum") if a.dim() > 1 else ("sum",)
     right: Letters = ("sum", "col") if b.dim() > 1 else ("sum",)
     batch = tuple(range(count))
-    first, second = (batch[count - (one.dim() - 2) :] if one.dim() > 2 else () for one in (a, b))
+    first, second = (batch[count - (part.dim() - 2) :] if part.dim() > 2 else () for part in (a, b))
     output = (*batch, *left[:-1], *right[1:])
     return Product((a, b), ((*first, *left), (*second, *right)), output, recompute, frozenset(batch))
 
 
 def _einsum(func: Callable[..., Any], args: Sequence[Any]) -> Product | None:
     """Return the product of an einsum of two factors; other forms of einsum are ignored."""
-    found = parse_einsum(args)
-    if found is None or len(found[0]) != 2:
+    parsed = parse_einsum(args)
+    if parsed is None or len(parsed[0]) != 2:
         return None
-    factors, sides, output = found
-    dots = frozenset(one for one in output if isinstance(one, int))
+    factors, sides, output = parsed
+    dots = frozenset(letter for letter in output if isinstance(letter, int))
     return Product((factors[0], factors[1]), (sides[0], sides[1]), output, lambda a, b: func(args[0], a, b), dots)
 
 
@@ -143,12 +146,12 @@ def parse_einsum(args: Sequence[Any]) -> tuple[Sequence[Tensor], list[Letters], 
     inputs, arrow, result = args[0].replace(" ", "").partition("->")
     sides = [_letters(side, factor.dim()) for side, factor in zip(inputs.split(","), factors)]
     if arrow:
-        longest = max(sides, key=lambda side: sum(isinstance(one, int) for one in side))
-        output = _letters(result, len(result.replace("...", "")) + sum(isinstance(one, int) for one in longest))
+        longest = max(sides, key=lambda side: sum(isinstance(letter, int) for letter in side))
+        output = _letters(result, len(result.replace("...", "")) + sum(isinstance(letter, int) for letter in longest))
     else:
-        every = [one for side in sides for one in side]
-        once = sorted(one for one in every if isinstance(one, str) and every.count(one) == 1)
-        output = (*sorted({one for one in every if isinstance(one, int)}), *once)
+        every = [letter for side in sides for letter in side]
+        once = sorted(letter for letter in every if isinstance(letter, str) and every.count(letter) == 1)
+        output = (*sorted({letter for letter in every if isinstance(letter, int)}), *once)
     return factors, sides, output
 
 
@@ -172,3 +175,34 @@ def sum_of_products(
     summed = {axis % count for axis in axes}
     remaining = tuple(axis for axis in range(count) if axis not in summed)
     return Product((left, right), (letters(left), letters(right)), remaining, recompute)
+
+
+def align_axes(index: Tensor, letters: Sequence[Any], output: Sequence[Any]) -> Tensor:
+    """Reorder a factor's axes as those of a product's output, with size 1 for axes that it does not have.
+
+    Of an axis that the output does not have the first place is taken.
+    """
+    for axis in reversed(range(index.dim())):
+        if letters[axis] not in output:
+            index = index.select(axis, 0)
+    remaining = [letter for letter in letters if letter in output]
+    index = index.permute(sorted(range(len(remaining)), key=lambda axis: output.index(remaining[axis])))
+    for axis, letter in enumerate(output):
+        index = index if letter in remaining else index.unsqueeze(axis)
+    return index
+
+
+def index_along(tensor: Tensor, axis: int) -> Tensor:
+    """Return the numbers 0, 1, ... along one axis, expanded to the shape of a tensor."""
+    numbers = torch.arange(tensor.shape[axis])
+    return numbers.reshape([-1 if place == axis else 1 for place in range(tensor.dim())]).expand(tensor.shape)
+
+
+def strided_axes(index: Tensor) -> list[int]:
+    """Return the axes along which the numbers of `index_along` change."""
+    return [axis for axis, step in enumerate(index.stride()) if step and index.shape[axis] > 1]
+
+
+def is_learned(tensor: Tensor) -> bool:
+    """Return whether a tensor is a parameter, or a view of one: these are no values that attention reads."""
+    return isinstance(tensor, nn.Parameter) or isinstance(tensor._base, nn.Parameter)

@@ -25,12 +25,20 @@ def pack(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
     return quantize(weights.float().clamp(0, 1))
 
 
+def range_problem(weights: Tensor) -> str:
+    """Return what numbers have against being weights from 0 to 1, to follow their name; or nothing."""
+    low, high = (float(end) for end in weights.aminmax()) if weights.numel() else (0.0, 0.0)
+    if low != low:
+        return "holds NaN: a softmax over nothing, where a query may see no key?"
+    if low < -1e-6 or high > 1 + 1e-3:
+        bounds = f"goes from {low:.3g} to {high:.3g}"
+        return f"{bounds}, where weights lie between 0 and 1: are these scores, before their softmax?"
+    return ""
+
+
 def is_packable(weights: Tensor) -> bool:
     """Return whether all weights are from 0 to 1, but for rounding."""
-    if not weights.numel():
-        return True
-    low, high = weights.aminmax()
-    return bool((low >= -1e-6) & (high <= 1 + 1e-3))
+    return not range_problem(weights)
 
 
 def quantize(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
@@ -59,14 +67,8 @@ def pool_and_pack(weights: Tensor, block: int, where: str) -> UInt8[Tensor, "dow
     largest = max_pool_2d(weights, block)
     if weights.dtype == torch.uint8:
         return largest
-    low, high = (float(end) for end in largest.aminmax()) if weights.numel() else (0.0, 0.0)
-    if low != low:
-        raise ValueError(f"{where} holds NaN: a softmax over nothing, where a query may see no key?")
-    if not (low >= -1e-6 and high <= 1 + 1e-3):
-        raise ValueError(
-            f"attention weights lie between 0 and 1; in {where} they go from {low:.3g} to {high:.3g}: "
-            "are these scores, before their softmax?"
-        )
+    if problem := range_problem(largest):
+        raise ValueError(f"{where} {problem}")
     return pack(largest.float().clamp(0, 1))
 
 

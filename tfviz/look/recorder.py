@@ -1,20 +1,21 @@
-"""Records the tensors that fire at sites, in the form that was asked for, after edits have changed them."""
+"""Edits the tensors that fire at sites, and records those that were asked for, in the form that was asked for."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from tfviz.editing import Edit, apply_edit
 from tfviz.look.attention_call import AttentionCall, as_4d
-from tfviz.look.context import in_backward, in_functorch, untraced
-from tfviz.look.editor import Editor, matches
 from tfviz.look.history import History, KeyRecord
 from tfviz.look.module_stack import ModuleStack
 from tfviz.look.quantize import is_packable, pack
+from tfviz.look.torch_state import in_backward, in_checkpoint, in_functorch, untraced
 
 WEIGHTS = ("pattern", "implicit")  # last parts of sites that hold weights
 KINDS = (*WEIGHTS, "scores", "softmax")  # those whose tensors are stored as the dtype asked for
@@ -22,10 +23,17 @@ Allowed = Callable[[], Tensor | None]
 Firing = tuple[Tensor | AttentionCall, Tensor | None]  # what fired, and where queries of a pattern may look
 
 
+@lru_cache(maxsize=2**14)
+def matches(site: str, glob: str) -> bool:
+    """Return whether a glob means a site; `*.pattern` also means the `pattern` of a model that is itself attention."""
+    return fnmatchcase(site, glob) or fnmatchcase(f".{site}", glob)
+
+
 class Recorder:
     """Records every site that fires, edits the tensor first, and stores those that were asked for.
 
     Args:
+        edits: site or glob -> function.
         globs: the sites to store.
         dtype: of stored patterns: float32, float16 or uint8.
         grad: store tensors as they flow, with their gradients.
@@ -33,15 +41,15 @@ class Recorder:
     Attributes:
         fired: all sites that fired, in order, stored or not.
         firings: site -> what was stored.
-        input_shapes: site -> input shapes of the modules around it, innermost first.
         history: the calls of the model and the keys of each firing, by which maps are joined over time.
     """
 
-    def __init__(self, stack: ModuleStack, editor: Editor, globs: list[str], dtype: torch.dtype, grad: bool) -> None:
-        self.stack, self.editor, self.globs, self.dtype, self.grad = stack, editor, globs, dtype, grad
+    def __init__(
+        self, stack: ModuleStack, edits: Mapping[str, Edit], globs: list[str], dtype: torch.dtype, grad: bool
+    ) -> None:
+        self.stack, self.edits, self.globs, self.dtype, self.grad = stack, edits, globs, dtype, grad
         self.fired: dict[str, None] = {}
         self.firings: dict[str, list[Firing]] = {}
-        self.input_shapes: dict[str, list[tuple[int, ...]]] = {}
         self.history = History()
         self._wants_patterns = any(fnmatchcase("pattern", glob.rpartition(".")[2]) for glob in globs)
 
@@ -49,23 +57,45 @@ class Recorder:
         """Return whether the tensors at a site are stored."""
         return any(matches(site, glob) for glob in self.globs)
 
+    def edits_of(self, site: str) -> list[Edit]:
+        """Return the functions that edit a site, in order."""
+        return [function for glob, function in self.edits.items() if matches(site, glob)]
+
     def changes(self, site: str) -> bool:
         """Return whether another tensor flows on from a site; one stored with its gradient is itself what flows on."""
-        return any(matches(site, glob) for glob in self.editor.edits) or (self.grad and self.wants(site))
+        return bool(self.edits_of(site)) or (self.grad and self.wants(site))
 
     def changes_below(self, path: str) -> bool:
         """Return whether anything inside a module was changed."""
         return any(self.changes(site) for site in self.fired if site.startswith(path))
 
+    def edit(self, site: str, tensor: Tensor) -> Tensor:
+        """Return the tensor that flows on from a site.
+
+        Raises:
+            ValueError: the site runs under gradient checkpointing, or an edit of weights is applied to something else.
+        """
+        for function in self.edits_of(site):
+            if in_checkpoint():
+                raise ValueError(
+                    f"{site} lies in a part that the backward pass computes again (gradient checkpointing), where its "
+                    "edit would come twice or not at all, and gradients would be wrong: turn checkpointing off"
+                )
+            if getattr(function, "of_weights", False) and not site.endswith("pattern"):
+                raise ValueError(f"{site}: look.edits change weights; name a site that ends in .pattern")
+            with untraced():
+                tensor = apply_edit(site, tensor, function)
+        return tensor
+
     def edit_and_record(self, site: str, tensor: Tensor, allowed: Allowed = lambda: None) -> Tensor:
         """Edit and record a tensor; return the one that flows on."""
-        tensor = self.editor.apply(site, tensor)
+        tensor = self.edit(site, tensor)
         if not (self.grad and self.wants(site) and tensor.requires_grad):
             self.record(site, lambda: self.copy(site, tensor), allowed)
             return tensor
         stored = tensor.view_as(tensor)
         stored.retain_grad()
-        self._fire(site)
+        self.fired[site] = None
         self.firings.setdefault(site, []).append((stored, allowed()))
         return stored
 
@@ -73,17 +103,12 @@ class Recorder:
         """Record what `make` returns, if it is asked for; nothing while the backward pass computes a part again."""
         if in_backward() or in_functorch():
             return
-        self._fire(site)
+        self.fired[site] = None
         if self.wants(site):
             with untraced(), torch.no_grad():
                 tensor = make()
                 firing = (tensor, None) if isinstance(tensor, AttentionCall) else _finished(site, tensor, allowed())
                 self.firings.setdefault(site, []).append(firing)
-
-    def _fire(self, site: str) -> None:
-        self.fired[site] = None
-        if self.wants(site):
-            self.input_shapes[site] = self.stack.input_shapes
 
     def record_keys(self, site: str, keys: Callable[[], KeyRecord]) -> None:
         """Record the keys of a firing, if maps of it, or of others in the same call, may be joined over time."""

@@ -50,7 +50,7 @@ class Spans(NamedTuple):
 
     def select(self, batch: int, head: int | None = None) -> Spans:
         """Return the spans of one batch element, or of one of its heads."""
-        return Spans(_select(self.first, batch, head), _select(self.stop, batch, head), self.keys)
+        return Spans(select(self.first, batch, head), select(self.stop, batch, head), self.keys)
 
     def to(self, device: torch.device | str) -> Spans:
         return Spans(self.first.to(device), self.stop.to(device), self.keys)
@@ -82,6 +82,7 @@ class Spans(NamedTuple):
         return slice(int(first[seen].min()), int(stop[seen].max()))
 
 
-def _select(part: Tensor, batch: int, head: int | None) -> Tensor:
+def select(part: Tensor, batch: int, head: int | None) -> Tensor:
+    """Return one batch element of a mask or its spans, or one of its heads; axes that all share stay."""
     text = part[batch if len(part) > 1 else 0][None]
     return text if head is None or text.shape[1] == 1 else text[:, head, None]

@@ -97,7 +97,10 @@ def read(path: str | Path) -> dict[str, Any]:
         METADATA(labels, "metadata")
         lazy = labels.pop("made", None) or [None] * sum(name.startswith("layer.") for name in tensors)
         reader = _Reader(tensors)
-        arguments = {"weights": [reader.layer(f"layer.{at}", one) for at, one in enumerate(lazy)], **labels}
+        arguments = {
+            "weights": [reader.layer(f"layer.{at}", description) for at, description in enumerate(lazy)],
+            **labels,
+        }
         arguments["mask"] = tensors.get("mask")
         if unknown := set(tensors) - reader.used - {"mask"}:
             raise ValueError(f"there is a tensor {min(unknown)!r}, which no layer has")
@@ -117,7 +120,7 @@ class _Reader:
         if tensor is None:
             raise ValueError(f"there is no tensor {name!r}")
         if tensor.dim() != axes or tensor.dtype not in dtypes:
-            kinds = ", ".join(str(one).removeprefix("torch.") for one in dtypes)
+            kinds = ", ".join(str(dtype).removeprefix("torch.") for dtype in dtypes)
             raise ValueError(f"{name} is {tensor.dtype} of {tensor.dim()} axes; it must have {axes}, of {kinds}")
         self.used.add(name)
         return tensor
@@ -127,8 +130,8 @@ class _Reader:
             return self.tensor(name, 3, (*FLOATS, torch.uint8))
         query, key = (self.tensor(f"{name}.{part}", 3, FLOATS) for part in ("query", "key"))
         if not len(key) or len(query) % len(key) or query.shape[2] != key.shape[2] or query.dtype != key.dtype:
-            found = f"{list(query.shape)} and {list(key.shape)}, {query.dtype} and {key.dtype}"
-            raise ValueError(f"{name}.query and {name}.key are {found}; they do not fit each other")
+            sizes = f"{list(query.shape)} and {list(key.shape)}, {query.dtype} and {key.dtype}"
+            raise ValueError(f"{name}.query and {name}.key are {sizes}; they do not fit each other")
         shape = (len(query), query.shape[1], key.shape[1])
         mask = None if lazy["rule"] is None else self.mask(f"rule.{lazy['rule']}", shape)
         return LazyAttention(AttentionCall(query[None], key[None], key[None, ..., :0], mask, float(lazy["scale"])))

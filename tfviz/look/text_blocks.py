@@ -1,7 +1,8 @@
-"""Puts the maps of blocks of a text back together to one map of the text (BigBird, Longformer and their like)."""
+"""Puts the maps of blocks of a text, or of windows of a picture, back together to one map (BigBird, Swin)."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,22 +11,25 @@ import torch
 from torch import Tensor
 
 from tfviz.look.axes import Layout
-from tfviz.look.context import untraced
+from tfviz.look.products import align_axes
 from tfviz.look.quantize import pack, unpack
 from tfviz.look.recorder import Firing
-from tfviz.look.tracked_weights import align_axes
+from tfviz.look.torch_state import untraced
 
 Replay = Callable[[int], Tensor]
 
 
 class Text:
-    """A batch of texts, [batch, word, feature], as a module has it; one object for all that is made of it."""
+    """A batch of texts, [batch, word, feature], or of pictures, [batch, row, col, feature], as a module has it.
+
+    All that is made of it has one object. The words of a picture are its places, row by row.
+    """
 
     def __init__(self, shape: Sequence[int]) -> None:
-        self.size = self.batch, self.words = shape[0], shape[1]
+        self.size = self.batch, self.words = shape[0], math.prod(shape[1:-1])
 
 
-UNKNOWN = Text((0, 0))
+UNKNOWN = Text((0, 0, 0))
 
 
 @dataclass(eq=False)
@@ -140,13 +144,13 @@ def assemble(parts: Sequence[tuple[Block, Tensor, Tensor | None]], batch: int) -
         total = torch.zeros(heads, queries, parts[0][0].text.words)
         mask = torch.zeros(total.shape, dtype=torch.bool)
         for at, weights, allowed in placed:
-            own = at.batch == batch
-            cells = at.head[own], at.query[own], at.key[own]
-            part = torch.zeros_like(total).index_put_(cells, weights[own], accumulate=True)
+            of_text = at.batch == batch
+            cells = at.head[of_text], at.query[of_text], at.key[of_text]
+            part = torch.zeros_like(total).index_put_(cells, weights[of_text], accumulate=True)
             rewritten = total.sum(-1) + part.sum(-1) > 1.01  # rows that are computed again, as those of global words
             total[rewritten], mask[rewritten] = 0.0, False
             total += part
-            may = own if allowed is None else own & allowed.cpu().expand(weights.shape)
+            may = of_text if allowed is None else of_text & allowed.cpu().expand(weights.shape)
             mask[at.head[may], at.query[may], at.key[may]] = True
     return total, mask
 

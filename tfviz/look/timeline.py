@@ -14,8 +14,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from tfviz.look.history import FiringInfo
-from tfviz.look.key_signatures import Keys
+from tfviz.look.history import FiringInfo, Keys
 
 
 @dataclass(frozen=True)
@@ -47,6 +46,8 @@ class Timeline:
         missing: how many keys of the first segment no firing of the capture has computed.
         keys: the signatures of the last firing's row.
         others: firings of other batch elements for the same text, such as abandoned beams.
+        advances: whether later queries see more keys.
+        has_earlier: whether the site fired for other texts before.
     """
 
     segments: list[Segment]
@@ -56,6 +57,8 @@ class Timeline:
     missing: int = 0
     keys: Tensor = field(default_factory=lambda: torch.empty(0))
     others: frozenset[int] = frozenset()
+    advances: bool = False
+    has_earlier: bool = False
 
     @property
     def firings(self) -> set[int]:
@@ -65,15 +68,11 @@ class Timeline:
 class SiteFirings:
     """The firings of one site and the signatures of their keys, in which texts are followed."""
 
-    def __init__(self, firings: Sequence[FiringInfo], keys: Sequence[Keys]) -> None:
-        self.firings, self.keys = firings, keys
+    def __init__(self, site: str, infos: Sequence[FiringInfo], keys: Sequence[Keys]) -> None:
+        self.site, self.infos, self.keys = site, infos, keys
 
     def follow(
-        self,
-        last: int,
-        row: int,
-        dropped: int = 0,
-        rows: Mapping[int, Sequence[int]] | None = None,
+        self, last: int, row: int, dropped: int = 0, rows: Mapping[int, Sequence[int]] | None = None
     ) -> Timeline:
         """Follow the text that a batch element of a firing ends, where queries are among the keys.
 
@@ -81,93 +80,95 @@ class SiteFirings:
             dropped: how many of the last firing's queries were thrown away after it.
             rows: firing -> batch elements that may be of the text; firings that it lacks are skipped.
         """
-        firing, text = self.firings[last], self.keys[last][row]
-        end = int(firing.ends[row])
-        segments = [Segment(last, row, 0, firing.queries - dropped, 0)]
-        keys, needed = text, end - firing.queries  # the keys before the firing's own, which others have computed
-        offset, is_reordered, later = 0, False, last
+        info, keys = self.infos[last], self.keys[last][row]
+        length = int(info.ends[row]) - dropped
+        timeline = Timeline([Segment(last, row, 0, info.queries - dropped, 0)], True, length, keys=keys[:length])
+        needed = int(info.ends[row]) - info.queries  # the keys before the firing's own, which others have computed
+        offset, later = 0, last
         for number in range(last - 1, -1, -1):
             if needed <= 0:
                 break
             candidates = range(len(self.keys[number])) if rows is None else rows.get(number, ())
-            found = self._find_keys(number, keys[:needed], candidates, row)
-            if found is None:
+            match = self._find_keys(number, keys[:needed], candidates, row)
+            if match is None:
                 continue  # a firing of another text, or one whose tokens were all thrown away
-            other, shift = found  # a sliding cache has dropped keys since: they stood `shift` further on
-            earlier = self.firings[number]
-            first = int(earlier.ends[other]) - earlier.queries
-            accepted = min(needed + shift, first + earlier.queries) - first  # the queries whose keys are still there
+            element, shift = match  # a sliding cache has dropped keys since: they stood `shift` further on
+            info = self.infos[number]
+            first = int(info.ends[element]) - info.queries
+            accepted = min(needed + shift, first + info.queries) - first  # the queries whose keys are still there
             if accepted <= 0:
                 continue
-            is_reordered |= self._is_reordered(later, number, needed, shift)
+            timeline.reordered |= self._is_reordered(later, number, needed, shift)
             offset -= shift
-            segments.append(Segment(number, other, 0, accepted, offset))
-            row, later, needed, keys = other, number, first, self.keys[number][other]
-        length = end - dropped
-        return Timeline(segments[::-1], True, length, is_reordered, max(needed, 0), text[:length])
+            timeline.segments.insert(0, Segment(number, element, 0, accepted, offset))
+            row, later, needed, keys = element, number, first, self.keys[number][element]
+        timeline.missing = max(needed, 0)
+        return timeline
 
     def collect(self, last: int, row: int) -> Timeline:
         """Collect the firings of a text that looks at another, whose keys stay: those before with the same keys."""
-        text, segments = self.keys[last][row], []
+        keys, segments = self.keys[last][row], []
         for number in range(last, -1, -1):
-            if same := self.same_keys(number, text):
+            if same := self.same_keys(number, keys):
                 row = row if row in same else same[0]
-                segments.append(Segment(number, row, 0, self.firings[number].queries, 0))
-        return Timeline(segments[::-1], False, len(text), keys=text)
+                segments.append(Segment(number, row, 0, self.infos[number].queries, 0))
+        return Timeline(segments[::-1], False, len(keys), keys=keys)
 
     def readings(self, last: int) -> list[int]:
         """Return the firings up to this one that each read a whole text, one token longer than the one before."""
         first = last
-        while first and self.firings[first - 1].queries == self.firings[first].queries - 1:
+        while first and self.infos[first - 1].queries == self.infos[first].queries - 1:
             first -= 1
         return list(range(first, last + 1))
 
     def advances(self, timeline: Timeline) -> bool:
         """Return whether later queries see more keys, as in a text that looks at itself; or it was read whole."""
-        last = timeline.segments[-1]
-        if len(timeline.segments) == 1 and not timeline.missing and self.firings[last.firing].queries > 1:
+        segments = timeline.segments
+        if len(segments) == 1 and not timeline.missing and self.infos[segments[0].firing].queries > 1:
             return True
-        seen = {int(self.firings[one.firing].ends[one.row]) + one.offset for one in timeline.segments}
-        firings = [(self.firings[one.firing], one.row) for one in timeline.segments]
-        return len(seen) > 1 or any(one.queries > 1 and one.first_end[row] < one.ends[row] for one, row in firings)
+        ends = set()
+        for segment in segments:
+            info, row = self.infos[segment.firing], segment.row
+            if info.queries > 1 and info.first_end[row] < info.ends[row]:
+                return True
+            ends.add(int(info.ends[row]) + segment.offset)
+        return len(ends) > 1
 
-    def same_keys(self, number: int, text: Tensor) -> list[int]:
+    def same_keys(self, number: int, keys: Tensor) -> list[int]:
         """Return the batch elements of a firing that have exactly these keys."""
-        return [row for row, keys in enumerate(self.keys[number]) if self._same(text, keys, number)]
+        return [row for row, others in enumerate(self.keys[number]) if self._same(keys, others, number)]
 
-    def is_prefix(self, number: int, row: int, text: Tensor) -> bool:
+    def is_prefix(self, number: int, row: int, keys: Tensor) -> bool:
         """Return whether the text of a firing is the beginning of another, and shorter."""
         if row >= len(self.keys[number]):
             return False
-        firing = self.firings[number]
-        start, end = int(firing.starts[row]), int(firing.ends[row])  # padding may change as a text is read again
-        return end < len(text) and self._same(text[start:end], self.keys[number][row][start:end], number)
+        info = self.infos[number]
+        start, end = int(info.starts[row]), int(info.ends[row])  # padding may change as a text is read again
+        return end < len(keys) and self._same(keys[start:end], self.keys[number][row][start:end], number)
 
-    def _same(self, one: Tensor, other: Tensor, number: int) -> bool:
-        return one.shape == other.shape and bool(_close(one, other, self.firings[number].tolerance).all())
+    def _same(self, keys: Tensor, others: Tensor, number: int) -> bool:
+        return keys.shape == others.shape and bool(_close(keys, others, self.infos[number].tolerance).all())
 
     def _find_keys(self, number: int, keys: Tensor, rows: Sequence[int], row: int) -> tuple[int, int] | None:
         """Return a batch element of a firing that has these keys in this order, and the position of the first."""
-        firing, needed = self.firings[number], len(keys)
-        for other in sorted(rows, key=lambda one: one != row):
-            end, there = int(firing.ends[other]), self.keys[number][other]
-            if end < needed:
+        info, needed = self.infos[number], len(keys)
+        for element in sorted(rows, key=lambda element: element != row):
+            last_start, there = int(info.ends[element]) - needed, self.keys[number][element]
+            if last_start < 0:
                 continue
-            starts = _close(there[: end - needed + 1], keys[:1], firing.tolerance).nonzero()[:, 0].tolist()
-            for shift in sorted(starts, key=lambda one: (one != end - needed, one)):
+            starts = _close(there[: last_start + 1], keys[:1], info.tolerance).nonzero()[:, 0].tolist()
+            for shift in sorted(starts, key=lambda start: (start != last_start, start)):
                 if self._same(keys, there[shift : shift + needed], number):
-                    return other, shift
+                    return element, shift
         return None
 
-    def _is_reordered(self, after: int, number: int, needed: int, shift: int) -> bool:
+    def _is_reordered(self, later: int, number: int, needed: int, shift: int) -> bool:
         """Return whether some batch element goes on from another element of an earlier firing."""
-        now, then = self.keys[after], self.keys[number]
-        if len(now) != len(then):
+        if len(self.keys[later]) != len(self.keys[number]):
             return False
-        parts = now[:, :needed], then[:, shift : shift + needed]
-        return parts[0].shape != parts[1].shape or not bool(_close(*parts, self.firings[number].tolerance).all())
+        return not self._same(self.keys[later][:, :needed], self.keys[number][:, shift : shift + needed], number)
 
 
-def _close(one: Tensor, other: Tensor, tolerance: float) -> Tensor:
+def _close(keys: Tensor, others: Tensor, tolerance: float) -> Tensor:
     """Return for each key whether two signatures are the same but for rounding."""
-    return (one - other).norm(dim=-1) <= tolerance * torch.maximum(one.norm(dim=-1), other.norm(dim=-1))
+    return (keys - others).norm(dim=-1) <= tolerance * torch.maximum(keys.norm(dim=-1), others.norm(dim=-1))

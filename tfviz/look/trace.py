@@ -1,9 +1,10 @@
-"""What the parts of one tracer share: the module stack, the recorder, the axes of weights, and notes for the user."""
+"""`Trace`: what the parts of one capture share: running modules, recorder, axes of weights, notes for the user."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,9 +12,10 @@ from torch import Tensor
 
 from tfviz.look.attention_call import as_4d
 from tfviz.look.axes import Heads, Layout, layout, parse_axes
-from tfviz.look.editor import matches
+from tfviz.look.block_tracker import BlockTracker
+from tfviz.look.history import KeyRecord
 from tfviz.look.module_stack import ModuleStack
-from tfviz.look.recorder import Recorder
+from tfviz.look.recorder import Allowed, Recorder, matches
 from tfviz.look.text_blocks import Block
 
 NEAR = 3  # running modules, from the innermost on, that may say how many heads there are
@@ -46,16 +48,25 @@ class Notes:
     without_grad: bool = False
 
 
-class AxesResolver:
-    """Finds the layout of weights: as the user says it, or by what the running modules say of heads.
+@dataclass
+class Trace:
+    """What the parts of one capture share.
 
-    Args:
-        stated: glob of sites -> axes, such as "(b h=8) q k".
+    Attributes:
+        axes: glob of sites -> axes of their weights, as the user states them, such as "(b h=8) q k".
+        outer: the `AttentionTracer`s of captures that are open around it, outermost first.
+        blocks: sites that saw parts of a text -> which part, by firing.
+        block_tracker: of a model that may cut a text into blocks.
     """
 
-    def __init__(self, stack: ModuleStack, notes: Notes, stated: Mapping[str, str]) -> None:
-        self.stack, self.notes, self.stated = stack, notes, stated
-        self._heads: dict[tuple[object, ...], Heads] = {}  # by the modules that run
+    stack: ModuleStack
+    recorder: Recorder
+    axes: Mapping[str, str]
+    outer: list[Any]
+    notes: Notes = field(default_factory=Notes)
+    blocks: dict[str, dict[int, Block]] = field(default_factory=dict)
+    block_tracker: BlockTracker | None = None
+    _heads: dict[tuple[object, ...], Heads] = field(default_factory=dict)  # by the modules that run
 
     def heads(self) -> Heads:
         """Return what the innermost running modules say of their heads."""
@@ -66,19 +77,14 @@ class AxesResolver:
         return self._heads[near]
 
     def layout(self, shape: Sequence[int], roles: Sequence[str]) -> Layout:
-        """Return the layout of weights whose axes have these roles."""
+        """Return the layout of weights whose axes have these roles: the user's, or one by the number of heads."""
         heads, site = self.heads(), self.stack.site("pattern")
-        for glob, axes in self.stated.items():
+        for glob, axes in self.axes.items():
             if matches(site, glob):
                 return parse_axes(axes, shape, heads)
         if heads.count is None and list(roles).count("shared") == 1:
             self.notes.unclear_axes.setdefault(site, shape[list(roles).index("shared")])
         return layout(shape, roles, heads)
-
-    def with_heads(self, tensor: Tensor) -> Tensor:
-        """Return [batch * head, query, key] of `multi_head_attention_forward`, or fewer axes, with all four."""
-        heads = self.stack.state.num_heads
-        return tensor.unflatten(0, (-1, heads)) if heads and tensor.dim() == 3 else as_4d(tensor)
 
     def note_channels(self, layout: Layout) -> None:
         """Note weights that have a row for each channel of the texts that the module was given, not for each word."""
@@ -86,32 +92,41 @@ class AxesResolver:
         if len(shape) == 3 and queries == keys and queries not in shape[:2] and heads * queries == shape[2]:
             self.notes.channels[self.stack.path] = None
 
+    def with_heads(self, tensor: Tensor) -> Tensor:
+        """Return [batch * head, query, key] of `multi_head_attention_forward`, or fewer axes, with all four."""
+        heads = self.stack.state.num_heads
+        return tensor.unflatten(0, (-1, heads)) if heads and tensor.dim() == 3 else as_4d(tensor)
 
-@dataclass
-class Trace:
-    """The parts of one capture.
-
-    Attributes:
-        outer: the `AttentionTracer`s of captures that are open around it, outermost first.
-        blocks: sites that saw parts of a text -> which part, by firing.
-    """
-
-    stack: ModuleStack
-    recorder: Recorder
-    resolver: AxesResolver
-    notes: Notes
-    outer: list[Any] = field(default_factory=list)
-    blocks: dict[str, dict[int, Block]] = field(default_factory=dict)
+    @contextmanager
+    def noting_block(self, site: str, find: Callable[[BlockTracker], Block | None]) -> Iterator[None]:
+        """Note which part of a text the weights are of that are recorded meanwhile, if it was cut."""
+        before = len(self.recorder.firings.get(site, ()))
+        yield
+        is_recorded = len(self.recorder.firings.get(site, ())) > before
+        if is_recorded and self.block_tracker is not None and (block := find(self.block_tracker)) is not None:
+            self.blocks.setdefault(site, {})[before] = block
 
     def running_outer(self) -> list[Any]:
         """Return the tracers around this one whose model is running."""
         return [tracer for tracer in self.outer if tracer.stack.running]
 
+    def edit_pattern(
+        self, scores: Tensor | None, pattern: Tensor, allowed: Allowed, key_record: Callable[[], KeyRecord]
+    ) -> Tensor:
+        """Edit and record a pattern here and in outer captures, which see no call of an attention that is edited."""
+        pattern = self.recorder.edit_and_record(self.stack.site("pattern"), pattern, allowed)
+        for outer in reversed(self.running_outer()):
+            recorder, site = outer.trace.recorder, outer.stack.site("pattern")
+            recorder.record_keys(site, key_record)
+            if scores is not None:
+                recorder.record(outer.stack.site("scores"), scores.clone)
+            pattern = recorder.edit_and_record(site, pattern, allowed)
+        return pattern
+
     def position_counts(self) -> set[int]:
-        """Return how many positions there may be in the inputs of the running modules."""
-        return {count for frame in self.stack.state.frames for count in position_counts(frame.input_shape)}
-
-
-def position_counts(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Return how many positions, of a text or a picture, a tensor of this shape may have."""
-    return (math.prod(shape[2:]), math.prod(shape[1:-1])) if len(shape) == 4 else shape[1:2]
+        """Return how many positions, of a text or a picture, there may be in the inputs of the running modules."""
+        counts: set[int] = set()
+        for frame in self.stack.state.frames:
+            shape = frame.input_shape
+            counts.update((math.prod(shape[2:]), math.prod(shape[1:-1])) if len(shape) == 4 else shape[1:2])
+        return counts

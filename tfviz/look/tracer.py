@@ -15,8 +15,8 @@ What happens, in order:
    * `MultiHeadForward` runs the body of `F.multi_head_attention_forward`, so that the calls inside it are seen.
    * `EagerAttention` takes all other calls. A softmax starts a `Lineage`, which follows its output through reshapes,
      casts, dropout and arithmetic to the product that sums over its keys: what multiplies values there are weights.
-3. At a site the `Editor` changes the tensor first, then the `Recorder` stores a copy. A fused call whose weights are
-   edited is computed as softmax(scores) @ values instead; zeroing whole heads leaves the kernel in place.
+3. At a site the `Recorder` applies edits first, then stores a copy. A fused call whose weights are edited is computed
+   as softmax(scores) @ values instead; zeroing whole heads leaves the kernel in place.
 4. After a module's forward, `_after_forward` pops it, and its output is a site, too.
 5. In the backward pass nothing is recorded: gradient checkpointing runs parts of the model again there.
 
@@ -49,17 +49,26 @@ from torch.nn.modules import module as _modules
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
 from tfviz.editing import Edit
-from tfviz.look.context import ACTIVE, CaptureMode, in_functorch, is_paused, is_tracing, resume, take_off_modes
+from tfviz.look.block_tracker import BlockTracker, may_cut_text
 from tfviz.look.eager import EagerAttention
-from tfviz.look.editor import Editor
 from tfviz.look.fused import FLEX, FusedAttention
 from tfviz.look.kernels import KERNEL_CALLS
 from tfviz.look.lazy import LazyStore
 from tfviz.look.module_stack import ModuleStack, is_dense
 from tfviz.look.multi_head import MultiHeadForward
-from tfviz.look.process_settings import EAGER, WARNINGS
 from tfviz.look.recorder import Recorder
-from tfviz.look.trace import AxesResolver, Notes, Trace
+from tfviz.look.torch_state import (
+    ACTIVE,
+    EAGER,
+    WARNINGS,
+    CaptureMode,
+    in_functorch,
+    is_paused,
+    is_tracing,
+    resume,
+    take_off_modes,
+)  # fmt: skip
+from tfviz.look.trace import Trace
 
 OPEN: set[AttentionTracer] = set()  # in whatever thread
 SETTINGS = (WARNINGS, KERNEL_CALLS)
@@ -90,11 +99,10 @@ class AttentionTracer(CaptureMode):
         store: LazyStore | None,
     ) -> None:
         super().__init__()
-        self.stack, self.notes = ModuleStack(model), Notes()
-        self.recorder = Recorder(self.stack, Editor(edits), globs, dtype, grad)
-        resolver = AxesResolver(self.stack, self.notes, axes)
-        outer = [one for one in ACTIVE.get() if one in OPEN]
-        self.trace = Trace(self.stack, self.recorder, resolver, self.notes, outer)
+        self.stack = ModuleStack(model)
+        self.recorder = Recorder(self.stack, edits, globs, dtype, grad)
+        self.trace = Trace(self.stack, self.recorder, axes, [tracer for tracer in ACTIVE.get() if tracer in OPEN])
+        self.trace.block_tracker = BlockTracker() if may_cut_text(model) else None
         self.fused = FusedAttention(self.trace, store)
         self.eager = EagerAttention(self.trace)
         self.multi_head = MultiHeadForward(self.trace, self)
@@ -176,7 +184,7 @@ class AttentionTracer(CaptureMode):
                 return
             super().__enter__()
             self.recorder.history.begin_call()
-            self.notes.without_grad |= not torch.is_grad_enabled()
+            self.trace.notes.without_grad |= not torch.is_grad_enabled()
         self.stack.push(path, args)
 
     def _after_call(self, module: nn.Module, args: tuple[Any, ...], *results: Any) -> Any:
@@ -222,7 +230,7 @@ def _reads_attribute(func: Any) -> bool:
 def _remove_leftovers() -> None:
     """Remove what captures left that were interrupted before their end: hooks, modes of this thread, pauses."""
     owners = [getattr(hook, "__self__", None) for hook in _modules._global_forward_pre_hooks.values()]
-    for left in [one for one in owners if isinstance(one, AttentionTracer) and one not in OPEN]:
+    for left in [owner for owner in owners if isinstance(owner, AttentionTracer) and owner not in OPEN]:
         left.close()
     take_off_modes(lambda mode: isinstance(mode, AttentionTracer) and mode not in OPEN)
     if not any(tracer in OPEN for tracer in ACTIVE.get()):

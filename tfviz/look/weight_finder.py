@@ -9,12 +9,10 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
-from tfviz.look.block_tracker import BlockTracker, may_cut_text
-from tfviz.look.context import untraced
-from tfviz.look.lineage import CAST_OPS, DROPOUT_OPS, SHAPE_OPS, Lineage
-from tfviz.look.products import Operation, Product, tensors
+from tfviz.look.lineage import CAST_OPS, DROPOUT_OPS, SHAPE_OPS, Lineage, Stage, TrackedWeights
+from tfviz.look.products import Operation, Product, is_learned, tensors
+from tfviz.look.torch_state import untraced
 from tfviz.look.trace import Trace
-from tfviz.look.tracked_weights import Stage, TrackedWeights, is_learned
 
 LOGSUMEXP_OPS = frozenset({"logsumexp", "special_logsumexp", "sub", "__sub__", "subtract"})
 JOIN_OPS = SHAPE_OPS | CAST_OPS | DROPOUT_OPS | {"cat", "concat", "concatenate", "stack"}
@@ -30,7 +28,6 @@ class WeightFinder:
         self.trace = trace
         self.lineage = Lineage()
         self.scores = ScoreTracker()
-        self.blocks = BlockTracker() if may_cut_text(trace.stack.model) else None
         self.samples: Any = WeakIdKeyDictionary()  # tensors that `grid_sample` read at points of a picture
         self._buffers = {id(buffer) for buffer in trace.stack.model.buffers()}
 
@@ -44,9 +41,9 @@ class WeightFinder:
             self.trace.notes.sampled[self.trace.stack.path] = None
             self.samples[output] = True
         elif self.samples.data and op.name in JOIN_OPS and any(map(self.samples.get, op.tensors())):
-            self.samples.update((one, True) for one in tensors((output,)))
-        if self.blocks:
-            self.blocks.follow(op, output)
+            self.samples.update((tensor, True) for tensor in tensors((output,)))
+        if self.trace.block_tracker:
+            self.trace.block_tracker.follow(op, output)
         if op.product or self.scores.known.data:
             self.scores.follow(op, output)
         if op.name in LOGSUMEXP_OPS:
@@ -80,33 +77,33 @@ class WeightFinder:
         return None
 
     def _by_blocks(self, product: Product) -> Match | None:
-        found = self.blocks.find(product) if self.blocks else None
-        return None if found is None else (found[0], self.lineage.begin(product.factors[found[0]], None, found[1]))
+        match = self.trace.block_tracker.find(product) if self.trace.block_tracker else None
+        return None if match is None else (match[0], self.lineage.begin(product.factors[match[0]], None, match[1]))
 
     def _by_name(self, product: Product) -> Match | None:
         """Weights whose rows do not sum to 1 are taken where the user names their site, without a star."""
-        found = self.scores.find(product, self.trace.position_counts())
-        if found is None:
+        match = self.scores.find(product, self.trace.position_counts())
+        if match is None:
             return None
         self.trace.notes.skipped[self.trace.stack.path] = None
         recorder = self.trace.recorder
-        if self.trace.stack.site("pattern") not in (*recorder.globs, *recorder.editor.edits):
+        if self.trace.stack.site("pattern") not in (*recorder.globs, *recorder.edits):
             return None
-        return found[0], self.lineage.begin(product.factors[found[0]], None, found[1], Stage.GATES)
+        return match[0], self.lineage.begin(product.factors[match[0]], None, match[1], Stage.GATES)
 
     def _meets_no_values(self, product: Product, place: int) -> bool:
         """Return whether weights meet points of a picture, or mix heads with heads (talking heads, Shazeer 2020)."""
         if product.factors[1 - place] in self.samples:
             return True
-        own = [letter for letter in product.letters[1 - place] if letter not in product.letters[place]]
-        if len(own) < 2:  # those of a query and a key
+        others = [letter for letter in product.letters[1 - place] if letter not in product.letters[place]]
+        if len(others) < 2:  # those of a query and a key
             return False
         other = self.lineage.known.get(product.factors[1 - place])
         if other and not other.times:
             return other.axis is None or not product.contracts(product.letters[1 - place][other.axis])
         size = product.factors[place].shape[product.contracted_axes(place)[0]]
-        positions, heads = self.trace.position_counts(), self.trace.resolver.heads().count
-        return size not in positions and (size == heads or (heads is None and bool(positions) and len(own) > 2))
+        positions, heads = self.trace.position_counts(), self.trace.heads().count
+        return size not in positions and (size == heads or (heads is None and bool(positions) and len(others) > 2))
 
     def _axis_of_ones(self, product: Product, place: int) -> int | None:
         """Return the axis along which all rows of a factor are 0 or more and sum to 1."""
@@ -142,9 +139,9 @@ class ScoreTracker:
                 self._add(output)
             return
         for source in op.tensors():
-            for one in tensors((output,)) if source in self.known else ():
-                if op.name in JOIN_OPS or one.shape == source.shape:
-                    self._add(one)
+            for tensor in tensors((output,)) if source in self.known else ():
+                if op.name in JOIN_OPS or tensor.shape == source.shape:
+                    self._add(tensor)
 
     def _add(self, output: Any) -> None:
         if isinstance(output, Tensor) and output.is_floating_point() and output.dim() > 1:

@@ -10,8 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.look import edits
-from tfviz.look.capture import capture
-from tfviz.look.result import Capture
+from tfviz.look.capture import Capture, capture
 from tfviz.portable.function_module import eval_mode
 from tfviz.view.still.picture import shorten
 

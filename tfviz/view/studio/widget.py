@@ -9,9 +9,9 @@ import torch
 import traitlets
 from torch import Tensor
 
+from tfviz.look.capture import Capture
 from tfviz.look.maps import AttentionMaps
 from tfviz.look.quantize import quantize
-from tfviz.look.result import Capture
 from tfviz.portable.arguments import dtype_name
 from tfviz.view.page.bundle import STATIC
 from tfviz.view.page.heads import heads_view

@@ -1,12 +1,15 @@
-"""What PyTorch is doing around a call (transforms, checkpointing, tracing), and how capture keeps out of its own sight.
+"""What PyTorch is doing around a call (transforms, checkpointing, tracing), and what captures change in it meanwhile.
 
 What capture computes to show it must not be seen by a capture, be counted by other modes, or be rounded by autocast.
+While a capture is open, compiled code runs eagerly, where a mode sees its calls.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
@@ -23,6 +26,13 @@ from torch.utils._python_dispatch import _disable_current_modes
 # the captures that are open in this thread or task, outermost first
 ACTIVE: ContextVar[tuple[Any, ...]] = ContextVar("captures", default=())
 _PAUSED = threading.local()
+EXPECTED_WARNINGS = [  # about hooks and eager FlexAttention, which capture uses on purpose
+    ("ignore", re.compile(text, re.IGNORECASE), Warning, None, 0)
+    for text in (
+        "flex_attention called without torch.compile",
+        "Using `torch.compile.module.` when there are global hooks",
+    )
+]
 
 
 class CaptureMode(TorchFunctionMode):
@@ -32,6 +42,51 @@ class CaptureMode(TorchFunctionMode):
     def owns(cls, hook: Any) -> bool:
         """Return whether a hook is a method of a tracer."""
         return isinstance(getattr(hook, "__self__", None), cls)
+
+
+class SharedSetting:
+    """A change of the whole process that is made for its first holder and undone after its last.
+
+    Args:
+        change: makes the change, and appends what undoes it to the list that it is given: functions that may be called
+            again, since an interrupt may leave `release` anywhere.
+    """
+
+    def __init__(self, change: Callable[[list[Callable[[], None]]], None]):
+        self._change, self._lock = change, threading.RLock()
+        self._holders: set[Any] = set()
+        self._undo: list[Callable[[], None]] | None = None
+
+    def acquire(self, holder: Any) -> None:
+        with self._lock:
+            self._holders.add(holder)
+            if self._undo is None:
+                self._undo = []
+                self._change(self._undo)
+
+    def release(self, holder: Any) -> None:
+        with self._lock:
+            self._holders.discard(holder)
+            if not self._holders and self._undo is not None:
+                for undo in self._undo:
+                    undo()
+                self._undo = None
+
+
+def _hide_warnings(undo: list[Callable[[], None]]) -> None:
+    def show() -> None:  # these filters alone go: others may have come and gone since
+        warnings.filters[:] = [entry for entry in warnings.filters if entry not in EXPECTED_WARNINGS]  # type: ignore[index]
+
+    undo.append(show)
+    warnings.filters[:0] = EXPECTED_WARNINGS  # type: ignore[index]
+
+
+def _run_eagerly(undo: list[Callable[[], None]]) -> None:
+    stance = torch.compiler.set_stance("force_eager")
+    undo.append(lambda: stance.__exit__(None, None, None))
+
+
+WARNINGS, EAGER = SharedSetting(_hide_warnings), SharedSetting(_run_eagerly)
 
 
 @contextmanager

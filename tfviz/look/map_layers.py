@@ -13,7 +13,6 @@ from tfviz.look.attention_call import AttentionCall
 from tfviz.look.history import History
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.quantize import unpack
-from tfviz.look.recompute import attention_pattern
 from tfviz.look.recorder import WEIGHTS, Firing
 from tfviz.look.sequences import Sequences
 from tfviz.look.timeline import Timeline
@@ -36,14 +35,14 @@ def patterns(seen: Iterable[str], sites: str) -> list[str]:
     return chosen
 
 
-def choose_firings(every: Mapping[str, Sequence[Firing]], firings: str | None) -> dict[str, Sequence[Firing]]:
+def choose_firings(every: Mapping[str, Sequence[Firing]], firings: str | None) -> dict[str, Firing]:
     """Return one firing of each site, the last, or all as layers of their own; see `AttentionMaps.of`."""
     several = {site: len(some) for site, some in every.items() if len(some) > 1}
     if firings == "layers":  # `NUMBERED` finds these names
         return {
-            f"{site}, {number} of {len(some)}" if len(some) > 1 else site: [one]
+            f"{site}, {number} of {len(some)}" if len(some) > 1 else site: firing
             for site, some in every.items()
-            for number, one in enumerate(some, 1)
+            for number, firing in enumerate(some, 1)
         }
     if several and firings is None:
         site, count = next(iter(several.items()))
@@ -55,19 +54,19 @@ def choose_firings(every: Mapping[str, Sequence[Firing]], firings: str | None) -
             "without a warning, and AttentionMaps.over_time joins those of a text written word by word",
             stacklevel=4,
         )
-    return {site: some[-1:] for site, some in every.items()}
+    return {site: some[-1] for site, some in every.items()}
 
 
-def layers(firings: Mapping[str, Sequence[Firing]], batch: int) -> tuple[list[Layer], Tensor | None]:
-    """Return the weights of each site's one firing, [head, query, key], and a mask for all; None: nothing is forbidden.
+def layers(firings: Mapping[str, Firing], batch: int) -> tuple[list[Layer], Tensor | None]:
+    """Return the weights of each site's firing, [head, query, key], and a mask for all; None: nothing is forbidden.
 
     Raises:
         ValueError: no such row; sites that do not fit together.
     """
-    size = next(iter(firings.values()))[0][0].shape[0]
+    size = next(iter(firings.values()))[0].shape[0]
     if not -size <= batch < size:
         raise ValueError(f"batch is {batch}; the capture holds a batch of {size}")
-    return _check_shapes({site: _layer(some[0], batch) for site, some in firings.items()})
+    return _check_shapes({site: _layer(firing, batch) for site, firing in firings.items()})
 
 
 def layers_over_time(
@@ -78,7 +77,7 @@ def layers_over_time(
     Raises:
         ValueError: no such row; it cannot be told which firings are of one text; sites that do not fit together.
     """
-    joined, found = {}, None
+    joined, sequences = {}, None
     for site, some in firings.items():
         size = some[-1][0].shape[0]
         if beams is None and not -size <= batch < size:
@@ -95,8 +94,10 @@ def layers_over_time(
                 f"{site} fired {len(some)} times, and what its keys are could not be followed; "
                 "AttentionMaps.of(seen, firings='layers') shows each"
             )
-        found = found if found is not None and found.row == row else Sequences(history, row, beams, generation)
-        joined[site] = _join(some, found.of(site))
+        sequences = (
+            sequences if sequences is not None and sequences.row == row else Sequences(history, row, beams, generation)
+        )
+        joined[site] = _join(some, sequences.of(site))
     return _check_shapes(joined)
 
 
@@ -134,7 +135,7 @@ def _join(firings: Sequence[Firing], timeline: Timeline) -> tuple[Layer, Bool[Te
     for segment in timeline.segments:
         pattern, allowed = firings[segment.firing]
         if isinstance(pattern, AttentionCall):
-            allowed, pattern = pattern.allowed(), attention_pattern(pattern, torch.float32)
+            allowed, pattern = pattern.allowed(), pattern.pattern(torch.float32)
         part = pattern[segment.row][:, segment.start : segment.stop].cpu()
         may = _everywhere(part)
         if allowed is not None:

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from calls import Calls, random
-from test_look import IDS, PATTERNS, gpt
+from calls import IDS, PATTERNS, Calls, gpt, random
 from torch import nn
 from torch.nn.attention import varlen
 from torch.nn.attention.flex_attention import BlockMask, flex_attention
@@ -211,13 +210,6 @@ def test_packed_texts_see_themselves_alone(registered, causal):
     assert allowed == rows
 
 
-def test_packed_texts_have_no_axis_of_their_own(registered):
-    with pytest.raises(ValueError, match="axes is 'b n h d'"):
-        registered(packed, cu_seqlens=("cu_seqlens_q", "cu_seqlens_k"), axes="b n h d")
-    with pytest.raises(ValueError, match="packed has no argument 'starts'"):
-        registered(packed, cu_seqlens=("starts", "cu_seqlens_k"), axes="n h d")
-
-
 @pytest.mark.parametrize("window", [(-1, -1), (-1, 0), (2, 0)])
 def test_torchs_own_packed_attention_is_seen(monkeypatch, window):
     def kernel(q, k, v, starts, others, *_, scale=None, **__):
@@ -294,9 +286,6 @@ def test_what_is_computed_to_be_shown_is_counted_by_nobody():
     assert watched.get_total_flops() == plain.get_total_flops()
 
 
-# --- verify
-
-
 # --- small truths
 
 
@@ -321,15 +310,6 @@ def test_what_is_no_map_keeps_its_type(dtype):
         model(x)
     kinds = {site.rpartition(".")[2]: seen[site].dtype for site in seen}
     assert kinds == {"query": torch.bfloat16, "pattern": dtype, "linear1": torch.bfloat16}
-
-
-def test_axes_of_no_site_are_told():
-    model = gpt()
-    with (
-        pytest.raises(LookupError, match=r"axes: no site matches 'blcoks\.\*'"),
-        capture(model, axes={"blcoks.*": "b h q k"}),
-    ):
-        model(IDS)
 
 
 # --- interrupts

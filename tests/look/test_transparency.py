@@ -10,8 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from calls import Calls, random
-from test_look import IDS, PATTERNS, gpt
+from calls import IDS, PATTERNS, Calls, gpt, random
 from torch import nn
 from torch.nn import functional
 from torch.nn.attention.bias import causal_lower_right, causal_upper_left
@@ -481,18 +480,16 @@ def test_firings_kept_as_bytes_and_as_floats_join():
 def test_rows_that_see_nothing_are_zeros_and_forbidden_also_where_their_queries_are_nan(fused):
     """As after a layer whose softmax over nothing gave NaN; NaN that a query may see stays NaN."""
 
-    class Two(nn.Module):
-        def forward(self, query, key, mask):
-            if fused:
-                return functional.scaled_dot_product_attention(query, key, key, mask)
-            scores = (query @ key.mT).masked_fill(~mask, -torch.inf)
-            return scores.softmax(-1) @ key
+    def attend(query, key, mask):
+        if fused:
+            return functional.scaled_dot_product_attention(query, key, key, mask)
+        return (query @ key.mT).masked_fill(~mask, -torch.inf).softmax(-1) @ key
 
     query, key = torch.randn(1, 2, 3, 4), torch.randn(1, 2, 5, 4)
     query[:, :, 1:] = torch.nan
     mask = torch.ones(3, 5, dtype=torch.bool)
     mask[1] = False
-    with capture(model := Two()) as seen:
+    with capture(model := Calls(attend)) as seen:
         model(query, key, mask)
     assert torch.equal(seen["pattern"][:, :, 1], torch.zeros(1, 2, 5))
     assert seen["pattern"][:, :, 2].isnan().all()

@@ -1,13 +1,12 @@
-"""What a capture says of itself, and maps that fit together."""
+"""What a capture or maps say of themselves: caveats, warnings, and errors where nothing was seen."""
 
 import pytest
 import torch
-from calls import random
+from calls import Calls, random
 from torch import nn
 from torch.nn import functional
 
-from tfviz import view
-from tfviz.look import AttentionMaps, capture, groups
+from tfviz.look import AttentionMaps, capture, pack
 
 B, Q, D = 2, 5, 6
 
@@ -60,20 +59,16 @@ def test_what_was_looked_for_and_what_may_hide_it():
 
 
 def test_values_that_are_met_twice_are_one_firing():
-    class Twice(nn.Module):
-        def __init__(self, fused):
-            super().__init__()
-            self.fused = fused
+    def fused(q, k, v):
+        call = functional.scaled_dot_product_attention
+        return torch.cat([call(q, k, half) for half in v.chunk(2, -1)], -1)
 
-        def forward(self, q, k, v):
-            if self.fused:
-                call = functional.scaled_dot_product_attention
-                return torch.cat([call(q, k, half) for half in v.chunk(2, -1)], -1)
-            soft = (q @ k.mT).softmax(-1)
-            return torch.cat([soft @ half for half in v.chunk(2, -1)], -1)
+    def written(q, k, v):
+        soft = (q @ k.mT).softmax(-1)
+        return torch.cat([soft @ half for half in v.chunk(2, -1)], -1)
 
-    for fused in (True, False):
-        model, given = Twice(fused), (random(B, 3, Q, D), random(B, 3, 7, D), random(B, 3, 7, 4))
+    for function in (fused, written):
+        model, given = Calls(function), (random(B, 3, Q, D), random(B, 3, 7, D), random(B, 3, 7, 4))
         with capture(model) as seen:
             plain = model(*given)
         assert len(seen.firings("pattern")) == 1
@@ -82,25 +77,15 @@ def test_values_that_are_met_twice_are_one_firing():
 
 
 def test_a_module_used_again_shows_its_last_firing_and_says_so():
-    class Again(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.layer = Attention()
-
-        def forward(self, x):
-            return self.layer(self.layer(x))
-
-    model, x = Again(), random(B, Q, D)
+    model, x = nn.Sequential(layer := Attention(), layer), random(B, Q, D)
     with capture(model) as seen:
         model(x)
-    first, second = (weights for weights, _ in seen.firings("layer.pattern"))
-    with pytest.warns(
-        UserWarning, match=r"layer.pattern fired 2 times, the last is shown: firings='layers' shows each"
-    ):
+    first, second = (weights for weights, _ in seen.firings("0.pattern"))
+    with pytest.warns(UserWarning, match=r"0.pattern fired 2 times, the last is shown: firings='layers' shows each"):
         assert torch.equal(AttentionMaps.of(seen, batch=1)[0], second[1])
     assert torch.equal(AttentionMaps.of(seen, firings="last")[0], second[0])
     both = AttentionMaps.of(seen, firings="layers")
-    assert both.sites == ["layer.pattern, 1 of 2", "layer.pattern, 2 of 2"]
+    assert both.sites == ["0.pattern, 1 of 2", "0.pattern, 2 of 2"]
     assert torch.equal(both[0], first[0])
     with pytest.raises(ValueError, match="more than once on the same 5 keys: these are no steps in time"):
         AttentionMaps.over_time(seen)
@@ -108,60 +93,23 @@ def test_a_module_used_again_shows_its_last_firing_and_says_so():
         AttentionMaps.of(seen, firings="all")
 
 
-def test_maps_that_fit_together():
-    class Stages(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.encoder = Block("written", "written")
-            self.decoder = Block("written")
-            self.stages = nn.ModuleList([Block("written", "written"), Block("written")])
-
-        def forward(self, x):
-            return self.encoder(x), self.decoder(x[:, :4]), self.stages[0](x[:, :3]), self.stages[1](x[:, :2])
-
-    model = Stages()
-    with capture(model) as seen:
-        model(random(B, Q, D))
-    words = list("abcde")
-    found = groups(seen, words, words, batch=1)
-    assert {name: maps.shape for name, maps in found.items()} == {
-        "encoder.layers.*": (2, 1, 5, 5),
-        "decoder.layers.0": (1, 1, 4, 4),
-        "stages.0.layers.*": (2, 1, 3, 3),
-        "stages.1.layers.0": (1, 1, 2, 2),
-    }
-    assert found["encoder.layers.*"].rows == words
-    assert found["decoder.layers.0"].rows == list("0123")
-    assert torch.equal(found["stages.0.layers.*"][1, 0], seen["stages.0.layers.1.pattern"][1, 0])
-    named = groups(seen, {"decoder*": list("wxyz")})
-    assert named["decoder.layers.0"].rows == list("wxyz")
-    assert "Encoder.layers.*" in view.sources(**found).summary
-
-
 def test_rows_that_see_nothing_under_a_finite_mask_are_zeros():
-    class Finite(nn.Module):
-        def forward(self, scores, forbidden):
-            return (scores + forbidden * torch.finfo(scores.dtype).min).softmax(-1) @ torch.ones(4, 2)
-
-    forbidden = torch.tensor([[1.0, 1, 1, 1], [0, 0, 1, 1]])
-    with capture(Finite()) as seen:
-        seen._tracer.stack.model(random(1, 3, 2, 4), forbidden)
+    lowest = torch.finfo(torch.float32).min
+    model = Calls(lambda scores, forbidden: (scores + forbidden * lowest).softmax(-1) @ torch.ones(4, 2))
+    with capture(model) as seen:
+        model(random(1, 3, 2, 4), torch.tensor([[1.0, 1, 1, 1], [0, 0, 1, 1]]))
     assert not seen["pattern"][:, :, 0].any()
     torch.testing.assert_close(seen["pattern"][:, :, 1].sum(-1), torch.ones(1, 3))
 
 
 def test_chunks_of_a_text_that_stand_on_the_axis_of_texts_are_told():
-    class Chunks(nn.Module):
-        num_heads = 2
+    def chunks(x):
+        parts = x.unflatten(1, (4, 3)).flatten(0, 1).unflatten(-1, (2, -1)).transpose(1, 2)
+        return functional.scaled_dot_product_attention(parts, parts, parts)
 
-        def forward(self, x):
-            parts = x.unflatten(1, (4, 3)).flatten(0, 1).unflatten(-1, (2, -1)).transpose(1, 2)
-            return functional.scaled_dot_product_attention(parts, parts, parts)
-
-    model = Chunks()
-    with pytest.warns(UserWarning, match=r"shown as texts of a batch: pattern \(8\)"), capture(model) as seen:
+    model = Calls(chunks, num_heads=2)
+    with pytest.warns(UserWarning, match=r"shown as texts of a batch: pattern \(8\)"), capture(model):
         model(random(2, 12, 8))
-    assert seen.folded() == {"pattern": 8}
 
 
 def test_deformable_attention_is_told_by_its_kind():
@@ -192,8 +140,35 @@ def test_deformable_attention_is_told_by_its_kind():
     assert "cross: deformable attention, whose weights are of points in a picture, not of keys" in seen.summary
 
 
-def test_gradients_that_nobody_keeps_are_told():
-    layer, x = nn.MultiheadAttention(6, 2, batch_first=True), random(3, 5, 6)
-    with torch.no_grad(), pytest.warns(UserWarning, match="ran without gradients"), capture(layer, grad=True) as seen:
-        layer(x, x, x)
-    assert not seen["pattern"].requires_grad
+def doubts(weights, mask=None):
+    return AttentionMaps(weights, mask=mask).caveat
+
+
+def test_what_numbers_say_against_being_weights_is_told():
+    even, causal = torch.full((2, 1, 5, 5), 0.2), torch.ones(5, 5).tril().bool()
+    lower = causal / causal.sum(-1, keepdim=True)
+    assert doubts(even) == doubts(lower.expand(2, 3, 5, 5), causal) == doubts(even.half()) == ""
+    assert doubts(even, causal) == ""  # a cell that is closed may have weight, as in rows that see nothing
+    blind = lower.clone().index_fill(0, torch.tensor([3]), 0.0)  # a row of zeros sees nothing
+    assert doubts(blind.expand(1, 1, 5, 5)) == ""
+    assert doubts(torch.stack([even[0], even[1] - 3])) == (
+        "layer 1 goes from -2.8 to -2.8, where weights lie between 0 and 1: are these scores, before their softmax?"
+    )
+    assert doubts(even * torch.nan) == "layer 0 holds NaN: a softmax over nothing, where a query may see no key?"
+    assert doubts(torch.stack([even[0], even[0] * 0.8])) == "rows do not add up to 1 in layer 1"
+    turned = doubts(lower.expand(1, 2, 5, 5), ~causal)
+    assert turned == "most of layer 0 lies where the mask is False: it is True where a query may look"
+    assert doubts(pack(lower).expand(1, 2, 5, 5), ~causal) == turned
+    assert turned in repr(AttentionMaps(lower.expand(1, 2, 5, 5), mask=~causal))
+
+
+def test_a_module_that_comes_into_the_model_meanwhile_is_told():
+    model = nn.Sequential(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True))
+
+    def grown():
+        with capture(model):
+            model.append(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True))
+            model(torch.rand(1, 3, 4))
+
+    with pytest.warns(UserWarning, match="1, 1.self_attn, .* came into the model inside the with"):
+        grown()

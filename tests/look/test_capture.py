@@ -7,7 +7,7 @@ import sys
 
 import pytest
 import torch
-from calls import Calls, random
+from calls import IDS, PATTERNS, Calls, gpt, random
 from torch import nn
 from torch.nn import functional
 from torch.nn.attention.flex_attention import AuxRequest, create_block_mask, flex_attention
@@ -15,18 +15,7 @@ from torch.overrides import _get_current_function_mode_stack
 
 from tfviz import generate
 from tfviz.look import AttentionMaps, capture, measures, pack, unpack
-from tfviz.models import GPT, SelfAttention
-
-PATTERNS = ["blocks.0.attention.pattern", "blocks.1.attention.pattern"]
-IDS = torch.tensor([[1, 2, 3, 1, 2], [4, 4, 0, 10, 9]])
-
-
-def gpt(**parts):
-    torch.manual_seed(1)
-    model = GPT(11, **{"context": 7, "layers": 2, "heads": 3, "dim": 6, **parts}).eval()
-    for parameter in model.parameters():
-        nn.init.normal_(parameter, std=0.6)
-    return model
+from tfviz.models import SelfAttention
 
 
 def explicit(scores, allowed=None):
@@ -111,11 +100,10 @@ def test_wrappers_that_another_library_left_in_pytorch_hide_nothing(name, monkey
     assert torch.equal(seen(), before)
 
 
-@pytest.mark.parametrize(("edit", "says"), [(lambda t: t[:1], r"shape \[1, 3, 5, 5\]"), (lambda t: None, "NoneType")])
-def test_an_edit_of_another_shape_is_an_error(edit, says):
+def test_an_edit_of_another_shape_is_an_error():
     model = gpt()
-    with pytest.raises(ValueError, match=rf"{PATTERNS[0]} returned {says}; .* \[2, 3, 5, 5\]"):
-        captured(model, edit={PATTERNS[0]: edit})
+    with pytest.raises(ValueError, match=rf"{PATTERNS[0]} returned shape \[1, 3, 5, 5\]; .* \[2, 3, 5, 5\]"):
+        captured(model, edit={PATTERNS[0]: lambda tensor: tensor[:1]})
     clean(model)
 
 
@@ -159,17 +147,6 @@ def test_nothing_is_left_behind():
     with pytest.raises(IndexError), capture(model):
         model(IDS + 99)
     clean(model)
-
-
-def test_what_was_not_seen_is_an_error():
-    with pytest.raises(LookupError, match=r"no site matches '\*\.patern'; this model has 2: " + ", ".join(PATTERNS)):
-        captured(gpt(), "*.patern")
-    with pytest.raises(LookupError, match=r"no site matches 'blocks\.9\*'"):
-        captured(gpt(), edit={"blocks.9*": torch.zeros_like})
-    with pytest.raises(LookupError, match="not called inside the with"), capture(gpt()):
-        pass
-    with pytest.raises(ValueError, match="float64"), capture(gpt(), dtype=torch.float64):
-        pass
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning:torch._dynamo")
@@ -221,7 +198,7 @@ RAW = {
 @pytest.mark.parametrize("queries", [5, 1])
 def test_raw_attention(monkeypatch, name, chunk, queries):
     if chunk:
-        monkeypatch.setattr("tfviz.look.recompute.CHUNK", chunk)
+        monkeypatch.setattr("tfviz.look.attention_call.CHUNK", chunk)
     given = dict(RAW[name])
     query, key, value = random(2, 3, 5, 4)[:, :, :queries], random(2, 3, 7, 4), random(2, 3, 7, 6)
     mask = given.get("attn_mask")
@@ -266,13 +243,16 @@ def test_axes_may_be_missing(shape):
         torch.testing.assert_close(model(IDS), 2 * expected @ key)
 
 
-def test_grouped_queries_share_keys():
+@pytest.mark.filterwarnings("ignore:flex_attention called without torch.compile")
+@pytest.mark.parametrize("kernel", [functional.scaled_dot_product_attention, flex_attention])
+def test_grouped_queries_share_keys(kernel):
     query, key, value = random(2, 6, 5, 4), random(2, 3, 7, 4), random(2, 3, 7, 4) + 1
-    model = Calls(lambda _: functional.scaled_dot_product_attention(query, key, value, enable_gqa=True))
-    seen = captured(model)["pattern"]
+    model = Calls(lambda _: kernel(query, key, value, enable_gqa=True))
+    seen = captured(model, ["pattern", "key"])
+    assert seen["key"].shape == key.shape
     for head in range(6):
         expected = (query[:, head] @ key[:, head // 2].mT / 2).softmax(-1)
-        torch.testing.assert_close(seen[:, head], expected)
+        torch.testing.assert_close(seen["pattern"][:, head], expected)
         torch.testing.assert_close(model(IDS)[:, head], expected @ value[:, head // 2])
 
 
@@ -326,7 +306,7 @@ unfused = pytest.mark.filterwarnings("ignore:flex_attention called without torch
 @unfused
 def test_flex_attention_is_seen(monkeypatch, name, chunk):
     if chunk:
-        monkeypatch.setattr("tfviz.look.recompute.CHUNK", chunk)
+        monkeypatch.setattr("tfviz.look.attention_call.CHUNK", chunk)
     model, (query, key, value), scores, mask = flexing(name)
     with capture(model, "*") as seen:
         inside = model(IDS)
@@ -374,18 +354,6 @@ def test_what_flex_attention_tells_of_a_row_stays():
         output, aux = model(IDS)
     assert not output.any()
     torch.testing.assert_close(aux.lse, expected)
-
-
-def test_flex_attention_with_grouped_queries():
-    query, key, value = random(2, 6, 5, 4), random(2, 3, 7, 4), random(2, 3, 7, 4) + 1
-    model = Calls(lambda _: flex_attention(query, key, value, enable_gqa=True))
-    with capture(model, ["pattern", "key"]) as seen:
-        output = model(IDS)
-    assert seen["key"].shape == key.shape
-    for head in range(6):
-        expected = (query[:, head] @ key[:, head // 2].mT / 2).softmax(-1)
-        torch.testing.assert_close(seen["pattern"][:, head], expected)
-        torch.testing.assert_close(output[:, head], expected @ value[:, head // 2])
 
 
 FIRST = """
@@ -448,78 +416,11 @@ def test_maps_of_a_capture():
     assert torch.equal(one[1, 2], seen[PATTERNS[1]][1, 2])
     assert torch.equal(one.allowed(1, 2), torch.ones(5, 5).tril().bool())
     assert one.provenance == {"model": "GPT", "step": 3}
-    with pytest.raises(ValueError, match="batch is 2; the capture holds a batch of 2"):
-        AttentionMaps.of(seen, batch=2)
-    with pytest.raises(ValueError, match="rows has 4 words, the maps have 5 queries"):
-        AttentionMaps.of(seen, rows="abcd")
     with pytest.raises(LookupError, match="no pattern was captured, only: norm"):
         AttentionMaps.of(captured(model, "norm"))
-    with pytest.raises(ValueError, match="choose sites whose maps are alike"):
-        maps([torch.zeros(3, 5, 7), torch.zeros(2, 5, 7)])
-    with pytest.raises(ValueError, match="cols has 5 words, the maps have 7 keys"):
-        maps(cols="abcde")
 
 
 def test_entropy_and_distance_by_hand():
     weights = torch.tensor([[1.0, 0, 0], [0.5, 0, 0.5], [0.25, 0.5, 0.25]])
     torch.testing.assert_close(measures.entropy(weights), torch.tensor([0, 1, 1.5]) * math.log(2))
     torch.testing.assert_close(measures.distance(weights), torch.tensor([0, 1, 1.0]))
-
-
-CAT = ["a", "cat", "a", "dog", "a", "cat", "sat"]
-TARGETS = {  # a key for each query, None where the kind has none
-    "itself": [0, 1, 2, 3, 4, 5, 6],
-    "previous": [None, 0, 1, 2, 3, 4, 5],
-    "two back": [None, None, 0, 1, 2, 3, 4],
-    "first": [None, 0, 0, 0, 0, 0, 0],
-    "same word": [None, None, 0, None, 2, 1, None],
-    "after same word": [None, None, 1, None, 3, 2, None],
-}
-
-
-@pytest.mark.parametrize("kind", TARGETS)
-def test_head_types_by_hand(kind):
-    weights = torch.zeros(2, 3, 7, 7)
-    for query, key in enumerate(TARGETS[kind]):
-        if key is not None:
-            weights[1, 2, query, key] = 0.75
-    one = maps(weights, rows=CAT)
-    shares = measures.head_scores(one)
-    torch.testing.assert_close(shares[kind], torch.tensor([[0, 0, 0], [0, 0, 0.75]]))
-    assert measures.strongest(one, kind) == (1, 2)
-    with pytest.raises(ValueError, match="square maps of at least 3 words"):
-        measures.head_scores(maps())
-
-
-def doubts(weights, mask=None):
-    return AttentionMaps(weights, mask=mask).caveat
-
-
-def test_what_numbers_say_against_being_weights_is_told():
-    even, causal = torch.full((2, 1, 5, 5), 0.2), torch.ones(5, 5).tril().bool()
-    lower = causal / causal.sum(-1, keepdim=True)
-    assert doubts(even) == doubts(lower.expand(2, 3, 5, 5), causal) == doubts(even.half()) == ""
-    assert doubts(even, causal) == ""  # a cell that is closed may have weight, as in rows that see nothing
-    blind = lower.clone().index_fill(0, torch.tensor([3]), 0.0)  # a row of zeros sees nothing
-    assert doubts(blind.expand(1, 1, 5, 5)) == ""
-    assert doubts(torch.stack([even[0], even[1] - 3])) == (
-        "layer 1 goes from -2.8 to -2.8, where weights are from 0 to 1: are these scores?"
-    )
-    assert doubts(even * torch.nan) == "layer 0 holds NaN, as a softmax over nothing gives"
-    assert doubts(torch.stack([even[0], even[0] * 0.8])) == "rows do not add up to 1 in layer 1"
-    turned = doubts(lower.expand(1, 2, 5, 5), ~causal)
-    assert turned == "most of layer 0 lies where the mask is False: it is True where a query may look"
-    assert doubts(pack(lower).expand(1, 2, 5, 5), ~causal) == turned
-    assert turned in repr(AttentionMaps(lower.expand(1, 2, 5, 5), mask=~causal))
-
-
-def test_a_module_that_comes_into_the_model_meanwhile_is_told():
-    model = nn.Sequential(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True))
-
-    def grown():
-        with capture(model):
-            model.append(nn.TransformerEncoderLayer(4, 2, 8, batch_first=True))
-            model(torch.rand(1, 3, 4))
-
-    with pytest.warns(UserWarning, match="1, 1.self_attn, .* came into the model inside the with"):
-        grown()

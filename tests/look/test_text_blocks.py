@@ -1,6 +1,8 @@
 """Blocks of a text come back to one map of it, or are refused: never is a part shown as if it were the text."""
 
+import gc
 import warnings
+import weakref
 
 import pytest
 import torch
@@ -23,6 +25,11 @@ def padded(x):
 
 def own(q, k, v):
     made = (blocks(q) @ blocks(k).mT).softmax(-1) @ blocks(v)
+    return made.transpose(2, 3).flatten(1, 2)
+
+
+def fused(q, k, v):
+    made = functional.scaled_dot_product_attention(*map(blocks, (q, k, v)), scale=1.0)
     return made.transpose(2, 3).flatten(1, 2)
 
 
@@ -69,6 +76,7 @@ def overlapping(q, k, v):
 
 CUTS = {
     "own": own,
+    "fused": fused,
     "with the block before": with_the_block_before,
     "sliding": sliding,
     "gathered": gathered,
@@ -78,7 +86,7 @@ CUTS = {
 
 
 class Local(nn.Module):
-    def __init__(self, cut, fused=False):
+    def __init__(self, cut):
         super().__init__()
         torch.manual_seed(0)
         self.cut, self.block_size, self.num_heads = cut, W, H
@@ -135,11 +143,24 @@ def test_layers_and_calls_are_kept_apart():
     torch.testing.assert_close(maps.weights.sum(-1), torch.ones(4, H, T))
 
 
-def test_edits_of_blocks_are_shown_in_the_whole():
-    model = Local(own)
+@pytest.mark.parametrize("cut", [own, fused])
+def test_edits_of_blocks_are_shown_in_the_whole(cut):
+    model = Local(cut)
     with capture(model, ["pattern"], edit={"pattern": lambda weights: weights * 0.5}) as seen:
         model(X)
     torch.testing.assert_close(AttentionMaps.of(seen).weights.sum(-1), torch.full((1, H, T), 0.5))
+
+
+@pytest.mark.parametrize("cut", CUTS)
+def test_no_tensor_of_the_model_is_kept_for_it(cut):
+    model, projected = Local(CUTS[cut]), []
+    for part in model.parts:
+        part.register_forward_hook(lambda module, args, output: projected.append(weakref.ref(output)))
+    with torch.no_grad(), capture(model) as seen:
+        model(X)
+    gc.collect()
+    assert seen.block_sites
+    assert [output() for output in projected] == [None] * 3
 
 
 def test_blocks_of_which_it_is_not_known_where_they_belong_are_refused():
