@@ -59,7 +59,7 @@ def said(share):
 
 def path_of(chosen):
     """The ids that were written, from the tree."""
-    ids, at = [], chosen["at"]
+    ids, at = [], chosen["node"]
     while at >= 0:
         at, one = chosen["tree"][at]
         ids.insert(0, one)

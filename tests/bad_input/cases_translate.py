@@ -39,7 +39,7 @@ CASES = [
     ("translate(vocabs=[vocab, larger])", "the model chooses among 10 tokens, the target's vocabulary has 12"),
     ("translate(sentence='a ' * 8)", "the sentence has 9 tokens; the model takes 1 to 8: give another"),
     ("translate(sentence='', after=None)", "the sentence has 0 tokens"),
-    ("translate(sentence='').document['after']", r"= \[3\]"),
+    ("translate(sentence='').document['source_end']", r"= \[3\]"),
     ("translate(sentence='\\ud800')", "lone surrogate"),
     ("translate(after='[FIN]')", r"the source's vocabulary has no token \[FIN\]"),
     ("translate(width=0)", "width is 0; it must be from 1 to 8"),

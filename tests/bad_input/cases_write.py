@@ -63,7 +63,7 @@ CASES = [
     ("told()", "= KeyError"),
     ("asks([1], edits=[{'site': 'nowhere', 'head': 0}])", "= nowhere"),
     ("asks([1], edits=[{'site': 'blocks.0.attention.pattern', 'head': 9}])", "= head is 9; there are 1"),
-    ("write(top_k=99).document['state']['topK']", "= 99"),
+    ("write(top_k=99).document['state']['top_k']", "= 99"),
     ("write(prompt='c').document['state']['prompt']", "= c"),
     (
         "write(model=GPT(3, context=8, layers=1, heads=1, dim=4).half())",

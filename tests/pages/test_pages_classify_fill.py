@@ -154,7 +154,7 @@ def test_a_word_is_replaced_struck_out_when_emptied_and_brought_back(studio, tmp
     calm(page)
     close(page, model, framed(TEXT.replace("plot", "film with an Ende")))
     assert words(page)[:3] == ["the", "film with an Ende", "was"]
-    assert state(takes(page, "HTML", tmp_path))["struck"] == []  # the first of the two clicks was undone
+    assert state(takes(page, "HTML", tmp_path))["deleted"] == []  # the first of the two clicks was undone
     word(page, "film with an Ende").dblclick()
     assert page.locator(".swap").input_value() == "film with an Ende"
     page.locator(".swap").fill("")
@@ -356,7 +356,7 @@ def test_words_are_hidden_shown_and_put_in(studio, tmp_path):
     assert words(page)[9] == put
     assert page.locator(".gap").count() == 1
     assert focused(page, ".word.swapped")
-    assert state(takes(page, "HTML", tmp_path))["put"] == [[9, int(second)]]
+    assert state(takes(page, "HTML", tmp_path))["filled"] == [[9, int(second)]]
     page.locator(".passage .word.swapped").click()
     calm(page)
     ids[10] = MASK

@@ -266,7 +266,7 @@ def test_a_block_is_the_one_its_token_lies_in(open_view, hide):
     """577 tokens in blocks of 32 are 19, and 577 / 19 is not 32."""
     some = maps(1, 2, 577, 577)
     page = open_view(view.image(some, Image.new("RGB", (80, 80), "white"), budget=2_000))
-    (blob, _) = view.image(some, Image.new("RGB", (8, 8)), budget=2_000).document["parts"][0]["blobs"]
+    (blob, _) = view.image(some, Image.new("RGB", (8, 8)), budget=2_000).document["parts"][0]["weights"]
     assert blob[2] == 32
     choose(page, "Hide", hide)
     blocks = (some.packed(0, 0, 32).double() / 255) ** 2

@@ -328,7 +328,7 @@ def test_axe_finds_nothing_serious(studio):
     _, shown = translated()
     _, target = vocabs()
     drei = [target["drei"]]
-    page = studio(set_to(shown, off=[["decoder.0.cross.pattern", 1]], prefix=drei, tried=[drei]))
+    page = studio(set_to(shown, off=[["decoder.0.cross.pattern", 1]], prefix=drei, forced=[drei]))
     axe(page)
     page.get_by_text("Table", exact=True).first.click()
     for scheme in ("light", "dark"):

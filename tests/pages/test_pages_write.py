@@ -34,7 +34,7 @@ def type_prompt(page, text):
 
 
 def knobs(given):
-    return {"temperature": given.get("temperature", 1), "topK": given.get("top_k", 0), "topP": given.get("top_p", 1)}
+    return {"temperature": given.get("temperature", 1), "top_k": given.get("top_k", 0), "top_p": given.get("top_p", 1)}
 
 
 def saved(page, tmp_path):

@@ -112,7 +112,7 @@ def test_an_encoder_decoder_has_the_words_of_both_texts(saved, look):
 def test_a_model_of_pictures(saved, look, tmp_path):
     Image.new("RGB", (90, 60), "red").save(tmp_path / "a.png")
     _, (view,), _ = look(saved("vit"), "--image", tmp_path / "a.png")
-    assert view["parts"][0]["places"]["rows"] == {"first": 1, "down": 4, "across": 4, "upward": False}
+    assert view["parts"][0]["patches"]["rows"] == {"first": 1, "rows": 4, "columns": 4, "upward": False}
 
 
 def test_two_checkpoints_by_what_changed(saved, look):

@@ -1,6 +1,5 @@
 """The page's scripts: built from their sources, self-contained, once in a page."""
 
-import json
 import shutil
 import subprocess
 from pathlib import Path
@@ -11,7 +10,6 @@ from browser import alive, takes
 from examples import KINDS
 
 from tfviz import view
-from tfviz.view import spec
 from tfviz.view.page.bundle import STATIC, bundle, deduplicate
 from tfviz.view.page.html import together
 
@@ -25,10 +23,6 @@ def test_the_bundles_are_those_of_the_sources():
         pytest.skip("npm ci has not been run")
     done = subprocess.run(["npm", "run", "--silent", "build:check"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-
-
-def test_scales_thresholds_and_inks_of_a_page_are_those_of_a_picture():
-    assert json.loads(spec.JSON.read_text("utf-8")) == spec.constants(), "stale: tfviz.view.spec.write_constants()"
 
 
 @pytest.mark.parametrize("name", NAMES)

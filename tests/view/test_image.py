@@ -54,7 +54,7 @@ def test_words_lie_nowhere_but_a_run_of_one_does():
     assert grid.words(prompt, ())[13:] == ["(2,3)", "what", "is", "this"]
     padded = maps(64, 77, cols=[*"abcdefghijklm", *["<end>"] * 64])  # where the other side is the picture
     (part,) = view.image(padded, picture(64, 64)).document["parts"]
-    assert (part["places"]["cols"], part["cols"]) == (None, padded.cols)
+    assert (part["patches"]["cols"], part["cols"]) == (None, padded.cols)
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_tokens_before_the_picture_have_names(count, names, words):
 def test_the_page_is_told_where_and_says_it():
     made = view.image(maps(13), picture(), title="A picture")
     (part,) = made.document["parts"]
-    there = {"first": 1, "down": 3, "across": 4, "upward": False}
-    assert part["places"] == {"rows": there, "cols": there}
+    there = {"first": 1, "rows": 3, "columns": 4, "upward": False}
+    assert part["patches"] == {"rows": there, "cols": there}
     assert part["rows"][:3] == ["cls", "(0,0)", "(0,1)"]
     assert made.document["note"] == "Taken as 1 token and 3 × 4 cells."
     state = made.document["state"]
@@ -95,8 +95,8 @@ def test_words_over_a_picture_in_several_resolutions():
     made = view.image(parts, picture())
     state = made.document["state"]
     assert (state["direction"], state["cols"], state["rows"]) == ("by", [3], [])
-    assert [part["places"]["cols"] for part in made.document["parts"]] == [None, None]
-    assert [part["places"]["rows"]["down"] for part in made.document["parts"]] == [6, 3]
+    assert [part["patches"]["cols"] for part in made.document["parts"]] == [None, None]
+    assert [part["patches"]["rows"]["rows"] for part in made.document["parts"]] == [6, 3]
     assert made.document["note"] == "Taken as 6 × 8 cells; 3 × 4 cells."
     assert view.image(parts, picture(), token="two").document["state"]["cols"] == [1]
     assert view.image(parts, picture(), token=-1).document["state"]["cols"] == [4]
@@ -205,12 +205,12 @@ def test_a_large_picture_travels_small_and_bare(tmp_path):
 def test_sound_lies_in_time():
     spectrogram = torch.linspace(0, 1, 40).expand(8, 40) + torch.linspace(0, 3, 8)[:, None]
     made = view.audio(maps(20, 20), spectrogram)
-    assert made.document["parts"][0]["places"]["cols"] == {"first": 0, "down": 1, "across": 20, "upward": True}
+    assert made.document["parts"][0]["patches"]["cols"] == {"first": 0, "rows": 1, "columns": 20, "upward": True}
     assert made.document["parts"][0]["rows"] == numbers(20)
     drawn = numpy.asarray(spectrogram_image(spectrogram))
     assert drawn[0].mean() > drawn[-1].mean()  # the lowest frequency is at the bottom
     patches = view.audio(maps(31), spectrogram, grid=(3, 10))
-    assert patches.document["parts"][0]["places"]["rows"] == {"first": 1, "down": 3, "across": 10, "upward": True}
+    assert patches.document["parts"][0]["patches"]["rows"] == {"first": 1, "rows": 3, "columns": 10, "upward": True}
 
 
 def test_windows_of_a_picture_are_hatched_beyond():
@@ -280,4 +280,4 @@ def test_a_grid_that_no_tokens_have_is_refused(grid):
 def test_keys_may_be_larger_patches_than_queries(grid):
     coarse = AttentionMaps(torch.rand(1, 1, 36, 4).softmax(-1))
     (part,) = view.image(coarse, torch.rand(36, 36, 3), grid=grid).document["parts"]
-    assert [part["places"][side]["down"] for side in ("rows", "cols")] == [6, 2]
+    assert [part["patches"][side]["rows"] for side in ("rows", "cols")] == [6, 2]

@@ -41,7 +41,7 @@ def scaled(x, times=2.0, plus=1):
 
 
 def controls(made):
-    return {one["name"]: one for one in made.document["controls"]}
+    return made.document["controls"]
 
 
 def test_the_lesson_has_its_controls_and_pictures():
@@ -55,7 +55,7 @@ def test_the_lesson_has_its_controls_and_pictures():
     assert words["limit"] == 3
     assert [sharpness[key] for key in ("kind", "low", "high", "step", "start")] == ["slider", 0.1, 5.0, 0.05, 2.55]
     assert [panel["kind"] for panel in made.document["panels"]] == ["grid", "grid", "arrows"]
-    assert made.document["panels"][2]["least"] == 3  # the plane of the words themselves
+    assert made.document["panels"][2]["min_limit"] == 3  # the plane of the words themselves
     assert list(made.document["programs"]) == [""]
     assert made.document["state"] == {"values": {"words": words["start"], "sharpness": 2.55}}
 
@@ -70,7 +70,7 @@ def test_the_summary_says_what_the_function_returns():
     )
 
 
-SLIDERS = [  # given, the default of the signature, then low, high, step, start, whole
+SLIDERS = [  # given, the default of the signature, then low, high, step, start, integer
     ((0.1, 5.0), NONE, (0.1, 5.0, 0.05, 2.55, False)),
     ((0.0, 1.0), NONE, (0.0, 1.0, 0.01, 0.5, False)),
     ((-2.0, 4.0, 1.5), NONE, (-2.0, 4.0, 1.5, 1.0, False)),
@@ -90,13 +90,13 @@ SLIDERS = [  # given, the default of the signature, then low, high, step, start,
 @pytest.mark.parametrize(("given", "default", "expected"), SLIDERS)
 def test_sliders_are_read_as_ipywidgets_reads_them(given, default, expected):
     slider = bind("x", given, default)
-    assert (slider.low, slider.high, slider.step, slider.start, slider.whole) == expected
-    assert slider.values == (range(expected[0], expected[1] + 1, expected[2]) if slider.whole else None)
+    assert tuple(slider.spec[key] for key in ("low", "high", "step", "start", "integer")) == expected
+    assert slider.values == (range(expected[0], expected[1] + 1, expected[2]) if expected[4] else None)
 
 
 def test_menus_and_switches_give_python_values():
     menu = bind("x", {"one": 1, "many": [1, 2]}, None)
-    assert (menu.names, menu.values, menu.start, menu.argument(1)) == (["one", "many"], [1, [1, 2]], 0, [1, 2])
+    assert (menu.spec["names"], menu.values, menu.start, menu.argument(1)) == (["one", "many"], [1, [1, 2]], 0, [1, 2])
     assert bind("x", ["a", "b"], "b").start == 1
     assert [bind("x", True, None).argument(value) for value in (False, True)] == [False, True]
     assert bind("x", [True, 1], 1).start == 1  # 1 is not True
@@ -142,7 +142,7 @@ def test_a_model_is_taken_as_it_computes_in_eval_mode():
 def test_arguments_without_a_control_keep_their_defaults():
     made = view.interact(scaled, x=view.cells([[1.0, 2.0, 3.0]]))
     assert "from 3 to 7" in made.summary
-    assert [one["name"] for one in made.document["controls"]] == ["x"]
+    assert list(made.document["controls"]) == ["x"]
 
 
 def test_special_controls_give_the_tensors_they_promise():
@@ -173,7 +173,7 @@ def test_special_controls_give_the_tensors_they_promise():
 def test_booleans_are_switches():
     table, row = torch.tensor([[True, False], [True, True]]), torch.tensor([False, True, True])
     controls = {"table": view.cells(table, ["r", "s"], ["x", "y"]), "row": view.cells(row)}
-    assert [one.kind for one in controls.values()] == ["switches", "switches"]
+    assert [one.spec["kind"] for one in controls.values()] == ["switches", "switches"]
     assert torch.equal(controls["table"].tensor(controls["table"].start), table)
     assert torch.equal(controls["row"].tensor([[True, True, False]]), torch.tensor([True, True, False]))
     assert controls["table"].text(controls["table"].start) == "3 of 4 on"
@@ -230,8 +230,8 @@ def test_results_are_drawn_by_their_axes_unless_told():
     assert "batch: 2 x 4" in made.summary
     told = view.interact(many, x=(0.0, 1.0), draw={"one": view.draw.words(["a", "b", "c"], title="said")})
     assert told.document["panels"][1] | {"limit": None} == {
-        "output": "one", "kind": "words", "title": "said", "rows": ["a", "b", "c"], "cols": [], "scale": None,
-        "limit": None, "least": 0, "positions": [], "filled": False,
+        "result": "one", "kind": "words", "title": "said", "rows": ["a", "b", "c"], "cols": [], "scale": None,
+        "limit": None, "min_limit": 0, "positions": [], "filled": False,
     }  # fmt: skip
 
 
@@ -401,7 +401,7 @@ def test_a_kernel_answers_for_what_cannot_travel():
     assert numpy.frombuffer(data[told["at"][0] :][: told["at"][1]], "<f4").tolist() == [0.5]
     live.values = {"x": -0.25}
     left = live.view()
-    assert left.document["kind"] == "interact-left"
+    assert left.document["kind"] == "interact-snapshot"
     assert left.document["state"] == {"values": {"x": -0.25}}
     assert "Still: this was computed by Python" in left.document["note"]
     assert "output" not in left.summary.splitlines()[0]

@@ -29,8 +29,8 @@ def bits(lab, number):
 def test_a_mask_lab_holds_every_predicate_at_every_size():
     sizes = {size: masks.window(size).dense(5, 7) for size in (1, 2, 6)}
     lab = view.masks({"causal": masks.causal.dense(5, 7), "window": sizes}, WORDS, cols=list("abcdefg"))
-    causal, window = lab.document["rules"]
-    assert (causal["values"], window["values"]) == ([""], ["1", "2", "6"])
+    causal, window = lab.document["predicates"]
+    assert (causal["sizes"], window["sizes"]) == ([""], ["1", "2", "6"])
     assert (bits(lab, causal["masks"][0]) == masks.causal.dense(5, 7)[0, 0].numpy()).all()
     for size, number in zip(sizes, window["masks"]):
         assert (bits(lab, number) == sizes[size][0, 0].numpy()).all()
@@ -74,7 +74,7 @@ def test_positions_are_shown_with_how_alike_they_are():
     numpy.testing.assert_array_equal(floats(lab, shown), table.numpy())
     cosine = torch.nn.functional.cosine_similarity(table[:, None], table[None], dim=-1)
     numpy.testing.assert_allclose(floats(lab, alike), cosine.numpy(), atol=1e-6)
-    assert (shown["borders"], alike["borders"]) == ([["rows", 5]], [["rows", 5], ["cols", 5]])
+    assert (shown["dividers"], alike["dividers"]) == ([("rows", 5)], [("rows", 5), ("cols", 5)])
     (bias,) = second["panels"]
     numpy.testing.assert_array_equal(floats(lab, bias), positions.alibi(9, 4)[1].numpy())
     assert bias["scale"] == "diverging"
@@ -131,4 +131,4 @@ def test_no_more_positions_were_trained_on_than_there_are():
         view.positions(torch.eye(5), trained=9)
     with pytest.raises(ValueError, match="trained is 6"):
         view.positions({"a": torch.eye(5), "b": torch.eye(3)}, trained=6)
-    assert view.positions({"a": torch.eye(5), "b": torch.eye(3)}, trained=5).document["sheets"][0]["says"] == ""
+    assert view.positions({"a": torch.eye(5), "b": torch.eye(3)}, trained=5).document["sheets"][0]["note"] == ""

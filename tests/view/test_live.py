@@ -85,7 +85,7 @@ def lazy(size=40):
 def test_parts_of_a_head_that_is_computed_come_when_they_are_looked_at(rows, cols, block):
     some = lazy()
     live = view.live(some, budget=3_000)
-    assert live.document["parts"][0]["rules"] == [0] * 6
+    assert live.document["parts"][0]["spans"] == [0] * 6
     _, (piece,) = asked(live, part=0, layer=1, head=2, rows=rows, cols=cols, block=block)
     codes = numpy.frombuffer(zlib.decompress(piece), numpy.uint8)
     expected = some.tile(1, 2, slice(*rows), slice(*cols), block)
@@ -105,7 +105,7 @@ def test_parts_that_are_not_there_are_told(wrong):
 def test_heads_past_the_budget_come_when_asked_for():
     some = maps(3, 4, 48)
     live = view.live(some, budget=9_000)
-    assert {blob[2] for blob in live.document["parts"][0]["blobs"]} > {1}
+    assert {blob[2] for blob in live.document["parts"][0]["weights"]} > {1}
     assert "as you open them" in live.document["note"]
     _, (piece,) = asked(live, part=0, layer=2, head=3)
     codes = numpy.frombuffer(zlib.decompress(piece), numpy.uint8)

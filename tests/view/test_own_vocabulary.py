@@ -10,13 +10,16 @@ from foreign import unigram
 from tokenizers import AddedToken, Tokenizer
 from tokenizers import models as token_models
 from torch import nn
+from typeguard import CollectionCheckStrategy, check_type
 
 from tfviz import models, text, view
 from tfviz.text import Subwords
+from tfviz.view.documents.studios import StudioDocument
 
 LETTERS = text.Characters("abcdefghijklmnopqrstuvwxyz .")  # 28
 WORDS = text.whole_words(["the plot was not very good but the music was never dull at all of it"])
 ROOM = 1.1
+EACH = CollectionCheckStrategy.ALL_ITEMS
 SIZES = {"context": 12, "layers": 1, "heads": 2, "dim": 8}
 
 
@@ -59,8 +62,7 @@ where = pytest.mark.parametrize("kernel", [False, True])
 @where
 def test_a_size_that_is_rounded_up_is_taken(studio, kernel):
     make, tokens = STUDIOS[studio]
-    made = make(tokens + 2, kernel=kernel)
-    assert made.document["vocabularies"]
+    check_type(make(tokens + 2, kernel=kernel).document, StudioDocument, collection_check_strategy=EACH)
 
 
 @each

@@ -23,7 +23,7 @@ def maps(layers=2, heads=3, queries=5, keys=7, seed=1, mask=None, **given):
 def unpacked(part, described, data, layer, head):
     """Weights and mask of a head, from the bytes."""
     shape = len(part["rows"]), len(part["cols"])
-    start, length, block = part["blobs"][layer * part["heads"] + head]
+    start, length, block = part["weights"][layer * part["heads"] + head]
     assert start % 3 == 0
     codes = numpy.frombuffer(zlib.decompress(data[start : start + length]), numpy.uint8)
     if block > 1:
@@ -76,8 +76,8 @@ def test_past_the_budget_heads_come_in_blocks_that_lose_no_strong_weight():
     some = maps(3, 4, 64, 64, seed=5)
     described, data = page_heads.heads_document({"": some}, {**page_heads.STATE, "layer": 1, "head": 2}, None, 12_000)
     (part,) = described["parts"]
-    sizes = {blob[2] for blob in part["blobs"]}
-    assert part["blobs"][1 * 4 + 2][2] == 1
+    sizes = {blob[2] for blob in part["weights"]}
+    assert part["weights"][1 * 4 + 2][2] == 1
     (block,) = sizes - {1}
     assert len(data) * 4 / 3 <= 12_000
     assert described["note"].startswith("1 of 12 heads is here in full, the others as the largest weight of each")

@@ -9,7 +9,7 @@ from tfviz.look import capture
 from tfviz.text import Subwords, bpe
 from tfviz.view.page.heads import STATE
 
-COMES = {"prompt", "seed", "temperature", "topK", "topP", "tree", "at", "off"}
+COMES = {"prompt", "seed", "temperature", "top_k", "top_p", "tree", "node", "off"}
 
 
 def test_the_still_picture_has_the_likeliest_next_tokens():
@@ -31,7 +31,7 @@ def test_the_page_is_told_all_choices_and_where_to_look():
     for program in made.document["programs"].values():
         assert [node["pattern"] for node in program["nodes"] if "pattern" in node] == list(seen)
     state = view.write(model, VOCAB, "ab", temperature=0, top_k=5, top_p=0.5, seed=9).document["state"]
-    assert [state[name] for name in ("temperature", "topK", "topP", "seed")] == [0, 5, 0.5, 9]
+    assert [state[name] for name in ("temperature", "top_k", "top_p", "seed")] == [0, 5, 0.5, 9]
 
 
 def test_the_model_stays_as_it_was_and_the_page_is_the_same_twice():

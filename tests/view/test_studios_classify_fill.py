@@ -42,10 +42,10 @@ def test_the_verdict_is_said_and_the_text_travels_in_its_frame():
         f"Classify: {TEXT!r}\nhighest probability: {['no', 'so', 'yes'][best]!r} {shares[best]:.3g}"
     )
     described = made.document
-    assert described["frame"] == {"before": CLS, "after": SEP}
+    assert described["special_tokens"] == {"before": CLS, "after": SEP}
     assert (described["context"], described["labels"]) == (9, ["no", "so", "yes"])
-    state = {key: described["state"][key] for key in ("text", "struck", "swapped", "shade", "off")}
-    assert state == {"text": TEXT, "struck": [], "swapped": [], "shade": 0, "off": []}
+    state = {key: described["state"][key] for key in ("text", "deleted", "replaced", "label", "off")}
+    assert state == {"text": TEXT, "deleted": [], "replaced": [], "label": 0, "off": []}
     assert made.document["programs"]["read"]["weights"][0]["stored"] == "float32"
     assert made.html() == made.html()
 
@@ -63,7 +63,7 @@ def test_words_are_hidden_by_number_and_the_guess_is_said(hidden, places):
     ids[0, [place + 1 for place in places]] = MASK
     share = bert()(ids).tokens[0, places[0] + 1].softmax(-1)
     made = view.fill(bert(), VOCAB, TEXT, hidden=hidden, weights="float32")
-    assert made.document["state"]["hidden"] == places
+    assert made.document["state"]["masked"] == places
     word = TEXT.split()[places[0]]
     guess = VOCAB.words(share.argmax()[None])[0]
     assert made.summary == f"Fill: in place of {word!r} in {TEXT!r}\nhighest both sides: {guess!r} {share.max():.3g}"
@@ -77,8 +77,8 @@ def test_a_word_of_pieces_is_hidden_whole_and_a_text_need_not_be_framed():
     model = seeded(lambda: BERT(len(pieces), context=11, layers=1, heads=2, dim=8))
     made = view.fill(model, pieces, "the ringing ring", hidden=1, add_special_tokens=False)
     start = len(pieces.encode("the"))
-    assert made.document["state"]["hidden"] == list(range(start, start + count))
-    assert made.document["frame"] == {"before": None, "after": None}
+    assert made.document["state"]["masked"] == list(range(start, start + count))
+    assert made.document["special_tokens"] == {"before": None, "after": None}
 
 
 def test_a_model_beside_is_asked_for_what_follows_the_left():

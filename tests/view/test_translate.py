@@ -50,15 +50,15 @@ def test_what_the_page_is_told():
     source, target = vocabs()
     told = shown.document
     assert told["kind"] == "translate"
-    assert (told["begin"], told["end"], told["never"]) == (target["[BOS]"], target["[EOS]"], [0, target["[BOS]"]])
-    assert (told["after"], told["most"], told["longest"]) == ([source["[EOS]"]], LENGTH, 24)
+    assert (told["begin"], told["end"], told["suppressed"]) == (target["[BOS]"], target["[EOS]"], [0, target["[BOS]"]])
+    assert (told["source_end"], told["max_tokens"], told["max_source"]) == ([source["[EOS]"]], LENGTH, 24)
     assert len(told["vocabularies"]) == 2
     assert [told["state"][name] for name in ("width", "alpha", "steps")] == [4, 0.6, LENGTH]
 
 
 def test_texts_end_where_the_model_ends():
     made = model(context=10)
-    assert view.translate(made, vocabs(), "one", weights="float32").document["most"] == 10
+    assert view.translate(made, vocabs(), "one", weights="float32").document["max_tokens"] == 10
 
 
 def test_the_still_picture_has_the_greedy_translation():

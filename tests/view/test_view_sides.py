@@ -342,8 +342,8 @@ def test_a_line_stands_before_the_key_that_divides():
     for shown in (panels(step)[-1], alone.axes[0]):
         assert [list(line.get_xdata()) for line in shown.lines] == [[0.5, 0.5]]
     assert not panels(attention.steps(parts).figure())[-1].lines
-    assert view.head(maps(), 0, 0, divide=1).document["borders"] == [["cols", 1]]
-    assert "borders" not in view.head(maps(), 0, 0).document
+    assert view.head(maps(), 0, 0, divide=1).document["dividers"] == [("cols", 1)]
+    assert "dividers" not in view.head(maps(), 0, 0).document
     with pytest.raises(ValueError, match="divide is 0; a line stands before one of the keys 1 to"):
         view.head(maps(), 0, 0, divide=0)
 

@@ -128,12 +128,9 @@ def alignment(
     except (TypeError, ValueError) as error:
         raise TypeError("gold holds pairs of numbers (row, column), counted from 0, such as (0, 2)") from error
     picture = still.alignment(maps, pairs, title, axes)
-    more = {"axes": list(axes), "gold": [list(pair) for pair in pairs]}
-    result = heads_view(picture, {"": maps}, {"mode": "head"}, title or "Alignment", budget=budget, **more)
-    if pairs:
-        note = result.document["note"]
-        result.document["note"] = f"Outlined: {picture.summary.rpartition('; ')[2]}. {note}".strip()
-    return result
+    note = f"Outlined: {picture.summary.rpartition('; ')[2]}." if pairs else ""
+    more: Any = {"axes": axes, "gold": pairs, "note": note, "budget": budget}
+    return heads_view(picture, {"": maps}, {"mode": "head"}, title or "Alignment", **more)
 
 
 def compare(

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from tfviz.look.map_arguments import as_strings
 from tfviz.text import subwords
+from tfviz.view.documents.interact import TableAxes
 from tfviz.view.instrument.controls import Angle, Cells, Order, Points, Switches, Text
 from tfviz.view.spec import round_up
 from tfviz.view.still.numbers import check_at_most, check_finite, check_positive
@@ -36,12 +37,13 @@ def points(positions: Mapping[str, Sequence[float]], *, limit: float | None = No
     farthest = float(table.abs().max())
     if limit is not None and farthest > limit:
         raise ValueError(f"limit is {limit:g}, and a point is {farthest:g} away from 0")
-    return Points(as_strings(list(positions)), _decimals(table), limit or round_up(1.2 * farthest))
+    names, far = as_strings(list(positions)), limit or round_up(1.2 * farthest)
+    return Points({"kind": "points", "names": names, "start": _decimals(table), "limit": far})
 
 
 def cells(
     matrix: Tensor, rows: Sequence[Any] | None = None, cols: Sequence[Any] | None = None, *, step: float = 0.1
-) -> Cells:
+) -> Cells | Switches:
     """Let the reader drag or type numbers in a table: the function takes them, float32 of the same shape.
 
     Of booleans it is a table of switches, to click or to paint over: the function takes booleans.
@@ -66,9 +68,10 @@ def cells(
         if words is not None and len(words) != count:
             raise ValueError(f"{name} has {len(words)} words, the matrix has {count} {name}")
         named.append([str(i) for i in range(count)] if words is None else as_strings(words))
+    axes: TableAxes = {"rows": named[0], "cols": named[1], "flat": matrix.dim() == 1}
     if truth:
-        return Switches(table.bool().tolist(), named[0], named[1], matrix.dim() == 1)
-    return Cells(_decimals(table), named[0], named[1], step, matrix.dim() == 1)
+        return Switches({"kind": "switches", "start": table.bool().tolist(), **axes})
+    return Cells({"kind": "cells", "start": _decimals(table), "step": step, **axes})
 
 
 def text(text: str, vocab: Any, *, most: int = 96) -> Text:
@@ -90,7 +93,7 @@ def text(text: str, vocab: Any, *, most: int = 96) -> Text:
         )
     if most < 2:
         raise ValueError(f"most is {most}; a text needs room for 2 tokens at least")
-    control = Text(text, vocab, most)
+    control = Text({"kind": "text", "start": text, "vocab": vocab.to_spec(), "max_tokens": most}, vocab)
     if (count := control.tensor(text).shape[1]) > most:
         raise ValueError(f"text has {count} tokens, and most is {most}")
     return control
@@ -108,7 +111,8 @@ def order(words: Sequence[Any]) -> Order:
     check_at_most(len(words), WORDS, "words", "give fewer of them")
     if len(words) < 2:
         raise ValueError("an order needs 2 words at least")
-    return Order(as_strings(words))
+    names = as_strings(words)
+    return Order({"kind": "order", "names": names, "start": list(range(len(names)))})
 
 
 def angle(start: float = 0.0) -> Angle:
@@ -121,7 +125,7 @@ def angle(start: float = 0.0) -> Angle:
         raise ValueError(f"start is {start}; it is in radians: math.radians({start:g})")
     if not math.isfinite(start):
         raise ValueError(f"start is {start}; give an angle in radians, such as math.pi / 4")
-    return Angle(math.remainder(start, 2 * math.pi))
+    return Angle({"kind": "angle", "start": math.remainder(start, 2 * math.pi)})
 
 
 def _decimals(table: Tensor) -> list[list[float]]:

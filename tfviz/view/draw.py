@@ -13,6 +13,7 @@ from torch import Tensor
 
 from tfviz.look.map_arguments import as_strings
 from tfviz.validation import validate_public
+from tfviz.view.documents.interact import DrawingKind
 from tfviz.view.spec import ScaleKind
 from tfviz.view.still.numbers import check_finite, check_positive
 
@@ -20,7 +21,7 @@ __all__ = ["arrows", "bars", "dots", "graph", "grid", "lines", "number", "words"
 SCALES: tuple[ScaleKind, ...] = ("linear", "diverging", "sqrt")
 AXES = {"number": (0,), "bars": (1,), "lines": (1, 2), "grid": (2, 3), "arrows": (2,), "dots": (2,), "words": (1,),
         "graph": (2,)}  # fmt: skip
-DEFAULT = {0: "number", 1: "bars", 2: "grid", 3: "grid"}  # by the number of axes
+DEFAULT: dict[int, DrawingKind] = {0: "number", 1: "bars", 2: "grid", 3: "grid"}  # by the number of axes
 Words = str | Sequence[Any] | None
 
 
@@ -38,7 +39,7 @@ class Drawing:
         filled: of a graph: numbers on the diagonal fill their nodes.
     """
 
-    kind: str
+    kind: DrawingKind
     title: str = ""
     rows: str | tuple[str, ...] = ()
     cols: str | tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from tfviz.checks import at_least
 from tfviz.look.maps import AttentionMaps
-from tfviz.view.page.heads import BUDGET, heads_view
+from tfviz.view.page.heads import BUDGET, heads_document
 from tfviz.view.page.html import View
 from tfviz.view.still.formatting import counted
 from tfviz.view.still.image_overlay import MapsOnImage, image_overlay
@@ -125,14 +125,13 @@ def _view(
     still = image_overlay(shown, picture, layer, head, token, title)
     state = {"mode": "picture", "part": list(placed).index(first), "layer": layer, "head": head, shown.side: [token]}
     state["direction"] = "at" if shown.side == "rows" else "by"
-    view = heads_view(
-        still, {name: one.maps for name, one in placed.items()}, state, title, budget=budget, arrange=arrange
-    )
-    view.document["picture"] = image_spec(picture)
-    for part, own in zip(view.document["parts"], placed.values(), strict=True):
-        part["places"] = {"rows": own.rows and own.rows.to_spec(), "cols": own.cols and own.cols.to_spec()}
-    view.document["note"] = f"{_note(placed)} {view.document['note']}".strip()
-    return view
+    captures = {name: one.maps for name, one in placed.items()}
+    document, data = heads_document(captures, state, title, budget, arrange=arrange, note=_note(placed))
+    document["picture"] = image_spec(picture)
+    for described, own in zip(document["parts"], placed.values(), strict=True):
+        rows, cols = (grid.to_spec() if grid else None for grid in (own.rows, own.cols))
+        described["patches"] = {"rows": rows, "cols": cols}
+    return View(still, document, data)
 
 
 def _check_grid(grid: Grid | None, placed: Mapping[str, MapsOnImage]) -> None:

@@ -9,9 +9,10 @@ from torch import Tensor
 
 from tfviz.portable.program import pack
 from tfviz.validation import describe
+from tfviz.view.documents.interact import ResultSpec
 from tfviz.view.draw import AXES, Drawing
 from tfviz.view.instrument.bound_function import BoundFunction
-from tfviz.view.instrument.results import instrument_document, panel_documents, picture, squeeze_leading
+from tfviz.view.instrument.results import instrument_document, picture, result_specs, squeeze_leading
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 
@@ -63,11 +64,12 @@ def interact(
     programs = bound.programs()
     every = {key: program(*bound.inputs(bound.start)) for key, program in programs.items()}
     first = every[bound.key(bound.start)]
-    panels = panel_documents(first, dict(draw or {}), bound.controls)
+    panels = result_specs(first, dict(draw or {}), bound.controls)
     for other in every.values():
         _check_alike(first, other, panels)
     blobs, (documents, data) = BlobStore(), pack(programs)
-    document = instrument_document(bound, title, panels) | {"programs": documents, "data": blobs.add(data)}
+    document = instrument_document(bound, title, panels)
+    document |= {"programs": documents, "data": blobs.add(data)}
     return View(picture(bound, title, panels, first, bound.start), document, blobs.data)
 
 
@@ -75,12 +77,12 @@ def _start_text(value: Any) -> str:
     return f"{list(value.shape)}" if isinstance(value, Tensor) else describe(value)
 
 
-def _check_alike(first: Mapping[str, Tensor], other: Mapping[str, Tensor], panels: list[dict[str, Any]]) -> None:
+def _check_alike(first: Mapping[str, Tensor], other: Mapping[str, Tensor], panels: list[ResultSpec]) -> None:
     """Raise ValueError unless all choices return results of the same names and numbers of axes."""
     if list(first) != list(other):
         raise ValueError(f"the function returns {', '.join(first)}, and for other choices {', '.join(other)}")
     for panel in panels:
-        name = panel["output"]
+        name = panel["result"]
         axes = AXES[panel["kind"]]
         if squeeze_leading(other[name], axes).dim() != squeeze_leading(first[name], axes).dim():
             raise ValueError(

@@ -12,8 +12,10 @@ from torch import Tensor
 
 from tfviz.look.map_arguments import as_mask
 from tfviz.shapes import Bool
+from tfviz.view.documents.charts import MasksDocument, Predicate
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
+from tfviz.view.spec import KEY, QUERY
 from tfviz.view.still import panels
 from tfviz.view.still.numbers import check_at_most, dense_tensor
 from tfviz.view.tables import TABLES, axis_labels, one_shape
@@ -51,30 +53,29 @@ def masks(
     check_at_most(queries * keys, CELLS, "cells", "give fewer queries or keys")
     rows = axis_labels(words, queries, "words", "queries")
     columns = axis_labels(cols, keys, "cols", "keys") if cols is not None or queries != keys else rows
-    roles = dict(use if use is not None else {next(iter(rules)): "all"})
+    roles: Any = dict(use if use is not None else {next(iter(rules)): "all"})
     for name, role in roles.items():
         if name not in tables or role not in ("all", "any", "not", "off"):
             raise LookupError(f"use {name!r}: {role!r}? rules are {', '.join(tables)}; uses are all, any, not, off")
     blobs = BlobStore()
-    documents = [
-        {"name": name, "values": [str(value) for value in values], "masks": [blobs.mask(t) for t in values.values()]}
-        for name, values in tables.items()
+    predicates: list[Predicate] = [
+        {"name": name, "sizes": list(map(str, sizes)), "masks": [blobs.mask_index(t) for t in sizes.values()]}
+        for name, sizes in tables.items()
     ]
-    at = {name: len(values) // 3 for name, values in tables.items()}
-    first = {name: list(values.items())[at[name]] for name, values in tables.items()}
-    state = {"roles": roles, "at": at, "rows": [], "cols": []}
-    return View(
-        panels.mask_lab(
-            {name: {value: one} if len(tables[name]) > 1 else one for name, (value, one) in first.items()},
-            title,
-            rows if words is not None else (),
-            columns if words is not None or cols is not None else (),
-            use,
-        ),
-        {"kind": "masks", "title": title, "parts": [], "rules": documents, "masks": blobs.masks, "rows": rows,
-         "cols": columns, "note": "", "state": state},
-        blobs.data,
-    )  # fmt: skip
+    chosen = {name: len(sizes) // 3 for name, sizes in tables.items()}
+    first = {name: list(sizes.items())[chosen[name]] for name, sizes in tables.items()}
+    document: MasksDocument = {
+        "kind": "masks", "title": title, "predicates": predicates, "masks": blobs.masks, "rows": rows, "cols": columns,
+        "axes": [QUERY, KEY], "state": {"roles": roles, "sizes": chosen, "rows": [], "cols": []},
+    }  # fmt: skip
+    picture = panels.mask_lab(
+        {name: {size: table} if len(tables[name]) > 1 else table for name, (size, table) in first.items()},
+        title,
+        rows if words is not None else (),
+        columns if words is not None or cols is not None else (),
+        use,
+    )
+    return View(picture, document, blobs.data)
 
 
 def mask(

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tfviz.shapes import Float
+from tfviz.view.documents.charts import PointsDocument
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 from tfviz.view.still.formatting import counted
@@ -47,7 +48,7 @@ def scatter(
     names = _names(names, len(points))
     marked, found = marked_points(names, _cleaned(mark)), group_names(groups, len(points))
     blobs = BlobStore()
-    document = {
+    document: PointsDocument = {
         "kind": "points",
         "title": title,
         "names": names,
@@ -55,9 +56,9 @@ def scatter(
         "data": blobs.add(points.contiguous().numpy().tobytes()),
         "range": [[float(points[:, axis].min()), float(points[:, axis].max())] for axis in (0, 1)],
         "limit": float(points.abs().max()) or 1.0,
-        "kinds": found,
-        "groups": [found.index(group) if group else -1 for group in groups] if groups is not None and found else [],
-        "marks": marked,
+        "groups": found,
+        "labels": [found.index(group) if group else -1 for group in groups] if groups is not None and found else [],
+        "marked": marked,
         "state": {"rows": [], "zoom": 1, "middle": [0.5, 0.5]},
     }
     table = points.numpy()

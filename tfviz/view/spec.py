@@ -1,17 +1,15 @@
 """What a picture says, decided once: matplotlib and the page's JavaScript draw these and add no meaning.
 
 A specification holds values, the name and labels of each axis, the scale of its colours, what a mask forbids, outlined
-cells, dividers and thresholds. What both languages need to know beside it (`constants`) is written to
-`js/base/spec.json` by `write_constants`, and a test fails when that file is stale.
+cells, dividers and thresholds. What both languages need to know beside it is
+written for the page's scripts by `documents/generate.py`.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy
@@ -19,7 +17,6 @@ from torch import Tensor
 
 from tfviz.look.maps import AttentionMaps
 
-JSON = Path(__file__).parent / "js" / "base" / "spec.json"
 NUMBERED = 100  # cells of a heatmap that show their numbers, on a linear scale
 WEIGHT_TICKS = (0.0, 0.01, 0.1, 0.25, 0.5, 1.0)
 LINEAR_TICKS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -236,16 +233,3 @@ def _adds_up(numbers: numpy.ndarray) -> bool:
         return False
     table = numpy.where(numbers == -numpy.inf, 0.0, numbers)
     return bool((abs(table.sum(-1) - 1) < 1e-3).all())
-
-
-def constants() -> dict[str, Any]:
-    """Return what both renderers must know alike, as plain values."""
-    from tfviz.view.still.palette import theme_colours
-
-    scales = {kind: {"root": r.root, "diverging": r.diverging, "ticks": list(r.ticks)} for kind, r in SCALES.items()}
-    return {"numbered": NUMBERED, "scales": scales, "themes": theme_colours()}
-
-
-def write_constants() -> None:
-    """Write `constants` for the page's scripts."""
-    JSON.write_text(json.dumps(constants(), indent=2) + "\n", encoding="utf-8")

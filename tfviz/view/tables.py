@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import index
-from typing import Any
 
 from torch import Tensor
 from torch.nn import functional
 
 from tfviz.look.map_arguments import as_strings
 from tfviz.shapes import Float
+from tfviz.view.documents.charts import TablePanel, TablesDocument, TableSheet
+from tfviz.view.documents.heads import Divider
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 from tfviz.view.spec import KEY, QUERY
@@ -44,7 +45,7 @@ def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *
         raise ValueError(
             f"trained is {trained}; the longest table has {counted(longest, 'position')}: give at most those"
         )
-    blobs, sheets = BlobStore(), []
+    blobs, sheets = BlobStore(), list[TableSheet]()
     check_at_most(len(kinds), TABLES, "tables", "give fewer of them")
     for name, table in kinds.items():
         if table.dim() != 2 or 0 in table.shape:
@@ -52,13 +53,13 @@ def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *
         check_at_most(
             len(table) * max(table.shape), CELLS, "cells to show", f"give fewer positions, such as {name}[:1000]"
         )
-        documents = _position_panels(check_finite(name, table).float(), isinstance(table, Similarity), blobs, trained)
+        shown = _position_panels(check_finite(name, table).float(), isinstance(table, Similarity), blobs, trained)
         beyond = (
             f"trained on positions 0 to {trained - 1}; what lies past the line it has not seen"
             if trained and trained < len(table)
             else ""
         )
-        sheets.append({"name": name, "panels": documents, "says": beyond})
+        sheets.append({"name": name, "panels": shown, "note": beyond})
     return View(_positions_picture(kinds, title), _tables_document(title, sheets), blobs.data)
 
 
@@ -94,22 +95,22 @@ def similarity(table: Tensor) -> Float[Tensor, "position position"]:
     return check_finite("table", table).float().as_subclass(Similarity)
 
 
-def _position_panels(table: Tensor, compares: bool, blobs: BlobStore, trained: int | None) -> list[dict[str, Any]]:
+def _position_panels(table: Tensor, compares: bool, blobs: BlobStore, trained: int | None) -> list[TablePanel]:
     """Return the heatmaps of a kind: its table and the cosines of its rows, or the table alone where it compares."""
     table = table.as_subclass(Tensor)
     numbers = [str(i) for i in range(len(table))]
-    down = [["rows", index(trained)]] if trained and trained < len(table) else []
-    both = [*down, *(["cols", row] for _, row in down)]
+    down: list[Divider] = [("rows", index(trained))] if trained and trained < len(table) else []
+    both: list[Divider] = [*down, *(("cols", row) for _, row in down)]
     if compares:
-        return [_panel("query and key", table, numbers, numbers, [QUERY, KEY], blobs) | {"borders": both}]
+        return [{**_panel("query and key", table, numbers, numbers, [QUERY, KEY], blobs), "dividers": both}]
     dims = [str(i) for i in range(table.shape[1])]
     top = float(table.abs().max()) or 1.0
     alike = _panel(
         "cosine of two positions", _cosines(table), numbers, numbers, ["position", "position"], blobs, limit=1.0
     )
     return [
-        _panel("the table", table, numbers, dims, ["position", "dimension"], blobs, top) | {"borders": down},
-        alike | {"borders": both},
+        {**_panel("the table", table, numbers, dims, ["position", "dimension"], blobs, top), "dividers": down},
+        {**alike, "dividers": both},
     ]
 
 
@@ -136,9 +137,9 @@ def gates(
     columns = axis_labels(words, steps, "words", "steps")
     blobs, numbers = BlobStore(), [str(unit) for unit in range(units)]
     turned = {name: check_finite(name, table).float().T.contiguous() for name, table in tables.items()}
-    documents = [_panel(name, table, numbers, columns, ["unit", "word"], blobs) for name, table in turned.items()]
-    sheets = [{"name": "all gates", "panels": documents, "tall": 240}]
-    sheets += [{"name": panel["name"], "panels": [panel], "tall": 520} for panel in documents]
+    every = [_panel(name, table, numbers, columns, ["unit", "word"], blobs) for name, table in turned.items()]
+    sheets: list[TableSheet] = [{"name": "all gates", "panels": every, "height": 240}]
+    sheets += [{"name": panel["name"], "panels": [panel], "height": 520} for panel in every]
     picture = panels.tables(turned, None, columns, title, "word", "unit")
     return View(picture, _tables_document(title, sheets), blobs.data)
 
@@ -151,16 +152,15 @@ def _panel(
     axes: list[str],
     blobs: BlobStore,
     limit: float | None = None,
-) -> dict[str, Any]:
+) -> TablePanel:
     """Return the document of a heatmap of float32 numbers."""
     scale, data = table_scale(table), blobs.add(table.contiguous().numpy().tobytes())
     return {"name": name, "rows": rows, "cols": cols, "axes": axes, "data": data, "scale": scale.kind,
             "limit": limit or scale.limit}  # fmt: skip
 
 
-def _tables_document(title: str, sheets: list[dict[str, Any]]) -> dict[str, Any]:
-    state = {"sheet": 0, "rows": [], "cols": []}
-    return {"kind": "tables", "title": title, "parts": [], "masks": [], "sheets": sheets, "note": "", "state": state}
+def _tables_document(title: str, sheets: list[TableSheet]) -> TablesDocument:
+    return {"kind": "tables", "title": title, "sheets": sheets, "state": {"sheet": 0, "rows": [], "cols": []}}
 
 
 def one_shape(tables: Sequence[Tensor]) -> tuple[int, int]:

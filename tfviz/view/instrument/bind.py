@@ -10,6 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
+from tfviz.view.documents.interact import SliderSpec
 from tfviz.view.instrument.controls import Control, Menu, Slider, Switch
 from tfviz.view.spec import round_up
 
@@ -32,7 +33,7 @@ def bind(name: str, abbreviation: Any, default: Any) -> Control:
     if isinstance(abbreviation, Control):
         return abbreviation
     if isinstance(abbreviation, bool):
-        return Switch(abbreviation)
+        return Switch({"kind": "switch", "start": abbreviation}, [False, True])
     if isinstance(abbreviation, Mapping | list):
         return _menu(name, abbreviation, default)
     if isinstance(abbreviation, tuple) and len(abbreviation) in (2, 3) and all(map(_is_number, abbreviation)):
@@ -46,8 +47,9 @@ def _menu(name: str, choices: Any, default: Any) -> Menu:
     pairs = list(choices.items()) if isinstance(choices, Mapping) else [(value, value) for value in choices]
     if not pairs:
         raise ValueError(f"{name} is an empty menu; give it at least one value")
-    starts = [index for index, (_, value) in enumerate(pairs) if _is_same(value, default)]
-    return Menu([str(label) for label, _ in pairs], [value for _, value in pairs], starts[0] if starts else 0)
+    start = next((index for index, (_, value) in enumerate(pairs) if _is_same(value, default)), 0)
+    names = [str(label) for label, _ in pairs]
+    return Menu({"kind": "menu", "names": names, "start": start}, [value for _, value in pairs])
 
 
 def _is_same(value: Any, default: Any) -> bool:
@@ -57,25 +59,28 @@ def _is_same(value: Any, default: Any) -> bool:
 
 
 def _slider(name: str, ends: tuple[Any, ...], default: Any) -> Slider:
-    whole = all(isinstance(value, Integral) for value in ends)
+    integer = all(isinstance(value, Integral) for value in ends)
     ends = tuple(int(value) if isinstance(value, Integral) else float(value) for value in ends)
     low, high, *rest = ends
-    if whole and max(map(abs, ends)) > LARGEST:
+    if integer and max(map(abs, ends)) > LARGEST:
         raise ValueError(f"{name} is {_shown(ends)}; the whole numbers of a page end at {LARGEST:,}: give floats")
     if not all(math.isfinite(value) for value in ends) or not low < high:
         raise ValueError(f"{name} is {ends}; a slider goes from a smaller number to a larger one")
-    step = rest[0] if rest else 1 if whole else round_up((high - low) / STEPS / 2.5, (1, 2, 5))
+    step = rest[0] if rest else 1 if integer else round_up((high - low) / STEPS / 2.5, (1, 2, 5))
     if not 0 < step <= high - low:
         raise ValueError(f"{name} is {ends}; the step must be above 0, and not larger than the slider")
-    middle = low + round((high - low) / 2 / step - (0.25 if whole else 0)) * step  # of two in the middle the lower
+    middle = low + round((high - low) / 2 / step - (0.25 if integer else 0)) * step  # of two in the middle the lower
     start = float(f"{middle:.10g}")
     if isinstance(default, Tensor) and not default.dim():
         default = default.item()
     if default is not Parameter.empty and _is_number(default) and low <= default <= high:
         start = float(default)
-    if whole:
+    if integer:
         start = low + (int(start) - low) // step * step
-    return Slider(low, high, step, start, whole)
+    spec: SliderSpec = {
+        "kind": "slider", "low": low, "high": high, "step": step, "start": start, "integer": integer,
+    }  # fmt: skip
+    return Slider(spec, range(int(low), int(high) + 1, int(step)) if integer else None)
 
 
 def _range_around(value: float) -> tuple[float, float]:

@@ -65,13 +65,13 @@ class BoundFunction:
         return {name: control.start for name, control in self.controls.items()}
 
     @property
-    def chosen(self) -> list[str]:
+    def discrete(self) -> list[str]:
         """Return the arguments that take Python values."""
         return [name for name, control in self.controls.items() if control.values is not None]
 
     def key(self, values: Mapping[str, Any]) -> str:
         """Return the name of the program for these values: the index of each choice, such as "0.2"."""
-        return ".".join(str(self.controls[name].index(values[name])) for name in self.chosen)
+        return ".".join(str(self.controls[name].index(values[name])) for name in self.discrete)
 
     @torch.no_grad()
     def call(self, values: Mapping[str, Any]) -> dict[str, Tensor]:
@@ -90,7 +90,7 @@ class BoundFunction:
         Raises:
             ValueError: it cannot travel, or not in so many programs, or so large.
         """
-        choices = {name: self.controls[name].values or [] for name in self.chosen}
+        choices = {name: self.controls[name].values or [] for name in self.discrete}
         if (count := math.prod(map(len, choices.values()))) > PROGRAMS:
             sizes = ", ".join(f"{len(values)} of {name}" for name, values in choices.items())
             raise ValueError(

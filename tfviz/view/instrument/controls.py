@@ -1,39 +1,51 @@
-"""The controls of `view.interact`: their document in the page, and the argument that each value stands for."""
+"""The controls of `view.interact`: what the page needs to draw each, and the argument that a value stands for."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import torch
 from torch import Tensor
 
+from tfviz.view.documents.interact import (
+    AngleSpec,
+    CellsSpec,
+    ControlSpec,
+    MenuSpec,
+    OrderSpec,
+    PointsSpec,
+    SliderSpec,
+    SwitchesSpec,
+    SwitchSpec,
+    TextSpec,
+)
 from tfviz.view.still.formatting import formatted, stepped
 
 VALUE = 60  # characters of a value in a line
+Spec = TypeVar("Spec", bound=ControlSpec)
 
 
-class Control:
+class Control(Generic[Spec]):
     """What a reader sets for an argument.
 
-    Attributes:
-        kind: its class in the page.
-        start: its first value, in plain values as the page has them.
+    Args:
+        spec: as the page has it; its values are plain.
         values: of a control that stands for Python values, all of them in order; None: it stands for tensors.
     """
 
-    kind = ""
-    start: Any
-    values: Sequence[Any] | None = None
+    def __init__(self, spec: Spec, values: Sequence[Any] | None = None):
+        self.spec, self.values = spec, values
 
-    def document(self) -> dict[str, Any]:
-        """Return what the page needs to draw it."""
-        return {"kind": self.kind, **{name: value for name, value in vars(self).items() if name != "values"}}
+    @property
+    def start(self) -> Any:
+        """Return its first value."""
+        return self.spec["start"]
 
     def tensor(self, value: Any) -> Tensor:
         """Return the tensor that a value stands for, where the control has no `values`."""
-        raise NotImplementedError
+        return torch.tensor(value)
 
     def index(self, value: Any) -> int:
         """Return which of `values` a page's value is."""
@@ -55,101 +67,75 @@ class Control:
         return f"{type(self).__name__} ({self.text(self.start)[:VALUE]})"
 
 
-class Slider(Control):
-    kind = "slider"
-
-    def __init__(self, low: float, high: float, step: float, start: float, whole: bool):
-        self.low, self.high, self.step, self.start, self.whole = low, high, step, start, whole
-        if whole:
-            self.values = range(int(low), int(high) + 1, int(step))
-
+class Slider(Control[SliderSpec]):
     def tensor(self, value: float) -> Tensor:
         return torch.tensor(float(value))
 
     def index(self, value: float) -> int:
-        return self.values.index(int(value))  # type: ignore[union-attr]  # whole ones have them
+        return round((int(value) - self.spec["low"]) / self.spec["step"])
 
     def text(self, value: float) -> str:
-        return stepped(value, self.step)
+        return stepped(value, self.spec["step"])
 
 
-class Menu(Control):
-    kind = "menu"
-
-    def __init__(self, names: list[str], values: list[Any], start: int):
-        self.names, self.values, self.start = names, values, start
-
+class Menu(Control[MenuSpec]):
     def text(self, value: int) -> str:
-        return self.names[value]
+        return self.spec["names"][value]
 
 
-class Switch(Control):
-    kind = "switch"
-
-    def __init__(self, on: bool):
-        self.values, self.start = [False, True], on
-
+class Switch(Control[SwitchSpec]):
     def text(self, value: bool) -> str:
         return "on" if value else "off"
 
 
-class Points(Control):
-    kind = "points"
-
-    def __init__(self, names: list[str], places: list[list[float]], limit: float):
-        self.names, self.start, self.limit = names, places, limit
-
+class Points(Control[PointsSpec]):
     def tensor(self, value: list[list[float]]) -> Tensor:
         return torch.tensor(value, dtype=torch.float32)
 
     def text(self, value: list[list[float]]) -> str:
-        return ", ".join(f"{name} ({formatted(x, 3)}, {formatted(y, 3)})" for name, (x, y) in zip(self.names, value))
+        places = zip(self.spec["names"], value)
+        return ", ".join(f"{name} ({formatted(x, 3)}, {formatted(y, 3)})" for name, (x, y) in places)
 
     def labels(self, value: Any) -> tuple[list[str], list[str]]:
-        return self.names, self.names
+        return self.spec["names"], self.spec["names"]
 
 
-class Cells(Control):
-    kind = "cells"
+CellTable = TypeVar("CellTable", CellsSpec, SwitchesSpec)
 
-    def __init__(self, start: list[list[float]], rows: list[str], cols: list[str], step: float, flat: bool):
-        self.start, self.rows, self.cols, self.step, self.flat = start, rows, cols, step, flat
 
-    def tensor(self, value: list[list[float]]) -> Tensor:
-        table = torch.tensor(value, dtype=torch.float32)
-        return table[0] if self.flat else table
+class Table(Control[CellTable]):
+    """A table of numbers or switches, of which a flat one has one row and no axis for it."""
+
+    dtype: torch.dtype
+
+    def tensor(self, value: list[list[Any]]) -> Tensor:
+        table = torch.tensor(value, dtype=self.dtype)
+        return table[0] if self.spec["flat"] else table
+
+    def labels(self, value: Any) -> tuple[list[str], list[str]]:
+        return self.spec["cols"] if self.spec["flat"] else self.spec["rows"], self.spec["cols"]
+
+
+class Cells(Table[CellsSpec]):
+    dtype = torch.float32
 
     def text(self, value: list[list[float]]) -> str:
         return "; ".join(", ".join(formatted(cell, 4) for cell in row) for row in value)
 
-    def labels(self, value: Any) -> tuple[list[str], list[str]]:
-        return self.cols if self.flat else self.rows, self.cols
+
+class Switches(Table[SwitchesSpec]):
+    dtype = torch.bool
+
+    def text(self, value: list[list[bool]]) -> str:
+        if self.spec["flat"]:
+            return ", ".join(word for word, on in zip(self.spec["cols"], value[0]) if on) or "none"
+        return f"{sum(map(sum, value))} of {len(value) * len(value[0])} on"
 
 
-class Switches(Cells):
-    kind = "switches"
-
-    def __init__(self, start: list[list[bool]], rows: list[str], cols: list[str], flat: bool):
-        self.start, self.rows, self.cols, self.flat = start, rows, cols, flat
-
-    def tensor(self, value: list[list[bool]]) -> Tensor:  # type: ignore[override]
-        table = torch.tensor(value, dtype=torch.bool)
-        return table[0] if self.flat else table
-
-    def text(self, value: list[list[bool]]) -> str:  # type: ignore[override]
-        if self.flat:
-            return ", ".join(word for word, on in zip(self.cols, value[0]) if on) or "none"
-        return f"{sum(map(sum, value))} of {len(self.rows) * len(self.cols)} on"
-
-
-class Text(Control):
-    kind = "text"
-
-    def __init__(self, start: str, vocab: Any, most: int):
-        self.start, self.vocab, self.most = start, vocab, most
-
-    def document(self) -> dict[str, Any]:
-        return {"kind": self.kind, "start": self.start, "vocab": self.vocab.to_spec(), "most": self.most}
+class Text(Control[TextSpec]):
+    def __init__(self, spec: TextSpec, vocab: Any):
+        super().__init__(spec)
+        self.vocab = vocab
 
     def tensor(self, value: str) -> Tensor:
         return torch.as_tensor(self.vocab.encode(value)).long()[None]
@@ -168,29 +154,16 @@ class Text(Control):
         return words, words
 
 
-class Order(Control):
-    kind = "order"
-
-    def __init__(self, names: list[str]):
-        self.names, self.start = names, list(range(len(names)))
-
-    def tensor(self, value: list[int]) -> Tensor:
-        return torch.tensor(value)
-
+class Order(Control[OrderSpec]):
     def text(self, value: list[int]) -> str:
         return " ".join(self.labels(value)[0])
 
     def labels(self, value: list[int]) -> tuple[list[str], list[str]]:
-        ordered = [self.names[index] for index in value]
+        ordered = [self.spec["names"][index] for index in value]
         return ordered, ordered
 
 
-class Angle(Control):
-    kind = "angle"
-
-    def __init__(self, start: float):
-        self.start = start
-
+class Angle(Control[AngleSpec]):
     def tensor(self, value: float) -> Tensor:
         return torch.tensor(float(value))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
+from tfviz.view.documents.interact import InteractDocument, ResultSpec
 from tfviz.view.draw import AXES, DEFAULT, Drawing
 from tfviz.view.instrument.bound_function import BoundFunction
 from tfviz.view.instrument.controls import Control, Points
@@ -24,18 +25,18 @@ SHAPES = {  # what each kind draws, in words
 SIDES = {"rows": "words", "cols": "words", "positions": "points"}  # what a control must have to name each
 
 
-def instrument_document(function: BoundFunction, title: str, panels: list[dict[str, Any]]) -> dict[str, Any]:
+def instrument_document(function: BoundFunction, title: str, panels: list[ResultSpec]) -> InteractDocument:
     """Return the document of a view, but for what computes."""
-    controls = [{"name": name, **control.document()} for name, control in function.controls.items()]
+    controls = {name: control.spec for name, control in function.controls.items()}
     return {
-        "kind": "interact", "title": title, "note": "", "parts": [], "controls": controls, "chosen": function.chosen,
-        "panels": panels, "state": {"values": function.start},
+        "kind": "interact", "title": title, "controls": controls, "discrete": function.discrete, "panels": panels,
+        "state": {"values": function.start},
     }  # fmt: skip
 
 
-def panel_documents(
+def result_specs(
     results: Mapping[str, Tensor], draw: Mapping[str, Drawing], controls: Mapping[str, Control]
-) -> list[dict[str, Any]]:
+) -> list[ResultSpec]:
     """Return how each result is drawn, in plain values.
 
     Raises:
@@ -43,12 +44,10 @@ def panel_documents(
     """
     if unknown := [name for name in draw if name not in results]:
         raise LookupError(f"draw names {', '.join(unknown)}; the function returns {', '.join(results)}")
-    return [_panel_document(name, values, draw.get(name), controls) for name, values in results.items()]
+    return [_result_spec(name, values, draw.get(name), controls) for name, values in results.items()]
 
 
-def _panel_document(
-    name: str, values: Tensor, drawing: Drawing | None, controls: Mapping[str, Control]
-) -> dict[str, Any]:
+def _result_spec(name: str, values: Tensor, drawing: Drawing | None, controls: Mapping[str, Control]) -> ResultSpec:
     _check_values(name, values)
     drawing = drawing or _default_drawing(name, values)
     shape = squeeze_leading(values, AXES[drawing.kind]).shape
@@ -56,16 +55,17 @@ def _panel_document(
     _check_controls(name, drawing, controls)
     _check_labels(name, drawing, shape)
     source = controls.get(drawing.rows) if isinstance(drawing.rows, str) else None
-    plane = isinstance(source, Points) and drawing.kind in ("arrows", "dots")
-    words = {side: getattr(drawing, side) for side in ("rows", "cols")}
-    document = {
-        "output": name, "kind": drawing.kind, "title": drawing.title or ("" if name == "output" else name),
-        **{side: labels if isinstance(labels, str) else list(labels) for side, labels in words.items()},
-        "scale": drawing.scale, "limit": drawing.limit, "least": source.limit if plane else 0,  # type: ignore[union-attr]
-        "positions": drawing.positions if isinstance(drawing.positions, str) else list(map(list, drawing.positions)),
-        "filled": drawing.filled,
+    rows, cols, positions = drawing.rows, drawing.cols, drawing.positions
+    spec: ResultSpec = {
+        "result": name, "kind": drawing.kind, "title": drawing.title or ("" if name == "output" else name),
+        "rows": rows if isinstance(rows, str) else list(rows), "cols": cols if isinstance(cols, str) else list(cols),
+        "scale": drawing.scale, "limit": drawing.limit,
+        "min_limit": source.spec["limit"] if isinstance(source, Points) and drawing.kind in ("arrows", "dots") else 0,
+        "positions": positions if isinstance(positions, str) else list(map(list, positions)), "filled": drawing.filled,
     }  # fmt: skip
-    return document | ({"top": drawing.top} if drawing.top else {})
+    if drawing.top:
+        spec["top"] = drawing.top
+    return spec
 
 
 def _check_values(name: str, values: Tensor) -> None:
@@ -126,36 +126,35 @@ def squeeze_leading(values: Tensor, axes: tuple[int, ...]) -> Tensor:
 
 
 def picture(
-    function: BoundFunction, title: str, panels: list[dict[str, Any]], results: Mapping[str, Tensor],
+    function: BoundFunction, title: str, panels: list[ResultSpec], results: Mapping[str, Tensor],
     values: Mapping[str, Any], note: str = "",
 ) -> Picture:  # fmt: skip
     """Return the static picture for these values of the controls."""
     line = [f"{name} = {control.text(values[name])}" for name, control in function.controls.items()]
-    drawn = [panel for document in panels for panel in _panels(document, function, results, values)]
+    drawn = [panel for spec in panels for panel in _panels(spec, function, results, values)]
     return interaction(title, line, drawn, note)
 
 
 def _panels(
-    document: Mapping[str, Any], function: BoundFunction, results: Mapping[str, Tensor], values: Mapping[str, Any]
+    spec: ResultSpec, function: BoundFunction, results: Mapping[str, Tensor], values: Mapping[str, Any]
 ) -> list[ResultPanel]:
     """Return a panel for a result, or of three axes one for each of its tables."""
 
-    def labels(side: str, index: int) -> Sequence[str]:
-        source = document[side]
-        return function.controls[source].labels(values[source])[index] if isinstance(source, str) else source
+    def labels(source: str | list[str], side: int) -> Sequence[str]:
+        return function.controls[source].labels(values[source])[side] if isinstance(source, str) else source
 
-    tensor = squeeze_leading(results[document["output"]], AXES[document["kind"]]).detach().cpu()
-    rows, columns = labels("rows", 0), labels("cols", 1)
-    positions = document["positions"]
+    tensor = squeeze_leading(results[spec["result"]], AXES[spec["kind"]]).detach().cpu()
+    rows, columns = labels(spec["rows"], 0), labels(spec["cols"], 1)
+    positions = spec["positions"]
     positions = values[positions] if isinstance(positions, str) else positions
-    scale = result_scale(document["kind"], tensor, document["scale"], document["limit"], document["least"])
-    if top := document.get("top"):
+    scale = result_scale(spec["kind"], tensor, spec["scale"], spec["limit"], spec["min_limit"])
+    if top := spec.get("top"):
         tensor, rows = _largest(tensor, rows, top)
     several = tensor.dim() == 3
     return [
         ResultPanel(
-            document["kind"], f"{document['title']} {index}".strip() if several else document["title"], table, rows,
-            columns, scale, positions, document["filled"],
+            spec["kind"], f"{spec['title']} {index}".strip() if several else spec["title"], table, rows, columns, scale,
+            positions, spec["filled"],
         )
         for index, table in enumerate(tensor if several else [tensor])
     ]  # fmt: skip

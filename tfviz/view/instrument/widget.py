@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import torch
 import traitlets
 from torch import Tensor
 
+from tfviz.view.documents.interact import StoredResult
 from tfviz.view.draw import Drawing
 from tfviz.view.instrument.bound_function import BoundFunction
-from tfviz.view.instrument.results import instrument_document, panel_documents, picture
+from tfviz.view.instrument.results import instrument_document, picture, result_specs
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.bundle import STATIC
 from tfviz.view.page.html import View
@@ -39,7 +40,7 @@ class FunctionWidget(KernelWidget):
 
     def __init__(self, function: BoundFunction, title: str, draw: Mapping[str, Drawing]):
         self._function, self._title = function, title
-        self._panels = panel_documents(function.call(function.start), draw, function.controls)
+        self._panels = result_specs(function.call(function.start), draw, function.controls)
         super().__init__(document=instrument_document(function, title, self._panels), values=function.start)
 
     @traitlets.validate("values")
@@ -66,7 +67,8 @@ class FunctionWidget(KernelWidget):
         results = self._function.call(self.values)
         packed, blobs = pack_results(results)
         document = instrument_document(self._function, self._title, self._panels)
-        document |= {"kind": "interact-left", "note": NOTE_STATIC, "answer": packed, "state": {"values": self.values}}
+        document |= {"kind": "interact-snapshot", "note": NOTE_STATIC, "results": packed}
+        document["state"]["values"] = self.values
         static = picture(self._function, self._title, self._panels, results, self.values, NOTE_STATIC)
         return View(static, document, blobs.data)
 
@@ -74,15 +76,16 @@ class FunctionWidget(KernelWidget):
         return f"{self._title}, answered by the kernel: {', '.join(self._function.controls)}"
 
 
-def pack_results(results: Mapping[str, Tensor]) -> tuple[dict[str, Any], BlobStore]:
+def pack_results(results: Mapping[str, Tensor]) -> tuple[dict[str, StoredResult], BlobStore]:
     """Return results as a page takes them, name -> shape, dtype and place, and their bytes.
 
     Raises:
         ValueError: a whole number needs more than 32 bits.
     """
-    blobs, packed = BlobStore(), {}
+    blobs, packed = BlobStore(), dict[str, StoredResult]()
     for name, tensor in results.items():
         tensor = tensor.detach().cpu()
+        kind: Literal["float32", "int64", "bool"]
         if tensor.dtype == torch.bool:
             kind, stored = "bool", tensor.to(torch.uint8)
         elif tensor.is_floating_point():

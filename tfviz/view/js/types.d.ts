@@ -121,6 +121,9 @@ export interface Vocabulary {
 /** Pixels, or cells [row, column]. */
 export type Point = number[];
 
+/** A cell, [row, column]; null for a coordinate that lies on the other axis's words. */
+export type Cell = [row: number | null, col: number | null];
+
 /** Left, top, width and height, in pixels. */
 export type Box = number[];
 
@@ -151,29 +154,91 @@ export interface Inks {
 export interface Drawing {
   width: number;
   height: number;
-  draw(pen: any): void;
+  draw(pen: Pen): void;
 }
 
-/** What the reader has chosen, in a page or in a widget. */
-export interface Choices {
-  get(name: string): any;
-  set(changes: Record<string, any>): void;
+/** Draws on a canvas or makes SVG; see `base/pen.js`. */
+export interface Pen {
+  /** Pixels of the device for one of the page. */
+  ratio: number;
+  from(x: number, y: number): void;
+  rect(x: number, y: number, width: number, height: number, look?: RectLook): void;
+  dot(x: number, y: number, radius: number, look: { fill: string; alpha?: number }): void;
+  text(x: number, y: number, string: string, look: TextLook): void;
+  line(x1: number, y1: number, x2: number, y2: number, look: LineLook): void;
+  image(data: ImageData, x: number, y: number): void;
+}
+
+export interface RectLook {
+  fill?: string | null;
+  stroke?: string | null;
+  thick?: number;
+  alpha?: number;
+}
+
+export interface TextLook {
+  fill: string;
+  size?: number;
+  align?: "left" | "center" | "right";
+  bold?: boolean;
+  /** Turned by a quarter, to read from below. */
+  up?: boolean;
+}
+
+export interface LineLook {
+  stroke: string;
+  thick?: number;
+  alpha?: number;
+  /** How far it leaves and arrives level, as a share of its width. */
+  bend?: number;
+}
+
+/** Queries or keys. */
+export type Side = "rows" | "cols";
+
+/** The numbers of one heatmap, all of them or in parts of different resolution. */
+export type AnyGrid = import("./base/grid.js").Grid | import("./base/tiled-grid.js").TiledGrid;
+
+/** A grid with its name, and the names of its rows and columns. */
+export interface GridPanel<G = AnyGrid> {
+  name: string;
+  grid: G;
+  axes?: string[];
+}
+
+/** A range of rows and columns of a head, in blocks of cells. */
+export interface Range {
+  rows: [from: number, to: number];
+  cols: [from: number, to: number];
+  block: number;
+}
+
+/** What a reader has chosen, in a page or in a widget. */
+export interface Choices<State> {
+  get<Name extends keyof State>(name: Name): State[Name];
+  set(changes: Partial<State>): void;
   on(listener: () => void): () => void;
+}
+
+/** The rows and columns that a reader has locked. */
+export interface Locked {
+  rows: number[];
+  cols: number[];
 }
 
 /** What a view calls back when the reader points, locks or leaves. */
 export interface Handlers {
-  lock(side: "rows" | "cols", index: number): void;
+  lock(side: Side, index: number): void;
   leave(): void;
-  says(text: string): void;
+  announce(text: string): void;
 }
 
-/** A view as Python describes it (`tfviz/view/page`); each kind has members of its own. */
-export interface Described {
-  kind: string;
-  title: string;
-  note: string;
-  parts: any[];
-  state: Record<string, any>;
-  [member: string]: any;
+/** What surrounds a view. */
+export interface ViewOptions {
+  /** The view as a page of its own. */
+  page?(): Promise<Blob>;
+  /** What registers the bundle of its worker. */
+  worker?: EngineModule;
+  /** What can be taken away here, in words. */
+  away?: string;
 }

@@ -1,4 +1,4 @@
-"""The bytes of a page, one piece behind the other; masks and rules are stored once, however many heads use them."""
+"""The bytes of a page, one piece behind the other; masks and spans are stored once, however many heads use them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from tfviz.look.spans import Spans
+from tfviz.view.documents.heads import Piece
 
 LEVEL = 6  # of zlib
 BASE64 = 4 / 3  # characters of a byte
@@ -22,32 +23,32 @@ class BlobStore:
         self.pieces: list[bytes] = []
         self.size = 0
         self._known: dict[bytes, int] = {}
-        self.masks: list[list[int]] = []
-        self.rules: list[list[int]] = []
+        self.masks: list[Piece] = []
+        self.spans: list[Piece] = []
 
-    def add(self, piece: bytes) -> list[int]:
-        """Append a piece; return where it stands: [start, length]."""
+    def add(self, piece: bytes) -> Piece:
+        """Append a piece; return where it stands."""
         start = self.size
         self.pieces += [piece, bytes(-len(piece) % 3)]
         self.size += len(piece) + -len(piece) % 3
-        return [start, len(piece)]
+        return start, len(piece)
 
-    def mask(self, allowed: Tensor) -> int:
-        """Return the number of a mask, which takes a bit for each cell."""
+    def mask_index(self, allowed: Tensor) -> int:
+        """Return the index of a mask, which takes a bit for each cell."""
         return self._once(self.masks, packbits(allowed))
 
-    def rule(self, spans: Spans | None, head: int) -> int | None:
-        """Return the number of a rule: each query's first key, then one past its last; None without a rule."""
+    def spans_index(self, spans: Spans | None, head: int) -> int | None:
+        """Return the index of a head's spans: each query's first key, then one past its last; None without spans."""
         if spans is None:
             return None
-        own = spans.select(0, head)
-        return self._once(self.rules, torch.cat([own.first, own.stop], -1).int().cpu().numpy().tobytes())
+        spans = spans.select(0, head)
+        return self._once(self.spans, torch.cat([spans.first, spans.stop], -1).int().cpu().numpy().tobytes())
 
-    def _once(self, kind: list[list[int]], piece: bytes) -> int:
-        key = hashlib.sha256(piece).digest() + bytes([kind is self.rules])
+    def _once(self, pieces: list[Piece], piece: bytes) -> int:
+        key = hashlib.sha256(piece).digest() + bytes([pieces is self.spans])
         if key not in self._known:
-            self._known[key] = len(kind)
-            kind.append(self.add(zlib.compress(piece, LEVEL)))
+            self._known[key] = len(pieces)
+            pieces.append(self.add(zlib.compress(piece, LEVEL)))
         return self._known[key]
 
     @property

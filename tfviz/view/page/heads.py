@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import index
-from typing import Any
+from typing import Any, cast
 
 from tfviz.look.maps import AttentionMaps
+from tfviz.view.documents.heads import Arrangement, HeadsDocument, HeadsState
 from tfviz.view.page.html import View
 from tfviz.view.page.payload import pack
 from tfviz.view.spec import KEY, QUERY
@@ -15,7 +16,7 @@ from tfviz.view.still.picture import Picture
 BUDGET = 32e6  # bytes of one view's data in a page, as base64
 WIDGET_BUDGET = 4e6  # bytes that a view with a kernel sends at once; the rest follows when it is looked at
 ARRANGEMENTS = ("choose", "compare", "steps")
-STATE: dict[str, Any] = {
+STATE: HeadsState = {
     "mode": "sheet", "part": 0, "layer": 0, "head": 0, "marked": [], "how": "mean", "hide": "nothing", "hidden": [],
     "merged": False, "rows": [], "cols": [], "least": 0.02, "most": 5, "direction": "at",
 }  # fmt: skip
@@ -31,8 +32,7 @@ def heads_view(
     **more: Any,
 ) -> View:
     """Return a static picture together with the interactive maps that it shows; `more` as in `heads_document`."""
-    at = {"layer": index(state.get("layer", 0)), "head": index(state.get("head", 0))}  # also a tensor's argmax
-    return View(picture, *heads_document(parts, {**STATE, **state, **at}, title, budget, **more))
+    return View(picture, *heads_document(parts, state, title, budget, **more))
 
 
 def heads_document(
@@ -47,16 +47,19 @@ def heads_document(
     names: Sequence[str] = (),
     top: int | None = None,
     divide: int | None = None,
-) -> tuple[dict[str, Any], bytes]:
+    note: str = "",
+) -> tuple[HeadsDocument, bytes]:
     """Return the document and the bytes of a view of heads.
 
     Args:
+        state: what differs from `STATE`.
         arrange: how several parts stand to each other: `choose` one, `compare` two, `steps` of a slider.
         axes: names of the rows and the columns.
         gold: cells to outline.
         names: of the heads.
         top: keys of each query to send, the strongest; None: all.
         divide: the key before which a line stands.
+        note: what the page says first.
 
     Raises:
         ValueError: nothing to show, another arrangement, or not two parts to compare.
@@ -66,21 +69,23 @@ def heads_document(
             f"arrange is {arrange!r} with {len(parts)} captures; it can be 'choose' or 'steps' (one or more), "
             "or 'compare' (two)"
         )
-    packed, blobs, note = pack(parts, budget, (state["layer"], state["head"]), top)
+    chosen: Any = {**STATE, **state}
+    chosen |= {name: index(chosen[name]) for name in ("layer", "head")}  # also a tensor's argmax
+    packed, blobs, omitted = pack(parts, budget, (chosen["layer"], chosen["head"]), top)
     caveats = dict.fromkeys(f"{maps.caveat[0].upper() + maps.caveat[1:]}." for maps in parts.values() if maps.caveat)
-    document: dict[str, Any] = {
-        "kind": "heads-made" if any(part.get("made") for part in packed) else "heads",
+    document: HeadsDocument = {
+        "kind": "heads-computed" if any(part.get("computed") for part in packed) else "heads",
         "parts": packed,
-        "note": " ".join(filter(None, [note, *caveats])),
-        "state": dict(state),
+        "note": " ".join(filter(None, [note, omitted, *caveats])),
+        "state": chosen,
         "masks": blobs.masks,
-        "rules": blobs.rules,
+        "spans": blobs.spans,
         "title": title or "",
-        "arrange": arrange,
+        "arrange": cast(Arrangement, arrange),
         "axes": list(axes),
-        "gold": list(gold),
-        "names": list(names),
+        "gold": [list(cell) for cell in gold],
+        "head_names": list(names),
     }
     if divide is not None:
-        document["borders"] = [["cols", index(divide)]]
+        document["dividers"] = [("cols", index(divide))]
     return document, blobs.data

@@ -8,17 +8,18 @@ import html
 from collections.abc import Mapping
 from typing import Any
 
+from tfviz.view.documents.view import ViewDocument
 from tfviz.view.page.bundle import PAGE_STYLE, bundle, deduplicate, script_json
 from tfviz.view.still.picture import Picture, encodable
 
 KINDS = {  # what a view shows -> the bundle that shows it, and that of its worker
     "heads": ("maps",),
-    "heads-made": ("maps", "attention"),  # from queries and keys
+    "heads-computed": ("maps", "attention"),
     "masks": ("charts",),
     "tables": ("charts",),
     "points": ("charts",),
     "interact": ("interact", "engine"),
-    "interact-left": ("interact",),
+    "interact-snapshot": ("interact",),
     **dict.fromkeys(("write", "translate", "classify", "fill"), ("studios", "engine")),
 }
 PAGE = """<!doctype html>
@@ -36,11 +37,11 @@ class View(Picture):
 
     Args:
         picture: the same, still.
-        document: what is shown, in plain values (`view/js/base/data.js` reads it).
+        document: what is shown.
         data: the bytes it speaks of.
     """
 
-    def __init__(self, picture: Picture, document: dict[str, Any], data: bytes = b""):
+    def __init__(self, picture: Picture, document: ViewDocument, data: bytes = b""):
         if document.get("kind") not in KINDS:
             raise ValueError(f"the document says the kind {document.get('kind')!r}; it can be {', '.join(KINDS)}")
         super().__init__(picture._draw, picture.summary)

@@ -1,26 +1,29 @@
-"""Describe maps to the page, beside their weights: words, sites, and which tokens are pieces of one word."""
+"""Attention maps as a document has them: words, sites, which tokens are pieces of one word, and where weights are."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from tfviz.look.maps import AttentionMaps
+from tfviz.view.documents.heads import MapsPart
 
 
-def maps_document(name: str, maps: AttentionMaps) -> dict[str, Any]:
-    """Return the words, sites and size of maps as plain values."""
+def maps_part(
+    name: str,
+    maps: AttentionMaps,
+    weights: list[tuple[int, int, int]],
+    masks: list[int | None] | None = None,
+    spans: list[int | None] | None = None,
+) -> MapsPart:
+    """Return maps as a document has them: `weights` are the pieces of all heads, `masks` or `spans` where they look."""
     layers, heads, *_ = maps.shape
+    rows, cols = token_groups(maps.rows), token_groups(maps.cols)
+    in_pieces = len(set(rows)) < len(rows) or len(set(cols)) < len(cols)
     return {
         "name": str(name), "rows": maps.rows, "cols": maps.cols, "sites": maps.sites, "layers": layers, "heads": heads,
-        "groups": _token_groups(maps),
+        "groups": {"rows": rows, "cols": cols} if in_pieces else None, "weights": weights, "masks": masks,
+        "spans": spans,
     }  # fmt: skip
-
-
-def _token_groups(maps: AttentionMaps) -> dict[str, list[int]] | None:
-    rows, cols = token_groups(maps.rows), token_groups(maps.cols)
-    pieces = len(set(rows)) < len(rows) or len(set(cols)) < len(cols)
-    return {"rows": rows, "cols": cols} if pieces else None
 
 
 def token_groups(pieces: Sequence[str]) -> list[int]:

@@ -10,15 +10,15 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from torch import Tensor
 
 from tfviz.look.maps import AttentionMaps
 from tfviz.shapes import UInt8
+from tfviz.view.documents.heads import MapsPart
 from tfviz.view.page import payload_lazy
 from tfviz.view.page.blobs import BASE64, LEVEL, BlobStore
-from tfviz.view.page.maps import maps_document
+from tfviz.view.page.maps import maps_part
 from tfviz.view.page.payload_topk import strongest
 from tfviz.view.still.formatting import formatted
 
@@ -26,7 +26,7 @@ CELLS = 64_000_000  # what a page unpacks at most, in cells of all heads
 LARGE = 4_000_000  # cells of a head that is deflated fast rather than tight
 FEW = 8  # heads by whose size that of all is estimated
 
-Payload = tuple[list[dict[str, Any]], BlobStore]  # the parts of a document, and their bytes
+Payload = tuple[list[MapsPart], BlobStore]  # the parts of a document, and their bytes
 HeadKey = tuple[str, int, int]  # part, layer, head
 
 
@@ -40,7 +40,7 @@ def deflated(codes: UInt8[Tensor, "query key"], allowed: Tensor | None, level: i
 
 def pack(
     maps: Mapping[str, AttentionMaps], budget: float, first: tuple[int, int] = (0, 0), top: int | None = None
-) -> tuple[list[dict[str, Any]], BlobStore, str]:
+) -> tuple[list[MapsPart], BlobStore, str]:
     """Pack maps by name, as exactly as the budget allows.
 
     Args:
@@ -109,10 +109,10 @@ def _pack_part(
     exact_head: tuple[int, int] | None,
     budget: float,
     exact: dict[HeadKey, bytes],
-) -> dict[str, Any] | None:
+) -> MapsPart | None:
     """Pack one part; return None as soon as the whole is more than the budget."""
     layers, heads, *_ = maps.shape
-    places: list[list[int]] = []
+    weights: list[tuple[int, int, int]] = []
     masks: list[int | None] = []
     numbers: dict[tuple[int, ...], int] = {}
     for layer in range(layers):
@@ -120,30 +120,30 @@ def _pack_part(
             allowed = maps.allowed(layer, head)
             masks.append(None if allowed is None else _mask_number(blobs, allowed, numbers, maps.mask is not None))
             if block > 1 and (layer, head) != exact_head:
-                places.append([*blobs.add(deflated(maps.packed(layer, head, block), None)), block])
+                weights.append((*blobs.add(deflated(maps.packed(layer, head, block), None)), block))
             else:
                 key = (name, layer, head)
                 exact[key] = exact.get(key) or deflated(maps.packed(layer, head), allowed)
-                places.append([*blobs.add(exact[key]), 1])
-            done = len(places) / (layers * heads)
-            likely = blobs.size / done if block == 1 and len(places) >= FEW else 0  # no need to pack all to see it
+                weights.append((*blobs.add(exact[key]), 1))
+            done = len(weights) / (layers * heads)
+            likely = blobs.size / done if block == 1 and len(weights) >= FEW else 0  # no need to pack all to see it
             if blobs.size * BASE64 > budget or likely * BASE64 > 2 * budget:
                 return None
     forbids = any(number is not None for number in masks)
-    return {**maps_document(name, maps), "blobs": places, "masks": masks if forbids else None, "rules": None}
+    return maps_part(name, maps, weights, masks if forbids else None)
 
 
 def _mask_number(blobs: BlobStore, allowed: Tensor, numbers: dict[tuple[int, ...], int], stays: bool) -> int:
     """Return a mask's number; one that stays where it is in memory need not be compared for each head."""
     where = (allowed.data_ptr(), *allowed.stride())
     if not stays or where not in numbers:
-        numbers[where] = blobs.mask(allowed)
+        numbers[where] = blobs.mask_index(allowed)
     return numbers[where]
 
 
-def _omitted(parts: Sequence[dict[str, Any]], block: int, budget: float) -> str:
-    exact = sum(blob[2] == 1 for part in parts for blob in part["blobs"])
-    total = sum(len(part["blobs"]) for part in parts)
+def _omitted(parts: Sequence[MapsPart], block: int, budget: float) -> str:
+    exact = sum(piece[2] == 1 for part in parts for piece in part["weights"])
+    total = sum(len(part["weights"]) for part in parts)
     return (
         f"{exact} of {total} heads {'is' if exact == 1 else 'are'} here in full, the others as the largest weight of "
         f"each {block} × {block} cells: all would take more than the view's budget of {formatted(budget / 1e6, 3)} MB."

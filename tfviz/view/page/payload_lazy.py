@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,8 +14,9 @@ from tfviz.look.lazy import LazyAttention
 from tfviz.look.maps import AttentionMaps
 from tfviz.look.quantize import quantize
 from tfviz.look.spans import Spans
+from tfviz.view.documents.heads import MapsPart, QueriesAndKeys, StoredWeight
 from tfviz.view.page.blobs import BASE64, BlobStore
-from tfviz.view.page.maps import maps_document
+from tfviz.view.page.maps import maps_part
 from tfviz.view.still.formatting import at_most, formatted
 
 LEVELS = (127, 90, 64, 45)  # steps of 8 bits up to the largest number of a row: fewer are deflated to less
@@ -44,18 +45,20 @@ class Quantized(NamedTuple):
     def restored(self) -> Tensor:
         return self.numbers.float() if self.scale is None else self.numbers.float() * self.scale
 
-    def add_to(self, blobs: BlobStore) -> dict[str, Any]:
+    def add_to(self, blobs: BlobStore) -> StoredWeight:
         """Return the document of a weight, as the page's engine reads it."""
-        document: dict[str, Any] = {
+        document: StoredWeight = {
             "shape": list(self.numbers.shape),
             "dtype": "float32",
-            "stored": str(self.numbers.dtype).removeprefix("torch."),
+            "stored": "float16" if self.scale is None else "int8",
             "at": blobs.add(_huffman(self.numbers)),
         }
-        return document if self.scale is None else {**document, "scale": blobs.add(_huffman(self.scale))}
+        if self.scale is not None:
+            document["scale"] = blobs.add(_huffman(self.scale))
+        return document
 
 
-def pack(maps: Mapping[str, AttentionMaps], budget: float) -> tuple[list[dict[str, Any]], BlobStore, str] | None:
+def pack(maps: Mapping[str, AttentionMaps], budget: float) -> tuple[list[MapsPart], BlobStore, str] | None:
     """Pack the queries and keys of all heads, as exactly as the budget allows, and a sketch of each head.
 
     Returns:
@@ -69,14 +72,14 @@ def pack(maps: Mapping[str, AttentionMaps], budget: float) -> tuple[list[dict[st
     block = _sketch_block(layers.values(), min(SKETCHED, budget / 16))
     sketches = {name: _sketch(some, block) for name, some in layers.items()}
 
-    def encode(levels: int | None, with_parts: bool) -> tuple[list[dict[str, Any]], BlobStore, float]:
-        blobs, error, parts = BlobStore(), 0.0, []
+    def encode(levels: int | None, with_parts: bool) -> tuple[list[MapsPart], BlobStore, float]:
+        blobs, error, parts = BlobStore(), 0.0, list[MapsPart]()
         for name, one in maps.items():
-            computed, own = encode_layers(layers[name], blobs, levels) if with_parts else (None, 0.0)
-            places = [[*blobs.add(sketch), block] for sketch in sketches[name]]
-            rules = {"blobs": places, "masks": None, "rules": _rule_numbers(layers[name], blobs), "made": computed}
-            parts.append({**maps_document(name, one), **rules})
-            error = max(error, own)
+            computed, largest_error = encode_layers(layers[name], blobs, levels) if with_parts else (None, 0.0)
+            weights = [(*blobs.add(sketch), block) for sketch in sketches[name]]
+            parts.append(maps_part(name, one, weights, spans=_spans(layers[name], blobs)))
+            parts[-1]["computed"] = computed
+            error = max(error, largest_error)
         return parts, blobs, error
 
     limit = budget / BASE64  # in bytes
@@ -98,17 +101,17 @@ def computed_layers(maps: AttentionMaps) -> list[LazyAttention]:
     return layers if len(layers) == len(maps.layers) else []
 
 
-def encode_layers(layers: Layers, blobs: BlobStore, levels: int | None) -> tuple[list[dict[str, Any]], float]:
+def encode_layers(layers: Layers, blobs: BlobStore, levels: int | None) -> tuple[list[QueriesAndKeys], float]:
     """Return the document of each layer, and the largest error of a weight among the rows that were compared.
 
     Args:
         levels: of 8 bits; None: float16.
     """
-    documents, worst = [], 0.0
+    documents, worst = list[QueriesAndKeys](), 0.0
     for layer in layers:
         query, key = (Quantized.of(part[0].float(), levels) for part in (layer.call.query, layer.call.key))
-        heads = {name: [head.add_to(blobs) for head in part] for name, part in (("query", query), ("key", key))}
-        documents.append({"scale": layer.call.scale, **heads})
+        stored = [[head.add_to(blobs) for head in part] for part in (query, key)]
+        documents.append({"scale": layer.call.scale, "query": stored[0], "key": stored[1]})
         worst = max(worst, _error(layer, query, key))
     return documents, worst
 
@@ -124,10 +127,10 @@ def _error(layer: LazyAttention, query: list[Quantized], key: list[Quantized]) -
     return worst
 
 
-def _rule_numbers(layers: Layers, blobs: BlobStore) -> list[int | None]:
-    """Return the number of each head's rule."""
+def _spans(layers: Layers, blobs: BlobStore) -> list[int | None]:
+    """Return the index of each head's spans."""
     masks = [(layer.call.mask if isinstance(layer.call.mask, Spans) else None, layer.shape[0]) for layer in layers]
-    return [blobs.rule(mask, head) for mask, heads in masks for head in range(heads)]
+    return [blobs.spans_index(mask, head) for mask, heads in masks for head in range(heads)]
 
 
 def _huffman(part: Tensor) -> bytes:

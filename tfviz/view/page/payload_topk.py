@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy
 import torch
@@ -15,8 +15,9 @@ from tfviz.look.lazy import LazyAttention
 from tfviz.look.maps import AttentionMaps
 from tfviz.look.quantize import is_packable, quantize
 from tfviz.look.spans import Spans
+from tfviz.view.documents.heads import MapsPart
 from tfviz.view.page.blobs import BASE64, LEVEL, BlobStore
-from tfviz.view.page.maps import maps_document
+from tfviz.view.page.maps import maps_part
 from tfviz.view.still.formatting import at_most, counted, formatted, percent
 
 CELLS = 16_000_000  # of a head that are looked at together
@@ -36,9 +37,7 @@ class TopKeys(NamedTuple):
     share: float
 
 
-def strongest(
-    maps: Mapping[str, AttentionMaps], top: int, budget: float
-) -> tuple[list[dict[str, Any]], BlobStore, str]:
+def strongest(maps: Mapping[str, AttentionMaps], top: int, budget: float) -> tuple[list[MapsPart], BlobStore, str]:
     """Pack the strongest keys of each query.
 
     Args:
@@ -52,22 +51,22 @@ def strongest(
         ValueError: it takes more than the budget.
     """
     at_least(1, top=top)
-    blobs, parts, found = BlobStore(), [], list[TopKeys]()
+    blobs, parts, found = BlobStore(), list[MapsPart](), list[TopKeys]()
     for name, one in maps.items():
         layers, heads, _, keys = one.shape
-        places, rules = [], []
+        weights, spans = list[tuple[int, int, int]](), list[int | None]()
         for layer in range(layers):
             for head in range(heads):
                 found.append(_top_keys(one, layer, head, min(top, keys)))
-                places.append([*blobs.add(found[-1].data), 1])
-                rules.append(_rule_number(one, layer, head, blobs))
+                weights.append((*blobs.add(found[-1].data), 1))
+                spans.append(_spans_index(one, layer, head, blobs))
                 if blobs.size * BASE64 > budget:
                     raise ValueError(
                         f"the {counted(top, 'strongest key')} of all queries take more than the budget of "
                         f"{formatted(budget / 1e6, 3)} MB: take fewer with top=, or give a larger budget="
                     )
-        weights = {"blobs": places, "masks": None, "rules": rules, "top": min(top, keys)}
-        parts.append({**maps_document(name, one), **weights})
+        parts.append(maps_part(name, one, weights, spans=spans))
+        parts[-1]["top"] = min(top, keys)
     count = min(top, max(one.shape[3] for one in maps.values()))
     some = "strongest key is" if count == 1 else f"{count} strongest keys are"
     share = percent(sum(head.share for head in found) / len(found))
@@ -102,11 +101,11 @@ def _top_keys(maps: AttentionMaps, layer: int, head: int, top: int) -> TopKeys:
     return TopKeys(data, largest_other, shown / (total or 1.0))
 
 
-def _rule_number(maps: AttentionMaps, layer: int, head: int, blobs: BlobStore) -> int | None:
-    """Return the number of a head's rule, if it has one that a page knows; else forbidden cells are left out, too."""
+def _spans_index(maps: AttentionMaps, layer: int, head: int, blobs: BlobStore) -> int | None:
+    """Return the index of a head's spans, if its mask has them; else forbidden cells are left out, too."""
     computed = maps.layers[layer]
     if isinstance(computed, LazyAttention):
         mask = computed.call.mask
-        return blobs.rule(mask if isinstance(mask, Spans) else None, head)
+        return blobs.spans_index(mask if isinstance(mask, Spans) else None, head)
     allowed = maps.allowed(layer, head)
-    return blobs.rule(None if allowed is None else Spans.of(allowed[None, None]), 0)
+    return blobs.spans_index(None if allowed is None else Spans.of(allowed[None, None]), 0)

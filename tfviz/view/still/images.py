@@ -16,6 +16,7 @@ from torch import Tensor
 
 from tfviz.checks import materialized
 from tfviz.files import expand_user
+from tfviz.view.documents.heads import ImageSpec
 from tfviz.view.still.palette import sequential_colormap
 
 MAX_SIDE = 640  # pixels of the longer side, in a page
@@ -115,7 +116,7 @@ def _stretched(values: Tensor) -> Tensor:
     return ((values - low) / ((high - low) or 1) * 255).round().to(torch.uint8)
 
 
-def image_spec(picture: Image.Image) -> dict[str, Any]:
+def image_spec(picture: Image.Image) -> ImageSpec:
     """Return a picture as the page takes it: small enough to travel, with nothing in it but pixels."""
     small = picture.copy()
     small.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS)

@@ -6,9 +6,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any
 
 from tfviz.look.map_arguments import are_numbers
+from tfviz.view.documents.heads import Patches
 
 EXTRA = (0, 1, 2, 5)  # tokens before the patches: a class token; one of distillation; four registers
 LEAST = 4  # patches of a picture
@@ -45,9 +45,9 @@ class PatchGrid:
         before[: len(names)] = names[: self.first]
         return [*before, *patches, *words[self.patches.stop :]]
 
-    def to_spec(self) -> dict[str, Any]:
+    def to_spec(self) -> Patches:
         """Return it as the page takes it."""
-        return {"first": self.first, "down": self.rows, "across": self.columns, "upward": self.upward}
+        return {"first": self.first, "rows": self.rows, "columns": self.columns, "upward": self.upward}
 
 
 def find_grids(

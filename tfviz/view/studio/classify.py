@@ -9,12 +9,13 @@ from torch import Tensor, nn
 
 from tfviz.portable.program import Program
 from tfviz.text import subwords
+from tfviz.view.documents.studios import ClassifyDocument, SpecialTokens
 from tfviz.view.page.heads import BUDGET
 from tfviz.view.page.html import View
 from tfviz.view.still.bar_chart import rows
 from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.studio import requirements
-from tfviz.view.studio.view import studio_view, studio_widget
+from tfviz.view.studio.view import STUDIO_STATE, studio_view, studio_widget
 
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import ModelWidget, Request
@@ -56,14 +57,14 @@ def classify(
     if isinstance(labels, str) or len(labels) < 2:
         raise ValueError(f"labels is {labels!r}; give a list of two names or more")
     vocab = subwords.as_vocabulary(vocab)
-    document = requirements.vocabulary_document(vocab, kernel)
-    frame = {
+    vocabulary = requirements.vocabulary_document(vocab, kernel)
+    special_tokens: SpecialTokens = {
         "before": requirements.check_id(vocab, "before", before),
         "after": requirements.check_id(vocab, "after", after),
     }
     program = requirements.text_program(model, vocab, None if kernel else weights)
     context = requirements.context_length(program)
-    ids = requirements.frame_text(vocab.encode(text), frame, context)
+    ids = requirements.frame_text(vocab.encode(text), special_tokens, context)
     requirements.check_embeddings(model, vocab, program)
     logits = program(ids)["logits"]
     if len({*labels}) < len(labels):
@@ -74,18 +75,19 @@ def classify(
             f"{list(logits.shape)}; it must be [1, {len(labels)}]"
         )
     requirements.check_finite(logits)
-    more = {"labels": list(labels), "frame": frame, "context": context, "vocabularies": [document]}
-    state = {"text": text, "struck": [], "swapped": [], "shade": 0}
+    document: ClassifyDocument = {
+        "kind": "classify", "title": title, "vocabularies": [vocabulary], "labels": list(labels), "context": context,
+        "special_tokens": special_tokens,
+        "state": {**STUDIO_STATE, "text": text, "deleted": [], "replaced": [], "label": 0},
+    }  # fmt: skip
     if isinstance(program, Program):
-        picture = _probabilities(labels, logits, title, text)
-        return studio_view("classify", title, picture, {"read": program}, state, more, budget)
+        return studio_view(document, _probabilities(labels, logits, title, text), {"read": program}, budget)
 
     def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
         return _probabilities(labels, outputs["logits"], title, vocab.decode(request.inputs[0][0]))
 
     axis_words = requirements.text_axes(vocab)
-    programs, first = {"read": program}, {"read": [ids]}
-    return studio_widget("classify", title, programs, first, state, more, draw_static, axis_words, [vocab])
+    return studio_widget(document, {"read": program}, {"read": [ids]}, draw_static, axis_words, [vocab])
 
 
 def _probabilities(labels: Sequence[str], logits: Tensor, title: str, text: str) -> Picture:

@@ -9,18 +9,18 @@ import torch
 from torch import Tensor, nn
 
 from tfviz.text import subwords
+from tfviz.view.documents.studios import FillDocument, SpecialTokens
 from tfviz.view.page.heads import BUDGET
 from tfviz.view.page.html import View
 from tfviz.view.still.bar_chart import rows
 from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.studio import requirements
-from tfviz.view.studio.view import studio_view, studio_widget
+from tfviz.view.studio.view import STUDIO_STATE, studio_view, studio_widget
 
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import DrawStatic, ModelWidget, Request
 
 GUESSES = 8  # in the static picture
-FRAME = {"before": "classification", "after": "separator"}  # the special tokens that a text is framed by
 
 
 def fill(
@@ -57,18 +57,20 @@ def fill(
             vocabulary has no `[MASK]`; there is no such word.
     """
     vocab = subwords.as_vocabulary(vocab)
-    document = requirements.vocabulary_document(vocab, kernel)
-    special = document.get("special", {})
+    vocabulary = requirements.vocabulary_document(vocab, kernel)
+    special = vocabulary.get("special", {})
     if "mask" not in special:
         raise ValueError("vocab has no [MASK] to hide words with; make it with text.wordpiece, whole_words or bpe")
     places = _hidden_places(vocab, text, hidden)
-    frame = {key: special.get(name) if add_special_tokens else None for key, name in FRAME.items()}
+    special_tokens: SpecialTokens = {"before": None, "after": None}
+    if add_special_tokens:
+        special_tokens = {"before": special.get("classification"), "after": special.get("separator")}
     stored = None if kernel else weights
     programs: dict[str, Any] = {"read": requirements.text_program(model, vocab, stored)}
     ids = vocab.encode(text)
-    more: dict[str, Any] = {"frame": frame, "vocabularies": [document]}
-    more["context"] = requirements.context_length(programs["read"])
-    masked = requirements.frame_text(ids.index_fill(0, torch.tensor(places), special["mask"]), frame, more["context"])
+    context = requirements.context_length(programs["read"])
+    masked = ids.index_fill(0, torch.tensor(places), special["mask"])
+    masked = requirements.frame_text(masked, special_tokens, context)
     requirements.check_embeddings(model, vocab, programs["read"])
     logits = programs["read"](masked)["logits"]
     if logits.dim() != 3 or logits.shape[:2] != masked.shape:
@@ -76,31 +78,33 @@ def fill(
     requirements.check_logits_width(logits.shape[2], vocab)
     requirements.check_bidirectional(model, vocab)
     requirements.check_finite(logits[..., : len(vocab)])
-    guesses = {"both sides": logits[0, places[0] + (frame["before"] is not None), : len(vocab)]}
+    guesses = {"both sides": logits[0, places[0] + (special_tokens["before"] is not None), : len(vocab)]}
+    document: FillDocument = {
+        "kind": "fill", "title": title, "vocabularies": [vocabulary], "special_tokens": special_tokens,
+        "context": context, "state": {**STUDIO_STATE, "text": text, "masked": places, "filled": []},
+    }  # fmt: skip
     vocabs = [vocab]
     if beside is not None:
         other, own, first = _beside(beside)
-        own_document = requirements.vocabulary_document(own, kernel)
+        other_vocabulary = requirements.vocabulary_document(own, kernel)
         own.encode(text)  # it has the text's letters
-        if own_document != document:
-            more["vocabularies"].append(own_document)
+        if other_vocabulary != vocabulary:
+            document["vocabularies"].append(other_vocabulary)
             vocabs.append(own)
         program = programs["beside"] = requirements.text_program(other, own, stored)
         width = program(torch.ones(1, 2, dtype=torch.long))["logits"].shape[-1]
         requirements.check_logits_width(width, own, "its vocabulary")
         requirements.check_embeddings(other, own, program, "its vocabulary")
         context = requirements.context_length(program)
-        more["beside"] = {"vocabulary": len(vocabs) - 1, "before": first, "context": context}
+        document["beside"] = {"vocabulary": len(vocabs) - 1, "before": first, "context": context}
         left = [*([] if first is None else [first]), *ids[: places[0]].tolist()][-context:]
-        if own_document == document and left:
+        if other_vocabulary == vocabulary and left:
             guesses["left side"] = program(torch.tensor([left]))["logits"][0, -1, : len(vocab)]
             requirements.check_finite(guesses["left side"])
-    state = {"text": text, "hidden": places, "put": []}
     if not kernel:
-        picture = _guesses(vocab, guesses, text, places[0], title)
-        return studio_view("fill", title, picture, programs, state, more, budget)
+        return studio_view(document, _guesses(vocab, guesses, text, places[0], title), programs, budget)
     draw_static, axis_words = _draw_first_gap(vocab, special["mask"], title), requirements.text_axes(vocab)
-    return studio_widget("fill", title, programs, {"read": [masked]}, state, more, draw_static, axis_words, vocabs)
+    return studio_widget(document, programs, {"read": [masked]}, draw_static, axis_words, vocabs)
 
 
 def _hidden_places(vocab: Any, text: str, hidden: int | Sequence[int] | None) -> list[int]:

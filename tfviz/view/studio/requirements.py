@@ -12,6 +12,7 @@ from tfviz.portable.export import export
 from tfviz.portable.function_module import eval_mode
 from tfviz.portable.program import Program
 from tfviz.validation import describe
+from tfviz.view.documents.studios import SpecialTokens
 from tfviz.view.studio.program import LocalProgram, max_positions
 
 if TYPE_CHECKING:
@@ -214,10 +215,10 @@ def check_id(vocab: Any, name: str, index: int | None) -> int | None:
     return index
 
 
-def frame_text(ids: Tensor, frame: dict[str, int | None], context: int) -> Tensor:
+def frame_text(ids: Tensor, special_tokens: SpecialTokens, context: int) -> Tensor:
     """Return one text with the ids that frame it, as the model reads it: [1, position]."""
-    room = context - sum(index is not None for index in frame.values())
+    before, after = ([] if index is None else [index] for index in (special_tokens["before"], special_tokens["after"]))
+    room = context - len(before) - len(after)
     if not 0 < len(ids) <= room:
         raise ValueError(f"the text has {len(ids)} tokens; the model takes 1 to {room}: give another one")
-    front, back = ([] if frame[key] is None else [frame[key]] for key in ("before", "after"))
-    return torch.cat([torch.tensor(front, dtype=torch.long), ids, torch.tensor(back, dtype=torch.long)])[None]
+    return torch.tensor([[*before, *ids.tolist(), *after]])

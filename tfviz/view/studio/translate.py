@@ -13,6 +13,7 @@ from tfviz.portable.encoder_decoder import encode_and_decode, export_encoder_dec
 from tfviz.portable.program import Program
 from tfviz.text import subwords
 from tfviz.validation import describe
+from tfviz.view.documents.studios import TranslateDocument
 from tfviz.view.page.heads import BUDGET
 from tfviz.view.page.html import View
 from tfviz.view.still.bar_chart import rows
@@ -20,7 +21,7 @@ from tfviz.view.still.generation import translation_steps
 from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.studio import requirements
 from tfviz.view.studio.program import LocalProgram, max_positions
-from tfviz.view.studio.view import studio_view, studio_widget
+from tfviz.view.studio.view import STUDIO_STATE, studio_view, studio_widget
 
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import AxisWords, DrawStatic, Inputs, ModelWidget, Request
@@ -87,34 +88,36 @@ def translate(
     if not 0 < len(ids) <= (longest or len(ids)):
         raise ValueError(f"the sentence has {len(ids)} tokens; the model takes 1 to {longest}: give another")
     most = min(length, written or length)
-    never = sorted({PAD, begin} - {end})
+    suppressed = sorted({PAD, begin} - {end})
     own = [source] if source is target else [source, target]
-    more: dict[str, Any] = {
+    document: TranslateDocument = {
+        "kind": "translate", "title": title,
         "vocabularies": [requirements.vocabulary_document(vocab, kernel) for vocab in own],
-        "most": most,
-    }
-    more |= {"begin": begin, "end": end, "never": never, "after": last, "longest": longest, "widest": MAX_WIDTH}
-    more |= {"axes": ["written", "read"], "strongest": MAX_ALPHA}
-    state: dict[str, Any] = {"sentence": sentence, "width": width, "alpha": alpha, "prefix": [], "steps": most}
-    state |= {"node": None, "tried": []}
+        "max_tokens": most, "max_source": longest, "max_width": MAX_WIDTH, "max_alpha": MAX_ALPHA, "begin": begin,
+        "end": end, "suppressed": suppressed, "source_end": last, "axes": ["written", "read"],
+        "state": {
+            **STUDIO_STATE, "sentence": sentence, "width": width, "alpha": alpha, "prefix": [], "steps": most,
+            "node": None, "forced": [],
+        },
+    }  # fmt: skip
     if not kernel:
-        found = _greedy(programs, ids, begin, end, never, min(most, STATIC_WORDS), len(target))
+        found = _greedy(programs, ids, begin, end, suppressed, min(most, STATIC_WORDS), len(target))
         words = target.words(torch.tensor([token for token, _ in found]))
         shares, heading = [share for _, share in found], f"{title}: {shorten(sentence, 40)!r}"
         weights_read = _mean_cross_attention(programs, ids, [begin, *(token for token, _ in found[:-1])])
         picture = translation_steps(words, shares, source.words(ids), weights_read, heading)
-        return studio_view("translate", title, picture, programs, state, more, budget)
+        return studio_view(document, picture, programs, budget)
     memory = programs["encode"](ids[None])
     first = {"encode": [ids[None]], "decode": [torch.tensor([[begin]]), memory["states"], memory["words"]]}
-    draw_static, axis_words = _draw_likeliest(target, never, title), _cross_words(source, target)
-    return studio_widget("translate", title, programs, first, state, more, draw_static, axis_words, own)
+    draw_static, axis_words = _draw_likeliest(target, suppressed, title), _cross_words(source, target)
+    return studio_widget(document, programs, first, draw_static, axis_words, own)
 
 
-def _draw_likeliest(target: Any, never: Sequence[int], title: str) -> DrawStatic:
+def _draw_likeliest(target: Any, suppressed: Sequence[int], title: str) -> DrawStatic:
     """Return a function that pictures the likeliest word at each place of the text of a request."""
 
     def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
-        shares = _probabilities(outputs["logits"][0, :, : len(target)], never)
+        shares = _probabilities(outputs["logits"][0, :, : len(target)], suppressed)
         heading = f"{title}: {shorten(target.decode(request.inputs[0][0]), 40)!r}"
         words = target.words(shares.argmax(-1))
         return rows(words, {"probability of the likeliest word": shares.amax(-1)}, heading, top=1.0)
@@ -122,9 +125,9 @@ def _draw_likeliest(target: Any, never: Sequence[int], title: str) -> DrawStatic
     return draw_static
 
 
-def _probabilities(logits: Tensor, never: Sequence[int]) -> Tensor:
+def _probabilities(logits: Tensor, suppressed: Sequence[int]) -> Tensor:
     """Return the probability of each token, 0 for those that are never written."""
-    return logits.float().softmax(-1).index_fill(-1, torch.tensor(never, dtype=torch.long), 0)
+    return logits.float().softmax(-1).index_fill(-1, torch.tensor(suppressed, dtype=torch.long), 0)
 
 
 def _cross_words(source: Any, target: Any) -> AxisWords:
@@ -210,14 +213,14 @@ def _check_vocabularies(programs: Mapping[str, Any], source: Any, target: Any) -
 
 
 def _greedy(
-    programs: dict[str, Program], ids: Tensor, begin: int, end: int, never: Sequence[int], most: int, size: int
+    programs: dict[str, Program], ids: Tensor, begin: int, end: int, suppressed: Sequence[int], most: int, size: int
 ) -> list[tuple[int, float]]:
     """Return the likeliest of `size` tokens at each step, and its probability, for the static picture."""
     memory = programs["encode"](ids[None])
     text, shares = [begin], list[float]()
     while len(shares) < most and (not shares or text[-1] != end):
         logits = programs["decode"](torch.tensor([text]), memory["states"], memory["words"])["logits"][0, -1, :size]
-        share = _probabilities(logits, never)
+        share = _probabilities(logits, suppressed)
         text.append(int(share.argmax()))
         shares.append(float(share.max()))
     return list(zip(text[1:], shares))

@@ -13,6 +13,7 @@ from tfviz.look.capture import Capture
 from tfviz.look.maps import AttentionMaps
 from tfviz.look.quantize import quantize
 from tfviz.portable.arguments import dtype_name
+from tfviz.view.documents.studios import StudioDocument
 from tfviz.view.page.bundle import STATIC
 from tfviz.view.page.heads import heads_view
 from tfviz.view.page.html import View
@@ -58,7 +59,7 @@ class ModelWidget(KernelWidget):
     def __init__(
         self,
         programs: Mapping[str, LocalProgram],
-        document: Mapping[str, Any],
+        document: StudioDocument,
         first: Inputs,
         draw_static: DrawStatic,
         axis_words: AxisWords,
@@ -107,9 +108,7 @@ class ModelWidget(KernelWidget):
         words = self._axis_words({**self._inputs, request.program: request.inputs})
         parts = {part: AttentionMaps.of(seen, *axes, sites=f"*{part}*.pattern") for part, axes in words.items()}
         picture = self._draw_static(request, outputs)
-        view = heads_view(picture, parts, {}, picture.summary.partition("\n")[0])
-        view.document["note"] = f"{NOTE_STATIC} {view.document['note']}".strip()
-        return view
+        return heads_view(picture, parts, {}, picture.summary.partition("\n")[0], note=NOTE_STATIC)
 
     def __repr__(self) -> str:
         return f"{self.document['title']}, answered by the kernel"

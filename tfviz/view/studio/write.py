@@ -10,13 +10,14 @@ from torch import nn
 from tfviz import checks
 from tfviz.portable.language_model import export_language_model
 from tfviz.text import subwords
+from tfviz.view.documents.studios import WriteDocument
 from tfviz.view.page.heads import BUDGET
 from tfviz.view.page.html import View
 from tfviz.view.still.formatting import counted
 from tfviz.view.still.generation import next_tokens
 from tfviz.view.studio import requirements
 from tfviz.view.studio.program import max_positions
-from tfviz.view.studio.view import studio_document, studio_view
+from tfviz.view.studio.view import STUDIO_STATE, studio_view
 
 if TYPE_CHECKING:
     from tfviz.view.studio.write_widget import WriteWidget
@@ -62,7 +63,7 @@ def write(
     """
     _check_sampling(temperature, top_k, top_p, seed)
     vocab = subwords.as_vocabulary(vocab)
-    document = requirements.vocabulary_document(vocab, kernel)
+    vocabulary = requirements.vocabulary_document(vocab, kernel)
     ids = vocab.encode(prompt)
     context = max_positions(model) or requirements.CONTEXT
     if not 0 < len(ids) <= context:
@@ -71,23 +72,27 @@ def write(
     if not kernel:
         requirements.check_weights(model)
     requirements.check_causal(model, vocab)
-    state = {"prompt": prompt, "seed": seed, "temperature": temperature, "topK": top_k or 0, "topP": top_p or 1.0}
-    state |= {"tree": [], "at": -1}
-    more = {"context": context, "most": WRITTEN, "vocabularies": [document]}
+    document: WriteDocument = {
+        "kind": "write", "title": title, "vocabularies": [vocabulary], "context": context, "max_tokens": WRITTEN,
+        "state": {
+            **STUDIO_STATE, "prompt": prompt, "tree": [], "node": -1, "temperature": temperature, "top_k": top_k or 0,
+            "top_p": top_p or 1.0, "seed": seed,
+        },
+    }  # fmt: skip
     if kernel:
-        return _widget(model, vocab, title, more, state)
+        return _widget(model, vocab, document)
     programs = export_language_model(model, weights)
     requirements.check_logits_width(programs["read"](torch.zeros(1, 2, dtype=torch.long))["logits"].shape[-1], vocab)
     requirements.check_embeddings(model, vocab, programs["read"])
     logits = programs["read"](ids[None])["logits"][0, -1, : len(vocab)]
-    return studio_view("write", title, next_tokens(vocab, logits, title, prompt), programs, state, more, budget)
+    return studio_view(document, next_tokens(vocab, logits, title, prompt), programs, budget)
 
 
-def _widget(model: nn.Module, vocab: Any, title: str, more: dict[str, Any], state: dict[str, Any]) -> WriteWidget:
+def _widget(model: nn.Module, vocab: Any, document: WriteDocument) -> WriteWidget:
     """Return the studio whose model stays in Python."""
     from tfviz.view.studio.write_widget import WriteWidget
 
-    widget = WriteWidget(model, vocab, studio_document("write", title, {}, more, state))
+    widget = WriteWidget(model, vocab, document)
     requirements.check_logits_width(widget.width, vocab)
     requirements.check_embeddings(model, vocab, widget.scores)
     return widget

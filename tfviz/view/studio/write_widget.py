@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tfviz.view.documents.studios import WriteDocument
 from tfviz.view.still.generation import next_tokens
 from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.studio.program import LocalProgram
@@ -18,11 +19,12 @@ from tfviz.view.studio.widget import ModelWidget, Request
 class WriteWidget(ModelWidget):
     """A language model in a notebook, run in Python at the page's request; see `view.write(kernel=True)`.
 
-    `state` is a trait that Python may read, set and observe: `prompt`, `tree` (a list of [token before, id]), `at` (the
-    place there of the last token, -1 for none), `off` (a list of [site, head]), `temperature`, `topK`, `topP`, `seed`.
+    `state` is a trait that Python may read, set and observe: `prompt`, `tree` (all that was written, [index of the
+    token before, id]), `node` (the index there of the last token that is shown, -1 for none), `off` (a list of [site,
+    head]), `temperature`, `top_k`, `top_p`, `seed`.
     """
 
-    def __init__(self, model: nn.Module, vocab: Any, document: Mapping[str, Any]):
+    def __init__(self, model: nn.Module, vocab: Any, document: WriteDocument):
         self._vocab = vocab
 
         def scores(ids: Tensor) -> dict[str, Tensor]:
@@ -50,10 +52,10 @@ class WriteWidget(ModelWidget):
 
     def _ids(self) -> list[int]:
         """Return the ids of the text that is shown: the prompt and what was written after it."""
-        tree, at = self.state["tree"], self.state["at"]
+        tree, node = self.state["tree"], self.state["node"]
         written: list[int] = []
-        while at >= 0:
-            at, token = tree[at]
+        while node >= 0:
+            node, token = tree[node]
             written.insert(0, token)
         ids = [*self._vocab.encode(self.state["prompt"]).tolist(), *written]
         return ids[-self.document["context"] :]

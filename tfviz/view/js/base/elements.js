@@ -1,7 +1,9 @@
 // Elements and controls: native ones, since those answer to keyboard and screen reader by themselves.
 
 // h("button", { onclick, ariaLabel, class: "..." }, "text", child)
+/** @param {string} tag @param {Record<string, any>} [properties] @param {(Node | string | null | undefined | false)[]} children @returns {any} the element */
 export function h(tag, properties = {}, ...children) {
+  /** @type {any} */
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(properties)) {
     if (name.startsWith("on") || (name in element && !name.includes("-"))) element[name] = value;
@@ -13,6 +15,7 @@ export function h(tag, properties = {}, ...children) {
 }
 
 // A list to choose one from: [[value, text], ...]
+/** @template Value @param {string} name @param {(readonly [Value, string])[]} options @param {Value} value @param {(value: Value) => void} choose */
 export function select(name, options, value, choose) {
   const list = h(
     "select",
@@ -22,6 +25,7 @@ export function select(name, options, value, choose) {
   const element = h("label", {}, h("span", { title: name }, name), list);
   return {
     element,
+    /** @param {Value} now */
     show: (now) => {
       list.selectedIndex = options.findIndex(([key]) => key === now);
     },
@@ -50,6 +54,7 @@ export function slider(name, { min, max, step = 1, value, text = String, choose 
   const element = h("label", { class: "slider" }, h("span", {}, name), input, output);
   return {
     element,
+    /** @param {number} now */
     show: (now) => {
       input.value = now;
       output.value = text(now);
@@ -59,21 +64,28 @@ export function slider(name, { min, max, step = 1, value, text = String, choose 
   };
 }
 
+/** @param {string} name @param {boolean} value @param {(value: boolean) => void} choose */
 export function check(name, value, choose) {
   const box = h("input", { type: "checkbox", checked: value, onchange: () => choose(box.checked) });
   return {
     element: h("label", { class: "check" }, box, h("span", {}, name)),
+    /** @param {boolean} now */
     show: (now) => {
       box.checked = now;
     },
   };
 }
 
+/** @type {Record<string, number>} */
+const STEPS = { ArrowRight: 1, ArrowLeft: -1 };
+
 // Buttons of which one is pressed; arrows move between them, so that they are one stop for the tab key.
+/** @template Value @param {string} name @param {(readonly [Value, string])[]} options @param {Value} value @param {(value: Value) => void} choose */
 export function tabs(name, options, value, choose) {
   const buttons = options.map(([key, text]) =>
     h("button", { type: "button", role: "tab", title: text, onclick: () => choose(key) }, text),
   );
+  /** @param {Value} now */
   const show = (now) =>
     buttons.forEach((button, i) => {
       button.setAttribute("aria-selected", String(options[i][0] === now));
@@ -85,9 +97,10 @@ export function tabs(name, options, value, choose) {
       class: "tabs",
       role: "tablist",
       "aria-label": name,
+      /** @param {KeyboardEvent & { target: HTMLButtonElement }} event */
       onkeydown: (event) => {
         const open = buttons.filter((button) => !button.hidden);
-        const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+        const step = STEPS[event.key];
         const at = open.indexOf(event.target);
         if (!step || at < 0) return;
         const next = open[(at + step + open.length) % open.length];
@@ -103,8 +116,11 @@ export function tabs(name, options, value, choose) {
 }
 
 // A mouse points as long as it is there; a finger points where it is put, and goes on pointing when it is gone.
+/** @param {HTMLElement} element @param {(event: PointerEvent) => void} points @param {() => void} leaves */
 export function following(element, points, leaves) {
   element.onpointermove = points;
   element.addEventListener("pointerdown", (event) => event.pointerType === "touch" && points(event));
-  element.onpointerleave = ({ pointerType }) => pointerType === "touch" || leaves();
+  element.onpointerleave = ({ pointerType }) => {
+    if (pointerType !== "touch") leaves();
+  };
 }

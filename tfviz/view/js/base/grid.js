@@ -1,5 +1,9 @@
 // A grid: the numbers of one heatmap with the words of both axes, and what can be made of several.
 
+/** @import { AnyGrid } from "../types.d.ts" */
+/** @typedef {ArrayLike<number> & Iterable<number>} Numbers */
+/** @typedef {{ scale?: string, limit?: number }} Look */
+
 import spec from "./spec.json" with { type: "json" };
 
 export const OPEN = 0;
@@ -7,9 +11,11 @@ export const FORBIDDEN = 1;
 export const ABSENT = 2; // may look; may not; does not exist at this step
 export const NUMBERED = spec.numbered; // cells that can show their numbers
 
+/** @type {Record<string, (v: number) => number>} */
 const PLACES = { root: (v) => Math.sign(v) * Math.sqrt(Math.abs(v)), plain: (v) => v };
 
 // How numbers become colours, as `tfviz/view/spec.py` says: a value's place, 0 to 1, or -1 to 1 on a diverging scale.
+/** @type {Record<string, { place: (v: number) => number, ticks: number[], signed: boolean }>} */
 export const SCALES = Object.fromEntries(
   Object.entries(spec.scales).map(([kind, { root, diverging, ticks }]) => [
     kind,
@@ -18,10 +24,18 @@ export const SCALES = Object.fromEntries(
 );
 
 export class Grid {
+  /** @type {Grid | null} */
   halves = null;
+  /** @type {Float32Array | null} what each row's keys that are left out hold together */
+  rest = null;
+  /** @type {number[] | null} of the keys, those that are not hidden */
+  shown = null;
+  /** Keys that there were before some were hidden. */
+  keys = 0;
 
   // codes: colour indices (0 to 255; with a sign, 128 is zero); state: OPEN, FORBIDDEN or ABSENT for each cell;
   // values: the numbers themselves, where the codes are not exact enough to stand for them.
+  /** @param {string[]} rows @param {string[]} cols @param {Uint8Array} codes @param {Uint8Array} state @param {Look & { values?: Numbers | null, block?: number }} [look] */
   constructor(rows, cols, codes, state, { values = null, scale = "sqrt", limit = 1, block = 1 } = {}) {
     this.rows = rows;
     this.cols = cols;
@@ -33,6 +47,7 @@ export class Grid {
     this.block = block;
   }
 
+  /** @param {string[]} rows @param {string[]} cols @param {Numbers} values @param {Uint8Array} state @param {Look} [look] */
   static of(rows, cols, values, state, { scale = "sqrt", limit = 1 } = {}) {
     const codes = new Uint8Array(values.length);
     for (let i = 0; i < values.length; i++) codes[i] = codeOf(values[i], scale, limit);
@@ -43,25 +58,30 @@ export class Grid {
     return Boolean(SCALES[this.scale].signed);
   }
 
+  /** @param {number} row @param {number} col */
   at(row, col) {
     const i = row * this.cols.length + col;
     if (this.values) return this.values[i];
     return (this.codes[i] / 255) ** 2;
   }
 
+  /** @param {number} row @param {number} col */
   kind(row, col) {
     return this.state[row * this.cols.length + col];
   }
 
+  /** @param {number} row @param {number} col @param {number} state */
   is(row, col, state) {
     return this.kind(row, col) === state;
   }
 
   // Cells that the value of a cell stands for, down and across.
-  blockAt() {
+  /** @param {number} [_row] @param {number} [_col] */
+  blockAt(_row, _col) {
     return this.block;
   }
 
+  /** @param {number} row */
   dead(row) {
     // nothing that exists is allowed
     for (let col = 0; col < this.cols.length; col++) if (this.is(row, col, OPEN)) return false;
@@ -69,8 +89,10 @@ export class Grid {
   }
 
   // The keys a query looks at, or the queries that look at a key, strongest first: [index, value]
+  /** @param {number} index @param {"row" | "col"} along @param {number} most */
   strongest(index, along, most) {
     const count = along === "row" ? this.cols.length : this.rows.length;
+    /** @type {[index: number, value: number][]} */
     const found = [];
     for (let i = 0; i < count; i++) {
       const [row, col] = along === "row" ? [index, i] : [i, index];
@@ -86,6 +108,7 @@ export class Grid {
     const [tall, wide] = [(n + 1) >> 1, (m + 1) >> 1];
     const codes = new Uint8Array(tall * wide);
     const state = new Uint8Array(tall * wide);
+    /** @type {(a: number, b: number) => number} */
     const stronger = this.signed ? (a, b) => (Math.abs(a - 128) > Math.abs(b - 128) ? a : b) : Math.max;
     for (let row = 0, i = 0; row < tall; row++) {
       const below = 2 * row + 1 < n ? m : 0; // at an odd edge a cell stands for the one that is not there
@@ -103,6 +126,7 @@ export class Grid {
         );
       }
     }
+    /** @param {string[]} words */
     const every = (words) => words.filter((_, i) => i % 2 === 0);
     this.halves = new Grid(every(this.rows), every(this.cols), codes, state, { scale: this.scale, limit: this.limit });
     return this.halves;
@@ -110,6 +134,7 @@ export class Grid {
 }
 
 // The colour of a value.
+/** @param {number} value @param {string} scale @param {number} limit */
 export function codeOf(value, scale, limit) {
   const { place, signed } = SCALES[scale];
   const at = Math.max(signed ? -1 : 0, Math.min(1, place(value / limit)));
@@ -117,6 +142,7 @@ export function codeOf(value, scale, limit) {
 }
 
 // Several heads as one: the mean or the maximum of each cell.
+/** @param {Grid[]} grids @param {"mean" | "max"} how */
 export function combine(grids, how) {
   const [first] = grids;
   if (grids.length === 1) return first;
@@ -133,38 +159,41 @@ export function combine(grids, how) {
 }
 
 // On a linear scale where there are so few cells that each can show its number.
+/** @template {AnyGrid} G @param {G} grid @returns {G} */
 export function linear(grid) {
-  const { cols, codes, scale, limit } = grid;
-  if (scale !== "sqrt" || codes?.length !== grid.rows.length * cols.length || codes.length > NUMBERED) return grid;
+  if (!(grid instanceof Grid) || grid.scale !== "sqrt" || grid.codes.length > NUMBERED) return grid;
+  const { cols, codes, limit } = grid;
   const values = Float32Array.from(codes, (_, i) => grid.at(Math.floor(i / cols.length), i % cols.length));
   const own = { values, codes: Uint8Array.from(values, (value) => codeOf(value, "linear", limit)), scale: "linear" };
   return Object.assign(Object.create(Object.getPrototypeOf(grid)), grid, own);
 }
 
 // Without some keys, each row divided by what is left of it: what a head does beside them.
+/** @param {Grid} grid @param {Set<number>} hidden */
 export function without(grid, hidden) {
   if (!hidden.size) return grid;
   const keys = grid.cols.length;
-  const kept = [...grid.cols.keys()].filter((col) => !hidden.has(col));
-  const values = new Float32Array(grid.rows.length * kept.length);
+  const shown = [...grid.cols.keys()].filter((col) => !hidden.has(col));
+  const values = new Float32Array(grid.rows.length * shown.length);
   const state = new Uint8Array(values.length);
   for (let row = 0; row < grid.rows.length; row++) {
-    const left = kept.reduce((sum, col) => sum + grid.at(row, col), 0);
-    kept.forEach((col, i) => {
-      values[row * kept.length + i] = left > 0 ? grid.at(row, col) / left : 0;
-      state[row * kept.length + i] = grid.state[row * keys + col];
+    const left = shown.reduce((sum, col) => sum + grid.at(row, col), 0);
+    shown.forEach((col, i) => {
+      values[row * shown.length + i] = left > 0 ? grid.at(row, col) / left : 0;
+      state[row * shown.length + i] = grid.state[row * keys + col];
     });
   }
   const made = Grid.of(
     grid.rows,
-    kept.map((col) => grid.cols[col]),
+    shown.map((col) => grid.cols[col]),
     values,
     state,
   );
-  return Object.assign(made, { kept, before: keys });
+  return Object.assign(made, { shown, keys });
 }
 
 // Pieces as words: weights summed over the keys of a word, averaged over its queries.
+/** @param {Grid} grid @param {number[]} rowGroups @param {number[]} colGroups */
 export function merge(grid, rowGroups, colGroups) {
   const rows = joined(grid.rows, rowGroups);
   const cols = joined(grid.cols, colGroups);
@@ -181,7 +210,9 @@ export function merge(grid, rowGroups, colGroups) {
   return Grid.of(rows, cols, values, state);
 }
 
+/** @param {string[]} words @param {number[]} groups */
 function joined(words, groups) {
+  /** @type {string[]} */
   const made = [];
   words.forEach((word, i) => {
     made[groups[i]] = (made[groups[i]] ?? "") + (groups[i] === groups[i - 1] ? word.replace(/^##/, "") : word);
@@ -190,6 +221,7 @@ function joined(words, groups) {
 }
 
 // Second minus first, cell by cell.
+/** @param {Grid} first @param {Grid} second */
 export function difference(first, second) {
   const values = Float32Array.from(first.codes, (_, i) => {
     const [row, col] = [Math.floor(i / first.cols.length), i % first.cols.length];
@@ -200,7 +232,9 @@ export function difference(first, second) {
 }
 
 // Keys that draw much of the weight of the queries that may see them, whatever they say (Xiao et al. 2023).
+/** @param {Grid} grid @param {number} [least] */
 export function sinks(grid, least = 0.3) {
+  /** @type {Set<number>} */
   const found = new Set();
   for (let col = 0; col < grid.cols.length; col++) {
     let [sum, seen] = [0, 0];

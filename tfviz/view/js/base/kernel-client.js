@@ -1,21 +1,25 @@
 // Questions to a kernel, answered by number.
 
+/** @typedef {{ told: any, pieces: Uint8Array<ArrayBuffer>[] }} Reply what a kernel says, and its bytes */
+
 const SILENT = "the kernel does not answer: it may be busy, or gone";
 const LATE = 8000; // milliseconds until that is said
 
 export class KernelClient {
+  /** @type {Map<string, { resolve(reply: Reply): void, reject(error: Error): void, late: number }>} */
   waiting = new Map();
   count = 0;
 
-  // announce: (text) -> shows it where the reader asked
+  /** @param {any} model anywidget's @param {(text: string) => void} announce shows it where the reader asked */
   constructor(model, announce) {
     this.model = model;
     this.announce = announce;
-    this.hear = (...heard) => this.heard(...heard);
+    /** @type {(content: any, buffers?: any[]) => void} */
+    this.hear = (content, buffers) => this.heard(content, buffers);
     model.on("msg:custom", this.hear);
   }
 
-  // { told, pieces }: what the kernel says, and its bytes
+  /** @param {Record<string, any>} question @returns {Promise<Reply>} */
   ask(question) {
     const id = `${this.count++}.${Math.random()}`; // several views of one model hear all answers
     const late = setTimeout(() => this.announce(SILENT), LATE);
@@ -24,13 +28,14 @@ export class KernelClient {
     return answered;
   }
 
+  /** @param {Record<string, any>} content @param {any[]} [buffers] */
   heard({ id, error, ...told }, buffers = []) {
-    const { resolve, reject, late } = this.waiting.get(id) ?? {};
-    if (!resolve) return;
+    const question = this.waiting.get(id);
+    if (!question) return;
     this.waiting.delete(id);
-    clearTimeout(late);
-    if (error) reject(new Error(error));
-    else resolve({ told, pieces: buffers.map(bytesIn) });
+    clearTimeout(question.late);
+    if (error) question.reject(new Error(error));
+    else question.resolve({ told, pieces: buffers.map(bytesIn) });
   }
 
   // What is shown now, as a page.
@@ -45,4 +50,5 @@ export class KernelClient {
   }
 }
 
+/** @param {any} buffer */
 const bytesIn = (buffer) => new Uint8Array(buffer.buffer ?? buffer, buffer.byteOffset ?? 0, buffer.byteLength);

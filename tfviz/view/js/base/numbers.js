@@ -8,6 +8,7 @@ const NINES = 6; // digits that may tell a share from 1
 const NEARLY = 1 - 0.5 * 10 ** -NINES;
 
 // To so many significant digits. What is not 1 does not read as 1, unless it is so within a rounding of 32 bits.
+/** @param {number} value @param {number} [digits] */
 export function formatted(value, digits = 2) {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? "NaN" : value > 0 ? "∞" : "−∞";
   const size = Math.abs(value);
@@ -24,6 +25,7 @@ export function formatted(value, digits = 2) {
 }
 
 // To so many decimals, none of them left out.
+/** @param {number} value @param {number} places */
 export function fixed(value, places) {
   if (!Number.isFinite(value)) return formatted(value);
   const made = Math.abs(value).toFixed(places);
@@ -31,10 +33,12 @@ export function fixed(value, places) {
 }
 
 // The same, with a sign always: what was added.
+/** @param {number} value @param {number} [places] */
 export const withSign = (value, places = 2) =>
   (Number(Math.abs(value).toFixed(places)) && value > 0 ? "+" : "") + fixed(value, places);
 
 // In a cell: to hundredths of its scale's unit, whole numbers as they are; what is nearly nothing there is a dot.
+/** @param {number} value @param {number} limit */
 export function inCell(value, limit) {
   if (!Number.isFinite(value) || Number.isInteger(value)) return formatted(value);
   const size = Math.abs(value);
@@ -46,6 +50,7 @@ export function inCell(value, limit) {
 }
 
 // A share in hundredths; what is neither none nor all does not read so.
+/** @param {number} share */
 export function percent(share) {
   if (share > 0 && share < 0.001) return "< 0.1 %";
   if (share >= 0.99995 && share < NEARLY) return "> 99.99 %";
@@ -57,11 +62,12 @@ export function percent(share) {
 }
 
 // What a slider stands at: as many decimals as its step has, more where the value needs them.
+/** @param {number} value @param {number} step */
 export function stepped(value, step) {
   if (Math.abs(value) >= LARGE) return formatted(value, 6);
   const places = Math.min(
     10,
-    (String(step).split(".")[1] ?? "").split("e")[0].length + Number(/e-(\d+)/.exec(step)?.[1] ?? 0),
+    (String(step).split(".")[1] ?? "").split("e")[0].length + Number(/e-(\d+)/.exec(String(step))?.[1] ?? 0),
   );
   return Math.abs(Number(value.toFixed(places)) - value) <= 1e-6 * Math.abs(value)
     ? fixed(value, places)
@@ -69,18 +75,23 @@ export function stepped(value, step) {
 }
 
 // For a program to read, such as a spreadsheet: four digits, of a whole number all.
+/** @param {number} value */
 export function plainNumber(value) {
   if (!Number.isFinite(value) || Number.isInteger(value)) return String(value);
   return String(Number(value.toPrecision(Math.min(100, Math.max(4, 1 + powerOf(Math.abs(value)))))));
 }
 
 // A count with what is counted.
+/** @param {number} count @param {string} one @param {string} [many] */
 export const counted = (count, one, many = `${one}s`) => `${formatted(count)} ${count === 1 ? one : many}`;
 
 // The power of ten of the first digit.
+/** @param {number} size */
 const powerOf = (size) => Number(size.toExponential().split("e")[1]);
+/** @param {string} text */
 const trimmed = (text) => grouped(text.includes(".") ? text.replace(/\.?0+$/, "") : text);
 
+/** @param {string} text */
 function grouped(text) {
   const [whole, rest] = text.split(".");
   const shown = Number(whole) < GROUPED ? whole : whole.replace(/\B(?=(\d{3})+$)/g, ",");

@@ -1,36 +1,46 @@
 // Views in a page, with no kernel behind them.
 
-import { Source } from "./data.js";
 import { h } from "./elements.js";
+import { PageData } from "./page-data.js";
 import { Store } from "./store.js";
 import PAGE_STYLE from "../../page/page.css";
 
+/** @import { ViewDocument } from "../documents.d.ts" */
+/** @import { ViewOptions } from "../types.d.ts" */
+
 // Each bundle of this page by its key, as `tfviz/view/page/bundle.py` registers it: a function that gives its exports.
-const BUNDLES = (globalThis.tfvizBundles ??= {});
+/** @type {Record<string, () => any>} */
+const BUNDLES = /** @type {any} */ (globalThis.tfvizBundles ??= {});
 
 /**
  * Make the function that brings the views of a name to life, those that are not alive yet.
- * @param {Record<string, new (...args: any[]) => object>} kinds the class that shows each kind of view
+ * @param {Record<string, new (host: HTMLElement, data: any, store: Store<any>, options: ViewOptions) => object>} kinds the
+ *   class that shows each kind of view
  * @returns {(name: string, kind: string, keys: string[]) => void} `keys`: this bundle, and that of the view's worker
  */
 export const waking = (kinds) => (name, kind, keys) => {
   const views = document.querySelectorAll(`.tfviz[data-view="${name}"]:not([data-alive])`);
   for (const root of /** @type {NodeListOf<HTMLElement>} */ (views)) {
     root.dataset.alive = "true";
-    const described = JSON.parse(root.querySelector(".tfviz-document").textContent);
+    const described = JSON.parse(textOf(root, ".tfviz-document"));
     const store = new Store(described.state);
-    const source = new Source(described, root.querySelector(".tfviz-data").textContent);
+    const data = new PageData(described, textOf(root, ".tfviz-data"));
     const page = async () => saved(root, { ...described, state: { ...described.state, ...store.values } }, keys);
-    new kinds[kind](root, source, store, { page, worker: BUNDLES[keys[1]] });
+    new kinds[kind](root, data, store, { page, worker: BUNDLES[keys[1]] });
   }
 };
 
+/** @param {HTMLElement} root @param {string} selector */
+const textOf = (root, selector) => root.querySelector(selector)?.textContent ?? "";
+
 // The view as a page of its own, as it stands now: the same data, the same scripts, no link.
+/** @param {HTMLElement} root @param {ViewDocument} described @param {string[]} keys */
 function saved(root, described, keys) {
   const page = document.implementation.createHTMLDocument(described.title || "tfviz");
   const clone = page.importNode(root, true);
   clone.removeAttribute("data-alive");
-  clone.querySelector(".tfviz-document").textContent = JSON.stringify(described).replace(/</g, "\\u003c");
+  const script = /** @type {Element} */ (clone.querySelector(".tfviz-document"));
+  script.textContent = JSON.stringify(described).replace(/</g, "\\u003c");
   page.head.prepend(
     h("meta", { charset: "utf-8" }),
     h("meta", { name: "viewport", content: "width=device-width" }),

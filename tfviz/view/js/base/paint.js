@@ -2,15 +2,17 @@
 
 import { FORBIDDEN, OPEN } from "./grid.js";
 
+/** @import { Grid } from "./grid.js" */
+
 const NOTHING = 3; // no cell: more than any state
 const HATCH = 6; // pixels of the page from one line of the hatching to the next
 
 /**
- * @param {any} grid
+ * @param {Grid} grid
  * @param {import("../types.d.ts").Window} window in cells
  * @param {number} width in pixels of the device
  * @param {number} height
- * @param {any} theme
+ * @param {import("./theme.js").Theme} theme
  * @param {number} ratio pixels of the device for one of the page
  */
 export function paint(grid, window, width, height, theme, ratio = 1) {
@@ -38,13 +40,16 @@ export function paint(grid, window, width, height, theme, ratio = 1) {
 }
 
 // The grid at half its size as often as a pixel has twice as many cells, and how much smaller it is.
+/** @param {Grid} grid @param {number} cells under a pixel @returns {[Grid, number]} */
 function reduced(grid, cells) {
-  let [fine, shrink] = [grid, 1];
+  let fine = grid;
+  let shrink = 1;
   while (cells / shrink >= 2) [fine, shrink] = [fine.half(), shrink * 2];
   return [fine, shrink];
 }
 
 // For each pixel of a line the strongest code and the lowest state of the cells under it, in rows `from` to `to`.
+/** @param {Grid} grid @param {Int32Array} across @param {number} from @param {number} to @param {{ codes: Uint8Array, states: Uint8Array }} row */
 function pool(grid, across, from, to, { codes, states }) {
   const zero = grid.signed ? 128 : 0;
   const wide = grid.cols.length;
@@ -61,6 +66,7 @@ function pool(grid, across, from, to, { codes, states }) {
 }
 
 // Slanting lines over the pixels of a line that show forbidden cells.
+/** @param {Uint32Array} pixels @param {Uint8Array} states @param {number} y @param {{ period: number, thick: number, colour: number }} lines */
 function hatch(pixels, states, y, { period, thick, colour }) {
   for (let stripe = -(y % period); stripe < pixels.length; stripe += period)
     for (let x = Math.max(0, stripe); x < stripe + thick && x < pixels.length; x++)
@@ -68,6 +74,7 @@ function hatch(pixels, states, y, { period, thick, colour }) {
 }
 
 // First and last cell under each pixel; the one at its middle where cells are larger than pixels.
+/** @param {number} start @param {number} length @param {number} pixels @param {number} cells */
 function spans(start, length, pixels, cells) {
   const made = new Int32Array(2 * pixels);
   const step = length / pixels;

@@ -2,9 +2,12 @@
 
 import { SIGNS } from "./signs.js";
 
+/** @import { LineLook, Pen, RectLook, TextLook } from "../types.d.ts" */
+
 const FONT = "system-ui, sans-serif";
 
 // Words as an axis can show them: a sign for what cannot be seen, never cut without a sign.
+/** @param {string} word @param {number} [longest] */
 export function label(word, longest = 18) {
   const points = [...word];
   if (!points.length) return "∅";
@@ -16,11 +19,14 @@ export function label(word, longest = 18) {
 }
 
 // A word in quotation marks, as part of a line: whatever way it is written, the line goes on from left to right.
+/** @param {string} word @param {number} [longest] */
 export const quoted = (word, longest = 60) => `“\u2068${label(word, longest)}\u2069”`;
 
+/** @param {string} character */
 export function sign(character) {
-  if (SIGNS.has(character)) return SIGNS.get(character);
-  const point = character.codePointAt(0);
+  const known = SIGNS.get(character);
+  if (known) return known;
+  const point = Number(character.codePointAt(0));
   if (point < 32) return String.fromCodePoint(0x2400 + point);
   return UNSEEN.test(character) || (point & 0xfffe) === 0xfffe ? `⟨${point.toString(16).toUpperCase()}⟩` : character;
 }
@@ -29,6 +35,7 @@ export function sign(character) {
 const UNSEEN = /[\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]/u;
 
 // Places on a line, moved as little as keeps them `room` from one another and between two ends.
+/** @param {number[]} places @param {number} room @param {number} low @param {number} high */
 export function spaced(places, room, low, high) {
   const order = [...places.keys()].sort((a, b) => places[a] - places[b]);
   const moved = [...places];
@@ -37,7 +44,9 @@ export function spaced(places, room, low, high) {
   return moved;
 }
 
+/** @implements {Pen} */
 export class CanvasPen {
+  /** @param {HTMLCanvasElement} canvas @param {number} width @param {number} height */
   constructor(canvas, width, height) {
     this.ratio = globalThis.devicePixelRatio || 1;
     [canvas.width, canvas.height] = [
@@ -45,17 +54,21 @@ export class CanvasPen {
       Math.max(1, Math.round(height * this.ratio)),
     ];
     Object.assign(canvas.style, { width: `${width}px`, height: `${height}px` });
-    this.pen = canvas.getContext("2d");
+    this.pen = context(canvas);
+    this.x = this.y = 0;
+    this.font = "";
     this.from(0, 0);
   }
 
   // All that follows is drawn from here.
+  /** @param {number} x @param {number} y */
   from(x, y) {
     this.x = x;
     this.y = y;
     this.pen.setTransform(this.ratio, 0, 0, this.ratio, x * this.ratio, y * this.ratio);
   }
 
+  /** @param {number} x @param {number} y @param {number} width @param {number} height @param {RectLook} [look] */
   rect(x, y, width, height, { fill = null, stroke = null, thick = 1, alpha = 1 } = {}) {
     this.pen.globalAlpha = alpha;
     if (fill) {
@@ -70,6 +83,7 @@ export class CanvasPen {
     this.pen.globalAlpha = 1;
   }
 
+  /** @param {number} x @param {number} y @param {number} radius @param {{ fill: string, alpha?: number }} look */
   dot(x, y, radius, { fill, alpha = 1 }) {
     Object.assign(this.pen, { fillStyle: fill, globalAlpha: alpha });
     this.pen.beginPath();
@@ -78,19 +92,21 @@ export class CanvasPen {
     this.pen.globalAlpha = 1;
   }
 
+  /** @param {number} x @param {number} y @param {string} string @param {TextLook} look */
   text(x, y, string, { fill, size = 11, align = "left", bold = false, up = false }) {
     const font = `${bold ? "600 " : ""}${size}px ${FONT}`;
     if (font !== this.font) this.pen.font = this.font = font; // to set one takes longer than to write in it
     Object.assign(this.pen, { fillStyle: fill, textAlign: align, textBaseline: "middle" });
-    if (!up) return this.pen.fillText(string, x, y);
+    if (!up) return void this.pen.fillText(string, x, y);
     this.pen.save();
     this.pen.translate(x, y);
     this.pen.rotate(-Math.PI / 2);
     this.pen.fillText(string, 0, 0);
-    return this.pen.restore();
+    return void this.pen.restore();
   }
 
   // A curve between two points that leaves and arrives level; straight where they are one above the other.
+  /** @param {number} x1 @param {number} y1 @param {number} x2 @param {number} y2 @param {LineLook} look */
   line(x1, y1, x2, y2, { stroke, thick = 1, alpha = 1, bend = 0 }) {
     Object.assign(this.pen, { strokeStyle: stroke, lineWidth: thick, globalAlpha: alpha });
     this.pen.beginPath();
@@ -101,34 +117,41 @@ export class CanvasPen {
   }
 
   // Pixels of the device, with their upper left corner at a point of the page.
+  /** @param {ImageData} data @param {number} x @param {number} y */
   image(data, x, y) {
     this.pen.putImageData(data, Math.round((this.x + x) * this.ratio), Math.round((this.y + y) * this.ratio));
   }
 }
 
+/** @implements {Pen} */
 export class SvgPen {
   parts = ["<g>"];
 
+  /** @param {number} width @param {number} height @param {number} [ratio] */
   constructor(width, height, ratio = globalThis.devicePixelRatio || 1) {
     this.width = width;
     this.height = height;
     this.ratio = ratio;
   }
 
+  /** @param {number} x @param {number} y */
   from(x, y) {
     this.parts.push(`</g><g transform="translate(${n(x)} ${n(y)})">`);
   }
 
+  /** @param {number} x @param {number} y @param {number} width @param {number} height @param {RectLook} [look] */
   rect(x, y, width, height, { fill = "none", stroke = "none", thick = 1, alpha = 1 } = {}) {
     this.parts.push(
       `<rect x="${n(x)}" y="${n(y)}" width="${n(width)}" height="${n(height)}" fill="${fill ?? "none"}" stroke="${stroke ?? "none"}" stroke-width="${thick}" opacity="${n(alpha)}"/>`,
     );
   }
 
+  /** @param {number} x @param {number} y @param {number} radius @param {{ fill: string, alpha?: number }} look */
   dot(x, y, radius, { fill, alpha = 1 }) {
     this.parts.push(`<circle cx="${n(x)}" cy="${n(y)}" r="${n(radius)}" fill="${fill}" opacity="${n(alpha)}"/>`);
   }
 
+  /** @param {number} x @param {number} y @param {string} string @param {TextLook} look */
   text(x, y, string, { fill, size = 11, align = "left", bold = false, up = false }) {
     const anchor = { left: "start", center: "middle", right: "end" }[align];
     const turn = up ? ` transform="rotate(-90 ${n(x)} ${n(y)})"` : "";
@@ -137,6 +160,7 @@ export class SvgPen {
     );
   }
 
+  /** @param {number} x1 @param {number} y1 @param {number} x2 @param {number} y2 @param {LineLook} look */
   line(x1, y1, x2, y2, { stroke, thick = 1, alpha = 1, bend = 0 }) {
     const path = `M${n(x1)} ${n(y1)}C${n(x1 + bend * (x2 - x1))} ${n(y1)} ${n(x2 - bend * (x2 - x1))} ${n(y2)} ${n(x2)} ${n(y2)}`;
     this.parts.push(
@@ -144,9 +168,10 @@ export class SvgPen {
     );
   }
 
+  /** @param {ImageData} data @param {number} x @param {number} y */
   image(data, x, y) {
     const canvas = Object.assign(document.createElement("canvas"), { width: data.width, height: data.height });
-    canvas.getContext("2d").putImageData(data, 0, 0);
+    context(canvas).putImageData(data, 0, 0);
     const size = `width="${n(data.width / this.ratio)}" height="${n(data.height / this.ratio)}"`;
     this.parts.push(
       `<image x="${n(x)}" y="${n(y)}" ${size} preserveAspectRatio="none" style="image-rendering:pixelated" href="${canvas.toDataURL()}"/>`,
@@ -159,18 +184,27 @@ export class SvgPen {
   }
 }
 
+/** @param {HTMLCanvasElement} canvas */
+const context = (canvas) => /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+
+/** @type {Record<string, string>} */
+const ENTITIES = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" };
+/** @param {number} number */
 const n = (number) => Number(number.toFixed(2));
+/** @param {string} string */
 const escaped = (string) =>
   string
     .toWellFormed()
     // eslint-disable-next-line no-control-regex -- XML cannot hold them
     .replace(/[\0-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]/g, "\ufffd")
-    .replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
+    .replace(/[&<>"]/g, (c) => ENTITIES[c]);
 
 // How wide a text will be, in pixels.
+/** @type {CanvasRenderingContext2D | null} */
 let ruler = null;
+/** @param {string} string @param {number} [size] @param {boolean} [bold] */
 export function measure(string, size = 11, bold = false) {
-  ruler ??= document.createElement("canvas").getContext("2d");
+  ruler ??= context(document.createElement("canvas"));
   ruler.font = `${bold ? "600 " : ""}${size}px ${FONT}`;
   return ruler.measureText(string).width;
 }

@@ -2,12 +2,13 @@
 
 import { FORBIDDEN, OPEN } from "./grid.js";
 
+/** @import { Grid } from "./grid.js" */
+
 const PALE = 0.55; // of the picture's own tones, on the page
 const STRONG = 0.88; // of the ink, where the weight is the largest
 
 export class SourceImage {
-  painted = new Map();
-
+  /** @param {import("../documents.d.ts").ImageSpec} image */
   constructor({ src, width, height }) {
     this.width = width;
     this.height = height;
@@ -18,18 +19,18 @@ export class SourceImage {
     return this.image.decode();
   }
 
-  // width, height: in pixels of the device; plain: without weights.
-  paint(grid, width, height, theme, ratio, plain) {
-    const pen = Object.assign(document.createElement("canvas"), { width, height }).getContext("2d", {
-      willReadFrequently: true,
-    });
+  /** @param {Grid | null} grid null: the picture alone @param {number} width in pixels of the device @param {number} height @param {import("./theme.js").Theme} theme @param {number} ratio */
+  paint(grid, width, height, theme, ratio) {
+    const canvas = Object.assign(document.createElement("canvas"), { width, height });
+    const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { willReadFrequently: true }));
     pen.drawImage(this.image, 0, 0, width, height);
     const image = pen.getImageData(0, 0, width, height);
-    if (!plain) tint(image, grid, theme, ratio);
+    if (grid) tint(image, grid, theme, ratio);
     return image;
   }
 }
 
+/** @param {ImageData} image @param {Grid} grid @param {import("./theme.js").Theme} theme @param {number} ratio */
 function tint({ data, width, height }, grid, theme, ratio) {
   const [down, across] = [grid.rows.length, grid.cols.length];
   const lut = theme.lut(grid);
@@ -56,4 +57,5 @@ function tint({ data, width, height }, grid, theme, ratio) {
   }
 }
 
+/** @param {number} value */
 const channelsOf = (value) => [value & 255, (value >> 8) & 255, (value >> 16) & 255];

@@ -1,26 +1,34 @@
 // What the reader has chosen. A widget's model has the same three verbs, so that either can stand behind a view.
 
+/** @import { Choices } from "../types.d.ts" */
+
+/** @template {object} State @implements {Choices<State>} */
 export class Store {
+  /** @param {State} values */
   constructor(values) {
     this.values = { ...values };
+    /** @type {Set<() => void>} */
     this.listeners = new Set();
   }
 
+  /** @template {keyof State} Name @param {Name} name */
   get(name) {
     return this.values[name];
   }
 
+  /** @param {Partial<State>} changes */
   set(changes) {
     const changed = Object.entries(changes).filter(
-      ([name, value]) => JSON.stringify(value) !== JSON.stringify(this.values[name]),
+      ([name, value]) => JSON.stringify(value) !== JSON.stringify(this.values[/** @type {keyof State} */ (name)]),
     );
     if (!changed.length) return;
     Object.assign(this.values, Object.fromEntries(changed));
     for (const listener of [...this.listeners]) listener();
   }
 
+  /** @param {() => void} listener */
   on(listener) {
     this.listeners.add(listener);
-    return () => this.listeners.delete(listener);
+    return () => void this.listeners.delete(listener);
   }
 }

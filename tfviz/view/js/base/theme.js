@@ -15,8 +15,14 @@ export class Theme {
   ramp = "";
   /** @type {string[]} */
   heads = [];
+  /** The colours of codes on a scale from 0, and on one with a sign. */
+  weight = new Uint32Array();
+  signed = new Uint32Array();
+  /** Where there is nothing, and the lines over what a mask forbids. */
+  blank = 0;
+  hatched = 0;
 
-  // palette: the inks of `tfviz.view.palette`, by "light" and "dark"
+  /** @param {HTMLElement} host @param {Record<string, import("../types.d.ts").Inks>} palette the inks of the light and the dark page */
   constructor(host, palette) {
     this.host = host;
     this.palette = palette;
@@ -38,15 +44,18 @@ export class Theme {
     return true;
   }
 
+  /** @param {{ signed: boolean }} grid */
   lut(grid) {
     return grid.signed ? this.signed : this.weight;
   }
 
+  /** @param {{ signed: boolean }} grid @param {number} code */
   colour(grid, code) {
     return css(this.lut(grid)[code]);
   }
 
   // The ink that reads best on a colour of a scale, by the contrast of WCAG.
+  /** @param {number} pixel */
   inkOn(pixel) {
     const behind = luminance([pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255]);
     /** @param {[string, number]} inks */
@@ -55,15 +64,18 @@ export class Theme {
     return contrast(ink) >= contrast(page) ? ink[0] : page[0];
   }
 
+  /** @param {number} index */
   head(index) {
     return this.heads[index % this.heads.length];
   }
 }
 
+/** @param {number} value */
 export const css = (value) => `rgb(${value & 255} ${(value >> 8) & 255} ${(value >> 16) & 255})`;
 
+/** @param {HTMLElement} element @returns {string} */
 function background(element) {
-  for (let node = element; node; node = node.parentElement ?? node.getRootNode().host) {
+  for (let node = element; node; node = node.parentElement ?? /** @type {any} */ (node.getRootNode()).host) {
     const colour = getComputedStyle(node).backgroundColor;
     if (colour && !/^transparent$|, 0\)$|\/ 0\)$/.test(colour)) return colour;
   }
@@ -79,11 +91,13 @@ function luminance([r, g, b]) {
   return 0.2126 * x + 0.7152 * y + 0.0722 * z;
 }
 
+/** @param {number} width */
 function paper(width) {
   const canvas = Object.assign(document.createElement("canvas"), { width, height: 1 });
-  return canvas.getContext("2d", { willReadFrequently: true });
+  return /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { willReadFrequently: true }));
 }
 
+/** @param {string} colour */
 function rgb(colour) {
   const pen = paper(1);
   pen.fillStyle = colour;
@@ -95,6 +109,7 @@ function rgb(colour) {
 const pixel = ([r, g, b]) => ((255 << 24) | (b << 16) | (g << 8) | r) >>> 0;
 
 // Even to the eye: straight in OKLab, which the browser mixes itself.
+/** @param {string[]} stops @param {number} steps */
 function ramp(stops, steps) {
   const pen = paper(steps);
   for (let i = 0; i < steps; i++) {
@@ -109,4 +124,5 @@ function ramp(stops, steps) {
 
 export const INKS = [5, 6, 3, 7, 1, 2]; // of the eight colours; yellow and black say too little on one of the two pages
 
+/** @param {Theme} theme @param {number} index */
 export const inkAt = (theme, index) => theme.head(INKS[index % INKS.length]);

@@ -2,17 +2,24 @@
 
 import { Grid } from "./grid.js";
 
+/** @import { Window } from "../types.d.ts" */
+/** @typedef {{ grid: Grid, at: number[] }} Part a grid, and the row and column at which it begins */
+
 const ROOM = 1.2; // blocks of a part for each pixel that shows it
 const BESIDE = 1 / 8; // of a part's size, around it: so that a small step needs no other
 
 export class TiledGrid {
   signed = false;
+  /** @type {Float32Array | null} as of a `Grid` */
+  rest = null;
+  /** @type {Part & { ends: number[] } | null} a part that was looked at closely */
   close = null;
+  /** @type {Map<number, Grid>} rows that were asked for */
   known = new Map();
   turn = 0;
   version = 0;
 
-  // overview: a Grid in blocks; ask: ([from, to] of rows, of columns, block) -> promise of a Grid of that part
+  /** @param {string[]} rows @param {string[]} cols @param {Grid} overview in blocks @param {(rows: [from: number, to: number], cols: [from: number, to: number], block: number) => Promise<Grid>} ask gives a part */
   constructor(rows, cols, overview, ask) {
     this.rows = rows;
     this.cols = cols;
@@ -23,23 +30,27 @@ export class TiledGrid {
   }
 
   // What shows a window of cells best, and the window in its own cells.
+  /** @param {Window} window @returns {[Grid, Window]} */
   part(window) {
     const found = this.finest(window);
     return [found.grid, inCells(found, window)];
   }
 
   // The finest grid that covers a window, and where it begins.
+  /** @param {Window} window @returns {Part} */
   finest(window) {
     return this.close && covers(this.close, window) ? this.close : { grid: this.overview, at: [0, 0] };
   }
 
   // Finer, or another part, if this window needs it; whether something came.
+  /** @param {Window} window @param {number} pixels */
   async look(window, pixels) {
     let block = 1;
     while (Math.max(window.wide, window.tall) / block > ROOM * pixels) block *= 2;
     if (block >= this.overview.block || (this.close && this.close.grid.block <= block && covers(this.close, window)))
       return false;
     const turn = ++this.turn;
+    /** @type {(from: number, size: number, count: number) => [from: number, to: number]} */
     const span = (from, size, count) => {
       const low = Math.max(0, Math.floor((from - size * BESIDE) / block) * block);
       return [low, Math.min(count, Math.ceil((from + size * (1 + BESIDE)) / block) * block)];
@@ -53,14 +64,17 @@ export class TiledGrid {
   }
 
   // A query's weights, each exact.
+  /** @param {number} index @returns {Promise<Grid>} */
   async row(index) {
-    if (!this.known.has(index)) this.known.set(index, await this.ask([index, index + 1], [0, this.cols.length], 1));
-    return this.known.get(index);
+    const row = this.known.get(index) ?? (await this.ask([index, index + 1], [0, this.cols.length], 1));
+    this.known.set(index, row);
+    return row;
   }
 
   // The rows that were asked for.
   get exact() {
     const found = [...this.known].sort(([one], [other]) => one - other);
+    /** @param {"codes" | "state"} name */
     const whole = (name) => {
       const made = new Uint8Array(found.length * this.cols.length);
       found.forEach(([, grid], i) => made.set(grid[name], i * this.cols.length));
@@ -75,34 +89,42 @@ export class TiledGrid {
   }
 
   // The finest grid that has a cell, and where it has it.
+  /** @param {number} row @param {number} col @returns {[Grid, number, number]} */
   near(row, col) {
-    if (this.known.has(row)) return [this.known.get(row), 0, col];
+    const known = this.known.get(row);
+    if (known) return [known, 0, col];
     const { grid, at } = this.finest({ x: col, y: row, wide: 1, tall: 1 });
     return [grid, Math.floor((row - at[0]) / grid.block), Math.floor((col - at[1]) / grid.block)];
   }
 
+  /** @param {number} row @param {number} col */
   at(row, col) {
     const [grid, ...cell] = this.near(row, col);
     return grid.at(...cell);
   }
 
+  /** @param {number} row @param {number} col */
   kind(row, col) {
     const [grid, ...cell] = this.near(row, col);
     return grid.kind(...cell);
   }
 
+  /** @param {number} row @param {number} col */
   blockAt(row, col) {
     return this.near(row, col)[0].block;
   }
 
+  /** @param {number} index @param {"row" | "col"} along @param {number} most */
   strongest(index, along, most) {
-    return along === "row" && this.known.has(index) ? this.known.get(index).strongest(0, "row", most) : [];
+    return (along === "row" && this.known.get(index)?.strongest(0, "row", most)) || [];
   }
 }
 
+/** @param {Part & { ends: number[] }} part @param {Window} window */
 const covers = ({ at, ends }, { x, y, wide, tall }) =>
   y >= at[0] && x >= at[1] && Math.ceil(y + tall) <= ends[0] && Math.ceil(x + wide) <= ends[1];
 
+/** @param {Part} part @param {Window} window @returns {Window} */
 const inCells = ({ at, grid: { block } }, { x, y, wide, tall }) => ({
   x: (x - at[1]) / block,
   y: (y - at[0]) / block,

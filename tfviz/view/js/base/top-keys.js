@@ -3,26 +3,30 @@
 const CELLS_SHOWN = 32e6; // of all heads of a part, that a sheet holds
 
 export class TopKeys {
+  /** @type {Map<number, ReturnType<TopKeys["read"]>>} */
   heads = new Map();
   block = 1;
 
-  // part: what `tfviz.view.page.strongest` describes; unpacked: from a piece's place to its bytes
-  constructor({ rows, cols, blobs, top }, unpacked) {
+  /** @param {import("../documents.d.ts").MapsPart} part @param {(piece: [number, number, number]) => Promise<Uint8Array>} unpacked gives the bytes of a piece */
+  constructor({ rows, cols, weights, top }, unpacked) {
     this.rows = rows;
     this.cols = cols;
-    this.blobs = blobs;
-    this.top = top;
+    this.weights = weights;
+    this.top = top ?? 0;
     this.unpacked = unpacked;
-    while ((rows.length * cols.length * blobs.length) / this.block ** 2 > CELLS_SHOWN) this.block *= 2;
+    while ((rows.length * cols.length * weights.length) / this.block ** 2 > CELLS_SHOWN) this.block *= 2;
   }
 
+  /** @param {number} at */
   head(at) {
-    if (!this.heads.has(at)) this.heads.set(at, this.read(at));
-    return this.heads.get(at);
+    const head = this.heads.get(at) ?? this.read(at);
+    this.heads.set(at, head);
+    return head;
   }
 
+  /** @param {number} at */
   async read(at) {
-    const bytes = (await this.unpacked(this.blobs[at])).slice(); // at an even place
+    const bytes = (await this.unpacked(this.weights[at])).slice(); // at an even place
     const count = this.rows.length * this.top;
     const Numbers = this.cols.length <= 2 ** 16 ? Uint16Array : Uint32Array;
     const ends = count * Numbers.BYTES_PER_ELEMENT;
@@ -31,6 +35,7 @@ export class TopKeys {
   }
 
   // The codes of a range in blocks: 0 where nothing is known.
+  /** @param {number} at @param {import("../types.d.ts").Range} where */
   async codes(at, { rows: [top, bottom], cols: [left, right], block }) {
     const { places, codes } = await this.head(at);
     const wide = Math.ceil((right - left) / block);

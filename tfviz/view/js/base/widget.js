@@ -2,7 +2,12 @@
 
 import { KernelClient } from "./kernel-client.js";
 
-/** Some traits of a widget's model as a store: what the reader has chosen, which Python may read, set and observe. */
+/** @import { Choices } from "../types.d.ts" */
+
+/**
+ * Some traits of a widget's model as a store: what the reader has chosen, which Python may read, set and observe.
+ * @implements {Choices<any>}
+ */
 export class TraitStore {
   /**
    * @param {any} model anywidget's
@@ -13,10 +18,12 @@ export class TraitStore {
     this.traits = traits;
   }
 
+  /** @param {any} name @returns {any} */
   get(name) {
     return this.model.get(name);
   }
 
+  /** @param {Record<string, any>} changes */
   set(changes) {
     const changed = Object.entries(changes).filter(
       ([name, value]) => JSON.stringify(value) !== JSON.stringify(this.model.get(name)),
@@ -25,7 +32,7 @@ export class TraitStore {
     if (changed.length) this.model.save_changes();
   }
 
-  /** Call `listener` at each change; returns what ends it. */
+  /** @param {() => void} listener */
   on(listener) {
     for (const name of this.traits) this.model.on(`change:${name}`, listener);
     return () => this.traits.forEach((name) => this.model.off(`change:${name}`, listener));
@@ -37,10 +44,12 @@ export class TraitStore {
  * @param {(host: HTMLElement, model: any, kernel: KernelClient) => any} show gives a view with announce(text) and close()
  */
 export const widget = (show) => ({
+  /** @param {{ model: any, el: HTMLElement }} widget */
   render({ model, el }) {
     const host = document.createElement("div");
     host.className = "tfviz";
     el.append(host);
+    /** @type {any} */
     let view = null;
     const kernel = new KernelClient(model, (text) => view?.frame.announce(text));
     view = show(host, model, kernel);

@@ -2,8 +2,21 @@
 
 import { ABSENT, Grid, combine, difference, merge, sinks, without } from "../base/grid.js";
 import { counted } from "../base/numbers.js";
-import { asks } from "../base/places.js";
+import { asks } from "../base/patch-grid.js";
 import { INKS } from "../base/theme.js";
+
+/** @import { HeadsDocument, HeadsState, MapsPart } from "../documents.d.ts" */
+/** @import { AnyGrid, Choices, GridPanel, Locked, Side } from "../types.d.ts" */
+/** @import { Token, Words } from "../base/patch-grid.js" */
+/**
+ * What a view of heads needs of its maps: see `HeadSource`, and `CapturedMaps` of the studios.
+ * @typedef {object} HeadMaps
+ * @property {Pick<HeadsDocument, "arrange" | "axes" | "head_names" | "gold" | "dividers" | "picture" | "title" | "note">} document
+ * @property {Pick<MapsPart, "name" | "rows" | "cols" | "layers" | "heads" | "groups" | "top" | "patches">[]} parts
+ * @property {(part: number, layer: number, head: number) => Promise<Grid>} head
+ * @property {(part: number, layer: number, head: number) => Promise<AnyGrid>} whole
+ * @property {(part: number, layer: number, head: number) => boolean} partly
+ */
 
 const SEPARATORS = /^(\[SEP\]|\[CLS\]|\[PAD\]|<\/?s>|<pad>|<bos>|<eos>|<\|.*\|>|[.,;:!?\n])$/;
 
@@ -11,6 +24,7 @@ export class Choice {
   /** @type {{ rows: string[], cols: string[] } | undefined} */
   longest;
 
+  /** @param {HeadMaps} source @param {Choices<HeadsState>} store */
   constructor(source, store) {
     this.source = source;
     this.store = store;
@@ -28,6 +42,7 @@ export class Choice {
   // How many layers and heads there are to choose from: of two captures that are compared, those that both have.
   get shape() {
     const parts = this.arrange === "compare" ? this.source.parts : [this.part];
+    /** @param {"layers" | "heads"} name */
     const least = (name) => Math.min(...parts.map((part) => part[name]));
     return { layers: least("layers"), heads: least("heads") };
   }
@@ -38,6 +53,7 @@ export class Choice {
   }
 
   // The token whose weights a picture shows: of the queries, or of the keys.
+  /** @returns {Token} */
   get token() {
     const side = this.store.get("direction") === "by" ? "cols" : "rows";
     return { side, index: Math.max(0, Math.min(this.part[side].length - 1, this.store.get(side).at(-1) ?? 0)) };
@@ -45,7 +61,7 @@ export class Choice {
 
   // What a sheet of pictures shows of each head, in words.
   get onto() {
-    const there = this.pictured && this.part.places[this.token.side === "rows" ? "cols" : "rows"];
+    const there = this.part.patches?.[this.token.side === "rows" ? "cols" : "rows"];
     return there ? `: ${asks(this.part, this.token)}` : "";
   }
 
@@ -55,8 +71,10 @@ export class Choice {
   }
 
   // Which heads are shown together: [layer, head], at least one.
+  /** @returns {number[][]} */
   get heads() {
     const { layers, heads } = this.shape;
+    /** @param {number} at @param {number} count */
     const within = (at, count) => Math.max(0, Math.min(count - 1, at));
     const marked = this.part.top ? [] : this.store.get("marked"); // of the strongest only there is no mean
     const asked = marked.length ? marked : [[this.store.get("layer"), this.store.get("head")]];
@@ -64,6 +82,7 @@ export class Choice {
   }
 
   // What gives a head its colour: its number, or where heads of several layers are chosen its place among them, or -1.
+  /** @param {number} layer @param {number} head */
   ink(layer, head) {
     const on = this.heads;
     const apart = on.some(([other]) => other !== on[0][0]);
@@ -78,29 +97,36 @@ export class Choice {
   }
 
   // The rows and columns that are locked and there.
+  /** @param {AnyGrid} grid @returns {Locked} */
   within(grid) {
+    /** @param {Side} side */
     const there = (side) => this.store.get(side).filter((i) => i >= 0 && i < grid[side].length);
     return { rows: there("rows"), cols: there("cols") };
   }
 
-  async grid(part, layer, head, whole) {
-    const grid = await (whole ? this.source.whole(part, layer, head) : this.source.head(part, layer, head));
-    return this.arrange === "steps" ? stretched(grid, this.source.parts[part], this.largest) : grid;
+  /** @param {number} part @param {number} layer @param {number} head @param {boolean} full whether it has to have all cells @returns {Promise<AnyGrid>} */
+  async grid(part, layer, head, full) {
+    const grid = await (full ? this.source.whole(part, layer, head) : this.source.head(part, layer, head));
+    if (this.arrange !== "steps" || !(grid instanceof Grid)) return grid;
+    return stretched(grid, this.source.parts[part], this.largest);
   }
 
   // The words of the largest of all steps.
   get largest() {
+    /** @param {Side} side @returns {(words: string[], part: Words) => string[]} */
     const longer = (side) => (words, part) => (part[side].length > words.length ? part[side] : words);
-    const longest = (side) => this.source.parts.reduce(longer(side), []);
+    /** @param {Side} side */
+    const longest = (side) => this.source.parts.reduce(longer(side), /** @type {string[]} */ ([]));
     this.longest ??= { rows: longest("rows"), cols: longest("cols") };
     return this.longest;
   }
 
   // The chosen heads of a part, each as it is to be shown, or all as one.
-  async made(part, together, whole) {
-    const grids = await Promise.all(this.heads.map(([layer, head]) => this.grid(part, layer, head, whole)));
-    if (together && grids.length === 1 && grids[0].part && this.plain) return grids;
-    const here = grids.map((grid) => grid.overview ?? grid);
+  /** @param {number} part @param {boolean} together @param {boolean} full @returns {Promise<AnyGrid[]>} */
+  async made(part, together, full) {
+    const grids = await Promise.all(this.heads.map(([layer, head]) => this.grid(part, layer, head, full)));
+    if (together && grids.length === 1 && !(grids[0] instanceof Grid) && this.plain) return grids;
+    const here = grids.map((grid) => (grid instanceof Grid ? grid : grid.overview));
     const coarsest = Math.min(...here.map((grid) => grid.rows.length));
     const alike = here.map((grid) => halved(grid, coarsest));
     const shown = together ? [combine(alike, this.store.get("how"))] : alike;
@@ -109,6 +135,7 @@ export class Choice {
 
   // Whether a head is shown as it is, by itself: one too large to be held can be looked at closely then.
   get plain() {
+    /** @type {<Name extends keyof HeadsState>(name: Name, value: HeadsState[Name]) => boolean} */
     const as = (name, value) => this.store.get(name) === value;
     return (
       (as("mode", "head") || as("mode", "picture")) &&
@@ -118,46 +145,53 @@ export class Choice {
     );
   }
 
+  /** @param {Grid} grid @param {number} part */
   filtered(grid, part) {
     const groups = this.store.get("mode") === "picture" ? null : this.source.parts[part].groups;
     const left = without(grid, new Set(this.hidden(grid)));
     if (!this.store.get("merged") || !groups || grid.rows.length !== groups.rows.length) return left;
-    return merge(left, groups.rows, left.kept ? dense(left.kept.map((i) => groups.cols[i])) : groups.cols);
+    return merge(left, groups.rows, left.shown ? dense(left.shown.map((i) => groups.cols[i])) : groups.cols);
   }
 
   // The keys that the reader does not want to see.
+  /** @param {Grid} grid @returns {number[]} */
   hidden(grid) {
     if (this.part.top) return []; // what is left out cannot be shared out
+    /** @param {string} word */
     const separates = (word) => SEPARATORS.test(word.trim() || word);
+    /** @type {Record<HeadsState["hide"], () => number[]>} */
     const kinds = {
       nothing: () => [],
       first: () => [0],
       separators: () => [...grid.cols.keys()].filter((i) => separates(grid.cols[i])),
-      sinks: () => sinks(grid),
+      sinks: () => [...sinks(grid)],
       chosen: () => this.store.get("hidden"),
     };
     return kinds[this.store.get("hide")]?.() ?? [];
   }
 
   // The chosen heads as one, as the only panel.
-  async single(whole) {
-    return [{ name: "", grid: (await this.made(this.at, true, whole))[0], axes: this.source.document.axes }];
+  /** @param {boolean} full @returns {Promise<GridPanel[]>} */
+  async single(full) {
+    return [{ name: "", grid: (await this.made(this.at, true, full))[0], axes: this.source.document.axes }];
   }
 
   // What stands side by side: one grid; or two captures and, where they have the same words, their difference.
-  async panels(whole) {
-    if (this.arrange !== "compare") return this.single(whole);
+  /** @param {boolean} full @returns {Promise<GridPanel[]>} */
+  async panels(full) {
+    if (this.arrange !== "compare") return this.single(full);
     const { parts } = this.source;
     const { axes } = this.source.document;
-    const grids = await Promise.all(parts.map(async (_, i) => (await this.made(i, true, whole))[0]));
+    const grids = await Promise.all(parts.map(async (_, i) => (await this.made(i, true, full))[0]));
     const panels = grids.map((grid, i) => ({ name: parts[i].name, grid, axes }));
     const [a, b] = grids;
     const sizes = a.rows.length === b.rows.length && a.cols.length === b.cols.length;
-    if (!sizes || String(a.kept) !== String(b.kept)) return panels;
+    if (!sizes || !(a instanceof Grid) || !(b instanceof Grid) || String(a.shown) !== String(b.shown)) return panels;
     return [...panels, { name: `${parts[1].name} − ${parts[0].name}`, grid: difference(a, b), axes }];
   }
 
   // What is shown, in words.
+  /** @param {string} mode */
   named(mode) {
     const marked = this.store.get("marked");
     const { layers, heads } = this.shape;
@@ -172,6 +206,7 @@ export class Choice {
 }
 
 // A grid at half its size, as often as it takes.
+/** @param {Grid} grid @param {number} rows */
 function halved(grid, rows) {
   let made = grid;
   while (made.rows.length > rows) made = made.half();
@@ -179,13 +214,19 @@ function halved(grid, rows) {
 }
 
 // Groups 3, 3, 5 as 0, 0, 1: numbered without gaps.
+/** @param {number[]} groups */
 const dense = (groups) => groups.map((group) => [...new Set(groups)].indexOf(group));
 
 // A step's grid in the frame of the largest: what does not exist yet is absent, not zero.
+/** @param {Grid} grid @param {Words} part @param {Words} largest */
 function stretched(grid, part, largest) {
+  /** @param {Side} side */
   const longer = (side) => largest[side].filter((_, i) => i % grid.block === 0).slice(grid[side].length);
   if (part.rows.length === largest.rows.length && part.cols.length === largest.cols.length) return grid;
-  const [rows, cols] = ["rows", "cols"].map((side) => [...grid[side], ...longer(side)]);
+  const [rows, cols] = [
+    [...grid.rows, ...longer("rows")],
+    [...grid.cols, ...longer("cols")],
+  ];
   const codes = new Uint8Array(rows.length * cols.length);
   const state = new Uint8Array(codes.length).fill(ABSENT);
   const keys = grid.cols.length;

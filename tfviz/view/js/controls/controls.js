@@ -3,6 +3,10 @@
 import { check, h, select, slider, tabs } from "../base/elements.js";
 import { formatted } from "../base/numbers.js";
 
+/** @import { HeadMode, HeadsState } from "../documents.d.ts" */
+/** @import { Choices } from "../types.d.ts" */
+
+/** @type {[HeadMode, string][]} */
 export const MODES = [
   ["sheet", "All heads"],
   ["head", "One head"],
@@ -10,6 +14,7 @@ export const MODES = [
   ["words", "Words"],
   ["picture", "On the picture"],
 ];
+/** @type {[HeadsState["hide"], string][]} */
 const HIDE = [
   ["nothing", "nothing"],
   ["first", "the first key"],
@@ -17,10 +22,12 @@ const HIDE = [
   ["sinks", "sinks"],
   ["chosen", "locked keys"],
 ];
+/** @type {[HeadsState["how"], string][]} */
 const TOGETHER = [
   ["mean", "mean"],
   ["max", "maximum"],
 ];
+/** @type {[HeadsState["direction"], string][]} */
 const DIRECTIONS = [
   ["at", "what it looks at"],
   ["by", "what looks at it"],
@@ -30,23 +37,28 @@ const FEW = 6; // parts that have a button each,
 const SHORT = 90; // if their names are no longer together
 
 export class Controls {
+  /** @param {import("./choice.js").Choice} choice @param {Choices<HeadsState>} store @param {import("../base/theme.js").Theme} theme */
   constructor(choice, store, theme) {
     this.choice = choice;
     this.store = store;
     this.theme = theme;
-    const set = (name) => (value) => store.set({ [name]: value });
-    const chosen = (name) => [store.get(name), set(name)];
+    /** @type {<Name extends keyof HeadsState>(name: Name) => (value: HeadsState[Name]) => void} */
+    const set = (name) => (value) => store.set(/** @type {Partial<HeadsState>} */ ({ [name]: value }));
+    /** @param {HeadsState["hide"]} kind */
     const hide = (kind) => store.set({ hide: kind, hidden: kind === "chosen" ? store.get("cols") : [], cols: [] });
+    /** @param {boolean} merged */
     const merge = (merged) => store.set({ merged, rows: [], cols: [] });
+    /** @type {Record<string, { element: any, show(value: any): void }>} */
     this.controls = {
       mode: tabs(
         "How to look",
         MODES.filter(([mode]) => mode !== "picture" || choice.pictured),
-        ...chosen("mode"),
+        store.get("mode"),
+        set("mode"),
       ),
       part: this.parts(choice.source.parts),
-      how: select("Together", TOGETHER, ...chosen("how")),
-      direction: select("Show", DIRECTIONS, ...chosen("direction")),
+      how: select("Together", TOGETHER, store.get("how"), set("how")),
+      direction: select("Show", DIRECTIONS, store.get("direction"), set("direction")),
       least: slider("At least", {
         min: 0,
         max: Math.max(0.5, store.get("least")),
@@ -66,22 +78,27 @@ export class Controls {
   }
 
   // Steps have an order, so they have a slider; other parts buttons, or a list where there are many.
+  /** @param {{ name: string }[]} parts */
   parts(parts) {
     const value = this.store.get("part");
+    /** @param {number} part */
     const start = (part) => this.store.set({ part, marked: [], rows: [], cols: [], hidden: [] });
+    /** @type {[number, string][]} */
     const names = [...parts.entries()].map(([i, { name }]) => [i, name]);
     const few = parts.length <= FEW && names.join("").length <= SHORT;
     if (this.choice.arrange !== "steps") return (few ? tabs : select)("Of", names, value, start);
+    /** @param {number} part */
     const choose = (part) => this.store.set({ part });
     return slider("Step", { min: 0, max: parts.length - 1, value, text: (i) => parts[i].name, choose });
   }
 
   show() {
     const { store, choice, controls } = this;
-    for (const [name, { show }] of Object.entries(controls)) show(store.get(name));
+    for (const [name, { show }] of Object.entries(controls)) show(store.get(/** @type {keyof HeadsState} */ (name)));
     const { layers, heads } = choice.shape;
     const mode = store.get("mode");
     const sheet = mode === "sheet";
+    /** @type {Record<string, boolean>} */
     const hidden = {
       part:
         choice.source.parts.length === 1 || (choice.arrange === "compare" && (mode === "head" || mode === "picture")),
@@ -100,10 +117,11 @@ export class Controls {
     this.heads(heads);
   }
 
+  /** @param {number} count */
   layers(count) {
     const { store } = this;
-    if (this.layer.count !== count) {
-      const numbers = Array.from({ length: count }, (_, i) => [i, String(i)]);
+    if (!this.list || this.layer.count !== count) {
+      const numbers = Array.from({ length: count }, (_, i) => /** @type {[number, string]} */ ([i, String(i)]));
       this.list = select("Layer", numbers, 0, (layer) => store.set({ layer, marked: [] }));
       this.layer.replaceChildren(this.list.element);
       this.layer.count = count;
@@ -111,6 +129,7 @@ export class Controls {
     this.list.show(Math.min(store.get("layer"), count - 1));
   }
 
+  /** @param {number} count */
   heads(count) {
     const on = this.choice.heads;
     const layer = Math.min(this.store.get("layer"), this.choice.shape.layers - 1);
@@ -124,7 +143,9 @@ export class Controls {
     });
   }
 
+  /** @param {number} head */
   chip(head) {
+    /** @param {MouseEvent} event */
     const onclick = (event) => {
       if (event.shiftKey || event.ctrlKey || event.metaKey) this.toggle(head);
       else this.store.set({ head, marked: [] });
@@ -134,6 +155,7 @@ export class Controls {
   }
 
   // Add a head to those that are shown together, or take it out.
+  /** @param {number} head @param {number} [layer] */
   toggle(head, layer = this.store.get("layer")) {
     const { store } = this;
     const sheet = store.get("mode") === "sheet";

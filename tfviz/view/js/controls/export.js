@@ -2,17 +2,20 @@
 
 import { CanvasPen, SvgPen } from "../base/pen.js";
 
-// drawing: { width, height, draw(pen) }
+/** @import { Drawing } from "../types.d.ts" */
+
+/** @param {Drawing} drawing @param {string} page the colour behind it @returns {Promise<Blob>} */
 export async function png({ width, height, draw }, page) {
   const canvas = document.createElement("canvas");
   const pen = new CanvasPen(canvas, width, height);
   pen.rect(0, 0, width, height, { fill: page });
   draw(pen);
-  return new Promise((done) => {
-    canvas.toBlob(done, "image/png");
+  return new Promise((done, fail) => {
+    canvas.toBlob((blob) => (blob ? done(blob) : fail(new Error("the picture is too large"))), "image/png");
   });
 }
 
+/** @param {Drawing} drawing @param {string} page */
 export function svg({ width, height, draw }, page) {
   const pen = new SvgPen(width, height);
   pen.rect(0, 0, width, height, { fill: page });
@@ -20,6 +23,7 @@ export function svg({ width, height, draw }, page) {
   return new Blob([pen.toString()], { type: "image/svg+xml" });
 }
 
+/** @param {Blob} blob @param {string} name */
 export function download(blob, name) {
   const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: name });
   link.click();

@@ -7,12 +7,30 @@ import { Theme } from "../base/theme.js";
 import spec from "../base/spec.json" with { type: "json" };
 import CSS from "./frame.css";
 
+/** @import { Grid } from "../base/grid.js" */
+/** @import { Choices, Drawing, GridPanel, Side, ViewOptions } from "../types.d.ts" */
+/**
+ * @typedef {ViewOptions & {
+ *   keys: string[][],
+ *   shown(): GridPanel<Grid>[] | null | undefined,
+ *   drawing(): Drawing | null,
+ *   tables(): Node[],
+ *   redraw(): void,
+ * }} FrameOptions without `page` it is a part of a view
+ */
+
 export class Frame {
   /** @type {HTMLElement | undefined} */
   zoomButtons;
+  /** @type {((factor: number) => void) | undefined} */
+  change;
+  zooms = false;
+  /** Pixels of what is shown, as the browser tells it. */
+  wide = 0;
+  closed = false;
+  redraws = false;
 
-  // options: { page() -> Blob, keys, shown() -> [{ name, grid, axes }], drawing(), tables(), redraw(), away }; without
-  // `page` it is a part of a view, and `away` says what can be taken away here
+  /** @param {HTMLElement} host @param {{ title: string, note?: string }} document @param {Choices<any>} store @param {FrameOptions} options */
   constructor(host, document, store, options) {
     const shadow = host.shadowRoot ?? host.attachShadow({ mode: "open" });
     this.host = host;
@@ -53,10 +71,10 @@ export class Frame {
   open() {
     const { body, options, store } = this;
     const redraw = () => {
-      if (this.asked) return;
-      this.asked = true; // all that one event changes is drawn once, and before the next frame
+      if (this.redraws) return;
+      this.redraws = true; // all that one event changes is drawn once, and before the next frame
       queueMicrotask(() => {
-        this.asked = false;
+        this.redraws = false;
         if (this.closed || !this.wide) return; // it is not laid out, and will be told when it is
         this.restyle();
         options.redraw();
@@ -72,7 +90,7 @@ export class Frame {
     });
     sized.observe(this.place);
     // Text colour comes from the page: when its theme changes, so does the colour, and a transition begins.
-    body.ontransitionrun = (event) => {
+    body.ontransitionrun = (/** @type {TransitionEvent} */ event) => {
       if (event.target === body) redraw();
     };
     body.ontransitionend = body.ontransitionrun;
@@ -81,14 +99,19 @@ export class Frame {
       sized.disconnect();
       off();
       this.closed = true;
-      this.host.shadowRoot.replaceChildren();
+      this.host.shadowRoot?.replaceChildren();
     };
   }
 
   // Lock a row or column, or let it go.
+  /** @param {Side} side @param {number} index */
   lock(side, index) {
     const locked = this.store.get(side);
-    this.store.set({ [side]: locked.includes(index) ? locked.filter((other) => other !== index) : [...locked, index] });
+    this.store.set({
+      [side]: locked.includes(index)
+        ? locked.filter((/** @type {number} */ other) => other !== index)
+        : [...locked, index],
+    });
   }
 
   restyle() {
@@ -113,21 +136,25 @@ export class Frame {
     return Math.max(220, this.wide);
   }
 
+  /** @param {HTMLElement} element @param {string} subject */
   stage(element, subject) {
     if (this.place.firstChild !== element) this.place.replaceChildren(element);
     this.title.textContent = this.document.title || capital(subject);
     this.subject.textContent = this.document.title ? subject : "";
   }
 
+  /** @param {string} text */
   announce(text) {
     this.status.textContent = text;
   }
 
+  /** @param {boolean} now */
   busy(now) {
     if (now) this.announce("loading this head in full …");
     else if (this.status.textContent.startsWith("loading")) this.announce("");
   }
 
+  /** @param {Error} error */
   failed(error) {
     this.announce(`cannot show this: ${error.message}`);
   }
@@ -137,11 +164,13 @@ export class Frame {
     this.twin.lastChild.replaceChildren(...this.options.tables());
   }
 
+  /** @param {(factor: number) => void} change */
   zoom(change) {
     this.zooms = true;
     this.change = change;
   }
 
+  /** @returns {HTMLElement} */
   get buttons() {
     this.zoomButtons ??= h(
       "span",
@@ -151,13 +180,18 @@ export class Frame {
         ["+", "closer", 1.5],
         ["all", "show all", 0],
       ].map(([text, name, factor]) =>
-        h("button", { type: "button", "aria-label": name, title: name, onclick: () => this.change(factor) }, text),
+        h(
+          "button",
+          { type: "button", "aria-label": name, title: name, onclick: () => this.change?.(Number(factor)) },
+          String(text),
+        ),
       ),
     );
-    return this.zoomButtons;
+    return /** @type {HTMLElement} */ (this.zoomButtons);
   }
 
   away() {
+    /** @param {string} ending */
     const named = (ending) =>
       `${
         (this.title.textContent + " " + this.subject.textContent)
@@ -165,6 +199,7 @@ export class Frame {
           .replace(/^-|-$/g, "")
           .slice(0, 80) || "view"
       }.${ending}`;
+    /** @type {Record<string, () => any>} */
     const kinds = {
       PNG: async () => download(await png(this.titled(), this.theme.page), named("png")),
       SVG: () => download(svg(this.titled(), this.theme.page), named("svg")),
@@ -173,9 +208,9 @@ export class Frame {
         if (panels) download(new Blob([csvs(panels)], { type: "text/csv" }), named("csv"));
         else this.announce("open one head first: CSV holds the numbers of one");
       },
-      HTML: async () => download(await this.options.page(), named("html")),
     };
-    if (!this.options.page) delete kinds.HTML;
+    const { page } = this.options;
+    if (page) kinds.HTML = async () => download(await page(), named("html"));
     const said = this.options.away ?? "Take away";
     return h(
       "div",
@@ -192,8 +227,9 @@ export class Frame {
   }
 
   // What is on the stage, with its title above.
+  /** @returns {Drawing} */
   titled() {
-    const { width, height, draw } = this.options.drawing();
+    const { width, height, draw } = this.options.drawing() ?? EMPTY;
     const pad = 12;
     const top = 34;
     const said = [this.title.textContent, this.subject.textContent].filter(Boolean).join(" · ");
@@ -211,5 +247,9 @@ export class Frame {
   }
 }
 
+/** @type {Drawing} */
+const EMPTY = { width: 0, height: 0, draw: () => {} };
+
 // A site's name is left as it is.
+/** @param {string} text */
 const capital = (text) => text.replace(/^\p{Ll}(?=\p{L}*(?:[\s,]|$))/u, (letter) => letter.toUpperCase());

@@ -5,16 +5,22 @@ import { ABSENT, OPEN } from "../base/grid.js";
 import { formatted, plainNumber } from "../base/numbers.js";
 import { label } from "../base/pen.js";
 
+/** @import { Grid } from "../base/grid.js" */
+/** @import { AnyGrid, GridPanel } from "../types.d.ts" */
+
 const CELLS = 1600;
 const ROWS = 100;
 const KEYS = 5;
 
 const FORBIDS = "–"; // in place of a number, where a mask forbids to look
 
+/** @param {string} name @param {string} said */
 const named = (name, said) => (name ? `${name}: ${said}` : said);
+/** @param {"row" | "col"} scope @param {string} text */
 const heading = (scope, text) => h("th", { scope }, text);
 
 // All of a small grid; of a large one the strongest keys of each query.
+/** @param {GridPanel} panel */
 export function table({ name, grid, axes = ["query", "key"] }) {
   if (grid.rows.length * grid.cols.length > CELLS) return strongest(grid, axes, name);
   const head = h(
@@ -31,6 +37,7 @@ export function table({ name, grid, axes = ["query", "key"] }) {
   return h("table", {}, said && h("caption", {}, said), h("thead", {}, head), h("tbody", {}, ...rows));
 }
 
+/** @param {AnyGrid} grid @param {string[]} axes @param {string} name */
 function strongest(grid, axes, name) {
   const rows = grid.rows.slice(0, ROWS).map((word, row) => {
     const pairs = grid
@@ -52,6 +59,7 @@ function strongest(grid, axes, name) {
 }
 
 // How sharply each head looks.
+/** @param {{ layers: number, heads: number }} part @param {(layer: number, head: number) => string} value */
 export function headTable(part, value) {
   const head = h(
     "tr",
@@ -76,21 +84,25 @@ export function headTable(part, value) {
   );
 }
 
+/** @param {AnyGrid} grid @param {number} row @param {number} col */
 function shown(grid, row, col) {
-  const kind = grid.state[row * grid.cols.length + col];
-  if (kind === OPEN || (grid.values && !Number.isFinite(grid.at(row, col)))) return formatted(grid.at(row, col));
+  const kind = grid.kind(row, col);
+  if (kind === OPEN || !Number.isFinite(grid.at(row, col))) return formatted(grid.at(row, col));
   return kind === ABSENT ? "" : FORBIDS;
 }
 
 // One grid behind another, under their names where they have any.
+/** @param {GridPanel<Grid>[]} panels */
 export const csvs = (panels) =>
   panels.map(({ name, grid }) => (name ? `${cell(name)}\r\n` : "") + csv(grid)).join("\r\n");
 
 // A word that a spreadsheet would run as a formula has an apostrophe before it, as OWASP advises; a number is none.
 const FORMULA = /^(?![+-]?\d+([.,]\d+)?$)[=+\-@\t\r\n＝＋－＠]/;
+/** @param {string} text */
 const cell = (text) => `"${FORMULA.test(text) ? "'" : ""}${text.replace(/"/g, '""')}"`;
 
 // A line for each query; cells that may not be looked at stay empty.
+/** @param {Grid} grid @param {string} [corner] */
 export function csv(grid, corner = "query/key") {
   const lines = [[corner, ...grid.cols].map(cell).join(",")];
   grid.rows.forEach((word, row) => {

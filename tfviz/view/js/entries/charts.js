@@ -1,7 +1,7 @@
 // Masks, tables and points, in a page.
 
 import { waking } from "../base/page.js";
-import { MaskLab } from "../stages/masklab.js";
+import { MaskLab } from "../stages/mask-lab.js";
 import { Points } from "../stages/points.js";
 import { Tables } from "../stages/tables.js";
 

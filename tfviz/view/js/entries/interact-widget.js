@@ -1,10 +1,10 @@
 // Functions with controls, answered by a kernel.
 
-import { Source } from "../base/data.js";
+import { PageData } from "../base/page-data.js";
 import { TraitStore, widget } from "../base/widget.js";
 import { KernelInstrument } from "../interact/kernel-instrument.js";
 
 export default widget((host, model, kernel) => {
-  const source = new Source(model.get("document"), new Uint8Array());
+  const source = new PageData(model.get("document"), new Uint8Array());
   return new KernelInstrument(host, source, new TraitStore(model, ["values"]), kernel);
 });

@@ -1,13 +1,14 @@
 // Heads of attention with a kernel behind them, which sends what is missing.
 
-import { inflated, Source } from "../base/data.js";
+import { HeadSource } from "../base/head-source.js";
+import { inflated } from "../base/page-data.js";
 import { TraitStore, widget } from "../base/widget.js";
 import { Explorer } from "../stages/explorer.js";
 
 export default widget((host, model, kernel) => {
   const described = model.get("document");
   const { buffer, byteOffset, byteLength } = model.get("data");
-  const source = new Source(
+  const source = new HeadSource(
     described,
     new Uint8Array(buffer, byteOffset, byteLength),
     async (part, layer, head, where) => {

@@ -5,18 +5,28 @@ import { formatted } from "../base/numbers.js";
 import { CanvasPen } from "../base/pen.js";
 import { Control } from "./control.js";
 
+/** @import { AngleSpec } from "../documents.d.ts" */
+/** @import { Theme } from "../base/theme.js" */
+/** @import { Named } from "./control.js" */
+
 const SIDE = 76;
 const DEGREE = Math.PI / 180;
-const TURNS = { ArrowUp: 5, ArrowRight: 5, ArrowDown: -5, ArrowLeft: -5, PageUp: 45, PageDown: -45 }; // degrees
+/** @type {Record<string, number>} degrees */
+const TURNS = { ArrowUp: 5, ArrowRight: 5, ArrowDown: -5, ArrowLeft: -5, PageUp: 45, PageDown: -45 };
 
+/** @extends {Control<AngleSpec>} */
 export class AngleControl extends Control {
+  /** @param {Named<AngleSpec>} spec @param {(value: AngleSpec["start"]) => void} set @param {Theme} theme */
   constructor(spec, set, theme) {
     super(spec, set, theme);
+    this.value = spec.start;
+    /** @type {HTMLCanvasElement} */
     this.canvas = h("canvas", { class: "dial", tabIndex: 0, role: "slider", "aria-label": this.name });
     this.canvas.setAttribute("aria-valuemin", "-180");
     this.canvas.setAttribute("aria-valuemax", "180");
     this.output = h("output");
     this.element = h("div", { class: "control" }, h("span", {}, this.name), this.canvas, this.output);
+    /** @param {PointerEvent} event */
     const turn = (event) => {
       const { left, top } = this.canvas.getBoundingClientRect();
       const [x, y] = [event.clientX - left - SIDE / 2, SIDE / 2 - (event.clientY - top)];
@@ -26,7 +36,9 @@ export class AngleControl extends Control {
       this.canvas.setPointerCapture(event.pointerId);
       turn(event);
     };
-    this.canvas.onpointermove = (event) => this.canvas.hasPointerCapture(event.pointerId) && turn(event);
+    this.canvas.onpointermove = (event) => {
+      if (this.canvas.hasPointerCapture(event.pointerId)) turn(event);
+    };
     this.canvas.onkeydown = (event) => {
       const degrees = event.key === "Home" ? -Math.round(this.value / DEGREE) : TURNS[event.key];
       if (degrees === undefined || event.metaKey || event.altKey || event.ctrlKey) return;
@@ -37,11 +49,13 @@ export class AngleControl extends Control {
   }
 
   // From minus half a turn to half a turn.
+  /** @param {number} angle */
   turn(angle) {
     const round = 2 * Math.PI;
     this.set(Number((angle - round * Math.round(angle / round)).toPrecision(12)));
   }
 
+  /** @param {AngleSpec["start"]} value */
   show(value) {
     this.value = value;
     const pen = new CanvasPen(this.canvas, SIDE, SIDE);
@@ -61,10 +75,12 @@ export class AngleControl extends Control {
     this.canvas.setAttribute("aria-valuetext", this.output.value);
   }
 
+  /** @param {AngleSpec["start"]} value */
   input(value) {
     return { shape: [], data: [value] };
   }
 
+  /** @param {AngleSpec["start"]} value */
   said(value) {
     return `${String(Math.round(value / DEGREE)).replace("-", "−")}°`;
   }

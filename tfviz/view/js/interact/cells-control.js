@@ -6,15 +6,27 @@ import { label } from "../base/pen.js";
 import { STEPS } from "../stages/pointing.js";
 import { Control } from "./control.js";
 
+/** @import { CellsSpec, SwitchesSpec } from "../documents.d.ts" */
+/** @import { Theme } from "../base/theme.js" */
+/** @import { Named, Tensor } from "./control.js" */
+
 const DRAGGED = 4; // pixels to a step
 const NUMBER = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
-export class CellsControl extends Control {
+/**
+ * A table of buttons, one for each cell.
+ * @template {CellsSpec | SwitchesSpec} Spec
+ * @extends {Control<Spec>}
+ */
+export class TableControl extends Control {
   focused = [0, 0];
 
+  /** @param {Named<Spec>} spec @param {(value: Spec["start"]) => void} set @param {Theme} theme @param {(text: string) => void} announce */
   constructor(spec, set, theme, announce) {
     super(spec, set, theme);
     const { rows, cols, flat } = spec;
+    /** @type {Spec["start"]} */
+    this.value = spec.start;
     this.announce = announce;
     this.buttons = rows.map((_, row) => cols.map((__, col) => this.button(row, col)));
     const head = h("tr", {}, flat ? null : h("td"), ...cols.map((word) => h("th", { scope: "col" }, label(word))));
@@ -35,8 +47,76 @@ export class CellsControl extends Control {
     this.element = h("div", { class: "control" }, h("span", {}, this.name), table);
   }
 
+  /** @abstract @param {number} _row @param {number} _col @returns {HTMLButtonElement} */
+  button(_row, _col) {
+    throw new Error("a table has buttons");
+  }
+
+  // The one cell that the tab key stops at.
+  /** @param {number} row @param {number} col */
+  stop(row, col) {
+    const [before, across] = this.focused;
+    this.buttons[before][across].tabIndex = -1;
+    this.buttons[row][col].tabIndex = 0;
+    this.focused = [row, col];
+  }
+
+  // To the cell that an arrow leads to; whether the key was one.
+  /** @param {KeyboardEvent} event @param {number} row @param {number} col */
+  step({ key }, row, col) {
+    if (!STEPS[key]) return false;
+    const [down, right] = STEPS[key];
+    this.buttons[row + down]?.[col + right]?.focus();
+    return true;
+  }
+
+  /** @param {number} row @param {number} col */
+  called(row, col) {
+    const { rows, cols, flat } = this.spec;
+    return flat ? label(cols[col], 40) : `${label(rows[row], 40)}, ${label(cols[col], 40)}`;
+  }
+
+  // The table with another number in one cell.
+  /** @param {number} row @param {number} col @param {number | boolean} value @returns {any} */
+  with(row, col, value) {
+    return this.value.map((line, i) => (i === row ? line.map((old, j) => (j === col ? value : old)) : line));
+  }
+
+  /** @param {Spec["start"]} value @returns {Tensor} */
+  input(value) {
+    const data = value.flatMap((line) => line.map(Number));
+    return { shape: this.spec.flat ? [value[0].length] : [value.length, value[0].length], data };
+  }
+
+  words() {
+    return this.spec.flat ? this.spec.cols : this.spec.rows;
+  }
+
+  columns() {
+    return this.spec.cols;
+  }
+
+  /** @abstract @param {number | boolean} _cell */
+  cell(_cell) {
+    return "";
+  }
+
+  /** @param {Spec["start"]} before @param {Spec["start"]} after */
+  told(before, after) {
+    for (let row = 0; row < after.length; row++)
+      for (let col = 0; col < after[row].length; col++)
+        if (after[row][col] !== before[row][col]) return `${this.called(row, col)} is ${this.cell(after[row][col])}`;
+    return "";
+  }
+}
+
+/** @extends {TableControl<CellsSpec>} */
+export class CellsControl extends TableControl {
+  /** @param {number} row @param {number} col */
   button(row, col) {
+    /** @type {HTMLButtonElement} */
     const button = h("button", { type: "button", class: "cell", tabIndex: row || col ? -1 : 0 });
+    /** @type {{ x: number, value: number, moved: boolean } | null} */
     let held = null;
     button.onpointerdown = (event) => {
       held = { x: event.clientX, value: this.value[row][col], moved: false };
@@ -56,42 +136,35 @@ export class CellsControl extends Control {
     return button;
   }
 
-  // The one cell that the tab key stops at.
-  stop(row, col) {
-    const [before, across] = this.focused;
-    this.buttons[before][across].tabIndex = -1;
-    this.buttons[row][col].tabIndex = 0;
-    this.focused = [row, col];
-  }
-
+  /** @param {KeyboardEvent} event @param {number} row @param {number} col */
   key(event, row, col) {
     if (event.metaKey || event.altKey || event.ctrlKey) return;
     const by = this.spec.step * (event.shiftKey ? 10 : 1);
     const { key } = event;
-    if (STEPS[key]) {
-      const [down, right] = STEPS[key];
-      this.buttons[row + down]?.[col + right]?.focus();
-    } else if (key === "+" || key === "=" || key === "*") this.put(row, col, this.value[row][col] + by);
+    const stepped = this.step(event, row, col);
+    if (key === "+" || key === "=" || key === "*") this.put(row, col, this.value[row][col] + by);
     else if (key === "-" || key === "_" || key === "−") this.put(row, col, this.value[row][col] - by);
     else if (key === "Enter" || key === "F2") this.type(row, col);
     else if (/^[\d.]$/.test(key)) this.type(row, col, key);
-    else return;
+    else if (!stepped) return;
     event.preventDefault();
     event.stopPropagation();
   }
 
+  /** @param {number} row @param {number} col @param {number} value */
   put(row, col, value) {
-    const net = Number(value.toPrecision(7));
-    this.set(this.value.map((line, i) => (i === row ? line.map((old, j) => (j === col ? net : old)) : line)));
+    this.set(this.with(row, col, Number(value.toPrecision(7))));
   }
 
   // A field in place of the button, until Enter, Escape or the focus leaves it.
+  /** @param {number} row @param {number} col @param {string | null} [begun] */
   type(row, col, begun = null) {
     const button = this.buttons[row][col];
     const field = h("input", { type: "text", class: "cell", value: begun ?? String(this.value[row][col]) });
     field.setAttribute("inputmode", "decimal");
     field.setAttribute("aria-label", this.called(row, col));
     let open = true;
+    /** @param {boolean} keep @param {boolean} back */
     const finish = (keep, back) => {
       if (!open) return;
       open = false;
@@ -101,7 +174,7 @@ export class CellsControl extends Control {
       if (keep && NUMBER.test(text) && Number.isFinite(Math.fround(Number(text)))) this.put(row, col, Number(text));
       else if (keep) this.announce(`“${label(text, 30)}” is no number`);
     };
-    field.onkeydown = (event) => {
+    field.onkeydown = (/** @type {KeyboardEvent} */ event) => {
       event.stopPropagation();
       if (event.key === "Enter" || event.key === "Escape") {
         event.preventDefault();
@@ -114,11 +187,7 @@ export class CellsControl extends Control {
     if (begun === null) field.select();
   }
 
-  called(row, col) {
-    const { rows, cols, flat } = this.spec;
-    return flat ? label(cols[col], 40) : `${label(rows[row], 40)}, ${label(cols[col], 40)}`;
-  }
-
+  /** @param {CellsSpec["start"]} value */
   show(value) {
     this.value = value;
     this.buttons.forEach((line, row) =>
@@ -130,28 +199,16 @@ export class CellsControl extends Control {
     );
   }
 
-  input(value) {
-    return { shape: this.spec.flat ? [value[0].length] : [value.length, value[0].length], data: value.flat() };
+  /** @param {number} cell */
+  cell(cell) {
+    return digits(cell);
   }
 
-  words() {
-    return this.spec.flat ? this.spec.cols : this.spec.rows;
-  }
-
-  columns() {
-    return this.spec.cols;
-  }
-
+  /** @param {CellsSpec["start"]} value */
   said(value) {
     return value.map((line) => line.map(digits).join(", ")).join("; ");
   }
-
-  told(before, after) {
-    for (let row = 0; row < after.length; row++)
-      for (let col = 0; col < after[row].length; col++)
-        if (after[row][col] !== before[row][col]) return `${this.called(row, col)} is ${digits(after[row][col])}`;
-    return "";
-  }
 }
 
+/** @param {number} value */
 const digits = (value) => formatted(value, 4);

@@ -5,8 +5,20 @@ import { check, select, slider } from "../base/elements.js";
 import { stepped } from "../base/numbers.js";
 import { label, quoted } from "../base/pen.js";
 
+/** @import { ControlSpec, MenuSpec, SliderSpec, SwitchSpec } from "../documents.d.ts" */
+/** @import { Theme } from "../base/theme.js" */
+/** @typedef {{ shape: number[], data: ArrayLike<number> }} Tensor of any type: the program knows which */
+/**
+ * @template {ControlSpec} Spec
+ * @typedef {Spec & { name: string }} Named with the argument that it is for
+ */
+
+/** @template {ControlSpec} Spec */
 export class Control {
-  // spec: as Python describes it; set(value)
+  /** @type {any} */
+  element;
+
+  /** @param {Named<Spec>} spec @param {(value: Spec["start"]) => void} set @param {Theme} theme */
   constructor(spec, set, theme) {
     this.spec = spec;
     this.set = set;
@@ -14,27 +26,44 @@ export class Control {
     this.name = spec.name;
   }
 
-  /** @abstract @returns {string[]} @param {any} _value */
+  /** @abstract @param {Spec["start"]} _value */
+  show(_value) {}
+
+  /** @abstract @returns {Tensor} @param {Spec["start"]} _value */
+  input(_value) {
+    throw new Error(`${this.name} chooses among programs`);
+  }
+
+  /** @abstract @returns {number} @param {Spec["start"]} _value */
+  choice(_value) {
+    throw new Error(`${this.name} is a tensor`);
+  }
+
+  /** @abstract @returns {string[]} @param {Spec["start"]} _value */
   words(_value) {
     return [];
   }
 
+  /** @param {Spec["start"]} value */
   columns(value) {
     return this.words(value);
   }
 
-  /** @abstract @returns {string} @param {any} value */
+  /** @abstract @returns {string} @param {Spec["start"]} value */
   said(value) {
     return String(value);
   }
 
   // What a change did, in words.
+  /** @param {Spec["start"]} _before @param {Spec["start"]} after */
   told(_before, after) {
     return `${label(this.name, 40)} is ${this.said(after)}`;
   }
 }
 
+/** @extends {Control<SliderSpec>} */
 class SliderControl extends Control {
+  /** @param {Named<SliderSpec>} spec @param {(value: SliderSpec["start"]) => void} set @param {Theme} theme */
   constructor(spec, set, theme) {
     super(spec, set, theme);
     const { low, high, step, start } = spec;
@@ -49,59 +78,73 @@ class SliderControl extends Control {
     this.element = this.knob.element;
   }
 
+  /** @param {SliderSpec["start"]} value */
   show(value) {
     this.knob.show(value);
   }
 
+  /** @param {SliderSpec["start"]} value */
   said(value) {
     return stepped(Number(value), this.spec.step);
   }
 
+  /** @param {SliderSpec["start"]} value */
   input(value) {
     return { shape: [], data: [value] };
   }
 
+  /** @param {SliderSpec["start"]} value */
   choice(value) {
     return Math.round((value - this.spec.low) / this.spec.step);
   }
 }
 
+/** @extends {Control<MenuSpec>} */
 class MenuControl extends Control {
+  /** @param {Named<MenuSpec>} spec @param {(value: MenuSpec["start"]) => void} set @param {Theme} theme */
   constructor(spec, set, theme) {
     super(spec, set, theme);
-    const options = spec.names.map((name, i) => [i, label(name, 60)]);
+    const options = spec.names.map((name, i) => /** @type {[number, string]} */ ([i, label(name, 60)]));
     this.knob = select(this.name, options, spec.start, set);
     this.element = this.knob.element;
   }
 
+  /** @param {MenuSpec["start"]} value */
   show(value) {
     this.knob.show(value);
   }
 
+  /** @param {MenuSpec["start"]} value */
   said(value) {
     return quoted(this.spec.names[value]);
   }
 
+  /** @param {MenuSpec["start"]} value */
   choice(value) {
     return value;
   }
 }
 
+/** @extends {Control<SwitchSpec>} */
 class SwitchControl extends Control {
+  /** @param {Named<SwitchSpec>} spec @param {(value: SwitchSpec["start"]) => void} set @param {Theme} theme */
   constructor(spec, set, theme) {
     super(spec, set, theme);
     this.knob = check(this.name, spec.start, set);
     this.element = this.knob.element;
   }
 
+  /** @param {SwitchSpec["start"]} value */
   show(value) {
     this.knob.show(value);
   }
 
+  /** @param {SwitchSpec["start"]} value */
   said(value) {
     return value ? "on" : "off";
   }
 
+  /** @param {SwitchSpec["start"]} value */
   choice(value) {
     return Number(value);
   }

@@ -10,25 +10,44 @@ import { PANELS } from "./panels.js";
 import { scaleOf } from "./scales.js";
 import { KEYS_HELP } from "./keys-help.js";
 
+/** @import { DrawingKind, InteractDocument, InteractState } from "../documents.d.ts" */
+/** @import { Choices, Drawing, Side, Tensor, ViewOptions } from "../types.d.ts" */
+/** @import { Control } from "./control.js" */
+/** @import { Panel, Shown } from "./panel.js" */
+/** @typedef {import("../base/page-data.js").PageData<InteractDocument>} Data */
+
+/** @type {Partial<Record<DrawingKind, number>>} of a result, but for leading ones of size 1 */
+const MOST_AXES = { number: 0, bars: 1, words: 1 };
 const LINE_ABOVE = 24; // pixels of the line above a drawing that is taken away
 
 // Who goes on from here has answer(values): a promise of the results by name, null where a later question was asked.
 export class Instrument {
   /** @type {Record<string, any>} what the controls stood at when the outputs were computed */
   values = {};
+  /** @type {Panel[]} */
   drawn = [];
+  /** @type {Map<string, Tensor>} what the panels showed before, by their keys */
+  earlier = new Map();
+  /** @type {Record<string, Tensor> | null} */
   outputs = null;
+  /** @type {string | null} the values that were asked for last, and below those of the outputs */
+  asked = null;
+  /** @type {string | null} */
   answered = null;
-  last = null;
+  changed = "";
   turns = 0;
   turn = 0;
+  ended = false;
+  close = () => {};
 
+  /** @param {HTMLElement} host @param {Data} source @param {Choices<InteractState>} store @param {ViewOptions} options */
   constructor(host, source, store, options) {
     const { controls, panels } = source.document;
     this.source = source;
     this.store = store;
     this.panels = panels;
-    const kinds = new Set(controls.map(({ kind }) => kind));
+    /** @type {Set<string>} */
+    const kinds = new Set(Object.values(controls).map(({ kind }) => kind));
     this.frame = new Frame(host, source.document, store, {
       ...options,
       keys: KEYS_HELP.filter(([kind]) => kind === "" || kinds.has(kind)).map(([, key, text]) => [key, text]),
@@ -38,14 +57,15 @@ export class Instrument {
       redraw: () => this.refresh(),
     });
     const { frame } = this;
+    /** @type {Record<string, Control<any>>} */
     this.controls = Object.fromEntries(
-      controls.map((control) => [
-        control.name,
-        new CONTROLS[control.kind](
-          control,
-          (value) => this.set(control.name, value),
+      Object.entries(controls).map(([name, spec]) => [
+        name,
+        new /** @type {any} */ (CONTROLS[spec.kind])(
+          { name, ...spec },
+          (/** @type {any} */ value) => this.set(name, value),
           frame.theme,
-          (text) => frame.announce(text),
+          (/** @type {string} */ text) => frame.announce(text),
         ),
       ]),
     );
@@ -59,7 +79,7 @@ export class Instrument {
     frame.place.setAttribute("role", "group");
   }
 
-  /** @abstract @returns {Promise<Record<string, import("../types.d.ts").Tensor> | null>} @param {any} _values */
+  /** @abstract @returns {Promise<Record<string, Tensor> | null>} @param {InteractState["values"]} _values */
   async answer(_values) {
     return null;
   }
@@ -77,6 +97,7 @@ export class Instrument {
     this.ended = true;
   }
 
+  /** @param {string} name @param {any} value */
   set(name, value) {
     this.changed = name;
     this.store.set({ values: { ...this.store.get("values"), [name]: value } });
@@ -95,54 +116,57 @@ export class Instrument {
       const outputs = key === this.answered ? this.outputs : await this.answer(values);
       if (!outputs || this.ended || turn < this.turn) return undefined; // a later change is on its way, or done
       this.turn = turn;
-      const before = this.outputs;
+      const [before, last] = [this.outputs, this.values];
       [this.outputs, this.answered, this.values] = [outputs, key, values];
       this.show();
-      if (before) this.tell(before, values);
-      this.last = values;
+      if (before) this.tell(last, values);
       this.frame.renewTable();
     } catch (error) {
-      if (this.asked === key) this.frame.announce(error.message);
+      if (this.asked === key) this.frame.announce(/** @type {Error} */ (error).message);
     }
     if (this.asked === key) this.stage.ariaBusy = "false";
     return undefined;
   }
 
   // What was turned, and what changed most in each picture.
-  tell(before, values) {
+  /** @param {InteractState["values"]} last @param {InteractState["values"]} values */
+  tell(last, values) {
     const control = this.controls[this.changed];
     if (!control) return;
     const changes = this.drawn.map((panel) => panel.change(this.earlier.get(panel.key))).filter(Boolean);
-    const told = [control.told(this.last[this.changed], values[this.changed]), ...changes.slice(0, 3)];
+    const told = [control.told(last[this.changed], values[this.changed]), ...changes.slice(0, 3)];
     this.frame.announce(told.filter(Boolean).join("; "));
   }
 
+  /** @param {string | string[]} named @param {Side} side @returns {string[]} */
   words(named, side) {
     if (typeof named !== "string") return named;
     return this.controls[named][side === "cols" ? "columns" : "words"](this.values[named]);
   }
 
   // The results as panels: of three axes, one for each table.
+  /** @returns {Generator<Shown & { key: string, kind: DrawingKind }>} */
   *parts() {
     for (const panel of this.panels) {
-      const whole = this.outputs[panel.output];
+      const whole = this.outputs?.[panel.result];
       if (!whole) continue;
-      const tensor = stripped(whole, panel.kind === "number" ? 0 : ["bars", "words"].includes(panel.kind) ? 1 : 2);
-      /** @type {any} */
+      const { kind, positions, filled, top } = panel;
+      const tensor = stripped(whole, MOST_AXES[kind] ?? 2);
       const shown = {
-        panel,
+        kind,
         rows: this.words(panel.rows, "rows"),
         cols: this.words(panel.cols, "cols"),
         ...scaleOf(whole, panel),
+        positions: typeof positions === "string" ? this.values[positions] : positions,
+        filled,
+        top,
       };
-      shown.filled = panel.filled;
-      shown.positions = typeof panel.positions === "string" ? this.values[panel.positions] : panel.positions;
-      if (tensor.shape.length < 3) yield { ...shown, key: panel.output, title: panel.title, tensor };
+      if (tensor.shape.length < 3) yield { ...shown, key: panel.result, title: panel.title, tensor };
       else
         for (let at = 0; at < tensor.shape[0]; at++)
           yield {
             ...shown,
-            key: `${panel.output} ${at}`,
+            key: `${panel.result} ${at}`,
             title: `${panel.title} ${at}`.trim(),
             tensor: one(tensor, at),
           };
@@ -153,11 +177,10 @@ export class Instrument {
     if (!this.outputs) return;
     this.earlier = new Map(this.drawn.map(({ key, tensor }) => [key, tensor]));
     const parts = [...this.parts()];
-    this.drawn = parts.map(({ key, panel }) => {
-      const kept = this.drawn.find((other) => other.key === key);
-      return (
-        kept ?? Object.assign(new PANELS[panel.kind](this.frame.theme, (text) => this.frame.announce(text)), { key })
-      );
+    const announce = (/** @type {string} */ text) => this.frame.announce(text);
+    this.drawn = parts.map(({ key, kind }) => {
+      const known = this.drawn.find((other) => other.key === key);
+      return known ?? Object.assign(new PANELS[kind](this.frame.theme, announce), { key });
     });
     const canvases = this.drawn.map(({ canvas }) => canvas);
     if (
@@ -169,6 +192,7 @@ export class Instrument {
   }
 
   // The panels as they stand, below a line of what the controls say.
+  /** @returns {Drawing} */
   get drawing() {
     const from = this.stage.getBoundingClientRect();
     const line = Object.entries(this.controls)
@@ -181,7 +205,7 @@ export class Instrument {
         : line;
     const placed = this.drawn.map((panel) => {
       const { left, top } = panel.canvas.getBoundingClientRect();
-      return [panel, left - from.left, top - from.top + LINE_ABOVE];
+      return /** @type {[Panel, number, number]} */ ([panel, left - from.left, top - from.top + LINE_ABOVE]);
     });
     return {
       width: Math.max(measure(said, 12), ...placed.map(([panel, x]) => x + panel.width)),
@@ -199,12 +223,14 @@ export class Instrument {
 }
 
 // Without leading axes of size 1, such as a batch's, as long as there are more than `most`.
+/** @param {Tensor} tensor @param {number} most */
 function stripped(tensor, most) {
   const shape = [...tensor.shape];
   while (shape.length > most && shape[0] === 1) shape.shift();
   return { ...tensor, shape };
 }
 
+/** @param {Tensor} tensor @param {number} at @returns {any} */
 function one({ shape, dtype, data }, at) {
   const size = shape[1] * shape[2];
   return { shape: shape.slice(1), dtype, data: data.subarray(at * size, (at + 1) * size) };

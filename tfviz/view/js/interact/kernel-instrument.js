@@ -3,13 +3,23 @@
 import { Instrument } from "./instrument.js";
 import { unpacked } from "./snapshot.js";
 
+/** @import { InteractState } from "../documents.d.ts" */
+/** @import { Choices } from "../types.d.ts" */
+/** @import { Data } from "./instrument.js" */
+
 export class KernelInstrument extends Instrument {
+  /** @type {((turn: boolean | null) => void) | null} tells a question that waits that it is its turn, or too late */
+  next = null;
+  busy = false;
+
+  /** @param {HTMLElement} host @param {Data} source @param {Choices<InteractState>} store @param {import("../base/kernel-client.js").KernelClient} kernel */
   constructor(host, source, store, kernel) {
     super(host, source, store, { page: () => kernel.page() });
     this.kernel = kernel;
     this.begin();
   }
 
+  /** @param {InteractState["values"]} values */
   async answer(values) {
     for (const control of Object.values(this.controls))
       if (control.spec.kind === "text") control.input(values[control.name]);
@@ -17,6 +27,7 @@ export class KernelInstrument extends Instrument {
   }
 
   // One question at a time; of what is asked meanwhile only the last is put.
+  /** @param {InteractState["values"]} values */
   async latest(values) {
     this.next?.(null);
     if (this.busy) {
@@ -30,7 +41,7 @@ export class KernelInstrument extends Instrument {
       return unpacked(told.results, ([start, length]) => pieces[0].slice(start, start + length));
     } finally {
       this.busy = false;
-      this.next?.(true);
+      /** @type {((turn: boolean) => void) | null} */ (this.next)?.(true);
     }
   }
 }

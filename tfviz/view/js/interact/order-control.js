@@ -5,17 +5,35 @@ import { h } from "../base/elements.js";
 import { label, quoted } from "../base/pen.js";
 import { Control } from "./control.js";
 
+/** @import { OrderSpec } from "../documents.d.ts" */
+/** @import { Theme } from "../base/theme.js" */
+/** @import { Named } from "./control.js" */
+
+/** @type {Record<string, number>} */
+const PLACES = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 };
+
+/** @extends {Control<OrderSpec>} */
 export class OrderControl extends Control {
+  /** @param {Named<OrderSpec>} spec @param {(value: OrderSpec["start"]) => void} set @param {Theme} theme @param {(text: string) => void} announce */
   constructor(spec, set, theme, announce) {
     super(spec, set, theme);
     this.announce = announce;
-    this.held = null; // the number of the word that was picked up
+    this.value = spec.start;
+    /** @type {number | null} the word that was picked up */
+    this.held = null;
+    this.dragged = false;
+    /** The focus goes from one button to another. */
+    this.moving = false;
+    /** The word that was moved last. */
+    this.moved = 0;
     this.buttons = spec.names.map((_, place) => this.button(place));
     const described = { class: "order", role: "group", "aria-label": `${this.name}: words to put in order` };
     this.element = h("div", { class: "control wide" }, h("span", {}, this.name), h("div", described, ...this.buttons));
   }
 
+  /** @param {number} place */
   button(place) {
+    /** @type {HTMLButtonElement} */
     const button = h("button", { type: "button", class: "ordered" });
     button.onpointerdown = (event) => {
       [this.held, this.dragged] = [this.value[place], true];
@@ -32,13 +50,16 @@ export class OrderControl extends Control {
     button.onclick = (event) => {
       if (event.detail === 0) this.pick(place); // by key
     };
-    button.onblur = () => this.moving || this.dragged || this.drop();
+    button.onblur = () => {
+      if (!this.moving && !this.dragged) this.drop();
+    };
     button.onkeydown = (event) => this.key(event, place);
     return button;
   }
 
+  /** @param {KeyboardEvent} event @param {number} place */
   key(event, place) {
-    const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -1, ArrowDown: 1 }[event.key];
+    const step = PLACES[event.key];
     if (event.key === "Escape") return this.drop();
     if (!step || event.metaKey || event.ctrlKey) return undefined;
     const to = Math.max(0, Math.min(this.buttons.length - 1, place + step));
@@ -56,6 +77,7 @@ export class OrderControl extends Control {
     return undefined;
   }
 
+  /** @param {number} place */
   pick(place) {
     this.held = this.held === null ? this.value[place] : null;
     this.show(this.value);
@@ -74,31 +96,35 @@ export class OrderControl extends Control {
 
   // The place under the pointer, or the nearest; one that it has not come half over is not reached yet, or words of
   // different lengths would go to and fro under a pointer that stands still.
+  /** @param {PointerEvent} event */
   under(event) {
     let [best, least] = [0, Infinity];
     this.buttons.forEach((button, place) => {
       const { left, right, top, bottom } = button.getBoundingClientRect();
+      /** @param {number} at @param {number} low @param {number} high */
       const beyond = (at, low, high) => Math.max(low - at, 0, at - high);
       const far = Math.hypot(beyond(event.clientX, left, right), 4 * beyond(event.clientY, top, bottom));
       if (far < least) [best, least] = [place, far];
     });
-    const from = this.value.indexOf(this.held);
+    const from = this.value.indexOf(this.held ?? -1);
     const { left, right } = this.buttons[best].getBoundingClientRect();
     const beyond = Math.sign(best - from) * (event.clientX - (left + right) / 2);
     return beyond < 0 && event.clientX > left && event.clientX < right ? best - Math.sign(best - from) : best;
   }
 
   // The word that is held goes to a place, and those between close up.
+  /** @param {number} to */
   move(to) {
-    const from = this.value.indexOf(this.held);
-    if (from === to) return;
-    const rest = this.value.filter((word) => word !== this.held);
-    rest.splice(to, 0, this.held);
-    this.moved = this.held;
+    const { held } = this;
+    if (held === null || this.value.indexOf(held) === to) return;
+    const rest = this.value.filter((word) => word !== held);
+    rest.splice(to, 0, held);
+    this.moved = held;
     this.set(rest);
     this.show(rest);
   }
 
+  /** @param {OrderSpec["start"]} value */
   show(value) {
     this.value = value;
     value.forEach((word, place) => {
@@ -110,21 +136,25 @@ export class OrderControl extends Control {
     });
   }
 
+  /** @param {OrderSpec["start"]} value */
   input(value) {
     return { shape: [value.length], data: value };
   }
 
+  /** @param {OrderSpec["start"]} value */
   words(value) {
     return value.map((word) => this.spec.names[word]);
   }
 
+  /** @param {OrderSpec["start"]} value */
   said(value) {
     return this.words(value)
       .map((word) => label(word))
       .join(" ");
   }
 
-  told(before, after) {
+  /** @param {OrderSpec["start"]} _before @param {OrderSpec["start"]} after */
+  told(_before, after) {
     return `${quoted(this.spec.names[this.moved], 30)} is number ${after.indexOf(this.moved) + 1} of ${after.length}`;
   }
 }

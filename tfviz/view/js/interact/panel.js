@@ -1,12 +1,31 @@
 // A result on a canvas of its own: drawn anew with each answer, read cell by cell with mouse and keys.
 
 import { following } from "../base/elements.js";
+import { Grid } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
 import { CanvasPen, quoted, sign } from "../base/pen.js";
 import { drawn } from "../stages/headstage.js";
 import { STEPS } from "../stages/pointing.js";
 
+/** @import { ScaleKind } from "../documents.d.ts" */
+/** @import { Box, Pen, Point, Tensor } from "../types.d.ts" */
+/** @import { Theme } from "../base/theme.js" */
+/**
+ * A result, as `ResultPanel` in `tfviz/view/spec.py` specifies it.
+ * @typedef {object} Shown
+ * @property {Tensor} tensor
+ * @property {string} title
+ * @property {string[]} rows words of its axes
+ * @property {string[]} cols
+ * @property {ScaleKind} scale
+ * @property {number} limit
+ * @property {Point[]} positions of the nodes of a graph
+ * @property {boolean} filled whether the diagonal of a graph fills its nodes
+ * @property {number} [top] how many bars are drawn
+ */
+
 // A title: as it is, with a sign for what cannot be seen, never cut without one.
+/** @param {string} text @param {number} [longest] */
 export function titled(text, longest = 40) {
   const points = [...text];
   const shown = points
@@ -18,29 +37,33 @@ export function titled(text, longest = 40) {
 // Of each kind is known: place(width), which sets width, height, `size` (how many rows and columns the cursor goes over) and
 // `grid`, its numbers for table and CSV; paint(pen); find(x, y), a cell; box(cell), its corner and size; named(cell), in words.
 export class Panel {
-  /** @type {import("../types.d.ts").Point | null} */
+  /** @type {Point | null} */
   cursor = null;
-  // what is shown
-  /** @type {import("../types.d.ts").Tensor} */
-  tensor;
+  // what is shown; see `Shown`
+  /** @type {Tensor} */
+  tensor = { shape: [0, 0], dtype: "float32", data: new Float32Array() };
   title = "";
   /** @type {string[]} */
   rows = [];
   /** @type {string[]} */
   cols = [];
-  /** @type {any} */
-  positions;
+  /** @type {Point[]} */
+  positions = [];
+  /** @type {ScaleKind} */
+  scale = "linear";
   limit = 1;
   filled = false;
-  /** @type {any} as Python describes it */
-  panel;
+  /** @type {number | undefined} */
+  top;
+  /** The result, and which of its tables. */
+  key = "";
   // what is set when it is placed
   width = 0;
   height = 0;
   size = [0, 0];
-  /** @type {any} */
-  grid;
+  grid = Grid.of([], [], [], new Uint8Array());
 
+  /** @param {Theme} theme @param {(text: string) => void} announce */
   constructor(theme, announce) {
     this.theme = theme;
     this.announce = announce;
@@ -48,7 +71,7 @@ export class Panel {
     this.listen();
   }
 
-  // shown: { tensor, title, rows, cols, positions, scale, limit }
+  /** @param {Shown} shown @param {number} width */
   show(shown, width) {
     Object.assign(this, shown);
     this.canvas.setAttribute("aria-label", `${titled(this.title || "result", 60)}: arrows move over its numbers`);
@@ -60,20 +83,20 @@ export class Panel {
   /** @abstract @param {number} _width */
   place(_width) {}
 
-  /** @abstract @param {any} _pen */
+  /** @abstract @param {Pen} _pen */
   paint(_pen) {}
 
-  /** @abstract @returns {import("../types.d.ts").Point | null} @param {number} _x @param {number} _y */
+  /** @abstract @returns {Point | null} @param {number} _x @param {number} _y */
   find(_x, _y) {
     return null;
   }
 
-  /** @abstract @returns {import("../types.d.ts").Box} @param {import("../types.d.ts").Point} _cell */
+  /** @abstract @returns {Box} @param {Point} _cell */
   box(_cell) {
     return [0, 0, 0, 0];
   }
 
-  /** @abstract @returns {string} @param {import("../types.d.ts").Point} _cell */
+  /** @abstract @returns {string} @param {Point} _cell */
   named(_cell) {
     return "";
   }
@@ -86,15 +109,17 @@ export class Panel {
     pen.rect(x, y, w, t, { stroke: this.theme.focus, thick: 2 });
   }
 
+  /** @param {Pen} pen @param {number} [left] */
   head(pen, left = 0) {
     pen.text(left, 9, titled(this.title), { fill: this.theme.ink, bold: true });
   }
 
-  /** @param {import("../types.d.ts").Point} cell */
+  /** @param {Point} cell */
   value([row, col]) {
     return this.tensor.data[row * this.size[1] + col];
   }
 
+  /** @param {Point} cell */
   reading(cell) {
     return `${this.title ? `${titled(this.title)}: ` : ""}${this.named(cell)} ${formatted(this.value(cell))}`.replace(
       "  ",
@@ -103,6 +128,7 @@ export class Panel {
   }
 
   // The number that changed most, in words, of those that read otherwise than before; nothing where none does.
+  /** @param {Tensor} [before] */
   change(before) {
     if (!before || before.data.length !== this.tensor.data.length) return "";
     let [most, at] = [0, -1];
@@ -115,6 +141,7 @@ export class Panel {
     return `${this.reading([Math.floor(at / this.size[1]), at % this.size[1]])} (was ${was})`;
   }
 
+  /** @param {Point | null} cell */
   point(cell) {
     this.cursor = cell;
     this.announce(cell ? this.reading(cell) : "");
@@ -123,6 +150,7 @@ export class Panel {
 
   listen() {
     const { canvas } = this;
+    /** @param {MouseEvent} event */
     const points = (event) => {
       const { left, top } = canvas.getBoundingClientRect();
       this.point(this.find(event.clientX - left, event.clientY - top));
@@ -134,8 +162,11 @@ export class Panel {
       if (event.metaKey || event.altKey || event.ctrlKey || !this.size[0] || !this.size[1]) return;
       const [row, col] = this.cursor ?? [0, 0];
       const [down, right] = STEPS[event.key] ?? [0, 0];
-      const to = { Home: 0, End: this.size[1] - 1 }[event.key] ?? col + right * (event.shiftKey ? 10 : 1);
+      /** @type {Record<string, number>} */
+      const ends = { Home: 0, End: this.size[1] - 1 };
+      const to = ends[event.key] ?? col + right * (event.shiftKey ? 10 : 1);
       if (!STEPS[event.key] && event.key !== "Home" && event.key !== "End") return;
+      /** @param {number} at @param {number} most */
       const within = (at, most) => Math.max(0, Math.min(most - 1, at));
       this.point([within(row + down * (event.shiftKey ? 10 : 1), this.size[0]), within(to, this.size[1])]);
       event.preventDefault();
@@ -145,4 +176,5 @@ export class Panel {
 }
 
 // “cat” → “mat”
+/** @param {string} from @param {string} to */
 export const fromTo = (from, to) => `${quoted(from, 30)} → ${quoted(to, 30)}`;

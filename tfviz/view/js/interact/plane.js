@@ -3,6 +3,10 @@
 import { formatted } from "../base/numbers.js";
 import { label, measure } from "../base/pen.js";
 
+/** @import { LineLook, Pen, Point } from "../types.d.ts" */
+/** @import { Theme } from "../base/theme.js" */
+/** @typedef {[low: Point, high: Point]} Corners of a name, in pixels */
+
 const EDGE_OF_PLANE = 20; // pixels around it, for numbers and names
 const ARROW = 8; // pixels of an arrow's head
 export const STOPS = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]; // of an arrow
@@ -21,7 +25,7 @@ const WAYS = [
 ]; // where a name may stand
 
 export class Plane {
-  // limit: how far it goes to each side; size: of the canvas, in pixels; top: room above it
+  /** @param {number} limit how far it goes to each side @param {number} size of the canvas, in pixels @param {number} [top] room above it */
   constructor(limit, size, top = 0) {
     this.limit = limit;
     this.size = size;
@@ -29,13 +33,22 @@ export class Plane {
     this.half = size / 2 - EDGE_OF_PLANE;
   }
 
-  /** @param {import("../types.d.ts").Point} point */
+  /** @param {Point} point @returns {[number, number]} */
   at([x, y]) {
     return [this.size / 2 + (x / this.limit) * this.half, this.top + this.size / 2 - (y / this.limit) * this.half];
   }
 
+  // Pixels between a point and a pixel.
+  /** @param {Point} point @param {number} x @param {number} y */
+  far(point, x, y) {
+    const [px, py] = this.at(point);
+    return Math.hypot(px - x, py - y);
+  }
+
   // The place under a pixel, inside the plane.
+  /** @param {number} x @param {number} y @returns {[number, number]} */
   from(x, y) {
+    /** @param {number} value */
     const within = (value) => Math.max(-this.limit, Math.min(this.limit, value));
     return [
       within(((x - this.size / 2) / this.half) * this.limit),
@@ -43,6 +56,7 @@ export class Plane {
     ];
   }
 
+  /** @param {Pen} pen @param {Theme} theme */
   lines(pen, theme) {
     const [middle, down] = this.at([0, 0]);
     const { half, limit } = this;
@@ -56,21 +70,24 @@ export class Plane {
   }
 
   // Names beside their points, away from the middle where there is room: clear of each other and of what is drawn.
-  // stops: shares of the way from 0 to each point, where something is drawn
+  /** @param {Pen} pen @param {Theme} theme @param {string[]} words @param {Point[]} points @param {number[]} [stops] shares of the way from 0 to each point, where something is drawn */
   names(pen, theme, words, points, stops = [1]) {
     const middle = this.at([0, 0]);
-    const spots = points.map((point) => (point.every(Number.isFinite) ? this.at(point) : null));
+    const spots = points.map((point) => this.at(point));
+    const there = spots.map((spot) => spot.every(Number.isFinite));
+    /** @type {Corners[]} */
     const taken = [];
+    /** @param {Point} spot */
     const far = ([x, y]) => Math.hypot(x - middle[0], y - middle[1]);
     const order = spots
       .map((_, i) => i)
-      .filter((i) => spots[i])
+      .filter((i) => there[i])
       .sort((a, b) => far(spots[b]) - far(spots[a])); // the outermost first
     order.forEach((i) => {
       const spot = spots[i];
       const text = label(words[i] ?? String(i));
       const size = [measure(text, 12), 13];
-      const drawn = spots.filter((other, j) => other && j !== i);
+      const drawn = spots.filter((_, j) => there[j] && j !== i);
       const others = stops.flatMap((stop) =>
         drawn.map((at) => AXES.map((axis) => middle[axis] + stop * (at[axis] - middle[axis]))),
       );
@@ -86,7 +103,7 @@ export class Plane {
   }
 
   // What speaks against a place: what it covers, how far it lies outside, and inwards.
-  /** @param {number[][]} box */
+  /** @param {Corners} box @param {Point} spot @param {Point[]} others @param {Corners[]} taken */
   cost([low, high], spot, others, taken) {
     const covered = taken.filter(([a, b]) => AXES.every((axis) => low[axis] < b[axis] && a[axis] < high[axis])).length;
     const touched = others.filter((at) =>
@@ -105,14 +122,14 @@ export class Plane {
 }
 
 // The box [low, high] of a name on one side of its point, or at one of its corners.
-/** @param {number[]} spot @param {number[]} size @param {number[]} way @param {number} far */
+/** @param {Point} spot @param {number[]} size @param {number[]} way @param {number} far @returns {Corners} */
 function beside(spot, size, way, far) {
   const low = AXES.map((axis) => spot[axis] + way[axis] * far - (size[axis] * (1 - way[axis])) / 2);
   return [low, AXES.map((axis) => low[axis] + size[axis])];
 }
 
 // A line with a head, between two pixels.
-/** @param {any} pen @param {number[]} from @param {number[]} to @param {any} look */
+/** @param {Pen} pen @param {Point} from @param {Point} to @param {LineLook} look */
 export function arrowTo(pen, [x1, y1], [x2, y2], { stroke, thick = 2, alpha = 1 }) {
   const far = Math.hypot(x2 - x1, y2 - y1);
   pen.line(x1, y1, x2, y2, { stroke, thick, alpha });

@@ -7,11 +7,21 @@ import { Panel, fromTo, titled } from "./panel.js";
 import { Plane, STOPS, arrowTo } from "./plane.js";
 import { inkAt } from "../base/theme.js";
 
+/** @import { Box, LineLook, Pen, Point, Tensor } from "../types.d.ts" */
+
 const SQUARE = 260;
 const ABOVE = 8; // pixels that the title takes of what is above a plane anyway
 const REACHED = 24; // pixels from a point at which it is meant
 
 class PlanePanel extends Panel {
+  side = SQUARE;
+  plane = new Plane(1, SQUARE);
+  /** @type {Point[]} */
+  points = [];
+  /** @type {string[]} */
+  words = [];
+
+  /** @param {number} width */
   place(width) {
     const count = this.tensor.shape[0];
     this.size = [count, 1];
@@ -23,26 +33,31 @@ class PlanePanel extends Panel {
     [this.width, this.height] = [this.side, this.side + ABOVE];
   }
 
+  /** @param {number} x @param {number} y @returns {Point | null} */
   find(x, y) {
-    const far = this.points.map((point) => Math.hypot(...this.plane.at(point).map((at, axis) => at - [x, y][axis])));
+    const far = this.points.map((point) => this.plane.far(point, x, y));
     const best = far.indexOf(Math.min(...far));
     return far[best] < REACHED ? [best, 0] : null;
   }
 
+  /** @param {Point} cell @returns {Box} */
   box([row]) {
     const [x, y] = this.plane.at(this.points[row]);
     return [x - 9, y - 9, 18, 18];
   }
 
+  /** @param {Point} cell */
   named([row]) {
     return quoted(this.words[row], 30);
   }
 
+  /** @param {Point} cell */
   reading([row]) {
     const [x, y] = this.points[row];
     return `${this.title ? `${titled(this.title)}: ` : ""}${this.named([row])} (${formatted(x)}, ${formatted(y)})`;
   }
 
+  /** @param {Tensor} [before] */
   change(before) {
     if (!before || before.data.length !== this.tensor.data.length) return "";
     const far = this.points.map(([x, y], i) => Math.hypot(x - before.data[2 * i], y - before.data[2 * i + 1]));
@@ -53,6 +68,7 @@ class PlanePanel extends Panel {
 }
 
 export class ArrowPanel extends PlanePanel {
+  /** @param {Pen} pen */
   paint(pen) {
     this.head(pen);
     this.plane.lines(pen, this.theme);
@@ -65,11 +81,13 @@ export class ArrowPanel extends PlanePanel {
 }
 
 export class DotPanel extends PlanePanel {
+  /** @param {Pen} pen */
   paint(pen) {
     this.head(pen);
     this.plane.lines(pen, this.theme);
     this.points.forEach((point, i) => {
-      if (point.every(Number.isFinite)) pen.dot(...this.plane.at(point), 5, { fill: inkAt(this.theme, i) });
+      const [x, y] = this.plane.at(point);
+      if (point.every(Number.isFinite)) pen.dot(x, y, 5, { fill: inkAt(this.theme, i) });
     });
     this.plane.names(pen, this.theme, this.words, this.points);
   }
@@ -78,6 +96,14 @@ export class DotPanel extends PlanePanel {
 const NODE = 13; // pixels from the middle of a node, in which no edge ends
 
 export class GraphPanel extends Panel {
+  side = SQUARE;
+  plane = new Plane(1, SQUARE);
+  /** @type {Point[]} */
+  nodes = [];
+  /** @type {string[]} */
+  words = [];
+
+  /** @param {number} width */
   place(width) {
     const [count] = this.tensor.shape;
     this.size = [count, count];
@@ -85,6 +111,7 @@ export class GraphPanel extends Panel {
     this.grid = gridOf(this.words, this.words, this.tensor.data, this);
     this.side = Math.min(SQUARE + 40, width);
     const placed = this.positions.length === count;
+    /** @param {number} i */
     const turn = (i) => (2 * Math.PI * i) / Math.max(1, count);
     this.nodes = placed ? this.positions : this.words.map((_, i) => [Math.sin(turn(i)), Math.cos(turn(i))]);
     const far = 1.25 * Math.max(1e-9, ...this.nodes.flat().map(Math.abs));
@@ -93,6 +120,7 @@ export class GraphPanel extends Panel {
   }
 
   edges() {
+    /** @type {[from: number, to: number, value: number, share: number][]} */
     const found = [];
     for (let from = 0; from < this.size[0]; from++)
       for (let to = 0; to < this.size[0]; to++) {
@@ -103,6 +131,7 @@ export class GraphPanel extends Panel {
     return found;
   }
 
+  /** @param {Pen} pen */
   paint(pen) {
     const { theme } = this;
     this.head(pen);
@@ -110,7 +139,10 @@ export class GraphPanel extends Panel {
       const look = { stroke: theme.head(value < 0 ? 6 : 5), thick: 0.5 + 3.5 * share, alpha: 0.25 + 0.75 * share };
       const [start, end] = [this.plane.at(this.nodes[from]), this.plane.at(this.nodes[to])];
       if (from === to) ring(pen, start, look);
-      else arrowTo(pen, ...between(start, end), look);
+      else {
+        const [outer, inner] = between(start, end);
+        arrowTo(pen, outer, inner, look);
+      }
     }
     this.words.forEach((word, i) => {
       const [x, y] = this.plane.at(this.nodes[i]);
@@ -128,20 +160,23 @@ export class GraphPanel extends Panel {
     });
   }
 
+  /** @param {number} x @param {number} y @returns {Point | null} */
   find(x, y) {
-    const far = this.nodes.map((node) => Math.hypot(...this.plane.at(node).map((at, axis) => at - [x, y][axis])));
+    const far = this.nodes.map((node) => this.plane.far(node, x, y));
     const best = far.indexOf(Math.min(...far));
     if (!(far[best] < REACHED)) return null;
     const row = this.tensor.data.subarray(best * this.size[0], (best + 1) * this.size[0]);
     return [best, row.indexOf(Math.max(...row))];
   }
 
+  /** @param {Point} cell @returns {Box} */
   box([row, col]) {
     const [[x1, y1], [x2, y2]] = [row, col].map((i) => this.plane.at(this.nodes[i]));
     const [left, top] = [Math.min(x1, x2) - 12, Math.min(y1, y2) - 12];
     return [left, top, Math.abs(x1 - x2) + 24, Math.abs(y1 - y2) + 24];
   }
 
+  /** @param {Point} cell */
   named([row, col]) {
     return fromTo(this.words[row], this.words[col]);
   }
@@ -159,11 +194,14 @@ function between([x1, y1], [x2, y2]) {
   ];
 }
 
-/** @param {any} pen @param {number[]} middle @param {any} look */
+/** @param {Pen} pen @param {Point} middle @param {LineLook} look */
 function ring(pen, [x, y], look) {
   const around = Array.from({ length: 37 }, (_, i) => [
     x + 9 * Math.sin((i * Math.PI) / 18),
     y - 17 - 9 * Math.cos((i * Math.PI) / 18),
   ]);
-  for (let i = 0; i < 36; i++) pen.line(...around[i], ...around[i + 1], look);
+  for (let i = 0; i < 36; i++) {
+    const [[x1, y1], [x2, y2]] = [around[i], around[i + 1]];
+    pen.line(x1, y1, x2, y2, look);
+  }
 }

@@ -9,27 +9,39 @@ import { Plane } from "./plane.js";
 import { inkAt } from "../base/theme.js";
 import { roundUp } from "./scales.js";
 
+/** @import { PointsSpec } from "../documents.d.ts" */
+/** @import { Theme } from "../base/theme.js" */
+/** @import { Named } from "./control.js" */
+
 const PLANE = 240; // pixels of its side
 const ABOVE_PLANE = 10; // pixels that no name needs
 const LEAPS = 10; // steps with Shift
 
+/** @param {number} value */
 const coordinate = (value) => formatted(value, 3);
 
+/** @extends {Control<PointsSpec>} */
 export class PointsControl extends Control {
+  /** @param {Named<PointsSpec>} spec @param {(value: PointsSpec["start"]) => void} set @param {Theme} theme */
   constructor(spec, set, theme) {
     super(spec, set, theme);
     this.step = roundUp(spec.limit / 100, [1, 2, 5]);
     this.plane = new Plane(spec.limit, PLANE, -ABOVE_PLANE);
     this.canvas = h("canvas", { "aria-hidden": "true" });
+    this.value = spec.start;
     this.buttons = spec.names.map((_, i) => this.button(i));
     const described = { class: "plane", role: "group", "aria-label": `${this.name}: points to move with arrow keys` };
     this.field = h("div", described, this.canvas, ...this.buttons);
     this.element = h("div", { class: "control" }, h("span", {}, this.name), this.field);
   }
 
+  /** @param {number} i */
   button(i) {
+    /** @type {HTMLButtonElement} */
     const button = h("button", { type: "button", class: "point" });
+    /** @type {number[] | null} */
     let held = null; // from the pointer to the point
+    /** @param {PointerEvent} event */
     const place = (event) => {
       const { left, top } = this.field.getBoundingClientRect();
       return [event.clientX - left, event.clientY - top];
@@ -53,6 +65,7 @@ export class PointsControl extends Control {
       const by = this.step * (event.shiftKey ? LEAPS : 1);
       const [x, y] = this.value[i];
       const { limit } = this.spec;
+      /** @param {number} at */
       const within = (at) => Math.max(-limit, Math.min(limit, at));
       this.move(i, [within(x + right * by), within(y - down * by)]);
       event.preventDefault();
@@ -62,11 +75,14 @@ export class PointsControl extends Control {
   }
 
   // To the nearest place on a fine net, so that numbers stay short.
+  /** @param {number} i @param {number[]} place */
   move(i, place) {
+    /** @param {number} at */
     const net = (at) => Number((Math.round(at / this.step) * this.step).toPrecision(8));
     this.set(this.value.map((other, j) => (j === i ? place.map(net) : other)));
   }
 
+  /** @param {PointsSpec["start"]} value */
   show(value) {
     this.value = value;
     this.buttons.forEach((button, i) => {
@@ -76,10 +92,14 @@ export class PointsControl extends Control {
     });
     const pen = new CanvasPen(this.canvas, PLANE, PLANE - ABOVE_PLANE);
     this.plane.lines(pen, this.theme);
-    value.forEach((place, i) => pen.dot(...this.plane.at(place), 6, { fill: inkAt(this.theme, i) }));
+    value.forEach((place, i) => {
+      const [x, y] = this.plane.at(place);
+      pen.dot(x, y, 6, { fill: inkAt(this.theme, i) });
+    });
     this.plane.names(pen, this.theme, this.spec.names, value);
   }
 
+  /** @param {PointsSpec["start"]} value */
   input(value) {
     return { shape: [value.length, 2], data: value.flat() };
   }
@@ -88,14 +108,17 @@ export class PointsControl extends Control {
     return this.spec.names;
   }
 
+  /** @param {PointsSpec["start"]} value */
   said(value) {
     return value.map((place, i) => `${label(this.spec.names[i])} ${spot(place)}`).join(", ");
   }
 
+  /** @param {PointsSpec["start"]} before @param {PointsSpec["start"]} after */
   told(before, after) {
     const moved = after.findIndex((place, i) => String(place) !== String(before[i]));
     return moved < 0 ? "" : `${quoted(this.spec.names[moved], 30)} is at ${spot(after[moved])}`;
   }
 }
 
+/** @param {number[]} point */
 const spot = ([x, y]) => `(${coordinate(x)}, ${coordinate(y)})`;

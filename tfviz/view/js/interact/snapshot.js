@@ -2,9 +2,14 @@
 
 import { Instrument } from "./instrument.js";
 
+/** @import { InteractState, Piece, StoredResult } from "../documents.d.ts" */
+/** @import { Choices, Tensor, ViewOptions } from "../types.d.ts" */
+/** @import { Data } from "./instrument.js" */
+
 const KINDS_OF_NUMBERS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 
 export class Snapshot extends Instrument {
+  /** @param {HTMLElement} host @param {Data} source @param {Choices<InteractState>} store @param {ViewOptions} options */
   constructor(host, source, store, options) {
     super(host, source, store, options);
     this.knobs.inert = true;
@@ -12,16 +17,18 @@ export class Snapshot extends Instrument {
   }
 
   async answer() {
-    return unpacked(this.source.document.answer, (piece) => this.source.slice(piece));
+    return unpacked(this.source.document.results ?? {}, (piece) => this.source.slice(piece));
   }
 }
 
-// answer: name -> { shape, dtype, at }; slice(at): its bytes
-export function unpacked(answer, slice) {
+// Results by name, out of their bytes.
+/** @param {Record<string, StoredResult>} results @param {(piece: Piece) => Uint8Array} slice gives its bytes @returns {Record<string, Tensor>} */
+export function unpacked(results, slice) {
+  /** @type {(stored: StoredResult) => any} */
   const tensor = ({ shape, dtype, at }) => ({
     shape,
     dtype,
     data: new KINDS_OF_NUMBERS[dtype](slice(at).slice().buffer),
   });
-  return Object.fromEntries(Object.entries(answer).map(([name, one]) => [name, tensor(one)]));
+  return Object.fromEntries(Object.entries(results).map(([name, one]) => [name, tensor(one)]));
 }

@@ -3,10 +3,20 @@
 import { Engine } from "../engine/client.js";
 import { Instrument } from "./instrument.js";
 
+/** @import { InteractState, Piece } from "../documents.d.ts" */
+/** @import { Choices, ViewOptions } from "../types.d.ts" */
+/** @import { Data } from "./instrument.js" */
+
 export class Standalone extends Instrument {
+  /** @type {Engine | null} null while the view rests */
+  engine = null;
+  /** @type {Promise<any> | null} */
+  loaded = null;
+
+  /** @param {HTMLElement} host @param {Data} source @param {Choices<InteractState>} store @param {ViewOptions} options */
   constructor(host, source, store, options) {
     super(host, source, store, options);
-    this.worker = options.worker;
+    this.worker = options.worker ?? null;
     // A worker lives until it is told to stop, whatever becomes of its view: one that is off the page has none.
     this.watcher = new ResizeObserver(() => host.isConnected || this.rest());
     this.watcher.observe(host);
@@ -14,10 +24,11 @@ export class Standalone extends Instrument {
   }
 
   start() {
-    const { programs, data } = this.source.document;
-    this.engine = new Engine(this.worker);
-    this.loaded = this.engine.load(programs, this.source.slice(data));
+    const { programs = {}, data } = this.source.document;
+    const engine = new Engine(this.worker);
+    this.loaded = engine.load(programs, this.source.slice(/** @type {Piece} */ (data)));
     this.loaded.catch(() => {}); // told where it is waited for
+    return (this.engine = engine);
   }
 
   rest() {
@@ -27,14 +38,15 @@ export class Standalone extends Instrument {
   }
 
   // One run for each change; of what is asked while one runs, only the last is answered.
+  /** @param {InteractState["values"]} values */
   async answer(values) {
-    const { chosen } = this.source.document;
-    const key = chosen.map((name) => this.controls[name].choice(values[name])).join(".");
+    const { discrete } = this.source.document;
+    const key = discrete.map((name) => this.controls[name].choice(values[name])).join(".");
+    /** @type {Record<string, { shape: number[], data: ArrayLike<number> }>} */
     const inputs = { nothing: { shape: [], data: [0] } }; // of a program that has choices only
     for (const [name, control] of Object.entries(this.controls))
-      if (!chosen.includes(name)) inputs[name] = control.input(values[name]);
-    if (!this.engine) this.start();
-    const { engine } = this;
+      if (!discrete.includes(name)) inputs[name] = control.input(values[name]);
+    const engine = this.engine ?? this.start();
     await this.loaded;
     return (await engine.latest("values", key, inputs))?.outputs ?? null;
   }

@@ -2,22 +2,33 @@
 
 import { h } from "../base/elements.js";
 import { label } from "../base/pen.js";
-import { STEPS } from "../stages/pointing.js";
-import { CellsControl } from "./cells-control.js";
+import { TableControl } from "./cells-control.js";
 
-export class SwitchesControl extends CellsControl {
+/** @import { SwitchesSpec } from "../documents.d.ts" */
+
+/** @extends {TableControl<SwitchesSpec>} */
+export class SwitchesControl extends TableControl {
+  /** What all get that the pointer meets, until it is up. */
+  paints = false;
+
+  /** @param {number} row @param {number} col */
   button(row, col) {
+    /** @type {HTMLButtonElement} */
     const button = h("button", { type: "button", class: "switch", tabIndex: row || col ? -1 : 0 });
     button.onpointerdown = (event) => {
       if (event.button !== 0) return;
-      this.paints = !this.value[row][col]; // what all get that the pointer meets, until it is up
+      this.paints = !this.value[row][col];
       this.put(row, col, this.paints);
       button.setPointerCapture(event.pointerId);
     };
     button.onpointermove = (event) => {
       if (!button.hasPointerCapture(event.pointerId)) return;
-      const under = button.getRootNode().elementFromPoint(event.clientX, event.clientY);
-      this.buttons.forEach((line, i) => line.forEach((other, j) => other === under && this.put(i, j, this.paints)));
+      const root = /** @type {ShadowRoot} */ (button.getRootNode());
+      const under = root.elementFromPoint(event.clientX, event.clientY);
+      this.buttons.forEach((line, i) => {
+        const j = line.findIndex((other) => other === under);
+        if (j >= 0) this.put(i, j, this.paints);
+      });
     };
     button.onclick = (event) => {
       if (event.detail === 0) this.put(row, col, !this.value[row][col]); // by key
@@ -27,21 +38,22 @@ export class SwitchesControl extends CellsControl {
     return button;
   }
 
+  /** @param {KeyboardEvent} event @param {number} row @param {number} col */
   key(event, row, col) {
-    if (!STEPS[event.key] || event.metaKey || event.altKey || event.ctrlKey) return;
-    const [down, right] = STEPS[event.key];
-    this.buttons[row + down]?.[col + right]?.focus();
+    if (event.metaKey || event.altKey || event.ctrlKey || !this.step(event, row, col)) return;
     event.preventDefault();
     event.stopPropagation();
   }
 
+  /** @param {number} row @param {number} col @param {boolean} on */
   put(row, col, on) {
     if (this.value[row][col] === on) return;
-    const next = this.value.map((line, i) => (i === row ? line.map((old, j) => (j === col ? on : old)) : line));
+    const next = this.with(row, col, on);
     this.set(next);
     this.show(next); // the next of a stroke adds to this one
   }
 
+  /** @param {SwitchesSpec["start"]} value */
   show(value) {
     this.value = value;
     this.buttons.forEach((line, row) =>
@@ -52,10 +64,12 @@ export class SwitchesControl extends CellsControl {
     );
   }
 
-  input(value) {
-    return super.input(value.map((line) => line.map(Number)));
+  /** @param {boolean} cell */
+  cell(cell) {
+    return cell ? "on" : "off";
   }
 
+  /** @param {SwitchesSpec["start"]} value */
   said(value) {
     const { rows, cols, flat } = this.spec;
     if (flat)
@@ -66,13 +80,5 @@ export class SwitchesControl extends CellsControl {
           .join(", ") || "none"
       );
     return `${value.flat().filter(Boolean).length} of ${rows.length * cols.length} on`;
-  }
-
-  told(before, after) {
-    for (let row = 0; row < after.length; row++)
-      for (let col = 0; col < after[row].length; col++)
-        if (after[row][col] !== before[row][col])
-          return `${this.called(row, col)} is ${after[row][col] ? "on" : "off"}`;
-    return "";
   }
 }

@@ -7,10 +7,14 @@ import { Heatmap, ROOMY } from "../stages/heatmap.js";
 import { Panel, fromTo, titled } from "./panel.js";
 import { gridOf, wordsFor } from "./scales.js";
 
+/** @import { Box, Pen, Point, Tensor } from "../types.d.ts" */
+/** @import { AnyGrid } from "../types.d.ts" */
+
 const TITLE = 20; // pixels of a title above
 
 // Words along the top stand upright only where they would not have room side by side.
 class FewWords extends Heatmap {
+  /** @param {AnyGrid} grid @param {number} width */
   place(grid, width) {
     const height = super.place(grid, width);
     const wide = Math.max(...this.labels[1].map((word) => measure(word, 12, true)));
@@ -21,34 +25,41 @@ class FewWords extends Heatmap {
 }
 
 export class GridPanel extends Panel {
+  few = false;
+  map = new FewWords(this.theme, { axes: ["", ""], numbers: true });
+
+  /** @param {number} width */
   place(width) {
     const [n, m] = this.tensor.shape;
     this.size = [n, m];
     this.few = n * m <= NUMBERED;
-    this.map = this.map ?? new FewWords(this.theme, { axes: ["", ""], numbers: true });
     Object.assign(this.map, { legend: !this.few, largest: 22, tallest: this.few ? ROOMY * n : 420 });
     this.grid = gridOf(wordsFor(this.rows, n), wordsFor(this.cols, m), this.tensor.data, this);
     if (n && m) this.map.place(this.grid, Math.min(width, 640));
     this.height = n && m ? this.map.height : 40;
     const wide = n && m ? this.map.left + this.map.wide + (this.few ? 8 : 58) : 120;
-    this.width = Math.min(width, Math.max(wide, (this.map.left ?? 0) + measure(titled(this.title), 11, true) + 8));
+    this.width = Math.min(width, Math.max(wide, this.map.left + measure(titled(this.title), 11, true) + 8));
   }
 
+  /** @param {Pen} pen */
   paint(pen) {
     if (this.size[0] && this.size[1]) this.map.draw(pen, { title: titled(this.title) || " " });
     else this.head(pen);
   }
 
+  /** @param {number} x @param {number} y @returns {Point | null} */
   find(x, y) {
     if (!this.size[0] || !this.size[1]) return null;
-    const cell = this.map.cell(x, y);
-    return cell.includes(null) ? null : cell;
+    const [row, col] = this.map.cell(x, y);
+    return row === null || col === null ? null : [row, col];
   }
 
+  /** @param {Point} cell @returns {Box} */
   box([row, col]) {
     return this.map.box(row, col);
   }
 
+  /** @param {Point} cell */
   named([row, col]) {
     return fromTo(this.grid.rows[row], this.grid.cols[col]);
   }
@@ -57,8 +68,24 @@ export class GridPanel extends Panel {
 const LONGEST_BAR = 150;
 
 export class BarPanel extends Panel {
+  /** @type {number[]} the values that have a bar, from the top */
+  order = [];
+  /** @type {string[]} */
+  words = [];
+  /** @type {number[]} */
+  values = [];
+  /** @type {string[]} */
+  labels = [];
+  signed = false;
+  // pixels of a bar and its row, and where bars begin
+  tall = 0;
+  long = 0;
+  left = 0;
+  zero = 0;
+
+  /** @param {number} width */
   place(width) {
-    this.order = ordered(this.tensor.data, this.panel?.top);
+    this.order = ordered(this.tensor.data, this.top);
     const count = this.order.length;
     this.size = [count, 1];
     const words = wordsFor(this.rows, this.tensor.data.length);
@@ -79,6 +106,7 @@ export class BarPanel extends Panel {
     this.height = TITLE + this.tall * count + 6;
   }
 
+  /** @param {Pen} pen */
   paint(pen) {
     const { theme } = this;
     this.head(pen);
@@ -100,26 +128,31 @@ export class BarPanel extends Panel {
     pen.line(this.zero, TITLE, this.zero, this.height - 6, { stroke: theme.line });
   }
 
+  /** @param {number} x @param {number} y @returns {Point | null} */
   find(x, y) {
     const row = Math.floor((y - TITLE) / this.tall);
     return row >= 0 && row < this.size[0] ? [row, 0] : null;
   }
 
+  /** @param {Point} cell @returns {Box} */
   box([row]) {
     return [1, TITLE + row * this.tall, this.width - 2, this.tall];
   }
 
+  /** @param {Point} cell */
   named([row]) {
     return quoted(this.words[row]);
   }
 
+  /** @param {Point} cell */
   value([row]) {
     return this.values[row];
   }
 
   // Of bars in their order, which of them is first now.
+  /** @param {Tensor} [before] */
   change(before) {
-    if (!this.panel?.top || before?.data.length !== this.tensor.data.length) return super.change(before);
+    if (!this.top || !before || before.data.length !== this.tensor.data.length) return super.change(before);
     const was = ordered(before.data, 1)[0];
     if (was === this.order[0]) return "";
     const words = wordsFor(this.rows, this.tensor.data.length);
@@ -128,13 +161,18 @@ export class BarPanel extends Panel {
 }
 
 // All of them as they are; or so many, the largest first, what is no number last.
+/** @param {ArrayLike<number>} values @param {number} [top] */
 function ordered(values, top) {
   const all = Array.from(values, (_, i) => i);
+  /** @param {number} i */
   const size = (i) => (Number.isNaN(values[i]) ? -Infinity : values[i]);
   return top ? all.sort((a, b) => (size(a) === size(b) ? a - b : size(b) - size(a))).slice(0, top) : all;
 }
 
 export class NumberPanel extends Panel {
+  text = "";
+
+  /** @param {number} width */
   place(width) {
     this.size = [1, 1];
     this.grid = gridOf([this.title || "value"], ["value"], this.tensor.data, this);
@@ -146,15 +184,18 @@ export class NumberPanel extends Panel {
     this.height = TITLE + 44;
   }
 
+  /** @param {Pen} pen */
   paint(pen) {
     this.head(pen);
     pen.text(0, TITLE + 22, this.text, { fill: this.theme.ink, size: 30 });
   }
 
+  /** @returns {Point} */
   find() {
     return [0, 0];
   }
 
+  /** @returns {Box} */
   box() {
     return [1, 1, this.width - 2, this.height - 2];
   }

@@ -6,10 +6,18 @@ import { label, quoted } from "../base/pen.js";
 import { vocabulary } from "../text/vocabulary.js";
 import { Control } from "./control.js";
 
+/** @import { TextSpec } from "../documents.d.ts" */
+/** @import { Theme } from "../base/theme.js" */
+/** @import { Named } from "./control.js" */
+
+/** @extends {Control<TextSpec>} */
 export class TextControl extends Control {
+  /** @param {Named<TextSpec>} spec @param {(value: TextSpec["start"]) => void} set @param {Theme} theme */
   constructor(spec, set, theme) {
     super(spec, set, theme);
-    this.vocabulary = vocabulary(spec.vocab);
+    this.vocabulary = vocabulary(/** @type {any} */ (spec.vocab));
+    /** @type {{ value: string, ids: number[] } | null} */
+    this.encoded = null;
     this.area = h("textarea", { rows: 1, spellcheck: false, oninput: () => set(this.area.value) });
     this.area.value = spec.start;
     this.area.setAttribute("autocomplete", "off");
@@ -17,28 +25,35 @@ export class TextControl extends Control {
   }
 
   // What has been typed stays as it is: to set it anew would move the caret.
+  /** @param {TextSpec["start"]} value */
   show(value) {
     if (this.area.value !== value) this.area.value = value;
   }
 
+  /** @param {TextSpec["start"]} value */
   ids(value) {
     if (this.encoded?.value !== value) this.encoded = { value, ids: Array.from(this.vocabulary.encode(value)) };
     return this.encoded.ids;
   }
 
+  /** @param {TextSpec["start"]} value */
   input(value) {
     const ids = this.ids(value);
-    const { most } = this.spec;
+    const { max_tokens } = this.spec;
     if (!ids.length) throw new Error(`${label(this.name, 40)} is empty: type something`);
-    if (ids.length > most)
-      throw new Error(`${label(this.name, 40)} has ${counted(ids.length, "token")}, and there is room for ${most}`);
+    if (ids.length > max_tokens)
+      throw new Error(
+        `${label(this.name, 40)} has ${counted(ids.length, "token")}, and there is room for ${max_tokens}`,
+      );
     return { shape: [1, ids.length], data: ids };
   }
 
+  /** @param {TextSpec["start"]} value */
   words(value) {
     return this.vocabulary.words(this.ids(value));
   }
 
+  /** @param {TextSpec["start"]} value */
   said(value) {
     return quoted(value, 60);
   }

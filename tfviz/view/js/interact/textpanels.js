@@ -7,10 +7,25 @@ import { Panel, fromTo, titled } from "./panel.js";
 import { css, inkAt } from "../base/theme.js";
 import { gridOf, roundUp, wordsFor } from "./scales.js";
 
+/** @import { Box, Pen, Point } from "../types.d.ts" */
+
 const NAME = 13; // pixels of a line's name
 const CURVES = { wide: 380, tall: 180, left: 40, top: 22, below: 20 };
 
 export class LinePanel extends Panel {
+  /** One line, without a name. */
+  single = false;
+  /** @type {string[]} of the lines */
+  names = [];
+  /** @type {string[]} of the points */
+  steps = [];
+  low = 0;
+  high = 1;
+  // pixels beside the curves, for names, and of the curves
+  beside = 0;
+  long = 0;
+
+  /** @param {number} width */
   place(width) {
     const [n, m] = this.tensor.shape.length === 1 ? [1, this.tensor.shape[0]] : this.tensor.shape;
     this.size = [n, m];
@@ -18,7 +33,7 @@ export class LinePanel extends Panel {
     this.names = wordsFor(this.rows, n);
     this.steps = wordsFor(this.cols, m);
     this.grid = gridOf(this.names, this.steps, this.tensor.data, this);
-    const finite = this.tensor.data.filter(Number.isFinite);
+    const finite = Array.from(this.tensor.data).filter(Number.isFinite);
     const [low, high] = [Math.min(0, ...finite), Math.max(0, ...finite)];
     this.low = low < 0 ? -roundUp(-low) : 0;
     this.high = high > 0 || low === 0 ? roundUp(high) : 0;
@@ -28,11 +43,13 @@ export class LinePanel extends Panel {
     this.height = CURVES.top + CURVES.tall + CURVES.below;
   }
 
+  /** @param {number} row @param {number} col @returns {[number, number]} */
   at(row, col) {
     const x = CURVES.left + (this.size[1] > 1 ? (col / (this.size[1] - 1)) * this.long : this.long / 2);
     return [x, CURVES.top + ((this.high - this.value([row, col])) / (this.high - this.low)) * CURVES.tall];
   }
 
+  /** @param {Pen} pen */
   paint(pen) {
     const { theme } = this;
     this.head(pen);
@@ -53,17 +70,19 @@ export class LinePanel extends Panel {
     if (!this.single) this.ends(pen);
   }
 
+  /** @param {Pen} pen @param {number} row */
   curve(pen, row) {
     const stroke = inkAt(this.theme, row);
     for (let col = 1; col < this.size[1]; col++) {
-      const [from, to] = [this.at(row, col - 1), this.at(row, col)];
-      if ([...from, ...to].every(Number.isFinite)) pen.line(...from, ...to, { stroke, thick: 2 });
+      const [[x1, y1], [x2, y2]] = [this.at(row, col - 1), this.at(row, col)];
+      if (Number.isFinite(y1) && Number.isFinite(y2)) pen.line(x1, y1, x2, y2, { stroke, thick: 2 });
     }
     const [x, y] = this.at(row, this.size[1] - 1);
     if (this.size[1] === 1 && Number.isFinite(y)) pen.dot(x, y, 3, { fill: stroke });
   }
 
   // The names of the lines where these end, one above another.
+  /** @param {Pen} pen */
   ends(pen) {
     const rows = [...this.names.keys()].filter((row) => Number.isFinite(this.value([row, this.size[1] - 1])));
     const last = rows.map((row) => this.at(row, this.size[1] - 1));
@@ -78,6 +97,7 @@ export class LinePanel extends Panel {
     );
   }
 
+  /** @param {number} x @param {number} y @returns {Point | null} */
   find(x, y) {
     if (
       x < CURVES.left - 8 ||
@@ -94,11 +114,13 @@ export class LinePanel extends Panel {
     return [far.indexOf(Math.min(...far)), col];
   }
 
+  /** @param {Point} cell @returns {Box} */
   box([row, col]) {
     const [x, y] = this.at(row, col);
     return [x - 5, (Number.isFinite(y) ? y : CURVES.top) - 5, 10, 10];
   }
 
+  /** @param {Point} cell */
   named([row, col]) {
     return this.single ? quoted(this.steps[col], 30) : fromTo(this.names[row], this.steps[col]);
   }
@@ -108,6 +130,12 @@ const LINE_OF_WORDS = 30;
 const WIDEST = 620;
 
 export class WordPanel extends Panel {
+  /** @type {string[]} */
+  words = [];
+  /** @type {Box[]} */
+  boxes = [];
+
+  /** @param {number} width */
   place(width) {
     const count = this.tensor.data.length;
     this.size = [1, count];
@@ -127,18 +155,20 @@ export class WordPanel extends Panel {
     this.height = y + LINE_OF_WORDS;
   }
 
+  /** @param {Pen} pen */
   paint(pen) {
     this.head(pen);
+    const { codes, state } = this.grid;
     const lut = this.theme.lut(this.grid);
     this.words.forEach((word, i) => {
       const [x, y, wide, tall] = this.boxes[i];
-      const open = this.grid.state[i] === OPEN;
-      const colour = open ? lut[this.grid.codes[i]] : this.theme.blank;
+      const colour = state[i] === OPEN ? lut[codes[i]] : this.theme.blank;
       pen.rect(x, y, wide, tall, { fill: css(colour) });
       pen.text(x + 6, y + tall / 2, label(word), { fill: this.theme.inkOn(colour), size: 14 });
     });
   }
 
+  /** @param {number} x @param {number} y @returns {Point | null} */
   find(x, y) {
     const at = this.boxes.findIndex(
       ([left, top, wide, tall]) => x >= left && x < left + wide && y >= top && y < top + tall,
@@ -146,10 +176,12 @@ export class WordPanel extends Panel {
     return at < 0 ? null : [0, at];
   }
 
+  /** @param {Point} cell @returns {Box} */
   box([, at]) {
     return this.boxes[at];
   }
 
+  /** @param {Point} cell */
   named([, at]) {
     return quoted(this.words[at], 30);
   }

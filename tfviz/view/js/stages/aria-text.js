@@ -4,7 +4,10 @@ import { ABSENT, OPEN } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
 import { quoted } from "../base/pen.js";
 
+/** @import { AnyGrid, Locked, Point } from "../types.d.ts" */
+
 // name: of the grid, where there are several; top: whether only the strongest of each row are there.
+/** @param {AnyGrid} grid @param {Point} cell @param {string} name @param {boolean} top */
 export function describeCell(grid, [row, col], name, top) {
   const kind = grid.kind(row, col);
   const value = `${grid.blockAt(row, col) > 1 ? "at most " : ""}${formatted(grid.at(row, col))}`;
@@ -13,15 +16,19 @@ export function describeCell(grid, [row, col], name, top) {
   return `${name && `${name}: `}${quoted(grid.rows[row], 200)} → ${quoted(grid.cols[col], 200)}  ${said}`;
 }
 
+/** @param {AnyGrid} grid @param {number} row */
 function leftOut(grid, row) {
   if (!grid.rest || grid.blockAt(row, 0) > 1) return "left out";
   return `left out; all that is left out of this row holds ${formatted(grid.rest[row])}`;
 }
 
 // What the locked queries look at most, and what looks most at the locked keys.
+/** @param {AnyGrid} grid @param {Locked} locked */
 export function describeLocked(grid, { rows, cols }) {
+  /** @param {number} i @param {"row" | "col"} along @param {string[]} other */
   const pairs = (i, along, other) =>
     grid.strongest(i, along, 3).map(([j, value]) => `${quoted(other[j], 40)} ${formatted(value)}`);
+  /** @param {string} word @param {string} sign @param {string[]} found */
   const line = (word, sign, found) => `${quoted(word, 40)} ${sign} ${found.join(", ") || "nothing"}`;
   const lines = [
     ...rows.map((i) => line(grid.rows[i], "→", pairs(i, "row", grid.cols))),

@@ -7,18 +7,40 @@ import { Frame } from "../controls/frame.js";
 import { linear } from "../base/grid.js";
 import { HeadStage } from "./headstage.js";
 import { ImageStage } from "./image-overlay.js";
-import { spreadAll } from "../base/places.js";
+import { spreadAll } from "../base/patch-grid.js";
 import { describeCell, describeLocked } from "./aria-text.js";
 import { sharpness } from "./sheet.js";
 import { LinesStage, SheetStage, WordsStage } from "./modes.js";
 import { headTable, table } from "../controls/table.js";
+import { TiledGrid } from "../base/tiled-grid.js";
 
+/**
+ * @typedef {import("./headstage.js").StageHandlers & {
+ *   open(layer: number, head: number): void,
+ *   mark(layer: number, head: number): void,
+ * }} Handlers
+ */
+/** @import { HeadMode, HeadsState } from "../documents.d.ts" */
+/** @import { Grid } from "../base/grid.js" */
+/** @import { HeadMaps } from "../controls/choice.js" */
+/** @import { AnyGrid, Choices, GridPanel, Point, Side, ViewOptions } from "../types.d.ts" */
+
+/** @type {Record<string, number>} */
+const HEAD_STEPS = { "[": -1, "]": 1 };
+/** @type {Record<string, number>} */
+const LAYER_STEPS = { PageUp: -1, PageDown: 1 };
 const OFTEN = 120; // milliseconds between two drawings of a sheet whose heads still arrive
 
 export class Explorer {
+  /** @type {Map<number, Map<string, AnyGrid>>} by part, then by "layer.head": those that have arrived */
   grids = new Map();
   turn = 0;
+  /** @type {GridPanel[] | null} what stands side by side; null on the sheet */
+  panels = null;
+  /** @type {HeadMode | null} the mode that the keyboard goes along to */
+  wanted = null;
 
+  /** @param {HTMLElement} host @param {HeadMaps} source @param {Choices<HeadsState>} store @param {ViewOptions} options */
   constructor(host, source, store, options) {
     this.source = source;
     this.store = store;
@@ -35,7 +57,7 @@ export class Explorer {
     this.controls = new Controls(this.choice, store, this.frame.theme);
     this.frame.body.append(this.controls.element);
     this.frame.zoom((factor) => this.stages.head.zoom(factor));
-    this.frame.body.onkeydown = (event) => this.key(event);
+    this.frame.body.onkeydown = (/** @type {KeyboardEvent} */ event) => this.key(event);
     this.close = this.frame.open();
   }
 
@@ -45,13 +67,15 @@ export class Explorer {
     return this.refresh();
   }
 
-  build({ axes, names, picture }) {
+  /** @param {HeadMaps["document"]} document */
+  build({ axes, head_names: names, picture }) {
     const { theme } = this.frame;
+    /** @type {Handlers} */
     const handlers = {
       lock: (side, index) => this.frame.lock(side, index),
       leave: () => this.leave(),
       announce: (text) => this.frame.announce(text),
-      reading: (...cell) => this.reading(...cell),
+      reading: (grid, cell, name) => this.reading(grid, cell, name),
       open: (layer, head) => this.open(layer, head),
       mark: (layer, head) => this.controls.toggle(head, layer),
     };
@@ -59,8 +83,13 @@ export class Explorer {
       sheet: new SheetStage(theme, handlers, names),
       head: new HeadStage(theme, handlers, { axes, numbers: true }),
       lines: new LinesStage(theme, handlers, axes),
-      words: new WordsStage(theme, { ...handlers, lock: (side, index) => this.store.set({ [side]: [index] }) }),
-      picture: picture && new ImageStage(theme, { ...handlers, choose: (...token) => this.choose(...token) }, picture),
+      words: new WordsStage(theme, {
+        ...handlers,
+        lock: (/** @type {Side} */ side, /** @type {number} */ index) => this.store.set({ [side]: [index] }),
+      }),
+      picture: picture
+        ? new ImageStage(theme, { ...handlers, choose: (side, index) => this.choose(side, index) }, picture)
+        : null,
     };
   }
 
@@ -70,15 +99,17 @@ export class Explorer {
   }
 
   get stage() {
-    return this.stages[this.mode];
+    return this.stages[this.mode] ?? this.stages.sheet;
   }
 
   // Go to another way to look, and take the keyboard there.
+  /** @param {HeadMode} mode @param {Partial<HeadsState>} [more] */
   go(mode, more = {}) {
     this.wanted = mode;
     this.store.set({ mode, ...more });
   }
 
+  /** @param {number} layer @param {number} head */
   open(layer, head) {
     const marked = this.store.get("marked");
     const among = marked.length > 1 && marked.some(([l, h]) => l === layer && h === head);
@@ -86,6 +117,7 @@ export class Explorer {
   }
 
   // Another token whose weights the picture shows.
+  /** @param {Side} side @param {number} index */
   choose(side, index) {
     this.store.set({ direction: side === "rows" ? "at" : "by", [side]: [index] });
   }
@@ -96,21 +128,24 @@ export class Explorer {
     else if (!this.choice.alone) this.go("sheet");
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
-    if (event.target.matches("input, select")) return;
+    if (/** @type {Element} */ (event.target).matches("input, select")) return;
     const { layers, heads } = this.choice.shape;
+    /** @param {"layer" | "head"} name @param {number} step @param {number} count */
     const turn = (name, step, count) => ({ [name]: (this.store.get(name) + step + count) % count, marked: [] });
-    const head = { "[": -1, "]": 1 }[event.key];
-    const layer = { PageUp: -1, PageDown: 1 }[event.key];
+    const head = HEAD_STEPS[event.key];
+    const layer = LAYER_STEPS[event.key];
     const mode = MODES[Number(event.key) - 1]?.[0];
     if (head) this.store.set(turn("head", head, heads));
     else if (layer) this.store.set(turn("layer", layer, layers));
-    else if (this.stages[mode] && mode !== this.mode && !(mode === "sheet" && this.choice.alone)) this.go(mode);
+    else if (mode && this.stages[mode] && mode !== this.mode && !(mode === "sheet" && this.choice.alone)) this.go(mode);
     else return;
     event.preventDefault();
     event.stopPropagation();
   }
 
+  /** @param {AnyGrid} grid @param {Point} cell @param {string} [name] */
   reading(grid, cell, name = "") {
     return describeCell(grid, cell, name, Boolean(this.choice.part.top));
   }
@@ -126,21 +161,23 @@ export class Explorer {
         this.frame.busy(false);
       }
     } catch (error) {
-      this.frame.failed(error);
+      this.frame.failed(/** @type {Error} */ (error));
     }
     if (turn !== this.turn) return;
-    if (this.wanted === this.mode) this.stage.element.querySelector("[tabindex='0']")?.focus();
+    if (this.wanted === this.mode)
+      /** @type {HTMLElement | null} */ (this.stage.element.querySelector("[tabindex='0']"))?.focus();
     this.wanted = null;
     this.frame.renewTable();
   }
 
   // Whatever was asked for last wins: what arrives for an earlier turn is dropped.
-  async show(turn, whole) {
+  /** @param {number} turn @param {boolean} full whether heads have to have all cells */
+  async show(turn, full) {
     const { mode, choice, frame } = this;
     if (mode === "sheet") return this.sheet(turn);
     const beside = mode === "head" || mode === "picture";
-    const panels = beside ? await choice.panels(whole) : await choice.single(whole);
-    const separate = mode === "lines" ? await choice.made(choice.at, false, whole) : [];
+    const panels = beside ? await choice.panels(full) : await choice.single(full);
+    const separate = mode === "lines" ? await choice.made(choice.at, false, full) : [];
     if (turn !== this.turn) return undefined;
     this.panels = panels;
     frame.stage(this.stage.element, choice.named(mode));
@@ -150,50 +187,63 @@ export class Explorer {
     return mode === "lines" ? this.lines(separate) : this.words(panels[0].grid);
   }
 
+  /** @param {GridPanel[]} panels */
   async head(panels) {
     const within = this.choice.within(panels[0].grid);
-    await Promise.all(panels.flatMap(({ grid }) => (grid.row ? within.rows.map((i) => grid.row(i)) : [])));
+    await Promise.all(
+      panels.flatMap(({ grid }) => (grid instanceof TiledGrid ? within.rows.map((i) => grid.row(i)) : [])),
+    );
     if (this.panels !== panels) return;
     const drawn = panels.map((panel) => ({ ...panel, grid: linear(panel.grid) }));
-    const { gold = [], borders = [] } = this.source.document;
-    this.stage.show(drawn, { ...within, outlined: gold, borders: drawn.map(() => borders) }, this.frame.width);
+    const { gold = [], dividers = [] } = this.source.document;
+    this.stages.head.show(drawn, { ...within, outlined: gold, dividers: drawn.map(() => dividers) }, this.frame.width);
     if (within.rows.length || within.cols.length) this.frame.announce(describeLocked(panels[0].grid, within));
   }
 
+  /** @param {GridPanel[]} panels */
   async picture(panels) {
     const { token } = this.choice;
-    if (token.side === "rows") await Promise.all(panels.map(({ grid }) => grid.row?.(token.index)));
+    if (token.side === "rows")
+      await Promise.all(panels.map(({ grid }) => grid instanceof TiledGrid && grid.row(token.index)));
     const { picture } = this.stages;
+    if (!picture) return;
     const here = () => this.panels === panels && this.mode === "picture";
     if (here()) await picture.show(panels, this.choice.part, token, this.frame.width, here);
     if (here() && this.choice.alone) this.frame.stage(picture.element, picture.question);
   }
 
+  /** @param {AnyGrid[]} separate */
   lines(separate) {
     const { heads } = this.choice;
-    const shown = separate.map((grid, i) => ({ grid, ink: this.choice.ink(...heads[i]), name: heads[i].join(".") }));
+    const shown = separate.map((grid, i) => {
+      const [layer, head] = heads[i];
+      return { grid, ink: this.choice.ink(layer, head), name: `${layer}.${head}` };
+    });
     const limits = { least: this.store.get("least"), most: this.store.get("most") };
-    this.stage.show(shown, { ...this.choice.within(separate[0]), ...limits }, this.frame.width);
+    this.stages.lines.show(shown, { ...this.choice.within(separate[0]), ...limits }, this.frame.width);
   }
 
+  /** @param {AnyGrid} grid */
   words(grid) {
     const by = this.store.get("direction") === "by";
     const { rows, cols } = this.choice.within(grid);
     const [last] = (by ? cols : rows).slice(-1);
-    this.stage.show(grid, last ?? (by ? 0 : grid.rows.length - 1), by);
+    this.stages.words.show(grid, last ?? (by ? 0 : grid.rows.length - 1), by);
   }
 
   // Heads appear as they arrive; the sheet is drawn a few times on the way.
+  /** @param {number} turn */
   async sheet(turn) {
     const { choice, frame } = this;
     const { at } = choice;
     const part = { ...choice.part, ...choice.shape, ...(choice.arrange === "steps" ? choice.largest : {}) };
+    /** @type {Map<string, AnyGrid>} */
     const grids = this.grids.get(at) ?? new Map();
     this.grids.set(at, grids);
     const show = () => {
       const [chosen] = choice.heads;
       const onto = choice.pictured && spreadAll(grids, part, choice.token);
-      this.stage.show({ part, grids, chosen, marked: this.store.get("marked"), ...onto }, frame.width);
+      this.stages.sheet.show({ part, grids, chosen, marked: this.store.get("marked"), ...onto }, frame.width);
     };
     frame.stage(this.stage.element, choice.named("sheet"));
     frame.buttons.hidden = true;
@@ -211,14 +261,17 @@ export class Explorer {
   }
 
   // The grids whose numbers can be taken away: of a head that is too large to be held, the rows that were asked for.
+  /** @returns {GridPanel<Grid>[] | null} */
   get shown() {
-    if (this.mode === "picture") return this.stage.numbers;
-    return this.panels?.map((panel) => ({ ...panel, grid: panel.grid.exact ?? panel.grid }));
+    if (this.mode === "picture") return this.stages.picture?.numbers ?? [];
+    const exact = (/** @type {AnyGrid} */ grid) => (grid instanceof TiledGrid ? grid.exact : grid);
+    return this.panels?.map((panel) => ({ ...panel, grid: exact(panel.grid) })) ?? null;
   }
 
   tables() {
     if (this.mode !== "sheet") return (this.shown ?? []).map(table);
     const grids = this.grids.get(this.choice.at);
+    /** @param {number} layer @param {number} head */
     const value = (layer, head) => {
       const grid = grids?.get(`${layer}.${head}`);
       return grid ? formatted(sharpness(grid)) : "…";

@@ -3,19 +3,34 @@
 import { h } from "../base/elements.js";
 import { Heatmap } from "./heatmap.js";
 import { CanvasPen } from "../base/pen.js";
+import { TiledGrid } from "../base/tiled-grid.js";
 import { pointing } from "./pointing.js";
 
+/** @import { Divider } from "../documents.d.ts" */
+/** @import { AnyGrid, Drawing, GridPanel, Handlers, Locked, Pen, Point } from "../types.d.ts" */
+/** @import { HeatmapOptions } from "./heatmap.js" */
+/** @typedef {{ map: Heatmap, canvas: HTMLCanvasElement, index: number }} HeadPanel */
+/** @typedef {Handlers & { reading(grid: AnyGrid, cell: Point, name: string): string }} StageHandlers */
+/** @typedef {Locked & { outlined?: number[][], dividers?: Divider[][] }} StageLook dividers of each panel */
+
+/** @param {string} label @returns {HTMLCanvasElement} */
 export const drawn = (label) =>
   h("canvas", { tabIndex: 0, role: "application", "aria-label": label, "aria-roledescription": "chart" });
 
 export class HeadStage {
+  /** @type {HeadPanel[]} */
   panels = [];
+  /** @type {Point | null} */
   cursor = null;
 
-  // handlers: { lock(axis, index), announce(text), leave() }; panels share cursor, zoom and locks
   /** @type {number | null} the panel under the pointer */
   pointed = null;
+  /** @type {StageLook} */
+  look = { rows: [], cols: [] };
+  /** @type {string[]} */
+  names = [];
 
+  /** @param {import("../base/theme.js").Theme} theme @param {StageHandlers} handlers @param {HeatmapOptions} [options] */
   constructor(theme, handlers, options = {}) {
     this.theme = theme;
     this.handlers = handlers;
@@ -23,9 +38,9 @@ export class HeadStage {
     this.element = h("div", { class: "stage panels" });
   }
 
-  // panels: [{ name, grid, axes }]; look: { rows, cols, outlined, borders: those of each panel }
+  /** @param {GridPanel[]} panels @param {StageLook} look @param {number} width */
   show(panels, look, width) {
-    while (this.panels.length > panels.length) this.panels.pop().canvas.remove();
+    while (this.panels.length > panels.length) this.panels.pop()?.canvas.remove();
     while (this.panels.length < panels.length) this.panels.push(this.panel(this.panels.length));
     this.look = look;
     this.names = panels.map(({ name }) => name);
@@ -46,6 +61,7 @@ export class HeadStage {
     this.looks();
   }
 
+  /** @param {number} index @returns {HeadPanel} */
   panel(index) {
     const map = new Heatmap(this.theme, { legend: true, ...this.options });
     const canvas = drawn("Heatmap");
@@ -70,15 +86,18 @@ export class HeadStage {
   }
 
   // Whether a panel has the cell under the cursor: a cursor is shared by panels whose rows and columns are the same.
+  /** @param {Point | null} cell @param {number} i @returns {cell is Point} */
   has(cell, i) {
     const { grid, axes } = this.panels[i].map;
-    const { axes: pointed } = (this.panels[this.pointed] ?? this.panels[0]).map;
+    const { axes: pointed } = (this.panels[this.pointed ?? 0] ?? this.panels[0]).map;
     return (
-      Boolean(cell) && cell[0] < grid.rows.length && cell[1] < grid.cols.length && String(axes) === String(pointed)
+      cell !== null && cell[0] < grid.rows.length && cell[1] < grid.cols.length && String(axes) === String(pointed)
     );
   }
 
+  /** @param {Point} cell */
   reading(cell) {
+    /** @param {HeadPanel} panel @param {number} i */
     const read = ({ map }, i) => (this.has(cell, i) ? this.handlers.reading(map.grid, cell, this.names[i]) : "");
     return this.panels.map(read).filter(Boolean).join("   ");
   }
@@ -88,15 +107,17 @@ export class HeadStage {
       this.paint(new CanvasPen(canvas, map.width, map.height), map, index);
   }
 
+  /** @param {Pen} pen @param {Heatmap} map @param {number} index */
   paint(pen, map, index) {
     map.draw(pen, {
       ...this.look,
-      borders: this.look.borders?.[index],
+      dividers: this.look.dividers?.[index],
       cursor: this.has(this.cursor, index) ? this.cursor : null,
       title: this.names[index],
     });
   }
 
+  /** @param {number} factor 0: all */
   zoom(factor) {
     this.panels.forEach(({ map }) => {
       if (factor) map.zoom(factor);
@@ -108,25 +129,29 @@ export class HeadStage {
 
   // What is finer comes when it is looked at.
   async looks() {
-    const asked = this.panels.map(({ map }) => map.grid.look?.(map.window, Math.max(map.wide, map.tall)));
+    const asked = this.panels.map(
+      ({ map }) => map.grid instanceof TiledGrid && map.grid.look(map.window, Math.max(map.wide, map.tall)),
+    );
     if (!(await Promise.all(asked)).some(Boolean)) return;
     if (this.cursor) this.handlers.announce(this.reading(this.cursor));
     this.draw();
   }
 
+  /** @returns {Drawing} */
   get drawing() {
     const from = this.element.getBoundingClientRect();
     const place = this.panels.map(({ canvas }) => {
       const { left, top } = canvas.getBoundingClientRect();
       return [left - from.left, top - from.top];
     });
+    /** @param {number} axis @param {"width" | "height"} size */
     const far = (axis, size) => Math.max(...this.panels.map(({ map }, i) => place[i][axis] + map[size]));
     return {
       width: far(0, "width"),
       height: far(1, "height"),
       draw: (pen) =>
         this.panels.forEach(({ map }, i) => {
-          pen.from(...place[i]);
+          pen.from(place[i][0], place[i][1]);
           this.paint(pen, map, i);
           pen.from(0, 0);
         }),
@@ -134,4 +159,5 @@ export class HeadStage {
   }
 }
 
+/** @param {AnyGrid} one @param {AnyGrid} other */
 const same = (one, other) => one.rows.length === other.rows.length && one.cols.length === other.cols.length;

@@ -1,25 +1,61 @@
 // One grid with its words: queries are rows, from the top; keys are columns, their words along the top edge.
 
-import { NUMBERED, OPEN } from "../base/grid.js";
+import { Grid, NUMBERED, OPEN } from "../base/grid.js";
 import { inCell } from "../base/numbers.js";
 import { paint } from "../base/paint.js";
 import { label, measure } from "../base/pen.js";
+import { TiledGrid } from "../base/tiled-grid.js";
 import { legend } from "./legend.js";
+
+/** @import { Divider } from "../documents.d.ts" */
+/** @import { AnyGrid, Cell, Pen, Point, Side, Window } from "../types.d.ts" */
+/**
+ * @typedef {object} HeatmapOptions
+ * @property {string[]} [axes] names of rows and columns
+ * @property {boolean} [legend] whether the colour scale stands beside it
+ * @property {number} [tallest] pixels
+ * @property {number} [largest] pixels of a cell
+ * @property {boolean} [numbers] whether cells that have room show theirs
+ */
+/**
+ * @typedef {object} HeatmapLook
+ * @property {Point | null} [cursor]
+ * @property {number[]} [rows] that are locked
+ * @property {number[]} [cols] that are locked
+ * @property {number[][]} [outlined] cells to mark
+ * @property {Divider[]} [dividers]
+ * @property {string} [title]
+ */
 
 const SIZE = 12;
 const GAP = 14;
 const LEGEND = 58;
 const EDGE = 3;
+const NO_GRID = new Grid([], [], new Uint8Array(), new Uint8Array());
+export const QUERY_KEY = ["query", "key"];
 export const ROOMY = 44; // pixels of a cell with its number
 
 export class Heatmap {
+  /** @type {{ key: string, image: ImageData } | null} */
   painted = null;
-  grid = null;
-  window = null;
+  /** @type {AnyGrid} what is shown; nothing is drawn before there is one */
+  grid = NO_GRID;
+  /** @type {Window} of the grid, in cells */
+  window = { x: 0, y: 0, wide: 0, tall: 0 };
+  /** @type {string[][]} of rows and columns */
+  labels = [[], []];
+  upright = false;
+  numbered = false;
+  // where it stands on the canvas, in pixels
+  left = 0;
+  top = 0;
+  wide = 0;
+  tall = 0;
+  width = 0;
+  height = 0;
 
-  // axes: names of rows and columns; legend: whether the colour scale stands beside it; numbers: whether cells that have
-  // room show theirs
-  constructor(theme, { axes = ["query", "key"], legend = true, tallest = 660, largest = 34, numbers = false } = {}) {
+  /** @param {import("../base/theme.js").Theme} theme @param {HeatmapOptions} [options] */
+  constructor(theme, { axes = QUERY_KEY, legend = true, tallest = 660, largest = 34, numbers = false } = {}) {
     this.theme = theme;
     this.axes = axes;
     this.legend = legend;
@@ -29,6 +65,7 @@ export class Heatmap {
   }
 
   // The place of everything, in pixels, for a width; and its height.
+  /** @param {AnyGrid} grid @param {number} width @returns {number} its height */
   place(grid, width) {
     const [n, m] = [grid.rows.length, grid.cols.length];
     if (grid !== this.grid) {
@@ -44,8 +81,7 @@ export class Heatmap {
     let tall = Math.min(largest, this.tallest / n);
     if (n === m) wide = tall = Math.min(wide, tall);
     else [wide, tall] = [Math.min(wide, 4 * tall), Math.min(tall, 4 * wide)];
-    if (!this.window || grid.rows.length !== this.grid?.rows.length || grid.cols.length !== this.grid?.cols.length)
-      this.fit(grid);
+    if (grid.rows.length !== this.grid.rows.length || grid.cols.length !== this.grid.cols.length) this.fit(grid);
     const numbered = few && wide >= 26 && tall >= 13;
     this.grid = grid;
     this.left = left;
@@ -58,6 +94,7 @@ export class Heatmap {
     return this.height;
   }
 
+  /** @param {AnyGrid} [grid] */
   fit(grid = this.grid) {
     this.window = { x: 0, y: 0, wide: grid.cols.length, tall: grid.rows.length };
   }
@@ -67,6 +104,7 @@ export class Heatmap {
   }
 
   // Closer by a factor, about a point between 0 and 1 of the part that is shown.
+  /** @param {number} factor @param {number} [across] @param {number} [down] */
   zoom(factor, across = 0.5, down = 0.5) {
     const { x, y, wide, tall } = this.window;
     const [n, m] = [this.grid.rows.length, this.grid.cols.length];
@@ -77,8 +115,10 @@ export class Heatmap {
   }
 
   // By a number of cells, as far as there are cells.
+  /** @param {number} cols @param {number} rows */
   pan(cols, rows) {
     const { x, y, wide, tall } = this.window;
+    /** @param {number} v @param {number} most */
     const limit = (v, most) => Math.min(Math.max(v, 0), most);
     this.window = {
       x: limit(x + cols, this.grid.cols.length - wide),
@@ -88,16 +128,20 @@ export class Heatmap {
     };
   }
 
+  /** @param {Point} cell */
   reveal([row, col]) {
     const { x, y, wide, tall } = this.window;
+    /** @param {number} at @param {number} from @param {number} size */
     const beyond = (at, from, size) => (at < from ? at - from : at + 1 > from + size ? at + 1 - from - size : 0);
     this.pan(beyond(col, x, wide), beyond(row, y, tall));
   }
 
   // The cell under a point: [row, col], null for a coordinate that lies on the other axis's words.
+  /** @param {number} x @param {number} y @returns {Cell} */
   cell(x, y) {
     const col = this.window.x + ((x - this.left) / this.wide) * this.window.wide;
     const row = this.window.y + ((y - this.top) / this.tall) * this.window.tall;
+    /** @param {number} at @param {number} from @param {number} size @param {number} most */
     const inside = (at, from, size, most) =>
       at >= from && at < from + size ? Math.min(Math.floor(at), most - 1) : null;
     return [
@@ -107,22 +151,22 @@ export class Heatmap {
   }
 
   // Upper left corner and size of a cell.
+  /** @param {number} row @param {number} col */
   box(row, col) {
     const [w, t] = [this.wide / this.window.wide, this.tall / this.window.tall];
     return [this.left + (col - this.window.x) * w, this.top + (row - this.window.y) * t, w, t];
   }
 
-  // cursor: [row, col]; rows, cols: what is locked; outlined: cells to mark, as pairs; borders: ["rows" or "cols", index]
-  // of lines before a row or column.
-  draw(pen, { cursor = null, rows = [], cols = [], outlined = [], borders = [], title = "" } = {}) {
+  /** @param {Pen} pen @param {HeatmapLook} [look] */
+  draw(pen, { cursor = null, rows = [], cols = [], outlined = [], dividers = [], title = "" } = {}) {
     const { theme, left, top, wide, tall } = this;
     pen.image(this.image(pen.ratio), left, top);
     if (this.numbered) this.number(pen);
     this.fade(pen, rows, cols);
     pen.rect(left, top, wide, tall, { stroke: theme.line, thick: 1 });
     for (const [row, col] of outlined) this.outline(pen, row, col, theme.mark, 1.5);
-    for (const [axis, index] of borders) this.border(pen, axis, index);
-    if (cursor && this.visible(...cursor)) this.outline(pen, ...cursor, theme.ink, 1.5);
+    for (const [axis, index] of dividers) this.divider(pen, axis, index);
+    if (cursor && this.visible(cursor[0], cursor[1])) this.outline(pen, cursor[0], cursor[1], theme.ink, 1.5);
     this.words(pen, 0, new Set(rows), cursor?.[0]);
     this.words(pen, 1, new Set(cols), cursor?.[1]);
     this.heading(pen, title);
@@ -130,18 +174,21 @@ export class Heatmap {
   }
 
   // The cells of the window in pixels of the device, made again where they would differ.
+  /** @param {number} ratio */
   image(ratio) {
     const { theme, wide, tall } = this;
-    const key = JSON.stringify([this.window, wide, tall, theme.key, ratio, this.grid.version]);
+    const tiled = this.grid instanceof TiledGrid ? this.grid : null;
+    const key = JSON.stringify([this.window, wide, tall, theme.key, ratio, tiled?.version]);
     if (this.painted?.key !== key) {
       const [across, down] = [wide, tall].map((length) => Math.max(1, Math.round(length * ratio)));
-      const [grid, window] = this.grid.part?.(this.window) ?? [this.grid, this.window];
+      const [grid, window] = tiled?.part(this.window) ?? [/** @type {Grid} */ (this.grid), this.window];
       this.painted = { key, image: paint(grid, window, across, down, theme, ratio) };
     }
     return this.painted.image;
   }
 
   // The names of both axes, or a title in place of the second.
+  /** @param {Pen} pen @param {string} title */
   heading(pen, title) {
     const { theme, left, axes } = this;
     if (axes[0]) pen.text(left - 8, 9, `${axes[0]} ↓`, { fill: theme.soft, align: "right" });
@@ -149,8 +196,10 @@ export class Heatmap {
     else if (axes[1]) pen.text(left, 9, `${axes[1]} →`, { fill: theme.soft });
   }
 
+  /** @param {Pen} pen */
   number(pen) {
     const { grid, theme } = this;
+    if (!(grid instanceof Grid)) return;
     const [, , wide] = this.box(0, 0);
     const lut = theme.lut(grid);
     for (let row = 0; row < grid.rows.length; row++)
@@ -163,11 +212,13 @@ export class Heatmap {
       }
   }
 
+  /** @param {number} row @param {number} col @param {number} [size] */
   visible(row, col, size = 1) {
     const { x, y, wide, tall } = this.window;
     return row + size > y && row < y + tall && col + size > x && col < x + wide;
   }
 
+  /** @param {Pen} pen @param {number} row @param {number} col @param {string} stroke @param {number} thick */
   outline(pen, row, col, stroke, thick) {
     const [x, y, w, t] = this.box(row, col);
     const [x1, y1] = [Math.max(x, this.left), Math.max(y, this.top)];
@@ -178,7 +229,8 @@ export class Heatmap {
     if (x2 > x1 && y2 > y1) pen.rect(x1, y1, x2 - x1, y2 - y1, { stroke, thick });
   }
 
-  border(pen, axis, index) {
+  /** @param {Pen} pen @param {Side} axis @param {number} index */
+  divider(pen, axis, index) {
     const [x, y] = this.box(index, index);
     const down = axis === "rows";
     const at = down ? y : x;
@@ -189,16 +241,19 @@ export class Heatmap {
   }
 
   // What is not locked steps back.
+  /** @param {Pen} pen @param {number[]} rows @param {number[]} cols */
   fade(pen, rows, cols) {
-    const veil = (kept, from, size, draw) => {
-      if (!kept.length) return;
+    /** @param {number[]} locked @param {number} from @param {number} size @param {(start: number, count: number) => void} draw */
+    const veil = (locked, from, size, draw) => {
+      if (!locked.length) return;
       const last = Math.ceil(from + size);
       let start = Math.floor(from);
-      for (const stop of [...kept].sort((a, b) => a - b).concat(last)) {
+      for (const stop of [...locked].sort((a, b) => a - b).concat(last)) {
         if (stop > start) draw(start, Math.min(stop, last) - start);
         start = Math.max(start, stop + 1);
       }
     };
+    /** @param {number} x @param {number} y @param {number} w @param {number} t */
     const clipped = (x, y, w, t) => {
       const [x1, y1] = [Math.max(x, this.left), Math.max(y, this.top)];
       const [x2, y2] = [Math.min(x + w, this.left + this.wide), Math.min(y + t, this.top + this.tall)];
@@ -214,6 +269,7 @@ export class Heatmap {
   }
 
   // The words of an axis, as many as have room; those locked or under the cursor always.
+  /** @param {Pen} pen @param {0 | 1} axis @param {Set<number>} locked @param {number} [pointed] */
   words(pen, axis, locked, pointed) {
     const { theme } = this;
     const words = this.labels[axis];
@@ -222,7 +278,8 @@ export class Heatmap {
     const room = axis && !this.upright ? longest(words) + 3 : GAP;
     const step = Math.max(1, Math.ceil(room / cell));
     const [from, size] = axis ? [this.window.x, this.window.wide] : [this.window.y, this.window.tall];
-    const near = [...locked, pointed].filter((i) => i !== undefined && i !== null);
+    const near = pointed === undefined ? [...locked] : [...locked, pointed];
+    /** @param {number} i @param {boolean} strong */
     const put = (i, strong) => {
       const middle = axis ? this.box(0, i + 0.5)[0] : this.box(i + 0.5, 0)[1];
       const [low, high] = axis ? [this.left, this.left + this.wide] : [this.top, this.top + this.tall];
@@ -240,15 +297,17 @@ export class Heatmap {
   }
 }
 
+/** @type {WeakMap<string[], number>} */
 const widths = new WeakMap();
+/** @param {string[]} labels */
 function longest(labels) {
-  if (!widths.has(labels))
-    widths.set(
-      labels,
-      labels.reduce(
-        (most, text) => (text.length > 2 || most < 16 ? Math.max(most, measure(text, SIZE, true)) : most),
-        0,
-      ) + (labels.some((text) => [...text].length > 1) ? 10 : 0),
-    );
-  return widths.get(labels);
+  const known = widths.get(labels);
+  if (known !== undefined) return known;
+  const widest = labels.reduce(
+    (most, text) => (text.length > 2 || most < 16 ? Math.max(most, measure(text, SIZE, true)) : most),
+    0,
+  );
+  const width = widest + (labels.some((text) => [...text].length > 1) ? 10 : 0);
+  widths.set(labels, width);
+  return width;
 }

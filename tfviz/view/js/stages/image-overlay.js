@@ -5,20 +5,47 @@ import { ABSENT, FORBIDDEN, OPEN, codeOf } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
 import { CanvasPen, quoted } from "../base/pen.js";
 import { SourceImage } from "../base/source-image.js";
-import { asks, largest, profile, spread } from "../base/places.js";
+import { asks, largest, profile, spread } from "../base/patch-grid.js";
 import { drawn } from "./headstage.js";
 import { legend } from "./legend.js";
 import { PictureLayout } from "./picture-layout.js";
 import { picking } from "./picking.js";
 
+/** @import { ImageSpec } from "../documents.d.ts" */
+/** @import { Grid } from "../base/grid.js" */
+/** @import { Profile, Token } from "../base/patch-grid.js" */
+/** @import { Drawing, GridPanel, Handlers, Pen, Side } from "../types.d.ts" */
+/** @import { Chip, PicturePart, PlacedToken } from "./picture-layout.js" */
+/** @typedef {Pick<Handlers, "announce" | "leave"> & { choose(side: Side, index: number): void }} ImageHandlers */
+
+/** @type {Record<number, string>} */
 const KIND_SAID = { [FORBIDDEN]: "may not look", [ABSENT]: "left out" };
 
 export class ImageStage {
+  /** @type {PlacedToken | null} */
   cursor = null;
   plain = false;
-  kept = new WeakMap();
+  /** @type {WeakMap<object, { key: string, image: ImageData }>} */
+  images = new WeakMap();
+  /** @type {PictureLayout | null} */
+  layout = null;
+  /** @type {GridPanel[]} */
+  panels = [];
+  /** @type {string[]} */
+  names = [];
+  /** @type {PicturePart} */
+  part = { rows: [], cols: [] };
+  /** @type {Token} */
+  chosen = { side: "rows", index: 0 };
+  question = "";
+  /** @type {Profile[]} of each panel, what the chosen token looks at, or what looks at it */
+  profiles = [];
+  /** @type {(Grid | null)[]} these on the patches of the picture */
+  maps = [];
+  /** @type {number[]} where their scales end */
+  limits = [];
 
-  // handlers: { choose(side, index), announce(text), leave() }
+  /** @param {import("../base/theme.js").Theme} theme @param {ImageHandlers} handlers @param {ImageSpec} picture */
   constructor(theme, handlers, picture) {
     this.theme = theme;
     this.handlers = handlers;
@@ -28,7 +55,7 @@ export class ImageStage {
     picking(this.canvas, this);
   }
 
-  // panels: [{ name, grid }]; chosen: { side, index }, the token whose weights are shown; wanted: whether they still are
+  /** @param {GridPanel[]} panels @param {PicturePart} part @param {Token} chosen whose weights are shown @param {number} width @param {() => boolean} wanted whether they still are */
   async show(panels, part, chosen, width, wanted) {
     await this.source.ready();
     if (!wanted()) return;
@@ -38,7 +65,7 @@ export class ImageStage {
     const profiles = panels.map(({ grid }) => profile(grid, part, chosen.side, chosen.index));
     const limits = [false, true].map((signed) => largest(profiles.filter((found) => found.signed === signed)));
     this.limits = profiles.map((found) => limits[Number(found.signed)]);
-    const onto = this.layout.places[this.layout.other];
+    const onto = this.layout.patches[this.layout.other];
     this.maps = profiles.map((found, i) => onto && spread(found, onto, this.limits[i]));
     this.part = part;
     this.chosen = chosen;
@@ -52,8 +79,9 @@ export class ImageStage {
     this.point(this.cursor);
   }
 
+  /** @param {PlacedToken | null} token */
   point(token) {
-    if (!this.profiles) return;
+    if (!this.layout) return;
     this.cursor = token && this.part[token.side][token.index] !== undefined ? token : null;
     this.handlers.announce(
       this.cursor ? this.reading(this.cursor) : this.strongest(this.chosen.side, this.chosen.index),
@@ -62,17 +90,21 @@ export class ImageStage {
   }
 
   // Another token is the chosen one; of a picture that looks at itself, on the same side.
+  /** @param {PlacedToken} token */
   choose({ side, index, at }) {
     const { layout, chosen } = this;
+    if (!layout) return;
     if (layout.alike) return this.handlers.choose(chosen.side, index);
-    if (at && layout.places[chosen.side]) return this.handlers.choose(chosen.side, layout.token(chosen.side, ...at));
+    if (at && layout.patches[chosen.side])
+      return this.handlers.choose(chosen.side, layout.token(chosen.side, at[0], at[1]));
     return this.handlers.choose(side, index);
   }
 
   // The weight between the chosen token and another; of one of its own side, what it looks at most.
+  /** @param {Token} token */
   reading({ side, index }) {
     const { chosen, layout, part } = this;
-    if (!layout.is(side, layout.other)) return this.strongest(side, index);
+    if (!layout?.is(side, layout.other)) return this.strongest(side, index);
     const read = this.profiles.map((found, i) => {
       const value = found.kind(index, 0) === OPEN ? formatted(found.at(index, 0)) : KIND_SAID[found.kind(index, 0)];
       const most = found.kind(index, 0) === OPEN && found.block > 1 ? "at most " : "";
@@ -83,6 +115,7 @@ export class ImageStage {
     return `${ends.join(" → ")}  ${read.join("   ")}`;
   }
 
+  /** @param {Side} side @param {number} index */
   strongest(side, index) {
     const other = this.part[side === "rows" ? "cols" : "rows"];
     const found = profile(this.panels[0].grid, this.part, side, index).strongest(0, "col", 3);
@@ -91,6 +124,7 @@ export class ImageStage {
   }
 
   // The picture alone, or with weights.
+  /** @param {boolean} plain */
   only(plain) {
     this.plain = plain;
     this.draw();
@@ -100,68 +134,75 @@ export class ImageStage {
     if (this.layout) this.paint(new CanvasPen(this.canvas, this.layout.width, this.layout.height));
   }
 
+  /** @param {Pen} pen */
   paint(pen) {
-    this.layout.from.forEach((place, i) => {
-      pen.from(...place);
+    this.layout?.from.forEach(([x, y], i) => {
+      pen.from(x, y);
       this.panel(pen, i);
     });
     pen.from(0, 0);
   }
 
+  /** @param {Pen} pen @param {number} i */
   panel(pen, i) {
     const { theme, layout, chosen, cursor } = this;
+    if (!layout) return;
     const [left, top, wide, tall] = layout.box;
     pen.text(left, 8, this.question, { fill: theme.soft, size: 12 });
     if (this.names[i]) pen.text(left, 28, this.names[i], { fill: theme.ink, bold: true, size: 12 });
-    pen.image(this.painted(i, pen.ratio), left, top);
+    pen.image(this.painted(i, pen.ratio, wide, tall), left, top);
     pen.rect(left, top, wide, tall, { stroke: theme.line, thick: 1 });
-    layout.said.forEach(({ text, y }) => pen.text(left, y, text, { fill: theme.soft, size: 12 }));
+    layout.notes.forEach(({ text, y }) => pen.text(left, y, text, { fill: theme.soft, size: 12 }));
     layout.chips.forEach((chip) => this.chip(pen, i, chip));
     this.outline(pen, chosen, theme.mark, 2.5);
     if (cursor) this.outline(pen, cursor, theme.ink, 1.5);
-    if (this.maps[i]) legend(pen, theme, this.maps[i], left + wide + 14, top, Math.min(tall, 180));
+    const map = this.maps[i];
+    if (map) legend(pen, theme, map, left + wide + 14, top, Math.min(tall, 180));
   }
 
+  /** @param {Pen} pen @param {Token} token @param {string} stroke @param {number} thick */
   outline(pen, { side, index }, stroke, thick) {
-    const box = this.layout.where(side, index);
+    const box = this.layout?.where(side, index);
     if (!box) return;
     const [x, y, wide, tall] = box;
     const small = Math.max(0, 5 - Math.min(wide, tall)) / 2; // a cell that is hardly seen is outlined from without
     pen.rect(x - small, y - small, wide + 2 * small, tall + 2 * small, { stroke, thick });
   }
 
+  /** @param {Pen} pen @param {number} i @param {Chip} chip */
   chip(pen, i, { side, index, box, text }) {
     const { theme, layout } = this;
-    const found = layout.is(side, layout.other) ? this.profiles[i] : null;
-    const open = found?.kind(index, 0) === OPEN;
-    const code = open ? codeOf(found.at(index, 0), found.scale, this.limits[i]) : 0;
-    const strong = open && (found.signed ? Math.abs(code - 128) > 70 : code > 140);
+    const found = layout?.is(side, layout.other) ? this.profiles[i] : null;
+    const open = found?.kind(index, 0) === OPEN ? found : null;
+    const code = open ? codeOf(open.at(index, 0), open.scale, this.limits[i]) : 0;
+    const strong = open && (open.signed ? Math.abs(code - 128) > 70 : code > 140);
     const [x, y, wide, tall] = box;
-    pen.rect(x, y, wide, tall, { fill: open ? theme.colour(found, code) : null, stroke: theme.line, thick: 1 });
+    pen.rect(x, y, wide, tall, { fill: open ? theme.colour(open, code) : null, stroke: theme.line, thick: 1 });
     pen.text(x + wide / 2, y + tall / 2, text, { fill: strong ? theme.page : theme.ink, size: 13, align: "center" });
   }
 
   // Pixels are made anew only where weights, size or colours are others.
-  painted(i, ratio) {
-    const [, , wide, tall] = this.layout.box;
+  /** @param {number} i @param {number} ratio @param {number} wide @param {number} tall */
+  painted(i, ratio, wide, tall) {
     const size = [wide, tall].map((length) => Math.max(1, Math.round(length * ratio)));
     const grid = this.maps[i];
     const key = `${size} ${this.theme.key} ${this.plain}`;
-    const kept = this.kept.get(grid ?? this.source);
-    if (kept?.key === key) return kept.image;
-    const image = this.source.paint(grid, ...size, this.theme, ratio, this.plain || !grid);
-    this.kept.set(grid ?? this.source, { key, image });
+    const known = this.images.get(grid ?? this.source);
+    if (known?.key === key) return known.image;
+    const image = this.source.paint(this.plain ? null : grid, size[0], size[1], this.theme, ratio);
+    this.images.set(grid ?? this.source, { key, image });
     return image;
   }
 
+  /** @returns {Drawing} */
   get drawing() {
     if (!this.layout) return { width: 0, height: 0, draw: () => {} };
     return { width: this.layout.width, height: this.layout.height, draw: (pen) => this.paint(pen) };
   }
 
   // Its numbers: a line for each token of the other side.
+  /** @returns {GridPanel<Grid>[]} */
   get numbers() {
-    if (!this.profiles) return [];
     const axes = this.chosen.side === "rows" ? ["key", "query"] : ["query", "key"];
     return this.profiles.map((grid, i) => ({ name: this.names[i], grid, axes }));
   }

@@ -1,23 +1,41 @@
 // Heads that the page computes from their queries and keys when they are opened.
 
-import { inflated } from "../base/data.js";
+import { HeadSource } from "../base/head-source.js";
+import { inflated, joined } from "../base/page-data.js";
 import { Engine } from "../engine/client.js";
 import { Explorer } from "./explorer.js";
 
-export class LazyHeads {
-  constructor(host, source, store, options) {
-    const maker = new HeadLoader(source, new Engine(options.worker));
-    source.ask = (...head) => maker.codes(...head);
-    return new Explorer(host, source, store, options);
+/** @import { HeadsDocument, HeadsState, Piece, QueriesAndKeys, StoredWeight } from "../documents.d.ts" */
+/** @import { Choices, ViewOptions } from "../types.d.ts" */
+/** @typedef {import("../base/page-data.js").PageData<HeadsDocument>} Page */
+
+/** Heads that the page has. */
+export class PageHeads extends Explorer {
+  /** @param {HTMLElement} host @param {Page} page @param {Choices<HeadsState>} store @param {ViewOptions} options */
+  constructor(host, { document, data }, store, options) {
+    super(host, new HeadSource(document, data), store, options);
+  }
+}
+
+/** Heads that the page computes. */
+export class LazyHeads extends Explorer {
+  /** @param {HTMLElement} host @param {Page} page @param {Choices<HeadsState>} store @param {ViewOptions} options */
+  constructor(host, { document, data }, store, options) {
+    const source = new HeadSource(document, data);
+    const loader = new HeadLoader(source, new Engine(options.worker ?? null));
+    source.ask = (...head) => loader.codes(...head);
+    super(host, source, store, options);
   }
 }
 
 class HeadLoader {
+  /** @param {HeadSource} source @param {Engine} engine */
   constructor(source, engine) {
     this.source = source;
     this.engine = engine;
   }
 
+  /** @type {import("../base/head-source.js").AskCodes} */
   async codes(part, layer, head, where) {
     const name = `${part}.${layer}.${head}`;
     const found = await this.engine.run(name, where);
@@ -26,19 +44,23 @@ class HeadLoader {
     return this.engine.run(name, where);
   }
 
+  /** @param {string} name @param {number} part @param {number} layer @param {number} head */
   async load(name, part, layer, head) {
-    const { made, rules, heads } = this.source.parts[part];
-    const { scale, query, key } = made[layer];
-    const index = rules[layer * heads + head];
+    const { computed, spans, heads } = this.source.parts[part];
+    const { scale, query, key } = /** @type {QueriesAndKeys[]} */ (computed)[layer];
+    const index = spans?.[layer * heads + head] ?? null;
+    /** @type {Uint8Array[]} */
     const bytes = [];
     const [left, right] = [query[head], key[Math.floor((head * key.length) / heads)]];
-    const told = { query: await this.sent(left, bytes), key: await this.sent(right, bytes), scale };
-    told.rule = index === null ? null : await this.source.rule(index);
-    return this.engine.load({ [name]: told }, together(bytes));
+    const rule = index === null ? null : await this.source.spans(index);
+    const told = { query: await this.sent(left, bytes), key: await this.sent(right, bytes), scale, rule };
+    return this.engine.load({ [name]: told }, joined(bytes));
   }
 
   // A head's numbers as the engine takes them; their bytes go where the others are.
+  /** @param {StoredWeight} weight @param {Uint8Array[]} bytes */
   async sent({ at, scale, ...told }, bytes) {
+    /** @param {Piece} where */
     const put = async (where) => {
       const piece = await inflated(this.source.slice(where));
       const start = bytes.reduce((size, other) => size + other.length, 0);
@@ -47,10 +69,4 @@ class HeadLoader {
     };
     return { ...told, at: await put(at), scale: scale && (await put(scale)) };
   }
-}
-
-function together(pieces) {
-  const whole = new Uint8Array(pieces.reduce((size, piece) => size + piece.length, 0));
-  pieces.reduce((at, piece) => (whole.set(piece, at), at + piece.length), 0);
-  return whole;
 }

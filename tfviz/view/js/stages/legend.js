@@ -4,12 +4,16 @@ import { SCALES } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
 import { css } from "../base/theme.js";
 
+/** @import { Pen } from "../types.d.ts" */
+
 // The colour scale with its ticks, upright.
+/** @param {Pen} pen @param {import("../base/theme.js").Theme} theme @param {{ scale: string, limit?: number }} grid @param {number} x @param {number} y @param {number} height */
 export function legend(pen, theme, { scale, limit = 1 }, x, y, height) {
   const { place, ticks, signed } = SCALES[scale];
   const lut = signed ? theme.signed : theme.weight;
   const steps = 64;
   const low = signed ? -1 : 0;
+  /** @param {number} value */
   const at = (value) => y + height * (1 - (place(value) - low) / (1 - low));
   for (let i = 0; i < steps; i++)
     pen.rect(x, y + height * (1 - (i + 1) / steps), 10, height / steps + 0.5, {

@@ -3,16 +3,51 @@
 import { following } from "../base/elements.js";
 import { label, measure } from "../base/pen.js";
 
+/** @import { AnyGrid, Handlers, Locked, Pen, Side } from "../types.d.ts" */
+/** @typedef {[side: Side, index: number]} Word */
+/** @typedef {{ grid: AnyGrid, ink: number, name: string }} Shown a head, and which colour it has */
+/** @typedef {{ scroll: number, from: number, to: number }} Stretch the rows that are drawn, and pixels above them */
+/**
+ * @typedef {Partial<Locked> & {
+ *   least?: number,
+ *   most?: number,
+ *   pointed?: Word | null,
+ *   cursor?: Word | null,
+ *   scroll?: number,
+ *   tall?: number,
+ * }} LinesLook scroll: how far down the part that is drawn begins; tall: its height
+ */
+/**
+ * @typedef {Pick<Handlers, "lock" | "leave"> & {
+ *   point(word: Word | null, cursor: Word | null): void,
+ *   reveal(y: number): void,
+ * }} LinesHandlers
+ */
+
 const PITCH = 18;
 const TOP = 24;
+/** @type {Record<string, number>} */
+const UP_DOWN = { ArrowUp: -1, ArrowDown: 1 };
 
 export class Lines {
-  constructor(theme, axes = ["query", "key"]) {
+  /** @type {Shown[]} all of the same words */
+  shown = [];
+  /** @type {string[][]} of rows and columns */
+  labels = [[], []];
+  width = 0;
+  height = 0;
+  // where the words end and begin, in pixels
+  left = 0;
+  right = 0;
+  across = 0;
+
+  /** @param {import("../base/theme.js").Theme} theme @param {string[]} axes */
+  constructor(theme, axes) {
     this.theme = theme;
     this.axes = axes;
   }
 
-  // shown: [{ grid, ink, name }], all of the same words.
+  /** @param {Shown[]} shown @param {number} width */
   place(shown, width) {
     const { grid } = shown[0];
     this.labels = [grid.rows, grid.cols].map((words) => words.map((word) => label(word, 24)));
@@ -29,11 +64,13 @@ export class Lines {
     return this.height;
   }
 
+  /** @param {number} index */
   y(index) {
     return TOP + (index + 0.5) * PITCH;
   }
 
   // The word under a point: ["rows" or "cols", index]
+  /** @param {number} x @param {number} y @returns {Word | null} */
   word(x, y) {
     const side = x < (this.left + this.right) / 2 ? "rows" : "cols";
     const index = Math.floor((y - TOP) / PITCH);
@@ -43,8 +80,11 @@ export class Lines {
   }
 
   // The weights to show: [row, col, value], at least `least`, the `most` strongest of a word.
+  /** @param {AnyGrid} grid @param {Locked & { least: number, most: number, from: number, to: number }} look */
   chosen(grid, { rows, cols, least, most, from, to }) {
+    /** @type {[row: number, col: number, value: number][]} */
     const found = [];
+    /** @param {[number, number][]} pairs @param {(other: number) => [row: number, col: number]} make */
     const keep = (pairs, make) =>
       pairs.filter(([, value]) => value >= least).forEach(([other, value]) => found.push([...make(other), value]));
     if (cols.length) {
@@ -64,6 +104,7 @@ export class Lines {
   }
 
   // Which colour is whose, in the middle of the head line, as far as there is room.
+  /** @param {Pen} pen @param {number} y */
   legend(pen, y) {
     const { theme } = this;
     const widths = this.shown.map(({ name }) => 24 + measure(name) + 14);
@@ -76,7 +117,7 @@ export class Lines {
     }
   }
 
-  // look: { rows, cols, least, most, pointed, cursor }; scroll: how far down the part that is drawn begins; tall: its height.
+  /** @param {Pen} pen @param {LinesLook} look */
   draw(pen, { rows = [], cols = [], pointed = null, scroll = 0, tall = Infinity, ...look }) {
     const { theme } = this;
     const part = {
@@ -84,13 +125,16 @@ export class Lines {
       from: Math.floor((scroll - TOP) / PITCH) - 1,
       to: Math.ceil((scroll + tall - TOP) / PITCH) + 1,
     };
+    /** @type {Locked} */
     const asked = pointed ? { rows: [], cols: [], [pointed[0]]: [pointed[1]] } : { rows, cols };
     pen.text(this.left - 8, 10 - scroll, this.axes[0], { fill: theme.soft, align: "right" });
     pen.text(this.right + 8, 10 - scroll, this.axes[1], { fill: theme.soft });
     if (this.shown.length > 1) this.legend(pen, 10 - scroll);
     const touched = this.drawLinks(pen, asked, part, look);
-    const busy = asked.rows.length || asked.cols.length;
+    const busy = asked.rows.length + asked.cols.length > 0;
+    /** @param {Side} side @param {number} i */
     const lit = (side, i) => !busy || asked[side].includes(i) || touched[side].has(i);
+    /** @param {Side} side @param {number} i */
     const strong = (side, i) => asked[side].includes(i);
     this.drawWords(pen, "rows", part, { locked: rows, lit, strong });
     this.drawWords(pen, "cols", part, { locked: cols, lit, strong });
@@ -98,7 +142,9 @@ export class Lines {
   }
 
   // The lines; returns the words of each side that one of them touches.
+  /** @param {Pen} pen @param {Locked} asked @param {Stretch} part @param {{ least?: number, most?: number }} look */
   drawLinks(pen, asked, { scroll, from, to }, { least = 0.05, most = 5 }) {
+    /** @type {Record<Side, Set<number>>} */
     const touched = { rows: new Set(), cols: new Set() };
     for (const { grid, ink } of this.shown) {
       for (const [row, col, value] of this.chosen(grid, { ...asked, least, most, from, to })) {
@@ -116,10 +162,13 @@ export class Lines {
     return touched;
   }
 
+  /** @param {Pen} pen @param {Side} side @param {Stretch} part @param {{ locked: number[], lit(side: Side, i: number): boolean, strong(side: Side, i: number): boolean }} look */
   drawWords(pen, side, { scroll, from, to }, { locked, lit, strong }) {
     const { theme } = this;
-    const [words, x, align] =
-      side === "rows" ? [this.labels[0], this.left - 8, "right"] : [this.labels[1], this.right + 8, "left"];
+    const left = side === "rows";
+    const words = this.labels[left ? 0 : 1];
+    const x = left ? this.left - 8 : this.right + 8;
+    const align = left ? "right" : "left";
     for (let i = Math.max(0, from); i < Math.min(words.length, to); i++) {
       const fill = lit(side, i) ? theme.ink : theme.faint;
       const text = words[i] + (locked.includes(i) ? " ●" : "");
@@ -127,14 +176,17 @@ export class Lines {
     }
   }
 
+  /** @param {Pen} pen @param {Word} word @param {number} scroll */
   drawCursor(pen, [side, i], scroll) {
     const [x, wide] = side === "rows" ? [2, this.left - 4] : [this.right + 3, this.across - this.right - 6];
     pen.rect(x, this.y(i) - scroll - PITCH / 2, wide, PITCH, { stroke: this.theme.focus, thick: 2 });
   }
 
-  // handlers: { point(word), lock(side, index), leave(), reveal(y) }; scroll(): how far down the drawing begins
+  /** @param {HTMLCanvasElement} canvas @param {LinesHandlers} handlers @param {() => number} scroll how far down the drawing begins */
   listen(canvas, handlers, scroll) {
+    /** @type {Word | null} */
     let cursor = null;
+    /** @param {MouseEvent} event */
     const place = (event) => {
       const box = canvas.getBoundingClientRect();
       return this.word(event.clientX - box.left, event.clientY - box.top + scroll());
@@ -155,7 +207,7 @@ export class Lines {
     };
     canvas.onkeydown = (event) => {
       cursor ??= ["rows", 0];
-      const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+      const step = UP_DOWN[event.key];
       if (step) cursor = [cursor[0], cursor[1] + step * (event.shiftKey ? 10 : 1)];
       else if (event.key === "ArrowLeft" || event.key === "ArrowRight")
         cursor = [event.key === "ArrowLeft" ? "rows" : "cols", cursor[1]];

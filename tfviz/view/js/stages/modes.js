@@ -8,10 +8,18 @@ import { CanvasPen, quoted } from "../base/pen.js";
 import { Sheet } from "./sheet.js";
 import { Words } from "./words.js";
 
+/** @import { AnyGrid, Drawing, Handlers, Locked, Pen, Side } from "../types.d.ts" */
+/** @import { Shown, Word } from "./lines.js" */
+/** @import { Part, SheetHandlers, SheetLook } from "./sheet.js" */
+/** @typedef {SheetLook & { part: Part, placed?: Part }} SheetShown placed: as the pictures lie, that are drawn instead */
+
 const TALLEST = 560;
 
 export class SheetStage {
-  // handlers: { open(layer, head), mark(layer, head), announce(text) }
+  /** @type {SheetShown | null} */
+  shown = null;
+
+  /** @param {import("../base/theme.js").Theme} theme @param {Pick<SheetHandlers, "open" | "mark"> & Pick<Handlers, "announce">} handlers @param {string[]} names */
   constructor(theme, handlers, names) {
     this.sheet = new Sheet(theme, names);
     this.canvas = drawn("All heads: arrows move, Enter opens a head, Space marks it");
@@ -23,12 +31,13 @@ export class SheetStage {
       leave: () => {},
       point: (at) => {
         this.focused = document.activeElement !== null && this.canvas.matches(":focus-visible");
-        handlers.announce(at ? this.sheet.describe(...at, this.shown.grids.get(at.join("."))) : "");
+        handlers.announce(at ? this.sheet.describe(at[0], at[1], this.shown?.grids.get(at.join("."))) : "");
         this.draw();
       },
     });
   }
 
+  /** @param {SheetShown} shown @param {number} width */
   show(shown, width) {
     this.shown = shown;
     this.sheet.place(shown.placed ?? shown.part, width);
@@ -39,19 +48,28 @@ export class SheetStage {
     this.paint(new CanvasPen(this.canvas, this.sheet.width, this.sheet.height));
   }
 
+  /** @param {Pen} pen */
   paint(pen) {
-    this.sheet.draw(pen, { ...this.shown, focused: this.focused });
+    if (this.shown) this.sheet.draw(pen, { ...this.shown, focused: this.focused });
   }
 
+  /** @returns {Drawing} */
   get drawing() {
     return { width: this.sheet.across, height: this.sheet.height, draw: (pen) => this.paint(pen) };
   }
 }
 
 export class LinesStage {
+  /** @type {(Locked & { least: number, most: number }) | null} */
+  look = null;
+  /** Pixels of the drawing that are seen at once. */
+  view = 0;
+  /** @type {Word | null} */
   pointed = null;
+  /** @type {Word | null} */
   cursor = null;
 
+  /** @param {import("../base/theme.js").Theme} theme @param {Handlers} handlers @param {string[]} axes */
   constructor(theme, handlers, axes) {
     this.lines = new Lines(theme, axes);
     this.canvas = drawn("Lines: up and down move, left and right change sides, Space locks a word");
@@ -63,7 +81,7 @@ export class LinesStage {
       {
         point: (word, cursor) => {
           [this.pointed, this.cursor] = [word, cursor];
-          handlers.announce(word ? this.reading(...word) : "");
+          handlers.announce(word ? this.reading(word[0], word[1]) : "");
           this.draw();
         },
         lock: handlers.lock,
@@ -77,7 +95,7 @@ export class LinesStage {
     );
   }
 
-  // shown: [{ grid, ink, name }]; look: { rows, cols, least, most }
+  /** @param {Shown[]} shown @param {Locked & { least: number, most: number }} look @param {number} width */
   show(shown, look, width) {
     this.look = look;
     this.lines.place(shown, width);
@@ -87,6 +105,7 @@ export class LinesStage {
     this.draw();
   }
 
+  /** @param {Side} side @param {number} index */
   reading(side, index) {
     const { shown } = this.lines;
     const axis = side === "rows" ? 0 : 1;
@@ -108,6 +127,7 @@ export class LinesStage {
     this.paint(pen, this.element.scrollTop);
   }
 
+  /** @param {Pen} pen @param {number} scroll */
   paint(pen, scroll) {
     this.lines.draw(pen, {
       ...this.look,
@@ -118,18 +138,21 @@ export class LinesStage {
     });
   }
 
+  /** @returns {Drawing} */
   get drawing() {
     return { width: this.lines.across, height: this.view, draw: (pen) => this.paint(pen, this.element.scrollTop) };
   }
 }
 
 export class WordsStage {
+  /** @param {import("../base/theme.js").Theme} theme @param {Handlers} handlers */
   constructor(theme, handlers) {
     this.handlers = handlers;
     this.words = new Words(theme, handlers);
     this.element = h("div", { class: "stage" }, this.words.element);
   }
 
+  /** @param {AnyGrid} grid @param {number} chosen @param {boolean} by */
   show(grid, chosen, by) {
     this.words.show(grid, chosen, by);
     this.handlers.announce(this.words.reading());
@@ -137,6 +160,7 @@ export class WordsStage {
 
   draw() {}
 
+  /** @returns {Drawing} */
   get drawing() {
     return {
       width: this.words.element.offsetWidth,

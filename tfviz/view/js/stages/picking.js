@@ -3,11 +3,12 @@
 import { following } from "../base/elements.js";
 import { STEPS } from "./pointing.js";
 
-// stage: { laid, cursor, chosen, point(token), choose(token), only(plain), leave() }
+/** @param {HTMLCanvasElement} canvas @param {import("./image-overlay.js").ImageStage} stage */
 export function picking(canvas, stage) {
+  /** @param {MouseEvent} event */
   const token = (event) => {
     const box = canvas.getBoundingClientRect();
-    return stage.layout?.under(event.clientX - box.left, event.clientY - box.top);
+    return stage.layout?.under(event.clientX - box.left, event.clientY - box.top) ?? null;
   };
   following(
     canvas,
@@ -18,6 +19,7 @@ export function picking(canvas, stage) {
     const at = token(event);
     if (at) stage.choose(at);
   };
+  /** @type {Record<string, () => void>} */
   const keys = {
     Enter: () => stage.choose(stage.cursor ?? stage.chosen),
     " ": () => stage.choose(stage.cursor ?? stage.chosen),

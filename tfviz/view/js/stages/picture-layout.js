@@ -2,7 +2,14 @@
 
 import { counted } from "../base/numbers.js";
 import { label, measure } from "../base/pen.js";
-import { placesOf } from "../base/places.js";
+import { patchGrids } from "../base/patch-grid.js";
+
+/** @import { PatchSides } from "../documents.d.ts" */
+/** @import { PatchGrid, Token, Words } from "../base/patch-grid.js" */
+/** @import { Box, Point, Side } from "../types.d.ts" */
+/** @typedef {Words & { patches?: PatchSides }} PicturePart */
+/** @typedef {Token & { text: string, box: Box }} Chip the word of a token that does not lie on the picture */
+/** @typedef {Token & { panel?: number, at?: Point }} PlacedToken in one of the pictures, and the point of it */
 
 const WIDEST_PICTURE = 520;
 const TALLEST_PICTURE = 560;
@@ -15,12 +22,13 @@ const CHIP_SPACE = 4;
 const CHIPS = 400; // words of one side
 
 export class PictureLayout {
-  // chosen: { side, index }, whose weights are shown; names: of the pictures; shape: width and height of the picture
+  /** @param {PicturePart} part @param {Token} chosen whose weights are shown @param {string[]} names of the pictures @param {{ width: number, height: number }} shape of the picture @param {number} width */
   constructor(part, chosen, names, shape, width) {
     this.part = part;
     this.chosen = chosen;
+    /** @type {Side} */
     this.other = chosen.side === "rows" ? "cols" : "rows";
-    this.places = placesOf(part);
+    this.patches = patchGrids(part);
     // both sides are the same tokens where a picture, or a text with one in it, looks at itself
     this.alike = String(part.rows) === String(part.cols);
     const beside = width >= 300 * names.length ? names.length : 1;
@@ -31,18 +39,20 @@ export class PictureLayout {
     const above = this.chipsOf("rows", top, each);
     const below = this.alike ? null : this.chipsOf("cols", above.bottom + tall + 12, each);
     this.chips = [...above.chips, ...(below?.chips ?? [])];
-    this.said = [above, below].flatMap((group) => group?.said ?? []);
+    this.notes = [above, below].flatMap((group) => group?.notes ?? []);
     this.box = [EDGE_LEFT, above.bottom, wide, tall];
     const height = below?.chips.length ? below.bottom : above.bottom + tall + EDGE_LEFT;
     const right = Math.max(wide + SCALE_ROOM, ...this.chips.map(({ box }) => box[0] + box[2]));
     this.from = names.map((_, i) => [(i % beside) * (each + APART), Math.floor(i / beside) * (height + APART)]);
     this.width = Math.ceil(Math.min(width, (beside - 1) * (each + APART) + right + EDGE_LEFT));
-    this.height = this.from.at(-1)[1] + height;
+    this.height = this.from[this.from.length - 1][1] + height;
   }
 
   // The words of a side that do not lie on the picture, as small boxes in lines.
+  /** @param {Side} side @param {number} top @param {number} width */
   chipsOf(side, top, width) {
-    const tokens = this.places[side]?.others ?? [...this.part[side].keys()];
+    const tokens = this.patches[side]?.others ?? [...this.part[side].keys()];
+    /** @type {Chip[]} */
     const chips = [];
     let [x, y] = [EDGE_LEFT, top];
     for (const index of tokens.slice(0, CHIPS)) {
@@ -53,20 +63,19 @@ export class PictureLayout {
       x += wide + CHIP_SPACE;
     }
     const bottom = tokens.length ? y + CHIP_TALL + 10 : top;
-    if (tokens.length <= CHIPS) return { chips, said: [], bottom };
-    return {
-      chips,
-      said: [{ text: `${counted(tokens.length - CHIPS, "word")} more`, y: bottom }],
-      bottom: bottom + 14,
-    };
+    const more = tokens.length - CHIPS;
+    const notes = more > 0 ? [{ text: `${counted(more, "word")} more`, y: bottom }] : [];
+    return { chips, notes, bottom: bottom + 14 * notes.length };
   }
 
   // Whether a token of one side is one of the other as well.
+  /** @param {Side} side @param {Side} wanted */
   is(side, wanted) {
     return this.alike || side === wanted;
   }
 
   // The token under a point, { panel, side, index }; null where there is none.
+  /** @param {number} x @param {number} y @returns {PlacedToken | null} */
   under(x, y) {
     for (const [panel, [left, top]] of this.from.entries()) {
       const [across, down] = [x - left, y - top];
@@ -78,28 +87,34 @@ export class PictureLayout {
   }
 
   // The token of a point of the picture: of the side whose weights are shown, or of the one that lies there.
+  /** @param {number} x @param {number} y */
   onPicture(x, y) {
-    const side = this.places[this.other] ? this.other : this.chosen.side;
+    const side = this.patches[this.other] ? this.other : this.chosen.side;
     return { side, index: this.token(side, x, y), at: [x, y] };
   }
 
+  /** @param {Side} side @param {number} x @param {number} y */
   token(side, x, y) {
     const [left, top, wide, tall] = this.box;
-    const { down, across } = this.places[side];
+    const grid = /** @type {PatchGrid} */ (this.patches[side]);
+    /** @param {number} share @param {number} count */
     const at = (share, count) => Math.max(0, Math.min(count - 1, Math.floor(share * count)));
-    return this.places[side].token(at((y - top) / tall, down), at((x - left) / wide, across));
+    return grid.token(at((y - top) / tall, grid.rows), at((x - left) / wide, grid.columns));
   }
 
   // Upper left corner and size of a token.
+  /** @param {Side} side @param {number} index @returns {Box | undefined} */
   where(side, index) {
-    const cell = this.places[side]?.cell(index);
-    if (!cell) return this.chips.find((chip) => this.is(chip.side, side) && chip.index === index)?.box;
-    const { down, across } = this.places[side];
+    const grid = this.patches[side];
+    const cell = grid?.cell(index);
+    if (!grid || !cell) return this.chips.find((chip) => this.is(chip.side, side) && chip.index === index)?.box;
+    const { rows, columns } = grid;
     const [left, top, wide, tall] = this.box;
-    return [left + (cell[1] * wide) / across, top + (cell[0] * tall) / down, wide / across, tall / down];
+    return [left + (cell[1] * wide) / columns, top + (cell[0] * tall) / rows, wide / columns, tall / rows];
   }
 
   // The token that a step from another leads to: beyond the edge of the picture, or of a word, to what is nearest there.
+  /** @param {PlacedToken} from @param {Point} way @param {number} times @returns {PlacedToken} */
   step(from, [down, across], times) {
     const [x, y, wide, tall] = this.where(from.side, from.index) ?? this.box;
     const panel = from.panel ?? 0;
@@ -117,6 +132,7 @@ export class PictureLayout {
         dy: token.box[1] + token.box[3] / 2 - own[1],
       }))
       .filter(({ dx, dy }) => dx * across + dy * down > 1);
+    /** @param {{ dx: number, dy: number }} away */
     const far = ({ dx, dy }) => (across ? Math.abs(dx) + 4 * Math.abs(dy) : Math.abs(dy) + Math.abs(dx) / 4);
     return ahead.sort((one, other) => far(one) - far(other))[0]?.token ?? from;
   }
@@ -125,9 +141,10 @@ export class PictureLayout {
   /** @param {number} panel @param {number[]} point */
   nearest(panel, [x, y]) {
     const [left, top, wide, tall] = this.box;
+    /** @param {number} value @param {number} low @param {number} size */
     const within = (value, low, size) => Math.max(low + 1, Math.min(low + size - 1, value));
-    const at = [within(x, left, wide), within(y, top, tall)];
-    return { panel, ...this.onPicture(...at), box: [...at, 0, 0] };
+    const [across, down] = [within(x, left, wide), within(y, top, tall)];
+    return { panel, ...this.onPicture(across, down), box: [across, down, 0, 0] };
   }
 }
 

@@ -2,13 +2,20 @@
 
 import { following } from "../base/elements.js";
 
+/** @import { Cell, Handlers, Point } from "../types.d.ts" */
+/** @typedef {Pick<Handlers, "lock" | "leave"> & { point(cell: Point | null): void, changed(): void }} PointingHandlers */
+
+/** @type {Record<string, Point>} rows down and columns to the right */
 export const STEPS = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
-// handlers: { point(cell), lock(axis, index), changed(), leave() }
+/** @param {HTMLCanvasElement} canvas @param {import("./heatmap.js").Heatmap} map @param {PointingHandlers} handlers */
 export function pointing(canvas, map, handlers) {
+  /** @type {{ at: number[], moved: boolean, reads: boolean } | null} */
   let held = null;
+  /** @type {Point | null} */
   let cursor = null;
 
+  /** @param {MouseEvent} event @returns {[number, number]} */
   const place = (event) => {
     const box = canvas.getBoundingClientRect();
     return [event.clientX - box.left, event.clientY - box.top];
@@ -18,10 +25,11 @@ export function pointing(canvas, map, handlers) {
 
   canvas.onpointerdown = (event) => {
     const cell = map.cell(...place(event));
-    const reads = event.pointerType === "touch" && !cell.includes(null) && String(cell) !== String(cursor);
+    const reads = event.pointerType === "touch" && isCell(cell) && String(cell) !== String(cursor);
     held = { at: place(event), moved: false, reads }; // a first tap reads a cell, a second locks its row
     if (map.zoomed) canvas.setPointerCapture(event.pointerId);
   };
+  /** @param {PointerEvent} event */
   const points = (event) => {
     const [x, y] = place(event);
     if (held && map.zoomed && event.buttons) {
@@ -33,14 +41,14 @@ export function pointing(canvas, map, handlers) {
       }
     }
     const cell = map.cell(x, y);
-    cursor = cell.includes(null) ? cursor : cell;
-    return handlers.point(cell.includes(null) ? null : cell);
+    cursor = isCell(cell) ? cell : cursor;
+    return handlers.point(isCell(cell) ? cell : null);
   };
   following(canvas, points, () => handlers.point(null));
   canvas.onpointerup = (event) => {
-    const { moved, reads } = held ?? {};
+    const read = held?.moved || held?.reads;
     held = null;
-    if (moved || reads) return;
+    if (read) return;
     const [row, col] = map.cell(...place(event));
     if (row !== null && (col === null || !event.shiftKey)) handlers.lock("rows", row);
     else if (col !== null) handlers.lock("cols", col);
@@ -48,28 +56,34 @@ export function pointing(canvas, map, handlers) {
   canvas.onwheel = (event) => {
     if (!event.ctrlKey && !event.metaKey) return; // a plain wheel scrolls the page
     event.preventDefault();
-    map.zoom(2 ** (-event.deltaY / 200), ...share(place(event)));
+    const [across, down] = share(place(event));
+    map.zoom(2 ** (-event.deltaY / 200), across, down);
     handlers.changed();
   };
 
+  /** @type {Record<string, (event: KeyboardEvent) => void>} */
   const keys = {
-    "+": () => map.zoom(1.5, ...middle()),
-    "=": () => map.zoom(1.5, ...middle()),
-    "-": () => map.zoom(1 / 1.5, ...middle()),
+    "+": () => zoom(1.5),
+    "=": () => zoom(1.5),
+    "-": () => zoom(1 / 1.5),
     0: () => map.fit(),
     Enter: () => handlers.lock("rows", at()[0]),
     " ": (event) => (event.shiftKey ? handlers.lock("cols", at()[1]) : handlers.lock("rows", at()[0])),
     c: () => handlers.lock("cols", at()[1]),
     Escape: () => handlers.leave(),
   };
+  /** @returns {Point} */
   const at = () =>
     (cursor = [
       Math.min(cursor?.[0] ?? 0, map.grid.rows.length - 1),
       Math.min(cursor?.[1] ?? 0, map.grid.cols.length - 1),
     ]);
-  const middle = () => {
+  // Closer to the cell under the cursor, or farther from it.
+  /** @param {number} factor */
+  const zoom = (factor) => {
     const [x, y] = map.box(at()[0] + 0.5, at()[1] + 0.5);
-    return share([x, y]).map((v) => Math.min(1, Math.max(0, v)));
+    const [across, down] = share([x, y]).map((v) => Math.min(1, Math.max(0, v)));
+    map.zoom(factor, across, down);
   };
 
   canvas.onkeydown = (event) => {
@@ -98,3 +112,6 @@ export function pointing(canvas, map, handlers) {
   canvas.onfocus = () => handlers.point(at());
   canvas.onblur = () => handlers.point(null);
 }
+
+/** @param {Cell} cell @returns {cell is [number, number]} whether it lies on neither axis's words */
+const isCell = (cell) => !cell.includes(null);

@@ -10,24 +10,32 @@ import { STEPS } from "./pointing.js";
 import { table } from "../controls/table.js";
 import { inkAt } from "../base/theme.js";
 
+/** @import { PointsDocument, PointsState } from "../documents.d.ts" */
+/** @import { Box, Choices, Pen, ViewOptions } from "../types.d.ts" */
+
 const MARGIN = 22;
 const REACH = 24; // pixels from a point at which it is meant
 
 export class Points {
+  /** @type {number | null} the point that is named below */
   cursor = null;
   width = 0;
   height = 0;
+  /** @type {boolean[]} of each point, whether it is searched for */
+  found = [];
 
+  /** @param {HTMLElement} host @param {import("../base/page-data.js").PageData<PointsDocument>} source @param {Choices<PointsState>} store @param {ViewOptions} options */
   constructor(host, source, store, options) {
-    const { names, axes, data, kinds = [], groups = [], marks = [] } = source.document;
-    const values = new Float32Array(source.slice(data).slice().buffer);
+    const { names, axes, data, groups, labels, marked } = source.document;
+    const values = source.numbers(data);
     this.store = store;
+    this.range = source.document.range;
     this.names = names;
     this.axes = axes;
     this.values = values;
-    this.kinds = kinds;
     this.groups = groups;
-    this.marks = new Set(marks);
+    this.labels = labels;
+    this.marked = new Set(marked);
     this.grid = Grid.of(names, axes, values, new Uint8Array(values.length), {
       scale: "diverging",
       limit: source.document.limit,
@@ -57,11 +65,13 @@ export class Points {
   get window() {
     const wide = 1 / this.store.get("zoom");
     const [x, y] = this.store.get("middle");
+    /** @param {number} v */
     const within = (v) => Math.min(1 - wide / 2, Math.max(wide / 2, v));
     return { x: within(x) - wide / 2, y: within(y) - wide / 2, wide };
   }
 
   // Where a point stands, in pixels; numbers grow to the right and up.
+  /** @param {number} point @returns {[number, number]} */
   at(point) {
     const { x, y, wide } = this.window;
     const [across, up] = [0, 1].map((axis) => this.share(point, axis));
@@ -71,13 +81,17 @@ export class Points {
     ];
   }
 
+  /** @param {number} point @param {number} axis */
   share(point, axis) {
-    const [low, high] = this.frame.document.range[axis];
+    const [low, high] = this.range[axis];
     return (this.values[2 * point + axis] - low) / (high - low || 1);
   }
 
+  /** @param {number} x @param {number} y @param {number} [most] @returns {number | null} */
   nearest(x, y, most = REACH) {
-    let [best, least] = [null, most];
+    /** @type {number | null} */
+    let best = null;
+    let least = most;
     for (let point = 0; point < this.names.length; point++) {
       const [px, py] = this.at(point);
       const far = Math.hypot(px - x, py - y);
@@ -86,13 +100,15 @@ export class Points {
     return best;
   }
 
+  /** @param {number | null} at */
   point(at) {
     this.cursor = at;
-    const numbers = this.axes.map((axis, i) => `${axis} ${formatted(this.values[2 * at + i])}`);
+    const numbers = this.axes.map((axis, i) => `${axis} ${formatted(this.values[2 * (at ?? 0) + i])}`);
     this.frame.announce(at === null ? "" : `“${this.names[at]}”  ${numbers.join(", ")}`);
     this.draw();
   }
 
+  /** @param {number} factor 0: all @param {number[]} [middle] */
   zoom(factor, [x, y] = this.store.get("middle")) {
     const zoom = factor ? Math.min(64, Math.max(1, this.store.get("zoom") * factor)) : 1;
     this.store.set({ zoom, middle: zoom === 1 ? [0.5, 0.5] : [x, y] });
@@ -100,11 +116,12 @@ export class Points {
 
   listen() {
     const { canvas } = this;
-    const place = (event) => [event.offsetX, event.offsetY];
-    const keep = () => this.cursor !== null && this.frame.lock("rows", this.cursor);
+    const keep = () => {
+      if (this.cursor !== null) this.frame.lock("rows", this.cursor);
+    };
     following(
       canvas,
-      (event) => this.point(this.nearest(...place(event))),
+      ({ offsetX, offsetY }) => this.point(this.nearest(offsetX, offsetY)),
       () => this.point(null),
     );
     canvas.onpointerup = keep;
@@ -113,17 +130,19 @@ export class Points {
     canvas.onwheel = (event) => {
       if (!event.ctrlKey && !event.metaKey) return; // a plain wheel scrolls the page
       event.preventDefault();
-      this.zoom(2 ** (-event.deltaY / 200), this.middle(...place(event)));
+      this.zoom(2 ** (-event.deltaY / 200), this.middle(event.offsetX, event.offsetY));
     };
     canvas.onkeydown = (event) => {
-      const act = {
+      /** @type {Record<string, () => void>} */
+      const acts = {
         " ": keep,
         "+": () => this.zoom(1.5, this.middle(...this.at(this.cursor ?? 0))),
         "-": () => this.zoom(1 / 1.5),
         0: () => this.zoom(0),
         Escape: () => this.store.set({ rows: [] }),
         ...Object.fromEntries(Object.entries(STEPS).map(([key, way]) => [key, () => this.step(way)])),
-      }[event.key];
+      };
+      const act = acts[event.key];
       if (!act || event.metaKey || event.altKey || event.ctrlKey) return;
       act();
       event.preventDefault();
@@ -132,6 +151,7 @@ export class Points {
   }
 
   // Where a pixel lies, as a share of the whole.
+  /** @param {number} x @param {number} y */
   middle(x, y) {
     const window = this.window;
     return [
@@ -171,29 +191,31 @@ export class Points {
     this.paint(new CanvasPen(this.canvas, this.width, this.height));
   }
 
+  /** @param {Pen} pen */
   paint(pen) {
     const { theme } = this.frame;
     pen.rect(0, 0, this.width, this.height, { fill: theme.page });
-    const kept = new Set(this.store.get("rows"));
-    const loud = (point) => point === this.cursor || kept.has(point) || this.found[point];
-    const first = (point) => 2 * Number(loud(point)) + Number(this.marks.has(point));
+    const locked = new Set(this.store.get("rows"));
+    /** @param {number} point */
+    const loud = (point) => point === this.cursor || locked.has(point) || this.found[point];
+    /** @param {number} point */
+    const first = (point) => 2 * Number(loud(point)) + Number(this.marked.has(point));
     const order = this.names.map((_, point) => point).sort((a, b) => first(b) - first(a) || a - b);
     const seen = order
-      .map((point) => [point, ...this.at(point)])
+      .map((point) => /** @type {[number, number, number]} */ ([point, ...this.at(point)]))
       .filter(([, x, y]) => x > 0 && y > 0 && x < this.width && y < this.height);
-    const taken = [];
     for (const [point, x, y] of seen) {
-      const kind = this.groups[point] ?? -1;
-      const own = kind < 0 ? theme.soft : inkAt(theme, kind);
-      const strong = loud(point) || this.marks.has(point);
-      pen.dot(x, y, strong ? 4.5 : kind < 0 ? 2.5 : 3, {
+      const group = this.labels[point] ?? -1;
+      const own = group < 0 ? theme.soft : inkAt(theme, group);
+      const strong = loud(point) || this.marked.has(point);
+      pen.dot(x, y, strong ? 4.5 : group < 0 ? 2.5 : 3, {
         fill: loud(point) ? theme.mark : own,
-        alpha: strong ? 1 : kind < 0 ? 0.55 : 0.85,
+        alpha: strong ? 1 : group < 0 ? 0.55 : 0.85,
       });
     }
-    const free = seen.length > MOST_DOTS ? [] : seen;
-    for (const [point, x, y] of seen)
-      this.name(pen, point, x, y, [taken, free], point === this.cursor || kept.has(point));
+    /** @type {{ boxes: Box[], dots: number[][] }} */
+    const taken = { boxes: [], dots: seen.length > MOST_DOTS ? [] : seen };
+    for (const dot of seen) this.name(pen, dot, taken, dot[0] === this.cursor || locked.has(dot[0]));
     this.legend(pen);
     this.axes.forEach((axis, i) => {
       const [x, y] = i ? [10, this.height / 2] : [this.width / 2, this.height - 9];
@@ -202,15 +224,15 @@ export class Points {
   }
 
   // What the colours are, in a line at the top.
+  /** @param {Pen} pen */
   legend(pen) {
     const { theme } = this.frame;
     let x = MARGIN;
-    const said = [
-      ...this.kinds.map((kind, at) => [kind, inkAt(theme, at)]),
-      ...(this.groups.includes(-1) ? [["others", theme.soft]] : []),
-    ];
-    for (const [kind, fill] of this.kinds.length ? said : []) {
-      const text = brief(kind);
+    /** @type {[group: string, fill: string][]} */
+    const inks = this.groups.map((group, at) => [group, inkAt(theme, at)]);
+    if (inks.length && this.labels.includes(-1)) inks.push(["others", theme.soft]);
+    for (const [group, fill] of inks) {
+      const text = brief(group);
       pen.dot(x, 9, 4, { fill });
       pen.text(x + 8, 9, text, { fill: theme.soft, size: 11 });
       x += measure(text, 11) + 26;
@@ -218,21 +240,25 @@ export class Points {
   }
 
   // A name beside its point, where neither name nor point stands yet; always, if it must.
-  name(pen, point, x, y, [taken, dots], must) {
+  /** @param {Pen} pen @param {[point: number, x: number, y: number]} dot @param {{ boxes: Box[], dots: number[][] }} taken @param {boolean} must */
+  name(pen, [point, x, y], { boxes, dots }, must) {
     const text = brief(this.names[point]);
     const wide = measure(text, 11);
-    const away = this.marks.has(point) ? 9 : 7;
+    const away = this.marked.has(point) ? 9 : 7;
     const left = x + away + wide > this.width - 4 ? x - away - wide : x + away;
     const box = [left - 2, y - 8, left + wide + 2, y + 8];
+    /** @param {Box} other */
     const meets = ([a, b, c, d]) => a < box[2] && box[0] < c && b < box[3] && box[1] < d;
+    /** @param {number[]} dot */
     const covers = ([other, a, b]) => other !== point && box[0] - 2 < a && a < box[2] + 2 && box[1] < b && b < box[3];
-    if (!must && (taken.length >= MOST_NAMES || taken.some(meets) || dots.some(covers))) return;
-    taken.push(box);
+    if (!must && (boxes.length >= MOST_NAMES || boxes.some(meets) || dots.some(covers))) return;
+    boxes.push(box);
     if (must) pen.rect(box[0], box[1], box[2] - box[0], 16, { fill: this.frame.theme.page, alpha: 0.85 });
-    pen.text(left, y, text, { fill: this.frame.theme.ink, size: 11, bold: must || this.marks.has(point) });
+    pen.text(left, y, text, { fill: this.frame.theme.ink, size: 11, bold: must || this.marked.has(point) });
   }
 }
 
+/** @param {string} name */
 const brief = (name) => ([...name].length > 40 ? `${[...name].slice(0, 39).join("")}…` : name);
 const MOST_NAMES = 60;
 const MOST_DOTS = 2000; // that names keep clear of

@@ -1,25 +1,59 @@
 // All heads at once: layers are rows, heads are columns, one scale; one canvas, however many there are.
 
 import { following } from "../base/elements.js";
+import { OPEN } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
 import { legend } from "./legend.js";
 import { paint } from "../base/paint.js";
 import { STEPS } from "./pointing.js";
 
+/** @import { Grid } from "../base/grid.js" */
+/** @import { AnyGrid, Pen, Point } from "../types.d.ts" */
+/** @typedef {{ layers: number, heads: number, rows: string[], cols: string[] }} Part */
+/**
+ * @typedef {object} SheetLook
+ * @property {Map<string, AnyGrid>} grids by "layer.head", those that have arrived
+ * @property {Map<string, AnyGrid>} [thumbs] what is drawn of each, if not itself
+ * @property {number} [limit] where the scale of these ends
+ * @property {Point} chosen
+ * @property {Point[]} marked
+ * @property {boolean} [focused]
+ */
+/**
+ * @typedef {object} SheetHandlers
+ * @property {(layer: number, head: number) => void} open
+ * @property {(layer: number, head: number) => void} mark
+ * @property {(at: Point | null) => void} point
+ * @property {() => void} leave
+ */
+
 export class Sheet {
+  /** @type {WeakMap<AnyGrid, { key: string, image: ImageData }>} */
   thumbs = new WeakMap();
   at = [0, 0];
+  /** @type {Part} */
+  part = { layers: 0, heads: 0, rows: [], cols: [] };
+  // where the heads stand, in pixels
+  left = 58;
+  top = 26;
+  gap = 4;
+  wide = 0;
+  tall = 0;
+  ends = 0;
+  across = 0;
+  width = 0;
+  height = 0;
 
+  /** @param {import("../base/theme.js").Theme} theme @param {string[]} names of the heads, instead of numbers */
   constructor(theme, names) {
     this.theme = theme;
     this.names = names?.length ? names : null;
   }
 
+  /** @param {Part} part @param {number} width */
   place(part, width) {
     const { layers, heads, rows, cols } = part;
-    const left = 58;
-    const top = 26;
-    const gap = 4;
+    const { left, top, gap } = this;
     const right = width > 560 ? 56 : 0;
     const wide = Math.max(6, Math.min(150, (width - left - right - gap * heads) / heads));
     const shape = Math.min(2, Math.max(0.5, rows.length / cols.length));
@@ -28,9 +62,6 @@ export class Sheet {
     const across = ends + right; // of the thumbnails; of all that is drawn
     const height = Math.max(top + layers * (tall + gap), right ? 110 : 0);
     this.part = part;
-    this.left = left;
-    this.top = top;
-    this.gap = gap;
     this.wide = wide;
     this.tall = tall;
     this.ends = ends;
@@ -41,17 +72,19 @@ export class Sheet {
     return this.height;
   }
 
+  /** @param {number} layer @param {number} head */
   box(layer, head) {
     return [this.left + head * (this.wide + this.gap), this.top + layer * (this.tall + this.gap), this.wide, this.tall];
   }
 
+  /** @param {number} x @param {number} y @returns {Point | null} layer and head */
   cell(x, y) {
     const head = Math.floor((x - this.left) / (this.wide + this.gap));
     const layer = Math.floor((y - this.top) / (this.tall + this.gap));
     return head >= 0 && layer >= 0 && head < this.part.heads && layer < this.part.layers ? [layer, head] : null;
   }
 
-  // grids: "layer.head" -> Grid, those that have arrived; thumbs: what is drawn of each, if not itself, up to a limit
+  /** @param {Pen} pen @param {SheetLook} look */
   draw(pen, { grids, thumbs = grids, limit = 1, chosen, marked, focused }) {
     const { theme, part } = this;
     this.drawNames(pen);
@@ -62,15 +95,16 @@ export class Sheet {
         if (grid) pen.image(this.thumb(grid, w, t, pen.ratio), x, y);
         pen.rect(x, y, w, t, { stroke: theme.line, thick: 0.5 });
       }
+    /** @param {Point} head */
     const there = ([layer, head]) => layer < part.layers && head < part.heads;
     if (there(chosen) && !marked.some((other) => String(other) === String(chosen))) {
-      const [x, y, w, t] = this.box(...chosen);
+      const [x, y, w, t] = this.box(chosen[0], chosen[1]);
       pen.rect(x, y, w, t, { stroke: theme.ink, thick: 1.5 });
     }
-    for (const [x, y, w, t] of marked.filter(there).map((head) => this.box(...head)))
+    for (const [x, y, w, t] of marked.filter(there).map(([layer, head]) => this.box(layer, head)))
       pen.rect(x + 1, y + 1, w - 2, t - 2, { stroke: theme.mark, thick: 2.5 });
     if (focused) {
-      const [x, y, w, t] = this.box(...this.at);
+      const [x, y, w, t] = this.box(this.at[0], this.at[1]);
       pen.rect(x - 1.5, y - 1.5, w + 3, t + 3, { stroke: theme.focus, thick: 2 });
     }
     if (this.across > this.ends)
@@ -78,8 +112,10 @@ export class Sheet {
   }
 
   // Numbers of layers and heads, as many as have room.
+  /** @param {Pen} pen */
   drawNames(pen) {
     const { part, names } = this;
+    /** @param {number} size */
     const every = (size) => Math.max(1, Math.ceil(14 / (size + this.gap)));
     for (let layer = 0; layer < part.layers; layer += every(this.tall)) {
       const text = part.layers <= 24 ? `layer ${layer}` : `${layer}`;
@@ -92,24 +128,27 @@ export class Sheet {
     }
   }
 
+  /** @param {AnyGrid} grid @param {number} wide @param {number} tall @param {number} ratio */
   thumb(grid, wide, tall, ratio) {
     const [across, down] = [wide, tall].map((length) => Math.max(1, Math.round(length * ratio)));
     const key = `${across} ${down} ${this.theme.key}`;
     const kept = this.thumbs.get(grid);
     if (kept?.key === key) return kept.image;
     const all = { x: 0, y: 0, wide: grid.cols.length, tall: grid.rows.length };
-    const image = paint(grid, all, across, down, this.theme, ratio);
+    const image = paint(/** @type {Grid} */ (grid), all, across, down, this.theme, ratio);
     this.thumbs.set(grid, { key, image });
     return image;
   }
 
+  /** @param {number} layer @param {number} head @param {AnyGrid} [grid] */
   describe(layer, head, grid) {
     if (!grid) return `layer ${layer}, head ${head}`;
     return `layer ${layer}, head ${head}: the strongest key of a query has ${formatted(sharpness(grid))} on average`;
   }
 
-  // handlers: { open(layer, head), mark(layer, head), point(at), leave() }
+  /** @param {HTMLCanvasElement} canvas @param {SheetHandlers} handlers */
   listen(canvas, handlers) {
+    /** @param {MouseEvent} event */
     const place = (event) => {
       const box = canvas.getBoundingClientRect();
       return this.cell(event.clientX - box.left, event.clientY - box.top);
@@ -123,8 +162,8 @@ export class Sheet {
       const at = place(event);
       if (!at) return;
       this.at = at;
-      if (event.shiftKey || event.ctrlKey || event.metaKey) handlers.mark(...at);
-      else handlers.open(...at);
+      if (event.shiftKey || event.ctrlKey || event.metaKey) handlers.mark(at[0], at[1]);
+      else handlers.open(at[0], at[1]);
     };
     canvas.onkeydown = (event) => {
       const step = STEPS[event.key];
@@ -135,8 +174,8 @@ export class Sheet {
         ];
       else if (event.key === "Home" || event.key === "End")
         this.at = [this.at[0], event.key === "Home" ? 0 : this.part.heads - 1];
-      else if (event.key === "Enter") handlers.open(...this.at);
-      else if (event.key === " ") handlers.mark(...this.at);
+      else if (event.key === "Enter") handlers.open(this.at[0], this.at[1]);
+      else if (event.key === " ") handlers.mark(this.at[0], this.at[1]);
       else if (event.key === "Escape") handlers.leave();
       else return;
       handlers.point(this.at);
@@ -149,12 +188,13 @@ export class Sheet {
 }
 
 // How sharply a head looks: the weight of each query's strongest key, averaged over the queries that see any.
+/** @param {AnyGrid} grid */
 export function sharpness(grid) {
   let [sum, seen] = [0, 0];
   for (let row = 0; row < grid.rows.length; row++) {
     let best = -1;
     for (let col = 0; col < grid.cols.length; col++)
-      if (grid.state[row * grid.cols.length + col] === 0) best = Math.max(best, grid.at(row, col));
+      if (grid.kind(row, col) === OPEN) best = Math.max(best, grid.at(row, col));
     if (best >= 0) [sum, seen] = [sum + best, seen + 1];
   }
   return seen ? sum / seen : 0;

@@ -8,7 +8,18 @@ import { HeadStage } from "./headstage.js";
 import { label } from "../base/pen.js";
 import { table } from "../controls/table.js";
 
+/** @import { TablePanel, TablesDocument, TablesState } from "../documents.d.ts" */
+/** @import { AnyGrid, Choices, GridPanel, Point, ViewOptions } from "../types.d.ts" */
+
 export class Tables {
+  /** @type {Map<number, { panels: GridPanel<Grid>[], stage: HeadStage }>} of each sheet that was looked at */
+  stages = new Map();
+  /** @type {GridPanel<Grid>[]} */
+  shown = [];
+  /** @type {HeadStage | null} */
+  stage = null;
+
+  /** @param {HTMLElement} host @param {import("../base/page-data.js").PageData<TablesDocument>} source @param {Choices<TablesState>} store @param {ViewOptions} options */
   constructor(host, source, store, options) {
     this.source = source;
     this.store = store;
@@ -17,11 +28,12 @@ export class Tables {
       ...options,
       keys: TABLE_KEYS,
       shown: () => this.shown,
-      drawing: () => this.stage.drawing,
+      drawing: () => this.stage?.drawing ?? null,
       tables: () => this.shown.map(table),
       redraw: () => this.refresh(),
     });
     const { frame } = this;
+    /** @type {import("./headstage.js").StageHandlers} */
     this.handlers = {
       announce: (text) => frame.announce(text),
       reading: (grid, cell, name) => this.reading(grid, cell, name),
@@ -32,14 +44,13 @@ export class Tables {
       this.sheets.length > 1
         ? tabs(
             "Which",
-            this.sheets.map(({ name }, i) => [i, name]),
+            this.sheets.map(({ name }, i) => /** @type {[number, string]} */ ([i, name])),
             store.get("sheet"),
             (sheet) => store.set({ sheet, rows: [], cols: [] }),
           )
         : null;
     if (this.pick) frame.body.append(h("div", { class: "controls" }, this.pick.element));
-    this.stages = new Map();
-    frame.zoom((factor) => this.stage.zoom(factor));
+    frame.zoom((factor) => this.stage?.zoom(factor));
     this.close = frame.open();
   }
 
@@ -50,43 +61,43 @@ export class Tables {
     return this.sheet.panels[0].axes;
   }
 
+  /** @param {AnyGrid} grid @param {Point} cell @param {string} name */
   reading(grid, [row, col], name) {
     const [down, across] = this.sheet.panels.find((panel) => panel.name === name)?.axes ?? this.axes;
     return `${name}: ${down} ${label(grid.rows[row], 60)}, ${across} ${label(grid.cols[col], 60)}  ${formatted(grid.at(row, col))}`;
   }
 
+  /** @param {TablePanel} panel */
   grid({ rows, cols, data, scale, limit }) {
-    const bytes = this.source.slice(data);
-    const values = new Float32Array(bytes.slice().buffer);
+    const values = this.source.numbers(data);
     return Grid.of(rows, cols, values, new Uint8Array(values.length), { scale, limit });
   }
 
   // Panels of one shape share cursor and zoom; each has the axes of its own.
+  opened() {
+    const { panels, height = 460 } = this.sheet;
+    const options = { axes: this.axes, largest: 22, tallest: height };
+    return {
+      panels: panels.map((panel) => ({ name: panel.name, axes: panel.axes, grid: this.grid(panel) })),
+      stage: new HeadStage(this.frame.theme, this.handlers, options),
+    };
+  }
+
   refresh() {
     const at = this.store.get("sheet");
-    if (!this.stages.has(at)) {
-      const panels = this.sheet.panels.map((panel) => ({ name: panel.name, axes: panel.axes, grid: this.grid(panel) }));
-      this.stages.set(at, {
-        panels,
-        stage: new HeadStage(this.frame.theme, this.handlers, {
-          axes: this.axes,
-          largest: 22,
-          tallest: this.sheet.tall ?? 460,
-        }),
-      });
-    }
-    const { panels, stage } = this.stages.get(at);
+    const { panels, stage } = this.stages.get(at) ?? this.opened();
+    this.stages.set(at, { panels, stage });
     this.stage = stage;
     this.shown = panels;
     this.pick?.show(at);
-    this.frame.stage(stage.element, this.sheet.says ?? "");
+    this.frame.stage(stage.element, this.sheet.note ?? "");
     stage.show(
       panels,
       {
         rows: this.store.get("rows"),
         cols: this.store.get("cols"),
         outlined: [],
-        borders: this.sheet.panels.map((panel) => panel.borders ?? []),
+        dividers: this.sheet.panels.map((panel) => panel.dividers ?? []),
       },
       this.frame.width,
     );

@@ -5,12 +5,30 @@ import { FORBIDDEN, SCALES } from "../base/grid.js";
 import { counted, formatted } from "../base/numbers.js";
 import { quoted, sign } from "../base/pen.js";
 
+/** @import { AnyGrid, Handlers, Pen, Side } from "../types.d.ts" */
+/** @type {Record<string, number>} */
+const WORD_STEPS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -Infinity, End: Infinity };
+/** @typedef {{ element: HTMLElement, spans: HTMLElement[] }} Sentence running text, and its words */
+
+const NO_SENTENCE = () => ({ element: document.createElement("p"), spans: [] });
 const MOST = 1200; // words on the page at once
 
 export class Words {
+  /** @type {AnyGrid | null} */
+  grid = null;
+  /** The word whose weights are shown. */
+  at = 0;
+  by = false;
+  /** @type {Record<Side, number>} the first word of each side that stands there */
+  start = { rows: 0, cols: 0 };
+  /** @type {Sentence} whose words are chosen */
+  picks = NO_SENTENCE();
+  /** @type {Sentence} whose words are shaded */
+  shaded = this.picks;
+  /** @type {[string, boolean, boolean] | null} */
   key = null;
 
-  // handlers: { lock(side, index), leave() }
+  /** @param {import("../base/theme.js").Theme} theme @param {Pick<Handlers, "lock" | "leave">} handlers */
   constructor(theme, handlers) {
     this.theme = theme;
     this.handlers = handlers;
@@ -18,10 +36,12 @@ export class Words {
   }
 
   // by: false, what the chosen query looks at; true, which queries look at the chosen key.
+  /** @param {AnyGrid} grid @param {number} chosen @param {boolean} by */
   show(grid, chosen, by) {
     const one = grid.rows.length === grid.cols.length && grid.rows.every((word, i) => word === grid.cols[i]);
+    /** @type {[string, boolean, boolean]} */
     const key = [JSON.stringify([grid.rows, grid.cols]), one, by];
-    if (!this.key || key.some((part, i) => part !== this.key[i])) this.build(grid, one, by, chosen);
+    if (String(key) !== String(this.key)) this.build(grid, one, by, chosen);
     this.key = key;
     const side = by ? "cols" : "rows";
     const count = grid[side].length;
@@ -32,17 +52,17 @@ export class Words {
     this.at = at;
     this.by = by;
     const { place } = SCALES[grid.scale];
-    this.shaded.forEach((span, i) => {
+    this.shaded.spans.forEach((span, i) => {
       const j = i + this.start[by ? "rows" : "cols"];
       const [row, col] = by ? [j, at] : [at, j];
       const value = grid.at(row, col);
       const code = Math.round(255 * Math.max(0, Math.min(1, place(value))));
       span.style.background = this.theme.colour(grid, code);
       span.style.color = code > 140 ? this.theme.page : this.theme.ink;
-      span.classList.toggle("hidden", grid.is(row, col, FORBIDDEN));
-      span.title = grid.is(row, col, FORBIDDEN) ? "may not look" : formatted(value);
+      span.classList.toggle("hidden", grid.kind(row, col) === FORBIDDEN);
+      span.title = grid.kind(row, col) === FORBIDDEN ? "may not look" : formatted(value);
     });
-    this.picks.forEach((span, i) => {
+    this.picks.spans.forEach((span, i) => {
       const here = i + this.start[side] === at;
       span.classList.toggle("picked", here);
       span.setAttribute("aria-selected", String(here));
@@ -53,28 +73,32 @@ export class Words {
 
   reading() {
     const { grid, at, by } = this;
+    if (!grid) return "";
+    /** @param {string[]} words @param {number} i */
     const name = (words, i) => quoted(words[i]);
     const [own, other] = by ? [grid.cols, grid.rows] : [grid.rows, grid.cols];
     const top = grid.strongest(at, by ? "col" : "row", 3).map(([i, value]) => `${name(other, i)} ${formatted(value)}`);
     return `${name(own, at)} ${by ? "←" : "→"} ${top.join(", ") || "nothing"}`;
   }
 
+  /** @param {AnyGrid} grid @param {boolean} one whether both sides are the same sentence @param {boolean} by @param {number} chosen */
   build(grid, one, by, chosen) {
+    /** @param {string[]} words */
     const begin = (words) => (words.length <= MOST ? 0 : Math.max(0, Math.min(chosen - MOST / 2, words.length - MOST)));
     this.start = { rows: begin(grid.rows), cols: begin(grid.cols) };
+    /** @type {Side[]} */
     const [pick, other] = by ? ["cols", "rows"] : ["rows", "cols"];
     this.picks = this.sentence(
       grid,
       pick,
       one ? "the sentence: choose a word" : by ? "choose a key" : "choose a query",
     );
-    const shown = [this.picks.element];
-    if (one) this.shaded = this.picks;
-    else shown.push((this.shaded = this.sentence(grid, other, by ? "queries" : "keys")).element);
+    this.shaded = one ? this.picks : this.sentence(grid, other, by ? "queries" : "keys");
     this.listen(pick);
-    this.element.replaceChildren(...shown);
+    this.element.replaceChildren(...new Set([this.picks.element, this.shaded.element]));
   }
 
+  /** @param {AnyGrid} grid @param {Side} side @param {string} name @returns {Sentence} */
   sentence(grid, side, name) {
     const start = this.start[side];
     const words = grid[side].slice(start, start + MOST);
@@ -93,26 +117,26 @@ export class Words {
       element.append(spans[i], /\n$/.test(word) ? h("br") : loose ? " " : h("wbr"));
     });
     if (left) element.append(` … ${counted(left, "word")} more`);
-    return Object.assign(spans, { element });
+    return { element, spans };
   }
 
+  /** @param {Side} side */
   listen(side) {
-    const { element } = this.picks;
-    const index = (node) => this.picks.indexOf(node) + this.start[side];
+    const { element, spans } = this.picks;
+    /** @param {any} node */
+    const index = (node) => spans.indexOf(node) + this.start[side];
     element.onclick = (event) => {
-      if (this.picks.includes(event.target)) this.handlers.lock(side, index(event.target));
+      if (spans.includes(/** @type {HTMLElement} */ (event.target))) this.handlers.lock(side, index(event.target));
     };
     element.onkeydown = (event) => {
-      const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Home: -Infinity, End: Infinity }[
-        event.key
-      ];
+      const step = WORD_STEPS[event.key];
       if (event.key === "Escape") this.handlers.leave();
       else if (!step) return;
       else {
-        const next = Math.max(0, Math.min(this.grid[side].length - 1, this.at + step));
+        const next = Math.max(0, Math.min((this.grid?.[side].length ?? 1) - 1, this.at + step));
         this.at = next;
         this.handlers.lock(side, next);
-        this.picks[next - this.start[side]]?.focus();
+        this.picks.spans[next - this.start[side]]?.focus();
       }
       event.preventDefault();
       event.stopPropagation();
@@ -120,10 +144,11 @@ export class Words {
   }
 
   // The same on a pen: each piece of text where the browser has put it.
+  /** @param {Pen} pen */
   draw(pen) {
     const box = this.element.getBoundingClientRect();
     for (const sentence of this.element.children) {
-      for (const span of sentence.querySelectorAll(".word")) {
+      for (const span of /** @type {NodeListOf<HTMLElement>} */ (sentence.querySelectorAll(".word"))) {
         for (const { left, top, width, height } of span.getClientRects()) {
           const shaded = span.style.background;
           const [x, y] = [left - box.left, top - box.top];
@@ -133,7 +158,7 @@ export class Words {
         }
         const [first] = span.getClientRects();
         if (first)
-          pen.text(first.left - box.left + 2, first.top - box.top + first.height / 2, span.textContent, {
+          pen.text(first.left - box.left + 2, first.top - box.top + first.height / 2, span.textContent ?? "", {
             size: 15,
             fill: span.style.color || this.theme.ink,
           });
@@ -143,6 +168,7 @@ export class Words {
 }
 
 // Text that runs: spaces stay spaces, what cannot be seen gets a sign, a piece of WordPiece loses its mark.
+/** @param {string} word */
 function running(word) {
   const plain = word.replace(/^[Ġ▁]/, " ").replace(/^##/, "");
   return plain === "" ? "∅" : [...plain].map((c) => (c === " " ? c : sign(c))).join("");

@@ -8,7 +8,7 @@ export const scoreOf = ({ tokens, sum }, alpha) => sum / lengthPenalty(tokens.le
 export const NO_TEXT = Object.freeze({ tokens: [], sum: 0, ended: false, over: false, parent: 0 });
 
 // The logs of the probabilities of all tokens; those that never come have -Infinity, and the others are as they were.
-export function logarithms(logits, never = []) {
+export function logarithms(logits, suppressed = []) {
   let top = -Infinity;
   for (const score of logits) {
     if (Number.isNaN(score)) throw new Error("the model's logits are not finite; it cannot translate");
@@ -18,7 +18,7 @@ export function logarithms(logits, never = []) {
   for (const score of logits) sum += Math.exp(score - top);
   const all = top + Math.log(sum);
   const made = Float64Array.from(logits, (score) => score - all);
-  for (const token of never) made[token] = -Infinity;
+  for (const token of suppressed) made[token] = -Infinity;
   return made;
 }
 

@@ -20,16 +20,7 @@ export const headsOf = ({ maps: [{ shape }] }) => (shape.length > 3 ? shape[1] :
 export class CapturedMaps {
   // document: title, axes and so on, as any view's; words of rows and columns come with the maps
   constructor(document) {
-    this.document = {
-      parts: [],
-      arrange: "choose",
-      axes: ["query", "key"],
-      names: [],
-      gold: [],
-      note: "",
-      masks: [],
-      ...document,
-    };
+    this.document = { parts: [], arrange: "choose", axes: ["query", "key"], head_names: [], gold: [], ...document };
     this.maps = [];
     this.grids = new Map();
   }
@@ -42,7 +33,7 @@ export class CapturedMaps {
   renew(parts) {
     this.maps = parts.map(({ maps }) => maps);
     this.document.parts = parts.map(({ name, rows, cols, maps }) => {
-      return { name, rows, cols, layers: maps.length, heads: headsOf({ maps }), groups: null, blobs: [] };
+      return { name, rows, cols, layers: maps.length, heads: headsOf({ maps }), groups: null, weights: [] };
     });
     this.grids.clear();
   }

@@ -18,7 +18,7 @@ export class Classifier extends WordEffects {
 
   // Of a text just typed nothing is changed.
   get fresh() {
-    return { struck: [], swapped: [] };
+    return { deleted: [], replaced: [] };
   }
 
   build() {
@@ -38,14 +38,14 @@ export class Classifier extends WordEffects {
   act(i, { key, detail = 0 }) {
     if (key === "Enter") return this.edit(i);
     if (detail > 1) return undefined; // the second click of two, which opens the word
-    const struck = this.store.get("struck");
-    return this.change({ struck: struck.includes(i) ? struck.filter((other) => other !== i) : [...struck, i] });
+    const deleted = this.store.get("deleted");
+    return this.change({ deleted: deleted.includes(i) ? deleted.filter((other) => other !== i) : [...deleted, i] });
   }
 
   // Type another word in its place: Enter takes it, Esc leaves it.
   edit(i) {
     const { text, lead } = this.units[i];
-    const now = this.swapped.get(i) ?? text;
+    const now = this.replaced.get(i) ?? text;
     const input = h("input", {
       class: "swap",
       value: now,
@@ -77,24 +77,24 @@ export class Classifier extends WordEffects {
 
   // Whether this word can stand there; one that was emptied is struck out.
   replace(i, word, lead) {
-    const others = this.store.get("swapped").filter(([other]) => other !== i);
-    const struck = this.store.get("struck").filter((other) => other !== i);
+    const others = this.store.get("replaced").filter(([other]) => other !== i);
+    const deleted = this.store.get("deleted").filter((other) => other !== i);
     try {
       if (!this.vocab.learn) this.vocab.encode(lead + word); // else Python says so, when it reads the word
     } catch (error) {
       this.announce(error.message);
       return false;
     }
-    if (!word) this.change({ struck: [...struck, i] });
-    else this.change({ struck, swapped: word === this.units[i].text ? others : [...others, [i, word]] });
+    if (!word) this.change({ deleted: [...deleted, i] });
+    else this.change({ deleted, replaced: word === this.units[i].text ? others : [...others, [i, word]] });
     return true;
   }
 
   show(turn) {
     const { labels } = this.described;
-    const shade = this.store.get("shade");
-    this.shades.show(shade);
-    this.reset.hidden = !this.store.get("struck").length && !this.store.get("swapped").length;
+    const shaded = this.store.get("label");
+    this.shades.show(shaded);
+    this.reset.hidden = !this.store.get("deleted").length && !this.store.get("replaced").length;
     const now = sharesOf(this.answer.logits);
     const before = sharesOf(this.compared.logits);
     const changed = this.compared !== this.answer;
@@ -109,7 +109,7 @@ export class Classifier extends WordEffects {
         1,
       ),
     );
-    const first = Math.max(0, shade);
+    const first = Math.max(0, shaded);
     const [odds, were] = [this.answer, this.compared].map(({ logits }) => oddsOf(logits, first));
     const name = cited(labels[first], 24);
     this.moved.textContent = changed
@@ -123,13 +123,13 @@ export class Classifier extends WordEffects {
   }
 
   dress(span, { text, unknown }, i) {
-    const { struck, swapped } = this;
-    span.textContent = seen(swapped.get(i) ?? text);
-    span.classList.toggle("struck", struck.has(i));
-    span.classList.toggle("swapped", swapped.has(i));
-    span.classList.toggle("unknown", unknown && !swapped.has(i));
-    span.setAttribute("aria-pressed", String(struck.has(i)));
-    if (struck.has(i)) span.style.background = "";
+    const { deleted, replaced } = this;
+    span.textContent = seen(replaced.get(i) ?? text);
+    span.classList.toggle("struck", deleted.has(i));
+    span.classList.toggle("swapped", replaced.has(i));
+    span.classList.toggle("unknown", unknown && !replaced.has(i));
+    span.setAttribute("aria-pressed", String(deleted.has(i)));
+    if (deleted.has(i)) span.style.background = "";
   }
 
   panels() {

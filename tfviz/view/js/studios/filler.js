@@ -18,7 +18,7 @@ export class Filler extends MaskedText {
 
   // Of a text just typed nothing is hidden.
   get fresh() {
-    return { hidden: [], put: [] };
+    return { masked: [], filled: [] };
   }
 
   build() {
@@ -32,23 +32,23 @@ export class Filler extends MaskedText {
   // Hide a word, or show it; of one that was put in, hide it again.
   act(i) {
     const places = this.placesOf(this.units[i]);
-    const { hidden, put } = this;
-    const others = [...hidden].filter((place) => !places.includes(place));
-    const shows = places.some((place) => hidden.has(place)) && !places.some((place) => put.has(place));
+    const { masked, filled } = this;
+    const others = [...masked].filter((place) => !places.includes(place));
+    const shows = places.some((place) => masked.has(place)) && !places.some((place) => filled.has(place));
     this.change({
-      hidden: shows ? others : [...others, ...places].sort((a, b) => a - b),
-      put: [...put].filter(([place]) => !places.includes(place)),
+      masked: shows ? others : [...others, ...places].sort((a, b) => a - b),
+      filled: [...filled].filter(([place]) => !places.includes(place)),
     });
   }
 
   take(place, id) {
-    const put = [...this.store.get("put").filter(([other]) => other !== place), [place, id]];
-    this.change({ put, hidden: this.store.get("hidden").filter((other) => other !== place) });
+    const filled = [...this.store.get("filled").filter(([other]) => other !== place), [place, id]];
+    this.change({ filled, masked: this.store.get("masked").filter((other) => other !== place) });
     this.go(this.units.findIndex((unit) => this.placesOf(unit).includes(place)));
   }
 
   async show(turn) {
-    this.reset.hidden = !this.store.get("hidden").length && !this.store.get("put").length;
+    this.reset.hidden = !this.store.get("masked").length && !this.store.get("filled").length;
     this.forgetLeft();
     this.showGuesses();
     if (!this.described.beside) return;

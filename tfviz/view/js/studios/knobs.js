@@ -18,8 +18,8 @@ export class Knobs {
         step: 0.05,
         text: (t) => fixed(t, 2),
       }),
-      topK: knob("Top-k", "topK", { min: 0, max: most, text: (k) => (k ? String(k) : "all") }),
-      topP: knob("Top-p", "topP", {
+      top_k: knob("Top-k", "top_k", { min: 0, max: most, text: (k) => (k ? String(k) : "all") }),
+      top_p: knob("Top-p", "top_p", {
         min: Math.min(0.05, topP),
         max: 1,
         step: 0.05,
@@ -29,7 +29,7 @@ export class Knobs {
   }
 
   get values() {
-    return ["temperature", "topK", "topP"].map((name) => this.store.get(name));
+    return ["temperature", "top_k", "top_p"].map((name) => this.store.get(name));
   }
 
   get elements() {

@@ -6,19 +6,19 @@ export const GUESSES = 8; // for each hidden place
 
 export class MaskedText extends TextStudio {
   // place -> the id that was put there
-  get put() {
-    return new Map(this.store.get("put"));
+  get filled() {
+    return new Map(this.store.get("filled"));
   }
 
-  get hidden() {
-    return new Set(this.store.get("hidden"));
+  get masked() {
+    return new Set(this.store.get("masked"));
   }
 
   // The tokens as the model sees them: what was put in, a mask where a word is hidden.
   get ids() {
-    const { put, hidden } = this;
+    const { filled, masked } = this;
     const { mask } = this.vocab.special;
-    return this.asTyped.map((id, place) => (hidden.has(place) ? mask : (put.get(place) ?? id)));
+    return this.asTyped.map((id, place) => (masked.has(place) ? mask : (filled.get(place) ?? id)));
   }
 
   // word -> what the other model guesses there
@@ -36,11 +36,11 @@ export class MaskedText extends TextStudio {
 
   // What stands at a word now, or null where a part of it is hidden.
   textOf(unit) {
-    const { hidden, put } = this;
+    const { masked, filled } = this;
     const places = this.placesOf(unit);
-    if (places.some((place) => hidden.has(place))) return null;
-    if (!places.some((place) => put.has(place))) return unit.text;
-    return this.vocab.decode(unit.ids.map((id, piece) => put.get(unit.at + piece) ?? id)).trim();
+    if (places.some((place) => masked.has(place))) return null;
+    if (!places.some((place) => filled.has(place))) return unit.text;
+    return this.vocab.decode(unit.ids.map((id, piece) => filled.get(unit.at + piece) ?? id)).trim();
   }
 
   // The other model reads from the left; where a word is hidden, it goes on with its own likeliest guess.
@@ -107,11 +107,11 @@ export class MaskedText extends TextStudio {
 
   // What is guessed for each hidden word: [{ i, unit, both: [{ place, shares, whole }], left }].
   get gaps() {
-    const { hidden } = this;
-    const front = this.described.frame.before === null ? 0 : 1;
+    const { masked } = this;
+    const front = this.described.special_tokens.before === null ? 0 : 1;
     const shares = (answer, place) => sharesOf(this.scores(answer, place + front, this.vocab));
     return this.units.flatMap((unit, i) => {
-      const places = this.placesOf(unit).filter((place) => hidden.has(place));
+      const places = this.placesOf(unit).filter((place) => masked.has(place));
       const both = places.map((place) => ({
         place,
         shares: shares(this.answer, place),

@@ -61,7 +61,7 @@ export class Reader {
 export class Search {
   columns = [];
 
-  // prefix: the tokens that a text has to begin with; how: { width, alpha, end, never, most }
+  // prefix: the tokens that a text has to begin with; how: { width, alpha, end, suppressed, max_tokens }
   constructor(reader, prefix, how) {
     this.reader = reader;
     this.prefix = prefix;
@@ -70,7 +70,7 @@ export class Search {
 
   get done() {
     const { columns, how } = this;
-    return columns.length >= how.most || (columns.length > 0 && columns.at(-1).every(({ ended }) => ended));
+    return columns.length >= how.max_tokens || (columns.length > 0 && columns.at(-1).every(({ ended }) => ended));
   }
 
   // The logs of the next token of each text that goes on.
@@ -80,7 +80,7 @@ export class Search {
     if (!made) return null;
     let next = 0;
     return texts.map(({ ended, tokens }) =>
-      ended ? null : logarithms(made.at(next++, tokens.length), this.how.never),
+      ended ? null : logarithms(made.at(next++, tokens.length), this.how.suppressed),
     );
   }
 

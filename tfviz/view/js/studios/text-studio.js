@@ -119,12 +119,12 @@ export class TextStudio extends Studio {
 
   // Tokens that a text may have, beside those that frame it.
   get room() {
-    const { context, frame } = this.described;
-    return context - Number(frame.before !== null) - Number(frame.after !== null);
+    const { context, special_tokens: special } = this.described;
+    return context - Number(special.before !== null) - Number(special.after !== null);
   }
 
   framed(ids) {
-    const { before, after } = this.described.frame;
+    const { before, after } = this.described.special_tokens;
     return [...(before === null ? [] : [before]), ...ids.slice(0, this.room), ...(after === null ? [] : [after])];
   }
 

@@ -1,13 +1,13 @@
 // What was written, as a tree: each token has the one before it, so that another choice is a branch and none is lost.
 
 export class TokenTree {
-  // store: `tree`, a list of [before, token], and `at`, the place of the last token; -1 is the prompt
+  // store: `tree`, a list of [before, token], and `node`, the index of the last token; -1 is the prompt
   constructor(store) {
     this.store = store;
   }
 
   get tokens() {
-    return this.to(this.store.get("at"));
+    return this.to(this.store.get("node"));
   }
 
   to(node) {
@@ -19,15 +19,15 @@ export class TokenTree {
 
   // Go on with this token: by the branch that is there, or a new one.
   take(token) {
-    const [tree, at] = [this.store.get("tree"), this.store.get("at")];
-    const known = tree.findIndex(([before, other]) => before === at && other === token);
-    if (known >= 0) this.store.set({ at: known, rows: [], cols: [] });
-    else this.store.set({ tree: [...tree, [at, token]], at: tree.length, rows: [], cols: [] });
+    const [tree, node] = [this.store.get("tree"), this.store.get("node")];
+    const known = tree.findIndex(([before, other]) => before === node && other === token);
+    if (known >= 0) this.store.set({ node: known, rows: [], cols: [] });
+    else this.store.set({ tree: [...tree, [node, token]], node: tree.length, rows: [], cols: [] });
   }
 
   back() {
-    const at = this.store.get("at");
-    if (at >= 0) this.store.set({ at: this.store.get("tree")[at][0], rows: [], cols: [] });
+    const node = this.store.get("node");
+    if (node >= 0) this.store.set({ node: this.store.get("tree")[node][0], rows: [], cols: [] });
   }
 
   // The ends of all branches.

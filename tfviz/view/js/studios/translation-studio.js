@@ -31,17 +31,17 @@ export class TranslationStudio extends Studio {
       rows: 2,
       dir: "auto",
       spellcheck: false,
-      oninput: () => store.set({ sentence: this.sentence.value, prefix: [], tried: [], ...UNCHOSEN }),
+      oninput: () => store.set({ sentence: this.sentence.value, prefix: [], forced: [], ...UNCHOSEN }),
     });
     this.controls = {
       width: knob("Beam", "width", {
         min: 1,
-        max: described.widest,
+        max: described.max_width,
         text: (width) => (width > 1 ? `${width} texts` : "greedy"),
       }),
       alpha: knob("Length penalty", "alpha", {
         min: 0,
-        max: described.strongest,
+        max: described.max_alpha,
         step: 0.1,
         text: (alpha) => fixed(alpha, 1),
       }),
@@ -65,7 +65,7 @@ export class TranslationStudio extends Studio {
       "aria-label": "What could stand here: press one to force it",
     });
     this.found = h("div", { class: "found", role: "group", "aria-label": "Texts of the search, best first" });
-    this.tried = h("div", { class: "branches", role: "group", "aria-label": "Beginnings that were forced" });
+    this.forced = h("div", { class: "branches", role: "group", "aria-label": "Beginnings that were forced" });
     this.cost = h("p", { class: "cost" });
     this.tree = new SearchTree(frame.theme, {
       choose: (column, rank) => store.set({ ...UNCHOSEN, node: [column, rank] }),
@@ -86,7 +86,7 @@ export class TranslationStudio extends Studio {
         ...Object.values(this.controls).map(({ element }) => element),
       ),
     );
-    const written = h("div", {}, this.text, this.cost, this.found, this.tried);
+    const written = h("div", {}, this.text, this.cost, this.found, this.forced);
     frame.stage(h("div", { class: "stage desk" }, written, this.next, this.tree.element, this.chips, this.inner), "");
     frame.body.addEventListener("keydown", (event) => this.key(event));
     this.listen();
@@ -144,7 +144,7 @@ export class TranslationStudio extends Studio {
     this.showNext();
     this.showCost();
     this.showFound();
-    this.showTried();
+    this.showForced();
     const source = this.vocabularies[0].words(ids);
     const said = this.vocab.words([this.described.begin, ...read]);
     const written = [...this.vocab.words(this.shown.text.tokens), ...(ended ? [] : ["…"])];
@@ -197,8 +197,8 @@ export class TranslationStudio extends Studio {
   // What could stand at the chosen place: [id, share, share with all heads on].
   get likeliest() {
     const { answer, base, place } = this.shown;
-    const logs = logarithms(answer.at(0, place), this.described.never);
-    const whole = base && logarithms(base.at(0, place), this.described.never);
+    const logs = logarithms(answer.at(0, place), this.described.suppressed);
+    const whole = base && logarithms(base.at(0, place), this.described.suppressed);
     return highest(logs, COULD_STAND).map((id) => [id, Math.exp(logs[id]), whole ? Math.exp(whole[id]) : null]);
   }
 
@@ -258,15 +258,15 @@ export class TranslationStudio extends Studio {
     );
   }
 
-  showTried() {
+  showForced() {
     const { store } = this;
     const prefix = String(store.get("prefix"));
-    const tried = store.get("tried");
-    this.tried.hidden = !tried.length;
-    this.tried.replaceChildren(
+    const forced = store.get("forced");
+    this.forced.hidden = !forced.length;
+    this.forced.replaceChildren(
       h("span", { class: "soft" }, "Forced"),
-      ...[[], ...tried].map((tokens) => {
-        const onclick = () => store.set({ ...UNCHOSEN, prefix: tokens, steps: this.described.most });
+      ...[[], ...forced].map((tokens) => {
+        const onclick = () => store.set({ ...UNCHOSEN, prefix: tokens, steps: this.described.max_tokens });
         const name = tokens.length ? `${this.whole(tokens)} …` : "nothing";
         return h("button", { type: "button", "aria-pressed": String(String(tokens) === prefix), onclick }, name);
       }),

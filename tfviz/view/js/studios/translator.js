@@ -25,7 +25,7 @@ export class Translator extends TranslationStudio {
   }
 
   toggle() {
-    this.store.set({ steps: this.growing ? this.searched : this.described.most, ...UNCHOSEN });
+    this.store.set({ steps: this.growing ? this.searched : this.described.max_tokens, ...UNCHOSEN });
   }
 
   back() {
@@ -38,9 +38,9 @@ export class Translator extends TranslationStudio {
   force(token) {
     const { search, text, place } = this.shown;
     const prefix = [...text.tokens.slice(0, place), token];
-    const others = this.store.get("tried").filter((one) => String(one) !== String(prefix));
-    const steps = search.done && this.columns.length === search.columns.length ? this.described.most : 0;
-    this.store.set({ prefix, steps, tried: [...others, prefix].slice(-FORCED_KEPT), ...UNCHOSEN });
+    const others = this.store.get("forced").filter((one) => String(one) !== String(prefix));
+    const steps = search.done && this.columns.length === search.columns.length ? this.described.max_tokens : 0;
+    this.store.set({ prefix, steps, forced: [...others, prefix].slice(-FORCED_KEPT), ...UNCHOSEN });
   }
 
   // The ids of the sentence, or null if it cannot be read, which is said.
@@ -49,16 +49,16 @@ export class Translator extends TranslationStudio {
     if (this.heard?.sentence === sentence) return this.heard.ids;
     this.heard = { sentence, ids: null, said: "" };
     try {
-      const { after, longest } = this.described;
+      const { source_end, max_source } = this.described;
       const [vocab] = this.vocabularies;
       const ids = vocab.encode(sentence.slice(0, SENTENCE_LETTERS));
-      const room = (longest ?? Infinity) - after.length;
+      const room = (max_source ?? Infinity) - source_end.length;
       const unknown = ids.filter((id) => id === vocab.special.unknown).length;
       if (ids.length > room || sentence.length > SENTENCE_LETTERS)
         this.heard.said = `the sentence is longer than the model reads: its first ${Math.min(room, ids.length)} tokens are translated`;
       else if (unknown)
         this.heard.said = `the vocabulary lacks ${unknown} of these words: the model reads ${quoted(vocab.words([vocab.special.unknown])[0])} for each`;
-      const read = [...ids.slice(0, room), ...after];
+      const read = [...ids.slice(0, room), ...source_end];
       if (read.length) this.heard.ids = read;
       else this.announce("type a sentence to translate");
     } catch (error) {
@@ -92,7 +92,7 @@ export class Translator extends TranslationStudio {
     if (!(await this.forward(search)) || (whole && !(await this.forward(whole, false)))) return;
     const chosen = this.chosen;
     const text = chosen ? this.columns[chosen[0]][chosen[1]] : NO_TEXT;
-    const ended = text.ended || text.tokens.length >= this.described.most;
+    const ended = text.ended || text.tokens.length >= this.described.max_tokens;
     const read = ended ? text.tokens.slice(0, -1) : text.tokens;
     const answer = await search.reader.reading(read);
     const base = whole && (await whole.reader.reading(read));
@@ -104,7 +104,7 @@ export class Translator extends TranslationStudio {
   }
 
   searchOf(ids, edits) {
-    const { begin, end, never, most, programs } = this.described;
+    const { begin, end, suppressed, max_tokens, programs } = this.described;
     const { width, alpha, prefix } = Object.fromEntries(
       ["width", "alpha", "prefix"].map((name) => [name, this.store.get(name)]),
     );
@@ -116,12 +116,16 @@ export class Translator extends TranslationStudio {
       return new Reader(ask, ids, begin, this.vocabularies.at(-1).size);
     });
     const key = JSON.stringify([ids, edits, width, alpha, prefix]);
-    return rememberedIn(this.searches, key, () => new Search(reader, prefix, { width, alpha, end, never, most }));
+    return rememberedIn(
+      this.searches,
+      key,
+      () => new Search(reader, prefix, { width, alpha, end, suppressed, max_tokens }),
+    );
   }
 
   // The search goes as far as it is wanted, and is seen to grow; false if something else is wanted by now.
   async forward(search, seen = true) {
-    const wanted = Math.min(this.described.most, search.prefix.length + this.store.get("steps"));
+    const wanted = Math.min(this.described.max_tokens, search.prefix.length + this.store.get("steps"));
     let drawn = performance.now();
     const grow = (growing) => {
       if (!seen) return;

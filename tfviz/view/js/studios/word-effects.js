@@ -13,29 +13,29 @@ export class WordEffects extends TextStudio {
   // The label that words are shaded by, or none, with its scale.
   buildShades(labels) {
     const options = [[-1, "nothing"], ...labels.map((label, i) => [i, label])];
-    this.shades = select("Shade words by", options, this.store.get("shade"), (shade) => this.store.set({ shade }));
+    this.shades = select("Shade words by", options, this.store.get("label"), (label) => this.store.set({ label }));
     this.scale = h("span", { class: "scale" });
     this.progress = h("progress", { "aria-label": "Words left out so far", hidden: true });
   }
 
-  get swapped() {
-    return new Map(this.store.get("swapped"));
+  get replaced() {
+    return new Map(this.store.get("replaced"));
   }
 
-  get struck() {
-    return new Set(this.store.get("struck"));
+  get deleted() {
+    return new Set(this.store.get("deleted"));
   }
 
   get others() {
-    return this.store.get("swapped").flatMap(([i, word]) => (this.units[i] ? [this.units[i].lead + word] : []));
+    return this.store.get("replaced").flatMap(([i, word]) => (this.units[i] ? [this.units[i].lead + word] : []));
   }
 
   // The tokens of each word as it stands now; none of one that is struck out.
   get pieces() {
-    const { struck, swapped } = this;
+    const { deleted, replaced } = this;
     return this.units.map(({ ids, lead }, i) => {
-      if (struck.has(i)) return [];
-      return swapped.has(i) ? this.vocab.encode(lead + swapped.get(i)) : ids;
+      if (deleted.has(i)) return [];
+      return replaced.has(i) ? this.vocab.encode(lead + replaced.get(i)) : ids;
     });
   }
 
@@ -51,8 +51,8 @@ export class WordEffects extends TextStudio {
   async weigh(turn) {
     this.effects = new Map(); // word -> the answer without it
     const { pieces } = this;
-    const shade = this.store.get("shade");
-    const todo = pieces.flatMap((ids, i) => (shade >= 0 && ids.length ? [i] : []));
+    const shaded = this.store.get("label");
+    const todo = pieces.flatMap((ids, i) => (shaded >= 0 && ids.length ? [i] : []));
     this.progress.max = todo.length;
     for (const [done, i] of todo.entries()) {
       const ids = this.framed(pieces.flatMap((own, j) => (i === j ? [] : own)));
@@ -61,10 +61,10 @@ export class WordEffects extends TextStudio {
       if (made) this.effects.set(i, made);
       this.progress.value = done + 1;
       this.progress.hidden = done + 1 === todo.length;
-      if (performance.now() - (this.shaded ?? 0) > 100) this.shadeAll(shade, false);
+      if (performance.now() - (this.shaded ?? 0) > 100) this.shadeAll(shaded, false);
     }
     this.progress.hidden = true;
-    this.shadeAll(shade, true);
+    this.shadeAll(shaded, true);
     this.remind();
     this.frame.renewTable();
   }
@@ -98,13 +98,13 @@ export class WordEffects extends TextStudio {
     );
   }
 
-  told(i, label = this.store.get("shade")) {
+  told(i, label = this.store.get("label")) {
     const { text, unknown } = this.units[i];
-    const word = this.swapped.get(i) ?? text;
+    const word = this.replaced.get(i) ?? text;
     const about = [];
-    if (this.swapped.has(i)) about.push(`in place of ${cited(text)}`);
-    if (this.struck.has(i)) about.push("struck out");
-    if (unknown && !this.swapped.has(i)) about.push("not in the vocabulary: read as unknown");
+    if (this.replaced.has(i)) about.push(`in place of ${cited(text)}`);
+    if (this.deleted.has(i)) about.push("struck out");
+    if (unknown && !this.replaced.has(i)) about.push("not in the vocabulary: read as unknown");
     const made = this.effects?.get(i);
     if (made && label >= 0) {
       const [share, without] = [this.answer, made].map(({ logits }) => percent(sharesOf(logits)[label]));
@@ -115,11 +115,11 @@ export class WordEffects extends TextStudio {
   }
 
   effectPanel() {
-    const label = this.store.get("shade");
+    const label = this.store.get("label");
     const known = label < 0 ? [] : [...(this.effects?.keys() ?? [])];
     if (!known.length) return [];
     const values = Float32Array.from(known, (i) => this.effect(i, label));
-    const words = known.map((i) => this.swapped.get(i) ?? this.units[i].text);
+    const words = known.map((i) => this.replaced.get(i) ?? this.units[i].text);
     const limit = values.reduce((most, one) => Math.max(most, Math.abs(one)), LEAST_LIMIT);
     const col = `log-odds of ${this.described.labels[label]} without it`;
     const grid = Grid.of(words, [col], values, new Uint8Array(known.length).fill(OPEN), { scale: "diverging", limit });

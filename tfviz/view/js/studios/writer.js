@@ -42,7 +42,7 @@ export class Writer extends Studio {
     this.text = new TokenText("the text: choose a token", (place) => this.choose(place));
     this.next = new NextTokens(this.vocab, (id) => this.path.take(id));
     const said = (tokens) => tokens.map((id) => this.piece(id)).join(this.apart ? " " : "");
-    this.branches = new Branches(this.path, said, (at) => store.set({ at, rows: [], cols: [] }));
+    this.branches = new Branches(this.path, said, (node) => store.set({ node, rows: [], cols: [] }));
     this.cost = h("p", { class: "cost" });
     frame.body.append(
       h("label", { class: "prompt" }, h("span", {}, "Prompt"), this.prompt),
@@ -78,7 +78,7 @@ export class Writer extends Studio {
   // Another prompt: what was written goes with the old one.
   begin(prompt) {
     this.running = false;
-    this.store.set({ prompt, tree: [], at: -1, rows: [], cols: [] });
+    this.store.set({ prompt, tree: [], node: -1, rows: [], cols: [] });
   }
 
   reseed() {
@@ -153,7 +153,7 @@ export class Writer extends Studio {
     this.text.show(tokens, this.store.get("rows")[0], this.apart);
     this.next.show(answer, this.knobs.sampler);
     this.cost.textContent = this.costs(answer);
-    this.branches.show(this.store.get("at"));
+    this.branches.show(this.store.get("node"));
     if (this.mapped !== answer) {
       const words = this.vocab.words(answer.ids);
       this.showMaps(answer.patterns, () => [words, words]);
@@ -220,14 +220,14 @@ export class Writer extends Studio {
     this.running = !this.running;
     this.runs.textContent = this.running ? "Stop" : "Run";
     if (!this.running) return;
-    const { most } = this.described;
-    while (this.running && !this.frame.closed && this.path.tokens.length < most) {
+    const { max_tokens } = this.described;
+    while (this.running && !this.frame.closed && this.path.tokens.length < max_tokens) {
       const before = this.seen?.key;
       if (!(await this.write()) && this.seen?.key === before) break; // it cannot go on, and has said why
       await new Promise((done) => requestAnimationFrame(done));
     }
-    if (this.path.tokens.length >= most)
-      this.announce(`${counted(most, "token")} are written, and Run stops here; Step goes on`);
+    if (this.path.tokens.length >= max_tokens)
+      this.announce(`${counted(max_tokens, "token")} are written, and Run stops here; Step goes on`);
     this.running = false;
     this.runs.textContent = "Run";
   }

@@ -3,11 +3,15 @@
 import { h, select, slider } from "../base/elements.js";
 import { counted, formatted } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
-import { Grid } from "../base/grid.js";
+import { Grid, OPEN } from "../base/grid.js";
 import { HeadStage } from "./headstage.js";
 import { quoted } from "../base/pen.js";
 import { table } from "../controls/table.js";
 
+/** @import { MasksDocument, MasksState, Predicate, Role } from "../documents.d.ts" */
+/** @import { Choices, Point, ViewOptions } from "../types.d.ts" */
+
+/** @type {[Role, string][]} */
 const ROLES = [
   ["off", "not used"],
   ["all", "must hold"],
@@ -16,21 +20,25 @@ const ROLES = [
 ];
 
 export class MaskLab {
+  /** @type {Map<string, Uint8Array>} of each predicate, 0 where it allows */
   tables = new Map();
 
+  /** @param {HTMLElement} host @param {import("../base/page-data.js").PageData<MasksDocument>} source @param {Choices<MasksState>} store @param {ViewOptions} options */
   constructor(host, source, store, options) {
-    const { rules, rows, cols } = source.document;
+    const { predicates, rows, cols, axes } = source.document;
     this.source = source;
     this.store = store;
-    this.rules = rules;
+    this.predicates = predicates;
     this.rows = rows;
     this.cols = cols;
+    /** @type {{ name: string, grid: Grid, axes: string[] }} */
+    this.panel = { name: "", grid: Grid.of([], [], [], new Uint8Array()), axes };
     this.frame = new Frame(host, source.document, store, {
       ...options,
       keys: MASK_KEYS,
-      shown: () => [{ name: "", grid: this.shown }],
+      shown: () => [this.panel],
       drawing: () => this.stage.drawing,
-      tables: () => [table({ name: "", grid: this.shown })],
+      tables: () => [table(this.panel)],
       redraw: () => this.refresh(),
     });
     const { frame } = this;
@@ -42,15 +50,15 @@ export class MaskLab {
         lock: (side, index) => this.frame.lock(side, index),
         leave: () => store.set({ rows: [], cols: [] }),
       },
-      { legend: false },
+      { axes, legend: false },
     );
     this.formula = h("span", { class: "formula", role: "status" });
     this.warning = h("span", { class: "warning", role: "status" });
-    this.controls = rules.map((rule) => this.rule(rule));
+    this.controls = predicates.map((predicate) => this.control(predicate));
     frame.body.append(
       h(
         "div",
-        { class: "controls", hidden: rules.length === 1 && rules[0].values.length === 1 },
+        { class: "controls", hidden: predicates.length === 1 && predicates[0].sizes.length === 1 },
         h("div", { class: "rules" }, ...this.controls.map(({ element }) => element)),
         this.formula,
       ),
@@ -60,70 +68,80 @@ export class MaskLab {
     this.close = frame.open();
   }
 
-  rule({ name, values }) {
+  /** @param {Predicate} predicate */
+  control({ name, sizes }) {
     const role = select("", ROLES, this.role(name), (value) =>
       this.store.set({ roles: { ...this.store.get("roles"), [name]: value } }),
     );
     role.element.querySelector("select").setAttribute("aria-label", name);
-    const at =
-      values.length > 1
+    const size =
+      sizes.length > 1
         ? slider("", {
             min: 0,
-            max: values.length - 1,
-            value: this.at(name),
-            text: (i) => String(values[i]),
-            choose: (i) => this.store.set({ at: { ...this.store.get("at"), [name]: i } }),
+            max: sizes.length - 1,
+            value: this.size(name),
+            text: (i) => sizes[i],
+            choose: (i) => this.store.set({ sizes: { ...this.store.get("sizes"), [name]: i } }),
           })
         : null;
-    at?.element.querySelector("input").setAttribute("aria-label", `${name}, size`);
+    size?.element.querySelector("input").setAttribute("aria-label", `${name}, size`);
     const show = () => {
       role.show(this.role(name));
-      at?.show(this.at(name));
-      if (at) at.element.hidden = this.role(name) === "off";
+      size?.show(this.size(name));
+      if (size) size.element.hidden = this.role(name) === "off";
     };
-    return { element: h("div", { class: "rule" }, h("b", { title: name }, name), role.element, at?.element), show };
+    return { element: h("div", { class: "rule" }, h("b", { title: name }, name), role.element, size?.element), show };
   }
 
+  /** @param {string} name */
   role(name) {
     return this.store.get("roles")[name] ?? "off";
   }
-  at(name) {
-    return this.store.get("at")[name] ?? 0;
+  /** @param {string} name */
+  size(name) {
+    return this.store.get("sizes")[name] ?? 0;
   }
-  named({ name, values }) {
-    return values.length > 1 ? `${name}(${values[this.at(name)]})` : name;
+  /** @param {Predicate} predicate */
+  named({ name, sizes }) {
+    return sizes.length > 1 ? `${name}(${sizes[this.size(name)]})` : name;
   }
+  /** @param {Role} role */
   used(role) {
-    return this.rules.filter(({ name }) => this.role(name) === role);
+    return this.predicates.filter(({ name }) => this.role(name) === role);
   }
 
-  // The cells of a predicate at the size its slider stands at: 0 where it allows.
+  // The cells of each predicate at the size that its slider stands at.
   async load() {
-    for (const rule of this.rules) {
-      const index = rule.masks[this.at(rule.name)];
-      this.tables.set(rule.name, await this.source.mask(index, this.rows.length * this.cols.length));
+    for (const { name, masks } of this.predicates) {
+      const index = masks[this.size(name)];
+      this.tables.set(name, await this.source.mask(index, this.rows.length * this.cols.length));
     }
   }
 
-  allows(rule, cell) {
-    return this.tables.get(rule.name)[cell] === 0;
+  /** @param {Predicate} predicate @param {number} cell */
+  allows({ name }, cell) {
+    return this.tables.get(name)?.[cell] === OPEN;
   }
 
   // Which predicates forbid a cell; none where it is allowed.
+  /** @param {number} cell */
   why(cell) {
     const any = this.used("any");
-    const failed = any.filter((rule) => !this.allows(rule, cell));
+    const failed = any.filter((predicate) => !this.allows(predicate, cell));
     return [
       ...this.used("all")
-        .filter((rule) => !this.allows(rule, cell))
-        .map((rule) => this.named(rule)),
+        .filter((predicate) => !this.allows(predicate, cell))
+        .map((predicate) => this.named(predicate)),
       ...this.used("not")
-        .filter((rule) => this.allows(rule, cell))
-        .map((rule) => `~${this.named(rule)}`),
-      ...(any.length && failed.length === any.length ? [any.map((rule) => this.named(rule)).join(" | ")] : []),
+        .filter((predicate) => this.allows(predicate, cell))
+        .map((predicate) => `~${this.named(predicate)}`),
+      ...(any.length && failed.length === any.length
+        ? [any.map((predicate) => this.named(predicate)).join(" | ")]
+        : []),
     ];
   }
 
+  /** @param {Point} cell */
   reading([row, col]) {
     const why = this.why(row * this.cols.length + col);
     const words = `${quoted(this.rows[row])} → ${quoted(this.cols[col])}`;
@@ -137,22 +155,23 @@ export class MaskLab {
     const values = new Float32Array(cells);
     for (let cell = 0; cell < cells; cell++) {
       const open = this.why(cell).length === 0;
-      [state[cell], values[cell]] = [open ? 0 : 1, open ? 1 : 0];
+      [state[cell], values[cell]] = [Number(!open), Number(open)];
     }
-    this.shown = Grid.of(this.rows, this.cols, values, state);
-    this.shown.codes = this.shown.codes.map((code) => code >> 1); // pale: allowed is not much
+    const grid = Grid.of(this.rows, this.cols, values, state);
+    grid.codes = grid.codes.map((code) => code >> 1); // pale: allowed is not much
+    this.panel = { ...this.panel, grid };
     this.controls.forEach(({ show }) => show());
     const either = this.used("any")
-      .map((rule) => this.named(rule))
+      .map((predicate) => this.named(predicate))
       .join(" | ");
     const all = [
-      ...this.used("all").map((rule) => this.named(rule)),
-      ...this.used("not").map((rule) => `~${this.named(rule)}`),
+      ...this.used("all").map((predicate) => this.named(predicate)),
+      ...this.used("not").map((predicate) => `~${this.named(predicate)}`),
     ];
     this.formula.textContent =
       [...all, ...(either ? [all.length && this.used("any").length > 1 ? `(${either})` : either] : [])].join(" & ") ||
       "everything";
-    const dead = this.rows.map((_, row) => row).filter((row) => this.shown.dead(row));
+    const dead = this.rows.map((_, row) => row).filter((row) => grid.dead(row));
     this.warning.textContent = dead.length
       ? `${dead.length === 1 ? "One query" : `${formatted(dead.length)} queries`} may look at nothing: ${dead
           .slice(0, 5)
@@ -164,7 +183,7 @@ export class MaskLab {
       `${formatted(state.reduce((sum, kind) => sum + Number(kind === 0), 0))} of ${counted(cells, "cell")} allowed`,
     );
     this.stage.show(
-      [{ name: "", grid: this.shown }],
+      [this.panel],
       { rows: this.store.get("rows"), cols: this.store.get("cols"), outlined: [] },
       this.frame.width,
     );

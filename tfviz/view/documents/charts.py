@@ -1,0 +1,148 @@
+"""Documents of masks to combine, tables of numbers, and points."""
+
+from typing import Literal, NotRequired, TypedDict
+
+from tfviz.view.documents.heads import Divider, Piece
+from tfviz.view.spec import ScaleKind
+
+Role = Literal["off", "all", "any", "not"]
+
+
+class Predicate(TypedDict):
+    """A rule for where a query may look, in one size or several.
+
+    Attributes:
+        sizes: what the slider says of each; one "" where there is none.
+        masks: which of the document's masks each size has.
+    """
+
+    name: str
+    sizes: list[str]
+    masks: list[int]
+
+
+class MasksState(TypedDict):
+    """How predicates are combined.
+
+    Attributes:
+        roles: by name; one that is not named is off.
+        sizes: the index of each predicate's size.
+        rows: queries that are locked.
+        cols: keys that are locked.
+    """
+
+    roles: dict[str, Role]
+    sizes: dict[str, int]
+    rows: list[int]
+    cols: list[int]
+
+
+class MasksDocument(TypedDict):
+    """Masks to combine.
+
+    Attributes:
+        masks: as those of heads.
+        rows: a word for each query.
+        cols: a word for each key.
+        axes: names of rows and columns.
+    """
+
+    kind: Literal["masks"]
+    title: str
+    predicates: list[Predicate]
+    masks: list[Piece]
+    rows: list[str]
+    cols: list[str]
+    axes: list[str]
+    state: MasksState
+
+
+class TablePanel(TypedDict):
+    """A table of numbers as a heatmap.
+
+    Attributes:
+        axes: names of rows and columns.
+        data: float32, [row, column].
+        limit: where the scale ends.
+    """
+
+    name: str
+    rows: list[str]
+    cols: list[str]
+    axes: list[str]
+    data: Piece
+    scale: ScaleKind
+    limit: float
+    dividers: NotRequired[list[Divider]]
+
+
+class TableSheet(TypedDict):
+    """Tables that are shown side by side.
+
+    Attributes:
+        note: a sentence above them.
+        height: pixels of a table, at most.
+    """
+
+    name: str
+    panels: list[TablePanel]
+    note: NotRequired[str]
+    height: NotRequired[int]
+
+
+class TablesState(TypedDict):
+    """Which sheet is shown, and the rows and columns that are locked."""
+
+    sheet: int
+    rows: list[int]
+    cols: list[int]
+
+
+class TablesDocument(TypedDict):
+    """Tables of numbers, sheet by sheet."""
+
+    kind: Literal["tables"]
+    title: str
+    sheets: list[TableSheet]
+    state: TablesState
+
+
+class PointsState(TypedDict):
+    """Where a reader of points looks.
+
+    Attributes:
+        rows: points whose names are locked.
+        zoom: 1: all of the plane.
+        middle: of the part that is shown, as shares of the width and the height.
+    """
+
+    rows: list[int]
+    zoom: float
+    middle: list[float]
+
+
+class PointsDocument(TypedDict):
+    """Points in a plane.
+
+    Attributes:
+        names: of the points.
+        axes: what the two numbers of a point are.
+        data: float32, [point, 2].
+        range: the lowest and the highest number of each axis.
+        limit: the largest number, without its sign.
+        groups: their names.
+        labels: of each point the index of its group, -1 for none; empty where there are no groups.
+        marked: points that stand out.
+    """
+
+    kind: Literal["points"]
+    title: str
+    names: list[str]
+    axes: list[str]
+    data: Piece
+    range: list[list[float]]
+    limit: float
+    groups: list[str]
+    labels: list[int]
+    marked: list[int]
+    state: PointsState

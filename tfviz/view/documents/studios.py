@@ -1,0 +1,192 @@
+"""Documents of studios: pages in which a trained model is questioned."""
+
+from typing import Any, Literal, NotRequired, TypedDict
+
+from tfviz.view.documents.heads import HeadsState
+
+
+class SpecialTokens(TypedDict):
+    """Ids that every text begins and ends with; null for none."""
+
+    before: int | None
+    after: int | None
+
+
+class CausalModel(TypedDict):
+    """A model beside the one of a studio, which reads from the left.
+
+    Attributes:
+        vocabulary: the index of its vocabulary.
+        before: the id that its texts begin with.
+        context: tokens that it reads at most.
+    """
+
+    vocabulary: int
+    before: int | None
+    context: int
+
+
+class StudioState(HeadsState):
+    """What the reader of a studio chooses, beside the heads to look at.
+
+    Attributes:
+        off: heads that are switched off, [site, head].
+    """
+
+    off: list[list[Any]]
+
+
+class StudioBase(TypedDict):
+    """What all studios have.
+
+    Attributes:
+        programs: the model, by what is asked of it; where a kernel has it, only the sites that can be seen.
+        vocabularies: as `to_spec` of `tfviz.text` describes them.
+    """
+
+    title: str
+    programs: NotRequired[dict[str, Any]]
+    vocabularies: list[dict[str, Any]]
+
+
+class WriteState(StudioState):
+    """A text that is being written.
+
+    Attributes:
+        tree: all tokens that were written, [index of the one before, id]; -1 for the prompt.
+        node: the last token of the text that is shown.
+        top_k: 0: all.
+        top_p: 1: all.
+    """
+
+    prompt: str
+    tree: list[list[int]]
+    node: int
+    temperature: float
+    top_k: int
+    top_p: float
+    seed: int
+
+
+class WriteDocument(StudioBase):
+    """A language model.
+
+    Attributes:
+        context: tokens that it reads at most.
+        max_tokens: how many a run writes.
+    """
+
+    kind: Literal["write"]
+    context: int
+    max_tokens: int
+    state: WriteState
+
+
+class ClassifyState(StudioState):
+    """A text that is classified.
+
+    Attributes:
+        deleted: words that are left out, by index.
+        replaced: [index of a word, what stands in its place].
+        label: the label that words are shaded by, -1 for none.
+    """
+
+    text: str
+    deleted: list[int]
+    replaced: list[list[Any]]
+    label: int
+
+
+class ClassifyDocument(StudioBase):
+    """A classifier.
+
+    Attributes:
+        labels: in the order of its logits.
+        context: tokens that it reads at most.
+    """
+
+    kind: Literal["classify"]
+    labels: list[str]
+    special_tokens: SpecialTokens
+    context: int
+    state: ClassifyState
+
+
+class FillState(StudioState):
+    """A text with gaps.
+
+    Attributes:
+        masked: the tokens that are hidden, by place.
+        filled: [place, id that was put there].
+    """
+
+    text: str
+    masked: list[int]
+    filled: list[list[int]]
+
+
+class FillDocument(StudioBase):
+    """A masked language model.
+
+    Attributes:
+        context: tokens that it reads at most.
+        beside: a model to compare it with.
+    """
+
+    kind: Literal["fill"]
+    special_tokens: SpecialTokens
+    context: int
+    beside: NotRequired[CausalModel]
+    state: FillState
+
+
+class TranslateState(StudioState):
+    """A search for a translation.
+
+    Attributes:
+        width: texts that are kept at a time.
+        alpha: exponent of the length penalty.
+        prefix: ids that the translation has to begin with.
+        steps: of the search after them.
+        node: [step, rank] of the text that is looked at; null: the best.
+        forced: prefixes that were tried.
+    """
+
+    sentence: str
+    width: int
+    alpha: float
+    prefix: list[int]
+    steps: int
+    node: list[int] | None
+    forced: list[list[int]]
+
+
+class TranslateDocument(StudioBase):
+    """An encoder-decoder.
+
+    Attributes:
+        max_tokens: of a translation, its end token included.
+        max_source: tokens that the encoder reads at most; null: any number.
+        max_width: texts that are kept at a time, at most.
+        max_alpha: exponent of the length penalty, at most.
+        begin: the id that a translation begins with.
+        end: the id that it ends with.
+        suppressed: ids that are never written.
+        source_end: ids that a source ends with.
+        axes: names of the rows and columns of attention.
+    """
+
+    kind: Literal["translate"]
+    max_tokens: int
+    max_source: int | None
+    max_width: int
+    max_alpha: float
+    begin: int
+    end: int
+    suppressed: list[int]
+    source_end: list[int]
+    axes: list[str]
+    state: TranslateState
+
+
+StudioDocument = WriteDocument | ClassifyDocument | FillDocument | TranslateDocument

@@ -1,0 +1,8 @@
+"""The documents that a view may have."""
+
+from tfviz.view.documents.charts import MasksDocument, PointsDocument, TablesDocument
+from tfviz.view.documents.heads import HeadsDocument
+from tfviz.view.documents.interact import InteractDocument
+from tfviz.view.documents.studios import StudioDocument
+
+ViewDocument = HeadsDocument | MasksDocument | TablesDocument | PointsDocument | InteractDocument | StudioDocument

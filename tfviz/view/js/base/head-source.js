@@ -1,0 +1,201 @@
+// Heads out of a page's data: a piece -> the codes of cells that may be looked at -> a grid.
+
+import { TiledGrid } from "./tiled-grid.js";
+import { ABSENT, FORBIDDEN, Grid, OPEN } from "./grid.js";
+import { PageData, inflated } from "./page-data.js";
+import { TopKeys } from "./top-keys.js";
+
+/** @import { HeadsDocument } from "../documents.d.ts" */
+/** @import { AnyGrid, Range } from "../types.d.ts" */
+/**
+ * @typedef {(part: number, layer: number, head: number, where: { block: number } | Range) => Promise<Uint8Array>} AskCodes
+ *   gives the codes of a head that the page has not in full: of its open cells, or, where parts have spans, of all in a
+ *   range
+ */
+
+const CELLS_KNOWN = 64e6; // cells of heads in full that are kept at hand
+const CELLS_HELD = 20e6; // cells of a head that is held in full
+
+/** @extends {PageData<HeadsDocument>} */
+export class HeadSource extends PageData {
+  /** @type {Map<string, Promise<Grid>>} */
+  heads = new Map();
+  /** @type {Map<string, Promise<AnyGrid>>} */
+  full = new Map();
+  /** @type {(TopKeys | null)[] | undefined} by part */
+  tops;
+
+  /**
+   * @param {HeadsDocument} document
+   * @param {string | Uint8Array} data
+   * @param {AskCodes | null} ask null where the page has all
+   */
+  constructor(document, data, ask = null) {
+    super(document, data);
+    this.ask = ask;
+  }
+
+  get parts() {
+    return this.document.parts;
+  }
+
+  // A head as it is in the page, possibly in blocks.
+  /** @param {number} part @param {number} layer @param {number} head @returns {Promise<Grid>} */
+  head(part, layer, head) {
+    const { weights, heads } = this.parts[part];
+    const at = layer * heads + head;
+    const key = `${part}.${at}`;
+    const found =
+      this.heads.get(key) ?? (this.strongest(part) ? this.topped(part, at) : this.unpacked(part, at, weights[at]));
+    this.heads.set(key, found);
+    return found;
+  }
+
+  // Of a part that has each query's strongest keys only, those; else null.
+  /** @param {number} part */
+  strongest(part) {
+    this.tops ??= this.parts.map((one) => (one.top ? new TopKeys(one, (piece) => inflated(this.slice(piece))) : null));
+    return this.tops[part];
+  }
+
+  // A head of strongest keys as a sheet shows it.
+  /** @param {number} part @param {number} at the head, counted through all layers */
+  topped(part, at) {
+    const { rows, cols } = this.parts[part];
+    return this.ranged(part, at, [0, rows.length], [0, cols.length], this.strongest(part)?.block ?? 1);
+  }
+
+  // A part of a head in blocks, from the kernel, the engine, or what is known of its strongest keys.
+  /** @param {number} part @param {number} at @param {[from: number, to: number]} down @param {[from: number, to: number]} across @param {number} block */
+  async ranged(part, at, down, across, block) {
+    const { rows, cols, spans, heads } = this.parts[part];
+    const where = { rows: down, cols: across, block };
+    const top = this.strongest(part);
+    const codes = await (top ? top.codes(at, where) : this.asked(part, Math.floor(at / heads), at % heads, where));
+    const state = await this.within(spans?.[at] ?? null, down, across, block);
+    const grid = this.blocked(rows.slice(...down), cols.slice(...across), codes, block, state);
+    if (!top) return grid;
+    for (let i = 0; i < codes.length; i++) if (!codes[i] && state[i] === OPEN) state[i] = ABSENT;
+    return Object.assign(grid, { rest: block === 1 ? (await top.head(at)).rest.subarray(...down) : null });
+  }
+
+  /** @param {number} part @param {number} at @param {[number, number, number]} piece */
+  async unpacked(part, at, piece) {
+    return this.decoded(part, at, await inflated(this.slice(piece)), piece[2]);
+  }
+
+  // Whether there is more of a head than the page shows at once.
+  /** @param {number} part @param {number} layer @param {number} head */
+  partly(part, layer, head) {
+    const top = this.strongest(part);
+    if (top) return top.block > 1;
+    return Boolean(this.ask) && this.parts[part].weights[layer * this.parts[part].heads + head][2] > 1;
+  }
+
+  // A head in full, where the page has it in blocks only; the last few are kept.
+  /** @param {number} part @param {number} layer @param {number} head @returns {Promise<AnyGrid>} */
+  whole(part, layer, head) {
+    if (!this.partly(part, layer, head)) return this.head(part, layer, head);
+    const { rows, cols, heads } = this.parts[part];
+    const key = `${part}.${layer * heads + head}`;
+    const found = this.full.get(key) ?? this.complete(part, layer, head);
+    this.full.delete(key); // to the end: the first is the one longest unused
+    this.full.set(key, found);
+    found.catch(() => this.full.delete(key));
+    const most = Math.max(2, Math.floor(CELLS_KNOWN / (rows.length * cols.length)));
+    for (const [oldest] of this.full) if (this.full.size > most) this.full.delete(oldest);
+    return found;
+  }
+
+  /** @param {number} part @param {number} layer @param {number} head @param {{ block: number } | Range} where */
+  asked(part, layer, head, where) {
+    if (!this.ask) throw new Error("the page has no more of this head");
+    return this.ask(part, layer, head, where);
+  }
+
+  /** @param {number} part @param {number} layer @param {number} head @returns {Promise<AnyGrid>} */
+  async complete(part, layer, head) {
+    const { rows, cols, spans, heads } = this.parts[part];
+    const at = layer * heads + head;
+    if (!spans) return this.decoded(part, at, await this.asked(part, layer, head, { block: 1 }), 1);
+    let block = 1;
+    while ((rows.length * cols.length) / block ** 2 > CELLS_HELD) block *= 2;
+    const overview = await this.ranged(part, at, [0, rows.length], [0, cols.length], block);
+    if (block === 1) return overview;
+    const tiled = new TiledGrid(rows, cols, overview, (...range) => this.ranged(part, at, ...range));
+    return Object.assign(tiled, { rest: (await this.strongest(part)?.head(at))?.rest ?? null });
+  }
+
+  /** @param {number} part @param {number} at @param {Uint8Array} packed @param {number} block */
+  async decoded(part, at, packed, block) {
+    const { rows, cols, masks, spans } = this.parts[part];
+    if (spans) {
+      const state = await this.within(spans[at], [0, rows.length], [0, cols.length], block);
+      return this.blocked(rows, cols, packed, block, state);
+    }
+    if (block > 1) return this.blocks(part, packed, block, masks ? masks[at] : null);
+    const state = await this.mask(masks ? masks[at] : null, rows.length * cols.length);
+    const codes = new Uint8Array(rows.length * cols.length);
+    for (let i = 0, next = 0; i < codes.length; i++) if (state[i] === OPEN) codes[i] = packed[next++];
+    return new Grid(rows, cols, codes, state);
+  }
+
+  /** @param {number} part @param {Uint8Array} codes @param {number} block @param {number | null} mask */
+  async blocks(part, codes, block, mask) {
+    const { rows, cols } = this.parts[part];
+    const state = await this.remembered(`${mask} ${rows.length} ${cols.length} ${block}`, () =>
+      this.coarse(part, block, mask),
+    );
+    return this.blocked(rows, cols, codes, block, state);
+  }
+
+  /** @param {string[]} rows @param {string[]} cols @param {Uint8Array} codes @param {number} block @param {Uint8Array} state */
+  blocked(rows, cols, codes, block, state) {
+    if (block === 1) return new Grid(rows, cols, codes, state);
+    /** @param {string[]} words */
+    const named = (words) =>
+      words.flatMap((word, i) => (i % block ? [] : [`${word}…${words[Math.min(i + block, words.length) - 1]}`]));
+    return new Grid(named(rows), named(cols), codes, state, { block });
+  }
+
+  // A block is open where any of its cells is.
+  /** @param {number} part @param {number} block @param {number | null} mask */
+  async coarse(part, block, mask) {
+    const { rows, cols } = this.parts[part];
+    const wide = Math.ceil(cols.length / block);
+    const fine = await this.mask(mask, rows.length * cols.length);
+    const state = new Uint8Array(Math.ceil(rows.length / block) * wide).fill(FORBIDDEN);
+    for (let row = 0, i = 0; row < rows.length; row++) {
+      const start = Math.floor(row / block) * wide;
+      for (let col = 0; col < cols.length; col++, i++)
+        if (fine[i] === OPEN) state[start + Math.floor(col / block)] = OPEN;
+    }
+    return state;
+  }
+
+  // Each query's first key, then one past its last.
+  /** @param {number} index @returns {Promise<Int32Array>} */
+  spans(index) {
+    return this.remembered(
+      `spans ${index}`,
+      async () => new Int32Array((await inflated(this.slice(this.document.spans[index]))).slice().buffer),
+    );
+  }
+
+  // Of a range of rows and columns: a block is open where any of its rows may see any of its keys.
+  /** @param {number | null} index @param {[from: number, to: number]} rows @param {[from: number, to: number]} cols @param {number} block */
+  async within(index, [top, bottom], [left, right], block) {
+    const wide = Math.ceil((right - left) / block);
+    const state = new Uint8Array(Math.ceil((bottom - top) / block) * wide);
+    if (index === null) return state;
+    const spans = await this.spans(index);
+    state.fill(FORBIDDEN);
+    for (let row = top; row < bottom; row++) {
+      const first = Math.max(0, spans[row] - left);
+      const stop = Math.min(right, spans[spans.length / 2 + row]) - left;
+      const start = Math.floor((row - top) / block) * wide;
+      if (stop > first) state.fill(OPEN, start + Math.floor(first / block), start + Math.ceil(stop / block));
+    }
+    return state;
+  }
+}

@@ -1,0 +1,120 @@
+// Tokens that lie on a picture: where each has its cell, and what one of them looks at, or what looks at it.
+
+import { ABSENT, Grid } from "./grid.js";
+import { quoted } from "./pen.js";
+
+/** @import { Patches, PatchSides } from "../documents.d.ts" */
+/** @import { AnyGrid, Side } from "../types.d.ts" */
+/** @typedef {{ rows: string[], cols: string[] }} Words */
+/** @typedef {{ side: Side, index: number }} Token */
+/** @typedef {Grid & { values: Float32Array }} Profile */
+
+export class PatchGrid {
+  /** @param {Patches} patches @param {string[]} words */
+  constructor({ first, rows, columns, upward }, words) {
+    this.first = first;
+    this.rows = rows;
+    this.columns = columns;
+    this.upward = upward;
+    this.words = words;
+  }
+
+  // [row, col] from the upper left; null for a token that lies nowhere.
+  /** @param {number} index @returns {[number, number] | null} */
+  cell(index) {
+    const at = index - this.first;
+    if (at < 0 || at >= this.rows * this.columns) return null;
+    return [this.transposed(Math.floor(at / this.columns)), at % this.columns];
+  }
+
+  /** @param {number} row @param {number} col */
+  token(row, col) {
+    return this.first + this.transposed(row) * this.columns + col;
+  }
+
+  /** @param {number} row */
+  transposed(row) {
+    return this.upward ? this.rows - 1 - row : row;
+  }
+
+  // The tokens beside the picture.
+  get others() {
+    return [...this.words.keys()].filter((index) => !this.cell(index));
+  }
+}
+
+// Where the tokens of both sides lie; null for a side of words.
+/** @param {Words & { patches?: PatchSides }} part @returns {Record<Side, PatchGrid | null>} */
+export function patchGrids({ patches, rows, cols }) {
+  /** @param {Side} side @param {string[]} words */
+  const of = (side, words) => (patches?.[side] ? new PatchGrid(patches[side], words) : null);
+  return { rows: of("rows", rows), cols: of("cols", cols) };
+}
+
+// What a picture shows of a token, in words.
+/** @param {Words} part @param {Token} token */
+export function asks(part, { side, index }) {
+  const word = quoted(part[side][index], 40);
+  return side === "rows" ? `what ${word} looks at` : `what looks at ${word}`;
+}
+
+// What a query looks at (side "rows"), or what looks at a key ("cols"): a grid with a row for each token of the other side.
+/** @param {AnyGrid} grid @param {Words} part @param {Side} side @param {number} index */
+export function profile(grid, part, side, index) {
+  const other = part[side === "rows" ? "cols" : "rows"];
+  const values = new Float32Array(other.length);
+  const state = new Uint8Array(other.length);
+  const [row, col] = [finder(grid, part, "rows"), finder(grid, part, "cols")];
+  let block = 1;
+  for (let i = 0; i < other.length; i++) {
+    const cell = side === "rows" ? [row(index), col(i)] : [row(i), col(index)];
+    const there = !cell.includes(-1);
+    state[i] = there ? grid.kind(cell[0], cell[1]) : ABSENT;
+    values[i] = there ? grid.at(cell[0], cell[1]) : 0;
+    if (there) block = Math.max(block, grid.blockAt(cell[0], cell[1]));
+  }
+  const { scale } = grid;
+  const found = new Grid(other, [part[side][index]], new Uint8Array(0), state, { values, scale, block });
+  return /** @type {Profile} */ (found);
+}
+
+// Where a grid has a token: it may be in blocks, or without some keys.
+/** @param {AnyGrid} grid @param {Words} part @param {Side} axis */
+function finder(grid, part, axis) {
+  const shown = axis === "cols" && grid instanceof Grid ? grid.shown : null;
+  const count = shown && grid instanceof Grid ? grid.keys : grid[axis].length;
+  let block = 1; // as Python cuts them
+  while (Math.ceil(part[axis].length / block) > count) block *= 2;
+  const at = shown && new Map(shown.map((col, i) => [col, i]));
+  return (/** @type {number} */ index) => (at ? (at.get(Math.floor(index / block)) ?? -1) : Math.floor(index / block));
+}
+
+// The cells of a picture from a profile: the largest weight is the strongest ink.
+/** @param {Profile} found @param {PatchGrid} patches @param {number} limit */
+export function spread(found, patches, limit) {
+  const order = Array.from({ length: patches.rows * patches.columns }, (_, i) =>
+    patches.token(Math.floor(i / patches.columns), i % patches.columns),
+  );
+  const values = Float32Array.from(order, (index) => found.values[index]);
+  const state = Uint8Array.from(order, (index) => found.state[index]);
+  return Grid.of(numbered(patches.rows), numbered(patches.columns), values, state, { scale: found.scale, limit });
+}
+
+// Where the scale of some profiles ends: at their largest number.
+/** @param {Profile[]} profiles */
+export const largest = (profiles) =>
+  profiles.reduce((most, { values }) => values.reduce((so, value) => Math.max(so, Math.abs(value)), most), 0) || 1;
+
+// What a token looks at, or what looks at it, in each head: what a sheet shows instead of the heads themselves.
+/** @template {Words & { patches?: PatchSides }} Part @param {Map<string, AnyGrid>} grids @param {Part} part @param {Token} token */
+export function spreadAll(grids, part, { side, index }) {
+  const patches = patchGrids(part)[side === "rows" ? "cols" : "rows"];
+  if (!patches) return null;
+  const profiles = [...grids].map(([key, grid]) => /** @type {const} */ ([key, profile(grid, part, side, index)]));
+  const limit = largest(profiles.map(([, found]) => found));
+  const thumbs = new Map(profiles.map(([key, found]) => [key, spread(found, patches, limit)]));
+  return { thumbs, limit, placed: { ...part, rows: numbered(patches.rows), cols: numbered(patches.columns) } };
+}
+
+/** @param {number} count */
+const numbered = (count) => Array.from({ length: count }, (_, i) => String(i));
