@@ -6,7 +6,7 @@ The model knows nothing of it: `look.tracer` tells how its calls are seen. After
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager
 from typing import Any
 
 import torch
@@ -19,7 +19,7 @@ from tfviz.look.attention_call import AttentionCall
 from tfviz.look.lazy import LazyStore
 from tfviz.look.recorder import Firing
 from tfviz.look.text_blocks import join_blocks
-from tfviz.look.tracer import AttentionTracer
+from tfviz.look.tracer import OPEN, AttentionTracer
 from tfviz.validation import validated
 
 
@@ -91,7 +91,7 @@ def capture(
         grad,
         LazyStore(device) if lazy else None,
     )
-    return _opened(tracer, Capture(tracer, type(model).__name__))
+    return _OpenCapture(tracer, Capture(tracer, type(model).__name__))
 
 
 def _check_options(dtype: torch.dtype, edits: Mapping[str, Edit], grad: bool, lazy: bool, device: str | None) -> None:
@@ -205,16 +205,29 @@ class Capture(Mapping[str, Tensor]):
         return list(self._trace.blocks)
 
 
-@contextmanager
-def _opened(tracer: AttentionTracer, seen: Capture) -> Iterator[Capture]:
-    """Keep the tracer open; an interrupt may come anywhere, and a generator that is thrown away runs its `finally`."""
-    try:
-        tracer.open()
-        yield seen
-    finally:
+class _OpenCapture(AbstractContextManager[Capture]):
+    """The `with` of a capture, which takes its tracer back also where it is interrupted."""
+
+    def __init__(self, tracer: AttentionTracer, seen: Capture) -> None:
+        self._tracer, self._seen = tracer, seen
+
+    def __enter__(self) -> Capture:
         try:
-            tracer.close()
-        except BaseException:  # an interrupt, of which there is hardly a second
-            tracer.close()
+            self._tracer.open()
+        except BaseException:
+            self._tracer.close()
             raise
-    caveats.check(tracer.trace)
+        return self._seen
+
+    def __exit__(self, kind: type[BaseException] | None, *_: Any) -> None:
+        try:
+            self._tracer.close()
+        except BaseException:  # an interrupt, of which there is hardly a second
+            self._tracer.close()
+            raise
+        if kind is None:
+            caveats.check(self._tracer.trace)
+
+    def __del__(self) -> None:
+        if self._tracer in OPEN:  # an interrupt came between the body and `__exit__`, or in it
+            self._tracer.close()

@@ -109,7 +109,7 @@ def check(trace: Trace) -> None:
         ),
     }.items():
         if holds:
-            warnings.warn(caveat, stacklevel=4)
+            warnings.warn(caveat, stacklevel=3)
 
 
 def _folded(trace: Trace) -> dict[str, int]:
