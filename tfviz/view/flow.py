@@ -15,9 +15,8 @@ from matplotlib.path import Path
 
 from tfviz.view.dataflow import Value, trace
 from tfviz.view.still.graph_layout import Box, Point, layered_layout
-from tfviz.view.still.heatmap import soft
 from tfviz.view.still.numbers import check_at_most
-from tfviz.view.still.palette import BOLD, drawable
+from tfviz.view.still.palette import BOLD, drawable, soft
 from tfviz.view.still.picture import Picture, set_title
 
 MAX_VALUES = 60

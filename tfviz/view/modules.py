@@ -11,8 +11,7 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from tfviz.view.still.formatting import percent
-from tfviz.view.still.heatmap import soft
-from tfviz.view.still.palette import DPI, drawable
+from tfviz.view.still.palette import DPI, drawable, soft
 from tfviz.view.still.picture import Picture, set_title
 
 WIDTH, ROW_HEIGHT = 9.0, 0.44  # inches

@@ -11,12 +11,12 @@ from tfviz.shapes import Float
 from tfviz.view.documents.charts import PointsDocument
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
+from tfviz.view.spec import Scatter
 from tfviz.view.still.formatting import counted
-from tfviz.view.still.heatmap import soft
 from tfviz.view.still.numbers import check_at_most, check_finite
-from tfviz.view.still.palette import drawable
+from tfviz.view.still.palette import drawable, soft
 from tfviz.view.still.picture import Picture, set_title, shorten
-from tfviz.view.still.scatter_plot import draw_names, draw_points, group_legend, group_names, marked_points
+from tfviz.view.still.scatter_plot import draw_names, draw_points, group_labels, group_legend, marked_points
 
 MAX_POINTS = 100_000
 MAX_PLANES = 12
@@ -44,35 +44,34 @@ def scatter(
         ValueError: no points, points that are not pairs of finite numbers, or not as many names or groups.
         LookupError: a marked name that no point has.
     """
-    points = _plane("points", points)
-    names = _names(names, len(points))
-    marked, found = marked_points(names, _cleaned(mark)), group_names(groups, len(points))
+    table = _plane("points", points).numpy()
+    names = _names(names, len(table))
+    shown = Scatter(table, names, axes, *group_labels(groups, len(table)), marked_points(names, _cleaned(mark)))
     blobs = BlobStore()
     document: PointsDocument = {
         "kind": "points",
         "title": title,
         "names": names,
         "axes": list(axes),
-        "data": blobs.add(points.contiguous().numpy().tobytes()),
-        "range": [[float(points[:, axis].min()), float(points[:, axis].max())] for axis in (0, 1)],
-        "limit": float(points.abs().max()) or 1.0,
-        "groups": found,
-        "labels": [found.index(group) if group else -1 for group in groups] if groups is not None and found else [],
-        "marked": marked,
+        "data": blobs.add(table.tobytes()),
+        "range": [[float(column.min()), float(column.max())] for column in table.T],
+        "limit": float(abs(table).max()) or 1.0,
+        "labels": list(shown.labels),
+        "legend": shown.legend,
+        "marked": list(shown.marked),
         "state": {"rows": [], "zoom": 1, "middle": [0.5, 0.5]},
     }
-    table = points.numpy()
 
     def draw() -> Figure:
         figure = Figure(figsize=(7.2, 4.6 + 0.8 * bool(groups)), layout="constrained")
         plane = figure.subplots()
-        draw_points(plane, table, groups, marked, 9 if groups is None else 14)
+        draw_points(plane, shown, 9 if groups is None else 14)
         plane.margins(0.06)
         plane.set(xlabel=drawable(axes[0]), ylabel=drawable(axes[1]))
-        group_legend(figure, groups, len(table))
+        group_legend(figure, shown)
         set_title(figure, title)
         figure.draw_without_rendering()  # the layout settles
-        draw_names(plane, table, names, marked)
+        draw_names(plane, shown)
         return figure
 
     ends = [(names[int(column.argmin())], names[int(column.argmax())]) for column in table.T]
@@ -110,29 +109,29 @@ def planes(
         raise ValueError(f"{wrong[0]!r} has {len(tables[wrong[0]])} points, for {len(names)} names")
     if any(not 0 <= point < len(names) for path in paths for point in path):
         raise LookupError(f"a path goes through a point that is not there; there are 0 to {len(names) - 1}")
-    marked = marked_points(names, _cleaned(mark))
-    group_names(groups, len(names))  # checked before anything is drawn
+    coloured, marked = group_labels(groups, len(names)), marked_points(names, _cleaned(mark))
+    shown = {panel: Scatter(table, names, ("", ""), *coloured, marked) for panel, table in tables.items()}
 
     def draw() -> Figure:
         across = min(len(tables), 3)
         down = -(-len(tables) // across)
         figure = Figure(figsize=(2.9 * across + 0.2, 2.9 * down + 0.4 + 0.3 * bool(groups)), layout="constrained")
         grid = figure.subplots(down, across, squeeze=False)
-        for plane, (panel, points) in zip(grid.flat, tables.items()):
+        for plane, (panel, scatter) in zip(grid.flat, shown.items()):
             for path in paths:
-                plane.plot(*points[list(path)].T, color=soft(), linewidth=0.7, alpha=0.5, zorder=1)
-            draw_points(plane, points, groups, marked, 14)
-            far = 1.25 * max(float(abs(points).max()), 1e-9)  # with room for names
+                plane.plot(*scatter.points[list(path)].T, color=soft(), linewidth=0.7, alpha=0.5, zorder=1)
+            draw_points(plane, scatter, 14)
+            far = 1.25 * max(float(abs(scatter.points).max()), 1e-9)  # with room for names
             plane.set(xlim=(-far, far), ylim=(-far, far), xticks=[0], yticks=[0], aspect="equal")
             plane.tick_params(labelbottom=False, labelleft=False)
             plane.set_title(shorten(drawable(panel), 40), loc="left")
         for plane in grid.flat[len(tables) :]:
             plane.remove()
-        group_legend(figure, groups, len(names))
+        group_legend(figure, scatter)
         set_title(figure, title)
         figure.draw_without_rendering()  # the layout settles
-        for plane, points in zip(grid.flat, tables.values()):
-            draw_names(plane, points, names, marked, only_marked=True)
+        for plane, scatter in zip(grid.flat, shown.values()):
+            draw_names(plane, scatter, only_marked=True)
         return figure
 
     size = f"{counted(len(names), 'point')} in {counted(len(tables), 'plane')}"

@@ -75,7 +75,9 @@ class Axis:
     labels: Sequence[str] = ()
 
 
+Divider = tuple[Literal["rows", "cols"], int]
 QUERY, KEY = "query", "key"  # the names of the axes of attention
+OTHERS = "others"  # points without a group
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class Heatmap:
         space: rows and columns of the axes where these are more than it has, such as those of a later step; the rest is
             blank: neither 0 nor forbidden.
         outlined: cells (row, column) to mark, such as gold alignments.
-        divider: the column before which a line stands.
+        dividers: lines before a row or a column.
         block: cells that each value stands for, down and across.
         numbered: write the number into each cell.
     """
@@ -100,7 +102,7 @@ class Heatmap:
     allowed: Tensor | None = None
     space: tuple[int, int] | None = None
     outlined: Sequence[tuple[int, int]] = ()
-    divider: int | None = None
+    dividers: Sequence[Divider] = ()
     block: int = 1
     title: str = ""
     numbered: bool = False
@@ -145,6 +147,32 @@ class HeadGrid:
     size: tuple[float, float]
     labelled: bool
     title: str = field(default="")
+
+
+@dataclass(frozen=True)
+class Scatter:
+    """Points in a plane.
+
+    Attributes:
+        points: [point, 2].
+        axes: what the two numbers of a point are.
+        groups: names of groups, which have a colour each.
+        labels: of each point the index of its group, -1 for none, which is grey; empty where there are no groups.
+        marked: points that are larger, and whose names come first.
+    """
+
+    points: numpy.ndarray
+    names: Sequence[str]
+    axes: tuple[str, str]
+    groups: Sequence[str]
+    labels: Sequence[int]
+    marked: Sequence[int]
+
+    @property
+    def legend(self) -> list[tuple[int, str]]:
+        """Return the label and the name of each group that there is, that of points without one last."""
+        named = list(enumerate(self.groups))
+        return [*named, (-1, OTHERS)] if named and -1 in self.labels else named
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from operator import index
 
 from torch import Tensor
@@ -11,10 +12,9 @@ from torch.nn import functional
 from tfviz.look.map_arguments import as_strings
 from tfviz.shapes import Float
 from tfviz.view.documents.charts import TablePanel, TablesDocument, TableSheet
-from tfviz.view.documents.heads import Divider
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
-from tfviz.view.spec import KEY, QUERY
+from tfviz.view.spec import KEY, QUERY, Axis, Divider, Heatmap, Scale
 from tfviz.view.still import panels
 from tfviz.view.still import tables as position_tables
 from tfviz.view.still.formatting import counted
@@ -45,38 +45,47 @@ def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *
         raise ValueError(
             f"trained is {trained}; the longest table has {counted(longest, 'position')}: give at most those"
         )
-    blobs, sheets = BlobStore(), list[TableSheet]()
     check_at_most(len(kinds), TABLES, "tables", "give fewer of them")
+    blobs, sheets, heatmaps = BlobStore(), list[TableSheet](), dict[str, list[Heatmap]]()
     for name, table in kinds.items():
         if table.dim() != 2 or 0 in table.shape:
             raise ValueError(f"{name} has the shape {list(table.shape)}; a table is position dim")
         check_at_most(
             len(table) * max(table.shape), CELLS, "cells to show", f"give fewer positions, such as {name}[:1000]"
         )
-        shown = _position_panels(check_finite(name, table).float(), isinstance(table, Similarity), blobs, trained)
+        heatmaps[name] = _position_heatmaps(name, table, trained)
         beyond = (
             f"trained on positions 0 to {trained - 1}; what lies past the line it has not seen"
             if trained and trained < len(table)
             else ""
         )
-        sheets.append({"name": name, "panels": shown, "note": beyond})
-    return View(_positions_picture(kinds, title), _tables_document(title, sheets), blobs.data)
+        sheets.append({"name": name, "panels": [_panel(one, blobs) for one in heatmaps[name]], "note": beyond})
+    return View(_positions_picture(heatmaps, title), _tables_document(title, sheets), blobs.data)
 
 
-def _positions_picture(kinds: Mapping[str, Tensor], title: str) -> Picture:
-    """Picture one kind by its table and how alike its positions are, several by how alike their positions are."""
-    (name, table), *others = kinds.items()
-    if others:
-        alike = {
-            name: table if isinstance(table, Similarity) else _cosines(check_finite(name, table).float())
-            for name, table in kinds.items()
-        }
-        return position_tables.similarities(
-            {name: check_finite(name, table.as_subclass(Tensor)) for name, table in alike.items()}, title
-        )
+def _positions_picture(heatmaps: Mapping[str, list[Heatmap]], title: str) -> Picture:
+    """Picture one kind by its heatmaps, several by how alike their positions are."""
+    shown = next(iter(heatmaps.values()))
+    if len(heatmaps) > 1:
+        return position_tables.similarities({name: one[-1] for name, one in heatmaps.items()}, title)
+    if len(shown) == 1:
+        return panels.tables([replace(shown[0], title=next(iter(heatmaps)))], title)
+    return position_tables.positions(shown, title)
+
+
+def _position_heatmaps(name: str, table: Tensor, trained: int | None) -> list[Heatmap]:
+    """Specify the heatmaps of a kind: its table and the cosines of its rows, or the table alone where it compares."""
+    values = check_finite(name, table.as_subclass(Tensor)).float()
+    down: list[Divider] = [("rows", trained)] if trained and trained < len(table) else []
+    both: list[Divider] = [*down, *(("cols", row) for _, row in down)]
     if isinstance(table, Similarity):
-        return panels.tables({name: table.as_subclass(Tensor)}, None, None, title, "key", "query")
-    return position_tables.positions(table, title)
+        return [Heatmap(values, Axis(QUERY), Axis(KEY), table_scale(values), dividers=both, title="query and key")]
+    position, dimension = Axis("position"), Axis("dimension")
+    scale, cosines = Scale("diverging", float(values.abs().max()) or 1.0), Scale("diverging")
+    return [
+        Heatmap(values, position, dimension, scale, dividers=down, title="the table"),
+        Heatmap(_cosines(values), position, position, cosines, dividers=both, title="cosine of two positions"),
+    ]
 
 
 def _cosines(table: Tensor) -> Tensor:
@@ -93,25 +102,6 @@ def similarity(table: Tensor) -> Float[Tensor, "position position"]:
     if table.dim() != 2 or table.shape[0] != table.shape[1]:
         raise ValueError(f"a comparison is a table position position; this one has the shape {list(table.shape)}")
     return check_finite("table", table).float().as_subclass(Similarity)
-
-
-def _position_panels(table: Tensor, compares: bool, blobs: BlobStore, trained: int | None) -> list[TablePanel]:
-    """Return the heatmaps of a kind: its table and the cosines of its rows, or the table alone where it compares."""
-    table = table.as_subclass(Tensor)
-    numbers = [str(i) for i in range(len(table))]
-    down: list[Divider] = [("rows", index(trained))] if trained and trained < len(table) else []
-    both: list[Divider] = [*down, *(("cols", row) for _, row in down)]
-    if compares:
-        return [{**_panel("query and key", table, numbers, numbers, [QUERY, KEY], blobs), "dividers": both}]
-    dims = [str(i) for i in range(table.shape[1])]
-    top = float(table.abs().max()) or 1.0
-    alike = _panel(
-        "cosine of two positions", _cosines(table), numbers, numbers, ["position", "position"], blobs, limit=1.0
-    )
-    return [
-        {**_panel("the table", table, numbers, dims, ["position", "dimension"], blobs, top), "dividers": down},
-        {**alike, "dividers": both},
-    ]
 
 
 def gates(
@@ -134,29 +124,30 @@ def gates(
     check_at_most(len(tables), TABLES, "tables", "give fewer of them")
     steps, units = one_shape(list(tables.values()))
     check_at_most(steps * units * len(tables), CELLS, "cells", "give fewer steps, or some of the units")
-    columns = axis_labels(words, steps, "words", "steps")
-    blobs, numbers = BlobStore(), [str(unit) for unit in range(units)]
+    axes = Axis("unit"), Axis("word", axis_labels(words, steps, "words", "steps"))
     turned = {name: check_finite(name, table).float().T.contiguous() for name, table in tables.items()}
-    every = [_panel(name, table, numbers, columns, ["unit", "word"], blobs) for name, table in turned.items()]
+    heatmaps = [Heatmap(table, *axes, table_scale(table), title=name) for name, table in turned.items()]
+    blobs = BlobStore()
+    every = [_panel(one, blobs) for one in heatmaps]
     sheets: list[TableSheet] = [{"name": "all gates", "panels": every, "height": 240}]
     sheets += [{"name": panel["name"], "panels": [panel], "height": 520} for panel in every]
-    picture = panels.tables(turned, None, columns, title, "word", "unit")
-    return View(picture, _tables_document(title, sheets), blobs.data)
+    return View(panels.tables(heatmaps, title), _tables_document(title, sheets), blobs.data)
 
 
-def _panel(
-    name: str,
-    table: Tensor,
-    rows: list[str],
-    cols: list[str],
-    axes: list[str],
-    blobs: BlobStore,
-    limit: float | None = None,
-) -> TablePanel:
+def _panel(heatmap: Heatmap, blobs: BlobStore) -> TablePanel:
     """Return the document of a heatmap of float32 numbers."""
-    scale, data = table_scale(table), blobs.add(table.contiguous().numpy().tobytes())
-    return {"name": name, "rows": rows, "cols": cols, "axes": axes, "data": data, "scale": scale.kind,
-            "limit": limit or scale.limit}  # fmt: skip
+    axes = (heatmap.rows, heatmap.columns)
+    rows, cols = (
+        list(axis.labels) or [str(i) for i in range(count)] for axis, count in zip(axes, heatmap.values.shape)
+    )
+    panel: TablePanel = {
+        "name": heatmap.title, "rows": rows, "cols": cols, "axes": [axis.name for axis in axes],
+        "data": blobs.add(heatmap.values.contiguous().numpy().tobytes()), "scale": heatmap.scale.kind,
+        "limit": heatmap.scale.limit,
+    }  # fmt: skip
+    if heatmap.dividers:
+        panel["dividers"] = list(heatmap.dividers)
+    return panel
 
 
 def _tables_document(title: str, sheets: list[TableSheet]) -> TablesDocument:

@@ -13,9 +13,8 @@ from matplotlib.path import Path
 from torch import Tensor
 
 from tfviz.view.still.formatting import counted, fixed
-from tfviz.view.still.heatmap import soft
 from tfviz.view.still.numbers import check_at_most
-from tfviz.view.still.palette import BOLD, axis_labels, drawable, has_glyphs
+from tfviz.view.still.palette import BOLD, axis_labels, drawable, has_glyphs, soft
 from tfviz.view.still.picture import Picture, set_title
 
 MAX_NODES = 1500

@@ -2,8 +2,8 @@
 
 from typing import Literal, NotRequired, TypedDict
 
-from tfviz.view.documents.heads import Divider, Piece
-from tfviz.view.spec import ScaleKind
+from tfviz.view.documents.heads import Piece
+from tfviz.view.spec import Divider, ScaleKind
 
 Role = Literal["off", "all", "any", "not"]
 
@@ -130,8 +130,8 @@ class PointsDocument(TypedDict):
         data: float32, [point, 2].
         range: the lowest and the highest number of each axis.
         limit: the largest number, without its sign.
-        groups: their names.
         labels: of each point the index of its group, -1 for none; empty where there are no groups.
+        legend: the label and the name of each group that there is.
         marked: points that stand out.
     """
 
@@ -142,7 +142,7 @@ class PointsDocument(TypedDict):
     data: Piece
     range: list[list[float]]
     limit: float
-    groups: list[str]
     labels: list[int]
+    legend: list[tuple[int, str]]
     marked: list[int]
     state: PointsState

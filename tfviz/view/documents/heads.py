@@ -2,8 +2,9 @@
 
 from typing import Literal, NotRequired, TypedDict
 
+from tfviz.view.spec import Divider
+
 Piece = tuple[int, int]  # bytes in the data of a view: the first, and how many
-Divider = tuple[Literal["rows", "cols"], int]  # a line across a heatmap, before this row or this column
 HeadMode = Literal["sheet", "head", "lines", "words", "picture"]
 Arrangement = Literal["choose", "compare", "steps"]
 

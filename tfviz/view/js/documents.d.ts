@@ -1,8 +1,8 @@
 // The documents of views, written by `python -m tfviz.view.documents.generate`.
 
-export type Piece = [number, number];
-
 export type Divider = ["rows" | "cols", number];
+
+export type Piece = [number, number];
 
 export type HeadMode = "sheet" | "head" | "lines" | "words" | "picture";
 
@@ -260,10 +260,10 @@ export interface PointsDocument {
   range: number[][];
   /** the largest number, without its sign. */
   limit: number;
-  /** their names. */
-  groups: string[];
   /** of each point the index of its group, -1 for none; empty where there are no groups. */
   labels: number[];
+  /** the label and the name of each group that there is. */
+  legend: [number, string][];
   /** points that stand out. */
   marked: number[];
   state: PointsState;

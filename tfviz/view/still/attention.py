@@ -70,11 +70,11 @@ def _sheet_cell(values: Tensor, allowed: Tensor | None, block: int, axes: tuple[
 def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None, divide: int | None = None) -> Picture:
     """Picture one head with its words; a line before the key `divide`."""
     *_, queries, keys = check_head(maps, layer, head)
-    check_divider(divide, keys)
+    dividers = check_divider(divide, keys)
     title = title or f"Layer {layer}, head {head}"
 
     def draw() -> Figure:
-        heatmap = attention_heatmap(maps, *downsampling.read_head(maps, layer, head, PIXELS), divider=divide)
+        heatmap = attention_heatmap(maps, *downsampling.read_head(maps, layer, head, PIXELS), dividers=dividers)
         return alone(heatmap, title)[0]
 
     row, column, most = downsampling.largest_weight(maps, layer, head)
@@ -193,13 +193,13 @@ def steps(
     if not parts:
         raise ValueError("there is no step to draw")
     every = [
-        Heatmap(weights, Axis(QUERY, maps.rows), Axis(KEY, maps.cols), allowed=allowed, divider=divide, title=str(name))
+        Heatmap(weights, Axis(QUERY, maps.rows), Axis(KEY, maps.cols), allowed=allowed, title=str(name))
         for name, maps in parts.items()
         for weights, allowed in [head_weights(maps, layer, head)]
     ]
     space = max(len(one.values) for one in every), max(one.values.shape[1] for one in every)
-    check_divider(divide, space[1])
-    shown = [replace(every[at], space=space) for at in spread(len(every), STEPS)]
+    dividers = check_divider(divide, space[1])
+    shown = [replace(every[at], space=space, dividers=dividers) for at in spread(len(every), STEPS)]
     title = title or f"Layer {layer}, head {head}, step by step"
     if len(shown) < len(every):
         title += f" ({len(shown)} of {len(every)} steps)"

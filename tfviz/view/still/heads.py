@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import matplotlib
 import numpy
 from matplotlib.figure import Figure
 
 from tfviz.view.spec import HeadGrid, Heatmap
-from tfviz.view.still.heatmap import caption, cells, colourbar, inches, label, soft
-from tfviz.view.still.palette import DPI, drawable
+from tfviz.view.still.heatmap import caption, cells, colourbar, draw_dividers, inches, label
+from tfviz.view.still.palette import DPI, drawable, soft
 from tfviz.view.still.picture import set_title
 
 MANY = 64  # heads that a layout engine can place in less than a second or two
@@ -78,8 +77,7 @@ def film(heatmaps: Sequence[Heatmap], title: str) -> Figure:
         caption(axes, one, wide, tall)
         if once and axes is not grid.flat[0]:
             axes.set_xticks([])
-        if one.divider is not None:
-            axes.axvline(one.divider - 0.5, color=matplotlib.rcParams["text.color"], linewidth=1.2)
+        draw_dividers(axes, one)
     for axes in grid.flat[len(heatmaps) :]:
         axes.remove()
     figure.align_xlabels(grid.flat[: len(heatmaps)])

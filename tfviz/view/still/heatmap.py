@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from tfviz.view.spec import Heatmap, Scale
 from tfviz.view.still.formatting import formatted, in_cell
-from tfviz.view.still.palette import LONGEST, axis_labels, diverging_colormap, drawable, sequential_colormap
+from tfviz.view.still.palette import LONGEST, axis_labels, diverging_colormap, drawable, sequential_colormap, soft
 from tfviz.view.still.picture import frame, set_title, shorten
 
 LABELS = 96  # words an axis can name one by one
@@ -47,9 +47,14 @@ def draw(axes: Axes, heatmap: Heatmap, pixels: int = PIXELS, labels: tuple[int, 
     for row, column in heatmap.outlined:
         corner, side = (column - 0.5 + inset, row - 0.5 + inset), 1 - 2 * inset
         axes.add_patch(Rectangle(corner, side, side, fill=False, edgecolor=MARK, linewidth=1.5))
-    if heatmap.divider is not None:
-        axes.axvline(heatmap.divider - 0.5, color=matplotlib.rcParams["text.color"], linewidth=1.2)
+    draw_dividers(axes, heatmap)
     return image
+
+
+def draw_dividers(axes: Axes, heatmap: Heatmap) -> None:
+    for side, at in heatmap.dividers:
+        line = axes.axhline if side == "rows" else axes.axvline
+        line(at - 0.5, color=matplotlib.rcParams["text.color"], linewidth=1.2)
 
 
 def cells(axes: Axes, heatmap: Heatmap, pixels: int = PIXELS) -> AxesImage:
@@ -156,11 +161,6 @@ def alone(heatmap: Heatmap, title: str, below: float = 0.0) -> tuple[Figure, Axe
 def inches(count: int, most: float, each: float = 0.2, least: float = 1.2) -> float:
     """Return the length of an axis of so many cells, neither too great nor too small."""
     return min(most, max(least, each * count))
-
-
-def soft() -> str:
-    """Return the colour of what is read second."""
-    return matplotlib.rcParams["xtick.labelcolor"]
 
 
 def readable(shade: Sequence[float]) -> Any:

@@ -10,8 +10,7 @@ from matplotlib.figure import Figure
 
 from tfviz.view.spec import ResultPanel
 from tfviz.view.still.formatting import formatted
-from tfviz.view.still.heatmap import soft
-from tfviz.view.still.palette import drawable
+from tfviz.view.still.palette import drawable, soft
 from tfviz.view.still.picture import Picture, set_title, shorten
 from tfviz.view.still.results import SIZES, draw_result
 

@@ -14,9 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, LogLocator, MaxNLocator, NullFormatter, NullLocator
 
 from tfviz.view.still.formatting import formatted
-from tfviz.view.still.heatmap import soft
 from tfviz.view.still.numbers import Spread
-from tfviz.view.still.palette import drawable
+from tfviz.view.still.palette import drawable, soft
 from tfviz.view.still.picture import reference_line
 
 INSIDE = 4  # lines whose legend finds room in the axes; that of more stands beside them

@@ -14,8 +14,8 @@ from torch import Tensor
 from tfviz.look.maps import AttentionMaps
 from tfviz.shapes import Float
 from tfviz.view.still.formatting import counted, formatted, size
-from tfviz.view.still.heatmap import LABELS, soft
-from tfviz.view.still.palette import axis_labels
+from tfviz.view.still.heatmap import LABELS
+from tfviz.view.still.palette import axis_labels, soft
 from tfviz.view.still.picture import Picture, set_title
 from tfviz.view.still.selection import head_weights
 

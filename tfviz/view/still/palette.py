@@ -58,6 +58,11 @@ def _settings(name: str) -> Any:
     return {**default, **style, "savefig.dpi": DPI, "font.family": list(font_families())}
 
 
+def soft() -> str:
+    """Return the colour of what is read second."""
+    return matplotlib.rcParams["xtick.labelcolor"]
+
+
 def theme_colours() -> dict[str, dict[str, Any]]:
     """Return the colours of both themes by what they are for, as the interactive views take them."""
     named = {"ink": "text.color", "soft": "xtick.labelcolor", "line": "axes.edgecolor", "hatch": "hatch.color"}

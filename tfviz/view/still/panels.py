@@ -17,74 +17,52 @@ from tfviz.look.map_arguments import as_mask
 from tfviz.shapes import Bool
 from tfviz.view.spec import KEY, QUERY, WEIGHTS, Axis, Heatmap, Scale
 from tfviz.view.still.formatting import counted, formatted
-from tfviz.view.still.heatmap import WORD, caption, cells, colourbar, draw, inches, soft
+from tfviz.view.still.heatmap import WORD, caption, cells, colourbar, draw, inches
 from tfviz.view.still.numbers import dense_tensor
-from tfviz.view.still.palette import LONGEST, drawable
+from tfviz.view.still.palette import LONGEST, drawable, soft
 from tfviz.view.still.picture import Picture, set_title, shorten
 
 ALLOWED = 0.25  # how dark an allowed cell is, of a weight of 1: allowed is not much
 
 
-def tables(
-    tables: Mapping[str, Tensor],
-    rows: Sequence[str] | None = None,
-    cols: Sequence[str] | None = None,
-    title: str = "",
-    x: str = "",
-    y: str = "",
-    signed: bool = False,
-) -> Picture:
+def tables(heatmaps: Sequence[Heatmap], title: str) -> Picture:
     """Picture tables over time one above the other, such as the gates of an LSTM: a column for each word.
 
     Args:
-        tables: name -> [unit, step]; units may differ in number.
-        rows, cols: words for the units and the steps.
-        signed: draw every table from blue through 0 to orange, as one with a negative value is drawn anyway.
-
-    Raises:
-        ValueError: there is no table, or their sizes, or the words, do not fit.
+        heatmaps: of as many columns as one another; rows may differ in number, and have numbers instead of words.
     """
-    values = _check_tables(tables, rows, cols)
-    title, count = title or ", ".join(values), next(iter(values.values())).shape[1]
-    specs = [
-        Heatmap(table, Axis(y, rows or ()), Axis(x, cols or ()), table_scale(table, signed), title=name)
-        for name, table in values.items()
-    ]
+    first, count = heatmaps[0], heatmaps[0].values.shape[1]
 
     def draw() -> Figure:
         wide = inches(count, 7.0, 0.2)
-        talls = [inches(len(spec.values), 2.4, 0.02 if rows is None else WORD, 0.7) for spec in specs]
+        talls = [inches(len(one.values), 2.4, 0.02, 0.7) for one in heatmaps]
         figure = Figure(figsize=(wide + 2.0, sum(talls) + 0.12 * len(talls) + 1.0), layout="constrained")
-        panels = figure.subplots(len(specs), 1, squeeze=False, height_ratios=talls)[:, 0]
-        for axes, spec, tall in zip(panels, specs, talls):
-            image, top = cells(axes, spec), axes is panels[0]
-            colourbar(figure, image, axes, spec.scale)
-            caption(axes, spec, wide, tall, colour=soft())
-            axes.set_xlabel(drawable(x) if top else "", loc="left")
+        panels = figure.subplots(len(heatmaps), 1, squeeze=False, height_ratios=talls)[:, 0]
+        for axes, one, tall in zip(panels, heatmaps, talls):
+            image, top = cells(axes, one), axes is panels[0]
+            colourbar(figure, image, axes, one.scale)
+            caption(axes, one, wide, tall, colour=soft())
+            axes.set_xlabel(drawable(first.columns.name) if top else "", loc="left")
             if not top:
                 axes.set_xticks([])
-            if rows is None:
-                _number(axes.yaxis, 3)
-            name, ink = (
-                "" if spec.title == title else shorten(drawable(spec.title), LONGEST),
-                matplotlib.rcParams["axes.titlecolor"],
-            )
+            _number(axes.yaxis, 3)
+            name = "" if one.title == title else shorten(drawable(one.title), LONGEST)
+            ink = matplotlib.rcParams["axes.titlecolor"]
             axes.set_ylabel(name, rotation=0, ha="right", va="center", color=ink)
-        figure.supylabel(drawable(y), fontsize=9, color=soft())
+        figure.supylabel(drawable(first.rows.name), fontsize=9, color=soft())
         set_title(figure, title)
         return figure
 
-    ranges = ", ".join(
-        f"{name} {formatted(float(one.min()))} to {formatted(float(one.max()))}" for name, one in values.items()
-    )
+    ends = [(one.title, float(one.values.min()), float(one.values.max())) for one in heatmaps]
+    ranges = ", ".join(f"{name} {formatted(low)} to {formatted(high)}" for name, low, high in ends)
     return Picture(draw, f"{title}\n{counted(count, 'column')}; {ranges}")
 
 
-def table_scale(table: Tensor, signed: bool = False) -> Scale:
+def table_scale(table: Tensor) -> Scale:
     """Return the scale of a table: to 1, or further where a value is larger; diverging where one is negative."""
     finite = table[table.isfinite()]
     limit = max(1.0, float(finite.abs().max()) if finite.numel() else 1.0)
-    return Scale("diverging" if signed or bool((table < 0).any()) else "linear", limit)
+    return Scale("diverging" if bool((table < 0).any()) else "linear", limit)
 
 
 def mask(
@@ -174,22 +152,6 @@ def join_masks(masks: Mapping[str, tuple[str, Tensor]], use: Mapping[str, str]) 
     everything = torch.ones_like(next(iter(masks.values()))[1])
     formula = " & ".join(name for name, _ in parts) or "everything"
     return formula, reduce(torch.logical_and, [one for _, one in parts], everything)
-
-
-def _check_tables(
-    tables: Mapping[str, Tensor], rows: Sequence[str] | None, cols: Sequence[str] | None
-) -> dict[str, Tensor]:
-    """Return the tables as float32, if they fit one another and the words."""
-    values = {str(name): table.detach().cpu().float() for name, table in tables.items()}
-    shapes = {name: list(table.shape) for name, table in values.items()}
-    if not values or any(len(shape) != 2 or 0 in shape for shape in shapes.values()):
-        raise ValueError(f"tables must be unit step, with something in them; got {shapes or 'none'}")
-    if len({columns for _, columns in shapes.values()}) > 1:
-        raise ValueError(f"tables must have as many steps as one another; got {shapes}")
-    for name, words, axis in (("rows", rows, 0), ("cols", cols, 1)):
-        if words is not None and {len(words)} != {shape[axis] for shape in shapes.values()}:
-            raise ValueError(f"{name} has {len(words)} words, which does not fit tables of {shapes}")
-    return values
 
 
 def _check_masks(tables: Mapping[str, Tensor | Mapping[Any, Tensor]]) -> list[tuple[str, Tensor]]:

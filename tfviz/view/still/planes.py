@@ -12,8 +12,7 @@ from matplotlib.colors import to_rgb
 from matplotlib.patches import Circle
 
 from tfviz.view.spec import ResultPanel
-from tfviz.view.still.heatmap import soft
-from tfviz.view.still.palette import axis_labels
+from tfviz.view.still.palette import axis_labels, soft
 
 HALF = 80.0  # points from the middle of a plane to its edge, about
 LETTER, TALL = 5.2, 10.0  # points of a letter of a name, and of its height

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.transforms import Bbox
 
-from tfviz.view.still.heatmap import soft
+from tfviz.view.spec import Scatter
 from tfviz.view.still.numbers import check_at_most
-from tfviz.view.still.palette import BOLD, drawable
+from tfviz.view.still.palette import BOLD, drawable, soft
 from tfviz.view.still.picture import shorten
 from tfviz.view.still.planes import colour
 
@@ -28,19 +28,19 @@ AROUND = (*BESIDE, (0, 5, "center", "bottom"), (0, -5, "center", "top"), (5, 5, 
           (-5, 5, "right", "bottom"), (5, -5, "left", "top"), (-5, -5, "right", "top"))  # fmt: skip
 
 
-def group_names(groups: Sequence[str] | None, count: int) -> list[str]:
-    """Return the groups in the order in which they come; "" is none.
+def group_labels(groups: Sequence[str] | None, count: int) -> tuple[list[str], list[int]]:
+    """Return the groups in the order in which they come, and of each point the index of its own; "" is none, -1.
 
     Raises:
         ValueError: not as many as there are points; more than there are colours.
     """
     if groups is None:
-        return []
+        return [], []
     if len(groups) != count:
         raise ValueError(f"{len(groups)} groups for {count} points; each point has one, '' where it is of none")
-    found = list(dict.fromkeys(filter(None, groups)))
-    check_at_most(len(found), MAX_GROUPS, "groups", "put the rarest together, or in '', which is drawn grey")
-    return found
+    names = list(dict.fromkeys(filter(None, groups)))
+    check_at_most(len(names), MAX_GROUPS, "groups", "put the rarest together, or in '', which is drawn grey")
+    return names, [names.index(group) if group else -1 for group in groups] if names else []
 
 
 def marked_points(names: Sequence[str], marked: Sequence[str]) -> list[int]:
@@ -54,37 +54,40 @@ def marked_points(names: Sequence[str], marked: Sequence[str]) -> list[int]:
     return [names.index(name) for name in marked]
 
 
-def draw_points(
-    axes: Axes, points: numpy.ndarray, groups: Sequence[str] | None, marked: Sequence[int], size: float
-) -> None:
+def draw_points(axes: Axes, scatter: Scatter, size: float) -> None:
     """Draw a dot for each point: grey where it has no group, larger where it is marked."""
-    found = group_names(groups, len(points))
-    for at, group in enumerate(["", *found] if found else [None]):
-        members = [i for i in range(len(points)) if group is None or groups[i] == group]  # type: ignore[index]
-        ink = "C5" if group is None else f"C{colour(at - 1)}" if at else soft()
-        sizes = [4 * size if i in set(marked) else size for i in members]
-        style: Any = {"alpha": 0.45 if group == "" else 0.85, "linewidths": 0, "zorder": 2 + bool(at)}
-        axes.scatter(points[members, 0], points[members, 1], s=sizes, color=ink, **style)
+    labels = numpy.array(scatter.labels or [0] * len(scatter.points))
+    sizes = numpy.full(len(scatter.points), size)
+    sizes[list(scatter.marked)] *= 4
+    for label in range(-1 if scatter.groups else 0, max(1, len(scatter.groups))):
+        members = labels == label
+        style: Any = {"alpha": 0.45 if label < 0 else 0.85, "linewidths": 0}
+        above = 3 if scatter.groups and label >= 0 else 2
+        x, y = scatter.points[members].T
+        axes.scatter(x, y, s=sizes[members], color=_ink(label), zorder=above, **style)
 
 
-def group_legend(figure: Figure, groups: Sequence[str] | None, count: int) -> None:
+def group_legend(figure: Figure, scatter: Scatter) -> None:
     """Say what the colours are, in a line below."""
-    if not (found := group_names(groups, count)):
-        return
     mark: dict[str, Any] = {"marker": "o", "linestyle": "", "markersize": 5}
-    lines = [Line2D([], [], color=f"C{colour(at)}", label=drawable(kind), **mark) for at, kind in enumerate(found)]
-    if not all(groups or ()):
-        lines.append(Line2D([], [], color=soft(), alpha=0.45, label="others", **mark))
-    figure.legend(handles=lines, loc="outside lower center", ncols=len(lines), handletextpad=0.2, columnspacing=1.4)
+    lines = [
+        Line2D([], [], color=_ink(label), alpha=0.45 if label < 0 else None, label=drawable(name), **mark)
+        for label, name in scatter.legend
+    ]
+    if lines:
+        figure.legend(handles=lines, loc="outside lower center", ncols=len(lines), handletextpad=0.2, columnspacing=1.4)
 
 
-def draw_names(
-    axes: Axes, points: numpy.ndarray, names: Sequence[str], marked: Sequence[int] = (), only_marked: bool = False
-) -> None:
+def _ink(label: int) -> str:
+    return soft() if label < 0 else f"C{colour(label)}"
+
+
+def draw_names(axes: Axes, scatter: Scatter, only_marked: bool = False) -> None:
     """Write names beside their points, as long as none covers another, or a point, or leaves the axes.
 
     The marked come first, each on the far side of its point as seen from the middle, if there is room.
     """
+    points, names, marked = scatter.points, scatter.names, scatter.marked
     places = axes.transData.transform(points)
     outwards, occupied = places - places.mean(0), list[Bbox]()
     others = [] if only_marked else [i for i in range(min(len(points), MAX_TRIED)) if i not in set(marked)]

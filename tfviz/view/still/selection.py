@@ -7,6 +7,7 @@ from torch import Tensor
 
 from tfviz.look.maps import AttentionMaps
 from tfviz.shapes import Bool, Float
+from tfviz.view.spec import Divider
 from tfviz.view.still.numbers import check_at_most
 
 HEADS = 20_000  # of maps
@@ -50,10 +51,11 @@ def check_index(name: str, number: int, count: int, many: str) -> None:
         raise IndexError(f"{name} is {number}; the maps have {count} {many}, from 0 to {count - 1}")
 
 
-def check_divider(divide: int | None, keys: int) -> None:
-    """Refuse a divider that does not stand between two keys."""
+def check_divider(divide: int | None, keys: int) -> list[Divider]:
+    """Return the line before a key, if there is one; refuse one that does not stand between two keys."""
     if divide is not None and not 0 < divide < keys:
         raise ValueError(f"divide is {divide}; a line stands before one of the keys 1 to {keys - 1}")
+    return [] if divide is None else [("cols", divide)]
 
 
 def head_weights(

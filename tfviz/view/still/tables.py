@@ -1,77 +1,83 @@
 """Tables of numbers as heatmaps: positions, how alike positions are, shares of heads."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from textwrap import fill
+from typing import Any
 
 import matplotlib
 import torch
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.image import AxesImage
 from torch import Tensor
-from torch.nn import functional
 
 from tfviz.shapes import Float
-from tfviz.view.spec import Heatmap, Scale
+from tfviz.view.spec import KEY, QUERY, Heatmap, Scale
 from tfviz.view.still.formatting import counted, formatted
+from tfviz.view.still.heatmap import colormap, norm
 from tfviz.view.still.heatmap import draw as draw_heatmap
 from tfviz.view.still.numbers import check_at_most, check_finite
-from tfviz.view.still.palette import diverging_colormap, drawable
+from tfviz.view.still.palette import drawable
 from tfviz.view.still.picture import Picture, frame, set_title, shorten
 
 MAX_HEADS, MAX_COLUMNS = 400, 24
 WRAPPED = 16  # characters of a column's name in a line
 
 
-def positions(table: Float[Tensor, "position dim"], title: str = "Positions") -> Picture:
-    """Draw a position table, and how alike its rows are (cosine)."""
-    table = check_finite(title, table).float()
-    unit = functional.normalize(table, dim=-1)
-    panels = {
-        "the table": (table, float(table.abs().max()) or 1.0, "dimension"),
-        "cosine of two positions": (unit @ unit.T, 1.0, "position"),
-    }
+def positions(heatmaps: Sequence[Heatmap], title: str) -> Picture:
+    """Draw heatmaps of a kind of positions side by side, each with the meaning of its colours."""
 
     def draw() -> Figure:
         figure = Figure(figsize=(8.6, 3.6), layout="constrained")
-        for axes, (name, (values, limit, x)) in zip(figure.subplots(1, 2, width_ratios=[1.25, 1]), panels.items()):
-            scale = {"cmap": diverging_colormap(), "vmin": -limit, "vmax": limit}
-            image = axes.imshow(values.numpy(), aspect="auto", interpolation="nearest", **scale)
+        for axes, heatmap in zip(figure.subplots(1, 2, width_ratios=[1.25, 1]), heatmaps):
+            image = _draw_table(axes, heatmap, aspect="auto")
             axes.grid(False)
-            axes.set(xlabel=x, ylabel="position")
-            axes.set_title(name)
+            axes.set(xlabel=heatmap.columns.name, ylabel=heatmap.rows.name)
+            axes.set_title(heatmap.title)
             figure.colorbar(image, ax=axes, fraction=0.05, pad=0.02).outline.set_visible(False)
         set_title(figure, title)
         return figure
 
-    return Picture(draw, f"{title}\n{counted(table.shape[0], 'position')} x {counted(table.shape[1], 'dimension')}")
+    first = heatmaps[0]
+    sizes = (counted(count, axis.name) for count, axis in zip(first.values.shape, (first.rows, first.columns)))
+    return Picture(draw, f"{title}\n{' x '.join(sizes)}")
 
 
-def similarities(tables: Mapping[str, Float[Tensor, "position position"]], title: str) -> Picture:
+def similarities(heatmaps: Mapping[str, Heatmap], title: str) -> Picture:
     """Draw how alike two positions are, a panel for each kind: blue through 0 to orange, each up to its own largest."""
-    across = min(3, len(tables))
-    down = -(-len(tables) // across)
+    across = min(3, len(heatmaps))
+    down = -(-len(heatmaps) // across)
 
     def draw() -> Figure:
         figure = Figure(figsize=(2.6 * across + 0.4, 2.35 * down + 0.5), layout="constrained")
         panels = figure.subplots(down, across, squeeze=False)
-        for place, (axes, (name, table)) in enumerate(zip(panels.flat, tables.items())):
-            limit = float(table.abs().max()) or 1.0
-            image = axes.imshow(table.numpy(), diverging_colormap(), vmin=-limit, vmax=limit, interpolation="nearest")
+        for place, (axes, (name, heatmap)) in enumerate(zip(panels.flat, heatmaps.items())):
+            limit = float(heatmap.values.abs().max()) or 1.0
+            image = _draw_table(axes, replace(heatmap, scale=Scale("diverging", limit)))
             axes.set_title(shorten(drawable(name), 24), loc="left")
-            axes.set_ylabel("query" if place % across == 0 else "")
-            axes.set_xlabel("key" if place + across >= len(tables) else "")
+            axes.set_ylabel(QUERY if place % across == 0 else "")
+            axes.set_xlabel(KEY if place + across >= len(heatmaps) else "")
             axes.locator_params(nbins=4, integer=True)
             frame(axes)
             bar = figure.colorbar(image, ax=axes, fraction=0.046, pad=0.03, aspect=18)
             bar.set_ticks([-limit, 0, limit], labels=[formatted(-limit), "0", formatted(limit)])
             bar.outline.set_visible(False)
-        for axes in panels.flat[len(tables) :]:
+        for axes in panels.flat[len(heatmaps) :]:
             axes.remove()
         set_title(figure, title)
         return figure
 
+    tables = {name: heatmap.values for name, heatmap in heatmaps.items()}
     ends = [(name, formatted(float(table.min())), formatted(float(table.max()))) for name, table in tables.items()]
     ranges = ", ".join(f"{name} {low} to {high}" for name, low, high in ends)
     return Picture(draw, f"{title}\nhow alike two positions are: {ranges}")
+
+
+def _draw_table(axes: Axes, heatmap: Heatmap, **style: Any) -> AxesImage:
+    """Draw the cells of a table that has numbers instead of words."""
+    colours: Any = {"cmap": colormap(heatmap.scale), "norm": norm(heatmap.scale)}
+    return axes.imshow(heatmap.values.numpy(), interpolation="nearest", **colours, **style)
 
 
 def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "What each head looks at") -> Picture:

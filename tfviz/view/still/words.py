@@ -19,8 +19,8 @@ from matplotlib.patches import Rectangle
 from tfviz.look.maps import AttentionMaps
 from tfviz.view.spec import WEIGHTS
 from tfviz.view.still.formatting import formatted
-from tfviz.view.still.heatmap import MARK, norm, readable, soft
-from tfviz.view.still.palette import DPI, drawable, font_families, sequential_colormap
+from tfviz.view.still.heatmap import MARK, norm, readable
+from tfviz.view.still.palette import DPI, drawable, font_families, sequential_colormap, soft
 from tfviz.view.still.picture import Picture, set_title
 from tfviz.view.still.selection import check_index, head_weights
 

@@ -26,14 +26,14 @@ export class Points {
 
   /** @param {HTMLElement} host @param {import("../base/page-data.js").PageData<PointsDocument>} source @param {Choices<PointsState>} store @param {ViewOptions} options */
   constructor(host, source, store, options) {
-    const { names, axes, data, groups, labels, marked } = source.document;
+    const { names, axes, data, labels, legend, marked } = source.document;
     const values = source.numbers(data);
     this.store = store;
     this.range = source.document.range;
     this.names = names;
     this.axes = axes;
     this.values = values;
-    this.groups = groups;
+    this.groups = legend;
     this.labels = labels;
     this.marked = new Set(marked);
     this.grid = Grid.of(names, axes, values, new Uint8Array(values.length), {
@@ -228,12 +228,9 @@ export class Points {
   legend(pen) {
     const { theme } = this.frame;
     let x = MARGIN;
-    /** @type {[group: string, fill: string][]} */
-    const inks = this.groups.map((group, at) => [group, inkAt(theme, at)]);
-    if (inks.length && this.labels.includes(-1)) inks.push(["others", theme.soft]);
-    for (const [group, fill] of inks) {
-      const text = brief(group);
-      pen.dot(x, 9, 4, { fill });
+    for (const [label, name] of this.groups) {
+      const text = brief(name);
+      pen.dot(x, 9, 4, { fill: label < 0 ? theme.soft : inkAt(theme, label) });
       pen.text(x + 8, 9, text, { fill: theme.soft, size: 11 });
       x += measure(text, 11) + 26;
     }
