@@ -47,7 +47,7 @@ async function frames(count) {
 async function words(width, count) {
   const slider = root().querySelector("input[type=range]"), studio = root().querySelector(".studio");
   const busy = () => studio.hasAttribute("aria-busy"), nodes = () => root().querySelectorAll(".node").length;
-  const press = (name) => [...root().querySelectorAll(".steps button")].find((one) => one.textContent === name).click();
+  const press = (name) => [...root().querySelectorAll(".row button")].find((one) => one.textContent === name).click();
   const calm = async () => { for (let rest = 0; rest < 9; rest = busy() ? 0 : rest + 1) await pause(); };
   const sentence = root().querySelector("textarea");
   slider.value = width;

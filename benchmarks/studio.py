@@ -44,14 +44,14 @@ window.Worker = class extends window.Worker {
   }
 };
 const root = () => document.querySelector(".tfviz")?.shadowRoot;
-const sheet = () => root()?.querySelector(".inner")?.shadowRoot?.querySelector(".stage canvas");
-const strip = () => { // a line of pixels across the middle of the heads
-  const { width, height } = sheet();
-  return new Uint32Array(sheet().getContext("2d").getImageData(0, height >> 1, width, 1).data.buffer).join();
-};
+const strip = () => // a line of pixels across the middle of each head
+  [...root().querySelectorAll(".head canvas")].map((head) => {
+    const line = head.getContext("2d").getImageData(0, head.height >> 1, head.width, 1);
+    return new Uint32Array(line.data.buffer).join();
+  }).join();
 const one = (selector) => root()?.querySelector(selector);
-const look = () => [one(".written").textContent, one(".shares").textContent, strip()];
-const drawn = () => Boolean(sheet()?.height && one(".share") && /[1-9]/.test(strip()));
+const look = () => [one(".editor").textContent, one(".shares").textContent, strip()];
+const drawn = () => Boolean(one(".head") && one(".share") && /[1-9]/.test(strip()));
 
 // When the first frame that passes has been laid out and painted.
 async function until(passes, limit = 60000) {
@@ -80,11 +80,10 @@ async function times(act, count) {
 }
 
 const key = (i) => {
-  const prompt = root().querySelector("textarea");
-  prompt.value = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i % 26] + prompt.value.slice(1);
-  prompt.dispatchEvent(new Event("input"));
+  one(".token").firstChild.data = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[i % 26];
+  one(".editor").dispatchEvent(new Event("input"));
 };
-const write = () => root().querySelector(".steps button").click();
+const write = () => root().querySelectorAll(".row button")[1].click();
 Object.assign(window, { until, times, drawn, key, write });
 """
 

@@ -1,5 +1,5 @@
-"""Record the README's moving picture, light and dark: a prompt typed, letters written and pointed at,
-heads switched off.
+"""Record the README's moving picture, light and dark: a text typed and written on, letters pointed at, the head found
+that looks one letter back, and switched off; the line of top-k dragged.
 
 The GPT of `tfviz demo` is in its page, and a Chromium with no network is filmed by screenshots, one for each thing
 that is done.
@@ -21,7 +21,7 @@ from tfviz import view
 from tfviz.suite import demo
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-SIZE = {"width": 900, "height": 880}
+SIZE = {"width": 1120, "height": 690}
 PROMPT = "KING RICHARD:\nMy lord, "
 LARGEST = 1.5e6  # bytes
 DRAWN = """async () => { const { shadowRoot } = document.querySelector('.tfviz');
@@ -65,34 +65,44 @@ class Film:
 
 def play(film: Film) -> None:
     page = film.page
-    button: Callable[[str], None] = lambda name: page.get_by_role("button", name=name, exact=True).click()  # noqa: E731
-    page.locator("textarea").fill("")
-    page.locator("textarea").press_sequentially(PROMPT[:1])
+
+    def press(name: str, milliseconds: int) -> None:
+        page.get_by_role("button", name=name, exact=True).click()
+        film.shot(milliseconds)
+
+    page.locator(".editor").fill("")
+    page.locator(".editor").click()
     film.shot(600)
-    for letter in PROMPT[1:]:
+    for letter in PROMPT:
         page.keyboard.type(letter) if letter != "\n" else page.keyboard.press("Enter")
         film.shot(70)
     film.shot(700)
-    for _ in range(40):
-        button("Step")
-        film.shot(80)
+    for _ in range(24):
+        press("One letter", 80)
+    film.shot(900)
+    tokens = page.locator(".token")
+    for at in (-2, -8, -15):  # what the chosen head looks at from there
+        tokens.nth(tokens.count() + at).hover()
+        film.shot(700)
+    page.mouse.move(5, 5)
+    page.get_by_role("button", name="Find the head that looks one letter back").click()
+    while page.locator(".tries [aria-busy]").count():
+        film.shot(100)
+    film.shot(2200)
+    press("… and switch it off", 2600)
+    for _ in range(8):
+        press("One letter", 90)
     film.shot(1200)
-    page.get_by_text("Words", exact=True).click()  # the text, shaded by what the letter pointed at looks at
-    film.shot(1000)
-    words = page.locator(".sentence .word")
-    for at in (-2, -6, -12, -20):
-        words.nth(words.count() + at).click()
-        film.shot(900)
-    page.get_by_text("All heads", exact=True).click()
-    film.shot(600)
-    for name in ("layer 0, head 0: off", "layer 0, head 1: off", "layer 0, head 2: off"):
-        button(name)
-        film.shot(1100)
-    for _ in range(12):
-        button("Step")
-        film.shot(90)
-    film.shot(1500)
-    button("all on")
+    press("All on", 1200)
+    line = page.locator(".cut").bounding_box()
+    assert line
+    page.mouse.move(line["x"] + 40, line["y"] + 4)
+    page.mouse.down()
+    for step in range(1, 7):
+        page.mouse.move(line["x"] + 40, line["y"] - 26 * step)
+        film.shot(140)
+    page.mouse.up()
+    page.mouse.move(5, 5)
     film.shot(1800)
 
 
@@ -110,7 +120,7 @@ def main() -> None:
             context.set_offline(True)
             page = context.new_page()
             page.goto(path.as_uri())
-            page.locator(".written .word").first.wait_for()
+            page.locator(".token").first.wait_for()
             film = Film(page)
             play(film)
             film.save(given.out / name)

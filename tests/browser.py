@@ -20,7 +20,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"]
 ARGUMENTS += ["--disable-component-update", "--disable-sync"]
 ALIVE = """() => [...document.querySelectorAll('.tfviz')].every(view => view.dataset.alive && view.shadowRoot
-    && view.shadowRoot.querySelector('.status') && view.shadowRoot.querySelector('.stage :is(canvas, .word)'))"""
+    && ['.status', '.stage :is(canvas, .word, .token)'].every(one => view.shadowRoot.querySelector(one)))"""
 COUNTS = """const wait = Response.prototype.arrayBuffer; window.unpacking = 0; Response.prototype.arrayBuffer =
     function () { window.unpacking++; return wait.call(this).finally(() => { window.unpacking--; }); }"""
 SETTLED = """async () => { let calm = 0; while (calm < 2) {
@@ -77,7 +77,7 @@ def opens(chromium):
     yield opened
     for context in contexts:
         context.close()
-    assert wrong == []
+    assert wrong == [], wrong
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def choose(page, name, option):
 
 def named(page):
     """What the title says is shown."""
-    return page.locator(".subject").text_content() or page.locator("h3").text_content()
+    return page.locator(".subject").text_content() or page.locator("h1, h3").first.text_content()
 
 
 def says(page):
@@ -231,8 +231,12 @@ def pixels(page):
 
 
 def takes(page, kind, tmp_path):
+    button = page.get_by_role("button", name=kind, exact=True)
+    if not button.first.is_visible():
+        page.locator("summary", has_text="Share").click()
     with page.expect_download(timeout=20_000) as download:
-        page.get_by_role("button", name=kind, exact=True).click()
+        button.first.click()
+    page.keyboard.press("Escape")
     assert download.value.suggested_filename.endswith("." + kind.lower())
     path = tmp_path / f"taken.{kind.lower()}"
     download.value.save_as(path)

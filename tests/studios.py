@@ -9,7 +9,7 @@ import re
 
 import pytest
 import torch
-from browser import alive, plain
+from browser import ALIVE, alive, plain
 
 from tfviz.view.page.bundle import STATIC
 from tfviz.view.page.html import View
@@ -97,6 +97,64 @@ def click(page, *names):
     for name in names:
         button(page, name).click()
         calm(page)
+
+
+def switch(page, layer, head, part=""):
+    """Switch a head off, or on, by its key."""
+    name = re.compile(f"^{part and f'{part}, '}head {head} of layer {layer}, o")
+    page.get_by_role("button", name=name).press("x")
+    calm(page)
+
+
+def types(page, text):
+    """Type a text in place of the words."""
+    click(page, "Edit the text")
+    page.locator("textarea").fill(text)
+    calm(page)
+    click(page, "Done")
+
+
+def leave(page):
+    """The pointer goes: what it pointed at is no longer told."""
+    page.mouse.move(2, 2)
+    calm(page)
+
+
+def do_try(page, name):
+    """Press what the studio proposes to try, until it is done."""
+    button(page, name).click()
+    page.wait_for_function("() => !document.querySelector('.tfviz').shadowRoot.querySelector('.tries [aria-busy]')")
+    calm(page)
+
+
+def tab_to(page, selector):
+    for _ in range(80):
+        if focused(page, selector):
+            return
+        page.keyboard.press("Tab")
+    raise AssertionError(f"the tab key does not come to {selector}")
+
+
+def focused(page, selector):
+    here = "document.activeElement?.shadowRoot?.activeElement"
+    return page.evaluate(f"selector => {here}?.matches(selector) ?? false", selector)
+
+
+def opened_link(page, opens):
+    """The page at the address that `page` shares."""
+    page.locator("summary", has_text="Share").click()
+    click(page, "Copy link")
+    assert says(page).startswith("The link is ")
+    other = opens()
+    other.goto(page.evaluate("location.href"))
+    other.wait_for_function(ALIVE)
+    calm(other)
+    return other
+
+
+def shaded(page, words=".passage .word"):
+    """Whether each word has a colour behind it."""
+    return page.locator(words).evaluate_all("all => all.map(one => Boolean(one.style.background))")
 
 
 def tensor(told):

@@ -38,7 +38,7 @@ def model(seed=2, **parts):
 def translated(sentence="one two three", weights="float32", **given):
     """The model and its view, made once."""
     made = model()
-    return made, view.translate(made, vocabs(), sentence, weights=weights, length=LENGTH, **given)
+    return made, view.translate(made, vocabs(), sentence, weights=weights, length=LENGTH, **{"width": 4, **given})
 
 
 def source_ids(sentence):
@@ -92,6 +92,6 @@ def word(page):
 def bars(page):
     """What could stand at the chosen place: [(word, percent)]."""
     rows = page.locator(".shares .share").evaluate_all(
-        "all => all.map(one => [one.querySelector('.name').textContent, one.querySelector('output').textContent])"
+        "all => all.map(one => [one.querySelector('.name').textContent, one.querySelector('.number').textContent])"
     )
     return [(plain(name).strip("“”"), 0.0 if "<" in share else float(share.removesuffix(" %"))) for name, share in rows]

@@ -41,13 +41,13 @@ def written(kind="learned"):
 
 def shown(page):
     """The running text, as its signs stand there."""
-    return page.locator(".written .word").evaluate_all("all => all.map(one => one.textContent).join('')")
+    return page.locator(".token").evaluate_all("all => all.map(one => one.dataset.sign ?? one.textContent).join('')")
 
 
 def bars(page):
     """The next tokens: {name: what is said beside the bar}."""
     rows = page.locator(".shares .share").evaluate_all(
-        "rows => rows.map(row => [row.querySelector('.name').textContent, row.querySelector('output').textContent])"
+        "rows => rows.map(row => [row.querySelector('.name').textContent, row.querySelector('.number').textContent])"
     )
     return {re.sub("[\u2066-\u2069“”]", "", name): said for name, said in rows}
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from browser import alive, plain
 from foreign import fallback, regex, unigram
-from studios import button, calm, click, says, set_to, wide, with_kernel
+from studios import button, calm, click, says, set_to, types, wide, with_kernel
 from writing import bars, path_of, said
 
 from tfviz import view
@@ -19,13 +19,13 @@ HOSTILE = "the \u202e<b>&'漢😀\0 cat\n  <mask>"
 
 def shown(page, live):
     with_kernel(page, live, "studios-widget", "state")
-    page.locator(".studio .word").first.wait_for()
+    page.locator(".studio :is(.word, .token)").first.wait_for()
     calm(page)
     return page
 
 
-def types(page, text):
-    page.locator("textarea").first.fill(text)
+def writes(page, text):
+    page.locator(".editor").fill(text)
     calm(page)
 
 
@@ -37,17 +37,17 @@ def test_what_is_typed_is_encoded_as_python_does(opens, kind):
     )  # room for more, as many have it
     live = view.write(model, vocab, "the cat", temperature=0, kernel=True)
     page = shown(opens(), live)
-    types(page, HOSTILE)
+    writes(page, HOSTILE)
     assert live._last[1][0][0].tolist() == vocab.encode(HOSTILE).tolist()
     with torch.no_grad():
         logits = model(vocab.encode(HOSTILE)[None])[0, -1, : len(vocab)]
     assert vocab.words(logits.argmax()[None])[0] in bars(page)
     if kind == "regex":  # what no tokenizer lacks can be written on, token by token
-        click(page, *["Step"] * 3)
+        click(page, *["One token"] * 3)
         assert path_of(live.state) == greedy(model, vocab.encode(HOSTILE).tolist(), 3, len(vocab))
-    types(page, "")
-    assert says(page) == "type a prompt: the model goes on from it"
-    types(page, "the")
+    writes(page, "")
+    assert says(page) == "type a text: the model goes on from it"
+    writes(page, "the")
     assert says(page) == ""
 
 
@@ -63,9 +63,12 @@ def test_the_newest_prompt_is_what_is_shown(opens):
     vocab = Subwords(regex())
     live = view.write(wide(GPT(len(vocab), context=40, layers=1, heads=2, dim=12)), vocab, "the", kernel=True)
     page = shown(opens(), live)
-    page.locator("textarea").first.press_sequentially(" mat and the dog", delay=1)
+    page.locator(".editor").click()
+    page.keyboard.press("Control+End")
+    page.keyboard.type(" mat and the dog", delay=1)
     calm(page)
-    assert live._last[1][0][0].tolist() == vocab.encode(page.locator("textarea").first.input_value()).tolist()
+    assert page.locator(".editor").text_content() == "the mat and the dog"
+    assert live._ids() == vocab.encode("the mat and the dog").tolist()
     assert says(page) == ""
 
 
@@ -82,7 +85,7 @@ def test_words_are_struck_out_and_replaced(opens):
     calm(page)
     with torch.no_grad():
         shares = model(vocab.encode("the dog sat on the mat")[None])[0].softmax(-1).tolist()
-    verdict = page.locator(".shares output").all_text_contents()
+    verdict = page.locator(".shares .number").all_text_contents()
     assert verdict == [said(share) for share in shares]
     assert plain(words.nth(1).text_content()) == "dog"
     types(page, HOSTILE)
@@ -121,7 +124,7 @@ def test_what_python_says_of_a_text_that_it_cannot_read_is_shown(opens):
     live = view.write(wide(GPT(len(vocab), context=40, layers=1, heads=2, dim=12)), vocab, "the", kernel=True)
     page = shown(opens(), live)
     live._vocabs = []
-    types(page, "the dog")
+    writes(page, "the dog")
     assert "there is no vocabulary 0" in says(page)
 
 
@@ -145,9 +148,9 @@ def test_no_token_is_offered_that_the_vocabulary_lacks(opens, tmp_path, kernel):
     assert sum(float(said(share).split()[0]) for share in shares) > 90
     assert bars(page)[letters.words(shares.argmax()[None])[0]] == said(1.0)  # temperature 0 takes the likeliest
     cost = torch.nn.functional.cross_entropy(logits[:-1, :20], letters.encode("abcd")[1:])
-    assert f"costs {float(cost):.2f} nats a token" in page.locator(".cost").text_content()
-    click(page, *["Step"] * 3)
-    assert len(page.locator(".written .word").all()) >= 7
+    assert page.locator(".cost").text_content() == f"{float(cost):.2f} nats a letter"
+    click(page, *["One letter"] * 3)
+    assert page.locator(".token").count() == 7
 
 
 def forbidden(page):
@@ -169,9 +172,9 @@ def test_each_head_has_the_mask_that_is_its_own(opens, tmp_path, kernel):
     for head, allowed in enumerate(mask.dense(12, 12, heads=2)[0]):
         page = opens()
         if kernel:
-            made.state = {**made.state, "mode": "head", "head": head}
+            made.state = {**made.state, "mode": "head", "head": head, "open": True}
             shown(page, made)
         else:
-            alive(page, set_to(made, mode="head", head=head).save(tmp_path / "x.html"))
+            alive(page, set_to(made, mode="head", head=head, open=True).save(tmp_path / "x.html"))
             calm(page)
         assert torch.equal(forbidden(page), ~allowed)

@@ -7,7 +7,7 @@ from functools import cache
 import pytest
 import torch
 from browser import alive, axe, plain, press, serious, takes
-from studios import button, calm, click, says, state, wide
+from studios import button, calm, click, do_try, focused, leave, opened_link, says, set_to, shaded, state, switch, tab_to, types, wide
 from studios import tensor as numbers
 from writing import said
 
@@ -59,11 +59,6 @@ def act(page, text, which=0):
     calm(page)
 
 
-def types(page, text):
-    page.locator("textarea").fill(text)
-    calm(page)
-
-
 def told(page, **wanted):
     """The last that the engine was asked, of those that are so: run, ids, edits."""
     return [one for one in page.evaluate("told") if all(one[key] == value for key, value in wanted.items())][-1]
@@ -107,7 +102,7 @@ def shares(page, where=".shares"):
         page.locator(where)
         .first.locator(".share")
         .evaluate_all(
-            "rows => rows.map(row => [row.querySelector('.name').textContent, row.querySelector('output').textContent])"
+            "rows => rows.map(row => [row.querySelector('.name').textContent, row.querySelector('.number').textContent])"
         )
     )
     return {re.sub("[\u2066-\u2069“”]", "", name): text for name, text in rows}
@@ -137,11 +132,12 @@ def test_the_verdict_is_torchs_with_words_struck_out_and_heads_off(studio, weigh
         )
     assert word(page, "not").get_attribute("aria-pressed") == "true"
     assert page.locator(".mark").count() == 3
-    click(page, "layer 0, head 1: off", "layer 1, head 2: off")
+    switch(page, 0, 1)
+    switch(page, 1, 2)
     close(page, model, framed(without), off=((0, 1), (1, 2)), atol=atol)
     act(page, "not")
     close(page, model, framed(TEXT), off=((0, 1), (1, 2)), atol=atol)
-    click(page, "all on")
+    click(page, "All on")
     assert page.locator(".mark").count() == 0
 
 
@@ -197,10 +193,7 @@ def test_what_each_word_changes_is_what_torch_says_without_it(studio, tmp_path):
         assert [red[i] > blue[i] for i in strong] == [expected[i] > 0 for i in strong]  # orange: more; blue: less
         strongest = max(range(len(expected)), key=lambda i: abs(expected[i]))
         assert abs(red[strongest] - blue[strongest]) == max(abs(a - b) for a, b in zip(red, blue))
-    with page.expect_download() as download:
-        page.get_by_role("group", name="Take away", exact=True).get_by_role("button", name="CSV").click()
-    download.value.save_as(path := tmp_path / "taken.csv")
-    rows = list(csv.reader(path.read_text("utf-8").partition("words")[2].splitlines()[1:]))
+    rows = list(csv.reader(takes(page, "CSV", tmp_path).read_text("utf-8").partition("words")[2].splitlines()[1:]))
     assert [row[0] for row in rows[1:]] == words(page)
     assert [float(row[1]) for row in rows[1:]] == pytest.approx(expected, abs=1e-3)
     page.locator("label:has(> span:text-is('Shade words by')) select").select_option("nothing")
@@ -219,9 +212,11 @@ def backgrounds(page):
 def test_what_is_typed_last_wins(studio):
     model, made = classifier()
     page = studio(made)
+    click(page, "Edit the text")
     page.locator("textarea").fill("")
     page.locator("textarea").press_sequentially("a film that is fine")
     calm(page)
+    click(page, "Done")
     now = close(page, model, framed("a film that is fine"))
     assert shares(page) == dict(zip(LABELS, map(said, now.softmax(0).tolist())))
     assert words(page) == ["a", "film", "that", "is", "fine"]
@@ -269,10 +264,7 @@ def test_nothing_left_to_read_is_told(studio):
 def test_a_review_is_questioned_by_keys_alone(studio):
     model, made = classifier()
     page = studio(made)
-    tab_to(page, "textarea")
-    page.keyboard.press("Control+a")
-    page.keyboard.type("a film that is fine")
-    calm(page)
+    type_by_keys(page, "a film that is fine")
     tab_to(page, ".passage .word")
     press(page, "End", "ArrowLeft", "Delete")
     calm(page)
@@ -289,23 +281,21 @@ def test_a_review_is_questioned_by_keys_alone(studio):
     press(page, "Enter")
     calm(page)
     assert focused(page, ".word")
-    tab_to(page, ".chip")
-    press(page, "Enter")
+    tab_to(page, ".head")
+    press(page, "x")
     calm(page)
     close(page, model, framed("a film that is fine"), off=((0, 0),))
+    assert focused(page, ".head")
 
 
-def tab_to(page, selector):
-    for _ in range(80):
-        if focused(page, selector):
-            return
-        page.keyboard.press("Tab")
-    raise AssertionError(f"the tab key does not come to {selector}")
-
-
-def focused(page, selector):
-    here = "document.activeElement?.shadowRoot?.activeElement"
-    return page.evaluate(f"selector => {here}?.matches(selector) ?? false", selector)
+def type_by_keys(page, text):
+    tab_to(page, ".row button")
+    press(page, "Enter", "Control+a")
+    page.keyboard.type(text)
+    calm(page)
+    tab_to(page, ".row button")
+    press(page, "Enter")
+    assert focused(page, ".row button")
 
 
 # The gaps
@@ -326,13 +316,14 @@ def test_guesses_are_torchs_from_both_sides_and_from_the_left(studio, weights, a
     ids[gaps[0]] = MASK
     if weights == "float32":
         lists = [whole[gaps[0]], left, whole[gaps[1]], further]
-        assert page.locator(".sides .shares").count() == 4
         for which, (scores, typed) in enumerate(zip(lists, ["not", "not", "was", "was"])):
-            top = scores.softmax(0).topk(8)
+            page.get_by_role("tab").nth(which // 2).click()
+            assert page.locator(".sides .shares").count() == 2
+            top = scores.softmax(0).topk(7)
             expected = dict(zip(WORDS.words(top.indices), map(said, top.values.tolist())))
             expected.setdefault(typed, said(scores.softmax(0)[WORDS[typed]].item()))
-            assert shares(page, f".shares >> nth={which}") == expected
-    click(page, "layer 1, head 0: off")
+            assert shares(page, f".shares >> nth={which % 2}") == expected
+    switch(page, 1, 0)
     close(page, bert, ids, off=((1, 0),), atol=atol)
     assert page.locator(".mark").count() == page.locator(".sides .shares:first-child .share").count()
 
@@ -346,15 +337,17 @@ def test_words_are_hidden_shown_and_put_in(studio, tmp_path):
     ids = framed(TEXT, back=(SEP,))
     ids[4] = ids[10 - 1 + 1] = MASK
     guesses = close(page, bert, ids)
-    assert page.locator(".gap b").all_text_contents() == ["“\u2068not\u2069”", "“\u2068music\u2069”"]
+    assert page.get_by_role("tab").all_text_contents() == ["“\u2068not\u2069”", "“\u2068music\u2069”"]
+    assert page.get_by_role("tab", selected=True).text_content() == "“\u2068music\u2069”"  # hidden last
     second = guesses[10].topk(2).indices[1]
-    page.locator(".gap").nth(1).locator(".share").nth(1).click()
+    page.locator(".gap .share").nth(1).click()
     calm(page)
     ids[10] = int(second)
     close(page, bert, ids)
     put = WORDS.words(second[None])[0]
     assert words(page)[9] == put
-    assert page.locator(".gap").count() == 1
+    assert page.get_by_role("tab").count() == 0  # one gap is left
+    assert page.get_by_role("group", name="Guesses for “\u2068not\u2069”").count() == 1
     assert focused(page, ".word.swapped")
     assert state(takes(page, "HTML", tmp_path))["filled"] == [[9, int(second)]]
     page.locator(".passage .word.swapped").click()
@@ -363,7 +356,7 @@ def test_words_are_hidden_shown_and_put_in(studio, tmp_path):
     close(page, bert, ids)
     click(page, "As typed")
     close(page, bert, framed(TEXT, back=(SEP,)))
-    assert page.locator(".guesses").text_content() == "Press a word to hide it: the model guesses what stood there."
+    assert page.locator(".guesses").text_content() == "No word is hidden."
     assert words(page)[9] == "music"
 
 
@@ -378,13 +371,14 @@ def test_a_word_of_several_pieces_and_a_neighbour_of_another_vocabulary(studio):
     left = close(page, gpt, PAIRS.encode("the").tolist(), run="beside")[-1]
     lists = page.locator(".sides .shares")
     assert lists.count() == each[1] + 1
-    assert len(shares(page, f".shares >> nth={each[1]}")) >= 8
+    assert len(shares(page, f".shares >> nth={each[1]}")) >= 7
     assert next(iter(shares(page, ".shares >> nth=0"))) == PIECES.words(guesses[1 + each[0]].argmax()[None])[0]
     assert next(iter(shares(page, f".shares >> nth={each[1]}"))) == PAIRS.words(left.argmax()[None])[0]
     assert lists.nth(each[1]).locator("button").count() == 0  # one piece is no word of several
     act(page, "the")
     assert page.locator(".gap").first.locator(".shares").last.text_content() == "left side: nothing stands there"
-    page.locator(".gap").nth(1).locator(".shares").first.locator(".share").first.click()
+    page.get_by_role("tab").nth(1).click()
+    page.locator(".gap .shares").first.locator(".share").first.click()
     calm(page)
     assert page.locator(".blank").count() == 2  # a part of it is hidden still
 
@@ -392,10 +386,7 @@ def test_a_word_of_several_pieces_and_a_neighbour_of_another_vocabulary(studio):
 def test_gaps_are_filled_by_keys_alone(studio):
     bert, _, made = filler()
     page = studio(made)
-    tab_to(page, "textarea")
-    page.keyboard.press("Control+a")
-    page.keyboard.type("a film that is fine")
-    calm(page)
+    type_by_keys(page, "a film that is fine")
     tab_to(page, ".passage .word")
     press(page, "ArrowRight", "Enter")
     calm(page)
@@ -440,10 +431,12 @@ def test_a_neighbour_that_cannot_write_the_text_says_so(studio):
 
 # Both
 
+MADE = {"classify": lambda: classifier()[1], "fill": lambda: filler()[2]}
 
-@pytest.mark.parametrize("kind", ["classify", "fill"])
+
+@pytest.mark.parametrize("kind", MADE)
 def test_a_saved_page_goes_on_where_it_was_and_axe_finds_nothing(studio, opens, tmp_path, kind):
-    page = studio(classifier()[1] if kind == "classify" else filler()[2])
+    page = studio(MADE[kind]())
     types(page, f"{TEXT} Unbekannt")
     act(page, "good")
     act(page, "music")
@@ -454,24 +447,20 @@ def test_a_saved_page_goes_on_where_it_was_and_axe_finds_nothing(studio, opens, 
         page.keyboard.type("always")
         page.keyboard.press("Enter")
     calm(page)
-    click(page, "layer 0, head 2: off")
-    before, said_before = (
-        shares(page),
-        page.locator(".passage .word").evaluate_all("all => all.map(one => one.className)"),
-    )
+    switch(page, 0, 2)
+    leave(page)
+    kinds = "all => all.map(one => one.className.replace(' from', ''))"
+    before, kinds_before = shares(page), page.locator(".passage .word").evaluate_all(kinds)
     path, own = takes(page, "HTML", tmp_path), opens()
     alive(own, path)
     calm(own)
     assert shares(own) == before
     assert words(own) == words(page)
-    assert own.locator(".passage .word").evaluate_all("all => all.map(one => one.className)") == said_before
+    assert own.locator(".passage .word").evaluate_all(kinds) == kinds_before
     assert own.locator("textarea").input_value() == f"{TEXT} Unbekannt"
-    assert own.locator(".heads-off .chip[aria-pressed='true']").count() == 1
+    assert own.locator(".cell.off").count() == 1
     for one in ("PNG", "SVG"):
-        with own.expect_download() as download:
-            own.get_by_role("group", name="Take away", exact=True).get_by_role("button", name=one).click()
-        download.value.save_as(tmp_path / one)
-        assert (tmp_path / one).stat().st_size > 500
+        assert takes(own, one, tmp_path).stat().st_size > 500
     axe(own)
     own.locator("details", has_text="Table").last.locator("summary").click()
     for scheme in ("light", "dark"):
@@ -481,10 +470,93 @@ def test_a_saved_page_goes_on_where_it_was_and_axe_finds_nothing(studio, opens, 
         assert serious(own) == []
 
 
+@pytest.mark.parametrize("kind", MADE)
+def test_a_word_that_is_pointed_at_shows_what_the_head_looks_at_from_there(studio, kind):
+    model, front = (classifier()[0], [CLS]) if kind == "classify" else (filler()[0], [CLS])
+    page = studio(set_to(MADE[kind](), layer=1, head=2))
+    ids = framed(TEXT, front)
+    if kind == "fill":
+        ids = [*(MASK if place in (4, 11) else one for place, one in enumerate(ids)), SEP]
+    weights = logits(model, ids)[1]["blocks.1.attention.pattern"][0, 2]
+    unpointed = backgrounds(page)
+    for i in (1, 7):
+        page.locator(".passage .word").nth(i).hover()
+        calm(page)
+        codes = (255 * weights[i + 1, 1 : 1 + len(unpointed)].sqrt()).round().tolist()
+        assert shaded(page) == [code >= 8 for code in codes]
+        inks = [sum(map(int, re.findall(r"\d+", shade or "rgb(255, 255, 255)"))) for shade in backgrounds(page)]
+        darker = [ink for _, ink in sorted(zip(codes, inks))]
+        assert darker == sorted(inks, reverse=True)  # the more weight, the more ink
+        assert len(set(inks)) > 5
+        assert page.locator(".passage .from").count() == 1
+        assert plain(page.locator(".pane.text small").first.text_content()) == (
+            f"from “{WORDS.words([ids[i + 1]])[0]}”, layer 1 head 2"
+        )
+    switch(page, 1, 2)  # a head that is off looks at nothing
+    assert page.locator(".passage .from").count() == 0
+    switch(page, 1, 2)
+    leave(page)
+    assert backgrounds(page) == unpointed
+    assert page.locator(".pane.text small").first.text_content() == ""
+
+
+def seen(page):
+    """All that a reader changes."""
+    kinds = page.locator(".passage .word").evaluate_all("all => all.map(one => one.className.replace(' from', ''))")
+    return words(page), kinds, page.locator(".cell.off").count(), page.locator("textarea").input_value()
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_each_try_does_something_that_undo_takes_back(studio, kind):
+    page = studio(MADE[kind]())
+    names = page.locator(".tries button").all_text_contents()
+    assert len(names) == 4
+    first = seen(page)
+    for name in names[:3]:
+        do_try(page, name)
+        assert seen(page) != first
+        click(page, "Undo")
+        assert seen(page) == first
+        assert button(page, "Undo").get_attribute("aria-disabled") == "true"
+    do_try(page, "Switch all heads off")
+    assert page.locator(".cell.off").count() == 6
+    do_try(page, "… and on again")
+    assert seen(page) == first
+    click(page, "Undo", "Undo")
+    assert seen(page) == first
+    click(page, "Redo")
+    assert page.locator(".cell.off").count() == 6
+
+
+def test_the_word_that_counts_most_is_struck_out_even_if_no_word_is_shaded(studio):
+    model, made = classifier()
+    page = studio(set_to(made, label=-1))
+    do_try(page, "Strike out the word that counts most")
+    ids = framed(TEXT)
+    whole = odds(logits(model, ids)[0])
+    effects = [abs(odds(logits(model, ids[:i] + ids[i + 1 :])[0]) - whole) for i in range(1, len(ids))]
+    most = effects.index(max(effects))
+    assert page.locator(".passage .struck").evaluate_all("all => all.map(one => Number(one.dataset.unit))") == [most]
+
+
+@pytest.mark.parametrize("kind", MADE)
+def test_a_shared_address_opens_what_was_left(studio, opens, kind):
+    page = studio(MADE[kind]())
+    types(page, f"{TEXT} fine")
+    act(page, "good")
+    act(page, "music")
+    if kind == "fill":
+        page.locator(".gap .share").nth(2).click()
+    switch(page, 0, 2)
+    other = opened_link(page, opens)
+    assert seen(other) == seen(page)
+    assert shares(other) == shares(page)
+
+
 @pytest.mark.parametrize("width", [400, 2000])
-@pytest.mark.parametrize("kind", ["classify", "fill"])
+@pytest.mark.parametrize("kind", MADE)
 def test_it_does_not_scroll_sideways(studio, kind, width):
-    page = studio(classifier()[1] if kind == "classify" else filler()[2], width=width)
+    page = studio(MADE[kind](), width=width)
     types(page, f"{TEXT} {'m' * 300}")
     act(page, "m" * 300)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -8,7 +8,7 @@ import torch
 from browser import ALIVE, alive, axe, focused, page_picture, plain, press, says, serious, tabbed, takes
 from examples import BITE
 from PIL import Image, ImageStat
-from studios import with_kernel
+from studios import button, with_kernel
 from torch import nn
 
 from tfviz import text, view
@@ -355,8 +355,8 @@ def test_the_table_the_cursor_and_the_files_say_the_same(opened, opens, tmp_path
     svg = takes(page, "SVG", tmp_path).read_text("utf-8")
     assert "sharpness = 1.10" in svg
     assert svg.count(">cat<") == 5
-    picture = Image.open(takes(page, "PNG", tmp_path))
-    assert picture.width > 500
+    with Image.open(takes(page, "PNG", tmp_path)) as picture:
+        assert picture.width > 400
 
 
 def test_a_page_taken_away_stands_where_it_was_left_and_lives(opened, tmp_path):
@@ -370,6 +370,63 @@ def test_a_page_taken_away_stands_where_it_was_left_and_lives(opened, tmp_path):
     own.get_by_label("sharpness").fill("3.1")
     moved = torch.tensor([[1.0, 2.05], [2.0, 0.5], [0.5, 1.5]])
     agrees(own, attention(moved, torch.tensor(3.1)))
+
+
+def test_what_was_turned_is_undone_and_shared(opened, opens):
+    page = opened(lesson())
+    words = torch.tensor(list(WORDS.values()))
+    page.get_by_label("sharpness").fill("1.1")
+    agrees(page, attention(words, torch.tensor(1.1)))
+    page.wait_for_timeout(900)  # what follows soon is one step with it
+    page.get_by_role("button", name="cat at").focus()
+    press(page, "ArrowUp", "ArrowUp")
+    moved = words + torch.tensor([[0, 0.1], [0, 0], [0, 0]])
+    agrees(page, attention(moved, torch.tensor(1.1)))
+    address = shared(page)
+    button(page, "Undo").click()
+    agrees(page, attention(words, torch.tensor(1.1)))
+    assert page.get_by_role("button", name="cat at (1, 2)").count() == 1
+    press(page, "Control+z")
+    agrees(page, attention(words, torch.tensor(2.55)))
+    assert button(page, "Undo").get_attribute("aria-disabled") == "true"
+    press(page, "Control+Shift+Z", "Control+Shift+Z")
+    agrees(page, attention(moved, torch.tensor(1.1)))
+    assert button(page, "Redo").get_attribute("aria-disabled") == "true"
+    other = opens()
+    other.add_init_script(RECORDS)
+    other.goto(address)
+    other.wait_for_function(ALIVE)
+    agrees(other, attention(moved, torch.tensor(1.1)))
+
+
+def shared(page):
+    page.locator("summary", has_text="Share").click()
+    button(page, "Copy link").click()
+    page.wait_for_function("location.hash")
+    return page.evaluate("location.href")
+
+
+@pytest.mark.parametrize(
+    ("shown", "width", "beside"),
+    [
+        (lesson, 1280, True),  # a plane to drag words in
+        (lesson, 400, False),
+        (lambda: view.interact(product, matrix=view.cells(torch.eye(3)), row=view.cells([1.0, 2, 3])), 1280, True),
+        (lambda: view.interact(lambda **k: sum(k.values()), **{n: (0.0, 1.0) for n in "abcde"}), 1280, True),
+        (lambda: view.interact(chosen, x=(0.0, 1.0), twice=False, kind=["sin"], times=(1, 3)), 1280, False),
+    ],
+)
+def test_tall_or_many_controls_stand_beside_the_results(opened, shown, width, beside):
+    page = opened(shown(), width=width)
+    knobs, results = (page.locator(where).bounding_box() for where in (".bench > .knobs", ".bench > .results"))
+    if beside:
+        assert knobs["x"] + knobs["width"] <= results["x"]
+        assert knobs["y"] == results["y"]
+    else:
+        assert knobs["y"] + knobs["height"] <= results["y"]
+        assert knobs["x"] == results["x"]
+    inside = page.locator(".results canvas").evaluate_all("all => all.map(one => one.getBoundingClientRect().right)")
+    assert max(inside) <= results["x"] + results["width"]
 
 
 def counted(table, row):
@@ -483,7 +540,7 @@ def test_words_that_bite_show_as_themselves(opened):
                           order=view.order(bad), title="<img src=x onerror=alert(1)>",
                           draw={"</script>": view.draw.bars("order")})  # fmt: skip
     page = opened(shown)
-    assert page.locator("h3").text_content() == "<img src=x onerror=alert(1)>"
+    assert page.locator("h1").text_content() == "<img src=x onerror=alert(1)>"
     assert page.locator("img").count() == 0
     page.locator(".ordered").first.focus()
     press(page, "Alt+ArrowRight")

@@ -159,7 +159,7 @@ def test_by_keys_alone(open_view):
     press(page, "Escape")
     assert "2 layers × 3 heads" in named(page)
     press(page, "5")
-    assert page.locator("h3").text_content() == "Layer 1, head 0"
+    assert page.locator("h1").text_content() == "Layer 1, head 0"
 
 
 def test_words_and_places_look_at_each_other(open_view, tmp_path):
@@ -204,7 +204,7 @@ def test_the_sheet_shows_the_picture_of_each_head(open_view):
     wide = Image.open(page_picture(page, "canvas")).width
     side = min(150, (wide - 58 - 56 - 4 * 3) / 3)
     click(page, 58 + (side + 4) + 9, 26 + 0.75 * side + 4 + 9)
-    assert page.locator("h3").text_content() == "Layer 1, head 1"
+    assert page.locator("h1").text_content() == "Layer 1, head 1"
 
 
 def test_what_is_hidden_is_left_out(open_view, tmp_path):
@@ -282,7 +282,7 @@ def test_hostile_words_stay_words(open_view):
     some = crossed()
     page = open_view(view.image(some, WHITE, token="<b>house</b>", title="<i>x</i>"))
     assert "<b>house</b>" in says(page)
-    assert page.locator("h3").text_content() == "<i>x</i>"
+    assert page.locator("h1").text_content() == "<i>x</i>"
 
 
 def test_what_is_taken_away_is_the_picture(open_view, tmp_path):

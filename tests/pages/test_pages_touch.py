@@ -3,7 +3,7 @@
 import pytest
 import torch
 from browser import alive, named, plain, read, says, settled
-from studios import calm
+from studios import button, calm
 from writing import VOCAB, written
 
 from tfviz import generate, view
@@ -129,14 +129,17 @@ def test_a_studio_is_written_with_by_taps(touched, tmp_path):
     model, made = written()
     page = touched(made)
     calm(page)
-    page.get_by_role("button", name="Step", exact=True).tap()
+    button(page, "One letter").tap()
     calm(page)
     wrote = next(iter(generate.ids(model, VOCAB.encode("abc"), 1)))
-    assert plain(page.locator(".written .word").last.text_content()) == VOCAB.decode(torch.tensor([wrote]))
-    page.get_by_role("button", name="layer 0, head 1: off").tap()
+    assert page.locator(".token.written").text_content() == VOCAB.decode(torch.tensor([wrote]))
+    button(page, "head 1 of layer 0, on").tap()
     calm(page)
-    assert "without 1 head" in page.locator(".cost").text_content()
+    assert page.locator(".under b").text_content() == "Layer 0, head 1"
+    button(page, "layer 0: switch all its heads off or on").tap()
+    calm(page)
+    assert "without 3 heads" in page.locator(".cost").text_content()
     page.locator("button.share").nth(1).tap()
     calm(page)
-    assert page.locator(".written .word").count() == 5
+    assert page.locator(".token").count() == 5
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

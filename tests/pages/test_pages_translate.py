@@ -3,7 +3,7 @@
 import pytest
 import torch
 from browser import alive, axe, control, number, press, serious, table, takes
-from studios import calm, click, says, set_to, tensor
+from studios import calm, click, do_try, opened_link, says, set_to, switch, tensor
 from translators import (
     LENGTH,
     bars,
@@ -124,10 +124,8 @@ def test_cross_attention_stands_first_by_the_words_about_to_be_written(studio):
     made, shown = translated(width=1, alpha=0.0)
     _, target = vocabs()
     page = studio(shown)
-    page.get_by_role("tab", name="One head").click()
-    calm(page)
-    inner = page.locator(".inner .view, .inner")
-    heads, rows, cells = table_of(page, inner.first)
+    click(page, "Open this head ↓")
+    heads, rows, cells = table_of(page, page.locator(".inner"))
     tokens = search(made, "one two three")[-1][0][0]
     assert heads == ["one", "two", "three", "[EOS]"]
     assert rows == target.words(tokens)
@@ -178,7 +176,7 @@ def test_steps_and_back(studio):
         same_tree(page, columns[:count])
     click(page, "Back")
     same_tree(page, columns[:2])
-    click(page, "Run")
+    click(page, "▶ Translate")
     same_tree(page, columns)
     click(page, "From the start")
     assert nodes(page) == []
@@ -253,19 +251,28 @@ def test_heads_off_are_capture_s_edits(studio):
     cost = page.locator(".cost").text_content()
     assert "with all heads on" in cost
     assert page.locator(".shares .mark").count() == page.locator(".shares .share").count()
-    click(page, "all on")
+    click(page, "All on")
     assert texts(page)[0] == generate.translate(made, ["one two three"], source, target, width=1, length=LENGTH)[0]
     assert "with all heads on" not in page.locator(".cost").text_content()
 
 
-def test_a_head_is_switched_off_by_its_button(studio):
+def test_heads_are_switched_off_by_key_by_their_cross_and_by_layers(studio):
     _, shown = translated()
     page = studio(shown)
-    page.locator(".chip").first.focus()
-    press(page, "Enter")
+    switch(page, 0, 0, "cross-attention")
+    last = page.evaluate("window.told.flatMap(one => one.edits).at(-1)")
+    assert (last["site"], last["head"]) == ("decoder.0.cross.pattern", 0)
+    cell = page.locator(".cell").filter(has=page.get_by_role("button", name="encoder, head 2 of layer 1, on"))
+    cell.hover()
+    cell.locator(".cross").click()
     calm(page)
-    assert page.locator(".chip").first.get_attribute("aria-pressed") == "true"
-    assert page.evaluate("window.told.flatMap(one => one.edits).at(-1)")["site"] == "decoder.0.cross.pattern"
+    assert page.locator(".cell.off").count() == 2
+    layer = page.get_by_role("button", name="decoder, layer 1: switch all its heads off or on")
+    for count in (5, 2):
+        layer.click()
+        calm(page)
+        assert page.locator(".cell.off").count() == count
+        assert layer.get_attribute("aria-pressed") == str(count == 5).lower()
 
 
 def test_what_is_typed_last_wins(studio):
@@ -297,7 +304,7 @@ def test_hostile_words_are_written_as_themselves(studio):
     both = whole_words([" ".join(bite)])
     torch.manual_seed(0)
     made = Transformer(len(both), context=12, layers=1, heads=2, dim=16).eval()
-    page = studio(view.translate(made, both, "漢字", weights="float32", length=6))
+    page = studio(view.translate(made, both, "漢字", weights="float32", width=4, length=6))
     assert page.locator(".written b").count() == 0
     assert texts(page)[0] == generate.translate(made, ["漢字"], both, width=4, alpha=0.6, length=6)[0]
 
@@ -317,11 +324,48 @@ def test_byte_pairs(studio):
 def test_an_empty_sentence(studio):
     made = model()
     source, target = vocabs()
-    page = studio(view.translate(made, vocabs(), "one", weights="float32", after=None, length=LENGTH))
+    page = studio(view.translate(made, vocabs(), "one", weights="float32", after=None, width=4, length=LENGTH))
     how = {"width": 4, "alpha": 0.6, "length": LENGTH, "after": None}
     assert texts(page)[0] == generate.translate(made, ["one"], source, target, **how)[0]
     type_sentence(page, "")
     assert says(page) == "type a sentence to translate"
+
+
+def choices(page):
+    """All that a reader changes."""
+    return word(page), nodes(page), page.locator(".cell.off").count(), control(page, "Beam").input_value()
+
+
+def test_each_try_does_something_that_undo_takes_back(studio):
+    made, shown = translated()
+    page = studio(set_to(shown, width=2, steps=2))
+    first, seen = choices(page), []
+    for name in page.locator(".tries button").all_text_contents():
+        do_try(page, name)
+        seen.append(choices(page))
+        click(page, "Undo")
+        assert choices(page) == first
+        assert page.locator("button[aria-disabled]").first.get_attribute("aria-disabled") == "true"
+    whole, one, four, forced, off = seen
+    assert whole[0] == vocabs()[1].words(search(made, "one two three", width=2, alpha=0.6)[-1][0][0])
+    assert len(one[1]) == 1
+    assert four[3] == "4"
+    logs = search(made, "one two three", width=9)[0]
+    assert forced[0][0] == vocabs()[1].words(logs[1][0])[0]
+    assert off[2] == 18
+
+
+def test_a_shared_address_opens_what_was_left(studio, opens):
+    page = studio(translated()[1])
+    type_sentence(page, "five one")
+    page.locator(".written .word").nth(1).click()
+    calm(page)
+    page.locator(".shares .share").nth(1).click()
+    calm(page)
+    switch(page, 1, 0, "decoder")
+    other = opened_link(page, opens)
+    assert choices(other) == choices(page)
+    assert (texts(other), bars(other)) == (texts(page), bars(page))
 
 
 def test_axe_finds_nothing_serious(studio):
@@ -330,7 +374,8 @@ def test_axe_finds_nothing_serious(studio):
     drei = [target["drei"]]
     page = studio(set_to(shown, off=[["decoder.0.cross.pattern", 1]], prefix=drei, forced=[drei]))
     axe(page)
-    page.get_by_text("Table", exact=True).first.click()
+    click(page, "Open this head ↓")
+    page.get_by_text("Table", exact=True).last.click()
     for scheme in ("light", "dark"):
         page.emulate_media(color_scheme=scheme)
         page.wait_for_timeout(60)
@@ -364,10 +409,7 @@ def test_what_is_taken_away(studio, tmp_path):
     page = studio(shown)
     taken = {}
     for kind in ("SVG", "CSV", "PNG"):
-        with page.expect_download() as download:
-            page.get_by_role("button", name=kind, exact=True).first.click()
-        download.value.save_as(tmp_path / kind)
-        taken[kind] = (tmp_path / kind).read_bytes()
+        taken[kind] = takes(page, kind, tmp_path).read_bytes()
     columns = search(made, "one two three", width=4, alpha=0.6)
     for column in words_of(columns):
         for name, score in column:

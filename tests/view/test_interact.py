@@ -170,6 +170,39 @@ def test_special_controls_give_the_tensors_they_promise():
     assert given["cells"].labels(None) == (["r", "s"], ["0", "1", "2"])
 
 
+def test_axes_are_named_by_the_only_control_with_as_many_words():
+    """A square table by its rows' words, but not the two coordinates of two points; what an author says stays."""
+
+    def named(function, draw=None, **controls):
+        made = view.interact(function, draw=draw, **controls)
+        return {panel["result"]: (panel["rows"], panel["cols"]) for panel in made.document["panels"]}
+
+    def products(x):
+        return {
+            "scores": x @ x.mT,
+            "mixed": x @ torch.ones(2, 2),
+            "sums": x.sum(1),
+            "other": torch.ones(4, 4) * x.sum(),
+        }
+
+    three = view.points({"cat": (1, 0), "dog": (0, 1), "cow": (1, 1)})
+    found = named(products, x=three)
+    assert found == {"scores": ("x", "x"), "mixed": ("x", []), "sums": ("x", []), "other": ([], [])}
+    two = view.points({"cat": (1, 0), "dog": (0, 1)})
+    assert named(products, x=two)["scores"] == ("x", [])
+    draw = {"scores": view.draw.grid(["a", "b", "c"])}
+    assert named(products, draw, x=three)["scores"] == (["a", "b", "c"], [])
+    both = named(lambda x, y: x @ y.mT, x=three, y=view.points({"a": (1, 0), "b": (0, 1), "c": (1, 1)}))
+    assert both == {"output": ([], [])}  # either could be meant
+
+
+def test_tries_set_controls_that_there_are():
+    made = view.interact(lambda a: a * 2, a=(0.0, 1.0), tries={"One": {"a": 1.0}})
+    assert made.document["tries"] == [["One", {"a": 1.0}]]
+    with pytest.raises(ValueError, match=r"tries\['One'\] sets b; it can set a"):
+        view.interact(lambda a: a * 2, a=(0.0, 1.0), tries={"One": {"b": 1.0}})
+
+
 def test_booleans_are_switches():
     table, row = torch.tensor([[True, False], [True, True]]), torch.tensor([False, True, True])
     controls = {"table": view.cells(table, ["r", "s"], ["x", "y"]), "row": view.cells(row)}

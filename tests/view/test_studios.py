@@ -9,7 +9,7 @@ from tfviz.look import capture
 from tfviz.text import Subwords, bpe
 from tfviz.view.page.heads import STATE
 
-COMES = {"prompt", "seed", "temperature", "top_k", "top_p", "tree", "node", "off"}
+COMES = {"prompt", "seed", "temperature", "top_k", "top_p", "tree", "node", "off", "open"}
 
 
 def test_the_still_picture_has_the_likeliest_next_tokens():

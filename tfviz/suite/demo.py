@@ -14,8 +14,8 @@ from tfviz import files, models, text, view
 
 WEIGHTS = Path(__file__).with_name("demo.safetensors")  # made by benchmarks/demo.py
 CONFIG: dict[str, Any] = {"layers": 4, "heads": 4, "dim": 128, "context": 256}
-PROMPT = "ROMEO:\nWhat light "
-TITLE = "A small GPT: type, choose a letter, switch a head off"
+PROMPT = "ROMEO:\nWhat light through yonder window breaks"
+TITLE = "A small GPT, in this page"
 
 
 def page(out: Path, open_browser: bool) -> None:

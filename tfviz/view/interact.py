@@ -15,6 +15,7 @@ from tfviz.view.instrument.bound_function import BoundFunction
 from tfviz.view.instrument.results import instrument_document, picture, result_specs, squeeze_leading
 from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
+from tfviz.view.studio.view import tries_spec
 
 if TYPE_CHECKING:
     from tfviz.view.instrument.widget import FunctionWidget
@@ -27,6 +28,7 @@ def interact(
     title: str = "",
     draw: Mapping[str, Drawing] | None = None,
     kernel: bool = False,
+    tries: Mapping[str, Mapping[str, Any]] | None = None,
     **controls: Any,
 ) -> View | FunctionWidget:
     """Bind controls to the arguments of a function and draw what it returns, in a notebook or a page, with no kernel.
@@ -39,6 +41,7 @@ def interact(
         draw: name of a result -> `view.draw.grid(...)`, `bars`, `lines`, `arrows`, `dots`, `words`, `graph`, `number`;
             by default by its axes: a number, bars, a grid, several grids.
         kernel: ask Python instead, as long as a kernel lives: for functions that cannot travel. Needs anywidget.
+        tries: experiments that stand above as buttons: name -> the values of some controls, as their widgets have them.
         controls: by argument. `(low, high[, step])` of floats is a slider, and the function is given a tensor of no
             axes. Of whole numbers it is a slider of ints, `[...]` and `{name: value}` are menus, `True` and `False`
             switches: these are given as they are, and each choice is a program of its own, 24 at most. A number
@@ -51,6 +54,7 @@ def interact(
     """
     bound = BoundFunction(function, controls)
     title = title or bound.name
+    proposed = tries_spec(tries, bound.controls)
     if kernel:
         from tfviz.view.instrument.widget import FunctionWidget
 
@@ -69,6 +73,7 @@ def interact(
         _check_alike(first, other, panels)
     blobs, (documents, data) = BlobStore(), pack(programs)
     document = instrument_document(bound, title, panels)
+    document["tries"] = proposed
     document |= {"programs": documents, "data": blobs.add(data)}
     return View(picture(bound, title, panels, first, bound.start), document, blobs.data)
 

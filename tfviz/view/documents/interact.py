@@ -180,6 +180,7 @@ class InteractDocument(TypedDict):
         programs: by the indices of what the discrete controls stand at, such as "0.2".
         data: the weights of the programs.
         results: of a snapshot, by name.
+        tries: what the author proposes to try, [name, values of controls].
     """
 
     kind: Literal["interact", "interact-snapshot"]
@@ -192,3 +193,4 @@ class InteractDocument(TypedDict):
     programs: NotRequired[dict[str, Any]]
     data: NotRequired[Piece]
     results: NotRequired[dict[str, StoredResult]]
+    tries: NotRequired[list[list[Any]]]

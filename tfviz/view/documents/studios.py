@@ -31,9 +31,11 @@ class StudioState(HeadsState):
 
     Attributes:
         off: heads that are switched off, [site, head].
+        open: whether the map of the chosen head is shown in full.
     """
 
     off: list[list[Any]]
+    open: bool
 
 
 class StudioBase(TypedDict):
@@ -42,11 +44,13 @@ class StudioBase(TypedDict):
     Attributes:
         programs: the model, by what is asked of it; where a kernel has it, only the sites that can be seen.
         vocabularies: as `to_spec` of `tfviz.text` describes them.
+        tries: experiments that the author proposes, [name, the state that it sets].
     """
 
     title: str
     programs: NotRequired[dict[str, Any]]
     vocabularies: list[dict[str, Any]]
+    tries: list[list[Any]]
 
 
 class WriteState(StudioState):

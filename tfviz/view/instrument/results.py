@@ -55,7 +55,8 @@ def _result_spec(name: str, values: Tensor, drawing: Drawing | None, controls: M
     _check_controls(name, drawing, controls)
     _check_labels(name, drawing, shape)
     source = controls.get(drawing.rows) if isinstance(drawing.rows, str) else None
-    rows, cols, positions = drawing.rows, drawing.cols, drawing.positions
+    rows, cols = _axis_names(drawing, shape, controls)
+    positions = drawing.positions
     spec: ResultSpec = {
         "result": name, "kind": drawing.kind, "title": drawing.title or ("" if name == "output" else name),
         "rows": rows if isinstance(rows, str) else list(rows), "cols": cols if isinstance(cols, str) else list(cols),
@@ -66,6 +67,25 @@ def _result_spec(name: str, values: Tensor, drawing: Drawing | None, controls: M
     if drawing.top:
         spec["top"] = drawing.top
     return spec
+
+
+def _axis_names(
+    drawing: Drawing, shape: Sequence[int], controls: Mapping[str, Control]
+) -> tuple[str | Sequence[str], str | Sequence[str]]:
+    """Return what names rows and columns: where the author says nothing, the one control that has as many words.
+
+    Columns take the words of the rows where a table is square, and has more of them than a point has coordinates.
+    """
+    rows, cols = drawing.rows, drawing.cols
+    if rows or drawing.top or drawing.kind not in ("grid", "bars") or not shape:
+        return rows, cols
+    count = shape[-1] if drawing.kind == "bars" else shape[-2]
+    words = {name: control.labels(control.start) for name, control in controls.items()}
+    fitting = [name for name, (down, across) in words.items() if down == across and len(down) == count > 1]
+    if len(fitting) != 1:
+        return rows, cols
+    square = drawing.kind == "grid" and shape[-1] == count > 2
+    return fitting[0], cols or (fitting[0] if square else cols)
 
 
 def _check_values(name: str, values: Tensor) -> None:

@@ -413,6 +413,8 @@ export interface InteractDocument {
   data?: Piece;
   /** of a snapshot, by name. */
   results?: Record<string, StoredResult>;
+  /** what the author proposes to try, [name, values of controls]. */
+  tries?: any[][];
 }
 
 /** Ids that every text begins and ends with; null for none. */
@@ -449,6 +451,8 @@ export interface StudioState {
   direction: "at" | "by";
   /** heads that are switched off, [site, head]. */
   off: any[][];
+  /** whether the map of the chosen head is shown in full. */
+  open: boolean;
 }
 
 /** What all studios have. */
@@ -458,6 +462,8 @@ export interface StudioBase {
   programs?: Record<string, any>;
   /** as `to_spec` of `tfviz.text` describes them. */
   vocabularies: Record<string, any>[];
+  /** experiments that the author proposes, [name, the state that it sets]. */
+  tries: any[][];
 }
 
 /** A text that is being written. */
@@ -477,6 +483,7 @@ export interface WriteState {
   most: number;
   direction: "at" | "by";
   off: any[][];
+  open: boolean;
   prompt: string;
   /** all tokens that were written, [index of the one before, id]; -1 for the prompt. */
   tree: number[][];
@@ -495,6 +502,7 @@ export interface WriteDocument {
   title: string;
   programs?: Record<string, any>;
   vocabularies: Record<string, any>[];
+  tries: any[][];
   kind: "write";
   /** tokens that it reads at most. */
   context: number;
@@ -520,6 +528,7 @@ export interface ClassifyState {
   most: number;
   direction: "at" | "by";
   off: any[][];
+  open: boolean;
   text: string;
   /** words that are left out, by index. */
   deleted: number[];
@@ -534,6 +543,7 @@ export interface ClassifyDocument {
   title: string;
   programs?: Record<string, any>;
   vocabularies: Record<string, any>[];
+  tries: any[][];
   kind: "classify";
   /** in the order of its logits. */
   labels: string[];
@@ -560,6 +570,7 @@ export interface FillState {
   most: number;
   direction: "at" | "by";
   off: any[][];
+  open: boolean;
   text: string;
   /** the tokens that are hidden, by place. */
   masked: number[];
@@ -572,6 +583,7 @@ export interface FillDocument {
   title: string;
   programs?: Record<string, any>;
   vocabularies: Record<string, any>[];
+  tries: any[][];
   kind: "fill";
   special_tokens: SpecialTokens;
   /** tokens that it reads at most. */
@@ -598,6 +610,7 @@ export interface TranslateState {
   most: number;
   direction: "at" | "by";
   off: any[][];
+  open: boolean;
   sentence: string;
   /** texts that are kept at a time. */
   width: number;
@@ -618,6 +631,7 @@ export interface TranslateDocument {
   title: string;
   programs?: Record<string, any>;
   vocabularies: Record<string, any>[];
+  tries: any[][];
   kind: "translate";
   /** of a translation, its end token included. */
   max_tokens: number;

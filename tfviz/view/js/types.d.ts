@@ -239,6 +239,8 @@ export interface ViewOptions {
   page?(): Promise<Blob>;
   /** What registers the bundle of its worker. */
   worker?: EngineModule;
+  /** Whether the page's address can hold what is chosen; else a kernel holds it. */
+  addressed?: boolean;
   /** What can be taken away here, in words. */
   away?: string;
 }

@@ -15,10 +15,12 @@ from tfviz.view.page.html import View
 from tfviz.view.still.bar_chart import rows
 from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.studio import requirements
-from tfviz.view.studio.view import STUDIO_STATE, studio_view, studio_widget
+from tfviz.view.studio.view import STUDIO_STATE, studio_view, studio_widget, tries_spec
 
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import ModelWidget, Request
+# what `tries` can set
+CHOICES = ("text", "deleted", "replaced", "label", "off", "layer", "head")
 
 
 def classify(
@@ -33,6 +35,7 @@ def classify(
     weights: str = "float16",
     budget: float = BUDGET,
     kernel: bool = False,
+    tries: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | ModelWidget:
     """Let the reader question a classifier: type a text, replace its words, see what each is worth, switch heads off.
 
@@ -48,6 +51,8 @@ def classify(
         budget: bytes that the model may take in the page.
         kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
             travel. What it leaves in a page is the heads of the last text.
+        tries: experiments that stand above the view as buttons: name -> what it sets, such as
+            `{"A sonnet": {"prompt": "Shall I compare"}}`; those that every such view has follow.
 
     Raises:
         TypeError: the vocabulary is no text vocabulary of this library.
@@ -76,7 +81,8 @@ def classify(
         )
     requirements.check_finite(logits)
     document: ClassifyDocument = {
-        "kind": "classify", "title": title, "vocabularies": [vocabulary], "labels": list(labels), "context": context,
+        "kind": "classify", "title": title, "tries": tries_spec(tries, CHOICES),
+        "vocabularies": [vocabulary], "labels": list(labels), "context": context,
         "special_tokens": special_tokens,
         "state": {**STUDIO_STATE, "text": text, "deleted": [], "replaced": [], "label": 0},
     }  # fmt: skip

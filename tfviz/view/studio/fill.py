@@ -15,12 +15,14 @@ from tfviz.view.page.html import View
 from tfviz.view.still.bar_chart import rows
 from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.studio import requirements
-from tfviz.view.studio.view import STUDIO_STATE, studio_view, studio_widget
+from tfviz.view.studio.view import STUDIO_STATE, studio_view, studio_widget, tries_spec
 
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import DrawStatic, ModelWidget, Request
 
 GUESSES = 8  # in the static picture
+# what `tries` can set
+CHOICES = ("text", "masked", "filled", "off", "layer", "head")
 
 
 def fill(
@@ -35,6 +37,7 @@ def fill(
     weights: str = "float16",
     budget: float = BUDGET,
     kernel: bool = False,
+    tries: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | ModelWidget:
     """Let the reader question a masked language model: hide words, see its guesses, put one in, switch heads off.
 
@@ -50,6 +53,8 @@ def fill(
         budget: bytes that the models may take in the page.
         kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
             travel. What it leaves in a page is the heads of the last text.
+        tries: experiments that stand above the view as buttons: name -> what it sets, such as
+            `{"A sonnet": {"prompt": "Shall I compare"}}`; those that every such view has follow.
 
     Raises:
         TypeError: a vocabulary is no text vocabulary of this library.
@@ -80,7 +85,8 @@ def fill(
     requirements.check_finite(logits[..., : len(vocab)])
     guesses = {"both sides": logits[0, places[0] + (special_tokens["before"] is not None), : len(vocab)]}
     document: FillDocument = {
-        "kind": "fill", "title": title, "vocabularies": [vocabulary], "special_tokens": special_tokens,
+        "kind": "fill", "title": title, "tries": tries_spec(tries, CHOICES),
+        "vocabularies": [vocabulary], "special_tokens": special_tokens,
         "context": context, "state": {**STUDIO_STATE, "text": text, "masked": places, "filled": []},
     }  # fmt: skip
     vocabs = [vocab]

@@ -21,7 +21,7 @@ from tfviz.view.still.generation import translation_steps
 from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.studio import requirements
 from tfviz.view.studio.program import LocalProgram, max_positions
-from tfviz.view.studio.view import STUDIO_STATE, studio_view, studio_widget
+from tfviz.view.studio.view import STUDIO_STATE, studio_view, studio_widget, tries_spec
 
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import AxisWords, DrawStatic, Inputs, ModelWidget, Request
@@ -30,6 +30,8 @@ MAX_WIDTH = 8  # texts kept at a time
 MAX_ALPHA = 2.0  # exponent of the length penalty
 STATIC_WORDS = 24  # of the static picture
 PAD = 0
+# what `tries` can set
+CHOICES = ("sentence", "width", "alpha", "off", "layer", "head")
 
 
 def translate(
@@ -38,13 +40,14 @@ def translate(
     sentence: str,
     title: str = "Translate",
     *,
-    width: int = 4,
+    width: int = 1,
     alpha: float = 0.6,
     length: int = 100,
     after: str | None = "[EOS]",
     weights: str = "float16",
     budget: float = BUDGET,
     kernel: bool = False,
+    tries: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | ModelWidget:
     """Let the reader question an encoder-decoder: type a sentence, watch the search, force a word, switch heads off.
 
@@ -63,6 +66,8 @@ def translate(
         budget: bytes that the model may take in the page.
         kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
             travel. What it leaves in a page is the cross-attention of the last text.
+        tries: experiments that stand above the view as buttons: name -> what it sets, such as
+            `{"A sonnet": {"prompt": "Shall I compare"}}`; those that every such view has follow.
 
     Raises:
         TypeError: a vocabulary that cannot travel, or has no tokens for beginning and end.
@@ -91,7 +96,7 @@ def translate(
     suppressed = sorted({PAD, begin} - {end})
     own = [source] if source is target else [source, target]
     document: TranslateDocument = {
-        "kind": "translate", "title": title,
+        "kind": "translate", "title": title, "tries": tries_spec(tries, CHOICES),
         "vocabularies": [requirements.vocabulary_document(vocab, kernel) for vocab in own],
         "max_tokens": most, "max_source": longest, "max_width": MAX_WIDTH, "max_alpha": MAX_ALPHA, "begin": begin,
         "end": end, "suppressed": suppressed, "source_end": last, "axes": ["written", "read"],

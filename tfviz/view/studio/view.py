@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
@@ -18,7 +18,19 @@ if TYPE_CHECKING:
     from tfviz.view.studio.program import LocalProgram
     from tfviz.view.studio.widget import AxisWords, DrawStatic, ModelWidget
 
-STUDIO_STATE: StudioState = {**STATE, "off": []}
+STUDIO_STATE: StudioState = {**STATE, "off": [], "open": False}
+
+
+def tries_spec(tries: Mapping[str, Mapping[str, Any]] | None, state: Collection[str]) -> list[list[Any]]:
+    """Return the experiments of an author as the page takes them.
+
+    Raises:
+        ValueError: one sets what this view does not have.
+    """
+    for name, changes in (tries or {}).items():
+        if unknown := [key for key in changes if key not in state]:
+            raise ValueError(f"tries[{name!r}] sets {', '.join(unknown)}; it can set {', '.join(sorted(state))}")
+    return [[name, dict(changes)] for name, changes in (tries or {}).items()]
 
 
 def studio_view(document: StudioDocument, picture: Picture, programs: Mapping[str, Program], budget: float) -> View:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -17,13 +18,15 @@ from tfviz.view.still.formatting import counted
 from tfviz.view.still.generation import next_tokens
 from tfviz.view.studio import requirements
 from tfviz.view.studio.program import max_positions
-from tfviz.view.studio.view import STUDIO_STATE, studio_view
+from tfviz.view.studio.view import STUDIO_STATE, studio_view, tries_spec
 
 if TYPE_CHECKING:
     from tfviz.view.studio.write_widget import WriteWidget
 
 WRITTEN = 400  # tokens that a run writes at most
 LARGEST = 2**53 - 1  # the seeds that a page can tell apart
+# what `tries` can set
+CHOICES = ("prompt", "temperature", "top_k", "top_p", "seed", "off", "layer", "head")
 
 
 def write(
@@ -39,6 +42,7 @@ def write(
     weights: str = "float16",
     budget: float = BUDGET,
     kernel: bool = False,
+    tries: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | WriteWidget:
     """Let the reader question a language model: type a prompt, see and choose the next token, switch heads off.
 
@@ -55,6 +59,8 @@ def write(
         budget: bytes that the model may take in the page.
         kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
             travel. What it leaves in a page is the last state's heads.
+        tries: experiments that stand above the view as buttons: name -> what it sets, such as
+            `{"A sonnet": {"prompt": "Shall I compare"}}`; those that every such view has follow.
 
     Raises:
         TypeError: a vocabulary of another kind.
@@ -73,7 +79,8 @@ def write(
         requirements.check_weights(model)
     requirements.check_causal(model, vocab)
     document: WriteDocument = {
-        "kind": "write", "title": title, "vocabularies": [vocabulary], "context": context, "max_tokens": WRITTEN,
+        "kind": "write", "title": title, "tries": tries_spec(tries, CHOICES),
+        "vocabularies": [vocabulary], "context": context, "max_tokens": WRITTEN,
         "state": {
             **STUDIO_STATE, "prompt": prompt, "tree": [], "node": -1, "temperature": temperature, "top_k": top_k or 0,
             "top_p": top_p or 1.0, "seed": seed,

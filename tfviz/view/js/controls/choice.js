@@ -11,7 +11,7 @@ import { INKS } from "../base/theme.js";
 /**
  * What a view of heads needs of its maps: see `HeadSource`, and `CapturedMaps` of the studios.
  * @typedef {object} HeadMaps
- * @property {Pick<HeadsDocument, "arrange" | "axes" | "head_names" | "gold" | "dividers" | "picture" | "title" | "note">} document
+ * @property {Pick<HeadsDocument, "arrange" | "axes" | "head_names" | "gold" | "dividers" | "picture" | "title" | "note"> & { sheet?: boolean }} document sheet: false where all heads stand elsewhere
  * @property {Pick<MapsPart, "name" | "rows" | "cols" | "layers" | "heads" | "groups" | "top" | "patches">[]} parts
  * @property {(part: number, layer: number, head: number) => Promise<Grid>} head
  * @property {(part: number, layer: number, head: number) => Promise<AnyGrid>} whole
@@ -63,6 +63,11 @@ export class Choice {
   get onto() {
     const there = this.part.patches?.[this.token.side === "rows" ? "cols" : "rows"];
     return there ? `: ${asks(this.part, this.token)}` : "";
+  }
+
+  // Whether all heads can be shown at once here: a studio has them beside its text.
+  get sheet() {
+    return this.source.document.sheet !== false;
   }
 
   get alone() {

@@ -52,7 +52,7 @@ export class Controls {
     this.controls = {
       mode: tabs(
         "How to look",
-        MODES.filter(([mode]) => mode !== "picture" || choice.pictured),
+        MODES.filter(([mode]) => (mode !== "picture" || choice.pictured) && (mode !== "sheet" || choice.sheet)),
         store.get("mode"),
         set("mode"),
       ),
@@ -112,7 +112,7 @@ export class Controls {
     for (const [name, hide] of Object.entries(hidden)) controls[name].element.hidden = hide;
     this.chips.hidden = choice.alone || sheet;
     this.layer.hidden = layers === 1 || sheet;
-    controls.mode.element.firstChild.hidden = choice.alone;
+    if (choice.sheet) controls.mode.element.firstChild.hidden = choice.alone;
     this.layers(layers);
     this.heads(heads);
   }

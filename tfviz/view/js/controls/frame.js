@@ -39,7 +39,9 @@ export class Frame {
     this.options = options;
     this.theme = new Theme(host, spec.themes);
     host.dataset.lmSuppressShortcuts = "true"; // in JupyterLab, keys pressed here are not commands
-    this.title = h("h3");
+    // A page that is nothing but this view has its title from it.
+    const alone = options.page && host.parentElement?.matches("body, body > main");
+    this.title = h(alone ? "h1" : "h3");
     this.subject = h("span", { class: "subject" });
     this.place = h("div", { class: "place", role: "tabpanel", "aria-label": document.title || "Drawing" });
     this.status = h("p", { class: "status", role: "status" });

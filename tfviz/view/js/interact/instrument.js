@@ -3,6 +3,8 @@
 import { h } from "../base/elements.js";
 import { label, measure } from "../base/pen.js";
 import { Frame } from "../controls/frame.js";
+import { TopBar } from "../controls/top-bar.js";
+import STUDIO_CSS from "../controls/studio.css";
 import { table } from "../controls/table.js";
 import { CONTROLS } from "./controls.js";
 import INTERACT_CSS from "./interact.css";
@@ -18,6 +20,8 @@ import { KEYS_HELP } from "./keys-help.js";
 
 /** @type {Partial<Record<DrawingKind, number>>} of a result, but for leading ones of size 1 */
 const MOST_AXES = { number: 0, bars: 1, words: 1 };
+const BESIDE = 4; // knobs above the results; more stand beside them
+const PANE = 18; // pixels around the results
 const LINE_ABOVE = 24; // pixels of the line above a drawing that is taken away
 
 // Who goes on from here has answer(values): a promise of the results by name, null where a later question was asked.
@@ -72,11 +76,34 @@ export class Instrument {
     this.stage = h("div", { class: "stage panels results" });
     const parts = Object.values(this.controls).map(({ element }) => element);
     const flat = parts.filter((element) => !element.matches(".control")); // in a line, before those that are tall
+    const tall = parts.filter((element) => !flat.includes(element));
     this.knobs = h("div", { class: "controls knobs" });
-    for (const line of [flat, parts.filter((element) => !flat.includes(element))])
-      if (line.length) this.knobs.append(h("div", { class: "knobs" }, ...line));
-    frame.body.append(h("style", {}, INTERACT_CSS), this.knobs);
+    for (const line of [flat, tall]) if (line.length) this.knobs.append(h("div", { class: "knobs" }, ...line));
+    frame.body.classList.add("studio", "instrument");
+    frame.body.before(h("style", {}, STUDIO_CSS + INTERACT_CSS));
     frame.place.setAttribute("role", "group");
+    // A few knobs lie above what comes of them; what is tall, or many, stands beside it.
+    const beside = tall.length > 0 || flat.length > BESIDE;
+    this.desk = h("div", { class: beside ? "bench beside" : "bench" }, this.knobs, this.stage);
+    this.bar = new TopBar(
+      frame,
+      source.document.state,
+      ["values"],
+      Boolean(options.page) && options.addressed !== false,
+    );
+    const tries = (source.document.tries ?? []).map(([name, values]) => {
+      const onclick = () => this.store.set({ values: { ...this.store.get("values"), ...values } });
+      return h("button", { type: "button", onclick }, name);
+    });
+    if (tries.length)
+      frame.body.append(
+        h("div", { class: "tries", role: "group", "aria-label": "Try" }, h("span", {}, "Try"), ...tries),
+      );
+  }
+
+  // Of the pane in which the results stand.
+  get width() {
+    return Math.max(220, (this.stage.clientWidth || this.frame.width) - 2 * PANE);
   }
 
   /** @abstract @returns {Promise<Record<string, Tensor> | null>} @param {InteractState["values"]} _values */
@@ -89,6 +116,7 @@ export class Instrument {
     this.end = this.end.bind(this);
     this.close = () => {
       ends();
+      this.bar.close();
       this.end();
     };
   }
@@ -106,7 +134,7 @@ export class Instrument {
   async refresh() {
     const values = this.store.get("values");
     for (const [name, control] of Object.entries(this.controls)) control.show(values[name]);
-    this.frame.stage(this.stage, "");
+    this.frame.stage(this.desk, "");
     const key = JSON.stringify(values);
     if (key === this.asked) return this.show(); // only the width or the colours are others
     this.asked = key;
@@ -188,7 +216,8 @@ export class Instrument {
       this.stage.childElementCount !== canvases.length
     )
       this.stage.replaceChildren(...canvases);
-    parts.forEach((part, i) => this.drawn[i].show(part, this.frame.width));
+    const { width } = this;
+    parts.forEach((part, i) => this.drawn[i].show(part, width));
   }
 
   // The panels as they stand, below a line of what the controls say.
@@ -198,7 +227,7 @@ export class Instrument {
     const line = Object.entries(this.controls)
       .map(([name, control]) => `${label(name, 40)} = ${control.said(this.values[name])}`)
       .join("   ");
-    const room = Math.max(this.frame.width, 240);
+    const room = Math.max(this.width, 240);
     const said =
       measure(line, 12) > room
         ? `${line.slice(0, Math.max(20, Math.floor((line.length * room) / measure(line, 12)) - 1))}…`

@@ -95,7 +95,8 @@ export class Explorer {
 
   get mode() {
     const mode = this.store.get("mode");
-    return this.stages[mode] ? mode : "sheet";
+    const there = this.stages[mode] && (mode !== "sheet" || this.choice.sheet);
+    return there ? mode : this.choice.sheet ? "sheet" : "head";
   }
 
   get stage() {
@@ -125,7 +126,7 @@ export class Explorer {
   leave() {
     if (this.mode === "picture") this.go(this.choice.alone ? "head" : "sheet");
     else if (this.store.get("rows").length || this.store.get("cols").length) this.store.set({ rows: [], cols: [] });
-    else if (!this.choice.alone) this.go("sheet");
+    else if (!this.choice.alone && this.choice.sheet) this.go("sheet");
   }
 
   /** @param {KeyboardEvent} event */
@@ -139,7 +140,13 @@ export class Explorer {
     const mode = MODES[Number(event.key) - 1]?.[0];
     if (head) this.store.set(turn("head", head, heads));
     else if (layer) this.store.set(turn("layer", layer, layers));
-    else if (mode && this.stages[mode] && mode !== this.mode && !(mode === "sheet" && this.choice.alone)) this.go(mode);
+    else if (
+      mode &&
+      this.stages[mode] &&
+      mode !== this.mode &&
+      !(mode === "sheet" && (this.choice.alone || !this.choice.sheet))
+    )
+      this.go(mode);
     else return;
     event.preventDefault();
     event.stopPropagation();

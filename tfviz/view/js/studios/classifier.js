@@ -4,7 +4,8 @@ import { Grid, OPEN } from "../base/grid.js";
 import { h } from "../base/elements.js";
 import { percent, withSign } from "../base/numbers.js";
 import { cited, seen, sharesOf } from "./text-studio.js";
-import { bars } from "./studio.js";
+import { bars } from "./bars.js";
+import { classifierTries } from "./tries.js";
 import { oddsOf, WordEffects } from "./word-effects.js";
 
 export class Classifier extends WordEffects {
@@ -29,10 +30,14 @@ export class Classifier extends WordEffects {
     this.verdict = h("div", { class: "shares", role: "group", "aria-label": "Verdict" });
     this.moved = h("p", { class: "cost", role: "status" });
     const how = h("p", { class: "soft" }, "Press a word to strike it out, twice to type another.");
-    const under = h("div", { class: "controls" }, this.shades.element, this.scale, this.progress, this.reset);
-    const left = h("div", {}, this.words, how, under);
-    const right = h("div", {}, this.verdict, this.moved);
-    this.frame.stage(h("div", { class: "stage desk" }, left, right, this.chips, this.inner), "");
+    const shading = h("div", { class: "controls" }, this.shades.element, this.scale, this.progress);
+    this.compose({
+      textTitle: "The text",
+      text: [this.words, this.typed, how, h("div", { class: "row" }, this.editing, this.reset), shading],
+      saysTitle: "What it says",
+      says: [this.verdict, this.moved],
+    });
+    this.showTries(classifierTries(this));
   }
 
   act(i, { key, detail = 0 }) {
@@ -102,12 +107,9 @@ export class Classifier extends WordEffects {
       h(
         "span",
         { class: "soft" },
-        changed ? `Verdict; the line: ${this.edits.length ? "as typed, all heads on" : "as typed"}` : "Verdict",
+        changed ? `The line: ${this.edits.length ? "as typed, all heads on" : "as typed"}` : "",
       ),
-      ...bars(
-        labels.map((label, i) => ({ name: seen(label), share: now[i], other: changed ? before[i] : null })),
-        1,
-      ),
+      ...bars(labels.map((label, i) => ({ name: seen(label), share: now[i], other: changed ? before[i] : null }))),
     );
     const first = Math.max(0, shaded);
     const [odds, were] = [this.answer, this.compared].map(({ logits }) => oddsOf(logits, first));
@@ -115,10 +117,25 @@ export class Classifier extends WordEffects {
     this.moved.textContent = changed
       ? `${name}: ${percent(before[first])} → ${percent(now[first])}; log-odds ${withSign(were)} → ${withSign(odds)} (${withSign(odds - were)})`
       : `log-odds of ${name}: ${withSign(odds)}`;
-    this.weigh(turn);
+    this.weighing = this.weigh(turn);
   }
 
-  hint(i) {
+  /** Until each word is weighed, too. */
+  async settled() {
+    await this.refresh();
+    await this.weighing;
+  }
+
+  get counts() {
+    return this.pieces.map((ids) => ids.length);
+  }
+
+  unshade() {
+    for (const span of this.spans) span.style.color = "";
+    this.shadeAll(this.store.get("label"), true);
+  }
+
+  tell(i) {
     this.announce(this.told(i));
   }
 

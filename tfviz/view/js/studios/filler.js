@@ -2,18 +2,24 @@
 // it a model that sees only the left.
 
 import { Grid, OPEN } from "../base/grid.js";
-import { h } from "../base/elements.js";
+import { h, tabs } from "../base/elements.js";
 import { percent } from "../base/numbers.js";
 import { quoted } from "../base/pen.js";
 import { GUESSES, MaskedText, likeliestOf } from "./masked-text.js";
 import { cited, seen } from "./text-studio.js";
-import { bars } from "./studio.js";
+import { bars } from "./bars.js";
+import { fillerTries } from "./tries.js";
 
 const AFTER = 24; // letters of what stands before
 
 export class Filler extends MaskedText {
   get keys() {
     return FILLER_KEYS;
+  }
+
+  // What is hidden here is the reader's choice, not of the moment.
+  get choices() {
+    return [...super.choices, "hidden"];
   }
 
   // Of a text just typed nothing is hidden.
@@ -24,9 +30,14 @@ export class Filler extends MaskedText {
   build() {
     this.buildText("Text", "The words: press one to hide it");
     this.guesses = h("div", { class: "guesses" });
-    this.under = h("div", { class: "controls" }, this.reset);
-    const left = h("div", {}, this.words, this.under);
-    this.frame.stage(h("div", { class: "stage desk stacked" }, left, this.guesses, this.chips, this.inner), "");
+    const how = h("p", { class: "soft" }, "Press a word to hide it: the model guesses what stood there.");
+    this.compose({
+      textTitle: "The text",
+      text: [this.words, this.typed, how, h("div", { class: "row" }, this.editing, this.reset)],
+      saysTitle: "What it guesses",
+      says: [this.guesses],
+    });
+    this.showTries(fillerTries(this));
   }
 
   // Hide a word, or show it; of one that was put in, hide it again.
@@ -34,6 +45,7 @@ export class Filler extends MaskedText {
     const places = this.placesOf(this.units[i]);
     const { masked, filled } = this;
     const others = [...masked].filter((place) => !places.includes(place));
+    this.gap = i;
     const shows = places.some((place) => masked.has(place)) && !places.some((place) => filled.has(place));
     this.change({
       masked: shows ? others : [...others, ...places].sort((a, b) => a - b),
@@ -59,16 +71,22 @@ export class Filler extends MaskedText {
 
   showGuesses() {
     const said = (text) => h("p", { class: "soft" }, text);
-    const shown = this.gaps.map((gap) => this.gapOf(gap));
-    this.guesses.replaceChildren(
-      ...(shown.length ? shown : [said("Press a word to hide it: the model guesses what stood there.")]),
+    const { gaps } = this;
+    const at = Math.max(
+      0,
+      gaps.findIndex(({ i }) => i === this.gap),
     );
+    const names = gaps.map(({ unit }, place) => [place, cited(unit.text, 12)]);
+    const choose = (place) => {
+      this.gap = gaps[place].i;
+      this.showGuesses();
+    };
+    const which = gaps.length > 1 ? [tabs("Guesses for", names, at, choose).element] : [];
+    const shown = gaps.length ? [...which, this.gapOf(gaps[at])] : [];
+    this.guesses.replaceChildren(...(shown.length ? shown : [said("No word is hidden.")]));
   }
 
   gapOf({ unit, both, left }) {
-    const most = Math.max(
-      ...[...both.flatMap(({ shares, whole }) => [shares, whole ?? []]), left?.shares ?? []].map(highestOf),
-    );
     const name = cited(unit.text, 30);
     const marked = this.edits.length ? "; the line: with all heads on" : "";
     const parts = both.map(({ place, shares, whole }) => {
@@ -76,10 +94,9 @@ export class Filler extends MaskedText {
       return this.sharesIn(`both sides${piece}${marked}`, shares, whole, this.vocab, {
         typed: unit.ids[place - unit.at],
         takes: (id) => () => this.take(place, id),
-        most,
       });
     });
-    if (this.described.beside) parts.push(this.leftOf(unit, both, left, most));
+    if (this.described.beside) parts.push(this.leftOf(unit, both, left));
     return h(
       "div",
       { class: "gap", role: "group", "aria-label": `Guesses for ${name}` },
@@ -88,7 +105,7 @@ export class Filler extends MaskedText {
     );
   }
 
-  leftOf(unit, both, left, most) {
+  leftOf(unit, both, left) {
     const said = (text) => h("div", { class: "shares" }, h("span", { class: "soft" }, `left side: ${text}`));
     if (left === undefined) return said("…");
     if (left === null) return said("nothing stands there");
@@ -99,11 +116,11 @@ export class Filler extends MaskedText {
       return both.length === 1 && found.length === 1 ? () => this.take(both[0].place, found[0]) : null;
     };
     const after = left.text.trim() && `, after ${cited(left.text.trim(), AFTER, "end")}`;
-    return this.sharesIn(`left side${after}`, left.shares, null, left.own, { typed, takes, most });
+    return this.sharesIn(`left side${after}`, left.shares, null, left.own, { typed, takes });
   }
 
   // The likeliest words of one place, and the word that was typed, as bars to press.
-  sharesIn(heading, shares, whole, vocab, { typed, takes, most }) {
+  sharesIn(heading, shares, whole, vocab, { typed, takes }) {
     const top = likeliestOf(shares, GUESSES);
     const ids = typed === undefined || top.includes(typed) ? top : [...top, typed];
     const rows = ids.map((id) => ({
@@ -115,12 +132,20 @@ export class Filler extends MaskedText {
         .join("; "),
       onclick: takes(id),
     }));
-    const made = bars(rows, most);
+    const made = bars(rows);
     made[ids.indexOf(typed)]?.classList.add("as-was");
     return h("div", { class: "shares" }, h("span", { class: "soft" }, heading), ...made);
   }
 
-  hint(i) {
+  get counts() {
+    return this.units.map(({ ids }) => ids.length);
+  }
+
+  unshade() {
+    for (const span of this.spans) Object.assign(span.style, { background: "", color: "" });
+  }
+
+  tell(i) {
     const unit = this.units[i];
     const now = this.textOf(unit);
     const about = [
@@ -172,8 +197,6 @@ export class Filler extends MaskedText {
     return this.drawingWith({ height: panels.reduce((sum, { grid }) => sum + 22 * grid.rows.length + 34, 0), draw });
   }
 }
-
-const highestOf = (shares) => shares.reduce((a, b) => Math.max(a, b), 0);
 
 function panelOf(name, shares, whole, vocab) {
   const ids = likeliestOf(shares, GUESSES);

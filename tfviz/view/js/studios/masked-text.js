@@ -2,7 +2,7 @@
 
 import { TextStudio, sharesOf } from "./text-studio.js";
 
-export const GUESSES = 8; // for each hidden place
+export const GUESSES = 7; // for each hidden place
 
 export class MaskedText extends TextStudio {
   // place -> the id that was put there

@@ -1,54 +1,121 @@
-// The likeliest next tokens, as bars to press, as numbers and as a drawing.
+// The likeliest next tokens, as bars to press with a line that cuts the rest off; as numbers, and as a drawing.
 
 import { Grid, OPEN } from "../base/grid.js";
-import { h } from "../base/elements.js";
-import { percent } from "../base/numbers.js";
-import { quoted } from "../base/pen.js";
+import { h, tabs } from "../base/elements.js";
+import { fixed, percent } from "../base/numbers.js";
+import { label } from "../base/pen.js";
+import { bars, CutLine } from "./bars.js";
 import { lastOf } from "./reading.js";
 import { probabilities } from "./sampler.js";
-import { bars } from "./studio.js";
 
-const SHOWN = 12;
+const SHOWN = 10;
 
 export class NextTokens {
+  /** @type {{ id: number, word: string, share: number, before: number, other: number | null }[]} */
   found = [];
   changed = false;
 
-  constructor(vocab, take) {
+  constructor(vocab, store, take) {
     this.vocab = vocab;
+    this.store = store;
     this.take = take;
-    this.element = h("div", { class: "shares", role: "group", "aria-label": "Next token: press one to take it" });
+    this.line = new CutLine({ name: "How many tokens may be drawn", cut: (kept) => this.cut(kept) });
+    this.rows = h("div", { class: "shares", role: "group", "aria-label": "Next token: press one to take it" });
+    this.note = h("small", {});
+    this.element = h("div", {}, this.note, this.rows);
+    this.kind = store.get("top_p") < 1 && !store.get("top_k") ? "top_p" : "top_k";
+    /** @type {[string, string][]} */
+    const kinds = [
+      ["top_k", "top-k"],
+      ["top_p", "top-p"],
+    ];
+    const choose = (kind) => {
+      this.kind = kind;
+      this.tabs.show(kind);
+      this.cut(this.kept);
+    };
+    this.tabs = tabs("The line stands for", kinds, this.kind, choose);
+    this.cutBy = h("span", { class: "cut-by" }, "Line", this.tabs.element);
   }
 
-  // answer: as `TextReader` gives it; sampler: temperature, topK, topP
-  show({ logits, size, whole }, sampler) {
-    const shares = probabilities(lastOf(logits, size), sampler);
-    const others = whole && probabilities(lastOf(whole, size), sampler);
-    const order = [...shares.keys()].sort((a, b) => shares[b] - shares[a] || a - b).slice(0, SHOWN);
+  // How the next token is drawn, as `probabilities` takes it.
+  get sampler() {
+    const [temperature, topK, topP] = ["temperature", "top_k", "top_p"].map((name) => this.store.get(name));
+    return { temperature, topK: topK || null, topP: topP < 1 ? topP : null };
+  }
+
+  // answer: as `TextReader` gives it
+  show(answer) {
+    this.answer = answer;
+    const { logits, size, whole } = answer;
+    const { temperature } = this.sampler;
+    const last = lastOf(logits, size);
+    const shares = probabilities(last, this.sampler);
+    const before = probabilities(last, { temperature });
+    const others = whole && probabilities(lastOf(whole, size), { temperature });
+    this.order = [...before.keys()].sort((a, b) => last[b] - last[a] || a - b);
+    this.before = before;
+    this.kept = this.order.filter((id) => shares[id] > 0).length;
     this.changed = Boolean(whole);
-    this.found = order.map((id) => ({
-      id,
-      word: this.vocab.words([id])[0],
-      share: shares[id],
-      other: others ? others[id] : null,
-    }));
-    const { activeElement } = this.element.getRootNode();
-    const focused = [...this.element.querySelectorAll("button")].indexOf(activeElement);
-    const said = (other) => (other === null ? "take it" : `take it; with all heads on ${percent(other)}`);
-    this.element.replaceChildren(
-      h("span", { class: "soft" }, this.changed ? "Next token; the line: with all heads on" : "Next token"),
-      ...bars(
-        this.found.map(({ id, word, share, other }) => ({
-          name: quoted(word, 24),
-          share,
-          other,
-          title: said(other),
-          onclick: () => this.take(id),
-        })),
-      ),
+    this.found = this.order
+      .slice(0, SHOWN)
+      .map((id) => ({
+        id,
+        word: this.vocab.words([id])[0],
+        share: shares[id],
+        before: before[id],
+        other: others ? others[id] : null,
+      }));
+    this.draw();
+  }
+
+  draw() {
+    const root = /** @type {ShadowRoot} */ (this.rows.getRootNode());
+    const focused = [...this.rows.querySelectorAll("button")].indexOf(/** @type {any} */ (root.activeElement));
+    const rows = bars(
+      this.found.map(({ id, word, share, before, other }) => ({
+        name: label(word, 14),
+        share,
+        before: share === before ? null : before,
+        other,
+        title: "press to take it",
+        onclick: () => this.take(id),
+      })),
     );
-    if (focused >= 0)
-      (this.element.querySelectorAll("button")[focused] ?? this.element.querySelector("button"))?.focus();
+    const place = Math.min(this.kept, rows.length);
+    this.line.show(place, rows.length, this.told);
+    this.line.element.hidden = this.store.get("temperature") === 0;
+    // The line stays where it is in the tree: one that is being dragged would be let go.
+    const { element } = this.line;
+    if (!element.isConnected) this.rows.replaceChildren(element);
+    for (const row of [...this.rows.children]) if (row !== element) row.remove();
+    element.before(...rows.slice(0, place));
+    element.after(...rows.slice(place));
+    this.note.textContent = this.changed ? "The thin line: with all heads on." : "";
+    if (focused >= 0) (this.rows.querySelectorAll("button")[focused] ?? this.rows.querySelector("button"))?.focus();
+  }
+
+  get told() {
+    const { topK, topP } = this.sampler;
+    const told = [topK && `top-k ${topK}`, topP && `top-p ${fixed(topP, 2)}`].filter(Boolean).join(", ");
+    return told ? `${told}: drag` : "all may be drawn: drag up to cut";
+  }
+
+  // Keep so many: by their number, or by what their probabilities add up to.
+  cut(kept) {
+    const all = kept >= Math.min(SHOWN, this.order.length);
+    if (this.kind === "top_k") return this.store.set({ top_k: all ? 0 : kept, top_p: 1 });
+    const sum = this.order.slice(0, kept).reduce((total, id) => total + this.before[id], 0);
+    return this.store.set({
+      top_k: 0,
+      top_p: all ? 1 : Math.max(0.01, Math.min(0.99, Math.ceil(100 * sum - 1e-9 - 1) / 100)),
+    });
+  }
+
+  /** @param {number} id */
+  buttonOf(id) {
+    const place = this.found.findIndex((bar) => bar.id === id);
+    return place < 0 ? this.rows : this.rows.querySelectorAll("button")[place];
   }
 
   get panels() {
@@ -62,15 +129,14 @@ export class NextTokens {
   }
 
   drawing(theme) {
-    const most = Math.max(...this.found.flatMap(({ share, other }) => [share, other ?? 0]), 1e-9);
-    const long = (share) => (220 * share) / most;
+    const long = (share) => 220 * share;
     return {
       width: 420,
       height: 22 * this.found.length + 8,
       draw: (pen) =>
         this.found.forEach(({ word, share, other }, i) => {
           const y = 22 * i + 12;
-          pen.text(0, y, quoted(word, 16), { fill: theme.ink, size: 12 });
+          pen.text(0, y, label(word, 16), { fill: theme.ink, size: 12 });
           pen.rect(130, y - 7, Math.max(1, long(share)), 14, { fill: theme.ramp });
           if (other !== null) pen.rect(129 + long(other), y - 9, 2, 18, { fill: theme.mark });
           pen.text(360, y, percent(share), { fill: theme.ink, size: 12 });

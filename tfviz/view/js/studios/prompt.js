@@ -19,10 +19,10 @@ export class Prompt {
   encoded(text) {
     try {
       const ids = this.vocab.encode(lastLetters(text));
-      if (!ids.length) return { ids: null, error: "type a prompt: the model goes on from it" };
+      if (!ids.length) return { ids: null, error: "type a text: the model goes on from it" };
       return { ids: ids.slice(-this.context), cut: text.length > PROMPT_LETTERS || ids.length > this.context };
     } catch (error) {
-      return { ids: null, error: `${error.message}: the text below is the last that could be read` };
+      return { ids: null, error: `${error.message}: what the model says is of the last text that could be read` };
     }
   }
 

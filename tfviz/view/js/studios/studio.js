@@ -1,15 +1,20 @@
-// What all studios share: a frame, an engine with the model's programs, its vocabulary, heads to switch off, and the
-// view of heads inside.
+// What all studios share: a frame of three panes (the text, the model, what it says), an engine with the model's
+// programs, its vocabulary, undo, and the chosen head: one sentence of what it does, and its map below.
 
-import { percent } from "../base/numbers.js";
 import { Engine } from "../engine/client.js";
 import { Explorer } from "../stages/explorer.js";
 import { Frame } from "../controls/frame.js";
 import { h } from "../base/elements.js";
 import { headsOf, CapturedMaps, partsOf } from "./captured-maps.js";
+import { ModelPane } from "./model-pane.js";
+import { counted } from "../base/numbers.js";
 import { label } from "../base/pen.js";
+import { habitSentence } from "./summary.js";
+import { tryButtons } from "./tries.js";
 import { table } from "../controls/table.js";
+import { TopBar } from "../controls/top-bar.js";
 import { vocabulary } from "../text/vocabulary.js";
+import CSS from "../controls/studio.css";
 
 export class Studio {
   /** @abstract @returns {string[][]} each key, and what it does */
@@ -53,9 +58,14 @@ export class Studio {
     });
     this.frame.zooms = false;
     this.frame.body.classList.add("studio");
-    this.live = new CapturedMaps({ title: "", axes: described.axes ?? ["query", "key"] });
-    this.chips = h("div", { class: "heads-off", role: "group", "aria-label": "Heads: press to switch one off" });
-    this.inner = h("div", { class: "inner" });
+    this.frame.body.before(h("style", {}, CSS));
+    this.live = new CapturedMaps({ title: "", axes: described.axes ?? ["query", "key"], sheet: false });
+    this.model = new ModelPane(this.frame.theme, {
+      look: (at) => this.look(at),
+      toggle: (site, heads) => this.toggleHeads(site, heads),
+    });
+    this.bar = new TopBar(this.frame, described.state, this.choices, Boolean(options.page) && !options.engine);
+    this.history = this.bar.history;
     this.data = source.data;
     this.start();
     this.build();
@@ -63,13 +73,63 @@ export class Studio {
     const watcher = new ResizeObserver(() => host.isConnected || this.rest());
     watcher.observe(host);
     const end = this.frame.open();
-    this.frame.place.before(this.frame.status); // what is said is read beside what was typed
+    this.textPane.children[1].after(this.frame.status); // what is said stands beside what was typed
     this.close = () => {
       watcher.disconnect();
       this.explorer?.close();
+      this.bar.close();
       this.rest();
       end();
     };
+  }
+
+  /** The choices that Undo takes back and a link carries. */
+  get choices() {
+    return Object.keys(this.described.state).filter((name) => !TRANSIENT.has(name));
+  }
+
+  // Three panes, and below them the sentence and the opened head.
+  compose({ text, textTitle, says, saysTitle }) {
+    const { frame, store } = this;
+    this.from = h("small", {});
+    const allOn = () => {
+      store.set({ off: [] });
+      this.model.element.querySelector("[tabindex='0']")?.focus(); // the button goes
+    };
+    this.allOn = h("button", { type: "button", class: "all-on", onclick: allOn }, "All on");
+    this.howTo = h("small", {}, "click: look · ×: off");
+    this.said = h("p", { class: "sentence-of-head" });
+    this.opener = h("button", { type: "button", title: "its map with all words, below", onclick: () => this.open() });
+    this.inner = h("div", { class: "inner" });
+    this.tries = h("div", { class: "tries", role: "group", "aria-label": "Try" });
+    const pane = (kind, title, more, ...parts) =>
+      h("section", { class: `pane ${kind}` }, h("h4", {}, title, more), ...parts);
+    this.textPane = pane("text", textTitle, this.from, ...text);
+    const desk = h(
+      "div",
+      { class: "stage desk" },
+      this.textPane,
+      pane("says", saysTitle, null, ...says),
+      pane("heads-of-model", "The model", this.howTo, this.model.element),
+    );
+    const under = h("div", { class: "under" }, this.said, this.opener);
+    frame.body.append(this.tries);
+    frame.stage(h("div", { class: "sheet" }, desk, under, this.inner), "");
+  }
+
+  open() {
+    this.store.set({ open: !this.store.get("open"), mode: "head" });
+  }
+
+  // What authors and this kind of studio propose to try.
+  showTries(tries) {
+    const own = (this.described.tries ?? []).map(([name, state]) => ({ name, act: () => this.store.set(state) }));
+    this.tries.replaceChildren(h("span", {}, "Try"), ...tryButtons(this, [...own, ...tries]));
+  }
+
+  /** Until what is chosen now is shown. */
+  settled() {
+    return this.refresh();
   }
 
   start() {
@@ -126,14 +186,12 @@ export class Studio {
     }
   }
 
-  // The maps of a run go to the view of heads. words: (part) -> [words of the rows, words of the columns]
+  // The maps of a run go to the model's pane. words: (part) -> [words of the rows, words of the columns]
   showMaps(patterns, words) {
     const parts = partsOf(patterns, (site) => this.named(site));
     this.live.renew(parts.map((part) => ({ ...part, rows: words(part)[0], cols: words(part)[1] })));
-    if (!parts.length) return;
-    if (this.explorer) this.explorer.renew();
-    else this.explorer = new Explorer(this.inner, this.live, this.store, { away: "Take the heads away" });
-    this.showChips(parts);
+    this.groups = parts.map((part) => ({ name: part.name, sites: part.sites, heads: headsOf(part) }));
+    this.showModel();
   }
 
   named(site) {
@@ -141,58 +199,111 @@ export class Studio {
     return found.at(0) === "cross" ? "cross-attention" : (found.at(0) ?? "attention");
   }
 
-  // A button for each head: pressed while it is off.
-  showChips(parts) {
-    const sites = parts.flatMap((part) => part.sites.map((site, layer) => [part, site, layer]));
-    const key = JSON.stringify(sites.map(([part, site]) => [site, headsOf(part)]));
-    if (this.chips.key !== key) {
-      this.chips.key = key;
-      this.chips.replaceChildren(
-        h("span", { class: "soft" }, "Switch off"),
-        ...sites.map(([part, site, layer]) =>
-          h(
-            "span",
-            {
-              class: "chips",
-              role: "group",
-              "aria-label": `${parts.length > 1 ? `${part.name}, ` : ""}layer ${layer}`,
-            },
-            h("span", { class: "soft" }, parts.length > 1 && layer === 0 ? `${part.name} ${layer}` : String(layer)),
-            ...Array.from({ length: headsOf(part) }, (_, head) => this.chip(site, layer, head)),
-          ),
-        ),
-        h("button", { type: "button", class: "all-on", onclick: () => this.allOn() }, "all on"),
-      );
+  // The head that is looked at.
+  get at() {
+    const { store, groups } = this;
+    const within = (place, count) => Math.max(0, Math.min(count - 1, place));
+    const part = within(store.get("part"), groups.length);
+    const layer = within(store.get("layer"), groups[part].sites.length);
+    return { part, layer, head: within(store.get("head"), groups[part].heads) };
+  }
+
+  isOff({ part, layer, head }) {
+    const site = this.groups[part].sites[layer];
+    return this.store.get("off").some(([other, number]) => other === site && number === head);
+  }
+
+  gridOf({ part, layer, head }) {
+    return this.live.grid(part, layer, head);
+  }
+
+  /** The row of the chosen head that the text is shaded by. @returns {number | null} */
+  get row() {
+    return null;
+  }
+
+  /** @abstract @returns {number[]} the tokens of the queries of a part */
+  idsOf(_part) {
+    return [];
+  }
+
+  look({ part, layer, head }) {
+    this.store.set({ part, layer, head, marked: [] });
+  }
+
+  toggleHeads(site, heads) {
+    const off = this.store.get("off");
+    const chosen = ([other, number]) => other === site && heads.includes(number);
+    const rest = off.filter((entry) => !chosen(entry));
+    this.store.set({
+      off: off.length - rest.length === heads.length ? rest : [...rest, ...heads.map((head) => [site, head])],
+    });
+  }
+
+  // The heads, the sentence and the opened map, as they are chosen now.
+  showModel() {
+    if (!this.groups?.length) return;
+    const { at } = this;
+    const grid = (place) => this.gridOf(place);
+    this.frame.subject.textContent = this.subject;
+    const off = this.store.get("off").length > 0;
+    this.howTo.replaceChildren(off ? this.allOn : "click: look · ×: off");
+    this.model.show({ groups: this.groups, grid, off: this.store.get("off"), at, row: this.row });
+    this.showFrom();
+    this.showSentence();
+    this.showOpened();
+  }
+
+  // What kind of model this is, beside the title.
+  get subject() {
+    const [{ sites, heads }] = this.groups;
+    const size = `${counted(sites.length, "layer")} × ${counted(heads, "head")}`;
+    return `${size} · ${this.unit === "token" ? `${counted(this.vocab.size, "token")}` : `${this.unit} by ${this.unit}`}`;
+  }
+
+  nameOf({ part, layer, head }) {
+    return `${this.groups.length > 1 ? `${capital(this.groups[part].name)}, layer` : "Layer"} ${layer}, head ${head}`;
+  }
+
+  showFrom() {}
+
+  showSentence() {
+    const { at } = this;
+    const does = this.isOff(at) ? "is off." : habitSentence(this.gridOf(at), this.idsOf(at.part), this.unit);
+    this.said.replaceChildren(h("b", {}, this.nameOf(at)), ` ${does} ${this.worth(at)}`);
+  }
+
+  /** What the model loses without a head, in a sentence. @returns {string} */
+  worth(_at) {
+    return "";
+  }
+
+  // A head that is off has no map to open: the nearest that is on has.
+  showOpened() {
+    const open = Boolean(this.store.get("open"));
+    this.opener.textContent = open ? "Close this head ↑" : "Open this head ↓";
+    this.opener.setAttribute("aria-expanded", String(open));
+    this.inner.hidden = !open;
+    if (!open) return;
+    if (this.isOff(this.at)) {
+      const on = this.places.find((place) => !this.isOff(place));
+      if (on) return void this.store.set({ ...on, marked: [] });
     }
-    this.markChips();
+    if (this.explorer) this.explorer.renew();
+    else this.explorer = new Explorer(this.inner, this.live, this.store, { away: "Take the heads away" });
   }
 
-  markChips() {
-    const off = new Set(this.store.get("off").map(String));
-    for (const chip of this.chips.querySelectorAll(".chip")) {
-      chip.setAttribute("aria-pressed", String(off.has(chip.dataset.head)));
-      chip.style.setProperty("--head", this.frame.theme.head(Number(chip.textContent)));
-    }
-    this.chips.querySelector(".all-on")?.toggleAttribute("hidden", off.size === 0);
-  }
-
-  allOn() {
-    this.store.set({ off: [] });
-    this.chips.querySelector(".chip").focus(); // the button goes
-  }
-
-  chip(site, layer, head) {
-    const onclick = () => {
-      const off = this.store.get("off");
-      const without = off.filter(([other, number]) => other !== site || number !== head);
-      this.store.set({ off: without.length < off.length ? without : [...off, [site, head]] });
-    };
-    const name = `layer ${layer}, head ${head}: off`;
-    return h(
-      "button",
-      { type: "button", class: "chip", "aria-label": name, title: name, "data-head": `${site},${head}`, onclick },
-      String(head),
+  /** All heads there are. */
+  get places() {
+    return this.groups.flatMap(({ sites, heads }, part) =>
+      sites.flatMap((_, layer) => Array.from({ length: heads }, (__, head) => ({ part, layer, head }))),
     );
+  }
+
+  // What one token is called.
+  get unit() {
+    const kinds = { characters: "letter", bytes: "byte" };
+    return kinds[this.described.vocabularies.at(-1).kind] ?? "token";
   }
 
   // Whether tokens stand apart in a running text, since they do not carry their own spaces.
@@ -211,21 +322,10 @@ export class Studio {
   }
 }
 
-// A button with a bar behind its text: [{ name, share, other, title, onclick }], `other` a second share to compare with.
-// `most`: the share of a whole bar, the largest unless given.
-export function bars(rows, most = Math.max(...rows.flatMap(({ share, other }) => [share, other ?? 0]), 1e-9)) {
-  return rows.map(({ name, share, other = null, title = "", onclick = null }) => {
-    const bar = h("span", { class: "bar", style: `width: ${(100 * share) / most}%` });
-    const mark = other === null ? null : h("span", { class: "mark", style: `left: ${(100 * other) / most}%` });
-    return h(
-      onclick ? "button" : "div",
-      { class: "share", title, type: onclick ? "button" : undefined, onclick },
-      h("span", { class: "name", dir: "auto" }, name),
-      h("span", { class: "track" }, bar, mark),
-      h("output", {}, percent(share)),
-    );
-  });
-}
+// Choices of the moment, which no link carries and Undo leaves alone.
+const TRANSIENT = new Set(["rows", "cols", "marked", "hidden", "forced"]);
+
+const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function bytesOf(data) {
   if (typeof data !== "string") return data;

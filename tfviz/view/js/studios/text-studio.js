@@ -1,6 +1,6 @@
 // A studio of one text: typed above, its words below as places to act on; what the model says of it, kept by what was asked.
 
-import { h } from "../base/elements.js";
+import { following, h } from "../base/elements.js";
 import { sign } from "../base/pen.js";
 import { Studio } from "./studio.js";
 import { textsOf, unitsOf, wholeWithin } from "./units.js";
@@ -32,7 +32,7 @@ export class TextStudio extends Studio {
   act(_i, _event) {}
 
   /** @abstract @param {number} _i */
-  hint(_i) {}
+  tell(_i) {}
 
   /** @abstract @param {HTMLElement} _span @param {any} _unit @param {number} _i */
   dress(_span, _unit, _i) {}
@@ -44,13 +44,93 @@ export class TextStudio extends Studio {
     this.answers = new Map(); // what was asked -> what the model said; the newest `keeps` of them
     this.turn = 0;
     const typed = () => this.change({ text: this.typed.value, ...this.fresh });
-    this.typed = h("textarea", { rows: 2, dir: "auto", spellcheck: false, oninput: typed });
+    this.typed = h("textarea", { dir: "auto", spellcheck: false, hidden: true, "aria-label": name, oninput: typed });
+    this.editing = h("button", { type: "button", onclick: () => this.setEditing(!this.typed.hidden) }, "Edit the text");
     this.words = h("p", { class: "sentence passage", role: "group", "aria-label": handlers, dir: "auto" });
     this.reset = h("button", { type: "button", class: "as-typed", onclick: () => this.undo() }, "As typed");
+    this.pointed = null;
+    this.starts = [];
+    this.startsOf = null;
+    following(
+      this.words,
+      (event) => this.point(this.of(event)),
+      () => this.point(-1),
+    );
     this.words.onclick = (event) => this.of(event) >= 0 && this.act(this.of(event), event);
     this.words.onkeydown = (event) => this.pressed(event);
     this.words.addEventListener("focusin", (event) => this.of(event) >= 0 && this.arrive(this.of(event)));
-    this.frame.body.append(h("label", { class: "prompt" }, h("span", {}, name), this.typed));
+  }
+
+  // The words, or in their place a field to type them in.
+  setEditing(ends) {
+    this.typed.hidden = ends;
+    this.words.hidden = !ends;
+    this.editing.textContent = ends ? "Edit the text" : "Done";
+    this.editing.setAttribute("aria-pressed", String(!ends));
+    if (!ends) this.typed.focus();
+  }
+
+  // The word under the pointer or the focus: its row of the chosen head shades the text.
+  point(i) {
+    const pointed = i < 0 ? null : i;
+    if (pointed === this.pointed) return;
+    this.pointed = pointed;
+    if (!this.answer || !this.groups?.length) return;
+    this.showModel();
+  }
+
+  /** @abstract @returns {number[]} how many tokens each word has as the model reads it */
+  get counts() {
+    return [];
+  }
+
+  // The first token of each word among these that the model reads, and one past the last word's.
+  startsIn(ids) {
+    const { before, after } = this.described.special_tokens;
+    const end = ids.length - Number(after !== null);
+    let at = Number(before !== null);
+    return [...this.counts, 0].map((count) => {
+      at += count;
+      return Math.min(end, at - count);
+    });
+  }
+
+  // The first token of the word that is pointed at, in what the model has read: none while another text is being read.
+  get row() {
+    const { pointed, starts } = this;
+    if (pointed === null || this.startsOf !== this.shownUnits) return null;
+    return starts[pointed + 1] > starts[pointed] ? starts[pointed] : null;
+  }
+
+  idsOf() {
+    return this.answer.ids;
+  }
+
+  /** @abstract shade the words as they are when no word is pointed at */
+  unshade() {}
+
+  // The map of the chosen head, as long as a word is pointed at: its row shades the text.
+  get shading() {
+    return this.row === null || this.isOff(this.at) ? null : this.gridOf(this.at);
+  }
+
+  showFrom() {
+    const { row, starts, shading: grid } = this;
+    const { layer, head } = this.at;
+    this.from.textContent = grid
+      ? `from “${this.vocab.words([this.answer.ids[row]])[0]}”, layer ${layer} head ${head}`
+      : "";
+    this.spans.forEach((span, i) => span.classList.toggle("from", grid !== null && i === this.pointed));
+    if (!grid) return this.unshade();
+    const { theme } = this.frame;
+    this.spans.forEach((span, i) => {
+      let code = 0;
+      for (let key = starts[i]; key < starts[i + 1]; key++)
+        code = Math.max(code, grid.codes[row * grid.cols.length + key]);
+      span.style.background = code < 8 ? "" : theme.colour(grid, code);
+      span.style.color = code < 8 ? "" : theme.inkOn(theme.lut(grid)[code]);
+    });
+    return undefined;
   }
 
   // The number of the word that an event is about, or -1.
@@ -83,14 +163,15 @@ export class TextStudio extends Studio {
   arrive(i) {
     for (const span of this.spans) span.tabIndex = -1;
     this.spans[i].tabIndex = 0;
-    this.hint(i);
+    this.point(i);
+    this.tell(i);
   }
 
   // What is to be said of the text, else of the word that has the focus.
   remind() {
     const at = this.of({ target: this.words.getRootNode().activeElement ?? {} });
     if (this.read.note || at < 0) this.announce(this.read.note ?? "");
-    else this.hint(at);
+    else this.tell(at);
   }
 
   undo() {
@@ -142,12 +223,15 @@ export class TextStudio extends Studio {
     this.showWords();
     const ids = this.framed(this.ids);
     const base = this.framed(this.base);
+    const starts = this.startsIn(ids);
     if (!ids.length) return void this.announce("nothing is left to read: bring a word back");
     const asked = [this.ask("read", ids, { edits: this.edits, watch: true }), this.baseline(ids, base)];
     const [answer, compared] = await Promise.all(asked);
     if (!answer || turn !== this.turn || this.frame.closed) return;
     this.answer = answer;
     this.compared = compared ?? answer;
+    this.starts = starts;
+    this.startsOf = units;
     this.show(turn);
     this.remind();
     this.showHeads();
@@ -204,7 +288,7 @@ export class TextStudio extends Studio {
   showHeads() {
     const words = this.vocab.words(this.answer.ids);
     if (this.shownMaps !== this.answer) this.showMaps(this.answer.patterns, () => [words, words]);
-    else this.markChips();
+    else this.showModel();
     this.shownMaps = this.answer;
   }
 

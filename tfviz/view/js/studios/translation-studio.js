@@ -7,7 +7,9 @@ import { quoted, sign } from "../base/pen.js";
 import { table } from "../controls/table.js";
 import { highest, logarithms, scoreOf } from "./beams.js";
 import { SearchTree } from "./search-tree.js";
-import { bars, Studio } from "./studio.js";
+import { bars } from "./bars.js";
+import { Studio } from "./studio.js";
+import { translatorTries } from "./tries.js";
 
 const COULD_STAND = 12; // words that could stand at a place
 export const UNCHOSEN = { node: null, rows: [], cols: [] }; // nothing chosen
@@ -47,7 +49,8 @@ export class TranslationStudio extends Studio {
       }),
     };
     this.stepping = button("Step", "one word more (Alt+S)", () => this.step());
-    this.running = button("Run", "to the end, or stop (Alt+R)", () => this.toggle());
+    this.running = button("▶ Translate", "to the end, or stop (Alt+R)", () => this.toggle());
+    this.running.className = "go";
     this.backing = button("Back", "take the last step back (Alt+B)", () => this.back());
     this.fresh = button("From the start", "nothing written, nothing forced", () =>
       store.set({ prefix: [], steps: 0, ...UNCHOSEN }),
@@ -70,24 +73,31 @@ export class TranslationStudio extends Studio {
     this.tree = new SearchTree(frame.theme, {
       choose: (column, rank) => store.set({ ...UNCHOSEN, node: [column, rank] }),
     });
-    frame.body.append(
-      h("label", { class: "prompt" }, h("span", {}, "Sentence"), this.sentence),
-      h(
-        "div",
-        { class: "controls" },
-        h(
-          "span",
-          { class: "steps", role: "group", "aria-label": "Search" },
-          this.stepping,
-          this.running,
-          this.backing,
-          this.fresh,
-        ),
-        ...Object.values(this.controls).map(({ element }) => element),
-      ),
+    this.sentence.setAttribute("aria-label", "Sentence");
+    this.sentence.className = "field";
+    const steps = [this.running, this.stepping, this.backing, this.fresh];
+    this.compose({
+      textTitle: "The sentence",
+      text: [
+        this.sentence,
+        h("h4", {}, "Its translation"),
+        this.text,
+        this.cost,
+        h("div", { class: "row", role: "group", "aria-label": "Search" }, ...steps),
+        this.forced,
+      ],
+      saysTitle: "What could stand here",
+      says: [this.next, ...Object.values(this.controls).map(({ element }) => element)],
+    });
+    const search = h(
+      "details",
+      { class: "search-of", open: true },
+      h("summary", {}, "The search"),
+      this.found,
+      this.tree.element,
     );
-    const written = h("div", {}, this.text, this.cost, this.found, this.forced);
-    frame.stage(h("div", { class: "stage desk" }, written, this.next, this.tree.element, this.chips, this.inner), "");
+    this.inner.before(search);
+    this.showTries(translatorTries(this));
     frame.body.addEventListener("keydown", (event) => this.key(event));
     this.listen();
   }
@@ -155,7 +165,7 @@ export class TranslationStudio extends Studio {
     const first = cross.filter(([site]) => site.includes("cross"));
     const patterns = Object.fromEntries([...first, ...Object.entries(answer.heard), ...cross.slice(first.length)]);
     if (this.mapped !== answer) this.showMaps(patterns, ({ name }) => words[name]);
-    else this.markChips();
+    else this.showModel();
     this.mapped = answer;
     this.frame.renewTable();
   }
@@ -271,6 +281,16 @@ export class TranslationStudio extends Studio {
         return h("button", { type: "button", "aria-pressed": String(String(tokens) === prefix), onclick }, name);
       }),
     );
+  }
+
+  // The next word's row of the cross-attention, and of the decoder's own.
+  get row() {
+    if (!this.shown || !this.groups?.length) return null;
+    return this.groups[this.at.part].name === "encoder" ? null : this.shown.place;
+  }
+
+  idsOf() {
+    return [];
   }
 
   panels() {

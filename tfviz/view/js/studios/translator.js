@@ -20,8 +20,11 @@ export class Translator extends TranslationStudio {
     return Math.max(0, this.columns.length - this.store.get("prefix").length);
   }
 
+  // One word more; after a translation that is done, its first word.
   step() {
-    this.store.set({ steps: this.searched + 1, ...UNCHOSEN });
+    const done = this.shown?.search.done && this.columns.length >= this.shown.search.columns.length;
+    if (done) this.store.set({ prefix: [], steps: 1, ...UNCHOSEN });
+    else this.store.set({ steps: this.searched + 1, ...UNCHOSEN });
   }
 
   toggle() {
@@ -131,7 +134,7 @@ export class Translator extends TranslationStudio {
       if (!seen) return;
       this.columns = search.columns.slice(0, wanted);
       this.growing = growing;
-      this.running.textContent = growing ? "Stop" : "Run";
+      this.running.textContent = growing ? "■ Stop" : "▶ Translate";
     };
     grow(search.columns.length < wanted && !search.done);
     while (search.columns.length < wanted && !search.done) {

@@ -46,3 +46,25 @@ function placed(vocab, units) {
 
 // The words that stand whole within so many tokens.
 export const wholeWithin = (units, room) => units.filter(({ at, ids }) => at + ids.length <= room);
+
+/**
+ * A text as the pieces that its tokens stand for: together they are the text, and each says how many tokens it has.
+ * @param {import("../types.d.ts").Vocabulary & { learn?: any }} vocab
+ * @param {string} text
+ * @returns {{ text: string, count: number }[]}
+ */
+export function piecesOf(vocab, text) {
+  const ids = vocab.encode(text);
+  const pieces = ids.map((id) => ({ text: vocab.decode([id]), count: 1 }));
+  const joined = (parts) => parts.map((part) => part.text).join("");
+  if (joined(pieces) === text) return pieces;
+  const whole = [{ text, count: ids.length }];
+  if (vocab.learn) return whole;
+  const words = unitsOf(vocab, text).flatMap(({ lead, raw, ids: own }) => {
+    const parts = own.map((id) => ({ text: vocab.decode([id]), count: 1 }));
+    if (joined(parts) === raw) return parts;
+    const space = lead ? [{ text: lead, count: 0 }] : [];
+    return [...space, { text: raw.slice(lead.length), count: own.length }];
+  });
+  return joined(words) === text ? words : whole;
+}

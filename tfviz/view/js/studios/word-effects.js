@@ -81,9 +81,10 @@ export class WordEffects extends TextStudio {
     const effects = this.spans.map((_, i) => (label < 0 ? undefined : this.effect(i, label)));
     const limit = Math.max(LEAST_LIMIT, ...effects.map((one) => Math.abs(one ?? 0)));
     const colour = (share) => css(this.frame.theme.signed[Math.round(128 + 127 * DEPTH * share)]);
+    const { shading } = this; // by a head goes first
     this.spans.forEach((span, i) => {
-      if (effects[i] !== undefined) span.style.background = colour(effects[i] / limit);
-      else if (all) span.style.background = "";
+      if (!shading && effects[i] !== undefined) span.style.background = colour(effects[i] / limit);
+      else if (!shading && all) span.style.background = "";
       span.title = this.told(i, label);
     });
     const shown = label >= 0 && this.effects.size > 0;

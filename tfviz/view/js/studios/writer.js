@@ -1,16 +1,22 @@
-// A language model to question: a prompt to type, the next token to choose, heads to switch off.
+// A language model to question: a text that is edited where it stands and written on, the next token to choose, heads to
+// look at and to switch off.
 
-import { h } from "../base/elements.js";
-import { counted, fixed, withSign } from "../base/numbers.js";
+import { h, slider } from "../base/elements.js";
+import { counted, fixed } from "../base/numbers.js";
+import { label } from "../base/pen.js";
 import { Branches } from "./branches.js";
-import { Knobs } from "./knobs.js";
+import { travel } from "./motion.js";
 import { NextTokens } from "./next-tokens.js";
-import { TokenTree } from "./token-tree.js";
 import { Prompt } from "./prompt.js";
 import { lastOf, readingKey, TextReader } from "./reading.js";
 import { costs, sampleFrom, probabilities, MersenneTwister } from "./sampler.js";
 import { Studio } from "./studio.js";
-import { TokenText } from "./token-text.js";
+import { TextEditor } from "./text-editor.js";
+import { TokenTree } from "./token-tree.js";
+import { writerTries } from "./tries.js";
+import { piecesOf } from "./units.js";
+
+const SLOW = 400; // milliseconds of a reading
 
 export class Writer extends Studio {
   get keys() {
@@ -18,7 +24,7 @@ export class Writer extends Studio {
   }
 
   build() {
-    const { store, frame, described } = this;
+    const { store, described } = this;
     this.path = new TokenTree(store);
     this.typed = new Prompt(this.vocab, described.context);
     this.reader = new TextReader((...asked) => this.run(...asked), {
@@ -27,36 +33,40 @@ export class Writer extends Studio {
       tokens: this.vocab.size,
     });
     this.writing = Promise.resolve(false);
-    this.prompt = h("textarea", {
-      rows: 2,
-      dir: "auto",
-      spellcheck: false,
-      oninput: () => this.begin(this.prompt.value),
+    this.pointed = null;
+    this.costsWithout = new Map(); // head -> what the text costs without it
+    const button = (text, title, onclick, kind = "") =>
+      h("button", { type: "button", title, onclick, class: kind }, text);
+    this.editor = new TextEditor("The text: type anywhere in it", {
+      typed: (text) => this.begin(text),
+      point: (place) => this.point(place),
     });
-    this.knobs = new Knobs(store, this.vocab.size);
-    this.seed = h("input", { type: "number", min: 0, max: Number.MAX_SAFE_INTEGER, onchange: () => this.reseed() });
-    const button = (text, title, onclick) => h("button", { type: "button", title, onclick }, text);
-    this.runs = button("Run", "write on until stopped (Alt+R)", () => this.toggle());
-    const step = button("Step", "write one token (Alt+S)", () => this.write());
-    const back = button("Back", "take the last token back (Alt+B)", () => this.path.back());
-    this.text = new TokenText("the text: choose a token", (place) => this.choose(place));
-    this.next = new NextTokens(this.vocab, (id) => this.path.take(id));
+    this.runs = button("▶ Write on", "until stopped (Alt+R)", () => this.toggle(), "go");
+    const step = button(`One ${this.unit}`, `write one ${this.unit} (Alt+S)`, () => this.write());
+    const back = button("Back", `take the last ${this.unit} back (Alt+B)`, () => this.path.back());
+    this.cost = h("small", { class: "cost" });
     const said = (tokens) => tokens.map((id) => this.piece(id)).join(this.apart ? " " : "");
     this.branches = new Branches(this.path, said, (node) => store.set({ node, rows: [], cols: [] }));
-    this.cost = h("p", { class: "cost" });
-    frame.body.append(
-      h("label", { class: "prompt" }, h("span", {}, "Prompt"), this.prompt),
-      h(
-        "div",
-        { class: "controls" },
-        h("span", { class: "steps", role: "group", "aria-label": "Write" }, step, this.runs, back),
-        ...this.knobs.elements,
-        h("label", { class: "seed" }, h("span", {}, "Seed"), this.seed),
-      ),
-    );
-    const left = h("div", {}, this.text.element, this.cost, this.branches.element);
-    frame.stage(h("div", { class: "stage desk" }, left, this.next.element, this.chips, this.inner), "");
-    frame.body.addEventListener("keydown", (event) => this.key(event));
+    this.next = new NextTokens(this.vocab, store, (id) => this.take(id));
+    const temperature = slider("Temperature", {
+      min: 0,
+      max: Math.max(3, store.get("temperature")),
+      step: 0.05,
+      value: store.get("temperature"),
+      text: (value) => fixed(value, 2),
+      choose: (value) => store.set({ temperature: value }),
+    });
+    this.temperature = temperature;
+    this.seed = h("input", { type: "number", min: 0, max: Number.MAX_SAFE_INTEGER, onchange: () => this.reseed() });
+    const more = h("label", { class: "seed" }, h("span", {}, "Seed"), this.seed);
+    this.compose({
+      textTitle: "The text",
+      text: [this.editor.element, h("div", { class: "row" }, this.runs, step, back, this.cost), this.branches.element],
+      saysTitle: "What comes next",
+      says: [this.next.element, temperature.element, h("div", { class: "more" }, this.next.cutBy, more)],
+    });
+    this.showTries(writerTries(this));
+    this.frame.body.addEventListener("keydown", (event) => this.key(event));
   }
 
   rest() {
@@ -75,7 +85,7 @@ export class Writer extends Studio {
     event.stopPropagation();
   }
 
-  // Another prompt: what was written goes with the old one.
+  // Another text: all of it is the prompt.
   begin(prompt) {
     this.running = false;
     this.store.set({ prompt, tree: [], node: -1, rows: [], cols: [] });
@@ -87,11 +97,21 @@ export class Writer extends Studio {
     this.seed.value = this.store.get("seed");
   }
 
-  // A token's row of attention is what it looked at.
-  choose(place) {
-    const [now] = this.store.get("rows");
-    const mode = this.store.get("mode") === "sheet" ? "words" : this.store.get("mode");
-    this.store.set(now === place ? { rows: [] } : { rows: [place], mode, direction: "at" });
+  // A token that the reader chose: it goes from the bars into the text.
+  take(id) {
+    const from = this.next.buttonOf(id);
+    const text = this.piece(id);
+    this.path.take(id);
+    travel(this.frame.body, from, this.editor.element, text);
+  }
+
+  // The token that the text is looked at from: it shades the text and is marked in each map.
+  point(place) {
+    if (place === this.pointed) return;
+    this.pointed = place;
+    if (!this.answer) return;
+    this.showText();
+    this.showModel();
   }
 
   get read() {
@@ -118,24 +138,25 @@ export class Writer extends Studio {
 
   async refresh() {
     const { store } = this;
-    if (this.prompt.value !== store.get("prompt")) this.prompt.value = store.get("prompt");
-    this.knobs.show();
+    this.temperature.show(store.get("temperature"));
     if (this.seed.getRootNode().activeElement !== this.seed) this.seed.value = store.get("seed");
-    this.markChips();
     const prompt = store.get("prompt");
     if (this.vocab.learn && !(await this.typed.learned(prompt, (...given) => this.learn(...given)))) return undefined;
     if (prompt !== store.get("prompt")) return undefined;
+    this.showText();
     const { seen } = this;
     if (!seen) return void this.announce(this.read.error);
     if (this.answer?.key !== seen.key) {
+      const started = performance.now();
       const answer = await this.reader.read(seen.ids, this.edits);
+      this.reading = performance.now() - started;
       if (!answer || answer.turn < this.answer?.turn) return undefined;
       this.answer = answer;
       this.shown = seen;
     }
     this.announce(
       this.read.cut
-        ? `the prompt is longer than the model reads: these are its last ${counted(this.read.ids.length, "token")}`
+        ? `the text is longer than the model reads: it goes on from its last ${counted(this.read.ids.length, "token")}`
         : "",
     );
     try {
@@ -147,31 +168,150 @@ export class Writer extends Studio {
   }
 
   show() {
-    const { answer, shown } = this;
-    const { start, prompt } = shown;
-    const tokens = answer.ids.map((id, i) => ({ text: this.piece(id), fresh: i + start >= prompt }));
-    this.text.show(tokens, this.store.get("rows")[0], this.apart);
-    this.next.show(answer, this.knobs.sampler);
+    const { answer } = this;
+    this.next.show(answer);
     this.cost.textContent = this.costs(answer);
     this.branches.show(this.store.get("node"));
     if (this.mapped !== answer) {
       const words = this.vocab.words(answer.ids);
+      this.mapped = answer;
+      this.costsWithout.clear();
       this.showMaps(answer.patterns, () => [words, words]);
-    }
-    this.mapped = answer;
+    } else this.showModel();
+    this.showText();
     this.frame.renewTable();
   }
 
+  // The text as pieces, each with the places of its tokens among those that the model reads.
+  get pieces() {
+    const prompt = this.store.get("prompt");
+    if (this.laid?.prompt !== prompt) this.laid = { prompt, pieces: this.promptPieces(prompt) };
+    const written = this.path.tokens.map((id) => ({
+      text: (this.apart ? " " : "") + (this.vocab.decode([id]) || this.piece(id)),
+      word: this.vocab.words([id])[0],
+      count: 1,
+      written: true,
+    }));
+    /** @type {{ text: string, count: number, word?: string, written?: boolean }[]} */
+    const pieces = [...this.laid.pieces, ...written];
+    const all = pieces.reduce((sum, { count }) => sum + count, 0);
+    let at = (this.answer?.ids.length ?? all) - all; // below 0: before what the model reads
+    return pieces.map((piece) => {
+      const first = at;
+      at += piece.count;
+      return { ...piece, first, last: at - 1 };
+    });
+  }
+
+  promptPieces(prompt) {
+    try {
+      return piecesOf(this.vocab, prompt);
+    } catch {
+      return [{ text: prompt, count: this.read.ids?.length ?? 0 }];
+    }
+  }
+
+  // The token that the reader points at or, as long as there is none, the last.
+  get row() {
+    const { answer, pieces } = this;
+    if (!answer) return null;
+    const last = pieces[this.pointed ?? -1]?.last ?? answer.ids.length - 1;
+    return last >= 0 && last < answer.ids.length ? last : null;
+  }
+
+  showText() {
+    const { pieces, row, answer } = this;
+    const current = answer && this.seen && this.shown?.key === this.seen.key;
+    const grid = current && this.groups?.length && row !== null && !this.isOff(this.at) ? this.gridOf(this.at) : null;
+    const { theme } = this.frame;
+    const shade = (place) => {
+      const { first, last } = pieces[place];
+      if (!grid || last < 0 || first > row || last >= grid.cols.length) return null;
+      let code = 0;
+      for (let key = Math.max(0, first); key <= Math.min(row, last); key++)
+        code = Math.max(code, grid.codes[row * grid.cols.length + key]);
+      if (code < 8) return null;
+      const background = theme.colour(grid, code);
+      return { background, ink: theme.inkOn(theme.lut(grid)[code]) };
+    };
+    const tokens = pieces.map(({ text, written, last, word }) => ({
+      text,
+      sign: signOf(text, word),
+      kind: [written && "written", answer && last < 0 && "past"].filter(Boolean).join(" "),
+    }));
+    const longer = tokens.length > this.editor.tokens.length;
+    this.editor.show(
+      tokens,
+      shade,
+      current && row !== null ? pieces.findIndex(({ first, last }) => first <= row && row <= last) : null,
+    );
+    if (longer && this.running) this.editor.follow();
+    this.showFrom();
+  }
+
+  showFrom() {
+    if (!this.groups?.length || !this.answer || this.row === null) return;
+    const { part, layer, head } = this.at;
+    const [word] = this.vocab.words([this.answer.ids[this.row]]);
+    this.from.textContent = `from “${word}”, layer ${layer} head ${head}`;
+    this.from.title = this.nameOf({ part, layer, head });
+  }
+
+  idsOf() {
+    return this.answer.ids;
+  }
+
+  // nats a token, of a text of two tokens or more
+  meanCost(logits) {
+    const { ids, size } = this.answer;
+    return costs(logits, ids, size).reduce((a, b) => a + b) / (ids.length - 1);
+  }
+
   costs(answer) {
-    const { ids, logits, whole, size } = answer;
+    const { ids, logits, whole } = answer;
     if (ids.length < 2) return "";
-    const mean = (given) => costs(given, ids, size).reduce((a, b) => a + b) / (ids.length - 1);
-    const now = (answer.cost ??= mean(logits));
-    const said = `This text costs ${fixed(now, 2)} nats a token`;
-    if (!whole) return `${said}.`;
-    const before = (answer.before ??= mean(whole));
-    const { off } = this.shown;
-    return `${said} without ${counted(off, "head")}; ${fixed(before, 2)} with all (${withSign(now - before)}).`;
+    const now = (answer.cost ??= this.meanCost(logits));
+    const said = `${fixed(now, 2)} nats a ${this.unit}`;
+    if (!whole) return said;
+    const before = (answer.before ??= this.meanCost(whole));
+    return `${said} without ${counted(this.shown.off, "head")}, ${fixed(before, 2)} with all`;
+  }
+
+  // What the text costs without this head beside what it costs now; asked for once, and shown when it comes.
+  worth(at) {
+    const { answer } = this;
+    if (answer.ids.length < 2 || this.described.kernel) return "";
+    const site = this.groups[at.part].sites[at.layer];
+    const key = JSON.stringify([site, at.head, answer.key]);
+    const known = this.costsWithout.get(key);
+    const now = (answer.cost ??= this.meanCost(answer.logits));
+    if (known === undefined) {
+      const large = this.reading > SLOW; // to read all again would keep the reader waiting
+      if (!this.running && !large) this.askWithout(key, site, at.head);
+      return "";
+    }
+    if (known === null) return "";
+    const words = (cost) => `${fixed(cost, 2)} nats a ${this.unit}`;
+    return this.isOff(at)
+      ? `The text costs ${words(now)}; with this head on ${fixed(known, 2)}.`
+      : `Without it the text costs ${words(known)} instead of ${fixed(now, 2)}.`;
+  }
+
+  async askWithout(key, site, head) {
+    this.costsWithout.set(key, null);
+    const { ids, size } = this.answer;
+    const off = this.edits.filter((edit) => edit.site !== site || edit.head !== head);
+    const edits = off.length < this.edits.length ? off : [...off, { site, head, do: "zero" }];
+    const made = await this.run("worth", "read", { ids: { shape: [1, ids.length], data: ids } }, { edits });
+    if (!made || this.answer.ids !== ids || made.outputs.logits.shape.at(-2) < ids.length) return;
+    const each = made.outputs.logits.shape.at(-1);
+    const { data } = made.outputs.logits;
+    const logits =
+      each === size
+        ? data
+        : Float32Array.from({ length: ids.length * size }, (_, i) => data[Math.floor(i / size) * each + (i % size)]);
+    this.costsWithout.set(key, this.meanCost(logits));
+    this.showSentence();
   }
 
   // One token more, after those that are asked for already; whether it was written.
@@ -188,14 +328,15 @@ export class Writer extends Studio {
       const { answer, seen } = this;
       if (!seen || answer?.key !== seen.key) return false;
       const logits = lastOf(answer.logits, answer.size);
-      const shares = probabilities(logits, this.knobs.sampler);
+      const shares = probabilities(logits, this.next.sampler);
       const id =
         this.store.get("temperature") === 0
           ? shares.indexOf(1)
           : sampleFrom(shares, this.number(this.path.tokens.length));
       const next = await this.reader.further(answer, id);
       if (this.seen?.key !== seen.key) return false;
-      this.path.take(id);
+      if (this.running) this.path.take(id);
+      else this.take(id);
       if (next?.key === this.seen.key) this.answer = next;
       this.shown = this.seen;
       return true;
@@ -216,20 +357,29 @@ export class Writer extends Studio {
     return numbers[place];
   }
 
-  async toggle() {
+  // All that one run writes is one step for Undo.
+  async toggle(most = this.described.max_tokens) {
     this.running = !this.running;
-    this.runs.textContent = this.running ? "Stop" : "Run";
     if (!this.running) return;
-    const { max_tokens } = this.described;
-    while (this.running && !this.frame.closed && this.path.tokens.length < max_tokens) {
+    this.runs.textContent = "■ Stop";
+    await this.history.group(() => this.writeOn(most));
+    this.running = false;
+    this.runs.textContent = "▶ Write on";
+    this.showModel();
+  }
+
+  async writeOn(most) {
+    const first = this.path.tokens.length;
+    const end = Math.min(this.described.max_tokens, first + most);
+    while (this.running && !this.frame.closed && this.path.tokens.length < end) {
       const before = this.seen?.key;
       if (!(await this.write()) && this.seen?.key === before) break; // it cannot go on, and has said why
       await new Promise((done) => requestAnimationFrame(done));
     }
-    if (this.path.tokens.length >= max_tokens)
-      this.announce(`${counted(max_tokens, "token")} are written, and Run stops here; Step goes on`);
-    this.running = false;
-    this.runs.textContent = "Run";
+    if (this.path.tokens.length >= this.described.max_tokens)
+      this.announce(
+        `${counted(this.described.max_tokens, "token")} are written, and this stops here; One ${this.unit} goes on`,
+      );
   }
 
   panels() {
@@ -241,6 +391,17 @@ export class Writer extends Studio {
   }
 }
 
+/**
+ * The sign for a piece of text that cannot be seen as it is, or nothing.
+ * @param {string} text
+ * @param {string} word the vocabulary's own sign for it
+ */
+function signOf(text, word = text) {
+  if (text.includes("\n")) return "⏎";
+  if (text.includes("\ufffd")) return label(word, 8);
+  return /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}]/u.test(text) && !/\p{L}|\p{N}|\p{Emoji}/u.test(text) ? label(text, 8) : "";
+}
+
 /** @type {[letter: string, act: (writer: Writer) => any][]} */
 const WRITER_ACTS = [
   ["s", (writer) => writer.write()],
@@ -249,7 +410,10 @@ const WRITER_ACTS = [
 ];
 
 const WRITER_KEYS = [
-  ["Alt+S, Alt+R, Alt+B", "write a token, run or stop, take one back"],
-  ["arrows, Enter", "in the text: move, see what a token looked at"],
-  ["Enter", "on a next token: take it; on a head: switch it off"],
+  ["Alt+R, Alt+S, Alt+B", "write on or stop, write one, take one back"],
+  ["arrows in the text", "what the chosen head looks at from there"],
+  ["arrows, Enter, x", "in the model: to another head, look at it, switch it off or on"],
+  ["Enter", "on a next token: take it"],
+  ["arrows", "on the dashed line: keep fewer or more"],
+  ["Ctrl+Z, Ctrl+Shift+Z", "undo, redo"],
 ];

@@ -1,0 +1,136 @@
+// Undo and redo of what the reader does, and the same as text for a link.
+
+/** @import { Choices } from "../types.d.ts" */
+
+const TYPING = 800; // milliseconds within which changes of one choice are one step
+
+export class History {
+  /** @type {string[]} */
+  past = [];
+  /** @type {string[]} */
+  future = [];
+  grouped = false;
+  restoring = false;
+  at = 0;
+  changed = "";
+
+  /**
+   * @param {Choices<any>} store
+   * @param {string[]} names the choices that count; others, such as what is pointed at, are not undone
+   * @param {() => void} moved called when there is more or less to undo
+   */
+  constructor(store, names, moved) {
+    this.store = store;
+    this.names = names;
+    this.moved = moved;
+    this.first = this.now;
+    this.last = this.first;
+    this.close = store.on(() => this.record());
+  }
+
+  get now() {
+    return JSON.stringify(this.names.map((name) => this.store.get(name)));
+  }
+
+  record() {
+    const { now, last } = this;
+    if (this.restoring || now === last) return;
+    const changed = this.difference(last, now);
+    const soon = performance.now() - this.at < TYPING && changed === this.changed;
+    if (!this.grouped && !soon) this.past.push(last);
+    this.future = [];
+    this.at = performance.now();
+    this.changed = changed;
+    this.last = now;
+    this.moved();
+  }
+
+  /**
+   * Which choices differ between two states.
+   * @param {string} before
+   * @param {string} after
+   */
+  difference(before, after) {
+    const [left, right] = [JSON.parse(before), JSON.parse(after)];
+    return this.names.filter((_, i) => JSON.stringify(left[i]) !== JSON.stringify(right[i])).join(" ");
+  }
+
+  /**
+   * All that `action` changes is one step.
+   * @param {() => any} action
+   */
+  async group(action) {
+    if (this.grouped) return action();
+    const before = this.last;
+    this.grouped = true;
+    try {
+      return await action();
+    } finally {
+      this.grouped = false;
+      this.at = 0;
+      if (this.now !== before) this.past.push(before);
+      this.moved();
+    }
+  }
+
+  undo() {
+    this.step(this.past, this.future);
+  }
+
+  redo() {
+    this.step(this.future, this.past);
+  }
+
+  /**
+   * @param {string[]} from
+   * @param {string[]} to
+   */
+  step(from, to) {
+    const state = from.pop();
+    if (state === undefined) return;
+    to.push(this.last);
+    this.restore(state);
+  }
+
+  /** @param {string} state */
+  restore(state) {
+    const values = JSON.parse(state);
+    this.restoring = true;
+    this.store.set(Object.fromEntries(this.names.map((name, i) => [name, values[i]])));
+    this.restoring = false;
+    this.last = this.now;
+    this.at = 0;
+    this.moved();
+  }
+}
+
+/**
+ * The choices that differ from the first state, for the part of an address after `#`.
+ * @param {History} history
+ */
+export function addressOf({ first, now, names }) {
+  const [before, after] = [JSON.parse(first), JSON.parse(now)];
+  const changed = names.flatMap((name, i) =>
+    JSON.stringify(before[i]) === JSON.stringify(after[i]) ? [] : [[name, after[i]]],
+  );
+  return changed.length ? encodeURIComponent(JSON.stringify(Object.fromEntries(changed))) : "";
+}
+
+/**
+ * The choices of an address, of these names only; none where it cannot be read.
+ * @param {string} text
+ * @param {Record<string, any>} state the values there are, whose kinds the new ones must have
+ * @returns {Record<string, any>}
+ */
+export function choicesOf(text, state) {
+  try {
+    const entries = Object.entries(JSON.parse(decodeURIComponent(text)));
+    return Object.fromEntries(entries.filter(([name, value]) => name in state && sameKind(value, state[name])));
+  } catch {
+    return {};
+  }
+}
+
+/** @type {(value: any, like: any) => boolean} */
+const sameKind = (value, like) =>
+  like === null || value === null || (typeof value === typeof like && Array.isArray(value) === Array.isArray(like));

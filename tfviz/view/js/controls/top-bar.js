@@ -1,0 +1,84 @@
+// What stands at the end of a title: undo, redo, share, keys; and the choices in the page's address.
+
+/** @import { Frame } from "./frame.js" */
+
+import { h } from "../base/elements.js";
+import { addressOf, choicesOf, History } from "../base/history.js";
+
+export class TopBar {
+  /**
+   * @param {Frame} frame
+   * @param {Record<string, any>} state where the choices begin
+   * @param {string[]} names the choices that are undone and shared
+   * @param {boolean} addressed the page's address may hold choices
+   */
+  constructor(frame, state, names, addressed) {
+    this.frame = frame;
+    const button = (/** @type {string} */ words, /** @type {string} */ title, /** @type {() => any} */ onclick) =>
+      h("button", { type: "button", title, onclick }, words);
+    this.undoing = button("Undo", "take back what you did last (Ctrl+Z)", () => this.history.undo());
+    this.redoing = button("Redo", "do it again (Ctrl+Shift+Z)", () => this.history.redo());
+    const link = button("Copy link", "the address of this page as it stands now", () => this.copyLink());
+    const parts = h("div", {}, addressed ? link : null, frame.foot.firstChild);
+    this.share = h("details", { class: "menu" }, h("summary", {}, "Share"), parts);
+    frame.help.classList.add("menu");
+    this.element = h("span", { class: "end" }, this.undoing, this.redoing, this.share, frame.help);
+    frame.body.querySelector("header").append(this.element);
+    frame.body.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.press(event));
+    // A menu that is open closes when something else is pressed.
+    frame.body.addEventListener("pointerdown", (/** @type {PointerEvent} */ { target }) => {
+      for (const menu of [this.share, frame.help]) if (menu.open && !menu.contains(target)) menu.open = false;
+    });
+    this.history = new History(frame.store, names, () => this.mark());
+    if (addressed) this.readAddress(state);
+    this.mark();
+  }
+
+  close() {
+    this.history.close();
+  }
+
+  /** @param {KeyboardEvent} event */
+  press(event) {
+    const escaped = [this.share, this.frame.help].find((menu) => event.key === "Escape" && menu.open);
+    const undoes = (event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "z";
+    if (escaped) {
+      escaped.open = false;
+      escaped.firstChild.focus();
+    } else if (undoes && event.shiftKey) this.history.redo();
+    else if (undoes) this.history.undo();
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  mark() {
+    // Not disabled, which would take the focus away from whoever has just pressed it.
+    this.undoing.setAttribute("aria-disabled", String(!this.history?.past.length));
+    this.redoing.setAttribute("aria-disabled", String(!this.history?.future.length));
+  }
+
+  get name() {
+    return `${this.frame.host.dataset.view ?? "view"}=`;
+  }
+
+  /** A part of an address that is somebody else's is left alone. @param {Record<string, any>} state */
+  readAddress(state) {
+    const text = location.hash.slice(1);
+    if (text.startsWith(this.name)) this.frame.store.set(choicesOf(text.slice(this.name.length), state));
+  }
+
+  async copyLink() {
+    const address = addressOf(this.history);
+    const url = new URL(location.href);
+    url.hash = address && this.name + address;
+    try {
+      globalThis.history.replaceState(null, "", url);
+      await navigator.clipboard.writeText(url.href);
+      this.frame.announce("The link is copied: it opens this page as it stands now.");
+    } catch {
+      this.frame.announce("The link is in the address bar: copy it from there.");
+    }
+    this.share.open = false;
+  }
+}

@@ -1,0 +1,208 @@
+// The model at a glance: layers are columns, heads are small live maps. One is looked at; any can be switched off.
+
+/** @import { Theme } from "../base/theme.js" */
+
+import { h } from "../base/elements.js";
+import { Grid } from "../base/grid.js";
+import { paint } from "../base/paint.js";
+
+const LARGEST = 100; // pixels of a map's side
+const SMALLEST = 22;
+const [WIDE, TALL, GAP] = [368, 344, 6]; // of the pane, where all maps fit
+
+/**
+ * @typedef {{ name: string, sites: string[], heads: number }} Group layers whose heads are shown together
+ * @typedef {{ part: number, layer: number, head: number }} Place
+ * @typedef {object} Handlers
+ * @property {(place: Place) => void} look
+ * @property {(site: string, heads: number[]) => void} toggle switch these heads of a layer off, or on if all are off
+ */
+
+export class ModelPane {
+  /** @type {Group[]} */
+  groups = [];
+  /** @type {Map<string, HTMLElement>} by "part.layer.head" */
+  cells = new Map();
+  key = "";
+
+  /**
+   * @param {Theme} theme
+   * @param {Handlers} handlers
+   */
+  constructor(theme, handlers) {
+    this.theme = theme;
+    this.handlers = handlers;
+    this.element = h("div", { class: "model", role: "group", "aria-label": "Heads of the model" });
+    this.element.onkeydown = (event) => this.press(event);
+  }
+
+  /**
+   * @param {object} shown
+   * @param {Group[]} shown.groups
+   * @param {(place: Place) => Grid} shown.grid the map of a head
+   * @param {[site: string, head: number][]} shown.off
+   * @param {Place} shown.at the head that is looked at
+   * @param {number | null} shown.row a query to mark in each map
+   */
+  show({ groups, grid, off, at, row }) {
+    this.groups = groups;
+    this.build();
+    const without = new Set(off.map(String));
+    for (const [key, cell] of this.cells) {
+      const place = placeOf(key);
+      this.mark(cell, place, without.has(`${groups[place.part].sites[place.layer]},${place.head}`), at);
+      this.draw(cell.querySelector("canvas"), grid(place), row);
+    }
+    for (const button of this.element.querySelectorAll(".layer > button")) {
+      const { site, heads } = /** @type {HTMLElement} */ (button).dataset;
+      const all = Array.from({ length: Number(heads) }, (_, head) => without.has(`${site},${head}`));
+      button.setAttribute("aria-pressed", String(all.every(Boolean)));
+    }
+  }
+
+  /** The elements, anew only for another model. */
+  build() {
+    const key = JSON.stringify(this.groups);
+    if (key === this.key) return;
+    this.key = key;
+    this.cells.clear();
+    const columns = this.groups.reduce((sum, { sites }) => sum + sites.length, 0);
+    const rows = Math.max(...this.groups.map(({ heads }) => heads));
+    const fitting = (room, count) => Math.floor((room - GAP * (count - 1)) / count);
+    this.side = Math.max(SMALLEST, Math.min(LARGEST, fitting(WIDE, columns), fitting(TALL, rows)));
+    this.element.style.setProperty("--side", `${this.side}px`);
+    this.element.replaceChildren(...this.groups.map((group, part) => this.group(group, part)));
+  }
+
+  /**
+   * @param {Group} group
+   * @param {number} part
+   */
+  group({ name, sites, heads }, part) {
+    const layers = sites.map((site, layer) => {
+      const toggle = () => this.handlers.toggle(site, [...Array(heads).keys()]);
+      const title = `${this.named(part)}layer ${layer}: switch all its heads off or on`;
+      const label = this.side < 40 ? String(layer) : `layer ${layer}`;
+      return h(
+        "div",
+        { class: "layer" },
+        h(
+          "button",
+          { type: "button", title, "aria-label": title, "data-site": site, "data-heads": heads, onclick: toggle },
+          label,
+        ),
+        ...Array.from({ length: heads }, (_, head) => this.cell({ part, layer, head })),
+      );
+    });
+    const several = this.groups.length > 1;
+    return h("div", { class: "heads" }, several ? h("b", {}, name) : null, h("div", { class: "layers" }, ...layers));
+  }
+
+  /** @param {Place} place */
+  cell(place) {
+    const look = h(
+      "button",
+      { type: "button", class: "head", onclick: () => this.handlers.look(place) },
+      h("canvas", {}),
+    );
+    const off = h(
+      "button",
+      { type: "button", class: "cross", tabIndex: -1, "aria-hidden": "true", onclick: () => this.toggle(place) },
+      "×",
+    );
+    const cell = h("div", { class: "cell" }, look, off);
+    this.cells.set(keyOf(place), cell);
+    return cell;
+  }
+
+  /** @param {Place} place */
+  toggle({ part, layer, head }) {
+    this.handlers.toggle(this.groups[part].sites[layer], [head]);
+  }
+
+  /** @param {number} part */
+  named(part) {
+    return this.groups.length > 1 ? `${this.groups[part].name}, ` : "";
+  }
+
+  /**
+   * @param {HTMLElement} cell
+   * @param {Place} place
+   * @param {boolean} off
+   * @param {Place} at
+   */
+  mark(cell, place, off, at) {
+    const here = keyOf(place) === keyOf(at);
+    const button = /** @type {HTMLButtonElement} */ (cell.firstChild);
+    cell.classList.toggle("off", off);
+    cell.classList.toggle("chosen", here);
+    const name = `${this.named(place.part)}head ${place.head} of layer ${place.layer}, ${off ? "off" : "on"}`;
+    button.setAttribute("aria-label", name);
+    button.title = `${name}: click to look, x to switch it ${off ? "on" : "off"}`;
+    button.toggleAttribute("aria-current", here);
+    if (here) button.setAttribute("aria-current", "true");
+    button.tabIndex = here ? 0 : -1;
+  }
+
+  /**
+   * @param {HTMLCanvasElement} canvas
+   * @param {Grid} grid
+   * @param {number | null} row
+   */
+  draw(canvas, grid, row) {
+    const ratio = globalThis.devicePixelRatio || 1;
+    const side = Math.round(this.side * ratio);
+    if (canvas.width !== side) [canvas.width, canvas.height] = [side, side];
+    const plain = new Grid(grid.rows, grid.cols, grid.codes, new Uint8Array(grid.codes.length));
+    const window = { x: 0, y: 0, wide: grid.cols.length, tall: grid.rows.length };
+    const pen = canvas.getContext("2d");
+    pen.putImageData(paint(plain, window, side, side, this.theme, ratio), 0, 0);
+    if (row === null || row >= grid.rows.length) return;
+    const tall = side / grid.rows.length;
+    pen.strokeStyle = this.theme.soft;
+    pen.lineWidth = ratio;
+    pen.strokeRect(ratio / 2, row * tall - ratio / 2, side - ratio, tall + ratio);
+  }
+
+  /** @param {KeyboardEvent} event */
+  press(event) {
+    const cell = /** @type {HTMLElement} */ (event.target).closest(".cell");
+    if (!cell || event.altKey || event.ctrlKey || event.metaKey) return;
+    const place = placeOf([...this.cells].find(([, other]) => other === cell)[0]);
+    if (event.key === "x") this.toggle(place);
+    else if (!this.move(event.key, place)) return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+
+  /**
+   * The focus goes to a neighbour.
+   * @param {string} key
+   * @param {Place} place
+   */
+  move(key, { part, layer, head }) {
+    const next = {
+      ArrowUp: { part, layer, head: head - 1 },
+      ArrowDown: { part, layer, head: head + 1 },
+      ArrowLeft: layer
+        ? { part, layer: layer - 1, head }
+        : { part: part - 1, layer: (this.groups[part - 1]?.sites.length ?? 0) - 1, head },
+      ArrowRight:
+        layer + 1 < this.groups[part].sites.length
+          ? { part, layer: layer + 1, head }
+          : { part: part + 1, layer: 0, head },
+    }[key];
+    if (!next) return false;
+    /** @type {HTMLElement | null | undefined} */ (this.cells.get(keyOf(next))?.firstChild)?.focus();
+    return true;
+  }
+}
+
+/** @type {(place: Place) => string} */
+const keyOf = ({ part, layer, head }) => `${part}.${layer}.${head}`;
+
+/** @type {(key: string) => Place} */
+function placeOf(key) {
+  const [part, layer, head] = key.split(".").map(Number);
+  return { part, layer, head };
+}

@@ -1,0 +1,32 @@
+// Motion that shows where something goes; none for readers who asked for none.
+
+import { h } from "../base/elements.js";
+
+const LASTS = 200; // milliseconds
+
+/**
+ * A word goes from where it was pressed to the end of a text.
+ * @param {HTMLElement} body
+ * @param {HTMLElement | null} from
+ * @param {HTMLElement} editor
+ * @param {string} text
+ */
+export function travel(body, from, editor, text) {
+  if (!from?.isConnected || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+  const [home, start] = [body.getBoundingClientRect(), from.getBoundingClientRect()];
+  queueMicrotask(() => {
+    const last = /** @type {HTMLElement | undefined} */ ([...editor.querySelectorAll(".token")].at(-1));
+    if (!last) return;
+    const end = last.getBoundingClientRect();
+    const mover = h("span", { class: "mover", "aria-hidden": "true" }, text);
+    body.append(mover);
+    const at = (box) => `translate(${box.left - home.left}px, ${box.top - home.top}px)`;
+    const moves = mover.animate([{ transform: at(start) }, { transform: at(end) }], {
+      duration: LASTS,
+      easing: "ease-in-out",
+    });
+    moves.onfinish = () => mover.remove();
+    moves.oncancel = moves.onfinish;
+    last.animate([{ opacity: 0 }, { opacity: 0, offset: 0.8 }, { opacity: 1 }], { duration: LASTS });
+  });
+}

@@ -1,0 +1,88 @@
+// What a head does, in words and numbers.
+
+/** @import { Grid } from "../base/grid.js" */
+
+import { counted, formatted } from "../base/numbers.js";
+
+const FARTHEST = 9; // tokens between a query and its key that have a name
+const NUMBERS = ["", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
+
+/** @type {(distance: number, unit: string) => string} */
+function away(distance, unit) {
+  if (distance === 0) return `looks at the ${unit} itself`;
+  const far = Math.abs(distance);
+  return `looks ${NUMBERS[far]} ${unit}${far > 1 ? "s" : ""} ${distance < 0 ? "back" : "ahead"}`;
+}
+
+/**
+ * @typedef {object} Habit where a query looks most
+ * @property {string} kind
+ * @property {(unit: string) => string} words
+ * @property {(query: number, key: number, ids: number[]) => boolean} is
+ */
+
+/** @type {Habit[]} by the order in which equals are told */
+const HABITS = [
+  ...[0, ...Array.from({ length: FARTHEST }, (_, i) => [-i - 1, i + 1]).flat()].map((distance) => ({
+    kind: `at ${distance}`,
+    words: (/** @type {string} */ unit) => away(distance, unit),
+    is: (/** @type {number} */ query, /** @type {number} */ key) => key - query === distance,
+  })),
+  {
+    kind: "induction",
+    words: (unit) => `looks at what followed the same ${unit} before`,
+    is: (query, key, ids) => ids.length > 0 && key > 0 && key < query && ids[key - 1] === ids[query],
+  },
+  {
+    kind: "duplicate",
+    words: (unit) => `looks at the same ${unit} before`,
+    is: (query, key, ids) => key < query && ids.length > 0 && ids[key] === ids[query],
+  },
+  { kind: "first", words: (unit) => `looks at the first ${unit}`, is: (_, key) => key === 0 },
+];
+
+/**
+ * How often each habit holds for the strongest key of a query.
+ * @param {Grid} grid
+ * @param {number[]} ids of rows and columns, where both are the same text; else none
+ * @returns {{ kind: string, words: (unit: string) => string, count: number, of: number }[]} the most frequent first
+ */
+export function habitsOf(grid, ids) {
+  const strongest = grid.rows.map((_, query) => grid.strongest(query, "row", 1)[0]?.[0] ?? -1);
+  const queries = strongest.flatMap((key, query) => (key < 0 || query === 0 ? [] : [[query, key]]));
+  return HABITS.map(({ kind, words, is }) => ({
+    kind,
+    words,
+    count: queries.filter(([query, key]) => is(query, key, ids)).length,
+    of: queries.length,
+  })).sort((a, b) => b.count - a.count);
+}
+
+/**
+ * Over how many keys a query spreads its weights, in the middle: e to the power of their entropy.
+ * @param {Grid} grid
+ */
+export function breadthOf(grid) {
+  const found = grid.rows.map((_, row) => {
+    let entropy = 0;
+    for (let col = 0; col < grid.cols.length; col++) {
+      const weight = grid.at(row, col);
+      if (weight > 0) entropy -= weight * Math.log(weight);
+    }
+    return Math.exp(entropy);
+  });
+  return found.sort((a, b) => a - b)[Math.floor(found.length / 2)] ?? 0;
+}
+
+/**
+ * One sentence of what a head does in a text.
+ * @param {Grid} grid
+ * @param {number[]} ids
+ * @param {string} unit "letter", "token"
+ */
+export function habitSentence(grid, ids, unit) {
+  const [best] = habitsOf(grid, ids);
+  if (best && best.of > 1 && best.count >= best.of / 2)
+    return `${best.words(unit)} in ${formatted(best.count)} of ${counted(best.of, "place")}.`;
+  return `spreads its look over ${formatted(Math.max(1, Math.round(breadthOf(grid))))} ${unit}s or so.`;
+}

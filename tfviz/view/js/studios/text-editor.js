@@ -1,0 +1,233 @@
+// A text that is edited where it stands, each token of it shaded; the token at the caret or under the pointer is told.
+
+import { h } from "../base/elements.js";
+
+/**
+ * @typedef {object} Token
+ * @property {string} text exactly as it stands in the text
+ * @property {string} [kind] a class: "written", "struck", "hidden" ...
+ * @property {string} [sign] what stands for it, where it cannot be seen
+ * @property {string} [title]
+ * @typedef {object} Handlers
+ * @property {(text: string) => void} typed the reader has changed the text
+ * @property {(place: number | null) => void} point the pointer or the caret is at this token
+ * @property {(place: number, event: MouseEvent) => void} [press] a token was clicked
+ */
+
+export class TextEditor {
+  /** @type {Token[]} */
+  tokens = [];
+  /** @type {HTMLElement[]} */
+  spans = [];
+  composing = false;
+
+  /**
+   * @param {string} name
+   * @param {Handlers} handlers
+   */
+  constructor(name, handlers) {
+    this.handlers = handlers;
+    this.end = h("br");
+    this.element = h("div", {
+      class: "editor",
+      role: "textbox",
+      "aria-multiline": "true",
+      "aria-label": name,
+      dir: "auto",
+      spellcheck: false,
+      tabIndex: 0,
+    });
+    // Formats never get in; where a browser knows no plain text, pasted formats are dropped below.
+    this.element.setAttribute("contenteditable", "plaintext-only");
+    if (this.element.contentEditable !== "plaintext-only") this.element.setAttribute("contenteditable", "true");
+    this.listen();
+  }
+
+  listen() {
+    const { element, handlers } = this;
+    element.addEventListener("compositionstart", () => (this.composing = true));
+    element.addEventListener("compositionend", () => {
+      this.composing = false;
+      this.read();
+    });
+    element.addEventListener("input", () => this.composing || this.read());
+    element.addEventListener("beforeinput", (event) => this.before(/** @type {InputEvent} */ (event)));
+    element.addEventListener(
+      "keydown",
+      (event) => event.altKey || event.ctrlKey || event.metaKey || event.stopPropagation(),
+    ); // letters are no commands here
+    element.addEventListener("keyup", () => this.caretMoved());
+    element.addEventListener("pointermove", ({ target }) => this.pointed(target));
+    element.addEventListener("pointerleave", () => handlers.point(this.atCaret()));
+    element.addEventListener("click", (event) => {
+      this.caretMoved();
+      const place = this.placeOf(event.target);
+      if (place !== null) handlers.press?.(place, event);
+    });
+  }
+
+  get text() {
+    return this.tokens.map(({ text }) => text).join("");
+  }
+
+  /**
+   * @param {Token[]} tokens
+   * @param {(place: number) => { background: string, ink: string } | null} shade
+   * @param {number | null} from the token that is looked from
+   */
+  show(tokens, shade, from) {
+    if (this.composing) return;
+    if (!this.stands(tokens)) this.lay(tokens);
+    this.tokens = tokens;
+    this.spans.forEach((span, place) => {
+      const { kind = "", title = "", sign = "" } = tokens[place];
+      const colours = shade(place);
+      const classes = ["token", kind, place === from && "from"];
+      span.className = classes.filter(Boolean).join(" ");
+      span.style.background = colours?.background ?? "";
+      span.style.color = colours?.ink ?? "";
+      if (span.title !== title) span.title = title;
+      if (sign) span.dataset.sign = sign;
+      else delete span.dataset.sign;
+    });
+  }
+
+  /** @param {Token[]} tokens */
+  stands(tokens) {
+    const { childNodes } = this.element;
+    return (
+      this.spans.length === tokens.length &&
+      childNodes.length === tokens.length + 1 &&
+      tokens.every(({ text }, i) => childNodes[i] === this.spans[i] && this.spans[i].textContent === text)
+    );
+  }
+
+  /**
+   * Elements for these tokens; what stands already stays, and so does the caret.
+   * @param {Token[]} tokens
+   */
+  lay(tokens) {
+    const caret = this.caret();
+    this.spans = tokens.map(({ text }, i) => {
+      const old = this.spans[i];
+      const same = old && old.childNodes.length === 1 && old.firstChild.nodeType === 3 && old.textContent === text;
+      const span = same ? old : h("span", {}, text);
+      span.dataset.place = String(i);
+      return span;
+    });
+    this.element.replaceChildren(...this.spans, this.end); // a last line feed needs something after it
+    if (caret !== null) this.put(caret);
+  }
+
+  /**
+   * What the browser would do in its own way, or slowly: a new line, a text with formats, a selection of many tokens.
+   * @param {InputEvent} event
+   */
+  before(event) {
+    const [start, end] = this.selection() ?? [this.text.length, this.text.length];
+    const text = this.inserted(event, end > start);
+    if (text === undefined || this.composing) return;
+    event.preventDefault();
+    const now = this.text;
+    this.wanted = start + text.length;
+    this.handlers.typed(now.slice(0, start) + text + now.slice(end));
+  }
+
+  /**
+   * The text that stands in place of the selection then; undefined: the browser's own way is right.
+   * @param {InputEvent} event
+   * @param {boolean} selected
+   * @returns {string | undefined}
+   */
+  inserted({ inputType, data, dataTransfer }, selected) {
+    if (inputType === "insertParagraph" || inputType === "insertLineBreak") return "\n";
+    if (inputType.startsWith("insertFrom")) return dataTransfer?.getData("text/plain") ?? data ?? undefined;
+    if (!selected) return undefined;
+    if (inputType === "insertText") return data ?? undefined;
+    return inputType.startsWith("delete") ? "" : undefined;
+  }
+
+  read() {
+    this.wanted = undefined;
+    this.handlers.typed(this.element.textContent);
+    this.caretMoved();
+  }
+
+  caretMoved() {
+    this.handlers.point(this.atCaret());
+  }
+
+  /** The token before the caret, or null where there is none. */
+  atCaret() {
+    const caret = this.element.getRootNode() instanceof ShadowRoot ? this.caret() : null;
+    if (caret === null) return null;
+    let before = 0;
+    for (const [place, { text }] of this.tokens.entries()) {
+      before += text.length;
+      if (before >= caret && caret > 0) return place;
+    }
+    return this.tokens.length ? 0 : null;
+  }
+
+  /** @param {EventTarget | null} target */
+  pointed(target) {
+    const place = this.placeOf(target);
+    if (place !== null) this.handlers.point(place);
+  }
+
+  /** @param {EventTarget | null} target */
+  placeOf(target) {
+    const place = /** @type {HTMLElement} */ (target).dataset?.place;
+    return place === undefined ? null : Number(place);
+  }
+
+  /** Where the caret stands in the text; null where it stands elsewhere. */
+  caret() {
+    return this.wanted ?? this.selection()?.[1] ?? null;
+  }
+
+  /** @returns {[start: number, end: number] | null} */
+  selection() {
+    const root = /** @type {any} */ (this.element.getRootNode());
+    if (root.activeElement !== this.element) return null;
+    const selection = root.getSelection?.() ?? document.getSelection();
+    const [range] = selection.getComposedRanges?.({ shadowRoots: [root] }) ?? [];
+    const found = range ?? (selection.rangeCount ? selection.getRangeAt(0) : null);
+    if (!found || !this.element.contains(found.startContainer)) return null;
+    return [this.offset(found.startContainer, found.startOffset), this.offset(found.endContainer, found.endOffset)];
+  }
+
+  /**
+   * Letters before a place in the tree.
+   * @param {Node} node
+   * @param {number} offset
+   */
+  offset(node, offset) {
+    const range = document.createRange();
+    range.setStart(this.element, 0);
+    range.setEnd(node, offset);
+    return range.toString().length;
+  }
+
+  /**
+   * The caret goes after so many letters.
+   * @param {number} caret
+   */
+  put(caret) {
+    this.wanted = undefined;
+    const root = /** @type {any} */ (this.element.getRootNode());
+    const selection = root.getSelection?.() ?? document.getSelection();
+    let left = caret;
+    for (const span of this.spans) {
+      const { length } = span.textContent;
+      if (left <= length) return selection.collapse(span.firstChild, left);
+      left -= length;
+    }
+    return selection.collapse(this.element, this.spans.length);
+  }
+
+  /** What is new is in sight. */
+  follow() {
+    this.element.scrollTop = this.element.scrollHeight;
+  }
+}

@@ -1,0 +1,177 @@
+// Guided experiments: each does something that the reader could do, and Undo takes it back.
+
+import { h } from "../base/elements.js";
+import { habitsOf } from "./summary.js";
+
+const SCAN = 90; // milliseconds that a search for a head stays at each
+const WRITES = 60; // tokens
+
+/**
+ * @typedef {object} Try
+ * @property {string} name
+ * @property {() => any} act
+ */
+
+/**
+ * Buttons for experiments, one after the other.
+ * @param {import("./studio.js").Studio} studio
+ * @param {Try[]} tries
+ */
+export function tryButtons(studio, tries) {
+  return tries.map(({ name, act }) => {
+    const button = h("button", { type: "button", class: "try" }, name);
+    button.onclick = async () => {
+      button.setAttribute("aria-busy", "true");
+      try {
+        await studio.history.group(act);
+      } catch (error) {
+        studio.frame.failed(error);
+      }
+      button.removeAttribute("aria-busy");
+    };
+    return button;
+  });
+}
+
+/**
+ * The head whose strongest keys are of a kind most often, and how often.
+ * @param {any} studio
+ * @param {string} kind
+ */
+export function bestHead(studio, kind) {
+  const scored = studio.places
+    .filter((place) => !studio.isOff(place))
+    .map((place) => {
+      const { count, of } = habitsOf(studio.gridOf(place), studio.idsOf(place.part)).find(
+        (habit) => habit.kind === kind,
+      );
+      return { place, share: of ? count / of : 0 };
+    });
+  return scored.sort((a, b) => b.share - a.share)[0] ?? null;
+}
+
+/**
+ * Look at one head after the other, and stay at the one that is sought.
+ * @param {any} studio
+ * @param {string} kind
+ */
+export async function findHead(studio, kind) {
+  const best = bestHead(studio, kind);
+  if (!best) return;
+  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  for (const place of still ? [] : studio.places.slice(0, 24)) {
+    studio.look(place);
+    await new Promise((done) => setTimeout(done, SCAN));
+  }
+  studio.look(best.place);
+}
+
+/** @param {any} studio a `Writer` */
+export function writerTries(studio) {
+  const { unit, store } = studio;
+  const write = async (most) => {
+    if (!studio.running) await studio.toggle(most);
+  };
+  return [
+    { name: "Let it write", act: () => write(WRITES) },
+    { name: `Find the head that looks one ${unit} back`, act: () => findHead(studio, "at -1") },
+    {
+      name: "… and switch it off",
+      act: () => {
+        const { part, layer, head } = studio.at;
+        studio.toggleHeads(studio.groups[part].sites[layer], [head]);
+      },
+    },
+    {
+      name: "Temperature 0: it loops",
+      act: async () => {
+        store.set({ temperature: 0 });
+        await write(2 * WRITES);
+      },
+    },
+    {
+      name: "Write the same line twice",
+      act: async () => {
+        const line = store.get("prompt").trimEnd().split("\n").at(-1);
+        studio.begin(`${line}\n${line}`);
+        await studio.settled();
+        studio.look(bestHead(studio, "induction").place);
+      },
+    },
+  ];
+}
+
+/** @param {any} studio a `Classifier` */
+export function classifierTries(studio) {
+  const { store } = studio;
+  const strongest = () => {
+    const known = [...studio.effects.keys()].map((i) => [i, Math.abs(studio.effect(i, store.get("label")))]);
+    return known.sort((a, b) => b[1] - a[1])[0]?.[0] ?? null;
+  };
+  return [
+    {
+      name: "Strike out the word that counts most",
+      act: async () => {
+        store.set({ label: Math.max(0, store.get("label")) });
+        await studio.settled();
+        const i = strongest();
+        if (i !== null) studio.change({ deleted: [...store.get("deleted"), i] });
+      },
+    },
+    {
+      name: "Turn the words around",
+      act: () => studio.change({ text: store.get("text").trim().split(/\s+/).reverse().join(" "), ...studio.fresh }),
+    },
+    { name: "Switch all heads off", act: () => allOff(studio) },
+    { name: "… and on again", act: () => store.set({ off: [] }) },
+  ];
+}
+
+/** @param {any} studio a `Filler` */
+export function fillerTries(studio) {
+  const { store } = studio;
+  return [
+    {
+      name: "Hide the last word",
+      act: () => studio.change({ masked: studio.placesOf(studio.units.at(-1)), filled: [] }),
+    },
+    {
+      name: "Hide every other word",
+      act: () =>
+        studio.change({
+          masked: studio.units.filter((_, i) => i % 2).flatMap((unit) => studio.placesOf(unit)),
+          filled: [],
+        }),
+    },
+    { name: "Switch all heads off", act: () => allOff(studio) },
+    { name: "… and on again", act: () => store.set({ off: [] }) },
+  ];
+}
+
+/** @param {any} studio a `Translator` */
+export function translatorTries(studio) {
+  const { store, described } = studio;
+  const from = { node: null, rows: [], cols: [], prefix: [] };
+  return [
+    { name: "Translate it", act: () => store.set({ ...from, steps: described.max_tokens }) },
+    { name: "One word at a time", act: () => store.set({ ...from, steps: 1 }) },
+    {
+      name: "A beam of four",
+      act: () => store.set({ ...from, width: Math.min(4, described.max_width), steps: described.max_tokens }),
+    },
+    {
+      name: "Force the second likeliest first word",
+      act: async () => {
+        store.set({ ...from, steps: 0 });
+        await studio.settled();
+        studio.force(studio.likeliest[1][0]);
+      },
+    },
+    { name: "Switch all heads off", act: () => allOff(studio) },
+  ];
+}
+
+/** @param {any} studio */
+function allOff(studio) {
+  studio.store.set({ off: studio.places.map(({ part, layer, head }) => [studio.groups[part].sites[layer], head]) });
+}
