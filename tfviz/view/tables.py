@@ -75,7 +75,7 @@ def _positions_picture(heatmaps: Mapping[str, list[Heatmap]], title: str) -> Pic
 
 def _position_heatmaps(name: str, table: Tensor, trained: int | None) -> list[Heatmap]:
     """Specify the heatmaps of a kind: its table and the cosines of its rows, or the table alone where it compares."""
-    values = check_finite(name, table.as_subclass(Tensor)).float()
+    values = check_finite(name, table).float().as_subclass(Tensor)
     down: list[Divider] = [("rows", trained)] if trained and trained < len(table) else []
     both: list[Divider] = [*down, *(("cols", row) for _, row in down)]
     if isinstance(table, Similarity):

@@ -37,15 +37,16 @@ class View(Picture):
 
     Args:
         picture: the same, still.
-        document: what is shown.
+        document: a `ViewDocument`, what is shown.
         data: the bytes it speaks of.
     """
 
-    def __init__(self, picture: Picture, document: ViewDocument, data: bytes = b""):
+    def __init__(self, picture: Picture, document: Any, data: bytes = b""):
         if document.get("kind") not in KINDS:
             raise ValueError(f"the document says the kind {document.get('kind')!r}; it can be {', '.join(KINDS)}")
         super().__init__(picture._draw, picture.summary)
-        self.document, self.data = document, data
+        self.document: ViewDocument = document
+        self.data = data
 
     def html(self, still: bool = True) -> str:
         """The view as a piece of HTML. The same view has the same name, and the same bytes.

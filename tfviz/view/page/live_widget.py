@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -21,14 +20,18 @@ from tfviz.view.still.formatting import maps_size
 from tfviz.view.still.picture import Picture, shorten
 
 NUMBER = traitlets.Int(min=0)
+COUNT, PLACES = "a whole number from 0 on", "a list of places, whole numbers from 0 on"
+MODES = ("sheet", "head", "lines", "words")
+HIDE = ("nothing", "first", "separators", "sinks", "chosen")
 ON_DEMAND = "Heads come in full as you open them; the sheet shows them in blocks."
 
 
 class LiveView(KernelWidget):
     """Show attention maps in a notebook, in both directions.
 
-    Each choice is a trait: `live.layer = 2` moves the view, and `live.observe(function, "rows")` calls a function when
-    the reader locks a row. Maps of any size: those past the budget are sent in full one head at a time.
+    Each choice is a trait, as `documents.heads.HeadsState` describes it: `live.layer = 2` moves the view, and
+    `live.observe(function, "rows")` calls a function when the reader locks a row. Maps of any size: those past the
+    budget are sent in full one head at a time.
 
     Args:
         maps: one capture, or several by name.
@@ -46,22 +49,20 @@ class LiveView(KernelWidget):
     _esm = STATIC / "maps-widget.js"
     data = traitlets.Bytes().tag(sync=True)
 
-    mode = traitlets.Enum(("sheet", "head", "lines", "words"), "sheet", help="the way to look").tag(sync=True)
-    part = traitlets.Int(0, min=0, help="which of several captures").tag(sync=True)
-    layer = traitlets.Int(0, min=0).tag(sync=True)
-    head = traitlets.Int(0, min=0).tag(sync=True)
-    marked: traitlets.List = traitlets.List(
-        traitlets.Tuple(NUMBER, NUMBER), help="pairs [layer, head] that are shown together"
-    ).tag(sync=True)
-    how = traitlets.Enum(("mean", "max"), "mean", help="how several heads become one").tag(sync=True)
-    hide = traitlets.Enum(("nothing", "first", "separators", "sinks", "chosen"), "nothing").tag(sync=True)
-    hidden = traitlets.List(NUMBER, help="keys left out where hide is `chosen`").tag(sync=True)
-    merged = traitlets.Bool(False, help="pieces of words as whole words").tag(sync=True)
-    rows = traitlets.List(NUMBER, help="locked queries").tag(sync=True)
-    cols = traitlets.List(NUMBER, help="locked keys").tag(sync=True)
-    least = traitlets.Float(0.02, min=0, max=1, help="weights under this have no line").tag(sync=True)
-    most = traitlets.Int(5, min=1, help="lines of a word").tag(sync=True)
-    direction = traitlets.Enum(("at", "by"), "at", help="what a word looks at, or what looks at it").tag(sync=True)
+    mode = traitlets.Enum(MODES, MODES[0], help="sheet, head, lines or words").tag(sync=True)
+    part = traitlets.Int(0, min=0, help=COUNT).tag(sync=True)
+    layer = traitlets.Int(0, min=0, help=COUNT).tag(sync=True)
+    head = traitlets.Int(0, min=0, help=COUNT).tag(sync=True)
+    marked = traitlets.List(traitlets.Tuple(NUMBER, NUMBER), help="a list of pairs (layer, head)").tag(sync=True)
+    how = traitlets.Enum(("mean", "max"), "mean", help="mean or max").tag(sync=True)
+    hide = traitlets.Enum(HIDE, HIDE[0], help=", ".join(HIDE)).tag(sync=True)
+    hidden = traitlets.List(NUMBER, help=PLACES).tag(sync=True)
+    merged = traitlets.Bool(False, help="True or False").tag(sync=True)
+    rows = traitlets.List(NUMBER, help=PLACES).tag(sync=True)
+    cols = traitlets.List(NUMBER, help=PLACES).tag(sync=True)
+    least = traitlets.Float(0.02, min=0, max=1, help="a number from 0 to 1").tag(sync=True)
+    most = traitlets.Int(5, min=1, help="a whole number from 1 on").tag(sync=True)
+    direction = traitlets.Enum(("at", "by"), "at", help="at or by").tag(sync=True)
 
     def __init__(
         self,
@@ -76,16 +77,20 @@ class LiveView(KernelWidget):
         if unknown:
             raise TypeError(f"no such choice: {', '.join(sorted(unknown))}; there are: {', '.join(STATE)}")
         chosen = {key: value.item() if getattr(value, "ndim", 1) == 0 else value for key, value in chosen.items()}
-        _check_lists(chosen)
         self._parts = {"": maps} if isinstance(maps, AttentionMaps) else dict(maps)
         self._title, self._arrange = title, arrange
         state = {**STATE, **chosen}
         document, data = heads_document(self._parts, state, title, budget, arrange=arrange)
         document["note"] = document["note"] and ON_DEMAND
-        try:
-            super().__init__(document=document, data=data, **chosen)
-        except traitlets.TraitError as error:
-            raise ValueError(f"view.live: {self._refused(chosen) or shorten(str(error), 200)}") from None
+        super().__init__(document=document, data=data)
+        for name, value in chosen.items():
+            try:
+                setattr(self, name, value)
+            except traitlets.TraitError as error:
+                message = str(error)
+                if not message.startswith(f"{name} is"):  # traitlets' own
+                    message = f"{name} is {shorten(repr(value), 60)}; give {self.traits()[name].help}"
+                raise ValueError(f"view.live: {message}") from None
 
     @traitlets.validate("layer", "head", "part")
     def _within(self, proposal: Any) -> int:
@@ -96,24 +101,6 @@ class LiveView(KernelWidget):
         if value >= counts[name]:
             raise traitlets.TraitError(f"{name} is {value}; there are {counts[name]}, counted from 0")
         return value
-
-    @classmethod
-    def _refused(cls, chosen: Mapping[str, Any]) -> str:
-        """Return which choice has a wrong value, and what can be given."""
-        for name, value in chosen.items():
-            trait: Any = cls.class_traits()[name]
-            low, high = getattr(trait, "min", None), getattr(trait, "max", None)
-            if isinstance(trait, traitlets.Enum) and value not in (values := trait.values or ()):
-                give = f"it can be {', '.join(values)}"
-            elif isinstance(trait, traitlets.Bool) and type(value) is not bool:
-                give = "give True or False"
-            elif isinstance(trait, traitlets.Int | traitlets.Float) and not _inside(trait, value):
-                kind = "a whole number" if isinstance(trait, traitlets.Int) else "a number"
-                give = f"give {kind} from {low} {'on' if high is None else f'to {high}'}"
-            else:
-                continue
-            return f"{name} is {shorten(repr(value), 60)}; {give}"
-        return ""
 
     def _reply(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
         """Return a head in full, or a part of it in blocks."""
@@ -171,24 +158,3 @@ def _range(request: Mapping[str, Any], name: str, count: int) -> slice:
     if not 0 <= ends[0] < ends[1] <= count:
         raise LookupError(f"{name} is {ends!r}; there are {count}, counted from 0")
     return slice(*ends)
-
-
-def _inside(trait: Any, value: Any) -> bool:
-    """Return whether a number is one that the trait can be."""
-    kinds = int if isinstance(trait, traitlets.Int) else int | float
-    low, high = (-math.inf if trait.min is None else trait.min), (math.inf if trait.max is None else trait.max)
-    return isinstance(value, kinds) and low <= value <= high
-
-
-def _check_lists(chosen: Mapping[str, Any]) -> None:
-    """Refuse lists that traitlets would refuse in words of its own."""
-    for name in ("hidden", "rows", "cols"):
-        if not _places(places := chosen.get(name, [])):
-            raise ValueError(f"view.live: {name} is {places!r}; give a list of places, whole numbers from 0 on")
-    marked = chosen.get("marked", [])
-    if not (isinstance(marked, list | tuple) and all(_places(pair) and len(pair) == 2 for pair in marked)):
-        raise ValueError(f"view.live: marked is {marked!r}; give a list of pairs (layer, head)")
-
-
-def _places(value: Any) -> bool:
-    return isinstance(value, list | tuple) and all(isinstance(index, int) and index >= 0 for index in value)

@@ -141,7 +141,7 @@ def mask_lab(
 
 
 def join_masks(masks: Mapping[str, tuple[str, Tensor]], use: Mapping[str, str]) -> tuple[str, Tensor]:
-    """Return the formula of the rules in use and their table; the page has the same rule (`js/stages/masklab.js`)."""
+    """Return the formula of the rules in use and their table; the page has the same rule (`js/stages/mask-lab.js`)."""
     named = {key: (name.replace(" = ", "(") + ")" * (name != key), one) for key, (name, one) in masks.items()}
     used = {role: [named[name] for name, has in use.items() if has == role] for role in ("all", "any", "not")}
     parts = [*used["all"], *((f"~{name}", ~allowed) for name, allowed in used["not"])]

@@ -124,3 +124,16 @@ export function following(element, points, leaves) {
     if (pointerType !== "touch") leaves();
   };
 }
+
+/** @param {Node} node @returns {any} what has the focus beside it */
+export const activeIn = (node) => /** @type {ShadowRoot} */ (node.getRootNode()).activeElement;
+
+/**
+ * Where a key leads to in a row of places, the last of which is `last`; undefined for other keys.
+ * @param {string} key @param {number} place @param {number} last @returns {number | undefined}
+ */
+export function stepIn(key, place, last) {
+  /** @type {Record<string, number>} */
+  const places = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: last };
+  return places[key];
+}

@@ -1,12 +1,12 @@
 // The texts written so far, as buttons to go back to them.
 
-import { h } from "../base/elements.js";
+import { activeIn, h } from "../base/elements.js";
 import { counted } from "../base/numbers.js";
 
 const TOLD = 24; // letters of a branch
 
 export class Branches {
-  // path: a `Path`; announce: (tokens) -> their text
+  /** @param {import("./token-tree.js").TokenTree} path @param {(tokens: number[]) => string} announce @param {(node: number) => void} choose */
   constructor(path, announce, choose) {
     this.path = path;
     this.announce = announce;
@@ -14,10 +14,11 @@ export class Branches {
     this.element = h("div", { class: "branches", role: "group", "aria-label": "Texts written so far" });
   }
 
+  /** @param {number} at */
   show(at) {
     const { leaves } = this.path;
     const { element } = this;
-    const focused = element.contains(element.getRootNode().activeElement);
+    const focused = element.contains(activeIn(element));
     element.hidden = leaves.length < 2;
     element.replaceChildren(
       h("span", { class: "soft" }, "Branches"),
@@ -26,6 +27,7 @@ export class Branches {
     if (focused) element.querySelector("[aria-pressed='true']")?.focus();
   }
 
+  /** @param {number} leaf @param {boolean} here */
   branch(leaf, here) {
     const tokens = this.path.to(leaf);
     const letters = [...this.announce(tokens).replace(/\s/g, " ")];

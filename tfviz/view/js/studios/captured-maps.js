@@ -2,48 +2,68 @@
 
 import { FORBIDDEN, Grid, OPEN } from "../base/grid.js";
 
+/** @import { HeadMaps } from "../controls/choice.js" */
+/** @import { Pattern } from "../types.d.ts" */
+/** @typedef {{ name: string, sites: string[], maps: Pattern[] }} CapturedPart the maps of some layers */
+
 // Attention with as many keys as words stands in parts: layers whose names differ by numbers only are one.
+/** @param {Record<string, Pattern[]>} patterns @param {(site: string) => string} named */
 export function partsOf(patterns, named) {
+  /** @type {Map<string, CapturedPart>} */
   const parts = new Map();
   for (const [site, firings] of Object.entries(patterns)) {
     const kind = site.replace(/\d+/g, "*");
-    if (!parts.has(kind)) parts.set(kind, { name: named(site), sites: [], maps: [] });
-    parts.get(kind).sites.push(site);
-    parts.get(kind).maps.push(firings[firings.length - 1]);
+    const part = parts.get(kind) ?? { name: named(site), sites: [], maps: [] };
+    parts.set(kind, part);
+    part.sites.push(site);
+    part.maps.push(firings[firings.length - 1]);
   }
   return [...parts.values()];
 }
 
 // Weights without an axis of heads are one head's.
+/** @param {Pick<CapturedPart, "maps">} part */
 export const headsOf = ({ maps: [{ shape }] }) => (shape.length > 3 ? shape[1] : 1);
 
 export class CapturedMaps {
-  // document: title, axes and so on, as any view's; words of rows and columns come with the maps
+  /** @param {Partial<HeadMaps["document"]>} document words of rows and columns come with the maps */
   constructor(document) {
-    this.document = { parts: [], arrange: "choose", axes: ["query", "key"], head_names: [], gold: [], ...document };
+    /** @type {HeadMaps["document"]} */
+    this.document = {
+      title: "",
+      note: "",
+      arrange: "choose",
+      axes: ["query", "key"],
+      head_names: [],
+      gold: [],
+      ...document,
+    };
+    /** @type {HeadMaps["parts"]} */
+    this.parts = [];
+    /** @type {Pattern[][]} by part and layer */
     this.maps = [];
+    /** @type {Map<string, Grid>} */
     this.grids = new Map();
   }
 
-  get parts() {
-    return this.document.parts;
-  }
-
-  // parts: as `partsOf` gives them, each with rows and cols, the words of its axes
+  /** @param {(CapturedPart & { rows: string[], cols: string[] })[]} parts */
   renew(parts) {
     this.maps = parts.map(({ maps }) => maps);
-    this.document.parts = parts.map(({ name, rows, cols, maps }) => {
-      return { name, rows, cols, layers: maps.length, heads: headsOf({ maps }), groups: null, weights: [] };
+    this.parts = parts.map(({ name, rows, cols, maps }) => {
+      return { name, rows, cols, layers: maps.length, heads: headsOf({ maps }), groups: null };
     });
     this.grids.clear();
   }
 
+  /** @param {number} part @param {number} layer @param {number} head @returns {Promise<Grid>} */
   async head(part, layer, head) {
     const key = `${part}.${layer}.${head}`;
-    if (!this.grids.has(key)) this.grids.set(key, this.grid(part, layer, head));
-    return this.grids.get(key);
+    const grid = this.grids.get(key) ?? this.grid(part, layer, head);
+    this.grids.set(key, grid);
+    return grid;
   }
 
+  /** @param {number} part @param {number} layer @param {number} head */
   grid(part, layer, head) {
     const { rows, cols } = this.parts[part];
     const { data, open } = this.maps[part][layer];
@@ -56,6 +76,7 @@ export class CapturedMaps {
     return false;
   }
 
+  /** @param {number} part @param {number} layer @param {number} head */
   whole(part, layer, head) {
     return this.head(part, layer, head);
   }

@@ -1,10 +1,9 @@
 // A classifier to question: a text to type, words to strike out or replace, what each is worth, heads to switch off.
 
-import { Grid, OPEN } from "../base/grid.js";
 import { h } from "../base/elements.js";
 import { percent, withSign } from "../base/numbers.js";
-import { cited, seen, sharesOf } from "./text-studio.js";
-import { bars } from "./bars.js";
+import { bars, drawShares, sharesHeight, sharesPanel, softmax } from "./shares.js";
+import { cited, seen } from "./text-studio.js";
 import { classifierTries } from "./tries.js";
 import { oddsOf, WordEffects } from "./word-effects.js";
 
@@ -100,8 +99,7 @@ export class Classifier extends WordEffects {
     const shaded = this.store.get("label");
     this.shades.show(shaded);
     this.reset.hidden = !this.store.get("deleted").length && !this.store.get("replaced").length;
-    const now = sharesOf(this.answer.logits);
-    const before = sharesOf(this.compared.logits);
+    const rows = this.verdicts;
     const changed = this.compared !== this.answer;
     this.verdict.replaceChildren(
       h(
@@ -109,13 +107,13 @@ export class Classifier extends WordEffects {
         { class: "soft" },
         changed ? `The line: ${this.edits.length ? "as typed, all heads on" : "as typed"}` : "",
       ),
-      ...bars(labels.map((label, i) => ({ name: seen(label), share: now[i], other: changed ? before[i] : null }))),
+      ...bars(rows.map((row) => ({ ...row, name: seen(row.name) }))),
     );
     const first = Math.max(0, shaded);
     const [odds, were] = [this.answer, this.compared].map(({ logits }) => oddsOf(logits, first));
     const name = cited(labels[first], 24);
     this.moved.textContent = changed
-      ? `${name}: ${percent(before[first])} → ${percent(now[first])}; log-odds ${withSign(were)} → ${withSign(odds)} (${withSign(odds - were)})`
+      ? `${name}: ${percent(rows[first].other ?? 0)} → ${percent(rows[first].share)}; log-odds ${withSign(were)} → ${withSign(odds)} (${withSign(odds - were)})`
       : `log-odds of ${name}: ${withSign(odds)}`;
     this.weighing = this.weigh(turn);
   }
@@ -151,27 +149,21 @@ export class Classifier extends WordEffects {
 
   panels() {
     if (!this.answer) return null;
-    const { labels } = this.described;
-    const [now, before] = [this.answer, this.compared].map(({ logits }) => sharesOf(logits));
-    const changed = this.compared !== this.answer;
-    const shares = Float32Array.from(labels.flatMap((_, i) => (changed ? [now[i], before[i]] : [now[i]])));
-    const cols = changed ? ["now", "as typed"] : ["probability"];
-    const verdict = Grid.of(labels, cols, shares, new Uint8Array(shares.length).fill(OPEN), { scale: "linear" });
-    return [{ name: "verdict", grid: verdict, axes: ["label", ""] }, ...this.effectPanel()];
+    return [sharesPanel("verdict", "label", this.verdicts, ["now", "as typed"]), ...this.effectPanel()];
+  }
+
+  // What the model says of each label, and what it said of the text as typed.
+  get verdicts() {
+    if (!this.answer) return [];
+    const now = softmax(this.answer.logits);
+    const before = this.compared === this.answer ? null : softmax(this.compared.logits);
+    return this.described.labels.map((name, i) => ({ name, share: now[i], other: before && before[i] }));
   }
 
   get drawing() {
-    const { labels } = this.described;
-    const { theme } = this.frame;
-    const shares = this.answer ? sharesOf(this.answer.logits) : [];
-    const draw = (pen, top) =>
-      labels.forEach((label, i) => {
-        const y = top + 22 * i + 12;
-        pen.text(0, y, cited(label, 16), { fill: theme.ink, size: 12 });
-        pen.rect(130, y - 7, Math.max(1, 220 * (shares[i] ?? 0)), 14, { fill: theme.ramp });
-        pen.text(360, y, percent(shares[i] ?? 0), { fill: theme.ink, size: 12 });
-      });
-    return this.drawingWith({ height: 22 * labels.length, draw });
+    const rows = this.verdicts.map(({ name, share }) => ({ name: cited(name, 16), share }));
+    const draw = (pen, top) => drawShares(pen, this.frame.theme, rows, top);
+    return this.drawingWith({ height: sharesHeight(rows), draw });
   }
 }
 

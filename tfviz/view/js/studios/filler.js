@@ -1,15 +1,15 @@
 // A masked language model to question: words to hide, its guesses from both sides to put in, heads to switch off; beside
 // it a model that sees only the left.
 
-import { Grid, OPEN } from "../base/grid.js";
 import { h, tabs } from "../base/elements.js";
 import { percent } from "../base/numbers.js";
 import { quoted } from "../base/pen.js";
-import { GUESSES, MaskedText, likeliestOf } from "./masked-text.js";
+import { GUESSES, MaskedText } from "./masked-text.js";
 import { cited, seen } from "./text-studio.js";
-import { bars } from "./bars.js";
+import { bars, drawShares, likeliest, sharesHeight, sharesPanel } from "./shares.js";
 import { fillerTries } from "./tries.js";
 
+const HEADING = 22; // pixels of the name of a table in a drawing
 const AFTER = 24; // letters of what stands before
 
 export class Filler extends MaskedText {
@@ -121,7 +121,7 @@ export class Filler extends MaskedText {
 
   // The likeliest words of one place, and the word that was typed, as bars to press.
   sharesIn(heading, shares, whole, vocab, { typed, takes }) {
-    const top = likeliestOf(shares, GUESSES);
+    const top = likeliest(shares, GUESSES);
     const ids = typed === undefined || top.includes(typed) ? top : [...top, typed];
     const rows = ids.map((id) => ({
       name: quoted(vocab.words([id])[0], 24),
@@ -169,41 +169,37 @@ export class Filler extends MaskedText {
     span.title = now === null ? `${cited(unit.text)}, hidden: press to show it` : "press to hide it";
   }
 
-  panels() {
-    if (!this.answer) return null;
+  // The likeliest words of each place: [{ name, rows }], by the name of a table.
+  get guessTables() {
+    const rows = (shares, whole, vocab) =>
+      likeliest(shares, GUESSES).map((id) => ({
+        name: vocab.words([id])[0],
+        share: shares[id],
+        other: whole ? whole[id] : null,
+      }));
     return this.gaps.flatMap(({ unit, both, left }) => [
-      ...both.map(({ shares, whole }) => panelOf(`${unit.text}, both sides`, shares, whole, this.vocab)),
-      ...(left?.own ? [panelOf(`${unit.text}, left side`, left.shares, null, left.own)] : []),
+      ...both.map(({ shares, whole }) => ({ name: `${unit.text}, both sides`, rows: rows(shares, whole, this.vocab) })),
+      ...(left?.own ? [{ name: `${unit.text}, left side`, rows: rows(left.shares, null, left.own) }] : []),
     ]);
+  }
+
+  panels() {
+    return this.answer ? this.guessTables.map(({ name, rows }) => sharesPanel(name, "guess", rows)) : null;
   }
 
   get drawing() {
     const { theme } = this.frame;
-    const panels = this.panels() ?? [];
-    const draw = (pen, top) => {
-      let y = top;
-      for (const { name, grid } of panels) {
+    const tables = this.answer ? this.guessTables : [];
+    const tall = (rows) => HEADING + sharesHeight(rows) + 12;
+    const draw = (pen, top) =>
+      tables.reduce((y, { name, rows }) => {
         pen.text(0, y + 12, cited(name), { fill: theme.soft, size: 12 });
-        grid.rows.forEach((word, row) => {
-          const middle = y + 22 * row + 34;
-          const share = grid.at(row, 0);
-          pen.text(0, middle, quoted(word, 16), { fill: theme.ink, size: 12 });
-          pen.rect(130, middle - 7, Math.max(1, 220 * share), 14, { fill: theme.ramp });
-          pen.text(360, middle, percent(share), { fill: theme.ink, size: 12 });
-        });
-        y += 22 * grid.rows.length + 34;
-      }
-    };
-    return this.drawingWith({ height: panels.reduce((sum, { grid }) => sum + 22 * grid.rows.length + 34, 0), draw });
+        const shown = rows.map((row) => ({ name: quoted(row.name, 16), share: row.share }));
+        drawShares(pen, theme, shown, y + HEADING);
+        return y + tall(rows);
+      }, top);
+    return this.drawingWith({ height: tables.reduce((sum, { rows }) => sum + tall(rows), 0), draw });
   }
-}
-
-function panelOf(name, shares, whole, vocab) {
-  const ids = likeliestOf(shares, GUESSES);
-  const values = Float32Array.from(ids.flatMap((id) => (whole ? [shares[id], whole[id]] : [shares[id]])));
-  const state = new Uint8Array(values.length).fill(OPEN);
-  const cols = whole ? ["heads off", "all on"] : ["probability"];
-  return { name, grid: Grid.of(vocab.words(ids), cols, values, state, { scale: "linear" }), axes: ["guess", ""] };
 }
 
 const FILLER_KEYS = [

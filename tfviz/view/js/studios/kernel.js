@@ -4,19 +4,26 @@ import { Engine } from "../engine/client.js";
 import { KernelVocabulary } from "../text/kernel-vocabulary.js";
 import { vocabulary } from "../text/vocabulary.js";
 
+/** @import { KernelClient } from "../base/kernel-client.js" */
+
+/** @param {KernelClient} kernel */
 export const kernelEngine = (kernel) => new Engine(null, () => kernelPort(kernel));
 
 // A vocabulary that the page cannot read encodes in Python.
+/** @param {KernelClient} kernel @returns {(one: any, number: number) => any} */
 export const kernelVocabulary = (kernel) => (one, number) =>
   one.kind === "asked" ? new KernelVocabulary(one, encoder(kernel, number)) : vocabulary(one);
 
 // The kernel as the other end of an engine: { id, run, inputs, options } there, outputs and maps back.
+/** @param {KernelClient} kernel @returns {import("../types.d.ts").Port} */
 function kernelPort(kernel) {
   /** @type {(message: any) => void} */
   let listener = () => {};
   return {
     post({ id, run, inputs, options }) {
-      const given = Object.entries(inputs).map(([name, { shape, data }]) => [name, shape, [...data]]);
+      /** @type {[string, { shape: number[], data: Iterable<number> }][]} */
+      const tensors = Object.entries(inputs);
+      const given = tensors.map(([name, { shape, data }]) => [name, shape, [...data]]);
       const { edits = [], watch } = options;
       const answered = kernel.ask({ run, inputs: given, edits, watch: watch === true }).then(resultOf);
       answered.then(
@@ -30,31 +37,41 @@ function kernelPort(kernel) {
 }
 
 // texts -> their ids, by the vocabulary of this number in Python
+/** @param {KernelClient} kernel @param {number} number @returns {(texts: string[]) => Promise<number[][]>} */
 const encoder = (kernel, number) => async (texts) => (await kernel.ask({ encode: texts, vocabulary: number })).told.ids;
 
+/** @type {Record<string, any>} */
 const NUMBERS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 
 // told: { outputs: [[name, shape, dtype]], masks, patterns: [[site, shape, number of its mask]] }, and the bytes of outputs,
 // masks and maps in turn. Masks come as a byte for each cell,
 // of all heads or of one after the other.
+/** @param {import("../base/kernel-client.js").Reply} reply */
 function resultOf({ told: { outputs, masks, patterns }, pieces }) {
-  const tensors = outputs.map(([name, shape, dtype], i) => [
-    name,
-    { shape, dtype, data: new NUMBERS[dtype](pieces[i].slice().buffer) },
-  ]);
+  /** @type {[string, any][]} */
+  const tensors = outputs.map(
+    (/** @type {[string, number[], string]} */ [name, shape, dtype], /** @type {number} */ i) => [
+      name,
+      { shape, dtype, data: new NUMBERS[dtype](pieces[i].slice().buffer) },
+    ],
+  );
   const opens = pieces.slice(outputs.length, outputs.length + masks);
-  const seen = patterns.map(([site, shape, mask], i) => {
-    const data = weightsOf(pieces[outputs.length + masks + i], shape);
-    const cells = shape[shape.length - 2] * shape[shape.length - 1];
-    const heads = shape.length > 3 ? shape[1] : 1;
-    const open = new Uint8Array(data.length);
-    for (let at = 0; at < heads * cells; at += opens[mask].length) open.set(opens[mask], at); // once, or for each head
-    return [site, [{ shape, data, open }]];
-  });
+  /** @type {[string, any][]} */
+  const seen = patterns.map(
+    (/** @type {[string, number[], number]} */ [site, shape, mask], /** @type {number} */ i) => {
+      const data = weightsOf(pieces[outputs.length + masks + i], shape);
+      const cells = shape[shape.length - 2] * shape[shape.length - 1];
+      const heads = shape.length > 3 ? shape[1] : 1;
+      const open = new Uint8Array(data.length);
+      for (let at = 0; at < heads * cells; at += opens[mask].length) open.set(opens[mask], at); // once, or for each head
+      return [site, [{ shape, data, open }]];
+    },
+  );
   return { outputs: Object.fromEntries(tensors), patterns: Object.fromEntries(seen) };
 }
 
 // As they are, or as 255 times their square roots in a byte each.
+/** @param {Uint8Array} piece @param {number[]} shape */
 function weightsOf(piece, shape) {
   if (piece.length > shape.reduce((a, b) => a * b, 1)) return new Float32Array(piece.slice().buffer);
   return Float32Array.from(piece, (code) => (code / 255) ** 2);

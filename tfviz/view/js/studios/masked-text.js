@@ -1,6 +1,7 @@
 // A text with gaps: what stands at each word, what is guessed from both sides, and from the left.
 
-import { TextStudio, sharesOf } from "./text-studio.js";
+import { likeliest, softmax } from "./shares.js";
+import { TextStudio } from "./text-studio.js";
 
 export const GUESSES = 7; // for each hidden place
 
@@ -66,9 +67,9 @@ export class MaskedText extends TextStudio {
       const left = [...front, ...read].slice(-this.described.beside.context);
       const made = left.length ? await this.ask("beside", left, { program: "beside" }) : null;
       if (turn !== this.turn || this.frame.closed) return null;
-      this.left.set(i, made && { shares: sharesOf(this.lastOf(made, own)), own, text });
+      this.left.set(i, made && { shares: softmax(this.lastOf(made, own)), own, text });
       if (!made) continue;
-      const guesses = likeliestOf(this.left.get(i).shares, GUESSES);
+      const guesses = likeliest(this.left.get(i).shares, GUESSES);
       await this.learn(
         this.vocab,
         guesses.map((guess) => this.guessed(unit, own, guess)),
@@ -109,7 +110,7 @@ export class MaskedText extends TextStudio {
   get gaps() {
     const { masked } = this;
     const front = this.described.special_tokens.before === null ? 0 : 1;
-    const shares = (answer, place) => sharesOf(this.scores(answer, place + front, this.vocab));
+    const shares = (answer, place) => softmax(this.scores(answer, place + front, this.vocab));
     return this.units.flatMap((unit, i) => {
       const places = this.placesOf(unit).filter((place) => masked.has(place));
       const both = places.map((place) => ({
@@ -120,8 +121,4 @@ export class MaskedText extends TextStudio {
       return places.length ? [{ i, unit, both, left: this.left?.get(i) }] : [];
     });
   }
-}
-
-export function likeliestOf(shares, most) {
-  return [...shares.keys()].sort((a, b) => shares[b] - shares[a] || a - b).slice(0, most);
 }

@@ -1,17 +1,17 @@
 // The likeliest next tokens, as bars to press with a line that cuts the rest off; as numbers, and as a drawing.
 
-import { Grid, OPEN } from "../base/grid.js";
 import { h, tabs } from "../base/elements.js";
-import { fixed, percent } from "../base/numbers.js";
+import { fixed } from "../base/numbers.js";
 import { label } from "../base/pen.js";
-import { bars, CutLine } from "./bars.js";
+import { CutLine } from "./cut-line.js";
+import { bars, drawShares, sharesHeight, sharesPanel } from "./shares.js";
 import { lastOf } from "./reading.js";
 import { probabilities } from "./sampler.js";
 
 const SHOWN = 10;
 
 export class NextTokens {
-  /** @type {{ id: number, word: string, share: number, before: number, other: number | null }[]} */
+  /** @type {{ id: number, name: string, share: number, before: number, other: number | null }[]} */
   found = [];
   changed = false;
 
@@ -61,7 +61,7 @@ export class NextTokens {
       .slice(0, SHOWN)
       .map((id) => ({
         id,
-        word: this.vocab.words([id])[0],
+        name: this.vocab.words([id])[0],
         share: shares[id],
         before: before[id],
         other: others ? others[id] : null,
@@ -73,8 +73,8 @@ export class NextTokens {
     const root = /** @type {ShadowRoot} */ (this.rows.getRootNode());
     const focused = [...this.rows.querySelectorAll("button")].indexOf(/** @type {any} */ (root.activeElement));
     const rows = bars(
-      this.found.map(({ id, word, share, before, other }) => ({
-        name: label(word, 14),
+      this.found.map(({ id, name, share, before, other }) => ({
+        name: label(name, 14),
         share,
         before: share === before ? null : before,
         other,
@@ -119,28 +119,11 @@ export class NextTokens {
   }
 
   get panels() {
-    const cols = this.changed ? ["heads off", "all on"] : ["probability"];
-    const values = this.found.flatMap(({ share, other }) => (this.changed ? [share, other] : [share]));
-    const rows = this.found.map(({ word }) => word);
-    const grid = Grid.of(rows, cols, Float32Array.from(values), new Uint8Array(values.length).fill(OPEN), {
-      scale: "linear",
-    });
-    return [{ name: "", grid, axes: ["next token", ""] }];
+    return [sharesPanel("", "next token", this.found)];
   }
 
   drawing(theme) {
-    const long = (share) => 220 * share;
-    return {
-      width: 420,
-      height: 22 * this.found.length + 8,
-      draw: (pen) =>
-        this.found.forEach(({ word, share, other }, i) => {
-          const y = 22 * i + 12;
-          pen.text(0, y, label(word, 16), { fill: theme.ink, size: 12 });
-          pen.rect(130, y - 7, Math.max(1, long(share)), 14, { fill: theme.ramp });
-          if (other !== null) pen.rect(129 + long(other), y - 9, 2, 18, { fill: theme.mark });
-          pen.text(360, y, percent(share), { fill: theme.ink, size: 12 });
-        }),
-    };
+    const rows = this.found.map((row) => ({ ...row, name: label(row.name, 16) }));
+    return { width: 420, height: sharesHeight(rows) + 8, draw: (pen) => drawShares(pen, theme, rows, 0) };
   }
 }

@@ -2,39 +2,50 @@
 
 const PROMPT_LETTERS = 50_000; // that are looked at, from its end
 
-export class Prompt {
-  kept = null;
+/** @import { Vocabulary } from "../types.d.ts" */
+/** @typedef {{ text: string, ids: number[] | null, cut?: boolean, error?: string }} Prompted ids, or why there are none */
 
+export class Prompt {
+  /** @type {Prompted | null} */
+  known = null;
+
+  /** @param {Vocabulary} vocab @param {number} context */
   constructor(vocab, context) {
     this.vocab = vocab;
     this.context = context;
   }
 
-  // { ids, cut }, or { ids: null, error }
+  /** @param {string} text @returns {Prompted} */
   read(text) {
-    if (this.kept?.text !== text) this.kept = { text, ...this.encoded(text) };
-    return this.kept;
+    const known = this.known?.text === text ? this.known : { text, ...this.encoded(text) };
+    return (this.known = known);
   }
 
+  /** @param {string} text */
   encoded(text) {
     try {
       const ids = this.vocab.encode(lastLetters(text));
       if (!ids.length) return { ids: null, error: "type a text: the model goes on from it" };
       return { ids: ids.slice(-this.context), cut: text.length > PROMPT_LETTERS || ids.length > this.context };
     } catch (error) {
-      return { ids: null, error: `${error.message}: what the model says is of the last text that could be read` };
+      return {
+        ids: null,
+        error: `${/** @type {Error} */ (error).message}: what the model says is of the last text that could be read`,
+      };
     }
   }
 
   // Where Python encodes, it has to be asked first. learn: as `Studio.learn`; false if it could not.
+  /** @param {string} text @param {(vocab: any, texts: string[]) => Promise<boolean | null>} learn */
   async learned(text, learn) {
     const learned = await learn(this.vocab, [lastLetters(text)]);
-    if (learned) this.kept = null;
+    if (learned) this.known = null;
     return learned !== null;
   }
 }
 
 // As many as are looked at, and no half of one.
+/** @param {string} text */
 function lastLetters(text) {
   return text.length > PROMPT_LETTERS ? text.slice(-PROMPT_LETTERS).replace(/^[\udc00-\udfff]/, "") : text;
 }

@@ -1,6 +1,10 @@
 // How the next token is chosen from the logits, as `tfviz.generate.Sampler` chooses it: same numbers, same draws.
 
-// temperature 0 takes the likeliest; topK and topP are null where they are not used.
+/** @typedef {ArrayLike<number> & Iterable<number>} Numbers */
+/** @typedef {{ temperature?: number, topK?: number | null, topP?: number | null }} Sampling null where it is not used */
+
+// Temperature 0 takes the likeliest.
+/** @param {Numbers} logits @param {Sampling} [sampling] */
 export function probabilities(logits, { temperature = 1, topK = null, topP = null } = {}) {
   const scores = Float64Array.from(logits);
   const top = scores.reduce((a, b) => Math.max(a, b));
@@ -27,6 +31,7 @@ export function probabilities(logits, { temperature = 1, topK = null, topP = nul
 }
 
 // The first token at which the sum of the probabilities passes the number drawn.
+/** @param {Float64Array} probabilities @param {number} number */
 export function sampleFrom(probabilities, number) {
   const drawn = number * probabilities.reduce((a, b) => a + b);
   let sum = 0;
@@ -38,6 +43,7 @@ export function sampleFrom(probabilities, number) {
 }
 
 // How much each token of a text costs, in nats: minus the log of the probability that the logits before gave it.
+/** @param {Float32Array} logits @param {number[]} ids @param {number} vocab */
 export function costs(logits, ids, vocab) {
   return ids.slice(1).map((id, i) => {
     const row = logits.subarray(i * vocab, (i + 1) * vocab);
@@ -50,6 +56,7 @@ export function costs(logits, ids, vocab) {
 
 // PyTorch's generator: the Mersenne Twister of Matsumoto and Nishimura (1998), and its numbers from 0 to 1 of 53 bits.
 export class MersenneTwister {
+  /** @param {number} seed */
   constructor(seed) {
     this.state = new Uint32Array(624);
     this.state[0] = seed % 2 ** 32;

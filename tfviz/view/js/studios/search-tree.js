@@ -1,9 +1,12 @@
 // A search as a tree: a column for each step, the best text on top; every word a button.
 
-import { h } from "../base/elements.js";
+import { activeIn, h } from "../base/elements.js";
 import { fixed } from "../base/numbers.js";
 import { CanvasPen, label, measure } from "../base/pen.js";
 import { scoreOf, wayTo } from "./beams.js";
+
+/** @import { Beam } from "./beams.js" */
+/** @import { Pen } from "../types.d.ts" */
 
 const STEP_ROW = 38; // pixels
 const STEP_GAP = 26; // between two columns
@@ -11,11 +14,24 @@ const ROOT_LEFT = 14;
 const NODE_LETTERS = 16; // of a word
 
 export class SearchTree {
+  /** @type {Beam[][]} */
   columns = [];
   alpha = 0;
-  chosen = null;
+  /** @type {number[]} column and rank of the text that is looked at */
+  chosen = [0, 0];
+  forced = 0;
+  /** @type {number[]} the rank at each step of the text that is looked at */
+  way = [];
+  /** @type {number[]} pixels at which each column begins, and how wide it is */
+  lefts = [];
+  /** @type {number[]} */
+  wide = [];
+  width = 0;
+  height = 0;
+  /** @type {(id: number) => string} */
+  word = String;
 
-  // handlers: { choose(column, rank) }
+  /** @param {import("../base/theme.js").Theme} theme @param {{ choose(column: number, rank: number): void }} handlers */
   constructor(theme, handlers) {
     this.theme = theme;
     this.handlers = handlers;
@@ -26,26 +42,28 @@ export class SearchTree {
       "aria-label": "Search: a column for each step, the best text on top",
     });
     this.element = h("div", { class: "search", tabIndex: -1 }, this.canvas, this.nodes);
-    this.nodes.onclick = ({ target }) => {
+    this.nodes.onclick = (/** @type {any} */ { target }) => {
       const button = target.closest("button");
-      if (button) handlers.choose(...nodePlace(button));
+      if (!button) return;
+      const [column, rank] = nodePlace(button);
+      handlers.choose(column, rank);
     };
-    this.nodes.onkeydown = (event) => this.key(event);
+    this.nodes.onkeydown = (/** @type {KeyboardEvent} */ event) => this.key(event);
   }
 
-  // columns: of the search; word: id -> how it is shown; forced: how many columns were asked for
+  /** @param {{ columns: Beam[][], alpha: number, chosen: number[] | null, word: (id: number) => string, forced: number }} search forced: how many columns were asked for */
   show({ columns, alpha, chosen, word, forced }) {
     const grown = columns.length !== this.columns.length;
     this.columns = columns;
     this.alpha = alpha;
-    this.chosen = chosen;
+    this.chosen = chosen ?? [0, 0];
     this.word = word;
     this.forced = forced;
     this.element.hidden = !columns.length;
     this.measure();
-    this.way = columns.length ? wayTo(columns, ...chosen) : [];
+    this.way = columns.length ? wayTo(columns, this.chosen[0], this.chosen[1]) : [];
     this.draw(new CanvasPen(this.canvas, this.width, this.height), false);
-    const focused = this.nodes.getRootNode().activeElement;
+    const focused = activeIn(this.nodes);
     const held = this.nodes.contains(focused) ? nodePlace(focused) : null;
     this.nodes.style.height = `${this.height}px`;
     this.nodes.replaceChildren(
@@ -53,7 +71,7 @@ export class SearchTree {
         column.flatMap((text, rank) => (text.over ? [] : [this.node(text, step, rank)])),
       ),
     );
-    if (held) this.at(...held)?.focus();
+    if (held) this.at(held[0], held[1])?.focus();
     if (grown) this.element.scrollLeft = this.element.scrollWidth;
   }
 
@@ -72,10 +90,12 @@ export class SearchTree {
     this.height = STEP_ROW * Math.max(1, ...this.columns.map((column) => column.length)) + 6;
   }
 
+  /** @param {Beam} text */
   said(text) {
-    return label(this.word(text.tokens.at(-1)), NODE_LETTERS);
+    return label(this.word(Number(text.tokens.at(-1))), NODE_LETTERS);
   }
 
+  /** @param {Beam} text @param {number} step @param {number} rank */
   node(text, step, rank) {
     const [column, place] = this.chosen;
     const classes = ["node", this.way[step] === rank && "on", step < this.forced && "forced"].filter(Boolean).join(" ");
@@ -100,27 +120,32 @@ export class SearchTree {
     return button;
   }
 
+  /** @param {number} step @param {number} rank @returns {HTMLElement | null} */
   at(step, rank) {
     return this.nodes.querySelector(`[data-place="${step} ${rank}"]`);
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
-    if (!event.target.dataset.place) return;
-    const [step, rank] = nodePlace(event.target);
+    const target = /** @type {HTMLElement} */ (event.target);
+    if (!target.dataset.place) return;
+    const [step, rank] = nodePlace(target);
     const { columns } = this;
     const ranks = [...(columns[step + 1]?.keys() ?? [])].filter(
       (at) => columns[step + 1][at].parent === rank && !columns[step + 1][at].over,
     );
-    const next = {
+    /** @type {Record<string, () => (number | undefined)[]>} */
+    const places = {
       ArrowLeft: () => [step - 1, columns[step][rank].parent],
       ArrowRight: () => [step + 1, ranks[0]],
       ArrowUp: () => [step, rank - 1],
       ArrowDown: () => [step, rank + 1],
       Home: () => [0, this.way[0]],
       End: () => [this.chosen[0], this.chosen[1]],
-    }[event.key];
+    };
+    const next = places[event.key]?.();
     if (!next) return;
-    const button = this.at(...next());
+    const button = this.at(Number(next[0]), Number(next[1]));
     button?.focus();
     button?.scrollIntoView({ block: "nearest", inline: "nearest" });
     event.preventDefault();
@@ -128,8 +153,10 @@ export class SearchTree {
   }
 
   // Lines from text to text; the words too, where there are no buttons.
+  /** @param {Pen} pen @param {boolean} [words] */
   draw(pen, words = true) {
     const { theme } = this;
+    /** @param {number} rank */
     const middle = (rank) => rank * STEP_ROW + 2 + 16;
     pen.dot(ROOT_LEFT, middle(0), 3.5, { fill: theme.ink });
     this.columns.forEach((column, step) =>
@@ -158,4 +185,5 @@ export class SearchTree {
   }
 }
 
+/** @param {HTMLElement} button @returns {number[]} */
 const nodePlace = (button) => (button.dataset.place ?? "0 0").split(" ").map(Number);

@@ -3,14 +3,25 @@
 import { continued, logarithms, nextBeam, NO_TEXT } from "./beams.js";
 import { cutTo } from "./reading.js";
 
+/** @import { Beam } from "./beams.js" */
+/** @import { Pattern, RunOptions } from "../types.d.ts" */
+/**
+ * What the decoder makes of some texts.
+ * @typedef {object} Decoded
+ * @property {(text: number, place: number) => Float32Array} at the logits of what stands at a place
+ * @property {Record<string, Pattern[]>} patterns
+ * @property {Record<string, Pattern[]>} heard those of the encoder
+ */
+
 const READINGS = 60; // texts whose maps are kept
 
 export class Reader {
+  /** @type {Map<string, Decoded>} by the tokens */
   readings = new Map();
+  /** @type {any} what the encoder makes of the source */
   memory = null;
 
-  // ask(program, inputs, options) -> what it gives, or null if it failed; source: ids; begin: the id of the beginning;
-  // tokens: how many the target's vocabulary has
+  /** @param {(program: string, inputs: Record<string, any>, options: RunOptions) => Promise<any>} ask null if it failed @param {number[]} source @param {number} begin the id of the beginning @param {number} tokens how many the target's vocabulary has */
   constructor(ask, source, begin, tokens) {
     this.ask = ask;
     this.source = source;
@@ -29,7 +40,7 @@ export class Reader {
     return made && (this.memory = { ...made.outputs, patterns: made.patterns });
   }
 
-  // Texts of one length: { at(text, place) -> the logits of what stands at this place, patterns }
+  /** @param {number[][]} texts of one length @param {boolean} [watch] @returns {Promise<Decoded | null>} */
   async decoded(texts, watch = false) {
     const memory = await this.encoded();
     if (!memory) return null;
@@ -40,28 +51,29 @@ export class Reader {
     const made = await this.ask("decode", { target, states: memory.states, words: memory.words }, { watch });
     if (!made) return null;
     const { shape, data } = cutTo(made.outputs.logits, this.tokens);
+    /** @param {number} text @param {number} place */
     const at = (text, place) =>
       data.subarray((text * shape[1] + place) * shape[2], (text * shape[1] + place + 1) * shape[2]);
     return { at, patterns: made.patterns, heard: memory.patterns };
   }
 
   // The same of one text, with its maps.
+  /** @param {number[]} tokens */
   async reading(tokens) {
     const key = String(tokens);
-    if (!this.readings.has(key)) {
-      const made = await this.decoded([tokens], true);
-      if (!made) return null;
-      this.readings.set(key, made);
-      if (this.readings.size > READINGS) this.readings.delete(this.readings.keys().next().value);
-    }
-    return this.readings.get(key);
+    const known = this.readings.get(key) ?? (await this.decoded([tokens], true));
+    if (!known) return null;
+    this.readings.set(key, known);
+    for (const [oldest] of this.readings) if (this.readings.size > READINGS) this.readings.delete(oldest);
+    return known;
   }
 }
 
 export class Search {
+  /** @type {Beam[][]} */
   columns = [];
 
-  // prefix: the tokens that a text has to begin with; how: { width, alpha, end, suppressed, max_tokens }
+  /** @param {Reader} reader @param {number[]} prefix the tokens that a text has to begin with @param {{ width: number, alpha: number, end: number, suppressed: number[], max_tokens: number }} how */
   constructor(reader, prefix, how) {
     this.reader = reader;
     this.prefix = prefix;
@@ -70,10 +82,11 @@ export class Search {
 
   get done() {
     const { columns, how } = this;
-    return columns.length >= how.max_tokens || (columns.length > 0 && columns.at(-1).every(({ ended }) => ended));
+    return columns.length >= how.max_tokens || Boolean(columns.at(-1)?.every(({ ended }) => ended));
   }
 
   // The logs of the next token of each text that goes on.
+  /** @param {Beam[]} texts */
   async logs(texts) {
     const open = texts.filter(({ ended }) => !ended).map(({ tokens }) => tokens);
     const made = await (open.length === 1 ? this.reader.reading(open[0]) : this.reader.decoded(open));
@@ -87,12 +100,15 @@ export class Search {
   // One column more: the token that was asked for, or what the search finds; false if it cannot go on.
   async advance() {
     const { columns, prefix, how } = this;
+    /** @type {Beam[]} */
     const texts = columns.at(-1) ?? [NO_TEXT];
     const logs = this.done ? null : await this.logs(texts);
     if (!logs) return false;
     const token = prefix[columns.length];
     columns.push(
-      token === undefined ? nextBeam(texts, logs, how) : [continued(texts[0], 0, token, logs[0][token], how.end)],
+      token === undefined
+        ? nextBeam(texts, logs, how)
+        : [continued(texts[0], 0, token, logs[0]?.[token] ?? NaN, how.end)],
     );
     return true;
   }

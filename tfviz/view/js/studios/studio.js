@@ -33,7 +33,7 @@ export class Studio {
   /** @abstract ask for what is chosen now, and show it */
   async refresh() {}
 
-  /** @abstract @returns {{ name: string, grid: any, axes: string[] }[] | null} */
+  /** @abstract @returns {any[] | null} panels of numbers: { name, grid, axes } */
   panels() {
     return null;
   }

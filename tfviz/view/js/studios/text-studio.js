@@ -329,11 +329,3 @@ export function cited(text, longest = 40, from = "start") {
         : [...points.slice(0, longest - 1), "…"];
   return `“\u2068${seen(kept.join(""))}\u2069”`;
 }
-
-// Softmax
-export function sharesOf(logits) {
-  const top = logits.reduce((a, b) => Math.max(a, b), -Infinity);
-  const made = Float64Array.from(logits, (score) => Math.exp(score - top));
-  const sum = made.reduce((a, b) => a + b, 0);
-  return made.map((one) => one / sum);
-}

@@ -1,7 +1,10 @@
 // What was written, as a tree: each token has the one before it, so that another choice is a branch and none is lost.
 
+/** @import { WriteState } from "../documents.d.ts" */
+/** @import { Choices } from "../types.d.ts" */
+
 export class TokenTree {
-  // store: `tree`, a list of [before, token], and `node`, the index of the last token; -1 is the prompt
+  /** @param {Choices<WriteState>} store */
   constructor(store) {
     this.store = store;
   }
@@ -10,16 +13,20 @@ export class TokenTree {
     return this.to(this.store.get("node"));
   }
 
+  /** @param {number} node */
   to(node) {
     const tree = this.store.get("tree");
+    /** @type {number[]} */
     const found = [];
     for (let at = node; at >= 0; at = tree[at][0]) found.unshift(tree[at][1]);
     return found;
   }
 
   // Go on with this token: by the branch that is there, or a new one.
+  /** @param {number} token */
   take(token) {
-    const [tree, node] = [this.store.get("tree"), this.store.get("node")];
+    const tree = this.store.get("tree");
+    const node = this.store.get("node");
     const known = tree.findIndex(([before, other]) => before === node && other === token);
     if (known >= 0) this.store.set({ node: known, rows: [], cols: [] });
     else this.store.set({ tree: [...tree, [node, token]], node: tree.length, rows: [], cols: [] });

@@ -1,13 +1,12 @@
 // What a translator shows: the sentence, the translation, what could stand in it, the search as a tree, the heads.
 
-import { Grid, OPEN } from "../base/grid.js";
 import { h, slider } from "../base/elements.js";
 import { fixed, percent } from "../base/numbers.js";
 import { quoted, sign } from "../base/pen.js";
 import { table } from "../controls/table.js";
 import { highest, logarithms, scoreOf } from "./beams.js";
 import { SearchTree } from "./search-tree.js";
-import { bars } from "./bars.js";
+import { bars, sharesPanel } from "./shares.js";
 import { Studio } from "./studio.js";
 import { translatorTries } from "./tries.js";
 
@@ -295,13 +294,8 @@ export class TranslationStudio extends Studio {
 
   panels() {
     if (!this.shown) return null;
-    const found = this.likeliest;
-    const { base } = this.shown;
-    const values = Float32Array.from(found.flatMap(([, share, other]) => (base ? [share, other] : [share])));
-    const cols = base ? ["heads off", "all on"] : ["probability"];
-    const rows = found.map(([id]) => this.vocab.words([id])[0]);
-    const grid = Grid.of(rows, cols, values, new Uint8Array(values.length).fill(OPEN), { scale: "linear" });
-    return [{ name: "", grid, axes: ["word", ""] }];
+    const rows = this.likeliest.map(([id, share, other]) => ({ name: this.vocab.words([id])[0], share, other }));
+    return [sharesPanel("", "word", rows)];
   }
 
   // What could stand at the chosen place, and the texts of the search.

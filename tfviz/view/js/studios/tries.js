@@ -14,7 +14,7 @@ const WRITES = 60; // tokens
 
 /**
  * Buttons for experiments, one after the other.
- * @param {import("./studio.js").Studio} studio
+ * @param {any} studio a `Studio`
  * @param {Try[]} tries
  */
 export function tryButtons(studio, tries) {

@@ -1,10 +1,20 @@
 // A text as words that a reader can act on, each with its tokens.
 
+/** @import { Vocabulary } from "../types.d.ts" */
+/**
+ * @typedef {object} Cut
+ * @property {string} lead white space before it
+ * @property {string} text the word
+ * @property {string} raw both, and what follows the last
+ * @property {number[]} ids its tokens
+ */
+/** @typedef {Cut & { at: number, unknown: boolean }} Unit the place of its first token; whether the vocabulary lacks it */
+
 const FINE = /\s*(?:[\p{L}\p{M}\p{N}_]+|[^\s\p{L}\p{M}\p{N}_]+)/gu; // signs stand apart from words
 const PLAIN = /\s*\S+/gu;
 
-// [{ lead, text, raw, ids, at, unknown }]: white space before it, the word, both and what follows the last, its tokens,
-// the place of the first, whether the vocabulary lacks it. Words are cut so that their tokens are those of the text.
+// Words are cut so that their tokens are those of the text.
+/** @param {Vocabulary} vocab @param {string} text @returns {Unit[]} */
 export function unitsOf(vocab, text) {
   const whole = vocab.encode(text);
   for (const rule of [FINE, PLAIN]) {
@@ -19,32 +29,37 @@ export function unitsOf(vocab, text) {
 }
 
 // All that is encoded to find them.
+/** @param {string} text */
 export const textsOf = (text) => [text, ...[FINE, PLAIN].flatMap((rule) => partsBy(text, rule))];
 
+/** @param {string} text @param {RegExp} rule @returns {string[]} */
 function partsBy(text, rule) {
-  const parts = text.match(rule) ?? [];
+  const parts = [...(text.match(rule) ?? [])];
   const rest = text.slice(parts.join("").length);
-  if (rest && parts.length) parts.push(parts.pop() + rest);
+  if (rest && parts.length) parts.push(`${parts.pop()}${rest}`);
   return parts;
 }
 
+/** @param {Vocabulary} vocab @param {string} text @param {RegExp} rule */
 function cutBy(vocab, text, rule) {
   return partsBy(text, rule).map((raw) => {
-    const lead = raw.match(/^\s*/)[0];
+    const lead = raw.slice(0, raw.length - raw.trimStart().length);
     return { lead, text: raw.trim(), raw, ids: vocab.encode(raw) };
   });
 }
 
+/** @param {Vocabulary} vocab @param {Cut[]} units @returns {Unit[]} */
 function placed(vocab, units) {
   let at = 0;
-  for (const unit of units) {
-    Object.assign(unit, { at, unknown: unit.ids.includes(vocab.special.unknown) });
+  return units.map((unit) => {
+    const place = at;
     at += unit.ids.length;
-  }
-  return units;
+    return { ...unit, at: place, unknown: unit.ids.includes(vocab.special.unknown) };
+  });
 }
 
 // The words that stand whole within so many tokens.
+/** @param {Unit[]} units @param {number} room */
 export const wholeWithin = (units, room) => units.filter(({ at, ids }) => at + ids.length <= room);
 
 /**

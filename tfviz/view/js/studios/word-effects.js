@@ -4,7 +4,8 @@ import { percent, withSign } from "../base/numbers.js";
 import { css } from "../base/theme.js";
 import { Grid, OPEN } from "../base/grid.js";
 import { h, select } from "../base/elements.js";
-import { cited, TextStudio, sharesOf } from "./text-studio.js";
+import { softmax } from "./shares.js";
+import { cited, TextStudio } from "./text-studio.js";
 
 const LEAST_LIMIT = 0.5; // of the scale of the words: below it all are pale
 const DEPTH = 0.5; // of the colour scale that lies behind words, which stay legible on it
@@ -108,7 +109,7 @@ export class WordEffects extends TextStudio {
     if (unknown && !this.replaced.has(i)) about.push("not in the vocabulary: read as unknown");
     const made = this.effects?.get(i);
     if (made && label >= 0) {
-      const [share, without] = [this.answer, made].map(({ logits }) => percent(sharesOf(logits)[label]));
+      const [share, without] = [this.answer, made].map(({ logits }) => percent(softmax(logits)[label]));
       const name = cited(this.described.labels[label], 24);
       about.push(`without it ${name} goes ${share} → ${without}, log-odds ${withSign(this.effect(i, label))}`);
     }

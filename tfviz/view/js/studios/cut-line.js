@@ -1,49 +1,6 @@
-// Probabilities as bars, each filling its track by its own size, and a line that is dragged over them to cut the rest off.
+// A line that is dragged over bars to cut the rest off.
 
 import { h } from "../base/elements.js";
-import { percent } from "../base/numbers.js";
-
-/**
- * @typedef {object} Bar
- * @property {string} name
- * @property {number} share 0 to 1: what the model says now
- * @property {number | null} [before] what it is before the unlikely are cut off
- * @property {number | null} [other] what it is with all heads on
- * @property {string} [title]
- * @property {string} [kind] a class
- * @property {(() => void) | null} [onclick]
- */
-
-/**
- * @param {Bar[]} rows
- * @returns {HTMLElement[]}
- */
-export function bars(rows) {
-  return rows.map(({ name, share, before = null, other = null, title = "", kind = "", onclick = null }) => {
-    const wide = (part) => `width: ${100 * part}%`;
-    const track = h(
-      "span",
-      { class: "track" },
-      before === null ? null : h("span", { class: "bar before", style: wide(before) }),
-      h("span", { class: "bar", style: wide(share) }),
-      other === null ? null : h("span", { class: "mark", style: `left: ${100 * other}%` }),
-    );
-    const classes = ["share", kind, share === 0 && "lost"].filter(Boolean).join(" ");
-    const told = [name, percent(share), other !== null && `with all heads on ${percent(other)}`, title];
-    return h(
-      onclick ? "button" : "div",
-      {
-        class: classes,
-        title,
-        onclick,
-        ...(onclick ? { type: "button", "aria-label": told.filter(Boolean).join(", ") } : {}),
-      },
-      h("span", { class: "name", dir: "auto" }, name),
-      track,
-      h("span", { class: "number" }, percent(share)),
-    );
-  });
-}
 
 export class CutLine {
   /** @param {{ name: string, cut: (kept: number) => void }} handlers cut: keep so many of the bars */

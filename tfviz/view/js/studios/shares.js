@@ -1,0 +1,99 @@
+// Probabilities of words or labels: as bars to press, as a table, and drawn once more on a pen.
+
+import { Grid, OPEN } from "../base/grid.js";
+import { h } from "../base/elements.js";
+import { percent } from "../base/numbers.js";
+
+/** @import { GridPanel, Pen } from "../types.d.ts" */
+/** @import { Theme } from "../base/theme.js" */
+/** @typedef {ArrayLike<number> & Iterable<number>} Numbers */
+/**
+ * @typedef {object} Share
+ * @property {string} name
+ * @property {number} share 0 to 1: what the model says now
+ * @property {number | null} [before] what it is before the unlikely are cut off
+ * @property {number | null} [other] what it is with all heads on
+ * @property {string} [title]
+ * @property {string} [kind] a class
+ * @property {(() => void) | null} [onclick]
+ */
+
+const ROW = 22; // pixels of a bar in a drawing
+const LONG = 220; // pixels of a probability of 1
+
+/** @param {Numbers} logits @returns {Float64Array} their softmax */
+export function softmax(logits) {
+  let top = -Infinity;
+  for (const logit of logits) top = Math.max(top, logit);
+  const shares = Float64Array.from(logits, (logit) => Math.exp(logit - top));
+  const sum = shares.reduce((a, b) => a + b, 0);
+  return shares.map((share) => share / sum);
+}
+
+/** @param {Numbers} shares @param {number} most @returns the indices of the largest, of equal ones the first */
+export function likeliest(shares, most) {
+  return Array.from(shares, (_, i) => i)
+    .sort((a, b) => shares[b] - shares[a] || a - b)
+    .slice(0, most);
+}
+
+/**
+ * @param {Share[]} rows
+ * @returns {HTMLElement[]}
+ */
+export function bars(rows) {
+  return rows.map(({ name, share, before = null, other = null, title = "", kind = "", onclick = null }) => {
+    const wide = (part) => `width: ${100 * part}%`;
+    const track = h(
+      "span",
+      { class: "track" },
+      before === null ? null : h("span", { class: "bar before", style: wide(before) }),
+      h("span", { class: "bar", style: wide(share) }),
+      other === null ? null : h("span", { class: "mark", style: `left: ${100 * other}%` }),
+    );
+    const classes = ["share", kind, share === 0 && "lost"].filter(Boolean).join(" ");
+    const told = [name, percent(share), other !== null && `with all heads on ${percent(other)}`, title];
+    return h(
+      onclick ? "button" : "div",
+      {
+        class: classes,
+        title,
+        onclick,
+        ...(onclick ? { type: "button", "aria-label": told.filter(Boolean).join(", ") } : {}),
+      },
+      h("span", { class: "name", dir: "auto" }, name),
+      track,
+      h("span", { class: "number" }, percent(share)),
+    );
+  });
+}
+
+/**
+ * The same as numbers.
+ * @param {string} name @param {string} axis what the rows are @param {Share[]} rows
+ * @param {string[]} [cols] of a share, and of what it is compared with
+ * @returns {GridPanel<Grid>}
+ */
+export function sharesPanel(name, axis, rows, cols = ["heads off", "all on"]) {
+  const compared = rows.some(({ other }) => (other ?? null) !== null);
+  const values = Float32Array.from(rows.flatMap(({ share, other }) => (compared ? [share, other ?? NaN] : [share])));
+  const words = rows.map((row) => row.name);
+  const state = new Uint8Array(values.length).fill(OPEN);
+  const grid = Grid.of(words, compared ? cols : ["probability"], values, state, { scale: "linear" });
+  return { name, grid, axes: [axis, ""] };
+}
+
+/** @param {Share[]} rows @returns pixels that `drawShares` takes */
+export const sharesHeight = (rows) => ROW * rows.length;
+
+/** @param {Pen} pen @param {Theme} theme @param {Share[]} rows named as they are shown @param {number} top */
+export function drawShares(pen, theme, rows, top) {
+  rows.forEach(({ name, share, other = null }, i) => {
+    const y = top + ROW * i + 12;
+    const long = (/** @type {number} */ part) => LONG * part;
+    pen.text(0, y, name, { fill: theme.ink, size: 12 });
+    pen.rect(130, y - 7, Math.max(1, long(share)), 14, { fill: theme.ramp });
+    if (other !== null) pen.rect(129 + long(other), y - 9, 2, 18, { fill: theme.mark });
+    pen.text(360, y, percent(share), { fill: theme.ink, size: 12 });
+  });
+}
