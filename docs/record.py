@@ -11,7 +11,6 @@ import argparse
 import io
 import shutil
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 
 from PIL import Image

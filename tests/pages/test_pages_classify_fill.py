@@ -7,7 +7,23 @@ from functools import cache
 import pytest
 import torch
 from browser import alive, axe, plain, press, serious, takes
-from studios import button, calm, click, do_try, focused, leave, opened_link, says, set_to, shaded, state, switch, tab_to, types, wide
+from studios import (
+    button,
+    calm,
+    click,
+    do_try,
+    focused,
+    leave,
+    opened_link,
+    says,
+    set_to,
+    shaded,
+    state,
+    switch,
+    tab_to,
+    types,
+    wide,
+)
 from studios import tensor as numbers
 from writing import said
 
@@ -101,9 +117,7 @@ def shares(page, where=".shares"):
     rows = (
         page.locator(where)
         .first.locator(".share")
-        .evaluate_all(
-            "rows => rows.map(row => [row.querySelector('.name').textContent, row.querySelector('.number').textContent])"
-        )
+        .evaluate_all("rows => rows.map(row => ['.name', '.number'].map(part => row.querySelector(part).textContent))")
     )
     return {re.sub("[\u2066-\u2069“”]", "", name): text for name, text in rows}
 

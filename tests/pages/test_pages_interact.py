@@ -412,7 +412,7 @@ def shared(page):
         (lesson, 1280, True),  # a plane to drag words in
         (lesson, 400, False),
         (lambda: view.interact(product, matrix=view.cells(torch.eye(3)), row=view.cells([1.0, 2, 3])), 1280, True),
-        (lambda: view.interact(lambda **k: sum(k.values()), **{n: (0.0, 1.0) for n in "abcde"}), 1280, True),
+        (lambda: view.interact(lambda **k: sum(k.values()), **dict.fromkeys("abcde", (0.0, 1.0))), 1280, True),
         (lambda: view.interact(chosen, x=(0.0, 1.0), twice=False, kind=["sin"], times=(1, 3)), 1280, False),
     ],
 )
