@@ -17,11 +17,6 @@ export class Filler extends MaskedText {
     return FILLER_KEYS;
   }
 
-  // What is hidden here is the reader's choice, not of the moment.
-  get choices() {
-    return [...super.choices, "hidden"];
-  }
-
   // Of a text just typed nothing is hidden.
   get fresh() {
     return { masked: [], filled: [] };
