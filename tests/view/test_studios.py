@@ -2,9 +2,10 @@
 
 import pytest
 import torch
+from torch.nn import functional
 from writing import CONTEXT, VOCAB, gpt, written
 
-from tfviz import view
+from tfviz import portable, view
 from tfviz.look import capture
 from tfviz.text import Subwords, bpe
 from tfviz.view.page.heads import STATE
@@ -86,3 +87,26 @@ def test_a_tokenizer_of_transformers_is_taken_as_it_is_and_stays_so():
     assert tokenizer("the cat", padding="max_length", max_length=9).input_ids == padded
     assert not tokenizer.backend_tokenizer.encode_special_tokens
     assert view.interact(lambda x: x.float(), x=view.text("the cat", tokenizer)).summary
+
+
+def test_what_eight_bits_cost_is_said():
+    model, vocab = gpt(), VOCAB
+    ids = vocab.encode("face.bad")
+    made = view.write(model, vocab, "face.bad", weights="int8", budget=None)
+    program = portable.export(lambda ids: model(ids), ids[None], lengths={"ids": {1: "words"}}, weights="int8")
+    with torch.no_grad():
+        costs = [
+            functional.cross_entropy(logits[0, :-1], ids[1:]).item()
+            for logits in (program(ids[None])["output"], model(ids[None]))
+        ]
+    assert made.document["note"] == (
+        f"Weights of 8 bits: the prompt costs {costs[0]:.3f} nats a token, {costs[1]:.3f} by the model itself."
+    )
+    assert "note" not in view.write(model, vocab, "face.bad").document
+
+
+def test_tries_set_what_a_studio_has():
+    made = view.write(gpt(), VOCAB, "face", tries={"Backwards": {"prompt": "ecaf"}})
+    assert made.document["tries"] == [["Backwards", {"prompt": "ecaf"}]]
+    with pytest.raises(ValueError, match=r"tries\['x'\] sets text; it can set "):
+        view.write(gpt(), VOCAB, "face", tries={"x": {"text": "a"}})

@@ -44,12 +44,14 @@ class StudioBase(TypedDict):
     Attributes:
         programs: the model, by what is asked of it; where a kernel has it, only the sites that can be seen.
         vocabularies: as `to_spec` of `tfviz.text` describes them.
+        note: a sentence below all.
         tries: experiments that the author proposes, [name, the state that it sets].
     """
 
     title: str
     programs: NotRequired[dict[str, Any]]
     vocabularies: list[dict[str, Any]]
+    note: NotRequired[str]
     tries: list[list[Any]]
 
 

@@ -462,6 +462,8 @@ export interface StudioBase {
   programs?: Record<string, any>;
   /** as `to_spec` of `tfviz.text` describes them. */
   vocabularies: Record<string, any>[];
+  /** a sentence below all. */
+  note?: string;
   /** experiments that the author proposes, [name, the state that it sets]. */
   tries: any[][];
 }
@@ -502,6 +504,7 @@ export interface WriteDocument {
   title: string;
   programs?: Record<string, any>;
   vocabularies: Record<string, any>[];
+  note?: string;
   tries: any[][];
   kind: "write";
   /** tokens that it reads at most. */
@@ -543,6 +546,7 @@ export interface ClassifyDocument {
   title: string;
   programs?: Record<string, any>;
   vocabularies: Record<string, any>[];
+  note?: string;
   tries: any[][];
   kind: "classify";
   /** in the order of its logits. */
@@ -583,6 +587,7 @@ export interface FillDocument {
   title: string;
   programs?: Record<string, any>;
   vocabularies: Record<string, any>[];
+  note?: string;
   tries: any[][];
   kind: "fill";
   special_tokens: SpecialTokens;
@@ -631,6 +636,7 @@ export interface TranslateDocument {
   title: string;
   programs?: Record<string, any>;
   vocabularies: Record<string, any>[];
+  note?: string;
   tries: any[][];
   kind: "translate";
   /** of a translation, its end token included. */

@@ -33,7 +33,7 @@ def classify(
     before: int | None = None,
     after: int | None = None,
     weights: str = "float16",
-    budget: float = BUDGET,
+    budget: float | None = BUDGET,
     kernel: bool = False,
     tries: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | ModelWidget:
@@ -48,7 +48,7 @@ def classify(
         before, after: ids that every text begins and ends with, such as `vocab["[CLS]"]`; see
             `text.add_special_tokens`.
         weights: how they travel: "float32", "float16", or "int8".
-        budget: bytes that the model may take in the page.
+        budget: bytes that the model may take in the page; None: as many as they need.
         kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
             travel. What it leaves in a page is the heads of the last text.
         tries: experiments that stand above the view as buttons: name -> what it sets, such as

@@ -35,7 +35,7 @@ def fill(
     beside: Sequence[Any] | None = None,
     add_special_tokens: bool = True,
     weights: str = "float16",
-    budget: float = BUDGET,
+    budget: float | None = BUDGET,
     kernel: bool = False,
     tries: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | ModelWidget:
@@ -50,7 +50,7 @@ def fill(
             the id that its texts begin with, if there is one.
         add_special_tokens: texts begin with `[CLS]` and end with `[SEP]`, if the vocabulary has them.
         weights: how they travel: "float32", "float16", or "int8".
-        budget: bytes that the models may take in the page.
+        budget: bytes that the models may take in the page; None: as many as they need.
         kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
             travel. What it leaves in a page is the heads of the last text.
         tries: experiments that stand above the view as buttons: name -> what it sets, such as

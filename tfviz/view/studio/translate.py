@@ -45,7 +45,7 @@ def translate(
     length: int = 100,
     after: str | None = "[EOS]",
     weights: str = "float16",
-    budget: float = BUDGET,
+    budget: float | None = BUDGET,
     kernel: bool = False,
     tries: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | ModelWidget:
@@ -63,7 +63,7 @@ def translate(
         length: the most tokens of a translation, its end token included.
         after: the token at the end of each source, as in training; None for no such token.
         weights: how they travel: "float32", "float16", or "int8".
-        budget: bytes that the model may take in the page.
+        budget: bytes that the model may take in the page; None: as many as they need.
         kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
             travel. What it leaves in a page is the cross-attention of the last text.
         tries: experiments that stand above the view as buttons: name -> what it sets, such as

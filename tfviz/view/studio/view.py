@@ -33,7 +33,9 @@ def tries_spec(tries: Mapping[str, Mapping[str, Any]] | None, state: Collection[
     return [[name, dict(changes)] for name, changes in (tries or {}).items()]
 
 
-def studio_view(document: StudioDocument, picture: Picture, programs: Mapping[str, Program], budget: float) -> View:
+def studio_view(
+    document: StudioDocument, picture: Picture, programs: Mapping[str, Program], budget: float | None
+) -> View:
     """Return the view of a studio whose model travels in the page.
 
     Raises:
@@ -41,10 +43,11 @@ def studio_view(document: StudioDocument, picture: Picture, programs: Mapping[st
     """
     document["programs"], data = pack(programs)
     takes = len(data) * BASE64
-    if takes > budget:
+    if budget is not None and takes > budget:
         raise ValueError(
             f"the model takes {takes:,.0f} bytes in a page, the budget is {budget:,.0f}: keep its weights as "
-            'weights="int8", give a larger budget, or look at maps of it with view.live, which leaves the model here'
+            'weights="int8", give budget=None for a page as large as that, or look at maps of it with view.live, which '
+            "leaves the model here"
         )
     return View(picture, document, data)
 

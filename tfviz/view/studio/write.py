@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from tfviz import checks
+from tfviz.portable.function_module import eval_mode
 from tfviz.portable.language_model import export_language_model
 from tfviz.text import subwords
 from tfviz.view.documents.studios import WriteDocument
@@ -40,7 +41,7 @@ def write(
     top_p: float | None = None,
     seed: int = 0,
     weights: str = "float16",
-    budget: float = BUDGET,
+    budget: float | None = BUDGET,
     kernel: bool = False,
     tries: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | WriteWidget:
@@ -56,7 +57,7 @@ def write(
             of any kind, since Python encodes what a page cannot.
         temperature, top_k, top_p, seed: where the knobs stand at first; see `generate.Sampler`.
         weights: how they travel: "float32", "float16", or "int8".
-        budget: bytes that the model may take in the page.
+        budget: bytes that the model may take in the page; None: as many as they need.
         kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
             travel. What it leaves in a page is the last state's heads.
         tries: experiments that stand above the view as buttons: name -> what it sets, such as
@@ -91,8 +92,19 @@ def write(
     programs = export_language_model(model, weights)
     requirements.check_logits_width(programs["read"](torch.zeros(1, 2, dtype=torch.long))["logits"].shape[-1], vocab)
     requirements.check_embeddings(model, vocab, programs["read"])
-    logits = programs["read"](ids[None])["logits"][0, -1, : len(vocab)]
-    return studio_view(document, next_tokens(vocab, logits, title, prompt), programs, budget)
+    logits = programs["read"](ids[None])["logits"][0, :, : len(vocab)]
+    if weights == "int8" and len(ids) > 1:
+        document["note"] = _rounding_note(model, ids, logits)
+    return studio_view(document, next_tokens(vocab, logits[-1], title, prompt), programs, budget)
+
+
+def _rounding_note(model: nn.Module, ids: Tensor, logits: Tensor) -> str:
+    """Say what rounding its weights to 8 bits costs the model on the prompt."""
+    with eval_mode(model), torch.no_grad():
+        outputs = model(ids[None].to(next(model.parameters()).device))
+    exact = getattr(outputs, "logits", outputs)[0, :, : logits.shape[-1]].float().cpu()
+    page, itself = (nn.functional.cross_entropy(each[:-1], ids[1:]).item() for each in (logits, exact))
+    return f"Weights of 8 bits: the prompt costs {page:.3f} nats a token, {itself:.3f} by the model itself."
 
 
 def _widget(model: nn.Module, vocab: Any, document: WriteDocument) -> WriteWidget:
