@@ -15,7 +15,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from tfviz import portable
 from tfviz.look import AttentionMaps, attention, capture
-from tfviz.look.kernels import KERNELS
+from tfviz.look.external_kernels import KERNELS
 
 INT = {"dtype": torch.int32}
 

@@ -10,11 +10,13 @@ import torch
 from calls import Calls
 
 from tfviz import look
-from tfviz.look import capture, edits, kernels
+from tfviz.look import capture, edits, external_kernels
 
 
 def window(queries, keys, before, after):
-    return kernels.packed_mask(torch.tensor([0, queries]), torch.tensor([0, keys]), before, after, queries, keys)
+    return external_kernels.packed_mask(
+        torch.tensor([0, queries]), torch.tensor([0, keys]), before, after, queries, keys
+    )
 
 
 B, H, Q, K, D = 2, 3, 4, 6, 8
@@ -53,7 +55,7 @@ def packages(monkeypatch):
         setattr(module, function.__name__, function)
         monkeypatch.setitem(sys.modules, name, module)
     yield
-    kernels.KERNELS.clear()
+    external_kernels.KERNELS.clear()
 
 
 def given():
@@ -138,7 +140,7 @@ def test_ones_own_kernel_with_other_names():
         with capture(model) as seen:
             plain = model(*parts)
     finally:
-        kernels.KERNELS.clear()
+        external_kernels.KERNELS.clear()
     scores = (parts[0] @ parts[1].mT / math.sqrt(D)).masked_fill(~mask, -torch.inf)
     torch.testing.assert_close(seen["pattern"], scores.softmax(-1))
     assert plain.shape == (B, H, Q, D)

@@ -8,7 +8,7 @@ from seeded import build, ids
 
 from tfviz.layers import masks, positions
 from tfviz.look import capture
-from tfviz.models.graph import GraphAttention
+from tfviz.models.graph_attention import GraphAttention
 from tfviz.models.sparse import SparseTransformer
 
 SPLIT = [masks.window, masks.dilated]

@@ -6,7 +6,7 @@ import pytest
 from torch import nn
 
 from tfviz import models, view
-from tfviz.view.modules import Box, _boxes, modules
+from tfviz.view.module_tree import Box, _boxes, modules
 
 
 class Two(nn.Module):

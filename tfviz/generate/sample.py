@@ -10,7 +10,7 @@ from torch import Tensor
 from tfviz.checks import at_least, has_weights, token_ids
 from tfviz.checks import seed as check_seed
 from tfviz.generate.onednn import faster_linear
-from tfviz.generate.vocabulary import check_vocabulary
+from tfviz.generate.vocabulary_check import check_vocabulary
 from tfviz.shapes import Float, Int
 from tfviz.validation import describe
 

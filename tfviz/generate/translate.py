@@ -9,7 +9,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from tfviz.checks import at_least
 from tfviz.generate.beam import EncoderDecoder, search
-from tfviz.generate.vocabulary import check_vocabulary
+from tfviz.generate.vocabulary_check import check_vocabulary
 
 
 @runtime_checkable

@@ -17,7 +17,7 @@ from tfviz.learn.config import describe_run
 from tfviz.learn.losses import Loss, next_token
 from tfviz.learn.optimizers import muon
 from tfviz.learn.schedule import Schedule, linear
-from tfviz.learn.tensors import unwrap
+from tfviz.learn.state_tensors import unwrap
 from tfviz.learn.trainer import Trainer
 from tfviz.learn.training_run import Step, TrainingRun
 from tfviz.text.buckets import Batches

@@ -22,7 +22,7 @@ What is made of it afterwards:
 from tfviz.look import edits, measures
 from tfviz.look.ablate import ablate
 from tfviz.look.capture import Capture, capture
-from tfviz.look.kernels import attention
+from tfviz.look.external_kernels import attention
 from tfviz.look.map_groups import groups
 from tfviz.look.maps import AttentionMaps
 from tfviz.look.quantize import pack, unpack

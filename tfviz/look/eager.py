@@ -12,7 +12,7 @@ from torch import Tensor
 from tfviz.look.attention_call import compact_mask, is_unmasked, zero_masked_rows
 from tfviz.look.axes import Layout, roles
 from tfviz.look.block_tracker import BlockTracker
-from tfviz.look.history import KeyRecord, keys_of_product
+from tfviz.look.key_history import KeyRecord, keys_of_product
 from tfviz.look.lineage import Stage, Status, TrackedWeights
 from tfviz.look.linear_attention import LinearAttention
 from tfviz.look.products import Operation, Product

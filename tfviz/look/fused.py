@@ -15,9 +15,9 @@ from torch.nn import functional
 from tfviz.look.attention_call import AttentionCall, compact_mask, softmax_weights
 from tfviz.look.axes import Layout
 from tfviz.look.edits import ZeroHeads
+from tfviz.look.external_kernels import Kernel
 from tfviz.look.flex import compiled_mask_mod, is_compiled
-from tfviz.look.history import KeyRecord, keys_of_call
-from tfviz.look.kernels import Kernel
+from tfviz.look.key_history import KeyRecord, keys_of_call
 from tfviz.look.lazy import LazyStore
 from tfviz.look.torch_state import in_checkpoint, paused, untraced
 from tfviz.look.trace import Trace

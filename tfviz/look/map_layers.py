@@ -10,12 +10,12 @@ from torch import Tensor
 from torch.nn import functional
 
 from tfviz.look.attention_call import AttentionCall
-from tfviz.look.history import History
+from tfviz.look.key_history import History
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.quantize import unpack
 from tfviz.look.recorder import WEIGHTS, Firing
-from tfviz.look.sequences import Sequences
-from tfviz.look.timeline import Timeline
+from tfviz.look.text_matching import Timeline
+from tfviz.look.text_selection import Sequences
 from tfviz.shapes import Bool
 
 NUMBERED = re.compile(r", (\d+) of (\d+)$")  # in the name of one of several firings

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tfviz.editing import Edit, apply_edit
 from tfviz.look.attention_call import AttentionCall, as_4d
-from tfviz.look.history import History, KeyRecord
+from tfviz.look.key_history import History, KeyRecord
 from tfviz.look.module_stack import ModuleStack
 from tfviz.look.quantize import is_packable, pack
 from tfviz.look.torch_state import in_backward, in_checkpoint, in_functorch, untraced

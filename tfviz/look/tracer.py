@@ -51,8 +51,8 @@ from torch.nn.modules.module import register_module_forward_hook, register_modul
 from tfviz.editing import Edit
 from tfviz.look.block_tracker import BlockTracker, may_cut_text
 from tfviz.look.eager import EagerAttention
+from tfviz.look.external_kernels import KERNEL_CALLS
 from tfviz.look.fused import FLEX, FusedAttention
-from tfviz.look.kernels import KERNEL_CALLS
 from tfviz.look.lazy import LazyStore
 from tfviz.look.module_stack import ModuleStack, is_dense
 from tfviz.look.multi_head import MultiHeadForward

@@ -5,7 +5,7 @@ from tfviz.models.bert import BERT, BERTClassifier
 from tfviz.models.classifier import Classifier
 from tfviz.models.convolution import Convolution
 from tfviz.models.gpt import GPT
-from tfviz.models.graph import GraphAttention
+from tfviz.models.graph_attention import GraphAttention
 from tfviz.models.lstmn import LSTMN
 from tfviz.models.recommender import Recommender
 from tfviz.models.recurrent import RecurrentLM

@@ -16,7 +16,7 @@ from torch.utils import _pytree as pytree
 from tfviz import checks
 from tfviz.portable.arguments import DATA_DEPENDENT, INT32_MAX
 from tfviz.portable.function_module import FunctionModule, eval_mode, wrap_function
-from tfviz.portable.graph import GraphReader, is_supported
+from tfviz.portable.fx_graph import GraphReader, is_supported
 from tfviz.portable.operators import decompositions
 from tfviz.portable.program import Program
 from tfviz.portable.validate import FORMAT

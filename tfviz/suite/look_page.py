@@ -12,7 +12,7 @@ from torch import Tensor
 
 from tfviz import look, view
 from tfviz.files import atomic
-from tfviz.suite.checkpoint import Checkpoint, Inputs
+from tfviz.suite.hf_model import Checkpoint, Inputs
 from tfviz.view.page.html import View, together
 from tfviz.view.still.images import read_image
 from tfviz.view.still.patch_grid import find_grids

@@ -3,9 +3,9 @@
 from tfviz.text import batches, buckets, corpora, datasets, subwords, tasks
 from tfviz.text.batches import GrowingWindows, RepeatedTokens, Streams, Windows, in_order
 from tfviz.text.buckets import Buckets, add_special_tokens, pad, sentence_pairs
+from tfviz.text.char_vocabularies import Bytes, Characters
 from tfviz.text.masking import MaskedTokens, WordDropout
 from tfviz.text.subwords import Subwords
-from tfviz.text.tokens import Bytes, Characters
 from tfviz.text.vocabularies import bpe, letters, whole_words, wordpiece
 from tfviz.validation import validate_public
 

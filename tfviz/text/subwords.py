@@ -17,9 +17,9 @@ from torch import Tensor
 
 from tfviz.files import atomic, read_json
 from tfviz.shapes import Int
+from tfviz.text.char_vocabularies import check_ids, check_text
 from tfviz.text.token_labels import TokenLabels, decoding_spec
 from tfviz.text.tokenizer_export import tokenizer_spec
-from tfviz.text.tokens import check_ids, check_text
 from tfviz.validation import validated
 
 SPECIALS = ("[PAD]", "[UNK]", "[BOS]", "[EOS]", "[CLS]", "[SEP]", "[MASK]")

@@ -10,7 +10,7 @@ from tfviz.view.flow import flow
 from tfviz.view.image import audio, image
 from tfviz.view.interact import interact
 from tfviz.view.masks import mask, masks
-from tfviz.view.modules import modules
+from tfviz.view.module_tree import modules
 from tfviz.view.page.html import View
 from tfviz.view.scatter import planes, scatter
 from tfviz.view.still.bar_chart import bars, rows

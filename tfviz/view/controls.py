@@ -14,7 +14,7 @@ from tfviz.text import subwords
 from tfviz.view.documents.interact import TableAxes
 from tfviz.view.instrument.controls import Angle, Cells, Order, Points, Switches, Text
 from tfviz.view.spec import round_up
-from tfviz.view.still.numbers import check_at_most, check_finite, check_positive
+from tfviz.view.still.check_numbers import check_at_most, check_finite, check_positive
 
 POINTS, CELLS, WORDS = 60, 400, 60  # of one control
 

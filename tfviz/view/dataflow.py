@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor, nn
 
-from tfviz.view.syntax import COMPOUND, Names, definition, expression
+from tfviz.view.statement_names import COMPOUND, Names, definition, expression
 
 Statement = TypeVar("Statement", bound=ast.stmt)
 SIZES = (int, str, torch.Size)  # traced of shapes and settings: no data flows through them

@@ -15,7 +15,7 @@ from tfviz.look.map_arguments import as_strings
 from tfviz.validation import validate_public
 from tfviz.view.documents.interact import DrawingKind
 from tfviz.view.spec import ScaleKind
-from tfviz.view.still.numbers import check_finite, check_positive
+from tfviz.view.still.check_numbers import check_finite, check_positive
 
 __all__ = ["arrows", "bars", "dots", "graph", "grid", "lines", "number", "words"]
 SCALES: tuple[ScaleKind, ...] = ("linear", "diverging", "sqrt")

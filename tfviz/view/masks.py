@@ -17,7 +17,7 @@ from tfviz.view.page.blobs import BlobStore
 from tfviz.view.page.html import View
 from tfviz.view.spec import KEY, QUERY
 from tfviz.view.still import panels
-from tfviz.view.still.numbers import check_at_most, dense_tensor
+from tfviz.view.still.check_numbers import check_at_most, dense_tensor
 from tfviz.view.tables import TABLES, axis_labels, one_shape
 
 CELLS = 16_000_000  # of a mask

@@ -17,8 +17,8 @@ from tfviz.view.page.html import View
 from tfviz.view.spec import KEY, QUERY, Axis, Divider, Heatmap, Scale
 from tfviz.view.still import panels
 from tfviz.view.still import tables as position_tables
+from tfviz.view.still.check_numbers import check_at_most, check_finite
 from tfviz.view.still.formatting import counted
-from tfviz.view.still.numbers import check_at_most, check_finite
 from tfviz.view.still.panels import table_scale
 from tfviz.view.still.picture import Picture
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.utils import _pytree as pytree
 
 from tfviz.portable import Program, export
-from tfviz.portable.graph import output_names
+from tfviz.portable.fx_graph import output_names
 from tfviz.view.instrument.bind import bind
 from tfviz.view.instrument.controls import Control, Text
 

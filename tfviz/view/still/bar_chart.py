@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from torch import Tensor
 
 from tfviz.look.map_arguments import as_strings
+from tfviz.view.still.check_numbers import Spread, check_at_most, check_finite, check_positive
 from tfviz.view.still.formatting import LARGE, fixed, formatted
-from tfviz.view.still.numbers import Spread, check_at_most, check_finite, check_positive
 from tfviz.view.still.palette import axis_labels, drawable
 from tfviz.view.still.picture import Picture, reference_line, set_title, shorten
 

@@ -16,9 +16,9 @@ from torch import Tensor
 from tfviz.look.map_arguments import as_mask
 from tfviz.shapes import Bool
 from tfviz.view.spec import KEY, QUERY, WEIGHTS, Axis, Heatmap, Scale
+from tfviz.view.still.check_numbers import dense_tensor
 from tfviz.view.still.formatting import counted, formatted
 from tfviz.view.still.heatmap import WORD, caption, cells, colourbar, draw, inches
-from tfviz.view.still.numbers import dense_tensor
 from tfviz.view.still.palette import LONGEST, drawable, soft
 from tfviz.view.still.picture import Picture, set_title, shorten
 

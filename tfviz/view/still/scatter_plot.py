@@ -12,7 +12,7 @@ from matplotlib.lines import Line2D
 from matplotlib.transforms import Bbox
 
 from tfviz.view.spec import Scatter
-from tfviz.view.still.numbers import check_at_most
+from tfviz.view.still.check_numbers import check_at_most
 from tfviz.view.still.palette import BOLD, drawable, soft
 from tfviz.view.still.picture import shorten
 from tfviz.view.still.planes import colour

@@ -8,7 +8,7 @@ from torch import Tensor
 from tfviz.look.maps import AttentionMaps
 from tfviz.shapes import Bool, Float
 from tfviz.view.spec import Divider
-from tfviz.view.still.numbers import check_at_most
+from tfviz.view.still.check_numbers import check_at_most
 
 HEADS = 20_000  # of maps
 SIDE = 24  # layers, and heads, that a sheet can hold

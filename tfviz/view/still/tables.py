@@ -14,10 +14,10 @@ from torch import Tensor
 
 from tfviz.shapes import Float
 from tfviz.view.spec import KEY, QUERY, Heatmap, Scale
+from tfviz.view.still.check_numbers import check_at_most, check_finite
 from tfviz.view.still.formatting import counted, formatted
 from tfviz.view.still.heatmap import colormap, norm
 from tfviz.view.still.heatmap import draw as draw_heatmap
-from tfviz.view.still.numbers import check_at_most, check_finite
 from tfviz.view.still.palette import drawable
 from tfviz.view.still.picture import Picture, frame, set_title, shorten
 

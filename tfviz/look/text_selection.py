@@ -12,8 +12,8 @@ from itertools import accumulate, count
 
 from torch import Tensor
 
-from tfviz.look.history import FiringInfo, History
-from tfviz.look.timeline import Segment, SiteFirings, Timeline
+from tfviz.look.key_history import FiringInfo, History
+from tfviz.look.text_matching import Segment, SiteFirings, Timeline
 
 
 class Sequences:
