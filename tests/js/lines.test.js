@@ -4,7 +4,7 @@ import "./stubs.js";
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Grid } from "../../tfviz/view/js/base/grid.js";
-import { Lines } from "../../tfviz/view/js/stages/lines.js";
+import { Lines } from "../../tfviz/view/js/stages/link-stage.js";
 
 const theme = { soft: "soft", ink: "ink", faint: "faint", focus: "focus", head: () => "head" };
 const WEIGHTS = [0.6, 0.3, 0.1, 0, 0.5, 0.5, 0.01, 0.01, 0.98];

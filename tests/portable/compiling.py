@@ -6,7 +6,7 @@ from pathlib import Path
 import tfviz.view
 
 ENGINE = Path(tfviz.view.__file__).parent / "js" / "engine"
-COMPILED = ENGINE / "compiled.js"
+COMPILED = ENGINE / "products-wasm.js"
 MODULE = """// `products.wat`, compiled by `tests/portable/compiling.py`: a page has no second file to fetch.
 export const COMPILED_PRODUCTS =
   "{}";
@@ -14,7 +14,7 @@ export const COMPILED_PRODUCTS =
 
 
 def compiled() -> str:
-    """What `compiled.js` has to say."""
+    """What `products-wasm.js` has to say."""
     from wasmtime import wat2wasm
 
     text = (ENGINE / "products.wat").read_text(encoding="utf-8")

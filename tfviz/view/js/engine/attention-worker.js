@@ -6,7 +6,7 @@
 /** @typedef {{ rows: [number, number], cols: [number, number], block: number }} Range */
 
 import { Products } from "./products.js";
-import { answerRequests } from "./serving.js";
+import { answerRequests } from "./rpc.js";
 import { weightOf } from "./weights.js";
 
 const ROWS = 64; // computed together, or as many as a block has

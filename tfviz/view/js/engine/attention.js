@@ -2,7 +2,7 @@
 
 /** @import { Operation } from "../types.d.ts" */
 
-import { formatShape, normalizeAxis, sizeOf } from "./shapes.js";
+import { formatShape, normalizeAxis, sizeOf } from "./shape-utils.js";
 import { cast, copy, expand, permute, reshape } from "./tensors.js";
 import { softmaxAlong } from "./scanning.js";
 

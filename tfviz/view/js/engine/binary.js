@@ -5,7 +5,7 @@
 /** @typedef {[data: Numbers, offset: number, step: number]} Operand */
 /** @typedef {(...args: [...Operand, ...Operand, out: Numbers, start: number, length: number]) => void} BinaryLoop */
 
-import { broadcastShape, broadcastStrides } from "./shapes.js";
+import { broadcastShape, broadcastStrides } from "./shape-utils.js";
 import { asTensor, cast, forEachRow, resultType } from "./tensors.js";
 
 /** @type {(of: Binary) => BinaryLoop} */

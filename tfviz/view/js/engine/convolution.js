@@ -3,7 +3,7 @@
 /** @import { Operation, Tensor } from "../types.d.ts" */
 /** @typedef {{ kernel: number[], stride: number[], padding: number[], dilation: number[], shape: number[] }} Windows */
 
-import { asArray, formatShape } from "./shapes.js";
+import { asArray, formatShape } from "./shape-utils.js";
 import { isTensor, reshape } from "./tensors.js";
 import { BINARY } from "./binary.js";
 

@@ -2,7 +2,7 @@
 
 /** @import { Operation, Tensor } from "../types.d.ts" */
 
-import { broadcastShape, formatShape, normalizeAxis, normalizeIndex, sizeOf, stridesOf } from "./shapes.js";
+import { broadcastShape, formatShape, normalizeAxis, normalizeIndex, sizeOf, stridesOf } from "./shape-utils.js";
 import { asTensor, copy, expand } from "./tensors.js";
 
 /** @type {(id: number, count: number, name: string) => void} */

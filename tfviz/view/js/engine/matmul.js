@@ -2,7 +2,7 @@
 
 /** @import { Operation } from "../types.d.ts" */
 
-import { broadcastShape, formatShape, sizeOf } from "./shapes.js";
+import { broadcastShape, formatShape, sizeOf } from "./shape-utils.js";
 import { cast, expand, permute, reshape } from "./tensors.js";
 import { BINARY } from "./binary.js";
 

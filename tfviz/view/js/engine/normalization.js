@@ -2,7 +2,7 @@
 
 /** @import { Operation, Tensor } from "../types.d.ts" */
 
-import { formatShape, sizeOf } from "./shapes.js";
+import { formatShape, sizeOf } from "./shape-utils.js";
 import { reshape } from "./tensors.js";
 import { total } from "./reducing.js";
 import { BINARY } from "./binary.js";

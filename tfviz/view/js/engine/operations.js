@@ -3,7 +3,7 @@
 
 /** @import { Operation } from "../types.d.ts" */
 
-import { ARRANGING } from "./arranging.js";
+import { ARRANGING } from "./copy-operations.js";
 import { ATTENTION } from "./attention.js";
 import { BINARY } from "./binary.js";
 import { CONVOLUTION } from "./convolution.js";
@@ -14,10 +14,10 @@ import { NORMALIZATION } from "./normalization.js";
 import { RECURRENT } from "./recurrent.js";
 import { REDUCING } from "./reducing.js";
 import { SCANNING } from "./scanning.js";
-import { SHAPING } from "./shaping.js";
+import { SHAPING } from "./reshape-operations.js";
 import { SLICING } from "./slicing.js";
 import { UNARY } from "./unary.js";
-import { formatShape } from "./shapes.js";
+import { formatShape } from "./shape-utils.js";
 import { isTensor } from "./tensors.js";
 
 const TABLES = [ARRANGING, ATTENTION, BINARY, CONVOLUTION, CREATION, INDEXING, MATMUL, NORMALIZATION, RECURRENT];

@@ -1,7 +1,7 @@
 // Products of matrices of float32: in WebAssembly (`products.wat`), or in JavaScript where it may not run. Both kernels
 // have one signature and one memory of floats, so all that calls them is the same.
 
-import { COMPILED_PRODUCTS } from "./compiled.js";
+import { COMPILED_PRODUCTS } from "./products-wasm.js";
 
 /**
  * A matrix [inner, columns] in a kernel's memory; offset and strides (from row to row, panel to panel) in floats.

@@ -3,7 +3,7 @@
 /** @import { Argument, Dtype, Lengths, ProgramSpec, Tensor } from "../types.d.ts" */
 /** @typedef {{ shape: number[], data: ArrayLike<number> }} Input */
 
-import { formatShape, sizeOf } from "./shapes.js";
+import { formatShape, sizeOf } from "./shape-utils.js";
 import { evaluateSize } from "./sizes.js";
 import { ARRAYS } from "./tensors.js";
 

@@ -8,9 +8,9 @@
  */
 /** @typedef {{ gates: number, step: Step }} Cell */
 
-import { asArray, formatShape } from "./shapes.js";
+import { asArray, formatShape } from "./shape-utils.js";
 import { linear } from "./matmul.js";
-import { SHAPING } from "./shaping.js";
+import { SHAPING } from "./reshape-operations.js";
 import { SLICING } from "./slicing.js";
 import { sigmoid } from "./unary.js";
 

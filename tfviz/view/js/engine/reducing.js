@@ -1,14 +1,14 @@
 // Operations that reduce axes to a number each.
 
 /** @import { Dtype, Numbers, Operation, Tensor } from "../types.d.ts" */
-/** @import { Axes } from "./shapes.js" */
+/** @import { Axes } from "./shape-utils.js" */
 /** @import { Machine } from "./machine.js" */
 /** @typedef {(data: Numbers, start: number, end: number) => number} Reduction of a row */
 /** @typedef {{ data: Numbers, rows: number, length: number, shape: number[] }} Rows and the result's shape */
 
 import { BINARY } from "./binary.js";
-import { unsqueeze } from "./shaping.js";
-import { normalizeAxes, sizeOf } from "./shapes.js";
+import { unsqueeze } from "./reshape-operations.js";
+import { normalizeAxes, sizeOf } from "./shape-utils.js";
 import { cast, permute, toDtype } from "./tensors.js";
 
 /** @type {(machine: Machine, tensor: Tensor, axes: Axes, keepdim: boolean) => Rows} */

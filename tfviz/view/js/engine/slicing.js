@@ -2,9 +2,9 @@
 
 /** @import { Operation, Tensor } from "../types.d.ts" */
 
-import { formatShape, normalizeAxis, normalizeIndex, sizeOf, stridesOf } from "./shapes.js";
+import { formatShape, normalizeAxis, normalizeIndex, sizeOf, stridesOf } from "./shape-utils.js";
 import { asStrided, copy, copyStrided, expand, resultType } from "./tensors.js";
-import { squeeze, unsqueeze } from "./shaping.js";
+import { squeeze, unsqueeze } from "./reshape-operations.js";
 
 /** @type {(tensor: Tensor, axis: number) => number} */
 const lengthOf = ({ shape }, axis) => shape[normalizeAxis(shape.length, axis)];

@@ -4,7 +4,7 @@
 /** @import { Machine } from "./machine.js" */
 /** @typedef {{ data: Numbers, strides: number[], start?: number }} Window */
 
-import { asArray, broadcastStrides, formatShape, inferShape, normalizeAxis, sizeOf, stridesOf } from "./shapes.js";
+import { asArray, broadcastStrides, formatShape, inferShape, normalizeAxis, sizeOf, stridesOf } from "./shape-utils.js";
 
 export const ARRAYS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 /** @type {Dtype[]} each can hold the values of those before it */

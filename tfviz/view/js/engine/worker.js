@@ -4,7 +4,7 @@
 
 import { Machine } from "./machine.js";
 import { Products } from "./products.js";
-import { answerRequests } from "./serving.js";
+import { answerRequests } from "./rpc.js";
 
 /** @type {(endpoint: Endpoint) => void} */
 export function serve(endpoint) {

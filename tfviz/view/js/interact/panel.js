@@ -4,7 +4,7 @@ import { following } from "../base/elements.js";
 import { Grid } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
 import { CanvasPen, quoted, sign } from "../base/pen.js";
-import { drawn } from "../stages/headstage.js";
+import { drawn } from "../stages/head-stage.js";
 import { STEPS } from "../stages/pointing.js";
 
 /** @import { ScaleKind } from "../documents.d.ts" */

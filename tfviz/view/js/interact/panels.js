@@ -1,8 +1,8 @@
 // The ways to draw a result, by name.
 
-import { ArrowPanel, DotPanel, GraphPanel } from "./planepanels.js";
-import { BarPanel, GridPanel, NumberPanel } from "./tablepanels.js";
-import { LinePanel, WordPanel } from "./textpanels.js";
+import { ArrowPanel, DotPanel, GraphPanel } from "./plane-panels.js";
+import { BarPanel, GridPanel, NumberPanel } from "./table-panels.js";
+import { LinePanel, WordPanel } from "./text-panels.js";
 
 /** @type {Record<import("../documents.d.ts").DrawingKind, new (theme: import("../base/theme.js").Theme, announce: (text: string) => void) => import("./panel.js").Panel>} */
 export const PANELS = {

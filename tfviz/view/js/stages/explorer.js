@@ -5,17 +5,17 @@ import { Choice } from "../controls/choice.js";
 import { Controls, MODES } from "../controls/controls.js";
 import { Frame } from "../controls/frame.js";
 import { linear } from "../base/grid.js";
-import { HeadStage } from "./headstage.js";
+import { HeadStage } from "./head-stage.js";
 import { ImageStage } from "./image-overlay.js";
 import { spreadAll } from "../base/patch-grid.js";
 import { describeCell, describeLocked } from "./aria-text.js";
 import { sharpness } from "./sheet.js";
-import { LinesStage, SheetStage, WordsStage } from "./modes.js";
+import { LinesStage, SheetStage, WordsStage } from "./head-modes.js";
 import { headTable, table } from "../controls/table.js";
 import { TiledGrid } from "../base/tiled-grid.js";
 
 /**
- * @typedef {import("./headstage.js").StageHandlers & {
+ * @typedef {import("./head-stage.js").StageHandlers & {
  *   open(layer: number, head: number): void,
  *   mark(layer: number, head: number): void,
  * }} Handlers

@@ -6,7 +6,7 @@ import { formatted } from "../base/numbers.js";
 import { CanvasPen, quoted } from "../base/pen.js";
 import { SourceImage } from "../base/source-image.js";
 import { asks, largest, profile, spread } from "../base/patch-grid.js";
-import { drawn } from "./headstage.js";
+import { drawn } from "./head-stage.js";
 import { legend } from "./legend.js";
 import { PictureLayout } from "./picture-layout.js";
 import { picking } from "./picking.js";

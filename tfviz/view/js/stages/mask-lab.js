@@ -4,7 +4,7 @@ import { h, select, slider } from "../base/elements.js";
 import { counted, formatted } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { Grid, OPEN } from "../base/grid.js";
-import { HeadStage } from "./headstage.js";
+import { HeadStage } from "./head-stage.js";
 import { quoted } from "../base/pen.js";
 import { table } from "../controls/table.js";
 

@@ -4,7 +4,7 @@ import { following, h } from "../base/elements.js";
 import { counted, formatted } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { Grid } from "../base/grid.js";
-import { drawn } from "./headstage.js";
+import { drawn } from "./head-stage.js";
 import { CanvasPen, measure } from "../base/pen.js";
 import { STEPS } from "./pointing.js";
 import { table } from "../controls/table.js";

@@ -4,7 +4,7 @@ import { h, tabs } from "../base/elements.js";
 import { formatted } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { Grid } from "../base/grid.js";
-import { HeadStage } from "./headstage.js";
+import { HeadStage } from "./head-stage.js";
 import { label } from "../base/pen.js";
 import { table } from "../controls/table.js";
 
@@ -33,7 +33,7 @@ export class Tables {
       redraw: () => this.refresh(),
     });
     const { frame } = this;
-    /** @type {import("./headstage.js").StageHandlers} */
+    /** @type {import("./head-stage.js").StageHandlers} */
     this.handlers = {
       announce: (text) => frame.announce(text),
       reading: (grid, cell, name) => this.reading(grid, cell, name),

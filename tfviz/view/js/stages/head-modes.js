@@ -2,14 +2,14 @@
 
 import { h } from "../base/elements.js";
 import { formatted } from "../base/numbers.js";
-import { drawn } from "./headstage.js";
-import { Lines } from "./lines.js";
+import { drawn } from "./head-stage.js";
+import { Lines } from "./link-stage.js";
 import { CanvasPen, quoted } from "../base/pen.js";
 import { Sheet } from "./sheet.js";
 import { Words } from "./words.js";
 
 /** @import { AnyGrid, Drawing, Handlers, Locked, Pen, Side } from "../types.d.ts" */
-/** @import { Shown, Word } from "./lines.js" */
+/** @import { Shown, Word } from "./link-stage.js" */
 /** @import { Part, SheetHandlers, SheetLook } from "./sheet.js" */
 /** @typedef {SheetLook & { part: Part, placed?: Part }} SheetShown placed: as the pictures lie, that are drawn instead */
 

@@ -2,7 +2,7 @@
 
 /** @import { Operation } from "../types.d.ts" */
 
-import { formatShape, normalizeAxis, stridesOf } from "./shapes.js";
+import { formatShape, normalizeAxis, stridesOf } from "./shape-utils.js";
 import { asStrided, copyStrided, full } from "./tensors.js";
 
 /** @type {(keeps: (diagonal: number, offset: number) => boolean) => Operation} Zeros where it keeps no number. */

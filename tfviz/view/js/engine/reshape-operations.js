@@ -3,7 +3,7 @@
 /** @import { Operation, Tensor } from "../types.d.ts" */
 /** @import { Machine } from "./machine.js" */
 
-import { asArray, formatShape, inferShape, normalizeAxis, sizeOf } from "./shapes.js";
+import { asArray, formatShape, inferShape, normalizeAxis, sizeOf } from "./shape-utils.js";
 import { expand, permute, reshape } from "./tensors.js";
 
 /** @type {Operation} */
