@@ -114,11 +114,8 @@ def signed(value):
 
 def shares(page, where=".shares"):
     """The bars of one list: {name: what stands beside}."""
-    rows = (
-        page.locator(where)
-        .first.locator(".share")
-        .evaluate_all("rows => rows.map(row => ['.name', '.number'].map(part => row.querySelector(part).textContent))")
-    )
+    texts = "rows => rows.map(row => ['.name', '.number'].map(kind => row.querySelector(kind).textContent))"
+    rows = page.locator(where).first.locator(".share").evaluate_all(texts)
     return {re.sub("[\u2066-\u2069“”]", "", name): text for name, text in rows}
 
 
@@ -416,6 +413,16 @@ def test_gaps_are_filled_by_keys_alone(studio):
     assert focused(page, ".word[data-unit='1']")
 
 
+def test_gaps_are_gone_through_by_arrows(studio):
+    page = studio(filler()[2])
+    tab_to(page, "[role='tab']")
+    for name in ("was", "not"):
+        press(page, "ArrowRight")
+        assert page.get_by_role("group", name=f"Guesses for “\u2068{name}\u2069”").count() == 1
+        assert focused(page, "[role='tab'][aria-selected='true']")
+    assert page.locator(".gap .share").first.is_visible()
+
+
 def test_hostile_text_can_be_hidden(studio):
     page = studio(filler()[2])
     hostile = "<b>the</b> \u202eplot שלום </script><img src=x onerror=alert(1)> [MASK]"
@@ -506,9 +513,11 @@ def test_a_word_that_is_pointed_at_shows_what_the_head_looks_at_from_there(studi
         assert plain(page.locator(".pane.text small").first.text_content()) == (
             f"from “{WORDS.words([ids[i + 1]])[0]}”, layer 1 head 2"
         )
+    pointed = backgrounds(page)
     switch(page, 1, 2)  # a head that is off looks at nothing
     assert page.locator(".passage .from").count() == 0
     switch(page, 1, 2)
+    assert backgrounds(page) == pointed  # though words are weighed anew
     leave(page)
     assert backgrounds(page) == unpointed
     assert page.locator(".pane.text small").first.text_content() == ""
@@ -540,6 +549,21 @@ def test_each_try_does_something_that_undo_takes_back(studio, kind):
     assert seen(page) == first
     click(page, "Redo")
     assert page.locator(".cell.off").count() == 6
+
+
+def test_what_an_author_proposes_stands_first(studio):
+    tries = {"Dull": {"text": "the plot was dull", "off": [["blocks.0.attention.pattern", 1]]}}
+    bert, *_ = filler()
+    for page in (
+        studio(view.classify(classifier()[0], WORDS, LABELS, TEXT, before=CLS, weights="float32", tries=tries)),
+        studio(view.fill(bert, WORDS, TEXT, hidden=1, weights="float32", tries=tries)),
+    ):
+        first = seen(page)
+        assert page.locator(".tries button").first.text_content() == "Dull"
+        do_try(page, "Dull")
+        assert seen(page)[2:] == (1, "the plot was dull")
+        click(page, "Undo")
+        assert seen(page) == first
 
 
 def test_the_word_that_counts_most_is_struck_out_even_if_no_word_is_shaded(studio):

@@ -399,6 +399,17 @@ def test_what_was_turned_is_undone_and_shared(opened, opens):
     agrees(other, attention(moved, torch.tensor(1.1)))
 
 
+def test_what_an_author_proposes_sets_its_controls_and_no_others(opened):
+    page = opened(view.interact(chosen, x=(0.0, 1.0), twice=False, kind=["sin", "<b>"], times=(1, 3),
+                                tries={"All of it": {"x": 1.0}, "<b>": {"kind": 1, "times": 1}}))  # fmt: skip
+    button(page, "All of it").click()
+    agrees(page, {"output": chosen(torch.tensor(1.0), False, "sin", 2)})
+    button(page, "<b>").click()
+    agrees(page, {"output": chosen(torch.tensor(1.0), False, "power", 1)})
+    press(page, "Control+z")
+    agrees(page, {"output": chosen(torch.tensor(1.0), False, "sin", 2)})
+
+
 def shared(page):
     page.locator("summary", has_text="Share").click()
     button(page, "Copy link").click()

@@ -92,7 +92,8 @@ export class Instrument {
       Boolean(options.page) && options.addressed !== false,
     );
     const tries = (source.document.tries ?? []).map(([name, values]) => {
-      const onclick = () => this.store.set({ values: { ...this.store.get("values"), ...values } });
+      const act = () => this.store.set({ values: { ...this.store.get("values"), ...values } });
+      const onclick = () => this.bar.history.group(act); // a step of its own, however soon it comes
       return h("button", { type: "button", onclick }, name);
     });
     if (tries.length)

@@ -78,7 +78,18 @@ export class Filler extends MaskedText {
     };
     const which = gaps.length > 1 ? [tabs("Guesses for", names, at, choose).element] : [];
     const shown = gaps.length ? [...which, this.gapOf(gaps[at])] : [];
-    this.guesses.replaceChildren(...(shown.length ? shown : [said("No word is hidden.")]));
+    this.keepFocus(() => this.guesses.replaceChildren(...(shown.length ? shown : [said("No word is hidden.")])));
+  }
+
+  // The focus stays on the chosen tab, or on the guess of the same place, though they are other elements now.
+  keepFocus(act) {
+    const buttons = () => [...this.guesses.querySelectorAll("button")];
+    const { activeElement } = this.guesses.getRootNode();
+    const at = buttons().indexOf(activeElement);
+    act();
+    if (at < 0) return;
+    const tab = activeElement.role === "tab" && this.guesses.querySelector("[aria-selected='true']");
+    (tab || buttons()[at])?.focus();
   }
 
   gapOf({ unit, both, left }) {
