@@ -20,6 +20,7 @@ const styles = {
 
 const common = {
   bundle: true,
+  tsconfigRaw: {}, // tsconfig.json is for tsc alone: "strict" there would change what is built
   minify: true,
   target: "es2022",
   charset: "utf8",

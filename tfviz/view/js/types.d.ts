@@ -114,6 +114,10 @@ export interface Vocabulary {
   decode(ids: Iterable<number>): string;
   /** One visible sign for each id. */
   words(ids: Iterable<number>): string[];
+  /** How tokens become a text, of subwords. */
+  joiner?: { kind: string };
+  /** Where Python encodes: read these texts; whether there was one that it had not read yet. */
+  learn?(texts: string[]): Promise<boolean>;
 }
 
 // Pictures.

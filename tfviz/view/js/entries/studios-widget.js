@@ -7,14 +7,19 @@ import { kernelEngine, kernelVocabulary } from "../studios/kernel.js";
 import { Translator } from "../studios/translator.js";
 import { Writer } from "../studios/writer.js";
 
+/** @import { Studio, StudioOptions } from "../studios/studio.js" */
+
+/** @type {Record<string, new (host: HTMLElement, source: any, store: StateStore, options: StudioOptions) => Studio<any>>} */
 const STUDIOS = { write: Writer, classify: Classifier, fill: Filler, translate: Translator };
 
 // The choices are members of one trait.
 class StateStore extends TraitStore {
+  /** @param {any} name @returns {any} */
   get(name) {
     return super.get("state")[name];
   }
 
+  /** @param {Record<string, any>} changes */
   set(changes) {
     super.set({ state: { ...super.get("state"), ...changes } });
   }

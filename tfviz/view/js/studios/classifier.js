@@ -7,6 +7,10 @@ import { cited, seen } from "./text-studio.js";
 import { classifierTries } from "./tries.js";
 import { oddsOf, WordEffects } from "./word-effects.js";
 
+/** @import { Drawing, Pen } from "../types.d.ts" */
+/** @import { Share } from "./shares.js" */
+/** @import { Unit } from "./units.js" */
+
 export class Classifier extends WordEffects {
   get keys() {
     return CLASSIFIER_KEYS;
@@ -24,7 +28,7 @@ export class Classifier extends WordEffects {
   build() {
     const { labels } = this.described;
     this.buildText("Text", "The words: press one to strike it out");
-    this.words.ondblclick = (event) => this.of(event) >= 0 && this.edit(this.of(event));
+    this.words.ondblclick = (/** @type {MouseEvent} */ event) => this.of(event) >= 0 && this.edit(this.of(event));
     this.buildShades(labels);
     this.verdict = h("div", { class: "shares", role: "group", "aria-label": "Verdict" });
     this.moved = h("p", { class: "cost", role: "status" });
@@ -39,6 +43,7 @@ export class Classifier extends WordEffects {
     this.showTries(classifierTries(this));
   }
 
+  /** @param {number} i @param {{ key?: string, detail?: number }} event */
   act(i, { key, detail = 0 }) {
     if (key === "Enter") return this.edit(i);
     if (detail > 1) return undefined; // the second click of two, which opens the word
@@ -47,6 +52,7 @@ export class Classifier extends WordEffects {
   }
 
   // Type another word in its place: Enter takes it, Esc leaves it.
+  /** @param {number} i */
   edit(i) {
     const { text, lead } = this.units[i];
     const now = this.replaced.get(i) ?? text;
@@ -59,7 +65,7 @@ export class Classifier extends WordEffects {
     });
     const span = this.spans[i];
     let open = true;
-    const end = (taken) => {
+    const end = (/** @type {boolean} */ taken) => {
       if (!open) return;
       if (taken && !this.replace(i, input.value.trim(), lead)) return;
       open = false;
@@ -67,7 +73,7 @@ export class Classifier extends WordEffects {
       span.hidden = false;
       span.focus();
     };
-    input.onkeydown = (event) => {
+    input.onkeydown = (/** @type {KeyboardEvent} */ event) => {
       event.stopPropagation();
       if (event.key === "Enter") end(true);
       else if (event.key === "Escape") end(false);
@@ -80,13 +86,14 @@ export class Classifier extends WordEffects {
   }
 
   // Whether this word can stand there; one that was emptied is struck out.
+  /** @param {number} i @param {string} word @param {string} lead */
   replace(i, word, lead) {
     const others = this.store.get("replaced").filter(([other]) => other !== i);
     const deleted = this.store.get("deleted").filter((other) => other !== i);
     try {
       if (!this.vocab.learn) this.vocab.encode(lead + word); // else Python says so, when it reads the word
     } catch (error) {
-      this.announce(error.message);
+      this.announce(/** @type {Error} */ (error).message);
       return false;
     }
     if (!word) this.change({ deleted: [...deleted, i] });
@@ -94,13 +101,16 @@ export class Classifier extends WordEffects {
     return true;
   }
 
+  /** @param {number} turn */
   show(turn) {
+    const { answer, compared } = this;
+    if (!answer || !compared) return;
     const { labels } = this.described;
     const shaded = this.store.get("label");
     this.shades.show(shaded);
     this.reset.hidden = !this.store.get("deleted").length && !this.store.get("replaced").length;
     const rows = this.verdicts;
-    const changed = this.compared !== this.answer;
+    const changed = compared !== answer;
     this.verdict.replaceChildren(
       h(
         "span",
@@ -110,7 +120,7 @@ export class Classifier extends WordEffects {
       ...bars(rows.map((row) => ({ ...row, name: seen(row.name) }))),
     );
     const first = Math.max(0, shaded);
-    const [odds, were] = [this.answer, this.compared].map(({ logits }) => oddsOf(logits, first));
+    const [odds, were] = [answer, compared].map(({ logits }) => oddsOf(logits, first));
     const name = cited(labels[first], 24);
     this.moved.textContent = changed
       ? `${name}: ${percent(rows[first].other ?? 0)} → ${percent(rows[first].share)}; log-odds ${withSign(were)} → ${withSign(odds)} (${withSign(odds - were)})`
@@ -133,10 +143,12 @@ export class Classifier extends WordEffects {
     this.shadeAll(this.store.get("label"), true);
   }
 
+  /** @param {number} i */
   tell(i) {
-    this.announce(this.told(i));
+    this.announce(this.sentenceOf(i));
   }
 
+  /** @param {HTMLElement} span @param {Unit} unit @param {number} i */
   dress(span, { text, unknown }, i) {
     const { deleted, replaced } = this;
     span.textContent = seen(replaced.get(i) ?? text);
@@ -153,16 +165,19 @@ export class Classifier extends WordEffects {
   }
 
   // What the model says of each label, and what it said of the text as typed.
+  /** @returns {Share[]} */
   get verdicts() {
-    if (!this.answer) return [];
-    const now = softmax(this.answer.logits);
-    const before = this.compared === this.answer ? null : softmax(this.compared.logits);
+    const { answer, compared } = this;
+    if (!answer || !compared) return [];
+    const now = softmax(answer.logits);
+    const before = compared === answer ? null : softmax(compared.logits);
     return this.described.labels.map((name, i) => ({ name, share: now[i], other: before && before[i] }));
   }
 
+  /** @returns {Drawing} */
   get drawing() {
     const rows = this.verdicts.map(({ name, share }) => ({ name: cited(name, 16), share }));
-    const draw = (pen, top) => drawShares(pen, this.frame.theme, rows, top);
+    const draw = (/** @type {Pen} */ pen, /** @type {number} */ top) => drawShares(pen, this.frame.theme, rows, top);
     return this.drawingWith({ height: sharesHeight(rows), draw });
   }
 }

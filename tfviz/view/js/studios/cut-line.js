@@ -14,8 +14,8 @@ export class CutLine {
       { class: "cut", role: "slider", tabIndex: 0, "aria-label": name, "aria-valuemin": 1 },
       this.words,
     );
-    this.element.onkeydown = (event) => this.press(event);
-    this.element.onpointerdown = (event) => this.drag(event);
+    this.element.onkeydown = (/** @type {KeyboardEvent} */ event) => this.press(event);
+    this.element.onpointerdown = (/** @type {PointerEvent} */ event) => this.drag(event);
   }
 
   /**
@@ -33,10 +33,19 @@ export class CutLine {
 
   /** @param {KeyboardEvent} event */
   press(event) {
-    const step = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1 }[event.key];
-    const to = { Home: 1, End: this.count }[event.key] ?? (step && this.kept + step);
+    const { kept, count } = this;
+    /** @type {Record<string, number>} */
+    const places = {
+      ArrowUp: kept - 1,
+      ArrowLeft: kept - 1,
+      ArrowDown: kept + 1,
+      ArrowRight: kept + 1,
+      Home: 1,
+      End: count,
+    };
+    const to = places[event.key];
     if (to === undefined) return;
-    this.cut(Math.max(1, Math.min(this.count, to)));
+    this.cut(Math.max(1, Math.min(count, to)));
     event.preventDefault();
     event.stopPropagation();
   }
@@ -47,7 +56,7 @@ export class CutLine {
     element.setPointerCapture(event.pointerId);
     event.preventDefault();
     element.focus();
-    element.onpointermove = ({ clientY }) => {
+    element.onpointermove = (/** @type {PointerEvent} */ { clientY }) => {
       const rows = [...element.parentElement.querySelectorAll(".share")];
       const kept = rows.filter((row) => {
         const { top, height } = row.getBoundingClientRect();

@@ -9,6 +9,11 @@ import { cited, seen } from "./text-studio.js";
 import { bars, drawShares, likeliest, sharesHeight, sharesPanel } from "./shares.js";
 import { fillerTries } from "./tries.js";
 
+/** @import { Drawing, Pen, Vocabulary } from "../types.d.ts" */
+/** @import { Gap, Guess, Left } from "./masked-text.js" */
+/** @import { Share } from "./shares.js" */
+/** @import { Unit } from "./units.js" */
+
 const HEADING = 22; // pixels of the name of a table in a drawing
 const AFTER = 24; // letters of what stands before
 
@@ -23,6 +28,8 @@ export class Filler extends MaskedText {
   }
 
   build() {
+    /** @type {number | null} the word whose guesses are shown */
+    this.gap = null;
     this.buildText("Text", "The words: press one to hide it");
     this.guesses = h("div", { class: "guesses" });
     const how = h("p", { class: "soft" }, "Press a word to hide it: the model guesses what stood there.");
@@ -36,6 +43,7 @@ export class Filler extends MaskedText {
   }
 
   // Hide a word, or show it; of one that was put in, hide it again.
+  /** @param {number} i */
   act(i) {
     const places = this.placesOf(this.units[i]);
     const { masked, filled } = this;
@@ -48,59 +56,69 @@ export class Filler extends MaskedText {
     });
   }
 
+  /** @param {number} place @param {number} id */
   take(place, id) {
     const filled = [...this.store.get("filled").filter(([other]) => other !== place), [place, id]];
     this.change({ filled, masked: this.store.get("masked").filter((other) => other !== place) });
     this.go(this.units.findIndex((unit) => this.placesOf(unit).includes(place)));
   }
 
+  /** @param {number} turn */
   async show(turn) {
     this.reset.hidden = !this.store.get("masked").length && !this.store.get("filled").length;
     this.forgetLeft();
     this.showGuesses();
-    if (!this.described.beside) return;
-    if ((await this.askLeft(turn)) === null) return;
+    const { beside } = this.described;
+    if (!beside || !(await this.askLeft(turn, beside))) return;
     this.showGuesses();
     this.frame.renewTable();
   }
 
   showGuesses() {
-    const said = (text) => h("p", { class: "soft" }, text);
     const { gaps } = this;
     const at = Math.max(
       0,
       gaps.findIndex(({ i }) => i === this.gap),
     );
+    /** @type {[number, string][]} */
     const names = gaps.map(({ unit }, place) => [place, cited(unit.text, 12)]);
-    const choose = (place) => {
+    const choose = (/** @type {number} */ place) => {
       this.gap = gaps[place].i;
       this.showGuesses();
     };
     const which = gaps.length > 1 ? [tabs("Guesses for", names, at, choose).element] : [];
-    const shown = gaps.length ? [...which, this.gapOf(gaps[at])] : [];
-    this.keepFocus(() => this.guesses.replaceChildren(...(shown.length ? shown : [said("No word is hidden.")])));
+    const none = h("p", { class: "soft" }, "No word is hidden.");
+    const parts = gaps.length ? [...which, this.gapOf(gaps[at])] : [none];
+    this.keepFocus(() => this.guesses.replaceChildren(...parts));
   }
 
-  // The focus stays on the chosen tab, or on the guess of the same place, though they are other elements now.
+  /**
+   * The focus stays on the chosen tab, or on the guess of the same place, though they are other elements now.
+   * @param {() => void} act
+   */
   keepFocus(act) {
     const buttons = () => [...this.guesses.querySelectorAll("button")];
-    const { activeElement } = this.guesses.getRootNode();
-    const at = buttons().indexOf(activeElement);
+    const active = /** @type {HTMLButtonElement} */ (
+      /** @type {ShadowRoot} */ (this.guesses.getRootNode()).activeElement
+    );
+    const at = buttons().indexOf(active);
     act();
     if (at < 0) return;
-    const tab = activeElement.role === "tab" && this.guesses.querySelector("[aria-selected='true']");
-    (tab || buttons()[at])?.focus();
+    const tab = active.role === "tab" ? this.guesses.querySelector("[aria-selected='true']") : null;
+    /** @type {HTMLElement | undefined} */ (tab ?? buttons()[at])?.focus();
   }
 
+  /** @param {Gap} gap */
   gapOf({ unit, both, left }) {
     const name = cited(unit.text, 30);
     const marked = this.edits.length ? "; the line: with all heads on" : "";
-    const parts = both.map(({ place, shares, whole }) => {
+    const parts = both.map(({ place, shares, baseline }) => {
       const piece = both.length > 1 ? ` (${this.vocab.words([unit.ids[place - unit.at]])[0]})` : "";
-      return this.sharesIn(`both sides${piece}${marked}`, shares, whole, this.vocab, {
-        typed: unit.ids[place - unit.at],
-        takes: (id) => () => this.take(place, id),
-      });
+      return this.sharesIn(
+        `both sides${piece}${marked}`,
+        { shares, baseline, vocab: this.vocab },
+        { typed: unit.ids[place - unit.at], takes: (id) => () => this.take(place, id) },
+      );
     });
     if (this.described.beside) parts.push(this.leftOf(unit, both, left));
     return h(
@@ -111,36 +129,48 @@ export class Filler extends MaskedText {
     );
   }
 
+  /** @param {Unit} unit @param {Guess[]} both @param {Left} left */
   leftOf(unit, both, left) {
-    const said = (text) => h("div", { class: "shares" }, h("span", { class: "soft" }, `left side: ${text}`));
-    if (left === undefined) return said("…");
-    if (left === null) return said("nothing stands there");
-    if (left.wrong) return said(left.wrong);
-    const [typed] = this.wordIn(left.own, unit.lead + unit.text) ?? [];
-    const takes = (id) => {
-      const found = left.own === this.vocab ? [id] : (this.wordIn(this.vocab, this.guessed(unit, left.own, id)) ?? []);
-      return both.length === 1 && found.length === 1 ? () => this.take(both[0].place, found[0]) : null;
+    const note = (/** @type {string} */ text) =>
+      h("div", { class: "shares" }, h("span", { class: "soft" }, `left side: ${text}`));
+    if (left === undefined) return note("…");
+    if (left === null) return note("nothing stands there");
+    if ("wrong" in left) return note(left.wrong);
+    const { shares, vocab } = left;
+    const [typed] = this.wordIn(vocab, unit.lead + unit.text) ?? [];
+    const takes = (/** @type {number} */ id) => {
+      const ids = vocab === this.vocab ? [id] : (this.wordIn(this.vocab, this.guessed(unit, vocab, id)) ?? []);
+      return both.length === 1 && ids.length === 1 ? () => this.take(both[0].place, ids[0]) : null;
     };
     const after = left.text.trim() && `, after ${cited(left.text.trim(), AFTER, "end")}`;
-    return this.sharesIn(`left side${after}`, left.shares, null, left.own, { typed, takes });
+    return this.sharesIn(`left side${after}`, { shares, baseline: null, vocab }, { typed, takes });
   }
 
   // The likeliest words of one place, and the word that was typed, as bars to press.
-  sharesIn(heading, shares, whole, vocab, { typed, takes }) {
+  /**
+   * @param {string} heading
+   * @param {{ shares: Float64Array, baseline: Float64Array | null, vocab: Vocabulary }} guesses
+   * @param {{ typed: number | undefined, takes: (id: number) => (() => void) | null }} handlers takes: what puts a guess in
+   */
+  sharesIn(heading, { shares, baseline, vocab }, { typed, takes }) {
     const top = likeliest(shares, GUESSES);
     const ids = typed === undefined || top.includes(typed) ? top : [...top, typed];
     const rows = ids.map((id) => ({
       name: quoted(vocab.words([id])[0], 24),
       share: shares[id],
-      other: whole?.[id] ?? null,
-      title: [id === typed && "as typed", takes(id) && "put it in", whole && `with all heads on ${percent(whole[id])}`]
+      other: baseline?.[id] ?? null,
+      title: [
+        id === typed && "as typed",
+        takes(id) && "put it in",
+        baseline && `with all heads on ${percent(baseline[id])}`,
+      ]
         .filter(Boolean)
         .join("; "),
       onclick: takes(id),
     }));
-    const made = bars(rows);
-    made[ids.indexOf(typed)]?.classList.add("as-was");
-    return h("div", { class: "shares" }, h("span", { class: "soft" }, heading), ...made);
+    const buttons = bars(rows);
+    if (typed !== undefined) buttons[ids.indexOf(typed)].classList.add("as-was");
+    return h("div", { class: "shares" }, h("span", { class: "soft" }, heading), ...buttons);
   }
 
   get counts() {
@@ -151,18 +181,19 @@ export class Filler extends MaskedText {
     for (const span of this.spans) Object.assign(span.style, { background: "", color: "" });
   }
 
+  /** @param {number} i */
   tell(i) {
     const unit = this.units[i];
     const now = this.textOf(unit);
-    const about = [
+    const remarks = [
       now === null && "hidden",
       now !== null && now !== unit.text && `in place of ${cited(unit.text)}`,
       unit.unknown && "not in the vocabulary: read as unknown",
-    ];
-    const found = about.filter(Boolean);
-    this.announce(`${cited(now ?? unit.text)}${found.length ? `: ${found.join("; ")}` : ""}`);
+    ].filter(Boolean);
+    this.announce(`${cited(now ?? unit.text)}${remarks.length ? `: ${remarks.join("; ")}` : ""}`);
   }
 
+  /** @param {HTMLElement} span @param {Unit} unit */
   dress(span, unit) {
     const now = this.textOf(unit);
     span.textContent = now === null ? "?" : seen(now);
@@ -175,17 +206,23 @@ export class Filler extends MaskedText {
     span.title = now === null ? `${cited(unit.text)}, hidden: press to show it` : "press to hide it";
   }
 
-  // The likeliest words of each place: [{ name, rows }], by the name of a table.
+  // The likeliest words of each place, by the name of a table.
   get guessTables() {
-    const rows = (shares, whole, vocab) =>
+    /** @type {(shares: Float64Array, baseline: Float64Array | null, vocab: Vocabulary) => Share[]} */
+    const rows = (shares, baseline, vocab) =>
       likeliest(shares, GUESSES).map((id) => ({
         name: vocab.words([id])[0],
         share: shares[id],
-        other: whole ? whole[id] : null,
+        other: baseline ? baseline[id] : null,
       }));
     return this.gaps.flatMap(({ unit, both, left }) => [
-      ...both.map(({ shares, whole }) => ({ name: `${unit.text}, both sides`, rows: rows(shares, whole, this.vocab) })),
-      ...(left?.own ? [{ name: `${unit.text}, left side`, rows: rows(left.shares, null, left.own) }] : []),
+      ...both.map(({ shares, baseline }) => ({
+        name: `${unit.text}, both sides`,
+        rows: rows(shares, baseline, this.vocab),
+      })),
+      ...(left && "shares" in left
+        ? [{ name: `${unit.text}, left side`, rows: rows(left.shares, null, left.vocab) }]
+        : []),
     ]);
   }
 
@@ -193,12 +230,13 @@ export class Filler extends MaskedText {
     return this.answer ? this.guessTables.map(({ name, rows }) => sharesPanel(name, "guess", rows)) : null;
   }
 
+  /** @returns {Drawing} */
   get drawing() {
     const { theme } = this.frame;
     const tables = this.answer ? this.guessTables : [];
-    const tall = (rows) => HEADING + sharesHeight(rows) + 12;
-    const draw = (pen, top) =>
-      tables.reduce((y, { name, rows }) => {
+    const tall = (/** @type {Share[]} */ rows) => HEADING + sharesHeight(rows) + 12;
+    const draw = (/** @type {Pen} */ pen, /** @type {number} */ top) =>
+      void tables.reduce((y, { name, rows }) => {
         pen.text(0, y + 12, cited(name), { fill: theme.soft, size: 12 });
         const shown = rows.map((row) => ({ name: quoted(row.name, 16), share: row.share }));
         drawShares(pen, theme, shown, y + HEADING);

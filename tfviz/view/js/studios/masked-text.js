@@ -3,12 +3,22 @@
 import { likeliest, softmax } from "./shares.js";
 import { TextStudio } from "./text-studio.js";
 
+/** @import { CausalModel, FillDocument } from "../documents.d.ts" */
+/** @import { Vocabulary } from "../types.d.ts" */
+/** @import { Logits } from "./text-studio.js" */
+/** @import { Unit } from "./units.js" */
+/** @typedef {{ shares: Float64Array, vocab: Vocabulary, text: string }} LeftGuess of a vocabulary's words, after a text */
+/** @typedef {LeftGuess | { wrong: string } | null | undefined} Left why there is none; null: nothing stands on the left, undefined: it is not known yet */
+/** @typedef {{ place: number, shares: Float64Array, baseline: Float64Array | null }} Guess from both sides; baseline: with all heads on */
+/** @typedef {{ i: number, unit: Unit, both: Guess[], left: Left }} Gap a word that is hidden, or a part of it */
+
 export const GUESSES = 7; // for each hidden place
 
+/** @extends {TextStudio<FillDocument>} */
 export class MaskedText extends TextStudio {
   // place -> the id that was put there
   get filled() {
-    return new Map(this.store.get("filled"));
+    return new Map(this.store.get("filled").map(([place, id]) => [place, id]));
   }
 
   get masked() {
@@ -22,8 +32,8 @@ export class MaskedText extends TextStudio {
     return this.asTyped.map((id, place) => (masked.has(place) ? mask : (filled.get(place) ?? id)));
   }
 
-  // word -> what the other model guesses there
   forgetLeft() {
+    /** @type {Map<number, Left>} what the other model guesses at each word */
     this.left = new Map();
   }
 
@@ -31,11 +41,13 @@ export class MaskedText extends TextStudio {
     return this.ids;
   }
 
+  /** @param {Unit} unit @returns {number[]} */
   placesOf({ at, ids }) {
     return ids.map((_, piece) => at + piece);
   }
 
   // What stands at a word now, or null where a part of it is hidden.
+  /** @param {Unit} unit */
   textOf(unit) {
     const { masked, filled } = this;
     const places = this.placesOf(unit);
@@ -45,12 +57,14 @@ export class MaskedText extends TextStudio {
   }
 
   // The other model reads from the left; where a word is hidden, it goes on with its own likeliest guess.
-  async askLeft(turn) {
-    const { before, vocabulary } = this.described.beside;
-    const own = this.vocabularies[vocabulary];
+  /** @param {number} turn @param {CausalModel} beside @returns {Promise<boolean>} whether this was all asked for */
+  async askLeft(turn, { before, vocabulary, context }) {
+    const vocab = this.vocabularies[vocabulary];
     const front = before === null ? [] : [before];
     const ids = this.ids;
-    let [tokens, text] = [[], ""];
+    /** @type {number[]} */
+    const tokens = [];
+    let text = "";
     for (const [i, unit] of this.units.entries()) {
       const now = this.textOf(unit);
       if (now !== null) {
@@ -58,36 +72,39 @@ export class MaskedText extends TextStudio {
         text += unit.lead + now;
         continue;
       }
-      await this.learn(own, [text, unit.lead + unit.text]);
-      const read = vocabulary ? this.wordIn(own, text) : tokens;
+      await this.learn(vocab, [text, unit.lead + unit.text]);
+      const read = vocabulary ? this.wordIn(vocab, text) : tokens;
       if (!read) {
-        this.left.set(i, { wrong: "its vocabulary lacks a character that stands there", shares: [] });
+        this.left.set(i, { wrong: "its vocabulary lacks a character that stands there" });
         continue;
       }
-      const left = [...front, ...read].slice(-this.described.beside.context);
-      const made = left.length ? await this.ask("beside", left, { program: "beside" }) : null;
-      if (turn !== this.turn || this.frame.closed) return null;
-      this.left.set(i, made && { shares: softmax(this.lastOf(made, own)), own, text });
-      if (!made) continue;
-      const guesses = likeliest(this.left.get(i).shares, GUESSES);
+      const left = [...front, ...read].slice(-context);
+      const answer = left.length ? await this.ask("beside", left, { program: "beside" }) : null;
+      if (turn !== this.turn || this.frame.closed) return false;
+      const shares = answer && softmax(this.lastOf(answer, vocab));
+      this.left.set(i, shares && { shares, vocab, text });
+      if (!shares) continue;
+      const guesses = likeliest(shares, GUESSES);
       await this.learn(
         this.vocab,
-        guesses.map((guess) => this.guessed(unit, own, guess)),
+        guesses.map((guess) => this.guessed(unit, vocab, guess)),
       );
       const [id] = guesses;
-      const word = own.decode([id]);
+      const word = vocab.decode([id]);
       tokens.push(id);
       text += /^\s/.test(word) ? word : unit.lead + word;
     }
-    return this.left;
+    return true;
   }
 
   // The text of a guess in place of a word.
-  guessed(unit, own, id) {
-    return unit.lead + own.decode([id]).trim();
+  /** @param {Unit} unit @param {Vocabulary} vocab @param {number} id */
+  guessed(unit, vocab, id) {
+    return unit.lead + vocab.decode([id]).trim();
   }
 
   // The tokens of a text, or null if the vocabulary cannot write it.
+  /** @param {Vocabulary} vocab @param {string} text */
   wordIn(vocab, text) {
     try {
       return vocab.encode(text);
@@ -97,26 +114,31 @@ export class MaskedText extends TextStudio {
   }
 
   // The scores of the words of a vocabulary at one place; the model may have numbers for more.
+  /** @param {Logits} answer @param {number} place @param {Vocabulary} vocab */
   scores({ ids, logits }, place, vocab) {
     const each = logits.length / ids.length;
     return logits.subarray(place * each, place * each + vocab.size);
   }
 
+  /** @param {Logits} answer @param {Vocabulary} vocab */
   lastOf(answer, vocab) {
     return this.scores(answer, answer.ids.length - 1, vocab);
   }
 
-  // What is guessed for each hidden word: [{ i, unit, both: [{ place, shares, whole }], left }].
+  // What is guessed for each hidden word.
+  /** @returns {Gap[]} */
   get gaps() {
-    const { masked } = this;
+    const { masked, answer, compared } = this;
+    if (!answer || !compared) return [];
     const front = this.described.special_tokens.before === null ? 0 : 1;
-    const shares = (answer, place) => softmax(this.scores(answer, place + front, this.vocab));
+    const shares = (/** @type {Logits} */ logits, /** @type {number} */ place) =>
+      softmax(this.scores(logits, place + front, this.vocab));
     return this.units.flatMap((unit, i) => {
       const places = this.placesOf(unit).filter((place) => masked.has(place));
       const both = places.map((place) => ({
         place,
-        shares: shares(this.answer, place),
-        whole: this.edits.length ? shares(this.compared, place) : null,
+        shares: shares(answer, place),
+        baseline: this.edits.length ? shares(compared, place) : null,
       }));
       return places.length ? [{ i, unit, both, left: this.left?.get(i) }] : [];
     });

@@ -6,7 +6,7 @@ import { h } from "../base/elements.js";
 import { Grid } from "../base/grid.js";
 import { paint } from "../base/paint.js";
 
-const LARGEST = 100; // pixels of a map's side
+const LARGEST = 100; // pixels
 const SMALLEST = 22;
 const [WIDE, TALL, GAP] = [368, 344, 6]; // of the pane, where all maps fit
 
@@ -24,6 +24,7 @@ export class ModelPane {
   /** @type {Map<string, HTMLElement>} by "part.layer.head" */
   cells = new Map();
   key = "";
+  side = LARGEST; // pixels of a map's side
 
   /**
    * @param {Theme} theme
@@ -33,14 +34,14 @@ export class ModelPane {
     this.theme = theme;
     this.handlers = handlers;
     this.element = h("div", { class: "model", role: "group", "aria-label": "Heads of the model" });
-    this.element.onkeydown = (event) => this.press(event);
+    this.element.onkeydown = (/** @type {KeyboardEvent} */ event) => this.press(event);
   }
 
   /**
    * @param {object} shown
    * @param {Group[]} shown.groups
    * @param {(place: Place) => Grid} shown.grid the map of a head
-   * @param {[site: string, head: number][]} shown.off
+   * @param {any[][]} shown.off [site, head]
    * @param {Place} shown.at the head that is looked at
    * @param {number | null} shown.row a query to mark in each map
    */
@@ -51,7 +52,7 @@ export class ModelPane {
     for (const [key, cell] of this.cells) {
       const place = placeOf(key);
       this.mark(cell, place, without.has(`${groups[place.part].sites[place.layer]},${place.head}`), at);
-      this.draw(cell.querySelector("canvas"), grid(place), row);
+      this.draw(/** @type {HTMLCanvasElement} */ (cell.querySelector("canvas")), grid(place), row);
     }
     for (const button of this.element.querySelectorAll(".layer > button")) {
       const { site, heads } = /** @type {HTMLElement} */ (button).dataset;
@@ -68,7 +69,8 @@ export class ModelPane {
     this.cells.clear();
     const columns = this.groups.reduce((sum, { sites }) => sum + sites.length, 0);
     const rows = Math.max(...this.groups.map(({ heads }) => heads));
-    const fitting = (room, count) => Math.floor((room - GAP * (count - 1)) / count);
+    const fitting = (/** @type {number} */ room, /** @type {number} */ count) =>
+      Math.floor((room - GAP * (count - 1)) / count);
     this.side = Math.max(SMALLEST, Math.min(LARGEST, fitting(WIDE, columns), fitting(TALL, rows)));
     this.element.style.setProperty("--side", `${this.side}px`);
     this.element.replaceChildren(...this.groups.map((group, part) => this.group(group, part)));
@@ -153,10 +155,10 @@ export class ModelPane {
     const ratio = globalThis.devicePixelRatio || 1;
     const side = Math.round(this.side * ratio);
     if (canvas.width !== side) [canvas.width, canvas.height] = [side, side];
-    const plain = new Grid(grid.rows, grid.cols, grid.codes, new Uint8Array(grid.codes.length));
+    const unmasked = new Grid(grid.rows, grid.cols, grid.codes, new Uint8Array(grid.codes.length));
     const window = { x: 0, y: 0, wide: grid.cols.length, tall: grid.rows.length };
-    const pen = canvas.getContext("2d");
-    pen.putImageData(paint(plain, window, side, side, this.theme, ratio), 0, 0);
+    const pen = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d"));
+    pen.putImageData(paint(unmasked, window, side, side, this.theme, ratio), 0, 0);
     if (row === null || row >= grid.rows.length) return;
     const tall = side / grid.rows.length;
     pen.strokeStyle = this.theme.soft;
@@ -168,7 +170,8 @@ export class ModelPane {
   press(event) {
     const cell = /** @type {HTMLElement} */ (event.target).closest(".cell");
     if (!cell || event.altKey || event.ctrlKey || event.metaKey) return;
-    const place = placeOf([...this.cells].find(([, other]) => other === cell)[0]);
+    const [key] = [...this.cells].find(([, other]) => other === cell) ?? [""];
+    const place = placeOf(key);
     if (event.key === "x") this.toggle(place);
     else if (!this.move(event.key, place)) return;
     event.preventDefault();
@@ -181,7 +184,8 @@ export class ModelPane {
    * @param {Place} place
    */
   move(key, { part, layer, head }) {
-    const next = {
+    /** @type {Record<string, Place>} */
+    const places = {
       ArrowUp: { part, layer, head: head - 1 },
       ArrowDown: { part, layer, head: head + 1 },
       ArrowLeft: layer
@@ -191,7 +195,8 @@ export class ModelPane {
         layer + 1 < this.groups[part].sites.length
           ? { part, layer: layer + 1, head }
           : { part: part + 1, layer: 0, head },
-    }[key];
+    };
+    const next = places[key];
     if (!next) return false;
     /** @type {HTMLElement | null | undefined} */ (this.cells.get(keyOf(next))?.firstChild)?.focus();
     return true;

@@ -20,7 +20,7 @@ export function travel(body, from, editor, text) {
     const end = last.getBoundingClientRect();
     const mover = h("span", { class: "mover", "aria-hidden": "true" }, text);
     body.append(mover);
-    const at = (box) => `translate(${box.left - home.left}px, ${box.top - home.top}px)`;
+    const at = (/** @type {DOMRect} */ box) => `translate(${box.left - home.left}px, ${box.top - home.top}px)`;
     const moves = mover.animate([{ transform: at(start) }, { transform: at(end) }], {
       duration: LASTS,
       easing: "ease-in-out",

@@ -10,11 +10,23 @@ import { probabilities } from "./sampler.js";
 
 const SHOWN = 10;
 
-export class NextTokens {
-  /** @type {{ id: number, name: string, share: number, before: number, other: number | null }[]} */
-  found = [];
-  changed = false;
+/** @import { Theme } from "../base/theme.js" */
+/** @import { WriteState } from "../documents.d.ts" */
+/** @import { Choices, Drawing, Vocabulary } from "../types.d.ts" */
+/** @import { Answer } from "./reading.js" */
 
+export class NextTokens {
+  /** @type {{ id: number, name: string, share: number, before: number, other: number | null }[]} the likeliest */
+  tokens = [];
+  changed = false;
+  /** @type {number[]} all ids, the likeliest first */
+  order = [];
+  /** The probabilities before the unlikely are cut off. */
+  before = new Float64Array();
+  /** How many may be drawn. */
+  kept = 0;
+
+  /** @param {Vocabulary} vocab @param {Choices<WriteState>} store @param {(id: number) => void} take */
   constructor(vocab, store, take) {
     this.vocab = vocab;
     this.store = store;
@@ -29,7 +41,7 @@ export class NextTokens {
       ["top_k", "top-k"],
       ["top_p", "top-p"],
     ];
-    const choose = (kind) => {
+    const choose = (/** @type {string} */ kind) => {
       this.kind = kind;
       this.tabs.show(kind);
       this.cut(this.kept);
@@ -40,13 +52,13 @@ export class NextTokens {
 
   // How the next token is drawn, as `probabilities` takes it.
   get sampler() {
-    const [temperature, topK, topP] = ["temperature", "top_k", "top_p"].map((name) => this.store.get(name));
-    return { temperature, topK: topK || null, topP: topP < 1 ? topP : null };
+    const { store } = this;
+    const topP = store.get("top_p");
+    return { temperature: store.get("temperature"), topK: store.get("top_k") || null, topP: topP < 1 ? topP : null };
   }
 
-  // answer: as `TextReader` gives it
+  /** @param {Answer} answer */
   show(answer) {
-    this.answer = answer;
     const { logits, size, whole } = answer;
     const { temperature } = this.sampler;
     const last = lastOf(logits, size);
@@ -57,7 +69,7 @@ export class NextTokens {
     this.before = before;
     this.kept = this.order.filter((id) => shares[id] > 0).length;
     this.changed = Boolean(whole);
-    this.found = this.order
+    this.tokens = this.order
       .slice(0, SHOWN)
       .map((id) => ({
         id,
@@ -73,7 +85,7 @@ export class NextTokens {
     const root = /** @type {ShadowRoot} */ (this.rows.getRootNode());
     const focused = [...this.rows.querySelectorAll("button")].indexOf(/** @type {any} */ (root.activeElement));
     const rows = bars(
-      this.found.map(({ id, name, share, before, other }) => ({
+      this.tokens.map(({ id, name, share, before, other }) => ({
         name: label(name, 14),
         share,
         before: share === before ? null : before,
@@ -83,7 +95,7 @@ export class NextTokens {
       })),
     );
     const place = Math.min(this.kept, rows.length);
-    this.line.show(place, rows.length, this.told);
+    this.line.show(place, rows.length, this.cutName);
     this.line.element.hidden = this.store.get("temperature") === 0;
     // The line stays where it is in the tree: one that is being dragged would be let go.
     const { element } = this.line;
@@ -95,13 +107,15 @@ export class NextTokens {
     if (focused >= 0) (this.rows.querySelectorAll("button")[focused] ?? this.rows.querySelector("button"))?.focus();
   }
 
-  get told() {
+  // What the line cuts by, in words.
+  get cutName() {
     const { topK, topP } = this.sampler;
-    const told = [topK && `top-k ${topK}`, topP && `top-p ${fixed(topP, 2)}`].filter(Boolean).join(", ");
-    return told ? `${told}: drag` : "all may be drawn: drag up to cut";
+    const names = [topK && `top-k ${topK}`, topP && `top-p ${fixed(topP, 2)}`].filter(Boolean).join(", ");
+    return names ? `${names}: drag` : "all may be drawn: drag up to cut";
   }
 
   // Keep so many: by their number, or by what their probabilities add up to.
+  /** @param {number} kept */
   cut(kept) {
     const all = kept >= Math.min(SHOWN, this.order.length);
     if (this.kind === "top_k") return this.store.set({ top_k: all ? 0 : kept, top_p: 1 });
@@ -114,16 +128,17 @@ export class NextTokens {
 
   /** @param {number} id */
   buttonOf(id) {
-    const place = this.found.findIndex((bar) => bar.id === id);
+    const place = this.tokens.findIndex((bar) => bar.id === id);
     return place < 0 ? this.rows : this.rows.querySelectorAll("button")[place];
   }
 
   get panels() {
-    return [sharesPanel("", "next token", this.found)];
+    return [sharesPanel("", "next token", this.tokens)];
   }
 
+  /** @param {Theme} theme @returns {Drawing} */
   drawing(theme) {
-    const rows = this.found.map((row) => ({ ...row, name: label(row.name, 16) }));
+    const rows = this.tokens.map((row) => ({ ...row, name: label(row.name, 16) }));
     return { width: 420, height: sharesHeight(rows) + 8, draw: (pen) => drawShares(pen, theme, rows, 0) };
   }
 }

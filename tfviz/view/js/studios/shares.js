@@ -43,7 +43,7 @@ export function likeliest(shares, most) {
  */
 export function bars(rows) {
   return rows.map(({ name, share, before = null, other = null, title = "", kind = "", onclick = null }) => {
-    const wide = (part) => `width: ${100 * part}%`;
+    const wide = (/** @type {number} */ part) => `width: ${100 * part}%`;
     const track = h(
       "span",
       { class: "track" },
@@ -52,14 +52,14 @@ export function bars(rows) {
       other === null ? null : h("span", { class: "mark", style: `left: ${100 * other}%` }),
     );
     const classes = ["share", kind, share === 0 && "lost"].filter(Boolean).join(" ");
-    const told = [name, percent(share), other !== null && `with all heads on ${percent(other)}`, title];
+    const label = [name, percent(share), other !== null && `with all heads on ${percent(other)}`, title];
     return h(
       onclick ? "button" : "div",
       {
         class: classes,
         title,
         onclick,
-        ...(onclick ? { type: "button", "aria-label": told.filter(Boolean).join(", ") } : {}),
+        ...(onclick ? { type: "button", "aria-label": label.filter(Boolean).join(", ") } : {}),
       },
       h("span", { class: "name", dir: "auto" }, name),
       track,

@@ -14,15 +14,40 @@ import { tryButtons } from "./tries.js";
 import { table } from "../controls/table.js";
 import { TopBar } from "../controls/top-bar.js";
 import { vocabulary } from "../text/vocabulary.js";
+import { bytesOf } from "../base/page-data.js";
 import CSS from "../controls/studio.css";
 
+/** @import { Grid } from "../base/grid.js" */
+/** @import { StudioDocument, StudioState } from "../documents.d.ts" */
+/** @import { Choices, Drawing, Edit, GridPanel, Pattern, RunOptions, ViewOptions, Vocabulary } from "../types.d.ts" */
+/** @import { CapturedPart } from "./captured-maps.js" */
+/** @import { Group, Place } from "./model-pane.js" */
+/** @import { Try } from "./tries.js" */
+/**
+ * @typedef {ViewOptions & {
+ *   engine?(document: StudioDocument): Engine,
+ *   vocabulary?(described: Record<string, any>, number: number): Vocabulary,
+ * }} StudioOptions what a kernel has instead of the page
+ */
+
+/** @template {StudioDocument} Document */
 export class Studio {
+  /** @type {Group[]} */
+  groups = [];
+  /** @type {Engine | null} */
+  engine = null;
+  /** @type {Explorer | undefined} */
+  explorer;
+  /** Runs that are not answered yet. */
+  unanswered = 0;
+  leave = () => {};
+
   /** @abstract @returns {string[][]} each key, and what it does */
   get keys() {
     return [];
   }
 
-  /** @abstract @returns {import("../types.d.ts").Drawing | null} */
+  /** @abstract @returns {Drawing | null} */
   get drawing() {
     return null;
   }
@@ -30,23 +55,27 @@ export class Studio {
   /** @abstract make what is inside the frame; called by the constructor */
   build() {}
 
-  /** @abstract ask for what is chosen now, and show it */
+  /** @abstract ask for what is chosen now, and show it @returns {Promise<void>} */
   async refresh() {}
 
-  /** @abstract @returns {any[] | null} panels of numbers: { name, grid, axes } */
+  /** @abstract @returns {GridPanel<Grid>[] | null} the numbers of what is shown */
   panels() {
     return null;
   }
 
+  /** @returns {HTMLElement[]} */
   tables() {
     return (this.panels() ?? []).map(table);
   }
 
+  /** @param {HTMLElement} host @param {{ document: Document, data: string | Uint8Array }} source @param {Choices<any>} store @param {StudioOptions} options */
   constructor(host, source, store, options) {
     const described = source.document;
     this.described = described;
+    /** @type {Choices<StudioState> & Choices<Document["state"]>} */
     this.store = store;
     this.options = options;
+    /** @type {Vocabulary[]} */
     this.vocabularies = described.vocabularies.map(options.vocabulary ?? vocabulary);
     this.frame = new Frame(host, described, store, {
       ...options,
@@ -59,7 +88,8 @@ export class Studio {
     this.frame.zooms = false;
     this.frame.body.classList.add("studio");
     this.frame.body.before(h("style", {}, CSS));
-    this.live = new CapturedMaps({ title: "", axes: described.axes ?? ["query", "key"], sheet: false });
+    const axes = "axes" in described ? described.axes : ["query", "key"];
+    this.live = new CapturedMaps({ title: "", axes, sheet: false });
     this.model = new ModelPane(this.frame.theme, {
       look: (at) => this.look(at),
       toggle: (site, heads) => this.toggleHeads(site, heads),
@@ -89,6 +119,7 @@ export class Studio {
   }
 
   // Three panes, and below them the sentence and the opened head.
+  /** @param {{ text: HTMLElement[], textTitle: string, says: HTMLElement[], saysTitle: string }} panes */
   compose({ text, textTitle, says, saysTitle }) {
     const { frame, store } = this;
     this.from = h("small", {});
@@ -98,12 +129,14 @@ export class Studio {
     };
     this.allOn = h("button", { type: "button", class: "all-on", onclick: allOn }, "All on");
     this.howTo = h("small", {}, "click: look · ×: off");
-    this.said = h("p", { class: "sentence-of-head" });
+    this.sentenceOfHead = h("p", { class: "sentence-of-head" });
     this.opener = h("button", { type: "button", title: "its map with all words, below", onclick: () => this.open() });
     this.inner = h("div", { class: "inner" });
     this.tries = h("div", { class: "tries", role: "group", "aria-label": "Try" });
+    /** @type {(kind: string, title: string, more: HTMLElement | null, ...parts: HTMLElement[]) => HTMLElement} */
     const pane = (kind, title, more, ...parts) =>
       h("section", { class: `pane ${kind}` }, h("h4", {}, title, more), ...parts);
+    /** @type {HTMLElement} */
     this.textPane = pane("text", textTitle, this.from, ...text);
     const desk = h(
       "div",
@@ -112,7 +145,7 @@ export class Studio {
       pane("says", saysTitle, null, ...says),
       pane("heads-of-model", "The model", this.howTo, this.model.element),
     );
-    const under = h("div", { class: "under" }, this.said, this.opener);
+    const under = h("div", { class: "under" }, this.sentenceOfHead, this.opener);
     frame.body.append(this.tries);
     frame.stage(h("div", { class: "sheet" }, desk, under, this.inner), "");
   }
@@ -122,9 +155,10 @@ export class Studio {
   }
 
   // What authors and this kind of studio propose to try.
+  /** @param {Try[]} tries */
   showTries(tries) {
-    const own = (this.described.tries ?? []).map(([name, state]) => ({ name, act: () => this.store.set(state) }));
-    this.tries.replaceChildren(h("span", {}, "Try"), ...tryButtons(this, [...own, ...tries]));
+    const proposed = (this.described.tries ?? []).map(([name, state]) => ({ name, act: () => this.store.set(state) }));
+    this.tries.replaceChildren(h("span", {}, "Try"), ...tryButtons(this, [...proposed, ...tries]));
   }
 
   /** Until what is chosen now is shown. */
@@ -134,12 +168,15 @@ export class Studio {
 
   start() {
     const { described, options } = this;
-    this.engine = options.engine?.(described) ?? new Engine(options.worker);
-    this.ready = options.engine ? Promise.resolve() : this.engine.load(described.programs, bytesOf(this.data));
+    this.engine = options.engine?.(described) ?? new Engine(options.worker ?? null);
+    const bytes = typeof this.data === "string" ? bytesOf(this.data) : this.data;
+    this.ready = options.engine ? Promise.resolve() : this.engine.load(described.programs ?? {}, bytes);
     this.ready.catch((error) => this.frame.failed(error));
-    this.gone = new Promise((done) => {
-      this.leave = () => done(null);
+    /** @type {Promise<null>} */
+    this.gone = new Promise((resolve) => {
+      this.leave = () => resolve(null);
     });
+    return this.engine;
   }
 
   // Until something is asked again.
@@ -154,39 +191,43 @@ export class Studio {
   }
 
   // Where Python encodes: whether there was a text that it had not read yet; null if it could not, which is said.
+  /** @param {Vocabulary} vocab @param {string[]} texts */
   async learn(vocab, texts) {
     try {
       return vocab.learn ? await vocab.learn(texts) : false;
     } catch (error) {
-      this.frame.failed(error);
+      this.frame.failed(/** @type {Error} */ (error));
       return null;
     }
   }
 
   // The heads that are off, as the engine is told.
+  /** @returns {Edit[]} */
   get edits() {
     return this.store.get("off").map(([site, head]) => ({ site, head, do: "zero" }));
   }
 
   // Ask for what is shown now; null if something else was asked for meanwhile, or it failed, which is then said.
+  /** @param {string} lane @param {string} program @param {Record<string, any>} inputs @param {RunOptions} options */
   async run(lane, program, inputs, options) {
-    this.going = (this.going ?? 0) + 1;
+    this.unanswered++;
     this.frame.body.setAttribute("aria-busy", "true");
     try {
-      if (!this.engine) this.start();
-      const { engine, gone } = this;
+      const engine = this.engine ?? this.start();
+      const { gone } = this;
       await Promise.race([this.ready, gone]);
       return await Promise.race([engine.latest(lane, program, inputs, options), gone]);
     } catch (error) {
-      this.frame.failed(error);
+      this.frame.failed(/** @type {Error} */ (error));
       return null;
     } finally {
-      this.going--;
-      if (!this.going) this.frame.body.removeAttribute("aria-busy");
+      this.unanswered--;
+      if (!this.unanswered) this.frame.body.removeAttribute("aria-busy");
     }
   }
 
-  // The maps of a run go to the model's pane. words: (part) -> [words of the rows, words of the columns]
+  // The maps of a run go to the model's pane; words are those of the rows and of the columns.
+  /** @param {Record<string, Pattern[]>} patterns @param {(part: CapturedPart) => string[][]} words */
   showMaps(patterns, words) {
     const parts = partsOf(patterns, (site) => this.named(site));
     this.live.renew(parts.map((part) => ({ ...part, rows: words(part)[0], cols: words(part)[1] })));
@@ -194,25 +235,29 @@ export class Studio {
     this.showModel();
   }
 
+  /** @param {string} site */
   named(site) {
-    const found = ["cross", "encoder", "decoder"].filter((word) => site.includes(word));
-    return found.at(0) === "cross" ? "cross-attention" : (found.at(0) ?? "attention");
+    const kind = ["cross", "encoder", "decoder"].find((word) => site.includes(word));
+    return kind === "cross" ? "cross-attention" : (kind ?? "attention");
   }
 
   // The head that is looked at.
   get at() {
     const { store, groups } = this;
-    const within = (place, count) => Math.max(0, Math.min(count - 1, place));
+    const within = (/** @type {number} */ place, /** @type {number} */ count) =>
+      Math.max(0, Math.min(count - 1, place));
     const part = within(store.get("part"), groups.length);
     const layer = within(store.get("layer"), groups[part].sites.length);
     return { part, layer, head: within(store.get("head"), groups[part].heads) };
   }
 
+  /** @param {Place} place */
   isOff({ part, layer, head }) {
     const site = this.groups[part].sites[layer];
     return this.store.get("off").some(([other, number]) => other === site && number === head);
   }
 
+  /** @param {Place} place */
   gridOf({ part, layer, head }) {
     return this.live.grid(part, layer, head);
   }
@@ -222,18 +267,20 @@ export class Studio {
     return null;
   }
 
-  /** @abstract @returns {number[]} the tokens of the queries of a part */
+  /** @abstract @param {number} _part @returns {number[]} the tokens of its queries */
   idsOf(_part) {
     return [];
   }
 
+  /** @param {Place} place */
   look({ part, layer, head }) {
     this.store.set({ part, layer, head, marked: [] });
   }
 
+  /** @param {string} site @param {number[]} heads */
   toggleHeads(site, heads) {
     const off = this.store.get("off");
-    const chosen = ([other, number]) => other === site && heads.includes(number);
+    const chosen = (/** @type {any[]} */ [other, number]) => other === site && heads.includes(number);
     const rest = off.filter((entry) => !chosen(entry));
     this.store.set({
       off: off.length - rest.length === heads.length ? rest : [...rest, ...heads.map((head) => [site, head])],
@@ -242,9 +289,9 @@ export class Studio {
 
   // The heads, the sentence and the opened map, as they are chosen now.
   showModel() {
-    if (!this.groups?.length) return;
+    if (!this.groups.length) return;
     const { at } = this;
-    const grid = (place) => this.gridOf(place);
+    const grid = (/** @type {Place} */ place) => this.gridOf(place);
     this.frame.subject.textContent = this.subject;
     const off = this.store.get("off").length > 0;
     this.howTo.replaceChildren(off ? this.allOn : "click: look · ×: off");
@@ -261,6 +308,7 @@ export class Studio {
     return `${size} · ${this.unit === "token" ? `${counted(this.vocab.size, "token")}` : `${this.unit} by ${this.unit}`}`;
   }
 
+  /** @param {Place} place */
   nameOf({ part, layer, head }) {
     return `${this.groups.length > 1 ? `${capital(this.groups[part].name)}, layer` : "Layer"} ${layer}, head ${head}`;
   }
@@ -270,10 +318,10 @@ export class Studio {
   showSentence() {
     const { at } = this;
     const does = this.isOff(at) ? "is off." : habitSentence(this.gridOf(at), this.idsOf(at.part), this.unit);
-    this.said.replaceChildren(h("b", {}, this.nameOf(at)), ` ${does} ${this.worth(at)}`);
+    this.sentenceOfHead.replaceChildren(h("b", {}, this.nameOf(at)), ` ${does} ${this.worth(at)}`);
   }
 
-  /** What the model loses without a head, in a sentence. @returns {string} */
+  /** What the model loses without a head, in a sentence. @param {Place} _at @returns {string} */
   worth(_at) {
     return "";
   }
@@ -302,21 +350,25 @@ export class Studio {
 
   // What one token is called.
   get unit() {
+    /** @type {Record<string, string>} */
     const kinds = { characters: "letter", bytes: "byte" };
-    return kinds[this.described.vocabularies.at(-1).kind] ?? "token";
+    const [{ kind }] = this.described.vocabularies.slice(-1);
+    return kinds[kind] ?? "token";
   }
 
   // Whether tokens stand apart in a running text, since they do not carry their own spaces.
   get apart() {
-    return ["spaces", "pieces"].includes(this.vocab.joiner?.kind);
+    return ["spaces", "pieces"].includes(this.vocab.joiner?.kind ?? "");
   }
 
   // The text of one token, to stand in a running text: as it is where that can be seen, else signs for it.
+  /** @param {number} id */
   piece(id) {
     const text = this.vocab.decode([id]);
     return text && !/[\uFFFD\p{C}]/u.test(text.replace(/\n/g, "")) ? text : label(this.vocab.words([id])[0], 40);
   }
 
+  /** @param {string} text */
   announce(text) {
     this.frame.announce(text);
   }
@@ -325,12 +377,4 @@ export class Studio {
 // Choices of the moment, which no link carries and Undo leaves alone.
 const TRANSIENT = new Set(["rows", "cols", "marked", "hidden", "forced"]);
 
-const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
-
-function bytesOf(data) {
-  if (typeof data !== "string") return data;
-  const text = atob(data);
-  const bytes = new Uint8Array(text.length);
-  for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
-  return bytes;
-}
+const capital = (/** @type {string} */ text) => text.charAt(0).toUpperCase() + text.slice(1);

@@ -20,6 +20,8 @@ export class TextEditor {
   /** @type {HTMLElement[]} */
   spans = [];
   composing = false;
+  /** @type {number | undefined} where the caret will stand */
+  wanted;
 
   /**
    * @param {string} name
@@ -51,15 +53,15 @@ export class TextEditor {
       this.read();
     });
     element.addEventListener("input", () => this.composing || this.read());
-    element.addEventListener("beforeinput", (event) => this.before(/** @type {InputEvent} */ (event)));
+    element.addEventListener("beforeinput", (/** @type {InputEvent} */ event) => this.before(event));
     element.addEventListener(
       "keydown",
-      (event) => event.altKey || event.ctrlKey || event.metaKey || event.stopPropagation(),
+      (/** @type {KeyboardEvent} */ event) => event.altKey || event.ctrlKey || event.metaKey || event.stopPropagation(),
     ); // letters are no commands here
     element.addEventListener("keyup", () => this.caretMoved());
-    element.addEventListener("pointermove", ({ target }) => this.pointed(target));
+    element.addEventListener("pointermove", (/** @type {PointerEvent} */ { target }) => this.pointed(target));
     element.addEventListener("pointerleave", () => handlers.point(this.atCaret()));
-    element.addEventListener("click", (event) => {
+    element.addEventListener("click", (/** @type {MouseEvent} */ event) => {
       this.caretMoved();
       const place = this.placeOf(event.target);
       if (place !== null) handlers.press?.(place, event);
@@ -110,7 +112,7 @@ export class TextEditor {
     const caret = this.caret();
     this.spans = tokens.map(({ text }, i) => {
       const old = this.spans[i];
-      const same = old && old.childNodes.length === 1 && old.firstChild.nodeType === 3 && old.textContent === text;
+      const same = old?.childNodes.length === 1 && old.firstChild?.nodeType === 3 && old.textContent === text;
       const span = same ? old : h("span", {}, text);
       span.dataset.place = String(i);
       return span;
@@ -192,9 +194,10 @@ export class TextEditor {
     if (root.activeElement !== this.element) return null;
     const selection = root.getSelection?.() ?? document.getSelection();
     const [range] = selection.getComposedRanges?.({ shadowRoots: [root] }) ?? [];
-    const found = range ?? (selection.rangeCount ? selection.getRangeAt(0) : null);
-    if (!found || !this.element.contains(found.startContainer)) return null;
-    return [this.offset(found.startContainer, found.startOffset), this.offset(found.endContainer, found.endOffset)];
+    const { startContainer, startOffset, endContainer, endOffset } =
+      range ?? (selection.rangeCount ? selection.getRangeAt(0) : {});
+    if (!startContainer || !this.element.contains(startContainer)) return null;
+    return [this.offset(startContainer, startOffset), this.offset(endContainer, endOffset)];
   }
 
   /**
@@ -219,7 +222,7 @@ export class TextEditor {
     const selection = root.getSelection?.() ?? document.getSelection();
     let left = caret;
     for (const span of this.spans) {
-      const { length } = span.textContent;
+      const { length } = String(span.textContent);
       if (left <= length) return selection.collapse(span.firstChild, left);
       left -= length;
     }

@@ -1,14 +1,23 @@
 // A studio of one text: typed above, its words below as places to act on; what the model says of it, kept by what was asked.
 
-import { following, h } from "../base/elements.js";
+import { activeIn, following, h, stepIn } from "../base/elements.js";
 import { sign } from "../base/pen.js";
 import { Studio } from "./studio.js";
 import { textsOf, unitsOf, wholeWithin } from "./units.js";
 
+/** @import { ClassifyDocument, FillDocument } from "../documents.d.ts" */
+/** @import { Grid } from "../base/grid.js" */
+/** @import { Drawing, Edit, Pattern, Pen } from "../types.d.ts" */
+/** @import { Unit } from "./units.js" */
+/** @typedef {{ ids: number[], logits: Float32Array }} Logits after each token */
+/** @typedef {Logits & { key: string, patterns: Record<string, Pattern[]> | null }} TextAnswer what a model gives for a text, under the key of what was asked */
+/** @typedef {{ text: string | null, units: Unit[] | null, wrong: string, note?: string }} ReadText its words, or those of the last text that could be read; and what is wrong with it */
+
 const PASSAGE_LETTERS = 10000; // of a text that are looked at
 
+/** @template {ClassifyDocument | FillDocument} Document @extends {Studio<Document>} */
 export class TextStudio extends Studio {
-  /** @abstract @returns {Record<string, any>} the choices of a text just typed */
+  /** @abstract @returns {Partial<Document["state"]>} the choices of a text just typed */
   get fresh() {
     return {};
   }
@@ -28,40 +37,62 @@ export class TextStudio extends Studio {
     return 16;
   }
 
-  /** @abstract @param {number} _i @param {any} _event */
+  /** @abstract @param {number} _i @param {{ key?: string, detail?: number }} _event */
   act(_i, _event) {}
 
   /** @abstract @param {number} _i */
   tell(_i) {}
 
-  /** @abstract @param {HTMLElement} _span @param {any} _unit @param {number} _i */
+  /** @abstract @param {HTMLElement} _span @param {Unit} _unit @param {number} _i */
   dress(_span, _unit, _i) {}
 
-  /** @abstract @param {number} _turn */
+  /** @abstract @param {number} _turn @returns {void | Promise<void>} */
   show(_turn) {}
 
-  buildText(name, handlers) {
-    this.answers = new Map(); // what was asked -> what the model said; the newest `keeps` of them
+  /** @param {string} name @param {string} help what the words are there for */
+  buildText(name, help) {
+    /** @type {Map<string, TextAnswer>} what was asked -> what the model said; the newest `keeps` of them */
+    this.answers = new Map();
+    /** @type {TextAnswer | null} */
+    this.answer = null;
+    /** @type {TextAnswer | null} what it is compared with */
+    this.compared = null;
+    /** @type {ReadText | null} */
+    this.read = null;
+    /** @type {HTMLElement[]} of the words */
+    this.spans = [];
+    /** @type {Unit[] | null} the words that the spans are of */
+    this.shownUnits = null;
+    /** @type {TextAnswer | null} whose maps are shown */
+    this.shownMaps = null;
+    /** @type {number} */
     this.turn = 0;
     const typed = () => this.change({ text: this.typed.value, ...this.fresh });
     this.typed = h("textarea", { dir: "auto", spellcheck: false, hidden: true, "aria-label": name, oninput: typed });
     this.editing = h("button", { type: "button", onclick: () => this.setEditing(!this.typed.hidden) }, "Edit the text");
-    this.words = h("p", { class: "sentence passage", role: "group", "aria-label": handlers, dir: "auto" });
+    this.words = h("p", { class: "sentence passage", role: "group", "aria-label": help, dir: "auto" });
     this.reset = h("button", { type: "button", class: "as-typed", onclick: () => this.undo() }, "As typed");
+    /** @type {number | null} the word that is pointed at */
     this.pointed = null;
+    /** @type {number[]} the first token of each word, and one past the last */
     this.starts = [];
+    /** @type {Unit[] | null} the words that the starts are of */
     this.startsOf = null;
     following(
       this.words,
       (event) => this.point(this.of(event)),
       () => this.point(-1),
     );
-    this.words.onclick = (event) => this.of(event) >= 0 && this.act(this.of(event), event);
-    this.words.onkeydown = (event) => this.pressed(event);
-    this.words.addEventListener("focusin", (event) => this.of(event) >= 0 && this.arrive(this.of(event)));
+    this.words.onclick = (/** @type {MouseEvent} */ event) => this.of(event) >= 0 && this.act(this.of(event), event);
+    this.words.onkeydown = (/** @type {KeyboardEvent} */ event) => this.pressed(event);
+    this.words.addEventListener(
+      "focusin",
+      (/** @type {FocusEvent} */ event) => this.of(event) >= 0 && this.arrive(this.of(event)),
+    );
   }
 
   // The words, or in their place a field to type them in.
+  /** @param {boolean} ends */
   setEditing(ends) {
     this.typed.hidden = ends;
     this.words.hidden = !ends;
@@ -71,11 +102,12 @@ export class TextStudio extends Studio {
   }
 
   // The word under the pointer or the focus: its row of the chosen head shades the text.
+  /** @param {number} i */
   point(i) {
     const pointed = i < 0 ? null : i;
     if (pointed === this.pointed) return;
     this.pointed = pointed;
-    if (!this.answer || !this.groups?.length) return;
+    if (!this.answer || !this.groups.length) return;
     this.showModel();
   }
 
@@ -85,6 +117,7 @@ export class TextStudio extends Studio {
   }
 
   // The first token of each word among these that the model reads, and one past the last word's.
+  /** @param {number[]} ids */
   startsIn(ids) {
     const { before, after } = this.described.special_tokens;
     const end = ids.length - Number(after !== null);
@@ -96,32 +129,34 @@ export class TextStudio extends Studio {
   }
 
   // The first token of the word that is pointed at, in what the model has read: none while another text is being read.
+  /** @returns {number | null} */
   get row() {
     const { pointed, starts } = this;
     if (pointed === null || this.startsOf !== this.shownUnits) return null;
     return starts[pointed + 1] > starts[pointed] ? starts[pointed] : null;
   }
 
+  /** @returns {number[]} */
   idsOf() {
-    return this.answer.ids;
+    return this.answer?.ids ?? [];
   }
 
   /** @abstract shade the words as they are when no word is pointed at */
   unshade() {}
 
   // The map of the chosen head, as long as a word is pointed at: its row shades the text.
+  /** @returns {Grid | null} */
   get shading() {
     return this.row === null || this.isOff(this.at) ? null : this.gridOf(this.at);
   }
 
   showFrom() {
-    const { row, starts, shading: grid } = this;
+    const { answer, row, starts, shading: grid } = this;
     const { layer, head } = this.at;
-    this.from.textContent = grid
-      ? `from “${this.vocab.words([this.answer.ids[row]])[0]}”, layer ${layer} head ${head}`
-      : "";
     this.spans.forEach((span, i) => span.classList.toggle("from", grid !== null && i === this.pointed));
-    if (!grid) return this.unshade();
+    this.from.textContent = "";
+    if (!grid || !answer || row === null) return this.unshade();
+    this.from.textContent = `from “${this.vocab.words([answer.ids[row]])[0]}”, layer ${layer} head ${head}`;
     const { theme } = this.frame;
     this.spans.forEach((span, i) => {
       let code = 0;
@@ -134,20 +169,23 @@ export class TextStudio extends Studio {
   }
 
   // The number of the word that an event is about, or -1.
+  /** @param {{ target: any }} event */
   of({ target }) {
-    return target.dataset?.unit === undefined ? -1 : Number(target.dataset.unit);
+    return Number(target.dataset?.unit ?? -1);
   }
 
   // Another text has other rows: none of them is locked.
+  /** @param {Partial<Document["state"]>} changes */
   change(changes) {
     this.store.set({ ...changes, rows: [], cols: [] });
   }
 
+  /** @param {KeyboardEvent} event */
   pressed(event) {
     const i = this.of(event);
     if (i < 0) return;
     const last = this.units.length - 1;
-    const next = { ArrowLeft: i - 1, ArrowRight: i + 1, Home: 0, End: last }[event.key];
+    const next = stepIn(event.key, i, last);
     if (next !== undefined) this.go(Math.max(0, Math.min(last, next)));
     else if ([" ", "Enter", "Delete", "Backspace"].includes(event.key)) this.act(i, event);
     else return;
@@ -155,11 +193,13 @@ export class TextStudio extends Studio {
     event.stopPropagation();
   }
 
+  /** @param {number} i */
   go(i) {
     this.spans[i]?.focus();
   }
 
   // One word is a stop for the tab key: the last that had the focus.
+  /** @param {number} i */
   arrive(i) {
     for (const span of this.spans) span.tabIndex = -1;
     this.spans[i].tabIndex = 0;
@@ -169,8 +209,9 @@ export class TextStudio extends Studio {
 
   // What is to be said of the text, else of the word that has the focus.
   remind() {
-    const at = this.of({ target: this.words.getRootNode().activeElement ?? {} });
-    if (this.read.note || at < 0) this.announce(this.read.note ?? "");
+    const at = this.of({ target: activeIn(this.words) ?? {} });
+    const note = this.read?.note;
+    if (note || at < 0) this.announce(note ?? "");
     else this.tell(at);
   }
 
@@ -182,20 +223,27 @@ export class TextStudio extends Studio {
   // The words of the text as typed; those of the last text that could be read, if this one cannot be, which is said.
   get units() {
     const text = this.store.get("text");
-    if (this.read?.text === text) return this.read.units;
-    this.read = { text, units: this.read?.units ?? null, wrong: "" };
+    if (this.read?.text !== text) this.read = this.reading(text);
+    return this.read.units ?? [];
+  }
+
+  /** @param {string} text @returns {ReadText} */
+  reading(text) {
+    const units = this.read?.units ?? null;
     try {
-      const units = unitsOf(this.vocab, text.slice(0, PASSAGE_LETTERS));
-      this.read.cut = wholeWithin(units, this.room);
-      if (!this.read.cut.length)
-        this.read.wrong = units.length ? "its first word is longer than the model reads" : "type a text";
-      else if (this.read.cut.length < units.length || text.length > PASSAGE_LETTERS)
-        this.read.note = `the text is longer than the model reads: its first ${this.read.cut.length > 1 ? `${this.read.cut.length} words are` : "word is"} shown`;
-      if (!this.read.wrong) this.read.units = this.read.cut;
+      const all = unitsOf(this.vocab, text.slice(0, PASSAGE_LETTERS));
+      const cut = wholeWithin(all, this.room);
+      const { length } = cut;
+      if (!length)
+        return { text, units, wrong: all.length ? "its first word is longer than the model reads" : "type a text" };
+      const longer = length < all.length || text.length > PASSAGE_LETTERS;
+      const words = length > 1 ? `${length} words are` : "word is";
+      const note = longer ? `the text is longer than the model reads: its first ${words} shown` : undefined;
+      return { text, units: cut, wrong: "", note };
     } catch (error) {
-      this.read.wrong = `${error.message}${this.read.units ? ": the words below are the last that could be read" : ""}`;
+      const { message } = /** @type {Error} */ (error);
+      return { text, units, wrong: `${message}${units ? ": the words below are the last that could be read" : ""}` };
     }
-    return this.read.units;
   }
 
   // Tokens that a text may have, beside those that frame it.
@@ -204,6 +252,7 @@ export class TextStudio extends Studio {
     return context - Number(special.before !== null) - Number(special.after !== null);
   }
 
+  /** @param {number[]} ids */
   framed(ids) {
     const { before, after } = this.described.special_tokens;
     return [...(before === null ? [] : [before]), ...ids.slice(0, this.room), ...(after === null ? [] : [after])];
@@ -218,15 +267,16 @@ export class TextStudio extends Studio {
     if (this.typed.value !== this.store.get("text")) this.typed.value = this.store.get("text");
     if (this.vocab.learn && !(await this.learned(turn))) return;
     const { units } = this;
-    if (this.read.wrong) this.announce(this.read.wrong);
-    if (!units || this.read.wrong) return;
+    if (this.read?.wrong) return void this.announce(this.read.wrong);
     this.showWords();
     const ids = this.framed(this.ids);
     const base = this.framed(this.base);
     const starts = this.startsIn(ids);
     if (!ids.length) return void this.announce("nothing is left to read: bring a word back");
-    const asked = [this.ask("read", ids, { edits: this.edits, watch: true }), this.baseline(ids, base)];
-    const [answer, compared] = await Promise.all(asked);
+    const [answer, compared] = await Promise.all([
+      this.ask("read", ids, { edits: this.edits, watch: true }),
+      this.baseline(ids, base),
+    ]);
     if (!answer || turn !== this.turn || this.frame.closed) return;
     this.answer = answer;
     this.compared = compared ?? answer;
@@ -239,37 +289,43 @@ export class TextStudio extends Studio {
   }
 
   // Python reads the text first, and what stands in place of its words; false if it could not, or is asked again by now.
+  /** @param {number} turn */
   async learned(turn) {
     const learned = await this.learn(this.vocab, textsOf(this.store.get("text").slice(0, PASSAGE_LETTERS)));
     if (learned && this.read) this.read.text = null;
     if (learned === null || turn !== this.turn) return false;
-    return (await this.learn(this.vocab, this.units ? this.others : [])) !== null && turn === this.turn;
+    return (await this.learn(this.vocab, this.others)) !== null && turn === this.turn;
   }
 
   // Texts in place of words.
+  /** @returns {string[]} */
   get others() {
     return [];
   }
 
   // What it is compared with: nothing, where it would be the same.
+  /** @param {number[]} ids @param {number[]} base */
   baseline(ids, base) {
     return String(ids) === String(base) && !this.edits.length ? null : this.ask("base", base);
   }
 
   // What the model gives for these tokens; null if something else was asked for meanwhile on this lane.
+  /** @param {string} lane @param {number[]} ids @param {{ program?: string, edits?: Edit[], watch?: boolean }} [options] @returns {Promise<TextAnswer | null>} */
   async ask(lane, ids, { program = "read", edits = [], watch = false } = {}) {
     const key = JSON.stringify([program, ids, edits]);
     if (this.answer?.key === key) return this.answer;
-    if (!watch && this.answers.has(key)) return this.answers.get(key);
-    const made = await this.run(lane, program, { ids: { shape: [1, ids.length], data: ids } }, { edits, watch });
-    if (!made) return null;
-    if (!made.outputs.logits.data.every(Number.isFinite)) {
+    const known = this.answers.get(key);
+    if (known && !watch) return known;
+    const result = await this.run(lane, program, { ids: { shape: [1, ids.length], data: ids } }, { edits, watch });
+    if (!result) return null;
+    const logits = result.outputs.logits.data;
+    if (!logits.every(Number.isFinite)) {
       this.frame.failed(new Error("the model's logits are not finite; it has nothing to say"));
       return null;
     }
-    const answer = { key, ids, logits: made.outputs.logits.data, patterns: made.patterns };
+    const answer = { key, ids, logits, patterns: result.patterns };
     this.answers.set(key, { ...answer, patterns: null }); // maps are large
-    if (this.answers.size > this.keeps) this.answers.delete(this.answers.keys().next().value);
+    for (const [oldest] of this.answers) if (this.answers.size > this.keeps) this.answers.delete(oldest);
     return answer;
   }
 
@@ -286,18 +342,20 @@ export class TextStudio extends Studio {
   }
 
   showHeads() {
-    const words = this.vocab.words(this.answer.ids);
-    if (this.shownMaps !== this.answer) this.showMaps(this.answer.patterns, () => [words, words]);
-    else this.showModel();
-    this.shownMaps = this.answer;
+    const { answer } = this;
+    if (!answer?.patterns || this.shownMaps === answer) return this.showModel();
+    const words = this.vocab.words(answer.ids);
+    this.showMaps(answer.patterns, () => [words, words]);
+    this.shownMaps = answer;
   }
 
-  // The words where the browser has put them, and below them what `below` draws: { height, draw(pen, y) }.
+  // The words where the browser has put them, and below them what `below` draws.
+  /** @param {{ height: number, draw(pen: Pen, top: number): void }} below @returns {Drawing} */
   drawingWith(below) {
     const { theme } = this.frame;
     const box = this.words.getBoundingClientRect();
-    const draw = (pen) => {
-      for (const span of this.spans ?? []) {
+    const draw = (/** @type {Pen} */ pen) => {
+      for (const span of this.spans) {
         const rects = [...span.getClientRects()];
         const [x, y] = [rects[0].left - box.left, rects[0].top - box.top];
         const { background } = span.style;
@@ -306,7 +364,7 @@ export class TextStudio extends Studio {
           if (span.classList.contains("struck"))
             pen.rect(left - box.left, top - box.top + height / 2, width, 1, { fill: theme.ink });
         }
-        pen.text(x + 2, y + rects[0].height / 2, span.textContent, { size: 15, fill: theme.ink });
+        pen.text(x + 2, y + rects[0].height / 2, span.textContent ?? "", { size: 15, fill: theme.ink });
       }
       below.draw(pen, box.height + 8);
     };
@@ -315,10 +373,12 @@ export class TextStudio extends Studio {
 }
 
 // Text as it can be seen: a sign for each character that cannot; spaces stay.
+/** @param {string} text */
 export const seen = (text) =>
   Array.from(text, (character) => (character === " " ? character : sign(character))).join("");
 
 // The same in quotation marks, cut with a sign, at the end or, if `from` says so, at the beginning.
+/** @param {string} text @param {number} [longest] @param {"start" | "end"} [from] */
 export function cited(text, longest = 40, from = "start") {
   const points = [...text];
   const kept =

@@ -1,32 +1,56 @@
 // What a translator shows: the sentence, the translation, what could stand in it, the search as a tree, the heads.
 
-import { h, slider } from "../base/elements.js";
+import { activeIn, h, slider, stepIn } from "../base/elements.js";
 import { fixed, percent } from "../base/numbers.js";
 import { quoted, sign } from "../base/pen.js";
-import { table } from "../controls/table.js";
 import { highest, logarithms, scoreOf } from "./beams.js";
 import { SearchTree } from "./search-tree.js";
 import { bars, sharesPanel } from "./shares.js";
 import { Studio } from "./studio.js";
-import { translatorTries } from "./tries.js";
+
+/** @import { TranslateDocument } from "../documents.d.ts" */
+/** @import { Drawing, Pen } from "../types.d.ts" */
+/** @import { Beam } from "./beams.js" */
+/** @import { Decoded, Reader, Search } from "./search.js" */
+/** @typedef {{ element: HTMLElement, show(value: number): void }} Knob */
+/**
+ * What is shown of a search.
+ * @typedef {object} Shown
+ * @property {Search} search
+ * @property {Search | null} baseline the same with all heads on, where some are off
+ * @property {Beam} text the one that is looked at
+ * @property {boolean} ended
+ * @property {number[]} read its tokens that the decoder has read
+ * @property {number} place of the word that is chosen
+ * @property {Decoded} answer
+ * @property {Decoded | null} base that of all heads
+ */
 
 const COULD_STAND = 12; // words that could stand at a place
 export const UNCHOSEN = { node: null, rows: [], cols: [] }; // nothing chosen
 
+/** @extends {Studio<TranslateDocument>} */
 export class TranslationStudio extends Studio {
   get vocab() {
-    return this.vocabularies.at(-1);
+    return this.vocabularies[this.vocabularies.length - 1];
   }
 
   build() {
     const { store, frame, described } = this;
-    const knob = (name, key, given) =>
-      slider(name, { value: store.get(key), choose: (value) => store.set({ [key]: value, ...UNCHOSEN }), ...given });
+    /** @type {(name: string, key: "width" | "alpha", options: Omit<Parameters<typeof slider>[1], "value" | "choose">) => Knob} */
+    const knob = (name, key, options) =>
+      slider(name, { value: store.get(key), choose: (value) => store.set({ [key]: value, ...UNCHOSEN }), ...options });
+    /** @type {(text: string, title: string, onclick: () => void) => any} */
     const button = (text, title, onclick) => h("button", { type: "button", title, onclick }, text);
-    /** @type {any} what `renew` of the translator found */
+    /** @type {Shown | null} */
     this.shown = null;
+    /** @type {Decoded | null} whose maps are shown */
+    this.mapped = null;
+    /** @type {Map<string, Reader>} by source and heads that are off */
     this.readers = new Map();
+    /** @type {Map<string, Search>} */
     this.searches = new Map();
+    /** @type {Beam[][]} of the search, as far as it is shown */
     this.columns = [];
     this.sentence = h("textarea", {
       rows: 2,
@@ -34,6 +58,7 @@ export class TranslationStudio extends Studio {
       spellcheck: false,
       oninput: () => store.set({ sentence: this.sentence.value, prefix: [], forced: [], ...UNCHOSEN }),
     });
+    /** @type {Record<"width" | "alpha", Knob>} */
     this.controls = {
       width: knob("Beam", "width", {
         min: 1,
@@ -66,9 +91,10 @@ export class TranslationStudio extends Studio {
       role: "group",
       "aria-label": "What could stand here: press one to force it",
     });
-    this.found = h("div", { class: "found", role: "group", "aria-label": "Texts of the search, best first" });
+    this.texts = h("div", { class: "found", role: "group", "aria-label": "Texts of the search, best first" });
     this.forced = h("div", { class: "branches", role: "group", "aria-label": "Beginnings that were forced" });
     this.cost = h("p", { class: "cost" });
+    /** @type {SearchTree} */
     this.tree = new SearchTree(frame.theme, {
       choose: (column, rank) => store.set({ ...UNCHOSEN, node: [column, rank] }),
     });
@@ -92,12 +118,11 @@ export class TranslationStudio extends Studio {
       "details",
       { class: "search-of", open: true },
       h("summary", {}, "The search"),
-      this.found,
+      this.texts,
       this.tree.element,
     );
     this.inner.before(search);
-    this.showTries(translatorTries(this));
-    frame.body.addEventListener("keydown", (event) => this.key(event));
+    frame.body.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
     this.listen();
   }
 
@@ -118,26 +143,28 @@ export class TranslationStudio extends Studio {
     return null;
   }
 
+  /** @param {KeyboardEvent} event */
   key(event) {
-    const act =
-      event.altKey && { s: () => this.step(), r: () => this.toggle(), b: () => this.back() }[event.key.toLowerCase()];
-    if (!act) return;
+    /** @type {Record<string, () => void>} */
+    const actions = { s: () => this.step(), r: () => this.toggle(), b: () => this.back() };
+    const act = actions[event.key.toLowerCase()];
+    if (!act || !event.altKey) return;
     act();
     event.preventDefault();
     event.stopPropagation();
   }
 
   listen() {
-    const choose = (place) => {
+    const choose = (/** @type {number} */ place) => {
       const mode = this.store.get("mode") === "sheet" ? "words" : this.store.get("mode");
       const other = this.store.get("rows")[0] !== place;
       this.store.set(other ? { rows: [place], mode, part: 0, direction: "at" } : { rows: [] });
     };
-    this.text.onclick = ({ target }) => target.dataset.place && choose(Number(target.dataset.place));
-    this.text.onkeydown = (event) => {
+    this.text.onclick = (/** @type {any} */ { target }) => target.dataset.place && choose(Number(target.dataset.place));
+    this.text.onkeydown = (/** @type {KeyboardEvent & { target: HTMLElement }} */ event) => {
       const place = Number(event.target.dataset.place);
       const last = this.text.children.length - 1;
-      const next = { ArrowLeft: place - 1, ArrowRight: place + 1, Home: 0, End: last }[event.key];
+      const next = stepIn(event.key, place, last);
       if (next === undefined && event.key !== "Enter" && event.key !== " ") return;
       if (next === undefined) choose(place);
       else this.text.children[Math.max(0, Math.min(last, next))].focus();
@@ -146,18 +173,20 @@ export class TranslationStudio extends Studio {
     };
   }
 
-  show(ids) {
-    const { read, ended, answer } = this.shown;
+  /** @param {Shown} shown @param {number[]} ids of the sentence */
+  show(shown, ids) {
+    const { read, ended, text, answer } = shown;
     this.showTree();
-    this.showText();
-    this.showNext();
-    this.showCost();
-    this.showFound();
+    this.showText(shown);
+    this.showNext(shown);
+    this.showCost(shown);
+    this.showTexts(shown);
     this.showForced();
     const source = this.vocabularies[0].words(ids);
-    const said = this.vocab.words([this.described.begin, ...read]);
-    const written = [...this.vocab.words(this.shown.text.tokens), ...(ended ? [] : ["…"])];
-    const words = { "cross-attention": [written, source], encoder: [source, source], decoder: [said, said] };
+    const target = this.vocab.words([this.described.begin, ...read]);
+    const written = [...this.vocab.words(text.tokens), ...(ended ? [] : ["…"])];
+    /** @type {Record<string, string[][]>} */
+    const words = { "cross-attention": [written, source], encoder: [source, source], decoder: [target, target] };
     const cross = Object.entries(answer.patterns).sort(
       ([a], [b]) => Number(b.includes("cross")) - Number(a.includes("cross")),
     );
@@ -170,24 +199,25 @@ export class TranslationStudio extends Studio {
   }
 
   // A text as it is read, in quotation marks; what cannot be seen has a sign.
-  whole(tokens) {
+  /** @param {number[]} tokens */
+  quote(tokens) {
     const letters = [...this.vocab.decode(tokens)].map((letter) => (letter === " " ? letter : sign(letter)));
     return `“\u2068${letters.join("")}\u2069”`;
   }
 
   showTree() {
     const { columns, chosen, store } = this;
-    const word = (id) => this.vocab.words([id])[0];
+    const word = (/** @type {number} */ id) => this.vocab.words([id])[0];
     this.tree.show({ columns, chosen, word, alpha: store.get("alpha"), forced: store.get("prefix").length });
   }
 
   // Every word a place to choose: what could stand there, and where the heads look before it is written.
-  showText() {
-    const { text, ended, place } = this.shown;
+  /** @param {Shown} shown */
+  showText({ text, ended, place }) {
     const forced = this.store.get("prefix").length;
     const written = [...text.tokens.map((id) => this.piece(id).replace(/\n/g, "⏎")), ...(ended ? [] : ["…"])];
     this.text.classList.toggle("loose", this.apart);
-    const held = this.text.contains(this.text.getRootNode().activeElement);
+    const focused = this.text.contains(activeIn(this.text));
     this.text.replaceChildren(
       ...written.flatMap((word, at) => {
         const classes = ["word", "new", at < forced && "forced", at === place && "picked"].filter(Boolean).join(" ");
@@ -200,25 +230,29 @@ export class TranslationStudio extends Studio {
         return this.apart ? [span, " "] : [span];
       }),
     );
-    if (held) this.text.children[place].focus();
+    if (focused) this.text.children[place].focus();
   }
 
-  // What could stand at the chosen place: [id, share, share with all heads on].
+  // What could stand at the chosen place; other: with all heads on.
+  /** @returns {{ id: number, share: number, other: number | null }[]} */
   get likeliest() {
+    if (!this.shown) return [];
     const { answer, base, place } = this.shown;
     const logs = logarithms(answer.at(0, place), this.described.suppressed);
-    const whole = base && logarithms(base.at(0, place), this.described.suppressed);
-    return highest(logs, COULD_STAND).map((id) => [id, Math.exp(logs[id]), whole ? Math.exp(whole[id]) : null]);
+    const others = base && logarithms(base.at(0, place), this.described.suppressed);
+    return highest(logs, COULD_STAND).map((id) => {
+      return { id, share: Math.exp(logs[id]), other: others ? Math.exp(others[id]) : null };
+    });
   }
 
-  showNext() {
-    const { text, place, base } = this.shown;
-    const focused = this.next.contains(this.next.getRootNode().activeElement);
+  /** @param {Shown} shown */
+  showNext({ text, place, base }) {
+    const focused = this.next.contains(activeIn(this.next));
     const about = place < text.tokens.length ? `In place ${place + 1}` : "Next word";
     this.next.replaceChildren(
       h("span", { class: "soft" }, base ? `${about}; the line: with all heads on` : about),
       ...bars(
-        this.likeliest.map(([id, share, other]) => ({
+        this.likeliest.map(({ id, share, other }) => ({
           name: quoted(this.vocab.words([id])[0], 24),
           share,
           other,
@@ -231,37 +265,37 @@ export class TranslationStudio extends Studio {
   }
 
   // What the text costs, and what it would cost with all heads on.
-  showCost() {
-    const { text, base, whole } = this.shown;
+  /** @param {Shown} shown */
+  showCost({ text, base, baseline }) {
     if (!text.tokens.length) return void (this.cost.textContent = "");
     const alpha = this.store.get("alpha");
-    let said = `Log of its probability ${fixed(text.sum, 2)} nats (${percent(Math.exp(text.sum))}), score ${fixed(scoreOf(text, alpha), 2)}`;
-    if (base) {
+    let sentence = `Log of its probability ${fixed(text.sum, 2)} nats (${percent(Math.exp(text.sum))}), score ${fixed(scoreOf(text, alpha), 2)}`;
+    if (base && baseline) {
       const sum = text.tokens.reduce((all, id, place) => all + logarithms(base.at(0, place))[id], 0);
-      const [best] = whole.columns[Math.min(this.columns.length, whole.columns.length) - 1];
+      const [best] = baseline.columns[Math.min(this.columns.length, baseline.columns.length) - 1];
       const same = String(best.tokens) === String(text.tokens);
-      said += `; with all heads on ${fixed(sum, 2)} nats, and ${same ? "the same text" : `it writes ${this.whole(best.tokens)}`}`;
+      sentence += `; with all heads on ${fixed(sum, 2)} nats, and ${same ? "the same text" : `it writes ${this.quote(best.tokens)}`}`;
     }
-    this.cost.textContent = `${said}.`;
+    this.cost.textContent = `${sentence}.`;
     return undefined;
   }
 
   // The texts that the search has kept, best first.
-  showFound() {
+  /** @param {Shown} shown */
+  showTexts({ text: { tokens } }) {
     const { columns, store } = this;
     const last = columns.length - 1;
-    const now = String(this.shown.text.tokens);
-    this.found.replaceChildren(
+    this.texts.replaceChildren(
       ...(columns[last] ?? []).map((text, rank) =>
         h(
           "button",
           {
             type: "button",
-            "aria-pressed": String(String(text.tokens) === now),
+            "aria-pressed": String(String(text.tokens) === String(tokens)),
             onclick: () => store.set({ ...UNCHOSEN, node: [last, rank] }),
           },
           h("span", { class: "score" }, fixed(scoreOf(text, store.get("alpha")), 2)),
-          h("span", { class: "name", dir: "auto" }, this.whole(text.tokens), text.ended ? "" : " …"),
+          h("span", { class: "name", dir: "auto" }, this.quote(text.tokens), text.ended ? "" : " …"),
         ),
       ),
     );
@@ -276,7 +310,7 @@ export class TranslationStudio extends Studio {
       h("span", { class: "soft" }, "Forced"),
       ...[[], ...forced].map((tokens) => {
         const onclick = () => store.set({ ...UNCHOSEN, prefix: tokens, steps: this.described.max_tokens });
-        const name = tokens.length ? `${this.whole(tokens)} …` : "nothing";
+        const name = tokens.length ? `${this.quote(tokens)} …` : "nothing";
         return h("button", { type: "button", "aria-pressed": String(String(tokens) === prefix), onclick }, name);
       }),
     );
@@ -284,17 +318,18 @@ export class TranslationStudio extends Studio {
 
   // The next word's row of the cross-attention, and of the decoder's own.
   get row() {
-    if (!this.shown || !this.groups?.length) return null;
+    if (!this.shown || !this.groups.length) return null;
     return this.groups[this.at.part].name === "encoder" ? null : this.shown.place;
   }
 
+  /** @returns {number[]} */
   idsOf() {
     return [];
   }
 
   panels() {
     if (!this.shown) return null;
-    const rows = this.likeliest.map(([id, share, other]) => ({ name: this.vocab.words([id])[0], share, other }));
+    const rows = this.likeliest.map(({ id, share, other }) => ({ name: this.vocab.words([id])[0], share, other }));
     return [sharesPanel("", "word", rows)];
   }
 
@@ -302,13 +337,13 @@ export class TranslationStudio extends Studio {
   tables() {
     if (!this.shown) return [];
     const alpha = this.store.get("alpha");
-    const cell = (text) => h("td", { class: "text" }, text);
+    const cell = (/** @type {string} */ text) => h("td", { class: "text" }, text);
     const heads = ["text", "nats", "score"].map((name) => h("th", { scope: "col" }, name));
     const rows = (this.columns.at(-1) ?? []).map((text) =>
       h(
         "tr",
         {},
-        h("th", { scope: "row" }, this.whole(text.tokens)),
+        h("th", { scope: "row" }, this.quote(text.tokens)),
         cell(fixed(text.sum, 4)),
         cell(fixed(scoreOf(text, alpha), 4)),
       ),
@@ -320,11 +355,12 @@ export class TranslationStudio extends Studio {
       h("thead", {}, h("tr", {}, ...heads)),
       h("tbody", {}, ...rows),
     );
-    return [...this.panels().map(table), texts];
+    return [...super.tables(), texts];
   }
 
+  /** @returns {Drawing} */
   get drawing() {
     const { tree } = this;
-    return { width: tree.width, height: tree.height, draw: (pen) => tree.draw(pen) };
+    return { width: tree.width, height: tree.height, draw: (/** @type {Pen} */ pen) => tree.draw(pen) };
   }
 }

@@ -4,6 +4,10 @@ import { quoted } from "../base/pen.js";
 import { NO_TEXT } from "./beams.js";
 import { UNCHOSEN, TranslationStudio } from "./translation-studio.js";
 import { Reader, Search } from "./search.js";
+import { translatorTries } from "./tries.js";
+
+/** @import { Edit, ProgramNode } from "../types.d.ts" */
+/** @typedef {{ sentence: string, ids: number[] | null, note: string }} Source a sentence as the encoder reads it */
 
 const SENTENCE_LETTERS = 4000; // letters that are looked at
 const FORCED_KEPT = 12; // forced beginnings that are kept
@@ -13,6 +17,19 @@ const SEARCHES_KEPT = 8; // readers, and searches
 export class Translator extends TranslationStudio {
   get keys() {
     return TRANSLATOR_KEYS;
+  }
+
+  build() {
+    super.build();
+    /** @type {Source | null} */
+    this.source = null;
+    /** Whether the choices have changed since they were shown. */
+    this.stale = false;
+    /** Whether they are being shown. */
+    this.working = false;
+    /** Whether the search goes on. */
+    this.growing = false;
+    this.showTries(translatorTries(this));
   }
 
   // How many steps of the search are behind those that were forced.
@@ -38,10 +55,12 @@ export class Translator extends TranslationStudio {
   }
 
   // Another token at the chosen place, and on from there.
+  /** @param {number} token */
   force(token) {
+    if (!this.shown) return;
     const { search, text, place } = this.shown;
     const prefix = [...text.tokens.slice(0, place), token];
-    const others = this.store.get("forced").filter((one) => String(one) !== String(prefix));
+    const others = this.store.get("forced").filter((tokens) => String(tokens) !== String(prefix));
     const steps = search.done && this.columns.length === search.columns.length ? this.described.max_tokens : 0;
     this.store.set({ prefix, steps, forced: [...others, prefix].slice(-FORCED_KEPT), ...UNCHOSEN });
   }
@@ -49,8 +68,10 @@ export class Translator extends TranslationStudio {
   // The ids of the sentence, or null if it cannot be read, which is said.
   sourceIds() {
     const sentence = this.store.get("sentence");
-    if (this.heard?.sentence === sentence) return this.heard.ids;
-    this.heard = { sentence, ids: null, said: "" };
+    if (this.source?.sentence === sentence) return this.source.ids;
+    /** @type {Source} */
+    const source = { sentence, ids: null, note: "" };
+    this.source = source;
     try {
       const { source_end, max_source } = this.described;
       const [vocab] = this.vocabularies;
@@ -58,25 +79,25 @@ export class Translator extends TranslationStudio {
       const room = (max_source ?? Infinity) - source_end.length;
       const unknown = ids.filter((id) => id === vocab.special.unknown).length;
       if (ids.length > room || sentence.length > SENTENCE_LETTERS)
-        this.heard.said = `the sentence is longer than the model reads: its first ${Math.min(room, ids.length)} tokens are translated`;
+        source.note = `the sentence is longer than the model reads: its first ${Math.min(room, ids.length)} tokens are translated`;
       else if (unknown)
-        this.heard.said = `the vocabulary lacks ${unknown} of these words: the model reads ${quoted(vocab.words([vocab.special.unknown])[0])} for each`;
+        source.note = `the vocabulary lacks ${unknown} of these words: the model reads ${quoted(vocab.words([vocab.special.unknown])[0])} for each`;
       const read = [...ids.slice(0, room), ...source_end];
-      if (read.length) this.heard.ids = read;
+      if (read.length) source.ids = read;
       else this.announce("type a sentence to translate");
     } catch (error) {
-      this.announce(error.message);
+      this.announce(/** @type {Error} */ (error).message);
     }
-    return this.heard.ids;
+    return source.ids;
   }
 
   // One after the other: what is asked meanwhile ends what is being done.
   async refresh() {
-    this.wanted = true;
+    this.stale = true;
     if (this.working) return;
     this.working = true;
-    while (this.wanted && !this.frame.closed) {
-      this.wanted = false;
+    while (this.stale && !this.frame.closed) {
+      this.stale = false;
       await this.renew().catch((error) => this.frame.failed(error));
     }
     this.working = false;
@@ -85,38 +106,44 @@ export class Translator extends TranslationStudio {
   async renew() {
     const { store } = this;
     if (this.sentence.value !== store.get("sentence")) this.sentence.value = store.get("sentence");
-    for (const [name, control] of Object.entries(this.controls)) control.show(store.get(name));
+    for (const name of /** @type {const} */ (["width", "alpha"])) this.controls[name].show(store.get(name));
     const learned = await this.learn(this.vocabularies[0], [store.get("sentence").slice(0, SENTENCE_LETTERS)]);
-    if (learned) this.heard = null;
-    const ids = learned === null || this.wanted ? null : this.sourceIds();
+    if (learned) this.source = null;
+    const ids = learned === null || this.stale ? null : this.sourceIds();
     if (!ids) return;
     const search = this.searchOf(ids, this.edits);
-    const whole = this.edits.length ? this.searchOf(ids, []) : null;
-    if (!(await this.forward(search)) || (whole && !(await this.forward(whole, false)))) return;
+    const baseline = this.edits.length ? this.searchOf(ids, []) : null;
+    if (!(await this.forward(search)) || (baseline && !(await this.forward(baseline, false)))) return;
     const chosen = this.chosen;
     const text = chosen ? this.columns[chosen[0]][chosen[1]] : NO_TEXT;
     const ended = text.ended || text.tokens.length >= this.described.max_tokens;
     const read = ended ? text.tokens.slice(0, -1) : text.tokens;
     const answer = await search.reader.reading(read);
-    const base = whole && (await whole.reader.reading(read));
-    if (!answer || (whole && !base) || this.wanted) return;
-    const asked = store.get("rows")[0] ?? Infinity;
-    this.shown = { search, whole, chosen, text, ended, read, answer, base, place: Math.min(asked, read.length) };
-    this.announce(this.heard.said);
-    this.show(ids);
+    const base = baseline && (await baseline.reader.reading(read));
+    if (!answer || (baseline && !base) || this.stale) return;
+    const place = Math.min(store.get("rows")[0] ?? Infinity, read.length);
+    const shown = { search, baseline, text, ended, read, answer, base, place };
+    this.shown = shown;
+    this.announce(this.source?.note ?? "");
+    this.show(shown, ids);
   }
 
+  /** @param {number[]} ids @param {Edit[]} edits */
   searchOf(ids, edits) {
     const { begin, end, suppressed, max_tokens, programs } = this.described;
-    const { width, alpha, prefix } = Object.fromEntries(
-      ["width", "alpha", "prefix"].map((name) => [name, this.store.get(name)]),
-    );
+    const { store } = this;
+    const [width, alpha, prefix] = [store.get("width"), store.get("alpha"), store.get("prefix")];
     const reader = rememberedIn(this.readers, JSON.stringify([ids, edits]), () => {
-      const within = (program) =>
-        edits.filter(({ site }) => !programs || programs[program].nodes.some(({ pattern }) => pattern === site));
+      /** @param {string} program */
+      const within = (program) => {
+        /** @type {ProgramNode[] | undefined} */
+        const nodes = programs?.[program].nodes;
+        return edits.filter(({ site }) => !nodes || nodes.some(({ pattern }) => pattern === site));
+      };
+      /** @type {Reader["ask"]} */
       const ask = (program, inputs, options) =>
         this.run("search", program, inputs, { ...options, edits: within(program) });
-      return new Reader(ask, ids, begin, this.vocabularies.at(-1).size);
+      return new Reader(ask, ids, begin, this.vocab.size);
     });
     const key = JSON.stringify([ids, edits, width, alpha, prefix]);
     return rememberedIn(
@@ -127,10 +154,11 @@ export class Translator extends TranslationStudio {
   }
 
   // The search goes as far as it is wanted, and is seen to grow; false if something else is wanted by now.
+  /** @param {Search} search @param {boolean} [seen] */
   async forward(search, seen = true) {
     const wanted = Math.min(this.described.max_tokens, search.prefix.length + this.store.get("steps"));
     let drawn = performance.now();
-    const grow = (growing) => {
+    const grow = (/** @type {boolean} */ growing) => {
       if (!seen) return;
       this.columns = search.columns.slice(0, wanted);
       this.growing = growing;
@@ -138,7 +166,7 @@ export class Translator extends TranslationStudio {
     };
     grow(search.columns.length < wanted && !search.done);
     while (search.columns.length < wanted && !search.done) {
-      if (!(await search.advance()) || this.wanted) return (grow(false), false);
+      if (!(await search.advance()) || this.stale) return (grow(false), false);
       grow(true);
       if (!seen || performance.now() - drawn < OFTEN_GROWN) continue;
       this.showTree();
@@ -149,6 +177,7 @@ export class Translator extends TranslationStudio {
   }
 
   // The text that is looked at: [column, rank], null before the first word. One that ended is where it did.
+  /** @returns {number[] | null} */
   get chosen() {
     const { columns } = this;
     let [column, rank] = this.store.get("node") ?? [columns.length - 1, 0];
@@ -159,12 +188,13 @@ export class Translator extends TranslationStudio {
 }
 
 // What stands in a map under this name, made if it is not there; the one longest unused goes.
+/** @template Value @param {Map<string, Value>} map @param {string} key @param {() => Value} make @returns {Value} */
 function rememberedIn(map, key, make) {
-  const found = map.get(key) ?? make();
+  const value = map.get(key) ?? make();
   map.delete(key);
-  map.set(key, found);
-  if (map.size > SEARCHES_KEPT) map.delete(map.keys().next().value);
-  return found;
+  map.set(key, value);
+  for (const [oldest] of map) if (map.size > SEARCHES_KEPT) map.delete(oldest);
+  return value;
 }
 
 const TRANSLATOR_KEYS = [

@@ -3,6 +3,12 @@
 import { h } from "../base/elements.js";
 import { habitsOf } from "./summary.js";
 
+/** @import { Classifier } from "./classifier.js" */
+/** @import { Filler } from "./filler.js" */
+/** @import { Studio } from "./studio.js" */
+/** @import { Translator } from "./translator.js" */
+/** @import { Writer } from "./writer.js" */
+
 const SCAN = 90; // milliseconds that a search for a head stays at each
 const WRITES = 60; // tokens
 
@@ -14,7 +20,7 @@ const WRITES = 60; // tokens
 
 /**
  * Buttons for experiments, one after the other.
- * @param {any} studio a `Studio`
+ * @param {Studio<any>} studio
  * @param {Try[]} tries
  */
 export function tryButtons(studio, tries) {
@@ -25,7 +31,7 @@ export function tryButtons(studio, tries) {
       try {
         await studio.history.group(act);
       } catch (error) {
-        studio.frame.failed(error);
+        studio.frame.failed(/** @type {Error} */ (error));
       }
       button.removeAttribute("aria-busy");
     };
@@ -35,16 +41,15 @@ export function tryButtons(studio, tries) {
 
 /**
  * The head whose strongest keys are of a kind most often, and how often.
- * @param {any} studio
+ * @param {Studio<any>} studio
  * @param {string} kind
  */
 export function bestHead(studio, kind) {
   const scored = studio.places
     .filter((place) => !studio.isOff(place))
     .map((place) => {
-      const { count, of } = habitsOf(studio.gridOf(place), studio.idsOf(place.part)).find(
-        (habit) => habit.kind === kind,
-      );
+      const habits = habitsOf(studio.gridOf(place), studio.idsOf(place.part));
+      const { count, of } = habits.filter((habit) => habit.kind === kind)[0];
       return { place, share: of ? count / of : 0 };
     });
   return scored.sort((a, b) => b.share - a.share)[0] ?? null;
@@ -52,7 +57,7 @@ export function bestHead(studio, kind) {
 
 /**
  * Look at one head after the other, and stay at the one that is sought.
- * @param {any} studio
+ * @param {Studio<any>} studio
  * @param {string} kind
  */
 export async function findHead(studio, kind) {
@@ -66,10 +71,10 @@ export async function findHead(studio, kind) {
   studio.look(best.place);
 }
 
-/** @param {any} studio a `Writer` */
+/** @param {Writer} studio */
 export function writerTries(studio) {
   const { unit, store } = studio;
-  const write = async (most) => {
+  const write = async (/** @type {number} */ most) => {
     if (!studio.running) await studio.toggle(most);
   };
   return [
@@ -101,12 +106,12 @@ export function writerTries(studio) {
   ];
 }
 
-/** @param {any} studio a `Classifier` */
+/** @param {Classifier} studio */
 export function classifierTries(studio) {
   const { store } = studio;
   const strongest = () => {
-    const known = [...studio.effects.keys()].map((i) => [i, Math.abs(studio.effect(i, store.get("label")))]);
-    return known.sort((a, b) => b[1] - a[1])[0]?.[0] ?? null;
+    const strength = (/** @type {number} */ i) => Math.abs(studio.effect(i, store.get("label")) ?? 0);
+    return [...studio.effects.keys()].sort((a, b) => strength(b) - strength(a))[0] ?? null;
   };
   return [
     {
@@ -127,13 +132,13 @@ export function classifierTries(studio) {
   ];
 }
 
-/** @param {any} studio a `Filler` */
+/** @param {Filler} studio */
 export function fillerTries(studio) {
   const { store } = studio;
   return [
     {
       name: "Hide the last word",
-      act: () => studio.change({ masked: studio.placesOf(studio.units.at(-1)), filled: [] }),
+      act: () => studio.change({ masked: studio.units.slice(-1).flatMap((unit) => studio.placesOf(unit)), filled: [] }),
     },
     {
       name: "Hide every other word",
@@ -148,7 +153,7 @@ export function fillerTries(studio) {
   ];
 }
 
-/** @param {any} studio a `Translator` */
+/** @param {Translator} studio */
 export function translatorTries(studio) {
   const { store, described } = studio;
   const from = { node: null, rows: [], cols: [], prefix: [] };
@@ -164,14 +169,14 @@ export function translatorTries(studio) {
       act: async () => {
         store.set({ ...from, steps: 0 });
         await studio.settled();
-        studio.force(studio.likeliest[1][0]);
+        studio.force(studio.likeliest[1].id);
       },
     },
     { name: "Switch all heads off", act: () => allOff(studio) },
   ];
 }
 
-/** @param {any} studio */
+/** @param {Studio<any>} studio */
 function allOff(studio) {
   studio.store.set({ off: studio.places.map(({ part, layer, head }) => [studio.groups[part].sites[layer], head]) });
 }

@@ -16,15 +16,15 @@ const PLAIN = /\s*\S+/gu;
 // Words are cut so that their tokens are those of the text.
 /** @param {Vocabulary} vocab @param {string} text @returns {Unit[]} */
 export function unitsOf(vocab, text) {
-  const whole = vocab.encode(text);
+  const tokens = vocab.encode(text);
   for (const rule of [FINE, PLAIN]) {
-    const found = cutBy(vocab, text, rule);
-    if (JSON.stringify(found.flatMap(({ ids }) => ids)) === JSON.stringify(whole)) return placed(vocab, found);
+    const words = cutBy(vocab, text, rule);
+    if (JSON.stringify(words.flatMap(({ ids }) => ids)) === JSON.stringify(tokens)) return placed(vocab, words);
   }
-  const shown = vocab.words(whole);
+  const signs = vocab.words(tokens);
   return placed(
     vocab,
-    whole.map((id, i) => ({ lead: "", text: shown[i], raw: vocab.decode([id]), ids: [id] })),
+    tokens.map((id, i) => ({ lead: "", text: signs[i], raw: vocab.decode([id]), ids: [id] })),
   );
 }
 
@@ -64,22 +64,22 @@ export const wholeWithin = (units, room) => units.filter(({ at, ids }) => at + i
 
 /**
  * A text as the pieces that its tokens stand for: together they are the text, and each says how many tokens it has.
- * @param {import("../types.d.ts").Vocabulary & { learn?: any }} vocab
+ * @param {Vocabulary} vocab
  * @param {string} text
  * @returns {{ text: string, count: number }[]}
  */
 export function piecesOf(vocab, text) {
   const ids = vocab.encode(text);
   const pieces = ids.map((id) => ({ text: vocab.decode([id]), count: 1 }));
-  const joined = (parts) => parts.map((part) => part.text).join("");
+  const joined = (/** @type {{ text: string }[]} */ parts) => parts.map((part) => part.text).join("");
   if (joined(pieces) === text) return pieces;
-  const whole = [{ text, count: ids.length }];
-  if (vocab.learn) return whole;
-  const words = unitsOf(vocab, text).flatMap(({ lead, raw, ids: own }) => {
-    const parts = own.map((id) => ({ text: vocab.decode([id]), count: 1 }));
+  const undivided = [{ text, count: ids.length }];
+  if (vocab.learn) return undivided;
+  const words = unitsOf(vocab, text).flatMap(({ lead, raw, ids: tokens }) => {
+    const parts = tokens.map((id) => ({ text: vocab.decode([id]), count: 1 }));
     if (joined(parts) === raw) return parts;
     const space = lead ? [{ text: lead, count: 0 }] : [];
-    return [...space, { text: raw.slice(lead.length), count: own.length }];
+    return [...space, { text: raw.slice(lead.length), count: tokens.length }];
   });
-  return joined(words) === text ? words : whole;
+  return joined(words) === text ? words : undivided;
 }

@@ -7,20 +7,33 @@ import { h, select } from "../base/elements.js";
 import { softmax } from "./shares.js";
 import { cited, TextStudio } from "./text-studio.js";
 
+/** @import { ClassifyDocument } from "../documents.d.ts" */
+/** @import { GridPanel } from "../types.d.ts" */
+/** @import { TextAnswer } from "./text-studio.js" */
+
 const LEAST_LIMIT = 0.5; // of the scale of the words: below it all are pale
 const DEPTH = 0.5; // of the colour scale that lies behind words, which stay legible on it
 
+/** @extends {TextStudio<ClassifyDocument>} */
 export class WordEffects extends TextStudio {
   // The label that words are shaded by, or none, with its scale.
+  /** @param {string[]} labels */
   buildShades(labels) {
-    const options = [[-1, "nothing"], ...labels.map((label, i) => [i, label])];
+    /** @type {Map<number, TextAnswer>} what the model gives without each word */
+    this.effects = new Map();
+    /** @type {number} when the words were shaded last, in milliseconds */
+    this.shaded = 0;
+    /** @type {[number, string][]} */
+    const options = [[-1, "nothing"], ...labels.map((label, i) => /** @type {[number, string]} */ ([i, label]))];
+    /** @type {{ element: HTMLElement, show(label: number): void }} */
     this.shades = select("Shade words by", options, this.store.get("label"), (label) => this.store.set({ label }));
     this.scale = h("span", { class: "scale" });
     this.progress = h("progress", { "aria-label": "Words left out so far", hidden: true });
   }
 
+  /** @returns {Map<number, string>} */
   get replaced() {
-    return new Map(this.store.get("replaced"));
+    return new Map(this.store.get("replaced").map(([i, word]) => [i, word]));
   }
 
   get deleted() {
@@ -36,7 +49,8 @@ export class WordEffects extends TextStudio {
     const { deleted, replaced } = this;
     return this.units.map(({ ids, lead }, i) => {
       if (deleted.has(i)) return [];
-      return replaced.has(i) ? this.vocab.encode(lead + replaced.get(i)) : ids;
+      const word = replaced.get(i);
+      return word === undefined ? ids : this.vocab.encode(lead + word);
     });
   }
 
@@ -49,20 +63,21 @@ export class WordEffects extends TextStudio {
   }
 
   // What each word changes: the text is read once without each, in the background.
+  /** @param {number} turn */
   async weigh(turn) {
-    this.effects = new Map(); // word -> the answer without it
+    this.effects = new Map();
     const { pieces } = this;
     const shaded = this.store.get("label");
     const todo = pieces.flatMap((ids, i) => (shaded >= 0 && ids.length ? [i] : []));
     this.progress.max = todo.length;
     for (const [done, i] of todo.entries()) {
-      const ids = this.framed(pieces.flatMap((own, j) => (i === j ? [] : own)));
-      const made = ids.length ? await this.ask("weigh", ids, { edits: this.edits }) : null;
+      const ids = this.framed(pieces.flatMap((tokens, j) => (i === j ? [] : tokens)));
+      const answer = ids.length ? await this.ask("weigh", ids, { edits: this.edits }) : null;
       if (turn !== this.turn || this.frame.closed) return;
-      if (made) this.effects.set(i, made);
+      if (answer) this.effects.set(i, answer);
       this.progress.value = done + 1;
       this.progress.hidden = done + 1 === todo.length;
-      if (performance.now() - (this.shaded ?? 0) > 100) this.shadeAll(shaded, false);
+      if (performance.now() - this.shaded > 100) this.shadeAll(shaded, false);
     }
     this.progress.hidden = true;
     this.shadeAll(shaded, true);
@@ -71,22 +86,26 @@ export class WordEffects extends TextStudio {
   }
 
   // By how much the log-odds of the label would move without this word; undefined where that is not known.
+  /** @param {number} i @param {number} label @returns {number | undefined} */
   effect(i, label) {
-    const made = this.effects?.get(i);
-    return made && oddsOf(made.logits, label) - oddsOf(this.answer.logits, label);
+    const without = this.effects.get(i);
+    if (!this.answer || !without) return undefined;
+    return oddsOf(without.logits, label) - oddsOf(this.answer.logits, label);
   }
 
   // Words that are not weighed yet keep the colour they had, until all are.
+  /** @param {number} label @param {boolean} all whether no word is left to weigh */
   shadeAll(label, all) {
     this.shaded = performance.now();
     const effects = this.spans.map((_, i) => (label < 0 ? undefined : this.effect(i, label)));
-    const limit = Math.max(LEAST_LIMIT, ...effects.map((one) => Math.abs(one ?? 0)));
-    const colour = (share) => css(this.frame.theme.signed[Math.round(128 + 127 * DEPTH * share)]);
+    const limit = Math.max(LEAST_LIMIT, ...effects.map((effect) => Math.abs(effect ?? 0)));
+    const colour = (/** @type {number} */ share) => css(this.frame.theme.signed[Math.round(128 + 127 * DEPTH * share)]);
     const { shading } = this; // by a head goes first
     this.spans.forEach((span, i) => {
-      if (!shading && effects[i] !== undefined) span.style.background = colour(effects[i] / limit);
+      const effect = effects[i];
+      if (!shading && effect !== undefined) span.style.background = colour(effect / limit);
       else if (!shading && all) span.style.background = "";
-      span.title = this.told(i, label);
+      span.title = this.sentenceOf(i, label);
     });
     const shown = label >= 0 && this.effects.size > 0;
     this.scale.hidden = !shown;
@@ -100,29 +119,33 @@ export class WordEffects extends TextStudio {
     );
   }
 
-  told(i, label = this.store.get("label")) {
+  // A word, and what is to be said of it.
+  /** @param {number} i @param {number} [label] */
+  sentenceOf(i, label = this.store.get("label")) {
     const { text, unknown } = this.units[i];
     const word = this.replaced.get(i) ?? text;
-    const about = [];
-    if (this.replaced.has(i)) about.push(`in place of ${cited(text)}`);
-    if (this.deleted.has(i)) about.push("struck out");
-    if (unknown && !this.replaced.has(i)) about.push("not in the vocabulary: read as unknown");
-    const made = this.effects?.get(i);
-    if (made && label >= 0) {
-      const [share, without] = [this.answer, made].map(({ logits }) => percent(softmax(logits)[label]));
+    const remarks = [];
+    if (this.replaced.has(i)) remarks.push(`in place of ${cited(text)}`);
+    if (this.deleted.has(i)) remarks.push("struck out");
+    if (unknown && !this.replaced.has(i)) remarks.push("not in the vocabulary: read as unknown");
+    const [answer, removed] = [this.answer, this.effects.get(i)];
+    const effect = this.effect(i, label);
+    if (answer && removed && effect !== undefined && label >= 0) {
+      const [share, without] = [answer, removed].map(({ logits }) => percent(softmax(logits)[label]));
       const name = cited(this.described.labels[label], 24);
-      about.push(`without it ${name} goes ${share} → ${without}, log-odds ${withSign(this.effect(i, label))}`);
+      remarks.push(`without it ${name} goes ${share} → ${without}, log-odds ${withSign(effect)}`);
     }
-    return `${cited(word)}${about.length ? `: ${about.join("; ")}` : ""}`;
+    return `${cited(word)}${remarks.length ? `: ${remarks.join("; ")}` : ""}`;
   }
 
+  /** @returns {GridPanel<Grid>[]} */
   effectPanel() {
     const label = this.store.get("label");
-    const known = label < 0 ? [] : [...(this.effects?.keys() ?? [])];
+    const known = label < 0 ? [] : [...this.effects.keys()];
     if (!known.length) return [];
-    const values = Float32Array.from(known, (i) => this.effect(i, label));
+    const values = Float32Array.from(known, (i) => this.effect(i, label) ?? 0);
     const words = known.map((i) => this.replaced.get(i) ?? this.units[i].text);
-    const limit = values.reduce((most, one) => Math.max(most, Math.abs(one)), LEAST_LIMIT);
+    const limit = values.reduce((most, effect) => Math.max(most, Math.abs(effect)), LEAST_LIMIT);
     const col = `log-odds of ${this.described.labels[label]} without it`;
     const grid = Grid.of(words, [col], values, new Uint8Array(known.length).fill(OPEN), { scale: "diverging", limit });
     return [{ name: "words", grid, axes: ["word", ""] }];
@@ -130,8 +153,9 @@ export class WordEffects extends TextStudio {
 }
 
 // log p / (1 - p) of one label
+/** @param {Float32Array} logits @param {number} label */
 export function oddsOf(logits, label) {
   const others = logits.filter((_, i) => i !== label);
   const top = others.reduce((a, b) => Math.max(a, b), -Infinity);
-  return logits[label] - top - Math.log(others.reduce((sum, one) => sum + Math.exp(one - top), 0));
+  return logits[label] - top - Math.log(others.reduce((sum, logit) => sum + Math.exp(logit - top), 0));
 }

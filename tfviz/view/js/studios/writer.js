@@ -1,14 +1,14 @@
 // A language model to question: a text that is edited where it stands and written on, the next token to choose, heads to
 // look at and to switch off.
 
-import { h, slider } from "../base/elements.js";
+import { activeIn, h, slider } from "../base/elements.js";
 import { counted, fixed } from "../base/numbers.js";
 import { label } from "../base/pen.js";
 import { Branches } from "./branches.js";
 import { travel } from "./motion.js";
 import { NextTokens } from "./next-tokens.js";
 import { Prompt } from "./prompt.js";
-import { lastOf, readingKey, TextReader } from "./reading.js";
+import { cutTo, lastOf, readingKey, TextReader } from "./reading.js";
 import { costs, sampleFrom, probabilities, MersenneTwister } from "./sampler.js";
 import { Studio } from "./studio.js";
 import { TextEditor } from "./text-editor.js";
@@ -16,8 +16,18 @@ import { TokenTree } from "./token-tree.js";
 import { writerTries } from "./tries.js";
 import { piecesOf } from "./units.js";
 
+/** @import { WriteDocument } from "../documents.d.ts" */
+/** @import { Grid } from "../base/grid.js" */
+/** @import { Drawing, Edit } from "../types.d.ts" */
+/** @import { Place } from "./model-pane.js" */
+/** @import { Answer } from "./reading.js" */
+/** @typedef {{ ids: number[], start: number, prompt: number, key: string, off: number }} Seen what the model reads, from a token of the text on; tokens of the prompt; heads that are off */
+/** @typedef {{ text: string, count: number, word?: string, written?: boolean }} Piece of the text, with its tokens */
+/** @typedef {Piece & { first: number, last: number }} PlacedPiece and their places among those that the model reads */
+
 const SLOW = 400; // milliseconds of a reading
 
+/** @extends {Studio<WriteDocument>} */
 export class Writer extends Studio {
   get keys() {
     return WRITER_KEYS;
@@ -25,28 +35,55 @@ export class Writer extends Studio {
 
   build() {
     const { store, described } = this;
+    /** @type {TokenTree} */
     this.path = new TokenTree(store);
+    /** @type {Prompt} */
     this.typed = new Prompt(this.vocab, described.context);
-    this.reader = new TextReader((...asked) => this.run(...asked), {
+    /** @type {TextReader} */
+    this.reader = new TextReader((...run) => this.run(...run), {
       steps: Boolean(described.programs?.step),
       context: described.context,
       tokens: this.vocab.size,
     });
+    /** @type {Answer | null} of what is shown */
+    this.answer = null;
+    /** @type {Seen | null} what it is the answer to */
+    this.shown = null;
+    /** @type {Answer | null} whose maps are shown */
+    this.mapped = null;
+    /** @type {{ prompt: string, pieces: Piece[] } | null} */
+    this.laid = null;
+    /** @type {{ seed: number, twister: MersenneTwister, numbers: number[] } | null} the numbers drawn so far */
+    this.drawn = null;
+    /** @type {Promise<boolean>} */
     this.writing = Promise.resolve(false);
+    /** @type {boolean} whether it writes on; and whether a token is being written */
+    this.running = false;
+    /** @type {boolean} */
+    this.busy = false;
+    /** @type {number} milliseconds of the last reading */
+    this.reading = 0;
+    /** @type {number | null} the piece that is pointed at */
     this.pointed = null;
-    this.costsWithout = new Map(); // head -> what the text costs without it
+    /** @type {Map<string, number | null>} what the text costs without a head; null: it is asked for */
+    this.costsWithout = new Map();
+    /** @type {(text: string, title: string, onclick: () => any, kind?: string) => HTMLElement} */
     const button = (text, title, onclick, kind = "") =>
       h("button", { type: "button", title, onclick, class: kind }, text);
+    /** @type {TextEditor} */
     this.editor = new TextEditor("The text: type anywhere in it", {
       typed: (text) => this.begin(text),
       point: (place) => this.point(place),
     });
+    /** @type {HTMLElement} */
     this.runs = button("▶ Write on", "until stopped (Alt+R)", () => this.toggle(), "go");
     const step = button(`One ${this.unit}`, `write one ${this.unit} (Alt+S)`, () => this.write());
     const back = button("Back", `take the last ${this.unit} back (Alt+B)`, () => this.path.back());
     this.cost = h("small", { class: "cost" });
-    const said = (tokens) => tokens.map((id) => this.piece(id)).join(this.apart ? " " : "");
-    this.branches = new Branches(this.path, said, (node) => store.set({ node, rows: [], cols: [] }));
+    const textOf = (/** @type {number[]} */ tokens) => tokens.map((id) => this.piece(id)).join(this.apart ? " " : "");
+    /** @type {Branches} */
+    this.branches = new Branches(this.path, textOf, (node) => store.set({ node, rows: [], cols: [] }));
+    /** @type {NextTokens} */
     this.next = new NextTokens(this.vocab, store, (id) => this.take(id));
     const temperature = slider("Temperature", {
       min: 0,
@@ -56,6 +93,7 @@ export class Writer extends Studio {
       text: (value) => fixed(value, 2),
       choose: (value) => store.set({ temperature: value }),
     });
+    /** @type {{ show(temperature: number): void }} */
     this.temperature = temperature;
     this.seed = h("input", { type: "number", min: 0, max: Number.MAX_SAFE_INTEGER, onchange: () => this.reseed() });
     const more = h("label", { class: "seed" }, h("span", {}, "Seed"), this.seed);
@@ -66,7 +104,7 @@ export class Writer extends Studio {
       says: [this.next.element, temperature.element, h("div", { class: "more" }, this.next.cutBy, more)],
     });
     this.showTries(writerTries(this));
-    this.frame.body.addEventListener("keydown", (event) => this.key(event));
+    this.frame.body.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.key(event));
   }
 
   rest() {
@@ -75,6 +113,7 @@ export class Writer extends Studio {
   }
 
   // By the key's place where Alt makes another letter of it, as on a Mac.
+  /** @param {KeyboardEvent} event */
   key(event) {
     const act =
       event.altKey &&
@@ -86,6 +125,7 @@ export class Writer extends Studio {
   }
 
   // Another text: all of it is the prompt.
+  /** @param {string} prompt */
   begin(prompt) {
     this.running = false;
     this.store.set({ prompt, tree: [], node: -1, rows: [], cols: [] });
@@ -98,14 +138,16 @@ export class Writer extends Studio {
   }
 
   // A token that the reader chose: it goes from the bars into the text.
+  /** @param {number} id */
   take(id) {
-    const from = this.next.buttonOf(id);
+    const pressed = this.next.buttonOf(id);
     const text = this.piece(id);
     this.path.take(id);
-    travel(this.frame.body, from, this.editor.element, text);
+    travel(this.frame.body, pressed, this.editor.element, text);
   }
 
   // The token that the text is looked at from: it shades the text and is marked in each map.
+  /** @param {number | null} place */
   point(place) {
     if (place === this.pointed) return;
     this.pointed = place;
@@ -119,6 +161,7 @@ export class Writer extends Studio {
   }
 
   // What the model sees now: all, or past its context the newer half, as `generate.ids` does it. Null without a prompt.
+  /** @returns {Seen | null} */
   get seen() {
     const prompt = this.read.ids;
     if (!prompt) return null;
@@ -139,36 +182,33 @@ export class Writer extends Studio {
   async refresh() {
     const { store } = this;
     this.temperature.show(store.get("temperature"));
-    if (this.seed.getRootNode().activeElement !== this.seed) this.seed.value = store.get("seed");
+    if (activeIn(this.seed) !== this.seed) this.seed.value = store.get("seed");
     const prompt = store.get("prompt");
-    if (this.vocab.learn && !(await this.typed.learned(prompt, (...given) => this.learn(...given)))) return undefined;
-    if (prompt !== store.get("prompt")) return undefined;
+    if (this.vocab.learn && !(await this.typed.learned(prompt, (...texts) => this.learn(...texts)))) return;
+    if (prompt !== store.get("prompt")) return;
     this.showText();
     const { seen } = this;
-    if (!seen) return void this.announce(this.read.error);
+    if (!seen) return void this.announce(this.read.error ?? "");
     if (this.answer?.key !== seen.key) {
       const started = performance.now();
       const answer = await this.reader.read(seen.ids, this.edits);
       this.reading = performance.now() - started;
-      if (!answer || answer.turn < this.answer?.turn) return undefined;
+      if (!answer || answer.turn < (this.answer?.turn ?? 0)) return;
       this.answer = answer;
       this.shown = seen;
     }
-    this.announce(
-      this.read.cut
-        ? `the text is longer than the model reads: it goes on from its last ${counted(this.read.ids.length, "token")}`
-        : "",
-    );
+    const { ids, cut } = this.read;
+    const last = counted(ids?.length ?? 0, "token");
+    this.announce(cut ? `the text is longer than the model reads: it goes on from its last ${last}` : "");
     try {
-      this.show();
+      if (this.answer) this.show(this.answer);
     } catch (error) {
-      this.frame.failed(error);
+      this.frame.failed(/** @type {Error} */ (error));
     }
-    return undefined;
   }
 
-  show() {
-    const { answer } = this;
+  /** @param {Answer} answer */
+  show(answer) {
     this.next.show(answer);
     this.cost.textContent = this.costs(answer);
     this.branches.show(this.store.get("node"));
@@ -183,17 +223,19 @@ export class Writer extends Studio {
   }
 
   // The text as pieces, each with the places of its tokens among those that the model reads.
+  /** @returns {PlacedPiece[]} */
   get pieces() {
     const prompt = this.store.get("prompt");
-    if (this.laid?.prompt !== prompt) this.laid = { prompt, pieces: this.promptPieces(prompt) };
+    const laid = this.laid?.prompt === prompt ? this.laid : { prompt, pieces: this.promptPieces(prompt) };
+    this.laid = laid;
     const written = this.path.tokens.map((id) => ({
       text: (this.apart ? " " : "") + (this.vocab.decode([id]) || this.piece(id)),
       word: this.vocab.words([id])[0],
       count: 1,
       written: true,
     }));
-    /** @type {{ text: string, count: number, word?: string, written?: boolean }[]} */
-    const pieces = [...this.laid.pieces, ...written];
+    /** @type {Piece[]} */
+    const pieces = [...laid.pieces, ...written];
     const all = pieces.reduce((sum, { count }) => sum + count, 0);
     let at = (this.answer?.ids.length ?? all) - all; // below 0: before what the model reads
     return pieces.map((piece) => {
@@ -203,6 +245,7 @@ export class Writer extends Studio {
     });
   }
 
+  /** @param {string} prompt @returns {Piece[]} */
   promptPieces(prompt) {
     try {
       return piecesOf(this.vocab, prompt);
@@ -212,6 +255,7 @@ export class Writer extends Studio {
   }
 
   // The token that the reader points at or, as long as there is none, the last.
+  /** @returns {number | null} */
   get row() {
     const { answer, pieces } = this;
     if (!answer) return null;
@@ -222,18 +266,9 @@ export class Writer extends Studio {
   showText() {
     const { pieces, row, answer } = this;
     const current = answer && this.seen && this.shown?.key === this.seen.key;
-    const grid = current && this.groups?.length && row !== null && !this.isOff(this.at) ? this.gridOf(this.at) : null;
-    const { theme } = this.frame;
-    const shade = (place) => {
-      const { first, last } = pieces[place];
-      if (!grid || last < 0 || first > row || last >= grid.cols.length) return null;
-      let code = 0;
-      for (let key = Math.max(0, first); key <= Math.min(row, last); key++)
-        code = Math.max(code, grid.codes[row * grid.cols.length + key]);
-      if (code < 8) return null;
-      const background = theme.colour(grid, code);
-      return { background, ink: theme.inkOn(theme.lut(grid)[code]) };
-    };
+    const grid = current && this.groups.length && !this.isOff(this.at) ? this.gridOf(this.at) : null;
+    const shade = (/** @type {number} */ place) =>
+      grid && row !== null ? this.shadeOf(pieces[place], grid, row) : null;
     const tokens = pieces.map(({ text, written, last, word }) => ({
       text,
       sign: signOf(text, word),
@@ -249,79 +284,92 @@ export class Writer extends Studio {
     this.showFrom();
   }
 
+  // The colours of a piece: those of the largest weight of its tokens in a row.
+  /** @param {PlacedPiece} piece @param {Grid} grid @param {number} row */
+  shadeOf({ first, last }, grid, row) {
+    if (last < 0 || first > row || last >= grid.cols.length) return null;
+    let code = 0;
+    for (let key = Math.max(0, first); key <= Math.min(row, last); key++)
+      code = Math.max(code, grid.codes[row * grid.cols.length + key]);
+    if (code < 8) return null;
+    const { theme } = this.frame;
+    return { background: theme.colour(grid, code), ink: theme.inkOn(theme.lut(grid)[code]) };
+  }
+
   showFrom() {
-    if (!this.groups?.length || !this.answer || this.row === null) return;
+    if (!this.groups.length || !this.answer || this.row === null) return;
     const { part, layer, head } = this.at;
     const [word] = this.vocab.words([this.answer.ids[this.row]]);
     this.from.textContent = `from “${word}”, layer ${layer} head ${head}`;
     this.from.title = this.nameOf({ part, layer, head });
   }
 
+  /** @returns {number[]} */
   idsOf() {
-    return this.answer.ids;
+    return this.answer?.ids ?? [];
   }
 
   // nats a token, of a text of two tokens or more
-  meanCost(logits) {
-    const { ids, size } = this.answer;
+  /** @param {Float32Array} logits @param {Pick<Answer, "ids" | "size">} answer */
+  meanCost(logits, { ids, size }) {
     return costs(logits, ids, size).reduce((a, b) => a + b) / (ids.length - 1);
   }
 
+  // What the text costs, in words.
+  /** @param {Answer} answer */
   costs(answer) {
     const { ids, logits, whole } = answer;
     if (ids.length < 2) return "";
-    const now = (answer.cost ??= this.meanCost(logits));
-    const said = `${fixed(now, 2)} nats a ${this.unit}`;
-    if (!whole) return said;
-    const before = (answer.before ??= this.meanCost(whole));
-    return `${said} without ${counted(this.shown.off, "head")}, ${fixed(before, 2)} with all`;
+    const now = (answer.cost ??= this.meanCost(logits, answer));
+    const cost = `${fixed(now, 2)} nats a ${this.unit}`;
+    if (!whole) return cost;
+    const before = (answer.before ??= this.meanCost(whole, answer));
+    return `${cost} without ${counted(this.shown?.off ?? 0, "head")}, ${fixed(before, 2)} with all`;
   }
 
   // What the text costs without this head beside what it costs now; asked for once, and shown when it comes.
+  /** @param {Place} at */
   worth(at) {
     const { answer } = this;
-    if (answer.ids.length < 2 || this.described.kernel) return "";
+    if (!answer || answer.ids.length < 2) return "";
     const site = this.groups[at.part].sites[at.layer];
     const key = JSON.stringify([site, at.head, answer.key]);
     const known = this.costsWithout.get(key);
-    const now = (answer.cost ??= this.meanCost(answer.logits));
+    const now = (answer.cost ??= this.meanCost(answer.logits, answer));
     if (known === undefined) {
       const large = this.reading > SLOW; // to read all again would keep the reader waiting
-      if (!this.running && !large) this.askWithout(key, site, at.head);
+      if (!this.running && !large) this.askWithout(key, site, at.head, answer);
       return "";
     }
     if (known === null) return "";
-    const words = (cost) => `${fixed(cost, 2)} nats a ${this.unit}`;
+    const words = (/** @type {number} */ cost) => `${fixed(cost, 2)} nats a ${this.unit}`;
     return this.isOff(at)
       ? `The text costs ${words(now)}; with this head on ${fixed(known, 2)}.`
       : `Without it the text costs ${words(known)} instead of ${fixed(now, 2)}.`;
   }
 
-  async askWithout(key, site, head) {
+  /** @param {string} key @param {string} site @param {number} head @param {Answer} answer */
+  async askWithout(key, site, head, answer) {
     this.costsWithout.set(key, null);
-    const { ids, size } = this.answer;
+    const { ids, size } = answer;
+    /** @type {Edit[]} */
     const off = this.edits.filter((edit) => edit.site !== site || edit.head !== head);
+    /** @type {Edit[]} */
     const edits = off.length < this.edits.length ? off : [...off, { site, head, do: "zero" }];
-    const made = await this.run("worth", "read", { ids: { shape: [1, ids.length], data: ids } }, { edits });
-    if (!made || this.answer.ids !== ids || made.outputs.logits.shape.at(-2) < ids.length) return;
-    const each = made.outputs.logits.shape.at(-1);
-    const { data } = made.outputs.logits;
-    const logits =
-      each === size
-        ? data
-        : Float32Array.from({ length: ids.length * size }, (_, i) => data[Math.floor(i / size) * each + (i % size)]);
-    this.costsWithout.set(key, this.meanCost(logits));
+    const result = await this.run("worth", "read", { ids: { shape: [1, ids.length], data: ids } }, { edits });
+    if (!result || this.answer?.ids !== ids || result.outputs.logits.shape.at(-2) < ids.length) return;
+    this.costsWithout.set(key, this.meanCost(cutTo(result.outputs.logits, size).data, answer));
     this.showSentence();
   }
 
   // One token more, after those that are asked for already; whether it was written.
   write() {
-    this.writing = this.writing.then(() => this.one());
+    this.writing = this.writing.then(() => this.writeToken());
     return this.writing;
   }
 
   // Drawn as `generate.ids` draws it. What the reader changes meanwhile goes first: then nothing is written.
-  async one() {
+  async writeToken() {
     this.busy = true;
     try {
       if (this.answer?.key !== this.seen?.key) await this.refresh();
@@ -337,11 +385,11 @@ export class Writer extends Studio {
       if (this.seen?.key !== seen.key) return false;
       if (this.running) this.path.take(id);
       else this.take(id);
-      if (next?.key === this.seen.key) this.answer = next;
+      if (next && next.key === this.seen?.key) this.answer = next;
       this.shown = this.seen;
       return true;
     } catch (error) {
-      this.frame.failed(error);
+      this.frame.failed(/** @type {Error} */ (error));
       return false;
     } finally {
       this.busy = false;
@@ -349,10 +397,12 @@ export class Writer extends Studio {
   }
 
   // The number drawn for the n-th token written: always the same one for a seed.
+  /** @param {number} place */
   number(place) {
     const seed = this.store.get("seed");
-    if (this.drawn?.seed !== seed) this.drawn = { seed, twister: new MersenneTwister(seed), numbers: [] };
-    const { twister, numbers } = this.drawn;
+    const drawn = this.drawn?.seed === seed ? this.drawn : { seed, twister: new MersenneTwister(seed), numbers: [] };
+    this.drawn = drawn;
+    const { twister, numbers } = drawn;
     while (numbers.length <= place) numbers.push(twister.number());
     return numbers[place];
   }
@@ -368,6 +418,7 @@ export class Writer extends Studio {
     this.showModel();
   }
 
+  /** @param {number} most tokens */
   async writeOn(most) {
     const first = this.path.tokens.length;
     const end = Math.min(this.described.max_tokens, first + most);
@@ -386,6 +437,7 @@ export class Writer extends Studio {
     return this.answer ? this.next.panels : null;
   }
 
+  /** @returns {Drawing} */
   get drawing() {
     return this.next.drawing(this.frame.theme);
   }

@@ -6,7 +6,7 @@ import { SubwordVocabulary } from "./subwords.js";
 /** @type {Record<string, new (described: any) => import("../types.d.ts").Vocabulary>} */
 const VOCABULARIES = { characters: CharacterVocabulary, bytes: ByteVocabulary, subwords: SubwordVocabulary };
 
-/** @param {{ kind: string }} described */
+/** @param {Record<string, any>} described */
 export function vocabulary(described) {
   const kind = Object.hasOwn(VOCABULARIES, described.kind) && VOCABULARIES[described.kind];
   if (!kind) throw new Error(`there is no vocabulary of the kind ${described.kind}`);
