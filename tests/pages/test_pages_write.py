@@ -330,6 +330,18 @@ def test_an_address_of_nonsense_changes_nothing(opens, tmp_path):
         assert shown(page) == "abc"
 
 
+def test_what_an_author_proposes_begins_another_text(studio):
+    model, _ = written()
+    made = view.write(model, VOCAB, "abc", weights="float32", tries={"Backwards": {"prompt": "cba", "temperature": 0}})
+    page = studio(made)
+    click(page, STEP, STEP)
+    click(page, "Backwards")
+    assert shown(page) == "cba"
+    assert control(page, "Temperature").input_value() == "0"
+    click(page, "Undo")
+    assert len(shown(page)) == 5
+
+
 def test_each_try_does_what_it_says(studio):
     made = written()[1]
     page = studio(set_to(made, prompt="face.bad"))

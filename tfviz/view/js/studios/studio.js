@@ -155,9 +155,17 @@ export class Studio {
   }
 
   // What authors and this kind of studio propose to try.
+  /** The choices that belong to a text, as they are for another one. @returns {any} */
+  get cleared() {
+    return {};
+  }
+
   /** @param {Try[]} tries */
   showTries(tries) {
-    const proposed = (this.described.tries ?? []).map(([name, state]) => ({ name, act: () => this.store.set(state) }));
+    const proposed = (this.described.tries ?? []).map(([name, state]) => ({
+      name,
+      act: () => this.store.set({ ...(TEXTS.some((text) => text in state) ? this.cleared : {}), ...state }),
+    }));
     this.tries.replaceChildren(h("span", {}, "Try"), ...tryButtons(this, [...proposed, ...tries]));
   }
 
@@ -373,6 +381,8 @@ export class Studio {
     this.frame.announce(text);
   }
 }
+
+const TEXTS = ["prompt", "text", "sentence"]; // by the kind of studio
 
 // Choices of the moment, which no link carries and Undo leaves alone.
 const TRANSIENT = new Set(["rows", "cols", "marked", "hidden", "forced"]);

@@ -22,6 +22,10 @@ export class TextStudio extends Studio {
     return {};
   }
 
+  get cleared() {
+    return this.fresh;
+  }
+
   /** @abstract @returns {number[]} the tokens of the text as it stands now */
   get ids() {
     return this.asTyped;

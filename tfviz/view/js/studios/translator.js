@@ -19,6 +19,10 @@ export class Translator extends TranslationStudio {
     return TRANSLATOR_KEYS;
   }
 
+  get cleared() {
+    return { prefix: [], forced: [], ...UNCHOSEN };
+  }
+
   build() {
     super.build();
     /** @type {Source | null} */

@@ -33,6 +33,10 @@ export class Writer extends Studio {
     return WRITER_KEYS;
   }
 
+  get cleared() {
+    return { tree: [], node: -1 };
+  }
+
   build() {
     const { store, described } = this;
     /** @type {TokenTree} */
