@@ -3,13 +3,13 @@
 import { activeIn, h } from "../base/elements.js";
 import { counted } from "../base/numbers.js";
 
-const TOLD = 24; // letters of a branch
+const MAX_LETTERS = 24; // letters of a branch
 
 export class Branches {
-  /** @param {import("./token-tree.js").TokenTree} path @param {(tokens: number[]) => string} announce @param {(node: number) => void} choose */
-  constructor(path, announce, choose) {
+  /** @param {import("./token-tree.js").TokenTree} path @param {(tokens: number[]) => string} textOf @param {(node: number) => void} choose */
+  constructor(path, textOf, choose) {
     this.path = path;
-    this.announce = announce;
+    this.textOf = textOf;
     this.choose = choose;
     this.element = h("div", { class: "branches", role: "group", "aria-label": "Texts written so far" });
   }
@@ -30,8 +30,8 @@ export class Branches {
   /** @param {number} leaf @param {boolean} here */
   branch(leaf, here) {
     const tokens = this.path.to(leaf);
-    const letters = [...this.announce(tokens).replace(/\s/g, " ")];
-    const text = letters.length > TOLD ? `…${letters.slice(1 - TOLD).join("")}` : letters.join("");
+    const letters = [...this.textOf(tokens).replace(/\s/g, " ")];
+    const text = letters.length > MAX_LETTERS ? `…${letters.slice(1 - MAX_LETTERS).join("")}` : letters.join("");
     const onclick = () => this.choose(leaf);
     return h(
       "button",

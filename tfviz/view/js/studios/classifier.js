@@ -149,7 +149,7 @@ export class Classifier extends WordEffects {
   }
 
   /** @param {HTMLElement} span @param {Unit} unit @param {number} i */
-  dress(span, { text, unknown }, i) {
+  decorateWord(span, { text, unknown }, i) {
     const { deleted, replaced } = this;
     span.textContent = seen(replaced.get(i) ?? text);
     span.classList.toggle("struck", deleted.has(i));

@@ -194,7 +194,7 @@ export class Filler extends MaskedText {
   }
 
   /** @param {HTMLElement} span @param {Unit} unit */
-  dress(span, unit) {
+  decorateWord(span, unit) {
     const now = this.textOf(unit);
     span.textContent = now === null ? "?" : seen(now);
     span.classList.toggle("blank", now === null);

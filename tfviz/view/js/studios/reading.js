@@ -78,7 +78,7 @@ export class TextReader {
 
   // What one token more gives, where the keys and values of the text before it are kept; else null.
   /** @param {Answer} answer @param {number} id @returns {Promise<Answer | null>} */
-  async further(answer, id) {
+  async extend(answer, id) {
     if (!this.steps || this.kept !== answer || answer.ids.length + 1 > this.context) return null;
     const turn = ++this.turn;
     this.kept = null;

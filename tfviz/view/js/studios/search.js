@@ -10,7 +10,7 @@ import { cutTo } from "./reading.js";
  * @typedef {object} Decoded
  * @property {(text: number, place: number) => Float32Array} at the logits of what stands at a place
  * @property {Record<string, Pattern[]>} patterns
- * @property {Record<string, Pattern[]>} heard those of the encoder
+ * @property {Record<string, Pattern[]>} encoderPatterns those of the encoder
  */
 
 const READINGS = 60; // texts whose maps are kept
@@ -54,7 +54,7 @@ export class Reader {
     /** @param {number} text @param {number} place */
     const at = (text, place) =>
       data.subarray((text * shape[1] + place) * shape[2], (text * shape[1] + place + 1) * shape[2]);
-    return { at, patterns: made.patterns, heard: memory.patterns };
+    return { at, patterns: made.patterns, encoderPatterns: memory.patterns };
   }
 
   // The same of one text, with its maps.

@@ -122,7 +122,7 @@ export class Studio {
   /** @param {{ text: HTMLElement[], textTitle: string, says: HTMLElement[], saysTitle: string }} panes */
   compose({ text, textTitle, says, saysTitle }) {
     const { frame, store } = this;
-    this.from = h("small", {});
+    this.sourceLabel = h("small", {});
     const allOn = () => {
       store.set({ off: [] });
       this.model.element.querySelector("[tabindex='0']")?.focus(); // the button goes
@@ -137,7 +137,7 @@ export class Studio {
     const pane = (kind, title, more, ...parts) =>
       h("section", { class: `pane ${kind}` }, h("h4", {}, title, more), ...parts);
     /** @type {HTMLElement} */
-    this.textPane = pane("text", textTitle, this.from, ...text);
+    this.textPane = pane("text", textTitle, this.sourceLabel, ...text);
     const desk = h(
       "div",
       { class: "stage desk" },

@@ -48,7 +48,7 @@ export class TextStudio extends Studio {
   tell(_i) {}
 
   /** @abstract @param {HTMLElement} _span @param {Unit} _unit @param {number} _i */
-  dress(_span, _unit, _i) {}
+  decorateWord(_span, _unit, _i) {}
 
   /** @abstract @param {number} _turn @returns {void | Promise<void>} */
   show(_turn) {}
@@ -158,9 +158,9 @@ export class TextStudio extends Studio {
     const { answer, row, starts, shading: grid } = this;
     const { layer, head } = this.at;
     this.spans.forEach((span, i) => span.classList.toggle("from", grid !== null && i === this.pointed));
-    this.from.textContent = "";
+    this.sourceLabel.textContent = "";
     if (!grid || !answer || row === null) return this.unshade();
-    this.from.textContent = `from “${this.vocab.words([answer.ids[row]])[0]}”, layer ${layer} head ${head}`;
+    this.sourceLabel.textContent = `from “${this.vocab.words([answer.ids[row]])[0]}”, layer ${layer} head ${head}`;
     const { theme } = this.frame;
     this.spans.forEach((span, i) => {
       let code = 0;
@@ -342,7 +342,7 @@ export class TextStudio extends Studio {
       );
       this.words.replaceChildren(...this.units.flatMap(({ lead }, i) => [lead, this.spans[i]]));
     }
-    this.spans.forEach((span, i) => this.dress(span, this.units[i], i));
+    this.spans.forEach((span, i) => this.decorateWord(span, this.units[i], i));
   }
 
   showHeads() {

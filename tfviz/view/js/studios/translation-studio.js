@@ -191,7 +191,11 @@ export class TranslationStudio extends Studio {
       ([a], [b]) => Number(b.includes("cross")) - Number(a.includes("cross")),
     );
     const first = cross.filter(([site]) => site.includes("cross"));
-    const patterns = Object.fromEntries([...first, ...Object.entries(answer.heard), ...cross.slice(first.length)]);
+    const patterns = Object.fromEntries([
+      ...first,
+      ...Object.entries(answer.encoderPatterns),
+      ...cross.slice(first.length),
+    ]);
     if (this.mapped !== answer) this.showMaps(patterns, ({ name }) => words[name]);
     else this.showModel();
     this.mapped = answer;

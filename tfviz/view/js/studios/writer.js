@@ -56,7 +56,7 @@ export class Writer extends Studio {
     /** @type {Answer | null} whose maps are shown */
     this.mapped = null;
     /** @type {{ prompt: string, pieces: Piece[] } | null} */
-    this.laid = null;
+    this.promptCache = null;
     /** @type {{ seed: number, twister: MersenneTwister, numbers: number[] } | null} the numbers drawn so far */
     this.drawn = null;
     /** @type {Promise<boolean>} */
@@ -80,7 +80,7 @@ export class Writer extends Studio {
       point: (place) => this.point(place),
     });
     /** @type {HTMLElement} */
-    this.runs = button("▶ Write on", "until stopped (Alt+R)", () => this.toggle(), "go");
+    this.runButton = button("▶ Write on", "until stopped (Alt+R)", () => this.toggle(), "go");
     const step = button(`One ${this.unit}`, `write one ${this.unit} (Alt+S)`, () => this.write());
     const back = button("Back", `take the last ${this.unit} back (Alt+B)`, () => this.path.back());
     this.cost = h("small", { class: "cost" });
@@ -103,7 +103,11 @@ export class Writer extends Studio {
     const more = h("label", { class: "seed" }, h("span", {}, "Seed"), this.seed);
     this.compose({
       textTitle: "The text",
-      text: [this.editor.element, h("div", { class: "row" }, this.runs, step, back, this.cost), this.branches.element],
+      text: [
+        this.editor.element,
+        h("div", { class: "row" }, this.runButton, step, back, this.cost),
+        this.branches.element,
+      ],
       saysTitle: "What comes next",
       says: [this.next.element, temperature.element, h("div", { class: "more" }, this.next.cutBy, more)],
     });
@@ -230,8 +234,9 @@ export class Writer extends Studio {
   /** @returns {PlacedPiece[]} */
   get pieces() {
     const prompt = this.store.get("prompt");
-    const laid = this.laid?.prompt === prompt ? this.laid : { prompt, pieces: this.promptPieces(prompt) };
-    this.laid = laid;
+    const promptCache =
+      this.promptCache?.prompt === prompt ? this.promptCache : { prompt, pieces: this.promptPieces(prompt) };
+    this.promptCache = promptCache;
     const written = this.path.tokens.map((id) => ({
       text: (this.apart ? " " : "") + (this.vocab.decode([id]) || this.piece(id)),
       word: this.vocab.words([id])[0],
@@ -239,7 +244,7 @@ export class Writer extends Studio {
       written: true,
     }));
     /** @type {Piece[]} */
-    const pieces = [...laid.pieces, ...written];
+    const pieces = [...promptCache.pieces, ...written];
     const all = pieces.reduce((sum, { count }) => sum + count, 0);
     let at = (this.answer?.ids.length ?? all) - all; // below 0: before what the model reads
     return pieces.map((piece) => {
@@ -304,8 +309,8 @@ export class Writer extends Studio {
     if (!this.groups.length || !this.answer || this.row === null) return;
     const { part, layer, head } = this.at;
     const [word] = this.vocab.words([this.answer.ids[this.row]]);
-    this.from.textContent = `from “${word}”, layer ${layer} head ${head}`;
-    this.from.title = this.nameOf({ part, layer, head });
+    this.sourceLabel.textContent = `from “${word}”, layer ${layer} head ${head}`;
+    this.sourceLabel.title = this.nameOf({ part, layer, head });
   }
 
   /** @returns {number[]} */
@@ -385,7 +390,7 @@ export class Writer extends Studio {
         this.store.get("temperature") === 0
           ? shares.indexOf(1)
           : sampleFrom(shares, this.number(this.path.tokens.length));
-      const next = await this.reader.further(answer, id);
+      const next = await this.reader.extend(answer, id);
       if (this.seen?.key !== seen.key) return false;
       if (this.running) this.path.take(id);
       else this.take(id);
@@ -415,10 +420,10 @@ export class Writer extends Studio {
   async toggle(most = this.described.max_tokens) {
     this.running = !this.running;
     if (!this.running) return;
-    this.runs.textContent = "■ Stop";
+    this.runButton.textContent = "■ Stop";
     await this.history.group(() => this.writeOn(most));
     this.running = false;
-    this.runs.textContent = "▶ Write on";
+    this.runButton.textContent = "▶ Write on";
     this.showModel();
   }
 
