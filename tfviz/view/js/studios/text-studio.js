@@ -227,12 +227,12 @@ export class TextStudio extends Studio {
   // The words of the text as typed; those of the last text that could be read, if this one cannot be, which is said.
   get units() {
     const text = this.store.get("text");
-    if (this.read?.text !== text) this.read = this.reading(text);
+    if (this.read?.text !== text) this.read = this.readText(text);
     return this.read.units ?? [];
   }
 
   /** @param {string} text @returns {ReadText} */
-  reading(text) {
+  readText(text) {
     const units = this.read?.units ?? null;
     try {
       const all = unitsOf(this.vocab, text.slice(0, PASSAGE_LETTERS));

@@ -44,7 +44,7 @@ export class Writer extends Studio {
     /** @type {Prompt} */
     this.typed = new Prompt(this.vocab, described.context);
     /** @type {TextReader} */
-    this.reader = new TextReader((...run) => this.run(...run), {
+    this.reader = new TextReader((...call) => this.run(...call), {
       steps: Boolean(described.programs?.step),
       context: described.context,
       tokens: this.vocab.size,
@@ -192,7 +192,7 @@ export class Writer extends Studio {
     this.temperature.show(store.get("temperature"));
     if (activeIn(this.seed) !== this.seed) this.seed.value = store.get("seed");
     const prompt = store.get("prompt");
-    if (this.vocab.learn && !(await this.typed.learned(prompt, (...texts) => this.learn(...texts)))) return;
+    if (this.vocab.learn && !(await this.typed.learned(prompt, (...call) => this.learn(...call)))) return;
     if (prompt !== store.get("prompt")) return;
     this.showText();
     const { seen } = this;
