@@ -340,7 +340,7 @@ export class Writer extends Studio {
   /** @param {Place} at */
   worth(at) {
     const { answer } = this;
-    if (!answer || answer.ids.length < 2) return "";
+    if (!answer || answer.ids.length < 2 || this.options.engine) return ""; // of a kernel each answer takes its time
     const site = this.groups[at.part].sites[at.layer];
     const key = JSON.stringify([site, at.head, answer.key]);
     const known = this.costsWithout.get(key);
