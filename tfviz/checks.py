@@ -19,7 +19,7 @@ MAX_SEED = 2**63 - 1  # what every generator of random numbers here takes
 
 
 def at_least(least: float, **values: float) -> None:
-    """Refuse what is no finite number of at least `least`.
+    """Raise TypeError or ValueError unless each value is a finite number of at least `least`.
 
     >>> at_least(1, layers=0)
     Traceback (most recent call last):
@@ -29,22 +29,22 @@ def at_least(least: float, **values: float) -> None:
 
 
 def between(low: float, high: float, **values: float) -> None:
-    """Refuse what is no number from `low` to `high`, both included."""
+    """Raise TypeError or ValueError unless each value is a number from `low` to `high`, both included."""
     _check_range(values, lambda value: low <= value <= high, f"from {low} to {high}")
 
 
 def above(low: float, **values: float) -> None:
-    """Refuse what is no finite number above `low`."""
+    """Raise TypeError or ValueError unless each value is a finite number above `low`."""
     _check_range(values, lambda value: low < value < math.inf, f"above {low}")
 
 
 def fraction(**values: float) -> None:
-    """Refuse what is no number from 0 on and below 1."""
+    """Raise TypeError or ValueError unless each value is a number in [0, 1)."""
     _check_range(values, lambda value: 0 <= value < 1, "at least 0 and below 1")
 
 
 def integer(**values: object) -> None:
-    """Refuse what is no integer, where no annotation is checked.
+    """Raise TypeError unless each value is an integer; for values that no annotation checks.
 
     >>> integer(queries=2.5)
     Traceback (most recent call last):
@@ -55,7 +55,11 @@ def integer(**values: object) -> None:
 
 
 def as_integer(name: str, value: object) -> int:
-    """Return an integer, converted where it is one of NumPy's or PyTorch's."""
+    """Return `value` as an `int`, converted from NumPy's or PyTorch's integers.
+
+    Raises:
+        TypeError: it is not an integer, or is a bool.
+    """
     number = coerce(value, int)
     if isinstance(number, bool) or not isinstance(number, int):
         raise TypeError(f"{name} is {describe(value)}; give a whole number")
@@ -63,7 +67,7 @@ def as_integer(name: str, value: object) -> int:
 
 
 def equal_lengths(**values: Any) -> None:
-    """Refuse lists of unequal lengths.
+    """Raise ValueError unless all values have the same length.
 
     >>> equal_lengths(texts=["a", "b"], labels=[1])
     Traceback (most recent call last):
@@ -75,7 +79,7 @@ def equal_lengths(**values: Any) -> None:
 
 
 def materialized(**tensors: Tensor) -> None:
-    """Refuse tensors whose numbers cannot be read.
+    """Raise ValueError unless the numbers of each tensor can be read.
 
     >>> materialized(weights=torch.zeros(2, device="meta"))
     Traceback (most recent call last):
@@ -92,7 +96,7 @@ def materialized(**tensors: Tensor) -> None:
 
 
 def token_ids(**tensors: Tensor) -> None:
-    """Refuse what is no tensor of integers from 0 on.
+    """Raise ValueError unless each tensor holds integers of at least 0.
 
     >>> token_ids(prompt=torch.tensor([0.9, 1.9]))
     Traceback (most recent call last):
@@ -111,23 +115,21 @@ def token_ids(**tensors: Tensor) -> None:
 
 
 def device(**values: object) -> None:
-    """Refuse devices that this machine has not, or that keep no numbers.
+    """Raise ValueError unless each value is a device of this machine that can store numbers.
 
     >>> device(device="gpu")
     Traceback (most recent call last):
-    ValueError: device is 'gpu', no device that can keep numbers here; give 'cpu', say
+    ValueError: device is 'gpu', which is not available here; give 'cpu', say
     """
     for name, value in values.items():
         try:
             torch.empty(1, device=value).to("cpu")  # type: ignore[call-overload]
         except (TypeError, RuntimeError, AssertionError) as error:
-            raise ValueError(
-                f"{name} is {describe(value)}, no device that can keep numbers here; give 'cpu', say"
-            ) from error
+            raise ValueError(f"{name} is {describe(value)}, which is not available here; give 'cpu', say") from error
 
 
 def has_weights(model: Any) -> None:
-    """Refuse a model whose weights have no numbers.
+    """Raise an error unless `model` is a model whose weights have numbers.
 
     Raises:
         ValueError: one is on the meta device.
@@ -139,7 +141,7 @@ def has_weights(model: Any) -> None:
 
 
 def multiple_of(of: int, **values: int) -> None:
-    """Refuse what cannot be divided by `of`.
+    """Raise ValueError unless each value is divisible by `of`.
 
     >>> multiple_of(4, context=30)
     Traceback (most recent call last):
@@ -151,7 +153,7 @@ def multiple_of(of: int, **values: int) -> None:
 
 
 def one_of(names: Collection[str], **values: str) -> None:
-    """Refuse what is none of these names.
+    """Raise ValueError unless each value is one of `names`.
 
     >>> one_of(("made", "movielens"), ratings="nothing")
     Traceback (most recent call last):
@@ -163,12 +165,12 @@ def one_of(names: Collection[str], **values: str) -> None:
 
 
 def seed(seed: int) -> None:
-    """Refuse a seed that some generator does not take."""
+    """Raise ValueError unless every random number generator takes this seed."""
     between(0, MAX_SEED, seed=seed)
 
 
 def fits_memory(**sizes: int) -> None:
-    """Refuse sizes below 1, and those of which this machine could not hold the product as float32 numbers.
+    """Raise ValueError for sizes below 1, or whose product as float32 numbers exceeds this machine's memory.
 
     Checked before a large table is begun, which could take minutes to fail, or end the whole process. On other devices
     than the CPU their own allocator says it at once.
@@ -186,7 +188,7 @@ def fits_memory(**sizes: int) -> None:
 
 
 def _check_range(values: Mapping[str, float], allowed: Callable[[float], bool], expected: str) -> None:
-    """Refuse what is no number, or is not allowed."""
+    """Raise TypeError unless each value is a number, and ValueError unless it is allowed."""
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(coerce(value, float), int | float):
             raise TypeError(f"{name} is {describe(value)}; give a number")
@@ -195,7 +197,7 @@ def _check_range(values: Mapping[str, float], allowed: Callable[[float], bool], 
 
 
 def total_memory() -> int:
-    """Return the bytes of memory of this machine; where it does not say, as many as no machine has."""
+    """Return the memory of this machine in bytes; where it is unknown, more than any machine has."""
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):

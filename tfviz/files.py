@@ -52,7 +52,11 @@ def atomic(path: str | os.PathLike) -> Iterator[Path]:
 
 
 def expand_user(path: str | os.PathLike) -> Path:
-    """Return the path with the user's home in place of `~`; unchanged where nobody has this home."""
+    """Return the path with the user's home in place of `~`; unchanged where nobody has this home.
+
+    Raises:
+        TypeError: the path is neither a string nor a path.
+    """
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"path is {path!r}; give a string or a path")
     return Path(os.path.expanduser(path))

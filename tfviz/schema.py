@@ -75,7 +75,7 @@ def boolean(value: Any, key: str) -> None:
 
 
 def enum(*values: str) -> Check:
-    """Return the check of one of these strings."""
+    """Return a check that accepts only the given strings."""
 
     def check(value: Any, key: str) -> None:
         if type(value) is not str or value not in values:
@@ -90,7 +90,7 @@ def optional(check: Check) -> Check:
 
 
 def list_of(check_member: Check, minimum: int = 0, maximum: int = MAX_MEMBERS) -> Check:
-    """Return the check of a list of so many members, each of which passes."""
+    """Return a check of a list of a fixed number of members, each of which passes."""
 
     def check(value: Any, key: str) -> None:
         if type(value) is not list:
@@ -137,7 +137,11 @@ def object_of(required: Mapping[str, Check], more: Mapping[str, Check] | None = 
 
 
 def json_value(value: Any, key: str, depth: int = MAX_DEPTH) -> None:
-    """Check anything that JSON returns as it is: numbers, strings, lists and dictionaries; tuples become lists."""
+    """Check anything that JSON returns as it is: numbers, strings, lists and dictionaries; tuples become lists.
+
+    Raises:
+        ValueError: the value is of another type, or nested too deep.
+    """
     if isinstance(value, SCALARS):
         return
     if not depth:
@@ -156,7 +160,7 @@ def parse(content: str | bytes, key: str) -> Any:
     """Return what JSON says.
 
     Raises:
-        ValueError: it is no JSON, or is nested too deep.
+        ValueError: it is not JSON, or is nested too deep.
     """
     try:
         return json.loads(content)
@@ -168,7 +172,11 @@ def parse(content: str | bytes, key: str) -> Any:
 
 @contextmanager
 def errors_name(path: str | Path) -> Iterator[None]:
-    """Begin each ValueError with the name of the file."""
+    """Begin each ValueError with the name of the file.
+
+    Raises:
+        ValueError: the code inside raised it; the path is put in front.
+    """
     try:
         yield
     except ValueError as error:

@@ -107,7 +107,7 @@ def _checked(title: str, key: str, value: Any, hint: Any) -> Any:
 
 
 def _mismatch(value: Any, hint: Any) -> str:
-    """Return what is wrong with a value by its annotation, or nothing."""
+    """Return how a value violates its annotation, or nothing."""
     from typeguard import CollectionCheckStrategy, TypeCheckError, check_type  # loads slowly
 
     hint = without_shape(hint)
@@ -148,10 +148,10 @@ def _advice(value: Any, hint: Any) -> str:
 
 
 def check_callable(*arguments: str, **functions: Any) -> None:
-    """Refuse what cannot be called with these arguments, as far as its signature tells.
+    """Raise TypeError unless each function can be called with these arguments, as far as its signature tells.
 
     Raises:
-        TypeError: one is no function, or a class, or takes more or fewer arguments.
+        TypeError: a value is not a function, or is a class, or takes more or fewer arguments.
 
     >>> check_callable("step", "steps", schedule=lambda step: 1.0)
     Traceback (most recent call last):

@@ -124,7 +124,7 @@ CASES = [
     ("look.measures.head_scores(maps, 'previous')", "kinds is 'previous'; give a list, such as \\['previous'\\]"),
     ("capture(gpt, edit={'*': lambda one, two, three: one})", 'the edit <lambda> takes 3 arguments'),
     ("capture(gpt, edit={'*': lambda: None})", 'the edit <lambda> takes 0 arguments'),
-    ("capture(gpt, lazy='gpu9')", "lazy is 'gpu9', no device that can keep numbers here"),
+    ("capture(gpt, lazy='gpu9')", "lazy is 'gpu9', which is not available here"),
     ('AttentionMaps(torch.eye(3, dtype=torch.uint8)[None, None]).caveat', '= rows do not add up to 1 in layer 0'),
     ('AttentionMaps(look.pack(torch.full((1, 1, 3, 3), 1 / 3))).caveat', '= $'),
     (

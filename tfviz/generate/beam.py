@@ -39,6 +39,9 @@ class EncoderDecoder(Protocol):
 def penalty(length: Int[Tensor, "*any"], alpha: float) -> Float[Tensor, "*any"]:
     """Return ((5 + length) / 6)^alpha, which divides logarithms so that long texts stand a chance (Wu et al. 2016, 7).
 
+    Raises:
+        TypeError: `length` is neither a tensor nor an integer.
+
     >>> penalty(torch.tensor([1, 7]), alpha=1.0)
     tensor([1., 2.])
     """
@@ -74,7 +77,7 @@ def steps(
         length: the most tokens of a text, its end token included.
 
     Raises:
-        ValueError: `width` or `length` is below 1; `bos` or `eos` is no token; a penalty out of range.
+        ValueError: `width` or `length` is below 1; `bos` or `eos` is not a token; a penalty out of range.
         FloatingPointError: the model's logits are not finite.
     """
     at_least(1, width=width, length=length)
@@ -123,7 +126,11 @@ def search(model: EncoderDecoder, source: Int[Tensor, "batch source"], **options
 
 
 def greedy(model: EncoderDecoder, source: Int[Tensor, "batch source"], **options) -> Beam:
-    """Return the text of the likeliest token at each step, for each row of `source`; `options` go to `steps`."""
+    """Return the text of the likeliest token at each step, for each row of `source`; `options` go to `steps`.
+
+    Raises:
+        TypeError: `width` or `alpha` is among the options.
+    """
     if fixed := {"width", "alpha"} & options.keys():
         raise TypeError(f"{fixed.pop()} is given, and a greedy search has one text and no penalty; take beam.search")
     return search(model, source, width=1, alpha=0.0, **options)

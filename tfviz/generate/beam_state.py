@@ -65,7 +65,11 @@ def initial_beam(source: Tensor, bos: int, width: int, alpha: float) -> Beam:
 def likeliest_tokens(
     logits: Float[Tensor, "text vocab"], width: int, forbidden: Tensor
 ) -> tuple[Float[Tensor, "text some"], Int[Tensor, "text some"]]:
-    """Return the `width` likeliest next tokens of each text, as more cannot remain: log-probabilities and ids."""
+    """Return the `width` likeliest next tokens of each text, as more cannot remain: log-probabilities and ids.
+
+    Raises:
+        FloatingPointError: a logit is NaN.
+    """
     logs = logits.log_softmax(-1).index_fill_(-1, forbidden, -torch.inf)
     values, tokens = topk(logs, min(width, logits.shape[-1]))
     if values.isnan().any():

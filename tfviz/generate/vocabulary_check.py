@@ -17,6 +17,6 @@ def check_vocabulary(embedding: Any, vocab: Any, kind: str = "") -> None:
         return
     sizes = f"the model has {tokens} {kind}tokens, the vocabulary {len(vocab)}"
     if tokens < len(vocab):
-        raise ValueError(f"{sizes}; was it built for another one?")
+        raise ValueError(f"{sizes}; use the vocabulary that the model was trained with")
     if kind != "source ":
         warnings.warn(f"{sizes}: what it writes beyond those cannot be read", stacklevel=4)

@@ -1,4 +1,4 @@
-"""The parts models are built of."""
+"""The building blocks of models."""
 
 from tfviz.layers import masks, positions
 from tfviz.layers.attention import MultiHead, attend

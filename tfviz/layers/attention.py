@@ -63,7 +63,7 @@ def attend(
 
 
 def _check_sizes(query: Tensor, key: Tensor, value: Tensor) -> None:
-    """Raise ValueError for sizes that PyTorch's kernels would compute garbage from or would broadcast."""
+    """Raise ValueError for sizes that PyTorch's kernels would misread or broadcast."""
     if torch.compiler.is_compiling():
         return
     same_axes = query.dim() == key.dim() == value.dim()
@@ -104,7 +104,7 @@ def _flex_attention(
 
 @cache
 def _flex_kernel(compiled: bool) -> Callable[..., Tensor]:
-    """Return FlexAttention; uncompiled it materialises all scores, so a GPU needs it compiled."""
+    """Return FlexAttention; a GPU needs it compiled, since uncompiled it materializes all scores."""
     from torch.nn.attention.flex_attention import flex_attention
 
     return torch.compile(flex_attention) if compiled else flex_attention  # type: ignore[return-value]
@@ -115,7 +115,7 @@ def _no_norm(_: int) -> nn.Module:
 
 
 class MultiHead(nn.Module):
-    """Multi-head attention: several attentions, each in its own slice of the width (Vaswani et al. 2017, 3.2.2).
+    """Multi-head attention: several attentions, each on its own slice of the width (Vaswani et al. 2017, 3.2.2).
 
     One packed projection makes the queries, keys and values of all heads: 3 `dim`^2 weights however many heads there
     are, and `out_proj` adds `dim`^2. Parameters are laid out as in `torch.nn.MultiheadAttention`.
@@ -161,6 +161,9 @@ class MultiHead(nn.Module):
         Args:
             positions: rotate queries and keys, or bias the scores.
             cache: keys and values of the positions before `x`; those of `x` are added to it.
+
+        Raises:
+            ValueError: `x` does not have three axes.
         """
         if x.dim() != 3:
             raise ValueError(f"x is {list(x.shape)}; give [batch, position, dim], of one text x[None]")
@@ -181,7 +184,7 @@ class MultiHead(nn.Module):
         return self.out_proj(mixed.transpose(1, 2).flatten(2))  # [batch, query, dim]
 
     def _project(self, x: Tensor, memory: Tensor) -> Any:
-        """Make queries, keys and values, in one product where they come from the same text."""
+        """Compute queries, keys and values, in a single product if they come from the same text."""
         if memory is x:
             return self._split_heads(self.in_proj(x), parts=3)
         return self._query(x), *self._split_heads(self._packed(memory, 1, 3), parts=2)

@@ -25,12 +25,12 @@ def post_norm(x: Tensor, norm: nn.Module, branch: Callable[[Tensor], Tensor]) ->
 
 
 def last_norm(dim: int, residual: Residual, norm: Callable[[int], nn.Module] = nn.LayerNorm) -> nn.Module:
-    """Return the norm at the end of a stack, which only `pre_norm` leaves without one."""
+    """Return the norm at the end of a stack, which only `pre_norm` needs."""
     return norm(dim) if residual is pre_norm else nn.Identity()
 
 
 class FeedForward(nn.Sequential):
-    """The same two-layer network at every position (Vaswani et al. 2017, equation 2), `inner` wide inside."""
+    """The same two-layer network at every position, `inner` wide inside (Vaswani et al. 2017, equation 2)."""
 
     def __init__(self, dim: int, inner: int | None = None, activation: Activation = nn.GELU):
         inner = 4 * dim if inner is None else inner
@@ -83,14 +83,14 @@ class Block(nn.Module):
 
 
 def _check_shape(name: str, output: Tensor, x: Tensor) -> Tensor:
-    """Return the output; parts of another shape could broadcast, which gives a wrong result without an error."""
+    """Return the output after checking its shape, since another shape could broadcast without an error."""
     if not torch.compiler.is_compiling() and output.shape != x.shape:
         raise ValueError(f"{name} turned {list(x.shape)} into {list(output.shape)}; it must keep the shape")
     return output
 
 
 class DecoderBlock(Block):
-    """A decoder block: between the two branches of `Block` it attends to another text, the memory.
+    """A decoder block: a `Block` with cross-attention to another text, the memory, between its two branches.
 
     The arguments are those of `Block` (Vaswani et al. 2017, section 3.1, decoder).
     """
@@ -133,7 +133,7 @@ def check_sources(texts: int, sources: int) -> None:
 
 
 def stack(layers: int, make: Callable[[], nn.Module]) -> nn.ModuleList:
-    """Return that many blocks.
+    """Return a `ModuleList` of this many blocks.
 
     Raises:
         ValueError: there is none, or they need more than this machine's memory.
@@ -146,7 +146,7 @@ def stack(layers: int, make: Callable[[], nn.Module]) -> nn.ModuleList:
 
 
 def init_weights(model: nn.Module) -> None:
-    """Initialise: a matrix keeps the variance of its input, biases are 0, branches begin small."""
+    """Initialize weights: matrices preserve the variance of their input, biases are 0, branches start small."""
     for module in model.modules():
         if isinstance(module, nn.Linear):
             nn.init.normal_(module.weight, std=module.in_features**-0.5)
@@ -156,7 +156,7 @@ def init_weights(model: nn.Module) -> None:
 
 
 def shrink_branches(model: nn.Module) -> None:
-    """Divide by ten the weights that end a residual branch, so that a block at first hardly changes the stream.
+    """Divide by ten the weights that end a residual branch, so that a block initially hardly changes the stream.
 
     Deep stacks then train stably (Zhang et al. 2019, "Fixup initialization").
     """

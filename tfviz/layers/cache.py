@@ -10,7 +10,7 @@ from tfviz.shapes import Float, Int
 
 
 class KeyValues:
-    """The keys and values one attention module has seen so far, for up to `capacity` positions.
+    """Keys and values that an attention module has seen so far, for up to `capacity` positions.
 
     Memory is allocated at the first use, when batch, heads, width and type are known. Positions are its first axis, so
     that what is filled is contiguous, which makes `reorder` fast.
@@ -48,7 +48,11 @@ class KeyValues:
         return self.keys[:, :, :stop], self.values[:, :, :stop]
 
     def reorder(self, rows: Int[Tensor, "batch"]) -> None:
-        """Replace the text in each row of the batch by that of `rows`, as a beam search needs it."""
+        """Replace the text in each row of the batch by that of `rows`, as beam search requires.
+
+        Raises:
+            ValueError: the number of rows is not the batch size of the cache.
+        """
         if self.keys is None or self.values is None:
             return
         if rows.shape != self.keys.shape[:1]:
@@ -67,14 +71,14 @@ class KeyValues:
 
     @property
     def bytes(self) -> int:
-        """Memory that the filled positions take, in bytes."""
+        """Memory of the filled positions, in bytes."""
         if self.keys is None or self.values is None:
             return 0
         return sum(part[:, :, : self.length].numel() * part.element_size() for part in (self.keys, self.values))
 
 
 def _check_fits(name: str, new: Tensor, stored: Tensor, key_shape: torch.Size) -> None:
-    """Raise ValueError for what would be broadcast or cast when it is written into the cache."""
+    """Raise ValueError for keys or values that writing to the cache would broadcast or cast."""
     expected = (stored.shape[0], stored.shape[1], key_shape[2], stored.shape[3])
     if new.shape != expected or key_shape[0] != stored.shape[0] or new.dtype != stored.dtype:
         takes = f"{stored.dtype} {list(expected)}"
@@ -82,14 +86,14 @@ def _check_fits(name: str, new: Tensor, stored: Tensor, key_shape: torch.Size) -
 
 
 class CrossAttentionCache(KeyValues):
-    """Keys and values of a source text, which does not grow: computed in the first call and reused from then on."""
+    """Keys and values of a source text, which does not grow: computed in the first call and reused afterwards."""
 
     def __init__(self) -> None:
         super().__init__(capacity=0)
         self.source: Tensor | None = None
 
     def check_source(self, source: Float[Tensor, "sources source dim"]) -> None:
-        """Remember the states the keys are made of.
+        """Remember the states from which the keys are computed.
 
         Raises:
             ValueError: they were made of others.
@@ -109,6 +113,6 @@ class CrossAttentionCache(KeyValues):
 
 
 def check_parts(cache: Sized, parts: int) -> None:
-    """Raise ValueError unless a model's cache has as many parts as the model needs."""
+    """Raise ValueError unless a cache has the number of parts that the model needs."""
     if len(cache) != parts:
         raise ValueError(f"cache has {len(cache)} parts, this model needs {parts}; give its own, model.new_cache()")

@@ -10,10 +10,10 @@ from tfviz.shapes import Float, Int
 
 
 def check_ids(ids: Tensor, count: int, names: str = "tokens") -> None:
-    """Raise in plain words for ids that an embedding of `count` rows does not have.
+    """Raise ValueError or IndexError for ids that an embedding of `count` rows does not have.
 
     Raises:
-        ValueError: ids that are no integers.
+        ValueError: the ids are not integers.
         IndexError: an id outside 0 to `count - 1`. On a GPU, whose values would have to be waited for, PyTorch's own
             assertion stops the run instead.
     """
@@ -29,11 +29,11 @@ def check_ids(ids: Tensor, count: int, names: str = "tokens") -> None:
 
 
 class Tokens(nn.Embedding):
-    """A trained vector for each token: `nn.Embedding`, with clear errors.
+    """A learned vector for each token: `nn.Embedding` with clear errors.
 
     Raises:
         ValueError: ids of one text, without a batch, or no integers.
-        IndexError: an id that is no token, where the ids are on the CPU.
+        IndexError: an id is not a token (checked on the CPU only).
     """
 
     def __init__(self, num_embeddings: int, embedding_dim: int, **more: Any):
@@ -41,6 +41,11 @@ class Tokens(nn.Embedding):
         super().__init__(num_embeddings, embedding_dim, **more)
 
     def forward(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch position dim"]:
+        """Return the embedding of each id.
+
+        Raises:
+            ValueError: `ids` does not have two axes, is on the meta device, or holds an id that has no vector.
+        """
         if ids.dim() != 2:
             raise ValueError(f"ids are {list(ids.shape)}; give a batch of texts, [batch, position], of one ids[None]")
         if ids.is_meta and not self.weight.is_meta:  # PyTorch would return uninitialised memory
@@ -50,7 +55,7 @@ class Tokens(nn.Embedding):
 
 
 class Bigrams(nn.Module):
-    """A vector for each token, plus one for the pair it makes with the token before it (Joulin et al. 2017, 2.2).
+    """A vector for each token plus one for the bigram that it ends (Joulin et al. 2017, 2.2).
 
     *not good* has a vector of its own, so that a model need not learn to put the two together. There are too many
     pairs for a table: a hash gives each one of `rows` vectors, and pairs with the same hash share it. Id 0 is padding
@@ -73,7 +78,7 @@ class Bigrams(nn.Module):
         return (self.tokens(ids) + self.pairs(self.row(ids))) * (ids != 0).unsqueeze(-1)
 
     def row(self, ids: Int[Tensor, "batch position"]) -> Int[Tensor, "batch position"]:
-        """Hash the pair that ends at each position to its row, multiplicatively (Knuth 1998, section 6.4)."""
+        """Hash the bigram that ends at each position to its row, multiplicatively (Knuth 1998, section 6.4)."""
         before = nn.functional.pad(ids, (1, 0))[:, :-1]
         mixed = (before * 1_000_003 + ids) * 2_654_435_761
         return torch.remainder(mixed >> 7, self.pairs.num_embeddings)

@@ -8,21 +8,24 @@ from tfviz.shapes import Float, Int
 
 
 def check_length(length: int) -> None:
-    """Raise ValueError for a length below 0, with which a slice would count from the end."""
+    """Raise ValueError for a negative length, with which a slice would count from the end."""
     if length < 0:
         raise ValueError(f"length is {length}; it must be at least 0")
 
 
 def check_memory(**sizes: int) -> None:
-    """Raise ValueError where a table of these sizes does not fit into memory; sizes are unknown while compiling."""
+    """Raise ValueError if a table of these sizes does not fit into memory; skipped while compiling."""
     if not torch.compiler.is_compiling():
         checks.fits_memory(**{name: max(1, size) for name, size in sizes.items()})
 
 
 def sinusoids(positions: Int[Tensor, "position"], dim: int, base: float = 10_000.0) -> Float[Tensor, "position dim"]:
-    """Return sines in the even columns, cosines in the odd, with wavelengths from 2 pi to `base` 2 pi.
+    """Return sines in the even columns and cosines in the odd ones, with wavelengths from 2 pi to `base` 2 pi.
 
     (Vaswani et al. 2017, section 3.5.)
+
+    Raises:
+        ValueError: `positions` does not have one axis.
 
     >>> sinusoids(torch.arange(2), 4)
     tensor([[0.0000, 1.0000, 0.0000, 1.0000],
@@ -39,7 +42,7 @@ def sinusoids(positions: Int[Tensor, "position"], dim: int, base: float = 10_000
 
 
 def alibi(length: int, heads: int) -> Float[Tensor, "head query key"]:
-    """Return what attention with linear biases adds to the scores: minus the distance, times a slope for each head.
+    """Return the bias that ALiBi adds to the scores: minus the distance, times a slope for each head.
 
     The slopes fall geometrically from 2^(-8 / heads) to 2^-8 (Press et al. 2022, section 3). The paper's models are
     causal and see no key ahead of the query; where an encoder does, only the distance counts, not the direction.
@@ -70,6 +73,9 @@ def shift(scores: Float[Tensor, "batch head query distance"], keys: int) -> Floa
 
     The columns are distances from `keys - 1` down to `1 - queries`. Read as one line with one cell more in each row,
     every row begins one cell later than the one above it, which is the shift; nothing is computed.
+
+    Raises:
+        ValueError: the number of distances is not queries + keys - 1.
 
     >>> shift(torch.tensor([[[[2, 1, 0, -1], [2, 1, 0, -1]]]]).float(), keys=3)[0, 0].int().tolist()
     [[1, 0, -1], [2, 1, 0]]

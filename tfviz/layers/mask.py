@@ -68,11 +68,14 @@ class Mask:
         start: int = 0,
         device: torch.device | str | None = None,
     ) -> Bool[Tensor, "batch head query key"]:
-        """Return the mask as a tensor. Batch and head have size 1 where the rule does not depend on them.
+        """Return the mask as a tensor. Batch and head have size 1 if the rule does not depend on them.
 
         Args:
-            batch, heads: their number; None: as many as the mask was made for.
+            batch, heads: their sizes; None: those that the mask was made for.
             start: the position of the first query; while generating, the keys already in the cache precede it.
+
+        Raises:
+            TypeError: the predicate does not return a boolean tensor.
         """
         batch, heads = self._sizes(batch, heads)
         if not torch.compiler.is_compiling():
@@ -102,7 +105,7 @@ class Mask:
         device: torch.device | str | None = None,
         size: int = 128,
     ) -> Any:
-        """Return FlexAttention's `BlockMask`: a compiled kernel skips what it forbids. Making it is slow: keep it.
+        """Return FlexAttention's `BlockMask`, with which a compiled kernel skips blocks. It is slow to build: reuse it.
 
         Args:
             batch, heads: their number, where the rule depends on them.
@@ -119,7 +122,10 @@ class Mask:
 
     @validated
     def count(self, length: int, *, batch: int | None = None, heads: int | None = None) -> int:
-        """Count the cells it allows, in all heads and rows of the batch: the work of attention is proportional to it.
+        """Count the allowed cells, in all heads and rows of the batch: the cost of attention is proportional to it.
+
+        Raises:
+            ValueError: there are more cells than can be counted one by one.
 
         >>> from tfviz.layers.masks import causal, strided
         >>> causal.count(4), strided(2).count(4, heads=3)
@@ -135,7 +141,7 @@ class Mask:
 
     @validated
     def why(self, query: int, key: int, *, batch: int = 0, head: int = 0) -> list[str]:
-        """Return the names of the predicates that forbid this cell; an empty list where it is allowed."""
+        """Return the names of the predicates that forbid a cell; an empty list if it is allowed."""
         checks.at_least(0, query=query, key=key, batch=batch, head=head)
         return self._why((batch, head, query, key))
 
@@ -200,7 +206,7 @@ class PerHead(Mask):
 
 
 def _common_sizes(parts: tuple[Mask, ...]) -> tuple[int | None, int | None]:
-    """Return for how many texts and heads several masks were made together.
+    """Return the common number of texts and of heads for which several masks were built.
 
     Raises:
         ValueError: for different numbers of texts.

@@ -34,7 +34,7 @@ causal = NamedMask(lambda batch, head, query, key: key <= query, "causal")
 
 
 def _picklable(make: Callable[..., Mask]) -> Callable[..., Mask]:
-    """Let the masks of a function be copied and pickled, as the function's name and arguments."""
+    """Make the masks of a function copyable and picklable, by the function's name and arguments."""
 
     @wraps(make)
     def wrapper(*args: Any, **kwargs: Any) -> Mask:
@@ -58,7 +58,7 @@ def padding(lengths: Int[Tensor, "batch"]) -> Mask:
 
 @_picklable
 def window(size: int) -> Mask:
-    """Allow keys fewer than `size` positions away, to either side."""
+    """Allow keys fewer than `size` positions away, on either side."""
     at_least(1, size=size)
     return Mask(lambda batch, head, query, key: (query - key).abs() < size, f"window({size})")
 
@@ -88,7 +88,7 @@ def fixed(stride: int, summary: int = 1) -> Mask:
 
 @_picklable
 def prefix(lengths: Int[Tensor, "batch"]) -> Mask:
-    """Allow the first `lengths[batch]` keys to all, the rest causally (Raffel et al. 2020, figure 3)."""
+    """Allow the first `lengths[batch]` keys for all queries, the rest causally (Raffel et al. 2020, figure 3)."""
     _check_lengths(lengths)
     start = Mask(lambda batch, head, query, key: key < lengths[batch], "prefix", len(lengths))
     return causal | start
@@ -96,7 +96,7 @@ def prefix(lengths: Int[Tensor, "batch"]) -> Mask:
 
 @_picklable
 def documents(ids: Int[Tensor, "batch position"]) -> Mask:
-    """Allow keys of the query's own document, where several are packed into one row."""
+    """Allow keys of the query's own document when several are packed into one row."""
     _check_axes(ids, "ids", "batch, position")
     return Mask(lambda batch, head, query, key: ids[batch, query] == ids[batch, key], "documents", len(ids))
 
@@ -106,10 +106,13 @@ def graph(edges: Bool[Tensor, "batch node node"]) -> Mask:
     """Allow neighbours: node `query` may look at `key` where `edges[batch, query, key]` (Velickovic et al. 2018).
 
     A node sees itself only where the edges say so; one without edges looks nowhere.
+
+    Raises:
+        ValueError: `edges` is not square, or holds other values than 0 and 1.
     """
     _check_axes(edges, "edges", "batch, node, node")
     if edges.shape[1] != edges.shape[2]:
-        raise ValueError(f"edges are {list(edges.shape)}; there must be as many nodes to look as to be looked at")
+        raise ValueError(f"edges are {list(edges.shape)}; they must be square")
     readable = edges.is_floating_point() and edges.device.type == "cpu" and not torch.compiler.is_compiling()
     if readable and not ((edges == 0) | (edges == 1)).all():
         raise ValueError("edges have values beside 0 and 1, which would not be used as weights; give edges > 0, say")
@@ -119,6 +122,9 @@ def graph(edges: Bool[Tensor, "batch node node"]) -> Mask:
 
 def per_head(*masks: Mask) -> Mask:
     """Let head h follow `masks[h % len(masks)]`, so that heads share a pattern (Child et al. 2019, section 5.1).
+
+    Raises:
+        ValueError: no mask was passed.
 
     >>> per_head(window(1), causal).dense(2, 2, heads=2)[0].int().tolist()
     [[[1, 0], [0, 1]], [[1, 0], [1, 1]]]

@@ -39,15 +39,19 @@ class Positions(nn.Module):
     def bias(
         self, query: Float[Tensor, "batch head query dim"], key: Float[Tensor, "batch head key dim"]
     ) -> Float[Tensor, "#batch #head query key"] | None:
-        """Return what is added to the scores. The queries are the last of the positions that the keys stand at."""
+        """Return the bias of the scores. The queries are the last of the keys' positions."""
         return None
 
 
 class AddedPositions(Positions):
-    """Positions with a vector for each, which is added to the embedding; subclasses have a `table` of them."""
+    """Positions with a vector each, which is added to the embedding; subclasses define `table`."""
 
     def table(self, length: int) -> Float[Tensor, "position dim"]:
-        """Return the vectors of the first `length` positions."""
+        """Return the vectors of the first `length` positions.
+
+        Raises:
+            NotImplementedError: the subclass does not define it.
+        """
         raise NotImplementedError
 
     def forward(self, x: Float[Tensor, "batch position dim"], start: int = 0) -> Float[Tensor, "batch position dim"]:
@@ -63,7 +67,7 @@ class AddedPositions(Positions):
 
 
 class Learned(AddedPositions):
-    """A trained vector for each of `context` positions (Radford et al. 2018)."""
+    """A learned vector for each of `context` positions (Radford et al. 2018)."""
 
     def __init__(self, context: int, dim: int, heads: int = 1):
         super().__init__()
@@ -72,6 +76,11 @@ class Learned(AddedPositions):
         nn.init.normal_(self.vectors.weight, std=0.02)
 
     def table(self, length: int) -> Float[Tensor, "position dim"]:
+        """Return the learned vectors of the first `length` positions.
+
+        Raises:
+            ValueError: `length` exceeds the learned context.
+        """
         check_length(length)
         if length > len(self.vectors.weight):
             raise ValueError(
@@ -93,7 +102,7 @@ class Sinusoidal(AddedPositions):
         self.register_buffer("vectors", encodings.sinusoids(torch.arange(context), dim), persistent=False)
 
     def table(self, length: int) -> Float[Tensor, "position dim"]:
-        """Return the first `length` rows; beyond the context they are computed when first needed."""
+        """Return the first `length` rows; rows beyond the context are computed on first use."""
         check_length(length)
         if length > len(self.vectors):
             with torch.inference_mode(False):  # what grows while generating must serve in training, too
@@ -136,7 +145,7 @@ class Rotary(Positions):
 
     @validated
     def agreement(self, length: int) -> Float[Tensor, "position position"]:
-        """Return the cosine of a vector rotated at one position and at another, mean over all vectors."""
+        """Return the cosine of a vector rotated at one position and at another, averaged over all vectors."""
         checks.fits_memory(length=length, width=self.width)
         angles = self.table(length)
         return (angles[:, None] - angles[None]).cos().mean(-1)
@@ -144,6 +153,11 @@ class Rotary(Positions):
     def rotate(
         self, heads: Float[Tensor, "batch head position dim"], start: int = 0
     ) -> Float[Tensor, "batch head position dim"]:
+        """Rotate the queries or keys that stand at positions `start`, `start + 1`, ...
+
+        Raises:
+            ValueError: `start` is negative, or `heads` is not floating-point.
+        """
         if start < 0 or not heads.is_floating_point():
             raise ValueError(f"heads are {heads.dtype} {list(heads.shape)} from {start} on; give floats, from 0 on")
         stop = start + heads.shape[2]
@@ -155,7 +169,7 @@ class Rotary(Positions):
 
 
 def _first_query(query: Tensor, key: Tensor) -> int:
-    """Return the position of the first query, the last query standing where the last key does."""
+    """Return the position of the first query, with the last query aligned to the last key."""
     start = key.shape[2] - query.shape[2]
     if not torch.compiler.is_compiling() and start < 0:
         raise ValueError(f"there are {query.shape[2]} queries and {key.shape[2]} keys; each query has a key of its own")
@@ -163,7 +177,7 @@ def _first_query(query: Tensor, key: Tensor) -> int:
 
 
 class ALiBi(Positions):
-    """Scores that fall with the distance, at a slope for each head; nothing is learned (Press et al. 2022)."""
+    """Scores that fall with distance, at a fixed slope for each head (Press et al. 2022)."""
 
     biases: Tensor
 

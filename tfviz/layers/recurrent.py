@@ -13,7 +13,7 @@ State = tuple[Tensor, ...]  # first the hidden state, [batch, hidden]; an LSTM a
 
 
 class Cell(nn.Module):
-    """What recurrent cells have in common: weights of the input and of the state, and a state that starts at zero.
+    """Base class of recurrent cells: weights of the input and of the state, and a state that starts at zero.
 
     Args:
         dim: width of the input.
@@ -36,7 +36,11 @@ class Cell(nn.Module):
         return tuple(x.new_zeros(len(x), self.hidden) for _ in range(self.state_size))
 
     def sums(self, x: Float[Tensor, "batch dim"], hidden: Float[Tensor, "batch hidden"]) -> Tensor:
-        """Return W x + U h + b, [batch, gates * hidden]."""
+        """Return W x + U h + b, [batch, gates * hidden].
+
+        Raises:
+            ValueError: `x` and `hidden` have different batch sizes.
+        """
         if x.shape[0] != hidden.shape[0]:
             raise ValueError(f"x is of {x.shape[0]} texts, the state of {hidden.shape[0]}; begin with cell.start(x)")
         return self.of_input(x) + self.of_state(hidden)
@@ -87,7 +91,7 @@ class LSTM(Cell):
 
 
 class Recurrent(nn.Module):
-    """A cell along a sequence: several layers, each reading the states of the one below, in one direction or both.
+    """Recurrent layers along a sequence, each reading the states of the layer below, in one direction or both.
 
     `cells`, like the states, stand in the order layer by layer, forward before backward (Schuster & Paliwal 1997).
 
@@ -129,12 +133,15 @@ class Recurrent(nn.Module):
         states: Sequence[State] | None = None,
         mask: Bool[Tensor, "batch position"] | None = None,
     ) -> tuple[Float[Tensor, "batch position out"], list[State]]:
-        """Return the hidden states of the last layer at every position, and each cell's state after its last word.
+        """Return the hidden states of the last layer at every position, and the final state of each cell.
 
         Args:
             states: where each cell starts, one for each of `cells`; default zeros.
             mask: True where a word stands, False at padding, which leaves the state as it was: there the output
                 repeats the state before it.
+
+        Raises:
+            ValueError: the text is empty, or the mask does not have the shape [batch, position] of `x`.
         """
         if mask is not None and mask.shape != x.shape[:2]:
             raise ValueError(f"mask is {list(mask.shape)}; it must be {list(x.shape[:2])}, [batch, position], as x")
@@ -156,7 +163,7 @@ class Recurrent(nn.Module):
 def _run(
     cell: nn.Module, x: Tensor, state: State, mask: Tensor | None, backward: bool
 ) -> tuple[Float[Tensor, "batch position hidden"], State]:
-    """Run one cell over all positions; outputs stand in the order of the text, whichever way it was read."""
+    """Run one cell over all positions; outputs are in the order of the text, whatever the direction."""
     is_word = [None] * x.shape[1] if mask is None else mask.unsqueeze(-1).unbind(1)
     steps = list(zip(x.unbind(1), is_word, strict=True))
     outputs = []

@@ -10,7 +10,7 @@ from tfviz.shapes import Bool, Float
 
 
 class Seq2SeqAttention(nn.Module):
-    """Single-head attention with learned projections; subclasses say how a score is computed.
+    """Single-head attention with learned projections; subclasses define the score.
 
     A decoder attends anew at each step, so its keys are made once, by `of_key`, and given to each call.
 
@@ -41,7 +41,7 @@ class Seq2SeqAttention(nn.Module):
         value: Float[Tensor, "batch key out"],
         mask: Bool[Tensor, "batch #query key"] | None = None,
     ) -> Float[Tensor, "batch query out"]:
-        """Return the weighted average of the values for each query; zeros for a query that may look nowhere."""
+        """Return the weighted average of the values for each query; zeros for a fully masked query."""
         return weighted_average(self.scores(self.of_query(query), key), value, mask)
 
 
@@ -69,7 +69,11 @@ def weighted_average(
     value: Float[Tensor, "batch key out"],
     mask: Bool[Tensor, "batch #query key"] | None = None,
 ) -> Float[Tensor, "batch query out"]:
-    """Average the values, weighted by the softmax of the scores; zeros for a query that may look nowhere."""
+    """Average the values, weighted by the softmax of the scores; zeros for a fully masked query.
+
+    Raises:
+        ValueError: the mask does not have three axes.
+    """
     if mask is not None:
         if mask.dim() != 3:
             raise ValueError(f"mask is {list(mask.shape)}; it must be [batch, query, key], of each text mask[:, None]")

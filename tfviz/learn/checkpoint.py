@@ -42,7 +42,7 @@ STATE_SCHEMA = schema.object_of(
 
 
 class Checkpoint(NamedTuple):
-    """A checkpoint that was read, and fits a model and an optimizer."""
+    """A checkpoint that has been read and fits a model and an optimizer."""
 
     path: Path
     state: dict[str, Any]
@@ -66,7 +66,7 @@ def save(
     keep: int = 2,
     **state: Any,
 ) -> Path:
-    """Write the checkpoint `folder/step-000000123`, and delete the oldest ones in the folder beyond `keep`.
+    """Write the checkpoint `folder/step-000000123`, and delete the oldest in the folder beyond `keep`.
 
     Of several processes, the first writes. Where each holds a shard of the weights, all must call.
 
@@ -132,7 +132,13 @@ def load(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | 
 
 
 def read(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | None) -> Checkpoint:
-    """Read a checkpoint and check that it fits, as `load` does, but fill nothing yet."""
+    """Read a checkpoint and check that it fits, as `load` does, but fill nothing yet.
+
+    Raises:
+        FileNotFoundError: there is no checkpoint at this path.
+        CheckpointMismatchError: it is of another model or optimizer.
+        ValueError: it is damaged.
+    """
     model, path = unwrap(model), as_folder(path)
     path = (list_checkpoints(path) or [path])[-1]
     if not (path / STATE).is_file():
@@ -158,6 +164,10 @@ def read(path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | 
 def as_folder(path: str | Path) -> Path:
     """Return the path of a folder; `~` is the user's home.
 
+    Raises:
+        ValueError: the path is empty or holds a null character.
+        NotADirectoryError: it is a file.
+
     >>> as_folder("")
     Traceback (most recent call last):
     ValueError: folder is ''; give the name of a folder
@@ -171,7 +181,7 @@ def as_folder(path: str | Path) -> Path:
 
 
 def _delete_oldest(newest: Path, keep: int) -> None:
-    """Delete checkpoints beyond `keep`; a folder of somebody else's may have such a name, and stays."""
+    """Delete checkpoints beyond `keep`, but not other folders that happen to have such a name."""
     for old in list_checkpoints(newest.parent)[:-keep]:
         if old != newest and (old / STATE).is_file():
             shutil.rmtree(old.rename(old.with_name(f".{old.name}{files.DRAFT}")))  # a kill leaves no half checkpoint
@@ -181,7 +191,7 @@ def _delete_oldest(newest: Path, keep: int) -> None:
 
 def _check_same(path: Path, content: dict[str, Any], tensors: dict[str, Tensor], model: nn.Module,
                 optimizer: torch.optim.Optimizer | None) -> None:  # fmt: skip
-    """Raise CheckpointMismatchError unless a checkpoint is of this model, and of this optimizer if there is one."""
+    """Raise CheckpointMismatchError unless a checkpoint belongs to this model, and this optimizer if any."""
     check_model_tensors(path / MODEL, tensors, model)
     compared = {name: value for name, value in content["model"].items() if not UNCOMPARED_SETTINGS.search(name)}
     if difference := config.first_difference(compared, config.describe_config(model)):
@@ -195,7 +205,7 @@ def _check_same(path: Path, content: dict[str, Any], tensors: dict[str, Tensor],
 
 
 def _check_state(state: dict[str, Any]) -> None:
-    """Raise ValueError for what JSON cannot hold, or would change."""
+    """Raise ValueError for values that JSON cannot hold, or would change."""
     try:
         schema.json_value(state, "state")
         json.dumps(state, allow_nan=False)
@@ -204,7 +214,7 @@ def _check_state(state: dict[str, Any]) -> None:
 
 
 def _check_finite(tensors: dict[str, Tensor], model: nn.Module, step: int) -> None:
-    """Raise FloatingPointError for a weight that is not finite; a mask among the buffers may hold -inf."""
+    """Raise FloatingPointError for a weight that is not finite; masks among the buffers may hold -inf."""
     for name, _ in model.named_parameters():
         if name in tensors and not tensors[name].isfinite().all():
             raise FloatingPointError(f"{name} is not finite after {step} steps: no checkpoint was written")

@@ -13,7 +13,11 @@ from tfviz.text.buckets import Batches
 
 @contextmanager
 def note_inputs(model: nn.Module, batch: Sequence[Tensor]) -> Iterator[None]:
-    """Add a note on batch and model to what a model or a loss raises."""
+    """Add a note on batch and model to errors of a model or a loss.
+
+    Raises:
+        TypeError, ValueError, RuntimeError, IndexError, AttributeError: raised by the model or the loss.
+    """
     try:
         yield
     except (TypeError, ValueError, RuntimeError, IndexError, AttributeError) as error:
@@ -24,7 +28,11 @@ def note_inputs(model: nn.Module, batch: Sequence[Tensor]) -> Iterator[None]:
 
 
 def unpack(batch: Any, *names: str, variadic: bool = False) -> Sequence[Tensor]:
-    """Return a batch that has these parts; if `variadic`, more may stand before the last.
+    """Return a batch after checking that it has these parts; if `variadic`, more may stand before the last.
+
+    Raises:
+        TypeError: the batch is not a tuple or list, or a part is not a tensor.
+        ValueError: it has too few or too many parts.
 
     >>> unpack((torch.ones(2),), "inputs", "targets")
     Traceback (most recent call last):
@@ -42,7 +50,7 @@ def unpack(batch: Any, *names: str, variadic: bool = False) -> Sequence[Tensor]:
 
 
 def check_labels(labels: Tensor, shape: Sequence[int], classes: int, noun: str = "classes") -> None:
-    """Raise ValueError unless labels have this shape and each is one of the classes (or tokens).
+    """Raise ValueError unless labels have this shape and each is a valid class (or token).
 
     On a GPU, which would have to be waited for, and in compiled code only shape and dtype are checked.
     """
@@ -67,14 +75,14 @@ def check_trainable(model: nn.Module) -> None:
 
 
 def check_optimizer_of(model: nn.Module, optimizer: torch.optim.Optimizer) -> None:
-    """Raise ValueError for an optimizer that moves no weight of the model."""
+    """Raise ValueError unless the optimizer updates a weight of the model."""
     moved = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
     if not any(id(parameter) in moved for parameter in model.parameters()):
         raise ValueError("optimizer moves no weight of this model; make it of model.parameters()")
 
 
 def check_loss_output(output: Any) -> tuple[Tensor, Any]:
-    """Return the sum and the count that a loss returned.
+    """Return the sum and the count that a loss returned, after checking them.
 
     Raises:
         TypeError: it returned something else.
@@ -87,18 +95,18 @@ def check_loss_output(output: Any) -> tuple[Tensor, Any]:
                         "a sum of, such as (total, 12)")  # fmt: skip
     total, count = output
     if not total.requires_grad:
-        raise ValueError("the loss depends on no weight of the model that asks for a gradient; look at its function")
+        raise ValueError("the loss does not depend on any trainable weight of the model; is it detached?")
     if not isinstance(count, Tensor) and not count >= 0:
         raise ValueError(f"loss gives a count of {count}; it must be at least 0")
     return total.reshape(()), count
 
 
 def draw_batch(batches: Batches, step: int) -> tuple[Tensor, ...]:
-    """Return the batch of a step: tensors with equally many rows.
+    """Return the batch of a step: a tuple of tensors with the same number of rows.
 
     Raises:
-        LookupError: there is none of this number.
-        TypeError, ValueError: it is no such tuple.
+        LookupError: there is no batch with this number.
+        TypeError, ValueError: it is not such a tuple.
     """
     try:
         batch: Any = batches[step]

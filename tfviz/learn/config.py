@@ -28,7 +28,7 @@ UNCOMPARED_SETTINGS = {"lr", "initial_lr", "params", "fused", "foreach", "captur
 
 
 def describe_config(value: Any, prefix: str = "") -> Config:
-    """Describe an object by its class and plain attributes, and so on for what it is made of.
+    """Describe an object by its class and plain attributes, and its parts recursively.
 
     Functions, classes and masks go by their name, and functions by the settings that they close over; tensors by dtype
     and shape, those of integers also by a hash. Attributes that begin with an underscore (caches, hooks) are left out.
@@ -44,7 +44,7 @@ def describe_run(
     schedule: Schedule,
     **settings: Any,
 ) -> Config:
-    """Describe all that two runs must share to have the same losses; `settings` has the `steps`, and what else is set.
+    """Describe everything that two runs must share to have the same losses; `settings` holds `steps` and more.
 
     Of a loss that is an object only the class counts, since it may change from step to step.
     """
@@ -76,9 +76,9 @@ def _describe_optimizer(optimizer: torch.optim.Optimizer) -> Config:
 
 
 def first_difference(stored: Config, current: Config) -> tuple[str, Any, Any] | None:
-    """Return the first name that both have with different values, and the two values.
+    """Return the first shared name with different values, and the two values.
 
-    A name that only one of them has is no difference: a later version of a class may have one attribute more.
+    A name that only one of them has does not count: a later version of a class may have additional attributes.
     """
     both = (name for name in stored if name in current)
     return next(((name, stored[name], current[name]) for name in both if stored[name] != current[name]), None)
@@ -98,7 +98,7 @@ def _entries(value: Any, name: str, ancestors: tuple[int, ...]) -> Iterator[tupl
 
 
 def _label(value: Any) -> str:
-    """Return a name that another process gives as well: no address is part of it."""
+    """Return a name that is the same in every process: it contains no memory address."""
     if isinstance(value, type | FunctionType | BuiltinFunctionType | MethodType):
         return value.__qualname__
     if isinstance(value, torch.dtype | torch.device | Enum):
@@ -124,7 +124,7 @@ def _members(value: Any) -> Mapping[Any, Any]:
 
 
 def _closure(function: FunctionType) -> dict[str, Any]:
-    """Return the settings that a function closes over; anything else there may change from call to call."""
+    """Return the settings in a function's closure; other values there may change from call to call."""
     settings = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         with suppress(ValueError):  # an empty cell

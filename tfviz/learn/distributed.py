@@ -1,4 +1,4 @@
-"""Tensors of which each process holds a shard (`DTensor`, as FSDP makes them): gathered, and sharded again."""
+"""Gather sharded tensors (`DTensor`, as FSDP creates them), and shard them again."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ def is_sharded(model: nn.Module) -> bool:
 
 
 def full_tensor(tensor: Any) -> Tensor:
-    """Return a tensor in full; all processes that hold a shard of it must call."""
+    """Return the full tensor; every process that holds a shard of it must call."""
     return tensor.full_tensor() if hasattr(tensor, "full_tensor") else tensor
 
 
 def gather(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Return the tensors in full on the CPU, in the main process; the others get nothing."""
+    """Return the full tensors on the CPU in the main process, and an empty dictionary in the others."""
     gathered = {}
     for name, tensor in tensors.items():
         full = full_tensor(tensor.detach())

@@ -1,4 +1,4 @@
-"""How good a model is, in units that can be compared."""
+"""Measures of model quality, in comparable units."""
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,7 +30,12 @@ def eval_mode(model: nn.Module) -> Iterator[torch.device]:
 
 
 def loss(model: nn.Module, batches: Iterable[Sequence[Tensor]], loss: Loss = next_token) -> float:
-    """Return the mean loss over all that is predicted in `batches`, in nats a token, without dropout."""
+    """Return the mean loss over all predictions in `batches`, in nats per token, without dropout.
+
+    Raises:
+        ValueError: there is nothing to predict.
+        FloatingPointError: the loss is not finite.
+    """
     check_callable("model", "batch", loss=loss)
     total, count = 0.0, 0
     with eval_mode(model) as device:
@@ -47,7 +52,12 @@ def loss(model: nn.Module, batches: Iterable[Sequence[Tensor]], loss: Loss = nex
 
 
 def accuracy(model: nn.Module, batches: Iterable[Sequence[Tensor]]) -> float:
-    """Return the share of labels that are the likeliest; a batch is (model inputs ..., labels), one for each logits."""
+    """Return the accuracy of the likeliest labels; a batch is (model inputs ..., labels).
+
+    Raises:
+        ValueError: there is no batch.
+        FloatingPointError: a logit is not finite.
+    """
     correct, count = 0, 0
     with eval_mode(model) as device:
         for batch in batches:
@@ -65,13 +75,13 @@ def accuracy(model: nn.Module, batches: Iterable[Sequence[Tensor]]) -> float:
 
 
 def perplexity(nats: float) -> float:
-    """Return how many equally likely tokens would be as hard to guess between."""
+    """Return the perplexity: the number of equally likely tokens that would be as hard to predict."""
     checks.between(0, MAX_NATS, nats=nats)
     return math.exp(nats)
 
 
 def bits_per_byte(nats: float, tokens: int, bytes: int) -> float:
-    """Return the bits to code one byte of the text: comparable between characters, bytes and sub-words.
+    """Return the bits needed to code a byte of the text: comparable across characters, bytes and subwords.
 
     >>> bits_per_byte(math.log(2), tokens=10, bytes=20)
     0.5
@@ -82,13 +92,13 @@ def bits_per_byte(nats: float, tokens: int, bytes: int) -> float:
 
 
 def exact_match(hypotheses: Sequence[str], references: Sequence[str]) -> float:
-    """Return the share of texts that are the reference, to the letter."""
+    """Return the share of texts that equal their reference exactly."""
     _check_pairs(hypotheses, references)
     return sum(hypothesis == reference for hypothesis, reference in zip(hypotheses, references)) / len(references)
 
 
 def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> float:
-    """Return BLEU from 0 to 100 (Papineni et al. 2002) by sacreBLEU (Post 2018): lower-cased, tokenised by 13a.
+    """Return BLEU from 0 to 100 (Papineni et al. 2002), by sacreBLEU (Post 2018): lower-cased, tokenized by 13a.
 
     >>> round(bleu(["The cat sat on the mat ."], ["the cat sat on the mat."]))
     100
@@ -100,7 +110,10 @@ def bleu(hypotheses: Sequence[str], references: Sequence[str]) -> float:
 
 
 def alignment_error_rate(found: Iterable[Link], sure: Iterable[Link], possible: Iterable[Link] = ()) -> float:
-    """Return 1 - (|A and S| + |A and P|) / (|A| + |S|), from 0 to 1 (Och & Ney 2003, 6.1); what is sure is possible.
+    """Return the alignment error rate; `sure` links also count as possible (Och & Ney 2003, 6.1).
+
+    Raises:
+        ValueError: there are no links, or links of two numbers are mixed with links of three.
 
     >>> alignment_error_rate([(0, 0), (1, 2)], sure=[(0, 0), (1, 1)])
     0.5
@@ -115,11 +128,14 @@ def alignment_error_rate(found: Iterable[Link], sure: Iterable[Link], possible: 
 
 
 def links(pattern: Tensor, gold: Iterable[Link]) -> set[Link]:
-    """Return, for each target word that gold aligns, a link to the source word with the most weight.
+    """Return, for each target word in `gold`, a link to the source word with the largest weight.
 
     Args:
         pattern: attention weights, `[target, source]`.
         gold: links of this text.
+
+    Raises:
+        ValueError: `pattern` is not a real [target, source] matrix without NaN, or a gold link lies outside it.
     """
     checks.materialized(pattern=pattern)
     if pattern.is_complex() or pattern.dtype == torch.bool or pattern.isnan().any():

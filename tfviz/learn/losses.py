@@ -1,4 +1,4 @@
-"""Losses: functions from a model and a batch to a sum over what is predicted, and how many predictions that is.
+"""Losses: functions from a model and a batch to the sum over all predictions, and their number.
 
 The sum and the count, rather than their quotient, so that ragged batches, accumulated gradients and several
 processes weigh every prediction alike.
@@ -27,7 +27,7 @@ def next_token(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
 
 
 def translation(label_smoothing: float = 0.0) -> Loss:
-    """Return the cross-entropy of each target token after those before it (teacher forcing), in nats.
+    """Compute the cross-entropy of each target token given those before it (teacher forcing), in nats.
 
     The batch is (source, target), padded with 0; the target has a token for the beginning and one for the end.
 
@@ -44,10 +44,10 @@ def translation(label_smoothing: float = 0.0) -> Loss:
 
 
 def classification(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
-    """Compute the cross-entropy of one label a row, in nats; the batch is (model inputs ..., labels `[batch]`).
+    """Compute the cross-entropy of one label per row, in nats; the batch is (model inputs ..., labels `[batch]`).
 
     Raises:
-        ValueError: a label is no class of the model. On a GPU, which would have to be waited for, PyTorch's assertion
+        ValueError: a label is not a class of the model. On a GPU, to avoid waiting for it, PyTorch's assertion
             stops the run instead; with `fit(device="cpu")` the label is named.
     """
     *inputs, labels = unpack(batch, "model inputs", "labels", variadic=True)
@@ -55,7 +55,7 @@ def classification(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, i
 
 
 def masked_lm(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
-    """Compute the cross-entropy of the masked tokens, in nats, and, if the batch has it, of next-sentence prediction.
+    """Compute the cross-entropy of the masked tokens, in nats, plus next-sentence prediction if the batch has it.
 
     The batch is (ids, targets) or (ids, targets, segments, follows). Of two losses the count is that of the tokens;
     the mean of the second is added to the mean of the first (Devlin et al. 2019, appendix A.2).
@@ -72,7 +72,7 @@ def masked_lm(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
 
 
 class SegmentRecurrentLoss:
-    """`next_token` for models with a memory (Transformer-XL): each text goes on with the memory of its last segment.
+    """`next_token` for models with a memory (Transformer-XL): each text continues with the memory of its last segment.
 
     The batch is (inputs, targets, places), from `text.Streams`. A memory is of the segment before, in the same streams,
     or it is empty: where a stream begins, after a leap, for another number of streams. It is not part of a checkpoint:
@@ -95,7 +95,7 @@ class SegmentRecurrentLoss:
 
 
 def adversarial(loss: Loss = classification, epsilon: float = 0.02, embedding: str = "tokens") -> Loss:
-    """Return a loss at the words and, as much, at words moved to where it is worse (Miyato et al. 2017, equation 4).
+    """Return a loss averaged over clean and adversarially perturbed embeddings (Miyato et al. 2017, equation 4).
 
     In training each batch passes twice: as it is, and with the embeddings of each row moved along the gradient of the
     loss; the mean of the two is returned. A model whose answer must hold under small moves overfits later. A step
@@ -105,6 +105,9 @@ def adversarial(loss: Loss = classification, epsilon: float = 0.02, embedding: s
         loss: of one pass; it must have no memory of its own, as `SegmentRecurrentLoss` has.
         epsilon: the length of a row's move as a share of the length of its embeddings, all in one vector.
         embedding: the name of the module that turns ids into vectors; the first one with this name.
+
+    Raises:
+        ValueError: `loss` is a `SegmentRecurrentLoss`.
     """
     checks.above(0, epsilon=epsilon)
     if isinstance(loss, SegmentRecurrentLoss):
@@ -127,7 +130,11 @@ def adversarial(loss: Loss = classification, epsilon: float = 0.02, embedding: s
 
 
 def squared_error(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, int]:
-    """Compute the squared error; the batch is (model inputs ..., values of the shape of the model's output)."""
+    """Compute the squared error; the batch is (model inputs ..., values of the shape of the model's output).
+
+    Raises:
+        ValueError: the model's output and the values have different shapes.
+    """
     *inputs, values = unpack(batch, "model inputs", "values", variadic=True)
     predicted = extract_logits(model(*inputs)).float()
     if predicted.shape != values.shape:
@@ -136,7 +143,7 @@ def squared_error(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, in
 
 
 def extract_logits(output: Any) -> Tensor:
-    """Return a model's output, or the logits in what a Hugging Face model gives.
+    """Return a model's output, or the logits in the output of a Hugging Face model.
 
     Raises:
         TypeError: there are none.
@@ -149,7 +156,7 @@ def extract_logits(output: Any) -> Tensor:
 
 
 def _find_embedding(model: nn.Module, name: str) -> nn.Module:
-    """Find a module by the end of its path: what wraps a model for several processes adds to the front."""
+    """Find a module by the end of its path, since multi-process wrappers add a prefix."""
     for path, module in model.named_modules():
         if path.split(".")[-1] == name:
             return module
@@ -157,7 +164,7 @@ def _find_embedding(model: nn.Module, name: str) -> nn.Module:
 
 
 def _adversarial_moves(total: Tensor, outputs: list[Tensor], epsilon: float, name: str) -> list[Tensor]:
-    """Return, for each output of the embedding, its move along the gradient of the loss."""
+    """Return, for each output of the embedding, its perturbation along the gradient of the loss."""
     gradients = torch.autograd.grad(total, outputs, retain_graph=True, allow_unused=True) if outputs else ()
     if not outputs or any(gradient is None for gradient in gradients):
         raise ValueError(f"{name} has no part in the loss, or the model is compiled: embedding= names the module that "
@@ -170,7 +177,7 @@ def _adversarial_moves(total: Tensor, outputs: list[Tensor], epsilon: float, nam
 
 
 def _row_norms(vectors: Tensor) -> Tensor:
-    """Return the norm of each row, all its vectors in one."""
+    """Return the norm of each row, all its vectors taken as one."""
     return torch.linalg.vector_norm(vectors.detach(), dim=tuple(range(1, vectors.dim())), keepdim=True)
 
 

@@ -30,7 +30,7 @@ MAX_STACKED = 2**24  # numbers of matrices that are orthogonalized together
 
 
 def adamw(model: nn.Module, lr: float, weight_decay: float = 0.1) -> torch.optim.Optimizer:
-    """Return AdamW that decays matrices and leaves biases and norms alone (Loshchilov & Hutter 2019)."""
+    """Return AdamW that decays matrices but not biases and norms (Loshchilov & Hutter 2019)."""
     _check(model, lr, weight_decay)
     return torch.optim.AdamW(_decay_groups(model.parameters(), weight_decay), lr=lr, betas=(0.9, 0.95), fused=True)
 
@@ -42,6 +42,9 @@ def muon(model: nn.Module, lr: float, weight_decay: float = 0.1) -> torch.optim.
     one, are left to AdamW. The steps of both kinds have sizes that one rate suits. A step costs more than AdamW's, by a
     few products of each matrix with itself: a quarter of a small model's whole step, next to nothing of one with large
     batches.
+
+    Raises:
+        ValueError: the model has complex weights.
     """
     _check(model, lr, weight_decay)
     if any(weight.is_complex() for weight in model.parameters()):
@@ -54,7 +57,7 @@ def muon(model: nn.Module, lr: float, weight_decay: float = 0.1) -> torch.optim.
 
 
 def hidden_matrices(model: nn.Module) -> Iterator[nn.Parameter]:
-    """Yield the weights with two axes inside blocks, each once; none of an embedding, whoever shares it."""
+    """Yield the weights with two axes inside blocks, each once, except those shared with an embedding."""
     seen = {module.weight for module in model.modules() if isinstance(module, nn.Embedding | nn.EmbeddingBag)}
     for blocks in (module for module in model.modules() if isinstance(module, nn.ModuleList)):
         new = [weight for weight in blocks.parameters() if weight.dim() == 2 and weight not in seen]
@@ -63,7 +66,7 @@ def hidden_matrices(model: nn.Module) -> Iterator[nn.Parameter]:
 
 
 class Muon(torch.optim.Optimizer):
-    """Moves groups with `use_muon=True` by their orthogonalized momentum, the others as AdamW does."""
+    """Updates groups with `use_muon=True` by their orthogonalized momentum, the others as AdamW does."""
 
     def __init__(self, groups: Iterable[dict[str, Any]], lr: float):
         defaults = {"lr": lr, "weight_decay": 0.1, "momentum": 0.9, "betas": (0.9, 0.95), "eps": 1e-8}
@@ -72,7 +75,7 @@ class Muon(torch.optim.Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Any = None) -> Any:  # type: ignore[override]
-        """Move every weight that has a gradient."""
+        """Update every weight that has a gradient."""
         with torch.enable_grad():
             loss = closure() if closure else None
         for group in self.param_groups:
@@ -89,7 +92,7 @@ class Muon(torch.optim.Optimizer):
                 weight.mul_(1 - group["lr"] * group["weight_decay"]).add_(shard_like(update, weight), alpha=-size)
 
     def _momentum(self, weight: Tensor, beta: float) -> Tensor:
-        """Return the moving mean of the gradients, looked at one step ahead (Nesterov)."""
+        """Return the moving mean of the gradients, with one step of lookahead (Nesterov)."""
         state = self.state[weight]
         if not state:
             state["momentum"] = torch.zeros_like(weight)
@@ -109,7 +112,7 @@ class Muon(torch.optim.Optimizer):
 
 
 def orthogonalize(matrices: Float[Tensor, "batch row column"]) -> Float[Tensor, "batch row column"]:
-    """Return about U V^T of each U S V^T: singular values from a thousandth of the norm on become 0.42 to 1.58.
+    """Return approximately U V^T of each U S V^T: singular values above 0.001 of the norm become 0.42 to 1.58.
 
     All polynomials are of the small product X X^T, so that only it is multiplied again and again: give float32, for
     bfloat16 is too coarse for it, and autocast is switched off.
@@ -135,7 +138,7 @@ def _check(model: nn.Module, lr: float, weight_decay: float) -> None:
 
 
 def _decay_groups(weights: Iterable[nn.Parameter], weight_decay: float) -> list[dict[str, Any]]:
-    """Return one group of matrices, which decay, and one of vectors, which do not."""
+    """Return a group of matrices, which decay, and a group of vectors, which do not."""
     weights = list(weights)
     matrices, vectors = ([weight for weight in weights if (weight.dim() > 1) == wide] for wide in (True, False))
     return [{"params": matrices, "weight_decay": weight_decay}, {"params": vectors, "weight_decay": 0.0}]

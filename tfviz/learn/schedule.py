@@ -11,7 +11,7 @@ TOLERANCE = 1e-6  # of a factor that was computed
 
 
 def constant(step: int, steps: int) -> float:
-    """Return 1: the top rate throughout."""
+    """Return 1: the top rate at every step."""
     return 1.0
 
 
@@ -49,7 +49,7 @@ def inverse_square_root(warmup: int = 4000) -> Schedule:
 
 
 def lr_factor(schedule: Schedule, step: int, steps: int) -> float:
-    """Return the factor that a schedule gives.
+    """Return a schedule's factor for a step.
 
     Raises:
         ValueError: it is not from 0 to 1.

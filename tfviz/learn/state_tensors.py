@@ -33,7 +33,7 @@ def unwrap(model: nn.Module) -> nn.Module:
 
 
 def model_tensors(model: nn.Module) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Return a model's tensors, each under its first name, and the first name for each further one (tied weights)."""
+    """Return a model's tensors by their first names, and the first name of each tied weight by its other names."""
     entries = sorted(model.state_dict(keep_vars=True).items())
     first: dict[Tensor, str] = {}
     for name, tensor in entries:
@@ -43,7 +43,7 @@ def model_tensors(model: nn.Module) -> tuple[dict[str, Tensor], dict[str, str]]:
 
 
 def check_model_tensors(path: object, stored: Mapping[str, Tensor], model: nn.Module) -> None:
-    """Raise CheckpointMismatchError unless the stored tensors have the names, shapes and dtypes of the model's."""
+    """Raise CheckpointMismatchError unless stored tensors match the model's in names, shapes and dtypes."""
     expected = model.state_dict()
     for name in {**stored, **expected}:
         if name not in expected:
@@ -69,7 +69,7 @@ def fill_model(stored: Mapping[str, Tensor], model: nn.Module) -> None:
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer | None) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """Return an optimizer's state as tensors, named `{parameter}.{name}`, and the plain numbers in it."""
+    """Return an optimizer's state as tensors named `{parameter}.{name}`, and its plain numbers."""
     tensors: dict[str, Tensor] = {}
     numbers: dict[str, Any] = {}
     for index, entries in (optimizer.state_dict()["state"] if optimizer is not None else {}).items():

@@ -29,7 +29,7 @@ DEFAULT_LR = 3e-3
 
 
 class Training(Iterator[Step]):
-    """The steps of a training, taken as they are iterated over; warns if it is dropped before the first."""
+    """The steps of a training run, executed as they are iterated over; warns if it is dropped before the first."""
 
     def __init__(self, steps: Generator[Step]):
         self.steps, self.started = steps, False
@@ -71,7 +71,7 @@ def fit(
     seed: int = 0,
     progress: bool = True,
 ) -> Iterator[Step]:
-    """Train `model`; yield a `Step` after each step.
+    """Train `model`; yield a `Step` after each update.
 
     It uses the GPU if there is one; under `accelerate launch` or `torchrun` it uses all processes, each of which takes
     its share of every batch. With `accelerate launch --use_fsdp --fsdp_version 2` each also holds only a shard of the
@@ -136,7 +136,7 @@ def _check_settings(
 
 def _check_parts(model: nn.Module, batches: Any, optimizer: torch.optim.Optimizer | None, steps: int, loss: Loss,
                  schedule: Schedule) -> None:  # fmt: skip
-    """Check that there is something to train, that functions take what they will be given, that batches suffice."""
+    """Check that the model is trainable, functions take their arguments, and there are enough batches."""
     check_trainable(model)
     checks.has_weights(model)
     float16 = next((name for name, weight in model.named_parameters() if weight.dtype == torch.float16), None)
@@ -158,7 +158,7 @@ def _check_parts(model: nn.Module, batches: Any, optimizer: torch.optim.Optimize
 
 
 def _group_lrs(optimizer: torch.optim.Optimizer, lr: float | None) -> list[float]:
-    """Return the top learning rate of each group: `lr`, or its own.
+    """Return the top learning rate of each parameter group: `lr`, or the group's own.
 
     Raises:
         ValueError: a group's own is not above 0, as a schedule may have left it.

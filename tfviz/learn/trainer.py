@@ -21,7 +21,7 @@ from tfviz.learn.losses import Loss
 
 @dataclass
 class Trainer:
-    """A model on its device with all it takes to do one step; wraps `accelerate`.
+    """A model on its device with everything it needs for one step; wraps `accelerate`.
 
     A step is `compute_gradients`, which changes no weight, then `optimizer_step`. The arguments are those of `fit`.
 
@@ -57,7 +57,7 @@ class Trainer:
         self.stored_buffers = [name for name, _ in model.named_buffers() if name in stored]
 
     def compute_gradients(self, batch: tuple[Tensor, ...]) -> float:
-        """Compute and clip the gradients of the mean loss over a batch; return that loss, in nats a token.
+        """Compute and clip the gradients of the mean loss over a batch; return that loss, in nats per token.
 
         Each process takes its share of the rows.
 
@@ -84,36 +84,36 @@ class Trainer:
         return loss
 
     def optimizer_step(self, factor: float) -> None:
-        """Move the weights by the top learning rates times `factor`; interrupted, this leaves half of a step."""
+        """Update the weights with the top learning rates times `factor`; an interrupt leaves a partial update."""
         for group, lr in zip(self.optimizer.param_groups, self.lrs):
             group["lr"] = lr * factor
         self.optimizer.step()
         self.zero_grad()
 
     def zero_grad(self) -> None:
-        """Clear the gradients of all weights: also those that the optimizer does not move count in the norm."""
+        """Clear all gradients, including those of weights outside the optimizer, which count in the norm."""
         self.wrapped.zero_grad()
         self.optimizer.zero_grad()
 
     def restore_lrs(self) -> None:
-        """Give the optimizer the learning rates back that it came with."""
+        """Restore the learning rates that the optimizer came with."""
         for group, lr in zip(self.unwrapped_optimizer.param_groups, self.initial_lrs):
             group["lr"] = lr
 
     def clone_buffers(self) -> dict[str, Tensor]:
-        """Return a copy of the stored buffers, which a forward pass may change, such as a norm's running means."""
+        """Return a copy of the stored buffers that a forward pass may change, such as a norm's running means."""
         current = dict(self.model.named_buffers())
         return {name: current[name].clone() for name in self.stored_buffers}
 
     def restore_buffers(self, buffers: dict[str, Tensor]) -> None:
-        """Undo what an interrupted `compute_gradients` did to buffers and gradients."""
+        """Restore buffers and gradients after an interrupted `compute_gradients`."""
         self.zero_grad()
         current = dict(self.model.named_buffers())
         for name, buffer in buffers.items():
             current[name].copy_(buffer)
 
     def _accumulate_gradients(self, batch: tuple[Tensor, ...]) -> tuple[Tensor, Any]:
-        """Add up the gradients of this process's rows, part by part; return the sum of the loss and its count."""
+        """Accumulate the gradients of this process's rows, part by part; return the sum of the loss and its count."""
         rank, processes, rows = self.accelerator.process_index, self.accelerator.num_processes, len(batch[0])
         parts = max(1, min(self.gradient_accumulation_steps, rows // processes))  # the same number in all processes
         counts = rank < rows  # a process without a row of its own repeats one, with weight 0
@@ -137,9 +137,12 @@ class Trainer:
 
 @contextmanager
 def checkpointed_blocks(model: nn.Module) -> Iterator[None]:
-    """Let blocks keep only their input and compute the rest again in the backward pass, while this context lasts.
+    """Let blocks store only their input and recompute the rest in the backward pass, inside the context.
 
     Blocks are the members of a `ModuleList` (Chen et al. 2016, "Training deep nets with sublinear memory cost").
+
+    Raises:
+        ValueError: the model has no `ModuleList`.
     """
     lists = [module for module in model.modules() if isinstance(module, nn.ModuleList)]
     blocks = [block for blocks in lists for block in blocks]
@@ -175,7 +178,7 @@ def _create_accelerator(device: str | None) -> Any:
 
 
 def _launched_with_bfloat16() -> bool:
-    """Return whether `accelerate launch --mixed_precision` says bfloat16.
+    """Return whether the process was launched by `accelerate launch --mixed_precision bf16`.
 
     Raises:
         ValueError: it says what `fit` does not do.

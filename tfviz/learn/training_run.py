@@ -41,7 +41,7 @@ class Step:
 
 @dataclass
 class TrainingRun:
-    """The steps of a training, past and to come.
+    """The steps of a training run, past and future.
 
     The model is always that of the last whole step, unless `optimizer_step_interrupted`; so whatever ends the run, a
     checkpoint of it may be written.
@@ -99,7 +99,7 @@ class TrainingRun:
                 raise
 
     def _take_step(self) -> Step:
-        """Take the next step, whose random numbers depend on seed and step alone; the caller's generator stays."""
+        """Take the next step with random numbers from seed and step alone; the caller's generator is unchanged."""
         with _forked_rng():
             number, started = len(self.history), time.perf_counter()
             torch.manual_seed(step_seed(self.config["seed"], number))
@@ -120,7 +120,7 @@ class TrainingRun:
         return self.history[-1]
 
     def _resume(self) -> None:
-        """Go on from the newest checkpoint, if there is one.
+        """Resume from the newest checkpoint, if there is one.
 
         Raises:
             ValueError: it is of another run, or damaged.
@@ -154,7 +154,7 @@ class TrainingRun:
         self.saved_steps = steps
 
     def _save_last_step(self) -> str:
-        """Save the model of the last whole step; return what went wrong, if anything."""
+        """Save the model after the last complete step; return the error, if any."""
         if self.buffers_before is not None and not self.optimizer_step_interrupted:
             self.trainer.restore_buffers(self.buffers_before)
             self.buffers_before = None
@@ -166,7 +166,7 @@ class TrainingRun:
         return ""
 
     def _resume_hint(self) -> str:
-        """Return where a run that ended early can go on."""
+        """Return how to resume a run that ended early."""
         newest = checkpoint.list_checkpoints(self.checkpoint_dir)[-1:] if self.checkpoint_dir else []
         hint = f"the same call goes on from {newest[0]}" if newest else "no checkpoint was written"
         return f"the model is half of step {len(self.history)}; {hint}" if self.optimizer_step_interrupted else hint
@@ -184,11 +184,11 @@ class TrainingRun:
 
 
 def _restore_modes(modes: dict[nn.Module, bool]) -> None:
-    """Put each part of a model into the mode, training or eval, that it had."""
+    """Restore each module's mode, training or eval."""
     for module, training in modes.items():
         module.training = training
 
 
 def _forked_rng() -> AbstractContextManager[None]:
-    """Return a context after which PyTorch's generators go on as if nothing had been drawn in it."""
+    """Return a context that leaves PyTorch's random generators unchanged."""
     return torch.random.fork_rng([torch.cuda.current_device()] if torch.cuda.is_available() else [])

@@ -28,7 +28,7 @@ def ablate(
     Raises:
         LookupError: no site matches; lists what there is.
         TypeError: `measure` takes arguments, or returns no number.
-        ValueError: a site is no pattern; `measure` returns NaN or infinity.
+        ValueError: a site is not a pattern; `measure` returns NaN or infinity.
 
     >>> layer = nn.MultiheadAttention(6, 2, batch_first=True)
     >>> x = torch.ones(1, 5, 6)
@@ -56,7 +56,7 @@ def ablate(
 
 
 class _CountHeads(ZeroHeads):
-    """An edit that changes nothing and notes which sites there are, and how many heads each has."""
+    """Edit that changes nothing and records the sites and the number of heads of each."""
 
     of_weights = False  # `ablate` itself refuses other sites
 
@@ -75,7 +75,7 @@ class _CountHeads(ZeroHeads):
 
 @contextmanager
 def _naming_measure() -> Iterator[None]:
-    """Say that it is the measure that does not call the model."""
+    """Explain, in the error raised inside, that it is the measure that does not call the model."""
     try:
         yield
     except LookupError as error:

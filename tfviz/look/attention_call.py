@@ -72,7 +72,7 @@ class AttentionCall:
 
     @property
     def is_finite(self) -> bool:
-        """Whether no NaN can come of the scores."""
+        """Whether the scores are sure to be free of NaN."""
         added = [self.mask] if isinstance(self.mask, Tensor) and self.mask.is_floating_point() else []
         return not any(bool(part.isnan().any() | (part == torch.inf).any()) for part in (self.query, self.key, *added))
 
@@ -170,14 +170,14 @@ def zero_masked_rows(
 
 
 def as_4d(tensor: Tensor) -> Tensor:
-    """Return a tensor with explicit batch and head axes: [n, d] -> [1, 1, n, d], [b, n, d] -> [b, 1, n, d]."""
+    """Add missing batch and head axes: [n, d] -> [1, 1, n, d], [b, n, d] -> [b, 1, n, d]."""
     if tensor.dim() > 4:
         return tensor.flatten(0, -4)
     return tensor.unsqueeze(1) if tensor.dim() == 3 else tensor[(None,) * (4 - tensor.dim())]
 
 
 def _batch_shape(part: Tensor, heads: int) -> tuple[int, ...]:
-    """Return the axes before position and dim of keys or values, with 1 for heads that several queries share."""
+    """Return the axes of keys or values before position and dim, with 1 for heads that several queries share."""
     return (*part.shape[:-3], 1) if _is_shared(part, heads) else part.shape[:-2]
 
 
@@ -191,7 +191,7 @@ def _expanded(part: Tensor, lead: tuple[int, ...], heads: int) -> Tensor:
 
 
 def _per_head(left: Tensor, right: Tensor) -> Tensor:
-    """Multiply matrices head by head, where `right` may have fewer heads, each for several of `left`."""
+    """Multiply matrices head by head; `right` may have fewer heads, each shared by several of `left`."""
     if left.shape[1] == right.shape[1]:
         return left @ right
     groups, rows = right.shape[1], left.shape[2]
@@ -200,7 +200,7 @@ def _per_head(left: Tensor, right: Tensor) -> Tensor:
 
 
 def _apply_score_mod(scores: Tensor, score_mod: Callable[..., Tensor], *cut: tuple[slice, int]) -> Tensor:
-    """Apply a function of one score and its four indices to all scores, as FlexAttention's eager form does."""
+    """Apply a function of a score and its four indices to all scores, as eager FlexAttention does."""
     from torch._dynamo._trace_wrapped_higher_order_op import TransformGetItemToIndex
 
     chosen = [(ALL, scores.shape[0]), (ALL, scores.shape[1]), *cut]

@@ -1,4 +1,4 @@
-"""Which axes of some attention weights are batch, head, query and key, and the way there and back.
+"""Identifies the batch, head, query and key axes of attention weights, and converts to this order and back.
 
 A model may compute weights as [b, h, q, k], [b * h, q, k], [b, q, h, k] and so on. Products tell which axes are of
 queries and keys; how many heads there are is looked up in the modules that run.
@@ -60,7 +60,7 @@ class Layout(NamedTuple):
 
 @dataclass(frozen=True)
 class Heads:
-    """What the modules around some weights say of heads.
+    """What the modules around some weights state about heads.
 
     Attributes:
         count: how many there are; None: unknown.
@@ -74,7 +74,7 @@ class Heads:
 
     @classmethod
     def of(cls, modules: Sequence[nn.Module], count: int | None = None, batch_sizes: Iterable[int] = ()) -> Heads:
-        """Look up the counts in modules, innermost first, and their configs; `count`, if it is known, is kept."""
+        """Look up the counts in modules, innermost first, and their configs; keep `count` if it is known."""
         return cls(count or _attribute(modules, HEADS), _attribute(modules, KV_HEADS), frozenset(batch_sizes))
 
 
@@ -107,7 +107,7 @@ def roles(product: Product, place: int, keys: int) -> list[str]:
 
 
 def layout(shape: Sequence[int], axis_roles: Sequence[str], heads: Heads) -> Layout:
-    """Return the layout of weights whose axes have these roles, by how many heads there are."""
+    """Return the layout of weights whose axes have these roles, given the number of heads."""
     shape, count = tuple(shape), heads.count
     shared, query, key = (
         [axis for axis, role in enumerate(axis_roles) if role == name] for name in ("shared", "q", "k")
@@ -148,7 +148,7 @@ def _split_heads(
     sizes: tuple[int, int, int, int],
     windows: int = 0,
 ) -> Layout:
-    """Split an axis into (text, head); `windows`, so many axes, come before heads in the batch."""
+    """Split an axis into (text, head); `windows` further axes of the batch come before the heads."""
     split = (*shape[:axis], shape[axis] // heads, heads, *shape[axis + 1 :])
     moved = [place + (place > axis) for place in order]
     at = moved.index(axis) + 1 + windows
@@ -181,7 +181,7 @@ def parse_axes(axes: str, shape: Sequence[int], heads: Heads) -> Layout:
 
 
 def _stated_size(name: str, heads: Heads) -> int | None:
-    """Return how many a name such as "h=8" states; of "h" how many heads are known; else None."""
+    """Return the size stated by a name such as "h=8"; for "h", the known number of heads; otherwise None."""
     letter, equals, count = name.partition("=")
     if equals and not (count.isdecimal() and int(count)):
         raise ValueError(f"{name!r} in axes: give a whole number from 1 on, as in (b h=8)")

@@ -1,4 +1,4 @@
-"""Tracks which words tensors are made of, in models that cut a text into blocks, or a picture into windows.
+"""Tracks the words that tensors come from, in models that cut a text into blocks or a picture into windows.
 
 Longformer, BigBird and their like do the former, Swin the latter, whose words are the places of the picture.
 
@@ -38,7 +38,7 @@ PROJECTION_OPS = frozenset({"embedding", "linear", "addmm"})
 
 
 def may_cut_text(model: nn.Module) -> bool:
-    """Return whether a part of a model, or its configuration, has a size of blocks."""
+    """Return whether a module or its configuration has a block size."""
     parts = list(model.modules())
     configs = {id(config): config for part in parts if (config := part.__dict__.get("config")) is not None}.values()
     owners = [
@@ -49,7 +49,7 @@ def may_cut_text(model: nn.Module) -> bool:
 
 
 class BlockTracker:
-    """The tensors that are alive and made of words.
+    """Tracks live tensors whose cells belong to words.
 
     Attributes:
         known: tensor -> how it came of a text.
@@ -63,7 +63,7 @@ class BlockTracker:
             self.known[weights] = replace(origin, is_softmax=True)
 
     def find(self, product: Product) -> tuple[int, int] | None:
-        """Return which factor is weights of words that the other has the values of, and its axis of keys."""
+        """Return which factor holds weights over words of the other factor's values, and its key axis."""
         for place in (0, 1):
             weights, values = (self.known.get(product.factors[side]) for side in (place, 1 - place))
             axes = product.contracted_axes(place)
@@ -73,7 +73,7 @@ class BlockTracker:
         return None
 
     def block(self, product: Product, place: int, layout: Layout) -> Block | None:
-        """Return which part of a text the weights in a product are of; None: they are of all of it."""
+        """Return which part of a text the weights in a product cover; None for all of it."""
         weights, values = self.known.get(product.factors[place]), self.known.get(product.factors[1 - place])
         _, _, queries, keys = layout.sizes
         is_cut = values is not None and keys != values.text.words
@@ -81,7 +81,7 @@ class BlockTracker:
         return Block(weights, values, product.letters[place], product.letters[1 - place], layout) if is_cut else None
 
     def block_of_call(self, inputs: Sequence[Tensor], layout: Layout) -> Block | None:
-        """Return the same of a fused call with these queries, keys and values; None, too, if it is unknown."""
+        """Return which part of a text a fused call covers; None for all of it, or if unknown."""
         query, key, values = origins = [self.known.get(part) for part in inputs]
         lead = {part.shape[:-2] for part in inputs}
         if None in origins or any(len(origin.features) != 1 for origin in origins) or len(lead) != 1:
@@ -115,7 +115,7 @@ class BlockTracker:
                 self.known[output] = origin
 
     def _project(self, source: Any, output: Any, is_norm: bool = False) -> None:
-        """A norm or a projection of words: of a text, or of parts of one; where it mixes words, a new text begins."""
+        """Follow a norm or a projection of words; if it mixes words, a new text begins."""
         if not isinstance(output, Tensor) or not output.is_floating_point() or output.dim() < 3:
             return
         origin = self.known.get(source) if isinstance(source, Tensor) else None
@@ -138,7 +138,7 @@ class BlockTracker:
             self.known[output] = Origin(origin.text, (features,), False, replay)
 
     def _move(self, op: Operation, output: Any) -> None:
-        """The same cells in another order, some of them, or those of several tensors."""
+        """Follow cells that are rearranged, selected, or joined from several tensors."""
         first: Any = op.args[0] if op.args else op.kwargs.get("input", op.kwargs.get("tensors"))
         is_list = isinstance(first, list | tuple)
         sources: list[Any] = list(first) if is_list else [first]
@@ -161,7 +161,7 @@ class BlockTracker:
                 self.known[tensor] = replace(known[0], is_whole=False, replay=partial(replay, part=number))
 
     def _multiply(self, product: Product, output: Tensor) -> None:
-        """A projection, or scores of queries and keys."""
+        """Follow a projection, or the scores of queries and keys."""
         if any(map(is_learned, product.factors)):
             self._project(product.factors[0], output)
             return
@@ -180,7 +180,7 @@ class BlockTracker:
         self.known[output] = Origin(texts[0], features, False, replay, other=texts[1])
 
     def _assign(self, target: Tensor, index: Any, value: Any) -> None:
-        """Cells of a tensor are overwritten, of one perhaps in which nothing was known."""
+        """Follow cells that are overwritten, possibly in a tensor about which nothing was known."""
         origin = self.known.get(value) if isinstance(value, Tensor) else None
         before, shape = self.known.get(target), target.shape
         if origin is None:
@@ -195,7 +195,7 @@ class BlockTracker:
 
 
 def _repetition(op: Operation, source: Tensor) -> Callable[[Any], Any]:
-    """Return what applies an operation to numbered cells; it keeps none of the tensors that the operation moved."""
+    """Return a function that repeats an operation on numbered cells without keeping the tensors it moved."""
     func, name, args = op.func, op.name, op.args[1:]
     kwargs = {key: value for key, value in op.kwargs.items() if key not in ("input", "tensors")}
     if name == "pad":

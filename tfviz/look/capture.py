@@ -46,8 +46,8 @@ def capture(
         sites: globs, such as `"*.pattern"` or `["decoder.*.cross.pattern", "decoder.0"]`. Weights whose rows do not
             sum to 1, such as `relu(scores) / n`, are captured where their site is named without a star.
         dtype: of stored patterns: float32, float16, or uint8 (255 times the square root; `unpack` reverses it).
-        edit: site or glob -> function; what it returns flows on in place of the tensor it is given. A function that
-            needs two arguments is given the site's name, too.
+        edit: site or glob -> function, whose result replaces the tensor passed to it. A function that
+            needs two arguments also gets the site's name.
         axes: the axes of a model's own weights, for all sites or by glob, where they are guessed wrong: "b h q k",
             "(b h) q k", "(b h=8) q k", "b q h k" ...
         grad: keep patterns and outputs as they flow, so that `seen[site].grad` is there after a backward pass; fused
@@ -95,7 +95,7 @@ def capture(
 
 
 def _check_options(dtype: torch.dtype, edits: Mapping[str, Edit], grad: bool, lazy: bool, device: str | None) -> None:
-    """Raise an error for options that do not go together."""
+    """Raise an error for options that exclude each other."""
     if dtype not in (torch.float32, torch.float16, torch.uint8):
         raise ValueError(f"dtype is {dtype}; patterns can be stored as torch.float32, torch.float16 or torch.uint8")
     if grad and (dtype != torch.float32 or lazy):
@@ -144,11 +144,11 @@ class Capture(Mapping[str, Tensor]):
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """The shape of each site's last firing; of a lazy capture nothing is computed for it."""
+        """Shape of each site's last firing; computes nothing for a lazy capture."""
         return {site: tuple(firings[-1][0].shape) for site, firings in self._firings.items()}
 
     def provenance(self, sites: Iterable[str]) -> dict[str, Any]:
-        """Return what maps of these sites say of where they come from."""
+        """Return the provenance of maps from these sites."""
         sites = list(sites)
         dropout = max((self._trace.notes.dropout.get(site, 0.0) for site in sites), default=0.0)
         unnormalized = [site for site in self._trace.notes.unnormalized if site in sites]
@@ -157,7 +157,7 @@ class Capture(Mapping[str, Tensor]):
 
     @property
     def summary(self) -> str:
-        """One line: how many modules look like attention, how many gave maps, and which gave none."""
+        """Summarize in one line how many modules look like attention, how many gave maps, and which gave none."""
         return caveats.summary(self._trace)
 
     def over_time(self, site: str) -> list[Tensor]:
@@ -165,12 +165,12 @@ class Capture(Mapping[str, Tensor]):
         return [tensor for tensor, _ in self.firings(site)]
 
     def allowed(self, site: str) -> Tensor | None:
-        """Return True where the queries of a pattern's last firing may look; None: everywhere."""
+        """Return a mask, True where the queries of a pattern's last firing may look; None: everywhere."""
         return self._computed(self.stored(site)[-1])[1]
 
     @validated
     def firings(self, site: str) -> list[tuple[Tensor, Tensor | None]]:
-        """Return every firing of a site, first to last, each with where the queries of a pattern may look."""
+        """Return every firing of a site, first to last, each with a mask of where the queries of a pattern may look."""
         return [self._computed(firing) for firing in self.stored(site)]
 
     def _computed(self, firing: Firing) -> tuple[Tensor, Tensor | None]:
@@ -180,7 +180,11 @@ class Capture(Mapping[str, Tensor]):
         return stored, allowed
 
     def stored(self, site: str) -> list[Firing]:
-        """Return every firing of a site as it is stored: of a lazy capture, the arguments of attention calls."""
+        """Return every firing of a site in its stored form: for a lazy capture, the arguments of attention calls.
+
+        Raises:
+            KeyError: no such site was captured.
+        """
         if site not in self._firings:
             raise KeyError(caveats.no_site(site, list(self)))
         return self._firings[site]
@@ -201,12 +205,12 @@ class Capture(Mapping[str, Tensor]):
 
     @property
     def block_sites(self) -> list[str]:
-        """Sites whose weights are of blocks of a text or windows of a picture, which `assembled` puts together."""
+        """Sites whose weights cover blocks of a text or windows of a picture, which `assembled` puts together."""
         return list(self._trace.blocks)
 
 
 class _OpenCapture(AbstractContextManager[Capture]):
-    """The `with` of a capture, which takes its tracer back also where it is interrupted."""
+    """Context manager of a capture; removes its tracer even if it is interrupted."""
 
     def __init__(self, tracer: AttentionTracer, seen: Capture) -> None:
         self._tracer, self._seen = tracer, seen

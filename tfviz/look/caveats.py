@@ -1,4 +1,4 @@
-"""What users should know of a capture or of maps, in words: what was seen, what may be missing, what looks wrong."""
+"""Messages about a capture or maps: what was captured, what may be missing, what looks wrong."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ROWS_CHECKED = 64  # of each head of bytes
 
 
 def summary(trace: Trace) -> str:
-    """Return one line: how many modules look like attention, how many gave maps, and their caveats."""
+    """Summarize in one line how many modules look like attention, how many gave maps, and their caveats."""
     fired = _modules_with_maps(trace)
     count = len(fired) + len(_modules_without_maps(trace, fired))
     modules = "1 module looks" if count == 1 else f"{count} modules look"
@@ -50,7 +50,7 @@ def of_capture(trace: Trace) -> list[str]:
 
 
 def of_weights(layers: Sequence[Any], mask: Tensor | None) -> str:
-    """Return what the numbers of some maps say against being weights, to end a sentence; empty: nothing.
+    """Return why the numbers of some maps may not be attention weights, as the end of a sentence; empty if they may.
 
     Lazy layers are not looked at.
 
@@ -73,7 +73,7 @@ def of_weights(layers: Sequence[Any], mask: Tensor | None) -> str:
 
 
 def _rows_sum_to_1(weights: Tensor) -> bool:
-    """Return whether all rows that are not all 0 sum to 1; of bytes, some rows."""
+    """Return whether all nonzero rows sum to 1; of bytes, only some rows are checked."""
     if weights.is_floating_point():
         sums, tolerance = weights.sum(-1, dtype=torch.float32), TOLERANCE
     else:
@@ -82,7 +82,7 @@ def _rows_sum_to_1(weights: Tensor) -> bool:
 
 
 def check(trace: Trace) -> None:
-    """Warn of what the user should know at the end of a capture.
+    """Warn about caveats at the end of a capture.
 
     Raises:
         LookupError: a glob matched nothing.
@@ -113,7 +113,7 @@ def check(trace: Trace) -> None:
 
 
 def _folded(trace: Trace) -> dict[str, int]:
-    """Return the sites of patterns whose batch is not the model's, and it: of chunks or rows, say."""
+    """Return the sites of patterns whose batch size differs from the model's, and that size."""
     sizes = trace.stack.sizes
     shapes = {site: some[-1][0].shape for site, some in trace.recorder.firings.items() if site.endswith("pattern")}
     return {
@@ -124,7 +124,7 @@ def _folded(trace: Trace) -> dict[str, int]:
 
 
 def no_site(glob: str, sites: list[str]) -> str:
-    """Return a message that says which sites there are, those of the kind that was probably meant."""
+    """Return an error message that lists the available sites of the kind that was probably meant."""
     if not sites:
         return f"there is no site {glob!r} yet: the model has not been called inside the with"
     kinds = {site.rpartition(".")[2] for site in sites}
@@ -135,7 +135,7 @@ def no_site(glob: str, sites: list[str]) -> str:
 
 
 def _no_match(glob: str, trace: Trace) -> str:
-    """Return why a glob matched nothing, as far as it is known."""
+    """Return why a glob matched nothing, if it is known."""
     stack, notes, sites = trace.stack, trace.notes, list(trace.recorder.fired)
     if not stack.called:
         if stack.traced:
@@ -168,7 +168,7 @@ def _no_match(glob: str, trace: Trace) -> str:
 
 
 def _unseen(trace: Trace) -> str:
-    """Return the parts of a model in which nothing can be seen, and why."""
+    """Return the parts of a model that cannot be captured, and why."""
     model = trace.stack.model
     scripted = [path for path, part in model.named_modules() if isinstance(part, torch.jit.ScriptModule)]
     unseen = [f"{site or 'the model'} ({why})" for site, why in trace.stack.unseen.items()]
@@ -195,7 +195,7 @@ def _is_within(path: str, outer: str) -> bool:
 
 
 def _reason(paths: list[str], trace: Trace) -> str:
-    """Return modules that gave no maps, and why."""
+    """Return the modules that gave no maps, and why."""
     notes, unseen = trace.notes, trace.stack.unseen
     known = [f"{path or 'the model'}: {unseen[path]}" for path in paths if path in unseen]
     skipped = [site for path in paths if (site := _site_of_skipped(path, trace))]
@@ -213,7 +213,7 @@ def _reason(paths: list[str], trace: Trace) -> str:
 
 
 def _site_of_skipped(path: str, trace: Trace) -> str:
-    """Return the site in a module where weights met values whose rows do not sum to 1; empty: there is none."""
+    """Return the site in a module whose weights were skipped because their rows do not sum to 1; empty if none."""
     module = next((inner for inner in trace.notes.skipped if _is_within(inner, path)), None)
     return "" if module is None else f"{module}.pattern".removeprefix(".")
 

@@ -32,7 +32,7 @@ SOFTMAX_OPS = {
 
 @dataclass
 class EagerWeights:
-    """Weights in the product with their values.
+    """Attention weights in the product with their values.
 
     Attributes:
         tensor: the weights as the product takes them, after dropout.
@@ -49,7 +49,7 @@ class EagerWeights:
 
     @property
     def scores(self) -> Tensor | None:
-        """Scores, in the weights' own axes; None if there is not one for each weight."""
+        """Scores in the weights' own axes; None unless there is a score for each weight."""
         scores = self.known.scores
         return None if scores is None or scores.shape != self.tensor.shape else scores
 
@@ -65,17 +65,17 @@ class EagerWeights:
         return weights if self.scores is None else zero_masked_rows(weights, self.layout.to_bhqk(self.scores))
 
     def allowed(self) -> Tensor | None:
-        """Return True where a query may look; None if nothing is forbidden or the scores are unknown."""
+        """Return a mask, True where a query may look; None if nothing is forbidden or the scores are unknown."""
         if self.scores is None:
             return None
         return compact_mask(is_unmasked(self.layout.to_bhqk(self.scores)))
 
     def block(self, tracker: BlockTracker) -> Block | None:
-        """Return which part of a text the weights are of; None: all of it."""
+        """Return which part of a text the weights cover; None for all of it."""
         return tracker.block(self.product, self.place, self.layout)
 
     def key_record(self) -> KeyRecord:
-        """Return what the history keeps of their values, by which maps are joined over time."""
+        """Return the record of their values by which maps are joined over time."""
         scores = self.scores
 
         def allowed(rows: slice) -> Tensor | None:
@@ -95,7 +95,7 @@ class EagerAttention:
         self.linear = LinearAttention(trace) if wants_implicit else None
 
     def call(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Make a torch call of the model, and return what it gives, or what edits make of that."""
+        """Run a torch call of the model and return its output, edited where edits apply."""
         op = Operation.of(func, args, kwargs)
         if op.name in SOFTMAX_OPS:
             return self._softmax(SOFTMAX_OPS[op.name], func, *args, **kwargs)
@@ -112,7 +112,7 @@ class EagerAttention:
     def _softmax(
         self, stage: Stage, func: Callable[..., Any], input: Tensor, dim: int | None = None, *args: Any, **kwargs: Any
     ) -> Tensor:
-        """Compute a softmax, of attention perhaps, of edited scores, and track its output."""
+        """Compute a softmax, possibly of edited attention scores, and track its output."""
         is_gate = stage is Stage.GATES
         rest = args if is_gate else (dim, *args)
         if input.is_nested or input.layout is not torch.strided or not input.dim() or not input.numel():
@@ -142,7 +142,7 @@ class EagerAttention:
         return EagerWeights(tensor, known, product, place, layout)
 
     def _meet(self, weights: EagerWeights, call: Callable[[], Any]) -> Any:
-        """Record weights where they first meet values; return the product, of edited weights if there are edits."""
+        """Record weights where they first meet values; return the product, recomputed if the weights are edited."""
         known, recorder = weights.known, self.trace.recorder
         site = self.trace.stack.site("pattern")
         status = known.status
@@ -164,7 +164,7 @@ class EagerAttention:
             return weights.product.recompute(*factors)
 
     def _record_parts(self, site: str, weights: EagerWeights) -> None:
-        """Record keys, scores, and the softmax's own output where other numbers multiply the values."""
+        """Record keys and scores, and the softmax's own output if the values are multiplied by other numbers."""
         recorder, known = self.trace.recorder, weights.known
         recorder.record_keys(site, weights.key_record)
         scores = weights.scores
@@ -181,7 +181,7 @@ class EagerAttention:
             self.trace.notes.unnormalized[site] = None
 
     def _edited(self, site: str, weights: EagerWeights, status: Status) -> Tensor:
-        """Return the edited weights in their own axes, with the dropout that they had."""
+        """Return the edited weights in their own axes, with the original dropout applied."""
         tensor, undropped, known, layout = weights.tensor, weights.undropped, weights.known, weights.layout
         with untraced():
             if status is Status.NEW:
@@ -201,5 +201,5 @@ class EagerAttention:
 
 
 def _same_numbers(softmax: Tensor, weights: Tensor) -> bool:
-    """Return whether two tensors are equal, but for rounding to another type."""
+    """Return whether two tensors are equal up to rounding to another dtype."""
     return softmax.shape == weights.shape and torch.equal(softmax.to(weights.dtype), weights)

@@ -20,7 +20,7 @@ SLACK = 1e-6  # of a sum of weights
 
 @dataclass(eq=False)
 class ZeroHeads:
-    """An edit of a pattern that switches a head off, or every head (None), and needs no map.
+    """Edit of a pattern that switches off a head, or every head (None), without computing the map.
 
     `capture` lets a fused kernel compute the output, and writes zeros where these heads have it.
     """
@@ -29,7 +29,7 @@ class ZeroHeads:
     of_weights: ClassVar[bool] = True
 
     def off(self, heads: int, site: str) -> Bool[Tensor, "head"]:
-        """Return True for each of so many heads that is switched off.
+        """Return a mask over the heads, True for each head that is switched off.
 
         Raises:
             ValueError: there is no such head.
@@ -45,7 +45,7 @@ class ZeroHeads:
 
 
 def zero(head: int | None = None) -> ZeroHeads:
-    """Return an edit that switches a head off; None: every head.
+    """Return an edit that switches off a head; None: every head.
 
     Alone at a site of fused attention it needs no map: the kernel's output of the head becomes zeros.
 
@@ -56,7 +56,7 @@ def zero(head: int | None = None) -> ZeroHeads:
 
 
 def even(head: int | None = None) -> Callable[[Tensor], Tensor]:
-    """Return an edit that lets a head look evenly at all that it may see: where it has a weight at all.
+    """Return an edit that replaces the nonzero weights of each row with a uniform distribution.
 
     >>> even()(torch.tensor([[[[0.75, 0.25, 0.0]]]]))
     tensor([[[[0.5000, 0.5000, 0.0000]]]])
@@ -81,7 +81,7 @@ def hide(cells: Sequence[Cell], head: int | None = None) -> Callable[[Tensor], T
 
 
 def pin(cells: Sequence[Cell], to: float, head: int | None = None) -> Callable[[Tensor], Tensor]:
-    """Return an edit that sets a query's weight of a key; the other keys share the rest of the row in proportion.
+    """Return an edit that sets a query's weight for a key; the other keys share the rest of the row in proportion.
 
     Rows go on summing to 1, and a query that sees nothing goes on seeing nothing. A cell that the mask forbids can be
     pinned, too.
@@ -127,7 +127,7 @@ def pin(cells: Sequence[Cell], to: float, head: int | None = None) -> Callable[[
 
 
 def _warn_of_steps(shapes: set[tuple[int, ...]], shape: tuple[int, ...]) -> None:
-    """Warn where cells are counted anew in each step of generation."""
+    """Warn that cells are counted anew at each step of generation."""
     shapes.add(shape)
     if shape[0] == 1 and len(shapes) > 1:
         warnings.warn(
@@ -138,7 +138,7 @@ def _warn_of_steps(shapes: set[tuple[int, ...]], shape: tuple[int, ...]) -> None
 
 
 def _cell_mask(cells: Sequence[Cell], shape: Sequence[int]) -> Bool[Tensor, "query key"]:
-    """Return True for the named cells."""
+    """Return a mask, True for the selected cells."""
     mask = torch.zeros(*shape, dtype=torch.bool)
     for cell in cells:
         for name, index, count in zip(("query", "key"), cell, shape):
@@ -149,7 +149,7 @@ def _cell_mask(cells: Sequence[Cell], shape: Sequence[int]) -> Bool[Tensor, "que
 
 
 def _first_row(rows: Bool[Tensor, "*lead query 1"], pinned: Bool[Tensor, "query key"]) -> tuple[int, int]:
-    """Return the query of the first True row, and how many of its keys are pinned."""
+    """Return the query of the first True row, and the number of its pinned keys."""
     query = int(rows.nonzero()[0, -2])
     return query, int(pinned[query].sum())
 

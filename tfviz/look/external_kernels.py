@@ -47,7 +47,7 @@ KNOWN: dict[tuple[str, str], dict[str, Any]] = {  # module and name -> arguments
 
 @dataclass(frozen=True)
 class Kernel:
-    """A function that computes attention, and the names of its arguments; None where it has no such argument.
+    """Function that computes attention, and the names of its arguments; None for those that it does not have.
 
     Attributes:
         causal: a switch that hides the future; the last query stands at the last key, as in flash-attn.
@@ -70,7 +70,7 @@ class Kernel:
     neutral: tuple[tuple[str, Any], ...]
 
     def call(self, arguments: dict[str, Any]) -> AttentionCall | str:
-        """Return the attention call with these arguments, or why its weights cannot be computed."""
+        """Return the attention call with these arguments, or the reason why its weights cannot be computed."""
         for name, value in self.neutral:
             if arguments.get(name, value) is not value and arguments[name] != value:
                 return f"{self.function.__name__} with {name}"
@@ -94,7 +94,7 @@ class Kernel:
         return AttentionCall.of(query, key, value, mask, scale)
 
     def _to_bhnd(self, tensor: Tensor) -> Tensor:
-        """Return a tensor of the kernel's axes as [batch, head, position, dim]."""
+        """Reorder a tensor from the kernel's axes to [batch, head, position, dim]."""
         if tensor.dim() != len(self.axes.split()):
             raise ValueError(
                 f"{self.function.__name__} was called with {list(tensor.shape)}, and look.attention was told that its "
@@ -104,7 +104,7 @@ class Kernel:
         return tensor if "b" in self.axes else tensor[None]
 
     def from_bhnd(self, tensor: Tensor) -> Tensor:
-        """Return a tensor [batch, head, position, dim] with the kernel's axes."""
+        """Reorder a tensor from [batch, head, position, dim] to the kernel's axes."""
         return self._swap_heads(tensor if "b" in self.axes else tensor[0])
 
     def _swap_heads(self, tensor: Tensor) -> Tensor:
@@ -116,12 +116,15 @@ class Kernel:
 def packed_mask(
     queries: Int[Tensor, "starts"], keys: Int[Tensor, "starts"], before: int, after: int, rows: int, columns: int
 ) -> Bool[Tensor, "row column"]:
-    """Return the mask of texts that are packed one after the other, each of which sees itself alone.
+    """Return the mask of texts packed one after the other, each of which attends only to itself.
 
     Args:
         queries, keys: cumulative lengths of the texts, from 0 on (`cu_seqlens`).
         before, after: keys before and after a query that it may see; -1: all.
         rows, columns: how many queries and keys there are; those after the last text see nothing.
+
+    Raises:
+        ValueError: the cumulative lengths do not rise from 0 to at most the number of rows or columns.
 
     >>> packed_mask(torch.tensor([0, 1, 3]), torch.tensor([0, 2, 4]), -1, 0, 3, 4).int().tolist()
     [[1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 1, 1]]
@@ -156,7 +159,7 @@ def attention(
     axes: str = "b n h d",
     neutral: dict[str, Any] | None = None,
 ) -> None:
-    """Let captures see the calls of a kernel that PyTorch does not know.
+    """Let captures see the calls of an attention kernel that PyTorch does not know.
 
     flash-attn's `flash_attn_func` and `flash_attn_varlen_func`, PyTorch's `varlen_attn` and xformers'
     `memory_efficient_attention` are known already. An open capture sees all calls of the function, by whatever name it
@@ -176,7 +179,7 @@ def attention(
             captured, and a warning says so.
 
     Raises:
-        TypeError: it is no plain Python function.
+        TypeError: it is not a plain Python function.
         ValueError: it has no argument of this name; other axes.
     """
     if not isinstance(function, FunctionType) or function.__closure__:

@@ -1,4 +1,4 @@
-"""The mask of a compiled FlexAttention, which reads the blocks listed in a `BlockMask` and asks little else."""
+"""The mask of compiled FlexAttention, which reads the blocks listed in a `BlockMask` and little else."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tfviz.shapes import Bool, Int
 
 
 def compiled_mask_mod(block_mask: tuple[Any, ...]) -> Callable[..., Tensor]:
-    """Return the mask of a compiled kernel: `mask_mod` in blocks that are listed, True in those that are full.
+    """Return the mask of a compiled kernel: `mask_mod` in partial blocks, True in full blocks.
 
     Args:
         block_mask: `BlockMask.as_tuple()`.
@@ -31,7 +31,7 @@ def compiled_mask_mod(block_mask: tuple[Any, ...]) -> Callable[..., Tensor]:
 
 
 def _dense(counts: Int[Tensor, "batch head row"], indices: Int[Tensor, "batch head row column"]) -> Bool[Tensor, "..."]:
-    """Return True for each block that is listed: the first `counts` of `indices`."""
+    """Return a mask, True for each listed block: the first `counts` of `indices`."""
     columns = indices.shape[-1]
     valid = torch.arange(columns, device=indices.device) < counts[..., None]
     listed = torch.zeros(*indices.shape[:-1], columns + 1, dtype=torch.bool, device=indices.device)
@@ -39,7 +39,7 @@ def _dense(counts: Int[Tensor, "batch head row"], indices: Int[Tensor, "batch he
 
 
 def is_compiled() -> bool:
-    """Return whether the `flex_attention` that runs is, outside of a capture, part of what `torch.compile` makes."""
+    """Return whether `flex_attention` runs compiled outside of a capture."""
     inside = True
     for frame in frames():
         if not inside and frame.f_globals.get("__name__") == "torch._dynamo.eval_frame":

@@ -36,7 +36,7 @@ class FusedWeights:
     layout: Layout
 
     def arrange(self, tensor: Tensor) -> Tensor:
-        """Return a tensor of the call's shape as [batch, head, query, key]."""
+        """Reshape a tensor of the call's shape to [batch, head, query, key]."""
         return tensor if self.layout.is_plain else self.layout.to_bhqk(tensor.reshape(self.layout.shape))
 
     def scores(self) -> Tensor:
@@ -46,14 +46,14 @@ class FusedWeights:
         return self.arrange(self.call.pattern(dtype))
 
     def allowed(self) -> Tensor | None:
-        """Return True where a query may look; None if all may look everywhere."""
+        """Return a mask, True where a query may look; None if all may look everywhere."""
         allowed = self.call.allowed()
         if allowed is None or self.layout.is_plain:
             return allowed
         return compact_mask(self.arrange(allowed.expand(self.call.shape)))
 
     def key_record(self) -> KeyRecord:
-        """Return what the history keeps of the keys, by which maps are joined over time."""
+        """Return the record of the keys by which maps are joined over time."""
         full_mask = cache(self.allowed)
 
         def allowed(rows: slice) -> Tensor | None:
@@ -66,7 +66,7 @@ class FusedWeights:
 
 
 class FusedAttention:
-    """Watches fused attention: lets the kernel compute the output, and recomputes its weights.
+    """Watches fused attention: the kernel computes the output, the weights are recomputed from its arguments.
 
     Args:
         store: where to keep what weights are computed from; None: weights are computed at once.
@@ -86,7 +86,7 @@ class FusedAttention:
         scale: float | None = None,
         enable_gqa: bool = False,
     ) -> Tensor:
-        """Compute `scaled_dot_product_attention`."""
+        """Compute `scaled_dot_product_attention` and record its weights."""
         inputs, off = (query, key, value), None
         is_repeated = self._repeats_last(query, key)
         site = self.trace.stack.site("pattern")
@@ -117,7 +117,7 @@ class FusedAttention:
         *args: Any,
         **kwargs: Any,
     ) -> tuple[Tensor, ...]:
-        """Compute `flex_attention`: its output, and the sums of its rows, which edits of weights leave alone."""
+        """Compute `flex_attention`: its output and its rows' logsumexp, which edits of weights leave unchanged."""
         inputs = query, key, value
         query, key, value = self._edit_inputs(*inputs)
         if is_compiled():  # its kernel reads the listed blocks only, and asks no mask_mod in those that are full
@@ -135,7 +135,7 @@ class FusedAttention:
         return (output if edited is None else edited, *rows)
 
     def kernel(self, kernel: Kernel, arguments: dict[str, Any], original: Callable[[], Any]) -> Any:
-        """Compute a kernel that `look.attention` has registered."""
+        """Compute a kernel that `look.attention` has registered, and record its weights."""
         with untraced():
             call = kernel.call(arguments)
         if isinstance(call, str):
@@ -204,7 +204,7 @@ class FusedAttention:
     def _zeroed_heads(
         self, make: Callable[[], AttentionCall], inputs: Sequence[Tensor], is_repeated: bool = False
     ) -> Tensor | None:
-        """Record a call and return True for heads that give nothing, [head, 1, 1], if that is the only edit.
+        """Record a call and return a mask [head, 1, 1] of switched-off heads, if that is the only edit.
 
         The kernel computes the output then, and no map is made for it.
         """
@@ -227,7 +227,7 @@ class FusedAttention:
         return off
 
     def _repeats_last(self, query: Tensor, key: Tensor) -> bool:
-        """Return whether these are the tensors of the last call, whose weights now meet other values (DiffLlama)."""
+        """Return whether these tensors are those of the last call, now with other values (DiffLlama)."""
         state = self.trace.stack.state
         last, state.last_sdpa = state.last_sdpa, (ref(query), ref(key))
         return last is not None and last[0]() is query and last[1]() is key and query is not key

@@ -23,7 +23,7 @@ def _first(weights: Tensor, counts: Tensor, words: list[str]) -> Tensor:
 
 
 def _same_word(after: int, weights: Tensor, counts: Tensor, words: list[str]) -> Tensor:
-    """Score attention to earlier occurrences of the query's word, or to so many positions after them.
+    """Score attention to earlier occurrences of the query's word, or to a fixed number of positions after them.
 
     One after an earlier occurrence is what an induction head looks at (Olsson et al. 2022). The mean is over queries
     whose word came before.
@@ -60,7 +60,7 @@ def head_scores(maps: AttentionMaps, kinds: Sequence[str] = tuple(SCORES)) -> di
         kinds: of `SCORES`: "itself", "previous", "two back", "first", "same word", "after same word".
 
     Raises:
-        LookupError: there is no such kind; lists them.
+        LookupError: the kind is unknown; the message lists the known ones.
         ValueError: `kinds` is empty; the maps are not square, of less than 3 words, or have no words where a kind
             asks for them.
 

@@ -45,7 +45,7 @@ class KeyRecord(NamedTuple):
 
 
 class FiringInfo(NamedTuple):
-    """What the history keeps of one firing, beside its keys.
+    """Record of one firing besides its keys.
 
     Attributes:
         call: number of the model's call that it belongs to.
@@ -72,7 +72,7 @@ class _Change(NamedTuple):
 
 
 class SiteHistory:
-    """The firings of one site and their keys, of which only changes from firing to firing are stored.
+    """The firings of a site and their keys; only changes from firing to firing are stored.
 
     Attributes:
         grows: whether a firing had keys that the one before did not have beside some that it had.
@@ -112,7 +112,7 @@ class SiteHistory:
 
 
 class History:
-    """Notes which call of the model each firing belongs to, and what its keys are."""
+    """Records which call of the model each firing belongs to, and its keys."""
 
     def __init__(self) -> None:
         self.calls = 0
@@ -124,14 +124,14 @@ class History:
         self._cache: Any = None  # the one in use
 
     def begin_call(self) -> None:
-        """Note that a call of the model begins."""
+        """Record the start of a call of the model."""
         self.calls += 1
         self._leader = next((site for site, log in reversed(self.sites.items()) if log.grows), None)
         if any("beam_search" in frame.f_code.co_name for frame in islice(frames(), CALLERS)):
             self._beam_calls.add(self.calls)
 
     def end_call(self, kwargs: dict[str, Any], output: Any) -> None:
-        """Note how many tokens the cache of a call holds, if it has one."""
+        """Record how many tokens the cache of a call holds, if it has a cache."""
         cache: Any = kwargs.get("past_key_values")
         cache = getattr(output, "past_key_values", None) if cache is None else cache
         if not self.sites or not hasattr(cache, "get_seq_length"):
@@ -142,7 +142,7 @@ class History:
         self._cached[self.calls] = len(self._final_lengths), int(cache.get_seq_length())
 
     def close(self) -> None:
-        """Note how many tokens stayed in the cache: the capture ends, or another cache comes into use."""
+        """Record how many tokens stayed in the cache, when the capture ends or another cache comes into use."""
         if self._cache is not None:
             self._final_lengths[len(self._final_lengths)] = int(self._cache.get_seq_length())
             self._cache = None
@@ -158,7 +158,7 @@ class History:
             self.sites.setdefault(site, SiteHistory()).add(firing, keys)
 
     def leads(self, site: str) -> bool:
-        """Return whether a site tells of the text being written: the deepest that does, or any while none is known."""
+        """Return whether a site follows the generated text: the deepest such site, or any while none is known."""
         return self._leader in (None, site)
 
     def is_beam_search(self, call: int) -> bool:
@@ -166,7 +166,7 @@ class History:
         return call in self._beam_calls
 
     def dropped(self, call: int) -> int:
-        """Return how many tokens that a call read were dropped from its cache later, with no other call in between."""
+        """Return how many tokens of a call were dropped from its cache before the next call."""
         if call not in self._cached:
             return 0
         cache, length = self._cached[call]
@@ -176,7 +176,7 @@ class History:
 
 
 def _reach(allowed: Bool[Tensor, "batch head 1 key"] | None, keys: Keys) -> tuple[Tensor, Tensor]:
-    """Return, for each batch element, the first key that a query may see and one past the last; all if it sees none."""
+    """Return, for each batch element, the range of keys that a query may see; the full range if it sees none."""
     batch, count, _ = keys.shape
     if allowed is None or allowed.is_meta:
         return torch.zeros(batch, dtype=torch.long), torch.full((batch,), count)
@@ -191,7 +191,7 @@ def _directions(size: int, device: torch.device) -> Float[Tensor, "size width"]:
 
 
 def _tolerance(dtype: torch.dtype) -> float:
-    """Return the relative distance within which two signatures are of the same key."""
+    """Return the relative distance within which two signatures belong to the same key."""
     return TOLERANCE_HALF if dtype in (torch.float16, torch.bfloat16) else TOLERANCE
 
 

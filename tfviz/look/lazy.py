@@ -43,11 +43,11 @@ class LazyStore:
         return AttentionCall(query, key, key[..., :0], mask, call.scale, call.score_mod)
 
     def _copy(self, part: Tensor) -> Tensor:
-        """Return a copy: the model may overwrite a tensor, and a view keeps queries, keys and values all alive."""
+        """Return a copy: the model may overwrite a tensor, and a view would keep queries, keys and values alive."""
         return part.detach().to(self.device or part.device, copy=True, memory_format=torch.contiguous_format)
 
     def _shared_mask(self, mask: Tensor) -> Tensor | Spans:
-        """Return a mask as spans if its rows have no gaps, else as a copy; all layers share it."""
+        """Return a mask as spans if its rows have no gaps, otherwise as a copy; all layers share it."""
         version = None if mask.is_inference() else mask._version
         known = (mask.data_ptr(), mask.shape, mask.stride(), mask.dtype, version)
         if version is None or known not in self._masks:
@@ -58,13 +58,13 @@ class LazyStore:
         return self._masks[known][1]
 
     def _copy_mask(self, mask: Tensor) -> Tensor:
-        """Return a copy with -inf for the lowest number of its type, also in rows where all is forbidden."""
+        """Return a copy with -inf for the dtype's lowest value, including rows in which all is forbidden."""
         copy = self._copy(mask)
         return copy if copy.dtype == torch.bool else copy.masked_fill_(~is_unmasked(copy), -torch.inf)
 
 
 def _without_repeats(key: Tensor, kv_heads: int | None) -> Tensor:
-    """Return keys without their copies for other heads."""
+    """Return keys without the copies that were repeated for other heads."""
     heads = key.shape[1]
     if key.stride(1) == 0 and heads > 1:
         return key[:, :1]
@@ -75,13 +75,13 @@ def _without_repeats(key: Tensor, kv_heads: int | None) -> Tensor:
 
 
 def _as_boolean(added: Tensor) -> Tensor | None:
-    """Return a float mask as a boolean one, if it does nothing but forbid."""
+    """Return a float mask as boolean if it contains only 0 and -inf."""
     allowed = added == 0
     return allowed if bool((allowed | ~is_unmasked(added)).all()) else None
 
 
 class LazyAttention:
-    """One layer's weights of one text, [head, query, key], computed from queries and keys when they are indexed."""
+    """The weights of one layer and text, [head, query, key], computed from queries and keys when indexed."""
 
     def __init__(self, call: AttentionCall) -> None:
         self.call = call
@@ -120,12 +120,12 @@ class LazyAttention:
         return weights[(ALL if isinstance(row, slice) else 0, *keys)]
 
     def allowed(self, head: int, rows: slice = ALL, keys: slice = ALL) -> Bool[Tensor, "row key"] | None:
-        """Return True where a query may look; None if nothing is forbidden."""
+        """Return a mask, True where a query may look; None if nothing is forbidden."""
         allowed = self._head(head).allowed(rows, keys)
         return None if allowed is None else allowed[0, 0].cpu()
 
     def allowed_blocks(self, head: int, block: int) -> Bool[Tensor, "down across"] | None:
-        """Return True for blocks of cells of which some may be seen; None if nothing is forbidden."""
+        """Return a mask of blocks, True where some cell may be seen; None if nothing is forbidden."""
         mask = self._head(head).mask
         if not isinstance(mask, Spans):
             allowed = self.allowed(head)
@@ -159,11 +159,11 @@ class LazyAttention:
         return tile.cpu()
 
     def sketch(self, head: int, block: int) -> Float[Tensor, "down across"]:
-        """Return, of each `block` x `block` cells, the largest weight of their first row: cheaper than `tile`."""
+        """Return the largest weight in the first row of each `block` x `block` cells: cheaper than `tile`."""
         return max_pool_keys(self[(head, slice(None, None, block))], block)
 
     def _cells(self, call: AttentionCall, head: int, rows: slice, keys: slice, reach: slice) -> Tensor:
-        """Compute weights of some rows and keys; `reach` are all keys that these rows may see."""
+        """Compute the weights of some rows and keys; `reach` is the range of all keys that these rows may see."""
         unknown = torch.full((self.shape[1],), torch.nan, device=call.query.device)
         logsumexp = self._logsumexp.setdefault(head, unknown)[rows]  # a view
         if not logsumexp.isnan().any():
@@ -180,7 +180,7 @@ class LazyAttention:
 
 
 def _select(call: AttentionCall, batch: int = 0, head: int | None = None) -> AttentionCall:
-    """Return one batch element of a call, or one head of that."""
+    """Return one batch element of a call, or one of its heads."""
     mask, score_mod = call.mask, call.score_mod
     if isinstance(mask, Spans):
         mask = mask.select(batch, head)
@@ -196,5 +196,5 @@ def _select(call: AttentionCall, batch: int = 0, head: int | None = None) -> Att
 
 
 def _shift_score_mod(score_mod: Callable[..., Tensor], batch: int, head: int) -> Callable[..., Tensor]:
-    """Return a score_mod that counts batch elements and heads from these on."""
+    """Return a score_mod whose batch and head indices start at these numbers."""
     return lambda score, b, h, q, k: score_mod(score, b + batch, h + head, q, k)

@@ -1,6 +1,6 @@
 """Follows attention weights from the softmax that made them, through whatever a model does to them.
 
-A softmax alone is no attention: routers, gates and classifiers have one, too. So its output is followed through changes
+A softmax alone is not attention: routers and gates have one, too. So its output is followed through changes
 of shape and type, dropout and arithmetic, until a product with values sums over its keys. Of each tensor on the way
 is known which of its cells belong to which key, by an index tensor that is reshaped along with it.
 """
@@ -33,7 +33,7 @@ MULTIPLY_OPS = frozenset({"mul", "multiply"})
 
 
 class Stage(Enum):
-    """What some numbers are on their way to be weights."""
+    """Stages of numbers on their way to becoming attention weights."""
 
     WEIGHTS = auto()
     LOG_WEIGHTS = auto()  # a log-softmax's, before `exp`
@@ -41,7 +41,7 @@ class Stage(Enum):
 
 
 class Status(Enum):
-    """What happened to weights where they met values, which may be several times."""
+    """What happened to weights when they met values, possibly several times."""
 
     NEW = auto()  # they have not met any
     RECORDED = auto()
@@ -50,7 +50,7 @@ class Status(Enum):
 
 @dataclass(eq=False)
 class TrackedWeights:
-    """What is known of a tensor of attention weights.
+    """What is known about a tensor of attention weights.
 
     Attributes:
         key_index: the numbers of the keys, in the tensor's shape; only the axis of the keys has a stride.
@@ -74,7 +74,7 @@ class TrackedWeights:
 
     @cached_property
     def key_axes(self) -> list[int]:
-        """The axes on which the keys are: one, unless it was joined with another."""
+        """The key axes: a single axis, unless it was joined with another."""
         axes = strided_axes(self.key_index)
         if len(axes) > 1:  # reshaping has copied the index of axes that were joined, and perhaps parted again
             return [axis for axis in axes if bool((self.key_index != self.key_index.narrow(axis, 0, 1)).any())]
@@ -82,18 +82,18 @@ class TrackedWeights:
 
     @property
     def axis(self) -> int | None:
-        """The axis of the keys; None if they are on several."""
+        """The key axis; None if there are several."""
         return self.key_axes[0] if len(self.key_axes) == 1 else None
 
     def softmax_of(self, tensor: Tensor) -> tuple[Tensor, int] | None:
-        """Return the softmax's output and axis, where `tensor` is the one that these facts are of."""
+        """Return the softmax's output and axis if these facts describe `tensor`."""
         if self.softmax is not None or self.axis is None or self.stage is Stage.LOG_WEIGHTS:
             return self.softmax
         return tensor.detach(), self.axis
 
 
 class Lineage:
-    """The tensors of weights that are alive.
+    """Tracks the live tensors of attention weights.
 
     Attributes:
         known: tensor -> what is known of it.
@@ -104,7 +104,7 @@ class Lineage:
         self._sums: Any = WeakIdKeyDictionary()  # result of logsumexp -> its scores, by weak reference, and axis
 
     def begin(self, weights: Tensor, scores: Tensor | None, axis: int, stage: Stage = Stage.WEIGHTS) -> TrackedWeights:
-        """Track weights over an axis, as a softmax makes them of scores."""
+        """Track weights over an axis, as a softmax computes them from scores."""
         scores = None if scores is None else scores.detach()
         self.known[weights] = tracked = TrackedWeights(index_along(weights, axis % weights.dim()), scores, stage=stage)
         return tracked
@@ -122,7 +122,7 @@ class Lineage:
                 self.begin(output, op.args[0], dim, Stage.LOG_WEIGHTS)
 
     def follow(self, op: Operation, output: Any) -> None:
-        """Track the output of an operation on a tracked tensor: by the handler of its name."""
+        """Track the output of an operation on a tracked tensor, by the handler for its name."""
         source = self._surviving_factor(op.product) if op.product else self._first_known(op)
         if source is None:
             return
@@ -143,7 +143,7 @@ class Lineage:
         return None
 
     def _surviving_factor(self, product: Product) -> Tensor | None:
-        """Return the tracked factor whose keys a product does not sum over."""
+        """Return the tracked factor whose keys are not summed over in a product."""
         for factor, letters in zip(product.factors, product.letters):
             was = self.known.get(factor)
             if was and not was.times and not any(product.contracts(letters[axis]) for axis in was.key_axes):
@@ -151,7 +151,7 @@ class Lineage:
         return None
 
     def pending_sum(self, op: Operation) -> Product | None:
-        """Return the product that a sum completes: weights were multiplied with values cell by cell before."""
+        """Return the product that a sum completes after weights and values were multiplied elementwise."""
         was = self.known.get(op.args[0]) if op.args and isinstance(op.args[0], Tensor) else None
         dim = op.argument(1, "dim", op.kwargs.get("axis"))
         if was is None or was.times is None or dim is None:
@@ -167,7 +167,7 @@ class Lineage:
         )
 
     def _reshape(self, op: Operation, source: Tensor, was: TrackedWeights, output: Any) -> None:
-        """The same numbers on other axes, or some of them: index, scores and undropped weights move along."""
+        """Follow numbers that are reshaped or selected; index, scores and undropped weights move along."""
 
         def moved(tensor: Tensor | None) -> Any:
             args = (tensor if arg is source else arg for arg in op.args)
@@ -205,14 +205,14 @@ class Lineage:
             self._change_values(op, source, was, output)
 
     def _multiply(self, op: Operation, source: Tensor, was: TrackedWeights, output: Tensor) -> None:
-        """Weights times values cell by cell make a larger tensor, which a sum over keys may follow."""
+        """Follow weights multiplied with values elementwise, which a sum over keys may complete."""
         if was.stage is Stage.LOG_WEIGHTS or output.shape == source.shape:
             self._change_values(op, source, was, output)
         elif isinstance(other := op.args[1] if op.args[0] is source else op.args[0], Tensor):
             self.known[output] = replace(was, times=(source, other, op.func))
 
     def _change_values(self, op: Operation, source: Tensor, was: TrackedWeights, output: Tensor) -> None:
-        """Other numbers in the same cells, or heads mixed with heads (talking heads, Shazeer 2020)."""
+        """Follow cells whose values change, or heads that are mixed (talking heads, Shazeer 2020)."""
         if was.stage is not Stage.WEIGHTS:
             return
         index: Tensor | None = was.key_index
@@ -243,7 +243,7 @@ def _index_after_product(index: Tensor, letters: Sequence[Any], product: Product
 
 
 def _index_after_convolution(was: TrackedWeights, op: Operation, output: Tensor) -> Tensor | None:
-    """Return the key index after a convolution that changes one axis, not the keys', as one over heads does."""
+    """Return the key index after a convolution over another axis than the keys', such as the heads'."""
     index = was.key_index
     if op.name not in ("conv3d", "conv2d", "conv1d") or output.dim() != index.dim():
         return None

@@ -1,4 +1,4 @@
-"""Linear attention: the map that it amounts to, where a model never makes one.
+"""Linear attention: its implicit map, which a model never computes.
 
 Keys are multiplied with values and summed over the text first, and queries meet that sum (Katharopoulos et al. 2020,
 equation 6). This equals weights q.k over their sum, which are computed here to be shown.
@@ -20,7 +20,7 @@ from tfviz.look.trace import Trace
 
 
 class KeyValueSum(NamedTuple):
-    """Keys times values, summed over a text.
+    """Product of keys and values, summed over a text.
 
     Attributes:
         factors: one of them the keys, the other the values: the queries will tell which.
@@ -43,7 +43,7 @@ class LinearAttention:
         self.known: Any = WeakIdKeyDictionary()
 
     def observe(self, op: Operation, output: Any) -> None:
-        """Record what queries take of each key, if they meet a sum here; track the output if it is one."""
+        """Record the weights if queries meet a tracked sum; track the output if it is itself such a sum."""
         self._record(op)
         if not isinstance(output, Tensor):
             return
@@ -63,7 +63,7 @@ class LinearAttention:
             del self.known[source]
 
     def _reshape(self, op: Operation, source: Tensor, was: KeyValueSum, output: Tensor) -> None:
-        """Follow the axes of a sum to another order; forget it where some are joined."""
+        """Follow the axes of a sum into another order; forget it if some are joined."""
         try:
             with untraced():
                 moved = [op.func(index_along(source, axis), *op.args[1:], **op.kwargs) for axis in range(source.dim())]
@@ -75,7 +75,7 @@ class LinearAttention:
             self.known[output] = was._replace(axes=axes)
 
     def _record(self, op: Operation) -> None:
-        """Record the map that queries and a sum amount to, if they meet in this operation."""
+        """Record the implicit map, if queries and a sum meet in this operation."""
         for factors, letters, output in _factor_pairs(op):
             was = self.known.get(factors[0])
             features = [letter for letter in letters[0] if letter in letters[1] and letter not in output]

@@ -13,7 +13,7 @@ from tfviz.shapes import Bool
 
 
 def check_layers(layers: Sequence[Any]) -> None:
-    """Raise a ValueError unless all layers may be weights, [head, query, key], of one shape."""
+    """Raise ValueError unless all layers are [head, query, key], of one shape, and may hold weights."""
     for number, layer in enumerate(layers):
         if layer is None:
             raise ValueError(
@@ -55,7 +55,7 @@ def axis_labels(labels: Sequence[Any] | None, count: int, name: str, what: str) 
 
 
 def are_numbers(labels: Sequence[str]) -> bool:
-    """Return whether an axis has no words, but the numbers of its positions."""
+    """Return whether an axis is labelled with the numbers of its positions instead of words."""
     return list(labels) == [str(position) for position in range(len(labels))]
 
 
@@ -75,7 +75,7 @@ def as_strings(words: Sequence[Any]) -> list[str]:
 
 
 def as_mask(mask: Tensor) -> Bool[Tensor, "*any"]:
-    """Return a boolean mask, also from zeros and ones.
+    """Return a boolean mask, converted from zeros and ones if necessary.
 
     Raises:
         ValueError: it has other numbers.
@@ -86,7 +86,7 @@ def as_mask(mask: Tensor) -> Bool[Tensor, "*any"]:
 
 
 def broadcast_mask(mask: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Return a boolean mask expanded to the shape of maps; what it repeats takes no memory.
+    """Expand a boolean mask to the shape of maps, without copying.
 
     Raises:
         ValueError: its axes do not fit.
@@ -98,5 +98,5 @@ def broadcast_mask(mask: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def unexpanded(mask: Tensor, axes: int = 4) -> Tensor:
-    """Return a mask without those of its first axes that are only expanded."""
+    """Return a mask with its expanded leading axes reduced to size 1."""
     return mask[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in mask.stride()[:axes])]

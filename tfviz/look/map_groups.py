@@ -23,7 +23,7 @@ Shape = tuple[int, ...]
 def groups(
     seen: Capture, rows: Words | None = None, cols: Words | None = None, *, batch: int = 0, firings: str | None = None
 ) -> dict[str, AttentionMaps]:
-    """Return all patterns of a capture, those of one kind and shape together, by names as `encoder.layer.*.attention`.
+    """Return all patterns of a capture, grouped by kind and shape, by names such as `encoder.layer.*.attention`.
 
     `view.sources(**look.groups(seen))` shows them all.
 
@@ -65,26 +65,26 @@ def groups(
 
 
 def _are_pictures(some: Sequence[Firing]) -> bool:
-    """Return whether firings have several sizes and each looks at itself alone: they are no steps in time."""
+    """Return whether firings have several sizes and each attends only to itself: these are not steps in time."""
     shapes = {tuple(weights.shape[2:]) for weights, _ in some}
     return len(shapes) > 1 and all(queries == keys > 1 for queries, keys in shapes)
 
 
 def _match_start(name: str, glob: str) -> int | None:
-    """Return from which part of its path on a name matches a glob; `encoder_attn` of a decoder is no encoder."""
+    """Return the index in its path from which a name matches a glob; a decoder's `encoder_attn` is not an encoder."""
     parts = name.split(".")
     starts = [0, *(at for at in range(1, len(parts)) if not CROSS.search(parts[at]))]
     return next((at for at in starts if fnmatchcase(".".join(parts[at:]), glob)), None)
 
 
 def _best_glob(words: Mapping[str, Sequence[str]], name: str) -> str | None:
-    """Return the glob that means a group: the one that matches from the earliest part on, the first of several."""
+    """Return the glob that best matches a group: the one with the earliest match, the first if several tie."""
     matching = [(at, glob) for glob in words if (at := _match_start(name, glob)) is not None]
     return min(matching, key=lambda match: match[0])[1] if matching else None
 
 
 def _check_words(counts: Mapping[str, int], words: Words | None, axis: str) -> None:
-    """Raise an error if words fit no group; `counts` says how many each needs on this axis."""
+    """Raise an error if words fit no group; `counts` holds the number each group needs on this axis."""
     if isinstance(words, Mapping):
         for glob, labels in words.items():
             if not isinstance(glob, str) or not isinstance(labels, Sequence):
@@ -97,7 +97,7 @@ def _check_words(counts: Mapping[str, int], words: Words | None, axis: str) -> N
 
 
 def _name(labels: Sequence[str]) -> str:
-    """Return what the paths of labels share, a star for what differs; and which firings, if these are not all."""
+    """Return the common path of labels, a star for what differs, and the firings if not all are included."""
     sites = list(dict.fromkeys(NUMBERED.sub("", label) for label in labels))
     paths = [site.removesuffix("pattern").removesuffix(".").split(".") for site in sites]
     shared = [parts[0] if len(set(parts)) == 1 else "*" for parts in zip(*paths)]

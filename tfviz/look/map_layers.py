@@ -36,7 +36,7 @@ def patterns(seen: Iterable[str], sites: str) -> list[str]:
 
 
 def choose_firings(every: Mapping[str, Sequence[Firing]], firings: str | None) -> dict[str, Firing]:
-    """Return one firing of each site, the last, or all as layers of their own; see `AttentionMaps.of`."""
+    """Return one firing of each site: the last, or all as separate layers; see `AttentionMaps.of`."""
     several = {site: len(some) for site, some in every.items() if len(some) > 1}
     if firings == "layers":  # `NUMBERED` finds these names
         return {
@@ -58,7 +58,7 @@ def choose_firings(every: Mapping[str, Sequence[Firing]], firings: str | None) -
 
 
 def layers(firings: Mapping[str, Firing], batch: int) -> tuple[list[Layer], Tensor | None]:
-    """Return the weights of each site's firing, [head, query, key], and a mask for all; None: nothing is forbidden.
+    """Return the weights of each site's firing, [head, query, key], and a common mask; None if nothing is forbidden.
 
     Raises:
         ValueError: no such row; sites that do not fit together.
@@ -72,7 +72,7 @@ def layers(firings: Mapping[str, Firing], batch: int) -> tuple[list[Layer], Tens
 def layers_over_time(
     firings: Mapping[str, Sequence[Firing]], history: History, batch: int, beams: Tensor | None, generation: int | None
 ) -> tuple[list[Layer], Tensor | None]:
-    """Return the same of all firings that are of one text, their queries one under the other.
+    """Return layers and mask of all firings of one text, with their queries stacked in order of time.
 
     Raises:
         ValueError: no such row; it cannot be told which firings are of one text; sites that do not fit together.
@@ -102,7 +102,7 @@ def layers_over_time(
 
 
 def _check_shapes(joined: Mapping[str, tuple[Layer, Tensor | None]]) -> tuple[list[Layer], Tensor | None]:
-    """Return the layers, if they have one shape, and one mask for all."""
+    """Return the layers if they have the same shape, and a common mask."""
     shapes = {tuple(weights.shape): site for site, (weights, _) in joined.items()}
     if len(shapes) > 1:
         each = ", firings='layers'" if any(NUMBERED.search(site) for site in joined) else ""
@@ -128,7 +128,7 @@ def _layer(firing: Firing, batch: int) -> tuple[Layer, Bool[Tensor, "#head query
 
 
 def _join(firings: Sequence[Firing], timeline: Timeline) -> tuple[Layer, Bool[Tensor, "#head query key"] | None]:
-    """Return one map of one text; cells of keys that a firing did not have, yet or any more, are 0 and forbidden."""
+    """Join firings to one map of a text; cells of keys that a firing did not have are 0 and forbidden."""
     first = min(segment.offset for segment in timeline.segments)
     keys = timeline.length - first
     weights, masks, is_open = [], [], True
@@ -154,7 +154,7 @@ def _everywhere(weights: Layer) -> Bool[Tensor, "1 query key"]:
 
 
 def _pad_keys(tensor: Tensor, keys: int, first: int = 0) -> Tensor:
-    """Return a tensor with zeros before and after, or without cache slots that no text has filled."""
+    """Pad a tensor with zeros before and after its keys, or drop cache slots that no text has filled."""
     tensor = tensor[..., : keys - first]
     missing = keys - tensor.shape[-1]
     return functional.pad(tensor, (first, missing - first)) if missing else tensor

@@ -1,4 +1,4 @@
-"""`AttentionMaps`: attention weights with the words of both axes, which views draw and measures measure."""
+"""`AttentionMaps`: attention weights with the words of both axes, for views and measures."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class AttentionMaps:
         batch: int = 0,
         provenance: Mapping[str, Any] | None = None,
     ) -> AttentionMaps:
-        """Return maps with a layer for each name, of its firing: what `of` and `look.groups` make of a capture."""
+        """Return maps with a layer for each named firing: the result of `of` and `look.groups`."""
         weights, mask = map_layers.layers(firings, batch)
         known = seen.provenance(map_layers.NUMBERED.sub("", name) for name in firings)
         return cls(weights, rows, cols, mask, list(firings), {**known, **(provenance or {})})
@@ -133,7 +133,7 @@ class AttentionMaps:
         generation: int | None = None,
         provenance: Mapping[str, Any] | None = None,
     ) -> AttentionMaps:
-        """Return maps of all firings of one text: their queries stand one under the other, in the order of time.
+        """Return maps of all firings of one text, with their queries stacked in order of time.
 
         So patterns that are computed word by word make one map of one pass: head, then all queries, then the keys of
         the last firing. Cells of keys that an earlier one had not yet are 0 and masked. Which firings are of one text
@@ -169,7 +169,7 @@ class AttentionMaps:
 
     @property
     def weights(self) -> Float[Tensor, "layer head query key"]:
-        """All weights in float32; `maps[layer, head]` makes one head only."""
+        """All weights in float32; `maps[layer, head]` computes a single head."""
         return torch.stack([self[layer] for layer in range(len(self.layers))])
 
     @validated
@@ -188,7 +188,7 @@ class AttentionMaps:
     def tile(
         self, layer: int, head: int, rows: slice = ALL, keys: slice = ALL, block: int = 1
     ) -> Float[Tensor, "down across"]:
-        """Return a part of a head, or all of it: of each `block` x `block` cells the largest weight."""
+        """Return a head, or part of it, as the largest weight of each `block` x `block` cells."""
         at_least(1, block=block)
         weights, block = self._layer(layer, head, rows, keys), min(block, max(1, *self.shape[2:]))
         if isinstance(weights, LazyAttention):
@@ -197,7 +197,7 @@ class AttentionMaps:
 
     @validated
     def packed(self, layer: int, head: int, block: int = 1) -> UInt8[Tensor, "down across"]:
-        """Return a head as bytes, 255 times the square root; errs by at most 0.004.
+        """Return a head as bytes: 255 times the square root of its weights, within 0.004.
 
         Args:
             block: the largest weight of each `block` x `block` cells stands for them.
@@ -213,7 +213,7 @@ class AttentionMaps:
 
     @validated
     def allowed(self, layer: int, head: int, rows: slice = ALL, keys: slice = ALL) -> Bool[Tensor, "query key"] | None:
-        """Return True where this head's queries might look; None if nothing was forbidden."""
+        """Return a mask, True where this head's queries may look; None if nothing was forbidden."""
         weights = self._layer(layer, head)
         if isinstance(weights, LazyAttention):
             return weights.allowed(head, rows, keys)
@@ -246,7 +246,7 @@ class AttentionMaps:
 
     @property
     def remarks(self) -> str:
-        """A text for captions: that a dropout came after the weights, and their caveat."""
+        """Text for captions: whether dropout followed the weights, and their caveat."""
         dropout = self.provenance.get("dropout")
         dropped = f", taken in training: before a dropout of {dropout:g}" if isinstance(dropout, float) else ""
         return f"{dropped}; {self.caveat}" if self.caveat else dropped

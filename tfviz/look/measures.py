@@ -1,8 +1,8 @@
 """Measures of attention: entropy, distance, change, head scores, rollout, relevance, value-weighted norms.
 
 What is measured of `AttentionMaps` is a mean over the queries of a text that see something. Padding is left out as if
-the text had been given without it: a key that no query may look at (where the mask is known), and in self-attention the
-query at its position. So the first key is the first that is no padding, and distances are counted without it.
+the text did not contain it: a key that no query may look at (where the mask is known), and in self-attention the
+query at its position. So the first key is the first that is not padding, and distances are counted without it.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def entropy(weights: Float[Tensor, "*lead query key"] | AttentionMaps) -> Float[
     sees nothing, has 0 and is to be left out of a mean.
 
     Raises:
-        ValueError: these are no weights: a query's must be 0 or more and sum to 1, or to 0 where all is masked.
+        ValueError: these are not weights: each row must be nonnegative and sum to 1, or to 0 if fully masked.
 
     >>> entropy(torch.tensor([[1.0, 0.0], [0.5, 0.5]]))
     tensor([0.0000, 0.6931])
@@ -38,7 +38,7 @@ def entropy(weights: Float[Tensor, "*lead query key"] | AttentionMaps) -> Float[
 
 
 def distance(weights: Float[Tensor, "*lead query key"] | AttentionMaps) -> Float[Tensor, "*lead query"]:
-    """Return how far away each query looks on average, in positions; of `AttentionMaps` the mean of each head.
+    """Return how far away each query looks on average, in positions; for `AttentionMaps`, the mean of each head.
 
     Raises:
         ValueError: as for `entropy`; or maps in a tensor that are not square, where no distance is known.
@@ -65,14 +65,14 @@ def distance(weights: Float[Tensor, "*lead query key"] | AttentionMaps) -> Float
 
 
 def _per_query(weights: Tensor | AttentionMaps, measure: Callable[[Tensor], Tensor]) -> Tensor:
-    """Return a number for each row of weights; of maps its mean for each head."""
+    """Return a number for each row of weights; for maps, the mean over each head's rows."""
     if isinstance(weights, AttentionMaps):
         return statistic(weights, lambda some, counts: mean(measure(some), counts))
     return measure(check_weights(weights))
 
 
 def change(first: AttentionMaps, second: AttentionMaps) -> Float[Tensor, "layer head"]:
-    """Return how far the maps of two captures of one text are apart, for each head: 0 the same, 1 nothing in common.
+    """Return, per head, how much two captures of one text differ: 0 the same, 1 nothing in common.
 
     It is the total variation distance between a query's weights, mean over the queries that see something in either.
 
@@ -131,7 +131,7 @@ def rollout(weights: Float[Tensor, "layer query key"], residual: float = 0.5) ->
 
 
 def relevance(weights: Float[Tensor, "layer head query key"], gradients: Tensor) -> Float[Tensor, "layer query key"]:
-    """Return how much each position of each layer owes to each word, for one output (Chefer et al. 2021, eq. 5 and 6).
+    """Return how much each position of each layer owes to each word for an output (Chefer et al. 2021, eq. 5 and 6).
 
     Of weights times their gradients the positive part is taken and averaged over heads; it is added to what stands
     there, layer by layer: R = R + mean(gradient x weight, where above 0) R. The last row of the last layer, or the row
@@ -175,6 +175,9 @@ def value_weighted_norms(
 
     A large weight on a short value moves little. `values` are those of the heads, `...value` in a capture; multiply
     them by each head's part of the output matrix for what arrives in the stream.
+
+    Raises:
+        ValueError: the shapes do not fit each other.
 
     >>> value_weighted_norms(torch.tensor([[[0.9, 0.1]]]), torch.tensor([[[0.0, 1.0], [30.0, 40.0]]]))
     tensor([[[0.9000, 5.0000]]])

@@ -1,4 +1,4 @@
-"""The modules of a model whose forward is running, in each thread: whose attention call it is that a tracer sees."""
+"""The modules whose forward is running, in each thread, by which a tracer knows whose attention it sees."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from torch import Tensor, nn
 
 
 class Frame(NamedTuple):
-    """A module that is running, and the shape of the first tensor it was given (empty: none)."""
+    """A running module and the shape of its first tensor argument (empty: none)."""
 
     path: str
     input_shape: tuple[int, ...]
 
 
 class ThreadState(threading.local):
-    """What is running in one thread."""
+    """Modules running in one thread."""
 
     def __init__(self) -> None:
         self.frames: list[Frame] = []  # outermost first
@@ -28,14 +28,14 @@ class ThreadState(threading.local):
 
 
 class ModuleStack:
-    """Tracks the running modules of one model, by their paths, and the sizes of what they are given.
+    """Tracks the running modules of one model, by their paths, and the sizes of their inputs.
 
     Attributes:
         called: paths of the modules that ran, in order.
         called_elsewhere: whether the model ran in a thread that is not the capture's.
         traced: whether a call was skipped because a graph was traced and no numbers flowed.
         first_sizes: sizes of the first axes of the model's positional tensors: candidates for the batch size.
-        sizes: sizes of the first two axes of all tensors given to the model.
+        sizes: sizes of the first two axes of all tensors passed to the model.
         unseen: path or site -> why nothing can be seen in it.
     """
 
@@ -69,7 +69,7 @@ class ModuleStack:
         return [self.modules[frame.path] for frame in reversed(self.state.frames[-count:])]
 
     def push(self, path: str, args: tuple[Any, ...]) -> None:
-        """Note that a module begins."""
+        """Push a module that begins to run."""
         tensors = [arg for arg in args if is_dense(arg)]
         if not self.state.frames:
             self.first_sizes |= {tensor.shape[0] for tensor in tensors if tensor.dim()}
@@ -82,7 +82,7 @@ class ModuleStack:
             self.state.guards.append((path, guard))
 
     def pop(self, path: str) -> bool:
-        """Note that a module ends, with those in it that an exception has left; return whether it was running."""
+        """Pop a module and those within it that an exception has left; return whether it was running."""
         frames = self.state.frames
         depth = len(frames) - 1
         while depth >= 0 and frames[depth].path != path:
@@ -96,7 +96,7 @@ class ModuleStack:
         return True
 
     def note_inputs(self, *inputs: Any) -> None:
-        """Note the sizes of what the model was given, when its outermost call ends."""
+        """Record the sizes of the model's inputs when its outermost call ends."""
         self.sizes |= {size for value in inputs if is_dense(value) for size in value.shape[:2]}
 
     def clear(self) -> None:
@@ -108,5 +108,5 @@ class ModuleStack:
 
 
 def is_dense(value: Any) -> bool:
-    """Return whether this is a tensor that is not nested."""
+    """Return whether a value is a tensor that is not nested."""
     return isinstance(value, Tensor) and not value.is_nested

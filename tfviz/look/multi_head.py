@@ -1,4 +1,4 @@
-"""`nn.MultiheadAttention`, and the fast path of PyTorch's encoder layers, which they leave when somebody looks."""
+"""`nn.MultiheadAttention`, and the fast path of PyTorch's encoder layers, which a capture disables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _SIGNATURE = signature(_ORIGINAL)
 
 
 class MultiHeadForward:
-    """Runs `multi_head_attention_forward` with the attention inside it in sight, as PyTorch computes it unobserved."""
+    """Runs `multi_head_attention_forward` with its attention visible, with the results of an unobserved run."""
 
     def __init__(self, trace: Trace, mode: TorchFunctionMode) -> None:
         self.trace, self.mode = trace, mode
@@ -45,7 +45,7 @@ class MultiHeadForward:
                 stack.state.num_heads = None
 
     def _read_masks_as_fast_path(self, arguments: dict[str, Any]) -> None:
-        """Let a float mask forbid each cell where it is not 0, if the fast path of an encoder layer would run."""
+        """Treat every nonzero cell of a float mask as forbidden, if an encoder layer would take its fast path."""
         masks = {name: arguments.get(name) for name in ("attn_mask", "key_padding_mask")}
         floats = {name: mask for name, mask in masks.items() if isinstance(mask, Tensor) and mask.is_floating_point()}
         if not any(bool((is_unmasked(mask) & (mask != 0)).any()) for mask in floats.values()):
@@ -60,7 +60,7 @@ class MultiHeadForward:
     def output_without_capture(
         self, module: nn.Module, path: str, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
     ) -> Any:
-        """Return the output that PyTorch's encoder has when nobody looks.
+        """Return the output that PyTorch's encoder gives without a capture.
 
         Its fast path leaves zeros at the padding and NaN in rows that see nothing.
         """

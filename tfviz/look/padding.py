@@ -35,7 +35,7 @@ class Positions(NamedTuple):
 
     @classmethod
     def of(cls, *several: AttentionMaps) -> Positions:
-        """Return the positions of the text of these maps; what one of them knows to be padding is padding in all."""
+        """Return the positions of the text of these maps; padding known from one of them is padding in all."""
         queries, keys = (torch.ones(count, dtype=torch.bool) for count in several[0].shape[2:])
         known = [attended for maps in several if (attended := _attended(maps)) is not None]
         for attended in known:
@@ -55,7 +55,7 @@ class Positions(NamedTuple):
         return weights if self.keys.all() else weights[:, :, self.keys]
 
     def counts(self, weights: Float[Tensor, "head row column"], layer: int, head: int) -> Bool[Tensor, "head row"]:
-        """Return which of the remaining queries see anything, for heads from `head` on."""
+        """Return a mask of the remaining queries that see anything, for heads from `head` on."""
         sees_any = weights.sum(-1) != 0  # NaN counts, and shows
         if self.sees is None:
             return sees_any
@@ -79,13 +79,13 @@ def head_weights(maps: AttentionMaps, layer: int) -> Iterator[tuple[int, Float[T
 
 
 def check_weights(weights: Tensor, normalized: bool = True) -> Tensor:
-    """Return the weights, if they are such; the sums of bytes are off by up to a fifth.
+    """Validate attention weights and return them unchanged; sums of weights stored as bytes may be off by a fifth.
 
     Args:
         normalized: rows must sum to 1, or to 0 where all is masked.
 
     Raises:
-        ValueError: they are no weights.
+        ValueError: they are not weights.
     """
     materialized(weights=weights)
     if weights.is_complex():
@@ -103,10 +103,13 @@ def check_weights(weights: Tensor, normalized: bool = True) -> Tensor:
 def statistic(
     maps: AttentionMaps, measure: Callable[[Tensor, Tensor], Tensor], positions: Positions | None = None
 ) -> Float[Tensor, "layer head *kind"]:
-    """Return a number for each head, or several.
+    """Apply `measure` to every head; return [layer, head, ...].
 
     Args:
         measure: takes weights without padding, [head, query, key], and which queries count; returns [head, ...].
+
+    Raises:
+        ValueError: every position is padding.
     """
     positions = positions or Positions.of(maps)
     if not (positions.queries.any() and positions.keys.any()):
@@ -119,12 +122,12 @@ def statistic(
 
 
 def mean(values: Float[Tensor, "head query"], counts: Bool[Tensor, "#head query"]) -> Float[Tensor, "head"]:
-    """Return the mean over the queries that count; 0 where none does."""
+    """Return the mean over the queries that count; 0 if none do."""
     return torch.where(counts, values, 0.0).sum(-1) / counts.sum(-1).clamp(min=1)
 
 
 def _attended(maps: AttentionMaps) -> Bool[Tensor, "key"] | None:
-    """Return the keys that a query of some layer and head may look at; None where no mask is known."""
+    """Return a mask of the keys that some query of any layer and head may look at; None if no mask is known."""
     if maps.mask is not None:
         return unexpanded(maps.mask, axes=2).flatten(0, 2).any(0)
     attended = None
@@ -139,7 +142,7 @@ def _attended(maps: AttentionMaps) -> Bool[Tensor, "key"] | None:
 
 
 def _in_use(maps: AttentionMaps) -> Bool[Tensor, "position"]:
-    """Return the positions that give some weight, or get some."""
+    """Return a mask of the positions that give or receive any weight."""
     used = torch.zeros(maps.shape[2], dtype=torch.bool)
     for layer in maps.layers:
         assert isinstance(layer, Tensor)  # of others a mask is known

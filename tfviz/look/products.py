@@ -31,7 +31,7 @@ class Product(NamedTuple):
     batch: frozenset[Any] = frozenset()
 
     def contracts(self, letter: Any) -> bool:
-        """Return whether the product sums over this axis of both factors."""
+        """Return whether the product sums over this axis."""
         return letter not in self.output and all(letter in letters for letters in self.letters)
 
     def contracted_axes(self, place: int) -> list[int]:
@@ -60,7 +60,7 @@ class Operation(NamedTuple):
         return cls(name, func, args, kwargs, product(name, func, args, kwargs))
 
     def argument(self, position: int, name: str, default: Any = None) -> Any:
-        """Return an argument given by position or name."""
+        """Return an argument passed by position or name."""
         return self.args[position] if len(self.args) > position else self.kwargs.get(name, default)
 
     def tensors(self) -> Iterator[Tensor]:
@@ -77,7 +77,7 @@ def tensors(values: Iterable[Any]) -> Iterator[Tensor]:
 
 
 def product(name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Product | None:
-    """Return what a call multiplies; None if it is no product of two tensors."""
+    """Return the product that a call computes; None if it is not a product of two tensors."""
     if name in MATMUL and len(args) == 2:
         return _matmul(args[0], args[1], recompute=lambda a, b: func(a, b, **kwargs))
     if name == "__rmatmul__" and len(args) == 2:
@@ -96,7 +96,7 @@ def product(name: str, func: Callable[..., Any], args: Sequence[Any], kwargs: Ma
 
 
 def _tensordot(func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any], last: bool) -> Product | None:
-    """Sum over given axes of both; those left of the first factor stand before those left of the second."""
+    """Sum over the specified axes of both; the remaining axes of the first factor precede those of the second."""
     if len(args) < 2 or not all(isinstance(arg, Tensor) for arg in args[:2]):
         return None
     a, b = args[:2]
@@ -156,7 +156,7 @@ def parse_einsum(args: Sequence[Any]) -> tuple[Sequence[Tensor], list[Letters], 
 
 
 def _letters(side: str, count: int) -> Letters:
-    """Return the letters of `b...k` for so many axes; the axes of the dots get numbers that end at -1."""
+    """Return the letters of `b...k` for a number of axes; the axes of the dots get numbers that end at -1."""
     before, dots, after = side.partition("...")
     hidden = count - len(re.sub(r"\.", "", side))
     return (*before, *(range(-hidden, 0) if dots else ()), *after)
@@ -165,7 +165,7 @@ def _letters(side: str, count: int) -> Letters:
 def sum_of_products(
     left: Tensor, right: Tensor, output: Tensor, axes: Sequence[int], recompute: Callable[..., Any]
 ) -> Product:
-    """Return the product of two tensors that are multiplied cell by cell, to `output`, and summed over some axes."""
+    """Return the product of two tensors that were multiplied elementwise to `output`, then summed over `axes`."""
     count = output.dim()
 
     def letters(factor: Tensor) -> Letters:
@@ -178,7 +178,7 @@ def sum_of_products(
 
 
 def align_axes(index: Tensor, letters: Sequence[Any], output: Sequence[Any]) -> Tensor:
-    """Reorder a factor's axes as those of a product's output, with size 1 for axes that it does not have.
+    """Reorder a factor's axes to match a product's output, with size 1 for axes that it does not have.
 
     Of an axis that the output does not have the first place is taken.
     """
@@ -204,5 +204,5 @@ def strided_axes(index: Tensor) -> list[int]:
 
 
 def is_learned(tensor: Tensor) -> bool:
-    """Return whether a tensor is a parameter, or a view of one: these are no values that attention reads."""
+    """Return whether a tensor is a parameter, or a view of one: not values that attention reads."""
     return isinstance(tensor, nn.Parameter) or isinstance(tensor._base, nn.Parameter)

@@ -12,7 +12,7 @@ def pack(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
     """Return weights as bytes: 255 times their square root, which keeps small ones apart; errs by at most 0.004.
 
     Raises:
-        ValueError: some are no weights.
+        ValueError: some are not weights.
 
     >>> pack(torch.tensor([0.0, 1 / 512, 0.5, 1.0])).tolist()
     [0, 11, 180, 255]
@@ -26,7 +26,7 @@ def pack(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
 
 
 def range_problem(weights: Tensor) -> str:
-    """Return what numbers have against being weights from 0 to 1, to follow their name; or nothing."""
+    """Return why numbers cannot be weights from 0 to 1, to follow their name in a sentence; empty if they can."""
     low, high = (float(end) for end in weights.aminmax()) if weights.numel() else (0.0, 0.0)
     if low != low:
         return "holds NaN: a softmax over nothing, where a query may see no key?"
@@ -37,12 +37,12 @@ def range_problem(weights: Tensor) -> str:
 
 
 def is_packable(weights: Tensor) -> bool:
-    """Return whether all weights are from 0 to 1, but for rounding."""
+    """Return whether all weights are from 0 to 1, up to rounding."""
     return not range_problem(weights)
 
 
 def quantize(weights: Float[Tensor, "*any"]) -> UInt8[Tensor, "*any"]:
-    """Return `pack` of weights that are known to be from 0 to 1."""
+    """Pack weights that are known to be from 0 to 1; see `pack`."""
     return weights.sqrt().mul_(255).add_(0.5).to(torch.uint8)
 
 
@@ -58,7 +58,7 @@ def unpack(stored: Tensor) -> Float[Tensor, "*any"]:
 
 
 def pool_and_pack(weights: Tensor, block: int, where: str) -> UInt8[Tensor, "down across"]:
-    """Return one head's weights as bytes, the largest of each `block` x `block` cells standing for them.
+    """Return one head's weights as bytes: the largest of each `block` x `block` cells.
 
     Raises:
         ValueError: a weight is not between 0 and 1; `where` names the head in the message.
@@ -73,7 +73,7 @@ def pool_and_pack(weights: Tensor, block: int, where: str) -> UInt8[Tensor, "dow
 
 
 def max_pool_2d(weights: Tensor, size: int, before: int = 0) -> Tensor:
-    """Return the largest of each `size` x `size` cells; at the edges, of those there are.
+    """Return the largest of each `size` x `size` cells; cells at the edges may be smaller.
 
     Args:
         before: cells of the first block of each row that lie before these.

@@ -1,4 +1,4 @@
-"""Edits the tensors that fire at sites, and records those that were asked for, in the form that was asked for."""
+"""Edits the tensors that fire at sites, and records the requested ones, in the requested form."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ Firing = tuple[Tensor | AttentionCall, Tensor | None]  # what fired, and where q
 
 @lru_cache(maxsize=2**14)
 def matches(site: str, glob: str) -> bool:
-    """Return whether a glob means a site; `*.pattern` also means the `pattern` of a model that is itself attention."""
+    """Return whether a glob matches a site; `*.pattern` also matches that of a model that is itself attention."""
     return fnmatchcase(site, glob) or fnmatchcase(f".{site}", glob)
 
 
 class Recorder:
-    """Records every site that fires, edits the tensor first, and stores those that were asked for.
+    """Records every site that fires, edits the tensor first, and stores the requested sites.
 
     Args:
         edits: site or glob -> function.
@@ -54,7 +54,7 @@ class Recorder:
         self._wants_patterns = any(fnmatchcase("pattern", glob.rpartition(".")[2]) for glob in globs)
 
     def wants(self, site: str) -> bool:
-        """Return whether the tensors at a site are stored."""
+        """Return whether tensors at a site are stored."""
         return any(matches(site, glob) for glob in self.globs)
 
     def edits_of(self, site: str) -> list[Edit]:
@@ -62,15 +62,15 @@ class Recorder:
         return [function for glob, function in self.edits.items() if matches(site, glob)]
 
     def changes(self, site: str) -> bool:
-        """Return whether another tensor flows on from a site; one stored with its gradient is itself what flows on."""
+        """Return whether a site's tensor is replaced downstream; a tensor stored with its gradient is passed on."""
         return bool(self.edits_of(site)) or (self.grad and self.wants(site))
 
     def changes_below(self, path: str) -> bool:
-        """Return whether anything inside a module was changed."""
+        """Return whether any site inside a module was changed."""
         return any(self.changes(site) for site in self.fired if site.startswith(path))
 
     def edit(self, site: str, tensor: Tensor) -> Tensor:
-        """Return the tensor that flows on from a site.
+        """Return the edited tensor that the model goes on with.
 
         Raises:
             ValueError: the site runs under gradient checkpointing, or an edit of weights is applied to something else.
@@ -88,7 +88,7 @@ class Recorder:
         return tensor
 
     def edit_and_record(self, site: str, tensor: Tensor, allowed: Allowed = lambda: None) -> Tensor:
-        """Edit and record a tensor; return the one that flows on."""
+        """Edit and record a tensor; return the tensor that the model goes on with."""
         tensor = self.edit(site, tensor)
         if not (self.grad and self.wants(site) and tensor.requires_grad):
             self.record(site, lambda: self.copy(site, tensor), allowed)
@@ -100,7 +100,7 @@ class Recorder:
         return stored
 
     def record(self, site: str, make: Callable[[], Tensor | AttentionCall], allowed: Allowed = lambda: None) -> None:
-        """Record what `make` returns, if it is asked for; nothing while the backward pass computes a part again."""
+        """Record the result of `make` if it is wanted, but not while the backward pass recomputes a part."""
         if in_backward() or in_functorch():
             return
         self.fired[site] = None
@@ -111,14 +111,14 @@ class Recorder:
                 self.firings.setdefault(site, []).append(firing)
 
     def record_keys(self, site: str, keys: Callable[[], KeyRecord]) -> None:
-        """Record the keys of a firing, if maps of it, or of others in the same call, may be joined over time."""
+        """Record the keys of a firing, if its maps, or others of the same call, may be joined over time."""
         needed = self.wants(site) or (self._wants_patterns and self.history.leads(site))
         if needed and not in_backward() and not in_functorch():
             with untraced(), torch.no_grad():
                 self.history.add(site, keys())
 
     def record_output(self, path: str, output: Any) -> Any:
-        """Edit and record a module's output, or the first of several; return what flows on, None for the same."""
+        """Edit and record a module's first output; return its replacement, or None if it is unchanged."""
         first = output[0] if isinstance(output, tuple) and output else output
         if not path or not isinstance(first, Tensor):
             return None
@@ -133,7 +133,7 @@ class Recorder:
         return parts if type(output) is tuple else type(output)(parts)
 
     def copy(self, site: str, tensor: Tensor) -> Tensor:
-        """Return a copy that later steps of the model cannot change, in the form in which it is stored."""
+        """Return a copy in stored form, which later steps of the model cannot change."""
         if not tensor.is_floating_point() or not site.endswith(KINDS):
             return tensor.clone()
         if self.dtype == torch.uint8:
@@ -143,7 +143,7 @@ class Recorder:
 
 
 def _finished(site: str, tensor: Tensor, allowed: Tensor | None) -> tuple[Tensor, Tensor | None]:
-    """Weights get four axes, and zeros in rows that see nothing: a softmax makes those even, or NaN."""
+    """Return weights with four axes and zeros in fully masked rows, where a softmax gives even weights or NaN."""
     if site.endswith(WEIGHTS):
         tensor = as_4d(tensor)
         if allowed is not None and allowed.numel():

@@ -62,7 +62,7 @@ class Spans(NamedTuple):
         return (places >= first) & (places < stop)
 
     def mask_scores_(self, scores: Tensor, rows: slice, keys: slice) -> Tensor:
-        """Write -inf into the scores of some rows and keys where these may not look; in place."""
+        """Write -inf, in place, into the scores of cells where some rows may not look."""
         first, stop = self.first[..., rows], self.stop[..., rows]
         start, end, _ = keys.indices(self.keys)
         if first.numel() and end > start:
@@ -83,6 +83,6 @@ class Spans(NamedTuple):
 
 
 def select(part: Tensor, batch: int, head: int | None) -> Tensor:
-    """Return one batch element of a mask or its spans, or one of its heads; axes that all share stay."""
+    """Select a batch element, or one of its heads, of a mask or its spans; shared axes stay."""
     text = part[batch if len(part) > 1 else 0][None]
     return text if head is None or text.shape[1] == 1 else text[:, head, None]

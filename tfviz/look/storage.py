@@ -82,7 +82,7 @@ def _mask_tensors(name: str, mask: Tensor | Spans | None) -> dict[str, Tensor]:
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """Return what was written, as the arguments of `AttentionMaps`; never unpickles.
+    """Read a file and return the arguments of `AttentionMaps`; never unpickles.
 
     Raises:
         FileNotFoundError: no such file.
@@ -109,13 +109,18 @@ def read(path: str | Path) -> dict[str, Any]:
 
 
 class _Reader:
-    """Reads layers from the tensors of a file, and notes which it used."""
+    """Reads layers from the tensors of a file and records which it used."""
 
     def __init__(self, tensors: Mapping[str, Tensor]) -> None:
         self.tensors = tensors
         self.used: set[str] = set()
 
     def tensor(self, name: str, axes: int, dtypes: tuple[torch.dtype, ...]) -> Tensor:
+        """Return a tensor, and mark it as used.
+
+        Raises:
+            ValueError: it is missing, or has other axes or another dtype.
+        """
         tensor = self.tensors.get(name)
         if tensor is None:
             raise ValueError(f"there is no tensor {name!r}")
@@ -126,6 +131,11 @@ class _Reader:
         return tensor
 
     def layer(self, name: str, lazy: Mapping[str, Any] | None) -> Tensor | LazyAttention:
+        """Return the weights of a layer, [head, query, key]: stored ones, or lazy ones from query and key.
+
+        Raises:
+            ValueError: query and key do not fit each other.
+        """
         if lazy is None:
             return self.tensor(name, 3, (*FLOATS, torch.uint8))
         query, key = (self.tensor(f"{name}.{part}", 3, FLOATS) for part in ("query", "key"))
@@ -137,7 +147,11 @@ class _Reader:
         return LazyAttention(AttentionCall(query[None], key[None], key[None, ..., :0], mask, float(lazy["scale"])))
 
     def mask(self, name: str, shape: tuple[int, int, int]) -> Tensor | Spans:
-        """Read where queries may look: a mask, or spans of keys, for a layer [head, query, key]."""
+        """Read where queries may look: a mask, or spans of keys, for a layer [head, query, key].
+
+        Raises:
+            ValueError: the spans do not fit the layer.
+        """
         if name in self.tensors:
             mask = self.tensor(name, 4, (*FLOATS, torch.bool))
             _check_broadcast(mask, name, (1, *shape))
@@ -156,7 +170,7 @@ class _Reader:
 
 
 def _check_fit(arguments: Mapping[str, Any]) -> None:
-    """Raise a ValueError unless all layers have one shape, and mask and labels fit it."""
+    """Raise ValueError unless all layers have one shape that mask and labels fit."""
     shapes = {tuple(layer.shape) for layer in arguments["weights"]}
     if len(shapes) != 1:
         raise ValueError(f"its layers have the shapes {sorted(shapes)}; there must be one, head query key")

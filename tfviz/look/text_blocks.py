@@ -20,7 +20,7 @@ Replay = Callable[[int], Tensor]
 
 
 class Text:
-    """A batch of texts, [batch, word, feature], or of pictures, [batch, row, col, feature], as a module has it.
+    """A batch of texts, [batch, word, feature], or of pictures, [batch, row, col, feature], as input to a module.
 
     All that is made of it has one object. The words of a picture are its places, row by row.
     """
@@ -34,7 +34,7 @@ UNKNOWN = Text((0, 0, 0))
 
 @dataclass(eq=False)
 class Origin:
-    """How the cells of a tensor came of a text.
+    """Where in a text the cells of a tensor come from.
 
     Attributes:
         features: how many each word has in it, or in the tensor that it was made of; of scores, of both factors.
@@ -59,7 +59,7 @@ class Origin:
 
 
 class Coordinates(NamedTuple):
-    """Where each weight of a block belongs: tensors of its shape [batch, head, query, key].
+    """Position of each weight of a block: tensors of its shape [batch, head, query, key].
 
     Attributes:
         batch: -1 where a weight is of no text.
@@ -75,7 +75,7 @@ class Coordinates(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Weights of a part of a text: how they and the values that they met came of it, and the axes of both."""
+    """Weights of a part of a text: the origin of them and of their values, and the axes of both."""
 
     weights: Origin | None
     values: Origin | None
@@ -85,14 +85,14 @@ class Block(NamedTuple):
 
     @property
     def text(self) -> Text:
-        """The text of the keys; the queries' where that is unknown."""
+        """Text of the keys; that of the queries if it is unknown."""
         if self.values is None and self.weights is not None and self.weights.text is UNKNOWN:
             return self.weights.other or UNKNOWN
         known = self.values or self.weights
         return known.text if known else UNKNOWN
 
     def coordinates(self) -> Coordinates:
-        """Return where each weight belongs.
+        """Return the position of each weight in the text.
 
         Raises:
             LookupError: it is unknown.
@@ -129,7 +129,7 @@ class Block(NamedTuple):
 
 @torch.no_grad()
 def assemble(parts: Sequence[tuple[Block, Tensor, Tensor | None]], batch: int) -> tuple[Tensor, Tensor]:
-    """Return one map of a text, [head, query, key], and where its queries may look.
+    """Return one map of a text, [head, query, key], and a mask of where its queries may look.
 
     Args:
         parts: blocks with their weights, [batch, head, query, key] in float32, and where they may look.
@@ -158,7 +158,7 @@ def assemble(parts: Sequence[tuple[Block, Tensor, Tensor | None]], batch: int) -
 def join_blocks(
     site: str, firings: Sequence[tuple[Tensor, Tensor | None]], blocks: Mapping[int, Block], batch: int
 ) -> list[Firing]:
-    """Return the firings of a site with those of blocks of one text put together, where each text of the batch is this.
+    """Return the firings of a site, with blocks of one text put together; `text` is the batch of texts.
 
     Raises:
         ValueError: no such text, or it is unknown where a block belongs.
@@ -187,5 +187,5 @@ def join_blocks(
 
 
 def word_of(cells: Tensor, features: int) -> Tensor:
-    """Return which word, counted over all texts, numbered cells are of; -1: none."""
+    """Return the word index, counted over all texts, of numbered cells; -1 for none."""
     return (cells - 1).div(features, rounding_mode="floor")

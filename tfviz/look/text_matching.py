@@ -19,7 +19,7 @@ from tfviz.look.key_history import FiringInfo, Keys
 
 @dataclass(frozen=True)
 class Segment:
-    """Queries of one firing.
+    """Queries of a single firing.
 
     Attributes:
         firing: its number at its site.
@@ -74,7 +74,7 @@ class SiteFirings:
     def follow(
         self, last: int, row: int, dropped: int = 0, rows: Mapping[int, Sequence[int]] | None = None
     ) -> Timeline:
-        """Follow the text that a batch element of a firing ends, where queries are among the keys.
+        """Follow back the text that ends in a batch element of a firing, where queries are among the keys.
 
         Args:
             dropped: how many of the last firing's queries were thrown away after it.
@@ -106,7 +106,7 @@ class SiteFirings:
         return timeline
 
     def collect(self, last: int, row: int) -> Timeline:
-        """Collect the firings of a text that looks at another, whose keys stay: those before with the same keys."""
+        """Collect the firings of a text that attends to another: earlier firings with the same keys."""
         keys, segments = self.keys[last][row], []
         for number in range(last, -1, -1):
             if same := self.same_keys(number, keys):
@@ -115,14 +115,14 @@ class SiteFirings:
         return Timeline(segments[::-1], False, len(keys), keys=keys)
 
     def readings(self, last: int) -> list[int]:
-        """Return the firings up to this one that each read a whole text, one token longer than the one before."""
+        """Return the firings up to this one that each read the full text, one token longer each time."""
         first = last
         while first and self.infos[first - 1].queries == self.infos[first].queries - 1:
             first -= 1
         return list(range(first, last + 1))
 
     def advances(self, timeline: Timeline) -> bool:
-        """Return whether later queries see more keys, as in a text that looks at itself; or it was read whole."""
+        """Return whether later queries see more keys, as in self-attention, or the text was read in one firing."""
         segments = timeline.segments
         if len(segments) == 1 and not timeline.missing and self.infos[segments[0].firing].queries > 1:
             return True
@@ -139,7 +139,7 @@ class SiteFirings:
         return [row for row, others in enumerate(self.keys[number]) if self._same(keys, others, number)]
 
     def is_prefix(self, number: int, row: int, keys: Tensor) -> bool:
-        """Return whether the text of a firing is the beginning of another, and shorter."""
+        """Return whether the text of a firing is a proper prefix of another."""
         if row >= len(self.keys[number]):
             return False
         info = self.infos[number]
@@ -163,12 +163,12 @@ class SiteFirings:
         return None
 
     def _is_reordered(self, later: int, number: int, needed: int, shift: int) -> bool:
-        """Return whether some batch element goes on from another element of an earlier firing."""
+        """Return whether some batch element continues a different element of an earlier firing."""
         if len(self.keys[later]) != len(self.keys[number]):
             return False
         return not self._same(self.keys[later][:, :needed], self.keys[number][:, shift : shift + needed], number)
 
 
 def _close(keys: Tensor, others: Tensor, tolerance: float) -> Tensor:
-    """Return for each key whether two signatures are the same but for rounding."""
+    """Return, for each key, whether two signatures are equal up to rounding."""
     return (keys - others).norm(dim=-1) <= tolerance * torch.maximum(keys.norm(dim=-1), others.norm(dim=-1))

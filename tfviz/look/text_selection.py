@@ -17,7 +17,7 @@ from tfviz.look.text_matching import Segment, SiteFirings, Timeline
 
 
 class Sequences:
-    """The texts that were written in a capture.
+    """The texts that were generated in a capture.
 
     Args:
         row: the batch element; the number of the returned text, where `beams` is given.
@@ -54,7 +54,7 @@ class Sequences:
         return self._sites[site]
 
     def _leader(self, firings: SiteFirings) -> tuple[SiteFirings, dict[int, int]] | None:
-        """Return the site that leads this one, and its firings with those of this site in the same turns of calls."""
+        """Return the leading site, and its firings together with those of this site in the same calls."""
         numbers = {turn: number for number, turn in enumerate(_turns(firings.infos))}
         last = len(firings.infos) - 1
         for site in reversed(self.history.sites):
@@ -69,7 +69,7 @@ class Sequences:
         return None
 
     def _choose(self, firings: SiteFirings) -> Timeline:
-        """Return the text that is asked for, of those whose last firing is at this site."""
+        """Return the requested text among those whose last firing is at this site."""
         texts = self._texts(firings)
         if self.generation is None:
             latest = next(texts)
@@ -87,7 +87,7 @@ class Sequences:
         return self._check(firings, ordered[self.generation])
 
     def _texts(self, firings: SiteFirings) -> Iterator[Timeline]:
-        """Yield the texts of a site, last to first: each takes its firings from those that are left."""
+        """Yield the texts of a site, last to first, each from the firings that remain."""
         left = set(range(len(firings.infos)))
         while left:
             last = max(left)
@@ -123,7 +123,7 @@ class Sequences:
         return text
 
     def _check(self, firings: SiteFirings, text: Timeline) -> Timeline:
-        """Return a text in the batch elements that computed it, which are known to be its own."""
+        """Return a text in the batch elements that computed it, after checking that they belong to it."""
         last = text.segments[-1].firing
         is_ambiguous = self.beams is None and len(firings.keys[last]) > 1
         if is_ambiguous and self.history.is_beam_search(firings.infos[last].call):
@@ -168,7 +168,7 @@ def _in_rows(firings: SiteFirings, text: Timeline, rows: Sequence[int]) -> Timel
 
 
 def _translate(firings: SiteFirings, leading: SiteFirings, pairs: dict[int, int], text: Timeline) -> Timeline:
-    """Return the queries of a text at a site that another leads, and that has keys of its own."""
+    """Return the queries of a text at a site that follows another site but has its own keys."""
     segments = [
         _corresponding(segment, leading, firings, pairs[segment.firing])
         for segment in text.segments
@@ -183,9 +183,7 @@ def _translate(firings: SiteFirings, leading: SiteFirings, pairs: dict[int, int]
     keys = firings.keys[last.firing][last.row]
     if not firings.advances(firings.follow(last.firing, last.row)):
         if any(segment.row not in firings.same_keys(segment.firing, keys) for segment in segments):
-            raise ValueError(
-                f"{firings.site} looks at another text from call to call, and not at one; capture one text"
-            )
+            raise ValueError(f"{firings.site} attends to other keys in each call; capture one text at a time")
         return Timeline(segments, False, len(keys), keys=keys)
     firsts = list(accumulate((segment.stop - segment.start for segment in segments), initial=text.missing))
     placed = []
@@ -197,14 +195,14 @@ def _translate(firings: SiteFirings, leading: SiteFirings, pairs: dict[int, int]
 
 
 def _same_queries(firings: SiteFirings, last: int, leading: SiteFirings, end: int) -> bool:
-    """Return whether two firings are of the same queries; beams may stand side by side on their axis."""
+    """Return whether two firings have the same queries; beams may lie on the query axis."""
     rows, leading_rows = len(firings.keys[last]), len(leading.keys[end])
     same_count = rows * firings.infos[last].queries == leading_rows * leading.infos[end].queries
     return leading_rows % rows == 0 and same_count
 
 
 def _corresponding(segment: Segment, leading: SiteFirings, firings: SiteFirings, number: int) -> Segment:
-    """Return the queries of a firing that belong to those of the leading site."""
+    """Return the queries of a firing that match those of the leading site."""
     width = len(leading.keys[segment.firing]) // len(firings.keys[number])
     row, first = divmod(segment.row, width) if width > 1 else (segment.row, 0)
     first *= leading.infos[segment.firing].queries
@@ -212,7 +210,7 @@ def _corresponding(segment: Segment, leading: SiteFirings, firings: SiteFirings,
 
 
 def _turns(infos: Sequence[FiringInfo]) -> Iterator[tuple[int, int]]:
-    """Yield for each firing its call, and how many firings of the site there were in that call before it."""
+    """Yield, for each firing, its call and the number of earlier firings of the site in that call."""
     within: dict[int, Iterator[int]] = {}
     for info in infos:
         yield info.call, next(within.setdefault(info.call, count()))

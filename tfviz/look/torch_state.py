@@ -45,7 +45,7 @@ class CaptureMode(TorchFunctionMode):
 
 
 class SharedSetting:
-    """A change of the whole process that is made for its first holder and undone after its last.
+    """Process-wide change that is made for its first holder and undone after its last.
 
     Args:
         change: makes the change, and appends what undoes it to the list that it is given: functions that may be called
@@ -91,7 +91,7 @@ WARNINGS, EAGER = SharedSetting(_hide_warnings), SharedSetting(_run_eagerly)
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """Hide what runs inside from all captures of this thread."""
+    """Hide torch calls inside the context from all captures of this thread."""
     before, _PAUSED.on = is_paused(), True
     try:
         yield
@@ -105,13 +105,13 @@ def is_paused() -> bool:
 
 
 def resume() -> None:
-    """End a pause that an interrupt left behind."""
+    """End a pause that an interrupt left active."""
     _PAUSED.on = False
 
 
 @contextmanager
 def untraced() -> Iterator[None]:
-    """Hide what runs inside from captures, from other dispatch modes (such as FLOP counters) and from autocast."""
+    """Hide torch calls inside the context from captures, other dispatch modes (such as FLOP counters) and autocast."""
     with ExitStack() as stack:
         stack.enter_context(paused())
         if torch._C._len_torch_dispatch_stack():
@@ -138,7 +138,7 @@ def in_checkpoint() -> bool:
 
 
 def is_tracing(tensors: list[Tensor]) -> bool:
-    """Return whether no numbers can be read: in torch.export, torch.jit, FX, torch.func, or of meta tensors."""
+    """Return whether no numbers can be read: in torch.export, torch.jit, FX or torch.func, or from meta tensors."""
     if in_functorch():
         return True
     fx = getattr(sys.modules.get("torch.fx._symbolic_trace"), "_is_fx_tracing_flag", False)
@@ -158,7 +158,7 @@ def frames() -> Iterator[Any]:
 
 
 def take_off_modes(ours: Callable[[Any], bool]) -> None:
-    """Remove function modes from this thread's stack, wherever they stand on it."""
+    """Remove function modes from this thread's stack, wherever they are in it."""
     stack = _get_current_function_mode_stack()
     if stack and ours(stack[-1]) and not any(map(ours, stack[:-1])):
         _pop_mode()

@@ -23,7 +23,7 @@ NEAR = 3  # running modules, from the innermost on, that may say how many heads 
 
 @dataclass
 class Notes:
-    """What the user should know of a capture, as `look.caveats` words it. Dictionaries without values keep an order.
+    """Facts for the user about a capture, worded by `look.caveats`. Dictionaries without values keep an order.
 
     Attributes:
         softmaxes: modules that called a softmax, whatever became of it.
@@ -50,7 +50,7 @@ class Notes:
 
 @dataclass
 class Trace:
-    """What the parts of one capture share.
+    """State shared by the parts of one capture.
 
     Attributes:
         axes: glob of sites -> axes of their weights, as the user states them, such as "(b h=8) q k".
@@ -69,7 +69,7 @@ class Trace:
     _heads: dict[tuple[object, ...], Heads] = field(default_factory=dict)  # by the modules that run
 
     def heads(self) -> Heads:
-        """Return what the innermost running modules say of their heads."""
+        """Return what the innermost running modules state about their heads."""
         state = self.stack.state
         near = (*(frame.path for frame in state.frames[-NEAR:]), state.num_heads)
         if near not in self._heads:
@@ -77,7 +77,7 @@ class Trace:
         return self._heads[near]
 
     def layout(self, shape: Sequence[int], roles: Sequence[str]) -> Layout:
-        """Return the layout of weights whose axes have these roles: the user's, or one by the number of heads."""
+        """Return the layout of weights whose axes have these roles: the user's, or by the number of heads."""
         heads, site = self.heads(), self.stack.site("pattern")
         for glob, axes in self.axes.items():
             if matches(site, glob):
@@ -87,19 +87,19 @@ class Trace:
         return layout(shape, roles, heads)
 
     def note_channels(self, layout: Layout) -> None:
-        """Note weights that have a row for each channel of the texts that the module was given, not for each word."""
+        """Note weights that have a row for each channel of the module's input instead of each word."""
         shape, (_, heads, queries, keys) = self.stack.state.frames[-1].input_shape, layout.sizes
         if len(shape) == 3 and queries == keys and queries not in shape[:2] and heads * queries == shape[2]:
             self.notes.channels[self.stack.path] = None
 
     def with_heads(self, tensor: Tensor) -> Tensor:
-        """Return [batch * head, query, key] of `multi_head_attention_forward`, or fewer axes, with all four."""
+        """Expand [batch * head, query, key] of `multi_head_attention_forward`, or fewer axes, to all four."""
         heads = self.stack.state.num_heads
         return tensor.unflatten(0, (-1, heads)) if heads and tensor.dim() == 3 else as_4d(tensor)
 
     @contextmanager
     def noting_block(self, site: str, find: Callable[[BlockTracker], Block | None]) -> Iterator[None]:
-        """Note which part of a text the weights are of that are recorded meanwhile, if it was cut."""
+        """Record, inside the context, which part of a text the weights cover, if it was cut."""
         before = len(self.recorder.firings.get(site, ()))
         yield
         is_recorded = len(self.recorder.firings.get(site, ())) > before
@@ -113,7 +113,7 @@ class Trace:
     def edit_pattern(
         self, scores: Tensor | None, pattern: Tensor, allowed: Allowed, key_record: Callable[[], KeyRecord]
     ) -> Tensor:
-        """Edit and record a pattern here and in outer captures, which see no call of an attention that is edited."""
+        """Edit and record a pattern here and in outer captures, which do not see calls of edited attention."""
         pattern = self.recorder.edit_and_record(self.stack.site("pattern"), pattern, allowed)
         for outer in reversed(self.running_outer()):
             recorder, site = outer.trace.recorder, outer.stack.site("pattern")
@@ -124,7 +124,7 @@ class Trace:
         return pattern
 
     def position_counts(self) -> set[int]:
-        """Return how many positions, of a text or a picture, there may be in the inputs of the running modules."""
+        """Return the possible numbers of positions, of a text or a picture, in the inputs of the running modules."""
         counts: set[int] = set()
         for frame in self.stack.state.frames:
             shape = frame.input_shape

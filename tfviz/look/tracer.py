@@ -1,4 +1,4 @@
-"""The tracer of `look.capture`: sees every torch call that a model makes, and knows attention when it sees it.
+"""The tracer of `look.capture`: sees every torch call of a model and recognizes attention.
 
 Why a `TorchFunctionMode` and module hooks. A hook on a module sees its output, never the weights inside; a fused kernel
 has none to see. A function mode sees each torch call with its arguments, whoever wrote the model, but not whose call it
@@ -10,7 +10,7 @@ What happens, in order:
 1. Before a module's forward, `_before_forward` pushes its path on the `ModuleStack`. The first one pushes the mode.
 2. Each torch call comes to `__torch_function__`, which hands it to one matcher:
    * `FusedAttention` (SDPA, FlexAttention, kernels of others) lets the kernel compute the output, and computes the
-     weights again from query, key, mask and scale: in chunks of rows, only for sites that were asked for, or not at
+     weights again from query, key, mask and scale: in chunks of rows, only for requested sites, or not at
      all if the capture is lazy: then the arguments are kept, and a map is computed when it is indexed.
    * `MultiHeadForward` runs the body of `F.multi_head_attention_forward`, so that the calls inside it are seen.
    * `EagerAttention` takes all other calls. A softmax starts a `Lineage`, which follows its output through reshapes,
@@ -77,7 +77,7 @@ TENSOR_ATTRIBUTES = frozenset({"T", "mT", "H", "mH", "data", "grad", "real", "im
 
 
 class AttentionTracer(CaptureMode):
-    """Watches a model in the thread or task where it was opened.
+    """Traces a model in the thread or task in which it was opened.
 
     Args:
         globs: sites to record.
@@ -114,7 +114,7 @@ class AttentionTracer(CaptureMode):
         self._hooked: set[int] = set()  # modules with hooks of their own
 
     def open(self) -> None:
-        """See modules start and end from now on."""
+        """Start tracing modules."""
         _remove_leftovers()
         OPEN.add(self)
         for setting in SETTINGS:
@@ -129,7 +129,7 @@ class AttentionTracer(CaptureMode):
         ACTIVE.set((*ACTIVE.get(), self))
 
     def close(self) -> None:
-        """Take everything back; may be called again, where it was interrupted."""
+        """Undo all changes; safe to call again after an interrupt."""
         ACTIVE.set(tuple(tracer for tracer in ACTIVE.get() if tracer is not self))
         for hooks in (_modules._global_forward_pre_hooks, _modules._global_forward_hooks):
             for number in self._remove_hooks(hooks):
@@ -161,7 +161,7 @@ class AttentionTracer(CaptureMode):
         return matcher(*args, **kwargs) if matcher else self.eager.call(func, args, kwargs)
 
     def _path(self, module: nn.Module) -> str | None:
-        """Return the path of a module; None if it is not the model's, or not this capture's to see."""
+        """Return the path of a module; None if it is not part of the model, or not visible to this capture."""
         path = self.stack.paths.get(id(module))
         if path is None or is_paused():
             return None
@@ -188,7 +188,7 @@ class AttentionTracer(CaptureMode):
         self.stack.push(path, args)
 
     def _after_call(self, module: nn.Module, args: tuple[Any, ...], *results: Any) -> Any:
-        """After a forward PyTorch hands on (kwargs, output); after an exception None alone."""
+        """Handle the end of a forward: PyTorch passes (kwargs, output), or None alone after an exception."""
         path = self._path(module)
         if path is not None and path == self.stack.state.skipped:
             self.stack.state.skipped = None
@@ -201,7 +201,7 @@ class AttentionTracer(CaptureMode):
     def _after_forward(
         self, module: nn.Module, path: str, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
     ) -> Any:
-        """Record a module's output; return what flows on in its place, None for the same."""
+        """Record a module's output; return its replacement, or None if it is unchanged."""
         if not self.stack.running:
             self.stack.note_inputs(*args, *kwargs.values())
             self.recorder.history.end_call(kwargs, output)
@@ -223,12 +223,12 @@ class AttentionTracer(CaptureMode):
 
 
 def _reads_attribute(func: Any) -> bool:
-    """Return whether a call only reads an attribute that is no tensor, such as a shape or a dtype."""
+    """Return whether a call only reads an attribute that is not a tensor, such as a shape or a dtype."""
     return getattr(func, "__name__", "") == "__get__" and func.__self__.__name__ not in TENSOR_ATTRIBUTES
 
 
 def _remove_leftovers() -> None:
-    """Remove what captures left that were interrupted before their end: hooks, modes of this thread, pauses."""
+    """Remove hooks, modes and pauses of this thread that interrupted captures left behind."""
     owners = [getattr(hook, "__self__", None) for hook in _modules._global_forward_pre_hooks.values()]
     for left in [owner for owner in owners if isinstance(owner, AttentionTracer) and owner not in OPEN]:
         left.close()

@@ -22,7 +22,7 @@ Match = tuple[int, TrackedWeights]  # which factor of a product has weights, and
 
 
 class WeightFinder:
-    """Follows weights, and what may be weights, to the products in which they meet values."""
+    """Follows weights, certain or possible, to the products in which they meet values."""
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -52,7 +52,7 @@ class WeightFinder:
             self.lineage.follow(op, output)
 
     def find(self, product: Product) -> Match | None:
-        """Return the weights in a product: of a softmax, or rows that sum to 1, of blocks, or what the user names."""
+        """Return the weights in a product: from a softmax, with rows that sum to 1, of blocks, or named by the user."""
         return (
             self._of_softmax(product)
             or self._by_row_sums(product)
@@ -81,7 +81,7 @@ class WeightFinder:
         return None if match is None else (match[0], self.lineage.begin(product.factors[match[0]], None, match[1]))
 
     def _by_name(self, product: Product) -> Match | None:
-        """Weights whose rows do not sum to 1 are taken where the user names their site, without a star."""
+        """Return weights whose rows do not sum to 1 if the user names their site without a star."""
         match = self.scores.find(product, self.trace.position_counts())
         if match is None:
             return None
@@ -92,7 +92,7 @@ class WeightFinder:
         return match[0], self.lineage.begin(product.factors[match[0]], None, match[1], Stage.GATES)
 
     def _meets_no_values(self, product: Product, place: int) -> bool:
-        """Return whether weights meet points of a picture, or mix heads with heads (talking heads, Shazeer 2020)."""
+        """Return whether weights meet points of a picture, or mix heads (talking heads, Shazeer 2020)."""
         if product.factors[1 - place] in self.samples:
             return True
         others = [letter for letter in product.letters[1 - place] if letter not in product.letters[place]]
@@ -106,7 +106,7 @@ class WeightFinder:
         return size not in positions and (size == heads or (heads is None and bool(positions) and len(others) > 2))
 
     def _axis_of_ones(self, product: Product, place: int) -> int | None:
-        """Return the axis along which all rows of a factor are 0 or more and sum to 1."""
+        """Return the axis along which all rows of a factor are nonnegative and sum to 1."""
         rows, axes = product.factors[place], product.contracted_axes(place)
         if len(axes) != 1 or rows.dim() < 2 or rows.shape[axes[0]] < 2 or not rows.numel():
             return None
@@ -132,7 +132,7 @@ class ScoreTracker:
         self.known: Any = WeakIdKeyDictionary()
 
     def follow(self, op: Operation, output: Any) -> None:
-        """Track a product, or what is made of a tracked one in other shapes or with other numbers in its cells."""
+        """Track a product, or a tracked tensor that is reshaped or whose numbers change."""
         if op.product:  # of one tracked factor and one that is not, values come
             factors = op.product.factors
             if not any(map(is_learned, factors)) and len({factor in self.known for factor in factors}) == 1:
@@ -148,7 +148,7 @@ class ScoreTracker:
             self.known[output] = True
 
     def find(self, product: Product, counts: Iterable[int]) -> tuple[int, int] | None:
-        """Return which factor may be weights, and its axis of keys.
+        """Return which factor may be weights, and its key axis.
 
         Args:
             counts: how many positions there may be; none: unknown.

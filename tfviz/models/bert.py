@@ -77,6 +77,9 @@ class BERT(nn.Module):
         Args:
             segments: 0 in the first sentence, 1 in the second; None for one sentence.
             where: the positions to guess at, which saves the others' logits; None for all.
+
+        Raises:
+            ValueError: `where` is not boolean, or not of the shape of `ids`.
         """
         x = self.encode(ids, segments)
         if where is not None and (where.dtype != torch.bool or where.shape != ids.shape):
@@ -89,7 +92,11 @@ class BERT(nn.Module):
     def encode(
         self, ids: Int[Tensor, "batch position"], segments: Int[Tensor, "batch position"] | None = None
     ) -> Float[Tensor, "batch position dim"]:
-        """Return the output of the last block for each word."""
+        """Return the output of the last block for each word.
+
+        Raises:
+            ValueError: `segments` and `ids` have different shapes.
+        """
         embedded = self.tokens(ids)
         segments = torch.zeros_like(ids) if segments is None else segments
         if segments.shape != ids.shape:

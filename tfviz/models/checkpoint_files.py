@@ -17,7 +17,7 @@ def read_config(folder: Path, family: Family) -> dict[str, Any]:
     """Return the settings in `config.json`.
 
     Raises:
-        ValueError: a setting has a value that the models here do not compute, or is no size or fraction.
+        ValueError: a setting has a value that the models here do not compute, or is not a size or fraction.
     """
     file = _existing(folder / "config.json", family)
     settings = _read_json(file)

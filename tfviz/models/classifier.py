@@ -88,7 +88,11 @@ class Classifier(nn.Module):
         self.to_logits = nn.Linear(dim, classes)
 
     def forward(self, ids: Int[Tensor, "batch position"]) -> Float[Tensor, "batch label"]:
-        """Return the logits of the labels."""
+        """Return the logits of the labels.
+
+        Raises:
+            ValueError: the pooling does not return [batch, dim].
+        """
         x = self.dropout(self.positions(self.tokens(ids)))
         (batch, length), words = ids.shape, ids != 0
         mask = self.mask.dense(length, length, batch=batch, heads=self.heads, device=ids.device) & words[:, None, None]

@@ -25,7 +25,7 @@ class GPT(nn.Module):
         dim: width of the residual stream.
         mask: which keys a query may see; `masks.strided(8)` here makes the sparse Transformer.
         positions: a kind from `layers.positions`.
-        block: further arguments of `layers.Block`, such as `residual=post_norm` (then there is no last norm),
+        block: further arguments of `layers.Block`, such as `residual=post_norm` (which has no last norm),
             `activation` and `attention`, whose linear layers are initialised as all others.
     """
 

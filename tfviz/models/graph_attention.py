@@ -46,7 +46,11 @@ class GraphAttention(nn.Module):
     def forward(
         self, features: Float[Tensor, "batch node features"], edges: Bool[Tensor, "batch node node"]
     ) -> Float[Tensor, "batch node classes"]:
-        """Return the logits of each node's label; node i looks at node j where `edges[batch, i, j]`, also for i = j."""
+        """Return the logits of each node's label; node i looks at node j where `edges[batch, i, j]`, also for i = j.
+
+        Raises:
+            ValueError: the shapes are not [batch, node, features] and [batch, node, node].
+        """
         batch, nodes = features.shape[:2]
         if features.dim() != 3 or edges.shape != (batch, nodes, nodes):
             shapes = f"features are {list(features.shape)}, edges {list(edges.shape)}"

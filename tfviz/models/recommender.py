@@ -41,7 +41,11 @@ class Recommender(nn.Module):
             nn.init.normal_(factors.weight, std=0.1)
 
     def forward(self, users: Int[Tensor, "rating"], movies: Int[Tensor, "rating"]) -> Float[Tensor, "rating"]:
-        """Return the rating that each of these users would give the movie beside them, in stars."""
+        """Return the rating that each of these users would give the movie beside them, in stars.
+
+        Raises:
+            ValueError: `users` and `movies` are not vectors of one length.
+        """
         if users.shape != movies.shape or users.dim() != 1:
             raise ValueError(
                 f"users are {list(users.shape)}, movies {list(movies.shape)}; give one movie for each user"

@@ -20,6 +20,11 @@ class SelfAttention(nn.Module):
         self.scaled = scaled
 
     def forward(self, x: Float[Tensor, "batch position dim"]) -> Float[Tensor, "batch position dim"]:
+        """Return, for each position, the average of all positions, weighted by attention.
+
+        Raises:
+            ValueError: `x` does not have three axes.
+        """
         if x.dim() != 3:
             raise ValueError(f"x is {list(x.shape)}; give [batch, position, dim], of one text x[None]")
         query = x if self.scaled else x * x.shape[-1] ** 0.5

@@ -55,7 +55,11 @@ def encode_args(node: fx.Node, numbers: Mapping[fx.Node, Any], symbols: Mapping[
 
 
 def check_int32(value: int) -> int:
-    """Return a whole number that a page can compute with."""
+    """Return a whole number that a page can compute with.
+
+    Raises:
+        ValueError: it takes more than 32 bits.
+    """
     if INT32_MAX < abs(value) < TO_THE_END:
         raise ValueError(f"the whole number {value} cannot travel: a page computes with 32 bits; use one below 2**31")
     return max(-INT32_MAX, min(INT32_MAX, value))
@@ -68,7 +72,11 @@ def encode_shape(value: Tensor, symbols: Mapping[str, str]) -> list[Size]:
 
 
 def encode_extent(value: Any, symbols: Mapping[str, str]) -> Any:
-    """Return a size: a number, or {"s": an expression of the dynamic lengths}."""
+    """Return a size: a number, or {"s": an expression of the dynamic lengths}.
+
+    Raises:
+        ValueError: the size depends on data, or is not an expression that a page can compute.
+    """
     try:
         size = encode_size(value, symbols)
     except LookupError as error:
@@ -79,7 +87,11 @@ def encode_extent(value: Any, symbols: Mapping[str, str]) -> Any:
 
 
 def dtype_name(dtype: torch.dtype) -> str:
-    """Return the kind of numbers that a page computes with: "float32", "int64" or "bool"."""
+    """Return the kind of numbers that a page computes with: "float32", "int64" or "bool".
+
+    Raises:
+        ValueError: the dtype is complex.
+    """
     if dtype == torch.bool:
         return "bool"
     if dtype.is_complex:

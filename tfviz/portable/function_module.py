@@ -28,7 +28,11 @@ class FunctionModule(nn.Module):
 
 
 def wrap_function(function: Any, example: Sequence[Any]) -> tuple[FunctionModule, list[str], str]:
-    """Return what is exported as a module, the names of its arguments, and its own name."""
+    """Return what is exported as a module, the names of its arguments, and its own name.
+
+    Raises:
+        TypeError: `function` is not callable, or was scripted, traced or exported before.
+    """
     if isinstance(function, torch.jit.ScriptModule | fx.GraphModule):
         raise TypeError("export takes a module that is Python, not one that was scripted, traced or exported before")
     if not callable(function):

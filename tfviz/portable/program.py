@@ -35,7 +35,7 @@ class Program:
     is made, so one of a stranger can be run: it computes with the tensors that it is given, and does nothing else.
 
     Raises:
-        ValueError: it is no program; names what does not fit.
+        ValueError: it is not a program; the message names what does not fit.
     """
 
     spec: dict[str, Any]
@@ -80,7 +80,11 @@ class Program:
         return sum(tensor.nbytes for tensor in self.tensors.values())
 
     def weight(self, name: str) -> Tensor:
-        """Return a weight as the program computes with it: float32, int64 or bool."""
+        """Return a weight as the program computes with it: float32, int64 or bool.
+
+        Raises:
+            LookupError: no weight has this name.
+        """
         if name not in self.tensors:
             raise LookupError(f"no weight is called {name!r}; there are: {', '.join(self.tensors)}")
         stored = self.tensors[name]
@@ -97,7 +101,7 @@ class Program:
             edit: site -> what its weights become, as in `look.capture`.
 
         Raises:
-            TypeError: an input is no tensor.
+            TypeError: an input is not a tensor.
             ValueError: an input of another shape or kind; a length that is out of range; an edit returns another
                 shape or kind; a step cannot be computed, or would take more memory than this machine has.
             LookupError: an edit of a site that is not there.
@@ -140,7 +144,7 @@ def pack(programs: Mapping[str, Program]) -> tuple[dict[str, dict[str, Any]], by
     A weight says where its bytes stand, `[start, length]`, and how it is stored.
 
     Raises:
-        TypeError: one is no program.
+        TypeError: one is not a program.
         ValueError: one was changed into something else since it was made.
     """
     for name, program in programs.items():

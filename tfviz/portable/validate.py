@@ -64,7 +64,7 @@ def validate(spec: Any, tensors: Any) -> None:
     """Check a program's description and its tensors.
 
     Raises:
-        ValueError: they are no program; names the key.
+        ValueError: they are not a program; the message names the key.
     """
     if type(spec) is dict and spec.get("format", FORMAT) != FORMAT:
         raise ValueError(f"program is of the format {str(spec['format'])[:60]!r}; this tfviz reads {FORMAT!r}")

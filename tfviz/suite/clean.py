@@ -148,7 +148,7 @@ def darken(png: bytes) -> bytes:
     """Return a PNG as CSS draws it with `filter: invert(93%) hue-rotate(180deg)` (Filter Effects 1, section 6).
 
     Raises:
-        OSError: this is no picture.
+        OSError: this is not a picture.
     """
     picture: Image.Image = Image.open(io.BytesIO(png))
     if picture.mode == "P":  # a palette stays one, which keeps the file small

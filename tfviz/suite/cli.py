@@ -20,6 +20,11 @@ class Commands(click.Group):
     """Commands that report an error which the user can mend in a sentence, not in a traceback."""
 
     def invoke(self, ctx: click.Context) -> Any:
+        """Run a command.
+
+        Raises:
+            click.ClickException: the command raised an error that the user can mend.
+        """
         try:
             return super().invoke(ctx)
         except BrokenPipeError:  # `tfviz data list | head`: click ends quietly
@@ -149,7 +154,7 @@ def list_corpora() -> None:
 @data.command()
 @click.argument("names", nargs=-1, required=True)
 def fetch(names: tuple[str, ...]) -> None:
-    """Download what is not here; a folder named by TFVIZ_DATA wins."""
+    """Download missing corpora; a folder named by TFVIZ_DATA takes precedence."""
     from tfviz.text import corpora
 
     for name in names:

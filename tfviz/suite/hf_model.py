@@ -195,7 +195,7 @@ class Checkpoint:
 
 
 def _check_config(config: Mapping[str, Any], name: str) -> None:
-    """Refuse a config that names code: kernels of the Hub, or quantised weights, which need some."""
+    """Raise an error for a config that names code: kernels of the Hub, or quantized weights, which need some."""
     for key, value in config.items():
         chooses_code = re.fullmatch(r"_?(attn|experts)_implementation(_internal)?", key)
         if chooses_code and re.search(r"[/@:]", str(value)):

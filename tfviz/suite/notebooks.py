@@ -29,7 +29,7 @@ def find(names: Sequence[str] = ()) -> list[Path]:
     """Return the paths of notebooks: those named (`12_gpt`, `12`, or a path), or all lessons if none is named.
 
     Raises:
-        LookupError: a name that is no notebook; lists the lessons.
+        LookupError: a name is not that of a notebook; the message lists the lessons.
     """
     lessons = sorted(folder().glob("[0-9]*.ipynb"))
     return [_find(name, lessons) for name in names] if names else lessons
@@ -118,7 +118,7 @@ def values(path: Path, preset: str, overrides: Mapping[str, Any]) -> dict[str, A
 
 
 def check_type(name: str, value: Any, default: Any) -> None:
-    """Refuse a value that is not of the type of a parameter's default; an int may stand for a float.
+    """Raise an error unless a value has the type of the parameter's default; an int may stand for a float.
 
     Raises:
         TypeError: names the parameter, the type and the default.

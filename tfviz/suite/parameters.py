@@ -83,7 +83,11 @@ def integer(least: int = 1, most: int = LARGEST, multiple_of: tuple[int | str, .
 
 
 def power_of_two(name: str, value: int, values: Values) -> None:
-    """Check that an integer is a power of 2, at least 8."""
+    """Check that an integer is a power of 2, at least 8.
+
+    Raises:
+        ValueError: it is not.
+    """
     integer(8)(name, value, values)
     if value.bit_count() != 1:
         raise ValueError(f"{name} is {value}; it must be a power of 2, such as {1 << value.bit_length() - 1}")
@@ -122,7 +126,11 @@ def corpus(least: int, windows: int = 0) -> Check:
 
 
 def prompt(name: str, value: str, values: Values) -> None:
-    """Check that a prompt has letters that the corpus has, at least one, and not more than the model's context."""
+    """Check that a prompt has letters that the corpus has, at least one, and not more than the model's context.
+
+    Raises:
+        ValueError: it is empty, too long, or has other letters.
+    """
     text = corpora.load(values["corpus"])
     if not value or not set(value) <= set(text):
         raise ValueError(f"{name} is {value!r}; give letters that {values['corpus']!r} has, such as {text[:9]!r}")
@@ -145,14 +153,22 @@ def task_sentence(name: str, value: str, values: Values) -> None:
 
 
 def gap(name: str, value: str, values: Values) -> None:
-    """Check that a text has bars around one word."""
+    """Check that a text has bars around one word.
+
+    Raises:
+        ValueError: there are not exactly two bars around one word.
+    """
     parts = value.split("|")
     if len(parts) != 3 or len(parts[1].split()) != 1:
         raise ValueError(f"{name} is {value!r}; put bars around one word, as in 'the plot | was | good'")
 
 
 def other_word(name: str, value: str, values: Values) -> None:
-    """Check that a text is one word, and not the last of the sentence."""
+    """Check that a text is one word, and not the last of the sentence.
+
+    Raises:
+        ValueError: it is several words, or the last word of the sentence.
+    """
     words(1, 1)(name, value, values)
     if value.strip() == values["sentence"].split()[-1]:
         raise ValueError(f"{name} is {value!r}, the last word of the sentence already; give another")

@@ -102,7 +102,7 @@ def _package_hash() -> str:
 
 
 def _check_titles(runs: Sequence[Run]) -> None:
-    """Refuse runs that would write the same file."""
+    """Raise an error if two runs would write the same file."""
     titles = Counter(each.title.casefold() for each in runs)
     if repeated := [title for title, count in titles.items() if count > 1]:
         raise ValueError(f"{', '.join(repeated)}: asked for twice; name each notebook and each value once")
@@ -111,7 +111,7 @@ def _check_titles(runs: Sequence[Run]) -> None:
 
 
 def _reuse(run: Run, out: Path) -> None:
-    """Take over the outcome of an earlier run, if that ended well and had the same fingerprint."""
+    """Reuse the outcome of an earlier run that succeeded and had the same fingerprint."""
     with suppress(OSError, ValueError):
         earlier = notebooks.read(run.path(out, ".ipynb"))
         record = earlier.metadata.get("tfviz", {})

@@ -1,4 +1,4 @@
-"""Read plain, gzipped, zipped and tarred files where they lie.
+"""Read plain, gzipped, zipped and tarred files without unpacking them.
 
 Nothing is unpacked to disk, so no member of an archive can be written outside a folder.
 """
@@ -19,7 +19,11 @@ Part = Path | zipfile.Path  # a file, or a member of a zip archive: both can be 
 
 @contextmanager
 def report_damage(path: Part) -> Iterator[None]:
-    """Turn the errors of the archive readers into a ValueError that names the file."""
+    """Turn the errors of the archive readers into a ValueError that names the file.
+
+    Raises:
+        ValueError: the archive is damaged.
+    """
     try:
         yield
     except (
@@ -30,10 +34,10 @@ def report_damage(path: Part) -> Iterator[None]:
 
 
 def read_bytes(part: Part) -> bytes:
-    """Return the content of a file (that of a .gz unpacked) or of a zip member.
+    """Return the content of a file (decompressed if it is a .gz) or of a zip member.
 
     Raises:
-        FileNotFoundError: there is no such file; a pipe or a folder is none.
+        FileNotFoundError: there is no such file; a pipe or a folder does not count.
         ValueError: it is damaged.
     """
     if not part.is_file():
@@ -64,7 +68,11 @@ def decode(content: bytes, source: str) -> str:
 
 
 def zip_member(archive: Path, name: str) -> zipfile.Path:
-    """Return one member of a zip archive."""
+    """Return one member of a zip archive.
+
+    Raises:
+        ValueError: the archive has no such member.
+    """
     with report_damage(archive):
         member = zipfile.Path(archive, name)
         if member.is_file():
@@ -74,7 +82,11 @@ def zip_member(archive: Path, name: str) -> zipfile.Path:
 
 
 def iter_files(place: Path, wanted: Callable[[str], Any]) -> Iterator[tuple[str, bytes]]:
-    """Yield the name and the content of each file below a folder or in a .tar.gz; no content where it is not wanted."""
+    """Yield name and content of each file below a folder or in a .tar.gz; unwanted files come without content.
+
+    Raises:
+        ValueError: the archive holds a link or a device.
+    """
     if place.is_dir():
         for path in filter(Path.is_file, place.rglob("*")):
             name = path.relative_to(place.parent).as_posix()

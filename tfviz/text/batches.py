@@ -15,19 +15,19 @@ Batch = tuple[Int[Tensor, "batch position"], Int[Tensor, "batch position"]]
 
 
 def step_seed(seed: int, step: int) -> int:
-    """Return a seed for one step of a run: neighbouring seeds and steps share nothing."""
+    """Return a seed for a step of a run; neighbouring seeds and steps are independent."""
     step = as_integer("step", step)
     at_least(0, seed=seed, step=step)
     return int(numpy.random.SeedSequence((seed, step)).generate_state(1)[0])
 
 
 def step_generator(seed: int, step: int) -> torch.Generator:
-    """Return the random generator of one step of a run."""
+    """Return the random generator for a step of a run."""
     return torch.Generator().manual_seed(step_seed(seed, step))
 
 
 class EndlessBatches:
-    """Batches by their number, one for each step of a training, however long it is."""
+    """Batches by number, one for each step of a training run of any length."""
 
     def __iter__(self) -> Iterator[Batch]:
         # without this method Python would take batches 0, 1, 2, ... for ever
@@ -66,7 +66,7 @@ class Windows(EndlessBatches):
 
 
 class GrowingWindows(EndlessBatches):
-    """Windows that begin short, as many tokens a batch: sequence-length warm-up (Press et al. 2021, "Shortformer").
+    """Windows that start short, with a constant number of tokens a batch (Press et al. 2021, "Shortformer").
 
     A model learns first what stands close by, from more places of the text. For a third of the steps windows have a
     quarter of the length, for a third half of it, then all of it. `growing[step]` depends on the seed and the step
@@ -94,7 +94,7 @@ class GrowingWindows(EndlessBatches):
 
 
 class RepeatedTokens(EndlessBatches):
-    """Rows in which a block of random tokens comes again and again (Olsson et al. 2022).
+    """Rows that repeat a block of random tokens (Olsson et al. 2022).
 
     What follows a token can be told only by looking for its earlier occurrence and copying what followed there, which
     is what an induction head does. `repeated[step]` depends on the seed and the step alone.
@@ -130,13 +130,13 @@ class RepeatedTokens(EndlessBatches):
 
 
 class Streams:
-    """Several streams of a text read on from segment to segment, for models that remember the last one.
+    """Several streams of a text, read segment by segment, for models that remember the last segment.
 
     `streams[step]` is (inputs, targets, places): row `b` goes on where row `b` of the step before ended. A place is
     the number of the stream and that of the segment in it. After `len(streams)` steps each stream begins again.
 
     Args:
-        ids: the text, cut into `batch` streams of equal length; what is over is left out at its end.
+        ids: the text, cut into `batch` streams of equal length; the remainder at its end is dropped.
         length: tokens in a segment.
 
     >>> streams = Streams(torch.arange(14), length=3, batch=2)
@@ -158,7 +158,7 @@ class Streams:
         self.inputs, self.targets = (ids[start:][: batch * stream].view(batch, stream) for start in (0, 1))
 
     def __len__(self) -> int:
-        """Segments in a stream."""
+        """Number of segments in a stream."""
         return self.segments
 
     def __getitem__(self, step: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -171,7 +171,7 @@ class Streams:
 
 
 def in_order(ids: Ids, length: int, batch: int) -> Iterator[Batch]:
-    """Return the text once, in batches of windows that do not overlap; the last, incomplete window is left out."""
+    """Return the text in batches of consecutive windows without overlap; the last, incomplete window is dropped."""
     _check_windows(ids, length, batch)
     count = (len(ids) - 1) // length
     inputs = ids[: count * length].view(count, length)

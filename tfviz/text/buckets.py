@@ -27,7 +27,10 @@ class Batches(Protocol):
 
 
 def pad(rows: Sequence[Int[Tensor, "_"]], value: int = PAD) -> Int[Tensor, "batch position"]:
-    """Join rows of different length into one tensor, filled up at their ends.
+    """Join rows of different lengths into one tensor, padded at their ends.
+
+    Raises:
+        ValueError: there are no rows.
 
     >>> pad([torch.tensor([5, 6]), torch.tensor([7])]).tolist()
     [[5, 6], [7, 0]]
@@ -58,12 +61,12 @@ def _check_rows(rows: Sequence[Tensor]) -> None:
 
 
 def _pad(rows: Sequence[Tensor], value: int = PAD) -> Tensor:
-    """Pad as int64, which has room for every id and every filling."""
+    """Pad as int64, which holds every id and padding value."""
     return torch.nn.utils.rnn.pad_sequence([row.long() for row in rows], batch_first=True, padding_value=value)
 
 
 class Buckets(EndlessBatches):
-    """Batches of rows that are about equally long; `buckets[step]` depends on the seed and the step alone.
+    """Batches of rows of similar length; `buckets[step]` depends only on the seed and the step.
 
     Every row comes once in an epoch of `len(buckets)` steps; rows of the same length meet others in each epoch.
 
@@ -91,7 +94,7 @@ class Buckets(EndlessBatches):
         self._epoch = -1  # that of the rows' order at hand
 
     def __len__(self) -> int:
-        """Batches in an epoch."""
+        """Number of batches in an epoch."""
         return len(self.cuts)
 
     def __getitem__(self, step: int) -> tuple[Tensor, ...]:
@@ -105,12 +108,12 @@ class Buckets(EndlessBatches):
         return self._batch(self._rows[slice(*self.cuts[self._batches[place]])])
 
     def in_order(self) -> Iterator[tuple[Tensor, ...]]:
-        """Yield every row once, from short to long: row `k` of what comes is row `order[k]`."""
+        """Yield every row once, from short to long; the k-th row yielded is row `order[k]`."""
         yield from (self._batch(self.order[start:stop]) for start, stop in self.cuts)
 
     @property
     def order(self) -> Int[Tensor, "row"]:
-        """The rows from short to long."""
+        """Indices of the rows from short to long."""
         return self.lengths.argsort(stable=True)
 
     def _batch(self, rows: Tensor) -> tuple[Tensor, ...]:
@@ -139,7 +142,7 @@ def _row_lengths(columns: Sequence[Rows]) -> Tensor:
 
 
 def _cuts(lengths: list[int], tokens: int) -> list[tuple[int, int]]:
-    """Return where to cut rows that go from short to long, so that no batch has more than `tokens`."""
+    """Return where to cut rows sorted by length so that no batch has more than `tokens`."""
     cuts, start = [], 0
     for stop, length in enumerate(lengths):
         if (stop + 1 - start) * length > tokens:
@@ -159,6 +162,9 @@ def sentence_pairs(
     Args:
         documents: the ids of their sentences; at least two documents, and two sentences in one of them.
         cls, sep: the ids of `[CLS]` and `[SEP]`, where the vocabulary was not built here.
+
+    Raises:
+        ValueError: no document has two sentences.
     """
     check_seed(seed)
     at_least(0, cls=cls, sep=sep)

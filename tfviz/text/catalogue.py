@@ -15,7 +15,7 @@ class File:
 
 @dataclass(frozen=True)
 class Corpus:
-    """A corpus: its files, where they come from, and what may be done with them."""
+    """A corpus: its files, their source and their licence."""
 
     name: str
     about: str

@@ -70,7 +70,7 @@ class Characters:
         return "".join(self.pieces(ids))
 
     def pieces(self, ids: Iterable) -> Iterator[str]:
-        """Yield the text of ids that come one by one, as soon as it is known."""
+        """Yield the text of ids as they come, as soon as it is known."""
         return (self.characters[index] for index in check_ids(ids, len(self)))
 
     def words(self, ids: Int[Tensor, "position"]) -> list[str]:
@@ -78,12 +78,12 @@ class Characters:
         return [VISIBLE.get(character, character) for character in self.decode(ids)]
 
     def to_spec(self) -> dict[str, Any]:
-        """Return plain values from which a page encodes and decodes as this does."""
+        """Return plain values from which a page encodes and decodes in the same way."""
         return {"kind": "characters", "tokens": list(self.characters)}
 
 
 class Bytes:
-    """The 256 byte values of UTF-8: any text, in any script, without a vocabulary to build.
+    """The 256 byte values of UTF-8: encodes any text, in any script, without building a vocabulary.
 
     >>> Bytes().encode("né").tolist(), Bytes().words(Bytes().encode("né!"))
     ([110, 195, 169], ['n', 'c3', 'a9', '!'])
@@ -96,7 +96,11 @@ class Bytes:
         return "Bytes()"
 
     def encode(self, text: str) -> Int[Tensor, "position"]:
-        """Return the bytes of `text` in UTF-8."""
+        """Return the bytes of `text` in UTF-8.
+
+        Raises:
+            ValueError: the text holds a lone surrogate.
+        """
         try:
             raw = check_text(text).encode("utf-8", "surrogateescape")
         except UnicodeEncodeError as error:
@@ -106,11 +110,11 @@ class Bytes:
         return torch.from_numpy(numpy.frombuffer(raw, dtype=numpy.uint8).astype(numpy.int64))
 
     def decode(self, ids: Int[Tensor, "position"]) -> str:
-        """Return the text of these bytes; what is not UTF-8 becomes U+FFFD."""
+        """Return the text of these bytes; invalid UTF-8 becomes U+FFFD."""
         return bytes(check_ids(ids, len(self))).decode("utf-8", "replace")
 
     def pieces(self, ids: Iterable) -> Iterator[str]:
-        """Yield the text of ids that come one by one; a character of several bytes comes when it is complete."""
+        """Yield the text of ids as they come; a character of several bytes is yielded when it is complete."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         yield from (piece for index in check_ids(ids, len(self)) if (piece := decoder.decode(bytes([index]))))
         if rest := decoder.decode(b"", final=True):
@@ -121,19 +125,28 @@ class Bytes:
         return [VISIBLE.get(chr(i), chr(i) if 32 < i < 127 else f"{i:02x}") for i in check_ids(ids, len(self))]
 
     def to_spec(self) -> dict[str, Any]:
-        """Return plain values from which a page encodes and decodes as this does."""
+        """Return plain values from which a page encodes and decodes in the same way."""
         return {"kind": "bytes"}
 
 
 def check_text(text: str, name: str = "text") -> str:
-    """Return `text` if it is a string; cheaper than a check of annotations, which would cost as much as encoding."""
+    """Return `text` if it is a string; checking the annotation would cost as much as encoding.
+
+    Raises:
+        TypeError: `text` is not a string.
+    """
     if not isinstance(text, str):
         raise TypeError(f"{name} is {describe(text)}; give a string")
     return text
 
 
 def check_ids(ids: Iterable, size: int) -> Iterator[int]:
-    """Yield the ids of one text as ints, if they are tokens of a vocabulary of this size."""
+    """Yield the ids of a text as ints if they are tokens of a vocabulary of this size.
+
+    Raises:
+        TypeError: `ids` is not iterable, or holds something else than integers.
+        ValueError: an id is outside the vocabulary.
+    """
     if not isinstance(ids, Iterable) or getattr(ids, "ndim", 1) == 0:
         raise TypeError(f"ids is {describe(ids)}; give those of a text, such as [5]")
     for value in ids:

@@ -17,7 +17,7 @@ STATES = ("differs", "partly", "unpacked", "ok", "absent", "embedded")  # of a c
 
 
 def load(name: str) -> str:
-    """Return the text of a corpus, downloaded at the first use, or of your own UTF-8 file, by its path.
+    """Return the text of a corpus, downloaded on first use, or of your own UTF-8 file by its path.
 
     Lines end in a line feed, whatever ends them in the file; a byte-order mark in front is dropped.
 
@@ -47,7 +47,11 @@ def load(name: str) -> str:
 
 
 def split(text: str, share: float = 0.9) -> tuple[str, str]:
-    """Return the first `share` of the text, to train on, and the rest, to measure on."""
+    """Return the first `share` of the text for training and the rest for evaluation.
+
+    Raises:
+        ValueError: `share` is not between 0 and 1, or leaves one part empty.
+    """
     if not 0 < share < 1:
         raise ValueError(f"share is {share}; it must lie between 0 and 1")
     cut = int(share * len(text))
@@ -57,24 +61,24 @@ def split(text: str, share: float = 0.9) -> tuple[str, str]:
 
 
 def paths(name: str, *only: str) -> list[Path]:
-    """Return where the files of a corpus are, or would be put; `only` names some of them."""
+    """Return the paths of a corpus's files, present or not; `only` selects some of them."""
     return [path for file in _files(name, only) for path in _locate(file)]
 
 
 def cache() -> Path:
-    """Return the folder for downloads: `TFVIZ_CACHE`, or the usual one of this system."""
+    """Return the folder for downloads: `TFVIZ_CACHE`, or this system's default."""
     import pooch
 
     return Path(os.path.expanduser(os.environ.get("TFVIZ_CACHE") or pooch.os_cache("tfviz")))
 
 
 def fetch(name: str, *only: str) -> list[Path]:
-    """Download the files of a corpus that are not on this machine; return the paths of all."""
+    """Download the missing files of a corpus; return the paths of all."""
     return [path for file in _files(name, only) for path in _fetch(name, file)]
 
 
 def parts(name: str) -> list[Part]:
-    """Fetch a corpus and return what there is to read of it: files, or the listed members of a zip archive."""
+    """Fetch a corpus and return its readable parts: files, or the listed members of a zip archive."""
     readable: list[Part] = []
     for file in _files(name):
         for path in _fetch(name, file):
@@ -123,7 +127,7 @@ def _files(name: str, only: tuple[str, ...] = ()) -> list[File]:
 
 
 def _folders() -> Iterator[Path]:
-    """Yield the folders to look in, the reader's own first."""
+    """Yield the folders to search, the user's own first."""
     if local := os.environ.get("TFVIZ_DATA"):
         folder = Path(os.path.expanduser(local))
         if not folder.is_dir():
@@ -133,7 +137,7 @@ def _folders() -> Iterator[Path]:
 
 
 def _locate(file: File) -> list[Path]:
-    """Return the path of a file or of its unpacked members, else the one where its download will go."""
+    """Return the path of a file or its unpacked members, or the path to which it will be downloaded."""
     for folder in _folders():
         path = folder / file.path
         for names in (file.members, [Path(member).name for member in file.members]):
@@ -155,7 +159,7 @@ def _fetch(name: str, file: File) -> list[Path]:
 
 
 def _download(name: str, file: File, target: Path) -> None:
-    """Download one file; of a failed download nothing is left."""
+    """Download one file; a failed download leaves nothing behind."""
     import pooch
 
     advice = f"to go without it, get the file elsewhere and put it at {target}"

@@ -37,7 +37,7 @@ class Reviews:
 
 @dataclass(frozen=True)
 class Ratings:
-    """Who gave which film how many stars.
+    """Ratings of films by users, in stars.
 
     Attributes:
         users: consecutive ids from 0.
@@ -63,7 +63,11 @@ class Ratings:
             raise ValueError("values hold NaN or infinity; give stars, 0.5 to 5")
 
     def split(self, share: float = 0.9, seed: int = 0) -> tuple[Ratings, Ratings]:
-        """Return a random `share` of the ratings, to train on, and the rest, to measure on; ids and titles stay."""
+        """Return a random `share` of the ratings for training and the rest for evaluation; ids and titles stay.
+
+        Raises:
+            ValueError: one part would be empty.
+        """
         checks.seed(seed)
         total = len(self.users)
         cut = int(share * total) if 0 < share < 1 else 0
@@ -109,7 +113,7 @@ def reviews(split: str = "train") -> Reviews:
 
 
 def pairs(source: str, target: str, split: str = "train") -> tuple[list[str], list[str]]:
-    """Load captions of Multi30k in two languages, line by line translations of each other.
+    """Load captions of Multi30k in two languages, aligned line by line.
 
     29,000 pairs to train on, 1,014 of `val`, 1,000 of `test_2016_flickr`, of en, de and fr.
     Elliott et al. 2016, https://aclanthology.org/W16-3210, and 2017 (French), https://aclanthology.org/W17-4718.
@@ -166,7 +170,7 @@ def ratings() -> Ratings:
 
 
 def enwik8() -> tuple[UInt8[Tensor, "train"], UInt8[Tensor, "valid"], UInt8[Tensor, "test"]]:
-    """Load bytes of Wikipedia to train, validate and test on: 90, 5 and 5 of its 100 million.
+    """Load bytes of Wikipedia for training, validation and testing: 90, 5 and 5 of its 100 million.
 
     The usual split (Al-Rfou et al. 2019; Dai et al. 2019); a file of another length is split at the same shares.
 
@@ -193,7 +197,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _table(part: archives.Part, **columns: Callable[[str], Any]) -> list[list[Any]]:
-    """Parse the named columns of a CSV file, each by its function; other columns are ignored."""
+    """Parse columns of a CSV file, each by its function; other columns are ignored."""
     reader = csv.DictReader(io.StringIO(archives.read_text(part), newline=""), strict=True)
     try:
         if missing := columns.keys() - set(reader.fieldnames or []):

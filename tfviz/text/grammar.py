@@ -22,7 +22,7 @@ AGREEING, OPPOSED = ("and",), ("but", "although")
 
 @dataclass(frozen=True)
 class Review:
-    """A review and what each of its words is worth.
+    """A review and the score of each of its words.
 
     Attributes:
         words: tokens, without white space.
@@ -63,7 +63,7 @@ def reviews(count: int, *, seed: int = 0) -> list[Review]:
 
 
 def check_count(count: int, seed: int) -> None:
-    """Check that so many examples fit into memory; one takes about half a kilobyte."""
+    """Check that this number of examples fits into memory; each takes about half a kilobyte."""
     at_least(1, count=count)
     fits_memory(count=count, size_of_one=128)
     check_seed(seed)

@@ -17,7 +17,7 @@ from tfviz.validation import describe
 
 @runtime_checkable
 class Vocabulary(Protocol):
-    """A vocabulary as `MaskedTokens` needs it, such as `Subwords`."""
+    """The vocabulary that `MaskedTokens` needs, such as `Subwords`."""
 
     def __len__(self) -> int: ...
 
@@ -25,7 +25,7 @@ class Vocabulary(Protocol):
 
 
 class WordDropout(EndlessBatches):
-    """Batches in which a share of the tokens, other ones each time, is unknown (Iyyer et al. 2015, section 3.2).
+    """Batches with a random share of tokens replaced by the unknown token (Iyyer et al. 2015, section 3.2).
 
     A model that may not count on any single word has to read several. What else is in a batch stays as it is.
 
@@ -95,7 +95,7 @@ class MaskedTokens(EndlessBatches):
 
 
 def _batch(batches: Batches, step: int) -> tuple[Tensor, ...]:
-    """Return a batch, if its first part is ids `[batch, position]`."""
+    """Return a batch after checking that its first part is ids `[batch, position]`."""
     batch: Any = batches[step]
     ids = batch[0] if isinstance(batch, tuple | list) and batch else None
     if not isinstance(ids, Tensor) or ids.dim() < 2:
@@ -107,7 +107,7 @@ def _batch(batches: Batches, step: int) -> tuple[Tensor, ...]:
 
 
 def _special_ids(vocab: Vocabulary) -> dict[str, int]:
-    """Return the ids of the special tokens that there are."""
+    """Return the ids of the special tokens that exist."""
     if vocab["[PAD]"] != PAD:
         raise ValueError(f"[PAD] has the id {vocab['[PAD]']}; models and losses take {PAD} for padding")
     ids = {"[MASK]": vocab["[MASK]"]}

@@ -31,7 +31,7 @@ Ids = Iterable[int] | Tensor
 
 
 def as_vocabulary(tokenizer: Any) -> Any:
-    """Return `Subwords` of a copy of a tokenizer, or a vocabulary as it is.
+    """Return a tokenizer as `Subwords` of a copy, and a vocabulary unchanged.
 
     Args:
         tokenizer: of `tokenizers`, a fast one of transformers, or anything else that encodes.
@@ -48,7 +48,7 @@ def as_vocabulary(tokenizer: Any) -> Any:
 
 
 class Subwords:
-    """Text to ids and back through a `tokenizers.Tokenizer`.
+    """Encodes text as ids and back with a `tokenizers.Tokenizer`.
 
     Build one with `bpe`, `wordpiece`, `whole_words` or `letters`, or `load` one from a `tokenizer.json`. Encoding
     adds no special token, and "[MASK]" in a text is six characters; `vocab["[MASK]"]` is the id of the special token.
@@ -76,7 +76,7 @@ class Subwords:
         self._special = dict(zip(NAMES, SPECIALS)) | dict(special or {})
 
     def __len__(self) -> int:
-        """How many ids there are, from 0 to the highest, also where one between has no token."""
+        """Number of ids, from 0 to the highest, including ids without a token."""
         count = self.tokenizer.get_vocab_size()
         if count != self._counted[0]:  # a token was added
             self._counted = count, 1 + max(self.tokenizer.get_vocab().values(), default=-1)
@@ -98,7 +98,11 @@ class Subwords:
         return self.encode_all([check_text(text)])[0]
 
     def encode_all(self, texts: Sequence[str]) -> list[Int[Tensor, "position"]]:
-        """Return the ids of many texts, encoded on all cores."""
+        """Return the ids of many texts, encoded on all cores.
+
+        Raises:
+            ValueError: `texts` is a single string, or a text holds a lone surrogate.
+        """
         if isinstance(texts, str):
             raise ValueError("one string where many texts are meant; give a list, or take encode")
         texts = [check_text(text, f"texts[{place}]") for place, text in enumerate(texts)]
@@ -113,7 +117,7 @@ class Subwords:
         return self.tokenizer.decode(list(check_ids(ids, len(self))), skip_special_tokens=True)
 
     def pieces(self, ids: Ids) -> Iterator[str]:
-        """Yield the text of ids that come one by one, as soon as it is known."""
+        """Yield the text of ids as they come, as soon as it is known."""
         from tokenizers.decoders import DecodeStream
 
         stream, seen, length = DecodeStream(skip_special_tokens=True), list[int](), 0
@@ -126,12 +130,12 @@ class Subwords:
             yield rest
 
     def words(self, ids: Ids) -> list[str]:
-        """Return a visible label for each id, for the axes of a picture; a space is `␣`, `##` goes on with a word."""
+        """Return a visible label for each id, for the axes of a picture: `␣` for a space, `##` inside a word."""
         return [self._labels.of(index) for index in check_ids(ids, len(self))]
 
     @validated
     def spans(self, text: str) -> list[int]:
-        """Return the number of the word that each token of `text` is a piece of, words being set apart by white space.
+        """Return, for each token of `text`, the number of its word; words are separated by white space.
 
         White space counts to the word after it, as in tokens that hold both, or to the last.
         """
@@ -140,12 +144,12 @@ class Subwords:
         return [max(0, min(bisect(ends, start), len(ends) - 1)) for start, _ in offsets]
 
     def merges(self) -> list[tuple[str, str]]:
-        """Return the pairs that byte-pair encoding joined, in the order it learned them; labelled as `words` are."""
+        """Return the pairs that byte-pair encoding merged, in the order learned; labelled as in `words`."""
         pairs = json.loads(self.tokenizer.to_str())["model"].get("merges", [])
         return [(self._labels.label(left), self._labels.label(right)) for left, right in pairs]
 
     def to_spec(self) -> dict[str, Any]:
-        """Return plain values from which a page encodes and decodes as this does; see `tokenizer_export`.
+        """Return plain values from which a page encodes and decodes in the same way; see `tokenizer_export`.
 
         Raises:
             ValueError: a part of the tokenizer is one that pages do not know.
@@ -155,17 +159,17 @@ class Subwords:
         return {"kind": "subwords", **spec, "special": self._special_ids(), "hexadecimal": hexadecimal}
 
     def to_decoding_spec(self) -> dict[str, Any]:
-        """Return plain values from which a page decodes; of any tokenizer, where Python encodes for the page."""
+        """Return plain values from which a page decodes, for tokenizers that encode in Python only."""
         return {**decoding_spec(self.tokenizer), "special": self._special_ids()}
 
     def _special_ids(self) -> dict[str, int]:
-        """Return the ids of the special tokens that there are, by what they are for."""
+        """Return the ids of the special tokens that exist, by purpose."""
         ids = {name: self.tokenizer.token_to_id(token) for name, token in self._special.items()}
         return {name: index for name, index in ids.items() if index is not None}
 
     @validated
     def save(self, path: str | Path) -> None:
-        """Write `tokenizer.json`, which any other library on `tokenizers` reads, with a checksum of what it holds.
+        """Write `tokenizer.json`, readable by any library based on `tokenizers`, with a checksum of its content.
 
         Args:
             path: the file, or a folder for it.
@@ -178,7 +182,7 @@ class Subwords:
     @classmethod
     @validated
     def load(cls, path: str | Path) -> Subwords:
-        """Read a vocabulary from a `tokenizer.json`, or from a folder that has one.
+        """Read a vocabulary from a `tokenizer.json`, or from a folder that contains one.
 
         Raises:
             FileNotFoundError: there is no such file, but perhaps a pipe.
@@ -209,5 +213,5 @@ def _file(path: str | Path) -> Path:
 
 
 def _checksum(content: Any) -> str:
-    """Return the SHA-256 of the values: another indent is no damage."""
+    """Return the SHA-256 of the values, which does not depend on indentation."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

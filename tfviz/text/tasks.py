@@ -44,7 +44,7 @@ class Example:
 
 
 def dates(count: int, source: str = "en", target: str = "iso", *, seed: int = 0) -> list[Example]:
-    """Draw dates from 1950 to 2049 as people write them, to be written in one fixed way.
+    """Draw dates from 1950 to 2049 in everyday formats, to be rewritten in one fixed format.
 
     The source takes any of the formats that the Unicode locale data (CLDR, read by Babel) have for its language, but
     for those with two digits for a year. Within a language the order of the fields is one, so 3 / 5 is never in doubt.
@@ -72,7 +72,7 @@ def dates(count: int, source: str = "en", target: str = "iso", *, seed: int = 0)
 
 
 def numbers(count: int, language: str = "en", *, seed: int = 0, below: int = LARGEST) -> list[Example]:
-    """Draw numbers in words (num2words), to be written in digits; each number of digits is equally frequent.
+    """Draw numbers in words (num2words), to be written in digits; all numbers of digits are equally frequent.
 
     Hyphens and commas fall away, German compounds stand in their parts, each Japanese sign is a word. Gold is found by
     an experiment, the same in every language: the words of a digit are those that go when this digit alone becomes 0
@@ -101,7 +101,7 @@ def numbers(count: int, language: str = "en", *, seed: int = 0, below: int = LAR
 
 
 def copy(count: int, length: tuple[int, int] = (3, 9), vocab: int = 26, *, seed: int = 0) -> list[Example]:
-    """Draw letters, to be written again; `length[0]` to `length[1]` of them, out of the first `vocab` of the alphabet.
+    """Draw letters to be copied: `length[0]` to `length[1]` of the first `vocab` letters of the alphabet.
 
     >>> example = copy(1, (2, 3), vocab=3)[0]
     >>> example.source == example.target, sorted(example.gold)
@@ -111,12 +111,12 @@ def copy(count: int, length: tuple[int, int] = (3, 9), vocab: int = 26, *, seed:
 
 
 def reverse(count: int, length: tuple[int, int] = (3, 9), vocab: int = 26, *, seed: int = 0) -> list[Example]:
-    """Draw letters, to be written from the last to the first; see `copy`."""
+    """Draw letters to be written in reverse; see `copy`."""
     return _letter_examples(count, length, vocab, seed, lambda letters: list(range(len(letters)))[::-1])
 
 
 def sort(count: int, length: tuple[int, int] = (3, 9), vocab: int = 26, *, seed: int = 0) -> list[Example]:
-    """Draw letters, to be written in the order of the alphabet, equal ones in the order they stand; see `copy`."""
+    """Draw letters to be sorted alphabetically, stably; see `copy`."""
     return _letter_examples(
         count, length, vocab, seed, lambda letters: sorted(range(len(letters)), key=letters.__getitem__)
     )
@@ -142,7 +142,7 @@ def _target(language: str) -> str:
 
 
 def _parts(pattern: str) -> list[tuple[str, str]]:
-    """Split a pattern into parts, each with its field: y, M, d, E, or none for what stands between them."""
+    """Split a pattern into parts, each with its field: y, M, d or E, or none for the text between fields."""
     from babel.dates import tokenize_pattern, untokenize_pattern
 
     parts = tokenize_pattern(pattern)
@@ -150,7 +150,7 @@ def _parts(pattern: str) -> list[tuple[str, str]]:
 
 
 def _fields(day: date, pattern: str, language: str) -> list[tuple[str, str]]:
-    """Return the words of a date, each with the letter of its field."""
+    """Return the words of a date, each with its field's letter."""
     from babel.dates import format_date
 
     texts = [(field, format_date(day, part, language)) for field, part in _parts(pattern)]
@@ -183,7 +183,7 @@ def _number(number: int, spell_out: Callable[[int], list[str]]) -> Example:
 
 
 def _removed_words(words: list[str], others: list[str]) -> range:
-    """Return the places of the words between those with which both begin and those with which both end."""
+    """Return the indices of the words between the common prefix and the common suffix."""
     a, b = ([word.removesuffix("s") for word in side] for side in (words, others))
     # The end first: three hundred and three without its hundreds keeps its last three, not its first.
     end = _common_prefix(a[::-1], b[::-1])
@@ -191,7 +191,7 @@ def _removed_words(words: list[str], others: list[str]) -> range:
 
 
 def _common_prefix(a: list[str], b: list[str]) -> int:
-    """Return how many words both begin with."""
+    """Return the number of words in the common prefix."""
     return len([*takewhile(lambda pair: pair[0] == pair[1], zip(a, b))])
 
 

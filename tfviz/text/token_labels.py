@@ -14,7 +14,7 @@ BYTE_LEVEL |= {chr(256 + n): byte for n, byte in enumerate(sorted(set(range(256)
 
 
 class TokenLabels:
-    """The labels of a `tokenizers.Tokenizer`; how its tokens spell bytes is found by asking its decoder."""
+    """Labels of a `tokenizers.Tokenizer`; its decoder shows how its tokens encode bytes."""
 
     def __init__(self, tokenizer: Any):
         self._tokenizer, decoder = tokenizer, tokenizer.decoder
@@ -23,17 +23,17 @@ class TokenLabels:
         self._byte_fallback = decoder is not None and decoder.decode(["a", "<0x62>"]) == "ab"
 
     def of(self, index: int) -> str:
-        """Return the label of an id; an id without a token is ⟨itself⟩."""
+        """Return the label of an id; an id without a token is ⟨the id⟩."""
         token = self._tokenizer.id_to_token(index)
         return f"⟨{index}⟩" if token is None else self.label(token)
 
     def label(self, token: str) -> str:
-        """Return a token as text where that can be seen, else its bytes in hexadecimal digits."""
+        """Return a token as text if it is visible, otherwise its bytes in hexadecimal."""
         text = self.printable(token)
         return self.to_bytes(token).hex(" ") if text is None else text
 
     def printable(self, token: str) -> str | None:
-        """Return a token as text, or None if it cannot be seen."""
+        """Return a token as text, or None if it is not visible."""
         try:
             text = "".join(VISIBLE.get(sign, sign) for sign in self.to_bytes(token).decode())
         except UnicodeDecodeError:
@@ -50,7 +50,7 @@ class TokenLabels:
 
 
 def decoding_spec(tokenizer: Any) -> dict[str, Any]:
-    """Return plain values from which a page decodes the ids of any tokenizer, where Python encodes.
+    """Return plain values from which a page decodes the ids of any tokenizer, while Python encodes.
 
     Gives `texts`, what each id adds to a text; `bytes`, the bytes of those that are no whole characters; `names`, the
     labels of those that are shown otherwise than their texts.

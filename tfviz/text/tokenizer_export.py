@@ -36,7 +36,7 @@ SETTINGS: dict[str, dict[str, Any]] = {  # kind -> settings that must have this 
 
 
 def tokenizer_spec(tokenizer: Any) -> dict[str, Any]:
-    """Return the tokens, and what becomes of a text: normalizers, splitter, model, joiner.
+    """Return the tokens and the stages of the tokenizer: normalizers, splitter, model, joiner.
 
     Raises:
         ValueError: a part is one that pages do not know.
@@ -67,7 +67,7 @@ def _unsupported(reason: str, advice: str = ADVICE) -> ValueError:
 
 
 def _kind(part: Any, name: str) -> str:
-    """Return the type of a part, if a page knows it, and knows it with these settings."""
+    """Return the type of a part, if a page supports it with these settings."""
     kind = part["type"] if part else "None"
     if kind not in PARTS[name]:
         raise _unsupported(f"its {name} is {kind}")
@@ -127,7 +127,7 @@ def _joiner(part: Any) -> dict[str, Any]:
 
 @cache
 def _byte_words() -> dict[str, Any]:
-    """Return the sets of GPT-2's rule: letters, numbers and white space."""
+    """Return the character sets of GPT-2's rule: letters, numbers and white space."""
     from tokenizers import Regex, pre_tokenizers
 
     outside = {"letters": r"\P{L}+", "numbers": r"\P{N}+", "spaces": r"\S+"}
@@ -137,7 +137,7 @@ def _byte_words() -> dict[str, Any]:
 
 @cache
 def _words_and_signs(kind: str) -> dict[str, Any]:
-    """Return the characters of words, and those that each stand as a word of their own."""
+    """Return the characters of words, and those that each form a word of their own."""
     from tokenizers import pre_tokenizers
 
     rule = getattr(pre_tokenizers, kind)()
@@ -147,7 +147,7 @@ def _words_and_signs(kind: str) -> dict[str, Any]:
 
 @cache
 def _lower() -> dict[str, Any]:
-    """Return letters and their lower case, as runs: first letter, count, step between letters, shift to lower case."""
+    """Return the lower-case mapping as runs: first letter, count, step between letters, shift to lower case."""
     from tokenizers import normalizers
 
     lowered = dict(zip(CODES.tolist(), _normalized(normalizers.Lowercase())))
@@ -178,7 +178,7 @@ def _isolate_chinese() -> dict[str, Any]:
 
 @cache
 def _strip_accents() -> dict[str, Any]:
-    """Return the marks that go, and what has to be decomposed or put in order before that; all other stays."""
+    """Return the marks to remove, and the characters to decompose or reorder first; all others stay."""
     from tokenizers import normalizers
 
     nfd: Callable[[str], str] = normalizers.NFD().normalize_str
@@ -191,7 +191,7 @@ def _strip_accents() -> dict[str, Any]:
 
 
 def _bert_step(name: str) -> Any:
-    """Return BERT's normalizer with one of its steps alone."""
+    """Return BERT's normalizer with only one of its steps."""
     from tokenizers import normalizers
 
     steps = dict.fromkeys(("clean_text", "handle_chinese_chars", "strip_accents", "lowercase"), False)
@@ -203,7 +203,7 @@ def _normalized(normalizer: Any) -> list[str]:
 
 
 def _accepted_code_points(splitter: Any, count: int = 0) -> list[int]:
-    """Return the characters that a splitter keeps; with a count, only those that make so many words of "a" and them."""
+    """Return runs of the characters that a splitter keeps, or that after "a" give `count` words."""
     inside = numpy.zeros(len(CODES), dtype=bool)
     for span, (start, stop) in splitter.pre_tokenize_str("".join(map(chr, CODES.tolist()))):
         inside[start:stop] = not count or len(splitter.pre_tokenize_str("a" + span[0])) == count
@@ -211,6 +211,6 @@ def _accepted_code_points(splitter: Any, count: int = 0) -> list[int]:
 
 
 def _run_lengths(inside: Any) -> list[int]:
-    """Return the lengths of the runs outside and inside, in turn."""
+    """Return the lengths of the runs outside and inside, alternating."""
     turns = numpy.flatnonzero(numpy.diff(numpy.asarray(inside, dtype=int), prepend=0))
     return numpy.diff(CODES[turns], prepend=0).tolist()

@@ -13,7 +13,7 @@ LARGEST = 10**8  # tokens; the trainer takes memory for them before it begins
 
 
 def bpe(texts: Iterable[str], size: int = 8000, *, lower: bool = False) -> Subwords:
-    """Learn byte-pair encoding on bytes: any text can be written, and is given back exactly (Sennrich et al. 2016).
+    """Learn byte-level byte-pair encoding: any text can be encoded and is decoded exactly (Sennrich et al. 2016).
 
     Of a word of more than 100 characters, no pair is learned across these parts of it.
 
@@ -33,7 +33,7 @@ def bpe(texts: Iterable[str], size: int = 8000, *, lower: bool = False) -> Subwo
 
 
 def wordpiece(texts: Iterable[str], size: int = 8000, *, lower: bool = True) -> Subwords:
-    """Learn WordPiece as in BERT (Devlin et al. 2019): words and signs, in pieces that begin with `##` inside a word.
+    """Learn WordPiece as in BERT (Devlin et al. 2019): words and punctuation, with `##` before pieces inside a word.
 
     `size` counts the special tokens and every letter, alone and inside a word; `lower` takes accents away, too.
     """
@@ -51,7 +51,7 @@ def wordpiece(texts: Iterable[str], size: int = 8000, *, lower: bool = True) -> 
 
 
 def whole_words(texts: Iterable[str], size: int = 30_000, *, lower: bool = False) -> Subwords:
-    """Take the `size` most frequent words and runs of other signs as tokens; any other is `[UNK]`."""
+    """Build a vocabulary of the `size` most frequent words and runs of punctuation; all others become `[UNK]`."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
@@ -61,7 +61,7 @@ def whole_words(texts: Iterable[str], size: int = 30_000, *, lower: bool = False
 
 
 def letters(texts: Iterable[str], size: int = 1000) -> Subwords:
-    """Take the `size` most frequent characters as tokens."""
+    """Build a vocabulary of the `size` most frequent characters."""
     from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
     tokenizer = Tokenizer(models.WordLevel(unk_token="[UNK]"))
@@ -91,7 +91,7 @@ def _check_texts(texts: Iterable[str]) -> list[str]:
 
 
 def _split_long_words(texts: Iterable[str]) -> Iterator[str]:
-    """Yield the texts, cut where a word, or the space between two, is longer than `LONGEST_WORD`."""
+    """Yield the texts, cut wherever a word or a gap between words is longer than `LONGEST_WORD`."""
     for text in texts:
         start = 0
         for word in WORD.finditer(text):
@@ -117,7 +117,7 @@ def _bert_tokenizer(model: Any, lower: bool) -> Any:
 
 
 def _alphabet(tokenizer: Any, texts: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return the letters of which words are made, and those among them that can stand inside one."""
+    """Return the letters of words, and those among them that can stand inside a word."""
 
     def words(text: str) -> list[tuple]:
         return tokenizer.pre_tokenizer.pre_tokenize_str(tokenizer.normalizer.normalize_str(text))

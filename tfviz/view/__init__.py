@@ -1,4 +1,4 @@
-"""Views: attention maps or numbers in, a picture out that answers to the reader where it can."""
+"""Views: draw attention maps or numbers as pictures, interactive where possible."""
 
 from tfviz.validation import validate_public
 from tfviz.view import draw

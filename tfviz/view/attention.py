@@ -30,11 +30,11 @@ def heads(
     top: int | None = None,
     budget: float = BUDGET,
 ) -> View:
-    """Show the sheet of all layers (rows) and heads (columns), on one scale; Enter or a click opens a head.
+    """Show all layers (rows) and heads (columns) on one scale; Enter or a click opens a head.
 
     Args:
         names: what to call the heads, where a number says too little.
-        top: send only so many keys of each query, the strongest, and the sum of the others: for long texts.
+        top: send only this many keys of each query, the strongest, and the sum of the others: for long texts.
         budget: bytes that the data may take in the page; past it, heads come in blocks, and the page says so.
 
     Raises:
@@ -54,7 +54,7 @@ def head(
     top: int | None = None,
     budget: float = BUDGET,
 ) -> View:
-    """Show one head with its words: the weight under the cursor, rows and columns to lock, zoom; `top` as for `heads`.
+    """Show one head with its words: read weights, lock rows and columns, zoom; `top` as for `heads`.
 
     Args:
         divide: draw a line before this key, such as the first that is no longer of a memory.
@@ -73,10 +73,14 @@ def links(
     least: float = 0.02,
     budget: float = BUDGET,
 ) -> View:
-    """Show two columns of words, queries left and keys right, and a line for each weight; a colour for each head.
+    """Show two columns of words, queries left and keys right, with a line for each weight and a colour for each head.
 
     Args:
         least: weights under this have no line; a slider changes it.
+
+    Raises:
+        TypeError: `heads` is neither an integer nor several.
+        ValueError: `least` is not between 0 and 1.
     """
     several: Any = [heads] if isinstance(heads, int) or getattr(heads, "ndim", 1) == 0 else heads
     try:
@@ -100,7 +104,7 @@ def words(
     *,
     budget: float = BUDGET,
 ) -> View:
-    """Show the sentence itself, shaded by what one of its words looks at; by default its last."""
+    """Show the sentence, shaded by the attention of one of its words, by default the last."""
     picture = still_words.words(maps, layer, head, row, title)
     locked = [] if row is None else [index(row)]
     state = {"mode": "words", "layer": layer, "head": head, "rows": locked}
@@ -115,7 +119,7 @@ def alignment(
     axes: tuple[str, str] = ("target", "source"),
     budget: float = BUDGET,
 ) -> View:
-    """Show one sentence against another: which words of the source each word of the target looks at.
+    """Show the attention between two sentences: which source words each target word looks at.
 
     Args:
         gold: pairs (row, column), counted from 0, that a person or a rule aligned; outlined.
@@ -143,7 +147,11 @@ def compare(
     *,
     budget: float = BUDGET,
 ) -> View:
-    """Show two captures side by side, with one cursor, and their difference: second minus first."""
+    """Show two captures side by side with a shared cursor, and their difference: second minus first.
+
+    Raises:
+        ValueError: both captures have the same name.
+    """
     picture = still.compare(first, second, layer, head, names, title)
     parts = dict(zip(names, (first, second), strict=True))
     if len(parts) < 2:
@@ -164,6 +172,9 @@ def steps(
     """Show a slider over steps of training or generation, by name, from the last back to the first.
 
     What a step does not have yet is blank, not zero. A line stands before the key `divide`.
+
+    Raises:
+        TypeError: `parts` is not a mapping.
     """
     if not isinstance(parts, Mapping):
         raise TypeError(f"parts is a {type(parts).__name__}; name each step: {{'step 1': maps, 'step 2': maps}}")
@@ -173,7 +184,7 @@ def steps(
 
 
 def sources(title: str | None = None, *, budget: float = BUDGET, **parts: AttentionMaps) -> View:
-    """Show several captures of one model in one view, one at a time, of any depth each.
+    """Show several captures of one model in one view, one at a time; their depths may differ.
 
     An encoder-decoder, captured once:
 
@@ -183,6 +194,9 @@ def sources(title: str | None = None, *, budget: float = BUDGET, **parts: Attent
             "cross": AttentionMaps.of(seen, target, source, sites="decoder.*multihead_attn*"),
         }
         view.sources(**maps)
+
+    Raises:
+        ValueError: there are no captures.
     """
     if not parts:
         raise ValueError("no captures: name each, as in view.sources(encoder=maps, cross=other)")
@@ -201,7 +215,7 @@ def live(
     budget: float = WIDGET_BUDGET,
     **chosen: Any,
 ) -> LiveView:
-    """Show maps with the kernel behind them: `view.live(maps, layer=2)`; see `LiveView`. Needs anywidget."""
+    """Show maps with a kernel behind them: `view.live(maps, layer=2)`; see `LiveView`. Needs anywidget."""
     from tfviz.view.page.live_widget import LiveView
 
     return LiveView(maps, title=title, arrange=arrange, budget=budget, **chosen)

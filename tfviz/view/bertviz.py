@@ -53,7 +53,7 @@ OUTPUT = """<div><img src="data:image/png;base64,{png}" alt="{alt}" style="max-w
 
 
 def bertviz(maps: AttentionMaps | Mapping[str, AttentionMaps], kind: str = "head") -> Picture:
-    """Show bertviz's interactive view; as PNG the sheet of all heads (of the first maps, where there are several).
+    """Show bertviz's interactive view; as PNG, all heads (of the first maps if there are several).
 
     Weights have four decimals; spaces and control characters are shown by a sign, long words are cut with one. The
     drawing is always on white.
@@ -90,7 +90,7 @@ def bertviz(maps: AttentionMaps | Mapping[str, AttentionMaps], kind: str = "head
 
 
 class _BertViz(Picture):
-    """A picture with an interactive page in its place, where scripts may run."""
+    """A picture that an interactive page replaces where scripts may run."""
 
     def __init__(self, picture: Picture, summary: str, scripts: Mapping[str, str]):
         super().__init__(picture._draw, summary)
@@ -121,7 +121,7 @@ def _parts(maps: AttentionMaps | Mapping[str, AttentionMaps]) -> dict[str, Atten
 
 
 def _params(parts: Mapping[str, AttentionMaps]) -> dict[str, Any]:
-    """Return what bertviz's Python hands to its JavaScript."""
+    """Return the parameters that bertviz's Python passes to its JavaScript."""
     layers, heads, *_ = next(iter(parts.values())).shape
     attention = [
         {"name": part, "attn": _weights(some), "left_text": _words(some.rows), "right_text": _words(some.cols)}
@@ -160,7 +160,7 @@ def _controls(parts: Mapping[str, AttentionMaps], kind: str) -> str:
 
 
 def _words(words: Sequence[str]) -> list[str]:
-    """Return words as they are shown: a sign for what is invisible, and for what is cut off."""
+    """Return words as displayed: symbols for invisible characters and for truncation."""
     return [_cut("".join(map(_sign, str(word))) or "∅") for word in words]
 
 
@@ -186,7 +186,7 @@ def _check_size(amount: int, most: int, unit: str) -> None:
 
 
 def _package_file(package: str, name: str) -> str:
-    """Read a text file of an installed package, wherever in it."""
+    """Read a text file of an installed package, wherever it lies within."""
     try:
         return next(file for file in distribution(package).files or () if file.name == name).read_text("utf-8")
     except (PackageNotFoundError, StopIteration, FileNotFoundError) as error:

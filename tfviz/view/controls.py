@@ -83,7 +83,7 @@ def text(text: str, vocab: Any, *, most: int = 96) -> Text:
         most: tokens, at most.
 
     Raises:
-        TypeError: `vocab` is no vocabulary that a page can use.
+        TypeError: a page cannot use `vocab`.
         ValueError: the text has more tokens than `most`.
     """
     vocab = subwords.as_vocabulary(vocab)
@@ -116,7 +116,7 @@ def order(words: Sequence[Any]) -> Order:
 
 
 def angle(start: float = 0.0) -> Angle:
-    """Let the reader turn a dial: the function takes its angle in radians, a float of no axes, from -pi to pi.
+    """Let the reader turn a dial: the function takes its angle in radians, a scalar float from -pi to pi.
 
     Raises:
         ValueError: `start` is not a finite number, or larger than two turns, as degrees are.
@@ -129,5 +129,5 @@ def angle(start: float = 0.0) -> Angle:
 
 
 def _decimals(table: Tensor) -> list[list[float]]:
-    """Return numbers as they were written: 0.1, and not the nearest of 32 bits."""
+    """Return numbers as they were written: 0.1, not the nearest float32."""
     return [[float(f"{cell:.7g}") for cell in row] for row in table.tolist()]

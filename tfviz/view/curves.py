@@ -20,18 +20,22 @@ MAX_LINES = 40
 
 @runtime_checkable
 class Step(Protocol):
-    """What `learn.fit` yields."""
+    """A step as `learn.fit` yields it."""
 
     step: int
     loss: float
 
 
 def curves(history: Iterable[Step], title: str = "Learning", **measured: Sequence[tuple[int, float]]) -> Picture:
-    """Draw the loss over the steps: that of each step faint, the mean of those around it strong.
+    """Draw the loss over the steps: each step faint, the mean of the steps around it strong.
 
     Args:
         history: the steps of `learn.fit`.
         measured: further points (step, nats) by name, such as `held_out=[(100, 2.1), (200, 1.9)]`.
+
+    Raises:
+        TypeError: `history` holds something else than steps.
+        ValueError: there are no steps or points, or the steps do not increase.
     """
     history = list(history)
     wrong = next((i for i, step in enumerate(history) if not isinstance(step, Step)), None)
@@ -83,7 +87,7 @@ def lines(
     shaded: Mapping[str, tuple[float, float]] | None = None,
     **axes_settings: Any,
 ) -> Picture:
-    """Draw lines with a name each, from `name: (xs, ys)`; NaN, or 0 on a log axis, leaves a gap.
+    """Draw named lines from `name: (xs, ys)`; NaN, or 0 on a log axis, leaves a gap.
 
     Args:
         series: ys are [point], or [training, point]: the line is the mean, in a band from the lowest to the highest.
@@ -114,7 +118,7 @@ def lines(
 def _checked(
     series: Mapping[str, tuple[Sequence[float], Sequence[float] | Tensor]], settings: Mapping[str, Any]
 ) -> dict[str, Line]:
-    """Return the lines as numbers; try the settings before anything is drawn."""
+    """Return the lines as numbers, after checking the settings."""
     counts = {name: (len(xs), getattr(ys, "shape", (len(ys),))[-1]) for name, (xs, ys) in series.items()}
     if not series or not all(points and points == same for points, same in counts.values()):
         raise ValueError(f"there is nothing to draw: each line needs points, as many xs as ys; got {counts}")

@@ -50,7 +50,7 @@ def trace(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
     no values.
 
     Raises:
-        ValueError: the function has no source, is no plain `def`, or has two statements in one line.
+        ValueError: the function has no source, is not a plain `def`, or has two statements in one line.
         Whatever the function raises.
     """
     method: Any = function.forward if isinstance(function, nn.Module) else function
@@ -66,7 +66,7 @@ def trace(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, A
 
 
 class _Tracer:
-    """The values known so far, while the function runs.
+    """The values known so far while the function runs.
 
     Names are those of variables; that of an attribute of the module itself begins with a dot.
     """
@@ -114,7 +114,7 @@ class _Tracer:
             self.before = {name: _state(self._get(name)) for name in [*self.names.assigned, *self.sources]}
 
     def _end(self) -> None:
-        """Note what the statement has assigned or changed in place."""
+        """Record the values that the statement has assigned or modified in place."""
         statement, self.statement = self.statement, None
         if statement is None or isinstance(statement, ast.Return):
             return
@@ -134,7 +134,7 @@ class _Tracer:
                 self.sources[name] = tuple(self.values[parent] for parent in self.parents)
 
     def _return(self, statement: ast.Return | None, result: Any) -> None:
-        """Mark the values that are returned, and add those that the return statement makes."""
+        """Mark the returned values, and add those computed in the return statement."""
         if statement is None or statement.value is None or result is None:
             return
         for name, node, value in _outputs(statement.value, result):
@@ -149,7 +149,7 @@ class _Tracer:
             traced.output = True
 
     def _parents(self, names: Names) -> tuple[int, ...]:
-        """Return the indices of the values that are read; a tensor from outside the function becomes one now."""
+        """Return the indices of the values read; a tensor from outside the function is added now."""
         parents: dict[int, None] = {}
         for name in names.read:
             if name not in self.sources and name not in self.locals and isinstance(self._get(name), Tensor):
@@ -172,14 +172,14 @@ class _Tracer:
             self._index(traced)
 
     def _index(self, value: Value) -> int:
-        """Return the place of a value in the list; add it if it is not there yet."""
+        """Return the index of a value in the list; add it if it is missing."""
         if value not in self.values:
             self.values.append(value)
         return self.values.index(value)
 
 
 def _flattened(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements that are traced one by one, those in the branches of an `if` among them."""
+    """Yield the statements that are traced individually, including those in the branches of an `if`."""
     if crowded := [after.lineno for before, after in pairwise(body) if before.end_lineno == after.lineno]:
         raise ValueError(f"line {crowded[0]} has two statements; give each a line of its own")
     for statement in body:
@@ -195,7 +195,7 @@ def _at(line: int, statements: Sequence[Statement]) -> Statement | None:
 
 
 def _outputs(node: ast.expr, result: Any) -> Iterator[tuple[str, ast.expr, Any]]:
-    """Yield name, expression and value of each part of what is returned."""
+    """Yield name, expression and value of each returned part."""
     if isinstance(node, ast.Dict) and all(isinstance(key, ast.Constant) for key in node.keys):
         keys = [key.value for key in node.keys]  # type: ignore[union-attr]
         yield from ((str(key), part, result[key]) for key, part in zip(keys, node.values))
@@ -207,7 +207,7 @@ def _outputs(node: ast.expr, result: Any) -> Iterator[tuple[str, ast.expr, Any]]
 
 
 def _state(value: Any) -> tuple[Any, ...]:
-    """Return what differs (the last item) once a value is replaced, changed in place or added to.
+    """Return a state that differs (in its last item) once a value is replaced, modified in place or appended to.
 
     The other items are references, so that no id is used again meanwhile.
     """

@@ -1,4 +1,4 @@
-"""Say how `view.interact` draws what a function returns: `draw={"scores": view.draw.grid("words", "words")}`.
+"""Specify how `view.interact` draws a function's results: `draw={"scores": view.draw.grid("words", "words")}`.
 
 Words are a list, or the name of a control, which stands for the words that it has at the moment.
 """
@@ -27,7 +27,7 @@ Words = str | Sequence[Any] | None
 
 @dataclass(frozen=True)
 class Drawing:
-    """Specify how one of the results is drawn.
+    """How one of the results is drawn.
 
     Attributes:
         kind: a function of this module.
@@ -35,7 +35,7 @@ class Drawing:
         scale: of colours; None: by the numbers.
         limit: where the scale ends; None: at the next round number.
         positions: of the nodes of a graph: [x, y] each, or the name of a control; empty: on a circle.
-        top: so many bars, the largest first; 0: all, as they are.
+        top: the number of bars, largest first; 0: all, in their order.
         filled: of a graph: numbers on the diagonal fill their nodes.
     """
 
@@ -58,7 +58,7 @@ def grid(
     scale: ScaleKind | None = None,
     limit: float | None = None,
 ) -> Drawing:
-    """Draw a heatmap of [row, col]; several side by side of [grid, row, col]. Few cells show their numbers.
+    """Draw a heatmap of [row, col]; several side by side for [grid, row, col]. Small ones show their numbers.
 
     Args:
         scale: "linear" from 0, "diverging" to both sides of 0, "sqrt" as attention is drawn elsewhere (the square root
@@ -76,10 +76,10 @@ def grid(
 
 
 def bars(words: Words = None, *, title: str = "", limit: float | None = None, top: int | None = None) -> Drawing:
-    """Draw a bar with its number for each of [word]; `limit` is where the longest may end.
+    """Draw a bar with its number for each entry of [word]; `limit` is the value of the longest possible bar.
 
     Args:
-        top: only so many, the largest first, so that their order changes with the numbers.
+        top: draw only this many, largest first, so that their order changes with the numbers.
 
     Raises:
         ValueError: `top` is not a whole number above 0.
@@ -90,24 +90,24 @@ def bars(words: Words = None, *, title: str = "", limit: float | None = None, to
 
 
 def lines(rows: Words = None, cols: Words = None, *, title: str = "") -> Drawing:
-    """Draw a line over the columns for each row of [row, col]; one for [col]."""
+    """Draw a line over the columns for each row of [row, col]; a single line for [col]."""
     return Drawing("lines", title, _words(rows), _words(cols))
 
 
 def arrows(words: Words = None, *, title: str = "", limit: float | None = None) -> Drawing:
-    """Draw vectors in the plane, from 0 to each of [word, 2]; `limit` is how far the plane goes."""
+    """Draw vectors in the plane, from 0 to each point of [word, 2]; `limit` is the extent of the plane."""
     check_positive("limit", limit)
     return Drawing("arrows", title, _words(words), limit=limit)
 
 
 def dots(words: Words = None, *, title: str = "", limit: float | None = None) -> Drawing:
-    """Draw points in the plane, [word, 2]; `limit` is how far the plane goes."""
+    """Draw points in the plane, [word, 2]; `limit` is the extent of the plane."""
     check_positive("limit", limit)
     return Drawing("dots", title, _words(words), limit=limit)
 
 
 def words(words: Words = None, *, title: str = "", limit: float | None = None) -> Drawing:
-    """Draw words, shaded by a number each, [word]."""
+    """Draw words, each shaded by its number, [word]."""
     check_positive("limit", limit)
     return Drawing("words", title, _words(words), limit=limit)
 
@@ -120,11 +120,14 @@ def graph(
     limit: float | None = None,
     filled: bool = False,
 ) -> Drawing:
-    """Draw nodes, and an edge for each of [from, to], the thicker, the greater.
+    """Draw nodes, and an edge for each cell of [from, to], thicker for greater numbers.
 
     Args:
         positions: of the nodes, [node, 2], or the name of a control that has them; by default on a circle.
         filled: let the numbers on the diagonal fill their nodes, instead of being drawn as loops.
+
+    Raises:
+        ValueError: `positions` is not [node, 2].
     """
     check_positive("limit", limit)
     nodes: Any = positions or () if isinstance(positions, str | None) else ()
@@ -137,7 +140,7 @@ def graph(
 
 
 def number(*, title: str = "") -> Drawing:
-    """Draw one number, large."""
+    """Draw a single number, large."""
     return Drawing("number", title)
 
 

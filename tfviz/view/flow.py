@@ -33,7 +33,7 @@ def flow(
     axes: Mapping[int, str] | None = None,
     **kwargs: Any,
 ) -> Picture:
-    """Draw how the values of a function come from one another: each with its shape and the expression that made it.
+    """Draw how the values of a function derive from each other, each with its shape and the expression computing it.
 
     The function, or the `forward` of a module, is run once on the arguments: what is drawn is the code and the shapes
     of that run. A loop is one statement; of it those values are drawn that later lines use.
@@ -72,7 +72,7 @@ def flow(
 
 
 class Label(NamedTuple):
-    """What is written in a box: the code in lines."""
+    """The text in a box: lines of code."""
 
     name: str
     shape: str
@@ -99,7 +99,7 @@ def _box(label: Label) -> Box:
 
 
 def _draw_box(panel: Axes, value: Value, label: Label, box: Box, top: Point) -> None:
-    """Learned values are orange, computed ones blue, inputs grey; the outline of an output is thick."""
+    """Draw a box: learned values orange, computed ones blue, inputs grey; outputs have a thick outline."""
     colour = "C1" if value.learned else "C5" if value.code else matplotlib.rcParams["axes.edgecolor"]
     background = matplotlib.rcParams["axes.facecolor"]
     left, right, y = top[0] - box.width / 2, top[0] + box.width / 2, top[1]

@@ -34,7 +34,7 @@ def image(
     arrange: str = "choose",
     budget: float = BUDGET,
 ) -> View:
-    """Draw what a token (a patch, a word, a class token) looks at, over the picture; click another.
+    """Draw the attention of a token (a patch, a word, a class token) over the picture; click another.
 
     Queries, keys or both lie on the picture: an axis without words of its own, or the run of one word that repeats,
     as `<image>` in the prompt of a language model that sees. A vision Transformer:
@@ -46,7 +46,7 @@ def image(
     Words over a picture, in several resolutions: `view.image(look.groups(seen, cols=words), picture)`.
 
     Args:
-        picture: as the model was given it, cropped and scaled alike: a path, a PIL image, an array or a tensor,
+        picture: the model's input, cropped and scaled alike: a path, a PIL image, an array or a tensor,
             [height, width, 3] or [3, height, width]; numbers beyond 0 to 1 are stretched.
         grid: rows and columns of cells, or by name of a capture. None: a square, else cells that are squares; before
             them none, one, two or five other tokens. The page says what was taken.
@@ -78,7 +78,7 @@ def audio(
     arrange: str = "choose",
     budget: float = BUDGET,
 ) -> View:
-    """Draw what a frame or a word looks at in time, over a spectrogram.
+    """Draw the attention of a frame or a word over time, on a spectrogram.
 
     Args, and what is raised, as of `image`, but:
         spectrogram: [frequency, time], the lowest frequency first; drawn from its least to its greatest number.
@@ -135,7 +135,7 @@ def _view(
 
 
 def _check_grid(grid: Grid | None, placed: Mapping[str, MapsOnImage]) -> None:
-    """Check that some tokens have the grid that was given, if not all: keys may be larger patches than queries.
+    """Check that some tokens match the given grid; not all need to: key patches may be larger than query patches.
 
     Raises:
         ValueError: none has it.
@@ -153,14 +153,14 @@ def _check_grid(grid: Grid | None, placed: Mapping[str, MapsOnImage]) -> None:
 
 
 def _from_front(name: str, number: int, count: int) -> int:
-    """Count a layer or a head from the front, where it was counted from the end."""
+    """Convert a negative index of a layer or a head to one from the front."""
     at = index(number)
     check_index(name, at % count if -count <= at < 0 else at, count, f"{name}s")
     return at % count
 
 
 def _note(placed: Mapping[str, MapsOnImage]) -> str:
-    """Say which grids were found."""
+    """Return a note on which grids were found."""
     found: dict[str, None] = {}
     for grid in (grid for one in placed.values() for grid in one.grids):
         before = f"{counted(grid.first, 'token')} and " if grid.first else ""

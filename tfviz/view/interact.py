@@ -31,7 +31,7 @@ def interact(
     tries: Mapping[str, Mapping[str, Any]] | None = None,
     **controls: Any,
 ) -> View | FunctionWidget:
-    """Bind controls to the arguments of a function and draw what it returns, in a notebook or a page, with no kernel.
+    """Bind controls to a function's arguments and draw its results, in a notebook or a page, without a kernel.
 
     The function is exported by `torch.export` and travels inside the page. It takes tensors and returns a tensor, or
     several in a tuple or by name; arguments without a control keep their defaults.
@@ -83,7 +83,7 @@ def _start_text(value: Any) -> str:
 
 
 def _check_alike(first: Mapping[str, Tensor], other: Mapping[str, Tensor], panels: list[ResultSpec]) -> None:
-    """Raise ValueError unless all choices return results of the same names and numbers of axes."""
+    """Raise ValueError unless all choices return results with the same names and numbers of axes."""
     if list(first) != list(other):
         raise ValueError(f"the function returns {', '.join(first)}, and for other choices {', '.join(other)}")
     for panel in panels:

@@ -32,7 +32,7 @@ def masks(
     cols: Sequence[str] | None = None,
     use: Mapping[str, str] | None = None,
 ) -> View:
-    """Show masks to combine, with a slider where a predicate has a size; each cell says what forbids it.
+    """Show masks to combine, with a slider for a predicate that has a size; each cell says what forbids it.
 
     Args:
         rules: a table (query key), True where a query may look, for each predicate; or such a table for each
@@ -56,7 +56,9 @@ def masks(
     roles: Any = dict(use if use is not None else {next(iter(rules)): "all"})
     for name, role in roles.items():
         if name not in tables or role not in ("all", "any", "not", "off"):
-            raise LookupError(f"use {name!r}: {role!r}? rules are {', '.join(tables)}; uses are all, any, not, off")
+            raise LookupError(
+                f"use[{name!r}] is {role!r}; it must be all, any, not or off, for one of the rules {', '.join(tables)}"
+            )
     blobs = BlobStore()
     predicates: list[Predicate] = [
         {"name": name, "sizes": list(map(str, sizes)), "masks": [blobs.mask_index(t) for t in sizes.values()]}
@@ -84,7 +86,7 @@ def mask(
     cols: Sequence[str] | None = None,
     title: str = "Mask",
 ) -> View:
-    """Show which key each query may look at: filled where it may, hatched where not; the first of a batch and heads."""
+    """Show which keys each query may look at: filled if allowed, hatched if not; for the first of a batch and heads."""
     allowed = dense_tensor(title, allowed)
     picture = panels.mask(allowed, rows, cols, title)
     lab = masks({"the mask": allowed.reshape(-1, *allowed.shape[-2:])[0]}, rows, title, cols=cols)
@@ -92,7 +94,7 @@ def mask(
 
 
 def _values(name: str, rule: Rule) -> dict[Any, Bool[Tensor, "query key"]]:
-    """Return a table for each value of a rule's size; one only where it has none."""
+    """Return a table for each value of a rule's size; a single one if it has none."""
     values = {"": rule} if isinstance(rule, Tensor) else dict(rule)
     if not values:
         raise ValueError(f"the rule {name!r} has no tables")

@@ -20,7 +20,7 @@ LETTER = 0.0083  # inches of a letter for each point of its size, about
 
 
 class Box(NamedTuple):
-    """A module: where it begins and how wide it is, in parameters."""
+    """A module with its start and width, in parameters."""
 
     name: str
     depth: int
@@ -29,7 +29,7 @@ class Box(NamedTuple):
 
 
 def modules(model: nn.Module, title: str | None = None, depth: int = 5) -> Picture:
-    """Draw a model's modules, each under the one it is a part of, as wide as it has parameters.
+    """Draw a model's modules, each below its parent, with widths in proportion to their parameters.
 
     Parts without parameters are left out; so are names that have no room. A parameter that two modules share is drawn
     in the first.

@@ -31,7 +31,7 @@ def scatter(
     groups: Sequence[str] | None = None,
     mark: Sequence[str] = (),
 ) -> View:
-    """Draw a point for each name; in a page the nearest point says its name and numbers, and names can be searched.
+    """Draw a point for each name; a page shows the name and numbers of the nearest point, and searches names.
 
     Names stand beside their points where there is room, earlier ones first: put the best known ones in front.
 
@@ -41,7 +41,7 @@ def scatter(
         mark: names of points that are drawn larger, and are named first, in bold.
 
     Raises:
-        ValueError: no points, points that are not pairs of finite numbers, or not as many names or groups.
+        ValueError: no points, points that are not pairs of finite numbers, or the wrong number of names or groups.
         LookupError: a marked name that no point has.
     """
     table = _plane("points", points).numpy()
@@ -88,7 +88,7 @@ def planes(
     mark: Sequence[str] = (),
     paths: Sequence[Sequence[int]] = (),
 ) -> Picture:
-    """Draw the same points in several planes side by side, each on a scale of its own, as wide as it is tall.
+    """Draw the same points in several square planes side by side, each on its own scale.
 
     Args:
         panels: title -> [point, 2].
@@ -97,7 +97,7 @@ def planes(
         paths: points, by number, that a thin line goes through.
 
     Raises:
-        ValueError: no panels, or more than 12; what is not [point, 2], or not as many names or groups.
+        ValueError: no panels, or more than 12; what is not [point, 2], or the wrong number of names or groups.
         LookupError: a marked name that no point has; a path through a point that there is not.
     """
     if not panels:
@@ -153,5 +153,5 @@ def _names(names: Sequence[str], count: int) -> list[str]:
 
 
 def _cleaned(names: Sequence[str]) -> list[str]:
-    """Return names in one line each, without characters that cannot be drawn."""
+    """Return single-line names without characters that cannot be drawn."""
     return [" ".join("".join(c if c.isprintable() else " " for c in name).split()) or "∅" for name in names]

@@ -26,7 +26,7 @@ ScaleKind = Literal["sqrt", "linear", "diverging", "diverging-sqrt"]
 
 @dataclass(frozen=True)
 class ScaleRule:
-    """How a kind of scale places numbers between its ends.
+    """How a type of scale maps numbers between its ends.
 
     Attributes:
         root: the square root of a number is placed, so that small ones show.
@@ -49,7 +49,7 @@ SCALES: dict[ScaleKind, ScaleRule] = {
 
 @dataclass(frozen=True)
 class Scale:
-    """The colours of numbers up to `limit`, and to its negative where the scale diverges."""
+    """The colours of numbers up to `limit`, and down to its negative if the scale diverges."""
 
     kind: ScaleKind = "sqrt"
     limit: float = 1.0
@@ -117,7 +117,7 @@ def attention_heatmap(
     axes: tuple[str, str] = (QUERY, KEY),
     **more: Any,
 ) -> Heatmap:
-    """Specify one head with its words: few weights on a linear scale with their numbers, many on the square root's."""
+    """Specify one head with its words: linear scale and numbers for few weights, square-root scale for many."""
     rows, columns = Axis(axes[0], maps.rows), Axis(axes[1], maps.cols)
     few = is_numbered(*maps.shape[2:])
     return Heatmap(
@@ -126,7 +126,7 @@ def attention_heatmap(
 
 
 def is_numbered(rows: int, columns: int) -> bool:
-    """Return whether a heatmap of this size shows the numbers of its cells."""
+    """Return whether a heatmap of this size shows numbers in its cells."""
     return rows * columns <= NUMBERED
 
 
@@ -170,19 +170,19 @@ class Scatter:
 
     @property
     def legend(self) -> list[tuple[int, str]]:
-        """Return the label and the name of each group that there is, that of points without one last."""
+        """Return label and name of each group, ending with points without a group."""
         named = list(enumerate(self.groups))
         return [*named, (-1, OTHERS)] if named and -1 in self.labels else named
 
 
 @dataclass(frozen=True)
 class ResultPanel:
-    """A result of a function as `view.draw` shows it.
+    """A result of a function, drawn as `view.draw` specifies.
 
     Attributes:
         kind: a function of `view.draw`.
         values: of as many axes as the kind draws.
-        rows, columns: words of its axes; numbers where there are none, or not as many.
+        rows, columns: words of its axes; numbers where there are none, or where their number differs.
         positions: [x, y] of each node of a graph; without any they stand on a circle.
         filled: the diagonal of a graph fills its nodes.
     """
@@ -218,7 +218,7 @@ def _labels(words: Sequence[str], count: int) -> list[str]:
 def result_scale(
     kind: str, values: Tensor, scale: ScaleKind | None = None, limit: float | None = None, least: float = 0.0
 ) -> Scale:
-    """Return the scale of a result: up to 1 for truth values, shares and named scales, else up to a round number.
+    """Return the scale of a result: up to 1 for truth values, shares and named scales, otherwise up to a round number.
 
     A page has the same rule for what it computes itself (`js/interact/scales.js`).
 
@@ -256,7 +256,7 @@ def _is_truth(values: Tensor) -> bool:
 
 
 def _adds_up(numbers: numpy.ndarray) -> bool:
-    """Return whether each row adds up to 1."""
+    """Return whether each row sums to 1."""
     if not numbers.size or not numbers.ndim:
         return False
     table = numpy.where(numbers == -numpy.inf, 0.0, numbers)

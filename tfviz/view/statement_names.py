@@ -17,7 +17,7 @@ def definition(function: Callable[..., Any]) -> ast.FunctionDef:
     """Return the syntax tree of a function, with the line numbers of its file.
 
     Raises:
-        ValueError: its source is not there, or it is no plain `def`.
+        ValueError: its source is missing, or it is not a plain `def`.
     """
     name = getattr(function, "__name__", function)
     try:
@@ -33,7 +33,7 @@ def definition(function: Callable[..., Any]) -> ast.FunctionDef:
 
 
 class Names(ast.NodeVisitor):
-    """The names that a statement reads and those that it assigns, in order; an attribute of `self` as ".name".
+    """The names that a statement reads and assigns, in order; an attribute of `self` as ".name".
 
     Names that belong to a comprehension, a lambda or an inner function are left out.
     """
@@ -47,7 +47,7 @@ class Names(ast.NodeVisitor):
 
     @classmethod
     def of(cls, node: ast.AST, own: str) -> Names:
-        """Collect them.
+        """Collect the names of a statement.
 
         Args:
             own: what the module is called, such as `self`; empty where there is none.
@@ -68,7 +68,7 @@ class Names(ast.NodeVisitor):
             super().visit(node)
 
     def visit_For(self, node: ast.For) -> None:
-        """What runs through a loop is the loop's own, not what an earlier loop left behind under the same name."""
+        """Treat loop variables as local to the loop, even if an earlier loop left the same name behind."""
         self.visit(node.iter)
         self.visit(node.target)
         hidden = self._hidden
@@ -98,7 +98,7 @@ class Names(ast.NodeVisitor):
 
 
 def expression(node: ast.AST, own: str) -> str:
-    """Return the expression that a statement assigns, without `self.`; all of a statement that assigns none."""
+    """Return the expression that a statement assigns, without `self.`; the full statement if it assigns none."""
     value = getattr(node, "value", node) if isinstance(node, ast.stmt) else node
     if isinstance(node, ast.AugAssign):
         value = ast.BinOp(ast.Name(ast.unparse(node.target), ast.Load()), node.op, node.value)
@@ -119,7 +119,7 @@ def is_attribute_of(node: ast.Attribute, own: str) -> bool:
 
 
 def _bound(scope: ast.AST) -> frozenset[str]:
-    """Return the names that a comprehension, a lambda, an inner function or a loop's target makes for itself."""
+    """Return the names that a comprehension, a lambda, an inner function or a loop binds itself."""
     nodes = list(ast.walk(scope))
     names = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
     return frozenset(names | {node.arg for node in nodes if isinstance(node, ast.arg)})

@@ -27,13 +27,16 @@ CELLS = 6_000_000  # numbers of one view: 24 MB of a page
 
 
 def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *, trained: int | None = None) -> View:
-    """Show kinds of positions: each kind's table, and how alike two of its positions are.
+    """Show types of positions: each type's table, and how similar its positions are.
 
     Args:
         tables: position dim, one or several by name. Vectors that are added (sinusoidal, learned) are compared by their
             cosine. A kind that has no vectors (a bias, as ALiBi's, or the score of a rotated query with a rotated key)
-            is given as a table position position, wrapped in `similarity`, and shown as it is.
+            is passed as a table position position, wrapped in `similarity`, and shown unchanged.
         trained: the number of positions seen in training; what lies beyond is marked.
+
+    Raises:
+        ValueError: there are no tables, one does not have two axes, or `trained` is out of range.
     """
     kinds = {"positions": tables} if isinstance(tables, Tensor) else dict(tables)
     if not kinds:
@@ -64,7 +67,7 @@ def positions(tables: Tensor | Mapping[str, Tensor], title: str = "Positions", *
 
 
 def _positions_picture(heatmaps: Mapping[str, list[Heatmap]], title: str) -> Picture:
-    """Picture one kind by its heatmaps, several by how alike their positions are."""
+    """Picture a single type by its heatmaps, several by the similarity of their positions."""
     shown = next(iter(heatmaps.values()))
     if len(heatmaps) > 1:
         return position_tables.similarities({name: one[-1] for name, one in heatmaps.items()}, title)
@@ -74,7 +77,7 @@ def _positions_picture(heatmaps: Mapping[str, list[Heatmap]], title: str) -> Pic
 
 
 def _position_heatmaps(name: str, table: Tensor, trained: int | None) -> list[Heatmap]:
-    """Specify the heatmaps of a kind: its table and the cosines of its rows, or the table alone where it compares."""
+    """Specify the heatmaps of a type: its table and the cosines of its rows, or only a table of similarities."""
     values = check_finite(name, table).float().as_subclass(Tensor)
     down: list[Divider] = [("rows", trained)] if trained and trained < len(table) else []
     both: list[Divider] = [*down, *(("cols", row) for _, row in down)]
@@ -98,7 +101,11 @@ class Similarity(Tensor):
 
 
 def similarity(table: Tensor) -> Float[Tensor, "position position"]:
-    """Mark a table as one that compares positions: a bias for each query and key, or scores of turned vectors."""
+    """Mark a table as one that compares positions: a bias for each query and key, or scores of rotated vectors.
+
+    Raises:
+        ValueError: the table is not square.
+    """
     if table.dim() != 2 or table.shape[0] != table.shape[1]:
         raise ValueError(f"a comparison is a table position position; this one has the shape {list(table.shape)}")
     return check_finite("table", table).float().as_subclass(Similarity)
@@ -107,7 +114,7 @@ def similarity(table: Tensor) -> Float[Tensor, "position position"]:
 def gates(
     tables: Mapping[str, Float[Tensor, "step unit"]], words: Sequence[str] | None = None, title: str = "Gates"
 ) -> View:
-    """Show what the gates of a recurrent cell do over a sentence: a table each, a column a word, a row a unit.
+    """Show the gates of a recurrent cell over a sentence: a table each, a column per word, a row per unit.
 
     Args:
         tables: by name, such as input, forget, output, cell; step unit.
@@ -155,6 +162,11 @@ def _tables_document(title: str, sheets: list[TableSheet]) -> TablesDocument:
 
 
 def one_shape(tables: Sequence[Tensor]) -> tuple[int, int]:
+    """Return the shape that all tables share.
+
+    Raises:
+        ValueError: their shapes differ, or are not two axes of size 1 or more.
+    """
     shapes = sorted({tuple(table.shape) for table in tables})
     if len(shapes) != 1 or len(shapes[0]) != 2 or 0 in shapes[0]:
         raise ValueError(f"tables must be of one shape with two axes, neither of size 0; got {shapes or 'none'}")
@@ -162,6 +174,11 @@ def one_shape(tables: Sequence[Tensor]) -> tuple[int, int]:
 
 
 def axis_labels(words: Sequence[str] | None, count: int, name: str, what: str) -> list[str]:
+    """Return the words of an axis, by default the numbers of its positions.
+
+    Raises:
+        ValueError: there are more or fewer than `count` words.
+    """
     if words is not None and len(words) != count:
         raise ValueError(f"{name} has {len(words)} words, the tables have {count} {what}")
     return [str(i) for i in range(count)] if words is None else as_strings(words)

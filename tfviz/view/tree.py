@@ -22,7 +22,7 @@ MAX_NODES = 1500
 
 @runtime_checkable
 class Beam(Protocol):
-    """What `generate.beam.steps` yields: `batch width` of each, best first; texts `batch width position`."""
+    """The step that `generate.beam.steps` yields: `batch width` of each, best first; texts `batch width position`."""
 
     texts: Tensor
     parents: Tensor
@@ -33,7 +33,7 @@ class Beam(Protocol):
 
 
 def tree(beams: Sequence[Beam], words: Sequence[str], row: int = 0, title: str = "Beam search") -> Picture:
-    """Draw a column for each step, a node for each text that was kept, the best on top, the winner's path strong.
+    """Draw a column for each step and a node for each surviving text, best on top, with the winner's path emphasized.
 
     A node is the token that the text went on with, and under it the text's score so far. A line leads to where the
     text went on; where none leaves, it was dropped. A text that has ended is a dotted line from then on.
@@ -81,7 +81,7 @@ def tree(beams: Sequence[Beam], words: Sequence[str], row: int = 0, title: str =
 
 
 def _winner(beams: Sequence[Beam], row: int) -> list[int]:
-    """Return the rank at each step of the text that is the best in the end."""
+    """Return the rank at each step of the finally best text."""
     ranks = [0]
     for beam in reversed(beams[1:]):
         ranks.insert(0, int(beam.parents[row, ranks[0]]))
@@ -91,7 +91,7 @@ def _winner(beams: Sequence[Beam], row: int) -> list[int]:
 def _draw_node(
     axes: Axes, beam: Beam, words: Sequence[str], place: tuple[int, int], step: int, won: bool, ended: bool
 ) -> None:
-    """Draw the line that leads to a text, and its token and score, unless it had ended before.
+    """Draw the line to a text, with its token and score unless it had already ended.
 
     Args:
         place: row and rank.

@@ -29,7 +29,7 @@ def build(names: Sequence[str], preset: str, out: Path, jobs: int = 1) -> list[s
 
     Raises:
         LookupError: a lesson or preset that does not exist.
-        FileNotFoundError: this is no clone, or a text links to a file that does not exist.
+        FileNotFoundError: this is not a clone, or a text links to a file that does not exist.
         ImportError: pdoc is not installed.
         OSError: `out` cannot be written to.
     """

@@ -41,7 +41,7 @@ def constants() -> dict[str, Any]:
 
 
 def declarations() -> str:
-    """Return a type for each that the modules of documents define."""
+    """Return a TypeScript type for each type that the document modules define."""
     aliases = [f"\nexport type {name} = {_type(hint, named=False)};\n" for hint, name in ALIASES.items()]
     classes = [value for module in MODULES for value in vars(module).values() if is_typeddict(value)]
     return HEADER + "".join([*aliases, *map(_interface, dict.fromkeys(classes))])
@@ -59,14 +59,14 @@ def _interface(cls: Any) -> str:
 
 
 def _docstring(cls: Any) -> tuple[str, dict[str, str]]:
-    """Return the first line of a docstring, and what its section on attributes says of each."""
+    """Return the first line of a docstring, and the description of each attribute."""
     text = inspect.getdoc(cls) or ""
     entries = re.findall(r"(?ms)^    (\w+): (.*?)(?=^    \w|\Z)", text.partition("Attributes:\n")[2])
     return text.split("\n")[0], {name: " ".join(line.split()) for name, line in entries}
 
 
 def _type(hint: Any, named: bool = True) -> str:
-    """Return an annotation as TypeScript has it, by its own name where it has one.
+    """Return an annotation in TypeScript, by its own name if it has one.
 
     >>> _type(list[str | None] | None), _type(tuple[int, str]), _type(dict[str, Literal["a", "b"]])
     ('(string | null)[] | null', '[number, string]', 'Record<string, "a" | "b">')

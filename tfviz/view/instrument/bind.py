@@ -1,4 +1,4 @@
-"""Turn what is written for an argument into a control, by the abbreviations of ipywidgets' `interact`."""
+"""Turn the abbreviation of a control into the control, by the abbreviations of ipywidgets' `interact`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STEPS = 50  # of a slider of numbers, at least
 
 
 def bind(name: str, abbreviation: Any, default: Any) -> Control:
-    """Return the control of an argument.
+    """Return the control for an argument.
 
     Args:
         abbreviation: what `view.interact` was given for it.
@@ -84,7 +84,7 @@ def _slider(name: str, ends: tuple[Any, ...], default: Any) -> Slider:
 
 
 def _range_around(value: float) -> tuple[float, float]:
-    """Return the ends of a slider around a number: from minus it to three times it, as ipywidgets has it."""
+    """Return the slider range around a number, from minus it to three times it, as in ipywidgets."""
     if value == 0:
         return (0, 1) if isinstance(value, Integral) else (0.0, 1.0)
     return (-value, 3 * value) if value > 0 else (3 * value, -value)

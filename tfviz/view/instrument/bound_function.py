@@ -75,7 +75,7 @@ class BoundFunction:
 
     @torch.no_grad()
     def call(self, values: Mapping[str, Any]) -> dict[str, Tensor]:
-        """Return what the function returns, by name, for values as the page has them."""
+        """Return the function's results by name, for values from the page."""
         arguments = {name: control.argument(values[name]) for name, control in self.controls.items()}
         return outputs(self.name, self._called(arguments))
 
@@ -144,7 +144,7 @@ class BoundFunction:
 
 
 def outputs(name: str, returned: Any) -> dict[str, Tensor]:
-    """Return the tensors of what a function returned, by name, as `tfviz.portable` names them.
+    """Return the tensors that a function returned, by name, named as in `tfviz.portable`.
 
     Raises:
         ValueError: there is none.

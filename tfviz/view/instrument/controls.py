@@ -28,7 +28,7 @@ Spec = TypeVar("Spec", bound=ControlSpec)
 
 
 class Control(Generic[Spec]):
-    """What a reader sets for an argument.
+    """Control for an argument.
 
     Args:
         spec: as the page has it; its values are plain.
@@ -40,27 +40,31 @@ class Control(Generic[Spec]):
 
     @property
     def start(self) -> Any:
-        """Return its first value."""
+        """Return the initial value."""
         return self.spec["start"]
 
     def tensor(self, value: Any) -> Tensor:
-        """Return the tensor that a value stands for, where the control has no `values`."""
+        """Return the tensor for a value, if the control has no `values`."""
         return torch.tensor(value)
 
     def index(self, value: Any) -> int:
-        """Return which of `values` a page's value is."""
+        """Return the index in `values` of a value from the page."""
         return int(value)
 
     def argument(self, value: Any) -> Any:
-        """Return the argument that the function takes for a value."""
+        """Return the function's argument for a value."""
         return self.tensor(value) if self.values is None else self.values[self.index(value)]
 
     def text(self, value: Any) -> str:
-        """Return a value in words."""
+        """Return a value as text.
+
+        Raises:
+            NotImplementedError: the subclass does not define it.
+        """
         raise NotImplementedError
 
     def labels(self, value: Any) -> tuple[list[str], list[str]]:
-        """Return words that pictures may name their rows and columns by."""
+        """Return words that pictures can use as names of rows and columns."""
         return [], []
 
     def __repr__(self) -> str:
@@ -104,7 +108,7 @@ CellTable = TypeVar("CellTable", CellsSpec, SwitchesSpec)
 
 
 class Table(Control[CellTable]):
-    """A table of numbers or switches, of which a flat one has one row and no axis for it."""
+    """A table of numbers or switches; a one-dimensional table has a single row and no axis for it."""
 
     dtype: torch.dtype
 
@@ -141,7 +145,7 @@ class Text(Control[TextSpec]):
         return torch.as_tensor(self.vocab.encode(value)).long()[None]
 
     def example(self, length: int) -> Tensor:
-        """Return ids of the vocabulary, [1, length], to export the function with."""
+        """Return ids of the vocabulary, [1, length], for exporting the function."""
         ids = self.tensor(self.start)[0]
         ids = ids if len(ids) else torch.zeros(1, dtype=torch.long)
         return ids.repeat(-(-length // len(ids)))[None, :length]

@@ -26,7 +26,7 @@ SIDES = {"rows": "words", "cols": "words", "positions": "points"}  # what a cont
 
 
 def instrument_document(function: BoundFunction, title: str, panels: list[ResultSpec]) -> InteractDocument:
-    """Return the document of a view, but for what computes."""
+    """Return the document of a view, without its programs."""
     controls = {name: control.spec for name, control in function.controls.items()}
     return {
         "kind": "interact", "title": title, "controls": controls, "discrete": function.discrete, "panels": panels,
@@ -37,7 +37,7 @@ def instrument_document(function: BoundFunction, title: str, panels: list[Result
 def result_specs(
     results: Mapping[str, Tensor], draw: Mapping[str, Drawing], controls: Mapping[str, Control]
 ) -> list[ResultSpec]:
-    """Return how each result is drawn, in plain values.
+    """Return how each result is drawn, as plain values.
 
     Raises:
         LookupError, ValueError: as `interact`.
@@ -72,7 +72,7 @@ def _result_spec(name: str, values: Tensor, drawing: Drawing | None, controls: M
 def _axis_names(
     drawing: Drawing, shape: Sequence[int], controls: Mapping[str, Control]
 ) -> tuple[str | Sequence[str], str | Sequence[str]]:
-    """Return what names rows and columns: where the author says nothing, the one control that has as many words.
+    """Return the names of rows and columns; by default those of the only control with a matching number of words.
 
     Columns take the words of the rows where a table is square, and has more of them than a point has coordinates.
     """
@@ -114,7 +114,7 @@ def _check_shape(name: str, values: Tensor, drawing: Drawing, shape: Sequence[in
 
 
 def _check_controls(name: str, drawing: Drawing, controls: Mapping[str, Control]) -> None:
-    """Refuse a side that is named by a control which has no words, or no points."""
+    """Raise ValueError for an axis named by a control that has no words, or no points."""
 
     def has(control: Control, side: str) -> bool:
         return isinstance(control, Points) if side == "positions" else bool(control.labels(control.start)[0])
@@ -127,7 +127,7 @@ def _check_controls(name: str, drawing: Drawing, controls: Mapping[str, Control]
 
 
 def _check_labels(name: str, drawing: Drawing, shape: Sequence[int]) -> None:
-    """Refuse a list of words, or of positions, that is not as long as its axis."""
+    """Raise ValueError for a list of words or positions that is not as long as its axis."""
     single = not shape or (drawing.kind == "lines" and len(shape) == 1)
     rows = 1 if single else shape[-2 if drawing.kind == "grid" else 0]
     counts = {"rows": rows, "cols": shape[-1] if shape else 1, "positions": rows}
@@ -139,7 +139,7 @@ def _check_labels(name: str, drawing: Drawing, shape: Sequence[int]) -> None:
 
 
 def squeeze_leading(values: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """Drop leading axes of size 1, such as a batch's, as long as there are more axes than can be drawn."""
+    """Drop leading axes of size 1, such as the batch's, while there are more axes than can be drawn."""
     while values.dim() > min(max(axes), 2) and values.shape[0] == 1:
         values = values[0]
     return values
@@ -158,7 +158,7 @@ def picture(
 def _panels(
     spec: ResultSpec, function: BoundFunction, results: Mapping[str, Tensor], values: Mapping[str, Any]
 ) -> list[ResultPanel]:
-    """Return a panel for a result, or of three axes one for each of its tables."""
+    """Return a panel for a result, or, if it has three axes, one for each of its tables."""
 
     def labels(source: str | list[str], side: int) -> Sequence[str]:
         return function.controls[source].labels(values[source])[side] if isinstance(source, str) else source
@@ -181,6 +181,6 @@ def _panels(
 
 
 def _largest(values: Tensor, rows: Sequence[str], top: int) -> tuple[Tensor, list[str]]:
-    """Return the largest values in their order, with their words; what is no number comes last."""
+    """Return the largest values in order, with their words; NaN comes last."""
     order = values.float().nan_to_num(nan=-math.inf).argsort(descending=True, stable=True)[:top]
     return values[order], [rows[i] if len(rows) == len(values) else str(i) for i in order.tolist()]

@@ -23,7 +23,7 @@ NOTE_STATIC = "Still: this was computed by Python, which is not here any more. I
 
 
 class FunctionWidget(KernelWidget):
-    """A function in a notebook whose arguments are set in the page and which is computed in Python.
+    """A function in a notebook, computed in Python with arguments set in the page.
 
     `values` is a trait: what the controls stand at, by argument, which Python may read, set and observe.
 
@@ -45,7 +45,7 @@ class FunctionWidget(KernelWidget):
 
     @traitlets.validate("values")
     def _fitting(self, proposal: Any) -> dict[str, Any]:
-        """Refuse values for which the controls have no place, by Python or by a page."""
+        """Raise an error for values, from Python or a page, that do not fit the controls."""
         values = proposal["value"]
         controls = self._function.controls
         if set(values) != set(controls):
@@ -58,12 +58,12 @@ class FunctionWidget(KernelWidget):
         return values
 
     def _reply(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
-        """Return the results for a page's values."""
+        """Return the results for values from the page."""
         results, blobs = pack_results(self._function.call(request["values"]))
         return {"results": results}, [blobs.data]
 
     def view(self) -> View:
-        """Return what is shown now, without a kernel: to save, or to leave in a page."""
+        """Return the current view, without a kernel: to save, or to leave in a page."""
         results = self._function.call(self.values)
         packed, blobs = pack_results(results)
         document = instrument_document(self._function, self._title, self._panels)
@@ -77,7 +77,7 @@ class FunctionWidget(KernelWidget):
 
 
 def pack_results(results: Mapping[str, Tensor]) -> tuple[dict[str, StoredResult], BlobStore]:
-    """Return results as a page takes them, name -> shape, dtype and place, and their bytes.
+    """Return results in the form the page takes, name -> shape, dtype and offset, and their bytes.
 
     Raises:
         ValueError: a whole number needs more than 32 bits.

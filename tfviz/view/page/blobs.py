@@ -34,7 +34,7 @@ class BlobStore:
         return start, len(piece)
 
     def mask_index(self, allowed: Tensor) -> int:
-        """Return the index of a mask, which takes a bit for each cell."""
+        """Return the index of a mask, which is stored with one bit per cell."""
         return self._once(self.masks, packbits(allowed))
 
     def spans_index(self, spans: Spans | None, head: int) -> int | None:
@@ -57,5 +57,5 @@ class BlobStore:
 
 
 def packbits(allowed: Tensor) -> bytes:
-    """Return a bit for each cell, the first of eight the highest."""
+    """Pack cells into bits, eight to a byte, the first in the highest bit."""
     return numpy.packbits(allowed.numpy().astype(bool)).tobytes()

@@ -27,7 +27,7 @@ def bundle(name: str) -> tuple[str, str]:
 
 
 def deduplicate(html: str, seen: set[str]) -> str:
-    """Return `html` without the bundles whose keys are in `seen`, or that repeat within it; add those it keeps.
+    """Return `html` without bundles that repeat in it or whose keys are in `seen`; add the keys of the others.
 
     For pages that are put together: in one document, scripts run in order. The outputs of a notebook may be shown in
     any order or alone, so each of them keeps its bundles.
@@ -42,5 +42,5 @@ def deduplicate(html: str, seen: set[str]) -> str:
 
 
 def script_json(value: Any) -> str:
-    """Return JSON that can stand in a script: pure ASCII, and no `<` that could end it."""
+    """Return JSON that is safe in a script: pure ASCII, without any `<` that could end it."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

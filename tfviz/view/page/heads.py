@@ -31,7 +31,7 @@ def heads_view(
     budget: float = BUDGET,
     **more: Any,
 ) -> View:
-    """Return a static picture together with the interactive maps that it shows; `more` as in `heads_document`."""
+    """Return a static picture together with the interactive maps it shows; `more` as in `heads_document`."""
     return View(picture, *heads_document(parts, state, title, budget, **more))
 
 

@@ -33,11 +33,11 @@ caption, th, td { text-align: left; padding: 2px 1.2rem 2px 0; font-variant-nume
 
 
 class View(Picture):
-    """A picture that is also alive: in a notebook, in a page sections of it, or in a file of its own, with no kernel.
+    """An interactive picture: in a notebook, as sections of a page, or in a file of its own, without a kernel.
 
     Args:
         picture: the same, still.
-        document: a `ViewDocument`, what is shown.
+        document: the `ViewDocument` that is shown.
         data: the bytes it speaks of.
     """
 
@@ -49,7 +49,7 @@ class View(Picture):
         self.data = data
 
     def html(self, still: bool = True) -> str:
-        """The view as a piece of HTML. The same view has the same name, and the same bytes.
+        """Return the view as a fragment of HTML. Equal views have the same name and the same bytes.
 
         Args:
             still: put the picture in as well, for where scripts may not run: a notebook that is not trusted.
@@ -69,7 +69,7 @@ class View(Picture):
         )
 
     def still(self) -> tuple[dict[str, str], dict[str, Any]]:
-        """The picture and its summary only, as a notebook takes them."""
+        """Return only the picture and its summary, as a notebook takes them."""
         return super()._repr_mimebundle_()
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> tuple[dict[str, str], dict[str, Any]]:
@@ -77,13 +77,13 @@ class View(Picture):
         return {**data, "text/html": self.html()}, metadata
 
     def page(self) -> str:
-        """The view as a page of its own, with no link to anything."""
+        """Return the view as a standalone page without external links."""
         title = html.escape(encodable(self.summary).partition("\n")[0])
         return PAGE.format(title=title, style=PAGE_STYLE, view=self.html(still=False))
 
 
 def together(title: str, parts: Mapping[str, View | str]) -> str:
-    """Several views under headings as one page; what is text already is HTML."""
+    """Join several views under headings in one page; strings are taken as HTML."""
     sections = [
         (f"<h2>{html.escape(encodable(name))}</h2>" if name else "")
         + (part.html(still=False) if isinstance(part, View) else part)

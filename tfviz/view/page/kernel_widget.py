@@ -25,7 +25,11 @@ class KernelWidget(anywidget.AnyWidget):
         self.on_msg(self._on_message)
 
     def view(self) -> View:
-        """Return what is shown now, without a kernel: to save, or to leave in a page."""
+        """Return the current view, without a kernel: to save, or to leave in a page.
+
+        Raises:
+            NotImplementedError: the subclass does not define it.
+        """
         raise NotImplementedError
 
     def _reply(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
@@ -33,7 +37,7 @@ class KernelWidget(anywidget.AnyWidget):
         raise NotImplementedError
 
     def _on_message(self, _: Any, message: Any, buffers: Any) -> None:
-        """Answer a request, which may be anything; with the view as a page, where that is asked for."""
+        """Answer a request, which may have any content; on demand, with the view as a page."""
         request = message if isinstance(message, dict) else {}
         reply: dict[str, Any] = {"id": request.get("id")}
         try:
@@ -44,11 +48,11 @@ class KernelWidget(anywidget.AnyWidget):
             self.send({**reply, **answer}, pieces)
 
     def save(self, path: str | Path) -> Path:
-        """Write what is shown now as `x.html`, `x.png` or `x.svg`; see `view`."""
+        """Write the current view as `x.html`, `x.png` or `x.svg`; see `view`."""
         return self.view().save(path)
 
     def _static(self) -> tuple[dict[str, str], dict[str, Any]]:
-        """Return what stands beside the widget in a notebook, for where there is no kernel."""
+        """Return the static form of the widget, for notebooks without a kernel."""
         return self.view()._repr_mimebundle_()
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:

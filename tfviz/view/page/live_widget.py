@@ -94,7 +94,7 @@ class LiveView(KernelWidget):
 
     @traitlets.validate("layer", "head", "part")
     def _within(self, proposal: Any) -> int:
-        """Refuse a layer, head or part that is not there, by Python or by a page."""
+        """Raise an error for a layer, head or part that does not exist, set by Python or by a page."""
         name, value = proposal["trait"].name, proposal["value"]
         first = list(self._parts.values())
         counts = {"part": len(first), "layer": max(m.shape[0] for m in first), "head": max(m.shape[1] for m in first)}
@@ -103,7 +103,7 @@ class LiveView(KernelWidget):
         return value
 
     def _reply(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
-        """Return a head in full, or a part of it in blocks."""
+        """Return a full head, or a part of it in blocks."""
         return {}, [self._head(request)]
 
     def _head(self, request: Mapping[str, Any]) -> bytes:
@@ -117,7 +117,7 @@ class LiveView(KernelWidget):
         return deflated(pack(maps.tile(layer, head, rows, cols, block).clamp(0, 1)), None, level=1)
 
     def view(self) -> View:
-        """Return what is shown now, without a kernel: to save, or to leave in a page."""
+        """Return the current view, without a kernel: to save, or to leave in a page."""
         first = list(self._parts.values())[self.part]
         layer, head = min(self.layer, first.shape[0] - 1), min(self.head, first.shape[1] - 1)
         picture = self._picture(first, layer, head)
@@ -125,7 +125,7 @@ class LiveView(KernelWidget):
         return heads_view(picture, self._parts, state, self._title, arrange=self._arrange)
 
     def _picture(self, maps: AttentionMaps, layer: int, head: int) -> Picture:
-        """Return the static picture: of a mode that has none of its own, the sheet."""
+        """Return the static picture; for modes without one, that of all heads."""
         if self.mode == "lines":
             marked = [head for at, head in self.marked if at == layer and head < maps.shape[1]]
             return links.links(maps, layer, marked or [head], least=self.least)
@@ -143,7 +143,7 @@ class LiveView(KernelWidget):
 
 
 def _index(request: Mapping[str, Any], name: str, count: int) -> int:
-    """Return a number of a request, which may be anything, if it is below `count`."""
+    """Return a number from a request, which may be anything, if it is an integer below `count`."""
     value = request.get(name)
     if type(value) is not int or not 0 <= value < count:
         raise LookupError(f"{name} is {value!r}; there are {count}, counted from 0")
@@ -151,7 +151,7 @@ def _index(request: Mapping[str, Any], name: str, count: int) -> int:
 
 
 def _range(request: Mapping[str, Any], name: str, count: int) -> slice:
-    """Return a range of a request along an axis of so many."""
+    """Return a range from a request along an axis of length `count`."""
     ends = request.get(name)
     if not (isinstance(ends, list) and len(ends) == 2 and all(type(end) is int for end in ends)):
         raise LookupError(f"{name} is {ends!r}; it is a pair of places")

@@ -1,4 +1,4 @@
-"""Attention maps as a document has them: words, sites, which tokens are pieces of one word, and where weights are."""
+"""Attention maps in a document: words, sites, the grouping of tokens into words, and the location of weights."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def maps_part(
     masks: list[int | None] | None = None,
     spans: list[int | None] | None = None,
 ) -> MapsPart:
-    """Return maps as a document has them: `weights` are the pieces of all heads, `masks` or `spans` where they look."""
+    """Return maps for a document: `weights` are the pieces of all heads, `masks` or `spans` where they may look."""
     layers, heads, *_ = maps.shape
     rows, cols = token_groups(maps.rows), token_groups(maps.cols)
     in_pieces = len(set(rows)) < len(rows) or len(set(cols)) < len(cols)
@@ -27,7 +27,7 @@ def maps_part(
 
 
 def token_groups(pieces: Sequence[str]) -> list[int]:
-    """Return the number of the word that each piece belongs to, by the marks of the common vocabularies.
+    """Return the word number of each piece, by the markers of common vocabularies.
 
     WordPiece continues a word with `##`; byte-level BPE and SentencePiece begin one with a space, `Ġ` or `▁`; single
     characters are parted by spaces, which go with the word that follows.

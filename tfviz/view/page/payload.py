@@ -31,7 +31,7 @@ HeadKey = tuple[str, int, int]  # part, layer, head
 
 
 def deflated(codes: UInt8[Tensor, "query key"], allowed: Tensor | None, level: int = LEVEL) -> bytes:
-    """Return the cells of a head that may be looked at, row by row."""
+    """Return the allowed cells of a head, row by row."""
     cells = codes if allowed is None else codes[allowed]
     level = 1 if cells.numel() > LARGE else level
     squeeze = zlib.compressobj(level, strategy=zlib.Z_FILTERED)  # weights are noise with zeros in it, not repeated text
@@ -75,7 +75,7 @@ def pack(
 
 
 def _block_sizes(maps: Mapping[str, AttentionMaps], budget: float) -> list[int]:
-    """Return the sizes of blocks to try, powers of two, from the first that may fit."""
+    """Return the block sizes to try: powers of two, from the first that may fit."""
     cells = sum(math.prod(one.shape) for one in maps.values())
     longest = max(max(one.shape[2:]) for one in maps.values())
     start = 2
@@ -91,7 +91,7 @@ def _packed(
     budget: float,
     exact: dict[HeadKey, bytes],
 ) -> Payload | None:
-    """Pack all heads in blocks, but for `exact_head`; return None if that is more than the budget."""
+    """Pack all heads in blocks, except `exact_head`; return None if they exceed the budget."""
     blobs, parts = BlobStore(), []
     for name, one in maps.items():
         part = _pack_part(name, one, blobs, block, exact_head, budget, exact)
@@ -110,7 +110,7 @@ def _pack_part(
     budget: float,
     exact: dict[HeadKey, bytes],
 ) -> MapsPart | None:
-    """Pack one part; return None as soon as the whole is more than the budget."""
+    """Pack one part; return None as soon as the total exceeds the budget."""
     layers, heads, *_ = maps.shape
     weights: list[tuple[int, int, int]] = []
     masks: list[int | None] = []
@@ -134,7 +134,7 @@ def _pack_part(
 
 
 def _mask_number(blobs: BlobStore, allowed: Tensor, numbers: dict[tuple[int, ...], int], stays: bool) -> int:
-    """Return a mask's number; one that stays where it is in memory need not be compared for each head."""
+    """Return a mask's number; a mask at the same memory address need not be compared for each head."""
     where = (allowed.data_ptr(), *allowed.stride())
     if not stays or where not in numbers:
         numbers[where] = blobs.mask_index(allowed)

@@ -29,14 +29,14 @@ Layers = Sequence[LazyAttention]
 
 
 class Quantized(NamedTuple):
-    """The queries or keys of a head, [position, dim]: float16, or int8 with a scale for each row."""
+    """Queries or keys of a head, [position, dim]: float16, or int8 with a scale for each row."""
 
     numbers: Tensor
     scale: Tensor | None
 
     @classmethod
     def of(cls, heads: Tensor, levels: int | None) -> list[Quantized]:
-        """Quantize queries or keys, [head, position, dim], to so many steps on either side of 0; None: float16."""
+        """Quantize queries or keys, [head, position, dim], to this many steps on either side of 0; None: float16."""
         if levels is None:
             return [cls(head.half(), None) for head in heads.cpu()]
         scale = heads.abs().amax(-1, keepdim=True).clamp_min(1e-30) / levels
@@ -46,7 +46,7 @@ class Quantized(NamedTuple):
         return self.numbers.float() if self.scale is None else self.numbers.float() * self.scale
 
     def add_to(self, blobs: BlobStore) -> StoredWeight:
-        """Return the document of a weight, as the page's engine reads it."""
+        """Return the document of a weight, in the form the page's engine reads."""
         document: StoredWeight = {
             "shape": list(self.numbers.shape),
             "dtype": "float32",
@@ -94,7 +94,7 @@ def pack(maps: Mapping[str, AttentionMaps], budget: float) -> tuple[list[MapsPar
 
 
 def computed_layers(maps: AttentionMaps) -> list[LazyAttention]:
-    """Return all layers, if each is computed from queries, keys and a rule that a page knows; else none."""
+    """Return all layers if each is computed from queries, keys and a rule that a page supports; otherwise none."""
     layers = [layer for layer in maps.layers if isinstance(layer, LazyAttention) and layer.call.score_mod is None]
     layers = [layer for layer in layers if layer.call.mask is None or isinstance(layer.call.mask, Spans)]
     layers = [layer for layer in layers if layer.call.is_finite]
@@ -102,7 +102,7 @@ def computed_layers(maps: AttentionMaps) -> list[LazyAttention]:
 
 
 def encode_layers(layers: Layers, blobs: BlobStore, levels: int | None) -> tuple[list[QueriesAndKeys], float]:
-    """Return the document of each layer, and the largest error of a weight among the rows that were compared.
+    """Return the document of each layer, and the largest error of a weight among the compared rows.
 
     Args:
         levels: of 8 bits; None: float16.
@@ -117,7 +117,7 @@ def encode_layers(layers: Layers, blobs: BlobStore, levels: int | None) -> tuple
 
 
 def _error(layer: LazyAttention, query: list[Quantized], key: list[Quantized]) -> float:
-    """Return the largest error of a weight, of some rows of each head."""
+    """Return the largest error of a weight, over some rows of each head."""
     heads, queries, _ = layer.shape
     rows = slice(None, None, -(-queries // SAMPLED))
     worst = 0.0
@@ -134,13 +134,13 @@ def _spans(layers: Layers, blobs: BlobStore) -> list[int | None]:
 
 
 def _huffman(part: Tensor) -> bytes:
-    """Compress numbers without repetitions: only how often each byte comes can make them less."""
+    """Compress numbers without repetitions, which only entropy coding can shrink."""
     squeeze = zlib.compressobj(6, strategy=zlib.Z_HUFFMAN_ONLY)
     return squeeze.compress(part.contiguous().numpy().tobytes()) + squeeze.flush()
 
 
 def _sketch_block(every: Iterable[Layers], most: float) -> int:
-    """Return the cells of a block, down and across, so that all heads have so many blocks at most."""
+    """Return the height and width of a block in cells such that each head has a limited number of blocks."""
     shapes = [(len(layers), *layers[0].shape) for layers in every]
     block = 1
     while sum(map(math.prod, shapes)) / block**2 > most and block < max(max(shape[2:]) for shape in shapes):
@@ -149,7 +149,7 @@ def _sketch_block(every: Iterable[Layers], most: float) -> int:
 
 
 def _sketch(layers: Layers, block: int) -> list[bytes]:
-    """Return all heads as the sheet shows them: of each block one row, and of its keys the largest weight."""
+    """Return all heads downsampled: for each block, one row and the largest weight of its keys."""
     sketches = (layer.sketch(head, block) for layer in layers for head in range(layer.shape[0]))
     return [zlib.compress(quantize(sketch).numpy().tobytes(), 6) for sketch in sketches]
 

@@ -24,7 +24,7 @@ CELLS = 16_000_000  # of a head that are looked at together
 
 
 class TopKeys(NamedTuple):
-    """The strongest keys of each query of a head.
+    """The strongest keys of each query in a head.
 
     Attributes:
         data: keys, codes of their weights, and of what the others hold, deflated.
@@ -102,7 +102,7 @@ def _top_keys(maps: AttentionMaps, layer: int, head: int, top: int) -> TopKeys:
 
 
 def _spans_index(maps: AttentionMaps, layer: int, head: int, blobs: BlobStore) -> int | None:
-    """Return the index of a head's spans, if its mask has them; else forbidden cells are left out, too."""
+    """Return the index of a head's spans if its mask has them; otherwise forbidden cells are left out as well."""
     computed = maps.layers[layer]
     if isinstance(computed, LazyAttention):
         mask = computed.call.mask

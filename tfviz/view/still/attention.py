@@ -28,10 +28,13 @@ STEPS = 6  # panels that a picture of steps can hold
 
 
 def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = ()) -> Picture:
-    """Picture the sheet of all layers (rows) and heads (columns); with their words where there are few.
+    """Picture all layers (rows) and heads (columns); with their words if there are few.
 
     Args:
         names: what to call the heads, where a number finding too little.
+
+    Raises:
+        ValueError: the number of names is not the number of heads.
     """
     layers, heads, queries, keys = check_drawable(maps)
     if len(names) not in (0, heads):
@@ -68,7 +71,7 @@ def _sheet_cell(values: Tensor, allowed: Tensor | None, block: int, axes: tuple[
 
 
 def head(maps: AttentionMaps, layer: int, head: int, title: str | None = None, divide: int | None = None) -> Picture:
-    """Picture one head with its words; a line before the key `divide`."""
+    """Picture one head with its words; draw a line before the key `divide`."""
     *_, queries, keys = check_head(maps, layer, head)
     dividers = check_divider(divide, keys)
     title = title or f"Layer {layer}, head {head}"
@@ -89,7 +92,7 @@ def alignment(
     title: str | None = None,
     axes: tuple[str, str] = ("target", "source"),
 ) -> Picture:
-    """Picture layer 0, head 0 of two sentences, with the cells outlined that should be strong.
+    """Picture layer 0, head 0 of two sentences, outlining the cells that should be strong.
 
     Args:
         gold: the words that belong together, as (row, column).
@@ -128,7 +131,7 @@ def compare(
     names: tuple[str, str] = ("first", "second"),
     title: str | None = None,
 ) -> Picture:
-    """Picture one head of two maps side by side, and the second minus the first, where they are of one size.
+    """Picture one head of two maps side by side, and second minus first if they have the same size.
 
     Raises:
         IndexError: there is no such layer or head.
@@ -155,7 +158,7 @@ def compare(
 
 
 def _difference(first: Heatmap, second: Heatmap) -> Heatmap:
-    """Specify second minus first; where the words of two cells differ, both stand there."""
+    """Specify second minus first; if the words of two cells differ, both are shown."""
 
     def both(one: Axis, other: Axis) -> Axis:
         return Axis(one.name, [a if a == b else f"{a}/{b}" for a, b in zip(one.labels, other.labels)])
@@ -178,7 +181,7 @@ def steps(
     title: str | None = None,
     divide: int | None = None,
 ) -> Picture:
-    """Picture one head as it grows, step by step: at most six panels, all as large as the largest map.
+    """Picture one head as it grows, step by step: at most six panels, all at the size of the largest map.
 
     What is not there yet is blank page: neither zero nor forbidden.
 

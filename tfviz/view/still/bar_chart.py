@@ -65,7 +65,7 @@ def bars(
 def rows(
     names: Sequence[Any], columns: Mapping[str, Tensor | Sequence[float]], title: str, top: float | None = None
 ) -> Picture:
-    """Draw a row for each name, a column of bars for each measure, every bar with its number.
+    """Draw a row for each name and a column of bars for each measure, every bar with its number.
 
     Args:
         names: a number becomes its digits.
@@ -110,7 +110,7 @@ def rows(
 def _checked(
     names: Sequence[Any], series: Mapping[str, Tensor | Sequence[float]], most: int, least: float = -math.inf
 ) -> tuple[list[str], dict[str, Spread]]:
-    """Return names and series; each must have a number for each name, none below `least`."""
+    """Return names and series after checking that each has a number for each name, none below `least`."""
     if not names or not series:
         raise ValueError("there is nothing to draw: give names, and numbers for each")
     check_at_most(len(names), most, "names", "give those you mean, such as the 20 highest")
@@ -129,7 +129,7 @@ def _highest(names: Sequence[str], series: Mapping[str, Spread]) -> str:
 
 
 def _aligned(column: Spread) -> list[str]:
-    """Write each mean, and its range where there is one, all of a column to the same number of decimals."""
+    """Format each mean, and its range if it has one, with the same number of decimals in a column."""
     cells = list(zip(column.mean.tolist(), column.low.tolist(), column.high.tolist()))
     values = [value for cell in cells for value in cell]
     power = math.floor(math.log10(max(values))) if max(values) > 0 else 0
@@ -140,7 +140,7 @@ def _aligned(column: Spread) -> list[str]:
 
 
 def _decimals(value: float, places: int) -> str:
-    """Write a number to so many decimals, unless it is very large, or would wrongly read as 0 or 1."""
+    """Format a number with this many decimals, unless it is very large or would wrongly read as 0 or 1."""
     text = fixed(value, places)
     return formatted(value, 3) if value >= LARGE or (value and float(text.replace(",", "")) in (0, 1)) else text
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 
 def check_finite(name: str, values: Tensor | Sequence[float], gaps: bool = False) -> Tensor:
-    """Return numbers on the CPU, of the same shape; those of lists in float64.
+    """Return finite numbers on the CPU, of the same shape; lists become float64.
 
     Args:
         gaps: NaN may stand where nothing was measured, if not everywhere.
@@ -35,7 +35,7 @@ def check_finite(name: str, values: Tensor | Sequence[float], gaps: bool = False
 
 @dataclass(frozen=True)
 class Spread:
-    """Mean, lowest and highest of numbers that were measured in one training, or in several."""
+    """Mean, minimum and maximum of numbers measured in one or several training runs."""
 
     mean: Tensor
     low: Tensor
@@ -44,7 +44,11 @@ class Spread:
 
     @classmethod
     def of(cls, name: str, values: Tensor | Sequence[float], gaps: bool = False) -> Spread:
-        """Take them over the trainings of [training, number], or from one: [number]; in float64."""
+        """Compute the spread over training runs, [training, number], or of a single run, [number], in float64.
+
+        Raises:
+            ValueError: the values are empty, or have neither one axis nor two.
+        """
         table = check_finite(name, values, gaps).double()
         if table.dim() == 1:
             return cls(table, table, table, several=False)
@@ -67,12 +71,16 @@ def dense_tensor(name: str, tensor: Tensor) -> Tensor:
 
 
 def check_positive(name: str, value: float | None) -> None:
-    """Check that a number, where it is given, is above 0."""
+    """Check that a number, if it is not None, is positive and finite.
+
+    Raises:
+        ValueError: it is not positive and finite.
+    """
     if value is not None and not (value > 0 and math.isfinite(value)):
         raise ValueError(f"{name} is {value}; it must be a finite number above 0")
 
 
 def check_at_most(count: int, most: int, what: str, instead: str) -> None:
-    """Refuse what no picture has room for, rather than draw for hours."""
+    """Raise ValueError if there are more than `most`, which would take hours to draw."""
     if count > most:
         raise ValueError(f"there are {count:,} {what}, and a picture has room for {most:,}: {instead}")

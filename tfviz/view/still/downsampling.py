@@ -11,7 +11,7 @@ COARSE = 64  # cells of a block where a head is looked through
 
 
 def block_size(maps: AttentionMaps, pixels: int) -> int:
-    """Return how many cells, down and across, one pixel stands for where weights have to be computed."""
+    """Return the number of cells, down and across, that one pixel covers when weights must be computed."""
     computed = any(isinstance(layer, LazyAttention) for layer in maps.layers)
     return max(1, -(-max(maps.shape[2:]) // pixels)) if computed else 1
 
@@ -19,7 +19,7 @@ def block_size(maps: AttentionMaps, pixels: int) -> int:
 def read_head(
     maps: AttentionMaps, layer: int, head: int, pixels: int, all_rows: bool = True
 ) -> tuple[Tensor, Tensor | None, int]:
-    """Return a head for a picture of so many pixels: weights, where queries may look, and the cells of a block.
+    """Return a head for a picture of this many pixels: weights, mask, and the cells of a block.
 
     Args:
         all_rows: of weights that have to be computed, all; else one row of each block.
@@ -35,7 +35,7 @@ def read_head(
 
 
 def largest_weight(maps: AttentionMaps, layer: int, head: int) -> tuple[int, int, float]:
-    """Return query and key of the largest weight, the first of several, and that weight."""
+    """Return query and key of the largest weight, the first if there are several, and that weight."""
     row, col, cells = 0, 0, None
     if isinstance(maps.layers[layer], LazyAttention):
         coarse = maps.tile(layer, head, block=COARSE)

@@ -18,7 +18,7 @@ NINES = 6  # digits that may tell a share from 1
 
 
 def formatted(value: SupportsFloat, digits: int = 2) -> str:
-    """Write a number to so many significant digits.
+    """Format a number with this many significant digits.
 
     What is not 1 does not read as 1, unless it is so within a rounding of 32 bits.
 
@@ -47,7 +47,7 @@ def formatted(value: SupportsFloat, digits: int = 2) -> str:
 
 
 def fixed(value: float, places: int) -> str:
-    """Write a number to so many decimals, none of them left out.
+    """Format a number with exactly this many decimals.
 
     >>> fixed(-0.001, 2), fixed(-1.5, 2), fixed(12345, 0)
     ('0.00', '−1.50', '12,345')
@@ -59,7 +59,7 @@ def fixed(value: float, places: int) -> str:
 
 
 def in_cell(value: float, limit: float) -> str:
-    """Write a cell's number to hundredths of its scale's unit, a whole one in full, one near nothing as a dot.
+    """Format a cell's number in hundredths of its scale's unit, integers in full, numbers near zero as a dot.
 
     >>> in_cell(0.123, 1), in_cell(0.4, 1), in_cell(0.004, 1), in_cell(0.9996, 1), in_cell(17, 2000)
     ('0.12', '0.40', '·', '>0.99', '17')
@@ -78,7 +78,7 @@ def in_cell(value: float, limit: float) -> str:
 
 
 def percent(share: float) -> str:
-    """Write a share in hundredths; what is neither none nor all does not read so.
+    """Format a share in percent; only 0 and 1 read as 0 % and 100 %.
 
     >>> percent(0.123), percent(0.9996), percent(1.0), percent(0.0002), percent(0.999999)
     ('12 %', '99.96 %', '100 %', '< 0.1 %', '> 99.99 %')
@@ -97,7 +97,7 @@ def percent(share: float) -> str:
 
 
 def stepped(value: float, step: float) -> str:
-    """Write a slider's value to as many decimals as its step has, to more where the value needs them.
+    """Format a slider's value with the decimals of its step, or more if the value needs them.
 
     >>> stepped(2.5, 0.05), stepped(1987, 1), stepped(0.125, 0.1)
     ('2.50', '1987', '0.125')
@@ -111,7 +111,7 @@ def stepped(value: float, step: float) -> str:
 
 
 def at_most(value: float, digits: int = 2) -> str:
-    """Write an upper bound, rounded up.
+    """Format an upper bound, rounded up.
 
     >>> at_most(0.1201), at_most(0.0)
     ('0.13', '0')
@@ -123,7 +123,7 @@ def at_most(value: float, digits: int = 2) -> str:
 
 
 def counted(count: int, one: str, many: str = "") -> str:
-    """Write a count with what is counted.
+    """Format a count with its noun.
 
     >>> counted(1, "head"), counted(12345, "token"), counted(2, "query", "queries")
     ('1 head', '12,345 tokens', '2 queries')
@@ -132,33 +132,33 @@ def counted(count: int, one: str, many: str = "") -> str:
 
 
 def size(queries: int, keys: int) -> str:
-    """Write the size of a map."""
+    """Format the size of a map."""
     return f"{counted(queries, 'query', 'queries')} x {counted(keys, 'key')}"
 
 
 def maps_size(maps: AttentionMaps) -> str:
-    """Write the size of attention maps, and the remarks on them."""
+    """Format the size of attention maps, and the remarks on them."""
     layers, heads, queries, keys = maps.shape
     return f"AttentionMaps: {sheet_size(layers, heads).replace('×', 'x')} x {size(queries, keys)}{maps.remarks}"
 
 
 def sheet_size(layers: int, heads: int) -> str:
-    """Write the size of a model."""
+    """Format the size of a model."""
     return f"{counted(layers, 'layer')} × {counted(heads, 'head')}"
 
 
 def _rounded(value: Decimal, places: int) -> Decimal:
-    """Round to so many decimals, a half away from 0, as in a page."""
+    """Round to this many decimals, halves away from 0, as in a page."""
     return value.quantize(Decimal(1).scaleb(-max(0, places)), ROUND_HALF_UP, EXACT)
 
 
 def _stripped(value: Decimal) -> str:
-    """Write without zeros at the end."""
+    """Strip trailing zeros."""
     text = f"{value:f}"
     return _grouped(text.rstrip("0").rstrip(".") if "." in text else text)
 
 
 def _grouped(text: str) -> str:
-    """Set thousands apart, from five digits on."""
+    """Group digits by thousands, from five digits on."""
     integer, point, rest = text.partition(".")
     return f"{int(integer):,}{point}{rest}" if int(integer) >= GROUPED else text

@@ -21,7 +21,7 @@ BAR_WIDTH = 1.5  # inches
 
 
 def next_tokens(vocab: Any, logits: Float[Tensor, " vocab"], title: str, prompt: str) -> Picture:
-    """Draw the likeliest tokens after a text, by their probability.
+    """Draw the likeliest next tokens of a text, by probability.
 
     Raises:
         ValueError: the logits are not finite.
@@ -41,7 +41,7 @@ def translation_steps(
     weights: Float[Tensor, "written read"],
     title: str,
 ) -> Picture:
-    """Draw the cross-attention of each word that was written, beside bars of their probabilities."""
+    """Draw the cross-attention of each generated word, beside bars of their probabilities."""
 
     def draw() -> Figure:
         few = is_numbered(*weights.shape)

@@ -15,7 +15,7 @@ Point = tuple[float, float]
 
 
 class Box(NamedTuple):
-    """In points."""
+    """A box, in points."""
 
     width: float
     height: float
@@ -23,7 +23,7 @@ class Box(NamedTuple):
 
 @dataclass(frozen=True)
 class Layout:
-    """Where everything stands, in points from the top left.
+    """Positions of all boxes and lines, in points from the top left.
 
     Attributes:
         tops: the middle of the upper edge of each box.
@@ -83,7 +83,7 @@ def _layers(parents: Sequence[Sequence[int]]) -> list[int]:
 
 
 def _ordered(layer_of: Sequence[int], above: Sequence[Sequence[int]]) -> list[list[int]]:
-    """Return the nodes of each layer in an order that puts them near those that they are linked to."""
+    """Return the nodes of each layer in an order that keeps them near their neighbours."""
     layers: list[list[int]] = [[] for _ in range(max(layer_of) + 1)]
     for node, layer in enumerate(layer_of):
         layers[layer].append(node)
@@ -97,7 +97,7 @@ def _ordered(layer_of: Sequence[int], above: Sequence[Sequence[int]]) -> list[li
 
 
 def _columns(layers: list[list[int]], nodes: Sequence[Box], chains: Sequence[Sequence[int]]) -> list[float]:
-    """Return the x of each node: near the mean of those that it is linked to, in the order of its layer.
+    """Return the x of each node, near the mean of its neighbours, in the order of its layer.
 
     The bends of a long edge stand, if they can, in one vertical line.
     """
@@ -121,7 +121,7 @@ def _columns(layers: list[list[int]], nodes: Sequence[Box], chains: Sequence[Seq
 
 
 def _separate(layer: Sequence[int], wanted: Sequence[float], nodes: Sequence[Box], x: list[float]) -> None:
-    """Set the x of a layer's nodes as near to the wanted ones as their order and gaps allow, by least squares.
+    """Set the x of a layer's nodes as near to the targets as order and gaps allow, by least squares.
 
     Less the room that the nodes before take, the x must not fall: an isotonic regression, by pooling what would
     overlap (Barlow et al. 1972).

@@ -19,7 +19,7 @@ MANY = 64  # heads that a layout engine can place in less than a second or two
 
 
 def head_grid(grid: HeadGrid) -> Figure:
-    """Draw the sheet of heads; with their words where they are few."""
+    """Draw all heads; with their words if there are few."""
     wide, tall = grid.size
     down, across = len(grid.layers), len(grid.heads)
     room = 0.5 * grid.labelled  # inches
@@ -46,7 +46,7 @@ def head_grid(grid: HeadGrid) -> Figure:
 
 
 def side_by_side(heatmaps: Sequence[Heatmap], title: str) -> Figure:
-    """Draw heatmaps in one row: those of the first's scale share their colours' legend, another has its own."""
+    """Draw heatmaps in a row: those on the first's scale share its colour bar, another scale has its own."""
     wide, tall = (inches(max(one.values.shape[axis] for one in heatmaps), 2.8) for axis in (1, 0))
     extra = len({one.scale for one in heatmaps}) - 1
     figure = Figure(figsize=((wide + 0.9) * len(heatmaps) + 0.6 + 0.6 * extra, tall + 1.3), layout="constrained")
@@ -63,7 +63,7 @@ def side_by_side(heatmaps: Sequence[Heatmap], title: str) -> Figure:
 
 
 def film(heatmaps: Sequence[Heatmap], title: str) -> Figure:
-    """Draw one head as it grows, all panels as large as the largest map."""
+    """Draw one head as it grows, all panels at the size of the largest map."""
     queries, keys = (max(one.values.shape[axis] for one in heatmaps) for axis in (0, 1))
     across = min(3, len(heatmaps)) if keys < 3 * queries else 1  # flat maps stand one below another
     down = -(-len(heatmaps) // across)

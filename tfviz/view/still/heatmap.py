@@ -32,7 +32,7 @@ MARK = "C6"  # vermillion: of the eight colours, the one that reads on both page
 
 
 def draw(axes: Axes, heatmap: Heatmap, pixels: int = PIXELS, labels: tuple[int, int] = (LABELS, LABELS)) -> AxesImage:
-    """Draw a heatmap. Where there are more cells than pixels, each pixel shows the strongest value of its cells.
+    """Draw a heatmap. If there are more cells than pixels, each pixel shows the strongest value of its cells.
 
     Args:
         pixels: of its longer side.
@@ -58,7 +58,7 @@ def draw_dividers(axes: Axes, heatmap: Heatmap) -> None:
 
 
 def cells(axes: Axes, heatmap: Heatmap, pixels: int = PIXELS) -> AxesImage:
-    """Draw the cells alone; cells that a mask forbids are hatched, and space beyond the heatmap is left blank."""
+    """Draw only the cells; masked cells are hatched, and space beyond the heatmap stays blank."""
     step = max(1, -(-max(heatmap.values.shape) // pixels))
     shown = strongest(heatmap.values, step)
     allowed = heatmap.allowed
@@ -89,7 +89,7 @@ def strongest(values: Tensor, block: int) -> numpy.ndarray:
 
 
 def norm(scale: Scale) -> Normalize:
-    """Return where numbers stand on a scale, from 0 to 1."""
+    """Return the position of numbers on a scale, from 0 to 1."""
     limit = scale.limit
     if not scale.rule.diverging:
         return PowerNorm(0.5, 0, limit) if scale.rule.root else Normalize(0, limit)
@@ -103,7 +103,7 @@ def colormap(scale: Scale) -> Colormap:
 
 
 def label(axes: Axes, rows: Sequence[str], columns: Sequence[str], most: tuple[int, int] = (LABELS, LABELS)) -> None:
-    """Write words along the left and the top edge, at most so many of each: every second or third of more."""
+    """Write words along the left and the top edge, at most this many of each; of more, every second or third."""
     for axis, words, limit, rotation in ((axes.yaxis, rows, most[0], 0), (axes.xaxis, columns, most[1], 90)):
         step = max(1, -(-len(words) // limit))
         shown = axis_labels(words[::step])
@@ -116,7 +116,7 @@ def label(axes: Axes, rows: Sequence[str], columns: Sequence[str], most: tuple[i
 
 
 def caption(axes: Axes, heatmap: Heatmap, wide: float, tall: float, name: str = "", colour: str | None = None) -> None:
-    """Label a panel of so many inches with as many words as it has room for, and its name above them.
+    """Label a panel of this many inches with the words that fit, and its name above them.
 
     The name takes the place of the axis label, since matplotlib can align labels of a row of panels, but not titles.
     """
@@ -130,7 +130,7 @@ def caption(axes: Axes, heatmap: Heatmap, wide: float, tall: float, name: str = 
 def colourbar(
     figure: Figure | SubFigure, image: ScalarMappable, axes: Sequence[Axes] | numpy.ndarray | Axes, scale: Scale
 ) -> None:
-    """Draw what the colours mean beside the panels that share them; in a low figure with fewer numbers."""
+    """Draw a colour bar beside the panels that share it, with fewer numbers in a low figure."""
     ticks = scale.ticks
     bar = figure.colorbar(image, ax=axes, fraction=0.035, pad=0.02, aspect=28, shrink=0.9)
     low = figure.bbox.height <= LOW * figure.dpi  # where all numbers would lie on each other
@@ -141,7 +141,7 @@ def colourbar(
 
 
 def alone(heatmap: Heatmap, title: str, below: float = 0.0) -> tuple[Figure, Axes]:
-    """Draw one heatmap with its title and the meaning of its colours; cells with numbers need no such legend.
+    """Draw one heatmap with its title and colour bar; cells with numbers need no colour bar.
 
     Args:
         below: inches of room for more.
@@ -159,18 +159,18 @@ def alone(heatmap: Heatmap, title: str, below: float = 0.0) -> tuple[Figure, Axe
 
 
 def inches(count: int, most: float, each: float = 0.2, least: float = 1.2) -> float:
-    """Return the length of an axis of so many cells, neither too great nor too small."""
+    """Return the length of an axis with this many cells, within limits."""
     return min(most, max(least, each * count))
 
 
 def readable(shade: Sequence[float]) -> Any:
-    """Return the ink or the page's own colour, whichever stands out more from a shade by the contrast of WCAG 2."""
+    """Return ink or background colour, whichever contrasts more with a shade (WCAG 2)."""
     inks = [matplotlib.rcParams[name] for name in ("text.color", "figure.facecolor")]
     return max(inks, key=lambda ink: _contrast(to_rgb(ink), shade[:3]))
 
 
 def _number(axes: Axes, image: AxesImage, heatmap: Heatmap) -> None:
-    """Write the number of each cell in the ink that reads best there; none where it is hatched."""
+    """Write the number of each cell in the more readable ink; none in hatched cells."""
     shades: Any = image
     values = heatmap.values.numpy().astype(float)
     for row, column in numpy.ndindex(values.shape):

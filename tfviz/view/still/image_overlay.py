@@ -32,7 +32,7 @@ Side = Literal["rows", "cols"]
 
 @dataclass(frozen=True)
 class MapsOnImage:
-    """Maps, and the patches of a picture that their queries (rows) and keys (cols) are; None: they are not on it.
+    """Maps, and the patches of a picture for their queries (rows) and keys (cols); None if not on the picture.
 
     Attributes:
         has_class_token: what stands before the patches are a class token and registers, not words.
@@ -52,7 +52,7 @@ class MapsOnImage:
         names: Sequence[str],
         title: str = "",
     ) -> MapsOnImage:
-        """Find the patches, and name them; arguments as of `find_grid` and `PatchGrid.words`.
+        """Find and name the patches; arguments as for `find_grid` and `PatchGrid.words`.
 
         Raises:
             ValueError: neither side is on the picture.
@@ -75,11 +75,11 @@ class MapsOnImage:
 
     @property
     def side(self) -> Side:
-        """The side whose tokens are chosen: the one that is not on the picture, else the queries."""
+        """The side whose tokens are selected: the one that is not on the picture, otherwise the queries."""
         return "cols" if self.rows and not self.cols else "rows"
 
     def first_token(self, layer: int, head: int, token: int | str | None) -> int:
-        """Return the token of that side to begin with, as `view.image` says it.
+        """Return the initially selected token of that side, as `view.image` describes.
 
         Raises:
             LookupError: there is none.
@@ -103,7 +103,7 @@ class MapsOnImage:
         return int(varies.argmax())
 
     def weights(self, layer: int, head: int, side: Side, token: int) -> tuple[numpy.ndarray, numpy.ndarray, float]:
-        """Return the weights of a token on the picture, [row, column], where they may be, and the largest of them all.
+        """Return a token's weights on the picture, [row, column], their mask, and the largest weight.
 
         The largest may lie beside the picture.
         """
@@ -117,7 +117,7 @@ class MapsOnImage:
         return drawn[0], drawn[1], float(weights.max())
 
     def _grid(self, side: Side) -> PatchGrid:
-        """Return where what this side's tokens are weighed against is on the picture."""
+        """Return the grid on the picture of the tokens opposite this side."""
         found = self.cols if side == "rows" else self.rows
         assert found is not None
         return found
@@ -126,7 +126,7 @@ class MapsOnImage:
 def image_overlay(
     placed: MapsOnImage, picture: Image.Image, layer: int, head: int, token: int, title: str | None = None
 ) -> Picture:
-    """Draw the picture with the chosen token outlined, and some heads of one layer over it, on one scale."""
+    """Draw the picture with the selected token outlined, and some heads of one layer over it, on one scale."""
     heads = placed.maps.shape[1]
     shown = sorted({round(float(at)) for at in numpy.linspace(0, heads - 1, min(HEADS, heads))} | {head})
     word = getattr(placed.maps, placed.side)[token]
@@ -164,7 +164,7 @@ def _panel(axes: Axes, pixels: numpy.ndarray, title: str) -> None:
 
 
 def _outline(axes: Axes, grid: PatchGrid | None, token: int) -> None:
-    """Outline the patch of a token, if it is one."""
+    """Outline the patch of a token, if it has one."""
     if grid and grid.patches.start <= token < grid.patches.stop:
         row, column = divmod(token - grid.first, grid.columns)
         corner = column / grid.columns, (grid.rows - 1 - row if grid.upward else row) / grid.rows

@@ -49,7 +49,7 @@ def read_image(picture: Any) -> Image.Image:
 
 
 def spectrogram_image(spectrogram: Any) -> Image.Image:
-    """Draw sound, [frequency, time], the lowest frequency at the bottom, at most four times as wide as high.
+    """Draw sound, [frequency, time], lowest frequency at the bottom, at most four times as wide as high.
 
     Raises:
         ValueError: it has another shape.
@@ -87,7 +87,7 @@ def _tensor(numbers: Any) -> Tensor:
 
 
 def _rgb_bytes(values: Tensor) -> numpy.ndarray:
-    """Return numbers of any layout as bytes [height, width, 3]."""
+    """Convert numbers of any layout to bytes [height, width, 3]."""
     shape = list(values.shape)
     if values.dim() == 4 and len(values) == 1:
         values = values[0]
@@ -117,7 +117,7 @@ def _stretched(values: Tensor) -> Tensor:
 
 
 def image_spec(picture: Image.Image) -> ImageSpec:
-    """Return a picture as the page takes it: small enough to travel, with nothing in it but pixels."""
+    """Return a picture for the page: downsized, with nothing but pixels."""
     small = picture.copy()
     small.thumbnail((MAX_SIDE, MAX_SIDE), Image.Resampling.LANCZOS)
     stream = io.BytesIO()
@@ -128,7 +128,7 @@ def image_spec(picture: Image.Image) -> ImageSpec:
 
 
 def tinted(picture: Image.Image, shares: numpy.ndarray, allowed: numpy.ndarray, pixels: int) -> numpy.ndarray:
-    """Draw a picture pale and grey, with ink where shares are large, hatched where not allowed: [height, width, 3].
+    """Draw a picture pale and grey, inked where shares are large, hatched where masked: [height, width, 3].
 
     Args:
         shares, allowed: [row, column] of patches; shares from 0 to 1.

@@ -20,7 +20,7 @@ LINE = 100  # characters of a line of controls
 
 
 def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], note: str = "") -> Picture:
-    """Picture the panels, above them what the controls stand at, such as "sharpness = 2.55", and `note` below."""
+    """Picture the panels, with the controls' values above them, such as "sharpness = 2.55", and `note` below."""
     sizes = [SIZES[panel.kind](panel) for panel in panels]
     stacks = _stacks(panels, [tall for _, tall in sizes])
     wide_of = [max(sizes[i][0] for i in stack) for stack in stacks]
@@ -55,7 +55,7 @@ def interaction(title: str, line: Sequence[str], panels: Sequence[ResultPanel], 
 
 
 def _stacks(panels: Sequence[ResultPanel], talls: Sequence[float]) -> list[list[int]]:
-    """Return which panels stand in one column: numbers one below the other, beside something taller."""
+    """Return which panels share a column: numbers are stacked beside a taller panel."""
     tallest, stacks = max(talls), [[0]]
     for i in range(1, len(panels)):
         stack = stacks[-1]
@@ -68,14 +68,14 @@ def _stacks(panels: Sequence[ResultPanel], talls: Sequence[float]) -> list[list[
 
 
 def _rows(wides: Sequence[float]) -> list[list[int]]:
-    """Return which columns stand side by side: in as few rows as they need, each as narrow as that allows."""
+    """Return which columns share a row: as few rows as needed, each as narrow as possible."""
     need = len(_filled(wides, ACROSS))
     ends = sorted({sum(wides[i:j]) for i in range(len(wides)) for j in range(i + 1, len(wides) + 1)})
     return next(rows for end in [*ends, ACROSS] if len(rows := _filled(wides, end)) <= need)
 
 
 def _filled(wides: Sequence[float], across: float) -> list[list[int]]:
-    """Put as many columns into each row as it has room for."""
+    """Fill each row with as many columns as fit."""
     rows: list[list[int]] = [[]]
     for i, wide in enumerate(wides):
         if rows[-1] and sum(wides[j] for j in rows[-1]) + wide > across + 1e-6:
@@ -85,7 +85,7 @@ def _filled(wides: Sequence[float], across: float) -> list[list[int]]:
 
 
 def _lines(parts: Sequence[str]) -> list[str]:
-    """Join what the controls stand at to lines of a readable length, each part cut where it alone is too long."""
+    """Join the controls' values into lines of readable length; truncate a part that is too long by itself."""
     lines = [""]
     for part in parts:
         part = shorten(part, LINE)

@@ -27,7 +27,7 @@ ACROSS = 4  # panels side by side
 
 @dataclass(frozen=True)
 class Line:
-    """Numbers over numbers, of one training or of several."""
+    """A line of numbers over numbers, from one or several training runs."""
 
     xs: list[float]
     ys: Spread
@@ -44,7 +44,7 @@ class Line:
 
 @dataclass(frozen=True)
 class LineChart:
-    """What is drawn.
+    """Lines and settings of a chart.
 
     Attributes:
         references: name -> y of a dashed line across.
@@ -80,7 +80,7 @@ class LineChart:
         return figure
 
     def in_panels(self) -> Figure:
-        """Draw a panel for each line, all on one scale, the others faint behind it."""
+        """Draw a panel for each line on a common scale, with the others faint behind it."""
         count = len(self.lines)
         down = -(-count // ACROSS)
         across = -(-count // down)
@@ -109,7 +109,7 @@ class LineChart:
         return f"{drawable(name)}{BROKEN if broken else ''}"
 
     def _shade(self, axes: Axes, labels: bool = True) -> None:
-        """Shade stretches of x, each labelled at the foot, or at the top where fewer points of the lines are."""
+        """Shade ranges of x, each labelled at the bottom, or at the top if fewer points are there."""
         for name, (start, end) in self.shaded.items():
             axes.axvspan(start, end, color=soft(), alpha=0.13, linewidth=0, zorder=0)
             if not labels:
@@ -131,7 +131,7 @@ class LineChart:
 
 
 def _set_ticks(axis: Axis, points: Sequence[float] = ()) -> None:
-    """Number a log axis where the reader asked for; at its points, if they are few and apart; at 1, 2, 5 if short.
+    """Number a log axis at the requested values; at its points if they are few and apart; at 1, 2, 5 if short.
 
     Numbers are written out, since matplotlib's powers of ten are formulas.
     """

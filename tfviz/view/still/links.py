@@ -31,15 +31,15 @@ def links(
     title: str | None = None,
     least: float = LEAST,
 ) -> Picture:
-    """Picture queries on the left, keys on the right, and a line for each weight that is not too small.
+    """Picture queries on the left, keys on the right, and a line for each weight above the threshold.
 
     Args:
         heads: whose weights; each head in its own colour, in the order of their numbers.
-        least: a weaker weight is no line, as is one of 0.
+        least: weights below it, and zeros, have no line.
 
     Raises:
         IndexError: there is no such layer or head.
-        ValueError: there is no word, or no head was asked for.
+        ValueError: there is no word, or no head was selected.
     """
     several = sorted(set(heads))
     if not several:
@@ -72,13 +72,13 @@ def links(
 
 
 def _weights(maps: AttentionMaps, layer: int, head: int) -> Float[Tensor, "query key"]:
-    """Return the weights, 0 where forbidden."""
+    """Return the weights, 0 where masked."""
     weights, allowed = head_weights(maps, layer, head)
     return weights if allowed is None else weights * allowed
 
 
 def _lines(weights: Float[Tensor, "query key"], head: int, shift: float, least: float) -> LineCollection:
-    """Return a line for each weight that is not too small, the strongest on top; `shift`, in words, moves them all."""
+    """Return a line for each weight above the threshold, the strongest on top; `shift`, in words, moves them all."""
     values = weights.numpy()
     rows, cols = numpy.nonzero(_strong(values, least))
     order = numpy.argsort(values[rows, cols], kind="stable")
@@ -92,12 +92,12 @@ def _lines(weights: Float[Tensor, "query key"], head: int, shift: float, least: 
 
 
 def _strong(values: numpy.ndarray, least: float) -> numpy.ndarray:
-    """Return which weights are lines."""
+    """Return a mask of the weights that are drawn."""
     return (values >= least) & (values > 0)
 
 
 def _columns(axes: Axes, rows: Sequence[str], cols: Sequence[str], tall: int) -> None:
-    """Write the words left and right, one under the other, and how many are left out."""
+    """Write the words left and right, one below the other, and how many are left out."""
     for side, words, name, where, align in (
         (axes, rows, "query", (0, 1), "right"),
         (axes.twinx(), cols, "key", (1, 1), "left"),

@@ -41,6 +41,9 @@ def theme(name: str = "light") -> Iterator[None]:
     """Set tfviz's matplotlib style, `light` or `dark`, on matplotlib's defaults while the context lasts.
 
     Settings that were made before, in rcParams, a style sheet or a matplotlibrc, rest meanwhile and are then as before.
+
+    Raises:
+        ValueError: there is no such theme.
     """
     if name not in THEMES:
         raise ValueError(f"theme is {name!r}; it can be 'light' or 'dark'")
@@ -51,7 +54,7 @@ def theme(name: str = "light") -> Iterator[None]:
 
 @lru_cache
 def _settings(name: str) -> Any:
-    """Return all settings of a theme: matplotlib's defaults and our own, but for those of the session."""
+    """Return all settings of a theme: matplotlib's defaults and our own, except those of the session."""
     file = Path(__file__).with_name(f"{name}.mplstyle")
     style: Any = matplotlib.rc_params_from_file(file, use_default_template=False)
     default: Any = {key: value for key, value in matplotlib.rcParamsDefault.items() if not key.startswith(SESSION)}
@@ -59,12 +62,12 @@ def _settings(name: str) -> Any:
 
 
 def soft() -> str:
-    """Return the colour of what is read second."""
+    """Return the colour of secondary text."""
     return matplotlib.rcParams["xtick.labelcolor"]
 
 
 def theme_colours() -> dict[str, dict[str, Any]]:
-    """Return the colours of both themes by what they are for, as the interactive views take them."""
+    """Return the colours of both themes by purpose, as the interactive views take them."""
     named = {"ink": "text.color", "soft": "xtick.labelcolor", "line": "axes.edgecolor", "hatch": "hatch.color"}
     pairs = {"ramp": RAMP, "low": LOW, "high": HIGH, "focus": FOCUS, "mark": MARK, "faint": FAINT}
     colours = {}
@@ -77,12 +80,12 @@ def theme_colours() -> dict[str, dict[str, Any]]:
 
 
 def sequential_colormap() -> ListedColormap:
-    """Return the scale from the background (weight 0) to the strongest ink (1), even in lightness, blue in hue."""
+    """Return the colour map from the background (weight 0) to the strongest ink (1): blue, even in lightness."""
     return ListedColormap(_between(_background(), _ink(RAMP)))
 
 
 def diverging_colormap() -> ListedColormap:
-    """Return the scale from blue (negative) through the background (0) to orange."""
+    """Return the colour map from blue (negative) through the background (0) to orange."""
     low, high = (_between(_background(), _ink(end), SHADES // 2) for end in (LOW, HIGH))
     return ListedColormap(numpy.concatenate([low[::-1], high[1:]]))
 
@@ -106,12 +109,12 @@ def has_glyphs(family: str, text: str) -> bool:
 
 
 def drawable(text: str) -> str:
-    """Return text that the fonts can draw: a sign for a control character, a code for what none of them has."""
+    """Return text that the fonts can draw: symbols for control characters, codes for missing glyphs."""
     return "".join(character if character == " " else _sign(character) for character in str(text))
 
 
 def axis_labels(words: Sequence[str]) -> list[str]:
-    """Return words as an axis can show them: as `plain`, with a sign for a space too, and none too long."""
+    """Return words as axis labels: truncated, with symbols for spaces and other characters that do not show."""
     shown = ("".join(map(_sign, str(word))) or "∅" for word in words)
     return [word if len(word) <= LONGEST else f"{word[: LONGEST - 1]}…" for word in shown]
 
@@ -131,7 +134,7 @@ def _ink(pair: tuple[str, str]) -> str:
 
 
 def _between(start: str, stop: str, steps: int = SHADES) -> numpy.ndarray:
-    """Return shades that are even to the eye: straight in OKLab (Ottosson 2020); in 8 bits, as every renderer has."""
+    """Return shades with perceptually even steps: linear in OKLab (Ottosson 2020), in 8 bits as in every renderer."""
     share = numpy.linspace(0, 1, steps)[:, None]
     lab = (1 - share) * _to_lab(numpy.array(to_rgb(start))) + share * _to_lab(numpy.array(to_rgb(stop)))
     return (_to_rgb(lab) * 255).round() / 255

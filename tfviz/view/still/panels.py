@@ -26,7 +26,7 @@ ALLOWED = 0.25  # how dark an allowed cell is, of a weight of 1: allowed is not 
 
 
 def tables(heatmaps: Sequence[Heatmap], title: str) -> Picture:
-    """Picture tables over time one above the other, such as the gates of an LSTM: a column for each word.
+    """Picture tables over time stacked vertically, such as the gates of an LSTM, with a column for each word.
 
     Args:
         heatmaps: of as many columns as one another; rows may differ in number, and have numbers instead of words.
@@ -59,7 +59,7 @@ def tables(heatmaps: Sequence[Heatmap], title: str) -> Picture:
 
 
 def table_scale(table: Tensor) -> Scale:
-    """Return the scale of a table: to 1, or further where a value is larger; diverging where one is negative."""
+    """Return the scale of a table: to 1, or to the largest value; diverging if any value is negative."""
     finite = table[table.isfinite()]
     limit = max(1.0, float(finite.abs().max()) if finite.numel() else 1.0)
     return Scale("diverging" if bool((table < 0).any()) else "linear", limit)
@@ -71,7 +71,11 @@ def mask(
     cols: Sequence[str] | None = None,
     title: str = "Mask",
 ) -> Picture:
-    """Picture which key each query may look at, of the first of a batch and its heads: hatched where it may not."""
+    """Picture which keys each query may look at, for the first of a batch and its heads; masked cells are hatched.
+
+    Raises:
+        ValueError: the mask has fewer than two axes, or an empty one.
+    """
     allowed = as_mask(dense_tensor(title, allowed))
     if allowed.dim() < 2 or 0 in allowed.shape:
         raise ValueError(
@@ -100,7 +104,7 @@ def mask_lab(
     cols: Sequence[str] = (),
     use: Mapping[str, str] | None = None,
 ) -> Picture:
-    """Picture which key each query may look at, under each rule alone and under all of them; forbidden is hatched.
+    """Picture which keys each query may look at, under each rule alone and under all; masked cells are hatched.
 
     Args:
         tables: name -> allowed [query, key], or name -> {setting: allowed}, of which the first setting is drawn.
@@ -141,7 +145,7 @@ def mask_lab(
 
 
 def join_masks(masks: Mapping[str, tuple[str, Tensor]], use: Mapping[str, str]) -> tuple[str, Tensor]:
-    """Return the formula of the rules in use and their table; the page has the same rule (`js/stages/mask-lab.js`)."""
+    """Return the formula of the rules in use and their table, as in the page (`js/stages/mask-lab.js`)."""
     named = {key: (name.replace(" = ", "(") + ")" * (name != key), one) for key, (name, one) in masks.items()}
     used = {role: [named[name] for name, has in use.items() if has == role] for role in ("all", "any", "not")}
     parts = [*used["all"], *((f"~{name}", ~allowed) for name, allowed in used["not"])]
@@ -155,7 +159,7 @@ def join_masks(masks: Mapping[str, tuple[str, Tensor]], use: Mapping[str, str]) 
 
 
 def _check_masks(tables: Mapping[str, Tensor | Mapping[Any, Tensor]]) -> list[tuple[str, Tensor]]:
-    """Return each mask with its name, if they are of one size."""
+    """Return each mask with its name, after checking that they have the same size."""
     masks = []
     for name, table in tables.items():
         if isinstance(table, Mapping):

@@ -31,11 +31,11 @@ class PatchGrid:
 
     @property
     def patches(self) -> slice:
-        """The tokens that are patches."""
+        """Indices of the tokens that are patches."""
         return slice(self.first, self.first + self.rows * self.columns)
 
     def words(self, words: Sequence[str], names: Sequence[str]) -> list[str]:
-        """Return a name for each token: of a patch its row and column from 0; of those before, `names`."""
+        """Return a name for each token: row and column from 0 for a patch; `names` for those before."""
         patches = [f"({row},{column})" for row in range(self.rows) for column in range(self.columns)]
         if self.rows == 1:
             patches = [str(column) for column in range(self.columns)]
@@ -46,14 +46,14 @@ class PatchGrid:
         return [*before, *patches, *words[self.patches.stop :]]
 
     def to_spec(self) -> Patches:
-        """Return it as the page takes it."""
+        """Return the grid as the page takes it."""
         return {"first": self.first, "rows": self.rows, "columns": self.columns, "upward": self.upward}
 
 
 def find_grids(
     rows: Sequence[str], cols: Sequence[str], size: Shape | None, shape: Shape | None
 ) -> tuple[PatchGrid | None, PatchGrid | None]:
-    """Return `find_grid` of queries and keys.
+    """Return the result of `find_grid` for queries and keys.
 
     Where one axis has no words of its own, a word that repeats in the other is padding.
     """
@@ -89,7 +89,7 @@ def find_grid(words: Sequence[str], size: Shape | None, shape: Shape | None, run
 
 
 def _shapes(count: int, size: Shape | None, shape: Shape | None) -> list[Shape]:
-    """Return the shapes that so many patches may have."""
+    """Return the shapes that this many patches may have."""
     if count < LEAST:
         return []
     if shape is not None:

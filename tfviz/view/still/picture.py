@@ -1,4 +1,4 @@
-"""A picture that answers as PNG, as text, and as a file."""
+"""A picture that can be displayed as PNG or text, and saved as a file."""
 
 import base64
 import html
@@ -45,7 +45,7 @@ background: Canvas; color: CanvasText; overflow-wrap: anywhere }} img {{ max-wid
 
 
 class ThemedFigure(Figure):
-    """A figure that keeps its theme: matplotlib reads many of its settings only as it draws or saves."""
+    """A figure that keeps its theme: matplotlib reads many of its settings only when it draws or saves."""
 
     style = "light"
 
@@ -59,7 +59,7 @@ class ThemedFigure(Figure):
 
 
 class Picture:
-    """What a view returns: the last expression of a cell shows it.
+    """The result of a view: displayed when it is the last expression of a cell.
 
     The same input gives the same bytes, and nothing is drawn before it is needed.
 
@@ -81,7 +81,7 @@ class Picture:
         return data, {"image/png": {"width": _css_width(png)}}
 
     def figure(self, style: str = "light") -> Figure:
-        """Return a fresh matplotlib figure, to go on with by hand; it keeps its theme whatever rcParams say then."""
+        """Return a fresh matplotlib figure for further editing; it keeps its theme, whatever rcParams say."""
         with theme(style):
             figure: Any = self._figure()
         figure.__class__, figure.style = ThemedFigure, style  # however its drawing made it
@@ -110,7 +110,7 @@ class Picture:
         return path
 
     def _figure(self) -> Figure:
-        """Draw the figure; cut text that would make it wider than any picture."""
+        """Draw the figure; truncate text that would make it too wide."""
         figure = self._draw()
         if not isinstance(figure, Figure):
             raise TypeError(f"draw gives {describe(figure)}; it must give a figure of matplotlib")
@@ -130,7 +130,7 @@ class Picture:
             return _packed(Image.open(stream).convert("RGB")) if kind == "png" else stream.getvalue()
 
     def page(self) -> str:
-        """Return the picture as a page of its own, light or dark with the reader's."""
+        """Return the picture as a standalone page, light or dark with the reader's theme."""
         pngs = {style: self._png(style) for style in THEMES}
         sources = {style: f"data:image/png;base64,{base64.b64encode(png).decode()}" for style, png in pngs.items()}
         title, _, rest = encodable(self.summary).partition("\n")
@@ -139,12 +139,12 @@ class Picture:
 
 
 def encodable(text: str) -> str:
-    """Return text that UTF-8 can hold: half of a character, as bytes may give, as its code."""
+    """Return text that UTF-8 can encode: lone surrogates are replaced by their codes."""
     return "".join(f"⟨{ord(c):X}⟩" if 0xD800 <= ord(c) <= 0xDFFF or c == "\0" else c for c in text)
 
 
 def _packed(image: Image.Image) -> bytes:
-    """Return a PNG, in half the bytes where 256 colours are enough.
+    """Compress a PNG, to half the bytes if 256 colours are enough.
 
     Kept as they are: the shades of scales, and every colour that fills more than a line. The rest, blends at the edges
     of words, lines and cells, become the nearest of the most frequent.
@@ -172,30 +172,30 @@ def _packed(image: Image.Image) -> bytes:
 
 
 def _css_width(png: bytes) -> int:
-    """Return how wide a browser shows it."""
+    """Return the width at which a browser shows it."""
     return int.from_bytes(png[16:20]) * CSS_DPI // DPI
 
 
 def shorten(text: str, most: int) -> str:
-    """Return at most so many characters, with a sign where some are left out."""
+    """Truncate text to this many characters, with an ellipsis if some are left out."""
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
 def set_title(figure: Figure, title: str) -> None:
-    """Write the title, flush left; bold in the one face that is sure to have a bold cut, where that can draw it."""
+    """Write the title, flush left, in the bold font if that has its characters."""
     face = {"family": BOLD} if has_glyphs(BOLD, title) else {"weight": "normal"}
     figure.suptitle(drawable(title), x=0.01, ha="left", **face)
 
 
 def frame(axes: Axes) -> None:
-    """Give a heatmap its frame: thin, on all sides, and no grid."""
+    """Give a heatmap a thin frame on all sides, without a grid."""
     axes.grid(False)
     axes.spines[:].set_visible(True)
     axes.spines[:].set_color(matplotlib.rcParams["axes.edgecolor"])
 
 
 def reference_line(axes: Axes, name: str, value: float) -> None:
-    """Draw a dashed line at a height, with its name at its right end, such as what chance gives."""
+    """Draw a dashed line at a height, with its name at the right end, such as chance level."""
     soft = matplotlib.rcParams["xtick.labelcolor"]
     axes.axhline(value, color=soft, linestyle=(0, (5, 3)), linewidth=1, zorder=3)
     style: dict[str, Any] = {"ha": "left", "va": "center", "fontsize": 8, "color": soft, "annotation_clip": False}

@@ -23,7 +23,7 @@ WAYS = ((1, 0), (-1, 0), (0, 1), (0, -1), (1, 1), (-1, 1), (1, -1), (-1, -1))  #
 
 
 def arrows(axes: Axes, panel: ResultPanel) -> None:
-    """From 0 to each."""
+    """Draw an arrow from 0 to each vector."""
     _plane(axes, panel.limit)
     for at, (x, y) in enumerate(panel.numbers):
         if not (math.isfinite(x) and math.isfinite(y)):
@@ -41,7 +41,7 @@ def dots(axes: Axes, panel: ResultPanel) -> None:
 
 
 def graph(axes: Axes, panel: ResultPanel) -> None:
-    """Nodes, and an edge for each number that is not 0: the thicker, the greater; below 0 in vermillion.
+    """Draw nodes, and an edge for each nonzero number: thicker for larger ones, vermillion for negative ones.
 
     Where the panel is filled, the diagonal tints the nodes in the same two colours.
     """
@@ -79,13 +79,13 @@ def graph(axes: Axes, panel: ResultPanel) -> None:
 
 
 def circle(count: int) -> numpy.ndarray:
-    """Places of nodes on a circle, the first at the top, clockwise."""
+    """Return positions of nodes on a circle, clockwise from the top."""
     angle = 2 * numpy.pi * numpy.arange(count) / max(count, 1)
     return numpy.stack([numpy.sin(angle), numpy.cos(angle)], axis=1)
 
 
 def colour(at: int) -> int:
-    """Which of the eight colours: blue first, since yellow and black say too little on one of the two pages."""
+    """Return one of eight colours: blue first, since yellow and black are weak on one of the two themes."""
     return (5, 6, 3, 7, 1, 2)[at % 6]
 
 
@@ -100,7 +100,7 @@ def _plane(axes: Axes, limit: float) -> None:
 
 
 def _names(axes: Axes, panel: ResultPanel, stops: tuple[float, ...] = (1.0,)) -> None:
-    """Beside their points, away from the middle where there is room: clear of each other and of what is drawn.
+    """Write names beside their points, preferably outwards, clear of each other and of the drawing.
 
     Args:
         stops: shares of the way from 0 to each point, where something is drawn.
@@ -124,13 +124,13 @@ def _names(axes: Axes, panel: ResultPanel, stops: tuple[float, ...] = (1.0,)) ->
 
 
 def _beside(spot: numpy.ndarray, size: numpy.ndarray, way: tuple[int, int], far: float) -> numpy.ndarray:
-    """The box [low or high, axis] of a name on one side of its point, or at one of its corners."""
+    """Return the box [low or high, axis] of a name on one side of its point, or at one of its corners."""
     low = spot + numpy.array(way) * far - size * (1 - numpy.array(way)) / 2
     return numpy.stack([low, low + size])
 
 
 def _cost(box: numpy.ndarray, spot: numpy.ndarray, others: numpy.ndarray, occupied: list[numpy.ndarray]) -> float:
-    """What speaks against a place: what it covers, how far it lies outside, and inwards."""
+    """Return the cost of a place: overlap, and distance outside or inwards."""
     covered = sum(bool((box[0] < other[1]).all() and (other[0] < box[1]).all()) for other in occupied)
     touched = int(((others > box[0] - NEAR) & (others < box[1] + NEAR)).all(1).sum())
     outside = float(numpy.clip(abs(box).max(0) - HALF - SPARE, 0, None).sum())

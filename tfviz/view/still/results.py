@@ -23,7 +23,7 @@ LEVEL = 5  # letters of a word that has room above such a cell
 
 
 def draw_result(axes: Axes, panel: ResultPanel, wide: float) -> None:
-    """Draw a result in the upper left of its place, as tall as it is by itself."""
+    """Draw a result in the upper left of its place, at its natural height."""
     RENDERERS[panel.kind](axes, panel)
     axes.set_title(shorten(drawable(panel.title), max(12, int(13 * wide))), loc="left", pad=4)
     if shape := SHAPES.get(panel.kind):
@@ -32,7 +32,7 @@ def draw_result(axes: Axes, panel: ResultPanel, wide: float) -> None:
 
 
 def _grid(axes: Axes, panel: ResultPanel) -> None:
-    """Draw a heatmap: hatched where a score is -inf, blank ink where it is NaN, with its numbers where they are few."""
+    """Draw a heatmap: hatched where a score is -inf, blank where it is NaN, with numbers if they are few."""
     values, (rows, columns) = panel.values.float(), panel.values.shape
     spec = Heatmap(
         values.nan_to_num(0.0, posinf=math.inf, neginf=0.0),
@@ -82,7 +82,7 @@ def _curves(axes: Axes, panel: ResultPanel) -> None:
 
 
 def _ends(axes: Axes, names: Sequence[str], table: numpy.ndarray) -> None:
-    """Write the names of lines where these end, one above another."""
+    """Write the names of lines at their ends, one above another."""
     low, high = axes.get_ylim()
     tall = (high - low) * NAME
     ends = table[:, -1]
@@ -109,7 +109,7 @@ def _words(axes: Axes, panel: ResultPanel) -> None:
 
 
 def _word_places(panel: ResultPanel) -> tuple[list[tuple[float, int, str]], int, float]:
-    """Return where each word stands in lines of at most 5 inches, (x, line, word), how many lines, and how wide."""
+    """Return the places of words in lines of at most 5 inches, (x, line, word), the number of lines, and the width."""
     placed, x, line, most = [], 0.0, 0, 0.0
     for word in axis_labels(panel.row_labels(len(panel.values))):
         wide = 0.085 * len(word) + 0.1
@@ -138,24 +138,24 @@ def _grid_size(panel: ResultPanel) -> tuple[float, float]:
 
 
 def _lines_wide(panel: ResultPanel) -> float:
-    """Return the usual width, or a larger one where that lets all steps be named."""
+    """Return the usual width, or a larger one if that allows all steps to be labelled."""
     wide = _steps_wide(panel)
     return max(3.5, wide) if wide <= WIDEST else 3.5
 
 
 def _steps_wide(panel: ResultPanel) -> float:
-    """Return what the names of all steps take side by side, in inches."""
+    """Return the width of all step labels side by side, in inches."""
     return 0.5 + sum(0.07 * len(word) + 0.14 for word in axis_labels(panel.column_labels(panel.values.shape[-1])))
 
 
 def _names_wide(panel: ResultPanel) -> float:
-    """Return what the names of lines take beside these, in inches."""
+    """Return the width of line names beside the lines, in inches."""
     names = panel.rows if len(panel.rows) <= 8 else ()
     return 0.075 * max((len(shorten(drawable(name), 18)) for name in names), default=0)
 
 
 def _bars_wide(panel: ResultPanel) -> float:
-    """Return 2 inches for the bars, and what long words need."""
+    """Return the width of a panel of bars, in inches: more where words are long."""
     return max(2.7, 2.0 + 0.075 * max(map(len, axis_labels(panel.row_labels(len(panel.values)))), default=1))
 
 

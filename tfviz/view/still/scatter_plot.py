@@ -29,10 +29,10 @@ AROUND = (*BESIDE, (0, 5, "center", "bottom"), (0, -5, "center", "top"), (5, 5, 
 
 
 def group_labels(groups: Sequence[str] | None, count: int) -> tuple[list[str], list[int]]:
-    """Return the groups in the order in which they come, and of each point the index of its own; "" is none, -1.
+    """Return the groups in order of appearance, and each point's group index; -1 for "", which is no group.
 
     Raises:
-        ValueError: not as many as there are points; more than there are colours.
+        ValueError: their number is not that of the points, or there are more groups than colours.
     """
     if groups is None:
         return [], []
@@ -55,7 +55,7 @@ def marked_points(names: Sequence[str], marked: Sequence[str]) -> list[int]:
 
 
 def draw_points(axes: Axes, scatter: Scatter, size: float) -> None:
-    """Draw a dot for each point: grey where it has no group, larger where it is marked."""
+    """Draw a dot for each point: grey without a group, larger if marked."""
     labels = numpy.array(scatter.labels or [0] * len(scatter.points))
     sizes = numpy.full(len(scatter.points), size)
     sizes[list(scatter.marked)] *= 4
@@ -68,7 +68,7 @@ def draw_points(axes: Axes, scatter: Scatter, size: float) -> None:
 
 
 def group_legend(figure: Figure, scatter: Scatter) -> None:
-    """Say what the colours are, in a line below."""
+    """Write the legend of colours in a line below."""
     mark: dict[str, Any] = {"marker": "o", "linestyle": "", "markersize": 5}
     lines = [
         Line2D([], [], color=_ink(label), alpha=0.45 if label < 0 else None, label=drawable(name), **mark)
@@ -83,7 +83,7 @@ def _ink(label: int) -> str:
 
 
 def draw_names(axes: Axes, scatter: Scatter, only_marked: bool = False) -> None:
-    """Write names beside their points, as long as none covers another, or a point, or leaves the axes.
+    """Write names beside their points, unless they would cover another, or a point, or leave the axes.
 
     The marked come first, each on the far side of its point as seen from the middle, if there is room.
     """
@@ -103,7 +103,7 @@ def draw_names(axes: Axes, scatter: Scatter, only_marked: bool = False) -> None:
 def _write(
     axes: Axes, point: numpy.ndarray, name: str, away: numpy.ndarray | None, occupied: list[Bbox], places: numpy.ndarray
 ) -> Bbox | None:
-    """Write a name in the first place that is free, if any, and return its box.
+    """Write a name at the first free place, if any, and return its box.
 
     Args:
         away: of a marked point the direction that its name prefers.

@@ -15,10 +15,10 @@ SIDE = 24  # layers, and heads, that a sheet can hold
 
 
 def check_drawable(maps: AttentionMaps) -> tuple[int, int, int, int]:
-    """Return the shape of maps, [layer, head, query, key], if they can be drawn.
+    """Return the shape of maps, [layer, head, query, key], after checking that they can be drawn.
 
     Raises:
-        TypeError: these are no maps.
+        TypeError: these are not attention maps.
         ValueError: there is no word, head or layer, or more heads than any model has.
     """
     if not isinstance(maps, AttentionMaps):
@@ -34,7 +34,7 @@ def check_drawable(maps: AttentionMaps) -> tuple[int, int, int, int]:
 
 
 def check_head(maps: AttentionMaps, layer: int, head: int) -> tuple[int, int, int, int]:
-    """Return the shape of maps that have this head.
+    """Return the shape of maps, after checking that they have this head.
 
     Raises:
         IndexError: there is no such layer or head.
@@ -47,12 +47,17 @@ def check_head(maps: AttentionMaps, layer: int, head: int) -> tuple[int, int, in
 
 
 def check_index(name: str, number: int, count: int, many: str) -> None:
+    """Raise IndexError unless a layer or head with this number exists."""
     if not 0 <= number < count:
         raise IndexError(f"{name} is {number}; the maps have {count} {many}, from 0 to {count - 1}")
 
 
 def check_divider(divide: int | None, keys: int) -> list[Divider]:
-    """Return the line before a key, if there is one; refuse one that does not stand between two keys."""
+    """Return the line before a key, or none, after checking that it stands between two keys.
+
+    Raises:
+        ValueError: it does not stand between two keys.
+    """
     if divide is not None and not 0 < divide < keys:
         raise ValueError(f"divide is {divide}; a line stands before one of the keys 1 to {keys - 1}")
     return [] if divide is None else [("cols", divide)]
@@ -61,11 +66,11 @@ def check_divider(divide: int | None, keys: int) -> list[Divider]:
 def head_weights(
     maps: AttentionMaps, layer: int, head: int
 ) -> tuple[Float[Tensor, "query key"], Bool[Tensor, "query key"] | None]:
-    """Return one head's weights, and where it may look; errors as `check_head`."""
+    """Return one head's weights and mask; errors as `check_head`."""
     check_head(maps, layer, head)
     return maps[layer, head], maps.allowed(layer, head)
 
 
 def spread(count: int, most: int = SIDE) -> list[int]:
-    """Return all numbers below `count`, or `most` of them, evenly from the first to the last."""
+    """Return all numbers below `count`, or `most` of them, evenly spaced from first to last."""
     return [round(float(place)) for place in numpy.linspace(0, count - 1, min(count, most))]

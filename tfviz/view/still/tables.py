@@ -26,7 +26,7 @@ WRAPPED = 16  # characters of a column's name in a line
 
 
 def positions(heatmaps: Sequence[Heatmap], title: str) -> Picture:
-    """Draw heatmaps of a kind of positions side by side, each with the meaning of its colours."""
+    """Draw heatmaps of a type of positions side by side, each with its colour bar."""
 
     def draw() -> Figure:
         figure = Figure(figsize=(8.6, 3.6), layout="constrained")
@@ -45,7 +45,7 @@ def positions(heatmaps: Sequence[Heatmap], title: str) -> Picture:
 
 
 def similarities(heatmaps: Mapping[str, Heatmap], title: str) -> Picture:
-    """Draw how alike two positions are, a panel for each kind: blue through 0 to orange, each up to its own largest."""
+    """Draw how similar two positions are, a panel for each type: blue through 0 to orange, each on its own scale."""
     across = min(3, len(heatmaps))
     down = -(-len(heatmaps) // across)
 
@@ -75,16 +75,16 @@ def similarities(heatmaps: Mapping[str, Heatmap], title: str) -> Picture:
 
 
 def _draw_table(axes: Axes, heatmap: Heatmap, **style: Any) -> AxesImage:
-    """Draw the cells of a table that has numbers instead of words."""
+    """Draw the cells of a table with numbers in place of words."""
     colours: Any = {"cmap": colormap(heatmap.scale), "norm": norm(heatmap.scale)}
     return axes.imshow(heatmap.values.numpy(), interpolation="nearest", **colours, **style)
 
 
 def shares(columns: Mapping[str, Float[Tensor, "layer head"]], title: str = "What each head looks at") -> Picture:
-    """Draw a table of numbers from 0 to 1, a row for each head: `look.measures.head_scores`, or any share of your own.
+    """Draw a table of numbers from 0 to 1, a row for each head, such as `look.measures.head_scores`.
 
     Raises:
-        ValueError: tables of different shapes, or none; a number that is no share; more heads than there is room for.
+        ValueError: no tables, or of different shapes; a number that is not a share; too many heads.
     """
     shapes = {name: list(column.shape) for name, column in columns.items()}
     if any(len(shape) != 2 or 0 in shape for shape in shapes.values()) or len(set(map(tuple, shapes.values()))) != 1:

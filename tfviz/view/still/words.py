@@ -33,7 +33,7 @@ PAD = 0.02  # inches between a word and the edge of its shade
 def words(
     maps: AttentionMaps, layer: int = 0, head: int = 0, row: int | None = None, title: str | None = None
 ) -> Picture:
-    """Picture the sentence as running text, each word shaded by how much one of the queries looks at it.
+    """Picture the sentence as running text, each word shaded by its attention from one of the queries.
 
     Where keys are another sentence than queries, the queries' sentence stands above, unshaded.
 
@@ -72,7 +72,7 @@ def words(
 
 
 def _favourites(words: Sequence[str], looks: numpy.ndarray) -> str:
-    """Return the three words with the greatest weights, and these."""
+    """Return the three words with the greatest weights, and these weights."""
     top = numpy.argsort(-looks, kind="stable")[:3]
     return ", ".join(f"{words[key]!r} {formatted(float(looks[key]))}" for key in top if looks[key] > 0) or "nothing"
 
@@ -110,7 +110,7 @@ def _text(
 
 
 def _layout(words: Sequence[str], first: int) -> Iterator[tuple[int | None, float, int, float, str]]:
-    """Yield for each piece of text: which word (None: a sign), inches from the left, line, inches of width, letters."""
+    """Yield for each piece of text: word (None for a mark), inches from the left, line, width in inches, letters."""
     apart = 0.0 if any(" " in word for word in words) else 0.05  # words may bring their own spaces
     space, x, line = _inches("n n") - _inches("nn"), 0.0, 0
     for index, text, ends in _pieces(words, first):
@@ -127,7 +127,7 @@ def _layout(words: Sequence[str], first: int) -> Iterator[tuple[int | None, floa
 
 
 def _pieces(words: Sequence[str], first: int) -> Iterator[tuple[int | None, str, bool]]:
-    """Yield the words from the first one on, each in two where a line ends within, and signs for those left out."""
+    """Yield the words from the first on, split at line breaks, with marks for those left out."""
     last = min(first + MOST, len(words))
     if first:
         yield None, f"… {first} before ", False
@@ -151,7 +151,7 @@ def _inches(text: str) -> float:
 
 
 def _below(figure: Figure, place: tuple[float, float, float, float]) -> None:
-    """Draw what the shades mean, under the text."""
+    """Draw the legend of the shades, below the text."""
     shades = ScalarMappable(norm(WEIGHTS), sequential_colormap())
     bar = figure.colorbar(shades, figure.add_axes(place), orientation="horizontal")
     bar.set_ticks(WEIGHTS.ticks, labels=[formatted(tick) for tick in WEIGHTS.ticks])

@@ -37,7 +37,7 @@ def classify(
     kernel: bool = False,
     tries: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> View | ModelWidget:
-    """Let the reader question a classifier: type a text, replace its words, see what each is worth, switch heads off.
+    """Let the reader question a classifier: type a text, replace words, see each word's contribution, switch heads off.
 
     The model travels in the page and computes there.
 
@@ -48,14 +48,14 @@ def classify(
         before, after: ids that every text begins and ends with, such as `vocab["[CLS]"]`; see
             `text.add_special_tokens`.
         weights: how they travel: "float32", "float16", or "int8".
-        budget: bytes that the model may take in the page; None: as many as they need.
+        budget: bytes that the model may take in the page; None: no limit.
         kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
             travel. What it leaves in a page is the heads of the last text.
         tries: experiments that stand above the view as buttons: name -> what it sets, such as
             `{"A sonnet": {"prompt": "Shall I compare"}}`; those that every such view has follow.
 
     Raises:
-        TypeError: the vocabulary is no text vocabulary of this library.
+        TypeError: the vocabulary is not a text vocabulary of this library.
         ValueError: the model cannot travel (it says why), or is past the budget; the text is empty or too long; not a
             name for each logit.
     """

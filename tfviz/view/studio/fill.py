@@ -1,4 +1,4 @@
-"""The filling studio: what a masked language model puts in the gaps of a text."""
+"""The filling studio: how a masked language model fills the gaps of a text."""
 
 from __future__ import annotations
 
@@ -50,14 +50,14 @@ def fill(
             the id that its texts begin with, if there is one.
         add_special_tokens: texts begin with `[CLS]` and end with `[SEP]`, if the vocabulary has them.
         weights: how they travel: "float32", "float16", or "int8".
-        budget: bytes that the models may take in the page; None: as many as they need.
+        budget: bytes that the models may take in the page; None: no limit.
         kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
             travel. What it leaves in a page is the heads of the last text.
         tries: experiments that stand above the view as buttons: name -> what it sets, such as
             `{"A sonnet": {"prompt": "Shall I compare"}}`; those that every such view has follow.
 
     Raises:
-        TypeError: a vocabulary is no text vocabulary of this library.
+        TypeError: a vocabulary is not a text vocabulary of this library.
         ValueError: a model cannot travel (it says why), or they are past the budget; the text is empty or too long; the
             vocabulary has no `[MASK]`; there is no such word.
     """
@@ -114,7 +114,7 @@ def fill(
 
 
 def _hidden_places(vocab: Any, text: str, hidden: int | Sequence[int] | None) -> list[int]:
-    """Return the places of the tokens of the words to hide."""
+    """Return the positions of the tokens of the words to hide."""
     words = text.split()
     wanted = [len(words) // 2] if hidden is None else [hidden] if isinstance(hidden, int) else list(hidden)
     if not words:
@@ -125,7 +125,7 @@ def _hidden_places(vocab: Any, text: str, hidden: int | Sequence[int] | None) ->
 
 
 def _beside(parts: Sequence[Any]) -> tuple[nn.Module, Any, int | None]:
-    """Return the other model, its vocabulary, and the id that its texts begin with."""
+    """Return the other model, its vocabulary, and the id with which its texts begin."""
     if not 2 <= len(parts) <= 3 or not isinstance(parts[0], nn.Module):
         raise ValueError("beside must be a model and its vocabulary, and perhaps the id that its texts begin with")
     model, vocab, first = (*parts, None)[:3]
@@ -134,7 +134,7 @@ def _beside(parts: Sequence[Any]) -> tuple[nn.Module, Any, int | None]:
 
 
 def _draw_first_gap(vocab: Any, mask: int, title: str) -> DrawStatic:
-    """Return a function that pictures what is put in the first gap of the text of a request."""
+    """Return a function that pictures the guesses for the first gap in a request's text."""
 
     def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
         ids = request.inputs[0][0]
@@ -149,7 +149,7 @@ def _draw_first_gap(vocab: Any, mask: int, title: str) -> DrawStatic:
 
 
 def _guesses(vocab: Any, guesses: dict[str, Tensor], text: str, place: int, title: str) -> Picture:
-    """Picture what is put in the first gap."""
+    """Picture the guesses for the first gap."""
     shares = {name: logits.float().softmax(-1) for name, logits in guesses.items()}
     top = sum(shares.values(), torch.zeros(())).topk(min(GUESSES, len(vocab))).indices
     own = vocab.words(vocab.encode(text)[place][None])[0]

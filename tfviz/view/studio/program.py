@@ -48,7 +48,7 @@ class LocalProgram:
         return {name: torch.as_tensor(value).detach().cpu() for name, value in outputs.items()}
 
     def decode_inputs(self, message: Any) -> list[Tensor]:
-        """Return the inputs that a page sends as [[name, shape, numbers], ...]; it may send anything.
+        """Return the inputs that a page sends as [[name, shape, numbers], ...], which may have any content.
 
         Raises:
             ValueError: they are not this program's.
@@ -67,7 +67,7 @@ class LocalProgram:
 
 
 def max_positions(model: nn.Module) -> int | None:
-    """Return how many positions a model says that it has, as ours do or as those of Hugging Face."""
+    """Return the model's maximum number of positions, as stated by ours or by those of Hugging Face."""
     count = getattr(model, "context", None) or getattr(getattr(model, "config", None), "max_position_embeddings", None)
     return None if count is None else int(count)
 

@@ -25,7 +25,7 @@ PROBED = 5  # tokens of a text that shows which way a model reads
 
 
 def check_logits_width(width: int, vocab: Any, name: str = "the vocabulary") -> None:
-    """Refuse a vocabulary that cannot be that of a model with so many logits for each token.
+    """Raise ValueError unless the number of logits per token suits the vocabulary.
 
     Raises:
         ValueError: the model has fewer, or many more.
@@ -37,7 +37,7 @@ def check_logits_width(width: int, vocab: Any, name: str = "the vocabulary") -> 
 def check_embeddings(
     model: nn.Module, vocab: Any, program: Callable[[Tensor], Any], name: str = "the vocabulary"
 ) -> None:
-    """Refuse a model that has no embedding for each token.
+    """Raise ValueError unless the model has an embedding for each token.
 
     Raises:
         ValueError: it has fewer.
@@ -57,7 +57,7 @@ def check_embeddings(
 
 
 def check_weights(model: nn.Module) -> None:
-    """Refuse weights that no page computes with.
+    """Raise an error for weights that a page cannot compute with.
 
     Raises:
         ValueError: they are quantized by PyTorch, of half precision, or none (on the meta device).
@@ -79,7 +79,7 @@ def check_weights(model: nn.Module) -> None:
 
 
 def check_causal(model: nn.Module, vocab: Any) -> None:
-    """Refuse what is no left-to-right language model.
+    """Raise ValueError unless the model reads from left to right.
 
     Raises:
         ValueError: it has no logits of each token; or those of a token depend on what stands after it.
@@ -92,7 +92,7 @@ def check_causal(model: nn.Module, vocab: Any) -> None:
 
 
 def check_bidirectional(model: nn.Module, vocab: Any) -> None:
-    """Refuse a model that does not see what stands after a masked word.
+    """Raise ValueError unless the model sees what follows a masked word.
 
     Raises:
         ValueError: it has no logits of each token; or those of a token depend on no later one.
@@ -105,7 +105,7 @@ def check_bidirectional(model: nn.Module, vocab: Any) -> None:
 
 
 def _looks_ahead(model: nn.Module, vocab: Any) -> bool | None:
-    """Return whether the logits of a token depend on those after it; None: that is not known."""
+    """Return whether the logits of a token depend on those after it; None if unknown."""
     length = min(PROBED, max_positions(model) or PROBED)
     count = min(len(vocab), getattr(getattr(model, "config", None), "vocab_size", None) or len(vocab))
     if length < 2 or count < 3 or next(model.parameters(), None) is None:
@@ -144,12 +144,12 @@ def _logits(model: nn.Module, ids: Tensor) -> Tensor:
 
 
 def _logits_of(outputs: Any) -> Any:
-    """Return the logits of a model's outputs: `tokens` of models.BERT, `logits` of Hugging Face, or the outputs."""
+    """Return the logits in a model's outputs: `tokens` of models.BERT, `logits` of Hugging Face, or the outputs."""
     return getattr(outputs, "logits", getattr(outputs, "tokens", outputs))
 
 
 def text_axes(vocab: Any) -> AxisWords:
-    """Return a function that gives the words of the maps of one text, from the ids that were read."""
+    """Return a function that returns the words of the maps of one text, from its ids."""
 
     def words(inputs: Inputs) -> dict[str, tuple[list[str], list[str]]]:
         text = vocab.words(inputs["read"][0][0])
@@ -159,7 +159,11 @@ def text_axes(vocab: Any) -> AxisWords:
 
 
 def text_program(model: nn.Module, vocab: Any, weights: str | None) -> Program | LocalProgram:
-    """Return what reads one text of any length: a program that travels, or without `weights` the model where it is."""
+    """Return a program that reads one text of any length: portable, or without `weights` the local model.
+
+    Raises:
+        ValueError: the model has no weights.
+    """
 
     def read(ids: Tensor) -> dict[str, Tensor]:
         outputs = model(ids)
@@ -182,19 +186,25 @@ def text_program(model: nn.Module, vocab: Any, weights: str | None) -> Program |
 
 
 def check_finite(logits: Tensor) -> None:
+    """Raise ValueError unless all logits are finite."""
     if not bool(logits.isfinite().all()):
         raise ValueError("the model's logits are not finite: it has nothing to say; look for NaN in its weights")
 
 
 def context_length(program: Program | LocalProgram) -> int:
-    """Return how many tokens the model takes."""
+    """Return the maximum number of tokens that the model takes."""
     if isinstance(program, LocalProgram):
         return max_positions(program.model) or CONTEXT
     return program.spec["lengths"]["words"][1] or CONTEXT
 
 
 def vocabulary_document(vocab: Any, kernel: bool) -> dict[str, Any]:
-    """Return a vocabulary as the page encodes with it, or else, with a kernel, as the kernel encodes for it."""
+    """Return a vocabulary with which the page encodes, or, with a kernel, for which the kernel encodes.
+
+    Raises:
+        TypeError: a page cannot encode with an object of this type.
+        ValueError: a page cannot encode with this vocabulary.
+    """
     if not hasattr(vocab, "to_spec"):
         raise TypeError(
             f"vocab is {describe(vocab)}, which a page cannot encode with: give a vocabulary of tfviz.text, such as "
@@ -209,14 +219,22 @@ def vocabulary_document(vocab: Any, kernel: bool) -> dict[str, Any]:
 
 
 def check_id(vocab: Any, name: str, index: int | None) -> int | None:
-    """Return an id, or None, if the vocabulary has it."""
+    """Return an id, or None, after checking that the vocabulary has it.
+
+    Raises:
+        ValueError: the vocabulary does not have it.
+    """
     if index is not None and not (isinstance(index, int) and 0 <= index < len(vocab)):
         raise ValueError(f"{name} is {index!r}, and the ids of this vocabulary go from 0 to {len(vocab) - 1}")
     return index
 
 
 def frame_text(ids: Tensor, special_tokens: SpecialTokens, context: int) -> Tensor:
-    """Return one text with the ids that frame it, as the model reads it: [1, position]."""
+    """Return one text between its special ids, as the model reads it: [1, position].
+
+    Raises:
+        ValueError: the text is empty, or longer than the model takes.
+    """
     before, after = ([] if index is None else [index] for index in (special_tokens["before"], special_tokens["after"]))
     room = context - len(before) - len(after)
     if not 0 < len(ids) <= room:

@@ -63,7 +63,7 @@ def translate(
         length: the most tokens of a translation, its end token included.
         after: the token at the end of each source, as in training; None for no such token.
         weights: how they travel: "float32", "float16", or "int8".
-        budget: bytes that the model may take in the page; None: as many as they need.
+        budget: bytes that the model may take in the page; None: no limit.
         kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
             travel. What it leaves in a page is the cross-attention of the last text.
         tries: experiments that stand above the view as buttons: name -> what it sets, such as
@@ -119,7 +119,7 @@ def translate(
 
 
 def _draw_likeliest(target: Any, suppressed: Sequence[int], title: str) -> DrawStatic:
-    """Return a function that pictures the likeliest word at each place of the text of a request."""
+    """Return a function that pictures the likeliest word at each position of a request's text."""
 
     def draw_static(request: Request, outputs: Mapping[str, Tensor]) -> Picture:
         shares = _probabilities(outputs["logits"][0, :, : len(target)], suppressed)
@@ -131,12 +131,12 @@ def _draw_likeliest(target: Any, suppressed: Sequence[int], title: str) -> DrawS
 
 
 def _probabilities(logits: Tensor, suppressed: Sequence[int]) -> Tensor:
-    """Return the probability of each token, 0 for those that are never written."""
+    """Return the probability of each token, 0 for tokens that are never generated."""
     return logits.float().softmax(-1).index_fill(-1, torch.tensor(suppressed, dtype=torch.long), 0)
 
 
 def _cross_words(source: Any, target: Any) -> AxisWords:
-    """Return a function that gives the words of the cross-attention: what is written and comes next; what is read."""
+    """Return a function that returns the words of the cross-attention: written and next, and read."""
 
     def words(inputs: Inputs) -> dict[str, tuple[list[str], list[str]]]:
         return {"cross": ([*target.words(inputs["decode"][0][0][1:]), "…"], source.words(inputs["encode"][0][0]))}
@@ -155,12 +155,12 @@ def _local_programs(model: nn.Module, source: Any, target: Any) -> dict[str, Loc
 
 
 def _max_length(program: Program | LocalProgram, axis: str) -> int | None:
-    """Return the most tokens of a text, None for any number."""
+    """Return the maximum number of tokens of a text, None if unlimited."""
     return max_positions(program.model) if isinstance(program, LocalProgram) else program.spec["lengths"][axis][1]
 
 
 def _vocabularies(vocabs: Any) -> tuple[Any, Any]:
-    """Return the vocabulary of the source and that of the target."""
+    """Return the source and target vocabularies."""
     pair = [subwords.as_vocabulary(vocab) for vocab in (vocabs if isinstance(vocabs, list | tuple) else [vocabs])]
     if len(pair) not in (1, 2):
         raise ValueError(f"there are {len(pair)} vocabularies; give one for both languages, or two")
@@ -173,7 +173,7 @@ def _vocabularies(vocabs: Any) -> tuple[Any, Any]:
 
 
 def _check_model(model: nn.Module) -> None:
-    """Refuse what is no encoder-decoder as this studio takes it.
+    """Raise an error unless the model is an encoder-decoder that this studio supports.
 
     Raises:
         ValueError: it has no `encode` and `decode`, or is quantized.
@@ -188,7 +188,7 @@ def _check_model(model: nn.Module) -> None:
 
 
 def _special_id(vocab: Any, token: str, name: str) -> int:
-    """Return the id of a token that a translation cannot do without.
+    """Return the id of a token that a translation requires.
 
     Raises:
         ValueError: there is no such token.
@@ -204,7 +204,7 @@ def _special_id(vocab: Any, token: str, name: str) -> int:
 
 
 def _check_vocabularies(programs: Mapping[str, Any], source: Any, target: Any) -> None:
-    """Refuse vocabularies that cannot be the model's own."""
+    """Raise ValueError for vocabularies that do not match the model."""
     try:
         memory = programs["encode"](torch.tensor([[len(source) - 1]]))
     except (ValueError, IndexError) as error:
@@ -232,7 +232,7 @@ def _greedy(
 
 
 def _mean_cross_attention(programs: dict[str, Program], ids: Tensor, text: Sequence[int]) -> Tensor:
-    """Return where the decoder looks in the source, the mean of all its heads: [written, read]."""
+    """Return the decoder's attention to the source, the mean over all heads: [written, read]."""
     patterns: list[Tensor] = []
 
     def record(pattern: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ STUDIO_STATE: StudioState = {**STATE, "off": [], "open": False}
 
 
 def tries_spec(tries: Mapping[str, Mapping[str, Any]] | None, state: Collection[str]) -> list[list[Any]]:
-    """Return the experiments of an author as the page takes them.
+    """Return an author's experiments in the form the page takes.
 
     Raises:
         ValueError: one sets what this view does not have.
@@ -60,7 +60,7 @@ def studio_widget(
     axis_words: AxisWords,
     vocabs: Sequence[Any],
 ) -> ModelWidget:
-    """Return the widget of a studio whose model stays in Python; arguments as of `ModelWidget`."""
+    """Return the widget of a studio whose model stays in Python; arguments as for `ModelWidget`."""
     from tfviz.view.studio.widget import ModelWidget
 
     nodes = {name: [{"pattern": site} for site in programs[name].run(inputs)[1]] for name, inputs in first.items()}

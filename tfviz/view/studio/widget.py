@@ -26,7 +26,7 @@ EXACT = 1_000_000  # weights that are sent in 32 bits each
 
 
 class Request(NamedTuple):
-    """What a page asks for: a program, its inputs, and the heads that are off, [{site, head}, ...]."""
+    """A request of a page: a program, its inputs, and the heads that are off, [{site, head}, ...]."""
 
     program: str
     inputs: Sequence[Tensor]
@@ -39,7 +39,7 @@ AxisWords = Callable[[Inputs], Mapping[str, tuple[list[str], list[str]]]]  # par
 
 
 class ModelWidget(KernelWidget):
-    """A model in a notebook, run in Python at the page's request; see `kernel=True` of the studios.
+    """A model in a notebook that runs in Python at the page's request; see `kernel=True` of the studios.
 
     `state` is a trait that Python may read, set and observe: what the reader typed and chose, such as `text` and `off`,
     a list of [site, head].
@@ -72,7 +72,7 @@ class ModelWidget(KernelWidget):
         super().__init__(document=dict(document), state=dict(document["state"]))
 
     def _reply(self, request: Mapping[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
-        """Return a program's outputs, with the maps where the page wants them; or the ids of texts."""
+        """Return a program's outputs, with maps if the page wants them; or the ids of texts."""
         if "encode" in request:
             return {"ids": self._encoded(request["encode"], request.get("vocabulary"))}, []
         program = self._programs[request["run"]]
@@ -98,11 +98,11 @@ class ModelWidget(KernelWidget):
         return [self._vocabs[number].encode(text).tolist() for text in texts]
 
     def _shown(self) -> Request:
-        """Return the request whose answer is shown."""
+        """Return the request whose answer is displayed."""
         return self._last
 
     def view(self) -> View:
-        """Return the heads of the text that is shown, without a kernel: to save, or to leave in a page."""
+        """Return the heads of the displayed text, without a kernel: to save, or to leave in a page."""
         request = self._shown()
         outputs, seen = self._programs[request.program].run(request.inputs, request.off)
         words = self._axis_words({**self._inputs, request.program: request.inputs})
@@ -115,7 +115,7 @@ class ModelWidget(KernelWidget):
 
 
 def packed_maps(seen: Capture) -> tuple[dict[str, Any], list[bytes]]:
-    """Return maps as a page takes them: weights as they are, or where there are many as codes of a byte; masks once.
+    """Return maps for a page: weights unchanged, or as 8-bit codes if there are many; masks once.
 
     A mask is [query, key], of all heads, or [head, query, key], where heads differ.
     """
@@ -130,7 +130,7 @@ def packed_maps(seen: Capture) -> tuple[dict[str, Any], list[bytes]]:
 
 
 def _mask(weights: Tensor, allowed: Tensor | None) -> bytes:
-    """Return where the heads of the first text may look."""
+    """Return the mask of the heads of the first text."""
     if allowed is None:
         return _bytes(torch.ones(weights.shape[-2:], dtype=torch.bool))
     heads = allowed.broadcast_to(weights.shape)[0].reshape(-1, *weights.shape[-2:])

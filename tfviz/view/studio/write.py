@@ -57,7 +57,7 @@ def write(
             of any kind, since Python encodes what a page cannot.
         temperature, top_k, top_p, seed: where the knobs stand at first; see `generate.Sampler`.
         weights: how they travel: "float32", "float16", or "int8".
-        budget: bytes that the model may take in the page; None: as many as they need.
+        budget: bytes that the model may take in the page; None: no limit.
         kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
             travel. What it leaves in a page is the last state's heads.
         tries: experiments that stand above the view as buttons: name -> what it sets, such as
@@ -99,7 +99,7 @@ def write(
 
 
 def _rounding_note(model: nn.Module, ids: Tensor, logits: Tensor) -> str:
-    """Say what rounding its weights to 8 bits costs the model on the prompt."""
+    """Return a note on how rounding to 8 bits changes the model's output on the prompt."""
     with eval_mode(model), torch.no_grad():
         outputs = model(ids[None].to(next(model.parameters()).device))
     exact = getattr(outputs, "logits", outputs)[0, :, : logits.shape[-1]].float().cpu()

@@ -17,7 +17,7 @@ from tfviz.view.studio.widget import ModelWidget, Request
 
 
 class WriteWidget(ModelWidget):
-    """A language model in a notebook, run in Python at the page's request; see `view.write(kernel=True)`.
+    """A language model in a notebook that runs in Python at the page's request; see `view.write(kernel=True)`.
 
     `state` is a trait that Python may read, set and observe: `prompt`, `tree` (all that was written, [index of the
     token before, id]), `node` (the index there of the last token that is shown, -1 for none), `off` (a list of [site,
@@ -51,7 +51,7 @@ class WriteWidget(ModelWidget):
         return Request("read", [torch.tensor([self._ids()])], off)
 
     def _ids(self) -> list[int]:
-        """Return the ids of the text that is shown: the prompt and what was written after it."""
+        """Return the ids of the displayed text: the prompt and the generated tokens."""
         tree, node = self.state["tree"], self.state["node"]
         written: list[int] = []
         while node >= 0:
