@@ -71,7 +71,7 @@ test("several heads are their mean or their maximum, open where any of them is",
 test("without some keys each row is divided by what is left of it", () => {
   const made = without(grid(["q", "r"], [..."abc"], [0.5, 0.3, 0.2, 1, 0, 0]), new Set([0]));
   near(made.values, [0.6, 0.4, 0, 0]);
-  assert.deepEqual([made.cols, made.shown, made.keys], [["b", "c"], [1, 2], 3]);
+  assert.deepEqual([made.cols, made.visibleKeys, made.keys], [["b", "c"], [1, 2], 3]);
 });
 
 test("pieces become words: summed over the keys of a word, averaged over its queries", () => {

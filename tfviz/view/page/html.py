@@ -65,7 +65,7 @@ class View(Picture):
             f'<div class="tfviz" data-view="{name}">{shown}'
             f'<script type="application/json" class="tfviz-document">{document}</script>'
             f'<script type="text/plain" class="tfviz-data">{data}</script></div>{"".join(scripts)}'
-            f'<script>tfvizBundles["{keys[0]}"]().wake("{name}","{kind}",{script_json(keys)})</script>'
+            f'<script>tfvizBundles["{keys[0]}"]().mount("{name}","{kind}",{script_json(keys)})</script>'
         )
 
     def still(self) -> tuple[dict[str, str], dict[str, Any]]:

@@ -12,14 +12,14 @@ export const ABSENT = 2; // may look; may not; does not exist at this step
 export const NUMBERED = spec.numbered; // cells that can show their numbers
 
 /** @type {Record<string, (v: number) => number>} */
-const PLACES = { root: (v) => Math.sign(v) * Math.sqrt(Math.abs(v)), plain: (v) => v };
+const PLACES = { root: (v) => Math.sign(v) * Math.sqrt(Math.abs(v)), linear: (v) => v };
 
 // How numbers become colours, as `tfviz/view/spec.py` says: a value's place, 0 to 1, or -1 to 1 on a diverging scale.
 /** @type {Record<string, { place: (v: number) => number, ticks: number[], signed: boolean }>} */
 export const SCALES = Object.fromEntries(
   Object.entries(spec.scales).map(([kind, { root, diverging, ticks }]) => [
     kind,
-    { place: root ? PLACES.root : PLACES.plain, ticks, signed: diverging },
+    { place: root ? PLACES.root : PLACES.linear, ticks, signed: diverging },
   ]),
 );
 
@@ -29,7 +29,7 @@ export class Grid {
   /** @type {Float32Array | null} what each row's keys that are left out hold together */
   rest = null;
   /** @type {number[] | null} of the keys, those that are not hidden */
-  shown = null;
+  visibleKeys = null;
   /** Keys that there were before some were hidden. */
   keys = 0;
 
@@ -89,16 +89,16 @@ export class Grid {
   }
 
   // The keys a query looks at, or the queries that look at a key, strongest first: [index, value]
-  /** @param {number} index @param {"row" | "col"} along @param {number} most */
-  strongest(index, along, most) {
+  /** @param {number} index @param {"row" | "col"} along @param {number} maxCount */
+  strongest(index, along, maxCount) {
     const count = along === "row" ? this.cols.length : this.rows.length;
     /** @type {[index: number, value: number][]} */
-    const found = [];
+    const pairs = [];
     for (let i = 0; i < count; i++) {
       const [row, col] = along === "row" ? [index, i] : [i, index];
-      if (this.is(row, col, OPEN)) found.push([i, this.at(row, col)]);
+      if (this.is(row, col, OPEN)) pairs.push([i, this.at(row, col)]);
     }
-    return found.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]) || a[0] - b[0]).slice(0, most);
+    return pairs.sort((a, b) => Math.abs(b[1]) - Math.abs(a[1]) || a[0] - b[0]).slice(0, maxCount);
   }
 
   // The same grid at half the size, each cell the strongest of four: what a small picture shows, nothing lost.
@@ -164,8 +164,12 @@ export function linear(grid) {
   if (!(grid instanceof Grid) || grid.scale !== "sqrt" || grid.codes.length > NUMBERED) return grid;
   const { cols, codes, limit } = grid;
   const values = Float32Array.from(codes, (_, i) => grid.at(Math.floor(i / cols.length), i % cols.length));
-  const own = { values, codes: Uint8Array.from(values, (value) => codeOf(value, "linear", limit)), scale: "linear" };
-  return Object.assign(Object.create(Object.getPrototypeOf(grid)), grid, own);
+  const linearized = {
+    values,
+    codes: Uint8Array.from(values, (value) => codeOf(value, "linear", limit)),
+    scale: "linear",
+  };
+  return Object.assign(Object.create(Object.getPrototypeOf(grid)), grid, linearized);
 }
 
 // Without some keys, each row divided by what is left of it: what a head does beside them.
@@ -173,23 +177,23 @@ export function linear(grid) {
 export function without(grid, hidden) {
   if (!hidden.size) return grid;
   const keys = grid.cols.length;
-  const shown = [...grid.cols.keys()].filter((col) => !hidden.has(col));
-  const values = new Float32Array(grid.rows.length * shown.length);
+  const visibleKeys = [...grid.cols.keys()].filter((col) => !hidden.has(col));
+  const values = new Float32Array(grid.rows.length * visibleKeys.length);
   const state = new Uint8Array(values.length);
   for (let row = 0; row < grid.rows.length; row++) {
-    const left = shown.reduce((sum, col) => sum + grid.at(row, col), 0);
-    shown.forEach((col, i) => {
-      values[row * shown.length + i] = left > 0 ? grid.at(row, col) / left : 0;
-      state[row * shown.length + i] = grid.state[row * keys + col];
+    const left = visibleKeys.reduce((sum, col) => sum + grid.at(row, col), 0);
+    visibleKeys.forEach((col, i) => {
+      values[row * visibleKeys.length + i] = left > 0 ? grid.at(row, col) / left : 0;
+      state[row * visibleKeys.length + i] = grid.state[row * keys + col];
     });
   }
-  const made = Grid.of(
+  const filtered = Grid.of(
     grid.rows,
-    shown.map((col) => grid.cols[col]),
+    visibleKeys.map((col) => grid.cols[col]),
     values,
     state,
   );
-  return Object.assign(made, { shown, keys });
+  return Object.assign(filtered, { visibleKeys, keys });
 }
 
 // Pieces as words: weights summed over the keys of a word, averaged over its queries.
@@ -213,11 +217,11 @@ export function merge(grid, rowGroups, colGroups) {
 /** @param {string[]} words @param {number[]} groups */
 function joined(words, groups) {
   /** @type {string[]} */
-  const made = [];
+  const merged = [];
   words.forEach((word, i) => {
-    made[groups[i]] = (made[groups[i]] ?? "") + (groups[i] === groups[i - 1] ? word.replace(/^##/, "") : word);
+    merged[groups[i]] = (merged[groups[i]] ?? "") + (groups[i] === groups[i - 1] ? word.replace(/^##/, "") : word);
   });
-  return made;
+  return merged;
 }
 
 // Second minus first, cell by cell.
@@ -232,15 +236,15 @@ export function difference(first, second) {
 }
 
 // Keys that draw much of the weight of the queries that may see them, whatever they say (Xiao et al. 2023).
-/** @param {Grid} grid @param {number} [least] */
-export function sinks(grid, least = 0.3) {
+/** @param {Grid} grid @param {number} [threshold] */
+export function sinks(grid, threshold = 0.3) {
   /** @type {Set<number>} */
-  const found = new Set();
+  const sinkKeys = new Set();
   for (let col = 0; col < grid.cols.length; col++) {
-    let [sum, seen] = [0, 0];
+    let [sum, count] = [0, 0];
     for (let row = 0; row < grid.rows.length; row++)
-      if (grid.is(row, col, OPEN)) [sum, seen] = [sum + grid.at(row, col), seen + 1];
-    if (seen > 1 && sum / seen >= least) found.add(col);
+      if (grid.is(row, col, OPEN)) [sum, count] = [sum + grid.at(row, col), count + 1];
+    if (count > 1 && sum / count >= threshold) sinkKeys.add(col);
   }
-  return found;
+  return sinkKeys;
 }

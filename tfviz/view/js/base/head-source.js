@@ -45,22 +45,25 @@ export class HeadSource extends PageData {
     const { weights, heads } = this.parts[part];
     const at = layer * heads + head;
     const key = `${part}.${at}`;
-    const found =
-      this.heads.get(key) ?? (this.strongest(part) ? this.topped(part, at) : this.unpacked(part, at, weights[at]));
-    this.heads.set(key, found);
-    return found;
+    const grid =
+      this.heads.get(key) ??
+      (this.strongest(part) ? this.strongestKeys(part, at) : this.unpacked(part, at, weights[at]));
+    this.heads.set(key, grid);
+    return grid;
   }
 
   // Of a part that has each query's strongest keys only, those; else null.
   /** @param {number} part */
   strongest(part) {
-    this.tops ??= this.parts.map((one) => (one.top ? new TopKeys(one, (piece) => inflated(this.slice(piece))) : null));
+    this.tops ??= this.parts.map((spec) =>
+      spec.top ? new TopKeys(spec, (piece) => inflated(this.slice(piece))) : null,
+    );
     return this.tops[part];
   }
 
   // A head of strongest keys as a sheet shows it.
   /** @param {number} part @param {number} at the head, counted through all layers */
-  topped(part, at) {
+  strongestKeys(part, at) {
     const { rows, cols } = this.parts[part];
     return this.ranged(part, at, [0, rows.length], [0, cols.length], this.strongest(part)?.block ?? 1);
   }
@@ -69,9 +72,9 @@ export class HeadSource extends PageData {
   /** @param {number} part @param {number} at @param {[from: number, to: number]} down @param {[from: number, to: number]} across @param {number} block */
   async ranged(part, at, down, across, block) {
     const { rows, cols, spans, heads } = this.parts[part];
-    const where = { rows: down, cols: across, block };
+    const range = { rows: down, cols: across, block };
     const top = this.strongest(part);
-    const codes = await (top ? top.codes(at, where) : this.asked(part, Math.floor(at / heads), at % heads, where));
+    const codes = await (top ? top.codes(at, range) : this.request(part, Math.floor(at / heads), at % heads, range));
     const state = await this.within(spans?.[at] ?? null, down, across, block);
     const grid = this.blocked(rows.slice(...down), cols.slice(...across), codes, block, state);
     if (!top) return grid;
@@ -94,30 +97,30 @@ export class HeadSource extends PageData {
 
   // A head in full, where the page has it in blocks only; the last few are kept.
   /** @param {number} part @param {number} layer @param {number} head @returns {Promise<AnyGrid>} */
-  whole(part, layer, head) {
+  fullHead(part, layer, head) {
     if (!this.partly(part, layer, head)) return this.head(part, layer, head);
     const { rows, cols, heads } = this.parts[part];
     const key = `${part}.${layer * heads + head}`;
-    const found = this.full.get(key) ?? this.complete(part, layer, head);
+    const grid = this.full.get(key) ?? this.complete(part, layer, head);
     this.full.delete(key); // to the end: the first is the one longest unused
-    this.full.set(key, found);
-    found.catch(() => this.full.delete(key));
-    const most = Math.max(2, Math.floor(CELLS_KNOWN / (rows.length * cols.length)));
-    for (const [oldest] of this.full) if (this.full.size > most) this.full.delete(oldest);
-    return found;
+    this.full.set(key, grid);
+    grid.catch(() => this.full.delete(key));
+    const maxHeads = Math.max(2, Math.floor(CELLS_KNOWN / (rows.length * cols.length)));
+    for (const [oldest] of this.full) if (this.full.size > maxHeads) this.full.delete(oldest);
+    return grid;
   }
 
-  /** @param {number} part @param {number} layer @param {number} head @param {{ block: number } | Range} where */
-  asked(part, layer, head, where) {
+  /** @param {number} part @param {number} layer @param {number} head @param {{ block: number } | Range} range */
+  request(part, layer, head, range) {
     if (!this.ask) throw new Error("the page has no more of this head");
-    return this.ask(part, layer, head, where);
+    return this.ask(part, layer, head, range);
   }
 
   /** @param {number} part @param {number} layer @param {number} head @returns {Promise<AnyGrid>} */
   async complete(part, layer, head) {
     const { rows, cols, spans, heads } = this.parts[part];
     const at = layer * heads + head;
-    if (!spans) return this.decoded(part, at, await this.asked(part, layer, head, { block: 1 }), 1);
+    if (!spans) return this.decoded(part, at, await this.request(part, layer, head, { block: 1 }), 1);
     let block = 1;
     while ((rows.length * cols.length) / block ** 2 > CELLS_HELD) block *= 2;
     const overview = await this.ranged(part, at, [0, rows.length], [0, cols.length], block);
@@ -153,9 +156,9 @@ export class HeadSource extends PageData {
   blocked(rows, cols, codes, block, state) {
     if (block === 1) return new Grid(rows, cols, codes, state);
     /** @param {string[]} words */
-    const named = (words) =>
+    const blockNames = (words) =>
       words.flatMap((word, i) => (i % block ? [] : [`${word}…${words[Math.min(i + block, words.length) - 1]}`]));
-    return new Grid(named(rows), named(cols), codes, state, { block });
+    return new Grid(blockNames(rows), blockNames(cols), codes, state, { block });
   }
 
   // A block is open where any of its cells is.

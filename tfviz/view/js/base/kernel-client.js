@@ -1,6 +1,6 @@
 // Questions to a kernel, answered by number.
 
-/** @typedef {{ told: any, pieces: Uint8Array<ArrayBuffer>[] }} Reply what a kernel says, and its bytes */
+/** @typedef {{ content: any, pieces: Uint8Array<ArrayBuffer>[] }} Reply what a kernel says, and its bytes */
 
 const SILENT = "the kernel does not answer: it may be busy, or gone";
 const LATE = 8000; // milliseconds until that is said
@@ -15,27 +15,27 @@ export class KernelClient {
     this.model = model;
     this.announce = announce;
     /** @type {(content: any, buffers?: any[]) => void} */
-    this.hear = (content, buffers) => this.heard(content, buffers);
-    model.on("msg:custom", this.hear);
+    this.onMessage = (content, buffers) => this.receive(content, buffers);
+    model.on("msg:custom", this.onMessage);
   }
 
   /** @param {Record<string, any>} question @returns {Promise<Reply>} */
   ask(question) {
     const id = `${this.count++}.${Math.random()}`; // several views of one model hear all answers
-    const late = setTimeout(() => this.announce(SILENT), LATE);
-    const answered = new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject, late }));
+    const timer = setTimeout(() => this.announce(SILENT), LATE);
+    const reply = new Promise((resolve, reject) => this.waiting.set(id, { resolve, reject, late: timer }));
     this.model.send({ ...question, id });
-    return answered;
+    return reply;
   }
 
   /** @param {Record<string, any>} content @param {any[]} [buffers] */
-  heard({ id, error, ...told }, buffers = []) {
+  receive({ id, error, ...content }, buffers = []) {
     const question = this.waiting.get(id);
     if (!question) return;
     this.waiting.delete(id);
     clearTimeout(question.late);
     if (error) question.reject(new Error(error));
-    else question.resolve({ told, pieces: buffers.map(bytesIn) });
+    else question.resolve({ content, pieces: buffers.map(bytesIn) });
   }
 
   // What is shown now, as a page.
@@ -46,7 +46,7 @@ export class KernelClient {
 
   close() {
     for (const { late } of this.waiting.values()) clearTimeout(late);
-    this.model.off("msg:custom", this.hear);
+    this.model.off("msg:custom", this.onMessage);
   }
 }
 

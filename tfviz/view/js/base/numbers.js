@@ -28,8 +28,8 @@ export function formatted(value, digits = 2) {
 /** @param {number} value @param {number} places */
 export function fixed(value, places) {
   if (!Number.isFinite(value)) return formatted(value);
-  const made = Math.abs(value).toFixed(places);
-  return (value < 0 && Number(made) ? "−" : "") + grouped(made);
+  const text = Math.abs(value).toFixed(places);
+  return (value < 0 && Number(text) ? "−" : "") + grouped(text);
 }
 
 // The same, with a sign always: what was added.
@@ -43,10 +43,10 @@ export function inCell(value, limit) {
   if (!Number.isFinite(value) || Number.isInteger(value)) return formatted(value);
   const size = Math.abs(value);
   if (size < limit / 200) return "·";
-  const made = Number(size.toFixed(Math.max(0, 2 - powerOf(limit))));
-  if (made === 1 && limit <= 1 && size < NEARLY) return value > 0 ? ">0.99" : "<−0.99";
+  const rounded = Number(size.toFixed(Math.max(0, 2 - powerOf(limit))));
+  if (rounded === 1 && limit <= 1 && size < NEARLY) return value > 0 ? ">0.99" : "<−0.99";
   if (limit > 0.1 && limit <= 1) return fixed(value, 2); // weights stand in columns
-  return formatted(value < 0 ? -made : made);
+  return formatted(value < 0 ? -rounded : rounded);
 }
 
 // A share in hundredths; what is neither none nor all does not read so.
@@ -76,14 +76,15 @@ export function stepped(value, step) {
 
 // For a program to read, such as a spreadsheet: four digits, of a whole number all.
 /** @param {number} value */
-export function plainNumber(value) {
+export function exportedNumber(value) {
   if (!Number.isFinite(value) || Number.isInteger(value)) return String(value);
   return String(Number(value.toPrecision(Math.min(100, Math.max(4, 1 + powerOf(Math.abs(value)))))));
 }
 
 // A count with what is counted.
-/** @param {number} count @param {string} one @param {string} [many] */
-export const counted = (count, one, many = `${one}s`) => `${formatted(count)} ${count === 1 ? one : many}`;
+/** @param {number} count @param {string} singular @param {string} [plural] */
+export const counted = (count, singular, plural = `${singular}s`) =>
+  `${formatted(count)} ${count === 1 ? singular : plural}`;
 
 // The power of ten of the first digit.
 /** @param {number} size */
@@ -93,7 +94,7 @@ const trimmed = (text) => grouped(text.includes(".") ? text.replace(/\.?0+$/, ""
 
 /** @param {string} text */
 function grouped(text) {
-  const [whole, rest] = text.split(".");
-  const shown = Number(whole) < GROUPED ? whole : whole.replace(/\B(?=(\d{3})+$)/g, ",");
-  return rest === undefined ? shown : `${shown}.${rest}`;
+  const [integer, rest] = text.split(".");
+  const digits = Number(integer) < GROUPED ? integer : integer.replace(/\B(?=(\d{3})+$)/g, ",");
+  return rest === undefined ? digits : `${digits}.${rest}`;
 }

@@ -18,7 +18,7 @@ const BUNDLES = /** @type {any} */ (globalThis.tfvizBundles ??= {});
  *   class that shows each kind of view
  * @returns {(name: string, kind: string, keys: string[]) => void} `keys`: this bundle, and that of the view's worker
  */
-export const waking = (kinds) => (name, kind, keys) => {
+export const viewMounter = (kinds) => (name, kind, keys) => {
   const views = document.querySelectorAll(`.tfviz[data-view="${name}"]:not([data-alive])`);
   for (const root of /** @type {NodeListOf<HTMLElement>} */ (views)) {
     root.dataset.alive = "true";
@@ -48,8 +48,8 @@ function saved(root, described, keys) {
   );
   page.head.append(h("style", {}, PAGE_STYLE));
   const bundles = keys.map((key) => `(globalThis.tfvizBundles??={})["${key}"]??=${BUNDLES[key]}`);
-  const wakes = `tfvizBundles["${keys[0]}"]().wake("${root.dataset.view}","${described.kind}",${JSON.stringify(keys)})`;
-  page.body.append(clone, ...[...bundles, wakes].map((script) => h("script", {}, script)));
+  const mounts = `tfvizBundles["${keys[0]}"]().mount("${root.dataset.view}","${described.kind}",${JSON.stringify(keys)})`;
+  page.body.append(clone, ...[...bundles, mounts].map((script) => h("script", {}, script)));
   page.documentElement.lang = "en";
   return new Blob([`<!doctype html>\n${page.documentElement.outerHTML}\n`], { type: "text/html" });
 }

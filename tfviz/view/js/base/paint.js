@@ -4,7 +4,7 @@ import { FORBIDDEN, OPEN } from "./grid.js";
 
 /** @import { Grid } from "./grid.js" */
 
-const NOTHING = 3; // no cell: more than any state
+const NO_CELL = 3; // no cell: more than any state
 const HATCH = 6; // pixels of the page from one line of the hatching to the next
 
 /**
@@ -54,7 +54,7 @@ function pool(grid, across, from, to, { codes, states }) {
   const zero = grid.signed ? 128 : 0;
   const wide = grid.cols.length;
   for (let x = 0; x < codes.length; x++) {
-    let [best, state] = [zero, NOTHING];
+    let [best, state] = [zero, NO_CELL];
     for (let row = from; row <= to; row++)
       for (let i = row * wide + across[2 * x]; i <= row * wide + across[2 * x + 1]; i++) {
         state = Math.min(state, grid.state[i]);
@@ -76,13 +76,13 @@ function hatch(pixels, states, y, { period, thick, colour }) {
 // First and last cell under each pixel; the one at its middle where cells are larger than pixels.
 /** @param {number} start @param {number} length @param {number} pixels @param {number} cells */
 function spans(start, length, pixels, cells) {
-  const made = new Int32Array(2 * pixels);
+  const ranges = new Int32Array(2 * pixels);
   const step = length / pixels;
   const last = cells - 1;
   for (let i = 0; i < pixels; i++) {
     const middle = Math.floor(start + (i + 0.5) * step);
-    made[2 * i] = Math.min(last, Math.max(0, step > 1 ? Math.floor(start + i * step) : middle));
-    made[2 * i + 1] = Math.min(last, Math.max(0, step > 1 ? Math.ceil(start + (i + 1) * step) - 1 : middle));
+    ranges[2 * i] = Math.min(last, Math.max(0, step > 1 ? Math.floor(start + i * step) : middle));
+    ranges[2 * i + 1] = Math.min(last, Math.max(0, step > 1 ? Math.ceil(start + (i + 1) * step) - 1 : middle));
   }
-  return made;
+  return ranges;
 }

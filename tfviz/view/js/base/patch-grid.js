@@ -53,7 +53,7 @@ export function patchGrids({ patches, rows, cols }) {
 
 // What a picture shows of a token, in words.
 /** @param {Words} part @param {Token} token */
-export function asks(part, { side, index }) {
+export function describeToken(part, { side, index }) {
   const word = quoted(part[side][index], 40);
   return side === "rows" ? `what ${word} looks at` : `what looks at ${word}`;
 }
@@ -68,42 +68,45 @@ export function profile(grid, part, side, index) {
   let block = 1;
   for (let i = 0; i < other.length; i++) {
     const cell = side === "rows" ? [row(index), col(i)] : [row(i), col(index)];
-    const there = !cell.includes(-1);
-    state[i] = there ? grid.kind(cell[0], cell[1]) : ABSENT;
-    values[i] = there ? grid.at(cell[0], cell[1]) : 0;
-    if (there) block = Math.max(block, grid.blockAt(cell[0], cell[1]));
+    const exists = !cell.includes(-1);
+    state[i] = exists ? grid.kind(cell[0], cell[1]) : ABSENT;
+    values[i] = exists ? grid.at(cell[0], cell[1]) : 0;
+    if (exists) block = Math.max(block, grid.blockAt(cell[0], cell[1]));
   }
   const { scale } = grid;
-  const found = new Grid(other, [part[side][index]], new Uint8Array(0), state, { values, scale, block });
-  return /** @type {Profile} */ (found);
+  const column = new Grid(other, [part[side][index]], new Uint8Array(0), state, { values, scale, block });
+  return /** @type {Profile} */ (column);
 }
 
 // Where a grid has a token: it may be in blocks, or without some keys.
 /** @param {AnyGrid} grid @param {Words} part @param {Side} axis */
 function finder(grid, part, axis) {
-  const shown = axis === "cols" && grid instanceof Grid ? grid.shown : null;
-  const count = shown && grid instanceof Grid ? grid.keys : grid[axis].length;
+  const visibleKeys = axis === "cols" && grid instanceof Grid ? grid.visibleKeys : null;
+  const count = visibleKeys && grid instanceof Grid ? grid.keys : grid[axis].length;
   let block = 1; // as Python cuts them
   while (Math.ceil(part[axis].length / block) > count) block *= 2;
-  const at = shown && new Map(shown.map((col, i) => [col, i]));
+  const at = visibleKeys && new Map(visibleKeys.map((col, i) => [col, i]));
   return (/** @type {number} */ index) => (at ? (at.get(Math.floor(index / block)) ?? -1) : Math.floor(index / block));
 }
 
 // The cells of a picture from a profile: the largest weight is the strongest ink.
-/** @param {Profile} found @param {PatchGrid} patches @param {number} limit */
-export function spread(found, patches, limit) {
+/** @param {Profile} tokenProfile @param {PatchGrid} patches @param {number} limit */
+export function spread(tokenProfile, patches, limit) {
   const order = Array.from({ length: patches.rows * patches.columns }, (_, i) =>
     patches.token(Math.floor(i / patches.columns), i % patches.columns),
   );
-  const values = Float32Array.from(order, (index) => found.values[index]);
-  const state = Uint8Array.from(order, (index) => found.state[index]);
-  return Grid.of(numbered(patches.rows), numbered(patches.columns), values, state, { scale: found.scale, limit });
+  const values = Float32Array.from(order, (index) => tokenProfile.values[index]);
+  const state = Uint8Array.from(order, (index) => tokenProfile.state[index]);
+  return Grid.of(numbered(patches.rows), numbered(patches.columns), values, state, {
+    scale: tokenProfile.scale,
+    limit,
+  });
 }
 
 // Where the scale of some profiles ends: at their largest number.
 /** @param {Profile[]} profiles */
 export const largest = (profiles) =>
-  profiles.reduce((most, { values }) => values.reduce((so, value) => Math.max(so, Math.abs(value)), most), 0) || 1;
+  profiles.reduce((max, { values }) => values.reduce((peak, value) => Math.max(peak, Math.abs(value)), max), 0) || 1;
 
 // What a token looks at, or what looks at it, in each head: what a sheet shows instead of the heads themselves.
 /** @template {Words & { patches?: PatchSides }} Part @param {Map<string, AnyGrid>} grids @param {Part} part @param {Token} token */
@@ -111,8 +114,8 @@ export function spreadAll(grids, part, { side, index }) {
   const patches = patchGrids(part)[side === "rows" ? "cols" : "rows"];
   if (!patches) return null;
   const profiles = [...grids].map(([key, grid]) => /** @type {const} */ ([key, profile(grid, part, side, index)]));
-  const limit = largest(profiles.map(([, found]) => found));
-  const thumbs = new Map(profiles.map(([key, found]) => [key, spread(found, patches, limit)]));
+  const limit = largest(profiles.map(([, tokenProfile]) => tokenProfile));
+  const thumbs = new Map(profiles.map(([key, tokenProfile]) => [key, spread(tokenProfile, patches, limit)]));
   return { thumbs, limit, placed: { ...part, rows: numbered(patches.rows), cols: numbered(patches.columns) } };
 }
 

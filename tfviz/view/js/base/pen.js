@@ -11,11 +11,11 @@ const FONT = "system-ui, sans-serif";
 export function label(word, longest = 18) {
   const points = [...word];
   if (!points.length) return "∅";
-  const shown = points
+  const visible = points
     .slice(0, points.length > longest ? longest - 1 : longest)
     .map(sign)
     .join("");
-  return points.length > longest ? shown + "…" : shown;
+  return points.length > longest ? visible + "…" : visible;
 }
 
 // A word in quotation marks, as part of a line: whatever way it is written, the line goes on from left to right.
@@ -34,13 +34,13 @@ export function sign(character) {
 // Controls, marks of direction, halves of characters; but not the joiners that make one emoji of several.
 const UNSEEN = /[\u007f-\u009f\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufeff]/u;
 
-// Places on a line, moved as little as keeps them `room` from one another and between two ends.
-/** @param {number[]} places @param {number} room @param {number} low @param {number} high */
-export function spaced(places, room, low, high) {
+// Places on a line, moved as little as keeps them `gap` from one another and between two ends.
+/** @param {number[]} places @param {number} gap @param {number} low @param {number} high */
+export function spaced(places, gap, low, high) {
   const order = [...places.keys()].sort((a, b) => places[a] - places[b]);
   const moved = [...places];
-  order.forEach((i, n) => (moved[i] = Math.max(moved[i], n ? moved[order[n - 1]] + room : low)));
-  order.reverse().forEach((i, n) => (moved[i] = Math.min(moved[i], n ? moved[order[n - 1]] - room : high)));
+  order.forEach((i, n) => (moved[i] = Math.max(moved[i], n ? moved[order[n - 1]] + gap : low)));
+  order.reverse().forEach((i, n) => (moved[i] = Math.min(moved[i], n ? moved[order[n - 1]] - gap : high)));
   return moved;
 }
 

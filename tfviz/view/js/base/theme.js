@@ -57,9 +57,9 @@ export class Theme {
   // The ink that reads best on a colour of a scale, by the contrast of WCAG.
   /** @param {number} pixel */
   inkOn(pixel) {
-    const behind = luminance([pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255]);
+    const background = luminance([pixel & 255, (pixel >> 8) & 255, (pixel >> 16) & 255]);
     /** @param {[string, number]} inks */
-    const contrast = ([, light]) => (Math.max(light, behind) + 0.05) / (Math.min(light, behind) + 0.05);
+    const contrast = ([, light]) => (Math.max(light, background) + 0.05) / (Math.min(light, background) + 0.05);
     const [ink, page] = this.lights;
     return contrast(ink) >= contrast(page) ? ink[0] : page[0];
   }

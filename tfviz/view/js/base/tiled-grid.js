@@ -5,7 +5,7 @@ import { Grid } from "./grid.js";
 /** @import { Window } from "../types.d.ts" */
 /** @typedef {{ grid: Grid, at: number[] }} Part a grid, and the row and column at which it begins */
 
-const ROOM = 1.2; // blocks of a part for each pixel that shows it
+const BLOCKS_PER_PIXEL = 1.2; // blocks of a part for each pixel that shows it
 const BESIDE = 1 / 8; // of a part's size, around it: so that a small step needs no other
 
 export class TiledGrid {
@@ -32,8 +32,8 @@ export class TiledGrid {
   // What shows a window of cells best, and the window in its own cells.
   /** @param {Window} window @returns {[Grid, Window]} */
   part(window) {
-    const found = this.finest(window);
-    return [found.grid, inCells(found, window)];
+    const finest = this.finest(window);
+    return [finest.grid, inCells(finest, window)];
   }
 
   // The finest grid that covers a window, and where it begins.
@@ -46,7 +46,7 @@ export class TiledGrid {
   /** @param {Window} window @param {number} pixels */
   async look(window, pixels) {
     let block = 1;
-    while (Math.max(window.wide, window.tall) / block > ROOM * pixels) block *= 2;
+    while (Math.max(window.wide, window.tall) / block > BLOCKS_PER_PIXEL * pixels) block *= 2;
     if (block >= this.overview.block || (this.close && this.close.grid.block <= block && covers(this.close, window)))
       return false;
     const turn = ++this.turn;
@@ -73,18 +73,18 @@ export class TiledGrid {
 
   // The rows that were asked for.
   get exact() {
-    const found = [...this.known].sort(([one], [other]) => one - other);
+    const exactRows = [...this.known].sort(([a], [b]) => a - b);
     /** @param {"codes" | "state"} name */
-    const whole = (name) => {
-      const made = new Uint8Array(found.length * this.cols.length);
-      found.forEach(([, grid], i) => made.set(grid[name], i * this.cols.length));
-      return made;
+    const joined = (name) => {
+      const bytes = new Uint8Array(exactRows.length * this.cols.length);
+      exactRows.forEach(([, grid], i) => bytes.set(grid[name], i * this.cols.length));
+      return bytes;
     };
     return new Grid(
-      found.map(([i]) => this.rows[i]),
+      exactRows.map(([i]) => this.rows[i]),
       this.cols,
-      whole("codes"),
-      whole("state"),
+      joined("codes"),
+      joined("state"),
     );
   }
 
@@ -114,9 +114,9 @@ export class TiledGrid {
     return this.near(row, col)[0].block;
   }
 
-  /** @param {number} index @param {"row" | "col"} along @param {number} most */
-  strongest(index, along, most) {
-    return (along === "row" && this.known.get(index)?.strongest(0, "row", most)) || [];
+  /** @param {number} index @param {"row" | "col"} along @param {number} maxCount */
+  strongest(index, along, maxCount) {
+    return (along === "row" && this.known.get(index)?.strongest(0, "row", maxCount)) || [];
   }
 }
 

@@ -1,9 +1,9 @@
 // Heads of which the page has each query's strongest keys only, and what the others hold together.
 
-const CELLS_SHOWN = 32e6; // of all heads of a part, that a sheet holds
+const SHEET_CELLS = 32e6; // of all heads of a part, that a sheet holds
 
 export class TopKeys {
-  /** @type {Map<number, ReturnType<TopKeys["read"]>>} */
+  /** @type {Map<number, ReturnType<TopKeys["load"]>>} */
   heads = new Map();
   block = 1;
 
@@ -14,18 +14,18 @@ export class TopKeys {
     this.weights = weights;
     this.top = top ?? 0;
     this.unpacked = unpacked;
-    while ((rows.length * cols.length * weights.length) / this.block ** 2 > CELLS_SHOWN) this.block *= 2;
+    while ((rows.length * cols.length * weights.length) / this.block ** 2 > SHEET_CELLS) this.block *= 2;
   }
 
   /** @param {number} at */
   head(at) {
-    const head = this.heads.get(at) ?? this.read(at);
+    const head = this.heads.get(at) ?? this.load(at);
     this.heads.set(at, head);
     return head;
   }
 
   /** @param {number} at */
-  async read(at) {
+  async load(at) {
     const bytes = (await this.unpacked(this.weights[at])).slice(); // at an even place
     const count = this.rows.length * this.top;
     const Numbers = this.cols.length <= 2 ** 16 ? Uint16Array : Uint32Array;
@@ -39,15 +39,15 @@ export class TopKeys {
   async codes(at, { rows: [top, bottom], cols: [left, right], block }) {
     const { places, codes } = await this.head(at);
     const wide = Math.ceil((right - left) / block);
-    const made = new Uint8Array(Math.ceil((bottom - top) / block) * wide);
+    const blocks = new Uint8Array(Math.ceil((bottom - top) / block) * wide);
     for (let row = top; row < bottom; row++) {
       const start = Math.floor((row - top) / block) * wide;
       for (let i = row * this.top; i < (row + 1) * this.top; i++) {
         if (places[i] < left || places[i] >= right) continue;
         const cell = start + Math.floor((places[i] - left) / block);
-        made[cell] = Math.max(made[cell], codes[i]);
+        blocks[cell] = Math.max(blocks[cell], codes[i]);
       }
     }
-    return made;
+    return blocks;
   }
 }

@@ -2,7 +2,7 @@
 
 import { ABSENT, Grid, combine, difference, merge, sinks, without } from "../base/grid.js";
 import { counted } from "../base/numbers.js";
-import { asks } from "../base/patch-grid.js";
+import { describeToken } from "../base/patch-grid.js";
 import { INKS } from "../base/theme.js";
 
 /** @import { HeadsDocument, HeadsState, MapsPart } from "../documents.d.ts" */
@@ -14,7 +14,7 @@ import { INKS } from "../base/theme.js";
  * @property {Pick<HeadsDocument, "arrange" | "axes" | "head_names" | "gold" | "dividers" | "picture" | "title" | "note"> & { sheet?: boolean }} document sheet: false where all heads stand elsewhere
  * @property {Pick<MapsPart, "name" | "rows" | "cols" | "layers" | "heads" | "groups" | "top" | "patches">[]} parts
  * @property {(part: number, layer: number, head: number) => Promise<Grid>} head
- * @property {(part: number, layer: number, head: number) => Promise<AnyGrid>} whole
+ * @property {(part: number, layer: number, head: number) => Promise<AnyGrid>} fullHead
  * @property {(part: number, layer: number, head: number) => boolean} partly
  */
 
@@ -43,8 +43,8 @@ export class Choice {
   get shape() {
     const parts = this.arrange === "compare" ? this.source.parts : [this.part];
     /** @param {"layers" | "heads"} name */
-    const least = (name) => Math.min(...parts.map((part) => part[name]));
-    return { layers: least("layers"), heads: least("heads") };
+    const minimum = (name) => Math.min(...parts.map((part) => part[name]));
+    return { layers: minimum("layers"), heads: minimum("heads") };
   }
 
   // Whether there is a picture on which a side of these maps lies.
@@ -60,9 +60,9 @@ export class Choice {
   }
 
   // What a sheet of pictures shows of each head, in words.
-  get onto() {
-    const there = this.part.patches?.[this.token.side === "rows" ? "cols" : "rows"];
-    return there ? `: ${asks(this.part, this.token)}` : "";
+  get pictureCaption() {
+    const patches = this.part.patches?.[this.token.side === "rows" ? "cols" : "rows"];
+    return patches ? `: ${describeToken(this.part, this.token)}` : "";
   }
 
   // Whether all heads can be shown at once here: a studio has them beside its text.
@@ -82,17 +82,17 @@ export class Choice {
     /** @param {number} at @param {number} count */
     const within = (at, count) => Math.max(0, Math.min(count - 1, at));
     const marked = this.part.top ? [] : this.store.get("marked"); // of the strongest only there is no mean
-    const asked = marked.length ? marked : [[this.store.get("layer"), this.store.get("head")]];
-    return asked.map(([layer, head]) => [within(layer, layers), within(head, heads)]);
+    const selected = marked.length ? marked : [[this.store.get("layer"), this.store.get("head")]];
+    return selected.map(([layer, head]) => [within(layer, layers), within(head, heads)]);
   }
 
   // What gives a head its colour: its number, or where heads of several layers are chosen its place among them, or -1.
   /** @param {number} layer @param {number} head */
   ink(layer, head) {
     const on = this.heads;
-    const apart = on.some(([other]) => other !== on[0][0]);
-    if (!apart) return head;
-    const place = on.findIndex((one) => one[0] === layer && one[1] === head);
+    const severalLayers = on.some(([other]) => other !== on[0][0]);
+    if (!severalLayers) return head;
+    const place = on.findIndex((pair) => pair[0] === layer && pair[1] === head);
     return place < 0 ? place : INKS[place % INKS.length];
   }
 
@@ -105,13 +105,13 @@ export class Choice {
   /** @param {AnyGrid} grid @returns {Locked} */
   within(grid) {
     /** @param {Side} side */
-    const there = (side) => this.store.get(side).filter((i) => i >= 0 && i < grid[side].length);
-    return { rows: there("rows"), cols: there("cols") };
+    const existing = (side) => this.store.get(side).filter((i) => i >= 0 && i < grid[side].length);
+    return { rows: existing("rows"), cols: existing("cols") };
   }
 
   /** @param {number} part @param {number} layer @param {number} head @param {boolean} full whether it has to have all cells @returns {Promise<AnyGrid>} */
   async grid(part, layer, head, full) {
-    const grid = await (full ? this.source.whole(part, layer, head) : this.source.head(part, layer, head));
+    const grid = await (full ? this.source.fullHead(part, layer, head) : this.source.head(part, layer, head));
     if (this.arrange !== "steps" || !(grid instanceof Grid)) return grid;
     return stretched(grid, this.source.parts[part], this.largest);
   }
@@ -128,18 +128,18 @@ export class Choice {
 
   // The chosen heads of a part, each as it is to be shown, or all as one.
   /** @param {number} part @param {boolean} together @param {boolean} full @returns {Promise<AnyGrid[]>} */
-  async made(part, together, full) {
+  async resolveGrids(part, together, full) {
     const grids = await Promise.all(this.heads.map(([layer, head]) => this.grid(part, layer, head, full)));
-    if (together && grids.length === 1 && !(grids[0] instanceof Grid) && this.plain) return grids;
-    const here = grids.map((grid) => (grid instanceof Grid ? grid : grid.overview));
-    const coarsest = Math.min(...here.map((grid) => grid.rows.length));
-    const alike = here.map((grid) => halved(grid, coarsest));
-    const shown = together ? [combine(alike, this.store.get("how"))] : alike;
-    return shown.map((grid) => this.filtered(grid, part));
+    if (together && grids.length === 1 && !(grids[0] instanceof Grid) && this.unfiltered) return grids;
+    const overviews = grids.map((grid) => (grid instanceof Grid ? grid : grid.overview));
+    const coarsest = Math.min(...overviews.map((grid) => grid.rows.length));
+    const sameSize = overviews.map((grid) => halved(grid, coarsest));
+    const combined = together ? [combine(sameSize, this.store.get("how"))] : sameSize;
+    return combined.map((grid) => this.filtered(grid, part));
   }
 
   // Whether a head is shown as it is, by itself: one too large to be held can be looked at closely then.
-  get plain() {
+  get unfiltered() {
     /** @type {<Name extends keyof HeadsState>(name: Name, value: HeadsState[Name]) => boolean} */
     const as = (name, value) => this.store.get(name) === value;
     return (
@@ -155,7 +155,11 @@ export class Choice {
     const groups = this.store.get("mode") === "picture" ? null : this.source.parts[part].groups;
     const left = without(grid, new Set(this.hidden(grid)));
     if (!this.store.get("merged") || !groups || grid.rows.length !== groups.rows.length) return left;
-    return merge(left, groups.rows, left.shown ? dense(left.shown.map((i) => groups.cols[i])) : groups.cols);
+    return merge(
+      left,
+      groups.rows,
+      left.visibleKeys ? dense(left.visibleKeys.map((i) => groups.cols[i])) : groups.cols,
+    );
   }
 
   // The keys that the reader does not want to see.
@@ -178,7 +182,7 @@ export class Choice {
   // The chosen heads as one, as the only panel.
   /** @param {boolean} full @returns {Promise<GridPanel[]>} */
   async single(full) {
-    return [{ name: "", grid: (await this.made(this.at, true, full))[0], axes: this.source.document.axes }];
+    return [{ name: "", grid: (await this.resolveGrids(this.at, true, full))[0], axes: this.source.document.axes }];
   }
 
   // What stands side by side: one grid; or two captures and, where they have the same words, their difference.
@@ -187,22 +191,23 @@ export class Choice {
     if (this.arrange !== "compare") return this.single(full);
     const { parts } = this.source;
     const { axes } = this.source.document;
-    const grids = await Promise.all(parts.map(async (_, i) => (await this.made(i, true, full))[0]));
+    const grids = await Promise.all(parts.map(async (_, i) => (await this.resolveGrids(i, true, full))[0]));
     const panels = grids.map((grid, i) => ({ name: parts[i].name, grid, axes }));
     const [a, b] = grids;
     const sizes = a.rows.length === b.rows.length && a.cols.length === b.cols.length;
-    if (!sizes || !(a instanceof Grid) || !(b instanceof Grid) || String(a.shown) !== String(b.shown)) return panels;
+    if (!sizes || !(a instanceof Grid) || !(b instanceof Grid) || String(a.visibleKeys) !== String(b.visibleKeys))
+      return panels;
     return [...panels, { name: `${parts[1].name} − ${parts[0].name}`, grid: difference(a, b), axes }];
   }
 
   // What is shown, in words.
   /** @param {string} mode */
-  named(mode) {
+  caption(mode) {
     const marked = this.store.get("marked");
     const { layers, heads } = this.shape;
     const part = this.source.parts.length > 1 && this.arrange !== "compare" ? `${this.part.name}, ` : "";
     if (mode === "sheet")
-      return `${part}${counted(layers, "layer")} × ${counted(heads, "head")}${marked.length ? `, ${marked.length} marked` : ""}${this.onto}`;
+      return `${part}${counted(layers, "layer")} × ${counted(heads, "head")}${marked.length ? `, ${marked.length} marked` : ""}${this.pictureCaption}`;
     if (this.alone) return part.replace(/, $/, "");
     if (marked.length < 2) return `${part}layer ${this.heads[0][0]}, head ${this.heads[0][1]}`;
     const how = mode === "lines" ? "" : `${this.store.get("how")} of `;
@@ -213,9 +218,9 @@ export class Choice {
 // A grid at half its size, as often as it takes.
 /** @param {Grid} grid @param {number} rows */
 function halved(grid, rows) {
-  let made = grid;
-  while (made.rows.length > rows) made = made.half();
-  return made;
+  let smaller = grid;
+  while (smaller.rows.length > rows) smaller = smaller.half();
+  return smaller;
 }
 
 // Groups 3, 3, 5 as 0, 0, 1: numbered without gaps.

@@ -64,7 +64,7 @@ export class Controls {
         max: Math.max(0.5, store.get("least")),
         step: 0.01,
         value: store.get("least"),
-        text: (least) => formatted(least, 3),
+        text: (value) => formatted(value, 3),
         choose: set("least"),
       }),
       most: slider("Strongest", { min: 1, max: 20, value: store.get("most"), choose: set("most") }),
@@ -159,9 +159,10 @@ export class Controls {
   toggle(head, layer = this.store.get("layer")) {
     const { store } = this;
     const sheet = store.get("mode") === "sheet";
-    const shown = sheet || store.get("marked").length ? store.get("marked") : [[store.get("layer"), store.get("head")]];
-    const without = shown.filter(([l, other]) => l !== layer || other !== head);
-    const marked = without.length < shown.length ? without : [...shown, [layer, head]];
+    const selected =
+      sheet || store.get("marked").length ? store.get("marked") : [[store.get("layer"), store.get("head")]];
+    const without = selected.filter(([l, other]) => l !== layer || other !== head);
+    const marked = without.length < selected.length ? without : [...selected, [layer, head]];
     if (marked.length === 1 && !sheet) store.set({ layer: marked[0][0], head: marked[0][1], marked: [] });
     else store.set({ marked });
   }

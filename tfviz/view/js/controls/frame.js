@@ -12,7 +12,7 @@ import CSS from "./frame.css";
 /**
  * @typedef {ViewOptions & {
  *   keys: string[][],
- *   shown(): GridPanel<Grid>[] | null | undefined,
+ *   grids(): GridPanel<Grid>[] | null | undefined,
  *   drawing(): Drawing | null,
  *   tables(): Node[],
  *   redraw(): void,
@@ -61,7 +61,7 @@ export class Frame {
     this.foot = h(
       "footer",
       {},
-      this.away(),
+      this.exportButtons(),
       this.twin,
       this.help,
       document.note ? h("p", { class: "note" }, document.note) : null,
@@ -192,9 +192,9 @@ export class Frame {
     return /** @type {HTMLElement} */ (this.zoomButtons);
   }
 
-  away() {
+  exportButtons() {
     /** @param {string} ending */
-    const named = (ending) =>
+    const fileName = (ending) =>
       `${
         (this.title.textContent + " " + this.subject.textContent)
           .replace(/[^\p{L}\p{N}]+/gu, "-")
@@ -203,21 +203,21 @@ export class Frame {
       }.${ending}`;
     /** @type {Record<string, () => any>} */
     const kinds = {
-      PNG: async () => download(await png(this.titled(), this.theme.page), named("png")),
-      SVG: () => download(svg(this.titled(), this.theme.page), named("svg")),
+      PNG: async () => download(await png(this.titled(), this.theme.page), fileName("png")),
+      SVG: () => download(svg(this.titled(), this.theme.page), fileName("svg")),
       CSV: () => {
-        const panels = this.options.shown();
-        if (panels) download(new Blob([csvs(panels)], { type: "text/csv" }), named("csv"));
+        const panels = this.options.grids();
+        if (panels) download(new Blob([csvs(panels)], { type: "text/csv" }), fileName("csv"));
         else this.announce("open one head first: CSV holds the numbers of one");
       },
     };
     const { page } = this.options;
-    if (page) kinds.HTML = async () => download(await page(), named("html"));
-    const said = this.options.away ?? "Take away";
+    if (page) kinds.HTML = async () => download(await page(), fileName("html"));
+    const caption = this.options.away ?? "Take away";
     return h(
       "div",
-      { class: "away", role: "group", "aria-label": said },
-      h("span", {}, said),
+      { class: "away", role: "group", "aria-label": caption },
+      h("span", {}, caption),
       ...Object.entries(kinds).map(([name, take]) =>
         h(
           "button",
@@ -234,12 +234,12 @@ export class Frame {
     const { width, height, draw } = this.options.drawing() ?? EMPTY;
     const pad = 12;
     const top = 34;
-    const said = [this.title.textContent, this.subject.textContent].filter(Boolean).join(" · ");
+    const caption = [this.title.textContent, this.subject.textContent].filter(Boolean).join(" · ");
     return {
       width: Math.max(width, 240) + 2 * pad,
       height: height + top + pad,
       draw: (pen) => {
-        pen.text(pad, 18, said, { fill: this.theme.ink, size: 13, bold: true });
+        pen.text(pad, 18, caption, { fill: this.theme.ink, size: 13, bold: true });
         const from = pen.from.bind(pen);
         pen.from = (x, y) => from(x + pad, y + top);
         pen.from(0, 0);

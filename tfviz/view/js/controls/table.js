@@ -2,7 +2,7 @@
 
 import { h } from "../base/elements.js";
 import { ABSENT, OPEN } from "../base/grid.js";
-import { formatted, plainNumber } from "../base/numbers.js";
+import { formatted, exportedNumber } from "../base/numbers.js";
 import { label } from "../base/pen.js";
 
 /** @import { Grid } from "../base/grid.js" */
@@ -14,8 +14,8 @@ const KEYS = 5;
 
 const FORBIDS = "–"; // in place of a number, where a mask forbids to look
 
-/** @param {string} name @param {string} said */
-const named = (name, said) => (name ? `${name}: ${said}` : said);
+/** @param {string} name @param {string} text */
+const withName = (name, text) => (name ? `${name}: ${text}` : text);
 /** @param {"row" | "col"} scope @param {string} text */
 const heading = (scope, text) => h("th", { scope }, text);
 
@@ -30,11 +30,11 @@ export function table({ name, grid, axes = ["query", "key"] }) {
     ...grid.cols.map((word) => heading("col", label(word))),
   );
   const rows = grid.rows.map((word, row) =>
-    h("tr", {}, heading("row", label(word)), ...grid.cols.map((_, col) => h("td", {}, shown(grid, row, col)))),
+    h("tr", {}, heading("row", label(word)), ...grid.cols.map((_, col) => h("td", {}, cellText(grid, row, col)))),
   );
-  const masked = grid.rows.some((_, row) => grid.cols.some((__, col) => shown(grid, row, col) === FORBIDS));
-  const said = masked ? named(name, `${FORBIDS} may not look`) : name;
-  return h("table", {}, said && h("caption", {}, said), h("thead", {}, head), h("tbody", {}, ...rows));
+  const masked = grid.rows.some((_, row) => grid.cols.some((__, col) => cellText(grid, row, col) === FORBIDS));
+  const caption = masked ? withName(name, `${FORBIDS} may not look`) : name;
+  return h("table", {}, caption && h("caption", {}, caption), h("thead", {}, head), h("tbody", {}, ...rows));
 }
 
 /** @param {AnyGrid} grid @param {string[]} axes @param {string} name */
@@ -45,14 +45,14 @@ function strongest(grid, axes, name) {
       .map(([col, value]) => `${label(grid.cols[col])} ${formatted(value)}`);
     return h("tr", {}, heading("row", `${row} ${label(word)}`), h("td", { class: "text" }, pairs.join(", ") || "–"));
   });
-  const said =
+  const caption =
     grid.rows.length > ROWS
       ? `the first ${ROWS} of ${grid.rows.length} rows; CSV has them all`
       : `the ${KEYS} strongest of each row; CSV has them all`;
   return h(
     "table",
     {},
-    h("caption", {}, named(name, said)),
+    h("caption", {}, withName(name, caption)),
     h("thead", {}, h("tr", {}, heading("col", axes[0]), heading("col", `${axes[1]} with weight`))),
     h("tbody", {}, ...rows),
   );
@@ -85,7 +85,7 @@ export function headTable(part, value) {
 }
 
 /** @param {AnyGrid} grid @param {number} row @param {number} col */
-function shown(grid, row, col) {
+function cellText(grid, row, col) {
   const kind = grid.kind(row, col);
   if (kind === OPEN || !Number.isFinite(grid.at(row, col))) return formatted(grid.at(row, col));
   return kind === ABSENT ? "" : FORBIDS;
@@ -106,7 +106,7 @@ const cell = (text) => `"${FORMULA.test(text) ? "'" : ""}${text.replace(/"/g, '"
 export function csv(grid, corner = "query/key") {
   const lines = [[corner, ...grid.cols].map(cell).join(",")];
   grid.rows.forEach((word, row) => {
-    const cells = grid.cols.map((_, col) => (grid.is(row, col, OPEN) ? plainNumber(grid.at(row, col)) : ""));
+    const cells = grid.cols.map((_, col) => (grid.is(row, col, OPEN) ? exportedNumber(grid.at(row, col)) : ""));
     lines.push([cell(word), ...cells].join(","));
   });
   return lines.join("\r\n") + "\r\n";

@@ -1,8 +1,8 @@
 // Masks, tables and points, in a page.
 
-import { waking } from "../base/page.js";
+import { viewMounter } from "../base/page.js";
 import { MaskLab } from "../stages/mask-lab.js";
 import { Points } from "../stages/points.js";
 import { Tables } from "../stages/tables.js";
 
-export const wake = waking({ masks: MaskLab, tables: Tables, points: Points });
+export const mount = viewMounter({ masks: MaskLab, tables: Tables, points: Points });

@@ -1,7 +1,7 @@
 // Functions with controls, in a page.
 
-import { waking } from "../base/page.js";
+import { viewMounter } from "../base/page.js";
 import { Standalone } from "../interact/standalone.js";
 import { Snapshot } from "../interact/snapshot.js";
 
-export const wake = waking({ interact: Standalone, "interact-snapshot": Snapshot });
+export const mount = viewMounter({ interact: Standalone, "interact-snapshot": Snapshot });

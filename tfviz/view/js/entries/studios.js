@@ -1,9 +1,9 @@
 // Models to question, in a page.
 
-import { waking } from "../base/page.js";
+import { viewMounter } from "../base/page.js";
 import { Classifier } from "../studios/classifier.js";
 import { Filler } from "../studios/filler.js";
 import { Translator } from "../studios/translator.js";
 import { Writer } from "../studios/writer.js";
 
-export const wake = waking({ write: Writer, translate: Translator, classify: Classifier, fill: Filler });
+export const mount = viewMounter({ write: Writer, translate: Translator, classify: Classifier, fill: Filler });

@@ -59,18 +59,20 @@ export class AngleControl extends Control {
   show(value) {
     this.value = value;
     const pen = new CanvasPen(this.canvas, SIDE, SIDE);
-    const [middle, far] = [SIDE / 2, SIDE / 2 - 6];
-    pen.dot(middle, middle, far, { fill: this.theme.line });
-    pen.dot(middle, middle, far - 1.5, { fill: this.theme.page });
+    const [middle, radius] = [SIDE / 2, SIDE / 2 - 6];
+    pen.dot(middle, middle, radius, { fill: this.theme.line });
+    pen.dot(middle, middle, radius - 1.5, { fill: this.theme.page });
     for (let tick = 0; tick < 12; tick++) {
       const [x, y] = [Math.cos((tick * Math.PI) / 6), Math.sin((tick * Math.PI) / 6)];
-      const from = far - (tick % 3 ? 4 : 7);
-      pen.line(middle + x * from, middle + y * from, middle + x * far, middle + y * far, { stroke: this.theme.soft });
+      const from = radius - (tick % 3 ? 4 : 7);
+      pen.line(middle + x * from, middle + y * from, middle + x * radius, middle + y * radius, {
+        stroke: this.theme.soft,
+      });
     }
-    const [x, y] = [middle + far * Math.cos(value), middle - far * Math.sin(value)];
+    const [x, y] = [middle + radius * Math.cos(value), middle - radius * Math.sin(value)];
     pen.line(middle, middle, x, y, { stroke: this.theme.focus, thick: 2 });
     pen.dot(x, y, 5, { fill: this.theme.focus });
-    this.output.value = `${this.said(value)}, ${formatted(value)} rad`;
+    this.output.value = `${this.describe(value)}, ${formatted(value)} rad`;
     this.canvas.setAttribute("aria-valuenow", String(Math.round(value / DEGREE)));
     this.canvas.setAttribute("aria-valuetext", this.output.value);
   }
@@ -81,7 +83,7 @@ export class AngleControl extends Control {
   }
 
   /** @param {AngleSpec["start"]} value */
-  said(value) {
+  describe(value) {
     return `${String(Math.round(value / DEGREE)).replace("-", "−")}°`;
   }
 }

@@ -71,7 +71,7 @@ export class TableControl extends Control {
   }
 
   /** @param {number} row @param {number} col */
-  called(row, col) {
+  cellName(row, col) {
     const { rows, cols, flat } = this.spec;
     return flat ? label(cols[col], 40) : `${label(rows[row], 40)}, ${label(cols[col], 40)}`;
   }
@@ -102,10 +102,10 @@ export class TableControl extends Control {
   }
 
   /** @param {Spec["start"]} before @param {Spec["start"]} after */
-  told(before, after) {
+  describeChange(before, after) {
     for (let row = 0; row < after.length; row++)
       for (let col = 0; col < after[row].length; col++)
-        if (after[row][col] !== before[row][col]) return `${this.called(row, col)} is ${this.cell(after[row][col])}`;
+        if (after[row][col] !== before[row][col]) return `${this.cellName(row, col)} is ${this.cell(after[row][col])}`;
     return "";
   }
 }
@@ -126,7 +126,7 @@ export class CellsControl extends TableControl {
       if (!held || !button.hasPointerCapture(event.pointerId)) return;
       const steps = Math.trunc((event.clientX - held.x) / DRAGGED);
       held.moved ||= steps !== 0;
-      if (held.moved) this.put(row, col, held.value + steps * this.spec.step);
+      if (held.moved) this.setCell(row, col, held.value + steps * this.spec.step);
     };
     button.onpointerup = () => (held = null);
     button.onpointercancel = button.onpointerup;
@@ -142,8 +142,8 @@ export class CellsControl extends TableControl {
     const by = this.spec.step * (event.shiftKey ? 10 : 1);
     const { key } = event;
     const stepped = this.step(event, row, col);
-    if (key === "+" || key === "=" || key === "*") this.put(row, col, this.value[row][col] + by);
-    else if (key === "-" || key === "_" || key === "−") this.put(row, col, this.value[row][col] - by);
+    if (key === "+" || key === "=" || key === "*") this.setCell(row, col, this.value[row][col] + by);
+    else if (key === "-" || key === "_" || key === "−") this.setCell(row, col, this.value[row][col] - by);
     else if (key === "Enter" || key === "F2") this.type(row, col);
     else if (/^[\d.]$/.test(key)) this.type(row, col, key);
     else if (!stepped) return;
@@ -152,7 +152,7 @@ export class CellsControl extends TableControl {
   }
 
   /** @param {number} row @param {number} col @param {number} value */
-  put(row, col, value) {
+  setCell(row, col, value) {
     this.set(this.with(row, col, Number(value.toPrecision(7))));
   }
 
@@ -162,7 +162,7 @@ export class CellsControl extends TableControl {
     const button = this.buttons[row][col];
     const field = h("input", { type: "text", class: "cell", value: begun ?? String(this.value[row][col]) });
     field.setAttribute("inputmode", "decimal");
-    field.setAttribute("aria-label", this.called(row, col));
+    field.setAttribute("aria-label", this.cellName(row, col));
     let open = true;
     /** @param {boolean} keep @param {boolean} back */
     const finish = (keep, back) => {
@@ -171,7 +171,7 @@ export class CellsControl extends TableControl {
       const text = field.value.trim().replace("−", "-").replace(",", ".");
       field.replaceWith(button);
       if (back) button.focus();
-      if (keep && NUMBER.test(text) && Number.isFinite(Math.fround(Number(text)))) this.put(row, col, Number(text));
+      if (keep && NUMBER.test(text) && Number.isFinite(Math.fround(Number(text)))) this.setCell(row, col, Number(text));
       else if (keep) this.announce(`“${label(text, 30)}” is no number`);
     };
     field.onkeydown = (/** @type {KeyboardEvent} */ event) => {
@@ -194,7 +194,7 @@ export class CellsControl extends TableControl {
       line.forEach((button, col) => {
         const text = digits(value[row][col]);
         if (button.textContent !== text) button.textContent = text;
-        button.setAttribute("aria-label", `${this.called(row, col)}: ${text}`);
+        button.setAttribute("aria-label", `${this.cellName(row, col)}: ${text}`);
       }),
     );
   }
@@ -205,7 +205,7 @@ export class CellsControl extends TableControl {
   }
 
   /** @param {CellsSpec["start"]} value */
-  said(value) {
+  describe(value) {
     return value.map((line) => line.map(digits).join(", ")).join("; ");
   }
 }

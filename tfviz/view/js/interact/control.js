@@ -1,5 +1,5 @@
 // What a reader sets, one argument each. A control has an element; show(value), which makes it stand there; input(value), the
-// tensor that the function is given, or choice(value), which of its programs; said(value) and words(value), for pictures.
+// tensor that the function is given, or choice(value), which of its programs; describe(value) and words(value), for pictures.
 
 import { check, select, slider } from "../base/elements.js";
 import { stepped } from "../base/numbers.js";
@@ -50,14 +50,14 @@ export class Control {
   }
 
   /** @abstract @returns {string} @param {Spec["start"]} value */
-  said(value) {
+  describe(value) {
     return String(value);
   }
 
   // What a change did, in words.
   /** @param {Spec["start"]} _before @param {Spec["start"]} after */
-  told(_before, after) {
-    return `${label(this.name, 40)} is ${this.said(after)}`;
+  describeChange(_before, after) {
+    return `${label(this.name, 40)} is ${this.describe(after)}`;
   }
 }
 
@@ -72,7 +72,7 @@ class SliderControl extends Control {
       max: high,
       step,
       value: start,
-      text: (now) => this.said(now),
+      text: (now) => this.describe(now),
       choose: set,
     });
     this.element = this.knob.element;
@@ -84,7 +84,7 @@ class SliderControl extends Control {
   }
 
   /** @param {SliderSpec["start"]} value */
-  said(value) {
+  describe(value) {
     return stepped(Number(value), this.spec.step);
   }
 
@@ -115,7 +115,7 @@ class MenuControl extends Control {
   }
 
   /** @param {MenuSpec["start"]} value */
-  said(value) {
+  describe(value) {
     return quoted(this.spec.names[value]);
   }
 
@@ -140,7 +140,7 @@ class SwitchControl extends Control {
   }
 
   /** @param {SwitchSpec["start"]} value */
-  said(value) {
+  describe(value) {
     return value ? "on" : "off";
   }
 

@@ -15,11 +15,11 @@ import { KEYS_HELP } from "./keys-help.js";
 /** @import { DrawingKind, InteractDocument, InteractState } from "../documents.d.ts" */
 /** @import { Choices, Drawing, Side, Tensor, ViewOptions } from "../types.d.ts" */
 /** @import { Control } from "./control.js" */
-/** @import { Panel, Shown } from "./panel.js" */
+/** @import { Panel, PanelContent } from "./panel.js" */
 /** @typedef {import("../base/page-data.js").PageData<InteractDocument>} Data */
 
 /** @type {Partial<Record<DrawingKind, number>>} of a result, but for leading ones of size 1 */
-const MOST_AXES = { number: 0, bars: 1, words: 1 };
+const MAX_AXES = { number: 0, bars: 1, words: 1 };
 const BESIDE = 4; // knobs above the results; more stand beside them
 const PANE = 18; // pixels around the results
 const LINE_ABOVE = 24; // pixels of the line above a drawing that is taken away
@@ -29,15 +29,15 @@ export class Instrument {
   /** @type {Record<string, any>} what the controls stood at when the outputs were computed */
   values = {};
   /** @type {Panel[]} */
-  drawn = [];
+  views = [];
   /** @type {Map<string, Tensor>} what the panels showed before, by their keys */
   earlier = new Map();
   /** @type {Record<string, Tensor> | null} */
   outputs = null;
   /** @type {string | null} the values that were asked for last, and below those of the outputs */
-  asked = null;
+  requested = null;
   /** @type {string | null} */
-  answered = null;
+  computed = null;
   changed = "";
   turns = 0;
   turn = 0;
@@ -55,9 +55,9 @@ export class Instrument {
     this.frame = new Frame(host, source.document, store, {
       ...options,
       keys: KEYS_HELP.filter(([kind]) => kind === "" || kinds.has(kind)).map(([, key, text]) => [key, text]),
-      shown: () => this.drawn.map(({ title, grid }) => ({ name: title, grid })),
+      grids: () => this.views.map(({ title, grid }) => ({ name: title, grid })),
       drawing: () => this.drawing,
-      tables: () => this.drawn.map(({ title, grid }) => table({ name: title, grid, axes: ["", ""] })),
+      tables: () => this.views.map(({ title, grid }) => table({ name: title, grid, axes: ["", ""] })),
       redraw: () => this.refresh(),
     });
     const { frame } = this;
@@ -113,10 +113,10 @@ export class Instrument {
   }
 
   begin() {
-    const ends = this.frame.open();
+    const closeFrame = this.frame.open();
     this.end = this.end.bind(this);
     this.close = () => {
-      ends();
+      closeFrame();
       this.bar.close();
       this.end();
     };
@@ -137,34 +137,34 @@ export class Instrument {
     for (const [name, control] of Object.entries(this.controls)) control.show(values[name]);
     this.frame.stage(this.desk, "");
     const key = JSON.stringify(values);
-    if (key === this.asked) return this.show(); // only the width or the colours are others
-    this.asked = key;
+    if (key === this.requested) return this.show(); // only the width or the colours are others
+    this.requested = key;
     const turn = ++this.turns;
     this.stage.ariaBusy = "true";
     try {
-      const outputs = key === this.answered ? this.outputs : await this.answer(values);
+      const outputs = key === this.computed ? this.outputs : await this.answer(values);
       if (!outputs || this.ended || turn < this.turn) return undefined; // a later change is on its way, or done
       this.turn = turn;
       const [before, last] = [this.outputs, this.values];
-      [this.outputs, this.answered, this.values] = [outputs, key, values];
+      [this.outputs, this.computed, this.values] = [outputs, key, values];
       this.show();
-      if (before) this.tell(last, values);
+      if (before) this.announceChange(last, values);
       this.frame.renewTable();
     } catch (error) {
-      if (this.asked === key) this.frame.announce(/** @type {Error} */ (error).message);
+      if (this.requested === key) this.frame.announce(/** @type {Error} */ (error).message);
     }
-    if (this.asked === key) this.stage.ariaBusy = "false";
+    if (this.requested === key) this.stage.ariaBusy = "false";
     return undefined;
   }
 
   // What was turned, and what changed most in each picture.
   /** @param {InteractState["values"]} last @param {InteractState["values"]} values */
-  tell(last, values) {
+  announceChange(last, values) {
     const control = this.controls[this.changed];
     if (!control) return;
-    const changes = this.drawn.map((panel) => panel.change(this.earlier.get(panel.key))).filter(Boolean);
-    const told = [control.told(last[this.changed], values[this.changed]), ...changes.slice(0, 3)];
-    this.frame.announce(told.filter(Boolean).join("; "));
+    const changes = this.views.map((panel) => panel.change(this.earlier.get(panel.key))).filter(Boolean);
+    const messages = [control.describeChange(last[this.changed], values[this.changed]), ...changes.slice(0, 3)];
+    this.frame.announce(messages.filter(Boolean).join("; "));
   }
 
   /** @param {string | string[]} named @param {Side} side @returns {string[]} */
@@ -174,51 +174,51 @@ export class Instrument {
   }
 
   // The results as panels: of three axes, one for each table.
-  /** @returns {Generator<Shown & { key: string, kind: DrawingKind }>} */
+  /** @returns {Generator<PanelContent & { key: string, kind: DrawingKind }>} */
   *parts() {
     for (const panel of this.panels) {
-      const whole = this.outputs?.[panel.result];
-      if (!whole) continue;
+      const output = this.outputs?.[panel.result];
+      if (!output) continue;
       const { kind, positions, filled, top } = panel;
-      const tensor = stripped(whole, MOST_AXES[kind] ?? 2);
-      const shown = {
+      const tensor = stripped(output, MAX_AXES[kind] ?? 2);
+      const content = {
         kind,
         rows: this.words(panel.rows, "rows"),
         cols: this.words(panel.cols, "cols"),
-        ...scaleOf(whole, panel),
+        ...scaleOf(output, panel),
         positions: typeof positions === "string" ? this.values[positions] : positions,
         filled,
         top,
       };
-      if (tensor.shape.length < 3) yield { ...shown, key: panel.result, title: panel.title, tensor };
+      if (tensor.shape.length < 3) yield { ...content, key: panel.result, title: panel.title, tensor };
       else
         for (let at = 0; at < tensor.shape[0]; at++)
           yield {
-            ...shown,
+            ...content,
             key: `${panel.result} ${at}`,
             title: `${panel.title} ${at}`.trim(),
-            tensor: one(tensor, at),
+            tensor: tableAt(tensor, at),
           };
     }
   }
 
   show() {
     if (!this.outputs) return;
-    this.earlier = new Map(this.drawn.map(({ key, tensor }) => [key, tensor]));
+    this.earlier = new Map(this.views.map(({ key, tensor }) => [key, tensor]));
     const parts = [...this.parts()];
     const announce = (/** @type {string} */ text) => this.frame.announce(text);
-    this.drawn = parts.map(({ key, kind }) => {
-      const known = this.drawn.find((other) => other.key === key);
+    this.views = parts.map(({ key, kind }) => {
+      const known = this.views.find((other) => other.key === key);
       return known ?? Object.assign(new PANELS[kind](this.frame.theme, announce), { key });
     });
-    const canvases = this.drawn.map(({ canvas }) => canvas);
+    const canvases = this.views.map(({ canvas }) => canvas);
     if (
       canvases.some((canvas, i) => this.stage.children[i] !== canvas) ||
       this.stage.childElementCount !== canvases.length
     )
       this.stage.replaceChildren(...canvases);
     const { width } = this;
-    parts.forEach((part, i) => this.drawn[i].show(part, width));
+    parts.forEach((part, i) => this.views[i].show(part, width));
   }
 
   // The panels as they stand, below a line of what the controls say.
@@ -226,22 +226,22 @@ export class Instrument {
   get drawing() {
     const from = this.stage.getBoundingClientRect();
     const line = Object.entries(this.controls)
-      .map(([name, control]) => `${label(name, 40)} = ${control.said(this.values[name])}`)
+      .map(([name, control]) => `${label(name, 40)} = ${control.describe(this.values[name])}`)
       .join("   ");
-    const room = Math.max(this.width, 240);
-    const said =
-      measure(line, 12) > room
-        ? `${line.slice(0, Math.max(20, Math.floor((line.length * room) / measure(line, 12)) - 1))}…`
+    const available = Math.max(this.width, 240);
+    const caption =
+      measure(line, 12) > available
+        ? `${line.slice(0, Math.max(20, Math.floor((line.length * available) / measure(line, 12)) - 1))}…`
         : line;
-    const placed = this.drawn.map((panel) => {
+    const placed = this.views.map((panel) => {
       const { left, top } = panel.canvas.getBoundingClientRect();
       return /** @type {[Panel, number, number]} */ ([panel, left - from.left, top - from.top + LINE_ABOVE]);
     });
     return {
-      width: Math.max(measure(said, 12), ...placed.map(([panel, x]) => x + panel.width)),
+      width: Math.max(measure(caption, 12), ...placed.map(([panel, x]) => x + panel.width)),
       height: Math.max(LINE_ABOVE, ...placed.map(([panel, , y]) => y + panel.height)),
       draw: (pen) => {
-        pen.text(0, 8, said, { fill: this.frame.theme.soft, size: 12 });
+        pen.text(0, 8, caption, { fill: this.frame.theme.soft, size: 12 });
         for (const [panel, x, y] of placed) {
           pen.from(x, y);
           panel.paint(pen);
@@ -252,16 +252,16 @@ export class Instrument {
   }
 }
 
-// Without leading axes of size 1, such as a batch's, as long as there are more than `most`.
-/** @param {Tensor} tensor @param {number} most */
-function stripped(tensor, most) {
+// Without leading axes of size 1, such as a batch's, as long as there are more than `maxAxes`.
+/** @param {Tensor} tensor @param {number} maxAxes */
+function stripped(tensor, maxAxes) {
   const shape = [...tensor.shape];
-  while (shape.length > most && shape[0] === 1) shape.shift();
+  while (shape.length > maxAxes && shape[0] === 1) shape.shift();
   return { ...tensor, shape };
 }
 
 /** @param {Tensor} tensor @param {number} at @returns {any} */
-function one({ shape, dtype, data }, at) {
+function tableAt({ shape, dtype, data }, at) {
   const size = shape[1] * shape[2];
   return { shape: shape.slice(1), dtype, data: data.subarray(at * size, (at + 1) * size) };
 }

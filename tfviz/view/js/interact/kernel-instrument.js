@@ -37,8 +37,8 @@ export class KernelInstrument extends Instrument {
     this.next = null;
     this.busy = true;
     try {
-      const { told, pieces } = await this.kernel.ask({ values });
-      return unpacked(told.results, ([start, length]) => pieces[0].slice(start, start + length));
+      const { content, pieces } = await this.kernel.ask({ values });
+      return unpacked(content.results, ([start, length]) => pieces[0].slice(start, start + length));
     } finally {
       this.busy = false;
       /** @type {((turn: boolean) => void) | null} */ (this.next)?.(true);

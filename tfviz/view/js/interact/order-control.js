@@ -98,13 +98,13 @@ export class OrderControl extends Control {
   // different lengths would go to and fro under a pointer that stands still.
   /** @param {PointerEvent} event */
   under(event) {
-    let [best, least] = [0, Infinity];
+    let [best, minDistance] = [0, Infinity];
     this.buttons.forEach((button, place) => {
       const { left, right, top, bottom } = button.getBoundingClientRect();
       /** @param {number} at @param {number} low @param {number} high */
       const beyond = (at, low, high) => Math.max(low - at, 0, at - high);
-      const far = Math.hypot(beyond(event.clientX, left, right), 4 * beyond(event.clientY, top, bottom));
-      if (far < least) [best, least] = [place, far];
+      const distance = Math.hypot(beyond(event.clientX, left, right), 4 * beyond(event.clientY, top, bottom));
+      if (distance < minDistance) [best, minDistance] = [place, distance];
     });
     const from = this.value.indexOf(this.held ?? -1);
     const { left, right } = this.buttons[best].getBoundingClientRect();
@@ -147,14 +147,14 @@ export class OrderControl extends Control {
   }
 
   /** @param {OrderSpec["start"]} value */
-  said(value) {
+  describe(value) {
     return this.words(value)
       .map((word) => label(word))
       .join(" ");
   }
 
   /** @param {OrderSpec["start"]} _before @param {OrderSpec["start"]} after */
-  told(_before, after) {
+  describeChange(_before, after) {
     return `${quoted(this.spec.names[this.moved], 30)} is number ${after.indexOf(this.moved) + 1} of ${after.length}`;
   }
 }

@@ -4,7 +4,7 @@ import { following } from "../base/elements.js";
 import { Grid } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
 import { CanvasPen, quoted, sign } from "../base/pen.js";
-import { drawn } from "../stages/head-stage.js";
+import { chartCanvas } from "../stages/head-stage.js";
 import { STEPS } from "../stages/pointing.js";
 
 /** @import { ScaleKind } from "../documents.d.ts" */
@@ -12,7 +12,7 @@ import { STEPS } from "../stages/pointing.js";
 /** @import { Theme } from "../base/theme.js" */
 /**
  * A result, as `ResultPanel` in `tfviz/view/spec.py` specifies it.
- * @typedef {object} Shown
+ * @typedef {object} PanelContent
  * @property {Tensor} tensor
  * @property {string} title
  * @property {string[]} rows words of its axes
@@ -28,18 +28,18 @@ import { STEPS } from "../stages/pointing.js";
 /** @param {string} text @param {number} [longest] */
 export function titled(text, longest = 40) {
   const points = [...text];
-  const shown = points
+  const visible = points
     .slice(0, points.length > longest ? longest - 1 : longest)
     .map((point) => (point === " " ? point : sign(point)));
-  return shown.join("") + (points.length > longest ? "…" : "");
+  return visible.join("") + (points.length > longest ? "…" : "");
 }
 
 // Of each kind is known: place(width), which sets width, height, `size` (how many rows and columns the cursor goes over) and
-// `grid`, its numbers for table and CSV; paint(pen); find(x, y), a cell; box(cell), its corner and size; named(cell), in words.
+// `grid`, its numbers for table and CSV; paint(pen); find(x, y), a cell; box(cell), its corner and size; cellName(cell), in words.
 export class Panel {
   /** @type {Point | null} */
   cursor = null;
-  // what is shown; see `Shown`
+  // what is shown; see `PanelContent`
   /** @type {Tensor} */
   tensor = { shape: [0, 0], dtype: "float32", data: new Float32Array() };
   title = "";
@@ -67,13 +67,13 @@ export class Panel {
   constructor(theme, announce) {
     this.theme = theme;
     this.announce = announce;
-    this.canvas = drawn("");
+    this.canvas = chartCanvas("");
     this.listen();
   }
 
-  /** @param {Shown} shown @param {number} width */
-  show(shown, width) {
-    Object.assign(this, shown);
+  /** @param {PanelContent} content @param {number} width */
+  show(content, width) {
+    Object.assign(this, content);
     this.canvas.setAttribute("aria-label", `${titled(this.title || "result", 60)}: arrows move over its numbers`);
     this.place(width);
     if (this.cursor) this.cursor = this.cursor.map((at, axis) => Math.max(0, Math.min(at, this.size[axis] - 1)));
@@ -97,7 +97,7 @@ export class Panel {
   }
 
   /** @abstract @returns {string} @param {Point} _cell */
-  named(_cell) {
+  cellName(_cell) {
     return "";
   }
 
@@ -121,7 +121,7 @@ export class Panel {
 
   /** @param {Point} cell */
   reading(cell) {
-    return `${this.title ? `${titled(this.title)}: ` : ""}${this.named(cell)} ${formatted(this.value(cell))}`.replace(
+    return `${this.title ? `${titled(this.title)}: ` : ""}${this.cellName(cell)} ${formatted(this.value(cell))}`.replace(
       "  ",
       " ",
     );
@@ -131,14 +131,15 @@ export class Panel {
   /** @param {Tensor} [before] */
   change(before) {
     if (!before || before.data.length !== this.tensor.data.length) return "";
-    let [most, at] = [0, -1];
+    let [max, at] = [0, -1];
     this.tensor.data.forEach((value, i) => {
-      const far = Math.abs(value - before.data[i]);
-      if (far > most && Number.isFinite(far) && formatted(value) !== formatted(before.data[i])) [most, at] = [far, i];
+      const change = Math.abs(value - before.data[i]);
+      if (change > max && Number.isFinite(change) && formatted(value) !== formatted(before.data[i]))
+        [max, at] = [change, i];
     });
     if (at < 0) return "";
-    const was = formatted(before.data[at]);
-    return `${this.reading([Math.floor(at / this.size[1]), at % this.size[1]])} (was ${was})`;
+    const previous = formatted(before.data[at]);
+    return `${this.reading([Math.floor(at / this.size[1]), at % this.size[1]])} (was ${previous})`;
   }
 
   /** @param {Point | null} cell */
@@ -166,8 +167,8 @@ export class Panel {
       const ends = { Home: 0, End: this.size[1] - 1 };
       const to = ends[event.key] ?? col + right * (event.shiftKey ? 10 : 1);
       if (!STEPS[event.key] && event.key !== "Home" && event.key !== "End") return;
-      /** @param {number} at @param {number} most */
-      const within = (at, most) => Math.max(0, Math.min(most - 1, at));
+      /** @param {number} at @param {number} count */
+      const within = (at, count) => Math.max(0, Math.min(count - 1, at));
       this.point([within(row + down * (event.shiftKey ? 10 : 1), this.size[0]), within(to, this.size[1])]);
       event.preventDefault();
       event.stopPropagation();

@@ -35,9 +35,9 @@ class PlanePanel extends Panel {
 
   /** @param {number} x @param {number} y @returns {Point | null} */
   find(x, y) {
-    const far = this.points.map((point) => this.plane.far(point, x, y));
-    const best = far.indexOf(Math.min(...far));
-    return far[best] < REACHED ? [best, 0] : null;
+    const distances = this.points.map((point) => this.plane.distance(point, x, y));
+    const best = distances.indexOf(Math.min(...distances));
+    return distances[best] < REACHED ? [best, 0] : null;
   }
 
   /** @param {Point} cell @returns {Box} */
@@ -47,23 +47,25 @@ class PlanePanel extends Panel {
   }
 
   /** @param {Point} cell */
-  named([row]) {
+  cellName([row]) {
     return quoted(this.words[row], 30);
   }
 
   /** @param {Point} cell */
   reading([row]) {
     const [x, y] = this.points[row];
-    return `${this.title ? `${titled(this.title)}: ` : ""}${this.named([row])} (${formatted(x)}, ${formatted(y)})`;
+    return `${this.title ? `${titled(this.title)}: ` : ""}${this.cellName([row])} (${formatted(x)}, ${formatted(y)})`;
   }
 
   /** @param {Tensor} [before] */
   change(before) {
     if (!before || before.data.length !== this.tensor.data.length) return "";
-    const far = this.points.map(([x, y], i) => Math.hypot(x - before.data[2 * i], y - before.data[2 * i + 1]));
-    const row = far.indexOf(Math.max(...far));
-    const was = `(${formatted(before.data[2 * row])}, ${formatted(before.data[2 * row + 1])})`;
-    return row < 0 || this.reading([row]).endsWith(was) ? "" : `${this.reading([row])} (was ${was.slice(1, -1)})`;
+    const distances = this.points.map(([x, y], i) => Math.hypot(x - before.data[2 * i], y - before.data[2 * i + 1]));
+    const row = distances.indexOf(Math.max(...distances));
+    const previous = `(${formatted(before.data[2 * row])}, ${formatted(before.data[2 * row + 1])})`;
+    return row < 0 || this.reading([row]).endsWith(previous)
+      ? ""
+      : `${this.reading([row])} (was ${previous.slice(1, -1)})`;
   }
 }
 
@@ -121,14 +123,14 @@ export class GraphPanel extends Panel {
 
   edges() {
     /** @type {[from: number, to: number, value: number, share: number][]} */
-    const found = [];
+    const edges = [];
     for (let from = 0; from < this.size[0]; from++)
       for (let to = 0; to < this.size[0]; to++) {
         const value = this.value([from, to]);
         const share = Math.min(1, Math.abs(value) / this.limit);
-        if (share >= 0.02 && !(this.filled && from === to)) found.push([from, to, value, share]);
+        if (share >= 0.02 && !(this.filled && from === to)) edges.push([from, to, value, share]);
       }
-    return found;
+    return edges;
   }
 
   /** @param {Pen} pen */
@@ -149,10 +151,10 @@ export class GraphPanel extends Panel {
       const text = label(word, 14);
       const wide = Math.max(18, measure(text, 12) + 8);
       pen.rect(x - wide / 2, y - 10, wide, 20, { fill: theme.page, alpha: 0.9 });
-      const own = this.filled ? this.value([i, i]) : 0;
-      const share = Math.min(1, Math.abs(own) / this.limit);
+      const selfWeight = this.filled ? this.value([i, i]) : 0;
+      const share = Math.min(1, Math.abs(selfWeight) / this.limit);
       if (share >= 0.02) {
-        const colour = theme.head(own < 0 ? 6 : 5);
+        const colour = theme.head(selfWeight < 0 ? 6 : 5);
         pen.rect(x - wide / 2, y - 10, wide, 20, { fill: colour, alpha: 0.5 * share });
         pen.rect(x - wide / 2, y - 10, wide, 20, { stroke: colour, thick: 2 });
       } else pen.rect(x - wide / 2, y - 10, wide, 20, { stroke: theme.line });
@@ -162,9 +164,9 @@ export class GraphPanel extends Panel {
 
   /** @param {number} x @param {number} y @returns {Point | null} */
   find(x, y) {
-    const far = this.nodes.map((node) => this.plane.far(node, x, y));
-    const best = far.indexOf(Math.min(...far));
-    if (!(far[best] < REACHED)) return null;
+    const distances = this.nodes.map((node) => this.plane.distance(node, x, y));
+    const best = distances.indexOf(Math.min(...distances));
+    if (!(distances[best] < REACHED)) return null;
     const row = this.tensor.data.subarray(best * this.size[0], (best + 1) * this.size[0]);
     return [best, row.indexOf(Math.max(...row))];
   }
@@ -177,7 +179,7 @@ export class GraphPanel extends Panel {
   }
 
   /** @param {Point} cell */
-  named([row, col]) {
+  cellName([row, col]) {
     return fromTo(this.words[row], this.words[col]);
   }
 }
@@ -185,9 +187,9 @@ export class GraphPanel extends Panel {
 // The part of a line that lies outside both nodes, a little to its right, so that there and back are two lines.
 /** @type {(from: number[], to: number[]) => [number[], number[]]} */
 function between([x1, y1], [x2, y2]) {
-  const far = Math.hypot(x2 - x1, y2 - y1) || 1;
-  const [dx, dy] = [(x2 - x1) / far, (y2 - y1) / far];
-  const cut = Math.min(NODE + 4, far / 3);
+  const distance = Math.hypot(x2 - x1, y2 - y1) || 1;
+  const [dx, dy] = [(x2 - x1) / distance, (y2 - y1) / distance];
+  const cut = Math.min(NODE + 4, distance / 3);
   return [
     [x1 + cut * dx - 4 * dy, y1 + cut * dy + 4 * dx],
     [x2 - cut * dx - 4 * dy, y2 - cut * dy + 4 * dx],

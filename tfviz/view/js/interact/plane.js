@@ -12,8 +12,8 @@ const ARROW = 8; // pixels of an arrow's head
 export const STOPS = [0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1]; // of an arrow
 const AXES = [0, 1];
 const NEAR = 4; // pixels around a point that a name keeps clear
-const FAR = [10, 14, 20, 28]; // pixels between a point and its name
-const WAYS = [
+const DISTANCES = [10, 14, 20, 28]; // pixels between a point and its name
+const DIRECTIONS = [
   [1, 0],
   [-1, 0],
   [0, -1],
@@ -40,7 +40,7 @@ export class Plane {
 
   // Pixels between a point and a pixel.
   /** @param {Point} point @param {number} x @param {number} y */
-  far(point, x, y) {
+  distance(point, x, y) {
     const [px, py] = this.at(point);
     return Math.hypot(px - x, py - y);
   }
@@ -74,25 +74,29 @@ export class Plane {
   names(pen, theme, words, points, stops = [1]) {
     const middle = this.at([0, 0]);
     const spots = points.map((point) => this.at(point));
-    const there = spots.map((spot) => spot.every(Number.isFinite));
+    const finite = spots.map((spot) => spot.every(Number.isFinite));
     /** @type {Corners[]} */
     const taken = [];
     /** @param {Point} spot */
-    const far = ([x, y]) => Math.hypot(x - middle[0], y - middle[1]);
+    const fromMiddle = ([x, y]) => Math.hypot(x - middle[0], y - middle[1]);
     const order = spots
       .map((_, i) => i)
-      .filter((i) => there[i])
-      .sort((a, b) => far(spots[b]) - far(spots[a])); // the outermost first
+      .filter((i) => finite[i])
+      .sort((a, b) => fromMiddle(spots[b]) - fromMiddle(spots[a])); // the outermost first
     order.forEach((i) => {
       const spot = spots[i];
       const text = label(words[i] ?? String(i));
       const size = [measure(text, 12), 13];
-      const drawn = spots.filter((_, j) => there[j] && j !== i);
+      const otherSpots = spots.filter((_, j) => finite[j] && j !== i);
       const others = stops.flatMap((stop) =>
-        drawn.map((at) => AXES.map((axis) => middle[axis] + stop * (at[axis] - middle[axis]))),
+        otherSpots.map((at) => AXES.map((axis) => middle[axis] + stop * (at[axis] - middle[axis]))),
       );
-      const boxes = FAR.flatMap((far) => WAYS.map((way) => beside(spot, size, way, far)));
-      const costs = boxes.map((box, at) => FAR[Math.floor(at / WAYS.length)] / 6 + this.cost(box, spot, others, taken));
+      const boxes = DISTANCES.flatMap((distance) =>
+        DIRECTIONS.map((direction) => boxBeside(spot, size, direction, distance)),
+      );
+      const costs = boxes.map(
+        (box, at) => DISTANCES[Math.floor(at / DIRECTIONS.length)] / 6 + this.cost(box, spot, others, taken),
+      );
       const box = boxes[costs.indexOf(Math.min(...costs))];
       taken.push(box);
       pen.text(Math.max(2, Math.min(this.size - size[0] - 2, box[0][0])), (box[0][1] + box[1][1]) / 2, text, {
@@ -122,20 +126,20 @@ export class Plane {
 }
 
 // The box [low, high] of a name on one side of its point, or at one of its corners.
-/** @param {Point} spot @param {number[]} size @param {number[]} way @param {number} far @returns {Corners} */
-function beside(spot, size, way, far) {
-  const low = AXES.map((axis) => spot[axis] + way[axis] * far - (size[axis] * (1 - way[axis])) / 2);
+/** @param {Point} spot @param {number[]} size @param {number[]} direction @param {number} distance @returns {Corners} */
+function boxBeside(spot, size, direction, distance) {
+  const low = AXES.map((axis) => spot[axis] + direction[axis] * distance - (size[axis] * (1 - direction[axis])) / 2);
   return [low, AXES.map((axis) => low[axis] + size[axis])];
 }
 
 // A line with a head, between two pixels.
 /** @param {Pen} pen @param {Point} from @param {Point} to @param {LineLook} look */
 export function arrowTo(pen, [x1, y1], [x2, y2], { stroke, thick = 2, alpha = 1 }) {
-  const far = Math.hypot(x2 - x1, y2 - y1);
+  const length = Math.hypot(x2 - x1, y2 - y1);
   pen.line(x1, y1, x2, y2, { stroke, thick, alpha });
-  if (far < 2) return;
-  const [dx, dy] = [(x2 - x1) / far, (y2 - y1) / far];
-  const long = Math.min(ARROW, far);
+  if (length < 2) return;
+  const [dx, dy] = [(x2 - x1) / length, (y2 - y1) / length];
+  const long = Math.min(ARROW, length);
   for (const side of [-0.5, 0.5]) {
     const [x, y] = [x2 - long * (dx + side * dy), y2 - long * (dy - side * dx)];
     pen.line(x, y, x2, y2, { stroke, thick, alpha });

@@ -109,12 +109,12 @@ export class PointsControl extends Control {
   }
 
   /** @param {PointsSpec["start"]} value */
-  said(value) {
+  describe(value) {
     return value.map((place, i) => `${label(this.spec.names[i])} ${spot(place)}`).join(", ");
   }
 
   /** @param {PointsSpec["start"]} before @param {PointsSpec["start"]} after */
-  told(before, after) {
+  describeChange(before, after) {
     const moved = after.findIndex((place, i) => String(place) !== String(before[i]));
     return moved < 0 ? "" : `${quoted(this.spec.names[moved], 30)} is at ${spot(after[moved])}`;
   }

@@ -17,7 +17,7 @@ export function roundUp(value, sizes = ROUND) {
 
 /** @param {Tensor} tensor @param {Pick<ResultSpec, "kind" | "scale" | "limit" | "min_limit">} spec @returns {{ scale: ScaleKind, limit: number }} */
 export function scaleOf({ shape, dtype, data }, { kind, scale, limit, min_limit }) {
-  const room = kind === "arrows" || kind === "dots" ? 1.1 : 1; // for names
+  const margin = kind === "arrows" || kind === "dots" ? 1.1 : 1; // for names
   let [top, low, binary] = [0, 0, dtype !== "float32"];
   for (const value of data) {
     if (!Number.isFinite(value)) continue;
@@ -27,13 +27,13 @@ export function scaleOf({ shape, dtype, data }, { kind, scale, limit, min_limit 
   }
   const chosen = scale || (low < 0 ? "diverging" : "linear");
   if (limit !== null) return { scale: chosen, limit };
-  const ends = scale === "linear" || scale === "sqrt" || (chosen === "linear" && (binary || whole(shape, data)));
-  return { scale: chosen, limit: ends ? 1 : roundUp(Math.max(room * top, min_limit)) };
+  const ends = scale === "linear" || scale === "sqrt" || (chosen === "linear" && (binary || rowsSumToOne(shape, data)));
+  return { scale: chosen, limit: ends ? 1 : roundUp(Math.max(margin * top, min_limit)) };
 }
 
 // Whether each row adds up to 1.
 /** @param {number[]} shape @param {Numbers} data */
-function whole(shape, data) {
+function rowsSumToOne(shape, data) {
   const width = shape[shape.length - 1];
   if (!width || !data.length) return false;
   for (let start = 0; start < data.length; start += width) {

@@ -30,5 +30,5 @@ export function unpacked(results, slice) {
     dtype,
     data: new KINDS_OF_NUMBERS[dtype](slice(at).slice().buffer),
   });
-  return Object.fromEntries(Object.entries(results).map(([name, one]) => [name, tensor(one)]));
+  return Object.fromEntries(Object.entries(results).map(([name, result]) => [name, tensor(result)]));
 }

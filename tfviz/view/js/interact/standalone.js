@@ -34,7 +34,7 @@ export class Standalone extends Instrument {
   rest() {
     this.engine?.close();
     this.engine = null;
-    this.asked = this.answered; // what was asked last and not answered is asked again
+    this.requested = this.computed; // what was asked last and not answered is asked again
   }
 
   // One run for each change; of what is asked while one runs, only the last is answered.

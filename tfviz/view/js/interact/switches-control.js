@@ -18,7 +18,7 @@ export class SwitchesControl extends TableControl {
     button.onpointerdown = (event) => {
       if (event.button !== 0) return;
       this.paints = !this.value[row][col];
-      this.put(row, col, this.paints);
+      this.setCell(row, col, this.paints);
       button.setPointerCapture(event.pointerId);
     };
     button.onpointermove = (event) => {
@@ -27,11 +27,11 @@ export class SwitchesControl extends TableControl {
       const under = root.elementFromPoint(event.clientX, event.clientY);
       this.buttons.forEach((line, i) => {
         const j = line.findIndex((other) => other === under);
-        if (j >= 0) this.put(i, j, this.paints);
+        if (j >= 0) this.setCell(i, j, this.paints);
       });
     };
     button.onclick = (event) => {
-      if (event.detail === 0) this.put(row, col, !this.value[row][col]); // by key
+      if (event.detail === 0) this.setCell(row, col, !this.value[row][col]); // by key
     };
     button.onfocus = () => this.stop(row, col);
     button.onkeydown = (event) => this.key(event, row, col);
@@ -46,7 +46,7 @@ export class SwitchesControl extends TableControl {
   }
 
   /** @param {number} row @param {number} col @param {boolean} on */
-  put(row, col, on) {
+  setCell(row, col, on) {
     if (this.value[row][col] === on) return;
     const next = this.with(row, col, on);
     this.set(next);
@@ -58,7 +58,7 @@ export class SwitchesControl extends TableControl {
     this.value = value;
     this.buttons.forEach((line, row) =>
       line.forEach((button, col) => {
-        button.setAttribute("aria-label", this.called(row, col));
+        button.setAttribute("aria-label", this.cellName(row, col));
         button.setAttribute("aria-pressed", String(value[row][col]));
       }),
     );
@@ -70,7 +70,7 @@ export class SwitchesControl extends TableControl {
   }
 
   /** @param {SwitchesSpec["start"]} value */
-  said(value) {
+  describe(value) {
     const { rows, cols, flat } = this.spec;
     if (flat)
       return (

@@ -60,7 +60,7 @@ export class GridPanel extends Panel {
   }
 
   /** @param {Point} cell */
-  named([row, col]) {
+  cellName([row, col]) {
     return fromTo(this.grid.rows[row], this.grid.cols[col]);
   }
 }
@@ -140,7 +140,7 @@ export class BarPanel extends Panel {
   }
 
   /** @param {Point} cell */
-  named([row]) {
+  cellName([row]) {
     return quoted(this.words[row]);
   }
 
@@ -153,10 +153,10 @@ export class BarPanel extends Panel {
   /** @param {Tensor} [before] */
   change(before) {
     if (!this.top || !before || before.data.length !== this.tensor.data.length) return super.change(before);
-    const was = ordered(before.data, 1)[0];
-    if (was === this.order[0]) return "";
+    const previous = ordered(before.data, 1)[0];
+    if (previous === this.order[0]) return "";
     const words = wordsFor(this.rows, this.tensor.data.length);
-    return `${this.title ? `${titled(this.title)}: ` : ""}${quoted(words[this.order[0]])} is first (was ${quoted(words[was])})`;
+    return `${this.title ? `${titled(this.title)}: ` : ""}${quoted(words[this.order[0]])} is first (was ${quoted(words[previous])})`;
   }
 }
 
@@ -200,7 +200,7 @@ export class NumberPanel extends Panel {
     return [1, 1, this.width - 2, this.height - 2];
   }
 
-  named() {
+  cellName() {
     return "";
   }
 }

@@ -54,7 +54,7 @@ export class TextControl extends Control {
   }
 
   /** @param {TextSpec["start"]} value */
-  said(value) {
+  describe(value) {
     return quoted(value, 60);
   }
 }

@@ -58,8 +58,8 @@ export class LinePanel extends Panel {
       pen.line(CURVES.left, y, CURVES.left + this.long, y, { stroke: theme.line });
       pen.text(CURVES.left - 6, y, formatted(tick), { fill: theme.soft, size: 10, align: "right" });
     }
-    const room = Math.max(...this.steps.map((step) => measure(label(step), 10))) + 10;
-    const every = roundUp(Math.ceil((room * (this.size[1] - 1)) / this.long), [1, 2, 5, 10]);
+    const labelWidth = Math.max(...this.steps.map((step) => measure(label(step), 10))) + 10;
+    const every = roundUp(Math.ceil((labelWidth * (this.size[1] - 1)) / this.long), [1, 2, 5, 10]);
     for (let col = 0; col < this.size[1]; col += every)
       pen.text(this.at(0, col)[0], this.height - 8, label(this.steps[col]), {
         fill: theme.soft,
@@ -110,8 +110,8 @@ export class LinePanel extends Panel {
       0,
       Math.min(this.size[1] - 1, Math.round(((x - CURVES.left) / this.long) * (this.size[1] - 1))),
     );
-    const far = this.names.map((_, row) => Math.abs(this.at(row, col)[1] - y));
-    return [far.indexOf(Math.min(...far)), col];
+    const distances = this.names.map((_, row) => Math.abs(this.at(row, col)[1] - y));
+    return [distances.indexOf(Math.min(...distances)), col];
   }
 
   /** @param {Point} cell @returns {Box} */
@@ -121,7 +121,7 @@ export class LinePanel extends Panel {
   }
 
   /** @param {Point} cell */
-  named([row, col]) {
+  cellName([row, col]) {
     return this.single ? quoted(this.steps[col], 30) : fromTo(this.names[row], this.steps[col]);
   }
 }
@@ -141,11 +141,11 @@ export class WordPanel extends Panel {
     this.size = [1, count];
     this.words = wordsFor(this.rows, count);
     this.grid = gridOf(this.words, [this.title || "value"], this.tensor.data, this);
-    const most = Math.min(width, WIDEST);
+    const maxWidth = Math.min(width, WIDEST);
     let [x, y, wide] = [0, 20, 60];
     this.boxes = this.words.map((word) => {
-      const long = Math.min(most, measure(label(word), 14) + 12);
-      if (x && x + long > most) [x, y] = [0, y + LINE_OF_WORDS];
+      const long = Math.min(maxWidth, measure(label(word), 14) + 12);
+      if (x && x + long > maxWidth) [x, y] = [0, y + LINE_OF_WORDS];
       const box = [x, y, long, LINE_OF_WORDS - 6];
       x += long + 2;
       wide = Math.max(wide, x);
@@ -182,7 +182,7 @@ export class WordPanel extends Panel {
   }
 
   /** @param {Point} cell */
-  named([, at]) {
+  cellName([, at]) {
     return quoted(this.words[at], 30);
   }
 }

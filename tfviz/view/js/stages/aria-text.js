@@ -12,8 +12,8 @@ export function describeCell(grid, [row, col], name, top) {
   const kind = grid.kind(row, col);
   const value = `${grid.blockAt(row, col) > 1 ? "at most " : ""}${formatted(grid.at(row, col))}`;
   const absent = top ? leftOut(grid, row) : "not there yet";
-  const said = kind === OPEN ? value : kind === ABSENT ? absent : "may not look";
-  return `${name && `${name}: `}${quoted(grid.rows[row], 200)} → ${quoted(grid.cols[col], 200)}  ${said}`;
+  const reading = kind === OPEN ? value : kind === ABSENT ? absent : "may not look";
+  return `${name && `${name}: `}${quoted(grid.rows[row], 200)} → ${quoted(grid.cols[col], 200)}  ${reading}`;
 }
 
 /** @param {AnyGrid} grid @param {number} row */
@@ -28,8 +28,8 @@ export function describeLocked(grid, { rows, cols }) {
   /** @param {number} i @param {"row" | "col"} along @param {string[]} other */
   const pairs = (i, along, other) =>
     grid.strongest(i, along, 3).map(([j, value]) => `${quoted(other[j], 40)} ${formatted(value)}`);
-  /** @param {string} word @param {string} sign @param {string[]} found */
-  const line = (word, sign, found) => `${quoted(word, 40)} ${sign} ${found.join(", ") || "nothing"}`;
+  /** @param {string} word @param {string} sign @param {string[]} entries */
+  const line = (word, sign, entries) => `${quoted(word, 40)} ${sign} ${entries.join(", ") || "nothing"}`;
   const lines = [
     ...rows.map((i) => line(grid.rows[i], "→", pairs(i, "row", grid.cols))),
     ...cols.map((i) => line(grid.cols[i], "←", pairs(i, "col", grid.rows))),

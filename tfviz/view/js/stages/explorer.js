@@ -38,7 +38,7 @@ export class Explorer {
   /** @type {GridPanel[] | null} what stands side by side; null on the sheet */
   panels = null;
   /** @type {HeadMode | null} the mode that the keyboard goes along to */
-  wanted = null;
+  focusMode = null;
 
   /** @param {HTMLElement} host @param {HeadMaps} source @param {Choices<HeadsState>} store @param {ViewOptions} options */
   constructor(host, source, store, options) {
@@ -48,7 +48,7 @@ export class Explorer {
     this.frame = new Frame(host, source.document, store, {
       ...options,
       keys: source.document.picture ? [...HEAD_KEYS, ...PICTURE_KEYS] : HEAD_KEYS,
-      shown: () => this.shown,
+      grids: () => this.exactPanels,
       drawing: () => this.stage.drawing,
       tables: () => this.tables(),
       redraw: () => this.refresh(),
@@ -95,8 +95,8 @@ export class Explorer {
 
   get mode() {
     const mode = this.store.get("mode");
-    const there = this.stages[mode] && (mode !== "sheet" || this.choice.sheet);
-    return there ? mode : this.choice.sheet ? "sheet" : "head";
+    const available = this.stages[mode] && (mode !== "sheet" || this.choice.sheet);
+    return available ? mode : this.choice.sheet ? "sheet" : "head";
   }
 
   get stage() {
@@ -106,15 +106,15 @@ export class Explorer {
   // Go to another way to look, and take the keyboard there.
   /** @param {HeadMode} mode @param {Partial<HeadsState>} [more] */
   go(mode, more = {}) {
-    this.wanted = mode;
+    this.focusMode = mode;
     this.store.set({ mode, ...more });
   }
 
   /** @param {number} layer @param {number} head */
   open(layer, head) {
     const marked = this.store.get("marked");
-    const among = marked.length > 1 && marked.some(([l, h]) => l === layer && h === head);
-    this.go("head", { layer, head, marked: among ? marked : [] });
+    const isMarked = marked.length > 1 && marked.some(([l, h]) => l === layer && h === head);
+    this.go("head", { layer, head, marked: isMarked ? marked : [] });
   }
 
   // Another token whose weights the picture shows.
@@ -171,9 +171,9 @@ export class Explorer {
       this.frame.failed(/** @type {Error} */ (error));
     }
     if (turn !== this.turn) return;
-    if (this.wanted === this.mode)
+    if (this.focusMode === this.mode)
       /** @type {HTMLElement | null} */ (this.stage.element.querySelector("[tabindex='0']"))?.focus();
-    this.wanted = null;
+    this.focusMode = null;
     this.frame.renewTable();
   }
 
@@ -182,12 +182,12 @@ export class Explorer {
   async show(turn, full) {
     const { mode, choice, frame } = this;
     if (mode === "sheet") return this.sheet(turn);
-    const beside = mode === "head" || mode === "picture";
-    const panels = beside ? await choice.panels(full) : await choice.single(full);
-    const separate = mode === "lines" ? await choice.made(choice.at, false, full) : [];
+    const sideBySide = mode === "head" || mode === "picture";
+    const panels = sideBySide ? await choice.panels(full) : await choice.single(full);
+    const separate = mode === "lines" ? await choice.resolveGrids(choice.at, false, full) : [];
     if (turn !== this.turn) return undefined;
     this.panels = panels;
-    frame.stage(this.stage.element, choice.named(mode));
+    frame.stage(this.stage.element, choice.caption(mode));
     frame.buttons.hidden = mode !== "head";
     if (mode === "head") return this.head(panels);
     if (mode === "picture") return this.picture(panels);
@@ -201,9 +201,13 @@ export class Explorer {
       panels.flatMap(({ grid }) => (grid instanceof TiledGrid ? within.rows.map((i) => grid.row(i)) : [])),
     );
     if (this.panels !== panels) return;
-    const drawn = panels.map((panel) => ({ ...panel, grid: linear(panel.grid) }));
+    const linearPanels = panels.map((panel) => ({ ...panel, grid: linear(panel.grid) }));
     const { gold = [], dividers = [] } = this.source.document;
-    this.stages.head.show(drawn, { ...within, outlined: gold, dividers: drawn.map(() => dividers) }, this.frame.width);
+    this.stages.head.show(
+      linearPanels,
+      { ...within, outlined: gold, dividers: linearPanels.map(() => dividers) },
+      this.frame.width,
+    );
     if (within.rows.length || within.cols.length) this.frame.announce(describeLocked(panels[0].grid, within));
   }
 
@@ -214,20 +218,20 @@ export class Explorer {
       await Promise.all(panels.map(({ grid }) => grid instanceof TiledGrid && grid.row(token.index)));
     const { picture } = this.stages;
     if (!picture) return;
-    const here = () => this.panels === panels && this.mode === "picture";
-    if (here()) await picture.show(panels, this.choice.part, token, this.frame.width, here);
-    if (here() && this.choice.alone) this.frame.stage(picture.element, picture.question);
+    const isCurrent = () => this.panels === panels && this.mode === "picture";
+    if (isCurrent()) await picture.show(panels, this.choice.part, token, this.frame.width, isCurrent);
+    if (isCurrent() && this.choice.alone) this.frame.stage(picture.element, picture.question);
   }
 
   /** @param {AnyGrid[]} separate */
   lines(separate) {
     const { heads } = this.choice;
-    const shown = separate.map((grid, i) => {
+    const headLines = separate.map((grid, i) => {
       const [layer, head] = heads[i];
       return { grid, ink: this.choice.ink(layer, head), name: `${layer}.${head}` };
     });
     const limits = { least: this.store.get("least"), most: this.store.get("most") };
-    this.stages.lines.show(shown, { ...this.choice.within(separate[0]), ...limits }, this.frame.width);
+    this.stages.lines.show(headLines, { ...this.choice.within(separate[0]), ...limits }, this.frame.width);
   }
 
   /** @param {AnyGrid} grid */
@@ -252,31 +256,31 @@ export class Explorer {
       const onto = choice.pictured && spreadAll(grids, part, choice.token);
       this.stages.sheet.show({ part, grids, chosen, marked: this.store.get("marked"), ...onto }, frame.width);
     };
-    frame.stage(this.stage.element, choice.named("sheet"));
+    frame.stage(this.stage.element, choice.caption("sheet"));
     frame.buttons.hidden = true;
     this.panels = null;
-    for (let i = 0, drawn = performance.now(); i < part.layers * part.heads; i++) {
+    for (let i = 0, lastDraw = performance.now(); i < part.layers * part.heads; i++) {
       const [layer, head] = [Math.floor(i / part.heads), i % part.heads];
       const key = `${layer}.${head}`;
       if (!grids.has(key)) grids.set(key, await choice.grid(at, layer, head, false));
       if (turn !== this.turn) return;
-      if (performance.now() - drawn < OFTEN) continue;
+      if (performance.now() - lastDraw < OFTEN) continue;
       show();
-      drawn = performance.now();
+      lastDraw = performance.now();
     }
     show();
   }
 
   // The grids whose numbers can be taken away: of a head that is too large to be held, the rows that were asked for.
   /** @returns {GridPanel<Grid>[] | null} */
-  get shown() {
+  get exactPanels() {
     if (this.mode === "picture") return this.stages.picture?.numbers ?? [];
     const exact = (/** @type {AnyGrid} */ grid) => (grid instanceof TiledGrid ? grid.exact : grid);
     return this.panels?.map((panel) => ({ ...panel, grid: exact(panel.grid) })) ?? null;
   }
 
   tables() {
-    if (this.mode !== "sheet") return (this.shown ?? []).map(table);
+    if (this.mode !== "sheet") return (this.exactPanels ?? []).map(table);
     const grids = this.grids.get(this.choice.at);
     /** @param {number} layer @param {number} head */
     const value = (layer, head) => {

@@ -2,27 +2,27 @@
 
 import { h } from "../base/elements.js";
 import { formatted } from "../base/numbers.js";
-import { drawn } from "./head-stage.js";
+import { chartCanvas } from "./head-stage.js";
 import { Lines } from "./link-stage.js";
 import { CanvasPen, quoted } from "../base/pen.js";
 import { Sheet } from "./sheet.js";
 import { Words } from "./words.js";
 
 /** @import { AnyGrid, Drawing, Handlers, Locked, Pen, Side } from "../types.d.ts" */
-/** @import { Shown, Word } from "./link-stage.js" */
+/** @import { HeadLinks, Word } from "./link-stage.js" */
 /** @import { Part, SheetHandlers, SheetLook } from "./sheet.js" */
-/** @typedef {SheetLook & { part: Part, placed?: Part }} SheetShown placed: as the pictures lie, that are drawn instead */
+/** @typedef {SheetLook & { part: Part, placed?: Part }} SheetContent placed: as the pictures lie, that are drawn instead */
 
 const TALLEST = 560;
 
 export class SheetStage {
-  /** @type {SheetShown | null} */
-  shown = null;
+  /** @type {SheetContent | null} */
+  content = null;
 
   /** @param {import("../base/theme.js").Theme} theme @param {Pick<SheetHandlers, "open" | "mark"> & Pick<Handlers, "announce">} handlers @param {string[]} names */
   constructor(theme, handlers, names) {
     this.sheet = new Sheet(theme, names);
-    this.canvas = drawn("All heads: arrows move, Enter opens a head, Space marks it");
+    this.canvas = chartCanvas("All heads: arrows move, Enter opens a head, Space marks it");
     this.element = h("div", { class: "stage" }, this.canvas);
     this.focused = false;
     this.sheet.listen(this.canvas, {
@@ -31,16 +31,16 @@ export class SheetStage {
       leave: () => {},
       point: (at) => {
         this.focused = document.activeElement !== null && this.canvas.matches(":focus-visible");
-        handlers.announce(at ? this.sheet.describe(at[0], at[1], this.shown?.grids.get(at.join("."))) : "");
+        handlers.announce(at ? this.sheet.describe(at[0], at[1], this.content?.grids.get(at.join("."))) : "");
         this.draw();
       },
     });
   }
 
-  /** @param {SheetShown} shown @param {number} width */
-  show(shown, width) {
-    this.shown = shown;
-    this.sheet.place(shown.placed ?? shown.part, width);
+  /** @param {SheetContent} content @param {number} width */
+  show(content, width) {
+    this.content = content;
+    this.sheet.place(content.placed ?? content.part, width);
     this.draw();
   }
 
@@ -50,7 +50,7 @@ export class SheetStage {
 
   /** @param {Pen} pen */
   paint(pen) {
-    if (this.shown) this.sheet.draw(pen, { ...this.shown, focused: this.focused });
+    if (this.content) this.sheet.draw(pen, { ...this.content, focused: this.focused });
   }
 
   /** @returns {Drawing} */
@@ -72,7 +72,7 @@ export class LinesStage {
   /** @param {import("../base/theme.js").Theme} theme @param {Handlers} handlers @param {string[]} axes */
   constructor(theme, handlers, axes) {
     this.lines = new Lines(theme, axes);
-    this.canvas = drawn("Lines: up and down move, left and right change sides, Space locks a word");
+    this.canvas = chartCanvas("Lines: up and down move, left and right change sides, Space locks a word");
     this.tall = h("div", { class: "tall" }, this.canvas);
     this.element = h("div", { class: "stage scroller", onscroll: () => this.draw() }, this.tall);
 
@@ -95,10 +95,10 @@ export class LinesStage {
     );
   }
 
-  /** @param {Shown[]} shown @param {Locked & { least: number, most: number }} look @param {number} width */
-  show(shown, look, width) {
+  /** @param {HeadLinks[]} heads @param {Locked & { least: number, most: number }} look @param {number} width */
+  show(heads, look, width) {
     this.look = look;
-    this.lines.place(shown, width);
+    this.lines.place(heads, width);
     this.view = Math.min(this.lines.height, TALLEST);
     this.tall.style.height = `${this.lines.height}px`;
     this.element.style.height = `${this.view}px`;
@@ -107,18 +107,18 @@ export class LinesStage {
 
   /** @param {Side} side @param {number} index */
   reading(side, index) {
-    const { shown } = this.lines;
+    const { heads } = this.lines;
     const axis = side === "rows" ? 0 : 1;
     const along = axis ? "col" : "row";
-    const pairs = shown.map(
+    const pairs = heads.map(
       ({ grid, name }) =>
         `${name}: ` +
         grid
           .strongest(index, along, 3)
-          .map(([i, value]) => `${quoted(shown[0].grid[side === "rows" ? "cols" : "rows"][i])} ${formatted(value)}`)
+          .map(([i, value]) => `${quoted(heads[0].grid[side === "rows" ? "cols" : "rows"][i])} ${formatted(value)}`)
           .join(", "),
     );
-    return `${quoted(shown[0].grid[side][index])} ${axis ? "←" : "→"} ${pairs.join("; ")}`;
+    return `${quoted(heads[0].grid[side][index])} ${axis ? "←" : "→"} ${pairs.join("; ")}`;
   }
 
   draw() {

@@ -14,7 +14,7 @@ import { pointing } from "./pointing.js";
 /** @typedef {Locked & { outlined?: number[][], dividers?: Divider[][] }} StageLook dividers of each panel */
 
 /** @param {string} label @returns {HTMLCanvasElement} */
-export const drawn = (label) =>
+export const chartCanvas = (label) =>
   h("canvas", { tabIndex: 0, role: "application", "aria-label": label, "aria-roledescription": "chart" });
 
 export class HeadStage {
@@ -44,27 +44,27 @@ export class HeadStage {
     while (this.panels.length < panels.length) this.panels.push(this.panel(this.panels.length));
     this.look = look;
     this.names = panels.map(({ name }) => name);
-    const beside = panels.length > 1 && width >= 320 * panels.length ? panels.length : 1;
+    const columns = panels.length > 1 && width >= 320 * panels.length ? panels.length : 1;
     panels.forEach(({ name, grid, axes }, i) => {
       if (axes) this.panels[i].map.axes = axes;
       this.panels[i].canvas.setAttribute(
         "aria-label",
         `${name || "Heatmap"}: arrows move, Space locks a row, C locks a column, plus and minus zoom`,
       );
-      this.panels[i].map.place(grid, (width - 16 * (beside - 1)) / beside);
+      this.panels[i].map.place(grid, (width - 16 * (columns - 1)) / columns);
     });
     const pointed = this.cursor;
     if (pointed && !panels.some(({ grid }) => pointed[0] < grid.rows.length && pointed[1] < grid.cols.length))
       this.cursor = null;
     if (pointed) this.handlers.announce(this.cursor ? this.reading(this.cursor) : "");
     this.draw();
-    this.looks();
+    this.refine();
   }
 
   /** @param {number} index @returns {HeadPanel} */
   panel(index) {
     const map = new Heatmap(this.theme, { legend: true, ...this.options });
-    const canvas = drawn("Heatmap");
+    const canvas = chartCanvas("Heatmap");
     pointing(canvas, map, {
       point: (cell) => {
         [this.cursor, this.pointed] = [cell, index];
@@ -77,7 +77,7 @@ export class HeadStage {
           if (same(panel.map.grid, map.grid)) panel.map.window = map.window;
         });
         this.draw();
-        this.looks();
+        this.refine();
       },
       leave: () => this.handlers.leave(),
     });
@@ -124,15 +124,15 @@ export class HeadStage {
       else map.fit();
     });
     this.draw();
-    this.looks();
+    this.refine();
   }
 
   // What is finer comes when it is looked at.
-  async looks() {
-    const asked = this.panels.map(
+  async refine() {
+    const updates = this.panels.map(
       ({ map }) => map.grid instanceof TiledGrid && map.grid.look(map.window, Math.max(map.wide, map.tall)),
     );
-    if (!(await Promise.all(asked)).some(Boolean)) return;
+    if (!(await Promise.all(updates)).some(Boolean)) return;
     if (this.cursor) this.handlers.announce(this.reading(this.cursor));
     this.draw();
   }
@@ -159,5 +159,5 @@ export class HeadStage {
   }
 }
 
-/** @param {AnyGrid} one @param {AnyGrid} other */
-const same = (one, other) => one.rows.length === other.rows.length && one.cols.length === other.cols.length;
+/** @param {AnyGrid} a @param {AnyGrid} b */
+const same = (a, b) => a.rows.length === b.rows.length && a.cols.length === b.cols.length;

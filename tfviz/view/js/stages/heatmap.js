@@ -118,8 +118,8 @@ export class Heatmap {
   /** @param {number} cols @param {number} rows */
   pan(cols, rows) {
     const { x, y, wide, tall } = this.window;
-    /** @param {number} v @param {number} most */
-    const limit = (v, most) => Math.min(Math.max(v, 0), most);
+    /** @param {number} v @param {number} max */
+    const limit = (v, max) => Math.min(Math.max(v, 0), max);
     this.window = {
       x: limit(x + cols, this.grid.cols.length - wide),
       y: limit(y + rows, this.grid.rows.length - tall),
@@ -141,9 +141,9 @@ export class Heatmap {
   cell(x, y) {
     const col = this.window.x + ((x - this.left) / this.wide) * this.window.wide;
     const row = this.window.y + ((y - this.top) / this.tall) * this.window.tall;
-    /** @param {number} at @param {number} from @param {number} size @param {number} most */
-    const inside = (at, from, size, most) =>
-      at >= from && at < from + size ? Math.min(Math.floor(at), most - 1) : null;
+    /** @param {number} at @param {number} from @param {number} size @param {number} count */
+    const inside = (at, from, size, count) =>
+      at >= from && at < from + size ? Math.min(Math.floor(at), count - 1) : null;
     return [
       inside(row, this.window.y, this.window.tall, this.grid.rows.length),
       inside(col, this.window.x, this.window.wide, this.grid.cols.length),
@@ -244,7 +244,7 @@ export class Heatmap {
   /** @param {Pen} pen @param {number[]} rows @param {number[]} cols */
   fade(pen, rows, cols) {
     /** @param {number[]} locked @param {number} from @param {number} size @param {(start: number, count: number) => void} draw */
-    const veil = (locked, from, size, draw) => {
+    const fade = (locked, from, size, draw) => {
       if (!locked.length) return;
       const last = Math.ceil(from + size);
       let start = Math.floor(from);
@@ -260,10 +260,10 @@ export class Heatmap {
       if (x2 > x1 && y2 > y1) pen.rect(x1, y1, x2 - x1, y2 - y1, { fill: this.theme.page, alpha: 0.72 });
     };
     const [, , w, t] = this.box(0, 0);
-    veil(rows, this.window.y, this.window.tall, (row, count) =>
+    fade(rows, this.window.y, this.window.tall, (row, count) =>
       clipped(this.left, this.box(row, 0)[1], this.wide, count * t),
     );
-    veil(cols, this.window.x, this.window.wide, (col, count) =>
+    fade(cols, this.window.x, this.window.wide, (col, count) =>
       clipped(this.box(0, col)[0], this.top, count * w, this.tall),
     );
   }
@@ -275,12 +275,12 @@ export class Heatmap {
     const words = this.labels[axis];
     const [, , w, t] = this.box(0, 0);
     const cell = axis ? w : t;
-    const room = axis && !this.upright ? longest(words) + 3 : GAP;
-    const step = Math.max(1, Math.ceil(room / cell));
+    const spacing = axis && !this.upright ? longest(words) + 3 : GAP;
+    const step = Math.max(1, Math.ceil(spacing / cell));
     const [from, size] = axis ? [this.window.x, this.window.wide] : [this.window.y, this.window.tall];
     const near = pointed === undefined ? [...locked] : [...locked, pointed];
     /** @param {number} i @param {boolean} strong */
-    const put = (i, strong) => {
+    const drawWord = (i, strong) => {
       const middle = axis ? this.box(0, i + 0.5)[0] : this.box(i + 0.5, 0)[1];
       const [low, high] = axis ? [this.left, this.left + this.wide] : [this.top, this.top + this.tall];
       if (middle < low || middle > high) return;
@@ -291,9 +291,9 @@ export class Heatmap {
       else pen.text(middle, this.top - 9, words[i], { ...style, align: "center" });
     };
     for (let i = Math.ceil(from / step) * step; i < Math.min(words.length, from + size); i += step) {
-      if (!near.some((other) => Math.abs(other - i) * cell < room)) put(i, false);
+      if (!near.some((other) => Math.abs(other - i) * cell < spacing)) drawWord(i, false);
     }
-    near.forEach((i) => put(i, true));
+    near.forEach((i) => drawWord(i, true));
   }
 }
 
@@ -304,7 +304,7 @@ function longest(labels) {
   const known = widths.get(labels);
   if (known !== undefined) return known;
   const widest = labels.reduce(
-    (most, text) => (text.length > 2 || most < 16 ? Math.max(most, measure(text, SIZE, true)) : most),
+    (max, text) => (text.length > 2 || max < 16 ? Math.max(max, measure(text, SIZE, true)) : max),
     0,
   );
   const width = widest + (labels.some((text) => [...text].length > 1) ? 10 : 0);

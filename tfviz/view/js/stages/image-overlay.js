@@ -5,8 +5,8 @@ import { ABSENT, FORBIDDEN, OPEN, codeOf } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
 import { CanvasPen, quoted } from "../base/pen.js";
 import { SourceImage } from "../base/source-image.js";
-import { asks, largest, profile, spread } from "../base/patch-grid.js";
-import { drawn } from "./head-stage.js";
+import { describeToken, largest, profile, spread } from "../base/patch-grid.js";
+import { chartCanvas } from "./head-stage.js";
 import { legend } from "./legend.js";
 import { PictureLayout } from "./picture-layout.js";
 import { picking } from "./picking.js";
@@ -19,12 +19,12 @@ import { picking } from "./picking.js";
 /** @typedef {Pick<Handlers, "announce" | "leave"> & { choose(side: Side, index: number): void }} ImageHandlers */
 
 /** @type {Record<number, string>} */
-const KIND_SAID = { [FORBIDDEN]: "may not look", [ABSENT]: "left out" };
+const KIND_TEXT = { [FORBIDDEN]: "may not look", [ABSENT]: "left out" };
 
 export class ImageStage {
   /** @type {PlacedToken | null} */
   cursor = null;
-  plain = false;
+  pictureOnly = false;
   /** @type {WeakMap<object, { key: string, image: ImageData }>} */
   images = new WeakMap();
   /** @type {PictureLayout | null} */
@@ -50,28 +50,28 @@ export class ImageStage {
     this.theme = theme;
     this.handlers = handlers;
     this.source = new SourceImage(picture);
-    this.canvas = drawn("Picture");
+    this.canvas = chartCanvas("Picture");
     this.element = h("div", { class: "stage" }, this.canvas);
     picking(this.canvas, this);
   }
 
-  /** @param {GridPanel[]} panels @param {PicturePart} part @param {Token} chosen whose weights are shown @param {number} width @param {() => boolean} wanted whether they still are */
-  async show(panels, part, chosen, width, wanted) {
+  /** @param {GridPanel[]} panels @param {PicturePart} part @param {Token} chosen whose weights are shown @param {number} width @param {() => boolean} isCurrent whether they still are */
+  async show(panels, part, chosen, width, isCurrent) {
     await this.source.ready();
-    if (!wanted()) return;
+    if (!isCurrent()) return;
     this.panels = panels;
     const names = panels.map(({ name }) => name);
     this.layout = new PictureLayout(part, chosen, names, this.source, width);
     const profiles = panels.map(({ grid }) => profile(grid, part, chosen.side, chosen.index));
-    const limits = [false, true].map((signed) => largest(profiles.filter((found) => found.signed === signed)));
-    this.limits = profiles.map((found) => limits[Number(found.signed)]);
+    const limits = [false, true].map((signed) => largest(profiles.filter((weights) => weights.signed === signed)));
+    this.limits = profiles.map((weights) => limits[Number(weights.signed)]);
     const onto = this.layout.patches[this.layout.other];
-    this.maps = profiles.map((found, i) => onto && spread(found, onto, this.limits[i]));
+    this.maps = profiles.map((weights, i) => onto && spread(weights, onto, this.limits[i]));
     this.part = part;
     this.chosen = chosen;
     this.profiles = profiles;
     this.names = names;
-    this.question = asks(part, chosen);
+    this.question = describeToken(part, chosen);
     this.canvas.setAttribute(
       "aria-label",
       `${this.question}: arrows move, Enter or Space chooses, P shows the picture alone`,
@@ -105,28 +105,29 @@ export class ImageStage {
   reading({ side, index }) {
     const { chosen, layout, part } = this;
     if (!layout?.is(side, layout.other)) return this.strongest(side, index);
-    const read = this.profiles.map((found, i) => {
-      const value = found.kind(index, 0) === OPEN ? formatted(found.at(index, 0)) : KIND_SAID[found.kind(index, 0)];
-      const most = found.kind(index, 0) === OPEN && found.block > 1 ? "at most " : "";
-      return `${this.names[i] ? `${this.names[i]}: ` : ""}${most}${value}`;
+    const readings = this.profiles.map((weights, i) => {
+      const value =
+        weights.kind(index, 0) === OPEN ? formatted(weights.at(index, 0)) : KIND_TEXT[weights.kind(index, 0)];
+      const bound = weights.kind(index, 0) === OPEN && weights.block > 1 ? "at most " : "";
+      return `${this.names[i] ? `${this.names[i]}: ` : ""}${bound}${value}`;
     });
     const ends = [part[chosen.side][chosen.index], part[layout.other][index]].map((word) => quoted(word, 200));
     if (chosen.side === "cols") ends.reverse();
-    return `${ends.join(" → ")}  ${read.join("   ")}`;
+    return `${ends.join(" → ")}  ${readings.join("   ")}`;
   }
 
   /** @param {Side} side @param {number} index */
   strongest(side, index) {
     const other = this.part[side === "rows" ? "cols" : "rows"];
-    const found = profile(this.panels[0].grid, this.part, side, index).strongest(0, "col", 3);
-    const pairs = found.map(([i, value]) => `${quoted(other[i], 40)} ${formatted(value)}`);
+    const strongest = profile(this.panels[0].grid, this.part, side, index).strongest(0, "col", 3);
+    const pairs = strongest.map(([i, value]) => `${quoted(other[i], 40)} ${formatted(value)}`);
     return `${quoted(this.part[side][index], 40)} ${side === "rows" ? "→" : "←"} ${pairs.join(", ") || "nothing"}`;
   }
 
   // The picture alone, or with weights.
-  /** @param {boolean} plain */
-  only(plain) {
-    this.plain = plain;
+  /** @param {boolean} pictureOnly */
+  showPictureOnly(pictureOnly) {
+    this.pictureOnly = pictureOnly;
     this.draw();
   }
 
@@ -172,8 +173,8 @@ export class ImageStage {
   /** @param {Pen} pen @param {number} i @param {Chip} chip */
   chip(pen, i, { side, index, box, text }) {
     const { theme, layout } = this;
-    const found = layout?.is(side, layout.other) ? this.profiles[i] : null;
-    const open = found?.kind(index, 0) === OPEN ? found : null;
+    const weights = layout?.is(side, layout.other) ? this.profiles[i] : null;
+    const open = weights?.kind(index, 0) === OPEN ? weights : null;
     const code = open ? codeOf(open.at(index, 0), open.scale, this.limits[i]) : 0;
     const strong = open && (open.signed ? Math.abs(code - 128) > 70 : code > 140);
     const [x, y, wide, tall] = box;
@@ -186,10 +187,10 @@ export class ImageStage {
   painted(i, ratio, wide, tall) {
     const size = [wide, tall].map((length) => Math.max(1, Math.round(length * ratio)));
     const grid = this.maps[i];
-    const key = `${size} ${this.theme.key} ${this.plain}`;
+    const key = `${size} ${this.theme.key} ${this.pictureOnly}`;
     const known = this.images.get(grid ?? this.source);
     if (known?.key === key) return known.image;
-    const image = this.source.paint(this.plain ? null : grid, size[0], size[1], this.theme, ratio);
+    const image = this.source.paint(this.pictureOnly ? null : grid, size[0], size[1], this.theme, ratio);
     this.images.set(grid ?? this.source, { key, image });
     return image;
   }

@@ -38,8 +38,8 @@ class HeadLoader {
   /** @type {import("../base/head-source.js").AskCodes} */
   async codes(part, layer, head, where) {
     const name = `${part}.${layer}.${head}`;
-    const found = await this.engine.run(name, where);
-    if (found) return found;
+    const codes = await this.engine.run(name, where);
+    if (codes) return codes;
     await this.load(name, part, layer, head);
     return this.engine.run(name, where);
   }
@@ -53,20 +53,20 @@ class HeadLoader {
     const bytes = [];
     const [left, right] = [query[head], key[Math.floor((head * key.length) / heads)]];
     const rule = index === null ? null : await this.source.spans(index);
-    const told = { query: await this.sent(left, bytes), key: await this.sent(right, bytes), scale, rule };
-    return this.engine.load({ [name]: told }, joined(bytes));
+    const inputs = { query: await this.pack(left, bytes), key: await this.pack(right, bytes), scale, rule };
+    return this.engine.load({ [name]: inputs }, joined(bytes));
   }
 
   // A head's numbers as the engine takes them; their bytes go where the others are.
   /** @param {StoredWeight} weight @param {Uint8Array[]} bytes */
-  async sent({ at, scale, ...told }, bytes) {
+  async pack({ at, scale, ...stored }, bytes) {
     /** @param {Piece} where */
-    const put = async (where) => {
+    const store = async (where) => {
       const piece = await inflated(this.source.slice(where));
       const start = bytes.reduce((size, other) => size + other.length, 0);
       bytes.push(piece);
       return [start, piece.length];
     };
-    return { ...told, at: await put(at), scale: scale && (await put(scale)) };
+    return { ...stored, at: await store(at), scale: scale && (await store(scale)) };
   }
 }

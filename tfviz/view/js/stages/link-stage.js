@@ -5,7 +5,7 @@ import { label, measure } from "../base/pen.js";
 
 /** @import { AnyGrid, Handlers, Locked, Pen, Side } from "../types.d.ts" */
 /** @typedef {[side: Side, index: number]} Word */
-/** @typedef {{ grid: AnyGrid, ink: number, name: string }} Shown a head, and which colour it has */
+/** @typedef {{ grid: AnyGrid, ink: number, name: string }} HeadLinks a head, and which colour it has */
 /** @typedef {{ scroll: number, from: number, to: number }} Stretch the rows that are drawn, and pixels above them */
 /**
  * @typedef {Partial<Locked> & {
@@ -30,8 +30,8 @@ const TOP = 24;
 const UP_DOWN = { ArrowUp: -1, ArrowDown: 1 };
 
 export class Lines {
-  /** @type {Shown[]} all of the same words */
-  shown = [];
+  /** @type {HeadLinks[]} all of the same words */
+  heads = [];
   /** @type {string[][]} of rows and columns */
   labels = [[], []];
   width = 0;
@@ -47,19 +47,19 @@ export class Lines {
     this.axes = axes;
   }
 
-  /** @param {Shown[]} shown @param {number} width */
-  place(shown, width) {
-    const { grid } = shown[0];
+  /** @param {HeadLinks[]} heads @param {number} width */
+  place(heads, width) {
+    const { grid } = heads[0];
     this.labels = [grid.rows, grid.cols].map((words) => words.map((word) => label(word, 24)));
-    const [one, two] = this.labels.map((words) =>
+    const [leftWidth, rightWidth] = this.labels.map((words) =>
       Math.min(0.34 * width, Math.max(30, ...words.slice(0, 2000).map((word) => measure(word, 12, true))) + 14),
     );
-    const between = Math.min(width - one - two, 560);
-    this.shown = shown;
+    const between = Math.min(width - leftWidth - rightWidth, 560);
+    this.heads = heads;
     this.width = width;
-    this.left = one;
-    this.right = one + between;
-    this.across = one + between + two;
+    this.left = leftWidth;
+    this.right = leftWidth + between;
+    this.across = leftWidth + between + rightWidth;
     this.height = TOP + PITCH * Math.max(grid.rows.length, grid.cols.length) + 6;
     return this.height;
   }
@@ -74,19 +74,19 @@ export class Lines {
   word(x, y) {
     const side = x < (this.left + this.right) / 2 ? "rows" : "cols";
     const index = Math.floor((y - TOP) / PITCH);
-    return index >= 0 && index < this.shown[0].grid[side].length && (x < this.left + 12 || x > this.right - 12)
+    return index >= 0 && index < this.heads[0].grid[side].length && (x < this.left + 12 || x > this.right - 12)
       ? [side, index]
       : null;
   }
 
   // The weights to show: [row, col, value], at least `least`, the `most` strongest of a word.
   /** @param {AnyGrid} grid @param {Locked & { least: number, most: number, from: number, to: number }} look */
-  chosen(grid, { rows, cols, least, most, from, to }) {
+  selectLinks(grid, { rows, cols, least, most, from, to }) {
     /** @type {[row: number, col: number, value: number][]} */
-    const found = [];
+    const links = [];
     /** @param {[number, number][]} pairs @param {(other: number) => [row: number, col: number]} make */
     const keep = (pairs, make) =>
-      pairs.filter(([, value]) => value >= least).forEach(([other, value]) => found.push([...make(other), value]));
+      pairs.filter(([, value]) => value >= least).forEach(([other, value]) => links.push([...make(other), value]));
     if (cols.length) {
       const only = new Set(rows);
       for (const col of cols)
@@ -96,20 +96,20 @@ export class Lines {
             .filter(([row]) => !only.size || only.has(row)),
           (row) => [row, col],
         );
-      return found;
+      return links;
     }
-    const asked = rows.length ? rows : grid.rows.map((_, row) => row).filter((row) => row >= from && row < to);
-    for (const row of asked) keep(grid.strongest(row, "row", most), (col) => [row, col]);
-    return found;
+    const queries = rows.length ? rows : grid.rows.map((_, row) => row).filter((row) => row >= from && row < to);
+    for (const row of queries) keep(grid.strongest(row, "row", most), (col) => [row, col]);
+    return links;
   }
 
   // Which colour is whose, in the middle of the head line, as far as there is room.
   /** @param {Pen} pen @param {number} y */
   legend(pen, y) {
     const { theme } = this;
-    const widths = this.shown.map(({ name }) => 24 + measure(name) + 14);
-    let x = Math.max(this.left + 10, (this.left + this.right - widths.reduce((sum, one) => sum + one, 0)) / 2);
-    for (const [place, { ink, name }] of this.shown.entries()) {
+    const widths = this.heads.map(({ name }) => 24 + measure(name) + 14);
+    let x = Math.max(this.left + 10, (this.left + this.right - widths.reduce((sum, width) => sum + width, 0)) / 2);
+    for (const [place, { ink, name }] of this.heads.entries()) {
       if (x + widths[place] > this.right) break;
       pen.line(x, y, x + 18, y, { stroke: theme.head(ink), thick: 3 });
       pen.text(x + 24, y, name, { fill: theme.soft });
@@ -126,28 +126,28 @@ export class Lines {
       to: Math.ceil((scroll + tall - TOP) / PITCH) + 1,
     };
     /** @type {Locked} */
-    const asked = pointed ? { rows: [], cols: [], [pointed[0]]: [pointed[1]] } : { rows, cols };
+    const selected = pointed ? { rows: [], cols: [], [pointed[0]]: [pointed[1]] } : { rows, cols };
     pen.text(this.left - 8, 10 - scroll, this.axes[0], { fill: theme.soft, align: "right" });
     pen.text(this.right + 8, 10 - scroll, this.axes[1], { fill: theme.soft });
-    if (this.shown.length > 1) this.legend(pen, 10 - scroll);
-    const touched = this.drawLinks(pen, asked, part, look);
-    const busy = asked.rows.length + asked.cols.length > 0;
+    if (this.heads.length > 1) this.legend(pen, 10 - scroll);
+    const touched = this.drawLinks(pen, selected, part, look);
+    const busy = selected.rows.length + selected.cols.length > 0;
     /** @param {Side} side @param {number} i */
-    const lit = (side, i) => !busy || asked[side].includes(i) || touched[side].has(i);
+    const highlighted = (side, i) => !busy || selected[side].includes(i) || touched[side].has(i);
     /** @param {Side} side @param {number} i */
-    const strong = (side, i) => asked[side].includes(i);
-    this.drawWords(pen, "rows", part, { locked: rows, lit, strong });
-    this.drawWords(pen, "cols", part, { locked: cols, lit, strong });
+    const strong = (side, i) => selected[side].includes(i);
+    this.drawWords(pen, "rows", part, { locked: rows, highlighted, strong });
+    this.drawWords(pen, "cols", part, { locked: cols, highlighted, strong });
     if (look.cursor) this.drawCursor(pen, look.cursor, scroll);
   }
 
   // The lines; returns the words of each side that one of them touches.
-  /** @param {Pen} pen @param {Locked} asked @param {Stretch} part @param {{ least?: number, most?: number }} look */
-  drawLinks(pen, asked, { scroll, from, to }, { least = 0.05, most = 5 }) {
+  /** @param {Pen} pen @param {Locked} selected @param {Stretch} part @param {{ least?: number, most?: number }} look */
+  drawLinks(pen, selected, { scroll, from, to }, { least = 0.05, most = 5 }) {
     /** @type {Record<Side, Set<number>>} */
     const touched = { rows: new Set(), cols: new Set() };
-    for (const { grid, ink } of this.shown) {
-      for (const [row, col, value] of this.chosen(grid, { ...asked, least, most, from, to })) {
+    for (const { grid, ink } of this.heads) {
+      for (const [row, col, value] of this.selectLinks(grid, { ...selected, least, most, from, to })) {
         touched.rows.add(row);
         touched.cols.add(col);
         const strength = Math.sqrt(value);
@@ -162,15 +162,15 @@ export class Lines {
     return touched;
   }
 
-  /** @param {Pen} pen @param {Side} side @param {Stretch} part @param {{ locked: number[], lit(side: Side, i: number): boolean, strong(side: Side, i: number): boolean }} look */
-  drawWords(pen, side, { scroll, from, to }, { locked, lit, strong }) {
+  /** @param {Pen} pen @param {Side} side @param {Stretch} part @param {{ locked: number[], highlighted(side: Side, i: number): boolean, strong(side: Side, i: number): boolean }} look */
+  drawWords(pen, side, { scroll, from, to }, { locked, highlighted, strong }) {
     const { theme } = this;
     const left = side === "rows";
     const words = this.labels[left ? 0 : 1];
     const x = left ? this.left - 8 : this.right + 8;
     const align = left ? "right" : "left";
     for (let i = Math.max(0, from); i < Math.min(words.length, to); i++) {
-      const fill = lit(side, i) ? theme.ink : theme.faint;
+      const fill = highlighted(side, i) ? theme.ink : theme.faint;
       const text = words[i] + (locked.includes(i) ? " ●" : "");
       pen.text(x, this.y(i) - scroll, text, { size: 12, bold: strong(side, i), fill, align });
     }
@@ -214,7 +214,7 @@ export class Lines {
       else if (event.key === "Enter" || event.key === " ") handlers.lock(...cursor);
       else if (event.key === "Escape") handlers.leave();
       else return;
-      cursor = [cursor[0], Math.max(0, Math.min(this.shown[0].grid[cursor[0]].length - 1, cursor[1]))];
+      cursor = [cursor[0], Math.max(0, Math.min(this.heads[0].grid[cursor[0]].length - 1, cursor[1]))];
       handlers.reveal(this.y(cursor[1]));
       handlers.point(cursor, cursor);
       event.preventDefault();

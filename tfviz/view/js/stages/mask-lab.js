@@ -36,7 +36,7 @@ export class MaskLab {
     this.frame = new Frame(host, source.document, store, {
       ...options,
       keys: MASK_KEYS,
-      shown: () => [this.panel],
+      grids: () => [this.panel],
       drawing: () => this.stage.drawing,
       tables: () => [table(this.panel)],
       redraw: () => this.refresh(),

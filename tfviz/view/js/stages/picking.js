@@ -23,8 +23,8 @@ export function picking(canvas, stage) {
   const keys = {
     Enter: () => stage.choose(stage.cursor ?? stage.chosen),
     " ": () => stage.choose(stage.cursor ?? stage.chosen),
-    p: () => stage.only(!stage.plain),
-    P: () => stage.only(!stage.plain),
+    p: () => stage.showPictureOnly(!stage.pictureOnly),
+    P: () => stage.showPictureOnly(!stage.pictureOnly),
     Escape: () => stage.handlers.leave(),
   };
   canvas.onkeydown = (event) => {

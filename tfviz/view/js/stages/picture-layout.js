@@ -13,7 +13,7 @@ import { patchGrids } from "../base/patch-grid.js";
 
 const WIDEST_PICTURE = 520;
 const TALLEST_PICTURE = 560;
-const SCALE_ROOM = 74; // for the scale beside it
+const SCALE_WIDTH = 74; // for the scale beside it
 const APART = 20; // between pictures
 const ABOVE_PICTURE = 20;
 const EDGE_LEFT = 3; // room for an outline
@@ -31,9 +31,9 @@ export class PictureLayout {
     this.patches = patchGrids(part);
     // both sides are the same tokens where a picture, or a text with one in it, looks at itself
     this.alike = String(part.rows) === String(part.cols);
-    const beside = width >= 300 * names.length ? names.length : 1;
-    const each = (width - APART * (beside - 1)) / beside - EDGE_LEFT;
-    const wide = Math.min(WIDEST_PICTURE, each - SCALE_ROOM, (TALLEST_PICTURE * shape.width) / shape.height);
+    const columns = width >= 300 * names.length ? names.length : 1;
+    const each = (width - APART * (columns - 1)) / columns - EDGE_LEFT;
+    const wide = Math.min(WIDEST_PICTURE, each - SCALE_WIDTH, (TALLEST_PICTURE * shape.width) / shape.height);
     const tall = (wide * shape.height) / shape.width;
     const top = names.some(Boolean) ? 2 * ABOVE_PICTURE : ABOVE_PICTURE;
     const above = this.chipsOf("rows", top, each);
@@ -42,9 +42,9 @@ export class PictureLayout {
     this.notes = [above, below].flatMap((group) => group?.notes ?? []);
     this.box = [EDGE_LEFT, above.bottom, wide, tall];
     const height = below?.chips.length ? below.bottom : above.bottom + tall + EDGE_LEFT;
-    const right = Math.max(wide + SCALE_ROOM, ...this.chips.map(({ box }) => box[0] + box[2]));
-    this.from = names.map((_, i) => [(i % beside) * (each + APART), Math.floor(i / beside) * (height + APART)]);
-    this.width = Math.ceil(Math.min(width, (beside - 1) * (each + APART) + right + EDGE_LEFT));
+    const right = Math.max(wide + SCALE_WIDTH, ...this.chips.map(({ box }) => box[0] + box[2]));
+    this.from = names.map((_, i) => [(i % columns) * (each + APART), Math.floor(i / columns) * (height + APART)]);
+    this.width = Math.ceil(Math.min(width, (columns - 1) * (each + APART) + right + EDGE_LEFT));
     this.height = this.from[this.from.length - 1][1] + height;
   }
 
@@ -69,9 +69,9 @@ export class PictureLayout {
   }
 
   // Whether a token of one side is one of the other as well.
-  /** @param {Side} side @param {Side} wanted */
-  is(side, wanted) {
-    return this.alike || side === wanted;
+  /** @param {Side} side @param {Side} target */
+  is(side, target) {
+    return this.alike || side === target;
   }
 
   // The token under a point, { panel, side, index }; null where there is none.
@@ -114,27 +114,27 @@ export class PictureLayout {
   }
 
   // The token that a step from another leads to: beyond the edge of the picture, or of a word, to what is nearest there.
-  /** @param {PlacedToken} from @param {Point} way @param {number} times @returns {PlacedToken} */
+  /** @param {PlacedToken} from @param {Point} direction @param {number} times @returns {PlacedToken} */
   step(from, [down, across], times) {
     const [x, y, wide, tall] = this.where(from.side, from.index) ?? this.box;
     const panel = from.panel ?? 0;
-    const own = [x + wide / 2, y + tall / 2];
-    const to = [own[0] + across * times * wide, own[1] + down * times * tall];
+    const center = [x + wide / 2, y + tall / 2];
+    const to = [center[0] + across * times * wide, center[1] + down * times * tall];
     const [left, top] = this.from[panel];
-    const met = this.under(left + to[0], top + to[1]);
-    if (met?.panel === panel) return met;
+    const hit = this.under(left + to[0], top + to[1]);
+    if (hit?.panel === panel) return hit;
     const spots = [...this.chips.map(({ side, index, box }) => ({ panel, side, index, box })), this.nearest(panel, to)];
-    const ahead = spots
+    const candidates = spots
       .filter(({ side, index }) => index !== from.index || !this.is(side, from.side))
       .map((token) => ({
         token,
-        dx: token.box[0] + token.box[2] / 2 - own[0],
-        dy: token.box[1] + token.box[3] / 2 - own[1],
+        dx: token.box[0] + token.box[2] / 2 - center[0],
+        dy: token.box[1] + token.box[3] / 2 - center[1],
       }))
       .filter(({ dx, dy }) => dx * across + dy * down > 1);
     /** @param {{ dx: number, dy: number }} away */
-    const far = ({ dx, dy }) => (across ? Math.abs(dx) + 4 * Math.abs(dy) : Math.abs(dy) + Math.abs(dx) / 4);
-    return ahead.sort((one, other) => far(one) - far(other))[0]?.token ?? from;
+    const distance = ({ dx, dy }) => (across ? Math.abs(dx) + 4 * Math.abs(dy) : Math.abs(dy) + Math.abs(dx) / 4);
+    return candidates.sort((a, b) => distance(a) - distance(b))[0]?.token ?? from;
   }
 
   // The point of the picture that is nearest to another.

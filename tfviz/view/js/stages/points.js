@@ -4,7 +4,7 @@ import { following, h } from "../base/elements.js";
 import { counted, formatted } from "../base/numbers.js";
 import { Frame } from "../controls/frame.js";
 import { Grid } from "../base/grid.js";
-import { drawn } from "./head-stage.js";
+import { chartCanvas } from "./head-stage.js";
 import { CanvasPen, measure } from "../base/pen.js";
 import { STEPS } from "./pointing.js";
 import { table } from "../controls/table.js";
@@ -22,7 +22,7 @@ export class Points {
   width = 0;
   height = 0;
   /** @type {boolean[]} of each point, whether it is searched for */
-  found = [];
+  matches = [];
 
   /** @param {HTMLElement} host @param {import("../base/page-data.js").PageData<PointsDocument>} source @param {Choices<PointsState>} store @param {ViewOptions} options */
   constructor(host, source, store, options) {
@@ -43,12 +43,14 @@ export class Points {
     this.frame = new Frame(host, source.document, store, {
       ...options,
       keys: POINT_KEYS,
-      shown: () => [{ name: "", grid: this.grid }],
+      grids: () => [{ name: "", grid: this.grid }],
       drawing: () => ({ width: this.width, height: this.height, draw: (pen) => this.paint(pen) }),
       tables: () => [table({ name: "", grid: this.grid, axes: ["name", "axis"] })],
       redraw: () => this.refresh(),
     });
-    this.canvas = drawn("Points: arrows go to the next point that way, Space keeps its name, plus and minus zoom");
+    this.canvas = chartCanvas(
+      "Points: arrows go to the next point that way, Space keeps its name, plus and minus zoom",
+    );
     this.stage = h("div", { class: "stage" }, this.canvas);
     this.listen();
     this.find = h("input", {
@@ -87,15 +89,15 @@ export class Points {
     return (this.values[2 * point + axis] - low) / (high - low || 1);
   }
 
-  /** @param {number} x @param {number} y @param {number} [most] @returns {number | null} */
-  nearest(x, y, most = REACH) {
+  /** @param {number} x @param {number} y @param {number} [reach] @returns {number | null} */
+  nearest(x, y, reach = REACH) {
     /** @type {number | null} */
     let best = null;
-    let least = most;
+    let minDistance = reach;
     for (let point = 0; point < this.names.length; point++) {
       const [px, py] = this.at(point);
-      const far = Math.hypot(px - x, py - y);
-      if (far < least) [best, least] = [point, far];
+      const distance = Math.hypot(px - x, py - y);
+      if (distance < minDistance) [best, minDistance] = [point, distance];
     }
     return best;
   }
@@ -140,7 +142,7 @@ export class Points {
         "-": () => this.zoom(1 / 1.5),
         0: () => this.zoom(0),
         Escape: () => this.store.set({ rows: [] }),
-        ...Object.fromEntries(Object.entries(STEPS).map(([key, way]) => [key, () => this.step(way)])),
+        ...Object.fromEntries(Object.entries(STEPS).map(([key, direction]) => [key, () => this.step(direction)])),
       };
       const act = acts[event.key];
       if (!act || event.metaKey || event.altKey || event.ctrlKey) return;
@@ -161,27 +163,28 @@ export class Points {
   }
 
   // To the next point that lies that way more than to either side.
-  /** @param {number[]} way */
+  /** @param {number[]} direction */
   step([down, right]) {
     const [x, y] = this.at(this.cursor ?? 0);
-    let [best, least] = [this.cursor ?? 0, Infinity];
+    let [best, minDistance] = [this.cursor ?? 0, Infinity];
     for (let point = 0; point < this.names.length; point++) {
       const [px, py] = this.at(point);
       const along = right ? (px - x) * right : (py - y) * down;
       const aside = Math.abs(right ? py - y : px - x);
-      if (along > 0 && aside <= along && along + 2 * aside < least) [best, least] = [point, along + 2 * aside];
+      if (along > 0 && aside <= along && along + 2 * aside < minDistance)
+        [best, minDistance] = [point, along + 2 * aside];
     }
     this.point(best);
   }
 
   refresh() {
     [this.width, this.height] = [this.frame.width, Math.min(560, Math.max(320, 0.62 * this.frame.width))];
-    const asked = this.find.value.trim().toLowerCase();
-    this.found = this.names.map((name) => Boolean(asked) && name.toLowerCase().includes(asked));
-    const many = this.found.filter(Boolean).length;
+    const query = this.find.value.trim().toLowerCase();
+    this.matches = this.names.map((name) => Boolean(query) && name.toLowerCase().includes(query));
+    const many = this.matches.filter(Boolean).length;
     this.frame.stage(
       this.stage,
-      asked ? `${many} of ${this.names.length} found` : `${counted(this.names.length, "point")}`,
+      query ? `${many} of ${this.names.length} found` : `${counted(this.names.length, "point")}`,
     );
     this.draw();
     this.frame.renewTable();
@@ -197,25 +200,25 @@ export class Points {
     pen.rect(0, 0, this.width, this.height, { fill: theme.page });
     const locked = new Set(this.store.get("rows"));
     /** @param {number} point */
-    const loud = (point) => point === this.cursor || locked.has(point) || this.found[point];
+    const emphasized = (point) => point === this.cursor || locked.has(point) || this.matches[point];
     /** @param {number} point */
-    const first = (point) => 2 * Number(loud(point)) + Number(this.marked.has(point));
+    const first = (point) => 2 * Number(emphasized(point)) + Number(this.marked.has(point));
     const order = this.names.map((_, point) => point).sort((a, b) => first(b) - first(a) || a - b);
-    const seen = order
+    const visible = order
       .map((point) => /** @type {[number, number, number]} */ ([point, ...this.at(point)]))
       .filter(([, x, y]) => x > 0 && y > 0 && x < this.width && y < this.height);
-    for (const [point, x, y] of seen) {
+    for (const [point, x, y] of visible) {
       const group = this.labels[point] ?? -1;
-      const own = group < 0 ? theme.soft : inkAt(theme, group);
-      const strong = loud(point) || this.marked.has(point);
+      const colour = group < 0 ? theme.soft : inkAt(theme, group);
+      const strong = emphasized(point) || this.marked.has(point);
       pen.dot(x, y, strong ? 4.5 : group < 0 ? 2.5 : 3, {
-        fill: loud(point) ? theme.mark : own,
+        fill: emphasized(point) ? theme.mark : colour,
         alpha: strong ? 1 : group < 0 ? 0.55 : 0.85,
       });
     }
     /** @type {{ boxes: Box[], dots: number[][] }} */
-    const taken = { boxes: [], dots: seen.length > MOST_DOTS ? [] : seen };
-    for (const dot of seen) this.name(pen, dot, taken, dot[0] === this.cursor || locked.has(dot[0]));
+    const taken = { boxes: [], dots: visible.length > MAX_DOTS ? [] : visible };
+    for (const dot of visible) this.name(pen, dot, taken, dot[0] === this.cursor || locked.has(dot[0]));
     this.legend(pen);
     this.axes.forEach((axis, i) => {
       const [x, y] = i ? [10, this.height / 2] : [this.width / 2, this.height - 9];
@@ -237,28 +240,28 @@ export class Points {
   }
 
   // A name beside its point, where neither name nor point stands yet; always, if it must.
-  /** @param {Pen} pen @param {[point: number, x: number, y: number]} dot @param {{ boxes: Box[], dots: number[][] }} taken @param {boolean} must */
-  name(pen, [point, x, y], { boxes, dots }, must) {
+  /** @param {Pen} pen @param {[point: number, x: number, y: number]} dot @param {{ boxes: Box[], dots: number[][] }} taken @param {boolean} always */
+  name(pen, [point, x, y], { boxes, dots }, always) {
     const text = brief(this.names[point]);
     const wide = measure(text, 11);
-    const away = this.marked.has(point) ? 9 : 7;
-    const left = x + away + wide > this.width - 4 ? x - away - wide : x + away;
+    const offset = this.marked.has(point) ? 9 : 7;
+    const left = x + offset + wide > this.width - 4 ? x - offset - wide : x + offset;
     const box = [left - 2, y - 8, left + wide + 2, y + 8];
     /** @param {Box} other */
-    const meets = ([a, b, c, d]) => a < box[2] && box[0] < c && b < box[3] && box[1] < d;
+    const overlaps = ([a, b, c, d]) => a < box[2] && box[0] < c && b < box[3] && box[1] < d;
     /** @param {number[]} dot */
     const covers = ([other, a, b]) => other !== point && box[0] - 2 < a && a < box[2] + 2 && box[1] < b && b < box[3];
-    if (!must && (boxes.length >= MOST_NAMES || boxes.some(meets) || dots.some(covers))) return;
+    if (!always && (boxes.length >= MAX_NAMES || boxes.some(overlaps) || dots.some(covers))) return;
     boxes.push(box);
-    if (must) pen.rect(box[0], box[1], box[2] - box[0], 16, { fill: this.frame.theme.page, alpha: 0.85 });
-    pen.text(left, y, text, { fill: this.frame.theme.ink, size: 11, bold: must || this.marked.has(point) });
+    if (always) pen.rect(box[0], box[1], box[2] - box[0], 16, { fill: this.frame.theme.page, alpha: 0.85 });
+    pen.text(left, y, text, { fill: this.frame.theme.ink, size: 11, bold: always || this.marked.has(point) });
   }
 }
 
 /** @param {string} name */
 const brief = (name) => ([...name].length > 40 ? `${[...name].slice(0, 39).join("")}…` : name);
-const MOST_NAMES = 60;
-const MOST_DOTS = 2000; // that names keep clear of
+const MAX_NAMES = 60;
+const MAX_DOTS = 2000; // that names keep clear of
 const POINT_KEYS = [
   ["arrows", "to the next point that way"],
   ["Space", "keep or drop a name"],

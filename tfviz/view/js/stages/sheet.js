@@ -96,12 +96,12 @@ export class Sheet {
         pen.rect(x, y, w, t, { stroke: theme.line, thick: 0.5 });
       }
     /** @param {Point} head */
-    const there = ([layer, head]) => layer < part.layers && head < part.heads;
-    if (there(chosen) && !marked.some((other) => String(other) === String(chosen))) {
+    const exists = ([layer, head]) => layer < part.layers && head < part.heads;
+    if (exists(chosen) && !marked.some((other) => String(other) === String(chosen))) {
       const [x, y, w, t] = this.box(chosen[0], chosen[1]);
       pen.rect(x, y, w, t, { stroke: theme.ink, thick: 1.5 });
     }
-    for (const [x, y, w, t] of marked.filter(there).map(([layer, head]) => this.box(layer, head)))
+    for (const [x, y, w, t] of marked.filter(exists).map(([layer, head]) => this.box(layer, head)))
       pen.rect(x + 1, y + 1, w - 2, t - 2, { stroke: theme.mark, thick: 2.5 });
     if (focused) {
       const [x, y, w, t] = this.box(this.at[0], this.at[1]);
@@ -132,8 +132,8 @@ export class Sheet {
   thumb(grid, wide, tall, ratio) {
     const [across, down] = [wide, tall].map((length) => Math.max(1, Math.round(length * ratio)));
     const key = `${across} ${down} ${this.theme.key}`;
-    const kept = this.thumbs.get(grid);
-    if (kept?.key === key) return kept.image;
+    const cached = this.thumbs.get(grid);
+    if (cached?.key === key) return cached.image;
     const all = { x: 0, y: 0, wide: grid.cols.length, tall: grid.rows.length };
     const image = paint(/** @type {Grid} */ (grid), all, across, down, this.theme, ratio);
     this.thumbs.set(grid, { key, image });
@@ -190,12 +190,12 @@ export class Sheet {
 // How sharply a head looks: the weight of each query's strongest key, averaged over the queries that see any.
 /** @param {AnyGrid} grid */
 export function sharpness(grid) {
-  let [sum, seen] = [0, 0];
+  let [sum, count] = [0, 0];
   for (let row = 0; row < grid.rows.length; row++) {
     let best = -1;
     for (let col = 0; col < grid.cols.length; col++)
       if (grid.kind(row, col) === OPEN) best = Math.max(best, grid.at(row, col));
-    if (best >= 0) [sum, seen] = [sum + best, seen + 1];
+    if (best >= 0) [sum, count] = [sum + best, count + 1];
   }
-  return seen ? sum / seen : 0;
+  return count ? sum / count : 0;
 }

@@ -15,7 +15,7 @@ export class Tables {
   /** @type {Map<number, { panels: GridPanel<Grid>[], stage: HeadStage }>} of each sheet that was looked at */
   stages = new Map();
   /** @type {GridPanel<Grid>[]} */
-  shown = [];
+  panels = [];
   /** @type {HeadStage | null} */
   stage = null;
 
@@ -27,9 +27,9 @@ export class Tables {
     this.frame = new Frame(host, source.document, store, {
       ...options,
       keys: TABLE_KEYS,
-      shown: () => this.shown,
+      grids: () => this.panels,
       drawing: () => this.stage?.drawing ?? null,
-      tables: () => this.shown.map(table),
+      tables: () => this.panels.map(table),
       redraw: () => this.refresh(),
     });
     const { frame } = this;
@@ -88,7 +88,7 @@ export class Tables {
     const { panels, stage } = this.stages.get(at) ?? this.opened();
     this.stages.set(at, { panels, stage });
     this.stage = stage;
-    this.shown = panels;
+    this.panels = panels;
     this.pick?.show(at);
     this.frame.stage(stage.element, this.sheet.note ?? "");
     stage.show(

@@ -11,7 +11,7 @@ const WORD_STEPS = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1, Ho
 /** @typedef {{ element: HTMLElement, spans: HTMLElement[] }} Sentence running text, and its words */
 
 const NO_SENTENCE = () => ({ element: document.createElement("p"), spans: [] });
-const MOST = 1200; // words on the page at once
+const MAX_WORDS = 1200; // words on the page at once
 
 export class Words {
   /** @type {AnyGrid | null} */
@@ -38,15 +38,15 @@ export class Words {
   // by: false, what the chosen query looks at; true, which queries look at the chosen key.
   /** @param {AnyGrid} grid @param {number} chosen @param {boolean} by */
   show(grid, chosen, by) {
-    const one = grid.rows.length === grid.cols.length && grid.rows.every((word, i) => word === grid.cols[i]);
+    const same = grid.rows.length === grid.cols.length && grid.rows.every((word, i) => word === grid.cols[i]);
     /** @type {[string, boolean, boolean]} */
-    const key = [JSON.stringify([grid.rows, grid.cols]), one, by];
-    if (String(key) !== String(this.key)) this.build(grid, one, by, chosen);
+    const key = [JSON.stringify([grid.rows, grid.cols]), same, by];
+    if (String(key) !== String(this.key)) this.build(grid, same, by, chosen);
     this.key = key;
     const side = by ? "cols" : "rows";
     const count = grid[side].length;
     const at = Math.min(chosen, count - 1);
-    if (at < this.start[side] || at >= this.start[side] + MOST)
+    if (at < this.start[side] || at >= this.start[side] + MAX_WORDS)
       return void ((this.key = null), this.show(grid, at, by));
     this.grid = grid;
     this.at = at;
@@ -63,10 +63,10 @@ export class Words {
       span.title = grid.kind(row, col) === FORBIDDEN ? "may not look" : formatted(value);
     });
     this.picks.spans.forEach((span, i) => {
-      const here = i + this.start[side] === at;
-      span.classList.toggle("picked", here);
-      span.setAttribute("aria-selected", String(here));
-      span.tabIndex = here ? 0 : -1;
+      const picked = i + this.start[side] === at;
+      span.classList.toggle("picked", picked);
+      span.setAttribute("aria-selected", String(picked));
+      span.tabIndex = picked ? 0 : -1;
     });
     return undefined;
   }
@@ -76,24 +76,25 @@ export class Words {
     if (!grid) return "";
     /** @param {string[]} words @param {number} i */
     const name = (words, i) => quoted(words[i]);
-    const [own, other] = by ? [grid.cols, grid.rows] : [grid.rows, grid.cols];
+    const [pickedWords, other] = by ? [grid.cols, grid.rows] : [grid.rows, grid.cols];
     const top = grid.strongest(at, by ? "col" : "row", 3).map(([i, value]) => `${name(other, i)} ${formatted(value)}`);
-    return `${name(own, at)} ${by ? "←" : "→"} ${top.join(", ") || "nothing"}`;
+    return `${name(pickedWords, at)} ${by ? "←" : "→"} ${top.join(", ") || "nothing"}`;
   }
 
-  /** @param {AnyGrid} grid @param {boolean} one whether both sides are the same sentence @param {boolean} by @param {number} chosen */
-  build(grid, one, by, chosen) {
+  /** @param {AnyGrid} grid @param {boolean} same whether both sides are the same sentence @param {boolean} by @param {number} chosen */
+  build(grid, same, by, chosen) {
     /** @param {string[]} words */
-    const begin = (words) => (words.length <= MOST ? 0 : Math.max(0, Math.min(chosen - MOST / 2, words.length - MOST)));
+    const begin = (words) =>
+      words.length <= MAX_WORDS ? 0 : Math.max(0, Math.min(chosen - MAX_WORDS / 2, words.length - MAX_WORDS));
     this.start = { rows: begin(grid.rows), cols: begin(grid.cols) };
     /** @type {Side[]} */
     const [pick, other] = by ? ["cols", "rows"] : ["rows", "cols"];
     this.picks = this.sentence(
       grid,
       pick,
-      one ? "the sentence: choose a word" : by ? "choose a key" : "choose a query",
+      same ? "the sentence: choose a word" : by ? "choose a key" : "choose a query",
     );
-    this.shaded = one ? this.picks : this.sentence(grid, other, by ? "queries" : "keys");
+    this.shaded = same ? this.picks : this.sentence(grid, other, by ? "queries" : "keys");
     this.listen(pick);
     this.element.replaceChildren(...new Set([this.picks.element, this.shaded.element]));
   }
@@ -101,7 +102,7 @@ export class Words {
   /** @param {AnyGrid} grid @param {Side} side @param {string} name @returns {Sentence} */
   sentence(grid, side, name) {
     const start = this.start[side];
-    const words = grid[side].slice(start, start + MOST);
+    const words = grid[side].slice(start, start + MAX_WORDS);
     const left = grid[side].length - start - words.length;
     // running text, where the pieces carry their own spaces; apart, where they do not
     const loose = !grid[side].some((word) => /^[\s▁Ġ]/.test(word)) && grid[side].some((word) => [...word].length > 1);
@@ -170,6 +171,6 @@ export class Words {
 // Text that runs: spaces stay spaces, what cannot be seen gets a sign, a piece of WordPiece loses its mark.
 /** @param {string} word */
 function running(word) {
-  const plain = word.replace(/^[Ġ▁]/, " ").replace(/^##/, "");
-  return plain === "" ? "∅" : [...plain].map((c) => (c === " " ? c : sign(c))).join("");
+  const text = word.replace(/^[Ġ▁]/, " ").replace(/^##/, "");
+  return text === "" ? "∅" : [...text].map((c) => (c === " " ? c : sign(c))).join("");
 }

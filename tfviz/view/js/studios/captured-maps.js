@@ -77,7 +77,7 @@ export class CapturedMaps {
   }
 
   /** @param {number} part @param {number} layer @param {number} head */
-  whole(part, layer, head) {
+  fullHead(part, layer, head) {
     return this.head(part, layer, head);
   }
 }

@@ -38,7 +38,8 @@ function kernelPort(kernel) {
 
 // texts -> their ids, by the vocabulary of this number in Python
 /** @param {KernelClient} kernel @param {number} number @returns {(texts: string[]) => Promise<number[][]>} */
-const encoder = (kernel, number) => async (texts) => (await kernel.ask({ encode: texts, vocabulary: number })).told.ids;
+const encoder = (kernel, number) => async (texts) =>
+  (await kernel.ask({ encode: texts, vocabulary: number })).content.ids;
 
 /** @type {Record<string, any>} */
 const NUMBERS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
@@ -47,7 +48,7 @@ const NUMBERS = { float32: Float32Array, int64: Int32Array, bool: Uint8Array };
 // masks and maps in turn. Masks come as a byte for each cell,
 // of all heads or of one after the other.
 /** @param {import("../base/kernel-client.js").Reply} reply */
-function resultOf({ told: { outputs, masks, patterns }, pieces }) {
+function resultOf({ content: { outputs, masks, patterns }, pieces }) {
   /** @type {[string, any][]} */
   const tensors = outputs.map(
     (/** @type {[string, number[], string]} */ [name, shape, dtype], /** @type {number} */ i) => [

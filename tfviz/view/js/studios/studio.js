@@ -80,7 +80,7 @@ export class Studio {
     this.frame = new Frame(host, described, store, {
       ...options,
       keys: this.keys,
-      shown: () => this.panels(),
+      grids: () => this.panels(),
       drawing: () => this.drawing,
       tables: () => this.tables(),
       redraw: () => this.refresh(),

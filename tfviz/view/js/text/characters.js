@@ -24,7 +24,7 @@ export class CharacterVocabulary {
     return Array.from(text, (character, place) => {
       const id = this.places.get(character);
       if (id !== undefined) return id;
-      throw new Error(`${called(character)} at place ${place} is not among the ${this.size} of this vocabulary`);
+      throw new Error(`${characterName(character)} at place ${place} is not among the ${this.size} of this vocabulary`);
     });
   }
 
@@ -55,7 +55,8 @@ export class ByteVocabulary {
     for (const character of text) {
       const point = Number(character.codePointAt(0));
       if (point >= 0xdc80 && point <= 0xdcff) ids.push(point - 0xdc00);
-      else if (HALF.test(character)) throw new Error(`${called(character)} is half of a character, which has no bytes`);
+      else if (HALF.test(character))
+        throw new Error(`${characterName(character)} is half of a character, which has no bytes`);
       else ids.push(...UTF8.encode(character));
     }
     return ids;
@@ -112,7 +113,7 @@ export function hexadecimal(bytes) {
 }
 
 /** @param {string} character */
-function called(character) {
+function characterName(character) {
   const code = Number(character.codePointAt(0)).toString(16).toUpperCase().padStart(4, "0");
   return `the character ${JSON.stringify(character)} (U+${code})`;
 }

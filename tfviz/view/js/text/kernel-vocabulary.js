@@ -4,7 +4,7 @@ import { fromBytes, hexadecimal, knownIds, toBytes, visible } from "./characters
 
 /** @import { Vocabulary } from "../types.d.ts" */
 
-const TEXTS_KEPT = 2000;
+const MAX_TEXTS = 2000;
 
 /** @implements {Vocabulary} */
 export class KernelVocabulary {
@@ -40,7 +40,7 @@ export class KernelVocabulary {
     const ids = await this.ask(unread);
     unread.forEach((text, i) => this.learned.set(text, ids[i]));
     for (const [oldest] of this.learned) {
-      if (this.learned.size <= Math.max(TEXTS_KEPT, texts.length)) break;
+      if (this.learned.size <= Math.max(MAX_TEXTS, texts.length)) break;
       this.learned.delete(oldest);
     }
     return true;

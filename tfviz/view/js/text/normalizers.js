@@ -8,8 +8,8 @@ const STEPS_OF_TEXT = { lower: lowered, clean: cleaned, apart: setApart, accents
 
 /** @param {{ kind: string }[]} steps @returns {Change} */
 export function normalizer(steps) {
-  const made = steps.map((step) => STEPS_OF_TEXT[step.kind](step));
-  return (text) => made.reduce((given, change) => change(given), text);
+  const changes = steps.map((step) => STEPS_OF_TEXT[step.kind](step));
+  return (text) => changes.reduce((current, change) => change(current), text);
 }
 
 /** @param {Runs} lengths @returns what stands in the brackets of a regular expression */
@@ -45,8 +45,8 @@ function lowered({ runs, longer }) {
 
 /** @param {{ gone: Runs, spaces: Runs }} step @returns {Change} */
 function cleaned({ gone, spaces }) {
-  const [away, blank] = [anyOf(gone), anyOf(spaces)];
-  return (text) => text.replace(away, "").replace(blank, " ");
+  const [removed, blank] = [anyOf(gone), anyOf(spaces)];
+  return (text) => text.replace(removed, "").replace(blank, " ");
 }
 
 /** @param {{ signs: Runs }} step @returns {Change} */
@@ -59,5 +59,5 @@ function setApart({ signs }) {
 /** @param {{ moving: Runs, marks: Runs }} step @returns {Change} */
 function unaccented({ moving, marks }) {
   const [run, mark] = [anyOf(moving, "+"), anyOf(marks)];
-  return (text) => text.replace(run, (found) => found.normalize("NFD")).replace(mark, "");
+  return (text) => text.replace(run, (letters) => letters.normalize("NFD")).replace(mark, "");
 }

@@ -41,22 +41,22 @@ export class Pairs {
     /** @type {number[]} */
     const heap = [];
     /** @param {number} place */
-    const found = (place) => {
+    const pushPair = (place) => {
       const order = rank(place);
       if (order !== undefined) pushed(heap, order * PLACES + place);
     };
-    ids.forEach((_, place) => found(place));
+    ids.forEach((_, place) => pushPair(place));
     while (heap.length) {
-      const least = popped(heap);
-      const [order, place] = [Math.floor(least / PLACES), least % PLACES];
+      const smallest = popped(heap);
+      const [order, place] = [Math.floor(smallest / PLACES), smallest % PLACES];
       if (ids[place] < 0 || rank(place) !== order) continue; // one of the two was joined otherwise meanwhile
-      const gone = after[place];
+      const removed = after[place];
       ids[place] = this.merges[3 * order + 2];
-      ids[gone] = -1;
-      after[place] = after[gone];
-      if (after[gone] < ids.length) before[after[gone]] = place;
-      if (before[place] >= 0) found(before[place]);
-      found(place);
+      ids[removed] = -1;
+      after[place] = after[removed];
+      if (after[removed] < ids.length) before[after[removed]] = place;
+      if (before[place] >= 0) pushPair(before[place]);
+      pushPair(place);
     }
     return ids.filter((id) => id >= 0);
   }
@@ -74,8 +74,8 @@ function pushed(heap, value) {
 
 /** @param {number[]} heap one number or more */
 function popped(heap) {
-  const [least, last] = [heap[0], Number(heap.pop())];
-  if (!heap.length) return least;
+  const [smallest, last] = [heap[0], Number(heap.pop())];
+  if (!heap.length) return smallest;
   let at = 0;
   for (let below = 1; below < heap.length; below = 2 * at + 1) {
     if (below + 1 < heap.length && heap[below + 1] < heap[below]) below++;
@@ -84,5 +84,5 @@ function popped(heap) {
     at = below;
   }
   heap[at] = last;
-  return least;
+  return smallest;
 }

@@ -5,7 +5,7 @@ import { characterClass } from "./normalizers.js";
 /** @typedef {Record<string, number[]>} Sets of characters, as `characterClass` takes them */
 
 /** @type {Record<string, (described: any) => RegExp>} */
-const SPLITTERS = { bytes: byteWords, bert: bertWords, words: plainWords, letters: () => /[^]/gu };
+const SPLITTERS = { bytes: byteWords, bert: bertWords, words: wordsAndSigns, letters: () => /[^]/gu };
 
 /** @param {{ kind: string }} described @returns {(text: string) => string[]} the words of a text */
 export function splitter(described) {
@@ -28,6 +28,6 @@ function bertWords({ words, signs }) {
 }
 
 /** @param {Sets} described */
-function plainWords({ words, signs }) {
+function wordsAndSigns({ words, signs }) {
   return new RegExp(`[${characterClass(words)}]+|[${characterClass(signs)}]+`, "gu");
 }

@@ -58,7 +58,9 @@ export class SubwordVocabulary {
     return tokens
       .map((token, place) => {
         if (place) token = token.startsWith(inside) ? token.slice(inside.length) : ` ${token}`;
-        return cleanup ? TIDY.reduce((word, [found, put]) => word.replaceAll(found, put), token) : token;
+        return cleanup
+          ? TIDY.reduce((word, [pattern, replacement]) => word.replaceAll(pattern, replacement), token)
+          : token;
       })
       .join("");
   }
