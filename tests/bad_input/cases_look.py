@@ -154,11 +154,11 @@ CASES = [
         'weights\\[0\\] is a fake tensor',
     ),
     (
-        'look.kernels.packed_mask(torch.tensor([0, 4]), torch.tensor([0, 6, 4, 9]), -1, -1, 4, 9)',
+        'look.external_kernels.packed_mask(torch.tensor([0, 4]), torch.tensor([0, 6, 4, 9]), -1, -1, 4, 9)',
         'texts of the keys begin at \\[0, 6, 4, 9\\]; they must rise',
     ),
     (
-        'look.kernels.packed_mask(torch.tensor([0, 4]), torch.tensor([0, 12]), -1, -1, 4, 9)',
+        'look.external_kernels.packed_mask(torch.tensor([0, 4]), torch.tensor([0, 12]), -1, -1, 4, 9)',
         'texts of the keys begin at \\[0, 12\\]; they must rise from 0 to at most 9',
     ),
 ]  # fmt: skip

@@ -133,7 +133,7 @@ def check_sources(texts: int, sources: int) -> None:
 
 
 def stack(layers: int, make: Callable[[], nn.Module]) -> nn.ModuleList:
-    """Return a `ModuleList` of this many blocks.
+    """Return a `ModuleList` of `layers` blocks made by `make`.
 
     Raises:
         ValueError: there is none, or they need more than this machine's memory.

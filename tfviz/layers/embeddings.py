@@ -44,7 +44,8 @@ class Tokens(nn.Embedding):
         """Return the embedding of each id.
 
         Raises:
-            ValueError: `ids` does not have two axes, is on the meta device, or holds an id that has no vector.
+            ValueError: `ids` does not have two axes, is on the meta device, or does not hold integers.
+            IndexError: an id has no vector (checked on the CPU only).
         """
         if ids.dim() != 2:
             raise ValueError(f"ids are {list(ids.shape)}; give a batch of texts, [batch, position], of one ids[None]")
