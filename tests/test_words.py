@@ -17,6 +17,17 @@ BANNED = {
     "sealed", "shelf", "spelling", "spoken", "standing", "tabled", "tell", "told", "translated", "turned",
     "wrong",
 }  # fmt: skip
+SCRIPTS = ("base", "controls", "entries", "interact", "stages", "text")
+BANNED_IN_SCRIPTS = BANNED | {
+    "drawn", "found", "heard", "loud", "own", "plain", "seen", "shown", "there", "typed", "wake", "waking", "wanted",
+    "way", "ways", "whole",
+}  # fmt: skip
+DECLARED = re.compile(
+    r"""\b(?:const|let|function\*?|class)\s+([\w$]+)    # a variable, a function, a class
+    | ^\s+(?:async\s+|get\s+|static\s+|\*)*([\w$]+)\(.*\)\s\{$    # a method
+    | ^\ \ ([\w$]+)\s=\s    # a field""",
+    re.MULTILINE | re.VERBOSE,
+)
 
 
 def names(path):
@@ -44,6 +55,35 @@ def test_no_script_of_the_page_has_a_private_word_as_its_name():
     scripts = [path.stem for path in PACKAGE.glob("view/js/**/*.js")]
     assert len(scripts) > 100
     assert not [name for name in scripts if words(name) & BANNED]
+
+
+def declared(script):
+    """List the variables, functions, classes, methods and fields that a script declares."""
+    return ["".join(groups) for groups in DECLARED.findall(script)]
+
+
+@pytest.mark.parametrize("folder", SCRIPTS)
+def test_a_script_of_the_page_has_no_private_words_in_its_names(folder):
+    scripts = [path.read_text("utf-8") for path in PACKAGE.glob(f"view/js/{folder}/*.js")]
+    assert scripts
+    private = {name for script in scripts for name in declared(script) if words(name) & BANNED_IN_SCRIPTS}
+    assert not private, f"{private}: take the field's word; the glossary is in CONTRIBUTING.md"
+
+
+def test_the_names_that_a_script_declares_are_read():
+    script = """
+export class Grid extends Base {
+  limit = 0;
+  async row(index) {
+    const found = this.rows[index];
+  }
+  get size() {
+    let count = 1;
+  }
+}
+function* pairs(a) {}
+"""
+    assert sorted(declared(script)) == ["Grid", "count", "found", "limit", "pairs", "row", "size"]
 
 
 def test_a_name_is_read_word_by_word():

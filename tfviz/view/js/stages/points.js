@@ -170,9 +170,9 @@ export class Points {
     for (let point = 0; point < this.names.length; point++) {
       const [px, py] = this.at(point);
       const along = right ? (px - x) * right : (py - y) * down;
-      const aside = Math.abs(right ? py - y : px - x);
-      if (along > 0 && aside <= along && along + 2 * aside < minDistance)
-        [best, minDistance] = [point, along + 2 * aside];
+      const across = Math.abs(right ? py - y : px - x);
+      if (along > 0 && across <= along && along + 2 * across < minDistance)
+        [best, minDistance] = [point, along + 2 * across];
     }
     this.point(best);
   }
