@@ -4,6 +4,9 @@ import { h } from "../base/elements.js";
 
 const LASTS = 200; // milliseconds
 
+/** Whether the reader wants no motion. */
+export const isStill = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
 /**
  * A word goes from where it was pressed to the end of a text.
  * @param {HTMLElement} body
@@ -12,7 +15,7 @@ const LASTS = 200; // milliseconds
  * @param {string} text
  */
 export function travel(body, from, editor, text) {
-  if (!from?.isConnected || matchMedia("(prefers-reduced-motion: reduce)").matches) return;
+  if (!from?.isConnected || isStill()) return;
   const [home, start] = [body.getBoundingClientRect(), from.getBoundingClientRect()];
   queueMicrotask(() => {
     const last = /** @type {HTMLElement | undefined} */ ([...editor.querySelectorAll(".token")].at(-1));

@@ -154,12 +154,12 @@ export class Studio {
     this.store.set({ open: !this.store.get("open"), mode: "head" });
   }
 
-  // What authors and this kind of studio propose to try.
   /** The choices that belong to a text, as they are for another one. @returns {any} */
   get cleared() {
     return {};
   }
 
+  // What authors and this kind of studio propose to try.
   /** @param {Try[]} tries */
   showTries(tries) {
     const proposed = (this.described.tries ?? []).map(([name, state]) => ({
@@ -169,7 +169,7 @@ export class Studio {
     this.tries.replaceChildren(h("span", {}, "Try"), ...tryButtons(this, [...proposed, ...tries]));
   }
 
-  /** Until what is chosen now is shown. */
+  /** Until what is chosen now is shown, and all that follows from it is known. */
   settled() {
     return this.refresh();
   }
@@ -268,6 +268,16 @@ export class Studio {
   /** @param {Place} place */
   gridOf({ part, layer, head }) {
     return this.live.grid(part, layer, head);
+  }
+
+  // The colours of a piece of text: those of the largest weight of its tokens, `first` to `last`, in a row of a map.
+  /** @param {Grid} grid @param {number} row @param {number} first @param {number} last */
+  shadeOf(grid, row, first, last) {
+    let code = 0;
+    for (let key = first; key <= last; key++) code = Math.max(code, grid.codes[row * grid.cols.length + key]);
+    if (code < FAINTEST) return null;
+    const { theme } = this.frame;
+    return { background: theme.colour(grid, code), ink: theme.inkOn(theme.lut(grid)[code]) };
   }
 
   /** The row of the chosen head that the text is shaded by. @returns {number | null} */
@@ -382,6 +392,7 @@ export class Studio {
   }
 }
 
+const FAINTEST = 8; // of the 256 codes of a map: what is below has no colour in a text
 const TEXTS = ["prompt", "text", "sentence"]; // by the kind of studio
 
 // Choices of the moment, which no link carries and Undo leaves alone.

@@ -2,6 +2,7 @@
 
 /** @import { Grid } from "../base/grid.js" */
 
+import { OPEN } from "../base/grid.js";
 import { counted, formatted } from "../base/numbers.js";
 
 const FARTHEST = 9; // tokens between a query and its key that have a name
@@ -41,6 +42,14 @@ const HABITS = [
   { kind: "first", words: (unit) => `looks at the first ${unit}`, is: (_, key) => key === 0 },
 ];
 
+/** The key with the largest weight, the first of equal ones; -1 where a query may look nowhere. A sort would take too long. */
+function strongestKey(/** @type {Grid} */ grid, /** @type {number} */ query) {
+  let best = -1;
+  for (let key = 0; key < grid.cols.length; key++)
+    if (grid.is(query, key, OPEN) && (best < 0 || grid.at(query, key) > grid.at(query, best))) best = key;
+  return best;
+}
+
 /**
  * How often each habit holds for the strongest key of a query.
  * @param {Grid} grid
@@ -48,7 +57,7 @@ const HABITS = [
  * @returns {{ kind: string, words: (unit: string) => string, count: number, of: number }[]} the most frequent first
  */
 export function habitsOf(grid, ids) {
-  const strongest = grid.rows.map((_, query) => grid.strongest(query, "row", 1)[0]?.[0] ?? -1);
+  const strongest = grid.rows.map((_, query) => strongestKey(grid, query));
   const queries = strongest.flatMap((key, query) => (key < 0 || query === 0 ? [] : [[query, key]]));
   return HABITS.map(({ kind, words, is }) => ({
     kind,

@@ -161,13 +161,10 @@ export class TextStudio extends Studio {
     this.sourceLabel.textContent = "";
     if (!grid || !answer || row === null) return this.unshade();
     this.sourceLabel.textContent = `from “${this.vocab.words([answer.ids[row]])[0]}”, layer ${layer} head ${head}`;
-    const { theme } = this.frame;
     this.spans.forEach((span, i) => {
-      let code = 0;
-      for (let key = starts[i]; key < starts[i + 1]; key++)
-        code = Math.max(code, grid.codes[row * grid.cols.length + key]);
-      span.style.background = code < 8 ? "" : theme.colour(grid, code);
-      span.style.color = code < 8 ? "" : theme.inkOn(theme.lut(grid)[code]);
+      const colours = this.shadeOf(grid, row, starts[i], starts[i + 1] - 1);
+      span.style.background = colours?.background ?? "";
+      span.style.color = colours?.ink ?? "";
     });
     return undefined;
   }

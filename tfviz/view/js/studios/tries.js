@@ -1,6 +1,7 @@
 // Guided experiments: each does something that the reader could do, and Undo takes it back.
 
 import { h } from "../base/elements.js";
+import { isStill } from "./motion.js";
 import { habitsOf } from "./summary.js";
 
 /** @import { Classifier } from "./classifier.js" */
@@ -63,8 +64,7 @@ export function bestHead(studio, kind) {
 export async function findHead(studio, kind) {
   const best = bestHead(studio, kind);
   if (!best) return;
-  const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-  for (const place of still ? [] : studio.places.slice(0, 24)) {
+  for (const place of isStill() ? [] : studio.places.slice(0, 24)) {
     studio.look(place);
     await new Promise((done) => setTimeout(done, SCAN));
   }
@@ -100,7 +100,8 @@ export function writerTries(studio) {
         const line = store.get("prompt").trimEnd().split("\n").at(-1);
         studio.begin(`${line}\n${line}`);
         await studio.settled();
-        studio.look(bestHead(studio, "induction").place);
+        const best = bestHead(studio, "induction");
+        if (best) studio.look(best.place); // none, where all are off
       },
     },
   ];

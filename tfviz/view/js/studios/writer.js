@@ -17,7 +17,6 @@ import { writerTries } from "./tries.js";
 import { piecesOf } from "./units.js";
 
 /** @import { WriteDocument } from "../documents.d.ts" */
-/** @import { Grid } from "../base/grid.js" */
 /** @import { Drawing, Edit } from "../types.d.ts" */
 /** @import { Place } from "./model-pane.js" */
 /** @import { Answer } from "./reading.js" */
@@ -276,8 +275,11 @@ export class Writer extends Studio {
     const { pieces, row, answer } = this;
     const current = answer && this.seen && this.shown?.key === this.seen.key;
     const grid = current && this.groups.length && !this.isOff(this.at) ? this.gridOf(this.at) : null;
-    const shade = (/** @type {number} */ place) =>
-      grid && row !== null ? this.shadeOf(pieces[place], grid, row) : null;
+    const shade = (/** @type {number} */ place) => {
+      const { first, last } = pieces[place];
+      if (!grid || row === null || last < 0 || first > row || last >= grid.cols.length) return null;
+      return this.shadeOf(grid, row, Math.max(0, first), Math.min(row, last));
+    };
     const tokens = pieces.map(({ text, written, last, word }) => ({
       text,
       sign: signOf(text, word),
@@ -290,25 +292,13 @@ export class Writer extends Studio {
       current && row !== null ? pieces.findIndex(({ first, last }) => first <= row && row <= last) : null,
     );
     if (longer && this.running) this.editor.follow();
-    this.showFrom();
-  }
-
-  // The colours of a piece: those of the largest weight of its tokens in a row.
-  /** @param {PlacedPiece} piece @param {Grid} grid @param {number} row */
-  shadeOf({ first, last }, grid, row) {
-    if (last < 0 || first > row || last >= grid.cols.length) return null;
-    let code = 0;
-    for (let key = Math.max(0, first); key <= Math.min(row, last); key++)
-      code = Math.max(code, grid.codes[row * grid.cols.length + key]);
-    if (code < 8) return null;
-    const { theme } = this.frame;
-    return { background: theme.colour(grid, code), ink: theme.inkOn(theme.lut(grid)[code]) };
   }
 
   showFrom() {
-    if (!this.groups.length || !this.answer || this.row === null) return;
+    const { row } = this;
+    if (!this.groups.length || !this.answer || row === null) return;
     const { part, layer, head } = this.at;
-    const [word] = this.vocab.words([this.answer.ids[this.row]]);
+    const [word] = this.vocab.words([this.answer.ids[row]]);
     this.sourceLabel.textContent = `from “${word}”, layer ${layer} head ${head}`;
     this.sourceLabel.title = this.nameOf({ part, layer, head });
   }
