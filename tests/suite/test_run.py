@@ -317,3 +317,19 @@ def test_whatever_ends_a_run_ends_its_kernels_and_the_next_run_finishes(tmp_path
         assert "done" in json.dumps(nbformat.read(out / "01_one.ipynb", as_version=4))
         assert [path.name for path in out.glob(".*")] == []
         wait_until(lambda: not marked(mark))
+
+
+def test_a_worker_that_is_terminated_takes_its_kernel_and_what_that_started_with_it(tmp_path):
+    books, out, go = (tmp_path / name for name in ("books", "out", "go"))
+    books.mkdir()
+    (books / "presets.yaml").write_text("cpu: {}")
+    write(books, "01_one", (ENDLESS, ["result"]), parameters=f"go = {str(go)!r}")
+    mark = uuid.uuid4().hex
+    run = begin(books, out, mark)
+    wait_until(lambda: (out / "begun").exists() or run.poll() is not None)
+    for worker in psutil.Process(run.pid).children():
+        if worker.children():  # multiprocessing's resource tracker has none
+            worker.terminate()
+    output, _ = run.communicate(timeout=180)
+    assert "01_one: failed" in output and "worker failed" in output
+    wait_until(lambda: not marked(mark))

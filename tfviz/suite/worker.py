@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 import time
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
-from threading import Thread
+from types import FrameType
 
 import nbformat
 import papermill
@@ -42,16 +44,31 @@ def start(lifeline: Connection, threads: int | None) -> None:
     if hasattr(os, "setsid"):
         os.setsid()  # Ctrl-C in a terminal reaches the main process alone, which then ends the workers
     os.environ.update(child_environment(threads))
-    Thread(target=_end_with_main, args=[lifeline], daemon=True).start()
+    signal.signal(signal.SIGTERM, _end)  # the pool sends it to all workers when one has ended
+    threading.Thread(target=_end_with_main, args=[lifeline], daemon=True).start()
 
 
 def _end_with_main(lifeline: Connection) -> None:
     """Wait until the main process ends or closes its end of the pipe, then end the kernel and this worker."""
     with suppress(EOFError, OSError):
         lifeline.recv()
-    for child in psutil.Process().children(recursive=True):
+    if hasattr(signal, "pthread_kill"):  # the main thread starts the kernels: while it ends them, it starts none
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
+    else:
+        _end()
+
+
+def _end(number: int = 0, frame: FrameType | None = None) -> None:
+    """End this process and all of its descendants; each is suspended first, so that it cannot start another."""
+    descendants: set[psutil.Process] = set()
+    while found := set(psutil.Process().children(recursive=True)) - descendants:
+        descendants |= found
+        for each in found:
+            with suppress(psutil.Error):
+                each.suspend()
+    for each in descendants:
         with suppress(psutil.Error):
-            child.kill()
+            each.kill()
     os._exit(1)
 
 
