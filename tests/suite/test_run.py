@@ -331,5 +331,6 @@ def test_a_worker_that_is_terminated_takes_its_kernel_and_what_that_started_with
         if worker.children():  # multiprocessing's resource tracker has none
             worker.terminate()
     output, _ = run.communicate(timeout=180)
-    assert "01_one: failed" in output and "worker failed" in output
+    assert "01_one: failed" in output
+    assert "worker failed" in output
     wait_until(lambda: not marked(mark))
