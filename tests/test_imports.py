@@ -11,7 +11,10 @@ import pytest
 import tfviz
 
 PACKAGE = Path(tfviz.__file__).parent
-SHARED = {f"tfviz.{name}" for name in ("checks", "coercion", "editing", "files", "schema", "shapes", "validation")}
+SHARED = {
+    f"tfviz.{name}"
+    for name in ("checks", "coercion", "apply_edit", "files", "logits", "schema", "shapes", "validation")
+}
 ALLOWED = {  # package -> what it may import beside itself and the shared files
     "text": set(),
     "layers": set(),
@@ -21,7 +24,7 @@ ALLOWED = {  # package -> what it may import beside itself and the shared files
     "look": set(),
     "portable": set(),
     "view": {"look.capture", "look.edits", "look.maps", "portable", "text.subwords", "text.token_labels"}
-    | {"look.lazy", "look.map_arguments", "look.quantize", "look.spans"},  # what maps are made of
+    | {"look.lazy", "look.map_arguments", "look.quantize", "look.key_ranges"},  # what maps are made of
     "suite": {"text", "layers", "models", "learn", "generate", "look", "view"},
 }
 HEAVY = [

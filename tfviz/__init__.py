@@ -1,7 +1,7 @@
 """tfviz: train the Transformer family on text and look inside it.
 
 Data flows one way: `text` -> `models` (built of `layers`) -> `learn`, `generate` -> `look`, `portable` -> `view`.
-The rooms load when they are first named, so that `import tfviz` costs little more than `import torch`.
+Subpackages load when they are first named, so that `import tfviz` costs little more than `import torch`.
 """
 
 from importlib import import_module

@@ -43,6 +43,11 @@ def fraction(**values: float) -> None:
     _check_range(values, lambda value: 0 <= value < 1, "at least 0 and below 1")
 
 
+def positive_fraction(**values: float) -> None:
+    """Raise TypeError or ValueError unless each value is a number in (0, 1]."""
+    _check_range(values, lambda value: 0 < value <= 1, "above 0 and at most 1")
+
+
 def integer(**values: object) -> None:
     """Raise TypeError unless each value is an integer; for values that no annotation checks.
 

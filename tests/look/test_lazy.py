@@ -10,9 +10,9 @@ from torch.nn.attention.flex_attention import create_block_mask, flex_attention
 
 from tfviz.look import AttentionMaps, capture, groups
 from tfviz.look.attention_call import AttentionCall
+from tfviz.look.key_ranges import KeyRanges
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.quantize import max_pool_2d
-from tfviz.look.spans import Spans
 
 TEXTS, HEADS, GROUPS, QUERIES, KEYS, DIM = 2, 6, 3, 7, 11, 4
 CAUSAL = torch.ones(QUERIES, KEYS, dtype=torch.bool).tril(KEYS - QUERIES)
@@ -149,7 +149,7 @@ def test_what_is_kept_is_small():
         assert call.key.shape == (TEXTS, GROUPS, KEYS, DIM)
         assert call.key.dtype == torch.float16
         assert call.query.untyped_storage().nbytes() == 2 * call.query.numel()  # nothing else is held with it
-        assert isinstance(call.mask, Spans)
+        assert isinstance(call.mask, KeyRanges)
         assert call.value.numel() == 0
     assert first.mask is second.mask  # of the same tensor
 
@@ -224,7 +224,7 @@ def test_spans_are_the_mask_where_no_row_has_a_gap(rows, keys, data):
     mask = torch.tensor(data.draw(st.lists(st.booleans(), min_size=2 * rows * keys, max_size=2 * rows * keys)))
     mask = mask.bool().view(2, 1, rows, keys)
     gaps = [text[0][i].diff().nonzero().numel() for text in mask for i in range(rows)]
-    found = Spans.of(mask)
+    found = KeyRanges.of(mask)
     texts = ["".join("01"[int(cell)] for cell in text[0][i]) for text in mask for i in range(rows)]
     assert (found is None) == any("0" in text.strip("0") for text in texts), gaps
     if found:

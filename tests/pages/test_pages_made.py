@@ -10,8 +10,8 @@ from browser import named, press, read, says, settled, takes
 from tfviz import view
 from tfviz.look import AttentionMaps
 from tfviz.look.attention_call import AttentionCall
+from tfviz.look.key_ranges import KeyRanges
 from tfviz.look.lazy import LazyAttention
-from tfviz.look.spans import Spans
 from tfviz.view.page import payload
 
 pytest_plugins = ["browser"]
@@ -35,13 +35,13 @@ def large(monkeypatch):
 def made(rule="causal", groups=HEADS, scale=0.9, strength=1.0):
     draw = torch.Generator().manual_seed(3)
     mask = RULES[rule]
-    spans = None if mask is None else Spans.of(mask.view(1, -1, QUERIES, KEYS))
-    assert (spans is None) == (mask is None)
+    key_ranges = None if mask is None else KeyRanges.of(mask.view(1, -1, QUERIES, KEYS))
+    assert (key_ranges is None) == (mask is None)
     layers = []
     for _ in range(LAYERS):
         sizes = (HEADS, QUERIES), (groups, KEYS)
         query, key = (torch.randn(1, *size, DIM, generator=draw) * strength for size in sizes)
-        layers.append(LazyAttention(AttentionCall(query, key, key[..., :0], spans, scale)))
+        layers.append(LazyAttention(AttentionCall(query, key, key[..., :0], key_ranges, scale)))
     words = [[f"{letter}{i}" for i in range(n)] for letter, n in (("q", QUERIES), ("k", KEYS))]
     return AttentionMaps(layers, *words)
 

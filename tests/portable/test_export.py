@@ -9,7 +9,7 @@ from torch import nn
 from tfviz import files, models, portable
 from tfviz.portable.language_model import export_language_model
 from tfviz.portable.program import pack, quantize
-from tfviz.portable.sizes import bind_dims, encode_size, evaluate_size
+from tfviz.portable.symbolic_sizes import bind_dims, encode_size, evaluate_size
 
 WORDS = {"ids": {1: "words"}}
 

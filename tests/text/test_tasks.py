@@ -10,7 +10,7 @@ from babel.dates import format_date, format_skeleton
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tfviz.text import grammar, tasks
+from tfviz.text import synthetic_reviews, tasks
 from tfviz.text.tasks import copy, dates, numbers, reverse, reviews, sort
 
 quick = settings(max_examples=15, deadline=None)
@@ -228,7 +228,7 @@ def test_all_lengths_and_letters_come_up():
 def strength(clause):
     """From the right: the adjective, then what turns or scales it."""
     *before, adjective = clause
-    value = grammar.ADJECTIVES[adjective]
+    value = synthetic_reviews.ADJECTIVES[adjective]
     for word in reversed(before):
         value *= {"very": 2, "slightly": 1 / 2, "not": -1 / 2, "never": -1}[word]
     return value
@@ -243,10 +243,10 @@ def clauses(review):
 @quick
 @given(seeds)
 def test_a_grade_is_the_sum_of_its_clauses_and_of_the_cues_on_their_words(seed):
-    telling = {*grammar.ADJECTIVES, *grammar.INTENSIFIERS, *grammar.NEGATIONS}
+    telling = {*synthetic_reviews.ADJECTIVES, *synthetic_reviews.INTENSIFIERS, *synthetic_reviews.NEGATIONS}
     for review in reviews(5, seed=seed):
         for word, cue in zip(review.words, review.cues, strict=True):
-            assert cue == grammar.ADJECTIVES.get(word, cue)
+            assert cue == synthetic_reviews.ADJECTIVES.get(word, cue)
             assert (cue != 0) == (word in telling)
         said, joints = clauses(review)
         strengths = [strength(clause) for clause in said]
@@ -284,9 +284,9 @@ def test_a_bag_of_words_is_often_wrong_and_only_where_words_turn_or_scale():
     drawn = reviews(2000)
     wrong = []
     for review in drawn:
-        total = sum(grammar.ADJECTIVES.get(word, 0) for word in review.words)
+        total = sum(synthetic_reviews.ADJECTIVES.get(word, 0) for word in review.words)
         if (total > 0) != review.label:
             wrong.append(review)
     assert 0.1 < len(wrong) / len(drawn) < 0.5
-    assert all({*grammar.INTENSIFIERS, *grammar.NEGATIONS} & set(review.words) for review in wrong)
+    assert all({*synthetic_reviews.INTENSIFIERS, *synthetic_reviews.NEGATIONS} & set(review.words) for review in wrong)
     assert 0.4 < sum(review.label for review in drawn) / len(drawn) < 0.6

@@ -85,7 +85,7 @@ def lazy(size=40):
 def test_parts_of_a_head_that_is_computed_come_when_they_are_looked_at(rows, cols, block):
     some = lazy()
     live = view.live(some, budget=3_000)
-    assert live.document["parts"][0]["spans"] == [0] * 6
+    assert live.document["parts"][0]["key_ranges"] == [0] * 6
     _, (piece,) = asked(live, part=0, layer=1, head=2, rows=rows, cols=cols, block=block)
     codes = numpy.frombuffer(zlib.decompress(piece), numpy.uint8)
     expected = some.tile(1, 2, slice(*rows), slice(*cols), block)

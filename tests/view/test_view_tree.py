@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from tfviz import view
-from tfviz.view.tree import tree
+from tfviz.view.beam_tree import tree
 
 WORDS = ["_", "begin", "end", "a", "b", "c"]
 

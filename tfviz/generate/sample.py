@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from tfviz.checks import at_least, has_weights, token_ids
+from tfviz.checks import at_least, has_weights, positive_fraction, token_ids
 from tfviz.checks import seed as check_seed
 from tfviz.generate.onednn import faster_linear
 from tfviz.generate.vocabulary_check import check_vocabulary
@@ -65,8 +65,8 @@ class Sampler:
             raise ValueError(f"temperature is {self.temperature}; it must be 0, or at least {MIN_TEMPERATURE}")
         if self.top_k is not None:
             at_least(1, top_k=self.top_k)
-        if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise ValueError(f"top_p is {self.top_p}; it must be above 0 and at most 1")
+        if self.top_p is not None:
+            positive_fraction(top_p=self.top_p)
 
     def probabilities(self, logits: Float[Tensor, "vocab"]) -> Float[Tensor, "vocab"]:
         """Return the distribution that is sampled from.

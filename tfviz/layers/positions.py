@@ -21,7 +21,7 @@ __all__ = [
 
 
 class Positions(nn.Module):
-    """No positions at all, and the base class of all kinds: a text is a set, not a sequence."""
+    """Base class of position encodings; used itself, it adds none: a text is then a set, not a sequence."""
 
     def __init__(self, context: int = 0, dim: int = 0, heads: int = 1):
         super().__init__()

@@ -9,7 +9,8 @@ from torch import Tensor, nn
 
 from tfviz import checks
 from tfviz.learn.checks import check_labels, note_inputs, unpack
-from tfviz.learn.losses import Loss, extract_logits, next_token
+from tfviz.learn.losses import Loss, next_token
+from tfviz.logits import extract_logits
 from tfviz.validation import check_callable, describe
 
 MAX_NATS = 709.0  # e to a larger power is no float

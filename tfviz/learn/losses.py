@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from tfviz import checks
 from tfviz.learn.checks import check_labels, unpack
-from tfviz.validation import describe
+from tfviz.logits import extract_logits
 
 Loss = Callable[[nn.Module, Any], tuple[Tensor, int]]
 PAD = 0  # nothing is predicted where the target is padding
@@ -140,19 +140,6 @@ def squared_error(model: nn.Module, batch: Sequence[Tensor]) -> tuple[Tensor, in
     if predicted.shape != values.shape:
         raise ValueError(f"values are {list(values.shape)}, the model gives {list(predicted.shape)}; make them alike")
     return (predicted - values).square().sum(), values.numel()
-
-
-def extract_logits(output: Any) -> Tensor:
-    """Return a model's output, or the logits in the output of a Hugging Face model.
-
-    Raises:
-        TypeError: there are none.
-    """
-    logits = getattr(output, "logits", output)
-    if not isinstance(logits, Tensor):
-        raise TypeError(f"the model gives {describe(output)} without logits; give a model with a head, whose output is "
-                        "logits or has them as .logits")  # fmt: skip
-    return logits
 
 
 def _find_embedding(model: nn.Module, name: str) -> nn.Module:

@@ -112,10 +112,10 @@ class Muon(torch.optim.Optimizer):
 
 
 def orthogonalize(matrices: Float[Tensor, "batch row column"]) -> Float[Tensor, "batch row column"]:
-    """Return approximately U V^T of each U S V^T: singular values above 0.001 of the norm become 0.42 to 1.58.
+    """Return approximately U V^T of each U S V^T by Newton-Schulz: singular values become 0.42 to 1.58.
 
-    All polynomials are of the small product X X^T, so that only it is multiplied again and again: give float32, for
-    bfloat16 is too coarse for it, and autocast is switched off.
+    That holds for those above 0.001 of the norm. Each polynomial is in the small product X X^T; it needs float32
+    (bfloat16 is too coarse), so autocast is off.
     """
     if matrices.shape[1] > matrices.shape[2]:
         return orthogonalize(matrices.mT).mT

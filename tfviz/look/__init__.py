@@ -4,16 +4,17 @@ A capture, in the order in which it passes through the files:
 
     capture       opens a tracer; what it saw is a mapping from sites to tensors
     tracer        sees each module start (module_stack) and each torch call, by a mode (torch_state)
-    fused         calls whose kernel hides the weights (attention_call, kernels, flex, multi_head)
+    fused         calls whose kernel hides the weights (attention_call, external_kernels, flex, multi_head)
     eager         softmaxes and products (products, lineage, weight_finder, linear_attention)
     axes          which axes are batch, head, query and key
-    recorder      edits a tensor, and stores it: as numbers (quantize) or lazily (lazy, spans)
-    history       what the keys of each firing were, by which firings of one text are joined over time
+    recorder      edits a tensor, and stores it: as numbers (quantize) or lazily (lazy, key_ranges)
+    key_history   what the keys of each firing were, by which firings of one text are joined over time
 
 What is made of it afterwards:
 
-    maps          attention weights with the words of both axes (map_arguments, storage)
-    map_layers    their layers: firings chosen, or joined (sequences, timeline), blocks put together (text_blocks)
+    maps          attention weights with the words of both axes (map_arguments, serialization)
+    map_layers    their layers: firings selected (text_selection) or joined over time (text_matching), blocks joined
+                  (text_blocks)
     map_groups    those of one kind and shape
     measures      numbers of heads (head_scores, padding, ablate)
     caveats       what a capture could not see or name, in a sentence

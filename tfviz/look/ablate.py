@@ -75,7 +75,7 @@ class _CountHeads(ZeroHeads):
 
 @contextmanager
 def _naming_measure() -> Iterator[None]:
-    """Explain, in the error raised inside, that it is the measure that does not call the model."""
+    """Re-raise "was not called" as an error that names `measure`, which should have called the model."""
     try:
         yield
     except LookupError as error:

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from tfviz.checks import materialized
+from tfviz.look.key_ranges import KeyRanges
 from tfviz.look.quantize import quantize
-from tfviz.look.spans import Spans
 from tfviz.shapes import Bool, Float
 
 ALL = slice(None)
@@ -29,7 +29,7 @@ class AttentionCall:
         query, key, value: [batch, head, position, dim]; key and value may have fewer heads, each for as many heads of
             the query in a row (grouped-query attention, Ainslie et al. 2023).
         mask: boolean (True: may look) or float (added to the scores), broadcastable to [batch, head, query, key]; or
-            the spans of keys that each row sees.
+            the key ranges that each row sees.
         score_mod: as FlexAttention's, with the mask applied: (score, batch, head, query, key) -> score, or -inf.
         batch_shape: the axes before position and dim, as they were given.
     """
@@ -37,7 +37,7 @@ class AttentionCall:
     query: Tensor
     key: Tensor
     value: Tensor
-    mask: Tensor | Spans | None
+    mask: Tensor | KeyRanges | None
     scale: float
     score_mod: Callable[..., Tensor] | None = None
     batch_shape: tuple[int, ...] = ()
@@ -54,13 +54,13 @@ class AttentionCall:
         heads = query.shape[-3] if query.dim() > 2 else 1
         lead = torch.broadcast_shapes(query.shape[:-2], *(_batch_shape(part, heads) for part in (key, value)))
         query, key, value = (_expanded(part, lead, heads) for part in (query, key, value))
-        rule: Tensor | Spans | None = mask
+        rule: Tensor | KeyRanges | None = mask
         if mask is not None:  # PyTorch lines its axes up with the scores' from the right
             mask = mask._materialize(query.device) if hasattr(mask, "_materialize") else mask
             mask = mask[(None,) * (query.dim() - mask.dim())]
             rule = as_4d(mask.expand(*lead, *mask.shape[-2:]) if query.dim() > 4 else mask)
         elif causal:
-            rule = Spans.causal(query.shape[-2], key.shape[-2], query.device)
+            rule = KeyRanges.causal(query.shape[-2], key.shape[-2], query.device)
         scale = query.shape[-1] ** -0.5 if scale is None else scale
         return cls(as_4d(query), as_4d(key), as_4d(value), rule, scale, batch_shape=tuple(lead))
 
@@ -80,14 +80,14 @@ class AttentionCall:
         """Return True where a query may look; None if all may look everywhere."""
         if self.score_mod is not None:
             return compact_mask(is_unmasked(self.scores(rows, keys)))
-        if self.mask is None or isinstance(self.mask, Spans):
+        if self.mask is None or isinstance(self.mask, KeyRanges):
             return None if self.mask is None else self.mask.dense(rows, keys)
         mask = self._cut(self.mask, rows, keys)
         return mask if mask.dtype == torch.bool else is_unmasked(mask)
 
     def key_range(self, rows: slice) -> slice:
         """Return the range from the first to the last key that any of these rows may see."""
-        if isinstance(self.mask, Spans):
+        if isinstance(self.mask, KeyRanges):
             return self.mask.key_range(rows)
         allowed = None if self.score_mod or self.mask is None else self.allowed(rows)
         if allowed is None:
@@ -103,7 +103,7 @@ class AttentionCall:
             scores = _apply_score_mod(scores, self.score_mod, (rows, self.shape[2]), (keys, self.shape[3]))
         if self.mask is None:
             return scores
-        if isinstance(self.mask, Spans):
+        if isinstance(self.mask, KeyRanges):
             return self.mask.mask_scores_(scores, rows, keys)
         mask = self._cut(self.mask, rows, keys)
         return scores.masked_fill(~mask, -torch.inf) if mask.dtype == torch.bool else scores + mask

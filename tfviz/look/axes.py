@@ -60,7 +60,7 @@ class Layout(NamedTuple):
 
 @dataclass(frozen=True)
 class Heads:
-    """What the modules around some weights state about heads.
+    """Head counts declared by the modules around some weights.
 
     Attributes:
         count: how many there are; None: unknown.

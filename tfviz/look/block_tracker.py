@@ -124,8 +124,7 @@ class BlockTracker:
             is_text = output.dim() == 3 or (output.dim() == 4 and is_norm)  # or a picture [batch, row, col, feature]
             if is_text or (origin is not None and origin.is_whole):
                 text = origin.text if origin is not None and origin.is_whole else Text(shape)
-                cells = lambda _: torch.arange(1, math.prod(shape) + 1).view(shape)  # noqa: E731
-                self.known[output] = Origin(text, (features,), True, cells)
+                self.known[output] = Origin(text, (features,), True, lambda _: _cell_numbers(shape))
         elif is_norm:
             self.known[output] = origin
         elif origin.features == (source.shape[-1],):
@@ -210,3 +209,8 @@ def _repetition(op: Operation, source: Tensor) -> Callable[[Any], Any]:
         shape, stride = source.shape, source.stride()
         return lambda cells: func(torch.empty_strided(shape, stride, dtype=torch.long).copy_(cells), *args, **kwargs)
     return lambda cells: func(cells, *args, **kwargs)
+
+
+def _cell_numbers(shape: torch.Size) -> Tensor:
+    """Number the cells of a shape, from 1 on."""
+    return torch.arange(1, math.prod(shape) + 1).view(shape)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import checks
-from tfviz.editing import Edit, takes_site
+from tfviz.apply_edit import Edit, takes_site
 from tfviz.look import caveats
 from tfviz.look.attention_call import AttentionCall
 from tfviz.look.lazy import LazyStore
@@ -95,7 +95,7 @@ def capture(
 
 
 def _check_options(dtype: torch.dtype, edits: Mapping[str, Edit], grad: bool, lazy: bool, device: str | None) -> None:
-    """Raise an error for options that exclude each other."""
+    """Raise ValueError if options exclude each other."""
     if dtype not in (torch.float32, torch.float16, torch.uint8):
         raise ValueError(f"dtype is {dtype}; patterns can be stored as torch.float32, torch.float16 or torch.uint8")
     if grad and (dtype != torch.float32 or lazy):
@@ -121,7 +121,7 @@ class Capture(Mapping[str, Tensor]):
 
     def __init__(self, tracer: AttentionTracer, model: str) -> None:
         self._tracer, self.model = tracer, model
-        self._firings, self._trace = tracer.recorder.firings, tracer.trace
+        self._firings, self._state = tracer.recorder.firings, tracer.state
         self.history = tracer.recorder.history
 
     def __getitem__(self, site: str) -> Tensor:
@@ -140,7 +140,7 @@ class Capture(Mapping[str, Tensor]):
 
     def __repr__(self) -> str:
         shapes = (f"  {site}: {' x '.join(map(str, shape))}" for site, shape in self.shapes.items())
-        return "\n".join([f"{len(self)} sites of {self.model}", *shapes, *caveats.of_capture(self._trace)])
+        return "\n".join([f"{len(self)} sites of {self.model}", *shapes, *caveats.of_capture(self._state)])
 
     @property
     def shapes(self) -> dict[str, tuple[int, ...]]:
@@ -150,15 +150,15 @@ class Capture(Mapping[str, Tensor]):
     def provenance(self, sites: Iterable[str]) -> dict[str, Any]:
         """Return the provenance of maps from these sites."""
         sites = list(sites)
-        dropout = max((self._trace.notes.dropout.get(site, 0.0) for site in sites), default=0.0)
-        unnormalized = [site for site in self._trace.notes.unnormalized if site in sites]
+        dropout = max((self._state.notes.dropout.get(site, 0.0) for site in sites), default=0.0)
+        unnormalized = [site for site in self._state.notes.unnormalized if site in sites]
         known = {"model": self.model, "dropout": dropout, "unnormalized": unnormalized}
         return {name: value for name, value in known.items() if value}
 
     @property
     def summary(self) -> str:
         """Summarize in one line how many modules look like attention, how many gave maps, and which gave none."""
-        return caveats.summary(self._trace)
+        return caveats.summary(self._state)
 
     def over_time(self, site: str) -> list[Tensor]:
         """Return every firing of a site, first to last; `AttentionMaps.over_time` makes one map of patterns."""
@@ -195,8 +195,8 @@ class Capture(Mapping[str, Tensor]):
         Raises:
             ValueError: no such batch element; blocks of which it is unknown where they belong.
         """
-        if site in self._trace.blocks:
-            return join_blocks(site, self.firings(site), self._trace.blocks[site], batch)
+        if site in self._state.blocks:
+            return join_blocks(site, self.firings(site), self._state.blocks[site], batch)
         stored = self.stored(site)
         size = max(tensor.shape[0] for tensor, _ in stored)
         if not -size <= batch < size:
@@ -206,7 +206,7 @@ class Capture(Mapping[str, Tensor]):
     @property
     def block_sites(self) -> list[str]:
         """Sites whose weights cover blocks of a text or windows of a picture, which `assembled` puts together."""
-        return list(self._trace.blocks)
+        return list(self._state.blocks)
 
 
 class _OpenCapture(AbstractContextManager[Capture]):
@@ -230,7 +230,7 @@ class _OpenCapture(AbstractContextManager[Capture]):
             self._tracer.close()
             raise
         if kind is None:
-            caveats.check(self._tracer.trace)
+            caveats.check(self._tracer.state)
 
     def __del__(self) -> None:
         if self._tracer in OPEN:  # an interrupt came between the body and `__exit__`, or in it

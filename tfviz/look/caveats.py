@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tfviz.look.capture_state import CaptureState
 from tfviz.look.quantize import range_problem, unpack
 from tfviz.look.recorder import matches
-from tfviz.look.trace import Trace
 
 SITES_LISTED = 40
 MODULES_LISTED = 5
@@ -23,26 +23,26 @@ TOLERANCE_BYTES = 0.3  # the same, of weights stored as bytes
 ROWS_CHECKED = 64  # of each head of bytes
 
 
-def summary(trace: Trace) -> str:
+def summary(state: CaptureState) -> str:
     """Summarize in one line how many modules look like attention, how many gave maps, and their caveats."""
-    fired = _modules_with_maps(trace)
-    count = len(fired) + len(_modules_without_maps(trace, fired))
+    fired = _modules_with_maps(state)
+    count = len(fired) + len(_modules_without_maps(state, fired))
     modules = "1 module looks" if count == 1 else f"{count} modules look"
-    return ", ".join([f"{modules} like attention", f"{len(fired)} gave maps", *of_capture(trace)])
+    return ", ".join([f"{modules} like attention", f"{len(fired)} gave maps", *of_capture(state)])
 
 
-def of_capture(trace: Trace) -> list[str]:
+def of_capture(state: CaptureState) -> list[str]:
     """Return the caveats of a capture."""
-    notes, firings = trace.notes, trace.recorder.firings
+    notes, firings = state.notes, state.recorder.firings
     patterns = [site for site in firings if matches(site, "*.pattern")]
-    repeated = [site for site in patterns if len(firings[site]) > 1 and site not in trace.blocks]
+    repeated = [site for site in patterns if len(firings[site]) > 1 and site not in state.blocks]
     dropped = [site for site in firings if site in notes.dropout]
-    silent = _modules_without_maps(trace, _modules_with_maps(trace))
+    silent = _modules_without_maps(state, _modules_with_maps(state))
     counts = {
         "fired more than once": len(repeated),
         "in training, under dropout, which the maps leave out": len(dropped),
         "read a float mask as PyTorch's fast path does, which forbids what is not 0": len(notes.fast_path),
-        f"gave none ({_reason(silent, trace)})": len(silent),
+        f"gave none ({_reason(silent, state)})": len(silent),
         f"with rows that need not add up to 1 ({_listed(notes.unnormalized)})": len(notes.unnormalized),
         f"of channels, not of words ({_listed(notes.channels)})": len(notes.channels),
     }
@@ -81,27 +81,27 @@ def _rows_sum_to_1(weights: Tensor) -> bool:
     return not bool(((sums - 1).abs() > tolerance)[sums != 0].any())
 
 
-def check(trace: Trace) -> None:
+def check(state: CaptureState) -> None:
     """Warn about caveats at the end of a capture.
 
     Raises:
         LookupError: a glob matched nothing.
     """
-    stack, notes, recorder = trace.stack, trace.notes, trace.recorder
+    stack, notes, recorder = state.stack, state.notes, state.recorder
     for glob in [*recorder.globs, *recorder.edits]:
         if not any(matches(site, glob) for site in recorder.fired):
-            raise LookupError(_no_match(glob, trace))
-    for glob in trace.axes:
+            raise LookupError(_no_match(glob, state))
+    for glob in state.axes:
         if not any(matches(site, glob) for site in recorder.fired):
             raise LookupError(f"axes: {no_site(glob, list(recorder.fired))}")
     added = [path for path, module in stack.model.named_modules() if id(module) not in stack.paths]
     ambiguous = {site: size for site, size in notes.unclear_axes.items() if size > 1 and size not in stack.sizes}
-    unclear = [f"{site} ({size})" for site, size in {**ambiguous, **_folded(trace)}.items()]
+    unclear = [f"{site} ({size})" for site, size in {**ambiguous, **_folded(state)}.items()]
     for caveat, holds in {
         f"{_listed(added)} came into the model inside the with, and was not seen": added,
         "grad=True, and the model ran without gradients (torch.no_grad): there are none": recorder.grad
         and notes.without_grad,
-        f"not all could be seen: {_unseen(trace)}": stack.unseen,
+        f"not all could be seen: {_unseen(state)}": stack.unseen,
         f"these weights mix channels, not words: {_listed(notes.channels)}; their rows are no queries": notes.channels,
         f"weights that may be of several heads or windows are shown as texts of a batch: "
         f"{', '.join(unclear[:SITES_LISTED])}; say what their axes are, as in capture(model, axes='(b h=8) q k')": (
@@ -112,14 +112,14 @@ def check(trace: Trace) -> None:
             warnings.warn(caveat, stacklevel=3)
 
 
-def _folded(trace: Trace) -> dict[str, int]:
+def _folded(state: CaptureState) -> dict[str, int]:
     """Return the sites of patterns whose batch size differs from the model's, and that size."""
-    sizes = trace.stack.sizes
-    shapes = {site: some[-1][0].shape for site, some in trace.recorder.firings.items() if site.endswith("pattern")}
+    sizes = state.stack.sizes
+    shapes = {site: some[-1][0].shape for site, some in state.recorder.firings.items() if site.endswith("pattern")}
     return {
         site: shape[0]
         for site, shape in shapes.items()
-        if shape[0] > 1 and not {shape[0], shape[0] * shape[1]} & sizes and site not in trace.blocks
+        if shape[0] > 1 and not {shape[0], shape[0] * shape[1]} & sizes and site not in state.blocks
     }
 
 
@@ -134,9 +134,9 @@ def no_site(glob: str, sites: list[str]) -> str:
     return f"no site matches {glob!r}; this model has {len(listed)}: {', '.join(listed[:SITES_LISTED])}{more}"
 
 
-def _no_match(glob: str, trace: Trace) -> str:
+def _no_match(glob: str, state: CaptureState) -> str:
     """Return why a glob matched nothing, if it is known."""
-    stack, notes, sites = trace.stack, trace.notes, list(trace.recorder.fired)
+    stack, notes, sites = state.stack, state.notes, list(state.recorder.fired)
     if not stack.called:
         if stack.traced:
             why = (
@@ -154,10 +154,10 @@ def _no_match(glob: str, trace: Trace) -> str:
     if any(site.rpartition(".")[2] == "pattern" for site in sites) or not matches("any.pattern", glob):
         return no_site(glob, sites) if sites else f"no site matches {glob!r}; this model has no parts"
     if notes.skipped:
-        site = _site_of_skipped("", trace)
+        site = _site_of_skipped("", state)
         more = f" (and {len(notes.skipped) - 1} more modules)" if len(notes.skipped) > 1 else ""
         return f"no site matches {glob!r}; in {site.rpartition('.')[0] or 'the model'}{more}, {_how_to_name(site)}"
-    unseen = _unseen(trace)
+    unseen = _unseen(state)
     softmaxes = f"; a softmax was called in {_listed(notes.softmaxes)}, but met no values" if notes.softmaxes else ""
     return (
         f"no site matches {glob!r}: the model was called, but nothing met values in a product over keys, nor was "
@@ -167,25 +167,25 @@ def _no_match(glob: str, trace: Trace) -> str:
     )
 
 
-def _unseen(trace: Trace) -> str:
+def _unseen(state: CaptureState) -> str:
     """Return the parts of a model that cannot be captured, and why."""
-    model = trace.stack.model
+    model = state.stack.model
     scripted = [path for path, part in model.named_modules() if isinstance(part, torch.jit.ScriptModule)]
-    unseen = [f"{site or 'the model'} ({why})" for site, why in trace.stack.unseen.items()]
+    unseen = [f"{site or 'the model'} ({why})" for site, why in state.stack.unseen.items()]
     unseen += [f"{path} (TorchScript)" for path in scripted[:SITES_LISTED]]
     unseen += ["an exported graph"] if isinstance(model, torch.fx.GraphModule) else []
     return ", ".join(unseen)
 
 
-def _modules_with_maps(trace: Trace) -> list[str]:
-    fired = trace.recorder.fired
+def _modules_with_maps(state: CaptureState) -> list[str]:
+    fired = state.recorder.fired
     return [site.removesuffix("pattern").removesuffix(".") for site in fired if matches(site, "*.pattern")]
 
 
-def _modules_without_maps(trace: Trace, fired: list[str]) -> list[str]:
+def _modules_without_maps(state: CaptureState, fired: list[str]) -> list[str]:
     """Return the innermost modules that ran, are called as attention is, and gave no map."""
-    modules = trace.stack.modules
-    named = [path for path in trace.stack.called if ATTENTION.search(type(modules[path]).__name__)]
+    modules = state.stack.modules
+    named = [path for path in state.stack.called if ATTENTION.search(type(modules[path]).__name__)]
     inner = [path for path in named if not any(other != path and _is_within(other, path) for other in named)]
     return [path for path in inner if not any(_is_within(site, path) or _is_within(path, site) for site in fired)]
 
@@ -194,11 +194,11 @@ def _is_within(path: str, outer: str) -> bool:
     return path == outer or path.startswith(f"{outer}.") or not outer
 
 
-def _reason(paths: list[str], trace: Trace) -> str:
+def _reason(paths: list[str], state: CaptureState) -> str:
     """Return the modules that gave no maps, and why."""
-    notes, unseen = trace.notes, trace.stack.unseen
+    notes, unseen = state.notes, state.stack.unseen
     known = [f"{path or 'the model'}: {unseen[path]}" for path in paths if path in unseen]
-    skipped = [site for path in paths if (site := _site_of_skipped(path, trace))]
+    skipped = [site for path in paths if (site := _site_of_skipped(path, state))]
     if skipped:
         why = _how_to_name(skipped[0])
     elif all(any(_is_within(inner, path) for inner in notes.sampled) for path in paths):
@@ -212,9 +212,9 @@ def _reason(paths: list[str], trace: Trace) -> str:
     return f"{_listed(paths)}: {why}"
 
 
-def _site_of_skipped(path: str, trace: Trace) -> str:
+def _site_of_skipped(path: str, state: CaptureState) -> str:
     """Return the site in a module whose weights were skipped because their rows do not sum to 1; empty if none."""
-    module = next((inner for inner in trace.notes.skipped if _is_within(inner, path)), None)
+    module = next((inner for inner in state.notes.skipped if _is_within(inner, path)), None)
     return "" if module is None else f"{module}.pattern".removeprefix(".")
 
 

@@ -12,13 +12,13 @@ from torch import Tensor
 from tfviz.look.attention_call import compact_mask, is_unmasked, zero_masked_rows
 from tfviz.look.axes import Layout, roles
 from tfviz.look.block_tracker import BlockTracker
+from tfviz.look.capture_state import CaptureState
 from tfviz.look.key_history import KeyRecord, keys_of_product
 from tfviz.look.lineage import Stage, Status, TrackedWeights
 from tfviz.look.linear_attention import LinearAttention
 from tfviz.look.products import Operation, Product
 from tfviz.look.text_blocks import Block
 from tfviz.look.torch_state import paused, untraced
-from tfviz.look.trace import Trace
 from tfviz.look.weight_finder import WeightFinder
 
 SOFTMAX_OPS = {
@@ -88,11 +88,11 @@ class EagerWeights:
 class EagerAttention:
     """Watches softmaxes and products, records weights where they meet values, and edits them there."""
 
-    def __init__(self, trace: Trace) -> None:
-        self.trace = trace
-        self.finder = WeightFinder(trace)
-        wants_implicit = any(glob.rpartition(".")[2] == "implicit" for glob in trace.recorder.globs)
-        self.linear = LinearAttention(trace) if wants_implicit else None
+    def __init__(self, state: CaptureState) -> None:
+        self.state = state
+        self.finder = WeightFinder(state)
+        wants_implicit = any(glob.rpartition(".")[2] == "implicit" for glob in state.recorder.globs)
+        self.linear = LinearAttention(state) if wants_implicit else None
 
     def call(self, func: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a torch call of the model and return its output, edited where edits apply."""
@@ -123,62 +123,62 @@ class EagerAttention:
             axis = dim
         else:  # as PyTorch guesses it
             axis = int(input.dim() not in (0, 1, 3))
-        site = self.trace.stack.site("scores")
-        if self.trace.recorder.changes(site) and input.dim() > 1:
+        site = self.state.stack.site("scores")
+        if self.state.recorder.is_edited(site) and input.dim() > 1:
             moved = input.movedim(axis, -1)
-            edited = self.trace.recorder.edit(site, self.trace.with_heads(moved))
+            edited = self.state.recorder.edit(site, self.state.with_heads(moved))
             input = edited.reshape(moved.shape).movedim(-1, axis)
         weights = func(input, *rest, **kwargs)
         if not is_gate:
-            self.trace.notes.softmaxes[self.trace.stack.path] = None
+            self.state.notes.softmaxes[self.state.stack.path] = None
         self.finder.lineage.begin(weights, input, axis, stage)
-        if self.trace.block_tracker:
-            self.trace.block_tracker.follow_softmax(input, weights)
+        if self.state.block_tracker:
+            self.state.block_tracker.follow_softmax(input, weights)
         return weights
 
     def _weights(self, product: Product, place: int, known: TrackedWeights) -> EagerWeights:
         tensor = product.factors[place]
-        layout = self.trace.layout(tensor.shape, roles(product, place, known.axis or 0))
+        layout = self.state.layout(tensor.shape, roles(product, place, known.axis or 0))
         return EagerWeights(tensor, known, product, place, layout)
 
     def _meet(self, weights: EagerWeights, call: Callable[[], Any]) -> Any:
         """Record weights where they first meet values; return the product, recomputed if the weights are edited."""
-        known, recorder = weights.known, self.trace.recorder
-        site = self.trace.stack.site("pattern")
+        known, recorder = weights.known, self.state.recorder
+        site = self.state.stack.site("pattern")
         status = known.status
         if known.dropout:
-            self.trace.notes.dropout[site] = known.dropout
+            self.state.notes.dropout[site] = known.dropout
         if status is Status.NEW:
             known.status = Status.RECORDED
             self._record_parts(site, weights)
-        if not recorder.changes(site):
+        if not recorder.is_edited(site):
             if status is Status.NEW:
-                with self.trace.noting_block(site, weights.block):
+                with self.state.noting_block(site, weights.block):
                     recorder.record(site, lambda: recorder.copy(site, weights.pattern), weights.allowed)
             return call()
         factors = list(weights.product.factors)
         if status is not Status.EDITED:
-            with self.trace.noting_block(site, weights.block):
+            with self.state.noting_block(site, weights.block):
                 factors[weights.place] = self._edited(site, weights, status)
         with paused():
             return weights.product.recompute(*factors)
 
     def _record_parts(self, site: str, weights: EagerWeights) -> None:
         """Record keys and scores, and the softmax's own output if the values are multiplied by other numbers."""
-        recorder, known = self.trace.recorder, weights.known
+        recorder, known = self.state.recorder, weights.known
         recorder.record_keys(site, weights.key_record)
         scores = weights.scores
         if scores is not None and known.stage is not Stage.GATES:
-            name = self.trace.stack.site("scores")
+            name = self.state.stack.site("scores")
             recorder.record(name, lambda: recorder.copy(name, weights.layout.to_bhqk(scores)))
         if known.changed and known.softmax is not None:
             softmax = known.softmax[0].movedim(known.softmax[1], -1)
             if not _same_numbers(softmax, weights.undropped):
-                below = self.trace.stack.site("softmax")
-                recorder.record(below, lambda: recorder.copy(below, self.trace.with_heads(softmax)))
-        self.trace.note_channels(weights.layout)
+                below = self.state.stack.site("softmax")
+                recorder.record(below, lambda: recorder.copy(below, self.state.with_heads(softmax)))
+        self.state.note_channels(weights.layout)
         if known.stage is Stage.GATES:
-            self.trace.notes.unnormalized[site] = None
+            self.state.notes.unnormalized[site] = None
 
     def _edited(self, site: str, weights: EagerWeights, status: Status) -> Tensor:
         """Return the edited weights in their own axes, with the original dropout applied."""
@@ -186,9 +186,9 @@ class EagerAttention:
         with untraced():
             if status is Status.NEW:
                 scores = None if weights.scores is None else layout.to_bhqk(weights.scores)
-                edited = self.trace.edit_pattern(scores, weights.pattern, weights.allowed, weights.key_record)
+                edited = self.state.edit_pattern(scores, weights.pattern, weights.allowed, weights.key_record)
             else:
-                edited = self.trace.recorder.edit(site, weights.pattern)
+                edited = self.state.recorder.edit(site, weights.pattern)
             edited = layout.from_bhqk(edited).to(tensor.dtype)
             is_writable = not (tensor.requires_grad or 0 in undropped.stride())
             if weights.scores is not None and is_writable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 from weakref import ref
 
@@ -14,13 +14,13 @@ from torch.nn import functional
 
 from tfviz.look.attention_call import AttentionCall, compact_mask, softmax_weights
 from tfviz.look.axes import Layout
+from tfviz.look.capture_state import CaptureState
 from tfviz.look.edits import ZeroHeads
 from tfviz.look.external_kernels import Kernel
 from tfviz.look.flex import compiled_mask_mod, is_compiled
 from tfviz.look.key_history import KeyRecord, keys_of_call
 from tfviz.look.lazy import LazyStore
 from tfviz.look.torch_state import in_checkpoint, paused, untraced
-from tfviz.look.trace import Trace
 
 FLEX = torch.ops.higher_order.flex_attention  # what `flex_attention` calls: the first call of it that a mode sees
 
@@ -72,8 +72,8 @@ class FusedAttention:
         store: where to keep what weights are computed from; None: weights are computed at once.
     """
 
-    def __init__(self, trace: Trace, store: LazyStore | None) -> None:
-        self.trace, self.recorder, self.store = trace, trace.recorder, store
+    def __init__(self, state: CaptureState, store: LazyStore | None) -> None:
+        self.state, self.recorder, self.store = state, state.recorder, store
 
     def sdpa(
         self,
@@ -89,14 +89,14 @@ class FusedAttention:
         """Compute `scaled_dot_product_attention` and record its weights."""
         inputs, off = (query, key, value), None
         is_repeated = self._repeats_last(query, key)
-        site = self.trace.stack.site("pattern")
+        site = self.state.stack.site("pattern")
         if dropout_p:
-            self.trace.notes.dropout[site] = dropout_p
+            self.state.notes.dropout[site] = dropout_p
         query, key, value = self._edit_inputs(query, key, value)
         if query.is_nested or key.is_nested:
-            self.trace.stack.unseen[site] = "nested tensors"
+            self.state.stack.unseen[site] = "nested tensors"
         else:
-            make = lambda: AttentionCall.of(query, key, value, attn_mask, scale, is_causal)  # noqa: E731
+            make = partial(AttentionCall.of, query, key, value, attn_mask, scale, is_causal)
             off = self._zeroed_heads(make, inputs, is_repeated)
             edited = None if off is not None else self.observe(make, inputs, dropout_p, is_repeated)
             if edited is not None:
@@ -127,7 +127,9 @@ class FusedAttention:
         def masked_score(score: Tensor, *cell: Tensor) -> Tensor:
             return torch.where(mask_mod(*cell), score_mod(score, *cell), -torch.inf)
 
-        make = lambda: replace(AttentionCall.of(query, key, value, None, scale), score_mod=masked_score)  # noqa: E731
+        def make() -> AttentionCall:
+            return replace(AttentionCall.of(query, key, value, None, scale), score_mod=masked_score)
+
         off = self._zeroed_heads(make, inputs)
         edited = None if off is not None else self.observe(make, inputs)
         output, *rows = FLEX(query, key, value, score_mod, block_mask, scale, *args, **kwargs)
@@ -139,11 +141,11 @@ class FusedAttention:
         with untraced():
             call = kernel.call(arguments)
         if isinstance(call, str):
-            self.trace.stack.unseen[self.trace.stack.site("pattern")] = call
+            self.state.stack.unseen[self.state.stack.site("pattern")] = call
             return original()
         query, key, value = self._edit_inputs(call.query, call.key, call.value)
         call = replace(call, query=query, key=key, value=value)
-        for outer in self.trace.running_outer():  # which see no torch call of it
+        for outer in self.state.running_outer():  # which see no torch call of it
             outer.fused.observe(lambda: call, (query, key, value))
         edited = self.observe(lambda: call, (query, key, value))
         with paused():
@@ -169,8 +171,8 @@ class FusedAttention:
         """
         weights = cache(lambda: self._weights(make()))
         if not is_repeated:
-            self.recorder.record_keys(self.trace.stack.site("pattern"), lambda: weights().key_record())
-        if any(self.recorder.changes(self.trace.stack.site(name)) for name in ("scores", "pattern")):
+            self.recorder.record_keys(self.state.stack.site("pattern"), lambda: weights().key_record())
+        if any(self.recorder.is_edited(self.state.stack.site(name)) for name in ("scores", "pattern")):
             return self._edited_output(make, inputs, dropout)
         if not is_repeated:
             self._record(weights, inputs)
@@ -181,24 +183,24 @@ class FusedAttention:
 
         def pattern() -> Tensor | AttentionCall:
             if self.store and off is None and weights().layout.is_plain:
-                return self.store.keep(weights().call, self.trace.heads().kv_count)
+                return self.store.keep(weights().call, self.state.heads().kv_count)
             pattern = weights().pattern(self.recorder.dtype)
             return pattern if off is None else pattern.masked_fill(off, 0)
 
-        site = self.trace.stack.site("pattern")
-        self.recorder.record(self.trace.stack.site("scores"), lambda: weights().scores())
-        with self.trace.noting_block(site, lambda tracker: tracker.block_of_call(inputs, weights().layout)):
+        site = self.state.stack.site("pattern")
+        self.recorder.record(self.state.stack.site("scores"), lambda: weights().scores())
+        with self.state.noting_block(site, lambda tracker: tracker.block_of_call(inputs, weights().layout)):
             self.recorder.record(site, pattern, lambda: weights().allowed())
 
     def _edited_output(self, make: Callable[[], AttentionCall], inputs: Sequence[Tensor], dropout: float) -> Tensor:
         """Return the output of a call whose scores or weights are edited."""
         with untraced():
-            weights, site = self._weights(make()), self.trace.stack.site("pattern")
+            weights, site = self._weights(make()), self.state.stack.site("pattern")
             call, layout = weights.call, weights.layout
             scores = layout.to_bhqk(call.scores().reshape(layout.shape))
-            scores = self.recorder.edit_and_record(self.trace.stack.site("scores"), scores)
-            with self.trace.noting_block(site, lambda tracker: tracker.block_of_call(inputs, layout)):
-                pattern = self.trace.edit_pattern(scores, softmax_weights(scores), weights.allowed, weights.key_record)
+            scores = self.recorder.edit_and_record(self.state.stack.site("scores"), scores)
+            with self.state.noting_block(site, lambda tracker: tracker.block_of_call(inputs, layout)):
+                pattern = self.state.edit_pattern(scores, softmax_weights(scores), weights.allowed, weights.key_record)
             return call.apply_to_values(functional.dropout(layout.from_bhqk(pattern).reshape(call.shape), dropout))
 
     def _zeroed_heads(
@@ -208,12 +210,12 @@ class FusedAttention:
 
         The kernel computes the output then, and no map is made for it.
         """
-        site, recorder, query = self.trace.stack.site("pattern"), self.recorder, inputs[0]
+        site, recorder, query = self.state.stack.site("pattern"), self.recorder, inputs[0]
         edits = [edit for edit in recorder.edits_of(site) if isinstance(edit, ZeroHeads)]
         if not edits or len(edits) < len(recorder.edits_of(site)) or query.dim() != 4 or in_checkpoint():
             return None
-        is_map_needed = recorder.changes(self.trace.stack.site("scores")) or (recorder.grad and recorder.wants(site))
-        if is_map_needed or self.trace.running_outer():
+        is_map_needed = recorder.is_edited(self.state.stack.site("scores")) or (recorder.grad and recorder.wants(site))
+        if is_map_needed or self.state.running_outer():
             return None
         with untraced():
             weights = self._weights(make())
@@ -228,25 +230,25 @@ class FusedAttention:
 
     def _repeats_last(self, query: Tensor, key: Tensor) -> bool:
         """Return whether these tensors are those of the last call, now with other values (DiffLlama)."""
-        state = self.trace.stack.state
+        state = self.state.stack.state
         last, state.last_sdpa = state.last_sdpa, (ref(query), ref(key))
         return last is not None and last[0]() is query and last[1]() is key and query is not key
 
     def _edit_inputs(self, *inputs: Tensor) -> Iterator[Tensor]:
         """Edit and record query, key and value: at `.query_heads` and so on, where the module has a part `query`."""
         for name, tensor in zip(("query", "key", "value"), inputs):
-            site = self.trace.stack.site(name)
-            site = f"{site}_heads" if site in self.trace.stack.modules else site
+            site = self.state.stack.site(name)
+            site = f"{site}_heads" if site in self.state.stack.modules else site
             yield self.recorder.edit_and_record(site, tensor)
 
     def _weights(self, call: AttentionCall) -> FusedWeights:
         shape = (*call.batch_shape, *call.shape[2:])
-        layout = self.trace.layout(shape, [*["shared"] * len(call.batch_shape), "q", "k"])
+        layout = self.state.layout(shape, [*["shared"] * len(call.batch_shape), "q", "k"])
         count = len(layout.split)
         if layout.order[-2:] != (count - 2, count - 1):
             raise ValueError(
-                f"axes of {self.trace.stack.site('pattern')}: PyTorch's own attention has queries and keys on its last "
+                f"axes of {self.state.stack.site('pattern')}: PyTorch's own attention has queries and keys on its last "
                 "two axes: leave axes out, or give them by glob for the sites that a model computes itself"
             )
-        self.trace.note_channels(layout)
+        self.state.note_channels(layout)
         return FusedWeights(call, layout)

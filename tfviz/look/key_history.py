@@ -29,13 +29,13 @@ Keys = Float[Tensor, "_ _ width"]  # batch key width
 
 
 class KeyRecord(NamedTuple):
-    """The keys of a firing, as a matcher hands them to the history.
+    """The keys of one firing.
 
     Attributes:
-        queries: how many.
+        queries: their number.
         allowed: where some rows may look, [batch, head, row, key]; None: everywhere.
         keys: their signatures.
-        dtype: of the keys.
+        dtype: of the original keys.
     """
 
     queries: int
@@ -49,7 +49,7 @@ class FiringInfo(NamedTuple):
 
     Attributes:
         call: number of the model's call that it belongs to.
-        queries: how many.
+        queries: their number.
         first_end: for each batch element one past the last key that its first query may see.
         starts, ends: for each batch element the first key that its last query may see, and one past the last.
         tolerance: relative distance within which two signatures are of the same key.
@@ -232,11 +232,13 @@ def _arranged(projected: Float[Tensor, "*axes width"], layout: Layout) -> Keys:
     """Reorder signatures from the axes of the weights, with one query or with all, to [batch, key, width]."""
     batch, heads, _, keys = layout.sizes
     shape = list(layout.shape)
-    if layout.order == tuple(sorted(layout.order)) and shape[-2:] == list(layout.sizes[-2:]):
-        shape[-2], moved = 1, lambda column: column.reshape(batch, heads, keys)
-    else:
-        moved = lambda column: layout.to_bhqk(column)[:, :, 0]  # noqa: E731
-    columns = [moved(column.expand(shape)) for column in projected.unbind(-1)]
+    is_ordered = layout.order == tuple(sorted(layout.order)) and shape[-2:] == list(layout.sizes[-2:])
+    if is_ordered:
+        shape[-2] = 1  # one query stands for all
+    columns = [
+        column.reshape(batch, heads, keys) if is_ordered else layout.to_bhqk(column)[:, :, 0]
+        for column in (each.expand(shape) for each in projected.unbind(-1))
+    ]
     return _finite(torch.stack(columns, -1).mean(1)).cpu()
 
 

@@ -10,9 +10,9 @@ import torch
 from torch import Tensor
 
 from tfviz.look.attention_call import ALL, AttentionCall, is_unmasked, softmax_weights
+from tfviz.look.key_ranges import KeyRanges, select
 from tfviz.look.map_arguments import unexpanded
 from tfviz.look.quantize import max_pool_2d, max_pool_keys
-from tfviz.look.spans import Spans, select
 from tfviz.shapes import Bool, Float
 
 TILE = 16 * 2**20  # bytes of float32 scores at a time
@@ -27,7 +27,7 @@ class LazyStore:
 
     def __init__(self, device: torch.device | str | None = None) -> None:
         self.device = device
-        self._masks: dict[tuple[object, ...], tuple[Tensor, Tensor | Spans]] = {}
+        self._masks: dict[tuple[object, ...], tuple[Tensor, Tensor | KeyRanges]] = {}
 
     def keep(self, call: AttentionCall, kv_heads: int | None = None) -> AttentionCall:
         """Return a copy of a call without its values.
@@ -36,9 +36,9 @@ class LazyStore:
             kv_heads: how many heads of keys there are, where the model says so: it may have repeated them.
         """
         mask = self._shared_mask(call.mask) if isinstance(call.mask, Tensor) else call.mask
-        if isinstance(mask, Spans) and mask.first.shape[2] < call.shape[2]:  # one row that stands for all
+        if isinstance(mask, KeyRanges) and mask.first.shape[2] < call.shape[2]:  # one row that stands for all
             first, stop = (part.expand(-1, -1, call.shape[2]) for part in mask[:2])
-            mask = Spans(first, stop, mask.keys)
+            mask = KeyRanges(first, stop, mask.keys)
         query, key = self._copy(call.query), self._copy(_without_repeats(call.key, kv_heads))
         return AttentionCall(query, key, key[..., :0], mask, call.scale, call.score_mod)
 
@@ -46,14 +46,18 @@ class LazyStore:
         """Return a copy: the model may overwrite a tensor, and a view would keep queries, keys and values alive."""
         return part.detach().to(self.device or part.device, copy=True, memory_format=torch.contiguous_format)
 
-    def _shared_mask(self, mask: Tensor) -> Tensor | Spans:
-        """Return a mask as spans if its rows have no gaps, otherwise as a copy; all layers share it."""
+    def _shared_mask(self, mask: Tensor) -> Tensor | KeyRanges:
+        """Return a mask as key ranges if its rows have no gaps, otherwise as a copy; all layers share it."""
         version = None if mask.is_inference() else mask._version
         known = (mask.data_ptr(), mask.shape, mask.stride(), mask.dtype, version)
         if version is None or known not in self._masks:
             boolean = mask if mask.dtype == torch.bool else _as_boolean(mask)
-            spans = None if boolean is None else Spans.of(unexpanded(boolean, axes=2))
-            copy = self._copy_mask(unexpanded(mask, axes=2)) if spans is None else spans.to(self.device or mask.device)
+            key_ranges = None if boolean is None else KeyRanges.of(unexpanded(boolean, axes=2))
+            copy = (
+                self._copy_mask(unexpanded(mask, axes=2))
+                if key_ranges is None
+                else key_ranges.to(self.device or mask.device)
+            )
             self._masks[known] = mask, copy  # the mask is kept alive, so that no other can take its address
         return self._masks[known][1]
 
@@ -127,7 +131,7 @@ class LazyAttention:
     def allowed_blocks(self, head: int, block: int) -> Bool[Tensor, "down across"] | None:
         """Return a mask of blocks, True where some cell may be seen; None if nothing is forbidden."""
         mask = self._head(head).mask
-        if not isinstance(mask, Spans):
+        if not isinstance(mask, KeyRanges):
             allowed = self.allowed(head)
             return None if allowed is None else max_pool_2d(allowed.float(), block) > 0
         seen = mask.stop > mask.first
@@ -182,7 +186,7 @@ class LazyAttention:
 def _select(call: AttentionCall, batch: int = 0, head: int | None = None) -> AttentionCall:
     """Return one batch element of a call, or one of its heads."""
     mask, score_mod = call.mask, call.score_mod
-    if isinstance(mask, Spans):
+    if isinstance(mask, KeyRanges):
         mask = mask.select(batch, head)
     elif mask is not None:
         mask = select(mask, batch, head)

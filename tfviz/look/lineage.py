@@ -167,7 +167,7 @@ class Lineage:
         )
 
     def _reshape(self, op: Operation, source: Tensor, was: TrackedWeights, output: Any) -> None:
-        """Follow numbers that are reshaped or selected; index, scores and undropped weights move along."""
+        """Propagate tracking through a reshape or selection, as of the key index, scores and weights before dropout."""
 
         def moved(tensor: Tensor | None) -> Any:
             args = (tensor if arg is source else arg for arg in op.args)

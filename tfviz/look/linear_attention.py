@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
+from tfviz.look.capture_state import CaptureState
 from tfviz.look.lineage import CAST_OPS, SHAPE_OPS
 from tfviz.look.products import Letters, Operation, index_along, is_learned, parse_einsum, strided_axes
 from tfviz.look.torch_state import untraced
-from tfviz.look.trace import Trace
 
 
 class KeyValueSum(NamedTuple):
@@ -38,8 +38,8 @@ class KeyValueSum(NamedTuple):
 class LinearAttention:
     """Tracks sums of keys times values, and records the map where queries meet one, at `<module>.implicit`."""
 
-    def __init__(self, trace: Trace) -> None:
-        self.trace = trace
+    def __init__(self, state: CaptureState) -> None:
+        self.state = state
         self.known: Any = WeakIdKeyDictionary()
 
     def observe(self, op: Operation, output: Any) -> None:
@@ -86,7 +86,7 @@ class LinearAttention:
             if len(sides) != 1:  # of both: an axis of texts or heads
                 continue
             keys, key_letters = was.factors[sides[0]], was.letters[sides[0]]
-            if keys.shape[key_letters.index(was.summed)] in self.trace.position_counts():
+            if keys.shape[key_letters.index(was.summed)] in self.state.position_counts():
                 query_letters = tuple(names.get(letter, ("query", letter)) for letter in letters[1])
                 self._record_map((factors[1], keys), (query_letters, key_letters), names[features[0]], was.summed)
                 return
@@ -95,7 +95,7 @@ class LinearAttention:
         self, factors: tuple[Tensor, Tensor], letters: tuple[Letters, Letters], feature: Any, key: Any
     ) -> None:
         """Record q.k over its sum, of queries and keys whose axes have these letters."""
-        site = self.trace.stack.site("implicit")
+        site = self.state.stack.site("implicit")
 
         def implied_map() -> Tensor:
             shared = [letter for letter in letters[0] if letter in letters[1] and letter != feature]
@@ -107,9 +107,9 @@ class LinearAttention:
             total = products.sum(-1, keepdim=True)
             weights = torch.where(total == 0, 0.0, products / total)
             roles = [*["shared"] * len(shared), *["q"] * len(queries), "k"]
-            return self.trace.recorder.copy(site, self.trace.layout(weights.shape, roles).to_bhqk(weights))
+            return self.state.recorder.copy(site, self.state.layout(weights.shape, roles).to_bhqk(weights))
 
-        self.trace.recorder.record(site, implied_map)
+        self.state.recorder.record(site, implied_map)
 
 
 def _factor_pairs(op: Operation) -> Iterator[tuple[tuple[Tensor, Tensor], tuple[Letters, Letters], Letters]]:

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from tfviz.checks import at_least, integer, materialized, one_of
-from tfviz.look import caveats, map_layers, quantize, storage
+from tfviz.look import caveats, map_layers, quantize, serialization
 from tfviz.look.attention_call import ALL
 from tfviz.look.capture import Capture
 from tfviz.look.lazy import LazyAttention
@@ -263,7 +263,7 @@ class AttentionMaps:
     def save(self, path: str | Path) -> Path:
         """Write one safetensors file, atomically."""
         words = {"rows": self.rows, "cols": self.cols, "sites": self.sites, "provenance": self.provenance}
-        return storage.write(path, self.layers, self.mask, words)
+        return serialization.write(path, self.layers, self.mask, words)
 
     @classmethod
     @validated
@@ -274,4 +274,4 @@ class AttentionMaps:
             FileNotFoundError: no such file.
             ValueError: the file is damaged, or something else.
         """
-        return cls(**storage.read(path))
+        return cls(**serialization.read(path))

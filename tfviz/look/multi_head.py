@@ -12,8 +12,8 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from tfviz.look.attention_call import is_unmasked
+from tfviz.look.capture_state import CaptureState
 from tfviz.look.torch_state import CaptureMode, paused
-from tfviz.look.trace import Trace
 
 # `multi_head_attention_forward` hands itself to a mode before it does anything; this is its body without that
 # step, so that the attention inside it can be seen. Some libraries leave wrappers where PyTorch had its functions.
@@ -27,14 +27,14 @@ _SIGNATURE = signature(_ORIGINAL)
 class MultiHeadForward:
     """Runs `multi_head_attention_forward` with its attention visible, with the results of an unobserved run."""
 
-    def __init__(self, trace: Trace, mode: TorchFunctionMode) -> None:
-        self.trace, self.mode = trace, mode
+    def __init__(self, state: CaptureState, mode: TorchFunctionMode) -> None:
+        self.state, self.mode = state, mode
 
     def call(self, *args: Any, **kwargs: Any) -> Any:
         """Compute `multi_head_attention_forward`."""
         bound = _SIGNATURE.bind(*args, **kwargs)
         self._read_masks_as_fast_path(bound.arguments)
-        stacks = [self.trace.stack, *(tracer.stack for tracer in self.trace.running_outer())]
+        stacks = [self.state.stack, *(tracer.stack for tracer in self.state.running_outer())]
         for stack in stacks:
             stack.state.num_heads = bound.arguments["num_heads"]
         try:
@@ -50,12 +50,12 @@ class MultiHeadForward:
         floats = {name: mask for name, mask in masks.items() if isinstance(mask, Tensor) and mask.is_floating_point()}
         if not any(bool((is_unmasked(mask) & (mask != 0)).any()) for mask in floats.values()):
             return  # they forbid, and no more
-        stack = self.trace.stack
+        stack = self.state.stack
         around = [stack.modules[frame.path] for frame in stack.state.frames]
         if any(isinstance(module, nn.TransformerEncoderLayer) and takes_fast_path(module) for module in around):
             for name, mask in floats.items():
                 arguments[name] = torch.zeros_like(mask).masked_fill_(mask != 0, -torch.inf)
-            self.trace.notes.fast_path[stack.path] = None
+            self.state.notes.fast_path[stack.path] = None
 
     def output_without_capture(
         self, module: nn.Module, path: str, args: tuple[Any, ...], kwargs: dict[str, Any], output: Any
@@ -71,7 +71,7 @@ class MultiHeadForward:
             return output
         with paused(), torch._C.DisableTorchFunction():
             alone = module.forward(*args, **kwargs)
-        is_edited = self.trace.recorder.changes_below(path)
+        is_edited = self.state.recorder.is_edited_below(path)
         if not is_padded:
             return output if is_edited else alone
         if alone.is_nested or alone.shape != output.shape:
@@ -79,7 +79,7 @@ class MultiHeadForward:
         return torch.where((alone == 0).all(-1, keepdim=True), alone, output) if is_edited else alone
 
     def _took_fast_path(self, path: str) -> bool:
-        return any(module.startswith(f"{path}.".lstrip(".")) for module in self.trace.notes.fast_path)
+        return any(module.startswith(f"{path}.".lstrip(".")) for module in self.state.notes.fast_path)
 
 
 def takes_fast_path(layer: nn.TransformerEncoderLayer) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from tfviz.editing import Edit, apply_edit
+from tfviz.apply_edit import Edit, apply_edit
 from tfviz.look.attention_call import AttentionCall, as_4d
 from tfviz.look.key_history import History, KeyRecord
 from tfviz.look.module_stack import ModuleStack
@@ -61,13 +61,13 @@ class Recorder:
         """Return the functions that edit a site, in order."""
         return [function for glob, function in self.edits.items() if matches(site, glob)]
 
-    def changes(self, site: str) -> bool:
+    def is_edited(self, site: str) -> bool:
         """Return whether a site's tensor is replaced downstream; a tensor stored with its gradient is passed on."""
         return bool(self.edits_of(site)) or (self.grad and self.wants(site))
 
-    def changes_below(self, path: str) -> bool:
+    def is_edited_below(self, path: str) -> bool:
         """Return whether any site inside a module was changed."""
-        return any(self.changes(site) for site in self.fired if site.startswith(path))
+        return any(self.is_edited(site) for site in self.fired if site.startswith(path))
 
     def edit(self, site: str, tensor: Tensor) -> Tensor:
         """Return the edited tensor that the model goes on with.

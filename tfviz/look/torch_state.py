@@ -36,7 +36,7 @@ EXPECTED_WARNINGS = [  # about hooks and eager FlexAttention, which capture uses
 
 
 class CaptureMode(TorchFunctionMode):
-    """Base of the tracer, by which other modules know its modes and hooks."""
+    """Marker base class by which other modules recognize the tracer's modes and hooks."""
 
     @classmethod
     def owns(cls, hook: Any) -> bool:
@@ -74,10 +74,10 @@ class SharedSetting:
 
 
 def _hide_warnings(undo: list[Callable[[], None]]) -> None:
-    def show() -> None:  # these filters alone go: others may have come and gone since
+    def restore_filters() -> None:  # these filters alone go: others may have come and gone since
         warnings.filters[:] = [entry for entry in warnings.filters if entry not in EXPECTED_WARNINGS]  # type: ignore[index]
 
-    undo.append(show)
+    undo.append(restore_filters)
     warnings.filters[:0] = EXPECTED_WARNINGS  # type: ignore[index]
 
 

@@ -48,8 +48,9 @@ from torch import nn
 from torch.nn.modules import module as _modules
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 
-from tfviz.editing import Edit
+from tfviz.apply_edit import Edit
 from tfviz.look.block_tracker import BlockTracker, may_cut_text
+from tfviz.look.capture_state import CaptureState
 from tfviz.look.eager import EagerAttention
 from tfviz.look.external_kernels import KERNEL_CALLS
 from tfviz.look.fused import FLEX, FusedAttention
@@ -68,7 +69,6 @@ from tfviz.look.torch_state import (
     resume,
     take_off_modes,
 )  # fmt: skip
-from tfviz.look.trace import Trace
 
 OPEN: set[AttentionTracer] = set()  # in whatever thread
 SETTINGS = (WARNINGS, KERNEL_CALLS)
@@ -101,11 +101,13 @@ class AttentionTracer(CaptureMode):
         super().__init__()
         self.stack = ModuleStack(model)
         self.recorder = Recorder(self.stack, edits, globs, dtype, grad)
-        self.trace = Trace(self.stack, self.recorder, axes, [tracer for tracer in ACTIVE.get() if tracer in OPEN])
-        self.trace.block_tracker = BlockTracker() if may_cut_text(model) else None
-        self.fused = FusedAttention(self.trace, store)
-        self.eager = EagerAttention(self.trace)
-        self.multi_head = MultiHeadForward(self.trace, self)
+        self.state = CaptureState(
+            self.stack, self.recorder, axes, [tracer for tracer in ACTIVE.get() if tracer in OPEN]
+        )
+        self.state.block_tracker = BlockTracker() if may_cut_text(model) else None
+        self.fused = FusedAttention(self.state, store)
+        self.eager = EagerAttention(self.state)
+        self.multi_head = MultiHeadForward(self.state, self)
         self._matchers: dict[Any, Callable[..., Any]] = {
             "scaled_dot_product_attention": self.fused.sdpa,
             "multi_head_attention_forward": self.multi_head.call,
@@ -184,7 +186,7 @@ class AttentionTracer(CaptureMode):
                 return
             super().__enter__()
             self.recorder.history.begin_call()
-            self.trace.notes.without_grad |= not torch.is_grad_enabled()
+            self.state.notes.without_grad |= not torch.is_grad_enabled()
         self.stack.push(path, args)
 
     def _after_call(self, module: nn.Module, args: tuple[Any, ...], *results: Any) -> Any:

@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakIdKeyDictionary
 
+from tfviz.look.capture_state import CaptureState
 from tfviz.look.lineage import CAST_OPS, DROPOUT_OPS, SHAPE_OPS, Lineage, Stage, TrackedWeights
 from tfviz.look.products import Operation, Product, is_learned, tensors
 from tfviz.look.torch_state import untraced
-from tfviz.look.trace import Trace
 
 LOGSUMEXP_OPS = frozenset({"logsumexp", "special_logsumexp", "sub", "__sub__", "subtract"})
 JOIN_OPS = SHAPE_OPS | CAST_OPS | DROPOUT_OPS | {"cat", "concat", "concatenate", "stack"}
@@ -24,12 +24,12 @@ Match = tuple[int, TrackedWeights]  # which factor of a product has weights, and
 class WeightFinder:
     """Follows weights, certain or possible, to the products in which they meet values."""
 
-    def __init__(self, trace: Trace) -> None:
-        self.trace = trace
+    def __init__(self, state: CaptureState) -> None:
+        self.state = state
         self.lineage = Lineage()
         self.scores = ScoreTracker()
         self.samples: Any = WeakIdKeyDictionary()  # tensors that `grid_sample` read at points of a picture
-        self._buffers = {id(buffer) for buffer in trace.stack.model.buffers()}
+        self._buffers = {id(buffer) for buffer in state.stack.model.buffers()}
 
     def follow(self, op: Operation, output: Any) -> None:
         """Track the output of an operation.
@@ -38,12 +38,12 @@ class WeightFinder:
         (of the dictionary inside a weak one, whose own length takes longer than the question).
         """
         if op.name == "grid_sample":
-            self.trace.notes.sampled[self.trace.stack.path] = None
+            self.state.notes.sampled[self.state.stack.path] = None
             self.samples[output] = True
         elif self.samples.data and op.name in JOIN_OPS and any(map(self.samples.get, op.tensors())):
             self.samples.update((tensor, True) for tensor in tensors((output,)))
-        if self.trace.block_tracker:
-            self.trace.block_tracker.follow(op, output)
+        if self.state.block_tracker:
+            self.state.block_tracker.follow(op, output)
         if op.product or self.scores.known.data:
             self.scores.follow(op, output)
         if op.name in LOGSUMEXP_OPS:
@@ -77,22 +77,22 @@ class WeightFinder:
         return None
 
     def _by_blocks(self, product: Product) -> Match | None:
-        match = self.trace.block_tracker.find(product) if self.trace.block_tracker else None
+        match = self.state.block_tracker.find(product) if self.state.block_tracker else None
         return None if match is None else (match[0], self.lineage.begin(product.factors[match[0]], None, match[1]))
 
     def _by_name(self, product: Product) -> Match | None:
         """Return weights whose rows do not sum to 1 if the user names their site without a star."""
-        match = self.scores.find(product, self.trace.position_counts())
+        match = self.scores.find(product, self.state.position_counts())
         if match is None:
             return None
-        self.trace.notes.skipped[self.trace.stack.path] = None
-        recorder = self.trace.recorder
-        if self.trace.stack.site("pattern") not in (*recorder.globs, *recorder.edits):
+        self.state.notes.skipped[self.state.stack.path] = None
+        recorder = self.state.recorder
+        if self.state.stack.site("pattern") not in (*recorder.globs, *recorder.edits):
             return None
         return match[0], self.lineage.begin(product.factors[match[0]], None, match[1], Stage.GATES)
 
     def _meets_no_values(self, product: Product, place: int) -> bool:
-        """Return whether weights meet points of a picture, or mix heads (talking heads, Shazeer 2020)."""
+        """Return whether this product is not weights @ values: it samples an image, or mixes heads (Shazeer 2020)."""
         if product.factors[1 - place] in self.samples:
             return True
         others = [letter for letter in product.letters[1 - place] if letter not in product.letters[place]]
@@ -102,7 +102,7 @@ class WeightFinder:
         if other and not other.times:
             return other.axis is None or not product.contracts(product.letters[1 - place][other.axis])
         size = product.factors[place].shape[product.contracted_axes(place)[0]]
-        positions, heads = self.trace.position_counts(), self.trace.heads().count
+        positions, heads = self.state.position_counts(), self.state.heads().count
         return size not in positions and (size == heads or (heads is None and bool(positions) and len(others) > 2))
 
     def _axis_of_ones(self, product: Product, place: int) -> int | None:

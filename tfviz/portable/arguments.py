@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, fx
 
 from tfviz.portable.operations import LEFT_OUT
-from tfviz.portable.sizes import Size, encode_size
+from tfviz.portable.symbolic_sizes import Size, encode_size
 
 INT32_MAX, TO_THE_END = 2**31 - 1, 2**62  # a slice without an end has the largest number there is
 DATA_DEPENDENT = (

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from tfviz.apply_edit import Edit, apply_edit, takes_site
 from tfviz.checks import materialized
 from tfviz.coercion import coerce
-from tfviz.editing import Edit, apply_edit, takes_site
 from tfviz.portable.limits import CostLimit, to_meta
 from tfviz.portable.operators import call_operator, operator
-from tfviz.portable.sizes import bind_dims, evaluate_size
+from tfviz.portable.symbolic_sizes import bind_dims, evaluate_size
 from tfviz.portable.validate import DTYPES
 from tfviz.validation import describe
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tfviz.logits import extract_logits
 from tfviz.portable.export import export
 from tfviz.portable.program import Program
 
@@ -49,8 +50,7 @@ def export_language_model(model: nn.Module, weights: str = "float16", example: i
     count = len(caches)
 
     def read_all(ids: Tensor) -> dict[str, Tensor]:
-        result = model(ids)
-        return {"logits": getattr(result, "logits", result)}
+        return {"logits": extract_logits(model(ids))}
 
     def read(ids: Tensor) -> dict[str, Any]:
         caches = [ExportCache() for _ in range(count)]

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from tfviz.portable.operators import operator
-from tfviz.portable.sizes import INT32_MAX, check_size
+from tfviz.portable.symbolic_sizes import INT32_MAX, check_size
 from tfviz.schema import boolean, dict_of, enum, fail, integer, list_of, number, object_of, optional, string
 
 FORMAT = "tfviz/program/1"

@@ -112,7 +112,7 @@ def words(least: int = 1, most: int = WORDS, among: Collection[str] = ()) -> Che
 
 
 def corpus(least: int, windows: int = 0) -> Check:
-    """Return a check that a corpus can be read and has letters enough: `least`, and `windows` times the context."""
+    """Return a check that the corpus loads and has at least max(`least`, `windows` × context) characters."""
 
     def check_value(name: str, value: str, values: Values) -> None:
         needed = max(least, windows * values.get("context", 0))

@@ -12,7 +12,7 @@ from itertools import product, takewhile
 import numpy
 
 from tfviz import checks
-from tfviz.text.grammar import Review, check_count, reviews
+from tfviz.text.synthetic_reviews import Review, check_count, reviews
 
 __all__ = ["Example", "Review", "copy", "dates", "numbers", "reverse", "reviews", "sort"]
 

@@ -3,6 +3,7 @@
 from tfviz.validation import validate_public
 from tfviz.view import draw
 from tfviz.view.attention import alignment, compare, head, heads, links, live, sources, steps, words
+from tfviz.view.beam_tree import tree
 from tfviz.view.bertviz import bertviz
 from tfviz.view.controls import angle, cells, order, points, text
 from tfviz.view.curves import curves, lines
@@ -22,7 +23,6 @@ from tfviz.view.studio.fill import fill
 from tfviz.view.studio.translate import translate
 from tfviz.view.studio.write import write
 from tfviz.view.tables import gates, positions, similarity
-from tfviz.view.tree import tree
 
 __all__ = [
     "Picture", "View", "alignment", "angle", "audio", "bars", "bertviz", "cells", "classify", "compare", "curves",

@@ -84,7 +84,7 @@ class MapsPart(TypedDict):
         weights: of each head, layer by layer: the piece of its codes, 255 times the square root of a weight, deflated;
             and how many cells, down and across, a code stands for.
         masks: which of the document's masks each head has; null: no head has one.
-        spans: which of the document's spans each head has; null: it has masks instead.
+        key_ranges: which of the document's key ranges each head has; null: it has masks instead.
         computed: of each layer, where the page computes weights; null where it has no room for queries and keys.
         top: how many keys of each query are stored, where not all are.
     """
@@ -98,7 +98,7 @@ class MapsPart(TypedDict):
     groups: TokenGroups | None
     weights: list[tuple[int, int, int]]
     masks: list[int | None] | None
-    spans: list[int | None] | None
+    key_ranges: list[int | None] | None
     computed: NotRequired[list[QueriesAndKeys] | None]
     top: NotRequired[int]
     patches: NotRequired[PatchSides]
@@ -159,7 +159,7 @@ class HeadsDocument(TypedDict):
         kind: "heads-computed" where the page computes weights from queries and keys.
         note: a sentence on what was left out, and what a capture could not see.
         masks: a bit for each cell, [query, key], the first of eight the highest; 1 where a query may look.
-        spans: int32, the first key of each query, then one past its last.
+        key_ranges: int32, the first key of each query, then one past its last.
         title: what stands above; what is shown, where it is empty.
         arrange: how several parts stand to each other.
         axes: names of rows and columns.
@@ -172,7 +172,7 @@ class HeadsDocument(TypedDict):
     note: str
     state: HeadsState
     masks: list[Piece]
-    spans: list[Piece]
+    key_ranges: list[Piece]
     title: str
     arrange: Arrangement
     axes: list[str]

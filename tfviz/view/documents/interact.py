@@ -165,7 +165,7 @@ class StoredResult(TypedDict):
 
 
 class InteractState(TypedDict):
-    """What the controls stand at, by argument."""
+    """The current value of each control, by argument name."""
 
     values: dict[str, Any]
 

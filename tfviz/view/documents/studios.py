@@ -122,8 +122,8 @@ class FillState(StudioState):
     """A text with gaps.
 
     Attributes:
-        masked: the tokens that are hidden, by place.
-        filled: [place, id that was put there].
+        masked: indices of the hidden tokens.
+        filled: pairs [index, replacement id].
     """
 
     text: str

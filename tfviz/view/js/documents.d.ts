@@ -84,8 +84,8 @@ export interface MapsPart {
   weights: [number, number, number][];
   /** which of the document's masks each head has; null: no head has one. */
   masks: (number | null)[] | null;
-  /** which of the document's spans each head has; null: it has masks instead. */
-  spans: (number | null)[] | null;
+  /** which of the document's key ranges each head has; null: it has masks instead. */
+  key_ranges: (number | null)[] | null;
   /** of each layer, where the page computes weights; null where it has no room for queries and keys. */
   computed?: QueriesAndKeys[] | null;
   /** how many keys of each query are stored, where not all are. */
@@ -144,7 +144,7 @@ export interface HeadsDocument {
   /** a bit for each cell, [query, key], the first of eight the highest; 1 where a query may look. */
   masks: Piece[];
   /** int32, the first key of each query, then one past its last. */
-  spans: Piece[];
+  key_ranges: Piece[];
   /** what stands above; what is shown, where it is empty. */
   title: string;
   /** how several parts stand to each other. */
@@ -390,7 +390,7 @@ export interface StoredResult {
   at: Piece;
 }
 
-/** What the controls stand at, by argument. */
+/** The current value of each control, by argument name. */
 export interface InteractState {
   values: Record<string, any>;
 }
@@ -576,9 +576,9 @@ export interface FillState {
   off: any[][];
   open: boolean;
   text: string;
-  /** the tokens that are hidden, by place. */
+  /** indices of the hidden tokens. */
   masked: number[];
-  /** [place, id that was put there]. */
+  /** pairs [index, replacement id]. */
   filled: number[][];
 }
 

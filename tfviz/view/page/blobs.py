@@ -1,4 +1,4 @@
-"""The bytes of a page, one piece behind the other; masks and spans are stored once, however many heads use them."""
+"""The bytes of a page, piece by piece; masks and key ranges are stored once, however many heads use them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy
 import torch
 from torch import Tensor
 
-from tfviz.look.spans import Spans
+from tfviz.look.key_ranges import KeyRanges
 from tfviz.view.documents.heads import Piece
 
 LEVEL = 6  # of zlib
@@ -24,7 +24,7 @@ class BlobStore:
         self.size = 0
         self._known: dict[bytes, int] = {}
         self.masks: list[Piece] = []
-        self.spans: list[Piece] = []
+        self.key_ranges: list[Piece] = []
 
     def add(self, piece: bytes) -> Piece:
         """Append a piece; return where it stands."""
@@ -37,15 +37,17 @@ class BlobStore:
         """Return the index of a mask, which is stored with one bit per cell."""
         return self._once(self.masks, packbits(allowed))
 
-    def spans_index(self, spans: Spans | None, head: int) -> int | None:
-        """Return the index of a head's spans: each query's first key, then one past its last; None without spans."""
-        if spans is None:
+    def key_ranges_index(self, key_ranges: KeyRanges | None, head: int) -> int | None:
+        """Return the index of a head's key ranges: each query's first key, then one past its last; None without."""
+        if key_ranges is None:
             return None
-        spans = spans.select(0, head)
-        return self._once(self.spans, torch.cat([spans.first, spans.stop], -1).int().cpu().numpy().tobytes())
+        key_ranges = key_ranges.select(0, head)
+        return self._once(
+            self.key_ranges, torch.cat([key_ranges.first, key_ranges.stop], -1).int().cpu().numpy().tobytes()
+        )
 
     def _once(self, pieces: list[Piece], piece: bytes) -> int:
-        key = hashlib.sha256(piece).digest() + bytes([pieces is self.spans])
+        key = hashlib.sha256(piece).digest() + bytes([pieces is self.key_ranges])
         if key not in self._known:
             self._known[key] = len(pieces)
             pieces.append(self.add(zlib.compress(piece, LEVEL)))

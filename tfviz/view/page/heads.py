@@ -79,7 +79,7 @@ def heads_document(
         "note": " ".join(filter(None, [note, omitted, *caveats])),
         "state": chosen,
         "masks": blobs.masks,
-        "spans": blobs.spans,
+        "key_ranges": blobs.key_ranges,
         "title": title or "",
         "arrange": cast(Arrangement, arrange),
         "axes": list(axes),

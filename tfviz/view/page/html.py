@@ -36,9 +36,9 @@ class View(Picture):
     """An interactive picture: in a notebook, as sections of a page, or in a file of its own, without a kernel.
 
     Args:
-        picture: the same, still.
+        picture: the static fallback.
         document: the `ViewDocument` that is shown.
-        data: the bytes it speaks of.
+        data: the binary blobs that `document` refers to.
     """
 
     def __init__(self, picture: Picture, document: Any, data: bytes = b""):

@@ -110,7 +110,7 @@ class LiveView(KernelWidget):
         parts = list(self._parts.values())
         maps = parts[_index(request, "part", len(parts))]
         layer, head = (_index(request, name, count) for name, count in zip(("layer", "head"), maps.shape))
-        if not self.document["parts"][request["part"]]["spans"]:
+        if not self.document["parts"][request["part"]]["key_ranges"]:
             return deflated(maps.packed(layer, head), maps.allowed(layer, head), level=1)
         rows, cols = (_range(request, name, count) for name, count in zip(("rows", "cols"), maps.shape[2:]))
         block = max(1, _index(request, "block", max(maps.shape[2:]) + 1))

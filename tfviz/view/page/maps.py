@@ -13,16 +13,16 @@ def maps_part(
     maps: AttentionMaps,
     weights: list[tuple[int, int, int]],
     masks: list[int | None] | None = None,
-    spans: list[int | None] | None = None,
+    key_ranges: list[int | None] | None = None,
 ) -> MapsPart:
-    """Return maps for a document: `weights` are the pieces of all heads, `masks` or `spans` where they may look."""
+    """Return the maps of a document; `weights`, `masks` and `key_ranges` hold an index into its blobs for each head."""
     layers, heads, *_ = maps.shape
     rows, cols = token_groups(maps.rows), token_groups(maps.cols)
     in_pieces = len(set(rows)) < len(rows) or len(set(cols)) < len(cols)
     return {
         "name": str(name), "rows": maps.rows, "cols": maps.cols, "sites": maps.sites, "layers": layers, "heads": heads,
         "groups": {"rows": rows, "cols": cols} if in_pieces else None, "weights": weights, "masks": masks,
-        "spans": spans,
+        "key_ranges": key_ranges,
     }  # fmt: skip
 
 

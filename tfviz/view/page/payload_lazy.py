@@ -10,10 +10,10 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
+from tfviz.look.key_ranges import KeyRanges
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.maps import AttentionMaps
 from tfviz.look.quantize import quantize
-from tfviz.look.spans import Spans
 from tfviz.view.documents.heads import MapsPart, QueriesAndKeys, StoredWeight
 from tfviz.view.page.blobs import BASE64, BlobStore
 from tfviz.view.page.maps import maps_part
@@ -77,7 +77,7 @@ def pack(maps: Mapping[str, AttentionMaps], budget: float) -> tuple[list[MapsPar
         for name, one in maps.items():
             computed, largest_error = encode_layers(layers[name], blobs, levels) if with_parts else (None, 0.0)
             weights = [(*blobs.add(sketch), block) for sketch in sketches[name]]
-            parts.append(maps_part(name, one, weights, spans=_spans(layers[name], blobs)))
+            parts.append(maps_part(name, one, weights, key_ranges=_key_ranges(layers[name], blobs)))
             parts[-1]["computed"] = computed
             error = max(error, largest_error)
         return parts, blobs, error
@@ -96,7 +96,7 @@ def pack(maps: Mapping[str, AttentionMaps], budget: float) -> tuple[list[MapsPar
 def computed_layers(maps: AttentionMaps) -> list[LazyAttention]:
     """Return all layers if each is computed from queries, keys and a rule that a page supports; otherwise none."""
     layers = [layer for layer in maps.layers if isinstance(layer, LazyAttention) and layer.call.score_mod is None]
-    layers = [layer for layer in layers if layer.call.mask is None or isinstance(layer.call.mask, Spans)]
+    layers = [layer for layer in layers if layer.call.mask is None or isinstance(layer.call.mask, KeyRanges)]
     layers = [layer for layer in layers if layer.call.is_finite]
     return layers if len(layers) == len(maps.layers) else []
 
@@ -127,10 +127,10 @@ def _error(layer: LazyAttention, query: list[Quantized], key: list[Quantized]) -
     return worst
 
 
-def _spans(layers: Layers, blobs: BlobStore) -> list[int | None]:
-    """Return the index of each head's spans."""
-    masks = [(layer.call.mask if isinstance(layer.call.mask, Spans) else None, layer.shape[0]) for layer in layers]
-    return [blobs.spans_index(mask, head) for mask, heads in masks for head in range(heads)]
+def _key_ranges(layers: Layers, blobs: BlobStore) -> list[int | None]:
+    """Return the index of each head's key ranges."""
+    masks = [(layer.call.mask if isinstance(layer.call.mask, KeyRanges) else None, layer.shape[0]) for layer in layers]
+    return [blobs.key_ranges_index(mask, head) for mask, heads in masks for head in range(heads)]
 
 
 def _huffman(part: Tensor) -> bytes:

@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 
 from tfviz.checks import at_least
+from tfviz.look.key_ranges import KeyRanges
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.maps import AttentionMaps
 from tfviz.look.quantize import is_packable, quantize
-from tfviz.look.spans import Spans
 from tfviz.view.documents.heads import MapsPart
 from tfviz.view.page.blobs import BASE64, LEVEL, BlobStore
 from tfviz.view.page.maps import maps_part
@@ -54,18 +54,18 @@ def strongest(maps: Mapping[str, AttentionMaps], top: int, budget: float) -> tup
     blobs, parts, found = BlobStore(), list[MapsPart](), list[TopKeys]()
     for name, one in maps.items():
         layers, heads, _, keys = one.shape
-        weights, spans = list[tuple[int, int, int]](), list[int | None]()
+        weights, key_ranges = list[tuple[int, int, int]](), list[int | None]()
         for layer in range(layers):
             for head in range(heads):
                 found.append(_top_keys(one, layer, head, min(top, keys)))
                 weights.append((*blobs.add(found[-1].data), 1))
-                spans.append(_spans_index(one, layer, head, blobs))
+                key_ranges.append(_key_ranges_index(one, layer, head, blobs))
                 if blobs.size * BASE64 > budget:
                     raise ValueError(
                         f"the {counted(top, 'strongest key')} of all queries take more than the budget of "
                         f"{formatted(budget / 1e6, 3)} MB: take fewer with top=, or give a larger budget="
                     )
-        parts.append(maps_part(name, one, weights, spans=spans))
+        parts.append(maps_part(name, one, weights, key_ranges=key_ranges))
         parts[-1]["top"] = min(top, keys)
     count = min(top, max(one.shape[3] for one in maps.values()))
     some = "strongest key is" if count == 1 else f"{count} strongest keys are"
@@ -101,11 +101,11 @@ def _top_keys(maps: AttentionMaps, layer: int, head: int, top: int) -> TopKeys:
     return TopKeys(data, largest_other, shown / (total or 1.0))
 
 
-def _spans_index(maps: AttentionMaps, layer: int, head: int, blobs: BlobStore) -> int | None:
-    """Return the index of a head's spans if its mask has them; otherwise forbidden cells are left out as well."""
+def _key_ranges_index(maps: AttentionMaps, layer: int, head: int, blobs: BlobStore) -> int | None:
+    """Return the index of a head's key ranges if its mask has them; otherwise forbidden cells are left out as well."""
     computed = maps.layers[layer]
     if isinstance(computed, LazyAttention):
         mask = computed.call.mask
-        return blobs.spans_index(mask if isinstance(mask, Spans) else None, head)
+        return blobs.key_ranges_index(mask if isinstance(mask, KeyRanges) else None, head)
     allowed = maps.allowed(layer, head)
-    return blobs.spans_index(None if allowed is None else Spans.of(allowed[None, None]), 0)
+    return blobs.key_ranges_index(None if allowed is None else KeyRanges.of(allowed[None, None]), 0)

@@ -1,4 +1,4 @@
-"""Static pictures of attention maps: each function specifies a picture, finding it in words, and leaves it to be drawn.
+"""Static pictures of attention maps: each function specifies a picture and describes it; a renderer draws it.
 
 All heads share one scale from 0 (the page) to 1 (the strongest ink), with the square root between, since most weights
 are small; a single small head has its numbers on a linear scale. What a mask forbids is hatched, which is not 0.
@@ -31,7 +31,7 @@ def heads(maps: AttentionMaps, title: str | None = None, names: Sequence[str] = 
     """Picture all layers (rows) and heads (columns); with their words if there are few.
 
     Args:
-        names: what to call the heads, where a number finding too little.
+        names: of the heads, where a number says too little.
 
     Raises:
         ValueError: the number of names is not the number of heads.

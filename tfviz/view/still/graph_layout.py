@@ -123,8 +123,8 @@ def _columns(layers: list[list[int]], nodes: Sequence[Box], chains: Sequence[Seq
 def _separate(layer: Sequence[int], wanted: Sequence[float], nodes: Sequence[Box], x: list[float]) -> None:
     """Set the x of a layer's nodes as near to the targets as order and gaps allow, by least squares.
 
-    Less the room that the nodes before take, the x must not fall: an isotonic regression, by pooling what would
-    overlap (Barlow et al. 1972).
+    Minus the widths to its left, each x must be nondecreasing: solve by isotonic regression, pooling adjacent violators
+    (Barlow et al. 1972).
     """
     offsets, used = [], 0.0
     for node in layer:

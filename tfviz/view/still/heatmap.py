@@ -42,7 +42,7 @@ def draw(axes: Axes, heatmap: Heatmap, pixels: int = PIXELS, labels: tuple[int, 
     label(axes, heatmap.rows.labels, heatmap.columns.labels, labels)
     axes.set(ylabel=drawable(heatmap.rows.name), xlabel=drawable(heatmap.columns.name))
     if heatmap.numbered:
-        _number(axes, image, heatmap)
+        _annotate_cells(axes, image, heatmap)
     inset = 0.06 if max(heatmap.values.shape) < 30 else 0.0
     for row, column in heatmap.outlined:
         corner, side = (column - 0.5 + inset, row - 0.5 + inset), 1 - 2 * inset
@@ -89,7 +89,7 @@ def strongest(values: Tensor, block: int) -> numpy.ndarray:
 
 
 def norm(scale: Scale) -> Normalize:
-    """Return the position of numbers on a scale, from 0 to 1."""
+    """Return matplotlib's `Normalize` that maps values to [0, 1] on this scale."""
     limit = scale.limit
     if not scale.rule.diverging:
         return PowerNorm(0.5, 0, limit) if scale.rule.root else Normalize(0, limit)
@@ -169,7 +169,7 @@ def readable(shade: Sequence[float]) -> Any:
     return max(inks, key=lambda ink: _contrast(to_rgb(ink), shade[:3]))
 
 
-def _number(axes: Axes, image: AxesImage, heatmap: Heatmap) -> None:
+def _annotate_cells(axes: Axes, image: AxesImage, heatmap: Heatmap) -> None:
     """Write the number of each cell in the more readable ink; none in hatched cells."""
     shades: Any = image
     values = heatmap.values.numpy().astype(float)

@@ -47,12 +47,8 @@ def classify(
         labels: their names, in the order of the logits; words are shaded by what they do to the first.
         before, after: ids that every text begins and ends with, such as `vocab["[CLS]"]`; see
             `text.add_special_tokens`.
-        weights: how they travel: "float32", "float16", or "int8".
-        budget: bytes that the model may take in the page; None: no limit.
-        kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
-            travel. What it leaves in a page is the heads of the last text.
-        tries: experiments that stand above the view as buttons: name -> what it sets, such as
-            `{"A sonnet": {"prompt": "Shall I compare"}}`; those that every such view has follow.
+        weights, budget, kernel: as for `write`; without its kernel a page has the heads of the last text.
+        tries: as for `write`, such as `{"Not bad": {"text": "the plot was not bad"}}`.
 
     Raises:
         TypeError: the vocabulary is not a text vocabulary of this library.

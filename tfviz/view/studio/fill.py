@@ -49,12 +49,8 @@ def fill(
         beside: a model that sees only what stands to the left, such as `models.GPT`, and its vocabulary; behind them
             the id that its texts begin with, if there is one.
         add_special_tokens: texts begin with `[CLS]` and end with `[SEP]`, if the vocabulary has them.
-        weights: how they travel: "float32", "float16", or "int8".
-        budget: bytes that the models may take in the page; None: no limit.
-        kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
-            travel. What it leaves in a page is the heads of the last text.
-        tries: experiments that stand above the view as buttons: name -> what it sets, such as
-            `{"A sonnet": {"prompt": "Shall I compare"}}`; those that every such view has follow.
+        weights, budget, kernel: as for `write`; without its kernel a page has the heads of the last text.
+        tries: as for `write`, such as `{"Another gap": {"text": "the cat sat on the mat", "masked": [4]}}`.
 
     Raises:
         TypeError: a vocabulary is not a text vocabulary of this library.

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor, nn
 
+from tfviz.logits import extract_logits
 from tfviz.portable.export import export
 from tfviz.portable.function_module import eval_mode
 from tfviz.portable.program import Program
 from tfviz.validation import describe
 from tfviz.view.documents.studios import SpecialTokens
-from tfviz.view.studio.program import LocalProgram, max_positions
+from tfviz.view.studio.local_program import LocalProgram, max_positions
 
 if TYPE_CHECKING:
     from tfviz.view.studio.widget import AxisWords, Inputs
@@ -123,7 +124,8 @@ def _logits(model: nn.Module, ids: Tensor) -> Tensor:
     """Return the logits of each token, [batch, position, vocab].
 
     Raises:
-        ValueError: there are none.
+        TypeError: there are none.
+        ValueError: they are of another shape.
     """
     with eval_mode(model), torch.no_grad():
         try:
@@ -133,19 +135,13 @@ def _logits(model: nn.Module, ids: Tensor) -> Tensor:
                 f"{type(model).__name__} cannot be called with ids of tokens, [batch, position]: give a language model "
                 f"({error})"
             ) from error
-    logits = _logits_of(outputs)
-    if not isinstance(logits, Tensor) or logits.dim() != 3 or logits.shape[:2] != ids.shape:
-        found = f"the shape {list(logits.shape)}" if isinstance(logits, Tensor) else f"a {type(outputs).__name__}"
+    logits = extract_logits(outputs)
+    if logits.dim() != 3 or logits.shape[:2] != ids.shape:
         raise ValueError(
-            f"{type(model).__name__} gives {found}, and a language model logits, [batch, position, vocab]: give the "
-            "model with its head, such as GPT2LMHeadModel where this is GPT2Model"
+            f"{type(model).__name__} gives the shape {list(logits.shape)}, and a language model logits, [batch, "
+            "position, vocab]: give the model with its head, such as GPT2LMHeadModel where this is GPT2Model"
         )
     return logits.cpu()
-
-
-def _logits_of(outputs: Any) -> Any:
-    """Return the logits in a model's outputs: `tokens` of models.BERT, `logits` of Hugging Face, or the outputs."""
-    return getattr(outputs, "logits", getattr(outputs, "tokens", outputs))
 
 
 def text_axes(vocab: Any) -> AxisWords:
@@ -166,14 +162,7 @@ def text_program(model: nn.Module, vocab: Any, weights: str | None) -> Program |
     """
 
     def read(ids: Tensor) -> dict[str, Tensor]:
-        outputs = model(ids)
-        logits = _logits_of(outputs)
-        if not isinstance(logits, Tensor):
-            raise ValueError(
-                f"{type(model).__name__} gives a {type(outputs).__name__}, without logits: give the model with its "
-                "head, such as BertForMaskedLM where this is BertModel"
-            )
-        return {"logits": logits}
+        return {"logits": extract_logits(model(ids))}
 
     first = next(model.parameters(), None)
     if first is None:

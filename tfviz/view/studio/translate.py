@@ -20,7 +20,7 @@ from tfviz.view.still.bar_chart import rows
 from tfviz.view.still.generation import translation_steps
 from tfviz.view.still.picture import Picture, shorten
 from tfviz.view.studio import requirements
-from tfviz.view.studio.program import LocalProgram, max_positions
+from tfviz.view.studio.local_program import LocalProgram, max_positions
 from tfviz.view.studio.view import STUDIO_STATE, studio_view, studio_widget, tries_spec
 
 if TYPE_CHECKING:
@@ -62,12 +62,8 @@ def translate(
             penalty, 0 to 2; see `generate.beam.steps`.
         length: the most tokens of a translation, its end token included.
         after: the token at the end of each source, as in training; None for no such token.
-        weights: how they travel: "float32", "float16", or "int8".
-        budget: bytes that the model may take in the page; None: no limit.
-        kernel: leave the model in Python, which answers while the notebook's kernel lives: for those too large to
-            travel. What it leaves in a page is the cross-attention of the last text.
-        tries: experiments that stand above the view as buttons: name -> what it sets, such as
-            `{"A sonnet": {"prompt": "Shall I compare"}}`; those that every such view has follow.
+        weights, budget, kernel: as for `write`; without its kernel a page has the cross-attention of the last text.
+        tries: as for `write`, such as `{"A longer one": {"source": "..."}}`.
 
     Raises:
         TypeError: a vocabulary that cannot travel, or has no tokens for beginning and end.

@@ -15,7 +15,7 @@ from tfviz.view.page.html import View
 from tfviz.view.still.picture import Picture
 
 if TYPE_CHECKING:
-    from tfviz.view.studio.program import LocalProgram
+    from tfviz.view.studio.local_program import LocalProgram
     from tfviz.view.studio.widget import AxisWords, DrawStatic, ModelWidget
 
 STUDIO_STATE: StudioState = {**STATE, "off": [], "open": False}

@@ -19,7 +19,7 @@ from tfviz.view.page.heads import heads_view
 from tfviz.view.page.html import View
 from tfviz.view.page.kernel_widget import KernelWidget
 from tfviz.view.still.picture import Picture, shorten
-from tfviz.view.studio.program import LocalProgram
+from tfviz.view.studio.local_program import LocalProgram
 
 NOTE_STATIC = "Still: a model in Python said this, and it is not here any more. These are the heads of the last text."
 EXACT = 1_000_000  # weights that are sent in 32 bits each

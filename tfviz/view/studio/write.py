@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from tfviz import checks
+from tfviz.logits import extract_logits
 from tfviz.portable.function_module import eval_mode
 from tfviz.portable.language_model import export_language_model
 from tfviz.text import subwords
@@ -18,7 +19,7 @@ from tfviz.view.page.html import View
 from tfviz.view.still.formatting import counted
 from tfviz.view.still.generation import next_tokens
 from tfviz.view.studio import requirements
-from tfviz.view.studio.program import max_positions
+from tfviz.view.studio.local_program import max_positions
 from tfviz.view.studio.view import STUDIO_STATE, studio_view, tries_spec
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def _rounding_note(model: nn.Module, ids: Tensor, logits: Tensor) -> str:
     """Return a note on how rounding to 8 bits changes the model's output on the prompt."""
     with eval_mode(model), torch.no_grad():
         outputs = model(ids[None].to(next(model.parameters()).device))
-    exact = getattr(outputs, "logits", outputs)[0, :, : logits.shape[-1]].float().cpu()
+    exact = extract_logits(outputs)[0, :, : logits.shape[-1]].float().cpu()
     page, itself = (nn.functional.cross_entropy(each[:-1], ids[1:]).item() for each in (logits, exact))
     return f"Weights of 8 bits: the prompt costs {page:.3f} nats a token, {itself:.3f} by the model itself."
 
@@ -121,6 +122,6 @@ def _check_sampling(temperature: float, top_k: int | None, top_p: float | None, 
     checks.at_least(0, temperature=temperature)
     if top_k is not None:
         checks.at_least(1, top_k=top_k)
-    if top_p is not None and not 0 < top_p <= 1:
-        raise ValueError(f"top_p is {top_p}; it must be above 0 and at most 1")
+    if top_p is not None:
+        checks.positive_fraction(top_p=top_p)
     checks.between(0, LARGEST, seed=seed)

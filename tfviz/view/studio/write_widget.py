@@ -8,10 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from tfviz.logits import extract_logits
 from tfviz.view.documents.studios import WriteDocument
 from tfviz.view.still.generation import next_tokens
 from tfviz.view.still.picture import Picture, shorten
-from tfviz.view.studio.program import LocalProgram
+from tfviz.view.studio.local_program import LocalProgram
 from tfviz.view.studio.requirements import text_axes
 from tfviz.view.studio.widget import ModelWidget, Request
 
@@ -28,8 +29,7 @@ class WriteWidget(ModelWidget):
         self._vocab = vocab
 
         def scores(ids: Tensor) -> dict[str, Tensor]:
-            outputs = model(ids)
-            return {"logits": getattr(outputs, "logits", outputs)[0].float()}
+            return {"logits": extract_logits(model(ids))[0].float()}
 
         def read(ids: Tensor) -> dict[str, Any]:
             logits = scores(ids)["logits"][:, : len(vocab)]  # some models have room for more tokens

@@ -9,7 +9,7 @@ import { TopKeys } from "./top-keys.js";
 /** @import { AnyGrid, Range } from "../types.d.ts" */
 /**
  * @typedef {(part: number, layer: number, head: number, where: { block: number } | Range) => Promise<Uint8Array>} AskCodes
- *   gives the codes of a head that the page has not in full: of its open cells, or, where parts have spans, of all in a
+ *   gives the codes of a head that the page has not in full: of its open cells, or, where parts have key ranges, of all in a
  *   range
  */
 
@@ -71,11 +71,11 @@ export class HeadSource extends PageData {
   // A part of a head in blocks, from the kernel, the engine, or what is known of its strongest keys.
   /** @param {number} part @param {number} at @param {[from: number, to: number]} down @param {[from: number, to: number]} across @param {number} block */
   async ranged(part, at, down, across, block) {
-    const { rows, cols, spans, heads } = this.parts[part];
+    const { rows, cols, key_ranges, heads } = this.parts[part];
     const range = { rows: down, cols: across, block };
     const top = this.strongest(part);
     const codes = await (top ? top.codes(at, range) : this.request(part, Math.floor(at / heads), at % heads, range));
-    const state = await this.within(spans?.[at] ?? null, down, across, block);
+    const state = await this.within(key_ranges?.[at] ?? null, down, across, block);
     const grid = this.blocked(rows.slice(...down), cols.slice(...across), codes, block, state);
     if (!top) return grid;
     for (let i = 0; i < codes.length; i++) if (!codes[i] && state[i] === OPEN) state[i] = ABSENT;
@@ -118,9 +118,9 @@ export class HeadSource extends PageData {
 
   /** @param {number} part @param {number} layer @param {number} head @returns {Promise<AnyGrid>} */
   async complete(part, layer, head) {
-    const { rows, cols, spans, heads } = this.parts[part];
+    const { rows, cols, key_ranges, heads } = this.parts[part];
     const at = layer * heads + head;
-    if (!spans) return this.decoded(part, at, await this.request(part, layer, head, { block: 1 }), 1);
+    if (!key_ranges) return this.decoded(part, at, await this.request(part, layer, head, { block: 1 }), 1);
     let block = 1;
     while ((rows.length * cols.length) / block ** 2 > CELLS_HELD) block *= 2;
     const overview = await this.ranged(part, at, [0, rows.length], [0, cols.length], block);
@@ -131,9 +131,9 @@ export class HeadSource extends PageData {
 
   /** @param {number} part @param {number} at @param {Uint8Array} packed @param {number} block */
   async decoded(part, at, packed, block) {
-    const { rows, cols, masks, spans } = this.parts[part];
-    if (spans) {
-      const state = await this.within(spans[at], [0, rows.length], [0, cols.length], block);
+    const { rows, cols, masks, key_ranges } = this.parts[part];
+    if (key_ranges) {
+      const state = await this.within(key_ranges[at], [0, rows.length], [0, cols.length], block);
       return this.blocked(rows, cols, packed, block, state);
     }
     if (block > 1) return this.blocks(part, packed, block, masks ? masks[at] : null);
@@ -178,10 +178,10 @@ export class HeadSource extends PageData {
 
   // Each query's first key, then one past its last.
   /** @param {number} index @returns {Promise<Int32Array>} */
-  spans(index) {
+  keyRanges(index) {
     return this.remembered(
-      `spans ${index}`,
-      async () => new Int32Array((await inflated(this.slice(this.document.spans[index]))).slice().buffer),
+      `key ranges ${index}`,
+      async () => new Int32Array((await inflated(this.slice(this.document.key_ranges[index]))).slice().buffer),
     );
   }
 
@@ -191,11 +191,11 @@ export class HeadSource extends PageData {
     const wide = Math.ceil((right - left) / block);
     const state = new Uint8Array(Math.ceil((bottom - top) / block) * wide);
     if (index === null) return state;
-    const spans = await this.spans(index);
+    const ranges = await this.keyRanges(index);
     state.fill(FORBIDDEN);
     for (let row = top; row < bottom; row++) {
-      const first = Math.max(0, spans[row] - left);
-      const stop = Math.min(right, spans[spans.length / 2 + row]) - left;
+      const first = Math.max(0, ranges[row] - left);
+      const stop = Math.min(right, ranges[ranges.length / 2 + row]) - left;
       const start = Math.floor((row - top) / block) * wide;
       if (stop > first) state.fill(OPEN, start + Math.floor(first / block), start + Math.ceil(stop / block));
     }

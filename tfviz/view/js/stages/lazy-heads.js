@@ -46,13 +46,13 @@ class HeadLoader {
 
   /** @param {string} name @param {number} part @param {number} layer @param {number} head */
   async load(name, part, layer, head) {
-    const { computed, spans, heads } = this.source.parts[part];
+    const { computed, key_ranges, heads } = this.source.parts[part];
     const { scale, query, key } = /** @type {QueriesAndKeys[]} */ (computed)[layer];
-    const index = spans?.[layer * heads + head] ?? null;
+    const index = key_ranges?.[layer * heads + head] ?? null;
     /** @type {Uint8Array[]} */
     const bytes = [];
     const [left, right] = [query[head], key[Math.floor((head * key.length) / heads)]];
-    const rule = index === null ? null : await this.source.spans(index);
+    const rule = index === null ? null : await this.source.keyRanges(index);
     const inputs = { query: await this.pack(left, bytes), key: await this.pack(right, bytes), scale, rule };
     return this.engine.load({ [name]: inputs }, joined(bytes));
   }

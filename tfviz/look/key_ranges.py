@@ -1,4 +1,4 @@
-"""Masks as spans: each row may see the keys from one number up to another, in place of a dense mask."""
+"""Masks as ranges of keys: each query may see the keys from one number up to another, in place of a dense mask."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tfviz.shapes import Bool, Int
 ROWS = 256  # of a mask that are looked at together
 
 
-class Spans(NamedTuple):
+class KeyRanges(NamedTuple):
     """A mask whose rows have no gaps, as causal masks, windows and padding have, alone and together.
 
     Attributes:
@@ -26,16 +26,16 @@ class Spans(NamedTuple):
     keys: int
 
     @classmethod
-    def causal(cls, queries: int, keys: int, device: torch.device | None = None) -> Spans:
+    def causal(cls, queries: int, keys: int, device: torch.device | None = None) -> KeyRanges:
         """Return a causal mask aligned to the upper left, as PyTorch's `is_causal`."""
         stop = torch.arange(1, queries + 1, dtype=torch.int32, device=device).clamp(max=keys)[None, None]
         return cls(torch.zeros_like(stop), stop, keys)
 
     @classmethod
-    def of(cls, mask: Bool[Tensor, "#batch #head query #key"]) -> Spans | None:
-        """Return the spans of a dense mask; None if some row has a gap.
+    def of(cls, mask: Bool[Tensor, "#batch #head query #key"]) -> KeyRanges | None:
+        """Return the key ranges of a dense mask; None if some row has a gap.
 
-        >>> Spans.of(torch.tensor([[[[True, True, False], [False, True, True]]]])).stop.tolist()
+        >>> KeyRanges.of(torch.tensor([[[[True, True, False], [False, True, True]]]])).stop.tolist()
         [[[2, 3]]]
         """
         parts = []
@@ -48,12 +48,12 @@ class Spans(NamedTuple):
         first, stop = (torch.cat(part, 2) for part in zip(*parts))
         return cls(first, stop, mask.shape[-1])
 
-    def select(self, batch: int, head: int | None = None) -> Spans:
-        """Return the spans of one batch element, or of one of its heads."""
-        return Spans(select(self.first, batch, head), select(self.stop, batch, head), self.keys)
+    def select(self, batch: int, head: int | None = None) -> KeyRanges:
+        """Return the key ranges of one batch element, or of one of its heads."""
+        return KeyRanges(select(self.first, batch, head), select(self.stop, batch, head), self.keys)
 
-    def to(self, device: torch.device | str) -> Spans:
-        return Spans(self.first.to(device), self.stop.to(device), self.keys)
+    def to(self, device: torch.device | str) -> KeyRanges:
+        return KeyRanges(self.first.to(device), self.stop.to(device), self.keys)
 
     def dense(self, rows: slice = slice(None), keys: slice = slice(None)) -> Bool[Tensor, "#batch #head row key"]:
         """Return the mask of some rows and keys."""
@@ -83,6 +83,6 @@ class Spans(NamedTuple):
 
 
 def select(part: Tensor, batch: int, head: int | None) -> Tensor:
-    """Select a batch element, or one of its heads, of a mask or its spans; shared axes stay."""
+    """Select a batch element, or one of its heads, of a mask or its key ranges; shared axes stay."""
     text = part[batch if len(part) > 1 else 0][None]
     return text if head is None or text.shape[1] == 1 else text[:, head, None]

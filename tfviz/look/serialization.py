@@ -11,9 +11,9 @@ from torch import Tensor
 from tfviz import schema
 from tfviz.files import atomic, expand_user, load_tensors, save_tensors
 from tfviz.look.attention_call import AttentionCall
+from tfviz.look.key_ranges import KeyRanges
 from tfviz.look.lazy import LazyAttention
 from tfviz.look.map_arguments import unexpanded
-from tfviz.look.spans import Spans
 
 FORMAT = "tfviz.AttentionMaps/2"
 LAZY_FORMAT = "tfviz.AttentionMaps/3"  # where some layers are lazy
@@ -71,12 +71,12 @@ def _mask_number(call: AttentionCall, masks: dict[object, int]) -> int | None:
         )
     if call.mask is None:
         return None
-    tensor = call.mask.first if isinstance(call.mask, Spans) else call.mask
+    tensor = call.mask.first if isinstance(call.mask, KeyRanges) else call.mask
     return masks.setdefault((tensor.data_ptr(), tensor.shape), len(masks))
 
 
-def _mask_tensors(name: str, mask: Tensor | Spans | None) -> dict[str, Tensor]:
-    if isinstance(mask, Spans):
+def _mask_tensors(name: str, mask: Tensor | KeyRanges | None) -> dict[str, Tensor]:
+    if isinstance(mask, KeyRanges):
         return {f"{name}.first": mask.first, f"{name}.stop": mask.stop, f"{name}.keys": torch.tensor(mask.keys)}
     return {} if mask is None else {name: mask}
 
@@ -146,11 +146,11 @@ class _Reader:
         mask = None if lazy["rule"] is None else self.mask(f"rule.{lazy['rule']}", shape)
         return LazyAttention(AttentionCall(query[None], key[None], key[None, ..., :0], mask, float(lazy["scale"])))
 
-    def mask(self, name: str, shape: tuple[int, int, int]) -> Tensor | Spans:
-        """Read where queries may look: a mask, or spans of keys, for a layer [head, query, key].
+    def mask(self, name: str, shape: tuple[int, int, int]) -> Tensor | KeyRanges:
+        """Read where queries may look: a mask, or key ranges, for a layer [head, query, key].
 
         Raises:
-            ValueError: the spans do not fit the layer.
+            ValueError: the key ranges do not fit the layer.
         """
         if name in self.tensors:
             mask = self.tensor(name, 4, (*FLOATS, torch.bool))
@@ -166,7 +166,7 @@ class _Reader:
                 ends = f"{int(tensor.min())} to {int(tensor.max())}"
                 raise ValueError(f"{name}.{part} goes from {ends}; it must be from 0 to {keys}")
         first, stop = (part.expand(-1, -1, shape[1]) for part in torch.broadcast_tensors(first, stop))
-        return Spans(first, stop, keys)
+        return KeyRanges(first, stop, keys)
 
 
 def _check_fit(arguments: Mapping[str, Any]) -> None:

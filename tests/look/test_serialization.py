@@ -22,7 +22,7 @@ def files(tmp_path_factory):
     model, ids = models.GPT(11, context=9, layers=2, heads=3, dim=12), torch.ones(1, 5, dtype=torch.long)
     with look.capture(model, lazy=True) as seen:
         model(ids)
-    AttentionMaps.of(seen, list("abcde")).save(folder / "spans")
+    AttentionMaps.of(seen, list("abcde")).save(folder / "key_ranges")
     mask = torch.tensor([[True, False, True, True, True]]).expand(5, 5)
     encoder = torch.nn.MultiheadAttention(12, 3, batch_first=True)
     x = torch.rand(1, 5, 12)
@@ -76,33 +76,57 @@ SPOILT = {  # file, what is changed, what is said
     "a mask of another size": ("whole", tensor("mask", lambda one: one[..., :6]), r"mask is .*; it does not fit"),
     "a mask of five axes": ("whole", tensor("mask", lambda one: one[None]), "mask is torch.bool of 5 axes"),
     "another tensor": ("whole", tensor("more", lambda _: torch.ones(2)), "there is a tensor 'more', which no layer"),
-    "made of a number": ("spans", plain("made", 3), r"metadata\.made is 3; it must be a list"),
-    "made of nothing": ("spans", plain("made", [None, None]), "there is no tensor 'layer.0'"),
-    "made of more": ("spans", layer(more=1), r"metadata\.made\[1\] has the key 'more', which is not known"),
-    "an endless scale": ("spans", layer(scale=float("inf")), r"metadata\.made\[1\]\.scale is inf; it must be a finite"),
-    "a scale in words": ("spans", layer(scale="1"), r"metadata\.made\[1\]\.scale is '1'; it must be a finite number"),
-    "a rule that is none": ("spans", layer(rule=99), "there is no tensor 'rule.99.first'"),
+    "made of a number": ("key_ranges", plain("made", 3), r"metadata\.made is 3; it must be a list"),
+    "made of nothing": ("key_ranges", plain("made", [None, None]), "there is no tensor 'layer.0'"),
+    "made of more": ("key_ranges", layer(more=1), r"metadata\.made\[1\] has the key 'more', which is not known"),
+    "an endless scale": (
+        "key_ranges",
+        layer(scale=float("inf")),
+        r"metadata\.made\[1\]\.scale is inf; it must be a finite",
+    ),
+    "a scale in words": (
+        "key_ranges",
+        layer(scale="1"),
+        r"metadata\.made\[1\]\.scale is '1'; it must be a finite number",
+    ),
+    "a rule that is none": ("key_ranges", layer(rule=99), "there is no tensor 'rule.99.first'"),
     "a rule below": (
-        "spans",
+        "key_ranges",
         layer(rule=-1),
         r"metadata\.made\[1\]\.rule is -1; it must be a whole number, at least 0",
     ),
-    "no query": ("spans", tensor("layer.0.query", lambda _: GONE), "there is no tensor 'layer.0.query'"),
-    "keys of other heads": ("spans", tensor("layer.0.key", lambda one: one[:2]), "they do not fit each other"),
-    "keys of no heads": ("spans", tensor("layer.0.key", lambda one: one[:0]), "they do not fit each other"),
-    "keys of another width": ("spans", tensor("layer.0.key", lambda one: one[..., :3]), "they do not fit each other"),
-    "keys of another kind": ("spans", tensor("layer.0.key", lambda one: one.half()), "they do not fit each other"),
-    "spans past the end": ("spans", tensor("rule.0.stop", lambda one: one + 1), r"stop goes from 2 to 6; .* 0 to 5"),
-    "spans before all": ("spans", tensor("rule.0.first", lambda one: one - 1), r"first goes from -1 to -1"),
-    "spans of fewer rows": ("spans", tensor("rule.0.stop", lambda one: one[..., :4]), "it does not fit"),
-    "spans of fractions": ("spans", tensor("rule.0.stop", lambda one: one.float()), "rule.0.stop is torch.float32"),
-    "spans of other keys": ("spans", tensor("rule.0.keys", lambda one: one + 1), "rule.0.keys is 6; the layer has 5"),
+    "no query": ("key_ranges", tensor("layer.0.query", lambda _: GONE), "there is no tensor 'layer.0.query'"),
+    "keys of other heads": ("key_ranges", tensor("layer.0.key", lambda one: one[:2]), "they do not fit each other"),
+    "keys of no heads": ("key_ranges", tensor("layer.0.key", lambda one: one[:0]), "they do not fit each other"),
+    "keys of another width": (
+        "key_ranges",
+        tensor("layer.0.key", lambda one: one[..., :3]),
+        "they do not fit each other",
+    ),
+    "keys of another kind": ("key_ranges", tensor("layer.0.key", lambda one: one.half()), "they do not fit each other"),
+    "key ranges past the end": (
+        "key_ranges",
+        tensor("rule.0.stop", lambda one: one + 1),
+        r"stop goes from 2 to 6; .* 0 to 5",
+    ),
+    "key ranges before all": ("key_ranges", tensor("rule.0.first", lambda one: one - 1), r"first goes from -1 to -1"),
+    "key ranges of fewer rows": ("key_ranges", tensor("rule.0.stop", lambda one: one[..., :4]), "it does not fit"),
+    "key ranges of fractions": (
+        "key_ranges",
+        tensor("rule.0.stop", lambda one: one.float()),
+        "rule.0.stop is torch.float32",
+    ),
+    "key ranges of other keys": (
+        "key_ranges",
+        tensor("rule.0.keys", lambda one: one + 1),
+        "rule.0.keys is 6; the layer has 5",
+    ),
     "a mask of whole numbers": ("rules", tensor("rule.0", lambda one: one.long()), "rule.0 is torch.int64 of 4 axes"),
     "a mask of fewer keys": ("rules", tensor("rule.0", lambda one: one[..., :4]), "rule.0 is .*; it does not fit"),
 }
 
 
-@pytest.mark.parametrize("name", ["whole", "spans", "rules"])
+@pytest.mark.parametrize("name", ["whole", "key_ranges", "rules"])
 def test_what_was_saved_is_loaded(files, name):
     maps = AttentionMaps.load(files / name)
     again = AttentionMaps.load(maps.save(files / "again"))
@@ -121,7 +145,7 @@ def test_what_does_not_fit_is_told_with_file_and_key(case, files, tmp_path):
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "x"])
 @pytest.mark.parametrize("key", ["rows", "provenance", "made"])
 def test_json_that_is_none_is_told_with_file_and_key(text, key, files, tmp_path):
-    tensors, said = load_tensors(files / "spans")
+    tensors, said = load_tensors(files / "key_ranges")
     save_tensors(tmp_path / "x", tensors, {**said, key: text})
     with pytest.raises(ValueError, match=f"{tmp_path / 'x'}: {key} is (no JSON|nested too deep)"):
         AttentionMaps.load(tmp_path / "x")

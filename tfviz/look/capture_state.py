@@ -1,4 +1,4 @@
-"""`Trace`: what the parts of one capture share: running modules, recorder, axes of weights, notes for the user."""
+"""`CaptureState`: what the parts of one capture share: running modules, recorder, axes of weights, notes."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Notes:
 
 
 @dataclass
-class Trace:
+class CaptureState:
     """State shared by the parts of one capture.
 
     Attributes:
@@ -116,7 +116,7 @@ class Trace:
         """Edit and record a pattern here and in outer captures, which do not see calls of edited attention."""
         pattern = self.recorder.edit_and_record(self.stack.site("pattern"), pattern, allowed)
         for outer in reversed(self.running_outer()):
-            recorder, site = outer.trace.recorder, outer.stack.site("pattern")
+            recorder, site = outer.state.recorder, outer.stack.site("pattern")
             recorder.record_keys(site, key_record)
             if scores is not None:
                 recorder.record(outer.stack.site("scores"), scores.clone)

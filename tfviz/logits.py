@@ -1,0 +1,21 @@
+"""Find the logits in what a model returns: a tensor, or an output object of tfviz or Hugging Face."""
+
+from typing import Any
+
+from torch import Tensor
+
+from tfviz.validation import describe
+
+
+def extract_logits(output: Any) -> Tensor:
+    """Return a model's output if it is a tensor, else its `.logits` (Hugging Face) or `.tokens` (`models.BERT`).
+
+    Raises:
+        TypeError: it has neither.
+    """
+    name = next((name for name in ("logits", "tokens") if hasattr(output, name)), None)
+    logits = getattr(output, name) if name else output
+    if not isinstance(logits, Tensor):
+        raise TypeError(f"the model gives {describe(output)} without logits; give a model with a head, whose output is "
+                        "logits or has them as .logits")  # fmt: skip
+    return logits
