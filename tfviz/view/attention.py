@@ -41,6 +41,8 @@ def heads(
         ValueError: the strongest alone are more than the budget.
     """
     picture = still.heads(maps, title, names)
+    model = maps.provenance.get("model")
+    title = title or (f"Attention in {model}" if model else None)
     return heads_view(picture, {"": maps}, {"mode": "sheet"}, title, budget=budget, names=list(names), top=top)
 
 

@@ -109,6 +109,11 @@ export class Choice {
     return { rows: existing("rows"), cols: existing("cols") };
   }
 
+  /** @param {AnyGrid} grid @returns {number} the query whose row is read: the one locked last, or the last of all */
+  row(grid) {
+    return this.within(grid).rows.at(-1) ?? grid.rows.length - 1;
+  }
+
   /** @param {number} part @param {number} layer @param {number} head @param {boolean} full whether it has to have all cells @returns {Promise<AnyGrid>} */
   async grid(part, layer, head, full) {
     const grid = await (full ? this.source.fullHead(part, layer, head) : this.source.head(part, layer, head));

@@ -80,7 +80,7 @@ export class Explorer {
       mark: (layer, head) => this.controls.toggle(head, layer),
     };
     return {
-      sheet: new SheetStage(theme, handlers, names),
+      sheet: new SheetStage(theme, handlers, names, (row) => this.store.set({ rows: [row] })),
       head: new HeadStage(theme, handlers, { axes, numbers: true }),
       lines: new LinesStage(theme, handlers, axes),
       words: new WordsStage(theme, {
@@ -237,9 +237,8 @@ export class Explorer {
   /** @param {AnyGrid} grid */
   words(grid) {
     const by = this.store.get("direction") === "by";
-    const { rows, cols } = this.choice.within(grid);
-    const [last] = (by ? cols : rows).slice(-1);
-    this.stages.words.show(grid, last ?? (by ? 0 : grid.rows.length - 1), by);
+    const last = this.choice.within(grid).cols.at(-1);
+    this.stages.words.show(grid, by ? (last ?? 0) : this.choice.row(grid), by);
   }
 
   // Heads appear as they arrive; the sheet is drawn a few times on the way.
@@ -254,7 +253,10 @@ export class Explorer {
     const show = () => {
       const [chosen] = choice.heads;
       const onto = choice.pictured && spreadAll(grids, part, choice.token);
-      this.stages.sheet.show({ part, grids, chosen, marked: this.store.get("marked"), ...onto }, frame.width);
+      const grid = grids.get(chosen.join("."));
+      // the text stands above maps of tokens whose weights are there in full
+      const row = onto || !grid || grid instanceof TiledGrid || grid.block > 1 ? null : choice.row(grid);
+      this.stages.sheet.show({ part, grids, chosen, marked: this.store.get("marked"), row, ...onto }, frame.width);
     };
     frame.stage(this.stage.element, choice.caption("sheet"));
     frame.buttons.hidden = true;

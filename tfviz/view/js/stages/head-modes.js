@@ -8,30 +8,37 @@ import { CanvasPen, quoted } from "../base/pen.js";
 import { Sheet } from "./sheet.js";
 import { Words } from "./words.js";
 
-/** @import { AnyGrid, Drawing, Handlers, Locked, Pen, Side } from "../types.d.ts" */
+/** @import { AnyGrid, Drawing, Handlers, Locked, Pen, Point, Side } from "../types.d.ts" */
 /** @import { HeadLinks, Word } from "./link-stage.js" */
 /** @import { Part, SheetHandlers, SheetLook } from "./sheet.js" */
-/** @typedef {SheetLook & { part: Part, placed?: Part }} SheetContent placed: as the pictures lie, that are drawn instead */
+/** @typedef {SheetLook & { part: Part, placed?: Part }} SheetContent placed: as the pictures lie, that are drawn instead; row: of the text above them, if there is one */
 
 const TALLEST = 560;
 
 export class SheetStage {
   /** @type {SheetContent | null} */
   content = null;
+  /** @type {{ chosen: Point, row: number } | null} the head and the query that the mouse points at */
+  pointed = null;
 
-  /** @param {import("../base/theme.js").Theme} theme @param {Pick<SheetHandlers, "open" | "mark"> & Pick<Handlers, "announce">} handlers @param {string[]} names */
-  constructor(theme, handlers, names) {
+  /** @param {import("../base/theme.js").Theme} theme @param {Pick<SheetHandlers, "open" | "mark"> & Pick<Handlers, "announce">} handlers @param {string[]} names @param {(row: number) => void} choose a query whose row is shown */
+  constructor(theme, handlers, names, choose) {
     this.sheet = new Sheet(theme, names);
+    this.words = new Words(theme, { lock: (_, row) => choose(row), leave: () => {} });
     this.canvas = chartCanvas("All heads: arrows move, Enter opens a head, Space marks it");
-    this.element = h("div", { class: "stage" }, this.canvas);
+    this.element = h("div", { class: "stage" }, this.words.element, this.canvas);
     this.focused = false;
     this.sheet.listen(this.canvas, {
       open: handlers.open,
       mark: handlers.mark,
       leave: () => {},
-      point: (at) => {
+      point: (at, pointer) => {
         this.focused = document.activeElement !== null && this.canvas.matches(":focus-visible");
-        handlers.announce(at ? this.sheet.describe(at[0], at[1], this.content?.grids.get(at.join("."))) : "");
+        const grid = at && this.content?.grids.get(at.join("."));
+        const pair = grid && pointer && !this.content?.thumbs ? this.sheet.pair(pointer[0], pointer[1], grid) : null;
+        this.pointed = at && pair ? { chosen: at, row: pair[0] } : null;
+        this.showWords();
+        handlers.announce(at ? this.sheet.describe(at[0], at[1], grid || undefined, pair) : "");
         this.draw();
       },
     });
@@ -40,8 +47,17 @@ export class SheetStage {
   /** @param {SheetContent} content @param {number} width */
   show(content, width) {
     this.content = content;
+    this.showWords();
     this.sheet.place(content.placed ?? content.part, width);
     this.draw();
+  }
+
+  // The text, shaded by the head and from the query that are pointed at, or else chosen.
+  showWords() {
+    const { grids, chosen = [0, 0], row = null } = this.content ?? {};
+    const grid = grids?.get((this.pointed?.chosen ?? chosen).join("."));
+    this.words.element.hidden = row === null || !grid;
+    if (row !== null && grid) this.words.show(grid, this.pointed?.row ?? row, false);
   }
 
   draw() {
@@ -50,7 +66,13 @@ export class SheetStage {
 
   /** @param {Pen} pen */
   paint(pen) {
-    if (this.content) this.sheet.draw(pen, { ...this.content, focused: this.focused });
+    if (!this.content) return;
+    const { row = null } = this.content;
+    this.sheet.draw(pen, {
+      ...this.content,
+      row: row === null ? null : (this.pointed?.row ?? row),
+      focused: this.focused,
+    });
   }
 
   /** @returns {Drawing} */

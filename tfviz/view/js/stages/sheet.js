@@ -3,6 +3,7 @@
 import { following } from "../base/elements.js";
 import { OPEN } from "../base/grid.js";
 import { formatted } from "../base/numbers.js";
+import { describeCell } from "./aria-text.js";
 import { legend } from "./legend.js";
 import { paint } from "../base/paint.js";
 import { STEPS } from "./pointing.js";
@@ -17,13 +18,14 @@ import { STEPS } from "./pointing.js";
  * @property {number} [limit] where the scale of these ends
  * @property {Point} chosen
  * @property {Point[]} marked
+ * @property {number | null} [row] the query to mark in every head
  * @property {boolean} [focused]
  */
 /**
  * @typedef {object} SheetHandlers
  * @property {(layer: number, head: number) => void} open
  * @property {(layer: number, head: number) => void} mark
- * @property {(at: Point | null) => void} point
+ * @property {(at: Point | null, pointer?: Point) => void} point a head, and where in the drawing
  * @property {() => void} leave
  */
 
@@ -85,7 +87,7 @@ export class Sheet {
   }
 
   /** @param {Pen} pen @param {SheetLook} look */
-  draw(pen, { grids, thumbs = grids, limit = 1, chosen, marked, focused }) {
+  draw(pen, { grids, thumbs = grids, limit = 1, chosen, marked, row = null, focused }) {
     const { theme, part } = this;
     this.drawNames(pen);
     for (let layer = 0; layer < part.layers; layer++)
@@ -94,6 +96,7 @@ export class Sheet {
         const grid = thumbs.get(`${layer}.${head}`);
         if (grid) pen.image(this.thumb(grid, w, t, pen.ratio), x, y);
         pen.rect(x, y, w, t, { stroke: theme.line, thick: 0.5 });
+        if (grid && row !== null) this.markRow(pen, grid, row, [x, y, w, t]);
       }
     /** @param {Point} head */
     const exists = ([layer, head]) => layer < part.layers && head < part.heads;
@@ -109,6 +112,15 @@ export class Sheet {
     }
     if (this.across > this.ends)
       legend(pen, theme, { scale: "sqrt", limit }, this.ends + 10, this.top, Math.min(this.height - this.top - 8, 180));
+  }
+
+  // A frame around one query's row, at least three pixels tall so that it can be seen.
+  /** @param {Pen} pen @param {AnyGrid} grid @param {number} row @param {number[]} box */
+  markRow(pen, grid, row, [x, y, wide, tall]) {
+    const step = tall / grid.rows.length;
+    const height = Math.max(3, step);
+    const top = Math.min(tall - height, Math.max(0, (row + 0.5) * step - height / 2));
+    pen.rect(x, y + top, wide, height, { stroke: this.theme.mark, thick: 1 });
   }
 
   // Numbers of layers and heads, as many as have room.
@@ -140,9 +152,19 @@ export class Sheet {
     return image;
   }
 
-  /** @param {number} layer @param {number} head @param {AnyGrid} [grid] */
-  describe(layer, head, grid) {
+  /** @param {number} x @param {number} y @param {AnyGrid} grid of the head there @returns {Point} its query and key */
+  pair(x, y, grid) {
+    const [head, layer] = [x - this.left, y - this.top];
+    /** @param {number} at @param {number} size @param {number} count */
+    const index = (at, size, count) =>
+      Math.min(count - 1, Math.max(0, Math.floor(((at % (size + this.gap)) / size) * count)));
+    return [index(layer, this.tall, grid.rows.length), index(head, this.wide, grid.cols.length)];
+  }
+
+  /** @param {number} layer @param {number} head @param {AnyGrid} [grid] @param {Point | null} [pair] the query and key pointed at */
+  describe(layer, head, grid, pair = null) {
     if (!grid) return `layer ${layer}, head ${head}`;
+    if (pair) return describeCell(grid, pair, `layer ${layer}, head ${head}`, grid.rest !== null);
     return `layer ${layer}, head ${head}: the strongest key of a query has ${formatted(sharpness(grid))} on average`;
   }
 
@@ -155,7 +177,7 @@ export class Sheet {
     };
     following(
       canvas,
-      (event) => handlers.point(place(event)),
+      (event) => handlers.point(place(event), [event.offsetX, event.offsetY]),
       () => handlers.point(null),
     );
     canvas.onclick = (event) => {
